@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/mapping.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <limits>
+#include <utility>
+
+namespace hearth::memory {
+namespace {
+
+size_t pageSize() {
+  static const size_t size = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+}  // namespace
+
+Mapping::Mapping(Mapping&& other) noexcept
+    : base_(std::exchange(other.base_, nullptr)),
+      length_(std::exchange(other.length_, 0)),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)) {}
+
+Mapping& Mapping::operator=(Mapping&& other) noexcept {
+  std::swap(base_, other.base_);
+  std::swap(length_, other.length_);
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+Mapping::~Mapping() {
+  if (base_ != nullptr) ::munmap(base_, length_);
+}
+
+Result<Mapping> Mapping::ofFile(int fd, uint64_t offset, size_t size, Access access) {
+  if (size == 0) return fail(ErrorCode::kBadData, "A mapping of 0 bytes is asked for.");
+  struct stat status;
+  if (::fstat(fd, &status) != 0)
+    return std::unexpected(base::errnoError(errno, "Reading the size of a file to map"));
+  // Only regular files (memfd and shm among them) have a size that says what can be read.
+  if (S_ISREG(status.st_mode)) {
+    const auto fileSize = static_cast<uint64_t>(status.st_size);
+    if (offset > fileSize || size > fileSize - offset)
+      return fail(ErrorCode::kBadData,
+                  "The range of {} bytes at offset {} is outside the file, which has {} bytes.",
+                  size, offset, fileSize);
+  }
+  const size_t page = pageSize();
+  const size_t head = static_cast<size_t>(offset % page);
+  if (size > std::numeric_limits<size_t>::max() / 2 - 2 * page)
+    return fail(ErrorCode::kOutOfMemory, "A mapping of {} bytes is too large.", size);
+  const size_t body = (head + size + page - 1) / page * page;
+  // Reserve one page more than the file part, then lay the file over the front: the last page stays
+  // readable zeros whatever lies behind.
+  void* reserved =
+      ::mmap(nullptr, body + page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED)
+    return std::unexpected(base::errnoError(errno, std::format("Reserving {} bytes", body + page)));
+  Mapping mapping;
+  mapping.base_ = reserved;
+  mapping.length_ = body + page;
+  const int protection = access == Access::kReadWrite ? PROT_READ | PROT_WRITE : PROT_READ;
+  if (::mmap(reserved, body, protection, MAP_SHARED | MAP_FIXED, fd,
+             static_cast<off_t>(offset - head)) == MAP_FAILED)
+    return std::unexpected(
+        base::errnoError(errno, std::format("Mapping {} bytes at offset {}", size, offset)));
+  mapping.data_ = static_cast<uint8_t*>(reserved) + head;
+  mapping.size_ = size;
+  return mapping;
+}
+
+Result<Mapping> Mapping::anonymous(size_t size) {
+  constexpr size_t kHugePage = size_t{2} << 20;
+  const size_t page = pageSize();
+  if (size > std::numeric_limits<size_t>::max() / 2 - 2 * kHugePage)
+    return fail(ErrorCode::kOutOfMemory, "A mapping of {} bytes is too large.", size);
+  const size_t body = (size + page - 1) / page * page;
+  const size_t slack = size >= kHugePage ? kHugePage : 0;
+  const size_t length = body + page + slack;
+  void* base = ::mmap(nullptr, length, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED)
+    return std::unexpected(base::errnoError(errno, std::format("Reserving {} bytes", length)));
+  Mapping mapping;
+  mapping.base_ = base;
+  mapping.length_ = length;
+  auto address = reinterpret_cast<uintptr_t>(base);
+  if (slack != 0) {
+    address = (address + kHugePage - 1) / kHugePage * kHugePage;
+    ::madvise(reinterpret_cast<void*>(address), body, MADV_HUGEPAGE);
+  }
+  mapping.data_ = reinterpret_cast<uint8_t*>(address);
+  mapping.size_ = size;
+  return mapping;
+}
+
+}  // namespace hearth::memory

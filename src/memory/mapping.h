@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/result.h"
+
+namespace hearth::memory {
+
+// One mapped range with at least one readable page behind it, because XNNPACK reads up to 16 bytes
+// past its inputs. Move-only; the range lives as long as the object. Not thread-safe to move.
+class Mapping {
+ public:
+  enum class Access { kReadOnly, kReadWrite };
+
+  Mapping() = default;
+  Mapping(Mapping&& other) noexcept;
+  Mapping& operator=(Mapping&& other) noexcept;
+  ~Mapping();
+
+  // Shared mapping of [offset, offset + size) of the file; `offset` need not be page-aligned. Fails
+  // with kBadData when the file is shorter, so that no later read faults on a hole at its end.
+  static Result<Mapping> ofFile(int fd, uint64_t offset, size_t size, Access access);
+
+  // Zeroed private memory, 64-byte aligned and page granular; huge pages are asked for from 2 MiB.
+  static Result<Mapping> anonymous(size_t size);
+
+  uint8_t* data() const { return data_; }
+  size_t size() const { return size_; }
+
+ private:
+  void* base_ = nullptr;  // what munmap gets: page-aligned, with the page behind
+  size_t length_ = 0;
+  uint8_t* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace hearth::memory

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "memory/pool.h"
+
+namespace hearth::memory {
+namespace {
+
+std::string writeFile(const std::string& name, size_t size) {
+  const std::string path = testing::TempDir() + name;
+  std::ofstream file(path, std::ios::binary);
+  for (size_t i = 0; i < size; ++i) file.put(static_cast<char>(i));
+  return path;
+}
+
+TEST(Mapping, PageBehindAFileOfWholePagesIsReadable) {
+  const std::string path = writeFile("whole_page", 4096);
+  auto pool = Pool::openFile(path);
+  ASSERT_TRUE(pool) << pool.error().toString();
+  const volatile uint8_t* end = (*pool)->data() + (*pool)->size();
+  EXPECT_EQ(end[0], 0);
+  EXPECT_EQ(end[63], 0);
+}
+
+TEST(Mapping, UnalignedOffsetShowsTheRightBytes) {
+  const std::string path = writeFile("offset", 10000);
+  auto fd = base::Descriptor::open(path, 0);
+  ASSERT_TRUE(fd);
+  auto mapping = Mapping::ofFile(fd->get(), 4099, 100, Mapping::Access::kReadOnly);
+  ASSERT_TRUE(mapping);
+  EXPECT_EQ(mapping->data()[0], static_cast<uint8_t>(4099));
+  EXPECT_EQ(mapping->data()[99], static_cast<uint8_t>(4198));
+}
+
+TEST(Mapping, RangeOutsideTheFileIsRefused) {
+  const std::string path = writeFile("short", 100);
+  auto fd = base::Descriptor::open(path, 0);
+  ASSERT_TRUE(fd);
+  EXPECT_FALSE(Mapping::ofFile(fd->get(), 50, 51, Mapping::Access::kReadOnly));
+  EXPECT_FALSE(Mapping::ofFile(fd->get(), 101, 1, Mapping::Access::kReadOnly));
+  EXPECT_FALSE(Mapping::ofFile(fd->get(), UINT64_MAX, 2, Mapping::Access::kReadOnly));
+  EXPECT_FALSE(Mapping::ofFile(fd->get(), 0, SIZE_MAX, Mapping::Access::kReadOnly));
+}
+
+TEST(Mapping, HugeAnonymousMemoryIsRefusedNotWrapped) {
+  EXPECT_FALSE(Mapping::anonymous(SIZE_MAX - 10));
+}
+
+TEST(Pool, AnonymousIsZeroedAndWritable) {
+  auto pool = Pool::anonymous(1000);
+  ASSERT_TRUE(pool);
+  EXPECT_EQ((*pool)->data()[999], 0);
+  (*pool)->mutableData()[999] = 7;
+  EXPECT_EQ((*pool)->data()[999], 7);
+}
+
+TEST(Pool, ContainsNeverWraps) {
+  auto pool = Pool::anonymous(1000);
+  ASSERT_TRUE(pool);
+  EXPECT_TRUE((*pool)->contains(0, 1000));
+  EXPECT_FALSE((*pool)->contains(1, 1000));
+  EXPECT_FALSE((*pool)->contains(UINT64_MAX, 2));
+  EXPECT_FALSE((*pool)->contains(2, UINT64_MAX));
+}
+
+TEST(Pool, EmptyOrMissingFileIsAnError) {
+  EXPECT_FALSE(Pool::openFile(writeFile("empty", 0)));
+  auto missing = Pool::openFile(testing::TempDir() + "no_such_file");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code(), ErrorCode::kNotFound);
+}
+
+TEST(Pool, DirectoryIsAnError) { EXPECT_FALSE(Pool::openFile(testing::TempDir())); }
+
+}  // namespace
+}  // namespace hearth::memory
