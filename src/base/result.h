@@ -69,8 +69,7 @@ using Status = Result<void>;
 // Makes the error value to return: return fail(ErrorCode::kBadData, "Rank {} exceeds {}.", r, max);
 template <typename... Args>
 std::unexpected<Error> fail(ErrorCode code, std::format_string<Args...> format, Args&&... args) {
-  return std::unexpected<Error>(
-      Error(code, std::format(format, std::forward<Args>(args)...)));
+  return std::unexpected<Error>(Error(code, std::format(format, std::forward<Args>(args)...)));
 }
 
 // An error from errno after a failed system call; `what` names call and object.
@@ -92,22 +91,23 @@ using base::Status;
 // HEARTH_ASSIGN(auto x, expression): declares x from a Result or returns its error.
 #define HEARTH_ASSIGN(declaration, expression) \
   HEARTH_ASSIGN_IMPL(HEARTH_CONCAT(hearthResult, __LINE__), declaration, expression)
-#define HEARTH_ASSIGN_IMPL(name, declaration, expression)                    \
-  auto name = (expression);                                                  \
-  if (!name) [[unlikely]] return std::unexpected(std::move(name.error()));   \
+#define HEARTH_ASSIGN_IMPL(name, declaration, expression) \
+  auto name = (expression);                               \
+  if (!name) [[unlikely]]                                 \
+    return std::unexpected(std::move(name.error()));      \
   declaration = std::move(*name)
 
 // HEARTH_TRY(expression): returns the error of a Status or Result, else goes on.
-#define HEARTH_TRY(expression)                                                      \
-  do {                                                                              \
-    if (auto hearthStatus = (expression); !hearthStatus) [[unlikely]]               \
-      return std::unexpected(std::move(hearthStatus.error()));                      \
+#define HEARTH_TRY(expression)                                        \
+  do {                                                                \
+    if (auto hearthStatus = (expression); !hearthStatus) [[unlikely]] \
+      return std::unexpected(std::move(hearthStatus.error()));        \
   } while (false)
 
 // HEARTH_TRY_CONTEXT(expression, "format", args...): as HEARTH_TRY, with an outer step added.
-#define HEARTH_TRY_CONTEXT(expression, ...)                                                    \
-  do {                                                                                         \
-    if (auto hearthStatus = (expression); !hearthStatus) [[unlikely]]                          \
-      return std::unexpected(                                                                  \
-          std::move(hearthStatus.error()).addContext(std::format(__VA_ARGS__)));               \
+#define HEARTH_TRY_CONTEXT(expression, ...)                                      \
+  do {                                                                           \
+    if (auto hearthStatus = (expression); !hearthStatus) [[unlikely]]            \
+      return std::unexpected(                                                    \
+          std::move(hearthStatus.error()).addContext(std::format(__VA_ARGS__))); \
   } while (false)

@@ -75,7 +75,9 @@ TEST(Pool, EmptyOrMissingFileIsAnError) {
   EXPECT_EQ(missing.error().code(), ErrorCode::kNotFound);
 }
 
-TEST(Pool, DirectoryIsAnError) { EXPECT_FALSE(Pool::openFile(testing::TempDir())); }
+TEST(Pool, DirectoryIsAnError) {
+  EXPECT_FALSE(Pool::openFile(testing::TempDir()));
+}
 
 }  // namespace
 }  // namespace hearth::memory

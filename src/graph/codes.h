@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operand and operation codes: NNAPI's, value for value (NDK NeuralNetworksTypes.h, feature levels
+// 1 to 7), and those of the extension `hearth.tflite` for what .tflite files use and NNAPI lacks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace hearth::graph {
+
+// Extension codes are (prefix << 16) | number, as in NNAPI. In the canonical model `hearth.tflite`
+// always has this prefix; front ends translate the ones that they hand out.
+inline constexpr int32_t kTfliteExtensionPrefix = 1;
+inline constexpr std::string_view kTfliteExtensionName = "hearth.tflite";
+inline constexpr int32_t tfliteExtensionCode(int32_t number) {
+  return (kTfliteExtensionPrefix << 16) | number;
+}
+
+enum class OperandType : int32_t {
+  kFloat32 = 0,
+  kInt32 = 1,
+  kUint32 = 2,
+  kTensorFloat32 = 3,
+  kTensorInt32 = 4,
+  kTensorQuant8Asymm = 5,
+  kBool = 6,
+  kTensorQuant16Symm = 7,
+  kTensorFloat16 = 8,
+  kTensorBool8 = 9,
+  kFloat16 = 10,
+  kTensorQuant8SymmPerChannel = 11,
+  kTensorQuant16Asymm = 12,
+  kTensorQuant8Symm = 13,
+  kTensorQuant8AsymmSigned = 14,
+  kModel = 15,
+
+  // Extension hearth.tflite.
+  kTensorInt64 = tfliteExtensionCode(0),
+  kTensorUint64 = tfliteExtensionCode(1),
+  kTensorFloat64 = tfliteExtensionCode(2),
+  kTensorInt16 = tfliteExtensionCode(3),
+  kTensorUint16 = tfliteExtensionCode(4),
+  kTensorUint32 = tfliteExtensionCode(5),
+  kTensorInt4 = tfliteExtensionCode(6),
+};
+
+enum class OperationType : int32_t {
+  kAdd = 0,
+  kAveragePool2d = 1,
+  kConcatenation = 2,
+  kConv2d = 3,
+  kDepthwiseConv2d = 4,
+  kDepthToSpace = 5,
+  kDequantize = 6,
+  kEmbeddingLookup = 7,
+  kFloor = 8,
+  kFullyConnected = 9,
+  kHashtableLookup = 10,
+  kL2Normalization = 11,
+  kL2Pool2d = 12,
+  kLocalResponseNormalization = 13,
+  kLogistic = 14,
+  kLshProjection = 15,
+  kLstm = 16,
+  kMaxPool2d = 17,
+  kMul = 18,
+  kRelu = 19,
+  kRelu1 = 20,
+  kRelu6 = 21,
+  kReshape = 22,
+  kResizeBilinear = 23,
+  kRnn = 24,
+  kSoftmax = 25,
+  kSpaceToDepth = 26,
+  kSvdf = 27,
+  kTanh = 28,
+  kBatchToSpaceNd = 29,
+  kDiv = 30,
+  kMean = 31,
+  kPad = 32,
+  kSpaceToBatchNd = 33,
+  kSqueeze = 34,
+  kStridedSlice = 35,
+  kSub = 36,
+  kTranspose = 37,
+  kAbs = 38,
+  kArgmax = 39,
+  kArgmin = 40,
+  kAxisAlignedBboxTransform = 41,
+  kBidirectionalSequenceLstm = 42,
+  kBidirectionalSequenceRnn = 43,
+  kBoxWithNmsLimit = 44,
+  kCast = 45,
+  kChannelShuffle = 46,
+  kDetectionPostprocessing = 47,
+  kEqual = 48,
+  kExp = 49,
+  kExpandDims = 50,
+  kGather = 51,
+  kGenerateProposals = 52,
+  kGreater = 53,
+  kGreaterEqual = 54,
+  kGroupedConv2d = 55,
+  kHeatmapMaxKeypoint = 56,
+  kInstanceNormalization = 57,
+  kLess = 58,
+  kLessEqual = 59,
+  kLog = 60,
+  kLogicalAnd = 61,
+  kLogicalNot = 62,
+  kLogicalOr = 63,
+  kLogSoftmax = 64,
+  kMaximum = 65,
+  kMinimum = 66,
+  kNeg = 67,
+  kNotEqual = 68,
+  kPadV2 = 69,
+  kPow = 70,
+  kPrelu = 71,
+  kQuantize = 72,
+  kQuantized16bitLstm = 73,
+  kRandomMultinomial = 74,
+  kReduceAll = 75,
+  kReduceAny = 76,
+  kReduceMax = 77,
+  kReduceMin = 78,
+  kReduceProd = 79,
+  kReduceSum = 80,
+  kRoiAlign = 81,
+  kRoiPooling = 82,
+  kRsqrt = 83,
+  kSelect = 84,
+  kSin = 85,
+  kSlice = 86,
+  kSplit = 87,
+  kSqrt = 88,
+  kTile = 89,
+  kTopkV2 = 90,
+  kTransposeConv2d = 91,
+  kUnidirectionalSequenceLstm = 92,
+  kUnidirectionalSequenceRnn = 93,
+  kResizeNearestNeighbor = 94,
+  kQuantizedLstm = 95,
+  kIf = 96,
+  kWhile = 97,
+  kElu = 98,
+  kHardSwish = 99,
+  kFill = 100,
+  kRank = 101,
+  kBatchMatmul = 102,
+  kPack = 103,
+  kMirrorPad = 104,
+  kReverse = 105,
+
+  // Extension hearth.tflite; inputs and outputs are documented in src/ops beside the kernels.
+  kQuantizedSequenceLstm = tfliteExtensionCode(0),
+  kArgmax64 = tfliteExtensionCode(1),
+  kArgmin64 = tfliteExtensionCode(2),
+};
+
+struct OperandTypeInfo {
+  OperandType type;
+  const char* name;      // NNAPI's name without the ANEURALNETWORKS_ prefix
+  int32_t featureLevel;  // 1 to 7; 0 for extension types
+  size_t elementSize;    // bytes; 0 where elements have no whole number of bytes
+  bool isScalar;
+};
+
+struct OperationTypeInfo {
+  OperationType type;
+  const char* name;
+  int32_t featureLevel;  // 1 to 7; 0 for extension operations
+};
+
+// All known codes, NNAPI's first, in the order of their values.
+std::span<const OperandTypeInfo> operandTypes();
+std::span<const OperationTypeInfo> operationTypes();
+
+// nullptr for an unknown code.
+const OperandTypeInfo* findOperandType(OperandType type);
+const OperationTypeInfo* findOperationType(OperationType type);
+
+// Name for messages; "operand type 1234" or "operation 1234" for unknown codes.
+std::string nameOf(OperandType type);
+std::string nameOf(OperationType type);
+
+inline bool isScalar(OperandType type) {
+  const OperandTypeInfo* info = findOperandType(type);
+  return info != nullptr && info->isScalar;
+}
+// Types whose scale (and zero point) have a meaning.
+bool isQuantized(OperandType type);
+// Bytes of one element, 0 for unknown types, kModel and sub-byte types.
+size_t elementSize(OperandType type);
+
+}  // namespace hearth::graph

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The canonical model: what every front end produces and every driver consumes. NNAPI's semantics.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/codes.h"
+#include "memory/pool.h"
+
+namespace hearth::graph {
+
+// NNAPI's life times of an operand.
+enum class Lifetime : uint8_t {
+  kTemporary,  // produced and consumed inside the subgraph
+  kSubgraphInput,
+  kSubgraphOutput,
+  kConstantCopy,       // value in Model::constantBytes
+  kConstantReference,  // value in one of Model::pools
+  kNoValue,            // omitted optional argument
+  kSubgraph,           // value is Model::subgraphs[subgraphIndex]; type kModel
+};
+
+// Where the bytes of a constant lie.
+struct DataLocation {
+  uint32_t pool = 0;  // index into Model::pools; only for kConstantReference
+  uint64_t offset = 0;
+  uint64_t length = 0;
+};
+
+// Scales of a kTensorQuant8SymmPerChannel operand, one for each index of dimension channelDim.
+struct PerChannelQuantization {
+  uint32_t channelDim = 0;
+  std::vector<float> scales;
+};
+
+using Dimensions = std::vector<uint32_t>;
+
+// One operand. A dimension of 0 is unknown; a non-scalar with no dimensions has unknown rank,
+// unless `isRankZeroTensor` says that it is a tensor of one element with rank 0 (TFLite has those,
+// NNAPI does not).
+struct Operand {
+  OperandType type = OperandType::kTensorFloat32;
+  Dimensions dimensions;
+  float scale = 0.0f;
+  int32_t zeroPoint = 0;
+  PerChannelQuantization perChannel;
+  Lifetime lifetime = Lifetime::kTemporary;
+  DataLocation location;
+  uint32_t subgraphIndex = 0;
+  bool isRankZeroTensor = false;
+  std::string name;  // for people only
+
+  bool isConstant() const {
+    return lifetime == Lifetime::kConstantCopy || lifetime == Lifetime::kConstantReference;
+  }
+  bool hasValue() const { return lifetime != Lifetime::kNoValue; }
+};
+
+struct Operation {
+  OperationType type = OperationType::kAdd;
+  std::vector<uint32_t> inputs;  // operand indices of the same subgraph
+  std::vector<uint32_t> outputs;
+  std::string name;  // for people only
+};
+
+struct Subgraph {
+  std::vector<Operand> operands;
+  std::vector<Operation> operations;  // in an order in which they can run once validate() passed
+  std::vector<uint32_t> inputs;
+  std::vector<uint32_t> outputs;
+  std::string name;
+};
+
+// A model. Value type except for the pools, which are shared; immutable by convention once it was
+// given to a runtime, and then safe to read from any thread.
+struct Model {
+  // [0] is the main graph; others are referenced by kSubgraph operands (IF, WHILE).
+  std::vector<Subgraph> subgraphs;
+  std::vector<uint8_t> constantBytes;
+  std::vector<memory::PoolRef> pools;
+  bool relaxFloat32ToFloat16 = false;
+
+  const Subgraph& main() const { return subgraphs.front(); }
+  Subgraph& main() { return subgraphs.front(); }
+
+  // Bytes of a constant operand; only after validate() passed. nullptr for anything else.
+  const uint8_t* constantData(const Operand& operand) const;
+};
+
+// Number of elements: product of the dimensions, 1 for scalars. Error kBadData when a dimension is
+// unknown or the product or its size in bytes exceeds 2^32 - 1 for NNAPI types (2^63 otherwise).
+Result<uint64_t> elementCount(const Operand& operand);
+// Size in bytes of a fully specified operand, sub-byte types rounded up.
+Result<uint64_t> byteSize(const Operand& operand);
+bool isFullySpecified(const Operand& operand);
+
+// "TENSOR_FLOAT32[1,224,224,3]" for messages.
+std::string describe(const Operand& operand);
+std::string describeDimensions(const Dimensions& dimensions);
+
+// Checks the structure of the whole model: indices, life times, constant locations and sizes
+// against pools, quantisation parameters (finite scales > 0, zero points in range), per-channel
+// parameters, graph inputs and outputs, every operand written at most once and before it is read,
+// no cycles between subgraphs. Sorts nothing: run sortIntoRunOrder first if the order is unknown.
+// Operation signatures are checked by src/ops. Error kBadData naming subgraph, operation or
+// operand.
+Status validate(const Model& model);
+
+// Reorders the operations of each subgraph so that each runs after its producers; stable. kBadData
+// when there is a cycle or an operand that is read but never written.
+Status sortIntoRunOrder(Model* model);
+
+}  // namespace hearth::graph

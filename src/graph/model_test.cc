@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace hearth::graph {
+namespace {
+
+Operand tensor(Lifetime lifetime, Dimensions dimensions = {2, 3}) {
+  Operand operand;
+  operand.dimensions = std::move(dimensions);
+  operand.lifetime = lifetime;
+  return operand;
+}
+
+// out = relu(relu(in)), operations given in run order.
+Model chain() {
+  Model model;
+  Subgraph graph;
+  graph.operands = {tensor(Lifetime::kSubgraphInput), tensor(Lifetime::kTemporary),
+                    tensor(Lifetime::kSubgraphOutput)};
+  graph.operations = {{OperationType::kRelu, {0}, {1}, ""}, {OperationType::kRelu, {1}, {2}, ""}};
+  graph.inputs = {0};
+  graph.outputs = {2};
+  model.subgraphs.push_back(graph);
+  return model;
+}
+
+TEST(Model, ValidChainPasses) {
+  auto status = validate(chain());
+  EXPECT_TRUE(status) << status.error().toString();
+}
+
+TEST(Model, SortBringsProducersFirst) {
+  Model model = chain();
+  std::swap(model.main().operations[0], model.main().operations[1]);
+  EXPECT_FALSE(validate(model));
+  ASSERT_TRUE(sortIntoRunOrder(&model));
+  EXPECT_TRUE(validate(model));
+}
+
+TEST(Model, CyclesAndDoubleWritesAreRefused) {
+  Model cycle = chain();
+  cycle.main().operations[0].inputs = {2};
+  EXPECT_FALSE(sortIntoRunOrder(&cycle));
+  Model twice = chain();
+  twice.main().operations[1].outputs = {1};
+  EXPECT_FALSE(validate(twice));
+}
+
+TEST(Model, IndicesOutOfRangeAreRefused) {
+  Model model = chain();
+  model.main().operations[0].inputs = {77};
+  EXPECT_FALSE(validate(model));
+  EXPECT_FALSE(sortIntoRunOrder(&model));
+  model = chain();
+  model.main().outputs = {3};
+  EXPECT_FALSE(validate(model));
+  model = chain();
+  model.main().operations[0].outputs = {0xffffffff};
+  EXPECT_FALSE(validate(model));
+}
+
+TEST(Model, UnwrittenOutputIsRefused) {
+  Model model = chain();
+  model.main().operations.pop_back();
+  EXPECT_FALSE(validate(model));
+}
+
+TEST(Model, QuantisationIsChecked) {
+  for (float scale : {0.0f, -1.0f, NAN, INFINITY}) {
+    Model model = chain();
+    model.main().operands[1].type = OperandType::kTensorQuant8Asymm;
+    model.main().operands[1].scale = scale;
+    EXPECT_FALSE(validate(model)) << scale;
+  }
+  Model model = chain();
+  model.main().operands[1].type = OperandType::kTensorQuant8Asymm;
+  model.main().operands[1].scale = 0.5f;
+  EXPECT_TRUE(validate(model));
+  model.main().operands[1].zeroPoint = 256;
+  EXPECT_FALSE(validate(model));
+}
+
+TEST(Model, ConstantsMustLieInTheirMemory) {
+  Model model = chain();
+  model.main().operands[0] = tensor(Lifetime::kConstantCopy);
+  model.main().inputs.clear();
+  model.main().operands[0].location = {0, 0, 24};
+  model.constantBytes.resize(24);
+  EXPECT_TRUE(validate(model));
+  model.main().operands[0].location = {0, 1, 24};
+  EXPECT_FALSE(validate(model));
+  model.main().operands[0].location = {0, UINT64_MAX, 24};
+  EXPECT_FALSE(validate(model));
+  model.main().operands[0].location = {0, 0, 23};
+  EXPECT_FALSE(validate(model));
+  model.main().operands[0].lifetime = Lifetime::kConstantReference;
+  model.main().operands[0].location = {3, 0, 24};
+  EXPECT_FALSE(validate(model));
+}
+
+TEST(Model, SizesThatOverflowAreRefused) {
+  Operand operand = tensor(Lifetime::kTemporary, {0xffffffff, 0xffffffff, 0xffffffff});
+  EXPECT_FALSE(byteSize(operand));
+  operand.dimensions = {0x40000000, 0x40000000};
+  EXPECT_FALSE(byteSize(operand));
+}
+
+TEST(Model, SubgraphCyclesAreRefused) {
+  Model model = chain();
+  Operand reference;
+  reference.type = OperandType::kModel;
+  reference.lifetime = Lifetime::kSubgraph;
+  reference.subgraphIndex = 1;
+  model.main().operands.push_back(reference);
+  model.subgraphs.push_back(chain().main());
+  EXPECT_TRUE(validate(model));
+  reference.subgraphIndex = 0;
+  model.subgraphs[1].operands.push_back(reference);
+  EXPECT_FALSE(validate(model));
+}
+
+}  // namespace
+}  // namespace hearth::graph

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <format>
+#include <utility>
+#include <vector>
+
+#include "graph/model.h"
+
+namespace hearth::graph {
+namespace {
+
+std::pair<int32_t, int32_t> zeroPointRange(OperandType type) {
+  switch (type) {
+    case OperandType::kTensorQuant8Asymm:
+      return {0, 255};
+    case OperandType::kTensorQuant8AsymmSigned:
+      return {-128, 127};
+    case OperandType::kTensorQuant16Asymm:
+      return {0, 65535};
+    case OperandType::kTensorInt16:
+      return {-32768, 32767};
+    default:
+      return {0, 0};
+  }
+}
+
+Status validatePerChannel(const Operand& operand) {
+  const PerChannelQuantization& quantization = operand.perChannel;
+  if (operand.type != OperandType::kTensorQuant8SymmPerChannel) {
+    if (!quantization.scales.empty() && operand.type != OperandType::kTensorInt4)
+      return fail(ErrorCode::kBadData, "The operand {} has per-channel scales, its type has none.",
+                  describe(operand));
+    if (quantization.scales.empty()) return {};
+  }
+  if (quantization.channelDim >= operand.dimensions.size())
+    return fail(ErrorCode::kBadData, "The channel dimension {} of {} is not below its rank {}.",
+                quantization.channelDim, describe(operand), operand.dimensions.size());
+  const uint32_t channels = operand.dimensions[quantization.channelDim];
+  if (channels == 0 || quantization.scales.size() != channels)
+    return fail(ErrorCode::kBadData, "The operand {} has {} scales for {} channels.",
+                describe(operand), quantization.scales.size(), channels);
+  for (size_t i = 0; i < quantization.scales.size(); ++i) {
+    const float scale = quantization.scales[i];
+    if (!std::isfinite(scale) || scale <= 0.0f)
+      return fail(ErrorCode::kBadData, "Scale {} of {} is {}, it must be finite and positive.", i,
+                  describe(operand), scale);
+  }
+  return {};
+}
+
+Status validateQuantization(const Operand& operand) {
+  HEARTH_TRY(validatePerChannel(operand));
+  if (operand.type == OperandType::kTensorQuant8SymmPerChannel) return {};
+  if (!std::isfinite(operand.scale) || operand.scale < 0.0f)
+    return fail(ErrorCode::kBadData, "The scale {} of {} is not a finite positive number.",
+                operand.scale, describe(operand));
+  if (isQuantized(operand.type) && operand.scale == 0.0f)
+    return fail(ErrorCode::kBadData, "The scale of {} is 0.", describe(operand));
+  if (operand.type == OperandType::kTensorInt32) return {};
+  const auto [lowest, highest] = zeroPointRange(operand.type);
+  if (operand.zeroPoint < lowest || operand.zeroPoint > highest)
+    return fail(ErrorCode::kBadData, "The zero point {} of {} is outside [{}, {}].",
+                operand.zeroPoint, describe(operand), lowest, highest);
+  return {};
+}
+
+Status validateConstant(const Model& model, const Operand& operand) {
+  HEARTH_ASSIGN(const uint64_t bytes, byteSize(operand));
+  const DataLocation& location = operand.location;
+  if (bytes != location.length)
+    return fail(ErrorCode::kBadData, "The constant {} needs {} bytes, its value has {}.",
+                describe(operand), bytes, location.length);
+  if (operand.lifetime == Lifetime::kConstantCopy) {
+    const uint64_t size = model.constantBytes.size();
+    if (location.offset > size || location.length > size - location.offset)
+      return fail(ErrorCode::kBadData,
+                  "The constant {} lies at {}+{}, outside the {} bytes of copied constants.",
+                  describe(operand), location.offset, location.length, size);
+    return {};
+  }
+  if (location.pool >= model.pools.size() || model.pools[location.pool] == nullptr)
+    return fail(ErrorCode::kBadData, "The constant {} refers to pool {} of {}.", describe(operand),
+                location.pool, model.pools.size());
+  const memory::Pool& pool = *model.pools[location.pool];
+  if (!pool.contains(location.offset, location.length))
+    return fail(ErrorCode::kBadData, "The constant {} lies at {}+{}, outside its pool of {} bytes.",
+                describe(operand), location.offset, location.length, pool.size());
+  return {};
+}
+
+Status validateOperand(const Model& model, const Operand& operand) {
+  const OperandTypeInfo* info = findOperandType(operand.type);
+  if (info == nullptr) return fail(ErrorCode::kBadData, "The {} is unknown.", nameOf(operand.type));
+  if (info->isScalar && !operand.dimensions.empty())
+    return fail(ErrorCode::kBadData, "The scalar {} has dimensions {}.", describe(operand),
+                describeDimensions(operand.dimensions));
+  if (operand.isRankZeroTensor && !operand.dimensions.empty())
+    return fail(ErrorCode::kBadData, "The rank-0 tensor {} has dimensions.", describe(operand));
+  if (operand.lifetime == Lifetime::kNoValue) return {};
+  HEARTH_TRY(validateQuantization(operand));
+  if (operand.isConstant()) return validateConstant(model, operand);
+  if ((operand.lifetime == Lifetime::kSubgraph) != (operand.type == OperandType::kModel))
+    return fail(ErrorCode::kBadData, "The operand {} mixes up MODEL and a value.",
+                describe(operand));
+  if (operand.lifetime == Lifetime::kSubgraph && operand.subgraphIndex >= model.subgraphs.size())
+    return fail(ErrorCode::kBadData, "The operand {} refers to subgraph {} of {}.",
+                describe(operand), operand.subgraphIndex, model.subgraphs.size());
+  if (isFullySpecified(operand)) HEARTH_TRY(byteSize(operand));
+  return {};
+}
+
+Status validateGraphArguments(const Subgraph& subgraph) {
+  std::vector<bool> listed(subgraph.operands.size(), false);
+  const std::pair<const std::vector<uint32_t>*, Lifetime> lists[] = {
+      {&subgraph.inputs, Lifetime::kSubgraphInput}, {&subgraph.outputs, Lifetime::kSubgraphOutput}};
+  for (const auto& [list, lifetime] : lists) {
+    for (uint32_t index : *list) {
+      if (index >= subgraph.operands.size())
+        return fail(ErrorCode::kBadData, "The graph argument {} is not below the {} operands.",
+                    index, subgraph.operands.size());
+      if (subgraph.operands[index].lifetime != lifetime || listed[index])
+        return fail(ErrorCode::kBadData,
+                    "The operand {} is listed as graph {} and has another role.",
+                    describe(subgraph.operands[index]),
+                    lifetime == Lifetime::kSubgraphInput ? "input" : "output");
+      listed[index] = true;
+    }
+  }
+  for (size_t i = 0; i < subgraph.operands.size(); ++i) {
+    const Lifetime lifetime = subgraph.operands[i].lifetime;
+    if ((lifetime == Lifetime::kSubgraphInput || lifetime == Lifetime::kSubgraphOutput) &&
+        !listed[i])
+      return fail(ErrorCode::kBadData, "The operand {} has a graph role and is not listed.",
+                  describe(subgraph.operands[i]));
+  }
+  return {};
+}
+
+Status validateOperations(const Subgraph& subgraph) {
+  const size_t count = subgraph.operands.size();
+  std::vector<bool> written(count, false);
+  for (size_t i = 0; i < count; ++i) {
+    const Lifetime lifetime = subgraph.operands[i].lifetime;
+    written[i] = lifetime != Lifetime::kTemporary && lifetime != Lifetime::kSubgraphOutput;
+  }
+  for (size_t i = 0; i < subgraph.operations.size(); ++i) {
+    const Operation& operation = subgraph.operations[i];
+    if (findOperationType(operation.type) == nullptr)
+      return fail(ErrorCode::kBadData, "Operation {} is {}, which is unknown.", i,
+                  nameOf(operation.type));
+    for (uint32_t index : operation.inputs) {
+      if (index >= count)
+        return fail(ErrorCode::kBadData, "Operation {} ({}) reads operand {} of {}.", i,
+                    nameOf(operation.type), index, count);
+      if (!written[index])
+        return fail(ErrorCode::kBadData, "Operation {} ({}) reads {} before it is written.", i,
+                    nameOf(operation.type), describe(subgraph.operands[index]));
+    }
+    for (uint32_t index : operation.outputs) {
+      if (index >= count)
+        return fail(ErrorCode::kBadData, "Operation {} ({}) writes operand {} of {}.", i,
+                    nameOf(operation.type), index, count);
+      const Operand& operand = subgraph.operands[index];
+      if (operand.lifetime == Lifetime::kNoValue) continue;
+      if (written[index])
+        return fail(ErrorCode::kBadData, "Operation {} ({}) writes {}, which has a value already.",
+                    i, nameOf(operation.type), describe(operand));
+      written[index] = true;
+    }
+  }
+  for (uint32_t index : subgraph.outputs)
+    if (!written[index])
+      return fail(ErrorCode::kBadData, "No operation writes the graph output {}.",
+                  describe(subgraph.operands[index]));
+  return {};
+}
+
+// Depth-first over references between subgraphs; a reference to one that is open is a cycle.
+Status checkNoCycle(const Model& model) {
+  enum class Mark : uint8_t { kNew, kOpen, kDone };
+  std::vector<Mark> marks(model.subgraphs.size(), Mark::kNew);
+  struct Frame {
+    size_t subgraph;
+    size_t operand;
+  };
+  for (size_t root = 0; root < model.subgraphs.size(); ++root) {
+    if (marks[root] != Mark::kNew) continue;
+    std::vector<Frame> stack{{root, 0}};
+    marks[root] = Mark::kOpen;
+    while (!stack.empty()) {
+      Frame& frame = stack.back();
+      const std::vector<Operand>& operands = model.subgraphs[frame.subgraph].operands;
+      if (frame.operand == operands.size()) {
+        marks[frame.subgraph] = Mark::kDone;
+        stack.pop_back();
+        continue;
+      }
+      const Operand& operand = operands[frame.operand++];
+      if (operand.lifetime != Lifetime::kSubgraph) continue;
+      const size_t next = operand.subgraphIndex;
+      if (marks[next] == Mark::kOpen)
+        return fail(ErrorCode::kBadData, "Subgraph {} refers to itself through others.", next);
+      if (marks[next] == Mark::kNew) {
+        marks[next] = Mark::kOpen;
+        stack.push_back({next, 0});
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status validate(const Model& model) {
+  if (model.subgraphs.empty()) return fail(ErrorCode::kBadData, "The model has no graph.");
+  for (size_t g = 0; g < model.subgraphs.size(); ++g) {
+    const Subgraph& subgraph = model.subgraphs[g];
+    for (size_t i = 0; i < subgraph.operands.size(); ++i)
+      HEARTH_TRY_CONTEXT(validateOperand(model, subgraph.operands[i]),
+                         "while validating operand {} of subgraph {}", i, g);
+    HEARTH_TRY_CONTEXT(validateGraphArguments(subgraph), "while validating subgraph {}", g);
+    HEARTH_TRY_CONTEXT(validateOperations(subgraph), "while validating subgraph {}", g);
+  }
+  return checkNoCycle(model);
+}
+
+}  // namespace hearth::graph

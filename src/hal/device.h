@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver interface: what a runtime asks of a driver. Newest NNAPI semantics only; adapters for
+// older behaviour live at the edges. A driver never aborts, over-reads or hangs on what it is
+// given.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/descriptor.h"
+#include "base/result.h"
+#include "graph/model.h"
+#include "memory/pool.h"
+
+namespace hearth::hal {
+
+// Version of this interface; a driver library built for another one is not loaded.
+inline constexpr uint32_t kApiVersion = 1;
+
+// Values are NNAPI's.
+enum class DeviceType : int32_t { kUnknown = 0, kOther = 1, kCpu = 2, kGpu = 3, kAccelerator = 4 };
+enum class Preference : int32_t { kLowPower = 0, kFastSingleAnswer = 1, kSustainedSpeed = 2 };
+enum class Priority : int32_t { kLow = 90, kMedium = 100, kHigh = 110 };
+
+// Relative to a reference CPU: 1.0 = as fast or as thirsty, lower is better.
+struct PerformanceInfo {
+  float execTime = 1.0f;
+  float powerUsage = 1.0f;
+};
+
+struct Capabilities {
+  std::map<graph::OperandType, PerformanceInfo> operandPerformance;
+  PerformanceInfo relaxedFloat32;
+  PerformanceInfo ifPerformance;
+  PerformanceInfo whilePerformance;
+};
+
+struct CacheFileCounts {
+  uint32_t model = 0;
+  uint32_t data = 0;
+};
+
+using CacheToken = std::array<uint8_t, 32>;
+
+// Open cache files, owned by the call that takes them; empty vectors = no caching.
+struct Cache {
+  std::vector<base::Descriptor> modelFiles;
+  std::vector<base::Descriptor> dataFiles;
+  CacheToken token{};
+};
+
+// What a driver does with one operation of a model.
+struct OperationSupport {
+  bool supported = false;
+  std::string kernel;  // "xnnpack", "own", "reference"; empty when not supported
+  std::string reason;  // one sentence why not; empty when supported
+};
+
+struct PrepareOptions {
+  Preference preference = Preference::kFastSingleAnswer;
+  Priority priority = Priority::kMedium;
+  base::Deadline deadline;
+  unsigned threads = 0;             // 0 = the driver's choice
+  uint64_t maxActivationBytes = 0;  // 0 = no limit; above it preparation fails, naming the tensor
+};
+
+// How a compilation started. Times are in milliseconds.
+struct StartReport {
+  enum class State { kCold, kWarm, kUncached };
+  State state = State::kUncached;
+  std::string reason;                           // why not warm; empty when it is
+  std::map<std::string, uint64_t> packedBytes;  // by operation kind
+  uint64_t mappedBytes = 0;
+  uint64_t activationBytes = 0;           // arena of one execution context
+  std::vector<std::string> routedAround;  // kernel families avoided on this CPU
+};
+
+// One argument of a request. Pointers and pools are used in place; they must stay valid until the
+// computation that uses them has returned.
+struct Argument {
+  enum class Kind { kNoValue, kPointer, kPool, kBuffer };
+  Kind kind = Kind::kNoValue;
+  void* pointer = nullptr;       // kPointer; never written for an input
+  memory::PoolRef pool;          // kPool
+  uint64_t offset = 0;           // kPool
+  uint64_t length = 0;           // bytes of kPointer and kPool
+  uint32_t token = 0;            // kBuffer
+  graph::Dimensions dimensions;  // empty = as the model says
+};
+
+struct Request {
+  std::vector<Argument> inputs;  // in the order of the main subgraph's inputs
+  std::vector<Argument> outputs;
+};
+
+struct OutputShape {
+  graph::Dimensions dimensions;
+  bool isSufficient = true;
+};
+
+// In nanoseconds; UINT64_MAX = not measured.
+struct Timing {
+  uint64_t onDevice = UINT64_MAX;
+  uint64_t inDriver = UINT64_MAX;
+};
+
+struct ExecutionResult {
+  Status status;
+  // For success and kOutputInsufficientSize: one for each output.
+  std::vector<OutputShape> outputShapes;
+  Timing timing;
+};
+
+// Arguments bound to a prepared model; compute() may be called again and again, one call at a time.
+// Executions of one prepared model are independent and may run in several threads at once.
+class Execution {
+ public:
+  virtual ~Execution() = default;
+  virtual ExecutionResult compute(const base::Deadline& deadline) = 0;
+};
+
+// A model made ready by a driver. Thread-safe. Outlives nothing: executions keep it alive.
+class PreparedModel {
+ public:
+  virtual ~PreparedModel() = default;
+  // Checks the request against the model (counts, lengths, dimensions); kBadData says what differs.
+  virtual Result<std::unique_ptr<Execution>> createExecution(Request request) = 0;
+  virtual StartReport startReport() const = 0;
+};
+
+// Driver-managed memory (memory domains). Thread-safe.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  virtual uint32_t token() const = 0;
+  virtual Status copyTo(const memory::PoolRef& destination) = 0;
+  virtual Status copyFrom(const memory::PoolRef& source, const graph::Dimensions& dimensions) = 0;
+};
+
+struct BufferRole {
+  std::shared_ptr<PreparedModel> preparedModel;
+  bool isInput = false;
+  uint32_t index = 0;
+  float frequency = 1.0f;
+};
+
+struct BufferDescription {
+  graph::Dimensions dimensions;
+};
+
+// A device as a runtime sees it. Thread-safe; lives as long as the process.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual std::string name() const = 0;  // unique among devices
+  virtual std::string version() const = 0;
+  virtual DeviceType type() const = 0;
+  virtual int64_t featureLevel() const = 0;  // NNAPI's: 27..31, 1000006, 1000007
+  virtual Capabilities capabilities() const = 0;
+  virtual std::vector<std::string> supportedExtensions() const { return {}; }
+  virtual CacheFileCounts numberOfCacheFilesNeeded() const { return {}; }
+
+  // One entry for each operation of the main subgraph, in its order. The model passed
+  // graph::validate(). kOpFailed for memory that the driver cannot map.
+  virtual Result<std::vector<OperationSupport>> supportedOperations(const graph::Model& model) = 0;
+
+  // The model is shared: a driver may keep constants where they are.
+  virtual Result<std::shared_ptr<PreparedModel>> prepareModel(
+      std::shared_ptr<const graph::Model> model, const PrepareOptions& options, Cache cache) = 0;
+  virtual Result<std::shared_ptr<PreparedModel>> prepareModelFromCache(
+      const PrepareOptions& /*options*/, Cache /*cache*/) {
+    return fail(ErrorCode::kUnsupported, "The device {} keeps no compilation cache.", name());
+  }
+
+  virtual Result<std::unique_ptr<Buffer>> allocate(const BufferDescription& /*description*/,
+                                                   const std::vector<BufferRole>& /*roles*/) {
+    return fail(ErrorCode::kUnsupported, "The device {} has no memory of its own.", name());
+  }
+};
+
+}  // namespace hearth::hal

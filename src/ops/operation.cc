@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/operation.h"
+
+#include <cstring>
+#include <format>
+
+namespace hearth::ops {
+namespace {
+
+constexpr const char* kNeedsRuntimeValue =
+    "The output shape depends on a value known only at run time";
+
+template <typename T>
+struct ScalarType;
+template <>
+struct ScalarType<float> {
+  static constexpr OperandType kType = OperandType::kFloat32;
+};
+template <>
+struct ScalarType<int32_t> {
+  static constexpr OperandType kType = OperandType::kInt32;
+};
+template <>
+struct ScalarType<uint32_t> {
+  static constexpr OperandType kType = OperandType::kUint32;
+};
+template <>
+struct ScalarType<bool> {
+  static constexpr OperandType kType = OperandType::kBool;
+};
+
+}  // namespace
+
+template <typename T>
+Result<T> OperationContext::scalar(size_t index) const {
+  if (!hasInput(index))
+    return fail(ErrorCode::kBadData, "{} lacks its input {}.", describe(), index);
+  const Tensor& tensor = inputs[index];
+  if (tensor.type() != ScalarType<T>::kType)
+    return fail(ErrorCode::kBadData, "Input {} of {} is {}, it must be {}.", index, describe(),
+                graph::describe(*tensor.operand), graph::nameOf(ScalarType<T>::kType));
+  if (tensor.data == nullptr)
+    return fail(ErrorCode::kUnsupported, "Input {} of {} must be a constant.", index, describe());
+  if constexpr (std::is_same_v<T, bool>) {
+    return *tensor.as<uint8_t>() != 0;
+  } else {
+    T value;
+    std::memcpy(&value, tensor.data, sizeof(value));
+    return value;
+  }
+}
+
+template <typename T>
+Result<T> OperationContext::scalar(size_t index, T fallback) const {
+  if (!hasInput(index)) return fallback;
+  return scalar<T>(index);
+}
+
+template Result<float> OperationContext::scalar(size_t) const;
+template Result<int32_t> OperationContext::scalar(size_t) const;
+template Result<uint32_t> OperationContext::scalar(size_t) const;
+template Result<bool> OperationContext::scalar(size_t) const;
+template Result<float> OperationContext::scalar(size_t, float) const;
+template Result<int32_t> OperationContext::scalar(size_t, int32_t) const;
+template Result<uint32_t> OperationContext::scalar(size_t, uint32_t) const;
+template Result<bool> OperationContext::scalar(size_t, bool) const;
+
+Result<std::vector<int64_t>> OperationContext::intVector(size_t index) const {
+  if (!hasInput(index))
+    return fail(ErrorCode::kBadData, "{} lacks its input {}.", describe(), index);
+  const Tensor& tensor = inputs[index];
+  if (tensor.type() != OperandType::kTensorInt32 && tensor.type() != OperandType::kTensorInt64)
+    return fail(ErrorCode::kBadData, "Input {} of {} is {}, it must be TENSOR_INT32.", index,
+                describe(), graph::describe(*tensor.operand));
+  if (tensor.data == nullptr) return needsRuntimeValue(*this, index);
+  std::vector<int64_t> values(tensor.elementCount());
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = tensor.type() == OperandType::kTensorInt32 ? tensor.as<int32_t>()[i]
+                                                           : tensor.as<int64_t>()[i];
+  return values;
+}
+
+Status OperationContext::setOutputDimensions(size_t index, Dimensions dimensions) {
+  if (!hasOutput(index)) return {};
+  Tensor& output = outputs[index];
+  const Dimensions& declared = output.operand->dimensions;
+  bool fits = declared.empty() ? !output.operand->isRankZeroTensor || dimensions.empty()
+                               : declared.size() == dimensions.size();
+  for (size_t i = 0; fits && i < declared.size(); ++i)
+    fits = declared[i] == 0 || declared[i] == dimensions[i];
+  if (!fits)
+    return fail(ErrorCode::kBadData, "Output {} of {} is declared as {}, its inputs give {}.",
+                index, describe(), graph::describeDimensions(declared),
+                graph::describeDimensions(dimensions));
+  graph::Operand sized = *output.operand;
+  sized.dimensions = dimensions;
+  // A dimension of 0 is a legal size at run time; only the product must not overflow.
+  for (uint32_t& dimension : sized.dimensions) dimension = dimension == 0 ? 1 : dimension;
+  if (!sized.dimensions.empty()) HEARTH_TRY(graph::byteSize(sized));
+  output.dimensions = std::move(dimensions);
+  output.hasKnownShape = true;
+  return {};
+}
+
+std::string OperationContext::describe() const {
+  std::string text = graph::nameOf(operation->type);
+  if (!operation->name.empty()) text += std::format(" \"{}\"", operation->name);
+  return text;
+}
+
+std::unexpected<Error> needsRuntimeValue(const OperationContext& context, size_t input) {
+  return fail(ErrorCode::kUnsupported, "{} (input {} of {}).", kNeedsRuntimeValue, input,
+              context.describe());
+}
+
+bool isNeedsRuntimeValue(const Error& error) {
+  return error.code() == ErrorCode::kUnsupported && error.message().starts_with(kNeedsRuntimeValue);
+}
+
+OperationContext makeContext(const graph::Model& model, const graph::Subgraph& subgraph,
+                             const graph::Operation& operation) {
+  OperationContext context;
+  context.model = &model;
+  context.operation = &operation;
+  auto add = [&](uint32_t index, std::vector<Tensor>* list) {
+    const graph::Operand& operand = subgraph.operands[index];
+    Tensor tensor;
+    tensor.operand = &operand;
+    tensor.dimensions = operand.dimensions;
+    tensor.isPresent = operand.hasValue();
+    tensor.hasKnownShape = graph::isFullySpecified(operand);
+    // Constants are never written: kernels take inputs as const.
+    tensor.data = const_cast<uint8_t*>(model.constantData(operand));
+    list->push_back(std::move(tensor));
+  };
+  for (uint32_t index : operation.inputs) add(index, &context.inputs);
+  for (uint32_t index : operation.outputs) add(index, &context.outputs);
+  return context;
+}
+
+}  // namespace hearth::ops

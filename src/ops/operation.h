@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every operation brings: signature validation, shape inference and a reference kernel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/model.h"
+
+namespace hearth::threads {
+class ThreadPool;
+}
+
+namespace hearth::ops {
+
+using graph::Dimensions;
+using graph::OperandType;
+using graph::OperationType;
+
+// An operand as shape inference and kernels see it: the model's type and quantisation with the
+// dimensions of this run.
+struct Tensor {
+  const graph::Operand* operand = nullptr;  // never null; type, scale, zeroPoint, perChannel
+  Dimensions dimensions;                    // of this run; those in `operand` may be unknown
+  void* data = nullptr;                     // null: omitted, or not known yet (shape inference)
+  bool isPresent = false;                   // false: an omitted optional argument
+  bool hasKnownShape = false;               // dimensions are complete
+
+  OperandType type() const { return operand->type; }
+  size_t rank() const { return dimensions.size(); }
+  uint64_t elementCount() const {
+    uint64_t count = 1;
+    for (uint32_t dimension : dimensions) count *= dimension;
+    return count;
+  }
+  template <typename T>
+  T* as() const {
+    return static_cast<T*>(data);
+  }
+};
+
+// One operation with its arguments. Trailing optional arguments may be absent altogether.
+// Used by one thread at a time.
+class OperationContext {
+ public:
+  const graph::Model* model = nullptr;
+  const graph::Operation* operation = nullptr;
+  std::vector<Tensor> inputs;
+  std::vector<Tensor> outputs;
+  threads::ThreadPool* threadPool = nullptr;  // null: run in the calling thread
+
+  bool hasInput(size_t index) const { return index < inputs.size() && inputs[index].isPresent; }
+  bool hasOutput(size_t index) const { return index < outputs.size() && outputs[index].isPresent; }
+
+  // Value of a scalar input (FLOAT32, INT32, BOOL, …); `fallback` when it is omitted. kUnsupported
+  // when it is given but only known at run time.
+  template <typename T>
+  Result<T> scalar(size_t index, T fallback) const;
+  template <typename T>
+  Result<T> scalar(size_t index) const;  // required: kBadData when omitted
+
+  // Values of an INT32 tensor input, widened. Errors as scalar().
+  Result<std::vector<int64_t>> intVector(size_t index) const;
+
+  // Shape inference's result. kBadData when the model gives the output other known dimensions.
+  Status setOutputDimensions(size_t index, Dimensions dimensions);
+
+  // "CONV_2D \"name\"" for messages.
+  std::string describe() const;
+};
+
+// The error of shape inference when an output shape depends on values known only at run time.
+// prepare() returns it through needsRuntimeValue(); isNeedsRuntimeValue() recognises it.
+std::unexpected<Error> needsRuntimeValue(const OperationContext& context, size_t input);
+bool isNeedsRuntimeValue(const Error& error);
+
+// One operation. Plain functions without state; all three are safe on any model that passed
+// graph::validate(): they check every shape, axis and parameter before they use it.
+struct OperationDefinition {
+  OperationType type;
+  // Counts and types of arguments, constant parameters where NNAPI wants constants; ranks and
+  // dimensions as far as they are known. kBadData names the argument, what is there, what is
+  // allowed.
+  Status (*validate)(const graph::Model&, const graph::Subgraph&, const graph::Operation&);
+  // Checks shapes and parameter values, calls setOutputDimensions for every present output. Input
+  // data may be null (unless constant). Must be run before execute().
+  Status (*prepare)(OperationContext&);
+  // Computes; every present input and output has data and the dimensions that prepare() gave.
+  Status (*execute)(OperationContext&);
+};
+
+// All operations that exist, sorted by type.
+std::span<const OperationDefinition* const> allOperations();
+const OperationDefinition* findOperation(OperationType type);
+
+// validate() of each operation of each subgraph. kUnsupported for an operation without definition.
+Status validateOperations(const graph::Model& model);
+
+// Fills a context for one operation: operands, present flags, the model's dimensions, constant
+// data.
+OperationContext makeContext(const graph::Model& model, const graph::Subgraph& subgraph,
+                             const graph::Operation& operation);
+
+}  // namespace hearth::ops

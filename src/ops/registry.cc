@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of all operations; each is defined in the file that its name says.
+#include <algorithm>
+#include <format>
+#include <vector>
+
+#include "ops/operation.h"
+
+namespace hearth::ops {
+
+// One line for each definition, `extern const OperationDefinition kXxxOperation;`, in code order.
+
+std::span<const OperationDefinition* const> allOperations() {
+  static const std::vector<const OperationDefinition*> operations = [] {
+    std::vector<const OperationDefinition*> list = {};
+    std::sort(list.begin(), list.end(),
+              [](const auto* a, const auto* b) { return a->type < b->type; });
+    return list;
+  }();
+  return operations;
+}
+
+const OperationDefinition* findOperation(OperationType type) {
+  const auto list = allOperations();
+  const auto it = std::lower_bound(
+      list.begin(), list.end(), type,
+      [](const OperationDefinition* definition, OperationType t) { return definition->type < t; });
+  return it != list.end() && (*it)->type == type ? *it : nullptr;
+}
+
+Status validateOperations(const graph::Model& model) {
+  for (size_t g = 0; g < model.subgraphs.size(); ++g) {
+    const graph::Subgraph& subgraph = model.subgraphs[g];
+    for (size_t i = 0; i < subgraph.operations.size(); ++i) {
+      const graph::Operation& operation = subgraph.operations[i];
+      const OperationDefinition* definition = findOperation(operation.type);
+      if (definition == nullptr)
+        return fail(ErrorCode::kUnsupported,
+                    "Operation {} of subgraph {} is {}, which has no kernel.", i, g,
+                    graph::nameOf(operation.type));
+      HEARTH_TRY_CONTEXT(definition->validate(model, subgraph, operation),
+                         "while validating operation {} of subgraph {}", i, g);
+    }
+  }
+  return {};
+}
+
+}  // namespace hearth::ops
