@@ -106,7 +106,7 @@ TEST(Model, ConstantsMustLieInTheirMemory) {
 TEST(Model, SizesThatOverflowAreRefused) {
   Operand operand = tensor(Lifetime::kTemporary, {0xffffffff, 0xffffffff, 0xffffffff});
   EXPECT_FALSE(byteSize(operand));
-  operand.dimensions = {0x40000000, 0x40000000};
+  operand.dimensions = {0x80000000, 0x40000000};
   EXPECT_FALSE(byteSize(operand));
 }
 
