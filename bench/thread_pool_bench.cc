@@ -144,6 +144,12 @@ class Convolution {
 
 void noTask(void*, size_t) {}
 
+void fiveMicroseconds(void*, size_t) {
+  const Clock::time_point end = Clock::now() + std::chrono::microseconds(5);
+  while (Clock::now() < end) {
+  }
+}
+
 // One competitor of a row: what is measured, and what comes before and after its turn.
 struct Contender {
   std::function<void()> run;
@@ -186,23 +192,21 @@ class Bench {
     pool_ = std::move(*pool);
   }
 
-  void callOverhead() {
-    for (const size_t items : {2, 8, 64, 1000}) {
-      const pthreadpool_t system = system_.get();
-      const pthreadpool_t handle = pool_->nativeHandle();
-      const auto call = [handle, items] {
-        hearth_pthreadpool_parallelize_1d(handle, noTask, nullptr, items, 0);
-      };
-      const auto times = race({theirs([system, items] {
-                                 pthreadpool_parallelize_1d(system, noTask, nullptr, items, 0);
-                               }),
-                               inRun(call), Contender{call}},
-                              rounds_, 2000);
-      std::printf(
-          "%zu threads, call of %4zu empty items, us: pthreadpool %.2f, ours %.2f, "
-          "outside a run %.2f\n",
-          threads_, items, times[0], times[1], times[2]);
-    }
+  void callOverhead(const char* name, pthreadpool_task_1d_t task, size_t items) {
+    const pthreadpool_t system = system_.get();
+    const pthreadpool_t handle = pool_->nativeHandle();
+    const auto call = [handle, task, items] {
+      hearth_pthreadpool_parallelize_1d(handle, task, nullptr, items, 0);
+    };
+    const auto times = race({theirs([system, task, items] {
+                               pthreadpool_parallelize_1d(system, task, nullptr, items, 0);
+                             }),
+                             inRun(call), Contender{call}},
+                            rounds_, 1000);
+    std::printf(
+        "%zu threads, call of %4zu %s items, us: pthreadpool %.2f, ours %.2f, "
+        "outside a run %.2f\n",
+        threads_, items, name, times[0], times[1], times[2]);
   }
 
   void convolution(const char* name, const Shape& shape) {
@@ -284,7 +288,10 @@ int main(int argc, char** argv) {
   require(theirs.initialize(nullptr), "Initialising the system's XNNPACK");
   for (const size_t threads : {1, 2}) {
     Bench bench(threads, rounds, ours, theirs);
-    if (threads > 1) bench.callOverhead();
+    if (threads > 1) {
+      for (const size_t items : {2, 8, 64, 1000}) bench.callOverhead("empty", noTask, items);
+      for (const size_t items : {2, 8}) bench.callOverhead("5 us", fiveMicroseconds, items);
+    }
     bench.convolution("1x1 M=49 K=2048 N=512", {7, 1, 2048, 512});
     bench.convolution("1x1 M=49 K=512 N=2048", {7, 1, 512, 2048});
     bench.convolution("3x3 7x7x512", {7, 3, 512, 512});
@@ -292,6 +299,7 @@ int main(int argc, char** argv) {
     bench.convolution("3x3 56x56x64", {56, 3, 64, 64});
     bench.convolution("1x1 14x14 K=256 N=1024", {14, 1, 256, 1024});
     bench.convolution("1x1 56x56 K=64 N=256", {56, 1, 64, 256});
+    bench.convolution("1x1 14x14 K=2048 N=8192", {14, 1, 2048, 8192});
     if (threads > 1) bench.idle({7, 3, 512, 512});
   }
   return 0;

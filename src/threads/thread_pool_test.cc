@@ -14,9 +14,10 @@
 #include <thread>
 #include <vector>
 
-// The pool starts threads in a forked child on purpose.
-extern "C" const char* __tsan_default_options();
-extern "C" const char* __tsan_default_options() {
+// The pool starts threads in a forked child on purpose. Visible, so that the sanitizer's library
+// finds it.
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options();
+const char* __tsan_default_options() {
   return "die_after_fork=0";
 }
 
