@@ -81,7 +81,7 @@ def probabilities(graph, picture):
 
 
 def evaluate(folders, count):
-    """Accuracy of the file, as a runtime would see it: byte-valued pixels, one picture at a time."""
+    """Accuracy of the file as a runtime sees it: byte-valued pixels, one picture at a time."""
     graph = tflite_reader.read(MODEL)
     glyphs = pictures.Glyphs(pictures.findFonts(pictures.HELD_OUT_FONTS, folders))
     drawn, labels = glyphs.draw(np.random.default_rng(HELD_OUT_SEED), count)
