@@ -9,10 +9,15 @@
 namespace hearth::ops {
 
 // One line for each definition, `extern const OperationDefinition kXxxOperation;`, in code order.
+extern const OperationDefinition kIfOperation;
+extern const OperationDefinition kWhileOperation;
 
 std::span<const OperationDefinition* const> allOperations() {
   static const std::vector<const OperationDefinition*> operations = [] {
-    std::vector<const OperationDefinition*> list = {};
+    std::vector<const OperationDefinition*> list = {
+        &kIfOperation,
+        &kWhileOperation,
+    };
     std::sort(list.begin(), list.end(),
               [](const auto* a, const auto* b) { return a->type < b->type; });
     return list;
