@@ -2,7 +2,7 @@
 // Signatures of IF and WHILE. Interpreter runs them; they have no kernel that could stand alone.
 #include "ops/control_flow.h"
 
-#include "ops/operation.h"
+#include "ops/registry.h"
 
 namespace hearth::ops {
 namespace {
