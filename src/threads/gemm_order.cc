@@ -8,8 +8,8 @@
 namespace hearth::threads {
 namespace {
 
-// Bytes of packed weights per block of columns: they are to stay in a core's second-level cache
-// while all rows pass (measured by bench/thread_pool_bench.cc).
+// Bytes of packed weights per block of columns: half of a second-level cache of 1 MiB, so that they
+// stay there while all rows pass.
 constexpr size_t kBlockBytes = 512 * 1024;
 
 // Every packed layout repeats after a number of columns that divides this.
