@@ -6,7 +6,9 @@
 #include <cmath>
 
 #include "ops/output_shape.h"
+#include "ops/registry.h"
 #include "ops/strided_copy.h"
+#include "ops/tensor_types.h"
 #include "ops/validation.h"
 
 namespace hearth::ops {
@@ -127,7 +129,7 @@ Result<ConcatenationParameters> parseConcatenation(const OperationContext& conte
   return parameters;
 }
 
-extern const OperationDefinition kConcatenationOperation = {OperationType::kConcatenation, validate, prepare,
+const OperationDefinition kConcatenationOperation = {OperationType::kConcatenation, validate, prepare,
     execute};
 
 }  // namespace hearth::ops

@@ -2,6 +2,7 @@
 // Signatures of IF and WHILE. Interpreter runs them; they have no kernel that could stand alone.
 #include "ops/control_flow.h"
 
+#include "ops/operation.h"
 #include "ops/registry.h"
 
 namespace hearth::ops {
@@ -128,9 +129,9 @@ Status executeControlFlow(OperationContext& context) {
 
 }  // namespace
 
-extern const OperationDefinition kIfOperation = {OperationType::kIf, validateIf, prepareControlFlow,
+const OperationDefinition kIfOperation = {OperationType::kIf, validateIf, prepareControlFlow,
                                                  executeControlFlow};
-extern const OperationDefinition kWhileOperation = {OperationType::kWhile, validateWhile,
+const OperationDefinition kWhileOperation = {OperationType::kWhile, validateWhile,
                                                     prepareControlFlow, executeControlFlow};
 
 }  // namespace hearth::ops

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
-#include "ops/output_shape.h"
 #include "ops/operation.h"
-#include "ops/strided_copy.h"
+#include "ops/output_shape.h"
+#include "ops/registry.h"
+#include "ops/tensor_types.h"
 #include "ops/validation.h"
 
 namespace hearth::ops {
@@ -63,7 +64,7 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-extern const OperationDefinition kGatherOperation = {OperationType::kGather, validate, prepare,
+const OperationDefinition kGatherOperation = {OperationType::kGather, validate, prepare,
     execute};
 
 }  // namespace hearth::ops

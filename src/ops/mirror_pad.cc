@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
-#include "ops/output_shape.h"
 #include "ops/operation.h"
+#include "ops/output_shape.h"
 #include "ops/pad.h"
+#include "ops/registry.h"
 #include "ops/strided_copy.h"
+#include "ops/tensor_types.h"
 #include "ops/validation.h"
 
 namespace hearth::ops {
@@ -94,7 +96,7 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-extern const OperationDefinition kMirrorPadOperation = {OperationType::kMirrorPad, validate, prepare,
+const OperationDefinition kMirrorPadOperation = {OperationType::kMirrorPad, validate, prepare,
     execute};
 
 }  // namespace hearth::ops

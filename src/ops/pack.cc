@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/output_shape.h"
 #include "ops/operation.h"
+#include "ops/output_shape.h"
+#include "ops/registry.h"
 #include "ops/strided_copy.h"
+#include "ops/tensor_types.h"
 #include "ops/validation.h"
 
 namespace hearth::ops {
@@ -61,7 +63,7 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-extern const OperationDefinition kPackOperation = {OperationType::kPack, validate, prepare,
+const OperationDefinition kPackOperation = {OperationType::kPack, validate, prepare,
     execute};
 
 }  // namespace hearth::ops

@@ -5,7 +5,9 @@
 #include <cstring>
 
 #include "ops/output_shape.h"
+#include "ops/registry.h"
 #include "ops/strided_copy.h"
+#include "ops/tensor_types.h"
 #include "ops/validation.h"
 
 namespace hearth::ops {
@@ -119,9 +121,9 @@ Result<PadParameters> parsePad(const OperationContext& context) {
   return parameters;
 }
 
-extern const OperationDefinition kPadOperation = {OperationType::kPad, validate, prepare,
+const OperationDefinition kPadOperation = {OperationType::kPad, validate, prepare,
     execute};
-extern const OperationDefinition kPadV2Operation = {OperationType::kPadV2, validate, prepare,
+const OperationDefinition kPadV2Operation = {OperationType::kPadV2, validate, prepare,
     execute};
 
 }  // namespace hearth::ops

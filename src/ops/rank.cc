@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/output_shape.h"
 #include "ops/operation.h"
-#include "ops/strided_copy.h"
+#include "ops/output_shape.h"
+#include "ops/registry.h"
+#include "ops/tensor_types.h"
 #include "ops/validation.h"
 
 namespace hearth::ops {
@@ -27,7 +28,7 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-extern const OperationDefinition kRankOperation = {OperationType::kRank, validate, prepare,
+const OperationDefinition kRankOperation = {OperationType::kRank, validate, prepare,
     execute};
 
 }  // namespace hearth::ops

@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "ops/output_shape.h"
+#include "ops/registry.h"
+#include "ops/tensor_types.h"
 #include "ops/validation.h"
 
 namespace hearth::ops {
@@ -125,11 +127,11 @@ Result<ReshapeParameters> parseReshape(const OperationContext& context) {
   return parameters;
 }
 
-extern const OperationDefinition kReshapeOperation = {OperationType::kReshape, validate, prepare,
+const OperationDefinition kReshapeOperation = {OperationType::kReshape, validate, prepare,
     execute};
-extern const OperationDefinition kSqueezeOperation = {OperationType::kSqueeze, validate, prepare,
+const OperationDefinition kSqueezeOperation = {OperationType::kSqueeze, validate, prepare,
     execute};
-extern const OperationDefinition kExpandDimsOperation = {OperationType::kExpandDims, validate, prepare,
+const OperationDefinition kExpandDimsOperation = {OperationType::kExpandDims, validate, prepare,
     execute};
 
 }  // namespace hearth::ops

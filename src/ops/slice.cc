@@ -2,7 +2,9 @@
 #include "ops/slice.h"
 
 #include "ops/output_shape.h"
+#include "ops/registry.h"
 #include "ops/strided_copy.h"
+#include "ops/tensor_types.h"
 #include "ops/validation.h"
 
 namespace hearth::ops {
@@ -72,7 +74,7 @@ Result<SliceParameters> parseSlice(const OperationContext& context) {
   return parameters;
 }
 
-extern const OperationDefinition kSliceOperation = {OperationType::kSlice, validate, prepare,
+const OperationDefinition kSliceOperation = {OperationType::kSlice, validate, prepare,
     execute};
 
 }  // namespace hearth::ops

@@ -6,7 +6,9 @@
 #include <array>
 
 #include "ops/output_shape.h"
+#include "ops/registry.h"
 #include "ops/strided_copy.h"
+#include "ops/tensor_types.h"
 #include "ops/validation.h"
 
 namespace hearth::ops {
@@ -187,9 +189,9 @@ Result<SpaceToBatchParameters> parseSpaceToBatch(const OperationContext& context
   return parameters;
 }
 
-extern const OperationDefinition kSpaceToBatchNdOperation = {OperationType::kSpaceToBatchNd, validate, prepare,
+const OperationDefinition kSpaceToBatchNdOperation = {OperationType::kSpaceToBatchNd, validate, prepare,
     executeSpaceToBatch};
-extern const OperationDefinition kBatchToSpaceNdOperation = {OperationType::kBatchToSpaceNd, validate, prepare,
+const OperationDefinition kBatchToSpaceNdOperation = {OperationType::kBatchToSpaceNd, validate, prepare,
     executeBatchToSpace};
 
 }  // namespace hearth::ops

@@ -3,7 +3,9 @@
 #include "ops/space_to_depth.h"
 
 #include "ops/output_shape.h"
+#include "ops/registry.h"
 #include "ops/strided_copy.h"
+#include "ops/tensor_types.h"
 #include "ops/validation.h"
 
 namespace hearth::ops {
@@ -102,9 +104,9 @@ Result<SpaceToDepthParameters> parseSpaceToDepth(const OperationContext& context
   return parameters;
 }
 
-extern const OperationDefinition kSpaceToDepthOperation = {OperationType::kSpaceToDepth, validate, prepare,
+const OperationDefinition kSpaceToDepthOperation = {OperationType::kSpaceToDepth, validate, prepare,
     execute};
-extern const OperationDefinition kDepthToSpaceOperation = {OperationType::kDepthToSpace, validate, prepare,
+const OperationDefinition kDepthToSpaceOperation = {OperationType::kDepthToSpace, validate, prepare,
     execute};
 
 }  // namespace hearth::ops

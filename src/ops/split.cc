@@ -2,7 +2,9 @@
 #include "ops/split.h"
 
 #include "ops/output_shape.h"
+#include "ops/registry.h"
 #include "ops/strided_copy.h"
+#include "ops/tensor_types.h"
 #include "ops/validation.h"
 
 namespace hearth::ops {
@@ -70,7 +72,7 @@ Result<SplitParameters> parseSplit(const OperationContext& context) {
   return parameters;
 }
 
-extern const OperationDefinition kSplitOperation = {OperationType::kSplit, validate, prepare,
+const OperationDefinition kSplitOperation = {OperationType::kSplit, validate, prepare,
     execute};
 
 }  // namespace hearth::ops

@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "ops/output_shape.h"
+#include "ops/registry.h"
 #include "ops/strided_copy.h"
+#include "ops/tensor_types.h"
 #include "ops/validation.h"
 
 namespace hearth::ops {
@@ -111,7 +113,7 @@ Result<StridedSliceParameters> parseStridedSlice(const OperationContext& context
   return parameters;
 }
 
-extern const OperationDefinition kStridedSliceOperation = {OperationType::kStridedSlice, validate, prepare,
+const OperationDefinition kStridedSliceOperation = {OperationType::kStridedSlice, validate, prepare,
     execute};
 
 }  // namespace hearth::ops

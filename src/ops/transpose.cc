@@ -2,7 +2,9 @@
 #include "ops/transpose.h"
 
 #include "ops/output_shape.h"
+#include "ops/registry.h"
 #include "ops/strided_copy.h"
+#include "ops/tensor_types.h"
 #include "ops/validation.h"
 
 namespace hearth::ops {
@@ -66,7 +68,7 @@ Result<TransposeParameters> parseTranspose(const OperationContext& context) {
   return parameters;
 }
 
-extern const OperationDefinition kTransposeOperation = {OperationType::kTranspose, validate, prepare,
+const OperationDefinition kTransposeOperation = {OperationType::kTranspose, validate, prepare,
     execute};
 
 }  // namespace hearth::ops
