@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hearth's C API: a small, stable ABI (C11 and C++). hearth.hpp wraps it for C++17.
+//
+// Rules that hold for every function here:
+// - Handles are opaque and reference counted inside: they may be freed in any order, and what was
+//   made from a handle stays usable after that handle was freed. Freeing NULL does nothing.
+// - A function that can fail returns HEARTH_OK or an error code and takes `error` last. When it
+//   fails and `error` is not NULL, *error receives an error object that the caller frees; on
+//   success *error is left alone. Results behind out-pointers are written on success only.
+// - Strings are UTF-8 and end with a zero byte. A returned `const char*` belongs to the handle it
+//   came from and lives as long as that handle; a returned `char*` is freed with
+//   hearth_string_free.
+// - Structures begin with `size`, which the caller sets to sizeof(structure): fields are only ever
+//   added at the end, and a library fills or reads no more than `size` bytes.
+// - Models, compilations and events may be used by several threads at once. An execution is used
+//   by one thread at a time.
+// - No function throws, aborts on bad arguments, or installs signal handlers.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define HEARTH_EXPORT __attribute__((visibility("default")))
+#else
+#define HEARTH_EXPORT
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HEARTH_VERSION_MAJOR 0
+#define HEARTH_VERSION_MINOR 1
+#define HEARTH_VERSION_PATCH 0
+
+// Version of the library in use, for example "0.1.0".
+HEARTH_EXPORT const char* hearth_version(void);
+
+// --- Errors ---------------------------------------------------------------------------------
+
+// 1 to 14 are NNAPI's result codes.
+typedef enum hearth_status {
+  HEARTH_OK = 0,
+  HEARTH_OUT_OF_MEMORY = 1,
+  HEARTH_INCOMPLETE = 2,
+  HEARTH_UNEXPECTED_NULL = 3,
+  HEARTH_BAD_DATA = 4,
+  HEARTH_OP_FAILED = 5,
+  HEARTH_BAD_STATE = 6,
+  HEARTH_UNMAPPABLE = 7,
+  HEARTH_OUTPUT_INSUFFICIENT_SIZE = 8,
+  HEARTH_UNAVAILABLE_DEVICE = 9,
+  HEARTH_MISSED_DEADLINE_TRANSIENT = 10,
+  HEARTH_MISSED_DEADLINE_PERSISTENT = 11,
+  HEARTH_RESOURCE_EXHAUSTED_TRANSIENT = 12,
+  HEARTH_RESOURCE_EXHAUSTED_PERSISTENT = 13,
+  HEARTH_DEAD_OBJECT = 14,
+  HEARTH_NOT_FOUND = 100,    // a file, device, signature or tensor does not exist
+  HEARTH_IO = 101,           // the operating system refused a read, write, map or lock
+  HEARTH_UNSUPPORTED = 102,  // valid, but nothing here implements it
+} hearth_status;
+
+typedef struct hearth_error hearth_error;
+
+HEARTH_EXPORT hearth_status hearth_error_code(const hearth_error* error);
+// A sentence that names the thing, the value and the limit.
+HEARTH_EXPORT const char* hearth_error_message(const hearth_error* error);
+HEARTH_EXPORT void hearth_error_free(hearth_error* error);
+
+HEARTH_EXPORT void hearth_string_free(char* string);
+
+// --- Tensors --------------------------------------------------------------------------------
+
+// Element types, as in the model file.
+typedef enum hearth_type {
+  HEARTH_TYPE_FLOAT32 = 1,
+  HEARTH_TYPE_FLOAT16 = 2,
+  HEARTH_TYPE_FLOAT64 = 3,
+  HEARTH_TYPE_INT8 = 4,
+  HEARTH_TYPE_UINT8 = 5,
+  HEARTH_TYPE_INT16 = 6,
+  HEARTH_TYPE_UINT16 = 7,
+  HEARTH_TYPE_INT32 = 8,
+  HEARTH_TYPE_UINT32 = 9,
+  HEARTH_TYPE_INT64 = 10,
+  HEARTH_TYPE_UINT64 = 11,
+  HEARTH_TYPE_BOOL = 12,  // one byte, 0 or 1
+  HEARTH_TYPE_INT4 = 13,  // two elements in a byte, the first in the low half
+} hearth_type;
+
+// An input or output. Elements lie in row-major order without gaps.
+typedef struct hearth_tensor_info {
+  size_t size;
+  const char* name;
+  hearth_type type;
+  uint32_t rank;
+  const uint32_t* dimensions;  // `rank` of them; 0 = not known before a run
+  float scale;                 // real = scale * (stored - zero_point); 0 = not quantised
+  int32_t zero_point;
+  uint64_t byte_size;  // 0 when a dimension is not known
+} hearth_tensor_info;
+
+// --- Devices --------------------------------------------------------------------------------
+
+typedef enum hearth_device_type {
+  HEARTH_DEVICE_UNKNOWN = 0,
+  HEARTH_DEVICE_OTHER = 1,
+  HEARTH_DEVICE_CPU = 2,
+  HEARTH_DEVICE_GPU = 3,
+  HEARTH_DEVICE_ACCELERATOR = 4,
+} hearth_device_type;
+
+typedef struct hearth_device_info {
+  size_t size;
+  const char* name;  // unique; lives as long as the process, as all strings here do
+  const char* version;
+  hearth_device_type type;
+  int64_t feature_level;   // NNAPI's
+  const char* extensions;  // names separated by spaces
+} hearth_device_info;
+
+// Devices in the order in which a compilation without a device tries them. The list is made at the
+// first call and does not change after it. Thread-safe.
+HEARTH_EXPORT size_t hearth_device_count(void);
+HEARTH_EXPORT hearth_status hearth_device_get(size_t index, hearth_device_info* info,
+                                              hearth_error** error);
+
+// --- Models ---------------------------------------------------------------------------------
+
+typedef struct hearth_model hearth_model;
+
+// Reads the structure of a .tflite file and maps its weights; the file must not be written while
+// the model or anything made from it lives.
+HEARTH_EXPORT hearth_status hearth_model_load_file(const char* path, hearth_model** model,
+                                                   hearth_error** error);
+// The same from memory. The bytes are copied; the caller may free them after the call.
+HEARTH_EXPORT hearth_status hearth_model_load_memory(const void* data, size_t size,
+                                                     hearth_model** model, hearth_error** error);
+HEARTH_EXPORT void hearth_model_free(hearth_model* model);
+
+// Entry points of the model. A file without signatures has one with the key "".
+HEARTH_EXPORT size_t hearth_model_signature_count(const hearth_model* model);
+// NULL when the index is out of range.
+HEARTH_EXPORT const char* hearth_model_signature_key(const hearth_model* model, size_t index);
+
+// Everything about the model as JSON (keys: docs/cli.md, `hearth inspect`): signatures, tensors,
+// operations, which device takes which operation with which kernel and why not, weight bytes.
+HEARTH_EXPORT hearth_status hearth_model_inspect(const hearth_model* model, char** json,
+                                                 hearth_error** error);
+
+// --- Compilations ---------------------------------------------------------------------------
+
+typedef enum hearth_preference {
+  HEARTH_PREFER_LOW_POWER = 0,
+  HEARTH_PREFER_FAST_SINGLE_ANSWER = 1,
+  HEARTH_PREFER_SUSTAINED_SPEED = 2,
+} hearth_preference;
+
+typedef enum hearth_priority {
+  HEARTH_PRIORITY_LOW = 90,
+  HEARTH_PRIORITY_MEDIUM = 100,
+  HEARTH_PRIORITY_HIGH = 110,
+} hearth_priority;
+
+// What a compilation may do with weights kept on disk between starts. This version keeps none:
+// every policy behaves as HEARTH_CACHE_OFF, and the start report says so.
+typedef enum hearth_cache_policy {
+  HEARTH_CACHE_DEFAULT = 0,
+  HEARTH_CACHE_OFF = 1,
+  HEARTH_CACHE_READ_ONLY = 2,
+  HEARTH_CACHE_READ_WRITE = 3,
+} hearth_cache_policy;
+
+typedef struct hearth_compile_options {
+  size_t size;
+  const char* signature;  // NULL = the first
+  const char* device;     // NULL = the first device that takes every operation
+  hearth_preference preference;
+  hearth_priority priority;
+  uint32_t threads;  // 0 = the device's choice
+  hearth_cache_policy cache;
+  uint64_t max_activation_bytes;  // 0 = half of the machine's memory
+  uint64_t timeout_ns;            // 0 = none
+} hearth_compile_options;
+
+#define HEARTH_COMPILE_OPTIONS_INIT                                             \
+  {sizeof(hearth_compile_options),  NULL, NULL, HEARTH_PREFER_FAST_SINGLE_ANSWER, \
+   HEARTH_PRIORITY_MEDIUM, 0, HEARTH_CACHE_DEFAULT, 0, 0}
+
+typedef enum hearth_start_state {
+  HEARTH_START_COLD = 0,      // weights were packed and kept for the next start
+  HEARTH_START_WARM = 1,      // packed weights were found
+  HEARTH_START_UNCACHED = 2,  // weights were packed for this process only
+} hearth_start_state;
+
+// How a compilation started.
+typedef struct hearth_start_report {
+  size_t size;
+  hearth_start_state state;
+  const char* reason;     // why not warm; "" when warm
+  double prepare_ms;      // opening the model and compiling it
+  uint64_t packed_bytes;  // weights converted to the device's layout during this start
+  uint64_t mapped_bytes;  // weights mapped in the device's layout
+  uint64_t activation_bytes;  // intermediate results of one execution
+} hearth_start_report;
+
+typedef struct hearth_compilation hearth_compilation;
+
+// Makes a signature of the model ready on one device. `options` may be NULL.
+HEARTH_EXPORT hearth_status hearth_compile(const hearth_model* model,
+                                           const hearth_compile_options* options,
+                                           hearth_compilation** compilation, hearth_error** error);
+HEARTH_EXPORT void hearth_compilation_free(hearth_compilation* compilation);
+
+HEARTH_EXPORT const char* hearth_compilation_device(const hearth_compilation* compilation);
+HEARTH_EXPORT size_t hearth_compilation_input_count(const hearth_compilation* compilation);
+HEARTH_EXPORT size_t hearth_compilation_output_count(const hearth_compilation* compilation);
+HEARTH_EXPORT hearth_status hearth_compilation_input(const hearth_compilation* compilation,
+                                                     size_t index, hearth_tensor_info* info,
+                                                     hearth_error** error);
+HEARTH_EXPORT hearth_status hearth_compilation_output(const hearth_compilation* compilation,
+                                                      size_t index, hearth_tensor_info* info,
+                                                      hearth_error** error);
+HEARTH_EXPORT hearth_status hearth_compilation_start_report(const hearth_compilation* compilation,
+                                                            hearth_start_report* report,
+                                                            hearth_error** error);
+// The report with its details (packed bytes by operation kind, …) as JSON.
+HEARTH_EXPORT hearth_status hearth_compilation_start_report_json(
+    const hearth_compilation* compilation, char** json, hearth_error** error);
+
+// --- Executions -----------------------------------------------------------------------------
+
+typedef struct hearth_execution hearth_execution;
+typedef struct hearth_event hearth_event;
+
+// One context that runs a compilation again and again. It holds the model's state tensors (an
+// LSTM's memory), which keep their values from run to run.
+HEARTH_EXPORT hearth_status hearth_execution_create(const hearth_compilation* compilation,
+                                                    hearth_execution** execution,
+                                                    hearth_error** error);
+// Waits for a run in flight.
+HEARTH_EXPORT void hearth_execution_free(hearth_execution* execution);
+
+// Binds the caller's memory, which is used in place, never copied: it must stay valid, and the
+// contents of inputs unchanged, while a run is in flight. Bindings stay for later runs. `bytes`
+// must be the tensor's exact size. `dimensions` (of the model's rank) gives the unknown ones;
+// NULL with rank 0 = as the model says.
+HEARTH_EXPORT hearth_status hearth_execution_set_input(hearth_execution* execution, size_t index,
+                                                       const void* data, size_t bytes,
+                                                       const uint32_t* dimensions, size_t rank,
+                                                       hearth_error** error);
+// `bytes` must be at least the tensor's size; where that is not known before a run, a run into too
+// small a buffer fails with HEARTH_OUTPUT_INSUFFICIENT_SIZE and hearth_execution_output_shape then
+// tells what is needed.
+HEARTH_EXPORT hearth_status hearth_execution_set_output(hearth_execution* execution, size_t index,
+                                                        void* data, size_t bytes,
+                                                        hearth_error** error);
+
+// Runs in the calling thread. Every input and output must be bound. After a failure the outputs
+// hold anything and state tensors what they held before. `timeout_ns` 0 = none.
+HEARTH_EXPORT hearth_status hearth_execution_run(hearth_execution* execution, uint64_t timeout_ns,
+                                                 hearth_error** error);
+// Runs in a thread of the library. Until the event is done, the execution refuses everything but
+// hearth_execution_free with HEARTH_BAD_STATE.
+HEARTH_EXPORT hearth_status hearth_execution_start(hearth_execution* execution,
+                                                   uint64_t timeout_ns, hearth_event** event,
+                                                   hearth_error** error);
+
+// Dimensions of an output after a run. *rank holds the room in `dimensions` before the call and
+// the rank after it; when the room is too small the call fails and still writes *rank.
+HEARTH_EXPORT hearth_status hearth_execution_output_shape(const hearth_execution* execution,
+                                                          size_t index, uint32_t* dimensions,
+                                                          size_t* rank, hearth_error** error);
+
+// Sets the state tensors back to their initial values.
+HEARTH_EXPORT hearth_status hearth_execution_reset_state(hearth_execution* execution,
+                                                         hearth_error** error);
+
+typedef struct hearth_statistics {
+  size_t size;
+  uint64_t runs;          // that succeeded
+  uint64_t last_ns;       // of the last one: wall time inside the library
+  uint64_t on_device_ns;  // as the device measured; UINT64_MAX = not measured
+  uint64_t in_driver_ns;
+} hearth_statistics;
+
+HEARTH_EXPORT hearth_status hearth_execution_statistics(const hearth_execution* execution,
+                                                        hearth_statistics* statistics,
+                                                        hearth_error** error);
+
+// Waits until the run ended and returns its result, as often as asked. When `timeout_ns` passes
+// before (0 = wait for ever), HEARTH_MISSED_DEADLINE_TRANSIENT while hearth_event_is_done is 0.
+HEARTH_EXPORT hearth_status hearth_event_wait(const hearth_event* event, uint64_t timeout_ns,
+                                              hearth_error** error);
+HEARTH_EXPORT int hearth_event_is_done(const hearth_event* event);
+// Does not wait.
+HEARTH_EXPORT void hearth_event_free(hearth_event* event);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// C++17 over hearth.h, header only: handles that free themselves, exceptions for errors. The rules
+// of hearth.h hold. Link with libhearth.so.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hearth/hearth.h"
+
+namespace hearth {
+
+// What every function here throws when the library reports a failure; what() is its sentence.
+class Exception : public std::runtime_error {
+ public:
+  Exception(hearth_status code, const std::string& message)
+      : std::runtime_error(message), code_(code) {}
+  hearth_status code() const noexcept { return code_; }
+
+ private:
+  hearth_status code_;
+};
+
+namespace detail {
+
+inline void check(hearth_status status, hearth_error* error) {
+  if (status == HEARTH_OK) return;
+  std::string message = error != nullptr ? hearth_error_message(error) : "The call fails.";
+  hearth_error_free(error);
+  throw Exception(status, message);
+}
+
+// Calls a function of hearth.h whose last parameter is the error.
+template <typename Function, typename... Args>
+void call(Function function, Args... args) {
+  hearth_error* error = nullptr;
+  const hearth_status status = function(args..., &error);
+  check(status, error);
+}
+
+inline std::string takeString(char* string) {
+  const std::unique_ptr<char, void (*)(char*)> owner(string, hearth_string_free);
+  return owner.get();
+}
+
+inline uint64_t nanoseconds(std::chrono::nanoseconds duration) {
+  // The C API's 0 means "none"; a time-out that is already over becomes the shortest one.
+  return duration.count() > 0 ? static_cast<uint64_t>(duration.count()) : 1;
+}
+
+}  // namespace detail
+
+// Name of an element type as NumPy spells it, for example "uint8".
+inline const char* typeName(hearth_type type) {
+  switch (type) {
+    case HEARTH_TYPE_FLOAT32: return "float32";
+    case HEARTH_TYPE_FLOAT16: return "float16";
+    case HEARTH_TYPE_FLOAT64: return "float64";
+    case HEARTH_TYPE_INT8: return "int8";
+    case HEARTH_TYPE_UINT8: return "uint8";
+    case HEARTH_TYPE_INT16: return "int16";
+    case HEARTH_TYPE_UINT16: return "uint16";
+    case HEARTH_TYPE_INT32: return "int32";
+    case HEARTH_TYPE_UINT32: return "uint32";
+    case HEARTH_TYPE_INT64: return "int64";
+    case HEARTH_TYPE_UINT64: return "uint64";
+    case HEARTH_TYPE_BOOL: return "bool";
+    case HEARTH_TYPE_INT4: return "int4";
+  }
+  return "unknown";
+}
+
+// Bytes of one element; 0 for int4, of which two share a byte.
+inline size_t typeSize(hearth_type type) {
+  switch (type) {
+    case HEARTH_TYPE_INT8:
+    case HEARTH_TYPE_UINT8:
+    case HEARTH_TYPE_BOOL: return 1;
+    case HEARTH_TYPE_FLOAT16:
+    case HEARTH_TYPE_INT16:
+    case HEARTH_TYPE_UINT16: return 2;
+    case HEARTH_TYPE_FLOAT32:
+    case HEARTH_TYPE_INT32:
+    case HEARTH_TYPE_UINT32: return 4;
+    case HEARTH_TYPE_FLOAT64:
+    case HEARTH_TYPE_INT64:
+    case HEARTH_TYPE_UINT64: return 8;
+    case HEARTH_TYPE_INT4: return 0;
+  }
+  return 0;
+}
+
+// An input or output of a compilation.
+struct TensorInfo {
+  std::string name;
+  hearth_type type = HEARTH_TYPE_FLOAT32;
+  std::vector<uint32_t> dimensions;  // 0 = not known before a run
+  float scale = 0.0f;                // 0 = not quantised
+  int32_t zeroPoint = 0;
+  uint64_t byteSize = 0;  // 0 = not known before a run
+
+  // The real number that a stored one stands for.
+  double dequantize(double stored) const {
+    return scale == 0.0f ? stored : static_cast<double>(scale) * (stored - zeroPoint);
+  }
+};
+
+struct Device {
+  std::string name;
+  std::string version;
+  hearth_device_type type = HEARTH_DEVICE_UNKNOWN;
+  int64_t featureLevel = 0;
+  std::string extensions;
+};
+
+// All devices, in the order in which a compilation without a device tries them.
+inline std::vector<Device> devices() {
+  std::vector<Device> list(hearth_device_count());
+  for (size_t i = 0; i < list.size(); ++i) {
+    hearth_device_info info{};
+    info.size = sizeof(info);
+    detail::call(hearth_device_get, i, &info);
+    list[i] = {info.name, info.version, info.type, info.feature_level, info.extensions};
+  }
+  return list;
+}
+
+struct StartReport {
+  hearth_start_state state = HEARTH_START_UNCACHED;
+  std::string reason;
+  double prepareMs = 0;
+  uint64_t packedBytes = 0;
+  uint64_t mappedBytes = 0;
+  uint64_t activationBytes = 0;
+};
+
+struct Statistics {
+  uint64_t runs = 0;
+  uint64_t lastNs = 0;
+  uint64_t onDeviceNs = UINT64_MAX;
+  uint64_t inDriverNs = UINT64_MAX;
+};
+
+// Options of Model::compile; the defaults are the library's.
+struct CompileOptions {
+  std::string signature;  // empty = the first
+  std::string device;     // empty = the first device that takes every operation
+  hearth_preference preference = HEARTH_PREFER_FAST_SINGLE_ANSWER;
+  hearth_priority priority = HEARTH_PRIORITY_MEDIUM;
+  uint32_t threads = 0;  // 0 = the device's choice
+  hearth_cache_policy cache = HEARTH_CACHE_DEFAULT;
+  uint64_t maxActivationBytes = 0;      // 0 = half of the machine's memory
+  std::chrono::nanoseconds timeout{0};  // 0 = none
+};
+
+// A run in flight. Does not own the execution, which waits for it when it is destroyed.
+class Event {
+ public:
+  // Waits and throws what the run failed with.
+  void wait() const { detail::call(hearth_event_wait, get(), uint64_t{0}); }
+  // False when the run still goes on after `timeout`; throws what the run failed with.
+  bool waitFor(std::chrono::nanoseconds timeout) const {
+    hearth_error* error = nullptr;
+    const hearth_status status = hearth_event_wait(get(), detail::nanoseconds(timeout), &error);
+    if (status == HEARTH_MISSED_DEADLINE_TRANSIENT && !isDone()) {
+      hearth_error_free(error);
+      return false;
+    }
+    detail::check(status, error);
+    return true;
+  }
+  bool isDone() const { return hearth_event_is_done(get()) != 0; }
+  hearth_event* get() const { return handle_.get(); }
+
+ private:
+  friend class Execution;
+  explicit Event(hearth_event* handle) : handle_(handle, hearth_event_free) {}
+  std::unique_ptr<hearth_event, void (*)(hearth_event*)> handle_;
+};
+
+// One context that runs a compilation again and again and keeps its state tensors.
+class Execution {
+ public:
+  // The memory is used in place and must outlive its binding.
+  void setInput(size_t index, const void* data, size_t bytes,
+                const std::vector<uint32_t>& dimensions = {}) {
+    detail::call(hearth_execution_set_input, get(), index, data, bytes,
+                 dimensions.empty() ? nullptr : dimensions.data(), dimensions.size());
+  }
+  void setOutput(size_t index, void* data, size_t bytes) {
+    detail::call(hearth_execution_set_output, get(), index, data, bytes);
+  }
+  template <typename T>
+  void setInput(size_t index, const std::vector<T>& data) {
+    setInput(index, data.data(), data.size() * sizeof(T));
+  }
+  template <typename T>
+  void setOutput(size_t index, std::vector<T>& data) {
+    setOutput(index, data.data(), data.size() * sizeof(T));
+  }
+
+  void run() { detail::call(hearth_execution_run, get(), uint64_t{0}); }
+  void run(std::chrono::nanoseconds timeout) {
+    detail::call(hearth_execution_run, get(), detail::nanoseconds(timeout));
+  }
+  Event start() {
+    hearth_event* event = nullptr;
+    detail::call(hearth_execution_start, get(), uint64_t{0}, &event);
+    return Event(event);
+  }
+  Event start(std::chrono::nanoseconds timeout) {
+    hearth_event* event = nullptr;
+    detail::call(hearth_execution_start, get(), detail::nanoseconds(timeout), &event);
+    return Event(event);
+  }
+
+  // Of the last run.
+  std::vector<uint32_t> outputShape(size_t index) const {
+    std::vector<uint32_t> shape(8);
+    size_t rank = shape.size();
+    hearth_error* error = nullptr;
+    hearth_status status =
+        hearth_execution_output_shape(get(), index, shape.data(), &rank, &error);
+    if (status != HEARTH_OK && rank > shape.size()) {
+      hearth_error_free(std::exchange(error, nullptr));
+      shape.resize(rank);
+      status = hearth_execution_output_shape(get(), index, shape.data(), &rank, &error);
+    }
+    detail::check(status, error);
+    shape.resize(rank);
+    return shape;
+  }
+  void resetState() { detail::call(hearth_execution_reset_state, get()); }
+  Statistics statistics() const {
+    hearth_statistics statistics{};
+    statistics.size = sizeof(statistics);
+    detail::call(hearth_execution_statistics, static_cast<const hearth_execution*>(get()),
+                 &statistics);
+    return {statistics.runs, statistics.last_ns, statistics.on_device_ns, statistics.in_driver_ns};
+  }
+  hearth_execution* get() const { return handle_.get(); }
+
+ private:
+  friend class Compilation;
+  explicit Execution(hearth_execution* handle) : handle_(handle, hearth_execution_free) {}
+  std::unique_ptr<hearth_execution, void (*)(hearth_execution*)> handle_;
+};
+
+// A signature of a model made ready on a device. Thread-safe.
+class Compilation {
+ public:
+  std::string device() const { return hearth_compilation_device(get()); }
+  std::vector<TensorInfo> inputs() const {
+    return tensors(hearth_compilation_input_count(get()), hearth_compilation_input);
+  }
+  std::vector<TensorInfo> outputs() const {
+    return tensors(hearth_compilation_output_count(get()), hearth_compilation_output);
+  }
+  StartReport startReport() const {
+    hearth_start_report report{};
+    report.size = sizeof(report);
+    detail::call(hearth_compilation_start_report, get(), &report);
+    return {report.state,        report.reason,       report.prepare_ms,
+            report.packed_bytes, report.mapped_bytes, report.activation_bytes};
+  }
+  std::string startReportJson() const {
+    char* json = nullptr;
+    detail::call(hearth_compilation_start_report_json, get(), &json);
+    return detail::takeString(json);
+  }
+  Execution createExecution() const {
+    hearth_execution* execution = nullptr;
+    detail::call(hearth_execution_create, get(), &execution);
+    return Execution(execution);
+  }
+  const hearth_compilation* get() const { return handle_.get(); }
+
+ private:
+  friend class Model;
+  explicit Compilation(hearth_compilation* handle) : handle_(handle, hearth_compilation_free) {}
+
+  template <typename Getter>
+  std::vector<TensorInfo> tensors(size_t count, Getter getter) const {
+    std::vector<TensorInfo> list(count);
+    for (size_t i = 0; i < count; ++i) {
+      hearth_tensor_info info{};
+      info.size = sizeof(info);
+      detail::call(getter, get(), i, &info);
+      list[i] = {info.name,       info.type,
+                 {},              info.scale,
+                 info.zero_point, info.byte_size};
+      list[i].dimensions.assign(info.dimensions, info.dimensions + info.rank);
+    }
+    return list;
+  }
+
+  std::unique_ptr<hearth_compilation, void (*)(hearth_compilation*)> handle_;
+};
+
+// A .tflite file. Thread-safe.
+class Model {
+ public:
+  explicit Model(const std::string& path) : handle_(nullptr, hearth_model_free) {
+    hearth_model* model = nullptr;
+    detail::call(hearth_model_load_file, path.c_str(), &model);
+    handle_.reset(model);
+  }
+  // The bytes are copied.
+  Model(const void* data, size_t size) : handle_(nullptr, hearth_model_free) {
+    hearth_model* model = nullptr;
+    detail::call(hearth_model_load_memory, data, size, &model);
+    handle_.reset(model);
+  }
+
+  std::vector<std::string> signatureKeys() const {
+    std::vector<std::string> keys;
+    for (size_t i = 0; i < hearth_model_signature_count(get()); ++i)
+      keys.emplace_back(hearth_model_signature_key(get(), i));
+    return keys;
+  }
+  std::string inspect() const {
+    char* json = nullptr;
+    detail::call(hearth_model_inspect, get(), &json);
+    return detail::takeString(json);
+  }
+  Compilation compile(const CompileOptions& options = {}) const {
+    hearth_compile_options raw = HEARTH_COMPILE_OPTIONS_INIT;
+    raw.signature = options.signature.empty() ? nullptr : options.signature.c_str();
+    raw.device = options.device.empty() ? nullptr : options.device.c_str();
+    raw.preference = options.preference;
+    raw.priority = options.priority;
+    raw.threads = options.threads;
+    raw.cache = options.cache;
+    raw.max_activation_bytes = options.maxActivationBytes;
+    raw.timeout_ns = options.timeout.count() == 0 ? 0 : detail::nanoseconds(options.timeout);
+    hearth_compilation* compilation = nullptr;
+    detail::call(hearth_compile, get(), static_cast<const hearth_compile_options*>(&raw),
+                 &compilation);
+    return Compilation(compilation);
+  }
+  const hearth_model* get() const { return handle_.get(); }
+
+ private:
+  std::unique_ptr<hearth_model, void (*)(hearth_model*)> handle_;
+};
+
+}  // namespace hearth

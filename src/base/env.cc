@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/env.h"
+
+#include <charconv>
+#include <cstdlib>
+
+namespace hearth::base {
+namespace {
+
+constexpr EnvVariable kTable[] = {
+    {Env::kLog, "HEARTH_LOG", EnvKind::kChoice, "warn",
+     "The least severe messages that go to standard error.", "trace|debug|info|warn|error|off"},
+    {Env::kTrace, "HEARTH_TRACE", EnvKind::kString, "",
+     "File for a Chrome trace of what the process does; %p in the name becomes the process id."},
+    {Env::kThreads, "HEARTH_THREADS", EnvKind::kInteger, "0",
+     "Threads that execute a model; 0 is one for each CPU that the process may use.", "", 0, 1024},
+    {Env::kDriverPath, "HEARTH_DRIVER_PATH", EnvKind::kString,
+     "/usr/local/share/hearth/drivers:/usr/share/hearth/drivers",
+     "Folders with driver manifests, separated by colons."},
+    {Env::kCrashAt, "HEARTH_CRASH_AT", EnvKind::kString, "",
+     "Test builds only: NAME or NAME:N, the crash point at whose N-th pass the process is killed."},
+    {Env::kFault, "HEARTH_FAULT", EnvKind::kString, "",
+     "Test builds only: CALL:FAULT[:FIRST[:COUNT]],..., the system calls that fail, and how."},
+};
+
+constexpr bool isInOrder() {
+  for (size_t i = 0; i < std::size(kTable); ++i)
+    if (static_cast<size_t>(kTable[i].id) != i) return false;
+  return std::size(kTable) == static_cast<size_t>(Env::kFault) + 1;
+}
+static_assert(isInOrder());
+
+Result<std::string> textOf(Env id, EnvKind kind) {
+  const EnvVariable& variable = environmentVariable(id);
+  if (variable.kind != kind)
+    return fail(ErrorCode::kBadState, "The variable {} is read as another kind than its own.",
+                variable.name);
+  return envString(id);
+}
+
+}  // namespace
+
+std::span<const EnvVariable> environmentVariables() {
+  return kTable;
+}
+
+const EnvVariable& environmentVariable(Env id) {
+  return kTable[static_cast<size_t>(id)];
+}
+
+std::string envString(Env id) {
+  const EnvVariable& variable = environmentVariable(id);
+  const char* value = std::getenv(variable.name);
+  return value != nullptr && *value != '\0' ? value : variable.standard;
+}
+
+Result<std::string> envChoice(Env id) {
+  HEARTH_ASSIGN(const std::string text, textOf(id, EnvKind::kChoice));
+  const EnvVariable& variable = environmentVariable(id);
+  return parseChoice(variable.name, text, variable.choices);
+}
+
+Result<int64_t> envInteger(Env id) {
+  HEARTH_ASSIGN(const std::string text, textOf(id, EnvKind::kInteger));
+  const EnvVariable& variable = environmentVariable(id);
+  return parseInteger(variable.name, text, variable.least, variable.most);
+}
+
+Result<uint64_t> envBytes(Env id) {
+  HEARTH_ASSIGN(const std::string text, textOf(id, EnvKind::kBytes));
+  const EnvVariable& variable = environmentVariable(id);
+  HEARTH_ASSIGN(const uint64_t bytes, parseBytes(variable.name, text));
+  if (bytes < static_cast<uint64_t>(variable.least) || bytes > static_cast<uint64_t>(variable.most))
+    return fail(ErrorCode::kBadData, "{} is {} bytes, outside {} to {}.", variable.name, bytes,
+                variable.least, variable.most);
+  return bytes;
+}
+
+Result<std::string> parseChoice(std::string_view name, std::string_view text,
+                                std::string_view choices) {
+  for (std::string_view rest = choices; !rest.empty();) {
+    const size_t end = rest.find('|');
+    if (rest.substr(0, end) == text) return std::string(text);
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+  }
+  return fail(ErrorCode::kBadData, "{} is \"{}\", which is none of {}.", name, text, choices);
+}
+
+Result<int64_t> parseInteger(std::string_view name, std::string_view text, int64_t least,
+                             int64_t most) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::invalid_argument || end != text.data() + text.size())
+    return fail(ErrorCode::kBadData, "{} is \"{}\", which is no whole number.", name, text);
+  if (error == std::errc::result_out_of_range || value < least || value > most)
+    return fail(ErrorCode::kBadData, "{} is {}, outside {} to {}.", name, text, least, most);
+  return value;
+}
+
+Result<uint64_t> parseBytes(std::string_view name, std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  constexpr std::string_view kUnits = "KMGT";
+  int shift = 0;
+  if (!unit.empty()) {
+    const char letter = unit[0] >= 'a' ? static_cast<char>(unit[0] - 'a' + 'A') : unit[0];
+    const size_t power = kUnits.find(letter);
+    if (unit.size() != 1 || power == std::string_view::npos)
+      shift = -1;
+    else
+      shift = 10 * (static_cast<int>(power) + 1);
+  }
+  if (error == std::errc::invalid_argument || shift < 0)
+    return fail(ErrorCode::kBadData,
+                "{} is \"{}\", which is no number of bytes (digits, then K, M, G or T).", name,
+                text);
+  if (error == std::errc::result_out_of_range || value > (UINT64_MAX >> shift))
+    return fail(ErrorCode::kBadData, "{} is {}, more than 64 bits hold.", name, text);
+  return value << shift;
+}
+
+}  // namespace hearth::base

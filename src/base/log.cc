@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/log.h"
+
+#include <spdlog/logger.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include <array>
+#include <memory>
+
+#include "base/env.h"
+
+namespace hearth::base {
+namespace {
+
+constexpr std::array<std::string_view, 6> kNames = {"trace", "debug", "info",
+                                                    "warn",  "error", "off"};
+
+// Outside spdlog's registry, which a host program may use itself, and never destroyed, so that
+// static destructors and detached threads may still log.
+spdlog::logger& logger() {
+  static spdlog::logger* const instance = [] {
+    auto* made = new spdlog::logger("hearth", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    made->set_level(spdlog::level::trace);
+    made->set_pattern("%H:%M:%S.%e %n %P/%t %l: %v");
+    made->flush_on(spdlog::level::trace);
+    return made;
+  }();
+  return *instance;
+}
+
+constexpr spdlog::level::level_enum levelOf(LogLevel level) {
+  switch (level) {
+    case LogLevel::kTrace:
+      return spdlog::level::trace;
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarn:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+    case LogLevel::kOff:
+      return spdlog::level::off;
+  }
+  return spdlog::level::off;
+}
+
+}  // namespace
+
+int internal::readLogThreshold() {
+  const Result<std::string> name = envChoice(Env::kLog);
+  const std::string_view chosen =
+      name ? std::string_view(*name) : environmentVariable(Env::kLog).standard;
+  int threshold = 0;
+  while (kNames[static_cast<size_t>(threshold)] != chosen) ++threshold;
+  int unread = -1;
+  if (logThreshold.compare_exchange_strong(unread, threshold)) {
+    if (!name) logWarn("{}", name.error().toString());
+    return threshold;
+  }
+  return unread;
+}
+
+void internal::writeLog(LogLevel level, std::string_view message) {
+  // Not as a format text: spdlog would look for braces in it.
+  logger().log(levelOf(level), spdlog::string_view_t(message.data(), message.size()));
+}
+
+void setLogLevel(LogLevel level) {
+  internal::logThreshold.store(static_cast<int>(level), std::memory_order_relaxed);
+}
+
+}  // namespace hearth::base

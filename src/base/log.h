@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages for people on standard error, from HEARTH_LOG's level up.
+#pragma once
+
+#include <atomic>
+#include <format>
+#include <string_view>
+
+namespace hearth::base {
+
+// The order is that of severity; kOff is only a threshold, no message has it.
+enum class LogLevel : int { kTrace, kDebug, kInfo, kWarn, kError, kOff };
+
+namespace internal {
+// Negative until the first question has read HEARTH_LOG.
+inline std::atomic<int> logThreshold = -1;
+int readLogThreshold();
+void writeLog(LogLevel level, std::string_view message);
+}  // namespace internal
+
+inline bool logEnabled(LogLevel level) {
+  int threshold = internal::logThreshold.load(std::memory_order_relaxed);
+  if (threshold < 0) [[unlikely]]
+    threshold = internal::readLogThreshold();
+  return static_cast<int>(level) >= threshold;
+}
+
+// Overrides HEARTH_LOG from now on. Thread-safe.
+void setLogLevel(LogLevel level);
+
+// Writes one line of a std::format text, or does nothing (nor format) below the threshold. A
+// message is a sentence. Thread-safe; lines of several threads do not mix.
+template <typename... Args>
+void log(LogLevel level, std::format_string<Args...> format, Args&&... args) {
+  if (logEnabled(level))
+    internal::writeLog(level, std::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void logTrace(std::format_string<Args...> format, Args&&... args) {
+  log(LogLevel::kTrace, format, std::forward<Args>(args)...);
+}
+template <typename... Args>
+void logDebug(std::format_string<Args...> format, Args&&... args) {
+  log(LogLevel::kDebug, format, std::forward<Args>(args)...);
+}
+template <typename... Args>
+void logInfo(std::format_string<Args...> format, Args&&... args) {
+  log(LogLevel::kInfo, format, std::forward<Args>(args)...);
+}
+template <typename... Args>
+void logWarn(std::format_string<Args...> format, Args&&... args) {
+  log(LogLevel::kWarn, format, std::forward<Args>(args)...);
+}
+template <typename... Args>
+void logError(std::format_string<Args...> format, Args&&... args) {
+  log(LogLevel::kError, format, std::forward<Args>(args)...);
+}
+
+}  // namespace hearth::base

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/trace.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <format>
+#include <iterator>
+#include <mutex>
+#include <string>
+
+#include "base/descriptor.h"
+#include "base/env.h"
+#include "base/log.h"
+
+namespace hearth::base {
+namespace {
+
+void appendQuoted(std::string& text, std::string_view value) {
+  text += '"';
+  for (const char letter : value) {
+    if (letter == '"' || letter == '\\') text += '\\';
+    if (static_cast<unsigned char>(letter) < 0x20)
+      std::format_to(std::back_inserter(text), "\\u{:04x}", static_cast<int>(letter));
+    else
+      text += letter;
+  }
+  text += '"';
+}
+
+// The open trace file of this process. Never destroyed, since static destructors may be traced.
+class Writer {
+ public:
+  static Writer& instance() {
+    static Writer* const writer = new Writer;
+    return *writer;
+  }
+
+  bool open(std::string_view path) {
+    const std::lock_guard lock(mutex_);
+    close();
+    pattern_ = path;
+    return openForThisProcess();
+  }
+
+  // Reads HEARTH_TRACE unless another thread has done so since the caller looked.
+  bool openFromEnvironment() {
+    const std::lock_guard lock(mutex_);
+    const int state = internal::traceState.load(std::memory_order_relaxed);
+    if (state >= 0) return state != 0;
+    pattern_ = envString(Env::kTrace);
+    return openForThisProcess();
+  }
+
+  // `event` is a JSON object without its closing brace, which gets process and thread.
+  void write(std::string event) {
+    const std::lock_guard lock(mutex_);
+    if (!file_.valid()) return;
+    if (owner_ != ::getpid()) {
+      // The parent's file is the parent's: two writers would close the array twice.
+      file_.reset();
+      if (pattern_.find("%p") == std::string::npos) pattern_.clear();
+      if (!openForThisProcess()) return;
+    }
+    std::format_to(std::back_inserter(event), ",\"pid\":{},\"tid\":{}}}", owner_,
+                   ::syscall(SYS_gettid));
+    put(",\n" + event);
+  }
+
+  void finish() {
+    const std::lock_guard lock(mutex_);
+    close();
+    internal::traceState.store(0, std::memory_order_release);
+  }
+
+ private:
+  void close() {
+    if (file_.valid() && owner_ == ::getpid()) put("\n]\n");
+    file_.reset();
+  }
+
+  bool openForThisProcess() {
+    owner_ = ::getpid();
+    if (!pattern_.empty()) {
+      std::string path = pattern_;
+      const std::string pid = std::to_string(owner_);
+      for (size_t at = path.find("%p"); at != std::string::npos; at = path.find("%p", at))
+        path.replace(at, 2, pid);
+      Result<Descriptor> file =
+          Descriptor::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
+      if (file) {
+        file_ = std::move(*file);
+        std::string head = "[\n{\"name\":\"process_name\",\"ph\":\"M\",\"args\":{\"name\":";
+        appendQuoted(head, program_invocation_short_name);
+        put(std::format("{}}},\"pid\":{},\"tid\":{}}}", head, owner_, owner_));
+        static const int registered = std::atexit([] { instance().finish(); });
+        (void)registered;
+      } else {
+        logWarn("The trace is off. {}", file.error().toString());
+      }
+    }
+    internal::traceState.store(file_.valid() ? 1 : 0, std::memory_order_release);
+    return file_.valid();
+  }
+
+  // One write call per event keeps the file whole up to the last event when the process is killed.
+  void put(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t written = ::write(file_.get(), text.data(), text.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) {
+        file_.reset();
+        internal::traceState.store(0, std::memory_order_release);
+        return;
+      }
+      text.remove_prefix(static_cast<size_t>(written));
+    }
+  }
+
+  std::mutex mutex_;
+  std::string pattern_;
+  Descriptor file_;
+  pid_t owner_ = 0;
+};
+
+std::string beginEvent(const char* category, std::string_view name, std::string_view phase) {
+  std::string event = "{\"name\":";
+  appendQuoted(event, name);
+  event += ",\"cat\":";
+  appendQuoted(event, category);
+  event += ",\"ph\":";
+  appendQuoted(event, phase);
+  return event;
+}
+
+void appendMicroseconds(std::string& event, const char* key, uint64_t nanoseconds) {
+  std::format_to(std::back_inserter(event), ",\"{}\":{}.{:03}", key, nanoseconds / 1000,
+                 nanoseconds % 1000);
+}
+
+}  // namespace
+
+bool internal::startTrace() {
+  return Writer::instance().openFromEnvironment();
+}
+
+uint64_t internal::traceNow() {
+  return static_cast<uint64_t>(
+      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
+void internal::writeTraceSpan(const char* category, std::string_view name, uint64_t begin) {
+  std::string event = beginEvent(category, name, "X");
+  appendMicroseconds(event, "ts", begin);
+  appendMicroseconds(event, "dur", traceNow() - begin);
+  Writer::instance().write(std::move(event));
+}
+
+void traceCounter(const char* category, std::string_view name, int64_t value) {
+  if (!traceEnabled()) return;
+  std::string event = beginEvent(category, name, "C");
+  appendMicroseconds(event, "ts", internal::traceNow());
+  std::format_to(std::back_inserter(event), ",\"args\":{{\"value\":{}}}", value);
+  Writer::instance().write(std::move(event));
+}
+
+bool setTraceFile(std::string_view path) {
+  return Writer::instance().open(path);
+}
+
+}  // namespace hearth::base

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events in Chrome's trace format (chrome://tracing, Perfetto), in the file that HEARTH_TRACE
+// names. Every event is in the file as soon as its span ends, so a killed process leaves all but
+// the closing bracket, which the format's readers do without.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace hearth::base {
+
+namespace internal {
+// Negative until the first question has read HEARTH_TRACE.
+inline std::atomic<int> traceState = -1;
+bool startTrace();
+uint64_t traceNow();
+void writeTraceSpan(const char* category, std::string_view name, uint64_t begin);
+}  // namespace internal
+
+inline bool traceEnabled() {
+  const int state = internal::traceState.load(std::memory_order_acquire);
+  return state < 0 ? internal::startTrace() : state != 0;
+}
+
+// A span of time from construction to destruction, on the thread that does both. When tracing is
+// off it costs one atomic load. `category` and `name` must outlive the span. Thread-safe.
+class TraceSpan {
+ public:
+  TraceSpan(const char* category, std::string_view name)
+      : category_(category), name_(name), begin_(traceEnabled() ? internal::traceNow() : 0) {}
+  TraceSpan(const TraceSpan&) = delete;
+  TraceSpan& operator=(const TraceSpan&) = delete;
+  ~TraceSpan() {
+    if (begin_ != 0) [[unlikely]]
+      internal::writeTraceSpan(category_, name_, begin_);
+  }
+
+ private:
+  const char* category_;
+  std::string_view name_;
+  uint64_t begin_;  // nanoseconds on the steady clock; 0 = not traced
+};
+
+// The value of a quantity from now on, drawn as a graph. Does nothing when tracing is off.
+void traceCounter(const char* category, std::string_view name, int64_t value);
+
+// Opens `path` as HEARTH_TRACE would, in place of what is being written (empty = stop, with the
+// closing bracket). False when the file cannot be made; tracing is then off. In a forked child
+// tracing goes on only if the path has %p, into the child's own file.
+bool setTraceFile(std::string_view path);
+
+}  // namespace hearth::base

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/convolution.h"
+
+#include <vector>
+
+#include "drivers/cpu/xnn_kernel.h"
+
+namespace hearth::cpu {
+namespace {
+
+using graph::OperandType;
+
+// Everything a creation call reads, held by value: it runs once for each execution context.
+struct Creation {
+  Convolution geometry;
+  OperandType type = OperandType::kTensorFloat32;
+  bool isPerChannel = false;
+  const void* kernel = nullptr;
+  const void* bias = nullptr;
+  std::vector<float> kernelScales;  // padded: XNNPACK reads past the last one
+  float inputScale = 0, kernelScale = 0, outputScale = 0;
+  int32_t inputZero = 0, kernelZero = 0, outputZero = 0;
+  FloatRange floats;
+  StepRange steps{0, 0};
+  bool guardOneRowTail = false;
+  PackedWeights* weights = nullptr;
+  WeightPlace place;
+  ValueId source = 0, destination = 0;
+};
+
+xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
+  const Convolution& g = c.geometry;
+  const uint32_t flags = g.isDepthwise ? XNN_FLAG_DEPTHWISE_CONVOLUTION : 0;
+  const size_t inputStride = g.groups * g.groupInputChannels;
+  const size_t outputStride = g.groups * g.groupOutputChannels;
+  const PackedWeights::PlaceScope scope(c.weights, c.place,
+                                        g.isDepthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D");
+  xnn_weights_cache_t cache = c.weights->provider();
+  switch (c.type) {
+    case OperandType::kTensorFloat32:
+      return xnn_create_convolution2d_nhwc_f32(
+          g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
+          g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
+          g.groupOutputChannels, inputStride, outputStride, static_cast<const float*>(c.kernel),
+          static_cast<const float*>(c.bias), c.floats.lowest, c.floats.highest, flags, nullptr,
+          cache, op);
+    case OperandType::kTensorQuant8Asymm:
+      return xnn_create_convolution2d_nhwc_qu8(
+          g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
+          g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
+          g.groupOutputChannels, inputStride, outputStride, static_cast<uint8_t>(c.inputZero),
+          c.inputScale, static_cast<uint8_t>(c.kernelZero), c.kernelScale,
+          static_cast<const uint8_t*>(c.kernel), static_cast<const int32_t*>(c.bias),
+          static_cast<uint8_t>(c.outputZero), c.outputScale, static_cast<uint8_t>(c.steps.lowest),
+          static_cast<uint8_t>(c.steps.highest), flags, nullptr, cache, op);
+    default:
+      if (c.isPerChannel)
+        return xnn_create_convolution2d_nhwc_qs8_qc8w(
+            g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
+            g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
+            g.groupOutputChannels, inputStride, outputStride, static_cast<int8_t>(c.inputZero),
+            c.inputScale, c.kernelScales.data(), static_cast<const int8_t*>(c.kernel),
+            static_cast<const int32_t*>(c.bias), static_cast<int8_t>(c.outputZero), c.outputScale,
+            static_cast<int8_t>(c.steps.lowest), static_cast<int8_t>(c.steps.highest), flags,
+            nullptr, cache, op);
+      return xnn_create_convolution2d_nhwc_qs8(
+          g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
+          g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
+          g.groupOutputChannels, inputStride, outputStride, static_cast<int8_t>(c.inputZero),
+          c.inputScale, c.kernelScale, static_cast<const int8_t*>(c.kernel),
+          static_cast<const int32_t*>(c.bias), static_cast<int8_t>(c.outputZero), c.outputScale,
+          static_cast<int8_t>(c.steps.lowest), static_cast<int8_t>(c.steps.highest), flags,
+          nullptr, cache, op);
+  }
+}
+
+xnn_status reshapeOperator(const Creation& c, xnn_operator_t op, size_t* workspace,
+                           size_t* alignment, pthreadpool_t pool) {
+  const Convolution& g = c.geometry;
+  size_t height = 0;
+  size_t width = 0;
+  xnn_status status;
+  switch (c.type) {
+    case OperandType::kTensorFloat32:
+      status = xnn_reshape_convolution2d_nhwc_f32(op, g.batch, g.inputHeight, g.inputWidth,
+                                                  workspace, alignment, &height, &width, pool);
+      break;
+    case OperandType::kTensorQuant8Asymm:
+      status = xnn_reshape_convolution2d_nhwc_qu8(op, g.batch, g.inputHeight, g.inputWidth,
+                                                  workspace, alignment, &height, &width, pool);
+      break;
+    default:
+      status = c.isPerChannel
+                   ? xnn_reshape_convolution2d_nhwc_qs8_qc8w(op, g.batch, g.inputHeight,
+                                                             g.inputWidth, workspace, alignment,
+                                                             &height, &width, pool)
+                   : xnn_reshape_convolution2d_nhwc_qs8(op, g.batch, g.inputHeight, g.inputWidth,
+                                                        workspace, alignment, &height, &width,
+                                                        pool);
+  }
+  if (status == xnn_status_success && (height != g.outputHeight || width != g.outputWidth))
+    return xnn_status_unsupported_parameter;
+  return status;
+}
+
+xnn_status setupOperator(const Creation& c, xnn_operator_t op, void* workspace,
+                         std::span<void* const> at) {
+  const void* in = at[c.source];
+  void* out = at[c.destination];
+  switch (c.type) {
+    case OperandType::kTensorFloat32:
+      return xnn_setup_convolution2d_nhwc_f32(op, workspace, static_cast<const float*>(in),
+                                              static_cast<float*>(out));
+    case OperandType::kTensorQuant8Asymm:
+      return xnn_setup_convolution2d_nhwc_qu8(op, workspace, static_cast<const uint8_t*>(in),
+                                              static_cast<uint8_t*>(out));
+    default:
+      return c.isPerChannel ? xnn_setup_convolution2d_nhwc_qs8_qc8w(
+                                  op, workspace, static_cast<const int8_t*>(in),
+                                  static_cast<int8_t*>(out))
+                            : xnn_setup_convolution2d_nhwc_qs8(op, workspace,
+                                                               static_cast<const int8_t*>(in),
+                                                               static_cast<int8_t*>(out));
+  }
+}
+
+bool typesFit(PlanBuilder* builder, const Convolution& g) {
+  const graph::Operand& input = builder->operand(g.input);
+  const graph::Operand& filter = builder->operand(g.filter);
+  const graph::Operand& output = builder->operand(g.output);
+  if (!filter.isConstant() || input.type != output.type) return false;
+  if (g.bias != UINT32_MAX && !builder->operand(g.bias).isConstant()) return false;
+  switch (input.type) {
+    case OperandType::kTensorFloat32: return filter.type == OperandType::kTensorFloat32;
+    case OperandType::kTensorQuant8Asymm: return filter.type == OperandType::kTensorQuant8Asymm;
+    case OperandType::kTensorQuant8AsymmSigned:
+      if (filter.type == OperandType::kTensorQuant8AsymmSigned) return filter.zeroPoint == 0;
+      return filter.type == OperandType::kTensorQuant8SymmPerChannel;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution) {
+  if (!typesFit(builder, convolution)) return false;
+  Convolution g = convolution;
+  const graph::Operand& input = builder->operand(g.input);
+  const graph::Operand& filter = builder->operand(g.filter);
+  const graph::Operand& output = builder->operand(g.output);
+
+  Creation c;
+  if (const auto view = builder->paddedView(g.input)) {
+    g.input = view->source;
+    g.top += view->top;
+    g.bottom += view->bottom;
+    g.left += view->left;
+    g.right += view->right;
+    g.inputHeight -= view->top + view->bottom;
+    g.inputWidth -= view->left + view->right;
+  }
+  c.geometry = g;
+  c.type = input.type;
+  c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
+  c.kernel = builder->model().constantData(filter);
+  if (g.bias != UINT32_MAX) c.bias = builder->model().constantData(builder->operand(g.bias));
+  if (c.isPerChannel) {
+    c.kernelScales = filter.perChannel.scales;
+    c.kernelScales.resize(c.kernelScales.size() + XNN_EXTRA_QUANTIZATION_PARAMS,
+                          c.kernelScales.back());
+  }
+  c.inputScale = input.scale;
+  c.kernelScale = filter.scale;
+  c.outputScale = output.scale;
+  c.inputZero = input.zeroPoint;
+  c.kernelZero = filter.zeroPoint;
+  c.outputZero = output.zeroPoint;
+  c.floats = floatRange(g.fuse);
+  if (c.type == OperandType::kTensorQuant8Asymm) c.steps = stepRange(g.fuse, output, 0, 255);
+  if (c.type == OperandType::kTensorQuant8AsymmSigned)
+    c.steps = stepRange(g.fuse, output, -128, 127);
+  c.weights = builder->weights();
+  c.place = {builder->currentOperation(), 0};
+  c.guardOneRowTail = builder->traits().guardInt8OneRowTail && !g.isDepthwise &&
+                      c.type == OperandType::kTensorQuant8AsymmSigned;
+  c.source = builder->read(g.input);
+  c.destination = builder->write(g.output);
+  if (c.guardOneRowTail)
+    builder->reserveWriteSlack(c.destination, g.groups * g.groupOutputChannels);
+
+  Node& node = builder->add("xnnpack", {c.source}, {c.destination});
+  node.create = [shared = std::make_shared<const Creation>(
+                     std::move(c))]() -> Result<std::unique_ptr<Kernel>> {
+    xnn_operator_t op = nullptr;
+    const xnn_status status = createOperator(*shared, &op);
+    XnnCalls calls;
+    calls.reshape = [shared](xnn_operator_t o, size_t* workspace, size_t* alignment,
+                             pthreadpool_t pool) {
+      return reshapeOperator(*shared, o, workspace, alignment, pool);
+    };
+    calls.setup = [shared](xnn_operator_t o, void* workspace, std::span<void* const> at) {
+      return setupOperator(*shared, o, workspace, at);
+    };
+    const Convolution& g = shared->geometry;
+    if (!g.isDepthwise) {
+      calls.hint.columns = g.groupOutputChannels;
+      calls.hint.packedBytesPerColumn =
+          shared->weights->sizeOf(shared->place) / (g.groups * g.groupOutputChannels);
+      calls.hint.guardOneRowTail = shared->guardOneRowTail;
+    }
+    return makeXnnKernel("convolution2d_nhwc", status, op, std::move(calls));
+  };
+  return true;
+}
+
+}  // namespace hearth::cpu

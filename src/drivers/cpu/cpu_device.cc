@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/cpu_device.h"
+
+#include "drivers/cpu/plan_builder.h"
+#include "drivers/cpu/prepared_model.h"
+#include "drivers/cpu/self_test.h"
+#include "drivers/cpu/thread_pools.h"
+#include "ops/operation.h"
+
+namespace hearth::cpu {
+namespace {
+
+class CpuDevice final : public hal::Device {
+ public:
+  std::string name() const override { return kCpuDeviceName; }
+  std::string version() const override { return "0.1.0"; }
+  hal::DeviceType type() const override { return hal::DeviceType::kCpu; }
+  int64_t featureLevel() const override { return 1000007; }
+  std::vector<std::string> supportedExtensions() const override {
+    return {std::string(graph::kTfliteExtensionName)};
+  }
+
+  hal::Capabilities capabilities() const override {
+    // Faster than the reference CPU that all figures are relative to.
+    hal::Capabilities capabilities;
+    const hal::PerformanceInfo fast{0.1f, 0.5f};
+    for (const graph::OperandTypeInfo& info : graph::operandTypes())
+      capabilities.operandPerformance[info.type] = fast;
+    capabilities.relaxedFloat32 = fast;
+    capabilities.ifPerformance = fast;
+    capabilities.whilePerformance = fast;
+    return capabilities;
+  }
+
+  Result<std::vector<hal::OperationSupport>> supportedOperations(
+      const graph::Model& model) override;
+
+  Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
+      std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
+      hal::Cache cache) override;
+};
+
+Result<std::vector<hal::OperationSupport>> CpuDevice::supportedOperations(
+    const graph::Model& model) {
+  const graph::Subgraph& graph = model.main();
+  std::vector<hal::OperationSupport> support(graph.operations.size());
+  bool allSupported = true;
+  for (size_t i = 0; i < graph.operations.size(); ++i) {
+    const graph::Operation& operation = graph.operations[i];
+    const ops::OperationDefinition* definition = ops::findOperation(operation.type);
+    if (definition == nullptr) {
+      support[i].reason =
+          std::format("There is no kernel for {}.", graph::nameOf(operation.type));
+    } else if (auto status = definition->validate(model, graph, operation); !status) {
+      support[i].reason = status.error().toString();
+    } else {
+      support[i].supported = true;
+      support[i].kernel = "reference";
+    }
+    allSupported &= support[i].supported;
+  }
+  if (!allSupported) return support;
+  // The plan tells which kernel an operation gets; without known shapes all are interpreted.
+  const Result<SelfTestResult>& tested = selfTest();
+  if (!tested) return support;
+  PackedWeights weights;
+  PlanBuilder builder(model, tested->traits, &weights, {});
+  if (!builder.build()) return support;
+  const std::vector<std::string> kernels = builder.takeKernels();
+  for (size_t i = 0; i < kernels.size(); ++i) support[i].kernel = kernels[i];
+  return support;
+}
+
+Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
+    std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
+    hal::Cache /*cache*/) {
+  if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
+  if (options.deadline.hasPassed())
+    return fail(ErrorCode::kMissedDeadlinePersistent,
+                "The deadline passes before the model is prepared.");
+  HEARTH_TRY(graph::validate(*model));
+  HEARTH_TRY(ops::validateOperations(*model));
+  const Result<SelfTestResult>& tested = selfTest();
+  if (!tested) return std::unexpected(tested.error());
+  HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
+  auto prepared = CpuPreparedModel::create(model, options, *tested, pool);
+  if (!prepared) return std::unexpected(std::move(prepared.error()));
+  return *prepared;
+}
+
+}  // namespace
+
+std::shared_ptr<hal::Device> createCpuDevice() { return std::make_shared<CpuDevice>(); }
+
+}  // namespace hearth::cpu

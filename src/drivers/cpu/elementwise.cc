@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/elementwise.h"
+
+#include <cmath>
+#include <vector>
+
+#include "drivers/cpu/own_kernels.h"
+#include "drivers/cpu/xnn_kernel.h"
+
+namespace hearth::cpu {
+namespace {
+
+using graph::OperandType;
+
+xnn_datatype datatypeOf(OperandType type) {
+  switch (type) {
+    case OperandType::kTensorFloat32: return xnn_datatype_fp32;
+    case OperandType::kTensorFloat16: return xnn_datatype_fp16;
+    case OperandType::kTensorQuant8Asymm: return xnn_datatype_quint8;
+    case OperandType::kTensorQuant8AsymmSigned: return xnn_datatype_qint8;
+    default: return xnn_datatype_invalid;
+  }
+}
+
+xnn_quantization_params quantizationOf(const graph::Operand& operand) {
+  if (operand.scale == 0.0f) return {0, 1.0f};
+  return {operand.zeroPoint, operand.scale};
+}
+
+std::vector<size_t> shapeOf(const ops::Tensor& tensor) {
+  return {tensor.dimensions.begin(), tensor.dimensions.end()};
+}
+
+struct Unary {
+  xnn_unary_operator op = xnn_unary_invalid;
+  bool hasParams = false;
+  xnn_unary_params params{};
+  xnn_datatype inputType = xnn_datatype_invalid, outputType = xnn_datatype_invalid;
+  xnn_quantization_params inputQuantization{}, outputQuantization{};
+  uint64_t count = 0;
+  ValueId source = 0, destination = 0;
+};
+
+Result<std::unique_ptr<Kernel>> makeUnary(const Unary& u) {
+  xnn_operator_t op = nullptr;
+  const xnn_status status = xnn_create_unary_elementwise_nc(
+      u.op, u.inputType, u.outputType, u.hasParams ? &u.params : nullptr, &u.inputQuantization,
+      &u.outputQuantization, 0, &op);
+  XnnCalls calls;
+  calls.reshape = [u](xnn_operator_t o, size_t*, size_t*, pthreadpool_t pool) {
+    // One row of all elements: XNNPACK splits contiguous rows among threads by itself.
+    return xnn_reshape_unary_elementwise_nc(o, u.count, 1, 1, 1, pool);
+  };
+  calls.setup = [u](xnn_operator_t o, void*, std::span<void* const> at) {
+    return xnn_setup_unary_elementwise_nc(o, at[u.source], at[u.destination]);
+  };
+  return makeXnnKernel("unary_elementwise_nc", status, op, std::move(calls));
+}
+
+void addUnaryNode(PlanBuilder* builder, const Unary& unary) {
+  Node& node = builder->add("xnnpack", {unary.source}, {unary.destination});
+  if (unary.inputType == unary.outputType) node.inPlaceInputs = {0};
+  node.create = [unary] { return makeUnary(unary); };
+}
+
+// Limits `value` in place where the activation is narrower than the type.
+void addClampInPlace(PlanBuilder* builder, ValueId value, uint32_t operandIndex, Fuse fuse) {
+  const graph::Operand& operand = builder->operand(operandIndex);
+  const FloatRange range = floatRange(fuse);
+  if (range.isAll()) return;
+  if (operand.type == OperandType::kTensorQuant8Asymm) {
+    const StepRange steps = stepRange(fuse, operand, 0, 255);
+    if (steps.lowest == 0 && steps.highest == 255) return;
+  }
+  if (operand.type == OperandType::kTensorQuant8AsymmSigned) {
+    const StepRange steps = stepRange(fuse, operand, -128, 127);
+    if (steps.lowest == -128 && steps.highest == 127) return;
+  }
+  Unary unary;
+  unary.op = xnn_unary_clamp;
+  unary.hasParams = true;
+  unary.params.clamp = {range.lowest, range.highest};
+  unary.inputType = unary.outputType = datatypeOf(operand.type);
+  unary.inputQuantization = unary.outputQuantization = quantizationOf(operand);
+  unary.count = builder->tensor(operandIndex).elementCount();
+  unary.source = unary.destination = value;
+  addUnaryNode(builder, unary);
+}
+
+}  // namespace
+
+Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a, uint32_t b,
+                       uint32_t output, Fuse fuse) {
+  const graph::Operand& operandA = builder->operand(a);
+  const graph::Operand& operandB = builder->operand(b);
+  const graph::Operand& operandOut = builder->operand(output);
+  const xnn_datatype type = datatypeOf(operandA.type);
+  if (type == xnn_datatype_invalid || type == xnn_datatype_fp16 ||
+      operandB.type != operandA.type || operandOut.type != operandA.type)
+    return false;
+  const ops::Tensor& tensorA = builder->tensor(a);
+  const ops::Tensor& tensorB = builder->tensor(b);
+  const ops::Tensor& tensorOut = builder->tensor(output);
+  if (tensorOut.rank() > XNN_MAX_TENSOR_DIMS || tensorOut.elementCount() == 0) return false;
+  const ValueId valueA = builder->read(a);
+  const ValueId valueB = builder->read(b);
+  const ValueId valueOut = builder->write(output);
+  std::vector<uint32_t> inPlace;
+  if (tensorA.dimensions == tensorOut.dimensions) inPlace.push_back(0);
+  if (tensorB.dimensions == tensorOut.dimensions) inPlace.push_back(1);
+
+  if (op == xnn_binary_add && type == xnn_datatype_fp32 && inPlace.size() == 2) {
+    const FloatRange range = floatRange(fuse);
+    const FloatAdd add{valueA,       valueB, valueOut, tensorOut.elementCount(),
+                       range.lowest, range.highest};
+    Node& node = builder->add("own", {valueA, valueB}, {valueOut});
+    node.inPlaceInputs = inPlace;
+    node.create = [add] { return makeFloatAddKernel(add); };
+    return true;
+  }
+
+  const xnn_quantization_params quantA = quantizationOf(operandA);
+  const xnn_quantization_params quantB = quantizationOf(operandB);
+  const xnn_quantization_params quantOut = quantizationOf(operandOut);
+  const std::vector<size_t> shapeA = shapeOf(tensorA);
+  const std::vector<size_t> shapeB = shapeOf(tensorB);
+  Node& node = builder->add("xnnpack", {valueA, valueB}, {valueOut});
+  node.inPlaceInputs = inPlace;
+  node.create = [=]() -> Result<std::unique_ptr<Kernel>> {
+    xnn_operator_t created = nullptr;
+    const xnn_status status = xnn_create_binary_elementwise_nd(op, type, &quantA, &quantB,
+                                                               &quantOut, 0, &created);
+    XnnCalls calls;
+    calls.reshape = [shapeA, shapeB](xnn_operator_t o, size_t*, size_t*, pthreadpool_t pool) {
+      return xnn_reshape_binary_elementwise_nd(o, shapeA.size(), shapeA.data(), shapeB.size(),
+                                               shapeB.data(), pool);
+    };
+    calls.setup = [valueA, valueB, valueOut](xnn_operator_t o, void*,
+                                             std::span<void* const> at) {
+      return xnn_setup_binary_elementwise_nd(o, at[valueA], at[valueB], at[valueOut]);
+    };
+    return makeXnnKernel("binary_elementwise_nd", status, created, std::move(calls));
+  };
+  addClampInPlace(builder, valueOut, output, fuse);
+  return true;
+}
+
+Result<bool> addUnary(PlanBuilder* builder, xnn_unary_operator op, const xnn_unary_params* params,
+                      uint32_t input, uint32_t output) {
+  Unary unary;
+  unary.op = op;
+  unary.hasParams = params != nullptr;
+  if (params != nullptr) unary.params = *params;
+  unary.inputType = datatypeOf(builder->operand(input).type);
+  unary.outputType = datatypeOf(builder->operand(output).type);
+  if (unary.inputType == xnn_datatype_invalid || unary.outputType == xnn_datatype_invalid)
+    return false;
+  if (op != xnn_unary_convert &&
+      (unary.inputType != unary.outputType || unary.inputType == xnn_datatype_fp16))
+    return false;
+  unary.inputQuantization = quantizationOf(builder->operand(input));
+  unary.outputQuantization = quantizationOf(builder->operand(output));
+  unary.count = builder->tensor(output).elementCount();
+  if (unary.count == 0) return false;
+  unary.source = builder->read(input);
+  unary.destination = builder->write(output);
+  addUnaryNode(builder, unary);
+  return true;
+}
+
+Result<bool> addClamp(PlanBuilder* builder, uint32_t input, uint32_t output, Fuse fuse) {
+  const FloatRange range = floatRange(fuse);
+  xnn_unary_params params{};
+  params.clamp = {range.lowest, range.highest};
+  return addUnary(builder, xnn_unary_clamp, &params, input, output);
+}
+
+Result<bool> addSoftmax(PlanBuilder* builder, uint32_t input, uint32_t output, float beta) {
+  const graph::Operand& operandIn = builder->operand(input);
+  const graph::Operand& operandOut = builder->operand(output);
+  const ops::Tensor& tensor = builder->tensor(input);
+  if (operandIn.type != operandOut.type || tensor.rank() == 0 || tensor.elementCount() == 0)
+    return false;
+  const bool isFloat = operandIn.type == OperandType::kTensorFloat32 && beta == 1.0f;
+  // XNNPACK's uint8 form writes steps of 1/256 only.
+  const bool isQuantized = operandIn.type == OperandType::kTensorQuant8Asymm &&
+                           operandOut.scale == 0x1.0p-8f && operandOut.zeroPoint == 0 && beta > 0;
+  if (!isFloat && !isQuantized) return false;
+  const size_t channels = tensor.dimensions.back();
+  const size_t rows = tensor.elementCount() / channels;
+  const float scale = operandIn.scale * beta;
+  const float outputScale = operandOut.scale;
+  const ValueId source = builder->read(input);
+  const ValueId destination = builder->write(output);
+  builder->add("xnnpack", {source}, {destination}).create =
+      [=]() -> Result<std::unique_ptr<Kernel>> {
+    xnn_operator_t op = nullptr;
+    const xnn_status status =
+        isFloat ? xnn_create_softmax_nc_f32(0, &op)
+                : xnn_create_softmax_nc_qu8(scale, 0, outputScale, 0, &op);
+    XnnCalls calls;
+    calls.reshape = [=](xnn_operator_t o, size_t*, size_t*, pthreadpool_t pool) {
+      return isFloat ? xnn_reshape_softmax_nc_f32(o, channels, channels, channels, rows, pool)
+                     : xnn_reshape_softmax_nc_qu8(o, channels, channels, channels, rows, pool);
+    };
+    calls.setup = [=](xnn_operator_t o, void*, std::span<void* const> at) {
+      return isFloat ? xnn_setup_softmax_nc_f32(o, static_cast<const float*>(at[source]),
+                                                static_cast<float*>(at[destination]))
+                     : xnn_setup_softmax_nc_qu8(o, static_cast<const uint8_t*>(at[source]),
+                                                static_cast<uint8_t*>(at[destination]));
+    };
+    return makeXnnKernel("softmax_nc", status, op, std::move(calls));
+  };
+  return true;
+}
+
+}  // namespace hearth::cpu

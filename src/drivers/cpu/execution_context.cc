@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/execution_context.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <optional>
+
+#include "base/trace.h"
+#include "threads/thread_pool.h"
+
+namespace hearth::cpu {
+namespace {
+
+// Whether bytes behind a buffer can be read without leaving its last page.
+bool tailIsInLastPage(const void* data, uint64_t bytes) {
+  static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto end = reinterpret_cast<uintptr_t>(data) + bytes;
+  return bytes != 0 && (end - 1) / page == (end - 1 + kReadSlack) / page;
+}
+
+bool isAligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % 8 == 0; }
+
+}  // namespace
+
+Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(
+    const Plan& plan, threads::ThreadPool* pool, std::vector<uint32_t>* refused) {
+  std::unique_ptr<ExecutionContext> context(new ExecutionContext(plan));
+  const size_t nodeCount = plan.nodes.size();
+  context->kernels_.resize(nodeCount);
+  // Creating packs weights, the long part of a cold start: one node per task.
+  std::vector<std::optional<Error>> errors(nodeCount);
+  auto make = [&](size_t n) {
+    auto kernel = plan.nodes[n].create();
+    if (kernel) {
+      context->kernels_[n] = std::move(*kernel);
+    } else {
+      errors[n] = std::move(kernel.error());
+    }
+  };
+  if (pool != nullptr) {
+    pool->parallelFor(nodeCount, make);
+  } else {
+    for (size_t n = 0; n < nodeCount; ++n) make(n);
+  }
+  size_t workspaceBytes = 0;
+  for (size_t n = 0; n < nodeCount; ++n) {
+    if (!errors[n]) {
+      auto bytes = context->kernels_[n]->reshape(pool);
+      if (bytes) {
+        workspaceBytes = std::max(workspaceBytes, *bytes);
+      } else {
+        errors[n] = std::move(bytes.error());
+      }
+    }
+    if (errors[n] && errors[n]->code() == ErrorCode::kUnsupported)
+      refused->push_back(plan.nodes[n].operation);
+  }
+  for (std::optional<Error>& error : errors)
+    if (error) return std::unexpected(std::move(*error));
+
+  HEARTH_ASSIGN(context->arena_, memory::Mapping::anonymous(plan.arenaBytes + kReadSlack));
+  if (workspaceBytes != 0) {
+    HEARTH_ASSIGN(context->workspace_, memory::Mapping::anonymous(workspaceBytes + kReadSlack));
+  }
+
+  context->addresses_.resize(plan.values.size());
+  size_t inputCount = 0;
+  size_t outputCount = 0;
+  for (const Value& value : plan.values) {
+    if (value.place == Value::Place::kInput) inputCount = std::max<size_t>(inputCount, value.index + 1);
+    if (value.place == Value::Place::kOutput)
+      outputCount = std::max<size_t>(outputCount, value.index + 1);
+  }
+  context->boundInputs_.resize(inputCount);
+  context->boundOutputs_.resize(outputCount);
+  context->inputStaging_.resize(inputCount);
+  context->outputStaging_.resize(outputCount);
+  context->outputWriteSlack_.resize(outputCount, 0);
+  context->outputIsRead_.resize(outputCount, false);
+  context->touchesClient_.resize(nodeCount, false);
+  for (ValueId id = 0; id < plan.values.size(); ++id) {
+    const Value& value = plan.values[id];
+    const Value& root = plan.values[plan.resolve(id).root];
+    if (root.place != Value::Place::kOutput) continue;
+    uint64_t& slack = context->outputWriteSlack_[root.index];
+    slack = std::max(slack, value.writeSlack);
+  }
+  for (size_t n = 0; n < nodeCount; ++n) {
+    for (const auto* list : {&plan.nodes[n].inputs, &plan.nodes[n].outputs}) {
+      for (ValueId id : *list) {
+        const Value& root = plan.values[plan.resolve(id).root];
+        if (root.place == Value::Place::kInput || root.place == Value::Place::kOutput)
+          context->touchesClient_[n] = true;
+        if (root.place == Value::Place::kOutput && list == &plan.nodes[n].inputs)
+          context->outputIsRead_[root.index] = true;
+      }
+    }
+  }
+  return context;
+}
+
+Result<void*> ExecutionContext::staging(std::vector<memory::Mapping>* list, size_t index,
+                                        uint64_t bytes) {
+  memory::Mapping& mapping = (*list)[index];
+  if (mapping.data() == nullptr) {
+    HEARTH_ASSIGN(mapping, memory::Mapping::anonymous(std::max<uint64_t>(bytes, 1)));
+  }
+  return mapping.data();
+}
+
+Status ExecutionContext::bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+  bool changed = !isSetUp_;
+  for (size_t i = 0; i < boundInputs_.size(); ++i) {
+    void* address = inputs[i].data;
+    if (!isAligned(address) ||
+        (!inputs[i].hasReadableTail && !tailIsInLastPage(address, inputs[i].bytes))) {
+      HEARTH_ASSIGN(address,
+                    staging(&inputStaging_, i, inputs[i].bytes + kReadSlack));
+      std::memcpy(address, inputs[i].data, inputs[i].bytes);
+    }
+    changed |= boundInputs_[i] != address;
+    boundInputs_[i] = address;
+  }
+  for (size_t i = 0; i < boundOutputs_.size(); ++i) {
+    void* address = outputs[i].data;
+    const bool lacksTail = outputIsRead_[i] && !outputs[i].hasReadableTail &&
+                           !tailIsInLastPage(address, outputs[i].bytes);
+    if (outputWriteSlack_[i] != 0 || lacksTail || !isAligned(address)) {
+      const uint64_t slack = kReadSlack + outputWriteSlack_[i];
+      HEARTH_ASSIGN(address, staging(&outputStaging_, i, outputs[i].bytes + slack));
+    }
+    changed |= boundOutputs_[i] != address;
+    boundOutputs_[i] = address;
+  }
+  return changed ? setup() : Status{};
+}
+
+Status ExecutionContext::setup() {
+  for (ValueId id = 0; id < plan_.values.size(); ++id) {
+    const auto [rootId, offset] = plan_.resolve(id);
+    const Value& root = plan_.values[rootId];
+    uint8_t* base = nullptr;
+    switch (root.place) {
+      case Value::Place::kArena: base = arena_.data() + root.arenaOffset; break;
+      case Value::Place::kInput: base = static_cast<uint8_t*>(boundInputs_[root.index]); break;
+      case Value::Place::kOutput: base = static_cast<uint8_t*>(boundOutputs_[root.index]); break;
+      case Value::Place::kConstant: base = const_cast<uint8_t*>(root.constant); break;
+    }
+    addresses_[id] = base == nullptr ? nullptr : base + offset;
+  }
+  for (size_t n = 0; n < kernels_.size(); ++n) {
+    if (isSetUp_ && !touchesClient_[n]) continue;
+    HEARTH_TRY(kernels_[n]->setup(addresses_, workspace_.data()));
+  }
+  isSetUp_ = true;
+  return {};
+}
+
+Status ExecutionContext::run(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+                             threads::ThreadPool* pool, const base::Deadline& deadline) {
+  HEARTH_TRY(bind(inputs, outputs));
+  const threads::ActiveRun active(pool);
+  for (size_t n = 0; n < kernels_.size(); ++n) {
+    if (deadline.hasPassed())
+      return fail(ErrorCode::kMissedDeadlineTransient, "The deadline passes before {}.",
+                  plan_.nodes[n].name);
+    base::TraceSpan span("kernel", plan_.nodes[n].name);
+    HEARTH_TRY_CONTEXT(kernels_[n]->run(pool), "while running operation {}",
+                       plan_.nodes[n].operation);
+  }
+  for (size_t i = 0; i < boundOutputs_.size(); ++i)
+    if (boundOutputs_[i] != outputs[i].data)
+      std::memcpy(outputs[i].data, boundOutputs_[i], outputs[i].bytes);
+  return {};
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "drivers/cpu/kernel.h"
+#include "drivers/cpu/plan.h"
+#include "memory/mapping.h"
+
+namespace hearth::cpu {
+
+// Everything that one inference at a time needs: the kernels of a plan, activation memory, scratch.
+// Used by one thread at a time. The plan and its weights must outlive it.
+class ExecutionContext {
+ public:
+  // Makes and reshapes all kernels, in parallel where the pool has threads. A kernel that XNNPACK
+  // refuses is reported through `refused` (operation indices); the error is then kUnsupported.
+  static Result<std::unique_ptr<ExecutionContext>> create(const Plan& plan,
+                                                          threads::ThreadPool* pool,
+                                                          std::vector<uint32_t>* refused);
+
+  // Runs the plan on the client's memory: one pointer and size for each graph input and output.
+  struct Buffer {
+    void* data = nullptr;
+    uint64_t bytes = 0;
+    bool hasReadableTail = false;  // kReadSlack bytes behind it can be read
+  };
+  Status run(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+             threads::ThreadPool* pool, const base::Deadline& deadline);
+
+ private:
+  explicit ExecutionContext(const Plan& plan) : plan_(plan) {}
+  Status bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs);
+  Status setup();
+  Result<void*> staging(std::vector<memory::Mapping>* list, size_t index, uint64_t bytes);
+
+  const Plan& plan_;
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+  memory::Mapping arena_;
+  memory::Mapping workspace_;
+  std::vector<void*> addresses_;       // by value
+  std::vector<void*> boundInputs_;     // what the kernels were set up with
+  std::vector<void*> boundOutputs_;
+  std::vector<memory::Mapping> inputStaging_;
+  std::vector<memory::Mapping> outputStaging_;
+  std::vector<uint64_t> outputWriteSlack_;  // by graph output: bytes that a kernel writes behind it
+  std::vector<bool> outputIsRead_;          // by graph output: a later node reads it
+  std::vector<bool> touchesClient_;       // by node
+  bool isSetUp_ = false;
+};
+
+}  // namespace hearth::cpu

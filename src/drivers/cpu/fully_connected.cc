@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/fully_connected.h"
+
+#include <vector>
+
+#include "drivers/cpu/xnn_kernel.h"
+
+namespace hearth::cpu {
+namespace {
+
+using graph::OperandType;
+
+struct Creation {
+  FullyConnected layer;
+  OperandType type = OperandType::kTensorFloat32;
+  bool isPerChannel = false;
+  const void* kernel = nullptr;
+  const void* bias = nullptr;
+  std::vector<float> kernelScales;
+  float inputScale = 0, kernelScale = 0, outputScale = 0;
+  int32_t inputZero = 0, kernelZero = 0, outputZero = 0;
+  FloatRange floats;
+  StepRange steps{0, 0};
+  PackedWeights* weights = nullptr;
+  WeightPlace place;
+  ValueId source = 0, destination = 0;
+};
+
+xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
+  const size_t in = c.layer.inputChannels;
+  const size_t out = c.layer.outputChannels;
+  const PackedWeights::PlaceScope scope(c.weights, c.place, "FULLY_CONNECTED");
+  xnn_weights_cache_t cache = c.weights->provider();
+  switch (c.type) {
+    case OperandType::kTensorFloat32:
+      return xnn_create_fully_connected_nc_f32(
+          in, out, in, out, static_cast<const float*>(c.kernel), static_cast<const float*>(c.bias),
+          c.floats.lowest, c.floats.highest, 0, nullptr, cache, op);
+    case OperandType::kTensorQuant8Asymm:
+      return xnn_create_fully_connected_nc_qu8(
+          in, out, in, out, static_cast<uint8_t>(c.inputZero), c.inputScale,
+          static_cast<uint8_t>(c.kernelZero), c.kernelScale, static_cast<const uint8_t*>(c.kernel),
+          static_cast<const int32_t*>(c.bias), static_cast<uint8_t>(c.outputZero), c.outputScale,
+          static_cast<uint8_t>(c.steps.lowest), static_cast<uint8_t>(c.steps.highest), 0, nullptr,
+          cache, op);
+    default:
+      if (c.isPerChannel)
+        return xnn_create_fully_connected_nc_qs8_qc8w(
+            in, out, in, out, static_cast<int8_t>(c.inputZero), c.inputScale,
+            c.kernelScales.data(), static_cast<const int8_t*>(c.kernel),
+            static_cast<const int32_t*>(c.bias), static_cast<int8_t>(c.outputZero), c.outputScale,
+            static_cast<int8_t>(c.steps.lowest), static_cast<int8_t>(c.steps.highest), 0, nullptr,
+            cache, op);
+      return xnn_create_fully_connected_nc_qs8(
+          in, out, in, out, static_cast<int8_t>(c.inputZero), c.inputScale, c.kernelScale,
+          static_cast<const int8_t*>(c.kernel), static_cast<const int32_t*>(c.bias),
+          static_cast<int8_t>(c.outputZero), c.outputScale, static_cast<int8_t>(c.steps.lowest),
+          static_cast<int8_t>(c.steps.highest), 0, nullptr, cache, op);
+  }
+}
+
+xnn_status reshapeOperator(const Creation& c, xnn_operator_t op, pthreadpool_t pool) {
+  switch (c.type) {
+    case OperandType::kTensorFloat32:
+      return xnn_reshape_fully_connected_nc_f32(op, c.layer.rows, pool);
+    case OperandType::kTensorQuant8Asymm:
+      return xnn_reshape_fully_connected_nc_qu8(op, c.layer.rows, pool);
+    default:
+      return c.isPerChannel ? xnn_reshape_fully_connected_nc_qs8_qc8w(op, c.layer.rows, pool)
+                            : xnn_reshape_fully_connected_nc_qs8(op, c.layer.rows, pool);
+  }
+}
+
+xnn_status setupOperator(const Creation& c, xnn_operator_t op, std::span<void* const> at) {
+  const void* in = at[c.source];
+  void* out = at[c.destination];
+  switch (c.type) {
+    case OperandType::kTensorFloat32:
+      return xnn_setup_fully_connected_nc_f32(op, static_cast<const float*>(in),
+                                              static_cast<float*>(out));
+    case OperandType::kTensorQuant8Asymm:
+      return xnn_setup_fully_connected_nc_qu8(op, static_cast<const uint8_t*>(in),
+                                              static_cast<uint8_t*>(out));
+    default:
+      return c.isPerChannel
+                 ? xnn_setup_fully_connected_nc_qs8_qc8w(op, static_cast<const int8_t*>(in),
+                                                         static_cast<int8_t*>(out))
+                 : xnn_setup_fully_connected_nc_qs8(op, static_cast<const int8_t*>(in),
+                                                    static_cast<int8_t*>(out));
+  }
+}
+
+bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
+  const graph::Operand& input = builder->operand(layer.input);
+  const graph::Operand& filter = builder->operand(layer.filter);
+  if (!filter.isConstant() || input.type != builder->operand(layer.output).type) return false;
+  if (layer.bias != UINT32_MAX && !builder->operand(layer.bias).isConstant()) return false;
+  switch (input.type) {
+    case OperandType::kTensorFloat32: return filter.type == OperandType::kTensorFloat32;
+    case OperandType::kTensorQuant8Asymm: return filter.type == OperandType::kTensorQuant8Asymm;
+    case OperandType::kTensorQuant8AsymmSigned:
+      if (filter.type == OperandType::kTensorQuant8AsymmSigned) return filter.zeroPoint == 0;
+      return filter.type == OperandType::kTensorQuant8SymmPerChannel &&
+             filter.perChannel.channelDim == 0;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer) {
+  if (!typesFit(builder, layer)) return false;
+  const graph::Operand& input = builder->operand(layer.input);
+  const graph::Operand& filter = builder->operand(layer.filter);
+  const graph::Operand& output = builder->operand(layer.output);
+  Creation c;
+  c.layer = layer;
+  c.type = input.type;
+  c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
+  c.kernel = builder->model().constantData(filter);
+  if (layer.bias != UINT32_MAX)
+    c.bias = builder->model().constantData(builder->operand(layer.bias));
+  if (c.isPerChannel) {
+    c.kernelScales = filter.perChannel.scales;
+    c.kernelScales.resize(c.kernelScales.size() + XNN_EXTRA_QUANTIZATION_PARAMS,
+                          c.kernelScales.back());
+  }
+  c.inputScale = input.scale;
+  c.kernelScale = filter.scale;
+  c.outputScale = output.scale;
+  c.inputZero = input.zeroPoint;
+  c.kernelZero = filter.zeroPoint;
+  c.outputZero = output.zeroPoint;
+  c.floats = floatRange(layer.fuse);
+  if (c.type == OperandType::kTensorQuant8Asymm) c.steps = stepRange(layer.fuse, output, 0, 255);
+  if (c.type == OperandType::kTensorQuant8AsymmSigned)
+    c.steps = stepRange(layer.fuse, output, -128, 127);
+  c.weights = builder->weights();
+  c.place = {builder->currentOperation(), 0};
+  c.source = builder->read(layer.input);
+  c.destination = builder->write(layer.output);
+
+  Node& node = builder->add("xnnpack", {c.source}, {c.destination});
+  node.create = [shared = std::make_shared<const Creation>(
+                     std::move(c))]() -> Result<std::unique_ptr<Kernel>> {
+    xnn_operator_t op = nullptr;
+    const xnn_status status = createOperator(*shared, &op);
+    XnnCalls calls;
+    calls.reshape = [shared](xnn_operator_t o, size_t*, size_t*, pthreadpool_t pool) {
+      return reshapeOperator(*shared, o, pool);
+    };
+    calls.setup = [shared](xnn_operator_t o, void*, std::span<void* const> at) {
+      return setupOperator(*shared, o, at);
+    };
+    calls.hint.columns = shared->layer.outputChannels;
+    calls.hint.packedBytesPerColumn =
+        shared->weights->sizeOf(shared->place) / shared->layer.outputChannels;
+    return makeXnnKernel("fully_connected_nc", status, op, std::move(calls));
+  };
+  return true;
+}
+
+}  // namespace hearth::cpu

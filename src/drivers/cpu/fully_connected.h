@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fully connected layers on XNNPACK: float32, int8 and uint8 with constant weights.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "drivers/cpu/activation_range.h"
+#include "drivers/cpu/plan_builder.h"
+
+namespace hearth::cpu {
+
+struct FullyConnected {
+  uint32_t input = 0, filter = 0, output = 0;  // operands; filter is [outputChannels, inputChannels]
+  uint32_t bias = UINT32_MAX;                  // operand; UINT32_MAX = none
+  Fuse fuse = Fuse::kNone;
+  size_t rows = 1, inputChannels = 1, outputChannels = 1;
+};
+
+// Adds the node; false when types or constants are not what XNNPACK takes.
+Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer);
+
+}  // namespace hearth::cpu

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/own_kernels.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "threads/thread_pool.h"
+
+namespace hearth::cpu {
+namespace {
+
+// Less work than this is not worth waking another thread for.
+constexpr uint64_t kBytesPerTask = 64 << 10;
+
+// Calls fn(begin, end) over [0, count) in parts of at least `grain`.
+template <typename Function>
+void forRanges(threads::ThreadPool* pool, uint64_t count, uint64_t grain, const Function& fn) {
+  if (pool == nullptr || count <= grain) {
+    fn(uint64_t{0}, count);
+    return;
+  }
+  const uint64_t parts =
+      std::min<uint64_t>((count + grain - 1) / grain, pool->threadCount() * 4);
+  const uint64_t step = (count + parts - 1) / parts;
+  pool->parallelFor(parts, [&](size_t part) {
+    const uint64_t begin = std::min(count, part * step);
+    fn(begin, std::min(count, begin + step));
+  });
+}
+
+class CopyKernel final : public Kernel {
+ public:
+  explicit CopyKernel(std::vector<BlockCopy> copies) : copies_(std::move(copies)) {}
+
+  Result<size_t> reshape(threads::ThreadPool*) override { return 0; }
+
+  Status setup(std::span<void* const> addresses, void*) override {
+    pointers_.clear();
+    for (const BlockCopy& copy : copies_)
+      pointers_.push_back({static_cast<uint8_t*>(addresses[copy.source]) + copy.sourceOffset,
+                           static_cast<uint8_t*>(addresses[copy.destination]) +
+                               copy.destinationOffset});
+    return {};
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    for (size_t i = 0; i < copies_.size(); ++i) {
+      const BlockCopy& copy = copies_[i];
+      const Pointers& at = pointers_[i];
+      if (copy.bytes == 0) continue;
+      const uint64_t grain = std::max<uint64_t>(1, kBytesPerTask / copy.bytes);
+      forRanges(pool, copy.rows, grain, [&](uint64_t begin, uint64_t end) {
+        for (uint64_t row = begin; row < end; ++row)
+          std::memcpy(at.destination + row * copy.destinationStride,
+                      at.source + row * copy.sourceStride, copy.bytes);
+      });
+    }
+    return {};
+  }
+
+ private:
+  struct Pointers {
+    const uint8_t* source;
+    uint8_t* destination;
+  };
+  const std::vector<BlockCopy> copies_;
+  std::vector<Pointers> pointers_;
+};
+
+class SpatialPadKernel final : public Kernel {
+ public:
+  explicit SpatialPadKernel(const SpatialPad& pad) : pad_(pad) {}
+
+  Result<size_t> reshape(threads::ThreadPool*) override { return 0; }
+
+  Status setup(std::span<void* const> addresses, void*) override {
+    source_ = static_cast<const uint8_t*>(addresses[pad_.source]);
+    destination_ = static_cast<uint8_t*>(addresses[pad_.destination]);
+    return {};
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    const uint64_t outputHeight = pad_.height + pad_.top + pad_.bottom;
+    const uint64_t rowBytes = (pad_.width + pad_.left + pad_.right) * pad_.pixelBytes;
+    const uint64_t grain = std::max<uint64_t>(1, kBytesPerTask / std::max<uint64_t>(1, rowBytes));
+    forRanges(pool, pad_.batch * outputHeight, grain, [&](uint64_t begin, uint64_t end) {
+      for (uint64_t row = begin; row < end; ++row) padRow(row, outputHeight, rowBytes);
+    });
+    return {};
+  }
+
+ private:
+  void padRow(uint64_t row, uint64_t outputHeight, uint64_t rowBytes) const {
+    uint8_t* out = destination_ + row * rowBytes;
+    const uint64_t y = row % outputHeight;
+    if (y < pad_.top || y >= pad_.top + pad_.height) {
+      std::memset(out, pad_.fillByte, rowBytes);
+      return;
+    }
+    const uint64_t leftBytes = pad_.left * pad_.pixelBytes;
+    const uint64_t middleBytes = pad_.width * pad_.pixelBytes;
+    const uint64_t sourceRow = row / outputHeight * pad_.height + (y - pad_.top);
+    std::memset(out, pad_.fillByte, leftBytes);
+    std::memcpy(out + leftBytes, source_ + sourceRow * middleBytes, middleBytes);
+    std::memset(out + leftBytes + middleBytes, pad_.fillByte, rowBytes - leftBytes - middleBytes);
+  }
+
+  const SpatialPad pad_;
+  const uint8_t* source_ = nullptr;
+  uint8_t* destination_ = nullptr;
+};
+
+// One source for all instruction sets; the loader picks the widest that the CPU has.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
+    !defined(__clang__)
+#define HEARTH_WIDE_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define HEARTH_WIDE_VECTORS
+#endif
+
+HEARTH_WIDE_VECTORS void addClamped(const float* a, const float* b, float* sum, size_t count,
+                                    float lowest, float highest) {
+#pragma GCC ivdep
+  for (size_t i = 0; i < count; ++i) {
+    const float value = a[i] + b[i];
+    // In this order a NaN stays a NaN, as in XNNPACK.
+    const float raised = value < lowest ? lowest : value;
+    sum[i] = raised > highest ? highest : raised;
+  }
+}
+
+class FloatAddKernel final : public Kernel {
+ public:
+  explicit FloatAddKernel(const FloatAdd& add) : add_(add) {}
+
+  Result<size_t> reshape(threads::ThreadPool*) override { return 0; }
+
+  Status setup(std::span<void* const> addresses, void*) override {
+    a_ = static_cast<const float*>(addresses[add_.a]);
+    b_ = static_cast<const float*>(addresses[add_.b]);
+    sum_ = static_cast<float*>(addresses[add_.sum]);
+    return {};
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    forRanges(pool, add_.count, kBytesPerTask / sizeof(float), [&](uint64_t begin, uint64_t end) {
+      addClamped(a_ + begin, b_ + begin, sum_ + begin, end - begin, add_.lowest, add_.highest);
+    });
+    return {};
+  }
+
+ private:
+  const FloatAdd add_;
+  const float* a_ = nullptr;
+  const float* b_ = nullptr;
+  float* sum_ = nullptr;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> makeCopyKernel(std::vector<BlockCopy> copies) {
+  return std::make_unique<CopyKernel>(std::move(copies));
+}
+
+Result<std::unique_ptr<Kernel>> makeSpatialPadKernel(SpatialPad pad) {
+  return std::make_unique<SpatialPadKernel>(pad);
+}
+
+Result<std::unique_ptr<Kernel>> makeFloatAddKernel(FloatAdd add) {
+  return std::make_unique<FloatAddKernel>(add);
+}
+
+}  // namespace hearth::cpu

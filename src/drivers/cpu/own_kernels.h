@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that XNNPACK lacks or does no better: moving memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "drivers/cpu/kernel.h"
+
+namespace hearth::cpu {
+
+// `rows` pieces of `bytes` bytes each, from one value to another, at given distances.
+struct BlockCopy {
+  ValueId source = 0;
+  ValueId destination = 0;
+  uint64_t sourceOffset = 0;
+  uint64_t destinationOffset = 0;
+  uint64_t sourceStride = 0;
+  uint64_t destinationStride = 0;
+  uint64_t rows = 1;
+  uint64_t bytes = 0;
+};
+
+// Runs all copies; destinations must not overlap sources.
+Result<std::unique_ptr<Kernel>> makeCopyKernel(std::vector<BlockCopy> copies);
+
+// Pads a [batch, height, width, channels] tensor spatially with one byte pattern per element.
+struct SpatialPad {
+  ValueId source = 0;
+  ValueId destination = 0;
+  uint64_t batch = 1, height = 1, width = 1;
+  uint64_t pixelBytes = 0;  // channels * element size
+  uint64_t top = 0, bottom = 0, left = 0, right = 0;
+  uint8_t fillByte = 0;     // every byte of the padding
+};
+Result<std::unique_ptr<Kernel>> makeSpatialPadKernel(SpatialPad pad);
+
+// a + b, clamped, in one pass over float32 tensors of the same shape; may run in place.
+struct FloatAdd {
+  ValueId a = 0;
+  ValueId b = 0;
+  ValueId sum = 0;
+  uint64_t count = 0;
+  float lowest = 0;
+  float highest = 0;
+};
+Result<std::unique_ptr<Kernel>> makeFloatAddKernel(FloatAdd add);
+
+}  // namespace hearth::cpu

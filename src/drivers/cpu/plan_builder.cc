@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/plan_builder.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "drivers/cpu/own_kernels.h"
+#include "drivers/cpu/reference_kernel.h"
+
+namespace hearth::cpu {
+
+uint64_t tensorBytes(const ops::Tensor& tensor) {
+  const uint64_t count = tensor.elementCount();
+  if (tensor.type() == graph::OperandType::kTensorInt4) return (count + 1) / 2;
+  return count * graph::elementSize(tensor.type());
+}
+
+PlanBuilder::PlanBuilder(const graph::Model& model, const KernelTraits& traits,
+                         PackedWeights* weights, std::set<uint32_t> referenceOnly)
+    : model_(model),
+      subgraph_(model.main()),
+      traits_(traits),
+      weights_(weights),
+      referenceOnly_(std::move(referenceOnly)) {}
+
+ValueId PlanBuilder::newValue(Value value) {
+  const auto id = static_cast<ValueId>(plan_.values.size());
+  value.root = id;
+  plan_.values.push_back(std::move(value));
+  return id;
+}
+
+Status PlanBuilder::build() {
+  const size_t operandCount = subgraph_.operands.size();
+  tensors_.resize(operandCount);
+  valueOf_.resize(operandCount);
+  padded_.resize(operandCount);
+  consumers_.resize(operandCount);
+  for (size_t i = 0; i < operandCount; ++i) {
+    const graph::Operand& operand = subgraph_.operands[i];
+    ops::Tensor& tensor = tensors_[i];
+    tensor.operand = &operand;
+    tensor.dimensions = operand.dimensions;
+    tensor.isPresent = operand.hasValue();
+    tensor.hasKnownShape = graph::isFullySpecified(operand);
+  }
+  for (size_t i = 0; i < subgraph_.inputs.size(); ++i) {
+    const uint32_t index = subgraph_.inputs[i];
+    if (!tensors_[index].hasKnownShape)
+      return fail(ErrorCode::kUnsupported, "The shape of input {} is known only at run time.", i);
+    Value value;
+    value.place = Value::Place::kInput;
+    value.index = static_cast<uint32_t>(i);
+    value.bytes = tensorBytes(tensors_[index]);
+    value.name = subgraph_.operands[index].name;
+    valueOf_[index] = newValue(std::move(value));
+  }
+  for (uint32_t o = 0; o < subgraph_.operations.size(); ++o)
+    for (uint32_t index : subgraph_.operations[o].inputs) consumers_[index].push_back(o);
+  kernels_.resize(subgraph_.operations.size());
+  for (operation_ = 0; operation_ < subgraph_.operations.size(); ++operation_) {
+    HEARTH_TRY(infer(subgraph_.operations[operation_]));
+    HEARTH_TRY_CONTEXT(lower(), "while planning operation {} ({})", operation_,
+                       graph::nameOf(subgraph_.operations[operation_].type));
+  }
+  return {};
+}
+
+Status PlanBuilder::infer(const graph::Operation& operation) {
+  const ops::OperationDefinition* definition = ops::findOperation(operation.type);
+  if (definition == nullptr)
+    return fail(ErrorCode::kUnsupported, "Operation {} is {}, which has no kernel.", operation_,
+                graph::nameOf(operation.type));
+  context_ = ops::makeContext(model_, subgraph_, operation);
+  for (size_t i = 0; i < operation.inputs.size(); ++i) {
+    const ops::Tensor& known = tensors_[operation.inputs[i]];
+    context_.inputs[i].dimensions = known.dimensions;
+    context_.inputs[i].hasKnownShape = known.hasKnownShape;
+    // Kernels may read whole elements of a constant: give them aligned ones.
+    if (context_.inputs[i].data != nullptr) {
+      const ValueId id = read(operation.inputs[i]);
+      context_.inputs[i].data = const_cast<uint8_t*>(plan_.values[id].constant);
+    }
+  }
+  HEARTH_TRY_CONTEXT(definition->prepare(context_), "while inferring the shapes of operation {}",
+                     operation_);
+  for (size_t i = 0; i < operation.outputs.size(); ++i) {
+    ops::Tensor& output = context_.outputs[i];
+    if (!output.isPresent) continue;
+    if (!output.hasKnownShape)
+      return fail(ErrorCode::kUnsupported, "The shape of output {} of {} stays unknown.", i,
+                  context_.describe());
+    tensors_[operation.outputs[i]].dimensions = output.dimensions;
+    tensors_[operation.outputs[i]].hasKnownShape = true;
+  }
+  return {};
+}
+
+Status PlanBuilder::lower() {
+  const size_t before = plan_.nodes.size();
+  bool done = false;
+  if (!referenceOnly_.contains(operation_)) {
+    const Lowering lowering = findLowering(context_.operation->type);
+    if (lowering != nullptr) {
+      HEARTH_ASSIGN(done, lowering(this));
+      
+    }
+  }
+  if (!done) HEARTH_TRY(addReference());
+  kernels_[operation_] = plan_.nodes.size() == before ? "none" : plan_.nodes.back().kernel;
+  return {};
+}
+
+Status PlanBuilder::addReference() {
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  ReferenceArguments arguments;
+  for (size_t i = 0; i < context_.inputs.size(); ++i) {
+    const ops::Tensor& tensor = context_.inputs[i];
+    arguments.inputs.push_back(ReferenceArguments::kNone);
+    if (!tensor.isPresent || tensor.data != nullptr) continue;
+    if (tensor.operand->lifetime == graph::Lifetime::kSubgraph) continue;
+    arguments.inputs.back() = read(context_.operation->inputs[i]);
+    inputs.push_back(arguments.inputs.back());
+  }
+  for (size_t i = 0; i < context_.outputs.size(); ++i) {
+    arguments.outputs.push_back(ReferenceArguments::kNone);
+    if (!context_.outputs[i].isPresent) continue;
+    arguments.outputs.back() = write(context_.operation->outputs[i]);
+    outputs.push_back(arguments.outputs.back());
+  }
+  Node& node = add("reference", std::move(inputs), std::move(outputs));
+  node.create = [context = context_, arguments]() { return makeReferenceKernel(context, arguments); };
+  return {};
+}
+
+ValueId PlanBuilder::read(uint32_t index) {
+  const graph::Operand& operand = subgraph_.operands[index];
+  if (padded_[index] && !valueOf_[index]) {
+    // A consumer that cannot pad by itself: the padding runs as a node of its own after all.
+    materialize(index);
+  }
+  if (valueOf_[index]) return *valueOf_[index];
+  // Everything else that is read has been written before, so this is a constant.
+  Value value;
+  value.place = Value::Place::kConstant;
+  value.bytes = tensorBytes(tensors_[index]);
+  value.name = operand.name;
+  value.constant = model_.constantData(operand);
+  const size_t element = std::max<size_t>(1, graph::elementSize(operand.type));
+  if (value.constant != nullptr && reinterpret_cast<uintptr_t>(value.constant) % element != 0) {
+    owned_.push_back(std::make_unique<uint8_t[]>(operand.location.length + 64));
+    std::memcpy(owned_.back().get(), value.constant, operand.location.length);
+    value.constant = owned_.back().get();
+  }
+  valueOf_[index] = newValue(std::move(value));
+  return *valueOf_[index];
+}
+
+void PlanBuilder::materialize(uint32_t index) {
+  const PaddedView view = *padded_[index];
+  const graph::Dimensions& dimensions = tensors_[view.source].dimensions;
+  SpatialPad pad;
+  pad.source = read(view.source);
+  pad.destination = write(index);
+  pad.batch = dimensions[0];
+  pad.height = dimensions[1];
+  pad.width = dimensions[2];
+  pad.pixelBytes = dimensions[3] * graph::elementSize(tensors_[view.source].type());
+  pad.top = view.top;
+  pad.bottom = view.bottom;
+  pad.left = view.left;
+  pad.right = view.right;
+  pad.fillByte = view.fillByte;
+  add("own", {pad.source}, {pad.destination}).create = [pad] { return makeSpatialPadKernel(pad); };
+}
+
+ValueId PlanBuilder::write(uint32_t index) {
+  if (valueOf_[index]) return *valueOf_[index];
+  const graph::Operand& operand = subgraph_.operands[index];
+  Value value;
+  value.bytes = tensorBytes(tensors_[index]);
+  value.name = operand.name;
+  if (operand.lifetime == graph::Lifetime::kSubgraphOutput) {
+    value.place = Value::Place::kOutput;
+    const auto it = std::find(subgraph_.outputs.begin(), subgraph_.outputs.end(), index);
+    value.index = static_cast<uint32_t>(it - subgraph_.outputs.begin());
+  }
+  valueOf_[index] = newValue(std::move(value));
+  return *valueOf_[index];
+}
+
+ValueId PlanBuilder::temporary(uint64_t bytes) {
+  Value value;
+  value.bytes = bytes;
+  value.name = context_.describe();
+  return newValue(std::move(value));
+}
+
+bool PlanBuilder::alias(uint32_t output, uint32_t input) {
+  const ValueId source = read(input);
+  const auto [root, offset] = plan_.resolve(source);
+  const bool outputIsFixed = isGraphOutput(output);
+  if (!outputIsFixed) {
+    const ValueId id = write(output);
+    plan_.values[id].root = source;
+    return true;
+  }
+  // The graph output becomes the memory that earlier nodes write to.
+  if (plan_.values[root].place != Value::Place::kArena || offset != 0) return false;
+  const ValueId id = write(output);
+  if (plan_.values[id].bytes != plan_.values[root].bytes) return false;
+  plan_.values[root].root = id;
+  reserveWriteSlack(id, plan_.values[root].writeSlack);
+  return true;
+}
+
+void PlanBuilder::reserveWriteSlack(ValueId value, uint64_t bytes) {
+  const ValueId root = plan_.resolve(value).root;
+  plan_.values[root].writeSlack = std::max(plan_.values[root].writeSlack, bytes);
+  plan_.values[value].writeSlack = plan_.values[root].writeSlack;
+}
+
+Node& PlanBuilder::add(const char* kernel, std::vector<ValueId> inputs,
+                       std::vector<ValueId> outputs) {
+  Node node;
+  node.operation = operation_;
+  const graph::OperationTypeInfo* info = graph::findOperationType(context_.operation->type);
+  node.name = info != nullptr ? info->name : "";
+  node.kernel = kernel;
+  node.inputs = std::move(inputs);
+  node.outputs = std::move(outputs);
+  plan_.nodes.push_back(std::move(node));
+  return plan_.nodes.back();
+}
+
+void PlanBuilder::setPaddedView(uint32_t operand, PaddedView view) { padded_[operand] = view; }
+
+std::optional<PlanBuilder::PaddedView> PlanBuilder::paddedView(uint32_t operand) const {
+  return padded_[operand];
+}
+
+}  // namespace hearth::cpu

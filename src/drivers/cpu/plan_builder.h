@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns a model into a plan, operation by operation.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "drivers/cpu/packed_weights.h"
+#include "drivers/cpu/plan.h"
+#include "graph/model.h"
+#include "ops/operation.h"
+
+namespace hearth::cpu {
+
+// What is known about this CPU and changes how operations are planned.
+struct KernelTraits {
+  // int8 indirect GEMM computes a last tile of one row wrongly (AMX): run it as two rows.
+  bool guardInt8OneRowTail = false;
+};
+
+// Collects values and nodes. Used by one thread. The model must outlive the plan.
+class PlanBuilder {
+ public:
+  PlanBuilder(const graph::Model& model, const KernelTraits& traits, PackedWeights* weights,
+              std::set<uint32_t> referenceOnly);
+
+  // The whole main subgraph. kUnsupported through ops::isNeedsRuntimeValue() when shapes depend on
+  // run-time values.
+  Status build();
+
+  Plan takePlan() { return std::move(plan_); }
+  // Copies of constants that were not aligned for their type; the plan's values point into them.
+  std::vector<std::unique_ptr<uint8_t[]>> takeOwnedConstants() { return std::move(owned_); }
+  // Which kernel runs each operation; "none" for operations that only rename memory.
+  std::vector<std::string> takeKernels() { return std::move(kernels_); }
+
+  // ---- for lowerings ----
+
+  const graph::Model& model() const { return model_; }
+  const KernelTraits& traits() const { return traits_; }
+  PackedWeights* weights() const { return weights_; }
+  uint32_t currentOperation() const { return operation_; }
+  const graph::Operand& operand(uint32_t index) const { return subgraph_.operands[index]; }
+
+  // Inferred shape of an operand that the current operation touches or an earlier one wrote.
+  const ops::Tensor& tensor(uint32_t index) const { return tensors_[index]; }
+
+  // Value with the operand's content, for reading.
+  ValueId read(uint32_t operand);
+  // Value to write the operand's content to.
+  ValueId write(uint32_t operand);
+  // Memory between two nodes of one operation.
+  ValueId temporary(uint64_t bytes);
+  // Makes `output` share `input`'s memory. False when both are fixed (client memory, constants).
+  bool alias(uint32_t output, uint32_t input);
+
+  // Kernels may overwrite this many bytes behind the value.
+  void reserveWriteSlack(ValueId value, uint64_t bytes);
+
+  // Adds a node; fills operation, name and kernel.
+  Node& add(const char* kernel, std::vector<ValueId> inputs, std::vector<ValueId> outputs);
+
+  // Spatial zero padding that the consumers of an operand apply themselves.
+  struct PaddedView {
+    uint32_t source = 0;  // operand
+    uint32_t top = 0, bottom = 0, left = 0, right = 0;
+    uint8_t fillByte = 0;     // of the padding, where it has to be written after all
+  };
+  // Records that `operand` is `view`, without a node for it.
+  void setPaddedView(uint32_t operand, PaddedView view);
+  std::optional<PaddedView> paddedView(uint32_t operand) const;
+
+  // Operations that read the operand, in order.
+  const std::vector<uint32_t>& consumers(uint32_t operand) const { return consumers_[operand]; }
+  bool isGraphOutput(uint32_t operand) const {
+    return subgraph_.operands[operand].lifetime == graph::Lifetime::kSubgraphOutput;
+  }
+  const graph::Operation& operation(uint32_t index) const { return subgraph_.operations[index]; }
+  bool isReferenceOnly(uint32_t operation) const { return referenceOnly_.contains(operation); }
+
+  // Context of the current operation with inferred shapes.
+  const ops::OperationContext& context() const { return context_; }
+
+ private:
+  Status infer(const graph::Operation& operation);
+  Status lower();
+  Status addReference();
+  void materialize(uint32_t operand);
+  ValueId newValue(Value value);
+
+  const graph::Model& model_;
+  const graph::Subgraph& subgraph_;
+  const KernelTraits traits_;
+  PackedWeights* weights_;
+  std::set<uint32_t> referenceOnly_;
+
+  Plan plan_;
+  std::vector<std::unique_ptr<uint8_t[]>> owned_;
+  std::vector<std::string> kernels_;
+  std::vector<ops::Tensor> tensors_;               // by operand: inferred shapes
+  std::vector<std::optional<ValueId>> valueOf_;    // by operand
+  std::vector<std::optional<PaddedView>> padded_;  // by operand
+  std::vector<std::vector<uint32_t>> consumers_;   // by operand
+  uint32_t operation_ = 0;
+  ops::OperationContext context_;
+};
+
+// One lowering: adds nodes for builder->context(), or returns false when the reference kernel has
+// to do it. Defined beside their families, found by lowering.cc.
+using Lowering = Result<bool> (*)(PlanBuilder* builder);
+Lowering findLowering(graph::OperationType type);
+
+// Memory of a tensor of a type and shape, in bytes.
+uint64_t tensorBytes(const ops::Tensor& tensor);
+
+}  // namespace hearth::cpu

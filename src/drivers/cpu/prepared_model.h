@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "drivers/cpu/execution_context.h"
+#include "drivers/cpu/packed_weights.h"
+#include "drivers/cpu/plan.h"
+#include "drivers/cpu/self_test.h"
+#include "hal/device.h"
+#include "threads/thread_pool.h"
+
+namespace hearth::cpu {
+
+// A model with known shapes, planned and packed. Each concurrent computation has a context of its
+// own; contexts are kept for the next one.
+class CpuPreparedModel final : public hal::PreparedModel,
+                               public std::enable_shared_from_this<CpuPreparedModel> {
+ public:
+  // kUnsupported through ops::isNeedsRuntimeValue() or an unknown input shape: the caller then takes
+  // the interpreter.
+  static Result<std::shared_ptr<CpuPreparedModel>> create(
+      std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
+      const SelfTestResult& selfTest, std::shared_ptr<threads::ThreadPool> pool);
+
+  Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
+  hal::StartReport startReport() const override;
+
+  // One computation with memory that the request check has resolved.
+  Status run(std::span<const ExecutionContext::Buffer> inputs,
+             std::span<const ExecutionContext::Buffer> outputs, const base::Deadline& deadline);
+
+  // Dimensions of the graph outputs, as inferred.
+  const std::vector<graph::Dimensions>& outputDimensions() const { return outputDimensions_; }
+  const graph::Model& model() const { return *model_; }
+
+ private:
+  CpuPreparedModel() = default;
+
+  std::shared_ptr<const graph::Model> model_;
+  std::shared_ptr<threads::ThreadPool> pool_;
+  PackedWeights weights_;
+  std::vector<std::unique_ptr<uint8_t[]>> ownedConstants_;
+  Plan plan_;
+  std::vector<graph::Dimensions> outputDimensions_;
+  hal::StartReport report_;
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<ExecutionContext>> idle_;
+};
+
+// Hands back the pages of constants that were packed: they are in our own mappings of files, clean,
+// and come back from the page cache if somebody reads them after all.
+void releasePackedSources(const graph::Model& model);
+
+}  // namespace hearth::cpu

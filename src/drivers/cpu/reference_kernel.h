@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "drivers/cpu/kernel.h"
+#include "ops/operation.h"
+
+namespace hearth::cpu {
+
+// Which values of the plan the tensors of an operation are; kNone for constants (which the context
+// holds already) and omitted arguments.
+struct ReferenceArguments {
+  static constexpr ValueId kNone = UINT32_MAX;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+};
+
+// A kernel of src/ops as a step of a plan. `context` has all shapes.
+Result<std::unique_ptr<Kernel>> makeReferenceKernel(ops::OperationContext context,
+                                                    ReferenceArguments arguments);
+
+}  // namespace hearth::cpu

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/xnn_kernel.h"
+
+#include "threads/thread_pool.h"
+
+namespace hearth::cpu {
+namespace {
+
+pthreadpool_t handleOf(threads::ThreadPool* pool) {
+  return pool == nullptr ? nullptr : pool->nativeHandle();
+}
+
+class XnnKernel final : public Kernel {
+ public:
+  XnnKernel(const char* call, XnnOperator op, XnnCalls calls)
+      : call_(call), operator_(std::move(op)), calls_(std::move(calls)) {}
+
+  Result<size_t> reshape(threads::ThreadPool* pool) override {
+    size_t workspace = 0;
+    size_t alignment = 1;
+    const xnn_status status =
+        calls_.reshape(operator_.get(), &workspace, &alignment, handleOf(pool));
+    if (status != xnn_status_success) return std::unexpected(xnnError(status, call_));
+    return workspace;
+  }
+
+  Status setup(std::span<void* const> addresses, void* workspace) override {
+    const xnn_status status = calls_.setup(operator_.get(), workspace, addresses);
+    if (status != xnn_status_success) return std::unexpected(xnnError(status, call_));
+    return {};
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    const threads::GemmHintScope scope(calls_.hint);
+    const xnn_status status = xnn_run_operator(operator_.get(), handleOf(pool));
+    if (status != xnn_status_success) return std::unexpected(xnnError(status, call_));
+    return {};
+  }
+
+ private:
+  const char* call_;
+  XnnOperator operator_;
+  XnnCalls calls_;
+};
+
+}  // namespace
+
+Error xnnError(xnn_status status, const char* call) {
+  switch (status) {
+    case xnn_status_out_of_memory:
+      return Error(ErrorCode::kOutOfMemory, std::format("XNNPACK has no memory for {}.", call));
+    case xnn_status_invalid_parameter:
+    case xnn_status_unsupported_parameter:
+    case xnn_status_unsupported_hardware:
+      return Error(ErrorCode::kUnsupported,
+                   std::format("XNNPACK refuses the parameters of {} (status {}).", call,
+                               static_cast<int>(status)));
+    default:
+      return Error(ErrorCode::kOpFailed, std::format("XNNPACK fails in {} with status {}.", call,
+                                                     static_cast<int>(status)));
+  }
+}
+
+Result<std::unique_ptr<Kernel>> makeXnnKernel(const char* call, xnn_status status,
+                                              xnn_operator_t op, XnnCalls calls) {
+  if (status != xnn_status_success) return std::unexpected(xnnError(status, call));
+  return std::make_unique<XnnKernel>(call, XnnOperator(op), std::move(calls));
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <hearth_xnnpack.h>
+
+#include <functional>
+#include <memory>
+
+#include "drivers/cpu/kernel.h"
+#include "threads/gemm_hint.h"
+
+namespace hearth::cpu {
+
+// Owns one XNNPACK operator.
+struct XnnOperatorDelete {
+  void operator()(xnn_operator_t op) const { xnn_delete_operator(op); }
+};
+using XnnOperator = std::unique_ptr<struct xnn_operator, XnnOperatorDelete>;
+
+// The calls that make an operator a step of a plan.
+struct XnnCalls {
+  // Sets the shapes; writes size and alignment of the scratch memory where the operator has any.
+  std::function<xnn_status(xnn_operator_t, size_t* workspace, size_t* alignment, pthreadpool_t)>
+      reshape;
+  std::function<xnn_status(xnn_operator_t, void* workspace, std::span<void* const> addresses)>
+      setup;
+  threads::GemmHint hint;
+};
+
+// Error for a status of XNNPACK: kUnsupported for parameters that it refuses, else kOpFailed or
+// kOutOfMemory; `call` names the function.
+Error xnnError(xnn_status status, const char* call);
+
+// Takes the operator that a creation call made (or its failure) and its calls.
+Result<std::unique_ptr<Kernel>> makeXnnKernel(const char* call, xnn_status status,
+                                              xnn_operator_t op, XnnCalls calls);
+
+}  // namespace hearth::cpu

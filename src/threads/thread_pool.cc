@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a call is shared. The caller splits the items into one range per participant, publishes the
+// job and begins to work; a worker that is awake in time takes a ticket and joins. Whoever has
+// emptied its own range takes half of another's. When nothing is left the caller closes the job and
+// waits only for those that hold a ticket: never for a worker that has yet to wake, and a call is
+// right whatever the workers do.
+//
+// state_ holds, from the top: the job's epoch (32 bits), whether tickets are still given (1),
+// tickets given (15), tickets returned (16).
+#include "threads/thread_pool.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <pthreadpool.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+
+#include "threads/denormals.h"
+
+namespace hearth::threads {
+namespace {
+
+constexpr uint64_t kOpen = uint64_t{1} << 31;
+constexpr uint64_t kTicket = uint64_t{1} << 16;
+constexpr uint64_t kTicketMask = 0x7fff;
+constexpr uint64_t kReturned = 1;
+constexpr uint64_t kReturnedMask = 0xffff;
+constexpr uint32_t kRebuilding = UINT32_MAX;
+constexpr uint64_t kMaxItems = uint64_t{1} << 31;
+
+// Between two operators of an inference lie a few microseconds, so this covers most gaps; sleeping
+// and waking costs about as much.
+constexpr std::chrono::microseconds kWorkerSpin{60};
+constexpr std::chrono::microseconds kCallerSpin{60};
+
+thread_local bool insideTask = false;
+std::atomic<uint32_t> forkGeneration{0};
+
+uint32_t epochOf(uint64_t state) {
+  return static_cast<uint32_t>(state >> 32);
+}
+uint64_t ticketsOf(uint64_t state) {
+  return state / kTicket & kTicketMask;
+}
+bool allReturned(uint64_t state) {
+  return ticketsOf(state) == (state & kReturnedMask);
+}
+
+uint64_t packRange(uint64_t begin, uint64_t end) {
+  return end << 32 | begin;
+}
+uint64_t beginOf(uint64_t range) {
+  return range & UINT32_MAX;
+}
+uint64_t endOf(uint64_t range) {
+  return range >> 32;
+}
+
+void futexWait(std::atomic<uint32_t>& word, uint32_t expected) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, expected, nullptr,
+          nullptr, 0);
+}
+
+void futexWake(std::atomic<uint32_t>& word, int count) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, count, nullptr,
+          nullptr, 0);
+}
+
+void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ __volatile__("yield");
+#endif
+}
+
+// Spins until done() or until `limit` has passed; true when done.
+template <typename Done>
+bool spinUntil(std::chrono::microseconds limit, Done&& done) {
+  using Clock = std::chrono::steady_clock;
+  if (done()) return true;
+  const Clock::time_point end = Clock::now() + limit;
+  do {
+    for (int i = 0; i < 32; ++i) {
+      relax();
+      if (done()) return true;
+    }
+  } while (Clock::now() < end);
+  return false;
+}
+
+size_t usableProcessors() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::clamp<size_t>(static_cast<size_t>(CPU_COUNT(&set)), 1, ThreadPool::kMaxThreads);
+}
+
+void watchForks() {
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { forkGeneration.fetch_add(1); });
+  static_cast<void>(registered);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ThreadPool>> ThreadPool::create(size_t threads) {
+  if (threads > kMaxThreads)
+    return fail(ErrorCode::kBadData, "A thread pool of {} threads exceeds the limit of {}.",
+                threads, kMaxThreads);
+  watchForks();
+  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads == 0 ? usableProcessors() : threads));
+  HEARTH_TRY(pool->startWorkers());
+  return pool;
+}
+
+ThreadPool::ThreadPool(size_t threads)
+    : threadCount_(threads), slots_(threads), generation_(forkGeneration.load()) {
+  workers_.reserve(threads - 1);
+}
+
+ThreadPool::~ThreadPool() {
+  if (generation_.load(std::memory_order_acquire) == forkGeneration.load()) stopWorkers();
+}
+
+Status ThreadPool::startWorkers() {
+  // Signals belong to the program's own threads.
+  sigset_t all;
+  sigset_t previous;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &previous);
+  int error = 0;
+  while (error == 0 && workers_.size() + 1 < threadCount_) {
+    pthread_t worker;
+    error = pthread_create(&worker, nullptr, &ThreadPool::workerEntry, this);
+    if (error != 0) break;
+    pthread_setname_np(worker, "hearth-worker");
+    workers_.push_back(worker);
+  }
+  pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+  if (error != 0)
+    return fail(ErrorCode::kResourceExhaustedTransient,
+                "Thread {} of {} of a pool cannot be started: {}.", workers_.size() + 2,
+                threadCount_, base::errnoError(error, "pthread_create").message());
+  return {};
+}
+
+void ThreadPool::stopWorkers() {
+  stopping_.store(true);
+  wakeWord_.fetch_add(1);
+  futexWake(wakeWord_, INT_MAX);
+  for (pthread_t worker : workers_) pthread_join(worker, nullptr);
+  workers_.clear();
+}
+
+// False while another thread of a forked child rebuilds the pool.
+bool ThreadPool::belongsToThisProcess() {
+  const uint32_t current = forkGeneration.load(std::memory_order_relaxed);
+  uint32_t mine = generation_.load(std::memory_order_acquire);
+  if (mine == current) [[likely]]
+    return true;
+  if (mine == kRebuilding || !generation_.compare_exchange_strong(mine, kRebuilding)) return false;
+  // The parent's threads do not exist here, and whatever they were at stays undone.
+  workers_.clear();
+  state_.store(0);
+  wakeWord_.store(0);
+  sleepers_.store(0);
+  activeRuns_.store(0);
+  busy_.store(false);
+  callerSleeps_.store(0);
+  // With fewer workers, or none, calls are slower but right.
+  static_cast<void>(startWorkers());
+  generation_.store(current, std::memory_order_release);
+  return true;
+}
+
+ThreadPool::Counters ThreadPool::counters() const {
+  return {calls_.load(std::memory_order_relaxed), serialCalls_.load(std::memory_order_relaxed)};
+}
+
+void ThreadPool::beginRun() {
+  if (belongsToThisProcess()) activeRuns_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void ThreadPool::endRun() {
+  // A child forked within a run has forgotten that run.
+  uint32_t runs = activeRuns_.load(std::memory_order_relaxed);
+  while (runs > 0 &&
+         !activeRuns_.compare_exchange_weak(runs, runs - 1, std::memory_order_relaxed)) {
+  }
+}
+
+void ThreadPool::runSerially(size_t count, RangeFunction function, void* context, uint32_t flags) {
+  if (count == 0) return;
+  FlushDenormals flush(flags & PTHREADPOOL_FLAG_DISABLE_DENORMALS);
+  function(context, 0, 0, count);
+}
+
+void ThreadPool::run(size_t count, RangeFunction function, void* context, uint32_t flags) {
+  calls_.fetch_add(1, std::memory_order_relaxed);
+  if (count > 1 && threadCount_ > 1 && !insideTask && belongsToThisProcess()) {
+    const size_t runs = activeRuns_.load(std::memory_order_relaxed);
+    const size_t others = runs > 0 ? runs - 1 : 0;
+    const size_t workers = others + 1 < threadCount_ ? threadCount_ - 1 - others : 0;
+    if (workers > 0 && !busy_.exchange(true, std::memory_order_acquire)) {
+      for (size_t base = 0; base < count; base += kMaxItems) {
+        const auto part = static_cast<uint32_t>(std::min<uint64_t>(count - base, kMaxItems));
+        runShared(workers, base, part, function, context, flags);
+      }
+      busy_.store(false, std::memory_order_release);
+      return;
+    }
+  }
+  if (count > 1) serialCalls_.fetch_add(1, std::memory_order_relaxed);
+  runSerially(count, function, context, flags);
+}
+
+void ThreadPool::runShared(size_t workers, size_t base, uint32_t count, RangeFunction function,
+                           void* context, uint32_t flags) {
+  workers = std::min<size_t>(workers, count - 1);
+  job_ = {function, context, base, flags, workers + 1};
+  ticketLimit_.store(static_cast<uint32_t>(workers), std::memory_order_relaxed);
+  uint64_t begin = 0;
+  for (size_t i = 0; i <= workers; ++i) {
+    const uint64_t end = uint64_t{count} * (i + 1) / (workers + 1);
+    slots_[i].range.store(packRange(begin, end), std::memory_order_relaxed);
+    begin = end;
+  }
+  const uint32_t epoch = epochOf(state_.load(std::memory_order_relaxed)) + 1;
+  state_.store(uint64_t{epoch} << 32 | kOpen, std::memory_order_release);
+  // Sequentially consistent together with waitForJob(): either the worker sees the new word or we
+  // see the sleeper.
+  wakeWord_.store(epoch);
+  if (sleepers_.load() > 0) futexWake(wakeWord_, static_cast<int>(workers));
+
+  insideTask = true;
+  {
+    FlushDenormals flush(flags & PTHREADPOOL_FLAG_DISABLE_DENORMALS);
+    work(0);
+  }
+  insideTask = false;
+  waitForWorkers();
+}
+
+void ThreadPool::waitForWorkers() {
+  const auto done = [this] {
+    return allReturned(state_.load(std::memory_order_acquire));
+  };
+  if (allReturned(state_.fetch_and(~kOpen, std::memory_order_acq_rel))) return;
+  if (spinUntil(kCallerSpin, done)) return;
+  while (true) {
+    callerSleeps_.store(1);
+    if (allReturned(state_.load())) break;
+    futexWait(callerSleeps_, 1);
+  }
+  callerSleeps_.store(0);
+}
+
+void ThreadPool::work(size_t index) {
+  const Job job = job_;
+  std::atomic<uint64_t>& own = slots_[index].range;
+  while (true) {
+    uint64_t range = own.load(std::memory_order_relaxed);
+    while (beginOf(range) < endOf(range)) {
+      // Large bites while much is left save atomic operations; single items at the end balance.
+      const uint64_t begin = beginOf(range);
+      const uint64_t middle = begin + std::max<uint64_t>(1, (endOf(range) - begin) / 16);
+      if (!own.compare_exchange_weak(range, packRange(middle, endOf(range)),
+                                     std::memory_order_relaxed))
+        continue;
+      job.function(job.context, index, job.base + begin, job.base + middle);
+      range = own.load(std::memory_order_relaxed);
+    }
+    bool stolen = false;
+    for (size_t step = 1; step < job.participants && !stolen; ++step) {
+      std::atomic<uint64_t>& victim = slots_[(index + step) % job.participants].range;
+      uint64_t theirs = victim.load(std::memory_order_relaxed);
+      while (beginOf(theirs) < endOf(theirs)) {
+        const uint64_t middle = beginOf(theirs) + (endOf(theirs) - beginOf(theirs)) / 2;
+        if (!victim.compare_exchange_weak(theirs, packRange(beginOf(theirs), middle),
+                                          std::memory_order_relaxed))
+          continue;
+        own.store(packRange(middle, endOf(theirs)), std::memory_order_relaxed);
+        stolen = true;
+        break;
+      }
+    }
+    if (!stolen) return;
+  }
+}
+
+void* ThreadPool::workerEntry(void* pool) {
+  static_cast<ThreadPool*>(pool)->workerLoop();
+  return nullptr;
+}
+
+// True when there may be a job newer than `seen`, false when the pool stops.
+bool ThreadPool::waitForJob(uint32_t seen, bool maySpin) {
+  const auto news = [&] {
+    return epochOf(state_.load(std::memory_order_relaxed)) != seen ||
+           stopping_.load(std::memory_order_relaxed);
+  };
+  if (maySpin) {
+    spinUntil(kWorkerSpin,
+              [&] { return news() || activeRuns_.load(std::memory_order_relaxed) == 0; });
+  }
+  if (!news()) {
+    sleepers_.fetch_add(1);
+    futexWait(wakeWord_, seen);
+    sleepers_.fetch_sub(1);
+  }
+  return !stopping_.load();
+}
+
+void ThreadPool::workerLoop() {
+  insideTask = true;
+  uint32_t seen = 0;
+  bool maySpin = false;
+  while (waitForJob(seen, maySpin)) {
+    maySpin = true;
+    uint64_t state = state_.load(std::memory_order_acquire);
+    bool joined = false;
+    while (epochOf(state) != seen && (state & kOpen) != 0 &&
+           ticketsOf(state) < ticketLimit_.load(std::memory_order_relaxed)) {
+      if (!state_.compare_exchange_weak(state, state + kTicket, std::memory_order_acq_rel,
+                                        std::memory_order_acquire))
+        continue;
+      joined = true;
+      break;
+    }
+    seen = epochOf(state);
+    if (!joined) continue;
+    const uint32_t flags = job_.flags;
+    {
+      FlushDenormals flush(flags & PTHREADPOOL_FLAG_DISABLE_DENORMALS);
+      work(ticketsOf(state) + 1);
+    }
+    maySpin = (flags & PTHREADPOOL_FLAG_YIELD_WORKERS) == 0;
+    const uint64_t after = state_.fetch_add(kReturned) + kReturned;
+    if ((after & kOpen) == 0 && allReturned(after) && callerSleeps_.load() != 0) {
+      callerSleeps_.store(0);
+      futexWake(callerSleeps_, 1);
+    }
+  }
+}
+
+}  // namespace hearth::threads
