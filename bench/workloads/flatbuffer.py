@@ -45,7 +45,7 @@ class Blob:
 
 
 class Table:
-    """`fields` maps a slot to a Scalar, String, Vector, TableVector, Blob or Table; None is absent."""
+    """`fields` maps a slot to an object of these classes; None is an absent field."""
 
     def __init__(self, fields):
         self.fields = {slot: value for slot, value in fields.items() if value is not None}

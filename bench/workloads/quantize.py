@@ -58,6 +58,8 @@ def _setType(tensor, dtype, quantization):
 
 
 def _activationQuantization(low, high):
+    if low == high:
+        return Quantization.perTensor(1.0)
     low, high = low * _HEADROOM, high * _HEADROOM
     # The last bits of the range come from the machine's matrix product. With a scale rounded up to
     # six bits the file does not depend on them.

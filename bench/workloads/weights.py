@@ -16,7 +16,7 @@ _STD = (4 * (256**2 - 1) / 12) ** 0.5
 
 
 def bell(seed, name, shape, std):
-    """float32 values with mean 0, bounded by 3.46 `std`; the stream depends on `seed` and `name`."""
+    """float32 values with mean 0, at most 3.46 `std`; the stream depends on `seed` and `name`."""
     count = int(np.prod(shape, dtype=np.int64))
     generator = np.random.Generator(np.random.SFC64([seed, zlib.crc32(name.encode())]))
     values = np.empty(count, np.float32)

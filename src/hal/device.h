@@ -97,6 +97,7 @@ struct Argument {
 struct Request {
   std::vector<Argument> inputs;  // in the order of the main subgraph's inputs
   std::vector<Argument> outputs;
+  uint64_t loopTimeout = 2'000'000'000;  // nanoseconds that one WHILE may take; NNAPI's default
 };
 
 struct OutputShape {

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of all operations; each is defined in the file that its name says.
+#include "ops/registry.h"
+
 #include <algorithm>
 #include <format>
 #include <vector>
 
-#include "ops/operation.h"
-
 namespace hearth::ops {
-
-// One line for each definition, `extern const OperationDefinition kXxxOperation;`, in code order.
 
 std::span<const OperationDefinition* const> allOperations() {
   static const std::vector<const OperationDefinition*> operations = [] {
-    std::vector<const OperationDefinition*> list = {};
+    std::vector<const OperationDefinition*> list = {
+#define HEARTH_OPERATION(name) &k##name##Operation,
+#include "ops/registry.inc"
+#undef HEARTH_OPERATION
+    };
     std::sort(list.begin(), list.end(),
               [](const auto* a, const auto* b) { return a->type < b->type; });
     return list;

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
-from workloads import generate, networks, quantize, reference, tflite_reader, tflite_schema  # noqa: E402
-from workloads import tflite_writer  # noqa: E402
-from workloads.flatbuffer import Blob, Scalar, String, Table, TableVector, Vector, encode  # noqa: E402
+from workloads import generate, networks, quantize, reference  # noqa: E402
+from workloads import tflite_reader, tflite_schema, tflite_writer  # noqa: E402
+from workloads.flatbuffer import (Blob, Scalar, String, Table, TableVector,  # noqa: E402
+                                  Vector, encode)
 from workloads.weights import bell, filters  # noqa: E402
 
 SMALL_RESNET = dict(resolution=32, classes=10, width=8, blocks=(2, 1))

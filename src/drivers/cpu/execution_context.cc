@@ -77,13 +77,15 @@ Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(
   context->boundOutputs_.resize(outputCount);
   context->inputStaging_.resize(inputCount);
   context->outputStaging_.resize(outputCount);
-  context->outputNeedsStaging_.resize(outputCount, false);
+  context->outputWriteSlack_.resize(outputCount, 0);
+  context->outputIsRead_.resize(outputCount, false);
   context->touchesClient_.resize(nodeCount, false);
   for (ValueId id = 0; id < plan.values.size(); ++id) {
     const Value& value = plan.values[id];
     const Value& root = plan.values[plan.resolve(id).root];
-    if (root.place == Value::Place::kOutput && value.writeSlack != 0)
-      context->outputNeedsStaging_[root.index] = true;
+    if (root.place != Value::Place::kOutput) continue;
+    uint64_t& slack = context->outputWriteSlack_[root.index];
+    slack = std::max(slack, value.writeSlack);
   }
   for (size_t n = 0; n < nodeCount; ++n) {
     for (const auto* list : {&plan.nodes[n].inputs, &plan.nodes[n].outputs}) {
@@ -91,9 +93,8 @@ Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(
         const Value& root = plan.values[plan.resolve(id).root];
         if (root.place == Value::Place::kInput || root.place == Value::Place::kOutput)
           context->touchesClient_[n] = true;
-        // A client's output that a later node reads again may lack readable bytes behind it.
         if (root.place == Value::Place::kOutput && list == &plan.nodes[n].inputs)
-          context->outputNeedsStaging_[root.index] = true;
+          context->outputIsRead_[root.index] = true;
       }
     }
   }
@@ -124,9 +125,10 @@ Status ExecutionContext::bind(std::span<const Buffer> inputs, std::span<const Bu
   }
   for (size_t i = 0; i < boundOutputs_.size(); ++i) {
     void* address = outputs[i].data;
-    if (outputNeedsStaging_[i] || !isAligned(address)) {
-      uint64_t slack = kReadSlack;
-      for (const Value& value : plan_.values) slack = std::max(slack, value.writeSlack);
+    const bool lacksTail = outputIsRead_[i] && !outputs[i].hasReadableTail &&
+                           !tailIsInLastPage(address, outputs[i].bytes);
+    if (address == nullptr || outputWriteSlack_[i] != 0 || lacksTail || !isAligned(address)) {
+      const uint64_t slack = kReadSlack + outputWriteSlack_[i];
       HEARTH_ASSIGN(address, staging(&outputStaging_, i, outputs[i].bytes + slack));
     }
     changed |= boundOutputs_[i] != address;
@@ -169,7 +171,7 @@ Status ExecutionContext::run(std::span<const Buffer> inputs, std::span<const Buf
                        plan_.nodes[n].operation);
   }
   for (size_t i = 0; i < boundOutputs_.size(); ++i)
-    if (boundOutputs_[i] != outputs[i].data)
+    if (outputs[i].data != nullptr && boundOutputs_[i] != outputs[i].data)
       std::memcpy(outputs[i].data, boundOutputs_[i], outputs[i].bytes);
   return {};
 }

@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares `hearth bench` with LiteRT on this machine, in one run.
+
+    compare.py                                   all models, 1 and 2 threads, table on stdout
+    compare.py --output docs/benchmarks.md --json figures.json
+    compare.py --quick --models 'resnet50*' --threads 1
+    compare.py --check-logits                    compares results instead of times
+
+Makes a virtual environment with LiteRT's wheel and the generated models in the cache folder
+(${XDG_CACHE_HOME:-~/.cache}/hearth) when they are missing. Shared models are read from
+$HEARTH_TEST_DATA/data, or from --data. Every measurement is a fresh process; in each round the
+two interfaces of LiteRT and Hearth follow one another in an order that turns from round to round.
+LiteRT counts with the faster of its two interfaces.
+
+Exit code: 0 when Hearth and one interface of LiteRT ran each model, 1 when not (the report says
+what failed), 2 for wrong arguments. A missed limit is shown in the report and does not change the
+exit code.
+"""
+
+import argparse
+import datetime
+import fnmatch
+import json
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+from litert import models, report  # noqa: E402
+from workloads import tflite_reader  # noqa: E402
+
+WHEEL = "ai-edge-litert==2.3.0"
+PEER = Path(__file__).resolve().parent / "peer.py"
+PROCESS_TIMEOUT_S = 300
+# What LiteRT writes to standard error around the line that says why it failed.
+LOG_LINES = ("INFO:", "WARNING:", "└")
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Failure(Exception):
+    """A measurement that did not come about; the text is for the report."""
+
+
+def environmentPython(cache):
+    """The interpreter of the virtual environment with LiteRT; makes or repairs it when needed."""
+    folder = cache / "litert-venv"
+    python = folder / "bin" / "python"
+    wheel, version = WHEEL.split("==")
+    check = f"import importlib.metadata as m, numpy; assert m.version({wheel!r}) == {version!r}"
+    if python.exists() and subprocess.run([python, "-c", check],
+                                          capture_output=True).returncode == 0:
+        return python
+    say(f"installing {WHEEL} in {folder}")
+    shutil.rmtree(folder, ignore_errors=True)
+    for command in ([sys.executable, "-m", "venv", folder],
+                    [python, "-m", "pip", "install", "--quiet", WHEEL, "numpy"]):
+        if subprocess.run(command, stdout=sys.stderr).returncode != 0:
+            raise Failure(f"{WHEEL} cannot be installed in {folder}")
+    return python
+
+
+class Programs:
+    """How each side is started."""
+
+    def __init__(self, hearth, python, launcher=()):
+        self.hearth = hearth
+        self.python = python
+        self.launcher = list(launcher)
+
+    def bench(self, side, model, threads, repeat, seed):
+        words = ["--threads", threads, "--repeat", repeat, "--random-input", seed]
+        if side == report.HEARTH:
+            words = [self.hearth, "bench", model, "--json", *words]
+        else:
+            words = [self.python, PEER, model, "--api", side, *words]
+        sample = parseSample(self.run(words))
+        key = report.missing(sample)
+        if key is not None:
+            raise Failure(f"the output has no number {key}")
+        return sample
+
+    def run(self, words):
+        """Standard output of a process; Failure when it does not end with success."""
+        words = [*self.launcher, *map(str, words)]
+        try:
+            done = subprocess.run(words, capture_output=True, text=True, errors="replace",
+                                  timeout=PROCESS_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise Failure(f"no result within {PROCESS_TIMEOUT_S} s") from None
+        except OSError as error:
+            raise Failure(f"{words[0]} cannot be started: {error.strerror}") from None
+        if done.returncode != 0:
+            lines = [line for line in done.stderr.strip().splitlines()
+                     if not line.startswith(LOG_LINES)]
+            last = (lines or ["no message"])[-1]
+            how = (f"ended with exit code {done.returncode}" if done.returncode > 0
+                   else f"was ended by signal {-done.returncode}")
+            raise Failure(f"{how}: {last}")
+        return done.stdout
+
+
+def parseSample(text):
+    """The JSON object of a `hearth bench` or peer process."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise Failure(f"the output is no JSON: {text[:80]!r}") from None
+
+
+def measure(programs, model, threads, arguments):
+    samples = {side: [] for side in report.SIDES}
+    failures = {}
+    for number in range(arguments.rounds):
+        shift = number % len(report.SIDES)
+        for side in report.SIDES[shift:] + report.SIDES[:shift]:
+            # A side that fails once is not asked again: it would only cost time.
+            if side in failures:
+                continue
+            try:
+                samples[side].append(programs.bench(
+                    side, model.path, threads, arguments.repeat, arguments.seed + number))
+            except Failure as failure:
+                failures[side] = str(failure)
+                say(f"{model.name}, {threads} thread(s), {side}: {failure}")
+    return report.Row(model, threads, samples, failures)
+
+
+def checkLogits(programs, model, threads, seed):
+    """How far the first outputs for the same input are apart: a sentence for each peer side."""
+    graph = tflite_reader.read(model.path)
+    [source], target = graph.inputs, graph.tensors[graph.outputs[0]]
+    generator = np.random.default_rng(seed)
+    tensor = graph.tensors[source]
+    value = generator.uniform(-1, 1, tensor.shape).astype(np.float32)
+    if tensor.quantization is not None:
+        value = tensor.quantization.quantize(value, tensor.dtype)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        np.save(folder / "input.npy", value)
+        programs.run([programs.hearth, "run", model.path, "--input", folder / "input.npy",
+                      "--output-dir", folder, "--threads", threads])
+        ours = np.load(folder / "output_0.npy").astype(np.float64)
+        sentences = []
+        for side in (report.INTERPRETER, report.COMPILED):
+            programs.run([programs.python, PEER, model.path, "--api", side, "--repeat", 0,
+                          "--threads", threads, "--input", folder / "input.npy",
+                          "--output", folder / "theirs.npy"])
+            theirs = np.load(folder / "theirs.npy").astype(np.float64)
+            if ours.shape != theirs.shape:
+                raise Failure(f"hearth's output has the shape {ours.shape}, "
+                              f"LiteRT's {theirs.shape}")
+            difference = np.abs(ours - theirs)
+            if target.quantization is not None:
+                sentences.append(f"{side}: largest difference {difference.max():.0f} "
+                                 f"quantisation steps, {np.count_nonzero(difference)} of "
+                                 f"{difference.size} logits differ")
+            else:
+                relative = difference.max() / np.abs(theirs).max()
+                sentences.append(f"{side}: largest difference {relative:.2e} of the largest logit")
+    return sentences
+
+
+def facts(arguments):
+    processor = next((line.partition(":")[2].strip()
+                      for line in Path("/proc/cpuinfo").read_text().splitlines()
+                      if line.startswith("model name")), platform.machine())
+    return [("processor", f"{processor}, {os.cpu_count()} cores visible"),
+            ("peer", WHEEL), ("date", datetime.date.today().isoformat()),
+            ("rounds", arguments.rounds), ("inferences per round", arguments.repeat)]
+
+
+def parseArguments(words):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", nargs="+", metavar="PATTERN",
+                        help="names, with * and ?; default: all, with --check-logits resnet50_i8")
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], metavar="N")
+    parser.add_argument("--rounds", type=int, help="default: 7")
+    parser.add_argument("--repeat", type=int, help="inferences in each round; default: 30")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--quick", action="store_true",
+                        help="makes 3 rounds of 10 inferences the default")
+    parser.add_argument("--hearth", type=Path, help="the program; default: the one on PATH, "
+                        "else that of the release build")
+    parser.add_argument("--data", type=Path, help="folder with models/; default: "
+                        "$HEARTH_TEST_DATA/data")
+    parser.add_argument("--python", type=Path, help="Python with LiteRT, instead of making one")
+    parser.add_argument("--launcher", default="", help="command put before both programs, "
+                        "for example one that masks instruction sets")
+    parser.add_argument("--output", type=Path, help="Markdown file; default: stdout")
+    parser.add_argument("--json", type=Path, help="file for the figures")
+    parser.add_argument("--check-logits", action="store_true",
+                        help="compare the results of both programs for one random input")
+    arguments = parser.parse_args(words)
+    if arguments.rounds is None:
+        arguments.rounds = 3 if arguments.quick else 7
+    if arguments.repeat is None:
+        arguments.repeat = 10 if arguments.quick else 30
+    if min(arguments.rounds, arguments.repeat, *arguments.threads) < 1:
+        parser.error("--threads, --rounds and --repeat are at least 1")
+    if arguments.models is None:
+        arguments.models = ["resnet50_i8"] if arguments.check_logits else ["*"]
+    if arguments.data is None and "HEARTH_TEST_DATA" in os.environ:
+        arguments.data = Path(os.environ["HEARTH_TEST_DATA"]) / "data"
+    if arguments.hearth is None:
+        arguments.hearth = shutil.which("hearth") or ROOT / "build" / "release" / "bin" / "hearth"
+    return arguments
+
+
+def main(words=None):
+    arguments = parseArguments(words)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hearth"
+    wanted = lambda name: any(fnmatch.fnmatch(name, pattern) for pattern in arguments.models)
+    try:
+        chosen = models.collect(arguments.data, cache / "workloads", wanted, say)
+        if not chosen:
+            say(f"compare.py: no model matches {' '.join(arguments.models)}")
+            return 2
+        programs = Programs(arguments.hearth, arguments.python or environmentPython(cache),
+                            shlex.split(arguments.launcher))
+        if arguments.check_logits:
+            return checkAll(programs, chosen, arguments)
+        rows = []
+        for threads in arguments.threads:
+            for model in chosen:
+                say(f"{model.name}, {threads} thread(s)")
+                rows.append(measure(programs, model, threads, arguments))
+        writeReports(rows, arguments)
+    except (Failure, OSError, subprocess.CalledProcessError) as error:
+        say(f"compare.py: {error}")
+        return 1
+    return 0 if all(row.isComplete for row in rows) else 1
+
+
+def checkAll(programs, chosen, arguments):
+    failed = False
+    for model in chosen:
+        for threads in arguments.threads:
+            try:
+                for line in checkLogits(programs, model, threads, arguments.seed):
+                    print(f"{model.name}, {threads} thread(s), {line}")
+            except Failure as failure:
+                failed = True
+                print(f"{model.name}, {threads} thread(s): {failure}")
+    return 1 if failed else 0
+
+
+def writeReports(rows, arguments):
+    about = facts(arguments)
+    text = report.markdown(rows, about)
+    if arguments.output is None:
+        sys.stdout.write(text)
+    else:
+        arguments.output.write_text(text)
+    if arguments.json is not None:
+        content = {"about": dict(about), "rows": [row.json() for row in rows]}
+        arguments.json.write_text(json.dumps(content, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

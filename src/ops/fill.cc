@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/operation.h"
+#include "ops/output_shape.h"
+#include "ops/registry.h"
+#include "ops/strided_copy.h"
+#include "ops/tensor_types.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+// NNAPI has scalars for its own types; TFLite gives a tensor of one element.
+TypeSet valueTypes(OperandType type) {
+  if (type == OperandType::kTensorFloat32) return OperandType::kFloat32 | TypeSet(type);
+  if (type == OperandType::kTensorFloat16) return OperandType::kFloat16 | TypeSet(type);
+  if (type == OperandType::kTensorInt32) return OperandType::kInt32 | TypeSet(type);
+  return type;
+}
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(2, 1));
+  HEARTH_TRY(signature.inputType(0, kIndexTensors));
+  HEARTH_TRY(signature.inputRank(0, 1, 1));
+  HEARTH_TRY(signature.outputType(0, kMovableTensors));
+  return signature.inputType(1, valueTypes(signature.output(0).type));
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 2, 1));
+  if (context.inputs[1].elementCount() != 1)
+    return fail(ErrorCode::kBadData, "The value of {} has {} elements, it must have one.",
+                context.describe(), context.inputs[1].elementCount());
+  HEARTH_ASSIGN(const std::vector<int64_t> sizes, context.intVector(0));
+  Dimensions dimensions;
+  for (const int64_t value : sizes) {
+    HEARTH_ASSIGN(const uint32_t size, toDimension(context, value));
+    dimensions.push_back(size);
+  }
+  return context.setOutputDimensions(0, std::move(dimensions));
+}
+
+Status execute(OperationContext& context) {
+  const Tensor& output = context.outputs[0];
+  fillElements(graph::elementSize(output.type()), context.inputs[1].data, output.data,
+               output.elementCount());
+  return {};
+}
+
+}  // namespace
+
+const OperationDefinition kFillOperation = {OperationType::kFill, validate, prepare,
+    execute};
+
+}  // namespace hearth::ops

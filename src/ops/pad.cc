@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/pad.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/output_shape.h"
+#include "ops/registry.h"
+#include "ops/strided_copy.h"
+#include "ops/tensor_types.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+// NNAPI has scalars for its own types; a tensor of one element of the input's type serves all.
+TypeSet padValueTypes(OperandType type) {
+  if (type == OperandType::kTensorFloat32) return OperandType::kFloat32 | TypeSet(type);
+  if (type == OperandType::kTensorFloat16) return OperandType::kFloat16 | TypeSet(type);
+  if (type == OperandType::kTensorInt32 || graph::isQuantized(type))
+    return OperandType::kInt32 | TypeSet(type);
+  return type;
+}
+
+// A quantised input is padded by an INT32 in its own steps; any other by a value of its type.
+Status readPadValue(const OperationContext& context, PadParameters* parameters) {
+  const OperandType type = context.inputs[0].type();
+  const Tensor& value = context.inputs[2];
+  if (value.elementCount() != 1)
+    return fail(ErrorCode::kBadData, "The pad value of {} has {} elements, it must have one.",
+                context.describe(), value.elementCount());
+  if (value.data == nullptr) return needsRuntimeValue(context, 2);
+  if (value.type() == OperandType::kInt32 && graph::isQuantized(type)) {
+    const int32_t number = *value.as<int32_t>();
+    const auto [lowest, highest] = type == OperandType::kTensorQuant8Asymm ? std::pair(0, 255)
+                                   : graph::elementSize(type) == 1 ? std::pair(-128, 127)
+                                                                   : std::pair(-32768, 65535);
+    if (number < lowest || number > highest)
+      return fail(ErrorCode::kBadData, "The pad value {} of {} is outside [{}, {}].", number,
+                  context.describe(), lowest, highest);
+    std::memcpy(parameters->value.data(), &number, graph::elementSize(type));
+    return {};
+  }
+  std::memcpy(parameters->value.data(), value.data, graph::elementSize(type));
+  return {};
+}
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  const bool hasValue = operation.type == OperationType::kPadV2;
+  HEARTH_TRY(signature.counts(hasValue ? 3 : 2, 1));
+  HEARTH_TRY(signature.inputType(0, kMovableTensors));
+  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputType(1, kIndexTensors));
+  HEARTH_TRY(signature.inputRank(1, 2, 2));
+  if (hasValue) HEARTH_TRY(signature.inputType(2, padValueTypes(signature.input(0).type)));
+  HEARTH_TRY(signature.outputTypeLike(0, 0));
+  return signature.outputQuantizationLike(0, 0);
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_ASSIGN(PadParameters parameters, parsePaddings(context, 1));
+  // The value does not shape the output: one that is known only at run time is read there.
+  if (context.operation->type == OperationType::kPadV2 && context.inputs[2].data != nullptr)
+    HEARTH_TRY(parsePad(context));
+  return context.setOutputDimensions(0, std::move(parameters.dimensions));
+}
+
+Status execute(OperationContext& context) {
+  HEARTH_ASSIGN(const PadParameters parameters, parsePad(context));
+  const Tensor& input = context.inputs[0];
+  const Tensor& output = context.outputs[0];
+  const size_t element = graph::elementSize(input.type());
+  fillElements(element, parameters.value.data(), output.data, output.elementCount());
+  const std::vector<int64_t> from = rowMajorStrides(input.dimensions);
+  const std::vector<int64_t> to = rowMajorStrides(parameters.dimensions);
+  std::vector<CopyDimension> loops;
+  int64_t start = 0;
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (input.dimensions[i] == 0) return {};
+    loops.push_back({input.dimensions[i], from[i], to[i]});
+    start += parameters.before[i] * to[i];
+  }
+  copyStrided(element, std::move(loops), input.data,
+              output.as<uint8_t>() + static_cast<size_t>(start) * element);
+  return {};
+}
+
+}  // namespace
+
+Result<PadParameters> parsePaddings(const OperationContext& context, size_t input) {
+  HEARTH_TRY(requireArguments(context, context.inputs.size(), 1));
+  const Dimensions& dimensions = context.inputs[0].dimensions;
+  HEARTH_ASSIGN(const std::vector<int64_t> values, context.intVector(input));
+  if (values.size() != 2 * dimensions.size())
+    return fail(ErrorCode::kBadData, "{} has {} paddings for an input of rank {}, it needs {}.",
+                context.describe(), values.size(), dimensions.size(), 2 * dimensions.size());
+  PadParameters parameters;
+  for (size_t i = 0; i < dimensions.size(); ++i) {
+    HEARTH_ASSIGN(const uint32_t before, toDimension(context, values[2 * i]));
+    HEARTH_ASSIGN(const uint32_t after, toDimension(context, values[2 * i + 1]));
+    HEARTH_ASSIGN(const uint32_t size,
+                  toDimension(context, int64_t{dimensions[i]} + before + after));
+    parameters.before.push_back(before);
+    parameters.after.push_back(after);
+    parameters.dimensions.push_back(size);
+  }
+  return parameters;
+}
+
+Result<PadParameters> parsePad(const OperationContext& context) {
+  HEARTH_ASSIGN(PadParameters parameters, parsePaddings(context, 1));
+  if (context.operation->type == OperationType::kPadV2) {
+    HEARTH_TRY(readPadValue(context, &parameters));
+  } else if (graph::isQuantized(context.inputs[0].type())) {
+    const int32_t zeroPoint = context.inputs[0].operand->zeroPoint;
+    std::memcpy(parameters.value.data(), &zeroPoint,
+                graph::elementSize(context.inputs[0].type()));
+  }
+  return parameters;
+}
+
+const OperationDefinition kPadOperation = {OperationType::kPad, validate, prepare,
+    execute};
+const OperationDefinition kPadV2Operation = {OperationType::kPadV2, validate, prepare,
+    execute};
+
+}  // namespace hearth::ops

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/real_values.h"
+
+#include "ops/half.h"
+#include "ops/quantization.h"
+
+namespace hearth::ops {
+namespace {
+
+template <typename T>
+void dequantizeAll(const Tensor& tensor, std::vector<float>* values) {
+  const T* data = tensor.as<T>();
+  const float scale = tensor.operand->scale;
+  const int32_t zeroPoint = tensor.operand->zeroPoint;
+  for (size_t i = 0; i < values->size(); ++i)
+    (*values)[i] = scale * static_cast<float>(data[i] - zeroPoint);
+}
+
+void dequantizePerChannel(const Tensor& tensor, std::vector<float>* values) {
+  const graph::PerChannelQuantization& quantization = tensor.operand->perChannel;
+  const int8_t* data = tensor.as<int8_t>();
+  size_t inner = 1;
+  for (size_t i = quantization.channelDim + 1; i < tensor.rank(); ++i)
+    inner *= tensor.dimensions[i];
+  const size_t channels = quantization.scales.size();
+  for (size_t i = 0; i < values->size(); ++i)
+    (*values)[i] = quantization.scales[i / inner % channels] * static_cast<float>(data[i]);
+}
+
+template <typename T>
+void quantizeAll(const std::vector<float>& values, const Tensor& tensor) {
+  T* data = tensor.as<T>();
+  for (size_t i = 0; i < values.size(); ++i)
+    data[i] = static_cast<T>(quantize(values[i], *tensor.operand));
+}
+
+}  // namespace
+
+RealInput::RealInput(const Tensor& tensor) : size_(tensor.elementCount()) {
+  const OperandType type = tensor.type();
+  if (type == OperandType::kTensorFloat32 || type == OperandType::kFloat32) {
+    data_ = tensor.as<float>();
+    return;
+  }
+  copy_.resize(size_);
+  data_ = copy_.data();
+  switch (type) {
+    case OperandType::kTensorFloat16:
+    case OperandType::kFloat16:
+      for (size_t i = 0; i < size_; ++i) copy_[i] = static_cast<float>(tensor.as<Half>()[i]);
+      break;
+    case OperandType::kTensorQuant8Asymm:
+      dequantizeAll<uint8_t>(tensor, &copy_);
+      break;
+    case OperandType::kTensorQuant8AsymmSigned:
+    case OperandType::kTensorQuant8Symm:
+      dequantizeAll<int8_t>(tensor, &copy_);
+      break;
+    case OperandType::kTensorQuant8SymmPerChannel:
+      dequantizePerChannel(tensor, &copy_);
+      break;
+    case OperandType::kTensorQuant16Symm:
+    case OperandType::kTensorInt16:
+      dequantizeAll<int16_t>(tensor, &copy_);
+      break;
+    case OperandType::kTensorQuant16Asymm:
+      dequantizeAll<uint16_t>(tensor, &copy_);
+      break;
+    default:
+      break;
+  }
+}
+
+RealOutput::RealOutput(const Tensor& tensor) : tensor_(tensor), size_(tensor.elementCount()) {
+  if (tensor.type() == OperandType::kTensorFloat32) {
+    data_ = tensor.as<float>();
+  } else {
+    buffer_.resize(size_);
+    data_ = buffer_.data();
+  }
+}
+
+void RealOutput::store() {
+  switch (tensor_.type()) {
+    case OperandType::kTensorFloat16:
+      for (size_t i = 0; i < size_; ++i) tensor_.as<Half>()[i] = static_cast<Half>(buffer_[i]);
+      break;
+    case OperandType::kTensorQuant8Asymm:
+      quantizeAll<uint8_t>(buffer_, tensor_);
+      break;
+    case OperandType::kTensorQuant8AsymmSigned:
+    case OperandType::kTensorQuant8Symm:
+      quantizeAll<int8_t>(buffer_, tensor_);
+      break;
+    case OperandType::kTensorQuant16Symm:
+    case OperandType::kTensorInt16:
+      quantizeAll<int16_t>(buffer_, tensor_);
+      break;
+    case OperandType::kTensorQuant16Asymm:
+      quantizeAll<uint16_t>(buffer_, tensor_);
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace hearth::ops

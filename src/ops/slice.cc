@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/slice.h"
+
+#include "ops/output_shape.h"
+#include "ops/registry.h"
+#include "ops/strided_copy.h"
+#include "ops/tensor_types.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(3, 1));
+  HEARTH_TRY(signature.inputType(0, kMovableTensors));
+  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
+  for (const size_t i : {1, 2}) {
+    HEARTH_TRY(signature.inputType(i, kIndexTensors));
+    HEARTH_TRY(signature.inputRank(i, 1, 1));
+  }
+  HEARTH_TRY(signature.outputTypeLike(0, 0));
+  return signature.outputQuantizationLike(0, 0);
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_ASSIGN(SliceParameters parameters, parseSlice(context));
+  return context.setOutputDimensions(0, std::move(parameters.dimensions));
+}
+
+Status execute(OperationContext& context) {
+  HEARTH_ASSIGN(const SliceParameters parameters, parseSlice(context));
+  const Tensor& input = context.inputs[0];
+  const std::vector<int64_t> from = rowMajorStrides(input.dimensions);
+  const std::vector<int64_t> to = rowMajorStrides(parameters.dimensions);
+  std::vector<CopyDimension> loops;
+  int64_t start = 0;
+  for (size_t i = 0; i < to.size(); ++i) {
+    // An empty slice may begin at the end: nothing is copied and nothing may be addressed.
+    if (parameters.dimensions[i] == 0) return {};
+    loops.push_back({parameters.dimensions[i], from[i], to[i]});
+    start += parameters.begin[i] * from[i];
+  }
+  const size_t element = graph::elementSize(input.type());
+  copyStrided(element, std::move(loops),
+              input.as<uint8_t>() + static_cast<size_t>(start) * element, context.outputs[0].data);
+  return {};
+}
+
+}  // namespace
+
+Result<SliceParameters> parseSlice(const OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 3, 1));
+  const Dimensions& input = context.inputs[0].dimensions;
+  HEARTH_ASSIGN(const std::vector<int64_t> begins, context.intVector(1));
+  HEARTH_ASSIGN(const std::vector<int64_t> sizes, context.intVector(2));
+  if (begins.size() != input.size() || sizes.size() != input.size())
+    return fail(ErrorCode::kBadData, "{} has {} begins and {} sizes for an input of rank {}.",
+                context.describe(), begins.size(), sizes.size(), input.size());
+  SliceParameters parameters;
+  for (size_t i = 0; i < input.size(); ++i) {
+    const int64_t limit = input[i];
+    if (begins[i] < 0 || begins[i] > limit)
+      return fail(ErrorCode::kBadData, "{} begins at {} in dimension {}, which has {} elements.",
+                  context.describe(), begins[i], i, limit);
+    const int64_t size = sizes[i] == -1 ? limit - begins[i] : sizes[i];
+    if (size < 0 || size > limit - begins[i])
+      return fail(ErrorCode::kBadData, "{} takes {} elements from {} on of the {} in dimension {}.",
+                  context.describe(), size, begins[i], limit, i);
+    parameters.begin.push_back(static_cast<uint32_t>(begins[i]));
+    parameters.dimensions.push_back(static_cast<uint32_t>(size));
+  }
+  return parameters;
+}
+
+const OperationDefinition kSliceOperation = {OperationType::kSlice, validate, prepare,
+    execute};
+
+}  // namespace hearth::ops

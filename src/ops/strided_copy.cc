@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/strided_copy.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace hearth::ops {
+namespace {
+
+// Tiles keep both the rows read and the rows written in the first-level cache.
+constexpr int64_t kTile = 32;
+
+// A block that is neither 1, 2, 4 nor 8 bytes.
+struct AnyBlock {
+  size_t bytes;
+  void copy(const uint8_t* source, uint8_t* target) const { std::memcpy(target, source, bytes); }
+};
+
+template <size_t kBytes>
+struct FixedBlock {
+  void copy(const uint8_t* source, uint8_t* target) const { std::memcpy(target, source, kBytes); }
+};
+
+template <typename Block>
+void copyRow(Block block, const CopyDimension& loop, const uint8_t* source, uint8_t* target) {
+  const int64_t size = loop.size;
+  const int64_t sourceStride = loop.sourceStride;
+  const int64_t targetStride = loop.targetStride;
+  for (int64_t i = 0; i < size; ++i)
+    block.copy(source + i * sourceStride, target + i * targetStride);
+}
+
+template <typename Block>
+void copyPlane(Block block, const CopyDimension& outer, const CopyDimension& inner,
+               const uint8_t* source, uint8_t* target) {
+  for (int64_t i0 = 0; i0 < outer.size; i0 += kTile) {
+    const int64_t iEnd = std::min(outer.size, i0 + kTile);
+    for (int64_t j0 = 0; j0 < inner.size; j0 += kTile) {
+      CopyDimension row = inner;
+      row.size = std::min(kTile, inner.size - j0);
+      for (int64_t i = i0; i < iEnd; ++i)
+        copyRow(block, row, source + i * outer.sourceStride + j0 * inner.sourceStride,
+                target + i * outer.targetStride + j0 * inner.targetStride);
+    }
+  }
+}
+
+// Strides in bytes; the last loop is the innermost.
+template <typename Block>
+void copyLoops(Block block, const std::vector<CopyDimension>& loops, bool tiled,
+               const uint8_t* source, uint8_t* target) {
+  if (loops.empty()) {
+    block.copy(source, target);
+    return;
+  }
+  const size_t inner = tiled ? 2 : 1;
+  const size_t outer = loops.size() - inner;
+  std::vector<int64_t> index(outer, 0);
+  int64_t from = 0;
+  int64_t to = 0;
+  while (true) {
+    if (tiled)
+      copyPlane(block, loops[outer], loops[outer + 1], source + from, target + to);
+    else
+      copyRow(block, loops[outer], source + from, target + to);
+    size_t d = outer;
+    for (; d > 0; --d) {
+      const CopyDimension& loop = loops[d - 1];
+      from += loop.sourceStride;
+      to += loop.targetStride;
+      if (++index[d - 1] < loop.size) break;
+      from -= loop.sourceStride * loop.size;
+      to -= loop.targetStride * loop.size;
+      index[d - 1] = 0;
+    }
+    if (d == 0) return;
+  }
+}
+
+void mergeAdjacent(std::vector<CopyDimension>* loops) {
+  std::vector<CopyDimension> merged;
+  for (const CopyDimension& loop : *loops) {
+    if (!merged.empty() && merged.back().sourceStride == loop.sourceStride * loop.size &&
+        merged.back().targetStride == loop.targetStride * loop.size) {
+      merged.back() = {merged.back().size * loop.size, loop.sourceStride, loop.targetStride};
+    } else {
+      merged.push_back(loop);
+    }
+  }
+  *loops = std::move(merged);
+}
+
+}  // namespace
+
+void copyStrided(size_t elementSize, std::vector<CopyDimension> loops, const void* source,
+                 void* target) {
+  for (const CopyDimension& loop : loops)
+    if (loop.size == 0) return;
+  std::erase_if(loops, [](const CopyDimension& loop) { return loop.size == 1; });
+  std::stable_sort(loops.begin(), loops.end(), [](const auto& a, const auto& b) {
+    return std::abs(a.targetStride) > std::abs(b.targetStride);
+  });
+  mergeAdjacent(&loops);
+  size_t block = elementSize;
+  if (!loops.empty() && loops.back().sourceStride == 1 && loops.back().targetStride == 1) {
+    block *= static_cast<size_t>(loops.back().size);
+    loops.pop_back();
+  }
+  for (CopyDimension& loop : loops) {
+    loop.sourceStride *= static_cast<int64_t>(elementSize);
+    loop.targetStride *= static_cast<int64_t>(elementSize);
+  }
+  // The loop with the smallest source step goes next to the innermost: the two form the plane that
+  // is copied in tiles.
+  bool tiled = false;
+  if (loops.size() > 1 && block <= 16) {
+    const auto nearest = std::min_element(
+        loops.begin(), loops.end() - 1, [](const CopyDimension& a, const CopyDimension& b) {
+          return std::abs(a.sourceStride) < std::abs(b.sourceStride);
+        });
+    if (std::abs(nearest->sourceStride) < std::abs(loops.back().sourceStride)) {
+      std::rotate(nearest, nearest + 1, loops.end() - 1);
+      tiled = true;
+    }
+  }
+  const auto* from = static_cast<const uint8_t*>(source);
+  auto* to = static_cast<uint8_t*>(target);
+  switch (block) {
+    case 1:
+      return copyLoops(FixedBlock<1>{}, loops, tiled, from, to);
+    case 2:
+      return copyLoops(FixedBlock<2>{}, loops, tiled, from, to);
+    case 4:
+      return copyLoops(FixedBlock<4>{}, loops, tiled, from, to);
+    case 8:
+      return copyLoops(FixedBlock<8>{}, loops, tiled, from, to);
+    default:
+      return copyLoops(AnyBlock{block}, loops, tiled, from, to);
+  }
+}
+
+void fillElements(size_t elementSize, const void* value, void* target, uint64_t count) {
+  auto* bytes = static_cast<uint8_t*>(target);
+  if (count == 0) return;
+  if (elementSize == 1) {
+    std::memset(bytes, *static_cast<const uint8_t*>(value), count);
+    return;
+  }
+  std::memcpy(bytes, value, elementSize);
+  // Doubling: every pass copies what is written already.
+  uint64_t done = elementSize;
+  const uint64_t total = count * elementSize;
+  while (done < total) {
+    const uint64_t step = std::min({done, total - done, uint64_t{1} << 14});
+    std::memcpy(bytes + done, bytes, step);
+    done += step;
+  }
+}
+
+std::vector<int64_t> rowMajorStrides(const graph::Dimensions& dimensions) {
+  std::vector<int64_t> strides(dimensions.size(), 1);
+  for (size_t i = dimensions.size(); i-- > 1;) strides[i - 1] = strides[i] * dimensions[i];
+  return strides;
+}
+
+}  // namespace hearth::ops

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one loop behind the data-movement operations: copies elements of any size between two arrays
+// that are walked with different strides.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "graph/model.h"
+
+namespace hearth::ops {
+
+// One loop of a copy. Strides count elements; a source stride may be negative (reversal) or 0
+// (repetition), target positions must not repeat.
+struct CopyDimension {
+  int64_t size = 0;
+  int64_t sourceStride = 0;
+  int64_t targetStride = 0;
+};
+
+// Copies the product of all sizes elements of `elementSize` bytes. `source` and `target` point at
+// the element with all indices 0; the caller has checked that every position lies in bounds. The
+// order of the loops is chosen here (rows become memcpy, transpositions run in tiles).
+void copyStrided(size_t elementSize, std::vector<CopyDimension> loops, const void* source,
+                 void* target);
+
+// Writes `count` copies of the element at `value`.
+void fillElements(size_t elementSize, const void* value, void* target, uint64_t count);
+
+// Row-major strides in elements, for sizes that were checked not to overflow.
+std::vector<int64_t> rowMajorStrides(const graph::Dimensions& dimensions);
+
+}  // namespace hearth::ops

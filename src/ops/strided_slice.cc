@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/strided_slice.h"
+
+#include <algorithm>
+
+#include "ops/output_shape.h"
+#include "ops/registry.h"
+#include "ops/strided_copy.h"
+#include "ops/tensor_types.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+// A begin or end as a position: negative ones count from the back; outside ones are cut to the
+// first or last position in walking direction, or one beyond.
+int64_t clampPosition(int64_t position, int64_t size, bool forward) {
+  if (position < 0) position += size;
+  return forward ? std::clamp<int64_t>(position, 0, size)
+                 : std::clamp<int64_t>(position, -1, size - 1);
+}
+
+int64_t stepCount(int64_t begin, int64_t end, int64_t stride) {
+  const int64_t distance = stride > 0 ? end - begin : begin - end;
+  const int64_t step = stride > 0 ? stride : -stride;
+  return distance <= 0 ? 0 : (distance + step - 1) / step;
+}
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(7, 1));
+  HEARTH_TRY(signature.inputType(0, kMovableTensors));
+  HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
+  for (const size_t i : {1, 2, 3}) {
+    HEARTH_TRY(signature.inputType(i, kIndexTensors));
+    HEARTH_TRY(signature.inputRank(i, 1, 1));
+  }
+  for (const size_t i : {4, 5, 6}) HEARTH_TRY(signature.inputType(i, OperandType::kInt32));
+  HEARTH_TRY(signature.outputTypeLike(0, 0));
+  return signature.outputQuantizationLike(0, 0);
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_ASSIGN(StridedSliceParameters parameters, parseStridedSlice(context));
+  return context.setOutputDimensions(0, std::move(parameters.dimensions));
+}
+
+Status execute(OperationContext& context) {
+  HEARTH_ASSIGN(const StridedSliceParameters parameters, parseStridedSlice(context));
+  const Tensor& input = context.inputs[0];
+  const std::vector<int64_t> from = rowMajorStrides(input.dimensions);
+  const std::vector<int64_t> to = rowMajorStrides(parameters.size);
+  std::vector<CopyDimension> loops;
+  int64_t start = 0;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (parameters.size[i] == 0) return {};
+    loops.push_back({parameters.size[i], parameters.stride[i] * from[i], to[i]});
+    start += parameters.begin[i] * from[i];
+  }
+  const size_t element = graph::elementSize(input.type());
+  copyStrided(element, std::move(loops),
+              input.as<uint8_t>() + static_cast<size_t>(start) * element, context.outputs[0].data);
+  return {};
+}
+
+}  // namespace
+
+Result<StridedSliceParameters> parseStridedSlice(const OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 7, 1));
+  const Dimensions& input = context.inputs[0].dimensions;
+  HEARTH_ASSIGN(const std::vector<int64_t> begins, context.intVector(1));
+  HEARTH_ASSIGN(const std::vector<int64_t> ends, context.intVector(2));
+  HEARTH_ASSIGN(const std::vector<int64_t> strides, context.intVector(3));
+  HEARTH_ASSIGN(const int32_t beginMask, context.scalar<int32_t>(4));
+  HEARTH_ASSIGN(const int32_t endMask, context.scalar<int32_t>(5));
+  HEARTH_ASSIGN(const int32_t shrinkMask, context.scalar<int32_t>(6));
+  const size_t rank = input.size();
+  if (begins.size() != rank || ends.size() != rank || strides.size() != rank || rank > 31)
+    return fail(ErrorCode::kBadData,
+                "{} has {} begins, {} ends and {} strides for an input of rank {}.",
+                context.describe(), begins.size(), ends.size(), strides.size(), rank);
+  StridedSliceParameters parameters;
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t size = input[i];
+    const int32_t bit = int32_t{1} << i;
+    // A step beyond the whole dimension reaches its first element only.
+    const int64_t stride = std::clamp(strides[i], -size - 1, size + 1);
+    const bool forward = stride > 0;
+    if (strides[i] == 0)
+      return fail(ErrorCode::kBadData, "Stride {} of {} is 0.", i, context.describe());
+    const int64_t begin = (beginMask & bit) != 0 ? (forward ? 0 : size - 1)
+                                                 : clampPosition(begins[i], size, forward);
+    const int64_t end = (endMask & bit) != 0 ? (forward ? size : -1)
+                                             : clampPosition(ends[i], size, forward);
+    int64_t count = stepCount(begin, end, stride);
+    if ((shrinkMask & bit) != 0) {
+      // TFLite writes x[-1] as the empty range from -1 to 0, so none is as good as one.
+      if (!forward || count > 1 || begin >= size)
+        return fail(ErrorCode::kBadData,
+                    "{} removes dimension {} of size {} and takes {} elements from {} on with "
+                    "stride {}; it must be one.",
+                    context.describe(), i, size, count, begins[i], strides[i]);
+      count = 1;
+    } else {
+      parameters.dimensions.push_back(static_cast<uint32_t>(count));
+    }
+    parameters.begin.push_back(begin);
+    parameters.stride.push_back(stride);
+    parameters.size.push_back(static_cast<uint32_t>(count));
+  }
+  parameters.dimensions = keepRankAboveZero(context, std::move(parameters.dimensions));
+  return parameters;
+}
+
+const OperationDefinition kStridedSliceOperation = {OperationType::kStridedSlice, validate, prepare,
+    execute};
+
+}  // namespace hearth::ops

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sets of operand types that several operations take.
+#pragma once
+
+#include "ops/validation.h"
+
+namespace hearth::ops {
+
+// Every tensor type whose elements are whole bytes and need no more than to be moved.
+inline constexpr TypeSet kMovableTensors =
+    kFloatTensors | kQuant8Tensors | OperandType::kTensorInt32 | OperandType::kTensorBool8 |
+    OperandType::kTensorQuant8Symm | OperandType::kTensorQuant16Symm |
+    OperandType::kTensorQuant16Asymm | OperandType::kTensorInt64 | OperandType::kTensorUint64 |
+    OperandType::kTensorFloat64 | OperandType::kTensorInt16 | OperandType::kTensorUint16 |
+    OperandType::kTensorUint32;
+
+// Indices, shapes and axes: INT32, and TFLite's INT64.
+inline constexpr TypeSet kIndexTensors = OperandType::kTensorInt32 | OperandType::kTensorInt64;
+
+}  // namespace hearth::ops

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
+#include "ops/operation.h"
+#include "ops/output_shape.h"
+#include "ops/registry.h"
+#include "ops/strided_copy.h"
+#include "ops/tensor_types.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+Result<Dimensions> parseMultiples(const OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 2, 1));
+  const Dimensions& input = context.inputs[0].dimensions;
+  HEARTH_ASSIGN(const std::vector<int64_t> values, context.intVector(1));
+  if (values.size() != input.size())
+    return fail(ErrorCode::kBadData, "{} has {} multiples for an input of rank {}.",
+                context.describe(), values.size(), input.size());
+  Dimensions multiples;
+  for (const int64_t value : values) {
+    HEARTH_ASSIGN(const uint32_t multiple, toDimension(context, value));
+    multiples.push_back(multiple);
+  }
+  return multiples;
+}
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(2, 1));
+  HEARTH_TRY(signature.inputType(0, kMovableTensors));
+  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputType(1, kIndexTensors));
+  HEARTH_TRY(signature.inputRank(1, 1, 1));
+  HEARTH_TRY(signature.outputTypeLike(0, 0));
+  return signature.outputQuantizationLike(0, 0);
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_ASSIGN(const Dimensions multiples, parseMultiples(context));
+  Dimensions dimensions = context.inputs[0].dimensions;
+  for (size_t i = 0; i < dimensions.size(); ++i) {
+    const uint64_t size = uint64_t{dimensions[i]} * multiples[i];
+    if (size > UINT32_MAX)
+      return fail(ErrorCode::kBadData, "{} repeats dimension {} of size {} {} times.",
+                  context.describe(), i, dimensions[i], multiples[i]);
+    dimensions[i] = static_cast<uint32_t>(size);
+  }
+  return context.setOutputDimensions(0, std::move(dimensions));
+}
+
+Status execute(OperationContext& context) {
+  HEARTH_ASSIGN(const Dimensions multiples, parseMultiples(context));
+  const Tensor& input = context.inputs[0];
+  const Tensor& output = context.outputs[0];
+  const std::vector<int64_t> from = rowMajorStrides(input.dimensions);
+  const std::vector<int64_t> to = rowMajorStrides(output.dimensions);
+  std::vector<CopyDimension> loops;
+  for (size_t i = 0; i < to.size(); ++i) {
+    loops.push_back({multiples[i], 0, to[i] * input.dimensions[i]});
+    loops.push_back({input.dimensions[i], from[i], to[i]});
+  }
+  copyStrided(graph::elementSize(input.type()), std::move(loops), input.data, output.data);
+  return {};
+}
+
+}  // namespace
+
+const OperationDefinition kTileOperation = {OperationType::kTile, validate, prepare,
+    execute};
+
+}  // namespace hearth::ops

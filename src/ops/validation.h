@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Helpers for the signature checks in OperationDefinition::validate and the argument checks in
+// prepare. All are pure functions of their arguments; every error is kBadData unless it says so.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "base/result.h"
+#include "graph/model.h"
+#include "ops/operation.h"
+
+namespace hearth::ops {
+
+// Largest rank that an operation of ours takes.
+inline constexpr size_t kMaximumRank = 8;
+
+// A set of operand types, built with `|`: kTensorInt32 | kTensorFloat32.
+class TypeSet {
+ public:
+  constexpr TypeSet(OperandType type) : bits_(bitOf(type)) {}  // implicit: `|` takes plain types
+
+  constexpr bool contains(OperandType type) const { return (bits_ & bitOf(type)) != 0; }
+  friend constexpr TypeSet operator|(TypeSet a, TypeSet b);
+
+  // "TENSOR_FLOAT32, TENSOR_FLOAT16" for messages.
+  std::string describe() const;
+
+ private:
+  // NNAPI's 16 types, then those of hearth.tflite; 0 for unknown codes.
+  static constexpr uint64_t bitOf(OperandType type) {
+    const int32_t code = static_cast<int32_t>(type);
+    if (code >= 0 && code < 16) return uint64_t{1} << code;
+    const int32_t number = code - graph::tfliteExtensionCode(0);
+    return number >= 0 && number < 32 ? uint64_t{1} << (16 + number) : 0;
+  }
+  uint64_t bits_ = 0;
+};
+
+constexpr TypeSet operator|(TypeSet a, TypeSet b) {
+  a.bits_ |= b.bits_;
+  return a;
+}
+constexpr TypeSet operator|(OperandType a, OperandType b) {
+  return TypeSet(a) | TypeSet(b);
+}
+
+inline constexpr TypeSet kFloatTensors = OperandType::kTensorFloat32 | OperandType::kTensorFloat16;
+// The two 8-bit types with a zero point.
+inline constexpr TypeSet kQuant8Tensors =
+    OperandType::kTensorQuant8Asymm | OperandType::kTensorQuant8AsymmSigned;
+
+// The arguments of one operation while its signature is validated. A view: model, subgraph and
+// operation must outlive it. Unknown ranks and dimensions pass every check. An argument counts as
+// omitted when the list is too short or its life time is kNoValue.
+class Signature {
+ public:
+  Signature(const graph::Subgraph& subgraph, const graph::Operation& operation)
+      : subgraph_(subgraph), operation_(operation) {}
+
+  size_t inputCount() const { return operation_.inputs.size(); }
+  size_t outputCount() const { return operation_.outputs.size(); }
+  bool hasInput(size_t index) const { return index < inputCount() && input(index).hasValue(); }
+  // index < inputCount() or outputCount(). The operand of an omitted argument has its type too.
+  const graph::Operand& input(size_t index) const {
+    return subgraph_.operands[operation_.inputs[index]];
+  }
+  const graph::Operand& output(size_t index) const {
+    return subgraph_.operands[operation_.outputs[index]];
+  }
+  // False for an index past the end.
+  bool isInputOfType(size_t index, TypeSet types) const {
+    return index < inputCount() && types.contains(input(index).type);
+  }
+
+  Status counts(size_t inputs, size_t outputs) const { return counts(inputs, inputs, outputs); }
+  Status counts(size_t minInputs, size_t maxInputs, size_t outputs) const {
+    return counts(minInputs, maxInputs, outputs, outputs);
+  }
+  Status counts(size_t minInputs, size_t maxInputs, size_t minOutputs, size_t maxOutputs) const;
+
+  // Required inputs: fail when omitted.
+  Status inputType(size_t index, TypeSet allowed) const;
+  Status inputTypeLike(size_t index, size_t otherInput) const;
+  // As above, and pass when omitted.
+  Status optionalInputType(size_t index, TypeSet allowed) const;
+  Status optionalInputTypeLike(size_t index, size_t otherInput) const;
+  // NNAPI gives float parameters the precision of the data: FLOAT16 beside a TENSOR_FLOAT16 input
+  // `dataInput`, FLOAT32 beside all others.
+  Status floatScalar(size_t index, size_t dataInput) const;
+
+  Status outputType(size_t index, TypeSet allowed) const;
+  Status outputTypeLike(size_t index, size_t otherInput) const;
+
+  // Rank between minimum and maximum; omitted inputs pass.
+  Status inputRank(size_t index, size_t minimum, size_t maximum) const;
+  Status outputRank(size_t index, size_t minimum, size_t maximum) const;
+
+  // Equal zero point and scale (1e-5 relative); passes when the types have no quantisation.
+  Status sameQuantization(size_t inputA, size_t inputB) const;
+  Status outputQuantizationLike(size_t output, size_t input) const;
+  // The exact quantisation that NNAPI demands of some outputs.
+  Status outputQuantization(size_t index, float scale, int32_t zeroPoint) const;
+
+  // "CONV_2D \"name\"" for messages.
+  std::string describe() const;
+
+ private:
+  const graph::Subgraph& subgraph_;
+  const graph::Operation& operation_;
+};
+
+// Equal zero points and scales that differ by no more than 1e-5 relative (converters round).
+bool isSameQuantization(const graph::Operand& a, const graph::Operand& b);
+
+// For prepare: the first `inputs` inputs and the first `outputs` outputs are not omitted, and the
+// shapes of all inputs that are present are known. The error for an unknown shape is
+// needsRuntimeValue()'s. Run it before anything else in prepare.
+Status requireArguments(const OperationContext& context, size_t inputs, size_t outputs);
+
+// For prepare: the input has a rank between minimum and maximum.
+Status requireRank(const OperationContext& context, size_t input, size_t minimum, size_t maximum);
+
+// Value of a FLOAT32 or FLOAT16 scalar input. Errors as OperationContext::scalar().
+Result<float> floatScalar(const OperationContext& context, size_t index);
+Result<float> floatScalar(const OperationContext& context, size_t index, float fallback);
+
+// The axis that a model means: negative values count from the end. kBadData outside [-rank, rank).
+Result<size_t> resolveAxis(const OperationContext& context, int64_t axis, size_t rank);
+
+}  // namespace hearth::ops

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/conformance/conformance.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <format>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace hearth::conformance {
+namespace {
+
+bool isChosen(const Case& testCase, const std::vector<std::string>& operations,
+              const std::string& filter) {
+  return filter.empty() || testCase.name.contains(filter) || testCase.spec.contains(filter) ||
+         std::find(operations.begin(), operations.end(), filter) != operations.end();
+}
+
+struct Counts {
+  size_t passed = 0;
+  size_t failed = 0;
+  size_t notImplemented = 0;
+};
+
+void count(CaseResult::Outcome outcome, Counts* counts) {
+  switch (outcome) {
+    case CaseResult::Outcome::kPassed:
+      ++counts->passed;
+      break;
+    case CaseResult::Outcome::kFailed:
+      ++counts->failed;
+      break;
+    case CaseResult::Outcome::kNotImplemented:
+      ++counts->notImplemented;
+      break;
+  }
+}
+
+std::map<std::string, Counts> countByOperation(const Report& report) {
+  std::map<std::string, Counts> table;
+  for (const CaseReport& entry : report.cases)
+    for (const std::string& operation : entry.operations)
+      count(entry.result.outcome, &table[operation]);
+  return table;
+}
+
+}  // namespace
+
+Result<Report> runConformance(const DeviceFactory& device, const RunOptions& options,
+                              const std::function<void(size_t, size_t)>& onProgress) {
+  std::vector<NntvFile> files;
+  for (const std::string& path : options.files) {
+    HEARTH_ASSIGN(NntvFile file, NntvFile::open(path));
+    files.push_back(std::move(file));
+  }
+  Report report;
+  report.device = device.name;
+  std::vector<CaseTask> tasks;
+  for (size_t f = 0; f < files.size(); ++f)
+    for (size_t i = 0; i < files[f].caseCount(); ++i) {
+      auto testCase = files[f].readCase(i);
+      if (!testCase)
+        return std::unexpected(
+            std::move(testCase.error()).addContext("while reading " + options.files[f]));
+      std::vector<std::string> operations = operationsOf(*testCase);
+      if (!isChosen(*testCase, operations, options.filter)) continue;
+      tasks.push_back({&files[f], i});
+      report.cases.push_back({std::filesystem::path(options.files[f]).filename().string(),
+                              testCase->name, testCase->spec, std::move(operations),
+                              CaseResult()});
+    }
+  HEARTH_ASSIGN(std::vector<CaseResult> results,
+                runInWorkers(device, tasks, options.workers, [&](size_t done) {
+                  if (onProgress) onProgress(done, tasks.size());
+                }));
+  Counts counts;
+  for (size_t i = 0; i < results.size(); ++i) {
+    count(results[i].outcome, &counts);
+    report.cases[i].result = std::move(results[i]);
+  }
+  report.passed = counts.passed;
+  report.failed = counts.failed;
+  report.notImplemented = counts.notImplemented;
+  return report;
+}
+
+std::string describeReport(const Report& report, bool verbose) {
+  std::string text;
+  for (const CaseReport& entry : report.cases) {
+    const CaseResult::Outcome outcome = entry.result.outcome;
+    if (!verbose && outcome != CaseResult::Outcome::kFailed) continue;
+    text += std::format("{}: {} {} ({})", nameOf(outcome), entry.file, entry.name, entry.spec);
+    if (!entry.result.message.empty()) text += std::format(": {}", entry.result.message);
+    text += '\n';
+  }
+  text += std::format("{:<36}{:>8}{:>8}{:>14}\n", "operation", "passed", "failed", "not there yet");
+  for (const auto& [name, counts] : countByOperation(report))
+    text += std::format("{:<36}{:>8}{:>8}{:>14}\n", name, counts.passed, counts.failed,
+                        counts.notImplemented);
+  if (report.notImplemented != 0)
+    text += std::format("{} cases use operations that are not there yet\n", report.notImplemented);
+  return text + std::format("{} passed, {} failed\n", report.passed, report.failed);
+}
+
+std::string reportAsJson(const Report& report) {
+  nlohmann::json json;
+  json["device"] = report.device;
+  json["passed"] = report.passed;
+  json["failed"] = report.failed;
+  json["not_implemented"] = report.notImplemented;
+  json["operations"] = nlohmann::json::object();
+  for (const auto& [name, counts] : countByOperation(report))
+    json["operations"][name] = {{"passed", counts.passed},
+                                {"failed", counts.failed},
+                                {"not_implemented", counts.notImplemented}};
+  json["cases"] = nlohmann::json::array();
+  for (const CaseReport& entry : report.cases) {
+    nlohmann::json item = {{"file", entry.file},
+                           {"name", entry.name},
+                           {"spec", entry.spec},
+                           {"outcome", nameOf(entry.result.outcome)},
+                           {"operations", entry.operations},
+                           {"kernels", entry.result.kernels}};
+    if (!entry.result.message.empty()) item["message"] = entry.result.message;
+    json["cases"].push_back(std::move(item));
+  }
+  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace hearth::conformance

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The conformance run as a whole: what the command and the test share.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tools/conformance/case_workers.h"
+
+namespace hearth::conformance {
+
+struct RunOptions {
+  std::vector<std::string> files;
+  std::string filter;  // a case runs when its name or spec contains it, or names an operation of it
+  WorkerOptions workers;
+};
+
+struct CaseReport {
+  std::string file;
+  std::string name;
+  std::string spec;
+  std::vector<std::string> operations;
+  CaseResult result;
+};
+
+struct Report {
+  std::string device;
+  std::vector<CaseReport> cases;
+  size_t passed = 0;
+  size_t failed = 0;
+  size_t notImplemented = 0;
+};
+
+// Runs the chosen cases on one device. An error when a file cannot be read.
+Result<Report> runConformance(const DeviceFactory& device, const RunOptions& options,
+                              const std::function<void(size_t done, size_t all)>& onProgress);
+
+// Failures (and with `verbose` every case), one line for each operation, and as the last line
+// "N passed, N failed".
+std::string describeReport(const Report& report, bool verbose);
+// The same for programs.
+std::string reportAsJson(const Report& report);
+
+}  // namespace hearth::conformance

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hal/device.h"
+
+namespace hearth::conformance {
+
+// A device that can be made anew in each worker process.
+struct DeviceFactory {
+  std::string name;
+  std::function<Result<std::shared_ptr<hal::Device>>()> create;
+};
+
+// The devices of this build.
+std::vector<DeviceFactory> builtInDevices();
+
+}  // namespace hearth::conformance

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs clang-tidy over the sources of a build folder (release unless named), tests left out.
+
+A file that passed is not looked at again until it, a project header that it reaches, its compile
+command or the configuration changes; the cache folder remembers.
+"""
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import checkout
+
+TOOL = "clang-tidy-19"
+INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+def reached_files(source, roots, known):
+    """`source` and the project headers that it includes, directly or not."""
+    found, open_paths = set(), [source]
+    while open_paths:
+        path = open_paths.pop()
+        if path in found:
+            continue
+        found.add(path)
+        if path not in known:
+            known[path] = [header for name in INCLUDE.findall(path.read_bytes())
+                           for root in roots if (header := root / name.decode()).is_file()]
+        open_paths += known[path]
+    return sorted(found)
+
+
+def key_of(entry, config, roots, known):
+    digest = hashlib.sha256(config + entry.get("command", "").encode())
+    for path in reached_files(pathlib.Path(entry["file"]), roots, known):
+        digest.update(str(path).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def check(entry, build):
+    run = subprocess.run([TOOL, "-p", str(build), "--quiet", entry["file"]],
+                         capture_output=True, text=True, check=False)
+    return run.returncode, run.stdout
+
+
+def main():
+    root = checkout.ROOT
+    build = root / "build" / (sys.argv[1] if len(sys.argv) > 1 else "release")
+    passed = checkout.cache_folder() / "tidy"
+    passed.mkdir(exist_ok=True)
+    config = (root / ".clang-tidy").read_bytes()
+    roots, known = [root / "src", root / "include", build], {}
+    tracked = {str(path) for path in checkout.files()}
+    pending = []
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        if entry["file"] in tracked and not entry["file"].endswith("_test.cc"):
+            key = key_of(entry, config, roots, known)
+            if not (passed / key).exists():
+                pending.append((entry, key))
+    failures = 0
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        runs = pool.map(lambda work: check(work[0], build), pending)
+        for (entry, key), (code, output) in zip(pending, runs):
+            if code == 0:
+                (passed / key).touch()
+            else:
+                failures += 1
+                print(output, end="")
+    print(f"{len(pending)} files looked at, {failures} with findings.")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

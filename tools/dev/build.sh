@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# build.sh PRESET [TARGET...]: configures where that is needed and builds; inside the environment.
+set -eu
+preset=$1
+shift
+cd "$(dirname "$0")/../.."
+folder=build/$preset
+# A copied or moved checkout: CMake refuses a cache of another place.
+if [ -f "$folder/CMakeCache.txt" ] &&
+  ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$folder/CMakeCache.txt"; then
+  rm -rf "$folder"
+fi
+# CMake itself looks after its lists, but neither after an interrupted run nor after the presets.
+if [ ! -f "$folder/configured" ] || [ CMakePresets.json -nt "$folder/configured" ]; then
+  cmake --preset "$preset"
+  touch "$folder/configured"
+fi
+if [ $# -gt 0 ]; then
+  exec cmake --build "$folder" --target "$@"
+fi
+exec cmake --build "$folder"

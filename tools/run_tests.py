@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds Hearth and runs every check and test; the last line is "N passed, N failed[, N skipped]".
+
+Runs inside the environment that ./dev makes. Phases: release build, checks of the sources, Python
+tests, C++ tests, the C++ tests again under the address and undefined-behaviour sanitizers, a short
+run of each fuzz target. Cases are counted one by one, a check or a fuzz target as one case. The
+exit code is 1 when anything failed.
+"""
+
+import argparse
+import os
+import pathlib
+import sys
+import time
+
+import checkout
+import test_runs
+
+
+class Report:
+    """Sums cases and times of the phases and prints them."""
+
+    def __init__(self):
+        self.total = test_runs.Cases()
+        self.rows = []
+
+    def phase(self, name, action):
+        print(f"== {name}", flush=True)
+        begin = time.monotonic()
+        cases = action()
+        self.rows.append((name, time.monotonic() - begin, cases))
+        self.total += cases
+        print(f"   {cases.summary()}", flush=True)
+        return cases.failed == 0
+
+    def print_table(self):
+        print("\nphase                      seconds  passed  failed skipped")
+        for name, seconds, cases in self.rows:
+            print(f"{name:<24} {seconds:9.1f} {cases.passed:7} {cases.failed:7} {cases.skipped:7}")
+
+
+def build(preset, *targets):
+    """No case when it works, a failed one when it does not."""
+    cases = test_runs.run_one(
+        f"build of {preset}", ["tools/dev/build.sh", preset, *targets], timeout=None, live=True)
+    cases.passed = 0
+    return cases
+
+
+def run_checks():
+    cases = test_runs.Cases()
+    for name in ("layers", "headers", "format", "tidy"):
+        cases += test_runs.run_one(f"tools/check_{name}.py",
+                                   [sys.executable, f"tools/check_{name}.py"])
+    return cases
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev test", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--long", action="store_true",
+                        help="the long modes of mutation and fuzz tests (hours)")
+    parser.add_argument("--require-data", action="store_true",
+                        help="a missing test data folder is a failure")
+    parser.add_argument("--phases", default="checks,python,release,asan,fuzz",
+                        help="which phases run, separated by commas (all: %(default)s)")
+    arguments = parser.parse_args()
+    phases = arguments.phases.split(",")
+    os.chdir(checkout.ROOT)
+
+    # The libraries of each preset are found by their run paths.
+    os.environ.pop("LD_LIBRARY_PATH", None)
+    os.environ["HEARTH_TEST_LONG"] = "1" if arguments.long else "0"
+    data = os.environ.get("HEARTH_TEST_DATA")
+    has_data = bool(data) and pathlib.Path(data).is_dir()
+    if not has_data:
+        os.environ.pop("HEARTH_TEST_DATA", None)
+
+    report = Report()
+    if arguments.require_data:
+        report.phase("test data", lambda: test_runs.expect(
+            has_data, f"The test data folder {data or '../shared'} does not exist; "
+            "HEARTH_TEST_DATA names another."))
+
+    for variable in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+        os.environ.pop(variable, None)
+    if report.phase("build release", lambda: build("release")):
+        if "checks" in phases:
+            report.phase("checks", run_checks)
+        if "python" in phases:
+            report.phase("python tests", lambda: test_runs.run_python(arguments.long))
+        if "release" in phases:
+            report.phase("tests, release", lambda: test_runs.run_ctest("release"))
+    if "asan" in phases and report.phase("build asan", lambda: build("asan")):
+        os.environ["ASAN_OPTIONS"] = "detect_stack_use_after_return=1:allocator_may_return_null=1"
+        os.environ["UBSAN_OPTIONS"] = "print_stacktrace=1"
+        report.phase("tests, asan", lambda: test_runs.run_ctest("asan"))
+    if "fuzz" in phases and test_runs.has_fuzzers():
+        if report.phase("build fuzz", lambda: build("fuzz")):
+            report.phase("fuzz", lambda: test_runs.run_fuzzers(900 if arguments.long else 20))
+
+    report.print_table()
+    total = report.total
+    if not has_data:
+        print(f"The test data folder {data or '../shared'} does not exist: "
+              f"{total.without_data} tests were not run for want of it.")
+    for name in total.failures:
+        print(f"FAILED {name}")
+    print(total.summary(), flush=True)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs test programs of several kinds and counts their cases."""
+
+import concurrent.futures
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+import checkout
+
+CPUS = len(os.sched_getaffinity(0))
+# How a skipped test says that it lacks the folder with models and conformance cases.
+WANTS_DATA = re.compile(r"HEARTH_TEST_DATA|test data|shared", re.IGNORECASE)
+
+
+@dataclasses.dataclass
+class Cases:
+    """How many cases passed, failed and were skipped; of the latter, how many for want of data."""
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    without_data: int = 0
+    failures: list = dataclasses.field(default_factory=list)
+
+    def __iadd__(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.without_data += other.without_data
+        self.failures += other.failures
+        return self
+
+    def summary(self):
+        text = f"{self.passed} passed, {self.failed} failed"
+        return text + (f", {self.skipped} skipped" if self.skipped else "")
+
+    def add_pass(self):
+        self.passed += 1
+
+    def add_failure(self, name):
+        self.failed += 1
+        self.failures.append(name)
+
+    def add_skip(self, reason):
+        self.skipped += 1
+        self.without_data += bool(WANTS_DATA.search(reason))
+
+
+def expect(holds, sentence):
+    """One case that holds or fails with a sentence."""
+    cases = Cases()
+    if holds:
+        cases.add_pass()
+    else:
+        print(sentence)
+        cases.add_failure(sentence)
+    return cases
+
+
+def execute(command, timeout, live=False, environment=None):
+    """Exit code and output of a command; on time-out it and its children are killed."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment,
+                          stdout=None if live else subprocess.PIPE,
+                          stderr=None if live else subprocess.STDOUT,
+                          start_new_session=not live) as process:
+        try:
+            output, _ = process.communicate(timeout=timeout)
+            return process.returncode, (output or b"").decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+            return -signal.SIGKILL, (output or b"").decode(errors="replace") + (
+                f"\nKilled after {timeout} s.\n")
+        except BaseException:
+            if not live:
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+
+def describe(code):
+    if code >= 0:
+        return f"exit code {code}"
+    return f"signal {signal.Signals(-code).name}"
+
+
+def run_one(name, command, timeout=1800, live=False):
+    """A command that is one case."""
+    code, output = execute(command, timeout, live)
+    if code != 0:
+        print(output, end="")
+    return expect(code == 0, f"{name}: {describe(code)}")
+
+
+def count_gtest(report, name):
+    """Cases of one GoogleTest JSON report."""
+    cases = Cases()
+    for suite in report["testsuites"]:
+        for test in suite["testsuite"]:
+            title = f"{name}: {test['classname']}.{test['name']}"
+            if test["status"] != "RUN":
+                continue
+            if test.get("failures"):
+                cases.add_failure(title)
+            elif test.get("result") == "SKIPPED":
+                cases.add_skip(" ".join(skip.get("message", "") for skip in test.get("skipped", [])))
+            else:
+                cases.add_pass()
+    return cases
+
+
+def unfinished_test(output):
+    """The GoogleTest case that was running when the program ended."""
+    started = re.findall(r"^\[ RUN      \] (\S+)", output, re.MULTILINE)
+    return started[-1] if started else ""
+
+
+def run_program(name, command, timeout, environment, folder):
+    """One test program: a GoogleTest program counts by its report, any other as one case."""
+    report_path = pathlib.Path(folder) / (name.replace("/", "_") + ".json")
+    environment = {**environment, "GTEST_OUTPUT": f"json:{report_path}", "GTEST_COLOR": "no"}
+    code, output = execute(command, timeout, environment=environment)
+    cases = Cases()
+    try:
+        cases = count_gtest(json.loads(report_path.read_text()), name)
+    except (OSError, ValueError):
+        if code == 0:
+            cases.add_pass()
+    if code != 0 and not cases.failed:
+        cases.add_failure(f"{name}: {describe(code)} {unfinished_test(output)}".rstrip())
+    return cases, output if cases.failed else ""
+
+
+def tests_of(preset):
+    """(name, command, timeout, runs alone, variables) of each test that CTest knows."""
+    shown = subprocess.run(["ctest", "--test-dir", f"build/{preset}", "--show-only=json-v1"],
+                           check=True, capture_output=True).stdout
+    for test in json.loads(shown)["tests"]:
+        properties = {item["name"]: item["value"] for item in test.get("properties", [])}
+        variables = dict(text.split("=", 1) for text in properties.get("ENVIRONMENT", []))
+        yield (test["name"], test.get("command"), properties.get("TIMEOUT", 600),
+               properties.get("RUN_SERIAL", False), variables,
+               properties.get("WORKING_DIRECTORY"))
+
+
+def run_ctest(preset):
+    """All tests of a preset, as many at once as there are CPUs."""
+    cases = Cases()
+    timeout_factor = 1 if preset == "release" else 3
+    with tempfile.TemporaryDirectory(prefix="hearth-tests-") as folder:
+
+        def run(test):
+            name, command, timeout, _, variables, _ = test
+            if not command or shutil.which(command[0]) is None:
+                missing = Cases()
+                missing.add_failure(f"{preset} {name}: its program is not built")
+                return missing, ""
+            return run_program(f"{preset} {name}", command, timeout * timeout_factor,
+                               {**os.environ, **variables}, folder)
+
+        tests = list(tests_of(preset))
+        together = [test for test in tests if not test[3]]
+        alone = [test for test in tests if test[3]]
+        with concurrent.futures.ThreadPoolExecutor(CPUS) as pool:
+            for some, output in pool.map(run, together):
+                print(output, end="", flush=True)
+                cases += some
+        for test in alone:
+            some, output = run(test)
+            print(output, end="", flush=True)
+            cases += some
+    if not tests:
+        cases.add_failure(f"{preset}: there are no tests")
+    return cases
+
+
+def python_tests():
+    return [path for path in checkout.files() if path.name.endswith("_test.py")]
+
+
+def run_python(long_mode):
+    """Each *_test.py of the checkout in a process of its own."""
+    cases = Cases()
+    for path in python_tests():
+        name = str(path.relative_to(checkout.ROOT))
+        with tempfile.NamedTemporaryFile(suffix=".json") as report:
+            code, output = execute(
+                [sys.executable, str(checkout.ROOT / "tools" / "run_unittest.py"), str(path),
+                 report.name], timeout=None if long_mode else 1800)
+            some = Cases()
+            try:
+                counted = json.loads(pathlib.Path(report.name).read_text())
+            except ValueError:
+                some.add_failure(f"{name}: {describe(code)}")
+            else:
+                some.passed = counted["passed"]
+                for reason in counted["skipped"]:
+                    some.add_skip(reason)
+                for failure in counted["failed"]:
+                    some.add_failure(f"{name}: {failure}")
+        if some.failed:
+            print(output, end="", flush=True)
+        cases += some
+    return cases
+
+
+def has_fuzzers():
+    return any(path.name.endswith("_fuzz.cc") for path in checkout.files())
+
+
+def run_fuzzers(seconds):
+    """Each fuzz target for `seconds`, from its corpus in tests/corpus/TARGET and what it found."""
+    def run(program):
+        folder = pathlib.Path("build/fuzz/found") / program.name
+        (folder / "corpus").mkdir(parents=True, exist_ok=True)
+        (folder / "crashes").mkdir(exist_ok=True)
+        corpora = [str(folder / "corpus")]
+        given = pathlib.Path("tests/corpus") / program.name
+        if given.is_dir():
+            corpora.append(str(given))
+        code, output = execute(
+            [str(program.resolve()), f"-max_total_time={seconds}", "-timeout=10",
+             "-rss_limit_mb=2048", "-print_final_stats=1",
+             f"-artifact_prefix={folder}/crashes/", *corpora], timeout=seconds + 120)
+        cases = expect(code == 0, f"fuzz {program.name}: {describe(code)}")
+        return cases, output[-8000:] if code != 0 else ""
+
+    cases = Cases()
+    programs = sorted(pathlib.Path("build/fuzz/bin").glob("*_fuzz"))
+    with concurrent.futures.ThreadPoolExecutor(CPUS) as pool:
+        for some, output in pool.map(run, programs):
+            print(output, end="", flush=True)
+            cases += some
+    return cases

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+import contextlib
+import io
+import os
+import sys
+import tempfile
+import textwrap
+import unittest
+
+import test_runs
+
+
+def gtest(name, result="COMPLETED", status="RUN", **more):
+    return {"classname": "Suite", "name": name, "status": status, "result": result, **more}
+
+
+class CountGtestTest(unittest.TestCase):
+
+    def count(self, *tests):
+        return test_runs.count_gtest({"testsuites": [{"testsuite": list(tests)}]}, "p")
+
+    def test_each_case_counts_once(self):
+        cases = self.count(gtest("A"), gtest("B", failures=[{"failure": "x"}]),
+                           gtest("C", "SKIPPED", skipped=[{"message": "HEARTH_TEST_DATA is unset"}]),
+                           gtest("D", "SKIPPED", skipped=[{"message": "no AVX"}]),
+                           gtest("E", "SUPPRESSED", "NOTRUN"))
+        self.assertEqual((cases.passed, cases.failed, cases.skipped, cases.without_data),
+                         (1, 1, 2, 1))
+        self.assertEqual(cases.failures, ["p: Suite.B"])
+        self.assertEqual(cases.summary(), "1 passed, 1 failed, 2 skipped")
+
+    def test_a_skip_without_a_message_is_counted(self):
+        self.assertEqual(self.count(gtest("A", "SKIPPED")).skipped, 1)
+
+
+class RunProgramTest(unittest.TestCase):
+
+    def run_script(self, script, timeout=20):
+        with tempfile.TemporaryDirectory() as folder:
+            return test_runs.run_program("name", [sys.executable, "-c", textwrap.dedent(script)],
+                                         timeout, dict(os.environ), folder)
+
+    REPORT = """
+        import json, os
+        report = {"testsuites": [{"testsuite": [
+            {"classname": "S", "name": str(i), "status": "RUN", "result": "COMPLETED"}
+            for i in range(3)]}]}
+        with open(os.environ["GTEST_OUTPUT"].removeprefix("json:"), "w") as file:
+            json.dump(report, file)
+        """
+
+    def test_a_report_gives_its_cases(self):
+        cases, output = self.run_script(self.REPORT + "print('text')")
+        self.assertEqual((cases.passed, cases.failed, output), (3, 0, ""))
+
+    def test_a_failing_exit_after_a_good_report_is_a_failure(self):
+        cases, _ = self.run_script(self.REPORT + "os._exit(1)")
+        self.assertEqual((cases.passed, cases.failed), (3, 1))
+
+    def test_a_program_without_a_report_is_one_case(self):
+        self.assertEqual(self.run_script("pass")[0].passed, 1)
+        self.assertEqual(self.run_script("raise SystemExit(3)")[0].failures, ["name: exit code 3"])
+
+    def test_a_crash_names_signal_and_case(self):
+        cases, output = self.run_script("""
+            import os, signal
+            print("[ RUN      ] Suite.First\\n[ RUN      ] Suite.Second", flush=True)
+            os.kill(os.getpid(), signal.SIGSEGV)
+            """)
+        self.assertEqual(cases.failures, ["name: signal SIGSEGV Suite.Second"])
+        self.assertIn("Suite.First", output)
+
+    def test_a_hanging_program_and_its_children_are_killed(self):
+        cases, output = self.run_script("""
+            import subprocess, time
+            print(subprocess.Popen(["sleep", "1000"]).pid, flush=True)
+            time.sleep(1000)
+            """, timeout=2)
+        self.assertEqual(cases.failures, ["name: signal SIGKILL"])
+        child = int(output.split()[0])
+        with contextlib.suppress(FileNotFoundError), open(f"/proc/{child}/stat") as stat:
+            self.assertEqual(stat.read().rsplit(")", 1)[1].split()[0], "Z")
+
+
+class RunPythonTest(unittest.TestCase):
+
+    def run_file(self, text):
+        with tempfile.TemporaryDirectory(dir=test_runs.checkout.ROOT / "tools") as folder:
+            path = test_runs.pathlib.Path(folder) / "sample_test.py"
+            path.write_text(text)
+            before, test_runs.python_tests = test_runs.python_tests, lambda: [path]
+            try:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    return test_runs.run_python(False)
+            finally:
+                test_runs.python_tests = before
+
+    def test_outcomes_are_counted(self):
+        cases = self.run_file(textwrap.dedent("""
+            import unittest
+            class Sample(unittest.TestCase):
+                def test_a(self): pass
+                def test_b(self): self.fail()
+                def test_c(self): raise OSError
+                @unittest.skip("the test data folder is missing")
+                def test_d(self): pass
+                @unittest.expectedFailure
+                def test_e(self): self.fail()
+            """))
+        self.assertEqual((cases.passed, cases.failed, cases.skipped, cases.without_data),
+                         (2, 2, 1, 1))
+
+    def test_a_file_that_cannot_be_loaded_or_is_empty_fails(self):
+        self.assertEqual(self.run_file("import nothing_of_this_name").failed, 1)
+        self.assertEqual(self.run_file("").failed, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
