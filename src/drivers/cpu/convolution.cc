@@ -20,8 +20,8 @@ struct Creation {
   std::vector<float> kernelScales;  // padded: XNNPACK reads past the last one
   float inputScale = 0, kernelScale = 0, outputScale = 0;
   int32_t inputZero = 0, kernelZero = 0, outputZero = 0;
-  FloatRange floats;
-  StepRange steps{0, 0};
+  ops::ActivationRange floats{};
+  ops::QuantizedRange steps{};
   bool guardOneRowTail = false;
   PackedWeights* weights = nullptr;
   WeightPlace place;
@@ -175,10 +175,8 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   c.inputZero = input.zeroPoint;
   c.kernelZero = filter.zeroPoint;
   c.outputZero = output.zeroPoint;
-  c.floats = floatRange(g.fuse);
-  if (c.type == OperandType::kTensorQuant8Asymm) c.steps = stepRange(g.fuse, output, 0, 255);
-  if (c.type == OperandType::kTensorQuant8AsymmSigned)
-    c.steps = stepRange(g.fuse, output, -128, 127);
+  c.floats = ops::activationRange(g.activation);
+  c.steps = ops::quantizedActivationRange(g.activation, output);
   c.weights = builder->weights();
   c.place = {builder->currentOperation(), 0};
   c.guardOneRowTail = builder->traits().guardInt8OneRowTail && !g.isDepthwise &&

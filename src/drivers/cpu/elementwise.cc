@@ -64,17 +64,14 @@ void addUnaryNode(PlanBuilder* builder, const Unary& unary) {
 }
 
 // Limits `value` in place where the activation is narrower than the type.
-void addClampInPlace(PlanBuilder* builder, ValueId value, uint32_t operandIndex, Fuse fuse) {
+void addClampInPlace(PlanBuilder* builder, ValueId value, uint32_t operandIndex, ops::FusedActivation activation) {
   const graph::Operand& operand = builder->operand(operandIndex);
-  const FloatRange range = floatRange(fuse);
-  if (range.isAll()) return;
-  if (operand.type == OperandType::kTensorQuant8Asymm) {
-    const StepRange steps = stepRange(fuse, operand, 0, 255);
-    if (steps.lowest == 0 && steps.highest == 255) return;
-  }
-  if (operand.type == OperandType::kTensorQuant8AsymmSigned) {
-    const StepRange steps = stepRange(fuse, operand, -128, 127);
-    if (steps.lowest == -128 && steps.highest == 127) return;
+  const ops::ActivationRange range = ops::activationRange(activation);
+  if (std::isinf(range.lowest) && std::isinf(range.highest)) return;
+  if (graph::isQuantized(operand.type)) {
+    const ops::QuantizedRange steps = ops::quantizedActivationRange(activation, operand);
+    const ops::QuantizedRange all = ops::quantizedRange(operand.type);
+    if (steps.lowest == all.lowest && steps.highest == all.highest) return;
   }
   Unary unary;
   unary.op = xnn_unary_clamp;
@@ -90,7 +87,7 @@ void addClampInPlace(PlanBuilder* builder, ValueId value, uint32_t operandIndex,
 }  // namespace
 
 Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a, uint32_t b,
-                       uint32_t output, Fuse fuse) {
+                       uint32_t output, ops::FusedActivation activation) {
   const graph::Operand& operandA = builder->operand(a);
   const graph::Operand& operandB = builder->operand(b);
   const graph::Operand& operandOut = builder->operand(output);
@@ -110,7 +107,7 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
   if (tensorB.dimensions == tensorOut.dimensions) inPlace.push_back(1);
 
   if (op == xnn_binary_add && type == xnn_datatype_fp32 && inPlace.size() == 2) {
-    const FloatRange range = floatRange(fuse);
+    const ops::ActivationRange range = ops::activationRange(activation);
     const FloatAdd add{valueA,       valueB, valueOut, tensorOut.elementCount(),
                        range.lowest, range.highest};
     Node& node = builder->add("own", {valueA, valueB}, {valueOut});
@@ -141,7 +138,7 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
     };
     return makeXnnKernel("binary_elementwise_nd", status, created, std::move(calls));
   };
-  addClampInPlace(builder, valueOut, output, fuse);
+  addClampInPlace(builder, valueOut, output, activation);
   return true;
 }
 
@@ -168,8 +165,8 @@ Result<bool> addUnary(PlanBuilder* builder, xnn_unary_operator op, const xnn_una
   return true;
 }
 
-Result<bool> addClamp(PlanBuilder* builder, uint32_t input, uint32_t output, Fuse fuse) {
-  const FloatRange range = floatRange(fuse);
+Result<bool> addClamp(PlanBuilder* builder, uint32_t input, uint32_t output, ops::FusedActivation activation) {
+  const ops::ActivationRange range = ops::activationRange(activation);
   xnn_unary_params params{};
   params.clamp = {range.lowest, range.highest};
   return addUnary(builder, xnn_unary_clamp, &params, input, output);

@@ -127,7 +127,7 @@ Status ExecutionContext::bind(std::span<const Buffer> inputs, std::span<const Bu
     void* address = outputs[i].data;
     const bool lacksTail = outputIsRead_[i] && !outputs[i].hasReadableTail &&
                            !tailIsInLastPage(address, outputs[i].bytes);
-    if (outputWriteSlack_[i] != 0 || lacksTail || !isAligned(address)) {
+    if (address == nullptr || outputWriteSlack_[i] != 0 || lacksTail || !isAligned(address)) {
       const uint64_t slack = kReadSlack + outputWriteSlack_[i];
       HEARTH_ASSIGN(address, staging(&outputStaging_, i, outputs[i].bytes + slack));
     }
@@ -171,7 +171,7 @@ Status ExecutionContext::run(std::span<const Buffer> inputs, std::span<const Buf
                        plan_.nodes[n].operation);
   }
   for (size_t i = 0; i < boundOutputs_.size(); ++i)
-    if (boundOutputs_[i] != outputs[i].data)
+    if (outputs[i].data != nullptr && boundOutputs_[i] != outputs[i].data)
       std::memcpy(outputs[i].data, boundOutputs_[i], outputs[i].bytes);
   return {};
 }

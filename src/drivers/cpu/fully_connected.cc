@@ -19,8 +19,8 @@ struct Creation {
   std::vector<float> kernelScales;
   float inputScale = 0, kernelScale = 0, outputScale = 0;
   int32_t inputZero = 0, kernelZero = 0, outputZero = 0;
-  FloatRange floats;
-  StepRange steps{0, 0};
+  ops::ActivationRange floats{};
+  ops::QuantizedRange steps{};
   PackedWeights* weights = nullptr;
   WeightPlace place;
   ValueId source = 0, destination = 0;
@@ -131,10 +131,8 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   c.inputZero = input.zeroPoint;
   c.kernelZero = filter.zeroPoint;
   c.outputZero = output.zeroPoint;
-  c.floats = floatRange(layer.fuse);
-  if (c.type == OperandType::kTensorQuant8Asymm) c.steps = stepRange(layer.fuse, output, 0, 255);
-  if (c.type == OperandType::kTensorQuant8AsymmSigned)
-    c.steps = stepRange(layer.fuse, output, -128, 127);
+  c.floats = ops::activationRange(layer.activation);
+  c.steps = ops::quantizedActivationRange(layer.activation, output);
   c.weights = builder->weights();
   c.place = {builder->currentOperation(), 0};
   c.source = builder->read(layer.input);

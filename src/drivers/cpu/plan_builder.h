@@ -29,8 +29,8 @@ class PlanBuilder {
   PlanBuilder(const graph::Model& model, const KernelTraits& traits, PackedWeights* weights,
               std::set<uint32_t> referenceOnly);
 
-  // The whole main subgraph. kUnsupported through ops::isNeedsRuntimeValue() when shapes depend on
-  // run-time values.
+  // The whole main subgraph. kUnsupported when it cannot be planned because shapes or branches are
+  // known only at run time.
   Status build();
 
   Plan takePlan() { return std::move(plan_); }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversions between types.
+#include "frontends/tflite/translators.h"
+
+namespace hearth::tflite {
+namespace {
+
+using graph::OperandType;
+using graph::OperationType;
+using schema::BuiltinOperator;
+
+Status translateCast(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  return view.emit(type, {input});
+}
+
+Status translateDequantize(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  // NNAPI's DEQUANTIZE does not widen floats.
+  const bool isFloat = view.operand(input).type == OperandType::kTensorFloat16;
+  return view.emit(isFloat ? OperationType::kCast : type, {input});
+}
+
+Status translateQuantize(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  const OperandType inputType = view.operand(input).type;
+  if (inputType == OperandType::kTensorFloat32 || inputType == OperandType::kTensorFloat16)
+    return view.emit(type, {input});
+  // NNAPI quantises floats only; requantisation takes the way over them.
+  graph::Operand wide;
+  wide.type = OperandType::kTensorFloat32;
+  wide.dimensions = view.operand(input).dimensions;
+  wide.isRankZeroTensor = view.operand(input).isRankZeroTensor;
+  HEARTH_ASSIGN(const uint32_t middle, view.builder().addOperand(std::move(wide)));
+  HEARTH_TRY(view.emit(OperationType::kDequantize, {input}, {middle}));
+  return view.emit(type, {middle});
+}
+
+constexpr TranslatorEntry kTranslators[] = {
+    {BuiltinOperator::CAST, translateCast, OperationType::kCast},
+    {BuiltinOperator::DEQUANTIZE, translateDequantize, OperationType::kDequantize},
+    {BuiltinOperator::QUANTIZE, translateQuantize, OperationType::kQuantize},
+};
+
+}  // namespace
+
+std::span<const TranslatorEntry> quantizationTranslators() { return kTranslators; }
+
+}  // namespace hearth::tflite

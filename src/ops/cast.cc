@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// CAST: stored values, without regard to scale and zero point.
+#include <cmath>
+#include <concepts>
+#include <cstring>
+#include <limits>
+
+#include "ops/element_visitor.h"
+#include "ops/operation.h"
+#include "ops/registry.h"
+#include "ops/tensor_types.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+constexpr TypeSet kCastTensors = kMovableTensors | OperandType::kTensorQuant8SymmPerChannel;
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(1, 1));
+  HEARTH_TRY(signature.inputType(0, kCastTensors));
+  return signature.outputType(0, kCastTensors);
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 1, 1));
+  return context.setOutputDimensions(0, context.inputs[0].dimensions);
+}
+
+template <typename T>
+constexpr bool kIsReal = std::is_same_v<T, float> || std::is_same_v<T, double> ||
+                         std::is_same_v<T, Half>;
+
+// Real numbers are cut towards zero and saturate, NaN becomes 0.
+template <typename To>
+To truncate(double value) {
+  if (std::isnan(value)) return 0;
+  // 2^63 and 2^64 - 1 are no doubles: the comparison is with the next one above.
+  if (value >= static_cast<double>(std::numeric_limits<To>::max()))
+    return std::numeric_limits<To>::max();
+  if (value <= static_cast<double>(std::numeric_limits<To>::min()))
+    return std::numeric_limits<To>::min();
+  return static_cast<To>(value);
+}
+
+// Integers wrap as in TFLite, except that NNAPI wants TENSOR_QUANT8_ASYMM to saturate.
+template <typename To, typename From>
+To convert(From value) {
+  if constexpr (kIsReal<To>)
+    return static_cast<To>(value);
+  else if constexpr (kIsReal<From>)
+    return truncate<To>(static_cast<double>(value));
+  else if constexpr (std::is_same_v<To, uint8_t>)
+    return std::cmp_less(value, 0) ? 0 : std::cmp_greater(value, 255) ? 255
+                                                                        : static_cast<To>(value);
+  else
+    return static_cast<To>(value);
+}
+
+template <typename From>
+Status castFrom(const Tensor& input, const Tensor& output) {
+  const uint64_t count = input.elementCount();
+  const From* source = input.as<From>();
+  if (output.type() == OperandType::kTensorBool8) {
+    for (uint64_t i = 0; i < count; ++i)
+      output.as<uint8_t>()[i] = source[i] != static_cast<From>(0);
+    return {};
+  }
+  return visitElementType(output.type(), [&]<typename To>(std::type_identity<To>) -> Status {
+    To* target = output.as<To>();
+    for (uint64_t i = 0; i < count; ++i) target[i] = convert<To>(source[i]);
+    return {};
+  });
+}
+
+Status execute(OperationContext& context) {
+  const Tensor& input = context.inputs[0];
+  const Tensor& output = context.outputs[0];
+  if (input.type() == output.type()) {
+    std::memcpy(output.data, input.data,
+                input.elementCount() * graph::elementSize(input.type()));
+    return {};
+  }
+  return visitElementType(input.type(), [&]<typename From>(std::type_identity<From>) {
+    return castFrom<From>(input, output);
+  });
+}
+
+}  // namespace
+
+const OperationDefinition kCastOperation = {OperationType::kCast, validate, prepare, execute};
+
+}  // namespace hearth::ops

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/reduce.h"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "ops/element_visitor.h"
+#include "ops/output_shape.h"
+#include "ops/quantization.h"
+#include "ops/registry.h"
+#include "ops/tensor_types.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+bool isLogical(OperationType type) {
+  return type == OperationType::kReduceAll || type == OperationType::kReduceAny;
+}
+bool isSelecting(OperationType type) {
+  return type == OperationType::kReduceMax || type == OperationType::kReduceMin;
+}
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(3, 1));
+  HEARTH_TRY(signature.inputType(
+      0, isLogical(operation.type) ? OperandType::kTensorBool8 : kMovableTensors));
+  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputType(1, kIndexTensors));
+  HEARTH_TRY(signature.inputRank(1, 0, 1));
+  HEARTH_TRY(signature.inputType(2, operation.type == OperationType::kMean ? OperandType::kInt32
+                                                                           : OperandType::kBool));
+  HEARTH_TRY(signature.outputTypeLike(0, 0));
+  return isSelecting(operation.type) ? signature.outputQuantizationLike(0, 0) : Status();
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_ASSIGN(ReduceParameters parameters, parseReduce(context));
+  return context.setOutputDimensions(0, std::move(parameters.dimensions));
+}
+
+// Neighbouring dimensions of one kind count as one; dimensions of 1 do not count.
+struct Run {
+  int64_t size;
+  bool isReduced;
+};
+
+std::vector<Run> mergedRuns(const Dimensions& dimensions, const std::vector<bool>& isReduced) {
+  std::vector<Run> runs;
+  for (size_t i = 0; i < dimensions.size(); ++i) {
+    if (dimensions[i] == 1) continue;
+    if (!runs.empty() && runs.back().isReduced == isReduced[i])
+      runs.back().size *= dimensions[i];
+    else
+      runs.push_back({dimensions[i], isReduced[i]});
+  }
+  return runs;
+}
+
+// Folds every input element into its output position; the input is read once, front to back.
+template <typename T, typename Accumulator, typename Fold>
+void fold(const T* source, const std::vector<Run>& runs, Accumulator* results, Fold combine) {
+  if (runs.empty()) {
+    results[0] = combine(results[0], source[0]);
+    return;
+  }
+  const Run inner = runs.back();
+  std::vector<int64_t> strides(runs.size(), 0);
+  int64_t kept = 1;
+  for (size_t i = runs.size(); i-- > 0;) {
+    if (runs[i].isReduced) continue;
+    strides[i] = kept;
+    kept *= runs[i].size;
+  }
+  const size_t outer = runs.size() - 1;
+  std::vector<int64_t> index(outer, 0);
+  int64_t at = 0;
+  while (true) {
+    Accumulator* result = results + at;
+    if (inner.isReduced) {
+      Accumulator value = *result;
+      for (int64_t i = 0; i < inner.size; ++i) value = combine(value, source[i]);
+      *result = value;
+    } else {
+      for (int64_t i = 0; i < inner.size; ++i) result[i] = combine(result[i], source[i]);
+    }
+    source += inner.size;
+    size_t d = outer;
+    for (; d > 0; --d) {
+      at += strides[d - 1];
+      if (++index[d - 1] < runs[d - 1].size) break;
+      at -= strides[d - 1] * runs[d - 1].size;
+      index[d - 1] = 0;
+    }
+    if (d == 0) return;
+  }
+}
+
+struct Reduction {
+  const OperationContext& context;
+  std::vector<Run> runs;
+  uint64_t inputCount;
+  uint64_t outputCount;
+
+  template <typename T, typename Accumulator, typename Fold>
+  std::vector<Accumulator> run(Accumulator start, Fold combine) const {
+    std::vector<Accumulator> results(outputCount, start);
+    if (inputCount > 0) fold(context.inputs[0].as<T>(), runs, results.data(), combine);
+    return results;
+  }
+
+  // Straight into the output, for accumulators of the element's own type.
+  template <typename T, typename Fold>
+  Status runInPlace(T start, Fold combine) const {
+    T* results = context.outputs[0].as<T>();
+    std::fill_n(results, outputCount, start);
+    if (inputCount > 0) fold(context.inputs[0].as<T>(), runs, results, combine);
+    return {};
+  }
+};
+
+template <typename T>
+Status selectExtreme(const Reduction& reduction, bool wantsLargest) {
+  using Limits = std::numeric_limits<std::conditional_t<std::is_same_v<T, Half>, float, T>>;
+  // Infinities are the neutral elements of real numbers.
+  const T smallest = static_cast<T>(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
+  const T largest = static_cast<T>(Limits::has_infinity ? Limits::infinity() : Limits::max());
+  if (wantsLargest)
+    return reduction.runInPlace<T>(smallest, [](T a, T b) { return b > a ? b : a; });
+  return reduction.runInPlace<T>(largest, [](T a, T b) { return b < a ? b : a; });
+}
+
+template <typename T>
+Status reduceReal(const Reduction& reduction, OperationType type) {
+  const bool isProduct = type == OperationType::kReduceProd;
+  const std::vector<double> results =
+      isProduct ? reduction.run<T>(1.0, [](double a, T b) { return a * static_cast<double>(b); })
+                : reduction.run<T>(0.0, [](double a, T b) { return a + static_cast<double>(b); });
+  const double divisor =
+      type == OperationType::kMean
+          ? static_cast<double>(reduction.inputCount) / static_cast<double>(reduction.outputCount)
+          : 1.0;
+  T* target = reduction.context.outputs[0].as<T>();
+  for (size_t i = 0; i < results.size(); ++i) target[i] = static_cast<T>(results[i] / divisor);
+  return {};
+}
+
+// Sums and products of integers wrap, means are cut towards zero, as in TFLite.
+template <typename T>
+Status reduceInteger(const Reduction& reduction, OperationType type) {
+  const bool isProduct = type == OperationType::kReduceProd;
+  const std::vector<uint64_t> results =
+      isProduct ? reduction.run<T>(uint64_t{1}, [](uint64_t a, T b) { return a * static_cast<uint64_t>(b); })
+                : reduction.run<T>(uint64_t{0}, [](uint64_t a, T b) { return a + static_cast<uint64_t>(b); });
+  const uint64_t count =
+      reduction.outputCount == 0 ? 0 : reduction.inputCount / reduction.outputCount;
+  T* target = reduction.context.outputs[0].as<T>();
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (type != OperationType::kMean)
+      target[i] = static_cast<T>(results[i]);
+    else if (count == 0)
+      target[i] = 0;
+    else if constexpr (std::is_signed_v<T>)
+      target[i] = static_cast<T>(static_cast<int64_t>(results[i]) / static_cast<int64_t>(count));
+    else
+      target[i] = static_cast<T>(results[i] / count);
+  }
+  return {};
+}
+
+template <typename T>
+Status reduceQuantized(const Reduction& reduction, OperationType type) {
+  const graph::Operand& from = *reduction.context.inputs[0].operand;
+  const graph::Operand& to = *reduction.context.outputs[0].operand;
+  T* target = reduction.context.outputs[0].as<T>();
+  const int32_t zeroPoint = from.zeroPoint;
+  if (type == OperationType::kReduceProd) {
+    const double scale = from.scale;
+    const std::vector<double> results =
+        reduction.run<T>(1.0, [=](double a, T b) { return a * (scale * (b - zeroPoint)); });
+    for (size_t i = 0; i < results.size(); ++i) target[i] = static_cast<T>(quantize(results[i], to));
+    return {};
+  }
+  const std::vector<int64_t> results = reduction.run<T>(
+      int64_t{0}, [=](int64_t a, T b) { return a + (static_cast<int32_t>(b) - zeroPoint); });
+  const double count = type == OperationType::kMean && reduction.inputCount > 0
+                           ? static_cast<double>(reduction.inputCount / reduction.outputCount)
+                           : 1.0;
+  const double scale = static_cast<double>(from.scale) / count;
+  for (size_t i = 0; i < results.size(); ++i)
+    target[i] = static_cast<T>(quantize(scale * static_cast<double>(results[i]), to));
+  return {};
+}
+
+Status execute(OperationContext& context) {
+  HEARTH_ASSIGN(const ReduceParameters parameters, parseReduce(context));
+  const OperationType type = context.operation->type;
+  const Tensor& input = context.inputs[0];
+  const Reduction reduction = {context, mergedRuns(input.dimensions, parameters.isReduced),
+                               input.elementCount(), context.outputs[0].elementCount()};
+  if (reduction.outputCount == 0) return {};
+  if (type == OperationType::kReduceAll)
+    return reduction.runInPlace<uint8_t>(
+        1, [](uint8_t a, uint8_t b) -> uint8_t { return a != 0 && b != 0; });
+  if (type == OperationType::kReduceAny)
+    return reduction.runInPlace<uint8_t>(
+        0, [](uint8_t a, uint8_t b) -> uint8_t { return a != 0 || b != 0; });
+  return visitElementType(input.type(), [&]<typename T>(std::type_identity<T>) -> Status {
+    if (isSelecting(type)) return selectExtreme<T>(reduction, type == OperationType::kReduceMax);
+    if constexpr (!std::is_integral_v<T>) {
+      return reduceReal<T>(reduction, type);
+    } else if constexpr (sizeof(T) <= 2) {
+      if (input.operand->scale > 0.0f) return reduceQuantized<T>(reduction, type);
+      return reduceInteger<T>(reduction, type);
+    } else {
+      return reduceInteger<T>(reduction, type);
+    }
+  });
+}
+
+}  // namespace
+
+Result<ReduceParameters> parseReduce(const OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 3, 1));
+  const Dimensions& input = context.inputs[0].dimensions;
+  ReduceParameters parameters;
+  if (context.operation->type == OperationType::kMean) {
+    HEARTH_ASSIGN(const int32_t keep, context.scalar<int32_t>(2));
+    parameters.keepDimensions = keep > 0;
+  } else {
+    HEARTH_ASSIGN(parameters.keepDimensions, context.scalar<bool>(2));
+  }
+  HEARTH_ASSIGN(const std::vector<int64_t> axes, context.intVector(1));
+  parameters.isReduced.resize(input.size(), false);
+  for (const int64_t value : axes) {
+    HEARTH_ASSIGN(const size_t axis, resolveAxis(context, value, input.size()));
+    parameters.isReduced[axis] = true;
+  }
+  for (size_t i = 0; i < input.size(); ++i) {
+    if (!parameters.isReduced[i])
+      parameters.dimensions.push_back(input[i]);
+    else if (parameters.keepDimensions)
+      parameters.dimensions.push_back(1);
+  }
+  parameters.dimensions = keepRankAboveZero(context, std::move(parameters.dimensions));
+  return parameters;
+}
+
+const OperationDefinition kMeanOperation = {OperationType::kMean, validate, prepare, execute};
+const OperationDefinition kReduceAllOperation = {OperationType::kReduceAll, validate, prepare,
+                                                 execute};
+const OperationDefinition kReduceAnyOperation = {OperationType::kReduceAny, validate, prepare,
+                                                 execute};
+const OperationDefinition kReduceMaxOperation = {OperationType::kReduceMax, validate, prepare,
+                                                 execute};
+const OperationDefinition kReduceMinOperation = {OperationType::kReduceMin, validate, prepare,
+                                                 execute};
+const OperationDefinition kReduceProdOperation = {OperationType::kReduceProd, validate, prepare,
+                                                  execute};
+const OperationDefinition kReduceSumOperation = {OperationType::kReduceSum, validate, prepare,
+                                                 execute};
+
+}  // namespace hearth::ops
