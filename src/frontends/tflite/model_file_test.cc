@@ -55,9 +55,10 @@ std::map<OperationType, int> countOperations(const ImportedGraph& imported) {
 
 // Every constant of the size of weights stays where the file is mapped.
 void expectWeightsInFile(const ImportedGraph& imported) {
-  for (const graph::Operand& operand : imported.model->main().operands)
-    if (operand.lifetime == graph::Lifetime::kConstantCopy)
-      EXPECT_LE(operand.location.length, 32u) << graph::describe(operand);
+  for (const graph::Operand& operand : imported.model->main().operands) {
+    if (operand.lifetime != graph::Lifetime::kConstantCopy) continue;
+    EXPECT_LE(operand.location.length, 32u) << graph::describe(operand);
+  }
 }
 
 using Counts = std::map<OperationType, int>;
@@ -230,11 +231,11 @@ TEST_F(SharedModel, CustomOperationsAreNamed) {
   const ModelSummary summary = file->summary();
   ASSERT_EQ(summary.subgraphs.size(), 1u);
   size_t unsupported = 0;
-  for (const OperationSummary& operation : summary.subgraphs[0].operations)
-    if (!operation.isSupported) {
-      ++unsupported;
-      EXPECT_TRUE(operation.isCustom) << operation.name;
-    }
+  for (const OperationSummary& operation : summary.subgraphs[0].operations) {
+    if (operation.isSupported) continue;
+    ++unsupported;
+    EXPECT_TRUE(operation.isCustom) << operation.name;
+  }
   EXPECT_EQ(unsupported, 9u);
 }
 
