@@ -15,6 +15,7 @@ case $cache in /*) ;; *) cache=$PWD/$cache ;; esac
 rootFolder=$cache/root
 setupLog=$cache/setup.log
 mode=
+lostFile=
 
 say() { echo "dev: $*" >&2; }
 
@@ -165,7 +166,7 @@ rootIsReady() {
   local file
   while read -r file; do
     if [ ! -e "$rootFolder$file" ] && [ ! -L "$rootFolder$file" ]; then
-      say "The environment has lost $file and is made anew."
+      lostFile=$file
       return 1
     fi
   done <"$rootFolder/.hearth-files"
@@ -186,6 +187,7 @@ cleanStale() {
 rootSetup() {
   local new=$cache/root.new.$BASHPID needed=() mirror include settings
   : >"$setupLog"
+  [ -n "$lostFile" ] && say "The environment has lost $lostFile and is made anew."
   cleanStale
   command -v mmdebstrap >/dev/null || needed+=(mmdebstrap)
   [ -f /usr/share/keyrings/debian-archive-keyring.gpg ] || needed+=(debian-archive-keyring)
@@ -215,7 +217,6 @@ rootSetup() {
   (cd "$new" && find usr etc var/lib/dpkg/status -xdev \( -type f -o -type l \) \
     ! -name '*.pyc' -printf '/%p\n') >"$new/.hearth-files" || return 1
   wantedStamp >"$new/.hearth-stamp" || return 1
-  sync --file-system "$new"
   if [ -e "$rootFolder" ]; then mv "$rootFolder" "$cache/root.old.$BASHPID" || return 1; fi
   mv "$new" "$rootFolder" || return 1
   cleanStale

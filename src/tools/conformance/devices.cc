@@ -7,7 +7,7 @@
 namespace hearth::conformance {
 
 std::vector<DeviceFactory> builtInDevices() {
-  return {{cpu::kCpuDeviceName, [] { return cpu::createCpuDevice(); }},
+  return {{cpu::kCpuDeviceName, cpu::createCpuDevice},
           {"nnapi-reference", [] { return drivers::reference::createDevice(); }}};
 }
 
