@@ -101,7 +101,7 @@ Result<bool> addSplit(PlanBuilder* builder, uint32_t input, const std::vector<ui
 }
 
 Result<bool> addTranspose(PlanBuilder* builder, uint32_t input, uint32_t output,
-                          const std::vector<uint32_t>& permutation) {
+                          const std::vector<size_t>& permutation) {
   const size_t element = graph::elementSize(builder->operand(input).type);
   if (element != 1 && element != 2 && element != 4 && element != 8) return false;
   const Dimensions& dimensions = dimensionsOf(builder, input);
@@ -109,7 +109,7 @@ Result<bool> addTranspose(PlanBuilder* builder, uint32_t input, uint32_t output,
       product(dimensions, 0, dimensions.size()) == 0)
     return false;
   const std::vector<size_t> shape(dimensions.begin(), dimensions.end());
-  const std::vector<size_t> order(permutation.begin(), permutation.end());
+  const std::vector<size_t> order = permutation;
   const ValueId source = builder->read(input);
   const ValueId destination = builder->write(output);
   builder->add("xnnpack", {source}, {destination}).create =

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "ops/operation.h"
+#include "ops/registry.h"
+#include "ops/resize.h"
+
+namespace hearth::ops {
+namespace {
+
+std::vector<uint32_t> nearestPositions(uint32_t input, uint32_t output,
+                                       const ResizeParameters& parameters) {
+  const float scale = resizeScale(input, output, parameters.alignCorners);
+  const float offset = parameters.halfPixelCenters ? 0.5f : 0.0f;
+  std::vector<uint32_t> positions(output);
+  for (uint32_t i = 0; i < output; ++i) {
+    const float position = (static_cast<float>(i) + offset) * scale;
+    const float rounded = parameters.alignCorners ? std::round(position) : std::floor(position);
+    positions[i] = static_cast<uint32_t>(
+        std::clamp<int64_t>(static_cast<int64_t>(rounded), 0, int64_t{input} - 1));
+  }
+  return positions;
+}
+
+// One row of pixels of `bytes` each.
+template <size_t kBytes>
+void copyRow(const uint8_t* source, const std::vector<uint32_t>& columns, uint8_t* target) {
+  for (size_t i = 0; i < columns.size(); ++i)
+    std::memcpy(target + i * kBytes, source + columns[i] * kBytes, kBytes);
+}
+
+void copyRow(const uint8_t* source, const std::vector<uint32_t>& columns, size_t bytes,
+             uint8_t* target) {
+  switch (bytes) {
+    case 1:
+      return copyRow<1>(source, columns, target);
+    case 2:
+      return copyRow<2>(source, columns, target);
+    case 4:
+      return copyRow<4>(source, columns, target);
+    default:
+      for (const uint32_t column : columns) {
+        std::memcpy(target, source + column * bytes, bytes);
+        target += bytes;
+      }
+  }
+}
+
+Status execute(OperationContext& context) {
+  HEARTH_ASSIGN(const ResizeParameters parameters, parseResize(context));
+  const Tensor& input = context.inputs[0];
+  const size_t y = parameters.isNchw ? 2 : 1;
+  // In NCHW every channel is an image of one-element pixels.
+  const uint64_t images =
+      uint64_t{input.dimensions[0]} * (parameters.isNchw ? input.dimensions[1] : 1);
+  const size_t pixel =
+      graph::elementSize(input.type()) * (parameters.isNchw ? 1 : input.dimensions[3]);
+  const std::vector<uint32_t> rows =
+      nearestPositions(input.dimensions[y], parameters.outputHeight, parameters);
+  const std::vector<uint32_t> columns =
+      nearestPositions(input.dimensions[y + 1], parameters.outputWidth, parameters);
+  if (pixel == 0) return {};
+  const size_t inputRow = pixel * input.dimensions[y + 1];
+  const size_t outputRow = pixel * parameters.outputWidth;
+  const uint8_t* source = input.as<uint8_t>();
+  uint8_t* target = context.outputs[0].as<uint8_t>();
+  for (uint64_t image = 0; image < images; ++image) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (i > 0 && rows[i] == rows[i - 1])
+        std::memcpy(target, target - outputRow, outputRow);
+      else
+        copyRow(source + rows[i] * inputRow, columns, pixel, target);
+      target += outputRow;
+    }
+    source += inputRow * input.dimensions[y];
+  }
+  return {};
+}
+
+}  // namespace
+
+const OperationDefinition kResizeNearestNeighborOperation = {
+    OperationType::kResizeNearestNeighbor, validateResize, prepareResize, execute};
+
+}  // namespace hearth::ops
