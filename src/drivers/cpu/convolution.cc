@@ -175,8 +175,8 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   c.geometry = g;
   c.type = input.type;
   c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
-  c.kernel = builder->model().constantData(filter);
-  if (g.bias != UINT32_MAX) c.bias = builder->model().constantData(builder->operand(g.bias));
+  c.kernel = builder->weightData(g.filter);
+  if (g.bias != UINT32_MAX) c.bias = builder->weightData(g.bias);
   if (c.isPerChannel) {
     c.kernelScales = filter.perChannel.scales;
     c.kernelScales.resize(c.kernelScales.size() + XNN_EXTRA_QUANTIZATION_PARAMS,

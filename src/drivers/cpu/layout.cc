@@ -145,6 +145,8 @@ Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
   const graph::Operand& operandIn = builder->operand(input);
   const graph::Operand& operandOut = builder->operand(output);
   if (operandIn.type != operandOut.type || axes.empty()) return false;
+  // XNNPACK sums over several groups of axes wrongly.
+  if (axes.back() - axes.front() + 1 != axes.size()) return false;
   xnn_datatype type;
   switch (operandIn.type) {
     case OperandType::kTensorFloat32: type = xnn_datatype_fp32; break;
@@ -174,8 +176,12 @@ Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
     XnnCalls calls;
     calls.reshape = [=](xnn_operator_t o, size_t* workspace, size_t* alignment,
                         pthreadpool_t pool) {
-      return xnn_reshape_reduce_nd(o, reduced.size(), reduced.data(), shape.size(), shape.data(),
-                                   workspace, alignment, pool);
+      const xnn_status reshaped =
+          xnn_reshape_reduce_nd(o, reduced.size(), reduced.data(), shape.size(), shape.data(),
+                                workspace, alignment, pool);
+      // The float32 form asks for a workspace, and with one it calls a conversion that it lacks.
+      if (isFloat) *workspace = 0;
+      return reshaped;
     };
     calls.setup = [=](xnn_operator_t o, void* workspace, std::span<void* const> at) {
       return xnn_setup_reduce_nd(o, workspace, at[source], at[destination]);
