@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/handles.h"
 
+#include <hearth_build_info.h>
+
 #include <cstdlib>
 
 namespace hearth::api {

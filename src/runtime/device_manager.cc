@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device_manager.h"
 
-#ifdef HEARTH_HAS_CPU_DRIVER
 #include "drivers/cpu/cpu_device.h"
-#endif
+#include "drivers/reference/reference_device.h"
 
 namespace hearth::runtime {
 namespace {
 
 std::vector<std::shared_ptr<hal::Device>> findDevices() {
   std::vector<std::shared_ptr<hal::Device>> devices;
-#ifdef HEARTH_HAS_CPU_DRIVER
   devices.push_back(cpu::createCpuDevice());
-#endif
+  devices.push_back(drivers::reference::createDevice());
   return devices;
 }
 
