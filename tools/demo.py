@@ -55,7 +55,7 @@ def mebibytes(kibibytes):
     return f"{kibibytes / 1024:.0f} MiB"
 
 
-def show_digits():
+def showDigits():
     pictures = sorted((DIGITS / "samples").glob("*.png"))
     if not pictures:
         raise DemoError(f"{DIGITS / 'samples'} holds no pictures.")
@@ -71,12 +71,12 @@ def show_digits():
     print(table(["picture", "digit", "score", "first inference"], rows), flush=True)
 
 
-def large_model(megabytes):
+def largeModel(megabytes):
     """The path of the generated model; its name changes with the generator."""
     digest = hashlib.sha256()
     for path in sorted(GENERATOR.glob("*.py")):
         digest.update(path.read_bytes())
-    folder = checkout.cache_folder() / "demo"
+    folder = checkout.cacheFolder() / "demo"
     folder.mkdir(exist_ok=True)
     path = folder / f"mlp-{megabytes}-{digest.hexdigest()[:12]}.tflite"
     if not path.exists():
@@ -92,14 +92,15 @@ def large_model(megabytes):
     return path
 
 
-def show_large_model(megabytes, repeat):
-    model = large_model(megabytes)
+def showLargeModel(megabytes, repeat):
+    model = largeModel(megabytes)
     result = hearth("bench", model, "--random-input", 1, "--repeat", repeat)
     start, times, memory = result["start"], result["inference_ms"], result["memory"]
     print(f"\nA model of {model.stat().st_size / 2**20:.0f} MiB of weights on "
           f"{result['device']}:\n")
     print(table(
-        ["start", "until ready", "first inference", "then (median)", "peak memory", "of it private"],
+        ["start", "until ready", "first inference", "then (median)", "peak memory",
+         "of it private"],
         [[start["state"], milliseconds(start["prepare_ms"]), milliseconds(times["first"]),
           milliseconds(times["p50"]), mebibytes(memory["peak_rss_kib"]),
           mebibytes(memory["anonymous_rss_kib"])]]), flush=True)
@@ -113,8 +114,8 @@ def main():
                         help="inferences of the large model after the first (%(default)s)")
     arguments = parser.parse_args()
     try:
-        show_digits()
-        show_large_model(arguments.megabytes, arguments.repeat)
+        showDigits()
+        showLargeModel(arguments.megabytes, arguments.repeat)
     except DemoError as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1

@@ -6,11 +6,11 @@ import demo
 
 class TableTest(unittest.TestCase):
 
-    def test_columns_are_as_wide_as_their_widest_cell(self):
+    def testColumnsAreAsWideAsTheirWidestCell(self):
         self.assertEqual(demo.table(["name", "n"], [["a", "1000"], ["longer", "2"]]),
                          "  name       n\n  ------  ----\n  a       1000\n  longer     2")
 
-    def test_times_and_sizes_have_their_units(self):
+    def testTimesAndSizesHaveTheirUnits(self):
         self.assertEqual(demo.milliseconds(0.01234), "0.0123 ms")
         self.assertEqual(demo.milliseconds(1234.5), "1234 ms")
         self.assertEqual(demo.mebibytes(2048), "2 MiB")

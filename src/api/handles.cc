@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <hearth_build_info.h>
+
 #include "api/handles.h"
 
 #include <hearth_build_info.h>

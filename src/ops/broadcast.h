@@ -14,6 +14,9 @@ namespace hearth::ops {
 // Shape of an element-wise result of inputs `a` and `b`. kBadData when they do not fit each other
 // or have more than kMaximumRank dimensions. A dimension of 0 goes with 0 and 1 only.
 Result<Dimensions> broadcastInputs(const OperationContext& context, size_t a, size_t b);
+// The same for any two shapes.
+Result<Dimensions> broadcastShapes(const OperationContext& context, const Dimensions& left,
+                                   const Dimensions& right);
 
 // Calls visit(outputIndex, aIndex, bIndex) for each element of `output`, the broadcast of a and b,
 // in order; all indices are flat.

@@ -51,6 +51,13 @@ inline int32_t dotProduct(const int16_t* a, const int16_t* b, size_t count) {
   return static_cast<int32_t>(sum);
 }
 
+inline int32_t dotProduct(const int32_t* a, const int32_t* b, size_t count) {
+  uint32_t sum = 0;
+  for (size_t i = 0; i < count; ++i)
+    sum += static_cast<uint32_t>(a[i]) * static_cast<uint32_t>(b[i]);
+  return static_cast<int32_t>(sum);
+}
+
 // An accumulator for elements of type T that wraps instead of overflowing.
 template <typename T>
 struct Accumulator;

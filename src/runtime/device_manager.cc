@@ -3,14 +3,18 @@
 
 #include "drivers/cpu/cpu_device.h"
 #include "drivers/reference/reference_device.h"
+#include "hal/driver_library.h"
 
 namespace hearth::runtime {
 namespace {
 
+// The built-in CPU device first, installed drivers after it, the reference always last.
 std::vector<std::shared_ptr<hal::Device>> findDevices() {
-  std::vector<std::shared_ptr<hal::Device>> devices;
-  devices.push_back(cpu::createCpuDevice());
-  devices.push_back(drivers::reference::createDevice());
+  std::vector<std::shared_ptr<hal::Device>> devices = {cpu::createCpuDevice()};
+  const std::shared_ptr<hal::Device> reference = drivers::reference::createDevice();
+  for (auto& device : hal::discoverDrivers({devices[0]->name(), reference->name()}).devices)
+    devices.push_back(std::move(device));
+  devices.push_back(reference);
   return devices;
 }
 

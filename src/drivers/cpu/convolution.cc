@@ -124,6 +124,18 @@ xnn_status setupOperator(const Creation& c, xnn_operator_t op, void* workspace,
   }
 }
 
+// The limits of XNNPACK's requantisation.
+bool scalesFit(const graph::Operand& input, const graph::Operand& filter,
+               const graph::Operand& output) {
+  if (!graph::isQuantized(input.type)) return true;
+  const double factor = static_cast<double>(input.scale) / output.scale;
+  if (filter.type != OperandType::kTensorQuant8SymmPerChannel)
+    return isScaleInRange(factor * filter.scale, -32, 8);
+  for (float scale : filter.perChannel.scales)
+    if (!isScaleInRange(factor * scale, -32, 8)) return false;
+  return true;
+}
+
 bool typesFit(PlanBuilder* builder, const Convolution& g) {
   const graph::Operand& input = builder->operand(g.input);
   const graph::Operand& filter = builder->operand(g.filter);
@@ -148,6 +160,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   const graph::Operand& input = builder->operand(g.input);
   const graph::Operand& filter = builder->operand(g.filter);
   const graph::Operand& output = builder->operand(g.output);
+  if (!scalesFit(input, filter, output)) return false;
 
   Creation c;
   if (const auto view = builder->paddedView(g.input)) {

@@ -152,6 +152,9 @@ Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
     case OperandType::kTensorQuant8AsymmSigned: type = xnn_datatype_qint8; break;
     default: return false;
   }
+  if (graph::isQuantized(operandIn.type) &&
+      !isScaleInRange(static_cast<double>(operandIn.scale) / operandOut.scale, -8, 7))
+    return false;
   const Dimensions& dimensions = dimensionsOf(builder, input);
   if (dimensions.size() > XNN_MAX_TENSOR_DIMS || product(dimensions, 0, dimensions.size()) == 0)
     return false;

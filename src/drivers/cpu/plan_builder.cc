@@ -71,6 +71,10 @@ Status PlanBuilder::infer(const graph::Operation& operation) {
   if (definition == nullptr)
     return fail(ErrorCode::kUnsupported, "Operation {} is {}, which has no kernel.", operation_,
                 graph::nameOf(operation.type));
+  if (operation.type == graph::OperationType::kIf ||
+      operation.type == graph::OperationType::kWhile)
+    return fail(ErrorCode::kUnsupported, "{} decides at run time what is computed.",
+                graph::nameOf(operation.type));
   context_ = ops::makeContext(model_, subgraph_, operation);
   for (size_t i = 0; i < operation.inputs.size(); ++i) {
     const ops::Tensor& known = tensors_[operation.inputs[i]];
@@ -99,7 +103,12 @@ Status PlanBuilder::infer(const graph::Operation& operation) {
 Status PlanBuilder::lower() {
   const size_t before = plan_.nodes.size();
   bool done = false;
-  if (!referenceOnly_.contains(operation_)) {
+  // XNNPACK asserts that tensors have elements.
+  bool hasEmptyTensor = false;
+  for (const auto* list : {&context_.inputs, &context_.outputs})
+    for (const ops::Tensor& tensor : *list)
+      hasEmptyTensor |= tensor.isPresent && tensor.elementCount() == 0;
+  if (!hasEmptyTensor && !referenceOnly_.contains(operation_)) {
     const Lowering lowering = findLowering(context_.operation->type);
     if (lowering != nullptr) {
       HEARTH_ASSIGN(done, lowering(this));

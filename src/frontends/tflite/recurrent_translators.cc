@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent layers. Their state tensors are variables, which NNAPI has as inputs and outputs.
+#include "frontends/tflite/tensor_operand.h"
+#include "frontends/tflite/text.h"
 #include "frontends/tflite/translators.h"
 #include "ops/quantized_sequence_lstm.h"
 
@@ -189,8 +191,9 @@ Result<std::vector<Intermediate>> readIntermediates(OperatorView& view, uint32_t
     if (quantization == nullptr || quantization->scale() == nullptr ||
         quantization->scale()->size() == 0)
       continue;
-    HEARTH_ASSIGN(const uint32_t operand, view.builder().operandOf(index));
-    result[i] = {view.operand(operand).scale, view.operand(operand).zeroPoint};
+    HEARTH_ASSIGN(const graph::Operand operand,
+                  makeOperand(*tensor, cleanText(tensor->name()), ShapeSource::kFile));
+    result[i] = {operand.scale, operand.zeroPoint};
   }
   return result;
 }

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/weight_store.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <ctime>
+#include <list>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/fault.h"
+#include "base/log.h"
+#include "cache/content_hash.h"
+#include "cache/identity_table.h"
+#include "cache/task_thread.h"
+
+namespace hearth::cache {
+
+namespace {
+
+// Shared with the tokens of addCorruptionHandler, which may outlive the store.
+struct Handlers {
+  std::mutex mutex;
+  std::list<WeightStore::CorruptionHandler> list;
+
+  void call(const SegmentKey& key) {
+    const std::lock_guard lock(mutex);
+    for (const WeightStore::CorruptionHandler& handler : list) handler(key);
+  }
+};
+
+}  // namespace
+
+struct StoreParts {
+  StoreParts(std::shared_ptr<StoreFolders> storeFolders, std::shared_ptr<Handlers> storeHandlers,
+             std::function<void(SegmentOrigin)> openedHandler)
+      : folders(std::move(storeFolders)),
+        handlers(std::move(storeHandlers)),
+        segments(*folders, std::move(openedHandler)),
+        plans(*folders) {
+    segments.onDropped([this](const SegmentKey& key, const StoreFailure&) { handlers->call(key); });
+    if (const FolderRef own = folders->own()) {
+      identities.emplace(own->root(), own->path(), own->isWritable());
+      buildLock = BuildLock::open(*own);
+      identityFolder = own;
+    }
+  }
+
+  const std::shared_ptr<StoreFolders> folders;
+  const std::shared_ptr<Handlers> handlers;
+  SegmentTable segments;
+  PlanTable plans;
+  FolderRef identityFolder;  // keeps the descriptor that `identities` uses
+  std::optional<IdentityTable> identities;
+  std::mutex buildLockMutex;
+  std::shared_ptr<BuildLock> buildLock;
+  std::atomic<uint64_t> checked = 0;
+  std::atomic<uint64_t> hashed = 0;
+  TaskThread writer{"hearth-store", TaskThread::Priority::kNormal, size_t{256} << 20};
+  TaskThread checker{"hearth-check", TaskThread::Priority::kIdle, SIZE_MAX};
+};
+
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  // Those alive; few, so looked through.
+  std::vector<std::pair<StoreOptions, std::weak_ptr<WeightStore>>> stores;
+  std::vector<WeightStore*> all;
+};
+
+// Never destroyed: stores may live in static objects.
+Registry& registry() {
+  static Registry* const instance = new Registry;
+  return *instance;
+}
+
+int64_t now() {
+  timespec time;
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
+StoreResult<std::shared_ptr<WeightStore>> WeightStore::open(const StoreOptions& options) {
+  static const int forkHandlers [[maybe_unused]] =
+      ::pthread_atfork(prepareFork, afterForkInParent, afterForkInChild);
+  Registry& known = registry();
+  const std::lock_guard lock(known.mutex);
+  std::erase_if(known.stores, [](const auto& entry) { return entry.second.expired(); });
+  for (const auto& [storeOptions, weak] : known.stores) {
+    if (!(storeOptions == options)) continue;
+    std::shared_ptr<WeightStore> store = weak.lock();
+    if (store == nullptr) continue;
+    store->folders().reopenIfGone();
+    return store;
+  }
+  HEARTH_ASSIGN(std::unique_ptr<StoreFolders> folders, StoreFolders::open(options));
+  const std::shared_ptr<WeightStore> store(new WeightStore(std::move(folders)));
+  known.all.push_back(store.get());
+  known.stores.emplace_back(options, store);
+  return store;
+}
+
+WeightStore::WeightStore(std::unique_ptr<StoreFolders> folders)
+    : parts_(new StoreParts(std::move(folders), std::make_shared<Handlers>(),
+                            [this](SegmentOrigin origin) { opened(std::move(origin)); })) {}
+
+WeightStore::~WeightStore() {
+  {
+    Registry& known = registry();
+    const std::lock_guard lock(known.mutex);
+    std::erase(known.all, this);
+  }
+  parts_->writer.stop(true);
+  parts_->checker.stop(false);
+  delete parts_;
+}
+
+const StoreOptions& WeightStore::options() const {
+  return parts_->folders->options();
+}
+
+StoreFolders& WeightStore::folders() const {
+  return *parts_->folders;
+}
+
+IdentityTable* WeightStore::identities() const {
+  return parts_->identities ? &*parts_->identities : nullptr;
+}
+
+std::shared_ptr<BuildLock> WeightStore::buildLock() const {
+  const std::lock_guard lock(parts_->buildLockMutex);
+  return parts_->buildLock;
+}
+
+StoreFailure WeightStore::writability() const {
+  const auto folder = parts_->folders->writable();
+  return folder ? StoreFailure{} : folder.error();
+}
+
+FoundSegment WeightStore::find(const SegmentKey& key) {
+  return parts_->segments.find(key);
+}
+
+BuildTicket WeightStore::acquire(const SegmentKey& key, std::chrono::nanoseconds patience) {
+  BuildTicket ticket;
+  const auto appeared = [&] {
+    ticket.segment_ = find(key).segment;
+    return ticket.segment_ != nullptr;
+  };
+  const std::shared_ptr<BuildLock> lock = buildLock();
+  if (appeared()) {
+    ticket.role_ = BuildTicket::Role::kFound;
+  } else if (lock != nullptr && parts_->folders->writable()) {
+    switch (lock->acquire(key, patience, appeared, ticket.hold_)) {
+      case BuildLock::Outcome::kHeld:
+        ticket.role_ = BuildTicket::Role::kBuild;
+        lock->noteProgress();
+        break;
+      case BuildLock::Outcome::kAppeared:
+        ticket.role_ = BuildTicket::Role::kFound;
+        break;
+      case BuildLock::Outcome::kGaveUp:
+        break;
+    }
+  }
+  return ticket;
+}
+
+StoreResult<SegmentRef> WeightStore::publish(const SegmentKey& key,
+                                             std::span<const uint8_t> payload) {
+  HEARTH_TRY(makeRoom(payload.size()));
+  auto segment = parts_->segments.write(key, payload);
+  if (const std::shared_ptr<BuildLock> lock = buildLock()) lock->noteProgress();
+  return segment;
+}
+
+void WeightStore::publishAsync(PublishRequest request) {
+  const size_t cost = request.payload.size();
+  const auto shared = std::make_shared<PublishRequest>(std::move(request));
+  const auto run = [this, shared] {
+    auto result = publish(shared->key, shared->payload);
+    shared->ticket.release();
+    if (shared->done) shared->done(std::move(result));
+  };
+  if (!parts_->writer.post(run, cost)) run();
+}
+
+void WeightStore::flush() {
+  parts_->writer.waitUntilIdle();
+}
+
+void WeightStore::settle() {
+  flush();
+  parts_->checker.waitUntilIdle();
+}
+
+void WeightStore::opened(SegmentOrigin origin) {
+  StoreParts& parts = *parts_;
+  if (origin.checked && (origin.durable || !origin.folder->isWritable())) return;
+  const auto shared = std::make_shared<SegmentOrigin>(std::move(origin));
+  parts.checker.post([this, shared] { inspect(std::move(*shared)); });
+}
+
+void WeightStore::inspect(SegmentOrigin origin) {
+  StoreParts& parts = *parts_;
+  SegmentTable& segments = parts.segments;
+  if (!origin.durable && origin.folder->isWritable()) {
+    if (StoreStatus status = segments.makeDurable(origin); !status)
+      base::logDebug("A segment stays unmarked. {}", status.error().message);
+  }
+  const BootId& boot = parts.folders->boot();
+  IdentityTable* const table = identities();
+  if (!origin.checked) {
+    if (table != nullptr && table->isChecked(origin.info.key, origin.generation, boot)) return;
+    const StoreStatus status =
+        segments.check(origin, [&] { return parts.checker.isStopping(); });
+    if (!status) {
+      if (status.error().reason == StoreReason::kCorrupt) segments.drop(origin, status.error());
+      return;
+    }
+    parts.checked.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (table != nullptr) table->rememberChecked(origin.info.key, origin.generation, boot);
+}
+
+StoreStatus WeightStore::makeRoom(uint64_t) {
+  HEARTH_TRY(parts_->folders->writable());
+  return {};
+}
+
+StoreResult<PlanRef> WeightStore::findPlan(const PlanKey& key) {
+  return parts_->plans.find(key);
+}
+
+StoreResult<PlanRef> WeightStore::publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
+                                              std::span<const SegmentKey> segments) {
+  HEARTH_TRY(makeRoom(bytes.size() + segments.size_bytes()));
+  HEARTH_ASSIGN(PlanRef plan, parts_->plans.write(key, bytes, segments));
+  parts_->checker.post([plan] { (void)base::sys::fdatasync(plan->descriptor()); });
+  return plan;
+}
+
+Result<base::Sha256Digest> WeightStore::contentHash(int fd, uint64_t offset, uint64_t size,
+                                                    unsigned threads) {
+  StoreParts& parts = *parts_;
+  IdentityTable* const table = identities();
+  const bool isTelling = table != nullptr && isIdentityTelling(fd);
+  HEARTH_ASSIGN(const FileIdentity before, FileIdentity::of(fd));
+  if (isTelling && offset <= before.generation.size && size <= before.generation.size - offset) {
+    if (const auto digest = table->content(before, offset, size)) return *digest;
+  }
+  const int64_t start = now();
+  HEARTH_ASSIGN(const base::Sha256Digest digest, hashContent(fd, offset, size, threads));
+  parts.hashed.fetch_add(size, std::memory_order_relaxed);
+  HEARTH_ASSIGN(const FileIdentity after, FileIdentity::of(fd));
+  if (isTelling && before == after) table->rememberContent(before, offset, size, digest, start);
+  return digest;
+}
+
+std::shared_ptr<void> WeightStore::addCorruptionHandler(CorruptionHandler handler) {
+  const std::shared_ptr<Handlers> handlers = parts_->handlers;
+  const std::lock_guard lock(handlers->mutex);
+  const auto position = handlers->list.insert(handlers->list.end(), std::move(handler));
+  return std::shared_ptr<void>(nullptr, [handlers, position](void*) {
+    const std::lock_guard erasing(handlers->mutex);
+    handlers->list.erase(position);
+  });
+}
+
+StoreCounters WeightStore::counters() const {
+  const SegmentTable::Counters& segments = parts_->segments.counters();
+  return {.segmentsFound = segments.found,
+          .segmentsWritten = segments.written,
+          .bytesWritten = segments.writtenBytes,
+          .segmentsCorrupt = segments.corrupt,
+          .segmentsChecked = parts_->checked,
+          .bytesHashed = parts_->hashed};
+}
+
+// All locks are taken, always in this order, so that the child finds every table whole and no
+// thread inside SQLite.
+void WeightStore::prepareFork() {
+  registry().mutex.lock();
+  for (WeightStore* store : registry().all) {
+    StoreParts& parts = *store->parts_;
+    parts.handlers->mutex.lock();
+    parts.buildLockMutex.lock();
+    if (parts.buildLock != nullptr) parts.buildLock->mutex().lock();
+    parts.segments.mutex().lock();
+    parts.folders->mutex().lock();
+    if (parts.identities) parts.identities->mutex().lock();
+  }
+}
+
+void WeightStore::afterForkInParent() {
+  for (WeightStore* store : registry().all) {
+    StoreParts& parts = *store->parts_;
+    if (parts.identities) parts.identities->mutex().unlock();
+    parts.folders->mutex().unlock();
+    parts.segments.mutex().unlock();
+    if (parts.buildLock != nullptr) parts.buildLock->mutex().unlock();
+    parts.buildLockMutex.unlock();
+    parts.handlers->mutex.unlock();
+  }
+  registry().mutex.unlock();
+}
+
+void WeightStore::afterForkInChild() {
+  afterForkInParent();
+  for (WeightStore* store : registry().all) {
+    StoreParts& old = *store->parts_;
+    if (old.buildLock != nullptr) old.buildLock->abandonInChild();
+    auto* const fresh = new StoreParts(
+        old.folders, old.handlers, [store](SegmentOrigin origin) { store->opened(std::move(origin)); });
+    fresh->segments.inherit(old.segments);
+    store->parts_ = fresh;
+  }
+}
+
+}  // namespace hearth::cache

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Integer arithmetic whose roundings must be TFLite's to the last bit: LSTM state feeds back into
+// itself, so that a difference of one step grows.
+#pragma once
+
+#include <cstdint>
+
+namespace hearth::ops {
+
+// A positive real factor as multiplier * 2^(shift - 31), multiplier in [2^30, 2^31).
+struct FixedMultiplier {
+  int32_t multiplier = 0;
+  int32_t shift = 0;
+};
+
+// Zero, negative, NaN and factors below 2^-32 give 0; those of 2^30 and more give the largest.
+FixedMultiplier toFixedMultiplier(double factor);
+
+// value * factor in two roundings, first of the high word of the doubled product, then of the
+// shift; saturates.
+int32_t multiply(int32_t value, FixedMultiplier factor);
+
+// value / 2^exponent, halves away from zero. exponent in [0, 31].
+int32_t divideByPowerOfTwo(int32_t value, int exponent);
+
+// The logistic function of a number with 3 integer and 12 fraction bits; the result has 15
+// fraction bits.
+int16_t logisticQ15(int16_t value);
+
+// tanh of a number with `integerBits` (0 to 6) integer bits; the result has 15 fraction bits.
+int16_t tanhQ15(int16_t value, int integerBits);
+
+}  // namespace hearth::ops

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/quantized_sequence_lstm.h"
+
+#include <cstring>
+
+#include "ops/integer_lstm.h"
+#include "ops/registry.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+
+using namespace quantized_sequence_lstm;
+
+namespace {
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(kInputCount, kOutputCount));
+  HEARTH_TRY(validateIntegerLstm(signature));
+  HEARTH_TRY(signature.inputRank(kInput, 3, 3));
+  HEARTH_TRY(signature.inputType(kTimeMajor, OperandType::kBool));
+  for (uint32_t i = 0; i < 5; ++i) {
+    HEARTH_TRY(signature.inputType(kIntermediateScales + i, OperandType::kFloat32));
+    HEARTH_TRY(signature.inputType(kIntermediateZeroPoints + i, OperandType::kInt32));
+  }
+  HEARTH_TRY(signature.outputTypeLike(0, kOutputState));
+  HEARTH_TRY(signature.outputTypeLike(1, kOutputState));
+  HEARTH_TRY(signature.outputTypeLike(2, kCellState));
+  HEARTH_TRY(signature.outputQuantizationLike(0, kOutputState));
+  HEARTH_TRY(signature.outputQuantizationLike(1, kOutputState));
+  return signature.outputQuantizationLike(2, kCellState);
+}
+
+struct Parameters {
+  IntegerLstmArguments cell;
+  bool isTimeMajor = false;
+  uint32_t batches = 0;
+  uint32_t steps = 0;
+};
+
+Result<Parameters> parse(const OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 1, 1));
+  HEARTH_TRY(requireRank(context, kInput, 3, 3));
+  Parameters parameters;
+  HEARTH_ASSIGN(parameters.isTimeMajor, context.scalar<bool>(kTimeMajor));
+  const Dimensions& input = context.inputs[kInput].dimensions;
+  parameters.batches = input[parameters.isTimeMajor ? 1 : 0];
+  parameters.steps = input[parameters.isTimeMajor ? 0 : 1];
+  HEARTH_ASSIGN(parameters.cell, readIntegerLstm(context, parameters.batches));
+  IntegerLstmArguments& cell = parameters.cell;
+  IntegerLstmArguments::Gate* const gates[] = {&cell.input, &cell.forget, &cell.cell, &cell.output};
+  for (uint32_t i = 0; i < 4; ++i) {
+    // Without layer normalisation the gates have 12 fraction bits.
+    gates[i]->intermediateScale = 0x1p-12f;
+    if (gates[i]->layerNormWeights == nullptr) continue;
+    HEARTH_ASSIGN(gates[i]->intermediateScale, context.scalar<float>(kIntermediateScales + i));
+  }
+  HEARTH_ASSIGN(cell.hiddenScale, context.scalar<float>(kIntermediateScales + 4));
+  HEARTH_ASSIGN(cell.hiddenZeroPoint, context.scalar<int32_t>(kIntermediateZeroPoints + 4));
+  return parameters;
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_ASSIGN(const Parameters parameters, parse(context));
+  HEARTH_TRY(IntegerLstm::make(context, parameters.cell));
+  Dimensions output = context.inputs[kInput].dimensions;
+  output[2] = parameters.cell.outputSize;
+  HEARTH_TRY(context.setOutputDimensions(0, std::move(output)));
+  HEARTH_TRY(context.setOutputDimensions(1, context.inputs[kOutputState].dimensions));
+  return context.setOutputDimensions(2, context.inputs[kCellState].dimensions);
+}
+
+Status execute(OperationContext& context) {
+  HEARTH_ASSIGN(const Parameters parameters, parse(context));
+  HEARTH_ASSIGN(IntegerLstm lstm, IntegerLstm::make(context, parameters.cell));
+  const Tensor& outputState = context.inputs[kOutputState];
+  const Tensor& cellState = context.inputs[kCellState];
+  std::vector<int8_t> output(outputState.as<int8_t>(),
+                             outputState.as<int8_t>() + outputState.elementCount());
+  std::vector<int16_t> cell(cellState.as<int16_t>(),
+                            cellState.as<int16_t>() + cellState.elementCount());
+  const size_t inputSize = parameters.cell.inputSize;
+  const size_t outputSize = parameters.cell.outputSize;
+  for (size_t t = 0; t < parameters.steps; ++t) {
+    for (size_t b = 0; b < parameters.batches; ++b) {
+      const size_t row =
+          parameters.isTimeMajor ? t * parameters.batches + b : b * parameters.steps + t;
+      int8_t* state = output.data() + b * outputSize;
+      lstm.step(context.inputs[kInput].as<int8_t>() + row * inputSize, state,
+                cell.data() + b * parameters.cell.unitCount);
+      std::memcpy(context.outputs[0].as<int8_t>() + row * outputSize, state, outputSize);
+    }
+  }
+  if (context.hasOutput(1)) std::memcpy(context.outputs[1].data, output.data(), output.size());
+  if (context.hasOutput(2))
+    std::memcpy(context.outputs[2].data, cell.data(), cell.size() * sizeof(int16_t));
+  return {};
+}
+
+}  // namespace
+
+const OperationDefinition kQuantizedSequenceLstmOperation = {
+    OperationType::kQuantizedSequenceLstm, validate, prepare, execute};
+
+}  // namespace hearth::ops
