@@ -202,6 +202,12 @@ StoreStatus SegmentTable::makeDurable(SegmentOrigin& origin) {
   return {};
 }
 
+void SegmentTable::startWriting(const SegmentOrigin& origin) const {
+  const auto file =
+      openObject(origin.folder->segments(), StoreFolder::segmentPath(origin.info.key, false));
+  if (file) ::sync_file_range(file->descriptor.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 StoreStatus SegmentTable::check(const SegmentOrigin& origin,
                                 const std::function<bool()>& cancelled) {
   const SegmentInfo& info = origin.info;

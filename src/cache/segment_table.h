@@ -57,6 +57,10 @@ class SegmentTable {
   // cannot be synced is dropped. kGone when it is no longer there.
   StoreStatus makeDurable(SegmentOrigin& origin);
 
+  // Starts writing an object's pages to disk without waiting, so that many syncs that follow share
+  // one commit of the file system's journal.
+  void startWriting(const SegmentOrigin& origin) const;
+
   // Compares all blocks with their digests: kCorrupt, kIoError, kGone when `cancelled` said so.
   StoreStatus check(const SegmentOrigin& origin, const std::function<bool()>& cancelled);
 

@@ -59,6 +59,8 @@ struct StoreParts {
   std::optional<IdentityTable> identities;
   std::mutex buildLockMutex;
   std::shared_ptr<BuildLock> buildLock;
+  std::mutex unmarkedMutex;
+  std::vector<std::shared_ptr<SegmentOrigin>> unmarked;  // to be synced and marked
   std::atomic<uint64_t> checked = 0;
   std::atomic<uint64_t> hashed = 0;
   TaskThread writer{"hearth-store", TaskThread::Priority::kNormal, size_t{256} << 20};
@@ -66,6 +68,12 @@ struct StoreParts {
 };
 
 namespace {
+
+// Syncing is left to processes that live that long: a short one would wait for it at its end.
+constexpr std::chrono::seconds kSyncDelay{5};
+// What was written longer ago than this (nanoseconds) is on disk by the kernel's own doing, so that
+// syncing it costs nothing.
+constexpr int64_t kWrittenBackAfter = int64_t{60} * 1'000'000'000;
 
 struct Registry {
   std::mutex mutex;
@@ -206,29 +214,59 @@ void WeightStore::opened(SegmentOrigin origin) {
   StoreParts& parts = *parts_;
   if (origin.checked && (origin.durable || !origin.folder->isWritable())) return;
   const auto shared = std::make_shared<SegmentOrigin>(std::move(origin));
-  parts.checker.post([this, shared] { inspect(std::move(*shared)); });
+  parts.checker.post([this, shared] { inspect(shared); });
 }
 
-void WeightStore::inspect(SegmentOrigin origin) {
+void WeightStore::inspect(std::shared_ptr<SegmentOrigin> origin) {
   StoreParts& parts = *parts_;
-  SegmentTable& segments = parts.segments;
-  if (!origin.durable && origin.folder->isWritable()) {
-    if (StoreStatus status = segments.makeDurable(origin); !status)
-      base::logDebug("A segment stays unmarked. {}", status.error().message);
-  }
+  const SegmentKey& key = origin->info.key;
   const BootId& boot = parts.folders->boot();
   IdentityTable* const table = identities();
-  if (!origin.checked) {
-    if (table != nullptr && table->isChecked(origin.info.key, origin.generation, boot)) return;
-    const StoreStatus status =
-        segments.check(origin, [&] { return parts.checker.isStopping(); });
-    if (!status) {
-      if (status.error().reason == StoreReason::kCorrupt) segments.drop(origin, status.error());
-      return;
+  if (!origin->checked) {
+    if (table == nullptr || !table->isChecked(key, origin->generation, boot)) {
+      const StoreStatus status =
+          parts.segments.check(*origin, [&] { return parts.checker.isStopping(); });
+      if (!status) {
+        if (status.error().reason == StoreReason::kCorrupt)
+          parts.segments.drop(*origin, status.error());
+        return;
+      }
+      parts.checked.fetch_add(1, std::memory_order_relaxed);
+      if (table != nullptr) table->rememberChecked(key, origin->generation, boot);
     }
-    parts.checked.fetch_add(1, std::memory_order_relaxed);
+    origin->checked = true;
   }
-  if (table != nullptr) table->rememberChecked(origin.info.key, origin.generation, boot);
+  if (origin->durable || !origin->folder->isWritable()) return;
+  const bool isFresh = now() - origin->generation.modified < kWrittenBackAfter;
+  bool isFirst = false;
+  {
+    const std::lock_guard lock(parts.unmarkedMutex);
+    isFirst = parts.unmarked.empty();
+    parts.unmarked.push_back(std::move(origin));
+  }
+  if (!isFresh)
+    makeDurable();
+  else if (isFirst)
+    parts.checker.postLater([this] { makeDurable(); }, kSyncDelay);
+}
+
+void WeightStore::makeDurable() {
+  StoreParts& parts = *parts_;
+  std::vector<std::shared_ptr<SegmentOrigin>> origins;
+  {
+    const std::lock_guard lock(parts.unmarkedMutex);
+    origins.swap(parts.unmarked);
+  }
+  for (const auto& origin : origins) parts.segments.startWriting(*origin);
+  for (const auto& origin : origins) {
+    if (parts.checker.isStopping()) return;
+    if (StoreStatus status = parts.segments.makeDurable(*origin); !status) {
+      base::logDebug("A segment stays unmarked. {}", status.error().message);
+      continue;
+    }
+    if (IdentityTable* const table = identities())
+      table->rememberChecked(origin->info.key, origin->generation, parts.folders->boot());
+  }
 }
 
 StoreStatus WeightStore::makeRoom(uint64_t) {
@@ -244,7 +282,7 @@ StoreResult<PlanRef> WeightStore::publishPlan(const PlanKey& key, std::span<cons
                                               std::span<const SegmentKey> segments) {
   HEARTH_TRY(makeRoom(bytes.size() + segments.size_bytes()));
   HEARTH_ASSIGN(PlanRef plan, parts_->plans.write(key, bytes, segments));
-  parts_->checker.post([plan] { (void)base::sys::fdatasync(plan->descriptor()); });
+  parts_->checker.postLater([plan] { (void)base::sys::fdatasync(plan->descriptor()); }, kSyncDelay);
   return plan;
 }
 

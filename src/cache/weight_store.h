@@ -133,7 +133,8 @@ class WeightStore {
   static void afterForkInChild();
 
   void opened(SegmentOrigin origin);
-  void inspect(SegmentOrigin origin);
+  void inspect(std::shared_ptr<SegmentOrigin> origin);
+  void makeDurable();
   StoreStatus makeRoom(uint64_t bytes);
 
   // All that threads of this process change; a forked child gets a new one and leaves the old one,
