@@ -50,8 +50,12 @@ class SampleFixture : public testing::TestWithParam<std::tuple<Backend, NamedMod
 };
 
 // How GoogleTest shows parameters.
-inline void PrintTo(const Backend& backend, std::ostream* stream) { *stream << backend.name; }
-inline void PrintTo(const NamedModel& sample, std::ostream* stream) { *stream << sample.name; }
+inline void PrintTo(const Backend& backend, std::ostream* stream) {
+  *stream << backend.name;
+}
+inline void PrintTo(const NamedModel& sample, std::ostream* stream) {
+  *stream << sample.name;
+}
 
 Argument pointerArgument(const void* data, uint64_t length, graph::Dimensions dimensions = {});
 Argument poolArgument(memory::PoolRef pool, uint64_t offset, uint64_t length,
@@ -76,21 +80,20 @@ ExecutionResult computeOnce(PreparedModel& prepared, Request request,
 }  // namespace hearth::hal::cts
 
 // Instantiates a suite for every registered device.
-#define HEARTH_CTS_SUITE(suite)                                                      \
-  GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite);                              \
-  INSTANTIATE_TEST_SUITE_P(Hal, suite,                                               \
-                           testing::ValuesIn(::hearth::hal::cts::backends()),        \
+#define HEARTH_CTS_SUITE(suite)                                                           \
+  GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite);                                   \
+  INSTANTIATE_TEST_SUITE_P(Hal, suite, testing::ValuesIn(::hearth::hal::cts::backends()), \
                            [](const auto& info) { return info.param.name; })
 
 // The same for every registered device and sample model.
-#define HEARTH_CTS_SAMPLE_SUITE(suite)                                                    \
-  GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite);                                   \
-  INSTANTIATE_TEST_SUITE_P(                                                               \
-      Hal, suite,                                                                         \
-      testing::Combine(testing::ValuesIn(::hearth::hal::cts::backends()),                 \
-                       testing::ValuesIn(::hearth::hal::cts::sampleModels())),            \
-      [](const auto& info) {                                                              \
-        return std::get<0>(info.param).name + "_" + std::get<1>(info.param).name;         \
+#define HEARTH_CTS_SAMPLE_SUITE(suite)                                            \
+  GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite);                           \
+  INSTANTIATE_TEST_SUITE_P(                                                       \
+      Hal, suite,                                                                 \
+      testing::Combine(testing::ValuesIn(::hearth::hal::cts::backends()),         \
+                       testing::ValuesIn(::hearth::hal::cts::sampleModels())),    \
+      [](const auto& info) {                                                      \
+        return std::get<0>(info.param).name + "_" + std::get<1>(info.param).name; \
       })
 
 // Declares `prepared`, or leaves the test when the device does not support the model.

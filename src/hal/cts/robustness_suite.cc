@@ -61,8 +61,7 @@ class Mutator {
         break;
       }
       case 9:
-        operation(main).type =
-            graph::operationTypes()[below(graph::operationTypes().size())].type;
+        operation(main).type = graph::operationTypes()[below(graph::operationTypes().size())].type;
         break;
       default:
         if (!model->constantBytes.empty())
@@ -134,8 +133,8 @@ void HalRobustness::attempt(graph::Model model) {
   const graph::Subgraph& main = shared->main();
   std::vector<std::vector<uint8_t>> memory;
   Request request;
-  for (const auto& [indices, arguments] : {std::pair(&main.inputs, &request.inputs),
-                                           std::pair(&main.outputs, &request.outputs)})
+  for (const auto& [indices, arguments] :
+       {std::pair(&main.inputs, &request.inputs), std::pair(&main.outputs, &request.outputs)})
     for (uint32_t index : *indices) {
       graph::Operand operand = main.operands[index];
       if (operand.dimensions.empty() && !graph::isScalar(operand.type)) operand.dimensions = {3, 7};
