@@ -196,16 +196,18 @@ TEST_P(GoldenTest, StaysWithinTheTolerance) {
   EXPECT_EQ(run(execution), first);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    , GoldenTest,
-    testing::Combine(testing::ValuesIn(kCases), testing::Values("hearth-cpu", "nnapi-reference")),
-    [](const testing::TestParamInfo<GoldenTest::ParamType>& info) {
-      const auto& [golden, device] = info.param;
-      std::string name = std::string(golden.model) + "_" + golden.folder + "_" + device;
-      std::replace_if(
-          name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
-      return name;
-    });
+std::string nameOf(const testing::TestParamInfo<GoldenTest::ParamType>& info) {
+  const auto& [golden, device] = info.param;
+  std::string name = std::string(golden.model) + "_" + golden.folder + "_" + device;
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, GoldenTest,
+                         testing::Combine(testing::ValuesIn(kCases),
+                                          testing::Values("hearth-cpu", "nnapi-reference")),
+                         nameOf);
 
 }  // namespace
 }  // namespace hearth
