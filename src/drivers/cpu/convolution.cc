@@ -205,6 +205,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
     builder->reserveWriteSlack(c.destination, g.groups * g.groupOutputChannels);
 
   Node& node = builder->add("xnnpack", {c.source}, {c.destination});
+  builder->releaseAfterPacking(&node, g.filter);
   node.create = [shared = std::make_shared<const Creation>(
                      std::move(c))]() -> Result<std::unique_ptr<Kernel>> {
     xnn_operator_t op = nullptr;

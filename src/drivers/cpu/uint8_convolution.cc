@@ -163,8 +163,9 @@ Result<bool> addUint8Convolution(PlanBuilder* builder, const Convolution& convol
   c.place = {builder->currentOperation(), 0};
   c.source = builder->read(g.input);
   c.destination = builder->write(g.output);
-  builder->add("own", {c.source}, {c.destination}).create =
-      [creation]() -> Result<std::unique_ptr<Kernel>> {
+  Node& node = builder->add("own", {c.source}, {c.destination});
+  builder->releaseAfterPacking(&node, g.filter);
+  node.create = [creation]() -> Result<std::unique_ptr<Kernel>> {
     const Creation& made = *creation;
     HEARTH_ASSIGN(const uint8_t* packed,
                   made.weights->pack(made.place, "CONV_2D",
