@@ -317,7 +317,9 @@ TEST_P(HostileArgumentsTest, EndInErrorsOrResults) {
     Random random(static_cast<uint32_t>(round));
     const Status status = GetParam().run(random);
     ++(status ? passed : failed);
-    if (!status) EXPECT_FALSE(status.error().message().empty());
+    if (!status) {
+      EXPECT_FALSE(status.error().message().empty());
+    }
   }
   // Both kinds must occur, else the mutations test nothing.
   EXPECT_GT(passed, 0);
