@@ -14,13 +14,6 @@ int32_t saturate16(int32_t value) {
   return std::clamp<int32_t>(value, -32768, 32767);
 }
 
-// (a * b) / 2^15 of 16-bit numbers, halves away from zero.
-int32_t multiplyQ15(int32_t a, int32_t b) {
-  const int32_t product = a * b;
-  const int32_t half = product >= 0 ? 1 << 14 : 1 - (1 << 14);
-  return saturate16((product + half) / (1 << 15));
-}
-
 // exp(value) with 15 fraction bits for value <= 0 with `integerBits` integer bits: a polynomial
 // around -1/8 for the part in [-1/4, 0), times a constant for each bit of the rest.
 int32_t expOfNegative(int32_t value, int integerBits) {
@@ -63,6 +56,12 @@ int32_t twiceInverseOfOnePlus(int32_t value) {
 }
 
 }  // namespace
+
+int32_t multiplyQ15(int32_t a, int32_t b) {
+  const int32_t product = a * b;
+  const int32_t half = product >= 0 ? 1 << 14 : 1 - (1 << 14);
+  return saturate16((product + half) / (1 << 15));
+}
 
 FixedMultiplier toFixedMultiplier(double factor) {
   if (!(factor > 0.0)) return {};

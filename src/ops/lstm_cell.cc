@@ -54,10 +54,6 @@ void clip(float bound, float* values, size_t count) {
 
 }  // namespace
 
-bool isGiven(const OperationContext& context, size_t index) {
-  return context.hasInput(index) && context.inputs[index].elementCount() > 0;
-}
-
 Status validateLstm(const Signature& signature, const LstmLayout& layout) {
   const size_t weights = layout.weights;
   for (size_t i = 0; i <= kProjectionBias; ++i) {
@@ -234,21 +230,10 @@ void LstmCell::step(size_t batch, const float* input, const float* aux) {
 void runLstm(LstmCell* cell, const SequenceShape& shape, bool isReversed, const float* input,
              size_t inputSize, const float* aux, size_t auxSize, size_t outputSize, float* output,
              size_t outputStride) {
-  for (size_t i = 0; i < shape.steps; ++i) {
-    const size_t step = isReversed ? shape.steps - 1 - i : i;
-    for (size_t batch = 0; batch < shape.batches; ++batch) {
-      const size_t row = shape.row(batch, step);
-      cell->step(batch, input + row * inputSize, aux == nullptr ? nullptr : aux + row * auxSize);
-      std::copy_n(cell->outputState(batch), outputSize, output + row * outputStride);
-    }
-  }
-}
-
-void storeReal(const OperationContext& context, size_t output, const std::vector<float>& values) {
-  if (!context.hasOutput(output)) return;
-  RealOutput target(context.outputs[output]);
-  std::copy_n(values.data(), std::min(values.size(), target.size()), target.data());
-  target.store();
+  forEachStep(shape, isReversed, [&](size_t batch, size_t row) {
+    cell->step(batch, input + row * inputSize, aux == nullptr ? nullptr : aux + row * auxSize);
+    std::copy_n(cell->outputState(batch), outputSize, output + row * outputStride);
+  });
 }
 
 }  // namespace hearth::ops
