@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// BATCH_MATMUL. Inputs: two tensors, and for each whether its matrices are transposed.
+#include "ops/batch_matmul.h"
+
+#include <vector>
+
+#include "ops/broadcast.h"
+#include "ops/convolution.h"
+#include "ops/real_values.h"
+#include "ops/registry.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+constexpr TypeSet kTypes = kFloatTensors | kQuant8Tensors | OperandType::kTensorInt32;
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(2, 4, 1));
+  HEARTH_TRY(signature.inputType(0, kTypes));
+  HEARTH_TRY(signature.inputTypeLike(1, 0));
+  HEARTH_TRY(signature.optionalInputType(2, OperandType::kBool));
+  HEARTH_TRY(signature.optionalInputType(3, OperandType::kBool));
+  HEARTH_TRY(signature.inputRank(0, 2, kMaximumRank));
+  HEARTH_TRY(signature.inputRank(1, 2, kMaximumRank));
+  return signature.outputTypeLike(0, 0);
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_ASSIGN(const BatchMatmulParameters p, parseBatchMatmul(context));
+  return context.setOutputDimensions(0, p.outputDimensions());
+}
+
+// Copies a matrix so that the elements which one sum multiplies are neighbours.
+template <typename T>
+void copyMatrix(const T* source, size_t outer, size_t depth, bool isDepthFirst, T* target) {
+  for (size_t i = 0; i < outer; ++i) {
+    for (size_t d = 0; d < depth; ++d)
+      target[i * depth + d] = isDepthFirst ? source[d * outer + i] : source[i * depth + d];
+  }
+}
+
+// Calls store(outputIndex, sum) for each element of the output.
+template <typename T, typename Store>
+void multiply(const BatchMatmulParameters& p, const T* left, const T* right, const Store& store) {
+  std::vector<T> rows(size_t{p.rows} * p.depth);
+  std::vector<T> columns(size_t{p.columns} * p.depth);
+  forEachBroadcast(
+      p.outputBatches, p.leftBatches, p.rightBatches, [&](size_t o, size_t l, size_t r) {
+        copyMatrix(left + l * rows.size(), p.rows, p.depth, p.isLeftTransposed, rows.data());
+        copyMatrix(right + r * columns.size(), p.columns, p.depth, !p.isRightTransposed,
+                   columns.data());
+        for (size_t i = 0; i < p.rows; ++i) {
+          for (size_t j = 0; j < p.columns; ++j)
+            store((o * p.rows + i) * p.columns + j,
+                  dotProduct(rows.data() + i * p.depth, columns.data() + j * p.depth, p.depth));
+        }
+      });
+}
+
+Status execute(OperationContext& context) {
+  HEARTH_ASSIGN(const BatchMatmulParameters p, parseBatchMatmul(context));
+  const Tensor& left = context.inputs[0];
+  const Tensor& right = context.inputs[1];
+  const Tensor& output = context.outputs[0];
+  if (output.type() == OperandType::kTensorInt32) {
+    int32_t* values = output.as<int32_t>();
+    multiply(p, left.as<int32_t>(), right.as<int32_t>(),
+             [&](size_t index, int32_t sum) { values[index] = sum; });
+  } else if (kQuant8Tensors.contains(output.type())) {
+    const Requantization requantization = makeRequantization(context, FusedActivation::kNone);
+    uint8_t* bytes = output.as<uint8_t>();
+    multiply(p, centredValues(left).data(), centredValues(right).data(),
+             [&](size_t index, int32_t sum) {
+               bytes[index] = static_cast<uint8_t>(requantization.apply(sum, 0));
+             });
+  } else {
+    RealOutput values(output);
+    multiply(p, RealInput(left).data(), RealInput(right).data(),
+             [&](size_t index, float sum) { values[index] = sum; });
+    values.store();
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<BatchMatmulParameters> parseBatchMatmul(const OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 2, 1));
+  HEARTH_TRY(requireRank(context, 0, 2, kMaximumRank));
+  HEARTH_TRY(requireRank(context, 1, 2, kMaximumRank));
+  BatchMatmulParameters p;
+  HEARTH_ASSIGN(p.isLeftTransposed, context.scalar<bool>(2, false));
+  HEARTH_ASSIGN(p.isRightTransposed, context.scalar<bool>(3, false));
+  const Dimensions& left = context.inputs[0].dimensions;
+  const Dimensions& right = context.inputs[1].dimensions;
+  const uint32_t* leftMatrix = left.data() + left.size() - 2;
+  const uint32_t* rightMatrix = right.data() + right.size() - 2;
+  p.rows = leftMatrix[p.isLeftTransposed ? 1 : 0];
+  p.depth = leftMatrix[p.isLeftTransposed ? 0 : 1];
+  p.columns = rightMatrix[p.isRightTransposed ? 0 : 1];
+  const uint32_t rightDepth = rightMatrix[p.isRightTransposed ? 1 : 0];
+  if (p.depth != rightDepth)
+    return fail(ErrorCode::kBadData,
+                "The matrices {} and {} of {} have {} columns and {} rows, these must be equal.",
+                graph::describeDimensions(left), graph::describeDimensions(right),
+                context.describe(), p.depth, rightDepth);
+  p.leftBatches.assign(left.begin(), left.end() - 2);
+  p.rightBatches.assign(right.begin(), right.end() - 2);
+  HEARTH_ASSIGN(p.outputBatches, broadcastShapes(context, p.leftBatches, p.rightBatches));
+  return p;
+}
+
+const OperationDefinition kBatchMatmulOperation = {OperationType::kBatchMatmul, validate, prepare,
+                                                   execute};
+
+}  // namespace hearth::ops

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// ADD, SUB, MUL and DIV (inputs: two tensors, activation), MAXIMUM, MINIMUM and POW (two tensors).
+// Quantised inputs and the output may each have a quantisation of their own. Integer results wrap;
+// integer division rounds towards negative infinity, and by zero it gives 0.
+#include "ops/binary_arithmetic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "ops/broadcast.h"
+#include "ops/real_values.h"
+#include "ops/registry.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+constexpr TypeSet kIntegers = OperandType::kTensorInt32 | OperandType::kTensorInt64;
+constexpr TypeSet kSymmetric16 = OperandType::kTensorQuant16Symm | OperandType::kTensorInt16;
+constexpr TypeSet kArithmeticTensors = kFloatTensors | kQuant8Tensors | kSymmetric16 | kIntegers;
+
+bool hasActivation(OperationType type) {
+  return type == OperationType::kAdd || type == OperationType::kSub ||
+         type == OperationType::kMul || type == OperationType::kDiv;
+}
+
+Status validateTypes(const graph::Subgraph& subgraph, const graph::Operation& operation,
+                     TypeSet types) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(hasActivation(operation.type) ? 3 : 2, 1));
+  HEARTH_TRY(signature.inputType(0, types));
+  HEARTH_TRY(signature.inputTypeLike(1, 0));
+  if (hasActivation(operation.type)) HEARTH_TRY(signature.inputType(2, OperandType::kInt32));
+  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputRank(1, 0, kMaximumRank));
+  return signature.outputTypeLike(0, 0);
+}
+
+Status validateArithmetic(const graph::Model&, const graph::Subgraph& subgraph,
+                          const graph::Operation& operation) {
+  return validateTypes(subgraph, operation, kArithmeticTensors);
+}
+
+Status validatePow(const graph::Model&, const graph::Subgraph& subgraph,
+                   const graph::Operation& operation) {
+  return validateTypes(subgraph, operation, kFloatTensors | kIntegers);
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_ASSIGN(const BinaryParameters p, parseBinary(context));
+  return context.setOutputDimensions(0, p.outputDimensions);
+}
+
+// Two's complement arithmetic that wraps.
+template <typename T>
+using Wrapping = std::make_unsigned_t<T>;
+
+struct Add {
+  static float apply(float a, float b) { return a + b; }
+  template <typename T>
+  static T applyInteger(T a, T b) {
+    return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b));
+  }
+};
+
+struct Sub {
+  static float apply(float a, float b) { return a - b; }
+  template <typename T>
+  static T applyInteger(T a, T b) {
+    return static_cast<T>(Wrapping<T>(a) - Wrapping<T>(b));
+  }
+};
+
+struct Mul {
+  static float apply(float a, float b) { return a * b; }
+  template <typename T>
+  static T applyInteger(T a, T b) {
+    return static_cast<T>(Wrapping<T>(a) * Wrapping<T>(b));
+  }
+};
+
+struct Div {
+  static float apply(float a, float b) { return a / b; }
+  template <typename T>
+  static T applyInteger(T a, T b) {
+    if (b == 0) return 0;
+    if (b == -1) return static_cast<T>(Wrapping<T>(0) - Wrapping<T>(a));  // the least value wraps
+    const T quotient = a / b;
+    return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+  }
+};
+
+// NaN wins over any number.
+struct Maximum {
+  static float apply(float a, float b) { return a > b || std::isnan(a) ? a : b; }
+  template <typename T>
+  static T applyInteger(T a, T b) {
+    return std::max(a, b);
+  }
+};
+
+struct Minimum {
+  static float apply(float a, float b) { return a < b || std::isnan(a) ? a : b; }
+  template <typename T>
+  static T applyInteger(T a, T b) {
+    return std::min(a, b);
+  }
+};
+
+struct Pow {
+  static float apply(float a, float b) { return std::pow(a, b); }
+  // A negative exponent gives the truncated real power: 0 but for bases of 1 and -1.
+  template <typename T>
+  static T applyInteger(T base, T exponent) {
+    if (exponent < 0) {
+      if (base == 1) return 1;
+      if (base == -1) return exponent % 2 == 0 ? 1 : -1;
+      return 0;
+    }
+    Wrapping<T> result = 1;
+    Wrapping<T> factor = static_cast<Wrapping<T>>(base);
+    for (; exponent > 0; exponent >>= 1, factor *= factor) {
+      if (exponent & 1) result *= factor;
+    }
+    return static_cast<T>(result);
+  }
+};
+
+template <typename Function, typename T>
+void computeIntegers(const OperationContext& context, const BinaryParameters& p) {
+  const T* a = context.inputs[0].as<T>();
+  const T* b = context.inputs[1].as<T>();
+  T* output = context.outputs[0].as<T>();
+  const ActivationRange range = activationRange(p.activation);
+  const bool hasLowest = std::isfinite(range.lowest);
+  const bool hasHighest = std::isfinite(range.highest);
+  const T lowest = hasLowest ? static_cast<T>(range.lowest) : std::numeric_limits<T>::min();
+  const T highest = hasHighest ? static_cast<T>(range.highest) : std::numeric_limits<T>::max();
+  forEachBroadcast(p.outputDimensions, context.inputs[0].dimensions, context.inputs[1].dimensions,
+                   [&](size_t index, size_t ai, size_t bi) {
+                     output[index] = std::clamp(Function::template applyInteger<T>(a[ai], b[bi]),
+                                                lowest, highest);
+                   });
+}
+
+template <typename Function>
+Status execute(OperationContext& context) {
+  HEARTH_ASSIGN(const BinaryParameters p, parseBinary(context));
+  const OperandType type = context.outputs[0].type();
+  if (type == OperandType::kTensorInt32) {
+    computeIntegers<Function, int32_t>(context, p);
+    return {};
+  }
+  if (type == OperandType::kTensorInt64) {
+    computeIntegers<Function, int64_t>(context, p);
+    return {};
+  }
+  const RealInput a(context.inputs[0]);
+  const RealInput b(context.inputs[1]);
+  RealOutput output(context.outputs[0]);
+  const ActivationRange range = activationRange(p.activation);
+  forEachBroadcast(p.outputDimensions, context.inputs[0].dimensions, context.inputs[1].dimensions,
+                   [&](size_t index, size_t ai, size_t bi) {
+                     output[index] = range.apply(Function::apply(a[ai], b[bi]));
+                   });
+  output.store();
+  return {};
+}
+
+}  // namespace
+
+Result<BinaryParameters> parseBinary(const OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 2, 1));
+  BinaryParameters p;
+  if (hasActivation(context.operation->type)) {
+    HEARTH_ASSIGN(p.activation, parseActivation(context, 2));
+  }
+  HEARTH_ASSIGN(p.outputDimensions, broadcastInputs(context, 0, 1));
+  return p;
+}
+
+const OperationDefinition kAddOperation = {OperationType::kAdd, validateArithmetic, prepare,
+                                           execute<Add>};
+const OperationDefinition kDivOperation = {OperationType::kDiv, validateArithmetic, prepare,
+                                           execute<Div>};
+const OperationDefinition kMaximumOperation = {OperationType::kMaximum, validateArithmetic, prepare,
+                                               execute<Maximum>};
+const OperationDefinition kMinimumOperation = {OperationType::kMinimum, validateArithmetic, prepare,
+                                               execute<Minimum>};
+const OperationDefinition kMulOperation = {OperationType::kMul, validateArithmetic, prepare,
+                                           execute<Mul>};
+const OperationDefinition kPowOperation = {OperationType::kPow, validatePow, prepare, execute<Pow>};
+const OperationDefinition kSubOperation = {OperationType::kSub, validateArithmetic, prepare,
+                                           execute<Sub>};
+
+}  // namespace hearth::ops

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER and GREATER_EQUAL (inputs: two tensors, broadcast).
+// Quantised inputs are compared as real numbers, whatever their scales.
+#include <functional>
+
+#include "ops/broadcast.h"
+#include "ops/real_values.h"
+#include "ops/registry.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+constexpr TypeSet kReals =
+    kFloatTensors | kQuant8Tensors | OperandType::kTensorQuant16Symm | OperandType::kTensorInt16;
+constexpr TypeSet kComparable =
+    kReals | OperandType::kTensorBool8 | OperandType::kTensorInt32 | OperandType::kTensorInt64;
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(2, 1));
+  HEARTH_TRY(signature.inputType(0, kComparable));
+  HEARTH_TRY(signature.inputTypeLike(1, 0));
+  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputRank(1, 0, kMaximumRank));
+  return signature.outputType(0, OperandType::kTensorBool8);
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 2, 1));
+  HEARTH_ASSIGN(Dimensions dimensions, broadcastInputs(context, 0, 1));
+  return context.setOutputDimensions(0, std::move(dimensions));
+}
+
+template <typename Compare, typename Values>
+void compareAll(const OperationContext& context, const Values& a, const Values& b) {
+  uint8_t* output = context.outputs[0].as<uint8_t>();
+  forEachBroadcast(
+      context.outputs[0].dimensions, context.inputs[0].dimensions, context.inputs[1].dimensions,
+      [&](size_t index, size_t ai, size_t bi) { output[index] = Compare()(a[ai], b[bi]) ? 1 : 0; });
+}
+
+template <typename Compare>
+Status execute(OperationContext& context) {
+  const Tensor& a = context.inputs[0];
+  const Tensor& b = context.inputs[1];
+  switch (a.type()) {
+    case OperandType::kTensorBool8:
+      compareAll<Compare>(context, a.as<uint8_t>(), b.as<uint8_t>());
+      break;
+    case OperandType::kTensorInt32:
+      compareAll<Compare>(context, a.as<int32_t>(), b.as<int32_t>());
+      break;
+    case OperandType::kTensorInt64:
+      compareAll<Compare>(context, a.as<int64_t>(), b.as<int64_t>());
+      break;
+    default:
+      compareAll<Compare>(context, RealInput(a), RealInput(b));
+  }
+  return {};
+}
+
+}  // namespace
+
+const OperationDefinition kEqualOperation = {OperationType::kEqual, validate, prepare,
+                                             execute<std::equal_to<>>};
+const OperationDefinition kGreaterOperation = {OperationType::kGreater, validate, prepare,
+                                               execute<std::greater<>>};
+const OperationDefinition kGreaterEqualOperation = {OperationType::kGreaterEqual, validate, prepare,
+                                                    execute<std::greater_equal<>>};
+const OperationDefinition kLessOperation = {OperationType::kLess, validate, prepare,
+                                            execute<std::less<>>};
+const OperationDefinition kLessEqualOperation = {OperationType::kLessEqual, validate, prepare,
+                                                 execute<std::less_equal<>>};
+const OperationDefinition kNotEqualOperation = {OperationType::kNotEqual, validate, prepare,
+                                                execute<std::not_equal_to<>>};
+
+}  // namespace hearth::ops

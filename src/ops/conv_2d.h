@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// CONV_2D, GROUPED_CONV_2D and DEPTHWISE_CONV_2D: their arguments, parsed. The filters are
+// [outputChannels, filterHeight, filterWidth, groupInputChannels], for the depthwise one
+// [1, filterHeight, filterWidth, outputChannels], in either layout of the data.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "ops/activation.h"
+#include "ops/operation.h"
+#include "ops/padding.h"
+
+namespace hearth::ops {
+
+struct Conv2dParameters {
+  Window2d window;
+  bool isNchw = false;
+  FusedActivation activation = FusedActivation::kNone;
+  ImageShape input;
+  ImageShape output;
+  uint32_t groups = 1;
+  uint32_t groupInputChannels = 0;
+  uint32_t groupOutputChannels = 0;  // for DEPTHWISE_CONV_2D the depth multiplier
+};
+
+// Reads and checks every argument; shapes of inputs must be known. Beyond NNAPI: input channels
+// that are a multiple of the filter's make a CONV_2D grouped, as in TFLite. Errors: kBadData, and
+// kUnsupported for parameters that are no constants and have no value yet.
+Result<Conv2dParameters> parseConv2d(const OperationContext& context);
+Result<Conv2dParameters> parseGroupedConv2d(const OperationContext& context);
+Result<Conv2dParameters> parseDepthwiseConv2d(const OperationContext& context);
+
+}  // namespace hearth::ops

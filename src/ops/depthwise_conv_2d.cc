@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// DEPTHWISE_CONV_2D. Inputs, after data, filter and bias: implicit padding code or left, right,
+// top, bottom; stride width and height; depth multiplier; activation; layout; dilations.
+#include <algorithm>
+#include <vector>
+
+#include "ops/conv_2d.h"
+#include "ops/convolution.h"
+#include "ops/registry.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+struct Arguments {
+  bool isImplicit;
+  size_t strides;
+  size_t multiplier;
+  size_t activation;
+  size_t layout;
+  size_t dilations;
+  size_t minimumCount;
+  size_t maximumCount;
+};
+
+constexpr size_t kPaddingArgument = 3;
+constexpr Arguments kImplicitArguments = {true, 4, 6, 7, 8, 9, 8, 11};
+constexpr Arguments kExplicitArguments = {false, 7, 9, 10, 11, 12, 11, 14};
+
+Arguments argumentsOf(size_t count, bool isInput8Bool) {
+  return count == 8 || (count > 8 && isInput8Bool) ? kImplicitArguments : kExplicitArguments;
+}
+
+Arguments argumentsOf(const OperationContext& context) {
+  return argumentsOf(context.inputs.size(),
+                     context.inputs.size() > 8 && context.inputs[8].type() == OperandType::kBool);
+}
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  const Arguments arguments =
+      argumentsOf(signature.inputCount(), signature.isInputOfType(8, OperandType::kBool));
+  HEARTH_TRY(signature.counts(arguments.minimumCount, arguments.maximumCount, 1));
+  HEARTH_TRY(validateFilterTypes(signature, 3));
+  for (size_t i = kPaddingArgument; i < signature.inputCount(); ++i) {
+    if (i == arguments.layout)
+      HEARTH_TRY(signature.optionalInputType(i, OperandType::kBool));
+    else if (i > arguments.layout)
+      HEARTH_TRY(signature.optionalInputType(i, OperandType::kInt32));
+    else
+      HEARTH_TRY(signature.inputType(i, OperandType::kInt32));
+  }
+  HEARTH_TRY(signature.inputRank(0, 4, 4));
+  HEARTH_TRY(signature.inputRank(1, 4, 4));
+  return signature.outputRank(0, 4, 4);
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_ASSIGN(const Conv2dParameters p, parseDepthwiseConv2d(context));
+  return context.setOutputDimensions(0, p.output.dimensions(p.isNchw));
+}
+
+// Adds one filter tap to the sums of all channels of one output pixel.
+template <typename T, typename Sum>
+void addTap(const Conv2dParameters& p, const T* pixel, size_t channelStride, const T* tap,
+            Sum* sums) {
+  if (p.groupOutputChannels == 1 && channelStride == 1) {
+    for (size_t c = 0; c < p.groups; ++c) sums[c] += static_cast<Sum>(pixel[c] * tap[c]);
+    return;
+  }
+  for (size_t c = 0; c < p.groups; ++c) {
+    const T value = pixel[c * channelStride];
+    for (size_t i = 0; i < p.groupOutputChannels; ++i) {
+      const size_t channel = c * p.groupOutputChannels + i;
+      sums[channel] += static_cast<Sum>(value * tap[channel]);
+    }
+  }
+}
+
+Status execute(OperationContext& context) {
+  HEARTH_ASSIGN(const Conv2dParameters p, parseDepthwiseConv2d(context));
+  const Window2d& w = p.window;
+  const ImageLayout inputLayout(p.input, p.isNchw);
+  const ImageLayout outputLayout(p.output, p.isNchw);
+  const size_t channels = p.output.channels;
+  computeWithFilter(
+      context, p.activation, [&]<typename T>(const T* input, const T* filter, const auto& store) {
+        std::vector<typename Accumulator<T>::Type> sums(channels);
+        for (uint32_t b = 0; b < p.output.batches; ++b) {
+          for (uint32_t row = 0; row < p.output.height; ++row) {
+            const int64_t top = int64_t{row} * w.strideHeight - w.padding.top;
+            for (uint32_t column = 0; column < p.output.width; ++column) {
+              const int64_t left = int64_t{column} * w.strideWidth - w.padding.left;
+              std::fill(sums.begin(), sums.end(), 0);
+              for (int64_t i = 0; i < w.filterHeight; ++i) {
+                const int64_t y = top + i * w.dilationHeight;
+                if (y < 0 || y >= p.input.height) continue;
+                for (int64_t j = 0; j < w.filterWidth; ++j) {
+                  const int64_t x = left + j * w.dilationWidth;
+                  if (x < 0 || x >= p.input.width) continue;
+                  addTap(
+                      p,
+                      input + inputLayout.offset(b, static_cast<size_t>(y), static_cast<size_t>(x)),
+                      inputLayout.channelStride,
+                      filter + static_cast<size_t>(i * w.filterWidth + j) * channels, sums.data());
+                }
+              }
+              const size_t base = outputLayout.offset(b, row, column);
+              for (size_t c = 0; c < channels; ++c)
+                store(base + c * outputLayout.channelStride, c, sums[c]);
+            }
+          }
+        }
+      });
+  return {};
+}
+
+}  // namespace
+
+Result<Conv2dParameters> parseDepthwiseConv2d(const OperationContext& context) {
+  const Arguments arguments = argumentsOf(context);
+  HEARTH_TRY(requireArguments(context, 2, 1));
+  HEARTH_TRY(requireRank(context, 0, 4, 4));
+  HEARTH_TRY(requireRank(context, 1, 4, 4));
+  Conv2dParameters p;
+  HEARTH_ASSIGN(p.isNchw, context.scalar<bool>(arguments.layout, false));
+  HEARTH_ASSIGN(p.activation, parseActivation(context, arguments.activation));
+  p.input = ImageShape::of(context.inputs[0].dimensions, p.isNchw);
+  const Dimensions& filter = context.inputs[1].dimensions;
+  HEARTH_TRY(setFilterSize(context, filter[1], filter[2], &p.window));
+  HEARTH_TRY(parseStrides(context, arguments.strides, arguments.dilations, &p.window));
+  HEARTH_TRY(parsePadding(context, kPaddingArgument, arguments.isImplicit, p.input, &p.window));
+  HEARTH_ASSIGN(const int32_t multiplier, context.scalar<int32_t>(arguments.multiplier));
+  if (multiplier <= 0 || filter[0] != 1 || p.input.channels == 0 ||
+      int64_t{multiplier} * p.input.channels != filter[3])
+    return fail(ErrorCode::kBadData,
+                "The filter {} of {} does not fit {} input channels and the depth multiplier {}.",
+                graph::describeDimensions(filter), context.describe(), p.input.channels,
+                multiplier);
+  p.groups = p.input.channels;
+  p.groupInputChannels = 1;
+  p.groupOutputChannels = static_cast<uint32_t>(multiplier);
+  HEARTH_TRY(checkBias(context, filter[3]));
+  p.output = {p.input.batches, outputHeight(p.window, p.input.height),
+              outputWidth(p.window, p.input.width), filter[3]};
+  return p;
+}
+
+const OperationDefinition kDepthwiseConv2dOperation = {OperationType::kDepthwiseConv2d, validate,
+                                                       prepare, execute};
+
+}  // namespace hearth::ops

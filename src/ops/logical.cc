@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// LOGICAL_AND and LOGICAL_OR (inputs: two tensors, broadcast), LOGICAL_NOT (data). Any byte but 0
+// counts as true; results are 0 and 1.
+#include "ops/broadcast.h"
+#include "ops/elementwise.h"
+#include "ops/registry.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+constexpr TypeSet kBooleans = OperandType::kTensorBool8;
+
+Status validateBinary(const graph::Model&, const graph::Subgraph& subgraph,
+                      const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(2, 1));
+  HEARTH_TRY(signature.inputTypeLike(1, 0));
+  HEARTH_TRY(signature.inputRank(1, 0, kMaximumRank));
+  return validateElementwise(signature, kBooleans);
+}
+
+Status prepareBinary(OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 2, 1));
+  HEARTH_ASSIGN(Dimensions dimensions, broadcastInputs(context, 0, 1));
+  return context.setOutputDimensions(0, std::move(dimensions));
+}
+
+template <bool isAnd>
+Status executeBinary(OperationContext& context) {
+  const uint8_t* a = context.inputs[0].as<uint8_t>();
+  const uint8_t* b = context.inputs[1].as<uint8_t>();
+  uint8_t* output = context.outputs[0].as<uint8_t>();
+  forEachBroadcast(context.outputs[0].dimensions, context.inputs[0].dimensions,
+                   context.inputs[1].dimensions, [&](size_t index, size_t ai, size_t bi) {
+                     const bool left = a[ai] != 0;
+                     const bool right = b[bi] != 0;
+                     output[index] = (isAnd ? left && right : left || right) ? 1 : 0;
+                   });
+  return {};
+}
+
+Status executeNot(OperationContext& context) {
+  computeElements<uint8_t>(context, [](uint8_t x) { return uint8_t{x == 0}; });
+  return {};
+}
+
+}  // namespace
+
+const OperationDefinition kLogicalAndOperation = {OperationType::kLogicalAnd, validateBinary,
+                                                  prepareBinary, executeBinary<true>};
+const OperationDefinition kLogicalNotOperation = {
+    OperationType::kLogicalNot, validateUnary<kBooleans>, prepareElementwise, executeNot};
+const OperationDefinition kLogicalOrOperation = {OperationType::kLogicalOr, validateBinary,
+                                                 prepareBinary, executeBinary<false>};
+
+}  // namespace hearth::ops

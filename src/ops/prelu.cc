@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// PRELU. Inputs: data, alpha (slope of negative values, broadcast).
+#include "ops/broadcast.h"
+#include "ops/real_values.h"
+#include "ops/registry.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(2, 1));
+  HEARTH_TRY(signature.inputType(0, kFloatTensors | kQuant8Tensors));
+  HEARTH_TRY(signature.inputTypeLike(1, 0));
+  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputRank(1, 0, kMaximumRank));
+  return signature.outputTypeLike(0, 0);
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 2, 1));
+  HEARTH_ASSIGN(Dimensions dimensions, broadcastInputs(context, 0, 1));
+  return context.setOutputDimensions(0, std::move(dimensions));
+}
+
+Status execute(OperationContext& context) {
+  const RealInput input(context.inputs[0]);
+  const RealInput alpha(context.inputs[1]);
+  RealOutput output(context.outputs[0]);
+  forEachBroadcast(context.outputs[0].dimensions, context.inputs[0].dimensions,
+                   context.inputs[1].dimensions, [&](size_t index, size_t i, size_t a) {
+                     output[index] = input[i] < 0.0f ? input[i] * alpha[a] : input[i];
+                   });
+  output.store();
+  return {};
+}
+
+}  // namespace
+
+const OperationDefinition kPreluOperation = {OperationType::kPrelu, validate, prepare, execute};
+
+}  // namespace hearth::ops

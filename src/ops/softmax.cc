@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// SOFTMAX and LOG_SOFTMAX. Inputs: data, beta, axis (optional for SOFTMAX).
+#include "ops/softmax.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/axis_rows.h"
+#include "ops/real_values.h"
+#include "ops/registry.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+Status validateArguments(const Signature& signature, TypeSet types) {
+  HEARTH_TRY(signature.inputType(0, types));
+  HEARTH_TRY(signature.floatScalar(1, 0));
+  HEARTH_TRY(signature.optionalInputType(2, OperandType::kInt32));
+  HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
+  return signature.outputTypeLike(0, 0);
+}
+
+Status validateSoftmax(const graph::Model&, const graph::Subgraph& subgraph,
+                       const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(2, 3, 1));
+  HEARTH_TRY(validateArguments(signature, kFloatTensors | kQuant8Tensors));
+  if (signature.isInputOfType(0, OperandType::kTensorQuant8Asymm))
+    return signature.outputQuantization(0, 1.0f / 256, 0);
+  if (signature.isInputOfType(0, OperandType::kTensorQuant8AsymmSigned))
+    return signature.outputQuantization(0, 1.0f / 256, -128);
+  return {};
+}
+
+// The 8-bit types exist in .tflite files only.
+Status validateLogSoftmax(const graph::Model&, const graph::Subgraph& subgraph,
+                          const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(2, 3, 1));
+  return validateArguments(signature, kFloatTensors | kQuant8Tensors);
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_TRY(parseSoftmax(context));
+  return context.setOutputDimensions(0, context.inputs[0].dimensions);
+}
+
+template <bool isLog>
+Status execute(OperationContext& context) {
+  HEARTH_ASSIGN(const SoftmaxParameters p, parseSoftmax(context));
+  const RealInput input(context.inputs[0]);
+  RealOutput output(context.outputs[0]);
+  forEachAxisRow(context.inputs[0].dimensions, p.axis, [&](const AxisRow& row) {
+    float highest = -std::numeric_limits<float>::infinity();
+    for (size_t i = 0; i < row.size; ++i) highest = std::max(highest, input[row.index(i)]);
+    double sum = 0.0;
+    for (size_t i = 0; i < row.size; ++i)
+      sum += std::exp(static_cast<double>(input[row.index(i)] - highest) * p.beta);
+    for (size_t i = 0; i < row.size; ++i) {
+      const double exponent = static_cast<double>(input[row.index(i)] - highest) * p.beta;
+      output[row.index(i)] =
+          static_cast<float>(isLog ? exponent - std::log(sum) : std::exp(exponent) / sum);
+    }
+  });
+  output.store();
+  return {};
+}
+
+}  // namespace
+
+Result<SoftmaxParameters> parseSoftmax(const OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 1, 1));
+  HEARTH_TRY(requireRank(context, 0, 1, kMaximumRank));
+  SoftmaxParameters p;
+  HEARTH_ASSIGN(p.beta, floatScalar(context, 1));
+  if (!std::isfinite(p.beta) || p.beta <= 0.0f)
+    return fail(ErrorCode::kBadData, "The beta (input 1) of {} is {}, it must be positive.",
+                context.describe(), p.beta);
+  HEARTH_ASSIGN(const int32_t axis, context.scalar<int32_t>(2, -1));
+  HEARTH_ASSIGN(p.axis, resolveAxis(context, axis, context.inputs[0].rank()));
+  return p;
+}
+
+const OperationDefinition kLogSoftmaxOperation = {OperationType::kLogSoftmax, validateLogSoftmax,
+                                                  prepare, execute<true>};
+const OperationDefinition kSoftmaxOperation = {OperationType::kSoftmax, validateSoftmax, prepare,
+                                               execute<false>};
+
+}  // namespace hearth::ops
