@@ -4,7 +4,8 @@
 
 function(hearth_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-missing-field-initializers)
-  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
   if(HEARTH_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${HEARTH_SANITIZE} -fno-omit-frame-pointer
                                              -fno-sanitize-recover=all)
@@ -31,6 +32,8 @@ function(hearth_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   hearth_options(${name})
+  # Tests wait for the compiler longer than they run.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 600)

@@ -13,7 +13,8 @@ TOOL = ["clang-format-19", "--style=file"]
 
 
 def main():
-    paths = [str(path.relative_to(checkout.ROOT)) for path in checkout.files() if path.suffix in SUFFIXES]
+    paths = [str(path.relative_to(checkout.ROOT)) for path in checkout.files()
+             if path.suffix in SUFFIXES]
     if not paths:
         return 0
     if sys.argv[1:] == ["--fix"]:

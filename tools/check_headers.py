@@ -11,17 +11,17 @@ NAMES = {"CMakeLists.txt", "dev"}
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 
 
-def needs_header(path):
+def needsHeader(path):
     return path.suffix in SUFFIXES or path.name in NAMES or path.name.endswith(".cmake.in")
 
 
-def has_header(path):
+def hasHeader(path):
     with path.open(encoding="utf-8") as file:
         return any(LICENCE in line for line in (file.readline(), file.readline()))
 
 
 def main():
-    missing = [path for path in checkout.files() if needs_header(path) and not has_header(path)]
+    missing = [path for path in checkout.files() if needsHeader(path) and not hasHeader(path)]
     for path in missing:
         print(f"{path.relative_to(checkout.ROOT)} lacks the line \"{LICENCE}\" at its top.")
     return 1 if missing else 0

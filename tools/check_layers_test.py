@@ -18,27 +18,27 @@ class CheckLayersTest(unittest.TestCase):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(f"#include {include}\n" for include in includes))
 
-    def test_layers_below_and_the_own_layer_are_allowed(self):
+    def testLayersBelowAndTheOwnLayerAreAllowed(self):
         self.write("memory/pool.cc", '"memory/pool.h"', '"base/result.h"', "<graph/model.h>",
                    '"xnnpack.h"')
         self.assertEqual(check_layers.violations(self.source), [])
 
-    def test_a_layer_above_is_a_violation(self):
+    def testALayerAboveIsAViolation(self):
         self.write("base/result.h", "<vector>", '"memory/pool.h"')
         self.assertEqual(check_layers.violations(self.source), [
             "src/base/result.h includes memory/pool.h, but memory is a layer above base."])
 
-    def test_threads_come_before_memory(self):
+    def testThreadsComeBeforeMemory(self):
         self.write("threads/pool.cc", '"memory/pool.h"')
         self.assertEqual(len(check_layers.violations(self.source)), 1)
 
-    def test_drivers_do_not_include_each_other(self):
+    def testDriversDoNotIncludeEachOther(self):
         self.write("drivers/cpu/a.cc", '"drivers/cpu/a.h"', '"drivers/reference/b.h"')
         self.assertEqual(check_layers.violations(self.source), [
             "src/drivers/cpu/a.cc includes drivers/reference/b.h, "
             "which belongs to another of drivers."])
 
-    def test_an_unknown_folder_is_a_violation(self):
+    def testAnUnknownFolderIsAViolation(self):
         self.write("utils/a.h")
         self.assertEqual(len(check_layers.violations(self.source)), 1)
 

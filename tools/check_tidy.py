@@ -21,24 +21,24 @@ TOOL = "clang-tidy-19"
 INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
-def reached_files(source, roots, known):
+def reachedFiles(source, roots, known):
     """`source` and the project headers that it includes, directly or not."""
-    found, open_paths = set(), [source]
-    while open_paths:
-        path = open_paths.pop()
+    found, openPaths = set(), [source]
+    while openPaths:
+        path = openPaths.pop()
         if path in found:
             continue
         found.add(path)
         if path not in known:
             known[path] = [header for name in INCLUDE.findall(path.read_bytes())
                            for root in roots if (header := root / name.decode()).is_file()]
-        open_paths += known[path]
+        openPaths += known[path]
     return sorted(found)
 
 
-def key_of(entry, config, roots, known):
+def keyOf(entry, config, roots, known):
     digest = hashlib.sha256(config + entry.get("command", "").encode())
-    for path in reached_files(pathlib.Path(entry["file"]), roots, known):
+    for path in reachedFiles(pathlib.Path(entry["file"]), roots, known):
         digest.update(str(path).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
@@ -52,7 +52,7 @@ def check(entry, build):
 def main():
     root = checkout.ROOT
     build = root / "build" / (sys.argv[1] if len(sys.argv) > 1 else "release")
-    passed = checkout.cache_folder() / "tidy"
+    passed = checkout.cacheFolder() / "tidy"
     passed.mkdir(exist_ok=True)
     config = (root / ".clang-tidy").read_bytes()
     roots, known = [root / "src", root / "include", build], {}
@@ -60,7 +60,7 @@ def main():
     pending = []
     for entry in json.loads((build / "compile_commands.json").read_text()):
         if entry["file"] in tracked and not entry["file"].endswith("_test.cc"):
-            key = key_of(entry, config, roots, known)
+            key = keyOf(entry, config, roots, known)
             if not (passed / key).exists():
                 pending.append((entry, key))
     failures = 0

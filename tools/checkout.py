@@ -25,7 +25,7 @@ def files(root=ROOT):
         return sorted(found)
 
 
-def cache_folder():
+def cacheFolder():
     """Where results that outlive build/ are kept; made when missing."""
     base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
     folder = pathlib.Path(os.environ.get("HEARTH_CACHE_DIR") or pathlib.Path(base) / "hearth")

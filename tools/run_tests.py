@@ -34,7 +34,7 @@ class Report:
         print(f"   {cases.summary()}", flush=True)
         return cases.failed == 0
 
-    def print_table(self):
+    def printTable(self):
         print("\nphase                      seconds  passed  failed skipped")
         for name, seconds, cases in self.rows:
             print(f"{name:<24} {seconds:9.1f} {cases.passed:7} {cases.failed:7} {cases.skipped:7}")
@@ -42,16 +42,16 @@ class Report:
 
 def build(preset, *targets):
     """No case when it works, a failed one when it does not."""
-    cases = test_runs.run_one(
+    cases = test_runs.runOne(
         f"build of {preset}", ["tools/dev/build.sh", preset, *targets], timeout=None, live=True)
     cases.passed = 0
     return cases
 
 
-def run_checks():
+def runChecks():
     cases = test_runs.Cases()
     for name in ("layers", "headers", "format", "tidy"):
-        cases += test_runs.run_one(f"tools/check_{name}.py",
+        cases += test_runs.runOne(f"tools/check_{name}.py",
                                    [sys.executable, f"tools/check_{name}.py"])
     return cases
 
@@ -72,38 +72,38 @@ def main():
     os.environ.pop("LD_LIBRARY_PATH", None)
     os.environ["HEARTH_TEST_LONG"] = "1" if arguments.long else "0"
     data = os.environ.get("HEARTH_TEST_DATA")
-    has_data = bool(data) and pathlib.Path(data).is_dir()
-    if not has_data:
+    hasData = bool(data) and pathlib.Path(data).is_dir()
+    if not hasData:
         os.environ.pop("HEARTH_TEST_DATA", None)
 
     report = Report()
     if arguments.require_data:
         report.phase("test data", lambda: test_runs.expect(
-            has_data, f"The test data folder {data or '../shared'} does not exist; "
+            hasData, f"The test data folder {data or '../shared'} does not exist; "
             "HEARTH_TEST_DATA names another."))
 
     for variable in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
         os.environ.pop(variable, None)
     if report.phase("build release", lambda: build("release")):
         if "checks" in phases:
-            report.phase("checks", run_checks)
+            report.phase("checks", runChecks)
         if "python" in phases:
-            report.phase("python tests", lambda: test_runs.run_python(arguments.long))
+            report.phase("python tests", lambda: test_runs.runPython(arguments.long))
         if "release" in phases:
-            report.phase("tests, release", lambda: test_runs.run_ctest("release"))
+            report.phase("tests, release", lambda: test_runs.runCtest("release"))
     if "asan" in phases and report.phase("build asan", lambda: build("asan")):
         os.environ["ASAN_OPTIONS"] = "detect_stack_use_after_return=1:allocator_may_return_null=1"
         os.environ["UBSAN_OPTIONS"] = "print_stacktrace=1"
-        report.phase("tests, asan", lambda: test_runs.run_ctest("asan"))
-    if "fuzz" in phases and test_runs.has_fuzzers():
+        report.phase("tests, asan", lambda: test_runs.runCtest("asan"))
+    if "fuzz" in phases and test_runs.hasFuzzers():
         if report.phase("build fuzz", lambda: build("fuzz")):
-            report.phase("fuzz", lambda: test_runs.run_fuzzers(900 if arguments.long else 20))
+            report.phase("fuzz", lambda: test_runs.runFuzzers(900 if arguments.long else 20))
 
-    report.print_table()
+    report.printTable()
     total = report.total
-    if not has_data:
+    if not hasData:
         print(f"The test data folder {data or '../shared'} does not exist: "
-              f"{total.without_data} tests were not run for want of it.")
+              f"{total.withoutData} tests were not run for want of it.")
     for name in total.failures:
         print(f"FAILED {name}")
     print(total.summary(), flush=True)

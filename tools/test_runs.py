@@ -26,14 +26,14 @@ class Cases:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
-    without_data: int = 0
+    withoutData: int = 0
     failures: list = dataclasses.field(default_factory=list)
 
     def __iadd__(self, other):
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
-        self.without_data += other.without_data
+        self.withoutData += other.withoutData
         self.failures += other.failures
         return self
 
@@ -41,26 +41,26 @@ class Cases:
         text = f"{self.passed} passed, {self.failed} failed"
         return text + (f", {self.skipped} skipped" if self.skipped else "")
 
-    def add_pass(self):
+    def addPass(self):
         self.passed += 1
 
-    def add_failure(self, name):
+    def addFailure(self, name):
         self.failed += 1
         self.failures.append(name)
 
-    def add_skip(self, reason):
+    def addSkip(self, reason):
         self.skipped += 1
-        self.without_data += bool(WANTS_DATA.search(reason))
+        self.withoutData += bool(WANTS_DATA.search(reason))
 
 
 def expect(holds, sentence):
     """One case that holds or fails with a sentence."""
     cases = Cases()
     if holds:
-        cases.add_pass()
+        cases.addPass()
     else:
         print(sentence)
-        cases.add_failure(sentence)
+        cases.addFailure(sentence)
     return cases
 
 
@@ -90,7 +90,7 @@ def describe(code):
     return f"signal {signal.Signals(-code).name}"
 
 
-def run_one(name, command, timeout=1800, live=False):
+def runOne(name, command, timeout=1800, live=False):
     """A command that is one case."""
     code, output = execute(command, timeout, live)
     if code != 0:
@@ -98,7 +98,7 @@ def run_one(name, command, timeout=1800, live=False):
     return expect(code == 0, f"{name}: {describe(code)}")
 
 
-def count_gtest(report, name):
+def countGtest(report, name):
     """Cases of one GoogleTest JSON report."""
     cases = Cases()
     for suite in report["testsuites"]:
@@ -107,37 +107,37 @@ def count_gtest(report, name):
             if test["status"] != "RUN":
                 continue
             if test.get("failures"):
-                cases.add_failure(title)
+                cases.addFailure(title)
             elif test.get("result") == "SKIPPED":
-                cases.add_skip(" ".join(skip.get("message", "") for skip in test.get("skipped", [])))
+                cases.addSkip(" ".join(skip.get("message", "") for skip in test.get("skipped", [])))
             else:
-                cases.add_pass()
+                cases.addPass()
     return cases
 
 
-def unfinished_test(output):
+def unfinishedTest(output):
     """The GoogleTest case that was running when the program ended."""
     started = re.findall(r"^\[ RUN      \] (\S+)", output, re.MULTILINE)
     return started[-1] if started else ""
 
 
-def run_program(name, command, timeout, environment, folder):
+def runProgram(name, command, timeout, environment, folder):
     """One test program: a GoogleTest program counts by its report, any other as one case."""
-    report_path = pathlib.Path(folder) / (name.replace("/", "_") + ".json")
-    environment = {**environment, "GTEST_OUTPUT": f"json:{report_path}", "GTEST_COLOR": "no"}
+    reportPath = pathlib.Path(folder) / (name.replace("/", "_") + ".json")
+    environment = {**environment, "GTEST_OUTPUT": f"json:{reportPath}", "GTEST_COLOR": "no"}
     code, output = execute(command, timeout, environment=environment)
     cases = Cases()
     try:
-        cases = count_gtest(json.loads(report_path.read_text()), name)
+        cases = countGtest(json.loads(reportPath.read_text()), name)
     except (OSError, ValueError):
         if code == 0:
-            cases.add_pass()
+            cases.addPass()
     if code != 0 and not cases.failed:
-        cases.add_failure(f"{name}: {describe(code)} {unfinished_test(output)}".rstrip())
+        cases.addFailure(f"{name}: {describe(code)} {unfinishedTest(output)}".rstrip())
     return cases, output if cases.failed else ""
 
 
-def tests_of(preset):
+def testsOf(preset):
     """(name, command, timeout, runs alone, variables) of each test that CTest knows."""
     shown = subprocess.run(["ctest", "--test-dir", f"build/{preset}", "--show-only=json-v1"],
                            check=True, capture_output=True).stdout
@@ -149,22 +149,22 @@ def tests_of(preset):
                properties.get("WORKING_DIRECTORY"))
 
 
-def run_ctest(preset):
+def runCtest(preset):
     """All tests of a preset, as many at once as there are CPUs."""
     cases = Cases()
-    timeout_factor = 1 if preset == "release" else 3
+    timeoutFactor = 1 if preset == "release" else 3
     with tempfile.TemporaryDirectory(prefix="hearth-tests-") as folder:
 
         def run(test):
             name, command, timeout, _, variables, _ = test
             if not command or shutil.which(command[0]) is None:
                 missing = Cases()
-                missing.add_failure(f"{preset} {name}: its program is not built")
+                missing.addFailure(f"{preset} {name}: its program is not built")
                 return missing, ""
-            return run_program(f"{preset} {name}", command, timeout * timeout_factor,
+            return runProgram(f"{preset} {name}", command, timeout * timeoutFactor,
                                {**os.environ, **variables}, folder)
 
-        tests = list(tests_of(preset))
+        tests = list(testsOf(preset))
         together = [test for test in tests if not test[3]]
         alone = [test for test in tests if test[3]]
         with concurrent.futures.ThreadPoolExecutor(CPUS) as pool:
@@ -176,45 +176,45 @@ def run_ctest(preset):
             print(output, end="", flush=True)
             cases += some
     if not tests:
-        cases.add_failure(f"{preset}: there are no tests")
+        cases.addFailure(f"{preset}: there are no tests")
     return cases
 
 
-def python_tests():
+def pythonTests():
     return [path for path in checkout.files() if path.name.endswith("_test.py")]
 
 
-def run_python(long_mode):
+def runPython(longMode):
     """Each *_test.py of the checkout in a process of its own."""
     cases = Cases()
-    for path in python_tests():
+    for path in pythonTests():
         name = str(path.relative_to(checkout.ROOT))
         with tempfile.NamedTemporaryFile(suffix=".json") as report:
             code, output = execute(
                 [sys.executable, str(checkout.ROOT / "tools" / "run_unittest.py"), str(path),
-                 report.name], timeout=None if long_mode else 1800)
+                 report.name], timeout=None if longMode else 1800)
             some = Cases()
             try:
                 counted = json.loads(pathlib.Path(report.name).read_text())
             except ValueError:
-                some.add_failure(f"{name}: {describe(code)}")
+                some.addFailure(f"{name}: {describe(code)}")
             else:
                 some.passed = counted["passed"]
                 for reason in counted["skipped"]:
-                    some.add_skip(reason)
+                    some.addSkip(reason)
                 for failure in counted["failed"]:
-                    some.add_failure(f"{name}: {failure}")
+                    some.addFailure(f"{name}: {failure}")
         if some.failed:
             print(output, end="", flush=True)
         cases += some
     return cases
 
 
-def has_fuzzers():
+def hasFuzzers():
     return any(path.name.endswith("_fuzz.cc") for path in checkout.files())
 
 
-def run_fuzzers(seconds):
+def runFuzzers(seconds):
     """Each fuzz target for `seconds`, from its corpus in tests/corpus/TARGET and what it found."""
     def run(program):
         folder = pathlib.Path("build/fuzz/found") / program.name

@@ -17,27 +17,28 @@ def gtest(name, result="COMPLETED", status="RUN", **more):
 class CountGtestTest(unittest.TestCase):
 
     def count(self, *tests):
-        return test_runs.count_gtest({"testsuites": [{"testsuite": list(tests)}]}, "p")
+        return test_runs.countGtest({"testsuites": [{"testsuite": list(tests)}]}, "p")
 
-    def test_each_case_counts_once(self):
+    def testEachCaseCountsOnce(self):
+        unset, noAvx = {"message": "HEARTH_TEST_DATA is unset"}, {"message": "no AVX"}
         cases = self.count(gtest("A"), gtest("B", failures=[{"failure": "x"}]),
-                           gtest("C", "SKIPPED", skipped=[{"message": "HEARTH_TEST_DATA is unset"}]),
-                           gtest("D", "SKIPPED", skipped=[{"message": "no AVX"}]),
+                           gtest("C", "SKIPPED", skipped=[unset]),
+                           gtest("D", "SKIPPED", skipped=[noAvx]),
                            gtest("E", "SUPPRESSED", "NOTRUN"))
-        self.assertEqual((cases.passed, cases.failed, cases.skipped, cases.without_data),
+        self.assertEqual((cases.passed, cases.failed, cases.skipped, cases.withoutData),
                          (1, 1, 2, 1))
         self.assertEqual(cases.failures, ["p: Suite.B"])
         self.assertEqual(cases.summary(), "1 passed, 1 failed, 2 skipped")
 
-    def test_a_skip_without_a_message_is_counted(self):
+    def testASkipWithoutAMessageIsCounted(self):
         self.assertEqual(self.count(gtest("A", "SKIPPED")).skipped, 1)
 
 
 class RunProgramTest(unittest.TestCase):
 
-    def run_script(self, script, timeout=20):
+    def runScript(self, script, timeout=20):
         with tempfile.TemporaryDirectory() as folder:
-            return test_runs.run_program("name", [sys.executable, "-c", textwrap.dedent(script)],
+            return test_runs.runProgram("name", [sys.executable, "-c", textwrap.dedent(script)],
                                          timeout, dict(os.environ), folder)
 
     REPORT = """
@@ -49,20 +50,20 @@ class RunProgramTest(unittest.TestCase):
             json.dump(report, file)
         """
 
-    def test_a_report_gives_its_cases(self):
-        cases, output = self.run_script(self.REPORT + "print('text')")
+    def testAReportGivesItsCases(self):
+        cases, output = self.runScript(self.REPORT + "print('text')")
         self.assertEqual((cases.passed, cases.failed, output), (3, 0, ""))
 
-    def test_a_failing_exit_after_a_good_report_is_a_failure(self):
-        cases, _ = self.run_script(self.REPORT + "os._exit(1)")
+    def testAFailingExitAfterAGoodReportIsAFailure(self):
+        cases, _ = self.runScript(self.REPORT + "os._exit(1)")
         self.assertEqual((cases.passed, cases.failed), (3, 1))
 
-    def test_a_program_without_a_report_is_one_case(self):
-        self.assertEqual(self.run_script("pass")[0].passed, 1)
-        self.assertEqual(self.run_script("raise SystemExit(3)")[0].failures, ["name: exit code 3"])
+    def testAProgramWithoutAReportIsOneCase(self):
+        self.assertEqual(self.runScript("pass")[0].passed, 1)
+        self.assertEqual(self.runScript("raise SystemExit(3)")[0].failures, ["name: exit code 3"])
 
-    def test_a_crash_names_signal_and_case(self):
-        cases, output = self.run_script("""
+    def testACrashNamesSignalAndCase(self):
+        cases, output = self.runScript("""
             import os, signal
             print("[ RUN      ] Suite.First\\n[ RUN      ] Suite.Second", flush=True)
             os.kill(os.getpid(), signal.SIGSEGV)
@@ -70,8 +71,8 @@ class RunProgramTest(unittest.TestCase):
         self.assertEqual(cases.failures, ["name: signal SIGSEGV Suite.Second"])
         self.assertIn("Suite.First", output)
 
-    def test_a_hanging_program_and_its_children_are_killed(self):
-        cases, output = self.run_script("""
+    def testAHangingProgramAndItsChildrenAreKilled(self):
+        cases, output = self.runScript("""
             import subprocess, time
             print(subprocess.Popen(["sleep", "1000"]).pid, flush=True)
             time.sleep(1000)
@@ -84,19 +85,19 @@ class RunProgramTest(unittest.TestCase):
 
 class RunPythonTest(unittest.TestCase):
 
-    def run_file(self, text):
+    def runFile(self, text):
         with tempfile.TemporaryDirectory(dir=test_runs.checkout.ROOT / "tools") as folder:
             path = test_runs.pathlib.Path(folder) / "sample_test.py"
             path.write_text(text)
-            before, test_runs.python_tests = test_runs.python_tests, lambda: [path]
+            before, test_runs.pythonTests = test_runs.pythonTests, lambda: [path]
             try:
                 with contextlib.redirect_stdout(io.StringIO()):
-                    return test_runs.run_python(False)
+                    return test_runs.runPython(False)
             finally:
-                test_runs.python_tests = before
+                test_runs.pythonTests = before
 
-    def test_outcomes_are_counted(self):
-        cases = self.run_file(textwrap.dedent("""
+    def testOutcomesAreCounted(self):
+        cases = self.runFile(textwrap.dedent("""
             import unittest
             class Sample(unittest.TestCase):
                 def test_a(self): pass
@@ -107,12 +108,12 @@ class RunPythonTest(unittest.TestCase):
                 @unittest.expectedFailure
                 def test_e(self): self.fail()
             """))
-        self.assertEqual((cases.passed, cases.failed, cases.skipped, cases.without_data),
+        self.assertEqual((cases.passed, cases.failed, cases.skipped, cases.withoutData),
                          (2, 2, 1, 1))
 
-    def test_a_file_that_cannot_be_loaded_or_is_empty_fails(self):
-        self.assertEqual(self.run_file("import nothing_of_this_name").failed, 1)
-        self.assertEqual(self.run_file("").failed, 1)
+    def testAFileThatCannotBeLoadedOrIsEmptyFails(self):
+        self.assertEqual(self.runFile("import nothing_of_this_name").failed, 1)
+        self.assertEqual(self.runFile("").failed, 1)
 
 
 if __name__ == "__main__":

@@ -99,6 +99,9 @@ typedef struct hearth_tensor_info {
   float scale;                 // real = scale * (stored - zero_point); 0 = not quantised
   int32_t zero_point;
   uint64_t byte_size;  // 0 when a dimension is not known
+  // `dimensions` with those that the model file was written with (often 1) for the unknown ones;
+  // an input whose dimensions are left open at hearth_execution_set_input has these.
+  const uint32_t* default_dimensions;
 } hearth_tensor_info;
 
 // --- Devices --------------------------------------------------------------------------------
@@ -245,7 +248,7 @@ HEARTH_EXPORT void hearth_execution_free(hearth_execution* execution);
 // Binds the caller's memory, which is used in place, never copied: it must stay valid, and the
 // contents of inputs unchanged, while a run is in flight. Bindings stay for later runs. `bytes`
 // must be the tensor's exact size. `dimensions` (of the model's rank) gives the unknown ones;
-// NULL with rank 0 = as the model says.
+// NULL with rank 0 = the default dimensions.
 HEARTH_EXPORT hearth_status hearth_execution_set_input(hearth_execution* execution, size_t index,
                                                        const void* data, size_t bytes,
                                                        const uint32_t* dimensions, size_t rank,

@@ -103,6 +103,7 @@ struct TensorInfo {
   float scale = 0.0f;                // 0 = not quantised
   int32_t zeroPoint = 0;
   uint64_t byteSize = 0;  // 0 = not known before a run
+  std::vector<uint32_t> defaultDimensions;  // `dimensions` with the file's for the unknown ones
 
   // The real number that a stored one stands for.
   double dequantize(double stored) const {
@@ -291,10 +292,14 @@ class Compilation {
       hearth_tensor_info info{};
       info.size = sizeof(info);
       detail::call(getter, get(), i, &info);
-      list[i] = {info.name,       info.type,
-                 {},              info.scale,
-                 info.zero_point, info.byte_size};
+      list[i].name = info.name;
+      list[i].type = info.type;
       list[i].dimensions.assign(info.dimensions, info.dimensions + info.rank);
+      list[i].scale = info.scale;
+      list[i].zeroPoint = info.zero_point;
+      list[i].byteSize = info.byte_size;
+      list[i].defaultDimensions.assign(info.default_dimensions,
+                                       info.default_dimensions + info.rank);
     }
     return list;
   }

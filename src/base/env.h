@@ -17,6 +17,10 @@ enum class Env {
   kTrace,
   kThreads,
   kDriverPath,
+  kStore,
+  kStoreMode,
+  kStoreSize,
+  kSystemStores,
   kCrashAt,
   kFault,
 };

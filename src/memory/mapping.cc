@@ -12,6 +12,8 @@
 namespace hearth::memory {
 namespace {
 
+constexpr size_t kHugePage = size_t{2} << 20;
+
 size_t pageSize() {
   static const size_t size = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   return size;
@@ -52,18 +54,26 @@ Result<Mapping> Mapping::ofFile(int fd, uint64_t offset, size_t size, Access acc
   }
   const size_t page = pageSize();
   const size_t head = static_cast<size_t>(offset % page);
-  if (size > std::numeric_limits<size_t>::max() / 2 - 2 * page)
+  if (size > std::numeric_limits<size_t>::max() / 2 - 2 * kHugePage)
     return fail(ErrorCode::kOutOfMemory, "A mapping of {} bytes is too large.", size);
   const size_t body = (head + size + page - 1) / page * page;
+  // The kernel maps the page cache's large folios only where address and offset agree on them.
+  const bool isHuge = size >= kHugePage && offset % kHugePage == 0;
+  const size_t slack = isHuge ? kHugePage : 0;
   // Reserve one page more than the file part, then lay the file over the front: the last page stays
   // readable zeros whatever lies behind.
+  const size_t length = body + page + slack;
   void* reserved =
-      ::mmap(nullptr, body + page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      ::mmap(nullptr, length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED)
-    return std::unexpected(base::errnoError(errno, std::format("Reserving {} bytes", body + page)));
+    return std::unexpected(base::errnoError(errno, std::format("Reserving {} bytes", length)));
   Mapping mapping;
   mapping.base_ = reserved;
-  mapping.length_ = body + page;
+  mapping.length_ = length;
+  if (isHuge) {
+    const auto address = reinterpret_cast<uintptr_t>(reserved);
+    reserved = reinterpret_cast<void*>((address + kHugePage - 1) / kHugePage * kHugePage);
+  }
   const int protection = access == Access::kReadWrite ? PROT_READ | PROT_WRITE : PROT_READ;
   if (::mmap(reserved, body, protection, MAP_SHARED | MAP_FIXED, fd,
              static_cast<off_t>(offset - head)) == MAP_FAILED)
@@ -75,7 +85,6 @@ Result<Mapping> Mapping::ofFile(int fd, uint64_t offset, size_t size, Access acc
 }
 
 Result<Mapping> Mapping::anonymous(size_t size) {
-  constexpr size_t kHugePage = size_t{2} << 20;
   const size_t page = pageSize();
   if (size > std::numeric_limits<size_t>::max() / 2 - 2 * kHugePage)
     return fail(ErrorCode::kOutOfMemory, "A mapping of {} bytes is too large.", size);

@@ -16,6 +16,8 @@ if [ ! -f "$folder/configured" ] || [ CMakePresets.json -nt "$folder/configured"
   cmake --preset "$preset"
   touch "$folder/configured"
 fi
+# Checkouts share what the compiler cache holds.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 if [ $# -gt 0 ]; then
   exec cmake --build "$folder" --target "$@"
 fi

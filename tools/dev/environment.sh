@@ -15,6 +15,7 @@ case $cache in /*) ;; *) cache=$PWD/$cache ;; esac
 rootFolder=$cache/root
 setupLog=$cache/setup.log
 mode=
+lostFile=
 
 say() { echo "dev: $*" >&2; }
 
@@ -91,7 +92,7 @@ ensureEnvironment() {
     fi
     "${mode}IsReady" "$1" && exit 0
     "${mode}Setup" 9>&-
-  ) 9>"$cache/setup.lock"
+  ) 9>"$cache/setup.lock" && "${mode}IsReady" quick
 }
 
 # runLogged STEP COMMAND...: the command's output goes to the log, whose end is shown on failure.
@@ -165,7 +166,7 @@ rootIsReady() {
   local file
   while read -r file; do
     if [ ! -e "$rootFolder$file" ] && [ ! -L "$rootFolder$file" ]; then
-      say "The environment has lost $file and is made anew."
+      lostFile=$file
       return 1
     fi
   done <"$rootFolder/.hearth-files"
@@ -186,6 +187,7 @@ cleanStale() {
 rootSetup() {
   local new=$cache/root.new.$BASHPID needed=() mirror include settings
   : >"$setupLog"
+  [ -n "$lostFile" ] && say "The environment has lost $lostFile and is made anew."
   cleanStale
   command -v mmdebstrap >/dev/null || needed+=(mmdebstrap)
   [ -f /usr/share/keyrings/debian-archive-keyring.gpg ] || needed+=(debian-archive-keyring)
@@ -215,7 +217,6 @@ rootSetup() {
   (cd "$new" && find usr etc var/lib/dpkg/status -xdev \( -type f -o -type l \) \
     ! -name '*.pyc' -printf '/%p\n') >"$new/.hearth-files" || return 1
   wantedStamp >"$new/.hearth-stamp" || return 1
-  sync --file-system "$new"
   if [ -e "$rootFolder" ]; then mv "$rootFolder" "$cache/root.old.$BASHPID" || return 1; fi
   mv "$new" "$rootFolder" || return 1
   cleanStale
@@ -303,7 +304,12 @@ enter() {
   exec "$engine" "${options[@]}" --env PATH="$path" "$image" "$@"
 }
 
-enterInside() { enter "$repo" "$@"; }
+# For our own work: variables that point compilers and loaders at the host's libraries stay behind.
+enterInside() {
+  [ "$mode" = native ] ||
+    unset LD_LIBRARY_PATH LIBRARY_PATH CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH PYTHONHOME PYTHONPATH
+  enter "$repo" "$@"
+}
 runInside() { (enterInside "$@"); }
 
 # The libraries of the release build must also be found by programs that are not of the build.

@@ -21,7 +21,7 @@ class HostMirrorTest(unittest.TestCase):
             self.assertEqual(run.stderr, "")
             return run.stdout.strip()
 
-    def test_one_line_format(self):
+    def testOneLineFormat(self):
         self.assertEqual(self.mirror({"sources.list": """
 # deb http://commented/debian bookworm main
 deb-src http://sources/debian bookworm main
@@ -30,7 +30,7 @@ deb [arch=amd64 signed-by=/a b.gpg] http://mirror.example/debian bookworm main c
 deb http://second.example/debian bookworm main
 """}), "http://mirror.example/debian")
 
-    def test_deb822_format(self):
+    def testDeb822Format(self):
         self.assertEqual(self.mirror({"sources.list.d/debian.sources": """\
 Types: deb
 # URIs: http://commented/debian
@@ -44,7 +44,7 @@ Suites: bookworm-security
 Components: main
 """}), "http://mirror.example/debian")
 
-    def test_disabled_source_and_foreign_entries_are_passed_over(self):
+    def testDisabledSourceAndForeignEntriesArePassedOver(self):
         self.assertEqual(self.mirror({"sources.list.d/a.sources": """\
 Types: deb
 URIs: http://disabled.example/debian
@@ -65,14 +65,14 @@ URIs:
 Suites: bookworm
 """}), "http://folded.example/debian")
 
-    def test_a_mirror_list_gives_its_first_mirror(self):
+    def testAMirrorListGivesItsFirstMirror(self):
         self.assertEqual(self.mirror({
             "sources.list.d/debian.sources":
                 "Types: deb\nURIs: mirror+file://@ETC@/list\nSuites: bookworm\n",
             "list": "# mirrors\nhttp://first.example/debian\tpriority:1\nhttp://second.example\n",
         }), "http://first.example/debian")
 
-    def test_no_entry_gives_nothing(self):
+    def testNoEntryGivesNothing(self):
         self.assertEqual(self.mirror({}), "")
         self.assertEqual(self.mirror({"sources.list": "deb http://m/debian trixie main\n"}), "")
 

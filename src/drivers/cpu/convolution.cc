@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "drivers/cpu/uint8_convolution.h"
 #include "drivers/cpu/xnn_kernel.h"
 
 namespace hearth::cpu {
@@ -20,8 +21,8 @@ struct Creation {
   std::vector<float> kernelScales;  // padded: XNNPACK reads past the last one
   float inputScale = 0, kernelScale = 0, outputScale = 0;
   int32_t inputZero = 0, kernelZero = 0, outputZero = 0;
-  FloatRange floats;
-  StepRange steps{0, 0};
+  ops::ActivationRange floats{};
+  ops::QuantizedRange steps{};
   bool guardOneRowTail = false;
   PackedWeights* weights = nullptr;
   WeightPlace place;
@@ -124,6 +125,18 @@ xnn_status setupOperator(const Creation& c, xnn_operator_t op, void* workspace,
   }
 }
 
+// The limits of XNNPACK's requantisation.
+bool scalesFit(const graph::Operand& input, const graph::Operand& filter,
+               const graph::Operand& output) {
+  if (!graph::isQuantized(input.type)) return true;
+  const double factor = static_cast<double>(input.scale) / output.scale;
+  if (filter.type != OperandType::kTensorQuant8SymmPerChannel)
+    return isScaleInRange(factor * filter.scale, -32, 8);
+  for (float scale : filter.perChannel.scales)
+    if (!isScaleInRange(factor * scale, -32, 8)) return false;
+  return true;
+}
+
 bool typesFit(PlanBuilder* builder, const Convolution& g) {
   const graph::Operand& input = builder->operand(g.input);
   const graph::Operand& filter = builder->operand(g.filter);
@@ -142,28 +155,33 @@ bool typesFit(PlanBuilder* builder, const Convolution& g) {
 
 }  // namespace
 
+void applyPaddedView(const PlanBuilder::PaddedView& view, Convolution* convolution) {
+  convolution->input = view.source;
+  convolution->top += view.top;
+  convolution->bottom += view.bottom;
+  convolution->left += view.left;
+  convolution->right += view.right;
+  convolution->inputHeight -= view.top + view.bottom;
+  convolution->inputWidth -= view.left + view.right;
+}
+
 Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution) {
   if (!typesFit(builder, convolution)) return false;
   Convolution g = convolution;
   const graph::Operand& input = builder->operand(g.input);
   const graph::Operand& filter = builder->operand(g.filter);
   const graph::Operand& output = builder->operand(g.output);
+  if (!scalesFit(input, filter, output)) return false;
+  HEARTH_ASSIGN(const bool isOwn, addUint8Convolution(builder, convolution));
+  if (isOwn) return true;
 
   Creation c;
-  if (const auto view = builder->paddedView(g.input)) {
-    g.input = view->source;
-    g.top += view->top;
-    g.bottom += view->bottom;
-    g.left += view->left;
-    g.right += view->right;
-    g.inputHeight -= view->top + view->bottom;
-    g.inputWidth -= view->left + view->right;
-  }
+  if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
   c.geometry = g;
   c.type = input.type;
   c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
-  c.kernel = builder->model().constantData(filter);
-  if (g.bias != UINT32_MAX) c.bias = builder->model().constantData(builder->operand(g.bias));
+  c.kernel = builder->weightData(g.filter);
+  if (g.bias != UINT32_MAX) c.bias = builder->weightData(g.bias);
   if (c.isPerChannel) {
     c.kernelScales = filter.perChannel.scales;
     c.kernelScales.resize(c.kernelScales.size() + XNN_EXTRA_QUANTIZATION_PARAMS,
@@ -175,10 +193,8 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   c.inputZero = input.zeroPoint;
   c.kernelZero = filter.zeroPoint;
   c.outputZero = output.zeroPoint;
-  c.floats = floatRange(g.fuse);
-  if (c.type == OperandType::kTensorQuant8Asymm) c.steps = stepRange(g.fuse, output, 0, 255);
-  if (c.type == OperandType::kTensorQuant8AsymmSigned)
-    c.steps = stepRange(g.fuse, output, -128, 127);
+  c.floats = ops::activationRange(g.activation);
+  c.steps = ops::quantizedActivationRange(g.activation, output);
   c.weights = builder->weights();
   c.place = {builder->currentOperation(), 0};
   c.guardOneRowTail = builder->traits().guardInt8OneRowTail && !g.isDepthwise &&
@@ -189,6 +205,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
     builder->reserveWriteSlack(c.destination, g.groups * g.groupOutputChannels);
 
   Node& node = builder->add("xnnpack", {c.source}, {c.destination});
+  builder->releaseAfterPacking(&node, g.filter);
   node.create = [shared = std::make_shared<const Creation>(
                      std::move(c))]() -> Result<std::unique_ptr<Kernel>> {
     xnn_operator_t op = nullptr;

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "drivers/cpu/activation_range.h"
+#include "ops/activation.h"
 #include "drivers/cpu/plan_builder.h"
 
 namespace hearth::cpu {
@@ -14,7 +14,7 @@ namespace hearth::cpu {
 struct Convolution {
   uint32_t input = 0, filter = 0, output = 0;  // operands
   uint32_t bias = UINT32_MAX;                  // operand; UINT32_MAX = none
-  Fuse fuse = Fuse::kNone;
+  ops::FusedActivation activation = ops::FusedActivation::kNone;
   bool isDepthwise = false;
   uint32_t top = 0, bottom = 0, left = 0, right = 0;
   uint32_t kernelHeight = 1, kernelWidth = 1;
@@ -25,6 +25,9 @@ struct Convolution {
   size_t batch = 1, inputHeight = 1, inputWidth = 1;
   size_t outputHeight = 1, outputWidth = 1;
 };
+
+// Takes over padding that the input's view leaves to its reader.
+void applyPaddedView(const PlanBuilder::PaddedView& view, Convolution* convolution);
 
 // Adds the node; false when types or constants are not what XNNPACK takes.
 Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution);

@@ -5,6 +5,9 @@
 #include "drivers/cpu/prepared_model.h"
 #include "drivers/cpu/self_test.h"
 #include "drivers/cpu/thread_pools.h"
+#include "hal/interpreted_model.h"
+#include "hal/operation_check.h"
+#include "hal/request_check.h"
 #include "ops/operation.h"
 
 namespace hearth::cpu {
@@ -13,7 +16,7 @@ namespace {
 class CpuDevice final : public hal::Device {
  public:
   std::string name() const override { return kCpuDeviceName; }
-  std::string version() const override { return "0.1.0"; }
+  std::string version() const override { return HEARTH_VERSION; }
   hal::DeviceType type() const override { return hal::DeviceType::kCpu; }
   int64_t featureLevel() const override { return 1000007; }
   std::vector<std::string> supportedExtensions() const override {
@@ -42,24 +45,11 @@ class CpuDevice final : public hal::Device {
 
 Result<std::vector<hal::OperationSupport>> CpuDevice::supportedOperations(
     const graph::Model& model) {
-  const graph::Subgraph& graph = model.main();
-  std::vector<hal::OperationSupport> support(graph.operations.size());
-  bool allSupported = true;
-  for (size_t i = 0; i < graph.operations.size(); ++i) {
-    const graph::Operation& operation = graph.operations[i];
-    const ops::OperationDefinition* definition = ops::findOperation(operation.type);
-    if (definition == nullptr) {
-      support[i].reason =
-          std::format("There is no kernel for {}.", graph::nameOf(operation.type));
-    } else if (auto status = definition->validate(model, graph, operation); !status) {
-      support[i].reason = status.error().toString();
-    } else {
-      support[i].supported = true;
-      support[i].kernel = "reference";
-    }
-    allSupported &= support[i].supported;
-  }
-  if (!allSupported) return support;
+  HEARTH_TRY(hal::checkPoolsMapped(model));
+  HEARTH_TRY(graph::validate(model));
+  std::vector<hal::OperationSupport> support = hal::checkOperations(model);
+  for (const hal::OperationSupport& operation : support)
+    if (!operation.supported) return support;
   // The plan tells which kernel an operation gets; without known shapes all are interpreted.
   const Result<SelfTestResult>& tested = selfTest();
   if (!tested) return support;
@@ -78,14 +68,18 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
   if (options.deadline.hasPassed())
     return fail(ErrorCode::kMissedDeadlinePersistent,
                 "The deadline passes before the model is prepared.");
+  HEARTH_TRY(hal::checkPoolsMapped(*model));
   HEARTH_TRY(graph::validate(*model));
   HEARTH_TRY(ops::validateOperations(*model));
   const Result<SelfTestResult>& tested = selfTest();
   if (!tested) return std::unexpected(tested.error());
   HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
   auto prepared = CpuPreparedModel::create(model, options, *tested, pool);
-  if (!prepared) return std::unexpected(std::move(prepared.error()));
-  return *prepared;
+  if (prepared) return *prepared;
+  if (prepared.error().code() != ErrorCode::kUnsupported)
+    return std::unexpected(std::move(prepared.error()));
+  return hal::prepareInterpreted(std::move(model), options, std::move(pool),
+                                 prepared.error().toString());
 }
 
 }  // namespace

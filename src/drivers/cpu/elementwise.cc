@@ -31,6 +31,40 @@ std::vector<size_t> shapeOf(const ops::Tensor& tensor) {
   return {tensor.dimensions.begin(), tensor.dimensions.end()};
 }
 
+// The limits of XNNPACK's fixed-point arithmetic for 8-bit types.
+bool quantizationFits(xnn_binary_operator op, const graph::Operand& a, const graph::Operand& b,
+                      const graph::Operand& out) {
+  if (!graph::isQuantized(out.type)) return true;
+  const double scaleA = static_cast<double>(a.scale);
+  const double scaleB = static_cast<double>(b.scale);
+  switch (op) {
+    case xnn_binary_add:
+    case xnn_binary_subtract:
+      return isScaleInRange(scaleA / out.scale, -10, 8) &&
+             isScaleInRange(scaleB / out.scale, -10, 8);
+    case xnn_binary_multiply: return isScaleInRange(scaleA * scaleB / out.scale, -16, 8);
+    default: return false;
+  }
+}
+
+bool unaryQuantizationFits(xnn_unary_operator op, const graph::Operand& in,
+                           const graph::Operand& out) {
+  const bool isFromQuantized = graph::isQuantized(in.type);
+  const bool isToQuantized = graph::isQuantized(out.type);
+  if (!isFromQuantized || !isToQuantized) return true;
+  switch (op) {
+    // Clamping leaves the scale alone.
+    case xnn_unary_clamp: return in.scale == out.scale && in.zeroPoint == out.zeroPoint;
+    case xnn_unary_convert:
+      return in.type == out.type &&
+             isScaleInRange(static_cast<double>(in.scale) / out.scale, -8, 7);
+    // Tables of 256 entries take any scale.
+    case xnn_unary_sigmoid:
+    case xnn_unary_tanh: return true;
+    default: return false;
+  }
+}
+
 struct Unary {
   xnn_unary_operator op = xnn_unary_invalid;
   bool hasParams = false;
@@ -64,17 +98,14 @@ void addUnaryNode(PlanBuilder* builder, const Unary& unary) {
 }
 
 // Limits `value` in place where the activation is narrower than the type.
-void addClampInPlace(PlanBuilder* builder, ValueId value, uint32_t operandIndex, Fuse fuse) {
+void addClampInPlace(PlanBuilder* builder, ValueId value, uint32_t operandIndex, ops::FusedActivation activation) {
   const graph::Operand& operand = builder->operand(operandIndex);
-  const FloatRange range = floatRange(fuse);
-  if (range.isAll()) return;
-  if (operand.type == OperandType::kTensorQuant8Asymm) {
-    const StepRange steps = stepRange(fuse, operand, 0, 255);
-    if (steps.lowest == 0 && steps.highest == 255) return;
-  }
-  if (operand.type == OperandType::kTensorQuant8AsymmSigned) {
-    const StepRange steps = stepRange(fuse, operand, -128, 127);
-    if (steps.lowest == -128 && steps.highest == 127) return;
+  const ops::ActivationRange range = ops::activationRange(activation);
+  if (std::isinf(range.lowest) && std::isinf(range.highest)) return;
+  if (graph::isQuantized(operand.type)) {
+    const ops::QuantizedRange steps = ops::quantizedActivationRange(activation, operand);
+    const ops::QuantizedRange all = ops::quantizedRange(operand.type);
+    if (steps.lowest == all.lowest && steps.highest == all.highest) return;
   }
   Unary unary;
   unary.op = xnn_unary_clamp;
@@ -90,7 +121,7 @@ void addClampInPlace(PlanBuilder* builder, ValueId value, uint32_t operandIndex,
 }  // namespace
 
 Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a, uint32_t b,
-                       uint32_t output, Fuse fuse) {
+                       uint32_t output, ops::FusedActivation activation) {
   const graph::Operand& operandA = builder->operand(a);
   const graph::Operand& operandB = builder->operand(b);
   const graph::Operand& operandOut = builder->operand(output);
@@ -102,6 +133,7 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
   const ops::Tensor& tensorB = builder->tensor(b);
   const ops::Tensor& tensorOut = builder->tensor(output);
   if (tensorOut.rank() > XNN_MAX_TENSOR_DIMS || tensorOut.elementCount() == 0) return false;
+  if (!quantizationFits(op, operandA, operandB, operandOut)) return false;
   const ValueId valueA = builder->read(a);
   const ValueId valueB = builder->read(b);
   const ValueId valueOut = builder->write(output);
@@ -110,7 +142,7 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
   if (tensorB.dimensions == tensorOut.dimensions) inPlace.push_back(1);
 
   if (op == xnn_binary_add && type == xnn_datatype_fp32 && inPlace.size() == 2) {
-    const FloatRange range = floatRange(fuse);
+    const ops::ActivationRange range = ops::activationRange(activation);
     const FloatAdd add{valueA,       valueB, valueOut, tensorOut.elementCount(),
                        range.lowest, range.highest};
     Node& node = builder->add("own", {valueA, valueB}, {valueOut});
@@ -141,7 +173,7 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
     };
     return makeXnnKernel("binary_elementwise_nd", status, created, std::move(calls));
   };
-  addClampInPlace(builder, valueOut, output, fuse);
+  addClampInPlace(builder, valueOut, output, activation);
   return true;
 }
 
@@ -158,6 +190,7 @@ Result<bool> addUnary(PlanBuilder* builder, xnn_unary_operator op, const xnn_una
   if (op != xnn_unary_convert &&
       (unary.inputType != unary.outputType || unary.inputType == xnn_datatype_fp16))
     return false;
+  if (!unaryQuantizationFits(op, builder->operand(input), builder->operand(output))) return false;
   unary.inputQuantization = quantizationOf(builder->operand(input));
   unary.outputQuantization = quantizationOf(builder->operand(output));
   unary.count = builder->tensor(output).elementCount();
@@ -168,8 +201,8 @@ Result<bool> addUnary(PlanBuilder* builder, xnn_unary_operator op, const xnn_una
   return true;
 }
 
-Result<bool> addClamp(PlanBuilder* builder, uint32_t input, uint32_t output, Fuse fuse) {
-  const FloatRange range = floatRange(fuse);
+Result<bool> addClamp(PlanBuilder* builder, uint32_t input, uint32_t output, ops::FusedActivation activation) {
+  const ops::ActivationRange range = ops::activationRange(activation);
   xnn_unary_params params{};
   params.clamp = {range.lowest, range.highest};
   return addUnary(builder, xnn_unary_clamp, &params, input, output);

@@ -25,7 +25,7 @@ class ExecutionContext {
 
   // Runs the plan on the client's memory: one pointer and size for each graph input and output.
   struct Buffer {
-    void* data = nullptr;
+    void* data = nullptr;         // null: an output that nobody wants
     uint64_t bytes = 0;
     bool hasReadableTail = false;  // kReadSlack bytes behind it can be read
   };

@@ -19,8 +19,8 @@ struct Creation {
   std::vector<float> kernelScales;
   float inputScale = 0, kernelScale = 0, outputScale = 0;
   int32_t inputZero = 0, kernelZero = 0, outputZero = 0;
-  FloatRange floats;
-  StepRange steps{0, 0};
+  ops::ActivationRange floats{};
+  ops::QuantizedRange steps{};
   PackedWeights* weights = nullptr;
   WeightPlace place;
   ValueId source = 0, destination = 0;
@@ -90,6 +90,18 @@ xnn_status setupOperator(const Creation& c, xnn_operator_t op, std::span<void* c
   }
 }
 
+// The limits of XNNPACK's requantisation.
+bool scalesFit(const graph::Operand& input, const graph::Operand& filter,
+               const graph::Operand& output) {
+  if (!graph::isQuantized(input.type)) return true;
+  const double factor = static_cast<double>(input.scale) / output.scale;
+  if (filter.type != OperandType::kTensorQuant8SymmPerChannel)
+    return isScaleInRange(factor * filter.scale, -32, 8);
+  for (float scale : filter.perChannel.scales)
+    if (!isScaleInRange(factor * scale, -32, 8)) return false;
+  return true;
+}
+
 bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
   const graph::Operand& input = builder->operand(layer.input);
   const graph::Operand& filter = builder->operand(layer.filter);
@@ -113,13 +125,14 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   const graph::Operand& input = builder->operand(layer.input);
   const graph::Operand& filter = builder->operand(layer.filter);
   const graph::Operand& output = builder->operand(layer.output);
+  if (!scalesFit(input, filter, output)) return false;
   Creation c;
   c.layer = layer;
   c.type = input.type;
   c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
-  c.kernel = builder->model().constantData(filter);
+  c.kernel = builder->weightData(layer.filter);
   if (layer.bias != UINT32_MAX)
-    c.bias = builder->model().constantData(builder->operand(layer.bias));
+    c.bias = builder->weightData(layer.bias);
   if (c.isPerChannel) {
     c.kernelScales = filter.perChannel.scales;
     c.kernelScales.resize(c.kernelScales.size() + XNN_EXTRA_QUANTIZATION_PARAMS,
@@ -131,16 +144,15 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   c.inputZero = input.zeroPoint;
   c.kernelZero = filter.zeroPoint;
   c.outputZero = output.zeroPoint;
-  c.floats = floatRange(layer.fuse);
-  if (c.type == OperandType::kTensorQuant8Asymm) c.steps = stepRange(layer.fuse, output, 0, 255);
-  if (c.type == OperandType::kTensorQuant8AsymmSigned)
-    c.steps = stepRange(layer.fuse, output, -128, 127);
+  c.floats = ops::activationRange(layer.activation);
+  c.steps = ops::quantizedActivationRange(layer.activation, output);
   c.weights = builder->weights();
   c.place = {builder->currentOperation(), 0};
   c.source = builder->read(layer.input);
   c.destination = builder->write(layer.output);
 
   Node& node = builder->add("xnnpack", {c.source}, {c.destination});
+  builder->releaseAfterPacking(&node, layer.filter);
   node.create = [shared = std::make_shared<const Creation>(
                      std::move(c))]() -> Result<std::unique_ptr<Kernel>> {
     xnn_operator_t op = nullptr;

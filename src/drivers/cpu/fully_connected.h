@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "drivers/cpu/activation_range.h"
+#include "ops/activation.h"
 #include "drivers/cpu/plan_builder.h"
 
 namespace hearth::cpu {
@@ -13,7 +13,7 @@ namespace hearth::cpu {
 struct FullyConnected {
   uint32_t input = 0, filter = 0, output = 0;  // operands; filter is [outputChannels, inputChannels]
   uint32_t bias = UINT32_MAX;                  // operand; UINT32_MAX = none
-  Fuse fuse = Fuse::kNone;
+  ops::FusedActivation activation = ops::FusedActivation::kNone;
   size_t rows = 1, inputChannels = 1, outputChannels = 1;
 };
 

@@ -22,7 +22,7 @@ Result<bool> addSplit(PlanBuilder* builder, uint32_t input, const std::vector<ui
 
 // output[...] = input transposed by `permutation`.
 Result<bool> addTranspose(PlanBuilder* builder, uint32_t input, uint32_t output,
-                          const std::vector<uint32_t>& permutation);
+                          const std::vector<size_t>& permutation);
 
 // Mean over `axes` (non-negative, ascending); float32, int8, uint8.
 Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,

@@ -13,8 +13,8 @@ struct Creation {
   OperandType type = OperandType::kTensorFloat32;
   float inputScale = 0, outputScale = 0;
   int32_t inputZero = 0, outputZero = 0;
-  FloatRange floats;
-  StepRange steps{0, 0};
+  ops::ActivationRange floats{};
+  ops::QuantizedRange steps{};
   ValueId source = 0, destination = 0;
 };
 
@@ -116,6 +116,9 @@ Result<bool> addPooling(PlanBuilder* builder, const Pooling& pooling) {
   if (pooling.isMaximum && !isFloat &&
       (input.scale != output.scale || input.zeroPoint != output.zeroPoint))
     return false;
+  if (!pooling.isMaximum && isUnsigned &&
+      !isScaleInRange(static_cast<double>(input.scale) / output.scale, -8, 8))
+    return false;
   if (pooling.filterHeight == 1 && pooling.filterWidth == 1) return false;
   Creation c;
   c.pool = pooling;
@@ -124,9 +127,8 @@ Result<bool> addPooling(PlanBuilder* builder, const Pooling& pooling) {
   c.outputScale = output.scale;
   c.inputZero = input.zeroPoint;
   c.outputZero = output.zeroPoint;
-  c.floats = floatRange(pooling.fuse);
-  if (isUnsigned) c.steps = stepRange(pooling.fuse, output, 0, 255);
-  if (isSigned) c.steps = stepRange(pooling.fuse, output, -128, 127);
+  c.floats = ops::activationRange(pooling.activation);
+  c.steps = ops::quantizedActivationRange(pooling.activation, output);
   c.source = builder->read(pooling.input);
   c.destination = builder->write(pooling.output);
   builder->add("xnnpack", {c.source}, {c.destination}).create =

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "drivers/cpu/activation_range.h"
+#include "ops/activation.h"
 #include "drivers/cpu/plan_builder.h"
 
 namespace hearth::cpu {
@@ -13,7 +13,7 @@ namespace hearth::cpu {
 struct Pooling {
   uint32_t input = 0, output = 0;  // operands, NHWC
   bool isMaximum = false;
-  Fuse fuse = Fuse::kNone;
+  ops::FusedActivation activation = ops::FusedActivation::kNone;
   uint32_t top = 0, bottom = 0, left = 0, right = 0;
   uint32_t filterHeight = 1, filterWidth = 1;
   uint32_t strideHeight = 1, strideWidth = 1;

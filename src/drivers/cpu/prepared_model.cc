@@ -1,60 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/prepared_model.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <chrono>
 
 #include "base/trace.h"
 #include "drivers/cpu/plan_builder.h"
+#include "hal/interpreted_model.h"
+#include "hal/request_check.h"
 #include "ops/operation.h"
 
 namespace hearth::cpu {
 namespace {
 
-// A constant of less than this is not worth a system call.
-constexpr uint64_t kReleaseBytes = 64 << 10;
-
 class CpuExecution final : public hal::Execution {
  public:
-  CpuExecution(std::shared_ptr<CpuPreparedModel> prepared, hal::Request request)
-      : prepared_(std::move(prepared)), request_(std::move(request)) {}
-
-  // Resolves arguments to memory; kBadData for anything that does not fit the model.
-  Status bind() {
-    const graph::Subgraph& graph = prepared_->model().main();
-    if (request_.inputs.size() != graph.inputs.size() ||
-        request_.outputs.size() != graph.outputs.size())
-      return fail(ErrorCode::kBadData,
-                  "The request has {} inputs and {} outputs, the model {} and {}.",
-                  request_.inputs.size(), request_.outputs.size(), graph.inputs.size(),
-                  graph.outputs.size());
-    for (size_t i = 0; i < graph.inputs.size(); ++i) {
-      const graph::Operand& operand = graph.operands[graph.inputs[i]];
-      HEARTH_TRY_CONTEXT(bindOne(request_.inputs[i], operand, operand.dimensions, false, &inputs_),
-                         "while binding input {}", i);
+  CpuExecution(std::shared_ptr<CpuPreparedModel> prepared, hal::BoundRequest request)
+      : prepared_(std::move(prepared)), request_(std::move(request)) {
+    const auto hasTail = [&](const void* data, uint64_t length) {
+      const auto begin = reinterpret_cast<uintptr_t>(data);
+      for (const memory::PoolRef& pool : request_.pools) {
+        const auto base = reinterpret_cast<uintptr_t>(pool->data());
+        if (pool->kind() != memory::PoolKind::kBorrowed && begin >= base &&
+            begin + length <= base + pool->size())
+          return true;
+      }
+      return false;
+    };
+    for (const ops::RunArgument& argument : request_.inputs)
+      inputs_.push_back({argument.data, argument.length, hasTail(argument.data, argument.length)});
+    for (size_t i = 0; i < request_.outputs.size(); ++i) {
+      const ops::RunArgument& argument = request_.outputs[i];
+      const uint64_t needed = prepared_->outputBytes()[i];
+      outputs_.push_back({argument.isPresent ? argument.data : nullptr, needed,
+                          hasTail(argument.data, needed)});
+      isSufficient_.push_back(!argument.isPresent || argument.length >= needed);
     }
-    for (size_t i = 0; i < graph.outputs.size(); ++i)
-      HEARTH_TRY_CONTEXT(bindOne(request_.outputs[i], graph.operands[graph.outputs[i]],
-                                 prepared_->outputDimensions()[i], true, &outputs_),
-                         "while binding output {}", i);
-    return {};
   }
 
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
     hal::ExecutionResult result;
-    for (size_t i = 0; i < outputs_.size(); ++i)
-      result.outputShapes.push_back({prepared_->outputDimensions()[i], sufficient_[i]});
-    for (bool isSufficient : sufficient_) {
-      if (isSufficient) continue;
-      result.status = fail(ErrorCode::kOutputInsufficientSize, "An output buffer is too small.");
-      return result;
-    }
     if (deadline.hasPassed()) {
       result.status = fail(ErrorCode::kMissedDeadlinePersistent,
                            "The deadline passes before the computation starts.");
-      result.outputShapes.clear();
+      return result;
+    }
+    bool allSufficient = true;
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      result.outputShapes.push_back({prepared_->outputDimensions()[i], isSufficient_[i]});
+      allSufficient &= isSufficient_[i];
+    }
+    if (!allSufficient) {
+      result.status = fail(ErrorCode::kOutputInsufficientSize, "An output buffer is too small.");
       return result;
     }
     const auto start = std::chrono::steady_clock::now();
@@ -72,54 +68,11 @@ class CpuExecution final : public hal::Execution {
   }
 
  private:
-  Status bindOne(const hal::Argument& argument, const graph::Operand& operand,
-                 const graph::Dimensions& dimensions, bool isOutput,
-                 std::vector<ExecutionContext::Buffer>* buffers) {
-    graph::Operand sized = operand;
-    sized.dimensions = dimensions;
-    HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(sized));
-    if (!argument.dimensions.empty() && argument.dimensions != dimensions && !isOutput)
-      return fail(ErrorCode::kBadData, "The argument has dimensions {}, {} has {}.",
-                  graph::describeDimensions(argument.dimensions), graph::describe(operand),
-                  graph::describeDimensions(dimensions));
-    // An output whose shape the model leaves open may have more or less room than it needs.
-    const bool isOpen = isOutput && !graph::isFullySpecified(operand);
-    ExecutionContext::Buffer buffer;
-    buffer.bytes = bytes;
-    switch (argument.kind) {
-      case hal::Argument::Kind::kPointer:
-        if (argument.pointer == nullptr)
-          return fail(ErrorCode::kBadData, "The argument for {} has no memory.",
-                      graph::describe(operand));
-        buffer.data = argument.pointer;
-        break;
-      case hal::Argument::Kind::kPool:
-        if (argument.pool == nullptr || !argument.pool->contains(argument.offset, argument.length))
-          return fail(ErrorCode::kBadData, "The range {}+{} lies outside its memory pool.",
-                      argument.offset, argument.length);
-        if (isOutput && !argument.pool->writable())
-          return fail(ErrorCode::kBadData, "The memory for {} is read-only.",
-                      graph::describe(operand));
-        buffer.data = const_cast<uint8_t*>(argument.pool->data()) + argument.offset;
-        buffer.hasReadableTail = argument.pool->kind() != memory::PoolKind::kBorrowed;
-        break;
-      default:
-        return fail(ErrorCode::kBadData, "The argument for {} is omitted.",
-                    graph::describe(operand));
-    }
-    if (isOpen ? false : argument.length != bytes)
-      return fail(ErrorCode::kBadData, "The argument for {} has {} bytes, {} are needed.",
-                  graph::describe(operand), argument.length, bytes);
-    if (isOutput) sufficient_.push_back(argument.length >= bytes);
-    buffers->push_back(buffer);
-    return {};
-  }
-
   std::shared_ptr<CpuPreparedModel> prepared_;
-  hal::Request request_;
+  hal::BoundRequest request_;
   std::vector<ExecutionContext::Buffer> inputs_;
   std::vector<ExecutionContext::Buffer> outputs_;
-  std::vector<bool> sufficient_;
+  std::vector<bool> isSufficient_;
 };
 
 }  // namespace
@@ -141,8 +94,11 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
     PlanBuilder builder(*prepared->model_, selfTest.traits, &prepared->weights_, referenceOnly);
     HEARTH_TRY(builder.build());
     prepared->outputDimensions_.clear();
-    for (uint32_t index : graph.outputs)
+    prepared->outputBytes_.clear();
+    for (uint32_t index : graph.outputs) {
       prepared->outputDimensions_.push_back(builder.tensor(index).dimensions);
+      prepared->outputBytes_.push_back(tensorBytes(builder.tensor(index)));
+    }
     prepared->ownedConstants_ = builder.takeOwnedConstants();
     prepared->plan_ = builder.takePlan();
     HEARTH_TRY(planArena(&prepared->plan_, options.maxActivationBytes));
@@ -157,7 +113,6 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
     referenceOnly.insert(refused.begin(), refused.end());
     if (referenceOnly.size() == before) return std::unexpected(std::move(context.error()));
   }
-  releasePackedSources(*prepared->model_);
   prepared->report_.state = hal::StartReport::State::kUncached;
   prepared->report_.reason = "no weight store";
   prepared->report_.packedBytes = prepared->weights_.packedBytes();
@@ -167,9 +122,15 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
 }
 
 Result<std::unique_ptr<hal::Execution>> CpuPreparedModel::createExecution(hal::Request request) {
-  auto execution = std::make_unique<CpuExecution>(shared_from_this(), std::move(request));
-  HEARTH_TRY(execution->bind());
-  return execution;
+  HEARTH_ASSIGN(hal::BoundRequest bound, hal::checkRequest(model_->main(), request));
+  // The plan takes every graph input for given; the interpreter knows how to do without.
+  for (const ops::RunArgument& input : bound.inputs) {
+    if (input.isPresent) continue;
+    HEARTH_ASSIGN(std::shared_ptr<hal::PreparedModel> interpreted,
+                  hal::prepareInterpreted(model_, {}, pool_, "an input is omitted"));
+    return interpreted->createExecution(std::move(request));
+  }
+  return std::make_unique<CpuExecution>(shared_from_this(), std::move(bound));
 }
 
 hal::StartReport CpuPreparedModel::startReport() const { return report_; }
@@ -193,22 +154,6 @@ Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
   std::lock_guard lock(mutex_);
   idle_.push_back(std::move(context));
   return status;
-}
-
-void releasePackedSources(const graph::Model& model) {
-  static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  for (const graph::Subgraph& subgraph : model.subgraphs) {
-    for (const graph::Operand& operand : subgraph.operands) {
-      if (operand.lifetime != graph::Lifetime::kConstantReference) continue;
-      if (operand.location.length < kReleaseBytes) continue;
-      const memory::Pool& pool = *model.pools[operand.location.pool];
-      if (pool.kind() != memory::PoolKind::kMmapFd || pool.writable()) continue;
-      const auto begin = reinterpret_cast<uintptr_t>(pool.data()) + operand.location.offset;
-      const uintptr_t first = (begin + page - 1) / page * page;
-      const uintptr_t last = (begin + operand.location.length) / page * page;
-      if (last > first) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
-    }
-  }
 }
 
 }  // namespace hearth::cpu

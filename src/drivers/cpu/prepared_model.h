@@ -19,8 +19,8 @@ namespace hearth::cpu {
 class CpuPreparedModel final : public hal::PreparedModel,
                                public std::enable_shared_from_this<CpuPreparedModel> {
  public:
-  // kUnsupported through ops::isNeedsRuntimeValue() or an unknown input shape: the caller then takes
-  // the interpreter.
+  // kUnsupported when shapes or branches are known only at run time: the caller then takes the
+  // interpreter.
   static Result<std::shared_ptr<CpuPreparedModel>> create(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
       const SelfTestResult& selfTest, std::shared_ptr<threads::ThreadPool> pool);
@@ -34,7 +34,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
 
   // Dimensions of the graph outputs, as inferred.
   const std::vector<graph::Dimensions>& outputDimensions() const { return outputDimensions_; }
-  const graph::Model& model() const { return *model_; }
+  const std::vector<uint64_t>& outputBytes() const { return outputBytes_; }
 
  private:
   CpuPreparedModel() = default;
@@ -45,14 +45,11 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::vector<std::unique_ptr<uint8_t[]>> ownedConstants_;
   Plan plan_;
   std::vector<graph::Dimensions> outputDimensions_;
+  std::vector<uint64_t> outputBytes_;
   hal::StartReport report_;
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<ExecutionContext>> idle_;
 };
-
-// Hands back the pages of constants that were packed: they are in our own mappings of files, clean,
-// and come back from the page cache if somebody reads them after all.
-void releasePackedSources(const graph::Model& model);
 
 }  // namespace hearth::cpu

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// libhearth.so as a client sees it, through hearth.hpp and hearth.h.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "hearth/hearth.hpp"
+
+namespace hearth {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <typename Call>
+hearth_status codeOf(Call call) {
+  try {
+    call();
+  } catch (const Exception& exception) {
+    EXPECT_STRNE(exception.what(), "");
+    return exception.code();
+  }
+  return HEARTH_OK;
+}
+
+TEST(ApiTest, RefusesWhatIsNoModel) {
+  EXPECT_EQ(codeOf([] { Model("/nonexistent.tflite"); }), HEARTH_NOT_FOUND);
+  const std::vector<char> garbage(100, 'x');
+  EXPECT_EQ(codeOf([&] { Model(garbage.data(), garbage.size()); }), HEARTH_BAD_DATA);
+  EXPECT_EQ(codeOf([&] { Model(garbage.data(), 0); }), HEARTH_BAD_DATA);
+  EXPECT_EQ(codeOf([] { Model(nullptr, 5); }), HEARTH_UNEXPECTED_NULL);
+}
+
+TEST(ApiTest, ListsDevices) {
+  const std::vector<Device> list = devices();
+  ASSERT_FALSE(list.empty());
+  for (const Device& device : list) {
+    EXPECT_FALSE(device.name.empty());
+    EXPECT_FALSE(device.version.empty());
+  }
+  EXPECT_EQ(list.back().name, "nnapi-reference");
+  hearth_device_info info{};
+  EXPECT_EQ(hearth_device_get(0, &info, nullptr), HEARTH_BAD_DATA);  // its size is not set
+  info.size = sizeof(info);
+  EXPECT_EQ(hearth_device_get(list.size(), &info, nullptr), HEARTH_NOT_FOUND);
+  EXPECT_EQ(hearth_device_get(0, nullptr, nullptr), HEARTH_UNEXPECTED_NULL);
+}
+
+// Of an older client: what it does not know is not written.
+TEST(ApiTest, FillsNoMoreThanTheClientKnows) {
+  hearth_device_info info{};
+  info.size = offsetof(hearth_device_info, version);
+  info.feature_level = -5;
+  ASSERT_EQ(hearth_device_get(0, &info, nullptr), HEARTH_OK);
+  EXPECT_NE(info.name, nullptr);
+  EXPECT_EQ(info.version, nullptr);
+  EXPECT_EQ(info.feature_level, -5);
+  EXPECT_EQ(info.size, offsetof(hearth_device_info, version));
+}
+
+class ApiModelTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* data = std::getenv("HEARTH_TEST_DATA");
+    if (data == nullptr) GTEST_SKIP() << "HEARTH_TEST_DATA is not set.";
+    folder_ = std::string(data) + "/data/models/";
+  }
+  std::string folder_;
+};
+
+TEST_F(ApiModelTest, RunsFromFileAndMemory) {
+  const std::string path = folder_ + "split_concat.tflite";
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
+  const Model fromFile(path);
+  const Model fromMemory(bytes.data(), bytes.size());
+  bytes.assign(bytes.size(), 0);  // the library has its own copy
+
+  std::vector<std::vector<std::vector<uint8_t>>> results;
+  for (const Model* model : {&fromFile, &fromMemory}) {
+    EXPECT_EQ(model->signatureKeys().size(), 1u);
+    const Compilation compilation = model->compile();
+    Execution execution = compilation.createExecution();
+    std::vector<std::vector<uint8_t>> inputs;
+    std::vector<std::vector<uint8_t>> outputs;
+    for (const TensorInfo& info : compilation.inputs()) {
+      EXPECT_EQ(info.type, HEARTH_TYPE_UINT8);
+      EXPECT_EQ(info.dimensions, info.defaultDimensions);
+      inputs.emplace_back(info.byteSize);
+      for (size_t i = 0; i < info.byteSize; ++i) inputs.back()[i] = static_cast<uint8_t>(i * 7);
+    }
+    for (const TensorInfo& info : compilation.outputs()) outputs.emplace_back(info.byteSize);
+    for (size_t i = 0; i < inputs.size(); ++i) execution.setInput(i, inputs[i]);
+    for (size_t i = 0; i < outputs.size(); ++i) execution.setOutput(i, outputs[i]);
+    execution.run();
+    EXPECT_EQ(execution.outputShape(0), compilation.outputs()[0].dimensions);
+    EXPECT_EQ(execution.statistics().runs, 1u);
+    EXPECT_GT(execution.statistics().lastNs, 0u);
+
+    // The same in the background, into other memory.
+    const std::vector<std::vector<uint8_t>> expected = outputs;
+    for (auto& output : outputs) output.assign(output.size(), 0xAA);
+    const Event event = execution.start();
+    event.wait();
+    EXPECT_TRUE(event.isDone());
+    EXPECT_TRUE(event.waitFor(std::chrono::nanoseconds(1)));
+    EXPECT_EQ(outputs, expected);
+    results.push_back(outputs);
+  }
+  EXPECT_EQ(results[0], results[1]);
+}
+
+TEST_F(ApiModelTest, HandlesMayGoInAnyOrder) {
+  std::optional<Model> model(folder_ + "split_concat.tflite");
+  std::optional<Compilation> compilation(model->compile());
+  const std::vector<TensorInfo> inputs = compilation->inputs();
+  const std::vector<TensorInfo> outputs = compilation->outputs();
+  Execution execution = compilation->createExecution();
+  model.reset();
+  compilation.reset();
+  std::vector<std::vector<uint8_t>> memory;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    memory.emplace_back(inputs[i].byteSize);
+    execution.setInput(i, memory.back().data(), memory.back().size());
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    memory.emplace_back(outputs[i].byteSize);
+    execution.setOutput(i, memory.back().data(), memory.back().size());
+  }
+  execution.run();
+}
+
+TEST_F(ApiModelTest, StartReportAndInspection) {
+  const Model model(folder_ + "mobilenet_v1_0.25_128_quant.tflite");
+  const Compilation compilation = model.compile();
+  const StartReport report = compilation.startReport();
+  EXPECT_GT(report.prepareMs, 0);
+  EXPECT_GT(report.activationBytes, 0u);
+  EXPECT_FALSE(report.reason.empty());
+  const std::string json = compilation.startReportJson();
+  for (const char* key : {"\"state\"", "\"reason\"", "\"prepare_ms\"", "\"packed_bytes\"",
+                          "\"mapped_bytes\""})
+    EXPECT_THAT(json, HasSubstr(key));
+  const std::string inspection = model.inspect();
+  EXPECT_THAT(inspection, HasSubstr("CONV_2D"));
+  EXPECT_THAT(inspection, HasSubstr("nnapi-reference"));
+}
+
+TEST_F(ApiModelTest, ReportsBadUse) {
+  const Model model(folder_ + "split_concat.tflite");
+  CompileOptions options;
+  options.device = "no-such-device";
+  EXPECT_EQ(codeOf([&] { model.compile(options); }), HEARTH_NOT_FOUND);
+  options = {};
+  options.signature = "no_such_signature";
+  EXPECT_EQ(codeOf([&] { model.compile(options); }), HEARTH_NOT_FOUND);
+  options = {};
+  options.maxActivationBytes = 16;
+  EXPECT_EQ(codeOf([&] { model.compile(options); }), HEARTH_RESOURCE_EXHAUSTED_PERSISTENT);
+  options = {};
+  options.priority = static_cast<hearth_priority>(7);
+  EXPECT_EQ(codeOf([&] { model.compile(options); }), HEARTH_BAD_DATA);
+
+  const Compilation compilation = model.compile();
+  Execution execution = compilation.createExecution();
+  std::vector<uint8_t> memory(7);
+  EXPECT_EQ(codeOf([&] { execution.run(); }), HEARTH_BAD_STATE);
+  EXPECT_EQ(codeOf([&] { execution.setInput(0, memory); }), HEARTH_BAD_DATA);
+  EXPECT_EQ(codeOf([&] { execution.setInput(99, memory); }), HEARTH_BAD_DATA);
+  EXPECT_EQ(codeOf([&] { execution.setOutput(0, memory); }), HEARTH_BAD_DATA);
+  EXPECT_EQ(codeOf([&] { execution.setInput(0, nullptr, 192); }), HEARTH_UNEXPECTED_NULL);
+  size_t rank = 0;
+  EXPECT_EQ(hearth_execution_output_shape(execution.get(), 0, nullptr, &rank, nullptr),
+            HEARTH_BAD_DATA);
+  EXPECT_EQ(rank, 4u);
+}
+
+TEST_F(ApiModelTest, ExecutionsRunInSeveralThreads) {
+  const Model model(folder_ + "keras_lstm_mnist_ptq.tflite");
+  const Compilation compilation = model.compile();
+  const size_t inputBytes = compilation.inputs()[0].byteSize;
+  const size_t outputBytes = compilation.outputs()[0].byteSize;
+  const auto run = [&](uint8_t value) {
+    Execution execution = compilation.createExecution();
+    const std::vector<uint8_t> input(inputBytes, value);
+    std::vector<uint8_t> output(outputBytes);
+    execution.setInput(0, input);
+    execution.setOutput(0, output);
+    for (int i = 0; i < 3; ++i) execution.run();
+    return output;
+  };
+  std::vector<std::vector<uint8_t>> alone;
+  for (int i = 0; i < 4; ++i) alone.push_back(run(static_cast<uint8_t>(i * 60)));
+  std::vector<std::vector<uint8_t>> together(4);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] { together[i] = run(static_cast<uint8_t>(i * 60)); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(together, alone);
+}
+
+}  // namespace
+}  // namespace hearth

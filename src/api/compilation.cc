@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compilation functions of hearth.h.
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "api/handles.h"
+#include "runtime/device_manager.h"
+
+using hearth::ErrorCode;
+using hearth::fail;
+using hearth::Result;
+using hearth::Status;
+using hearth::api::CompiledSignature;
+using hearth::api::fillSized;
+using hearth::api::guarded;
+using hearth::api::nullArgument;
+using hearth::api::Tensor;
+
+namespace {
+
+Result<hearth_compile_options> readOptions(const hearth_compile_options* given) {
+  hearth_compile_options options = HEARTH_COMPILE_OPTIONS_INIT;
+  if (given == nullptr) return options;
+  if (given->size < offsetof(hearth_compile_options, preference) ||
+      given->size > sizeof(hearth_compile_options))
+    return fail(ErrorCode::kBadData,
+                "The compile options have size {}; this library knows those of {} to {} bytes.",
+                given->size, offsetof(hearth_compile_options, preference),
+                sizeof(hearth_compile_options));
+  std::memcpy(&options, given, given->size);
+  switch (options.preference) {
+    case HEARTH_PREFER_LOW_POWER:
+    case HEARTH_PREFER_FAST_SINGLE_ANSWER:
+    case HEARTH_PREFER_SUSTAINED_SPEED: break;
+    default:
+      return fail(ErrorCode::kBadData, "There is no preference {}.",
+                  static_cast<int>(options.preference));
+  }
+  switch (options.priority) {
+    case HEARTH_PRIORITY_LOW:
+    case HEARTH_PRIORITY_MEDIUM:
+    case HEARTH_PRIORITY_HIGH: break;
+    default:
+      return fail(ErrorCode::kBadData, "There is no priority {}.",
+                  static_cast<int>(options.priority));
+  }
+  return options;
+}
+
+Result<std::vector<Tensor>> describeTensors(const std::vector<hearth::tflite::TensorInfo>& infos) {
+  std::vector<Tensor> tensors;
+  for (const hearth::tflite::TensorInfo& info : infos) {
+    Tensor tensor;
+    tensor.name = info.name;
+    HEARTH_ASSIGN(tensor.type, hearth::api::publicType(info.type));
+    tensor.dimensions = info.dimensions;
+    tensor.defaultDimensions = info.dimensions;
+    if (info.fileDimensions.size() == info.dimensions.size())
+      for (size_t i = 0; i < info.dimensions.size(); ++i)
+        if (info.dimensions[i] == 0) tensor.defaultDimensions[i] = info.fileDimensions[i];
+    tensor.scale = info.scale;
+    tensor.zeroPoint = info.zeroPoint;
+    hearth::graph::Operand operand;
+    operand.type = info.type;
+    operand.dimensions = info.dimensions;
+    operand.isRankZeroTensor = info.isRankZeroTensor;
+    if (hearth::graph::isFullySpecified(operand)) {
+      HEARTH_ASSIGN(tensor.byteSize, hearth::graph::byteSize(operand));
+    }
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+Status compile(const hearth_model& model, const hearth_compile_options& options,
+               hearth_compilation** out) {
+  const auto begin = std::chrono::steady_clock::now();
+  HEARTH_ASSIGN(hearth::tflite::ImportedGraph imported,
+                model.file->importSignature(options.signature == nullptr ? "" : options.signature));
+  auto made = std::make_shared<CompiledSignature>();
+  HEARTH_ASSIGN(made->inputs, describeTensors(imported.inputs));
+  HEARTH_ASSIGN(made->outputs, describeTensors(imported.outputs));
+  std::vector<hearth::runtime::StatePair> states;
+  for (hearth::tflite::StatePair& state : imported.states)
+    states.push_back({state.input, state.output, std::move(state.initialValue)});
+
+  hearth::runtime::CompilationOptions runtimeOptions;
+  if (options.device != nullptr) runtimeOptions.device = options.device;
+  runtimeOptions.prepare.preference = static_cast<hearth::hal::Preference>(options.preference);
+  runtimeOptions.prepare.priority = static_cast<hearth::hal::Priority>(options.priority);
+  runtimeOptions.prepare.threads = options.threads;
+  runtimeOptions.prepare.maxActivationBytes = options.max_activation_bytes;
+  runtimeOptions.prepare.deadline = hearth::api::deadlineAfter(options.timeout_ns);
+  HEARTH_ASSIGN(made->compilation,
+                hearth::runtime::Compilation::create(imported.model, std::move(states),
+                                                     runtimeOptions,
+                                                     hearth::runtime::DeviceManager::shared()));
+  made->device = made->compilation->device().name();
+  made->startReason = made->compilation->startReport().reason;
+  made->prepareMs = model.loadMs + hearth::api::millisecondsSince(begin);
+  *out = new hearth_compilation{std::move(made)};
+  return {};
+}
+
+Status describe(const std::vector<Tensor>& tensors, size_t index, const char* kind,
+                hearth_tensor_info* info) {
+  if (index >= tensors.size())
+    return fail(ErrorCode::kNotFound, "There is no {} {}; the model has {}.", kind, index,
+                tensors.size());
+  const Tensor& tensor = tensors[index];
+  hearth_tensor_info made{};
+  made.name = tensor.name.c_str();
+  made.type = tensor.type;
+  made.rank = static_cast<uint32_t>(tensor.dimensions.size());
+  made.dimensions = tensor.dimensions.data();
+  made.scale = tensor.scale;
+  made.zero_point = tensor.zeroPoint;
+  made.byte_size = tensor.byteSize;
+  made.default_dimensions = tensor.defaultDimensions.data();
+  return fillSized(info, made);
+}
+
+uint64_t sum(const std::map<std::string, uint64_t>& bytes) {
+  return std::accumulate(bytes.begin(), bytes.end(), uint64_t{0},
+                         [](uint64_t total, const auto& entry) { return total + entry.second; });
+}
+
+hearth_start_state publicState(hearth::hal::StartReport::State state) {
+  switch (state) {
+    case hearth::hal::StartReport::State::kCold: return HEARTH_START_COLD;
+    case hearth::hal::StartReport::State::kWarm: return HEARTH_START_WARM;
+    case hearth::hal::StartReport::State::kUncached: break;
+  }
+  return HEARTH_START_UNCACHED;
+}
+
+const char* stateName(hearth_start_state state) {
+  switch (state) {
+    case HEARTH_START_COLD: return "cold";
+    case HEARTH_START_WARM: return "warm";
+    case HEARTH_START_UNCACHED: break;
+  }
+  return "uncached";
+}
+
+}  // namespace
+
+extern "C" {
+
+hearth_status hearth_compile(const hearth_model* model, const hearth_compile_options* options,
+                             hearth_compilation** compilation, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (model == nullptr) return nullArgument("model");
+    if (compilation == nullptr) return nullArgument("compilation");
+    HEARTH_ASSIGN(const hearth_compile_options read, readOptions(options));
+    return compile(*model, read, compilation);
+  });
+}
+
+void hearth_compilation_free(hearth_compilation* compilation) { delete compilation; }
+
+const char* hearth_compilation_device(const hearth_compilation* compilation) {
+  return compilation == nullptr ? "" : compilation->signature->device.c_str();
+}
+
+size_t hearth_compilation_input_count(const hearth_compilation* compilation) {
+  return compilation == nullptr ? 0 : compilation->signature->inputs.size();
+}
+
+size_t hearth_compilation_output_count(const hearth_compilation* compilation) {
+  return compilation == nullptr ? 0 : compilation->signature->outputs.size();
+}
+
+hearth_status hearth_compilation_input(const hearth_compilation* compilation, size_t index,
+                                       hearth_tensor_info* info, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (compilation == nullptr) return nullArgument("compilation");
+    return describe(compilation->signature->inputs, index, "input", info);
+  });
+}
+
+hearth_status hearth_compilation_output(const hearth_compilation* compilation, size_t index,
+                                        hearth_tensor_info* info, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (compilation == nullptr) return nullArgument("compilation");
+    return describe(compilation->signature->outputs, index, "output", info);
+  });
+}
+
+hearth_status hearth_compilation_start_report(const hearth_compilation* compilation,
+                                              hearth_start_report* report, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (compilation == nullptr) return nullArgument("compilation");
+    const CompiledSignature& signature = *compilation->signature;
+    const hearth::hal::StartReport source = signature.compilation->startReport();
+    hearth_start_report made{};
+    made.state = publicState(source.state);
+    made.reason = signature.startReason.c_str();
+    made.prepare_ms = signature.prepareMs;
+    made.packed_bytes = sum(source.packedBytes);
+    made.mapped_bytes = source.mappedBytes;
+    made.activation_bytes = source.activationBytes;
+    return fillSized(report, made);
+  });
+}
+
+hearth_status hearth_compilation_start_report_json(const hearth_compilation* compilation,
+                                                   char** json, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (compilation == nullptr) return nullArgument("compilation");
+    if (json == nullptr) return nullArgument("json");
+    const CompiledSignature& signature = *compilation->signature;
+    const hearth::hal::StartReport source = signature.compilation->startReport();
+    using Json = nlohmann::ordered_json;
+    const Json report = {{"state", stateName(publicState(source.state))},
+                         {"reason", signature.startReason},
+                         {"prepare_ms", signature.prepareMs},
+                         {"packed_bytes", sum(source.packedBytes)},
+                         {"packed_bytes_by_operation", source.packedBytes},
+                         {"mapped_bytes", source.mappedBytes},
+                         {"activation_bytes", source.activationBytes},
+                         {"routed_around", source.routedAround}};
+    *json = hearth::api::copyString(report.dump(2, ' ', false, Json::error_handler_t::replace));
+    return {};
+  });
+}
+
+}  // extern "C"

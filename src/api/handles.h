@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the opaque handles of hearth.h are, and how its functions report errors.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "frontends/tflite/model_file.h"
+#include "hearth/hearth.h"
+#include "runtime/compilation.h"
+#include "runtime/event.h"
+#include "runtime/execution.h"
+
+struct hearth_error {
+  hearth_status code;
+  std::string message;
+};
+
+struct hearth_model {
+  std::shared_ptr<const hearth::tflite::ModelFile> file;
+  std::vector<std::string> signatureKeys;
+  double loadMs = 0;
+};
+
+namespace hearth::api {
+
+// An input or output with storage for what hearth_tensor_info points to.
+struct Tensor {
+  std::string name;
+  hearth_type type = HEARTH_TYPE_FLOAT32;
+  std::vector<uint32_t> dimensions;
+  std::vector<uint32_t> defaultDimensions;
+  float scale = 0;
+  int32_t zeroPoint = 0;
+  uint64_t byteSize = 0;
+};
+
+// A compilation as its clients see it; shared by its handle and its executions.
+struct CompiledSignature {
+  std::shared_ptr<const runtime::Compilation> compilation;
+  std::vector<Tensor> inputs;
+  std::vector<Tensor> outputs;
+  std::string device;
+  std::string startReason;
+  double prepareMs = 0;
+};
+
+}  // namespace hearth::api
+
+struct hearth_compilation {
+  std::shared_ptr<const hearth::api::CompiledSignature> signature;
+};
+
+struct hearth_execution {
+  std::shared_ptr<const hearth::api::CompiledSignature> signature;
+  std::shared_ptr<hearth::runtime::Execution> execution;
+};
+
+struct hearth_event {
+  std::shared_ptr<hearth::runtime::Event> event;
+};
+
+namespace hearth::api {
+
+// Hands the error to the caller, who may not want it.
+hearth_status report(const Error& error, hearth_error** out) noexcept;
+// For kUnexpectedNull.
+std::unexpected<Error> nullArgument(const char* name);
+
+// Runs the body of an API function: its Status becomes the return value and the error object, and
+// what the standard library throws for lack of memory does not get past here.
+template <typename Body>
+hearth_status guarded(hearth_error** out, Body body) noexcept {
+  try {
+    const Status status = body();
+    return status ? HEARTH_OK : report(status.error(), out);
+  } catch (const std::bad_alloc&) {
+    return report(Error(ErrorCode::kOutOfMemory, "There is no memory left."), out);
+  } catch (const std::exception& exception) {
+    return report(Error(ErrorCode::kOpFailed, exception.what()), out);
+  }
+}
+
+// Fills a structure whose first member is its caller's size: as much as both sides know.
+template <typename Info>
+Status fillSized(Info* to, Info from) {
+  if (to == nullptr) return nullArgument("info");
+  const size_t size = to->size;
+  if (size < sizeof(size_t))
+    return fail(ErrorCode::kBadData, "The structure's size is {}; it is not set.", size);
+  from.size = size;
+  std::memcpy(to, &from, std::min(size, sizeof(Info)));
+  return {};
+}
+
+inline double millisecondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+      .count();
+}
+
+inline base::Deadline deadlineAfter(uint64_t timeoutNs) {
+  return timeoutNs == 0 ? base::Deadline() : base::Deadline::after(timeoutNs);
+}
+
+// A copy that hearth_string_free frees. Throws std::bad_alloc.
+char* copyString(const std::string& text);
+
+// kUnsupported for types that no tensor of a model file has.
+Result<hearth_type> publicType(graph::OperandType type);
+
+}  // namespace hearth::api

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/inspection.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "api/handles.h"
+#include "hearth/hearth.hpp"
+
+namespace hearth::api {
+namespace {
+
+// A hostile file can name one subgraph in many signatures; each detail costs an import.
+constexpr size_t kMaxDetailedSignatures = 32;
+
+using Json = nlohmann::ordered_json;
+
+// JSON has no infinity and no NaN.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json tensorJson(const tflite::TensorSummary& tensor, size_t index) {
+  Json json = {{"index", index},
+               {"name", tensor.name},
+               {"type", tensor.tfliteType},
+               {"shape", tensor.dimensions},
+               {"scales", Json::array()},
+               {"zero_points", tensor.zeroPoints},
+               {"constant_bytes", tensor.constantBytes},
+               {"variable", tensor.isVariable}};
+  for (const float scale : tensor.scales) json["scales"].push_back(number(scale));
+  return json;
+}
+
+Json subgraphJson(const tflite::SubgraphSummary& subgraph) {
+  Json json = {{"name", subgraph.name},
+               {"inputs", subgraph.inputs},
+               {"outputs", subgraph.outputs},
+               {"tensors", Json::array()},
+               {"operation_count", subgraph.operationCount},
+               {"operations", Json::array()}};
+  for (size_t i = 0; i < subgraph.tensors.size(); ++i)
+    json["tensors"].push_back(tensorJson(subgraph.tensors[i], i));
+  for (const tflite::OperationSummary& operation : subgraph.operations)
+    json["operations"].push_back({{"type", operation.name},
+                                  {"version", operation.version},
+                                  {"custom", operation.isCustom},
+                                  {"count", operation.count},
+                                  {"first_index", operation.firstIndex},
+                                  {"translated", operation.isSupported}});
+  return json;
+}
+
+Json argumentJson(const tflite::TensorInfo& tensor) {
+  const auto type = publicType(tensor.type);
+  return {{"name", tensor.name},
+          {"shape", tensor.dimensions},
+          {"type", type ? typeName(*type) : tensor.tfliteType},
+          {"scale", number(tensor.scale)},
+          {"zero_point", tensor.zeroPoint}};
+}
+
+// Operations with each device's answer, and a line for each device.
+void addDevices(const graph::Model& model, const runtime::DeviceManager& devices, Json* signature) {
+  const graph::Subgraph& main = model.main();
+  Json operations = Json::array();
+  for (size_t i = 0; i < main.operations.size(); ++i)
+    operations.push_back({{"index", i},
+                          {"type", graph::nameOf(main.operations[i].type)},
+                          {"name", main.operations[i].name},
+                          {"devices", Json::array()}});
+  Json summaries = Json::array();
+  for (const auto& device : devices.devices()) {
+    const auto support = device->supportedOperations(model);
+    Json summary = {{"device", device->name()}, {"operations_taken", 0}, {"problem", nullptr}};
+    if (!support) {
+      summary["problem"] = support.error().toString();
+    } else {
+      size_t taken = 0;
+      for (size_t i = 0; i < support->size() && i < operations.size(); ++i) {
+        const hal::OperationSupport& answer = (*support)[i];
+        taken += answer.supported;
+        operations[i]["devices"].push_back({{"device", device->name()},
+                                            {"supported", answer.supported},
+                                            {"kernel", answer.kernel},
+                                            {"reason", answer.reason}});
+      }
+      summary["operations_taken"] = taken;
+    }
+    summaries.push_back(std::move(summary));
+  }
+  (*signature)["devices"] = std::move(summaries);
+  (*signature)["operations"] = std::move(operations);
+}
+
+Json signatureJson(const tflite::ModelFile& file, const std::string& key,
+                   const runtime::DeviceManager& devices) {
+  Json json = {{"key", key},          {"problem", nullptr},
+               {"inputs", Json::array()}, {"outputs", Json::array()},
+               {"state_tensors", 0},  {"devices", Json::array()},
+               {"operations", Json::array()}};
+  const auto imported = file.importSignature(key);
+  if (!imported) {
+    json["problem"] = imported.error().toString();
+    return json;
+  }
+  for (const tflite::TensorInfo& tensor : imported->inputs)
+    json["inputs"].push_back(argumentJson(tensor));
+  for (const tflite::TensorInfo& tensor : imported->outputs)
+    json["outputs"].push_back(argumentJson(tensor));
+  json["state_tensors"] = imported->states.size();
+  addDevices(*imported->model, devices, &json);
+  return json;
+}
+
+}  // namespace
+
+std::string inspectModel(const tflite::ModelFile& file, const runtime::DeviceManager& devices) {
+  const tflite::ModelSummary summary = file.summary();
+  Json json = {{"description", summary.description},
+               {"version", summary.version},
+               {"file_bytes", summary.fileBytes},
+               {"weight_bytes", summary.weightBytes},
+               {"signatures", Json::array()},
+               {"subgraphs", Json::array()}};
+  std::vector<std::string> keys = file.signatureKeys();
+  if (keys.empty()) keys.emplace_back();
+  keys.resize(std::min(keys.size(), kMaxDetailedSignatures));
+  for (const std::string& key : keys)
+    json["signatures"].push_back(signatureJson(file, key, devices));
+  for (const tflite::SubgraphSummary& subgraph : summary.subgraphs)
+    json["subgraphs"].push_back(subgraphJson(subgraph));
+  // Names in a file need not be UTF-8.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace hearth::api

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model functions of hearth.h.
+#include "api/handles.h"
+#include "api/inspection.h"
+#include "base/trace.h"
+#include "memory/pool.h"
+#include "runtime/device_manager.h"
+
+using hearth::Result;
+using hearth::Status;
+using hearth::api::guarded;
+using hearth::api::nullArgument;
+
+namespace {
+
+template <typename Open>
+Status loadModel(Open open, hearth_model** model) {
+  if (model == nullptr) return nullArgument("model");
+  const hearth::base::TraceSpan span("api", "load model");
+  const auto begin = std::chrono::steady_clock::now();
+  auto made = std::make_unique<hearth_model>();
+  HEARTH_ASSIGN(made->file, open());
+  made->signatureKeys = made->file->signatureKeys();
+  if (made->signatureKeys.empty()) made->signatureKeys.emplace_back();
+  made->loadMs = hearth::api::millisecondsSince(begin);
+  *model = made.release();
+  return {};
+}
+
+}  // namespace
+
+extern "C" {
+
+hearth_status hearth_model_load_file(const char* path, hearth_model** model, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (path == nullptr) return nullArgument("path");
+    Status loaded = loadModel([&] { return hearth::tflite::ModelFile::open(path); }, model);
+    if (!loaded && !loaded.error().message().contains(path))
+      return std::unexpected(
+          std::move(loaded.error()).addContext(std::format("while loading the model {}", path)));
+    return loaded;
+  });
+}
+
+hearth_status hearth_model_load_memory(const void* data, size_t size, hearth_model** model,
+                                       hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (data == nullptr) return nullArgument("data");
+    if (size == 0) return hearth::fail(hearth::ErrorCode::kBadData, "The model has no bytes.");
+    HEARTH_ASSIGN(const hearth::memory::PoolRef pool, hearth::memory::Pool::anonymous(size));
+    std::memcpy(pool->mutableData(), data, size);
+    return loadModel([&] { return hearth::tflite::ModelFile::fromPool(pool); }, model);
+  });
+}
+
+void hearth_model_free(hearth_model* model) { delete model; }
+
+size_t hearth_model_signature_count(const hearth_model* model) {
+  return model == nullptr ? 0 : model->signatureKeys.size();
+}
+
+const char* hearth_model_signature_key(const hearth_model* model, size_t index) {
+  if (model == nullptr || index >= model->signatureKeys.size()) return nullptr;
+  return model->signatureKeys[index].c_str();
+}
+
+hearth_status hearth_model_inspect(const hearth_model* model, char** json, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (model == nullptr) return nullArgument("model");
+    if (json == nullptr) return nullArgument("json");
+    *json = hearth::api::copyString(
+        hearth::api::inspectModel(*model->file, hearth::runtime::DeviceManager::shared()));
+    return {};
+  });
+}
+
+}  // extern "C"

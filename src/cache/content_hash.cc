@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/content_hash.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "cache/object_file.h"
+
+namespace hearth::cache {
+namespace {
+
+constexpr uint64_t kBlock = uint64_t{1} << 20;
+// Below this a thread costs more than it brings.
+constexpr uint64_t kBytesPerThread = uint64_t{16} << 20;
+
+struct Work {
+  int fd;
+  uint64_t offset;
+  uint64_t size;
+  std::vector<base::Sha256Digest> digests;
+  std::atomic<size_t> next = 0;
+  std::mutex mutex;
+  std::optional<StoreFailure> failure;  // the first one
+
+  void run() {
+    std::vector<uint8_t> buffer(static_cast<size_t>(std::min(kBlock, size)));
+    for (;;) {
+      const size_t index = next.fetch_add(1, std::memory_order_relaxed);
+      if (index >= digests.size()) return;
+      const uint64_t start = index * kBlock;
+      const auto length = static_cast<size_t>(std::min(kBlock, size - start));
+      if (StoreStatus read = readAt(fd, buffer.data(), length, offset + start); !read) {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::move(read.error());
+        next = digests.size();
+        return;
+      }
+      digests[index] = base::Sha256::of(std::span(buffer).first(length));
+    }
+  }
+};
+
+}  // namespace
+
+Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, unsigned threads) {
+  Work work{.fd = fd, .offset = offset, .size = size};
+  work.digests.resize(static_cast<size_t>((size + kBlock - 1) / kBlock));
+  if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
+  const auto useful = static_cast<unsigned>(std::min<uint64_t>(threads, size / kBytesPerThread));
+  std::vector<std::thread> helpers;
+  for (unsigned i = 1; i < useful; ++i) {
+    try {
+      helpers.emplace_back([&work] { work.run(); });
+    } catch (const std::system_error&) {
+      break;  // no more threads to be had; this one does the rest
+    }
+  }
+  work.run();
+  for (std::thread& helper : helpers) helper.join();
+  if (work.failure) {
+    const bool isShort = work.failure->reason == StoreReason::kCorrupt;
+    return fail(isShort ? ErrorCode::kBadData : ErrorCode::kIo, "Hashing {} bytes at {} fails. {}",
+                size, offset, work.failure->message);
+  }
+  base::Sha256 hash;
+  hash.update(&size, sizeof size);
+  hash.update(work.digests.data(), work.digests.size() * sizeof(base::Sha256Digest));
+  return hash.finish();
+}
+
+}  // namespace hearth::cache

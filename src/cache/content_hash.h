@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "base/sha256.h"
+
+namespace hearth::cache {
+
+// A digest of `size` bytes of a file from `offset` on: SHA-256 over the size and the SHA-256 of
+// each MiB, so that several threads can share the work. It is no plain SHA-256 of the bytes. Reads
+// around mappings, so nothing becomes resident in this process; `threads` is an upper limit, 0 =
+// one for each CPU up to 8. Error: kBadData when the file is shorter, kIo.
+Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, unsigned threads);
+
+}  // namespace hearth::cache

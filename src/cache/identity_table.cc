@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/identity_table.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <string_view>
+
+#include "base/log.h"
+
+namespace hearth::cache {
+namespace {
+
+constexpr char kFile[] = "identity.sqlite";
+// How much earlier than the reading the last change must be: file systems with stamps of two
+// seconds exist.
+constexpr int64_t kRacyNanoseconds = 2'000'000'000;
+constexpr int kBusyMilliseconds = 50;
+
+struct Finalize {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
+
+Statement prepare(sqlite3* database, std::string_view text, int& code) {
+  sqlite3_stmt* statement = nullptr;
+  code = sqlite3_prepare_v2(database, text.data(), static_cast<int>(text.size()), &statement,
+                            nullptr);
+  return Statement(statement);
+}
+
+template <typename T>
+void add(base::Sha256& hash, const T& value) {
+  static_assert(std::has_unique_object_representations_v<T>);
+  hash.update(&value, sizeof value);
+}
+
+void add(base::Sha256& hash, const FileGeneration& file) {
+  for (const uint64_t value : {file.device, file.inode, file.size}) add(hash, value);
+  for (const int64_t value : {file.modified, file.changed}) add(hash, value);
+}
+
+base::Sha256Digest contentKey(const FileIdentity& file, uint64_t offset, uint64_t size) {
+  base::Sha256 hash;
+  hash.update("content", 8);
+  add(hash, file.generation);
+  add(hash, file.born);
+  add(hash, offset);
+  add(hash, size);
+  return hash.finish();
+}
+
+base::Sha256Digest checkedKey(const SegmentKey& key, const FileGeneration& file,
+                              const BootId& boot) {
+  base::Sha256 hash;
+  hash.update("checked", 8);
+  add(hash, key.bytes);
+  add(hash, file);
+  add(hash, boot);
+  return hash.finish();
+}
+
+base::Sha256Digest checksum(const base::Sha256Digest& key, const base::Sha256Digest& digest,
+                            int64_t when) {
+  base::Sha256 hash;
+  hash.update("entry", 6);
+  add(hash, key);
+  add(hash, digest);
+  add(hash, when);
+  return hash.finish();
+}
+
+int64_t now() {
+  timespec time;
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+bool isBlob(sqlite3_stmt* statement, int column, size_t size) {
+  return sqlite3_column_type(statement, column) == SQLITE_BLOB &&
+         sqlite3_column_bytes(statement, column) == static_cast<int>(size);
+}
+
+}  // namespace
+
+Result<FileIdentity> FileIdentity::of(int fd) {
+  struct stat status;
+  if (::fstat(fd, &status) != 0)
+    return std::unexpected(base::errnoError(errno, "Reading the identity of a file"));
+  FileIdentity identity{.generation = FileGeneration::of(status)};
+  struct statx extended;
+  if (::statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &extended) == 0 &&
+      (extended.stx_mask & STATX_BTIME) != 0)
+    identity.born = extended.stx_btime.tv_sec * 1'000'000'000 + extended.stx_btime.tv_nsec;
+  return identity;
+}
+
+bool isIdentityTelling(int fd) {
+  struct stat status;
+  struct statfs system;
+  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink == 0 ||
+      ::fstatfs(fd, &system) != 0)
+    return false;
+  const auto type = static_cast<unsigned long>(system.f_type);
+  return type != TMPFS_MAGIC && type != RAMFS_MAGIC && type != HUGETLBFS_MAGIC;
+}
+
+IdentityTable::IdentityTable(int folder, std::string path, bool writable)
+    : folder_(folder), path_(std::move(path) + '/' + kFile), writable_(writable) {}
+
+IdentityTable::~IdentityTable() {
+  close();
+}
+
+void IdentityTable::close() {
+  if (database_ != nullptr) sqlite3_close(database_);
+  database_ = nullptr;
+}
+
+bool IdentityTable::open() {
+  if (database_ != nullptr) return true;
+  if (failed_) return false;
+  // One more try for the case that a broken file is removed on the way.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    struct stat status;
+    if (::fstatat(folder_, kFile, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+      if (!S_ISREG(status.st_mode) || !isTrusted(status)) break;
+    } else if (errno != ENOENT || !writable_) {
+      break;
+    } else {
+      // Made here for its mode, and never through a link.
+      const base::Descriptor made(
+          ::openat(folder_, kFile, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    }
+    int code = sqlite3_open_v2(path_.c_str(), &database_,
+                               (writable_ ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
+                                   SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
+                               nullptr);
+    if (code == SQLITE_OK) {
+      sqlite3_busy_timeout(database_, kBusyMilliseconds);
+      // Without syncs a power failure may damage the file, which is noticed; a killed process not.
+      code = sqlite3_exec(database_, "PRAGMA synchronous=OFF; PRAGMA mmap_size=0;", nullptr,
+                          nullptr, nullptr);
+    }
+    if (code == SQLITE_OK && writable_)
+      code = sqlite3_exec(database_,
+                          "CREATE TABLE IF NOT EXISTS entry1(key BLOB PRIMARY KEY, digest BLOB, "
+                          "time INTEGER, checksum BLOB) WITHOUT ROWID",
+                          nullptr, nullptr, nullptr);
+    if (code == SQLITE_OK) return true;
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
+      close();
+      return false;
+    }
+    if (!discardIfBroken(code)) break;
+  }
+  close();
+  failed_ = true;
+  base::logDebug("The file {} cannot be used; files are hashed at each start.", path_);
+  return false;
+}
+
+bool IdentityTable::discardIfBroken(int code) {
+  if (code != SQLITE_CORRUPT && code != SQLITE_NOTADB && code != SQLITE_FORMAT &&
+      code != SQLITE_ERROR && code != SQLITE_SCHEMA && code != SQLITE_IOERR)
+    return false;
+  close();
+  if (!writable_) return false;
+  base::logInfo("The file {} is damaged and is made anew.", path_);
+  for (const char* suffix : {"", "-journal", "-wal", "-shm"})
+    ::unlinkat(folder_, (std::string(kFile) + suffix).c_str(), 0);
+  return true;
+}
+
+std::optional<IdentityTable::Entry> IdentityTable::read(const base::Sha256Digest& key) {
+  const std::lock_guard lock(mutex_);
+  if (!open()) return std::nullopt;
+  int code = 0;
+  std::optional<Entry> entry;
+  {
+    const Statement statement =
+        prepare(database_, "SELECT digest, time, checksum FROM entry1 WHERE key = ?", code);
+    if (code == SQLITE_OK) {
+      sqlite3_bind_blob(statement.get(), 1, key.data(), static_cast<int>(key.size()),
+                        SQLITE_STATIC);
+      code = sqlite3_step(statement.get());
+    }
+    if (code == SQLITE_ROW && isBlob(statement.get(), 0, key.size()) &&
+        isBlob(statement.get(), 2, key.size())) {
+      Entry found;
+      std::memcpy(found.digest.data(), sqlite3_column_blob(statement.get(), 0), key.size());
+      found.when = sqlite3_column_int64(statement.get(), 1);
+      const base::Sha256Digest expected = checksum(key, found.digest, found.when);
+      if (std::memcmp(expected.data(), sqlite3_column_blob(statement.get(), 2), key.size()) == 0)
+        entry = found;
+    }
+  }
+  discardIfBroken(code);
+  return entry;
+}
+
+void IdentityTable::write(const base::Sha256Digest& key, const Entry& entry) {
+  if (!writable_) return;
+  const std::lock_guard lock(mutex_);
+  if (!open()) return;
+  int code = 0;
+  {
+    const Statement statement =
+        prepare(database_, "INSERT OR REPLACE INTO entry1 VALUES(?, ?, ?, ?)", code);
+    if (code == SQLITE_OK) {
+      const base::Sha256Digest check = checksum(key, entry.digest, entry.when);
+      const auto bind = [&](int column, const base::Sha256Digest& value) {
+        sqlite3_bind_blob(statement.get(), column, value.data(), static_cast<int>(value.size()),
+                          SQLITE_STATIC);
+      };
+      bind(1, key);
+      bind(2, entry.digest);
+      sqlite3_bind_int64(statement.get(), 3, entry.when);
+      bind(4, check);
+      code = sqlite3_step(statement.get());
+    }
+  }
+  discardIfBroken(code);
+}
+
+std::optional<base::Sha256Digest> IdentityTable::content(const FileIdentity& file, uint64_t offset,
+                                                         uint64_t size) {
+  const std::optional<Entry> entry = read(contentKey(file, offset, size));
+  const int64_t lastChange = std::max(file.generation.modified, file.generation.changed);
+  if (!entry || entry->when - kRacyNanoseconds < lastChange) return std::nullopt;
+  return entry->digest;
+}
+
+void IdentityTable::rememberContent(const FileIdentity& file, uint64_t offset, uint64_t size,
+                                    const base::Sha256Digest& digest, int64_t readAt) {
+  write(contentKey(file, offset, size), {digest, readAt});
+}
+
+bool IdentityTable::isChecked(const SegmentKey& key, const FileGeneration& file,
+                              const BootId& boot) {
+  return boot != BootId{} && read(checkedKey(key, file, boot)).has_value();
+}
+
+void IdentityTable::rememberChecked(const SegmentKey& key, const FileGeneration& file,
+                                    const BootId& boot) {
+  if (boot != BootId{}) write(checkedKey(key, file, boot), {{}, now()});
+}
+
+void IdentityTable::forgetOlderThan(int64_t seconds) {
+  if (!writable_) return;
+  const std::lock_guard lock(mutex_);
+  if (!open()) return;
+  int code = 0;
+  {
+    const Statement statement = prepare(database_, "DELETE FROM entry1 WHERE time < ?", code);
+    if (code == SQLITE_OK) {
+      sqlite3_bind_int64(statement.get(), 1, now() - seconds * 1'000'000'000);
+      code = sqlite3_step(statement.get());
+    }
+  }
+  discardIfBroken(code);
+}
+
+}  // namespace hearth::cache

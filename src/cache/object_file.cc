@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/object_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <ctime>
+#include <utility>
+
+#include "base/crash_point.h"
+#include "base/fault.h"
+
+namespace hearth::cache {
+namespace {
+
+namespace sys = base::sys;
+
+// Runs a system call again as long as a signal interrupts it.
+template <typename Call>
+auto retried(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+int64_t nanoseconds(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+struct flock wholeFile(int type) {
+  struct flock lock {};
+  lock.l_type = static_cast<short>(type);
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+// A name that no other thread or process uses at this moment.
+std::string freshName() {
+  static std::atomic<uint64_t> count = 0;
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return std::format("{}-{:x}-{}", ::getpid(), nanoseconds(now), ++count);
+}
+
+}  // namespace
+
+FileGeneration FileGeneration::of(const struct stat& status) {
+  return {.device = status.st_dev,
+          .inode = status.st_ino,
+          .size = static_cast<uint64_t>(status.st_size),
+          .modified = nanoseconds(status.st_mtim),
+          .changed = nanoseconds(status.st_ctim)};
+}
+
+bool isTrusted(const struct stat& status) {
+  return (status.st_uid == ::geteuid() || status.st_uid == 0) && (status.st_mode & 022) == 0;
+}
+
+StoreResult<ObjectFile> openObject(int folder, const std::string& path) {
+  if (folder < 0) return storeFail(StoreReason::kAbsent, "The store has no folder for {}.", path);
+  ObjectFile object;
+  object.descriptor.reset(retried([&] {
+    return sys::openAt(folder, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  }));
+  if (!object.descriptor.valid()) {
+    const int error = errno;
+    if (error == ENOENT) return storeFail(StoreReason::kAbsent, "There is no object {}.", path);
+    if (error == ELOOP || error == ENOTDIR || error == ENXIO || error == EACCES)
+      return storeFail(StoreReason::kForeign, "The object {} is no file of the store.", path);
+    return storeErrno(error, std::format("Opening the object {}", path));
+  }
+  struct stat status;
+  if (::fstat(object.descriptor.get(), &status) != 0)
+    return storeErrno(errno, std::format("Reading the state of the object {}", path));
+  if (!S_ISREG(status.st_mode) || !isTrusted(status))
+    return storeFail(StoreReason::kForeign,
+                     "The object {} is no regular file that only the user or root may write.",
+                     path);
+  object.generation = FileGeneration::of(status);
+  return object;
+}
+
+StoreResult<base::Descriptor> openFolder(int parent, const std::string& name, bool create) {
+  const auto open = [&] {
+    return retried([&] {
+      return sys::openAt(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    });
+  };
+  base::Descriptor folder(open());
+  if (!folder.valid() && errno == ENOENT && create) {
+    if (retried([&] { return sys::mkdirAt(parent, name.c_str(), 0700); }) != 0 && errno != EEXIST)
+      return storeErrno(errno, std::format("Making the folder {}", name));
+    folder.reset(open());
+  }
+  struct stat status;
+  if (!folder.valid()) {
+    int error = errno;
+    // With O_DIRECTORY a link is reported as "not a directory".
+    if (error == ENOTDIR && ::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISLNK(status.st_mode))
+      error = ELOOP;
+    return storeErrno(error, std::format("Opening the folder {}", name));
+  }
+  if (::fstat(folder.get(), &status) != 0)
+    return storeErrno(errno, std::format("Reading the state of the folder {}", name));
+  if (status.st_uid != ::geteuid() && status.st_uid != 0)
+    return storeFail(StoreReason::kNotOwned,
+                     "The folder {} belongs to user {}, neither to user {} nor to root.", name,
+                     status.st_uid, ::geteuid());
+  if ((status.st_mode & 022) != 0)
+    return storeFail(StoreReason::kNotPrivate, "The folder {} has mode {:o}: others may write it.",
+                     name, status.st_mode & 07777);
+  return folder;
+}
+
+StoreStatus readAt(int fd, void* data, size_t size, uint64_t offset) {
+  auto* bytes = static_cast<uint8_t*>(data);
+  while (size > 0) {
+    const ssize_t count =
+        retried([&] { return sys::pread(fd, bytes, size, static_cast<off_t>(offset)); });
+    if (count < 0) return storeErrno(errno, std::format("Reading {} bytes", size));
+    if (count == 0)
+      return storeFail(StoreReason::kCorrupt, "The file ends {} bytes early, at {}.", size, offset);
+    bytes += count;
+    offset += static_cast<uint64_t>(count);
+    size -= static_cast<size_t>(count);
+  }
+  return {};
+}
+
+StoreStatus writeAt(int fd, const void* data, size_t size, uint64_t offset) {
+  const auto* bytes = static_cast<const uint8_t*>(data);
+  while (size > 0) {
+    const ssize_t count =
+        retried([&] { return sys::pwrite(fd, bytes, size, static_cast<off_t>(offset)); });
+    if (count < 0) return storeErrno(errno, std::format("Writing {} bytes", size));
+    bytes += count;
+    offset += static_cast<uint64_t>(count);
+    size -= static_cast<size_t>(count);
+  }
+  return {};
+}
+
+StoreStatus removeFile(int folder, const std::string& name) {
+  if (retried([&] { return sys::unlinkAt(folder, name.c_str(), 0); }) != 0 && errno != ENOENT)
+    return storeErrno(errno, std::format("Removing {}", name));
+  return {};
+}
+
+StoreStatus clearPlace(int folder, const std::string& name, int temporary) {
+  if (StoreStatus removed = removeFile(folder, name); removed) return {};
+  const std::string aside = freshName();
+  if (retried([&] { return sys::renameAt(folder, name.c_str(), temporary, aside.c_str()); }) != 0)
+    return storeErrno(errno, std::format("Moving {} aside", name));
+  return {};
+}
+
+StoreResult<TempObject> TempObject::create(int folder) {
+  TempObject object;
+  object.folder_ = folder;
+  const std::string name = freshName();
+  object.descriptor_.reset(retried([&] {
+    return sys::openAt(folder, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                       0600);
+  }));
+  if (!object.descriptor_.valid()) return storeErrno(errno, "Creating a temporary file");
+  object.name_ = name;
+  HEARTH_CRASH_POINT("object.after_create");
+  // Without locks the file may be taken for a leftover after a minute; nothing worse.
+  struct flock lock = wholeFile(F_WRLCK);
+  ::fcntl(object.fd(), F_OFD_SETLK, &lock);
+  return object;
+}
+
+TempObject::TempObject(TempObject&& other) noexcept
+    : folder_(other.folder_),
+      name_(std::exchange(other.name_, {})),
+      descriptor_(std::move(other.descriptor_)) {}
+
+TempObject::~TempObject() {
+  if (!name_.empty()) (void)removeFile(folder_, name_);
+}
+
+StoreStatus TempObject::placeAt(int folder, const std::string& name) {
+  HEARTH_CRASH_POINT("object.before_rename");
+  const auto rename = [&] {
+    return retried([&] { return sys::renameAt(folder_, name_.c_str(), folder, name.c_str()); });
+  };
+  int result = rename();
+  if (result != 0 && (errno == EISDIR || errno == ENOTEMPTY || errno == EEXIST)) {
+    HEARTH_TRY(clearPlace(folder, name, folder_));
+    result = rename();
+  }
+  if (result != 0) return storeErrno(errno, std::format("Putting {} in place", name));
+  name_.clear();
+  HEARTH_CRASH_POINT("object.after_rename");
+  return {};
+}
+
+base::Descriptor TempObject::intoShared() {
+  lockShared(fd());
+  return std::move(descriptor_);
+}
+
+void lockShared(int fd) {
+  struct flock lock = wholeFile(F_RDLCK);
+  ::fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+bool isLocked(int fd) {
+  struct flock lock = wholeFile(F_WRLCK);
+  return ::fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+}  // namespace hearth::cache

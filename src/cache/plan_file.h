@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The format of a plan object: a head of 128 bytes, the keys of the segments that the plan uses,
+// the driver's own bytes, and a SHA-256 over all of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/sha256.h"
+#include "cache/segment_key.h"
+#include "cache/store_failure.h"
+
+namespace hearth::cache {
+
+// More than any plan needs: a bound for what is read into memory.
+inline constexpr uint64_t kMaxPlanFile = uint64_t{256} << 20;
+
+// Names the driver build, its XNNPACK and its packing on this CPU. Plans of others go first when
+// space runs out. All zeros = unknown.
+using BuildFingerprint = base::Sha256Digest;
+
+struct PlanContent {
+  PlanKey key;
+  BuildFingerprint fingerprint{};
+  std::vector<SegmentKey> segments;
+  std::vector<uint8_t> bytes;
+};
+
+// Takes a whole plan file apart. Anything wrong is kCorrupt; never reads outside `file`.
+StoreResult<PlanContent> parsePlanFile(std::span<const uint8_t> file);
+
+// The whole file; kBadRequest when it would exceed kMaxPlanFile.
+StoreResult<std::vector<uint8_t>> makePlanFile(const PlanKey& key,
+                                               const BuildFingerprint& fingerprint,
+                                               std::span<const SegmentKey> segments,
+                                               std::span<const uint8_t> bytes);
+
+// Reads and checks an open plan file: kCorrupt also when it is of another key.
+StoreResult<PlanContent> readPlanFile(int fd, uint64_t fileSize, const PlanKey& key);
+
+}  // namespace hearth::cache

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/segment.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace hearth::cache {
+namespace {
+
+size_t wholePages(size_t size) {
+  static const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  return (size + page - 1) / page * page;
+}
+
+}  // namespace
+
+Status Segment::mapOver(void* address) const {
+  // A length of 0 makes mremap duplicate a shared mapping instead of moving it, so that no
+  // descriptor has to be kept for this.
+  void* const result = ::mremap(const_cast<uint8_t*>(data()), 0, wholePages(size()),
+                                MREMAP_MAYMOVE | MREMAP_FIXED, address);
+  if (result == MAP_FAILED)
+    return std::unexpected(
+        base::errnoError(errno, std::format("Mapping the segment {} over memory", key_.hex())));
+  return {};
+}
+
+void Segment::prefault() const {
+  ::madvise(const_cast<uint8_t*>(data()), wholePages(size()), MADV_POPULATE_READ);
+}
+
+}  // namespace hearth::cache

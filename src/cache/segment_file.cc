@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/segment_file.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "base/crash_point.h"
+#include "base/fault.h"
+#include "cache/object_file.h"
+
+namespace hearth::cache {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "The format is little endian.");
+
+constexpr char kMagic[8] = {'H', 'R', 'T', 'H', 'S', 'E', 'G', '\n'};
+constexpr uint32_t kVersion = 1;
+constexpr uint64_t kDigestAlignment = 64;
+constexpr size_t kDigestSize = sizeof(base::Sha256Digest);
+// One write call's size: large, so that the page cache gets large folios.
+constexpr size_t kWriteSize = size_t{8} << 20;
+
+struct Trailer {
+  char magic[8];
+  uint32_t version;
+  uint32_t blockSize;
+  uint8_t key[32];
+  uint64_t payloadSize;
+  uint64_t digestsOffset;
+  uint64_t fileSize;
+  uint64_t reserved;
+  uint8_t writtenIn[16];
+  uint8_t checksum[32];  // over the block digests and all of the trailer before it
+};
+static_assert(sizeof(Trailer) == 128);
+constexpr size_t kChecked = offsetof(Trailer, checksum);
+
+uint64_t blockCount(uint64_t payloadSize) {
+  return (payloadSize + kSegmentBlock - 1) / kSegmentBlock;
+}
+
+uint64_t digestsOffset(uint64_t payloadSize) {
+  return (payloadSize + kDigestAlignment - 1) / kDigestAlignment * kDigestAlignment;
+}
+
+base::Sha256Digest checksumOf(const uint8_t* digests, size_t size, const Trailer& trailer) {
+  base::Sha256 hash;
+  hash.update(digests, size);
+  hash.update(&trailer, kChecked);
+  return hash.finish();
+}
+
+std::span<const uint8_t> blockOf(std::span<const uint8_t> payload, size_t index) {
+  const size_t offset = index * kSegmentBlock;
+  return payload.subspan(offset, std::min<size_t>(kSegmentBlock, payload.size() - offset));
+}
+
+std::unexpected<StoreFailure> wrongBlock(const SegmentInfo& info, size_t index) {
+  return storeFail(StoreReason::kCorrupt, "Block {} of the segment {} has changed.", index,
+                   info.key.hex());
+}
+
+}  // namespace
+
+uint64_t segmentTailSize(uint64_t fileSize) {
+  const uint64_t most =
+      sizeof(Trailer) + kDigestAlignment + (fileSize / kSegmentBlock + 1) * kDigestSize;
+  return std::min(fileSize, most);
+}
+
+StoreResult<SegmentInfo> parseSegmentTail(std::span<const uint8_t> tail, uint64_t fileSize) {
+  if (tail.size() < sizeof(Trailer))
+    return storeFail(StoreReason::kCorrupt, "A segment file has {} bytes, fewer than a trailer.",
+                     tail.size());
+  Trailer trailer;
+  std::memcpy(&trailer, tail.data() + tail.size() - sizeof trailer, sizeof trailer);
+  if (std::memcmp(trailer.magic, kMagic, sizeof kMagic) != 0 || trailer.version != kVersion ||
+      trailer.blockSize != kSegmentBlock)
+    return storeFail(StoreReason::kCorrupt, "A segment file has no trailer of version {}.",
+                     kVersion);
+  // Bounded by the file's size first, so that no sum below can wrap.
+  if (trailer.fileSize != fileSize || trailer.payloadSize == 0 || trailer.payloadSize > fileSize)
+    return storeFail(StoreReason::kCorrupt,
+                     "A segment file of {} bytes claims {} bytes and a payload of {}.", fileSize,
+                     trailer.fileSize, trailer.payloadSize);
+  const uint64_t offset = digestsOffset(trailer.payloadSize);
+  const uint64_t digestBytes = blockCount(trailer.payloadSize) * kDigestSize;
+  if (trailer.digestsOffset != offset || offset + digestBytes + sizeof trailer != fileSize)
+    return storeFail(StoreReason::kCorrupt,
+                     "A segment file of {} bytes has its block digests at {} instead of {}.",
+                     fileSize, trailer.digestsOffset, offset);
+  const uint64_t behindPayload = fileSize - trailer.payloadSize;
+  if (behindPayload > tail.size())
+    return storeFail(StoreReason::kCorrupt, "A segment file has {} bytes behind its payload.",
+                     behindPayload);
+  const auto digests = tail.subspan(tail.size() - sizeof trailer - digestBytes, digestBytes);
+  const base::Sha256Digest checksum = checksumOf(digests.data(), digests.size(), trailer);
+  const auto padding = tail.subspan(tail.size() - behindPayload, offset - trailer.payloadSize);
+  if (std::memcmp(checksum.data(), trailer.checksum, checksum.size()) != 0 ||
+      std::ranges::any_of(padding, [](uint8_t byte) { return byte != 0; }))
+    return storeFail(StoreReason::kCorrupt, "A segment file's trailer has changed.");
+  SegmentInfo info;
+  std::memcpy(info.key.bytes.data(), trailer.key, sizeof trailer.key);
+  info.payloadSize = trailer.payloadSize;
+  std::memcpy(info.writtenIn.data(), trailer.writtenIn, sizeof trailer.writtenIn);
+  info.blocks.resize(digestBytes / kDigestSize);
+  std::memcpy(info.blocks.data(), digests.data(), digestBytes);
+  return info;
+}
+
+std::vector<uint8_t> makeSegmentTail(const SegmentInfo& info) {
+  const uint64_t offset = digestsOffset(info.payloadSize);
+  const size_t padding = static_cast<size_t>(offset - info.payloadSize);
+  const size_t digestBytes = info.blocks.size() * kDigestSize;
+  Trailer trailer{};
+  std::memcpy(trailer.magic, kMagic, sizeof kMagic);
+  trailer.version = kVersion;
+  trailer.blockSize = kSegmentBlock;
+  std::memcpy(trailer.key, info.key.bytes.data(), sizeof trailer.key);
+  trailer.payloadSize = info.payloadSize;
+  trailer.digestsOffset = offset;
+  trailer.fileSize = offset + digestBytes + sizeof trailer;
+  std::memcpy(trailer.writtenIn, info.writtenIn.data(), sizeof trailer.writtenIn);
+  const auto* digests = reinterpret_cast<const uint8_t*>(info.blocks.data());
+  const base::Sha256Digest checksum = checksumOf(digests, digestBytes, trailer);
+  std::memcpy(trailer.checksum, checksum.data(), checksum.size());
+  std::vector<uint8_t> tail(padding + digestBytes + sizeof trailer);
+  std::memcpy(tail.data() + padding, digests, digestBytes);
+  std::memcpy(tail.data() + padding + digestBytes, &trailer, sizeof trailer);
+  return tail;
+}
+
+StoreResult<SegmentInfo> readSegmentInfo(int fd, uint64_t fileSize, const SegmentKey& key) {
+  // A file can claim any size while it has holes; a tail for a terabyte is 32 MiB.
+  constexpr uint64_t kMaxFile = uint64_t{1} << 40;
+  if (fileSize > kMaxFile)
+    return storeFail(StoreReason::kCorrupt, "The segment {} has {} bytes, more than {}.", key.hex(),
+                     fileSize, kMaxFile);
+  std::vector<uint8_t> tail(static_cast<size_t>(segmentTailSize(fileSize)));
+  HEARTH_TRY(readAt(fd, tail.data(), tail.size(), fileSize - tail.size()));
+  HEARTH_ASSIGN(SegmentInfo info, parseSegmentTail(tail, fileSize));
+  if (info.key != key)
+    return storeFail(StoreReason::kCorrupt, "The file of the segment {} holds the segment {}.",
+                     key.hex(), info.key.hex());
+  return info;
+}
+
+StoreStatus checkSegmentBlock(int fd, const SegmentInfo& info, size_t index,
+                              std::span<uint8_t> buffer) {
+  const uint64_t offset = index * kSegmentBlock;
+  const auto size = static_cast<size_t>(std::min(kSegmentBlock, info.payloadSize - offset));
+  HEARTH_TRY(readAt(fd, buffer.data(), size, offset));
+  if (base::Sha256::of(buffer.first(size)) != info.blocks[index]) return wrongBlock(info, index);
+  return {};
+}
+
+StoreStatus checkSegmentPayload(std::span<const uint8_t> payload, const SegmentInfo& info) {
+  for (size_t i = 0; i < info.blocks.size(); ++i)
+    if (base::Sha256::of(blockOf(payload, i)) != info.blocks[i]) return wrongBlock(info, i);
+  return {};
+}
+
+StoreResult<SegmentInfo> writeSegmentFile(int fd, const SegmentKey& key,
+                                          std::span<const uint8_t> payload, const BootId& boot) {
+  if (payload.empty())
+    return storeFail(StoreReason::kBadRequest, "The segment {} has no bytes.", key.hex());
+  SegmentInfo info{.key = key, .payloadSize = payload.size(), .writtenIn = boot};
+  // Tells of a full disk before the work. Where the file system cannot, the writes will.
+  if (payload.size() >= kSegmentBlock &&
+      base::sys::fallocate(fd, 0, 0, static_cast<off_t>(payload.size())) != 0 &&
+      (errno == ENOSPC || errno == EDQUOT))
+    return storeErrno(errno, std::format("Reserving {} bytes on disk", payload.size()));
+  const uint64_t blocks = blockCount(payload.size());
+  info.blocks.reserve(static_cast<size_t>(blocks));
+  for (size_t offset = 0; offset < payload.size(); offset += kWriteSize) {
+    const auto part = payload.subspan(offset, std::min(kWriteSize, payload.size() - offset));
+    for (size_t i = 0; i < blockCount(part.size()); ++i)
+      info.blocks.push_back(base::Sha256::of(blockOf(part, i)));
+    HEARTH_TRY(writeAt(fd, part.data(), part.size(), offset));
+    HEARTH_CRASH_POINT("segment.after_write");
+  }
+  const std::vector<uint8_t> tail = makeSegmentTail(info);
+  HEARTH_TRY(writeAt(fd, tail.data(), tail.size(), payload.size()));
+  HEARTH_CRASH_POINT("segment.after_tail");
+  return info;
+}
+
+}  // namespace hearth::cache

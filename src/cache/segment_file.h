@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The format of a segment object:
+//
+//   payload          from offset 0, so that it is aligned for huge pages without a hole before it
+//   zeros            up to a multiple of 64
+//   block digests    SHA-256 of each 1 MiB of the payload, the last one shorter
+//   trailer          128 bytes, little endian, with a SHA-256 over digests and trailer
+//
+// The trailer ends the file, so a file that was cut or grew has none.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/sha256.h"
+#include "cache/boot_id.h"
+#include "cache/segment_key.h"
+#include "cache/store_failure.h"
+
+namespace hearth::cache {
+
+inline constexpr uint64_t kSegmentBlock = uint64_t{1} << 20;
+
+// What a segment's file says about its payload. Value type.
+struct SegmentInfo {
+  SegmentKey key;
+  uint64_t payloadSize = 0;
+  BootId writtenIn{};  // the boot during which it was written
+  std::vector<base::Sha256Digest> blocks;
+};
+
+// How many bytes from the file's end parseSegmentTail wants to see at most.
+uint64_t segmentTailSize(uint64_t fileSize);
+
+// Checks the last bytes of a segment file of `fileSize` bytes, of which `tail` holds the last
+// min(fileSize, segmentTailSize(fileSize)). All sizes in the result lie within the file. Anything
+// wrong is kCorrupt. Never reads outside `tail`, whatever it holds.
+StoreResult<SegmentInfo> parseSegmentTail(std::span<const uint8_t> tail, uint64_t fileSize);
+
+// Everything behind the payload. `info.blocks` has one digest for each block.
+std::vector<uint8_t> makeSegmentTail(const SegmentInfo& info);
+
+// Reads and checks the tail of an open segment file: kCorrupt also when it is of another key.
+StoreResult<SegmentInfo> readSegmentInfo(int fd, uint64_t fileSize, const SegmentKey& key);
+
+// Reads block `index` of the payload into `buffer` (kSegmentBlock bytes) and compares its digest.
+StoreStatus checkSegmentBlock(int fd, const SegmentInfo& info, size_t index,
+                              std::span<uint8_t> buffer);
+// The same for all blocks of a payload in memory.
+StoreStatus checkSegmentPayload(std::span<const uint8_t> payload, const SegmentInfo& info);
+
+// Writes a whole segment file into an empty one and gives what parseSegmentTail would. Errors:
+// kNoSpace, kReadOnly, kIoError; the file is then of no use.
+StoreResult<SegmentInfo> writeSegmentFile(int fd, const SegmentKey& key,
+                                          std::span<const uint8_t> payload, const BootId& boot);
+
+}  // namespace hearth::cache

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/segment_table.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "base/crash_point.h"
+#include "base/fault.h"
+#include "base/log.h"
+
+namespace hearth::cache {
+namespace {
+
+StoreResult<memory::Mapping> mapPayload(int fd, const SegmentInfo& info) {
+  auto mapping = memory::Mapping::ofFile(fd, 0, static_cast<size_t>(info.payloadSize),
+                                         memory::Mapping::Access::kReadOnly);
+  if (!mapping) return storeFail(StoreReason::kIoError, "{}", mapping.error().toString());
+  return std::move(*mapping);
+}
+
+}  // namespace
+
+SegmentTable::SegmentTable(StoreFolders& folders, std::function<void(SegmentOrigin)> opened)
+    : folders_(folders), opened_(std::move(opened)) {}
+
+FoundSegment SegmentTable::find(const SegmentKey& key) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto mapped = mapped_.find(key); mapped != mapped_.end())
+      if (SegmentRef segment = mapped->second.lock(); segment && !segment->isCorrupt())
+        return {std::move(segment)};
+  }
+  FoundSegment result{.reason = StoreReason::kAbsent};
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    for (const FolderRef& folder : folders_.searchOrder()) {
+      auto segment = load(folder, key);
+      if (segment) {
+        counters_.found.fetch_add(1, std::memory_order_relaxed);
+        return {std::move(*segment)};
+      }
+      if (segment.error().reason != StoreReason::kAbsent) result.reason = segment.error().reason;
+    }
+    if (result.reason != StoreReason::kAbsent || !folders_.reopenIfGone()) break;
+  }
+  return result;
+}
+
+StoreResult<std::pair<ObjectFile, bool>> SegmentTable::openFile(const StoreFolder& folder,
+                                                                const SegmentKey& key) const {
+  // Between the first two questions the object may have been renamed from the second name to the
+  // first.
+  for (const bool durable : {true, false, true}) {
+    auto file = openObject(folder.segments(), StoreFolder::segmentPath(key, durable));
+    if (file) return std::pair(std::move(*file), durable);
+    if (file.error().reason != StoreReason::kAbsent)
+      return std::unexpected(std::move(file.error()));
+  }
+  return storeFail(StoreReason::kAbsent, "There is no segment {}.", key.hex());
+}
+
+StoreResult<SegmentTable::Opened> SegmentTable::open(const FolderRef& folder,
+                                                     const SegmentKey& key) {
+  HEARTH_ASSIGN(auto file, openFile(*folder, key));
+  const FileGeneration& generation = file.first.generation;
+  Opened opened{.descriptor = std::move(file.first.descriptor),
+                .origin = {.folder = folder, .generation = generation, .durable = file.second}};
+  opened.origin.info.key = key;
+  if (isRejected(generation))
+    return storeFail(StoreReason::kCorrupt, "The segment {} is known to be wrong.", key.hex());
+  auto info = readSegmentInfo(opened.descriptor.get(), generation.size, key);
+  if (!info) {
+    if (info.error().reason == StoreReason::kCorrupt) drop(opened.origin, info.error());
+    return std::unexpected(std::move(info.error()));
+  }
+  opened.origin.info = std::move(*info);
+  return opened;
+}
+
+StoreStatus SegmentTable::checkNow(const Opened& opened) {
+  const SegmentInfo& info = opened.origin.info;
+  std::vector<uint8_t> buffer(static_cast<size_t>(std::min(kSegmentBlock, info.payloadSize)));
+  for (size_t i = 0; i < info.blocks.size(); ++i) {
+    StoreStatus status = checkSegmentBlock(opened.descriptor.get(), info, i, buffer);
+    if (status) continue;
+    if (status.error().reason == StoreReason::kCorrupt) drop(opened.origin, status.error());
+    return status;
+  }
+  return {};
+}
+
+StoreStatus SegmentTable::verify(const FolderRef& folder, const SegmentKey& key) {
+  HEARTH_ASSIGN(Opened opened, open(folder, key));
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto mapped = mapped_.find(key); mapped != mapped_.end())
+      opened.origin.segment = mapped->second;
+  }
+  return checkNow(opened);
+}
+
+StoreResult<SegmentRef> SegmentTable::load(const FolderRef& folder, const SegmentKey& key) {
+  HEARTH_ASSIGN(Opened opened, open(folder, key));
+  SegmentOrigin& origin = opened.origin;
+  // After a power failure an object whose sync was never confirmed may hold zeros.
+  const bool isDoubtful = !origin.durable && !isSameBoot(origin.info.writtenIn, folders_.boot());
+  if (folders_.isStrict() || isDoubtful) {
+    HEARTH_TRY(checkNow(opened));
+    origin.checked = true;
+  }
+  HEARTH_ASSIGN(memory::Mapping mapping, mapPayload(opened.descriptor.get(), origin.info));
+  SegmentRef segment = share(key, std::make_shared<Segment>(key, std::move(mapping)));
+  origin.segment = segment;
+  opened_(std::move(origin));
+  return segment;
+}
+
+SegmentRef SegmentTable::share(const SegmentKey& key, SegmentRef segment) {
+  const std::lock_guard lock(mutex_);
+  std::weak_ptr<const Segment>& mapped = mapped_[key];
+  if (SegmentRef other = mapped.lock(); other && !other->isCorrupt()) return other;
+  mapped = segment;
+  return segment;
+}
+
+StoreResult<SegmentRef> SegmentTable::write(const SegmentKey& key,
+                                            std::span<const uint8_t> payload) {
+  FoundSegment found = find(key);
+  if (found && found.segment->size() == payload.size()) return found.segment;
+  for (int attempt = 0;; ++attempt) {
+    HEARTH_ASSIGN(const FolderRef folder, folders_.writable());
+    // What stands under the first name would hide what is written under the second.
+    if (found.reason == StoreReason::kForeign)
+      (void)clearPlace(folder->segments(), StoreFolder::segmentPath(key, true),
+                       folder->temporary());
+    auto segment = writeIn(folder, key, payload);
+    if (segment) return segment;
+    if (segment.error().reason != StoreReason::kGone || attempt > 0 || !folders_.reopenIfGone())
+      return segment;
+  }
+}
+
+StoreResult<SegmentRef> SegmentTable::writeIn(const FolderRef& folder, const SegmentKey& key,
+                                              std::span<const uint8_t> payload) {
+  HEARTH_ASSIGN(TempObject file, TempObject::create(folder->temporary()));
+  HEARTH_ASSIGN(SegmentInfo info, writeSegmentFile(file.fd(), key, payload, folders_.boot()));
+  HEARTH_ASSIGN(memory::Mapping mapping, mapPayload(file.fd(), info));
+  HEARTH_ASSIGN(const base::Descriptor shard, folder->openShard(key, true));
+  HEARTH_TRY(file.placeAt(shard.get(), StoreFolder::segmentName(key, false)));
+  struct stat status;
+  if (::fstat(file.fd(), &status) != 0)
+    return storeErrno(errno, "Reading the state of a new segment");
+  counters_.written.fetch_add(1, std::memory_order_relaxed);
+  counters_.writtenBytes.fetch_add(payload.size(), std::memory_order_relaxed);
+  SegmentRef segment = share(key, std::make_shared<Segment>(key, std::move(mapping)));
+  opened_({.folder = folder,
+           .generation = FileGeneration::of(status),
+           .info = std::move(info),
+           .checked = true,
+           .segment = segment});
+  return segment;
+}
+
+bool SegmentTable::reject(const FileGeneration& generation) {
+  const std::lock_guard lock(mutex_);
+  return rejected_.insert({generation.device, generation.inode, generation.changed}).second;
+}
+
+bool SegmentTable::isRejected(const FileGeneration& generation) {
+  const std::lock_guard lock(mutex_);
+  return rejected_.contains({generation.device, generation.inode, generation.changed});
+}
+
+void SegmentTable::drop(const SegmentOrigin& origin, const StoreFailure& why) {
+  const SegmentKey& key = origin.info.key;
+  if (!reject(origin.generation)) return;
+  if (const SegmentRef segment = origin.segment.lock()) segment->markCorrupt();
+  base::logWarn("A wrong segment in {} is dropped. {}", origin.folder->path(), why.message);
+  if (origin.folder->isWritable()) {
+    const std::string path = StoreFolder::segmentPath(key, origin.durable);
+    struct stat status;
+    // Somebody may have put a right one in its place meanwhile.
+    if (::fstatat(origin.folder->segments(), path.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        status.st_ino == origin.generation.inode && status.st_dev == origin.generation.device)
+      (void)removeFile(origin.folder->segments(), path);
+  }
+  counters_.corrupt.fetch_add(1, std::memory_order_relaxed);
+  if (dropped_) dropped_(key, why);
+}
+
+StoreStatus SegmentTable::makeDurable(SegmentOrigin& origin) {
+  const SegmentKey& key = origin.info.key;
+  const int segments = origin.folder->segments();
+  auto file = openObject(segments, StoreFolder::segmentPath(key, false));
+  if (!file || file->generation.inode != origin.generation.inode)
+    return storeFail(StoreReason::kGone, "The segment {} is no longer there.", key.hex());
+  int result = base::sys::fdatasync(file->descriptor.get());
+  while (result != 0 && errno == EINTR) result = base::sys::fdatasync(file->descriptor.get());
+  if (result != 0) {
+    // The kernel reports a lost page once and then takes it for clean.
+    auto failure = storeErrno(errno, std::format("Syncing the segment {}", key.hex()));
+    drop(origin, failure.error());
+    return failure;
+  }
+  HEARTH_CRASH_POINT("segment.after_sync");
+  HEARTH_ASSIGN(const base::Descriptor shard, origin.folder->openShard(key, false));
+  const std::string from = StoreFolder::segmentName(key, false);
+  const std::string to = StoreFolder::segmentName(key, true);
+  if (base::sys::renameAt(shard.get(), from.c_str(), shard.get(), to.c_str()) != 0)
+    return storeErrno(errno, std::format("Marking the segment {}", key.hex()));
+  HEARTH_CRASH_POINT("segment.after_mark");
+  struct stat status;
+  if (::fstatat(shard.get(), to.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+    return storeErrno(errno, "Reading the state of a marked segment");
+  if (status.st_ino != origin.generation.inode) {
+    // Another process put its own there at this very moment, and nobody has synced that.
+    (void)base::sys::renameAt(shard.get(), to.c_str(), shard.get(), from.c_str());
+    return storeFail(StoreReason::kGone, "The segment {} has been replaced.", key.hex());
+  }
+  origin.generation = FileGeneration::of(status);
+  origin.durable = true;
+  return {};
+}
+
+void SegmentTable::startWriting(const SegmentOrigin& origin) const {
+  const auto file =
+      openObject(origin.folder->segments(), StoreFolder::segmentPath(origin.info.key, false));
+  if (file) ::sync_file_range(file->descriptor.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
+StoreStatus SegmentTable::check(const SegmentOrigin& origin,
+                                const std::function<bool()>& cancelled) {
+  const SegmentInfo& info = origin.info;
+  auto opened = openFile(*origin.folder, info.key);
+  if (opened && opened->first.generation.inode == origin.generation.inode &&
+      opened->first.generation.device == origin.generation.device) {
+    std::vector<uint8_t> buffer(static_cast<size_t>(std::min(kSegmentBlock, info.payloadSize)));
+    for (size_t i = 0; i < info.blocks.size(); ++i) {
+      if (cancelled()) return storeFail(StoreReason::kGone, "The check is given up.");
+      HEARTH_TRY(checkSegmentBlock(opened->first.descriptor.get(), info, i, buffer));
+    }
+    return {};
+  }
+  // Removed meanwhile: what counts is what is mapped.
+  if (const SegmentRef segment = origin.segment.lock())
+    return checkSegmentPayload(segment->bytes(), info);
+  return storeFail(StoreReason::kGone, "The segment {} is no longer there.", info.key.hex());
+}
+
+void SegmentTable::inherit(SegmentTable& parent) {
+  mapped_ = parent.mapped_;
+  rejected_ = parent.rejected_;
+}
+
+}  // namespace hearth::cache

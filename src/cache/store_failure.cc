@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/store_failure.h"
+
+#include "base/result.h"
+
+namespace hearth::cache {
+namespace {
+
+StoreReason reasonOf(int errnum) {
+  switch (errnum) {
+    case ENOSPC:
+    case EDQUOT:
+      return StoreReason::kNoSpace;
+    case EROFS:
+    case EACCES:
+    case EPERM:
+      return StoreReason::kReadOnly;
+    case ENOENT:
+    case ESTALE:
+      return StoreReason::kGone;
+    case ELOOP:
+      return StoreReason::kLink;
+    case ENOTDIR:
+      return StoreReason::kNotAFolder;
+    default:
+      return StoreReason::kIoError;
+  }
+}
+
+}  // namespace
+
+const char* storeReasonName(StoreReason reason) {
+  switch (reason) {
+    case StoreReason::kNone:
+      return "none";
+    case StoreReason::kAbsent:
+      return "absent";
+    case StoreReason::kOff:
+      return "off";
+    case StoreReason::kNoHome:
+      return "no-home";
+    case StoreReason::kReadOnly:
+      return "read-only";
+    case StoreReason::kNotOwned:
+      return "not-owned";
+    case StoreReason::kNotPrivate:
+      return "not-private";
+    case StoreReason::kLink:
+      return "link";
+    case StoreReason::kNotAFolder:
+      return "not-a-folder";
+    case StoreReason::kGone:
+      return "gone";
+    case StoreReason::kNoSpace:
+      return "no-space";
+    case StoreReason::kOverLimit:
+      return "over-limit";
+    case StoreReason::kIoError:
+      return "io-error";
+    case StoreReason::kCorrupt:
+      return "corrupt";
+    case StoreReason::kForeign:
+      return "foreign";
+    case StoreReason::kBusy:
+      return "busy";
+    case StoreReason::kBadRequest:
+      return "bad-request";
+  }
+  return "unknown";
+}
+
+std::unexpected<StoreFailure> storeErrno(int errnum, const std::string& what) {
+  return std::unexpected(
+      StoreFailure{reasonOf(errnum), base::errnoError(errnum, what).message()});
+}
+
+}  // namespace hearth::cache

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why the weight store could not do something. None of it is an error of the model: the caller goes
+// on from private memory and puts the reason into the start report.
+#pragma once
+
+#include <cerrno>
+#include <expected>
+#include <format>
+#include <string>
+#include <utility>
+
+namespace hearth::cache {
+
+enum class StoreReason : int {
+  kNone,
+  kAbsent,      // no such object
+  kOff,         // the store is switched off
+  kNoHome,      // no folder is named and there is no home folder
+  kReadOnly,    // the store or its file system may not be written
+  kNotOwned,    // the store's folder belongs to neither the user nor root
+  kNotPrivate,  // the store's folder may be written by its group or by everybody
+  kLink,        // a symbolic link stands where a folder of the store should be
+  kNotAFolder,  // something else stands there
+  kGone,        // the store's folder was deleted
+  kNoSpace,     // the disk or the user's quota is full
+  kOverLimit,   // the store's own size limit is reached and nothing can be removed
+  kIoError,     // the operating system failed otherwise
+  kCorrupt,     // the object's bytes are not what was written
+  kForeign,     // an object that is no regular file of the user or root, or that others may write
+  kBusy,        // another process is at it
+  kBadRequest,  // the caller asked for what no object can be (no bytes, too many)
+};
+
+// A word for reports, for example "no-space".
+const char* storeReasonName(StoreReason reason);
+
+struct StoreFailure {
+  StoreReason reason = StoreReason::kNone;
+  std::string message;  // one sentence for people
+};
+
+template <typename T>
+using StoreResult = std::expected<T, StoreFailure>;
+using StoreStatus = StoreResult<void>;
+
+template <typename... Args>
+std::unexpected<StoreFailure> storeFail(StoreReason reason, std::format_string<Args...> format,
+                                        Args&&... args) {
+  return std::unexpected(StoreFailure{reason, std::format(format, std::forward<Args>(args)...)});
+}
+
+// The failure of a system call; `what` names call and object.
+std::unexpected<StoreFailure> storeErrno(int errnum, const std::string& what);
+
+}  // namespace hearth::cache

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/store_folder.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/fault.h"
+
+namespace hearth::cache {
+namespace {
+
+// Makes the folders above `path` as the XDG rules want them, 0700. What is there may be a link.
+StoreStatus makeParents(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    const std::string parent = path.substr(0, slash);
+    if (::access(parent.c_str(), F_OK) == 0) continue;
+    if (base::sys::mkdirAt(AT_FDCWD, parent.c_str(), 0700) != 0 && errno != EEXIST)
+      return storeErrno(errno, std::format("Making the folder {}", parent));
+  }
+  return {};
+}
+
+}  // namespace
+
+StoreResult<std::shared_ptr<const StoreFolder>> StoreFolder::open(const std::string& path,
+                                                                  Access access) {
+  // A slash at the end would let the system follow a link in the last component.
+  std::string name = path;
+  while (name.size() > 1 && name.back() == '/') name.pop_back();
+  if (name.empty()) return storeFail(StoreReason::kBadRequest, "The store's path is empty.");
+  const bool write = access == Access::kWrite;
+  if (write) HEARTH_TRY(makeParents(name));
+  std::shared_ptr<StoreFolder> folder(new StoreFolder);
+  folder->path_ = name;
+  folder->access_ = access;
+  HEARTH_ASSIGN(folder->root_, openFolder(AT_FDCWD, name, write));
+  if (write && ::faccessat(folder->root(), ".", W_OK | X_OK, AT_EACCESS) != 0)
+    return storeErrno(errno, std::format("Asking for leave to write the folder {}", name));
+  const std::pair<base::Descriptor*, const char*> parts[] = {{&folder->segments_, "segments"},
+                                                             {&folder->plans_, "plans"},
+                                                             {&folder->stamps_, "stamps"},
+                                                             {&folder->temporary_, "tmp"}};
+  for (const auto& [descriptor, part] : parts) {
+    auto opened = openFolder(folder->root(), part, write);
+    if (opened)
+      *descriptor = std::move(*opened);
+    else if (write || opened.error().reason != StoreReason::kGone)
+      return std::unexpected(std::move(opened.error()));
+  }
+  return folder;
+}
+
+bool StoreFolder::isGone() const {
+  struct stat status;
+  return ::fstat(root_.get(), &status) != 0 || status.st_nlink == 0;
+}
+
+std::string StoreFolder::segmentName(const SegmentKey& key, bool durable) {
+  return key.hex().substr(2) + (durable ? ".seg" : ".new");
+}
+
+std::string StoreFolder::segmentPath(const SegmentKey& key, bool durable) {
+  return key.hex().substr(0, 2) + '/' + segmentName(key, durable);
+}
+
+StoreResult<base::Descriptor> StoreFolder::openShard(const SegmentKey& key, bool create) const {
+  return openFolder(segments(), key.hex().substr(0, 2), create);
+}
+
+}  // namespace hearth::cache

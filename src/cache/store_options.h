@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cache/boot_id.h"
+#include "cache/plan_file.h"
+#include "cache/store_failure.h"
+
+namespace hearth::cache {
+
+enum class StoreMode {
+  kOff,
+  kReadOnly,   // nothing is written
+  kReadWrite,  // payloads are checked in the background
+  kStrict,     // as kReadWrite, and every byte is checked before use
+};
+
+// How a store is opened. Value type.
+struct StoreOptions {
+  std::string path;  // the user's own store; empty = none, only system stores
+  StoreMode mode = StoreMode::kReadWrite;
+  uint64_t maxBytes = 0;  // on disk; 0 = 16 GiB or a tenth of the file system, the smaller
+  std::vector<std::string> systemStores;  // read-only, searched first in this order
+  BuildFingerprint fingerprint{};         // of the plans that this process can use
+  std::optional<BootId> boot;             // for tests: pretends that this boot runs
+  bool operator==(const StoreOptions&) const = default;
+
+  // From HEARTH_STORE, HEARTH_STORE_MODE, HEARTH_STORE_SIZE and HEARTH_SYSTEM_STORES, with
+  // $XDG_CACHE_HOME/hearth or $HOME/.cache/hearth as standard path. kNoHome when there is neither
+  // and no system store; kBadRequest for values that mean nothing.
+  static StoreResult<StoreOptions> fromEnvironment();
+};
+
+}  // namespace hearth::cache

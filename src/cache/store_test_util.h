@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of the weight store share.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/sha256.h"
+#include "cache/weight_store.h"
+
+namespace hearth::cache {
+
+// A new folder that goes when the object goes.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "hearth-store-XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline SegmentKey segmentKey(uint64_t number) {
+  return {base::Sha256::of({reinterpret_cast<const uint8_t*>(&number), sizeof number})};
+}
+inline PlanKey planKey(uint64_t number) {
+  return {segmentKey(number + 1'000'000).bytes};
+}
+
+// Bytes that differ for each number and position.
+inline std::vector<uint8_t> payload(uint64_t number, size_t size) {
+  std::vector<uint8_t> bytes(size);
+  uint64_t state = number * 0x9E3779B97F4A7C15u + 1;
+  for (uint8_t& byte : bytes) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    byte = static_cast<uint8_t>(state >> 56);
+  }
+  return bytes;
+}
+
+inline bool equal(std::span<const uint8_t> a, std::span<const uint8_t> b) {
+  return std::ranges::equal(a, b);
+}
+
+inline std::vector<uint8_t> readFile(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void writeFile(const std::filesystem::path& path, std::span<const uint8_t> bytes) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+}
+
+// A test with a store in a folder of its own, which it may open and close again.
+class StoreTest : public testing::Test {
+ protected:
+  StoreOptions options() const {
+    return {.path = root().string(), .maxBytes = uint64_t{1} << 40};
+  }
+  std::filesystem::path root() const { return folder_.path() / "store"; }
+  std::filesystem::path segmentPath(const SegmentKey& key, bool durable = true) const {
+    return root() / "segments" / StoreFolder::segmentPath(key, durable);
+  }
+  std::filesystem::path planPath(const PlanKey& key) const {
+    return root() / "plans" / StoreFolder::planName(key);
+  }
+  static std::shared_ptr<WeightStore> open(const StoreOptions& options) {
+    auto store = WeightStore::open(options);
+    if (!store) {
+      ADD_FAILURE() << store.error().message;
+      return nullptr;
+    }
+    return *store;
+  }
+  std::shared_ptr<WeightStore> open() const { return open(options()); }
+
+  TempFolder folder_;
+};
+
+}  // namespace hearth::cache

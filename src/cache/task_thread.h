@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace hearth::cache {
+
+// One thread that does tasks in the order in which they came, started with the first. Tasks throw
+// nothing. Thread-safe.
+class TaskThread {
+ public:
+  enum class Priority { kNormal, kIdle };
+
+  // post() waits while more than `maxCost` is queued.
+  TaskThread(const char* name, Priority priority, size_t maxCost);
+  // Stops as stop(false) does.
+  ~TaskThread();
+  TaskThread(const TaskThread&) = delete;
+  TaskThread& operator=(const TaskThread&) = delete;
+
+  // False when no thread can be had or it was stopped; the task is then not run.
+  bool post(std::function<void()> task, size_t cost = 0);
+  // The same, not before `delay` has passed, and not at all when stopped by then. One delay for all
+  // such tasks of a thread.
+  bool postLater(std::function<void()> task, std::chrono::nanoseconds delay);
+  // Returns when all tasks posted before are done, those for later too. Not from a task.
+  void waitUntilIdle();
+  // After the task that runs, and those queued if `finish`, the thread ends; waits for that, except
+  // from one of its tasks.
+  void stop(bool finish);
+  // Whether a long task should give up.
+  bool isStopping() const { return state_->stopping.load(std::memory_order_relaxed); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Task {
+    std::function<void()> run;
+    size_t cost = 0;
+    Clock::time_point due{};
+  };
+  // Outlives this object when a task destroys it.
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<Task> queue;
+    std::deque<Task> later;
+    bool hurry = false;  // what is for later is due now
+    size_t cost = 0;  // of what is queued and running
+    bool running = false;
+    std::atomic<bool> stopping = false;
+  };
+  bool start();
+  static void loop(const std::shared_ptr<State>& state, const char* name, Priority priority);
+
+  const char* const name_;
+  const Priority priority_;
+  const size_t maxCost_;
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+  std::thread thread_;  // guarded by state_->mutex until stop
+};
+
+}  // namespace hearth::cache

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/weight_store.h"
+
+#include <pthread.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <ctime>
+#include <list>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "base/fault.h"
+#include "base/log.h"
+#include "cache/content_hash.h"
+#include "cache/identity_table.h"
+#include "cache/task_thread.h"
+
+namespace hearth::cache {
+
+namespace {
+
+// Shared with the tokens of addCorruptionHandler, which may outlive the store.
+struct Handlers {
+  std::mutex mutex;
+  std::list<WeightStore::CorruptionHandler> list;
+
+  void call(const SegmentKey& key) {
+    const std::lock_guard lock(mutex);
+    for (const WeightStore::CorruptionHandler& handler : list) handler(key);
+  }
+};
+
+}  // namespace
+
+struct StoreParts {
+  StoreParts(std::shared_ptr<StoreFolders> storeFolders, std::shared_ptr<Handlers> storeHandlers,
+             std::function<void(SegmentOrigin)> openedHandler)
+      : folders(std::move(storeFolders)),
+        handlers(std::move(storeHandlers)),
+        segments(*folders, std::move(openedHandler)),
+        plans(*folders) {
+    segments.onDropped([this](const SegmentKey& key, const StoreFailure&) { handlers->call(key); });
+    if (const FolderRef own = folders->own()) {
+      identities.emplace(own->root(), own->path(), own->isWritable());
+      buildLock = BuildLock::open(*own);
+      identityFolder = own;
+    }
+  }
+
+  const std::shared_ptr<StoreFolders> folders;
+  const std::shared_ptr<Handlers> handlers;
+  SegmentTable segments;
+  PlanTable plans;
+  FolderRef identityFolder;  // keeps the descriptor that `identities` uses
+  std::optional<IdentityTable> identities;
+  std::mutex buildLockMutex;
+  std::shared_ptr<BuildLock> buildLock;
+  std::mutex roomMutex;
+  uint64_t limit = 0;  // 0 = not known yet
+  uint64_t used = 0;   // on disk, as far as this process knows
+  std::chrono::steady_clock::time_point sumAgain{};
+  std::mutex unmarkedMutex;
+  std::vector<std::shared_ptr<SegmentOrigin>> unmarked;  // to be synced and marked
+  std::atomic<uint64_t> checked = 0;
+  std::atomic<uint64_t> hashed = 0;
+  TaskThread writer{"hearth-store", TaskThread::Priority::kNormal, size_t{256} << 20};
+  TaskThread checker{"hearth-check", TaskThread::Priority::kIdle, SIZE_MAX};
+};
+
+namespace {
+
+// Syncing is left to processes that live that long: a short one would wait for it at its end.
+constexpr std::chrono::seconds kSyncDelay{5};
+constexpr std::chrono::seconds kSumPeriod{30};
+constexpr int64_t kForgetAfter = int64_t{180} * 24 * 3600;  // seconds
+// What was written longer ago than this (nanoseconds) is on disk by the kernel's own doing, so that
+// syncing it costs nothing.
+constexpr int64_t kWrittenBackAfter = int64_t{60} * 1'000'000'000;
+
+struct Registry {
+  std::mutex mutex;
+  // Those alive; few, so looked through.
+  std::vector<std::pair<StoreOptions, std::weak_ptr<WeightStore>>> stores;
+  std::vector<WeightStore*> all;
+};
+
+// Never destroyed: stores may live in static objects.
+Registry& registry() {
+  static Registry* const instance = new Registry;
+  return *instance;
+}
+
+int64_t now() {
+  timespec time;
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
+StoreResult<std::shared_ptr<WeightStore>> WeightStore::open(const StoreOptions& options) {
+  static const int forkHandlers [[maybe_unused]] =
+      ::pthread_atfork(prepareFork, afterForkInParent, afterForkInChild);
+  Registry& known = registry();
+  const std::lock_guard lock(known.mutex);
+  std::erase_if(known.stores, [](const auto& entry) { return entry.second.expired(); });
+  for (const auto& [storeOptions, weak] : known.stores) {
+    if (!(storeOptions == options)) continue;
+    std::shared_ptr<WeightStore> store = weak.lock();
+    if (store == nullptr) continue;
+    store->parts_->folders->reopenIfGone();
+    return store;
+  }
+  HEARTH_ASSIGN(std::unique_ptr<StoreFolders> folders, StoreFolders::open(options));
+  const std::shared_ptr<WeightStore> store(new WeightStore(std::move(folders)));
+  known.all.push_back(store.get());
+  known.stores.emplace_back(options, store);
+  return store;
+}
+
+WeightStore::WeightStore(std::unique_ptr<StoreFolders> folders)
+    : parts_(new StoreParts(std::move(folders), std::make_shared<Handlers>(),
+                            [this](SegmentOrigin origin) { opened(std::move(origin)); })) {}
+
+WeightStore::~WeightStore() {
+  {
+    Registry& known = registry();
+    const std::lock_guard lock(known.mutex);
+    std::erase(known.all, this);
+  }
+  parts_->writer.stop(true);
+  parts_->checker.stop(false);
+  delete parts_;
+}
+
+const StoreOptions& WeightStore::options() const {
+  return parts_->folders->options();
+}
+
+IdentityTable* WeightStore::identities() const {
+  return parts_->identities ? &*parts_->identities : nullptr;
+}
+
+std::shared_ptr<BuildLock> WeightStore::buildLock() const {
+  const std::lock_guard lock(parts_->buildLockMutex);
+  return parts_->buildLock;
+}
+
+StoreFailure WeightStore::writability() const {
+  const auto folder = parts_->folders->writable();
+  return folder ? StoreFailure{} : folder.error();
+}
+
+FoundSegment WeightStore::find(const SegmentKey& key) {
+  return parts_->segments.find(key);
+}
+
+BuildTicket WeightStore::acquire(const SegmentKey& key, std::chrono::nanoseconds patience) {
+  BuildTicket ticket;
+  const auto appeared = [&] {
+    ticket.segment_ = find(key).segment;
+    return ticket.segment_ != nullptr;
+  };
+  const std::shared_ptr<BuildLock> lock = buildLock();
+  if (appeared()) {
+    ticket.role_ = BuildTicket::Role::kFound;
+  } else if (lock != nullptr && parts_->folders->writable()) {
+    switch (lock->acquire(key, patience, appeared, ticket.hold_)) {
+      case BuildLock::Outcome::kHeld:
+        ticket.role_ = BuildTicket::Role::kBuild;
+        lock->noteProgress();
+        break;
+      case BuildLock::Outcome::kAppeared:
+        ticket.role_ = BuildTicket::Role::kFound;
+        break;
+      case BuildLock::Outcome::kGaveUp:
+        break;
+    }
+  }
+  return ticket;
+}
+
+StoreResult<SegmentRef> WeightStore::publish(const SegmentKey& key,
+                                             std::span<const uint8_t> payload) {
+  HEARTH_TRY(makeRoom(payload.size()));
+  auto segment = parts_->segments.write(key, payload);
+  if (const std::shared_ptr<BuildLock> lock = buildLock()) lock->noteProgress();
+  return segment;
+}
+
+void WeightStore::publishAsync(PublishRequest request) {
+  const size_t cost = request.payload.size();
+  const auto shared = std::make_shared<PublishRequest>(std::move(request));
+  const auto run = [this, shared] {
+    auto result = publish(shared->key, shared->payload);
+    shared->ticket.release();
+    if (shared->done) shared->done(std::move(result));
+  };
+  if (!parts_->writer.post(run, cost)) run();
+}
+
+void WeightStore::flush() {
+  parts_->writer.waitUntilIdle();
+}
+
+void WeightStore::settle() {
+  flush();
+  parts_->checker.waitUntilIdle();
+}
+
+void WeightStore::opened(SegmentOrigin origin) {
+  StoreParts& parts = *parts_;
+  if (origin.checked && (origin.durable || !origin.folder->isWritable())) return;
+  const auto shared = std::make_shared<SegmentOrigin>(std::move(origin));
+  parts.checker.post([this, shared] { inspect(shared); });
+}
+
+void WeightStore::inspect(std::shared_ptr<SegmentOrigin> origin) {
+  StoreParts& parts = *parts_;
+  const SegmentKey& key = origin->info.key;
+  const BootId& boot = parts.folders->boot();
+  IdentityTable* const table = identities();
+  if (!origin->checked) {
+    if (table == nullptr || !table->isChecked(key, origin->generation, boot)) {
+      const StoreStatus status =
+          parts.segments.check(*origin, [&] { return parts.checker.isStopping(); });
+      if (!status) {
+        if (status.error().reason == StoreReason::kCorrupt)
+          parts.segments.drop(*origin, status.error());
+        return;
+      }
+      parts.checked.fetch_add(1, std::memory_order_relaxed);
+      if (table != nullptr) table->rememberChecked(key, origin->generation, boot);
+    }
+    origin->checked = true;
+  }
+  if (origin->durable || !origin->folder->isWritable()) return;
+  const bool isFresh = now() - origin->generation.modified < kWrittenBackAfter;
+  bool isFirst = false;
+  {
+    const std::lock_guard lock(parts.unmarkedMutex);
+    isFirst = parts.unmarked.empty();
+    parts.unmarked.push_back(std::move(origin));
+  }
+  if (!isFresh)
+    makeDurable();
+  else if (isFirst)
+    parts.checker.postLater([this] { makeDurable(); }, kSyncDelay);
+}
+
+void WeightStore::makeDurable() {
+  StoreParts& parts = *parts_;
+  std::vector<std::shared_ptr<SegmentOrigin>> origins;
+  {
+    const std::lock_guard lock(parts.unmarkedMutex);
+    origins.swap(parts.unmarked);
+  }
+  for (const auto& origin : origins) parts.segments.startWriting(*origin);
+  for (const auto& origin : origins) {
+    if (parts.checker.isStopping()) return;
+    if (StoreStatus status = parts.segments.makeDurable(*origin); !status) {
+      base::logDebug("A segment stays unmarked. {}", status.error().message);
+      continue;
+    }
+    if (IdentityTable* const table = identities())
+      table->rememberChecked(origin->info.key, origin->generation, parts.folders->boot());
+  }
+}
+
+uint64_t WeightStore::maxBytes() const {
+  constexpr uint64_t kMost = uint64_t{16} << 30;
+  if (const uint64_t bytes = options().maxBytes; bytes != 0) return bytes;
+  const FolderRef own = parts_->folders->own();
+  struct statvfs system;
+  if (own == nullptr || ::fstatvfs(own->root(), &system) != 0) return kMost;
+  return std::min<uint64_t>(kMost, uint64_t{system.f_frsize} * system.f_blocks / 10);
+}
+
+StoreStatus WeightStore::makeRoom(uint64_t bytes) {
+  StoreParts& parts = *parts_;
+  HEARTH_ASSIGN(const FolderRef folder, parts.folders->writable());
+  const std::lock_guard lock(parts.roomMutex);
+  const auto time = std::chrono::steady_clock::now();
+  // The digests of a segment take 1/32768, and files whole blocks.
+  const uint64_t needed = bytes + bytes / 32768 + 8192;
+  const auto isFull = [&] { return needed > parts.limit || parts.used > parts.limit - needed; };
+  if (parts.limit == 0) parts.limit = maxBytes();
+  // Other processes write too, so the sum is taken anew now and then, and before anything is said.
+  if (time >= parts.sumAgain || isFull()) {
+    parts.used = StoreInventory::bytesOf(*folder);
+    parts.sumAgain = time + kSumPeriod;
+  }
+  if (isFull() && needed <= parts.limit) {
+    // Some more than needed, so that not every object that follows collects again.
+    const uint64_t spare = std::min(parts.limit - needed, parts.limit / 20);
+    if (auto report = collectIn(*folder, {.maxBytes = parts.limit - needed - spare}))
+      parts.used = report->bytesLeft;
+  }
+  if (isFull())
+    return storeFail(StoreReason::kOverLimit,
+                     "{} bytes do not fit into the store's limit of {} bytes, of which {} are "
+                     "taken by what is in use.",
+                     bytes, parts.limit, parts.used);
+  parts.used += needed;
+  return {};
+}
+
+StoreResult<PruneReport> WeightStore::collectIn(const StoreFolder& folder,
+                                                const PruneOptions& pruneOptions) {
+  const std::shared_ptr<BuildLock> lock = buildLock();
+  if (lock == nullptr || !lock->tryLockCollection())
+    return storeFail(StoreReason::kBusy, "Another process collects garbage in {}.", folder.path());
+  const PruneReport report = collect(folder, options().fingerprint, pruneOptions);
+  lock->unlockCollection();
+  return report;
+}
+
+StoreResult<PruneReport> WeightStore::prune(const PruneOptions& pruneOptions) {
+  HEARTH_ASSIGN(const FolderRef folder, parts_->folders->writable());
+  const std::lock_guard lock(parts_->roomMutex);
+  HEARTH_ASSIGN(const PruneReport report, collectIn(*folder, pruneOptions));
+  parts_->used = report.bytesLeft;
+  if (IdentityTable* const table = identities()) table->forgetOlderThan(kForgetAfter);
+  return report;
+}
+
+StoreResult<StoreInventory> WeightStore::inventory() const {
+  const FolderRef own = parts_->folders->own();
+  if (own == nullptr) return std::unexpected(writability());
+  return StoreInventory::of(*own);
+}
+
+StoreResult<WeightStore::VerifyReport> WeightStore::verifyAll(
+    const std::function<bool(uint64_t, uint64_t)>& progress) {
+  const FolderRef own = parts_->folders->own();
+  if (own == nullptr) return std::unexpected(writability());
+  const StoreInventory inventory = StoreInventory::of(*own);
+  VerifyReport report;
+  for (const StoreInventory::Plan& plan : inventory.plans) {
+    ++report.plans;
+    if (!plan.isCorrupt) continue;
+    ++report.wrongPlans;
+    if (own->isWritable()) (void)removeFile(own->plans(), StoreFolder::planName(plan.key));
+  }
+  uint64_t all = 0;
+  for (const auto& [key, segment] : inventory.segments) all += segment.bytesOnDisk;
+  for (const auto& [key, segment] : inventory.segments) {
+    if (progress && !progress(report.bytes, all)) return report;
+    const StoreStatus status = parts_->segments.verify(own, key);
+    report.bytes += segment.bytesOnDisk;
+    ++report.segments;
+    // One that was removed meanwhile is none.
+    if (!status && status.error().reason == StoreReason::kAbsent)
+      --report.segments;
+    else if (!status)
+      ++report.wrongSegments;
+  }
+  report.isComplete = true;
+  return report;
+}
+
+StoreStatus WeightStore::remove(const PlanKey& key) {
+  HEARTH_ASSIGN(const FolderRef folder, parts_->folders->writable());
+  const StoreInventory inventory = StoreInventory::of(*folder);
+  const auto plan = std::ranges::find(inventory.plans, key, &StoreInventory::Plan::key);
+  if (plan == inventory.plans.end())
+    return storeFail(StoreReason::kAbsent, "There is no plan {}.", key.hex());
+  HEARTH_TRY(removeFile(folder->plans(), StoreFolder::planName(key)));
+  (void)removeFile(folder->stamps(), key.hex());
+  std::unordered_map<SegmentKey, uint32_t> uses;
+  for (const SegmentKey& segment : plan->segments) ++uses[segment];
+  for (const auto& [segment, count] : uses) {
+    const auto known = inventory.segments.find(segment);
+    if (known == inventory.segments.end() || known->second.plans > count) continue;
+    for (const bool durable : {true, false})
+      HEARTH_TRY(removeFile(folder->segments(), StoreFolder::segmentPath(segment, durable)));
+  }
+  return {};
+}
+
+StoreStatus WeightStore::removeAll() {
+  HEARTH_ASSIGN(const FolderRef folder, parts_->folders->writable());
+  const StoreInventory inventory = StoreInventory::of(*folder);
+  for (const StoreInventory::Plan& plan : inventory.plans)
+    HEARTH_TRY(removeFile(folder->plans(), StoreFolder::planName(plan.key)));
+  for (const auto& [key, segment] : inventory.segments)
+    for (const bool durable : {true, false})
+      HEARTH_TRY(removeFile(folder->segments(), StoreFolder::segmentPath(key, durable)));
+  for (const StoreInventory::Other& stamp : inventory.stamps)
+    (void)removeFile(folder->stamps(), stamp.name);
+  for (const StoreInventory::Other& file : inventory.temporaries)
+    if (!file.isLocked) (void)removeFile(folder->temporary(), file.name);
+  if (IdentityTable* const table = identities()) table->forgetOlderThan(0);
+  return {};
+}
+
+StoreResult<PlanRef> WeightStore::findPlan(const PlanKey& key) {
+  return parts_->plans.find(key);
+}
+
+StoreResult<PlanRef> WeightStore::publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
+                                              std::span<const SegmentKey> segments) {
+  HEARTH_TRY(makeRoom(bytes.size() + segments.size_bytes()));
+  HEARTH_ASSIGN(PlanRef plan, parts_->plans.write(key, bytes, segments));
+  parts_->checker.postLater([plan] { (void)base::sys::fdatasync(plan->descriptor()); }, kSyncDelay);
+  return plan;
+}
+
+Result<base::Sha256Digest> WeightStore::contentHash(int fd, uint64_t offset, uint64_t size,
+                                                    unsigned threads) {
+  StoreParts& parts = *parts_;
+  IdentityTable* const table = identities();
+  const bool isTelling = table != nullptr && isIdentityTelling(fd);
+  HEARTH_ASSIGN(const FileIdentity before, FileIdentity::of(fd));
+  if (isTelling && offset <= before.generation.size && size <= before.generation.size - offset) {
+    if (const auto digest = table->content(before, offset, size)) return *digest;
+  }
+  const int64_t start = now();
+  HEARTH_ASSIGN(const base::Sha256Digest digest, hashContent(fd, offset, size, threads));
+  parts.hashed.fetch_add(size, std::memory_order_relaxed);
+  HEARTH_ASSIGN(const FileIdentity after, FileIdentity::of(fd));
+  if (isTelling && before == after) table->rememberContent(before, offset, size, digest, start);
+  return digest;
+}
+
+std::shared_ptr<void> WeightStore::addCorruptionHandler(CorruptionHandler handler) {
+  const std::shared_ptr<Handlers> handlers = parts_->handlers;
+  const std::lock_guard lock(handlers->mutex);
+  const auto position = handlers->list.insert(handlers->list.end(), std::move(handler));
+  return std::shared_ptr<void>(nullptr, [handlers, position](void*) {
+    const std::lock_guard erasing(handlers->mutex);
+    handlers->list.erase(position);
+  });
+}
+
+StoreCounters WeightStore::counters() const {
+  const SegmentTable::Counters& segments = parts_->segments.counters();
+  return {.segmentsFound = segments.found,
+          .segmentsWritten = segments.written,
+          .bytesWritten = segments.writtenBytes,
+          .segmentsCorrupt = segments.corrupt,
+          .segmentsChecked = parts_->checked,
+          .bytesHashed = parts_->hashed};
+}
+
+// All locks are taken, always in this order, so that the child finds every table whole and no
+// thread inside SQLite.
+void WeightStore::prepareFork() {
+  registry().mutex.lock();
+  for (WeightStore* store : registry().all) {
+    StoreParts& parts = *store->parts_;
+    parts.handlers->mutex.lock();
+    parts.buildLockMutex.lock();
+    if (parts.buildLock != nullptr) parts.buildLock->mutex().lock();
+    parts.segments.mutex().lock();
+    parts.folders->mutex().lock();
+    if (parts.identities) parts.identities->mutex().lock();
+  }
+}
+
+void WeightStore::afterForkInParent() {
+  for (WeightStore* store : registry().all) {
+    StoreParts& parts = *store->parts_;
+    if (parts.identities) parts.identities->mutex().unlock();
+    parts.folders->mutex().unlock();
+    parts.segments.mutex().unlock();
+    if (parts.buildLock != nullptr) parts.buildLock->mutex().unlock();
+    parts.buildLockMutex.unlock();
+    parts.handlers->mutex.unlock();
+  }
+  registry().mutex.unlock();
+}
+
+void WeightStore::afterForkInChild() {
+  afterForkInParent();
+  for (WeightStore* store : registry().all) {
+    StoreParts& old = *store->parts_;
+    if (old.buildLock != nullptr) old.buildLock->abandonInChild();
+    auto* const fresh = new StoreParts(
+        old.folders, old.handlers, [store](SegmentOrigin origin) { store->opened(std::move(origin)); });
+    fresh->segments.inherit(old.segments);
+    store->parts_ = fresh;
+  }
+}
+
+}  // namespace hearth::cache

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations on each element: arithmetic, comparisons, logic, activation functions, soft-max.
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include "frontends/tflite/translators.h"
+
+namespace hearth::tflite {
+namespace {
+
+using graph::OperandType;
+using graph::OperationType;
+using schema::BuiltinOperator;
+
+std::span<const uint8_t> bytesOf(const float& value) {
+  return {reinterpret_cast<const uint8_t*>(&value), sizeof(value)};
+}
+
+Result<uint32_t> floatTensor(OperatorView& view, float value) {
+  graph::Operand like;
+  like.type = OperandType::kTensorFloat32;
+  like.dimensions = {1};
+  return view.builder().constantTensor(std::move(like), bytesOf(value));
+}
+
+// NNAPI's operation has the same arguments.
+template <size_t kInputs>
+Status translatePlain(OperatorView& view, OperationType type) {
+  std::vector<uint32_t> inputs;
+  for (size_t i = 0; i < kInputs; ++i) {
+    HEARTH_ASSIGN(const uint32_t input, view.input(i));
+    inputs.push_back(input);
+  }
+  return view.emit(type, std::move(inputs));
+}
+
+template <typename Options>
+Status translateArithmetic(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t left, view.input(0));
+  HEARTH_ASSIGN(const uint32_t right, view.input(1));
+  HEARTH_ASSIGN(const Activation activation,
+                view.planActivation(view.options<Options>().fused_activation_function()));
+  HEARTH_ASSIGN(const uint32_t fuse, view.scalar(activation.fuse));
+  HEARTH_TRY(view.emit(type, {left, right, fuse}, {activation.target}));
+  return view.finishActivation(activation);
+}
+
+// cos x = sin (pi / 2 - x)
+Status translateCos(OperatorView& view, OperationType) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  if (view.operand(input).type != OperandType::kTensorFloat32)
+    return fail(ErrorCode::kUnsupported, "Its input is {}, only TENSOR_FLOAT32 is supported.",
+                graph::describe(view.operand(input)));
+  HEARTH_ASSIGN(const uint32_t quarter, floatTensor(view, std::numbers::pi_v<float> / 2));
+  HEARTH_ASSIGN(const uint32_t none, view.scalar(kFuseNone));
+  HEARTH_ASSIGN(const uint32_t difference, view.builder().temporaryLike(input));
+  HEARTH_TRY(view.emit(OperationType::kSub, {quarter, input, none}, {difference}));
+  return view.emit(OperationType::kSin, {difference});
+}
+
+// The difference of two quantised inputs gets the smallest scale that holds all of its values.
+void setDifferenceQuantization(const graph::Operand& left, const graph::Operand& right,
+                               graph::Operand* difference) {
+  const double low = left.type == OperandType::kTensorQuant8Asymm ? 0 : -128;
+  const double least = (low - left.zeroPoint) * left.scale -
+                       (low + 255 - right.zeroPoint) * static_cast<double>(right.scale);
+  difference->scale = left.scale + right.scale;
+  difference->zeroPoint =
+      static_cast<int32_t>(std::clamp(std::round(low - least / difference->scale), low, low + 255));
+}
+
+Status translateSquaredDifference(OperatorView& view, OperationType) {
+  HEARTH_ASSIGN(const uint32_t left, view.input(0));
+  HEARTH_ASSIGN(const uint32_t right, view.input(1));
+  HEARTH_ASSIGN(const uint32_t none, view.scalar(kFuseNone));
+  HEARTH_ASSIGN(const uint32_t target, view.output(0));
+  // The output's shape is the broadcast one, its quantisation is that of the square.
+  HEARTH_ASSIGN(const uint32_t difference, view.builder().temporaryLike(target));
+  const OperandType type = view.operand(left).type;
+  if (type == OperandType::kTensorQuant8Asymm || type == OperandType::kTensorQuant8AsymmSigned) {
+    if (view.operand(right).type != type)
+      return fail(ErrorCode::kBadData, "Its inputs are {} and {}.",
+                  graph::describe(view.operand(left)), graph::describe(view.operand(right)));
+    setDifferenceQuantization(view.operand(left), view.operand(right),
+                              &view.builder().operand(difference));
+  }
+  HEARTH_TRY(view.emit(OperationType::kSub, {left, right, none}, {difference}));
+  return view.emit(OperationType::kMul, {difference, difference, none}, {target});
+}
+
+// The slope as the one element of a tensor of the input's type: its scale carries the value.
+Result<uint32_t> slopeTensor(OperatorView& view, OperandType type, float slope) {
+  if (!std::isfinite(slope))
+    return fail(ErrorCode::kBadData, "Its slope is {}, it must be finite.", slope);
+  if (type == OperandType::kTensorFloat32) return floatTensor(view, slope);
+  graph::Operand like;
+  like.type = type;
+  like.dimensions = {1};
+  if (type == OperandType::kTensorFloat16) {
+    const _Float16 half = static_cast<_Float16>(slope);
+    uint8_t bytes[sizeof(half)];
+    std::memcpy(bytes, &half, sizeof(half));
+    return view.builder().constantTensor(std::move(like), bytes);
+  }
+  if (type != OperandType::kTensorQuant8Asymm && type != OperandType::kTensorQuant8AsymmSigned)
+    return fail(ErrorCode::kUnsupported, "Its input is {}, which is not supported.",
+                graph::nameOf(type));
+  like.scale = slope == 0.0f ? 1.0f : std::abs(slope);
+  like.zeroPoint = slope < 0.0f ? 1 : 0;
+  const uint8_t value = slope > 0.0f ? 1 : 0;
+  return view.builder().constantTensor(std::move(like), {&value, 1});
+}
+
+Status translateLeakyRelu(OperatorView& view, OperationType) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t slope,
+                slopeTensor(view, view.operand(input).type,
+                            view.options<schema::LeakyReluOptions>().alpha()));
+  return view.emit(OperationType::kPrelu, {input, slope});
+}
+
+Status translateElu(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t alpha, view.scalar(1.0f));
+  return view.emit(type, {input, alpha});
+}
+
+Status translateSoftmax(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t beta, view.scalar(view.options<schema::SoftmaxOptions>().beta()));
+  return view.emit(type, {input, beta});
+}
+
+Status translateLogSoftmax(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t beta, view.scalar(1.0f));
+  HEARTH_ASSIGN(const uint32_t axis, view.scalar(-1));
+  return view.emit(type, {input, beta, axis});
+}
+
+constexpr TranslatorEntry kTranslators[] = {
+    {BuiltinOperator::ADD, translateArithmetic<schema::AddOptions>, OperationType::kAdd},
+    {BuiltinOperator::SUB, translateArithmetic<schema::SubOptions>, OperationType::kSub},
+    {BuiltinOperator::MUL, translateArithmetic<schema::MulOptions>, OperationType::kMul},
+    {BuiltinOperator::DIV, translateArithmetic<schema::DivOptions>, OperationType::kDiv},
+    {BuiltinOperator::SQUARED_DIFFERENCE, translateSquaredDifference, OperationType::kMul},
+    {BuiltinOperator::COS, translateCos, OperationType::kSin},
+    {BuiltinOperator::LEAKY_RELU, translateLeakyRelu, OperationType::kPrelu},
+    {BuiltinOperator::ELU, translateElu, OperationType::kElu},
+    {BuiltinOperator::SOFTMAX, translateSoftmax, OperationType::kSoftmax},
+    {BuiltinOperator::LOG_SOFTMAX, translateLogSoftmax, OperationType::kLogSoftmax},
+    {BuiltinOperator::ABS, translatePlain<1>, OperationType::kAbs},
+    {BuiltinOperator::EXP, translatePlain<1>, OperationType::kExp},
+    {BuiltinOperator::FLOOR, translatePlain<1>, OperationType::kFloor},
+    {BuiltinOperator::HARD_SWISH, translatePlain<1>, OperationType::kHardSwish},
+    {BuiltinOperator::LOG, translatePlain<1>, OperationType::kLog},
+    {BuiltinOperator::LOGICAL_NOT, translatePlain<1>, OperationType::kLogicalNot},
+    {BuiltinOperator::LOGISTIC, translatePlain<1>, OperationType::kLogistic},
+    {BuiltinOperator::NEG, translatePlain<1>, OperationType::kNeg},
+    {BuiltinOperator::RELU, translatePlain<1>, OperationType::kRelu},
+    {BuiltinOperator::RELU6, translatePlain<1>, OperationType::kRelu6},
+    {BuiltinOperator::RELU_N1_TO_1, translatePlain<1>, OperationType::kRelu1},
+    {BuiltinOperator::RSQRT, translatePlain<1>, OperationType::kRsqrt},
+    {BuiltinOperator::SIN, translatePlain<1>, OperationType::kSin},
+    {BuiltinOperator::SQRT, translatePlain<1>, OperationType::kSqrt},
+    {BuiltinOperator::TANH, translatePlain<1>, OperationType::kTanh},
+    {BuiltinOperator::EQUAL, translatePlain<2>, OperationType::kEqual},
+    {BuiltinOperator::GREATER, translatePlain<2>, OperationType::kGreater},
+    {BuiltinOperator::GREATER_EQUAL, translatePlain<2>, OperationType::kGreaterEqual},
+    {BuiltinOperator::LESS, translatePlain<2>, OperationType::kLess},
+    {BuiltinOperator::LESS_EQUAL, translatePlain<2>, OperationType::kLessEqual},
+    {BuiltinOperator::LOGICAL_AND, translatePlain<2>, OperationType::kLogicalAnd},
+    {BuiltinOperator::LOGICAL_OR, translatePlain<2>, OperationType::kLogicalOr},
+    {BuiltinOperator::MAXIMUM, translatePlain<2>, OperationType::kMaximum},
+    {BuiltinOperator::MINIMUM, translatePlain<2>, OperationType::kMinimum},
+    {BuiltinOperator::NOT_EQUAL, translatePlain<2>, OperationType::kNotEqual},
+    {BuiltinOperator::POW, translatePlain<2>, OperationType::kPow},
+    {BuiltinOperator::PRELU, translatePlain<2>, OperationType::kPrelu},
+    {BuiltinOperator::SELECT, translatePlain<3>, OperationType::kSelect},
+};
+
+}  // namespace
+
+std::span<const TranslatorEntry> elementwiseTranslators() {
+  return kTranslators;
+}
+
+}  // namespace hearth::tflite

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A verified .tflite file in memory: the FlatBuffer's tables and where its buffers lie.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+#include "memory/pool.h"
+#include "tflite_schema_generated.h"
+
+namespace hearth::tflite {
+
+// Bytes of one buffer, counted from the start of the pool.
+struct BufferRange {
+  uint64_t offset = 0;
+  uint64_t length = 0;
+};
+
+// Immutable after open(); pointers into the pool live as long as it.
+class FileView {
+ public:
+  // Verifies identifier, version and every offset that the schema knows, in time and memory
+  // proportional to the file. Buffers may lie outside the FlatBuffer, which ends before 2 GiB.
+  // kBadData in one sentence.
+  static Result<FileView> open(memory::PoolRef pool);
+
+  const schema::Model& model() const { return *model_; }
+  const memory::PoolRef& pool() const { return pool_; }
+
+  size_t subgraphCount() const { return model_->subgraphs()->size(); }
+  // Null when there is none at `index`; members of the table may still be absent.
+  const schema::SubGraph* subgraph(size_t index) const;
+  const schema::Tensor* tensor(const schema::SubGraph& subgraph, int64_t index) const;
+  const schema::OperatorCode* operatorCode(uint32_t index) const;
+
+  // Where the value of a tensor lies; nullopt for one without. kBadData when the buffer does not
+  // exist or lies outside the file.
+  Result<std::optional<BufferRange>> buffer(uint32_t index) const;
+
+ private:
+  FileView() = default;
+
+  memory::PoolRef pool_;
+  const schema::Model* model_ = nullptr;
+};
+
+}  // namespace hearth::tflite

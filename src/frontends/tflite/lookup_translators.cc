@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations that pick rows from tables.
+#include "frontends/tflite/translators.h"
+
+namespace hearth::tflite {
+namespace {
+
+using graph::OperandType;
+using graph::OperationType;
+using schema::BuiltinOperator;
+
+Status translateGather(OperatorView& view, OperationType type) {
+  const auto& options = view.options<schema::GatherOptions>();
+  if (options.batch_dims() != 0)
+    return fail(ErrorCode::kUnsupported, "Its batch_dims {} is not supported, it must be 0.",
+                options.batch_dims());
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t axis, view.scalar(options.axis()));
+  HEARTH_ASSIGN(uint32_t indices, view.input(1));
+  // A scalar index removes a dimension: it stays a tensor of rank 0.
+  if (view.operand(indices).type == OperandType::kTensorInt64) {
+    HEARTH_ASSIGN(indices, view.intTensorInput(1));
+  }
+  return view.emit(type, {input, axis, indices});
+}
+
+Status translateEmbeddingLookup(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t lookups, view.input(0));
+  HEARTH_ASSIGN(const uint32_t values, view.input(1));
+  return view.emit(type, {lookups, values});
+}
+
+Status translateHashtableLookup(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t lookups, view.input(0));
+  HEARTH_ASSIGN(const uint32_t keys, view.input(1));
+  HEARTH_ASSIGN(const uint32_t values, view.input(2));
+  HEARTH_ASSIGN(const uint32_t found, view.output(0));
+  HEARTH_ASSIGN(const uint32_t hits, view.output(1));
+  return view.emit(type, {lookups, keys, values}, {found, hits});
+}
+
+Status translateLshProjection(OperatorView& view, OperationType type) {
+  // NNAPI's codes: 1 was another, wrong form of SPARSE.
+  constexpr int32_t kDense = 2;
+  constexpr int32_t kSparse = 3;
+  const schema::LSHProjectionType kind = view.options<schema::LSHProjectionOptions>().type();
+  if (kind != schema::LSHProjectionType::DENSE && kind != schema::LSHProjectionType::SPARSE)
+    return fail(ErrorCode::kBadData, "Its projection type {} is unknown.", static_cast<int>(kind));
+  HEARTH_ASSIGN(const uint32_t hashes, view.input(0));
+  HEARTH_ASSIGN(const uint32_t input, view.input(1));
+  HEARTH_ASSIGN(const uint32_t weights, view.inputOr(2, OperandType::kTensorFloat32));
+  HEARTH_ASSIGN(const uint32_t kindOperand,
+                view.scalar(kind == schema::LSHProjectionType::DENSE ? kDense : kSparse));
+  return view.emit(type, {hashes, input, weights, kindOperand});
+}
+
+constexpr TranslatorEntry kTranslators[] = {
+    {BuiltinOperator::GATHER, translateGather, OperationType::kGather},
+    {BuiltinOperator::EMBEDDING_LOOKUP, translateEmbeddingLookup, OperationType::kEmbeddingLookup},
+    {BuiltinOperator::HASHTABLE_LOOKUP, translateHashtableLookup, OperationType::kHashtableLookup},
+    {BuiltinOperator::LSH_PROJECTION, translateLshProjection, OperationType::kLshProjection},
+};
+
+}  // namespace
+
+std::span<const TranslatorEntry> lookupTranslators() {
+  return kTranslators;
+}
+
+}  // namespace hearth::tflite

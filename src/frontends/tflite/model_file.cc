@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/tflite/model_file.h"
+
+#include <map>
+#include <utility>
+
+#include "frontends/tflite/file_view.h"
+#include "frontends/tflite/model_builder.h"
+#include "frontends/tflite/summarizer.h"
+#include "frontends/tflite/tensor_operand.h"
+#include "frontends/tflite/text.h"
+
+namespace hearth::tflite {
+
+class ModelFile::Contents {
+ public:
+  explicit Contents(FileView file) : view(std::move(file)) {}
+  FileView view;
+};
+
+namespace {
+
+using TensorMaps = flatbuffers::Vector<flatbuffers::Offset<schema::TensorMap>>;
+
+std::map<uint32_t, std::string> namesOf(const TensorMaps* maps) {
+  std::map<uint32_t, std::string> names;
+  if (maps == nullptr) return names;
+  for (const schema::TensorMap* entry : *maps)
+    names.try_emplace(entry->tensor_index(), cleanText(entry->name()));
+  return names;
+}
+
+// The visible arguments of a subgraph; it was imported, so every index and type is right.
+Result<std::vector<TensorInfo>> describeTensors(const FileView& view,
+                                                const schema::SubGraph& subgraph,
+                                                const flatbuffers::Vector<int32_t>* indices,
+                                                const TensorMaps* signature) {
+  const std::map<uint32_t, std::string> names = namesOf(signature);
+  std::vector<TensorInfo> tensors;
+  if (indices == nullptr) return tensors;
+  for (const int32_t index : *indices) {
+    const schema::Tensor& tensor = *view.tensor(subgraph, index);
+    TensorInfo info;
+    info.tensorName = cleanText(tensor.name());
+    HEARTH_ASSIGN(const graph::Operand operand,
+                  makeOperand(tensor, info.tensorName, ShapeSource::kSignature));
+    HEARTH_ASSIGN(info.fileDimensions, readDimensions(tensor, info.tensorName, ShapeSource::kFile));
+    const auto name = names.find(static_cast<uint32_t>(index));
+    info.name = name == names.end() || name->second.empty() ? info.tensorName : name->second;
+    info.type = operand.type;
+    info.dimensions = operand.dimensions;
+    info.isRankZeroTensor = operand.isRankZeroTensor;
+    info.scale = operand.scale;
+    info.zeroPoint = operand.zeroPoint;
+    info.tfliteType = tensorTypeName(tensor.type());
+    tensors.push_back(std::move(info));
+  }
+  return tensors;
+}
+
+Result<ImportedGraph> importGraph(const FileView& view, size_t index,
+                                  const schema::SignatureDef* signature) {
+  ModelBuilder builder(view);
+  ImportedGraph imported;
+  HEARTH_ASSIGN(imported.model, builder.build(index));
+  const schema::SubGraph& subgraph = *view.subgraph(index);
+  HEARTH_ASSIGN(imported.inputs,
+                describeTensors(view, subgraph, subgraph.inputs(),
+                                signature == nullptr ? nullptr : signature->inputs()));
+  HEARTH_ASSIGN(imported.outputs,
+                describeTensors(view, subgraph, subgraph.outputs(),
+                                signature == nullptr ? nullptr : signature->outputs()));
+  for (VariablePosition& variable : builder.takeVariables())
+    imported.states.push_back({variable.input, variable.output, std::move(variable.initialValue)});
+  if (signature != nullptr) imported.signatureKey = cleanText(signature->signature_key());
+  return imported;
+}
+
+}  // namespace
+
+ModelFile::ModelFile(std::unique_ptr<const Contents> contents) : contents_(std::move(contents)) {}
+ModelFile::~ModelFile() = default;
+
+Result<std::shared_ptr<ModelFile>> ModelFile::open(const std::string& path) {
+  HEARTH_ASSIGN(memory::PoolRef pool, memory::Pool::openFile(path));
+  auto file = fromPool(std::move(pool));
+  if (!file)
+    return std::unexpected(
+        std::move(file.error()).addContext(std::format("while opening {}", path)));
+  return file;
+}
+
+Result<std::shared_ptr<ModelFile>> ModelFile::fromPool(memory::PoolRef pool) {
+  HEARTH_ASSIGN(FileView view, FileView::open(std::move(pool)));
+  return std::shared_ptr<ModelFile>(
+      new ModelFile(std::make_unique<const Contents>(std::move(view))));
+}
+
+std::vector<std::string> ModelFile::signatureKeys() const {
+  std::vector<std::string> keys;
+  const auto* signatures = contents_->view.model().signature_defs();
+  if (signatures == nullptr) return keys;
+  for (const schema::SignatureDef* signature : *signatures)
+    keys.push_back(cleanText(signature->signature_key()));
+  return keys;
+}
+
+size_t ModelFile::subgraphCount() const {
+  return contents_->view.subgraphCount();
+}
+
+Result<ImportedGraph> ModelFile::importSignature(std::string_view key) const {
+  const auto* signatures = contents_->view.model().signature_defs();
+  const bool hasSignatures = signatures != nullptr && signatures->size() != 0;
+  if (!hasSignatures && key.empty()) return importSubgraph(0);
+  if (hasSignatures) {
+    for (const schema::SignatureDef* signature : *signatures) {
+      if (!key.empty() && cleanText(signature->signature_key()) != key) continue;
+      return importGraph(contents_->view, signature->subgraph_index(), signature);
+    }
+  }
+  return fail(ErrorCode::kNotFound, "The model has no signature \"{}\", it has {}.", key,
+              hasSignatures ? signatures->size() : 0);
+}
+
+Result<ImportedGraph> ModelFile::importSubgraph(size_t subgraph) const {
+  return importGraph(contents_->view, subgraph, nullptr);
+}
+
+ModelSummary ModelFile::summary() const {
+  return summarize(contents_->view);
+}
+
+}  // namespace hearth::tflite

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes small .tflite models for tests and for the fuzzer's first inputs.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "memory/pool.h"
+#include "tflite_schema_generated.h"
+
+namespace hearth::tflite {
+
+// Builds a model through the schema's object form; tests may change `model` before write().
+class ModelWriter {
+ public:
+  using Shape = std::vector<int32_t>;
+
+  ModelWriter();
+
+  // Tensors and operations go to the subgraph added last.
+  int32_t addSubgraph(const std::string& name);
+  int32_t addTensor(schema::TensorType type, Shape shape, float scale = 0.0f,
+                    int64_t zeroPoint = 0);
+  int32_t addVariable(schema::TensorType type, Shape shape, float scale = 0.0f,
+                      int64_t zeroPoint = 0);
+  template <typename T>
+  int32_t addConstant(schema::TensorType type, Shape shape, std::initializer_list<T> values,
+                      float scale = 0.0f, int64_t zeroPoint = 0) {
+    const std::vector<T> list(values);
+    const auto* bytes = reinterpret_cast<const uint8_t*>(list.data());
+    return addConstantBytes(type, std::move(shape),
+                            std::vector<uint8_t>(bytes, bytes + list.size() * sizeof(T)), scale,
+                            zeroPoint);
+  }
+  int32_t addConstantBytes(schema::TensorType type, Shape shape, std::vector<uint8_t> bytes,
+                           float scale = 0.0f, int64_t zeroPoint = 0);
+  int32_t ints(std::initializer_list<int32_t> values);
+
+  schema::OperatorT& addOperator(schema::BuiltinOperator code, std::vector<int32_t> inputs,
+                                 std::vector<int32_t> outputs, int32_t version = 1);
+  template <typename Options>
+  schema::OperatorT& addOperator(schema::BuiltinOperator code, std::vector<int32_t> inputs,
+                                 std::vector<int32_t> outputs, Options options) {
+    schema::OperatorT& added = addOperator(code, std::move(inputs), std::move(outputs));
+    added.builtin_options.Set(std::move(options));
+    return added;
+  }
+  void setArguments(std::vector<int32_t> inputs, std::vector<int32_t> outputs);
+
+  schema::SubGraphT& subgraph() { return *model.subgraphs.back(); }
+  schema::TensorT& tensor(int32_t index) { return *subgraph().tensors[index]; }
+
+  std::vector<uint8_t> write() const;
+
+  schema::ModelT model;
+};
+
+// Bytes in memory of their own, as a file would be.
+memory::PoolRef poolOf(const std::vector<uint8_t>& bytes);
+
+}  // namespace hearth::tflite

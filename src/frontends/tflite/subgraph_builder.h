@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Assembles one subgraph: operands for tensors on first use, constants, variables, operations.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/result.h"
+#include "frontends/tflite/model_builder.h"
+#include "graph/model.h"
+
+namespace hearth::tflite {
+
+// Used by one thread. Operands are named by their index in the subgraph under construction.
+class SubgraphBuilder {
+ public:
+  // `isMain`: variable tensors are allowed and become graph inputs and outputs.
+  SubgraphBuilder(ModelBuilder& model, const schema::SubGraph& source, size_t sourceIndex,
+                  bool isMain);
+
+  Result<graph::Subgraph> build();
+
+  ModelBuilder& model() { return model_; }
+  const schema::SubGraph& source() const { return source_; }
+  size_t sourceIndex() const { return sourceIndex_; }
+  const graph::Operand& operand(uint32_t index) const { return result_.operands[index]; }
+  graph::Operand& operand(uint32_t index) { return result_.operands[index]; }
+
+  // kBadData when there is none with this index.
+  Result<const schema::Tensor*> tensor(int64_t index) const;
+  // The operand of a tensor; for a variable, its value after the operations so far.
+  Result<uint32_t> operandOf(int64_t tensor);
+  // The operand that takes the new value of a variable; a spare one for other tensors.
+  Result<uint32_t> nextValueOf(int64_t tensor);
+  // Another operand for the bytes of a constant, under another type or scale.
+  Result<uint32_t> retypedConstant(uint32_t operand, graph::OperandType type, float scale);
+
+  Result<uint32_t> addOperand(graph::Operand operand);
+  Result<uint32_t> temporaryLike(uint32_t operand);
+  Result<uint32_t> omitted(graph::OperandType type);
+  Result<uint32_t> scalar(int32_t value);
+  Result<uint32_t> scalar(float value);
+  Result<uint32_t> scalar(bool value);
+  // One-dimensional TENSOR_INT32.
+  Result<uint32_t> intTensor(std::span<const int32_t> values);
+  // Constant of any type; `like` gives type, dimensions and quantisation.
+  Result<uint32_t> constantTensor(graph::Operand like, std::span<const uint8_t> bytes);
+  Result<uint32_t> subgraphOperand(int64_t subgraph);
+
+  // Values of a constant INT32 or INT64 operand, and of INT8 to INT64 ones without scale.
+  // kUnsupported when it is not constant.
+  Result<std::vector<int64_t>> constantInts(uint32_t operand);
+
+  Status emit(graph::OperationType type, std::vector<uint32_t> inputs,
+              std::vector<uint32_t> outputs, std::string name);
+  // Copies a value under the same type and shape.
+  Status emitCopy(uint32_t from, uint32_t to, std::string name);
+
+ private:
+  struct Variable {
+    int64_t tensor;
+    uint32_t input;
+  };
+
+  Result<uint32_t> createOperand(int64_t index, const schema::Tensor& tensor);
+  Result<uint32_t> addScalar(graph::OperandType type, std::span<const uint8_t> bytes);
+  Status setValue(const BufferRange& range, const std::string& name, graph::Operand* operand);
+  Status addInputs();
+  Status translateOperators();
+  Status addOutputs();
+  Status addVariables();
+
+  ModelBuilder& model_;
+  const schema::SubGraph& source_;
+  const size_t sourceIndex_;
+  const bool isMain_;
+  graph::Subgraph result_;
+  std::vector<int64_t> operandOfTensor_;  // -1: none yet; of a variable, the newest value
+  std::vector<Variable> variables_;
+  std::map<std::pair<graph::OperandType, uint32_t>, uint32_t> scalars_;
+  std::map<std::tuple<uint32_t, graph::OperandType, float>, uint32_t> retyped_;
+};
+
+}  // namespace hearth::tflite

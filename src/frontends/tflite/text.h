@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts of a model file for messages and reports.
+#pragma once
+
+#include <string>
+
+#include "tflite_schema_generated.h"
+
+namespace hearth::tflite {
+
+// A string of the file as valid UTF-8 without control characters, cut to 1024 bytes: it ends up on
+// terminals and in JSON. "" for null.
+std::string cleanText(const flatbuffers::String* text);
+
+// The code that counts: files carry an old 8-bit field and a newer one, the greater is meant.
+schema::BuiltinOperator builtinCode(const schema::OperatorCode& code);
+
+// "CONV_2D", the custom code of a custom operation, or "BUILTIN_300" for a code without name.
+std::string operationName(const schema::OperatorCode& code);
+
+// "FLOAT32", or "TYPE_77" for a code without name.
+std::string tensorTypeName(schema::TensorType type);
+
+}  // namespace hearth::tflite

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where drivers register for the conformance suite of the driver interface.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hal/device.h"
+
+namespace hearth::hal::cts {
+
+// A device to test. `create` is called once for each process; kUnsupported means that it cannot run
+// on this machine and skips its tests, any other error fails them.
+struct Backend {
+  std::string name;  // letters, digits and '_' only: a part of the tests' names
+  std::function<Result<std::shared_ptr<Device>>()> create;
+};
+
+// Called by a static initialiser of a driver's cts.cc; true, to have a value to initialise with.
+bool registerBackend(Backend backend);
+
+const std::vector<Backend>& backends();
+
+}  // namespace hearth::hal::cts

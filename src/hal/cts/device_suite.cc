@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device says about itself and about models.
+#include <cmath>
+
+#include "hal/cts/device_fixture.h"
+
+namespace hearth::hal::cts {
+namespace {
+
+class HalDevice : public DeviceFixture {};
+HEARTH_CTS_SUITE(HalDevice);
+
+TEST_P(HalDevice, NamesItself) {
+  EXPECT_FALSE(device().name().empty());
+  EXPECT_EQ(device().name(), device().name());
+  EXPECT_FALSE(device().version().empty());
+}
+
+TEST_P(HalDevice, TypeAndFeatureLevelAreNnapis) {
+  EXPECT_GE(device().type(), DeviceType::kOther);
+  EXPECT_LE(device().type(), DeviceType::kAccelerator);
+  const int64_t level = device().featureLevel();
+  EXPECT_TRUE((level >= 27 && level <= 31) || level == 1000006 || level == 1000007) << level;
+}
+
+TEST_P(HalDevice, PerformanceIsAPositiveNumber) {
+  const Capabilities capabilities = device().capabilities();
+  const auto check = [](const PerformanceInfo& info) {
+    EXPECT_TRUE(std::isfinite(info.execTime) && info.execTime > 0.0f);
+    EXPECT_TRUE(std::isfinite(info.powerUsage) && info.powerUsage > 0.0f);
+  };
+  for (const auto& [type, info] : capabilities.operandPerformance) {
+    EXPECT_NE(graph::findOperandType(type), nullptr);
+    check(info);
+  }
+  check(capabilities.relaxedFloat32);
+  check(capabilities.ifPerformance);
+  check(capabilities.whilePerformance);
+}
+
+TEST_P(HalDevice, AsksForAtMost32CacheFilesOfAKind) {
+  EXPECT_LE(device().numberOfCacheFilesNeeded().model, 32u);
+  EXPECT_LE(device().numberOfCacheFilesNeeded().data, 32u);
+}
+
+TEST_P(HalDevice, ReportsOnEachOperationWithKernelOrReason) {
+  for (const NamedModel& sample : sampleModels()) {
+    const auto supports = device().supportedOperations(sample.model);
+    ASSERT_TRUE(supports) << sample.name << ": " << supports.error().toString();
+    ASSERT_EQ(supports->size(), sample.model.main().operations.size());
+    for (const OperationSupport& support : *supports) {
+      EXPECT_EQ(support.supported, support.reason.empty()) << sample.name;
+      EXPECT_EQ(support.supported, !support.kernel.empty()) << sample.name;
+    }
+  }
+}
+
+TEST_P(HalDevice, SupportsNoOperationWithAWrongSignature) {
+  ModelBuilder builder;
+  const uint32_t in = builder.input(graph::OperandType::kTensorFloat32, {2});
+  builder.operation(graph::OperationType::kConv2d, {in},
+                    {builder.output(graph::OperandType::kTensorFloat32, {2})});
+  const auto supports = device().supportedOperations(builder.model());
+  ASSERT_TRUE(supports) << supports.error().toString();
+  ASSERT_EQ(supports->size(), 1u);
+  EXPECT_FALSE((*supports)[0].supported);
+  EXPECT_FALSE((*supports)[0].reason.empty());
+}
+
+TEST_P(HalDevice, RefusesMemoryThatItCannotMap) {
+  ModelBuilder builder;
+  const uint32_t in = builder.input(graph::OperandType::kTensorFloat32, {2});
+  const uint32_t other = builder.reference(graph::OperandType::kTensorFloat32, {2},
+                                           memory::Pool::borrowed(nullptr, 8), 0);
+  builder.operation(graph::OperationType::kAdd, {in, other, builder.scalar(0)},
+                    {builder.output(graph::OperandType::kTensorFloat32, {2})});
+  const auto supports = device().supportedOperations(builder.model());
+  ASSERT_FALSE(supports);
+  EXPECT_EQ(supports.error().code(), ErrorCode::kOpFailed) << supports.error().toString();
+  const auto prepared =
+      device().prepareModel(std::make_shared<const graph::Model>(builder.model()), {}, {});
+  ASSERT_FALSE(prepared);
+  EXPECT_EQ(prepared.error().code(), ErrorCode::kOpFailed) << prepared.error().toString();
+}
+
+TEST_P(HalDevice, ModelWithoutOperationsIsNoTrap) {
+  graph::Model model;
+  model.subgraphs.resize(1);
+  const auto supports = device().supportedOperations(model);
+  if (supports) {
+    EXPECT_TRUE(supports->empty());
+  }
+  const auto prepared = device().prepareModel(std::make_shared<const graph::Model>(model), {}, {});
+  if (!prepared) return;
+  const ExecutionResult result = computeOnce(**prepared, {});
+  if (result.status) {
+    EXPECT_TRUE(result.outputShapes.empty());
+  }
+}
+
+}  // namespace
+}  // namespace hearth::hal::cts

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small models for the suites.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graph/model.h"
+
+namespace hearth::hal::cts {
+
+// Adds operands and operations to the main graph of a model; indices are those of the operands.
+class ModelBuilder {
+ public:
+  ModelBuilder() { model_.subgraphs.resize(1); }
+
+  uint32_t input(graph::OperandType type, graph::Dimensions dimensions, float scale = 0.0f,
+                 int32_t zeroPoint = 0);
+  uint32_t output(graph::OperandType type, graph::Dimensions dimensions, float scale = 0.0f,
+                  int32_t zeroPoint = 0);
+  uint32_t temporary(graph::OperandType type, graph::Dimensions dimensions, float scale = 0.0f,
+                     int32_t zeroPoint = 0);
+  uint32_t omitted(graph::OperandType type);
+
+  // By copy.
+  template <typename T>
+  uint32_t constant(graph::OperandType type, graph::Dimensions dimensions,
+                    const std::vector<T>& values, float scale = 0.0f, int32_t zeroPoint = 0) {
+    return copiedConstant(make(type, std::move(dimensions), scale, zeroPoint), values.data(),
+                          values.size() * sizeof(T));
+  }
+  uint32_t scalar(int32_t value);
+  uint32_t scalar(float value);
+  uint32_t scalar(bool value);
+  // In a pool of the caller.
+  uint32_t reference(graph::OperandType type, graph::Dimensions dimensions, memory::PoolRef pool,
+                     uint64_t offset, float scale = 0.0f, int32_t zeroPoint = 0);
+
+  void operation(graph::OperationType type, std::vector<uint32_t> inputs,
+                 std::vector<uint32_t> outputs);
+
+  const graph::Model& model() const { return model_; }
+
+ private:
+  static graph::Operand make(graph::OperandType type, graph::Dimensions dimensions, float scale,
+                             int32_t zeroPoint);
+  uint32_t add(graph::Operand operand);
+  uint32_t copiedConstant(graph::Operand operand, const void* data, size_t size);
+
+  graph::Model model_;
+};
+
+// sum = a + b of TENSOR_FLOAT32; inputs a, b.
+graph::Model addModel(const graph::Dimensions& a, const graph::Dimensions& b,
+                      const graph::Dimensions& sum);
+inline graph::Model addModel(const graph::Dimensions& dimensions) {
+  return addModel(dimensions, dimensions, dimensions);
+}
+
+// A convolution 3x3 with SAME padding of [1, size, size, 3] to [1, size, size, 4] and constant
+// float weights by copy; every weight is 1, biases are 0, 1, 2, 3.
+graph::Model convolutionModel(uint32_t size);
+
+// out = (a + b) * a - b through temporaries, TENSOR_FLOAT32.
+graph::Model chainModel(const graph::Dimensions& dimensions);
+
+// A model for each of several kinds of kernels: element-wise, convolutions, fully connected,
+// pooling, softmax, data movement; float32 and quantised. Sizes are odd, so that whole vectors
+// never fit.
+struct NamedModel {
+  std::string name;
+  graph::Model model;
+};
+std::vector<NamedModel> sampleModels();
+
+}  // namespace hearth::hal::cts

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one symbol that a driver library exports.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hal/device.h"
+
+#define HEARTH_DRIVER_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace hearth::hal {
+
+inline constexpr char kDriverCreateSymbol[] = "hearth_driver_create";
+
+// Type of `hearth_driver_create`. Makes the library's device, which the caller owns and deletes;
+// the library stays loaded for the rest of the process. `apiVersion` is the caller's kApiVersion.
+// On failure it returns null and writes why as a sentence into `message`, ended by a zero within
+// `messageSize` bytes. Throws nothing. Called once for each process, from any thread.
+using DriverCreateFunction = Device* (*)(uint32_t apiVersion, char* message, size_t messageSize);
+
+}  // namespace hearth::hal

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hal/driver_library.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "hal/driver_entry.h"
+
+namespace hearth::hal {
+namespace {
+
+std::string lastLoaderError() {
+  const char* text = ::dlerror();
+  return text != nullptr ? text : "the loader says nothing";
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest) {
+  if (manifest.apiVersion != kApiVersion)
+    return fail(ErrorCode::kUnsupported,
+                "The driver {} is built for version {} of the driver interface, this is {}.",
+                manifest.name, manifest.apiVersion, kApiVersion);
+  // A name without slash would be searched for where the linker looks.
+  const std::string path =
+      manifest.library.contains('/') ? manifest.library : "./" + manifest.library;
+  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr)
+    return fail(ErrorCode::kNotFound, "The library {} of the driver {} cannot be loaded: {}.", path,
+                manifest.name, lastLoaderError());
+  const auto create = reinterpret_cast<DriverCreateFunction>(::dlsym(library, kDriverCreateSymbol));
+  if (create == nullptr)
+    return fail(ErrorCode::kBadData, "The library {} of the driver {} does not export {}.", path,
+                manifest.name, kDriverCreateSymbol);
+  char message[512] = "";
+  std::shared_ptr<Device> device(create(kApiVersion, message, sizeof(message)));
+  message[sizeof(message) - 1] = '\0';
+  if (device == nullptr)
+    return fail(ErrorCode::kUnavailableDevice, "The driver {} makes no device: {}", manifest.name,
+                message);
+  if (device->name() != manifest.name)
+    return fail(ErrorCode::kBadData, "The driver {} makes a device of the name {}.", manifest.name,
+                device->name());
+  return device;
+}
+
+DiscoveredDrivers discoverDrivers(std::string_view searchPath,
+                                  const std::vector<std::string>& takenNames) {
+  DiscoveredDrivers found;
+  std::vector<std::string> names = takenNames;
+  for (const std::string& path : findDriverManifests(searchPath, &found.problems)) {
+    auto manifest = readDriverManifest(path);
+    if (!manifest) {
+      found.problems.push_back(manifest.error().toString());
+      continue;
+    }
+    if (std::find(names.begin(), names.end(), manifest->name) != names.end()) {
+      found.problems.push_back(
+          std::format("The manifest {} names the device {}, which exists.", path, manifest->name));
+      continue;
+    }
+    auto device = loadDriver(*manifest);
+    if (!device) {
+      found.problems.push_back(
+          std::move(device.error()).addContext("while loading " + path).toString());
+      continue;
+    }
+    names.push_back(manifest->name);
+    found.devices.push_back(std::move(*device));
+  }
+  for (const std::string& problem : found.problems)
+    base::logWarn("A driver is left out. {}", problem);
+  return found;
+}
+
+DiscoveredDrivers discoverDrivers(const std::vector<std::string>& takenNames) {
+  return discoverDrivers(base::envString(base::Env::kDriverPath), takenNames);
+}
+
+}  // namespace hearth::hal

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drivers in libraries of their own, loaded into this process.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "hal/device.h"
+#include "hal/driver_manifest.h"
+
+namespace hearth::hal {
+
+struct DiscoveredDrivers {
+  std::vector<std::shared_ptr<Device>> devices;  // in the order of the search path
+  std::vector<std::string> problems;             // one sentence for each driver that was skipped
+};
+
+// Loads the library and makes its device. The library is never unloaded. kUnsupported for another
+// api_version; kNotFound, kIo or kBadData when library, symbol or device are not what the manifest
+// says.
+Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest);
+
+// Loads every driver of a colon-separated search path. A driver that cannot be loaded, or has the
+// name of an earlier one or of `takenNames`, is skipped with a warning in the log.
+DiscoveredDrivers discoverDrivers(std::string_view searchPath,
+                                  const std::vector<std::string>& takenNames);
+
+// The same along HEARTH_DRIVER_PATH.
+DiscoveredDrivers discoverDrivers(const std::vector<std::string>& takenNames);
+
+}  // namespace hearth::hal

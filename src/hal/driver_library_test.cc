@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hal/driver_library.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <format>
+#include <fstream>
+
+namespace hearth::hal {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Folders of manifests, made anew for each test.
+class DriverLibraryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    root_ = std::filesystem::path(testing::TempDir()) / "hearth_drivers" / test->name();
+    std::filesystem::remove_all(root_);
+    std::filesystem::create_directories(root_);
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+
+  std::string folder(const std::string& name) {
+    std::filesystem::create_directories(root_ / name);
+    return (root_ / name).string();
+  }
+  static void write(const std::string& path, const std::string& text) {
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  static std::string manifest(const std::string& library, const std::string& name = "test-device",
+                              int version = 1) {
+    return std::format(R"({{"name": "{}", "library": "{}", "api_version": {}}})", name, library,
+                       version);
+  }
+
+  std::filesystem::path root_;
+};
+
+constexpr char kGood[] = HEARTH_TEST_DRIVER;
+constexpr char kRefusing[] = HEARTH_TEST_DRIVER_REFUSING;
+constexpr char kWithoutSymbol[] = HEARTH_TEST_DRIVER_EMPTY;
+
+TEST_F(DriverLibraryTest, FindsADriverByAbsolutePath) {
+  const std::string path = folder("a");
+  write(path + "/driver.json", manifest(kGood));
+  const DiscoveredDrivers found = discoverDrivers(path, {});
+  EXPECT_THAT(found.problems, IsEmpty());
+  ASSERT_EQ(found.devices.size(), 1u);
+  EXPECT_EQ(found.devices[0]->name(), "test-device");
+}
+
+TEST_F(DriverLibraryTest, LibraryIsRelativeToTheManifest) {
+  const std::string path = folder("a");
+  std::filesystem::copy_file(kGood, path + "/libcopied.so");
+  write(path + "/driver.json", manifest("libcopied.so"));
+  const DiscoveredDrivers found = discoverDrivers(path, {});
+  EXPECT_THAT(found.problems, IsEmpty());
+  EXPECT_EQ(found.devices.size(), 1u);
+}
+
+TEST_F(DriverLibraryTest, LibraryIsNotLookedForElsewhere) {
+  const std::string path = folder("a");
+  write(path + "/driver.json", manifest("libc.so.6"));
+  EXPECT_THAT(discoverDrivers(path, {}).problems, ElementsAre(HasSubstr("cannot be loaded")));
+}
+
+TEST_F(DriverLibraryTest, EveryProblemSkipsOneDriverOnly) {
+  const std::string first = folder("first");
+  const std::string second = folder("second");
+  write(first + "/a.json", "{ this is no JSON");
+  write(first + "/b.json", manifest(kGood, "test-device", 2));
+  write(first + "/c.json", manifest(kWithoutSymbol));
+  write(first + "/d.json", manifest("missing.so"));
+  write(first + "/e.json", manifest(kGood, "another-name"));
+  write(first + "/f.json", manifest(kRefusing, "refusing"));
+  write(first + "/g.json", "");
+  write(first + "/h.json", std::string(100'000, ' '));
+  write(first + "/i.txt", "no manifest");
+  std::filesystem::create_directory(first + "/j.json");
+  ASSERT_EQ(::mkfifo((first + "/k.json").c_str(), 0600), 0);
+  write(second + "/a.json", manifest(kGood));
+  write(second + "/b.json", manifest(kGood));
+  const DiscoveredDrivers found =
+      discoverDrivers(first + ":" + root_.string() + "/missing::" + second, {});
+  EXPECT_THAT(found.problems,
+              ElementsAre(HasSubstr("not a JSON object"), HasSubstr("version 2"),
+                          HasSubstr("does not export hearth_driver_create"),
+                          HasSubstr("cannot be loaded"), HasSubstr("of the name test-device"),
+                          HasSubstr("There is no such chip"), HasSubstr("not a JSON object"),
+                          HasSubstr("more than 65536 bytes"), HasSubstr("is not a file"),
+                          HasSubstr("is not a file"), HasSubstr("which exists")));
+  ASSERT_EQ(found.devices.size(), 1u);
+  EXPECT_EQ(found.devices[0]->name(), "test-device");
+}
+
+TEST_F(DriverLibraryTest, TakenNamesAreRefused) {
+  const std::string path = folder("a");
+  write(path + "/driver.json", manifest(kGood));
+  const DiscoveredDrivers found = discoverDrivers(path, {"test-device"});
+  EXPECT_THAT(found.devices, IsEmpty());
+  EXPECT_THAT(found.problems, ElementsAre(HasSubstr("which exists")));
+}
+
+TEST(DriverManifest, FieldsAreChecked) {
+  EXPECT_TRUE(parseDriverManifest(R"({"name":"a","library":"b","api_version":1,"more":[]})"));
+  for (const char* text : {"", "[]", "null", "{}", R"({"name":"a","library":"b"})",
+                           R"({"name":"a","library":"b","api_version":-1})",
+                           R"({"name":"a","library":"b","api_version":1.5})",
+                           R"({"name":"a","library":"b","api_version":"1"})",
+                           R"({"name":"","library":"b","api_version":1})",
+                           R"({"name":7,"library":"b","api_version":1})",
+                           R"({"name":"a","library":null,"api_version":1})",
+                           R"({"name":"a\u0000b","library":"b","api_version":1})",
+                           R"({"name":"a","library":"b","api_version":1} trailing)"}) {
+    const auto manifest = parseDriverManifest(text);
+    ASSERT_FALSE(manifest) << text;
+    EXPECT_EQ(manifest.error().code(), ErrorCode::kBadData) << text;
+  }
+}
+
+}  // namespace
+}  // namespace hearth::hal

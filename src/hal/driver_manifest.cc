@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hal/driver_manifest.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <format>
+#include <nlohmann/json.hpp>
+
+#include "base/descriptor.h"
+
+namespace hearth::hal {
+namespace {
+
+constexpr size_t kMaxManifestSize = 64 << 10;
+
+Result<std::string> stringField(const nlohmann::json& json, const char* key) {
+  const auto it = json.find(key);
+  if (it == json.end() || !it->is_string() || it->get_ref<const std::string&>().empty())
+    return fail(ErrorCode::kBadData, "The field \"{}\" of a driver manifest is not a text.", key);
+  return it->get_ref<const std::string&>();
+}
+
+Result<std::string> readSmallFile(const std::string& path) {
+  // Without O_NONBLOCK a FIFO would hold the open up.
+  HEARTH_ASSIGN(base::Descriptor file, base::Descriptor::open(path, O_RDONLY | O_NONBLOCK));
+  struct stat status;
+  if (::fstat(file.get(), &status) != 0)
+    return std::unexpected(base::errnoError(errno, "Reading the size of " + path));
+  if (!S_ISREG(status.st_mode)) return fail(ErrorCode::kBadData, "{} is not a file.", path);
+  std::string text(kMaxManifestSize + 1, '\0');
+  size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t count = ::read(file.get(), text.data() + size, text.size() - size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return std::unexpected(base::errnoError(errno, "Reading " + path));
+    if (count == 0) break;
+    size += static_cast<size_t>(count);
+  }
+  if (size > kMaxManifestSize)
+    return fail(ErrorCode::kBadData, "The driver manifest {} has more than {} bytes.", path,
+                kMaxManifestSize);
+  text.resize(size);
+  return text;
+}
+
+}  // namespace
+
+Result<DriverManifest> parseDriverManifest(std::string_view text) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object())
+    return fail(ErrorCode::kBadData, "The driver manifest is not a JSON object.");
+  DriverManifest manifest;
+  HEARTH_ASSIGN(manifest.name, stringField(json, "name"));
+  HEARTH_ASSIGN(manifest.library, stringField(json, "library"));
+  const auto version = json.find("api_version");
+  if (version == json.end() || !version->is_number_unsigned())
+    return fail(ErrorCode::kBadData,
+                "The field \"api_version\" of a driver manifest is not a whole number.");
+  manifest.apiVersion = version->get<uint64_t>();
+  // A path or a name with a zero would be cut off by the calls that take it.
+  if (manifest.name.contains('\0') || manifest.library.contains('\0'))
+    return fail(ErrorCode::kBadData, "A text of the driver manifest contains a zero.");
+  return manifest;
+}
+
+Result<DriverManifest> readDriverManifest(const std::string& path) {
+  HEARTH_ASSIGN(const std::string text, readSmallFile(path));
+  auto manifest = parseDriverManifest(text);
+  if (!manifest)
+    return std::unexpected(std::move(manifest.error()).addContext("while reading " + path));
+  manifest->path = path;
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  manifest->library = (folder / manifest->library).string();
+  return manifest;
+}
+
+std::vector<std::string> findDriverManifests(std::string_view searchPath,
+                                             std::vector<std::string>* problems) {
+  std::vector<std::string> found;
+  while (!searchPath.empty()) {
+    const size_t colon = searchPath.find(':');
+    const std::string folder(searchPath.substr(0, colon));
+    searchPath = colon == std::string_view::npos ? "" : searchPath.substr(colon + 1);
+    if (folder.empty()) continue;
+    std::error_code error;
+    std::filesystem::directory_iterator it(folder, error);
+    std::vector<std::string> here;
+    while (!error && it != std::filesystem::directory_iterator()) {
+      if (it->path().extension() == ".json") here.push_back(it->path().string());
+      it.increment(error);
+    }
+    if (error && error != std::errc::no_such_file_or_directory)
+      problems->push_back(
+          std::format("The driver folder {} cannot be read: {}.", folder, error.message()));
+    std::sort(here.begin(), here.end());
+    found.insert(found.end(), here.begin(), here.end());
+  }
+  return found;
+}
+
+}  // namespace hearth::hal

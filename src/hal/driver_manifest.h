@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Manifests of drivers: small JSON files in the folders of HEARTH_DRIVER_PATH.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace hearth::hal {
+
+// {"name": "my-device", "library": "libmy_driver.so", "api_version": 1}; other keys are ignored.
+struct DriverManifest {
+  std::string path;     // of the manifest
+  std::string name;     // of the device that the library makes
+  std::string library;  // absolute, or relative to the manifest's folder as read
+  uint64_t apiVersion = 0;
+};
+
+// The fields of a manifest; `library` is left as it stands. kBadData names the field.
+Result<DriverManifest> parseDriverManifest(std::string_view text);
+
+// Reads a regular file of at most 64 KiB; `library` comes out relative to the current folder or
+// absolute, never to be looked up in the linker's search path. kNotFound, kIo or kBadData.
+Result<DriverManifest> readDriverManifest(const std::string& path);
+
+// Paths of the *.json files in the folders of a colon-separated search path: folder by folder in
+// its order, sorted by name inside each. Folders that do not exist are passed over; one that cannot
+// be read adds a sentence to `problems`.
+std::vector<std::string> findDriverManifests(std::string_view searchPath,
+                                             std::vector<std::string>* problems);
+
+}  // namespace hearth::hal

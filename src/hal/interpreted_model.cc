@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hal/interpreted_model.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "hal/request_check.h"
+#include "ops/interpreter.h"
+
+namespace hearth::hal {
+namespace {
+
+class InterpretedExecution final : public Execution {
+ public:
+  InterpretedExecution(std::shared_ptr<const ops::Interpreter> interpreter, BoundRequest request)
+      : interpreter_(std::move(interpreter)), request_(std::move(request)) {}
+
+  ExecutionResult compute(const base::Deadline& deadline) override {
+    const auto start = std::chrono::steady_clock::now();
+    ops::RunOptions options;
+    options.deadline = deadline;
+    options.loopTimeoutNanoseconds = request_.loopTimeout;
+    ops::RunResult run = interpreter_->run(request_.inputs, request_.outputs, options);
+    ExecutionResult result;
+    result.status = std::move(run.status);
+    for (ops::RunOutputShape& shape : run.outputShapes)
+      result.outputShapes.push_back({std::move(shape.dimensions), shape.isSufficient});
+    if (result.status) {
+      const auto elapsed = std::chrono::steady_clock::now() - start;
+      result.timing.onDevice = result.timing.inDriver = static_cast<uint64_t>(
+          std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count());
+    }
+    return result;
+  }
+
+ private:
+  std::shared_ptr<const ops::Interpreter> interpreter_;
+  BoundRequest request_;
+};
+
+class InterpretedModel final : public PreparedModel {
+ public:
+  InterpretedModel(std::shared_ptr<const graph::Model> model,
+                   std::shared_ptr<const ops::Interpreter> interpreter, std::string reason)
+      : model_(std::move(model)),
+        interpreter_(std::move(interpreter)),
+        reason_(std::move(reason)) {}
+
+  Result<std::unique_ptr<Execution>> createExecution(Request request) override {
+    HEARTH_ASSIGN(BoundRequest bound, checkRequest(model_->main(), request));
+    return std::make_unique<InterpretedExecution>(interpreter_, std::move(bound));
+  }
+
+  StartReport startReport() const override {
+    StartReport report;
+    report.state = StartReport::State::kUncached;
+    report.reason = reason_;
+    report.activationBytes = interpreter_->activationBytes();
+    return report;
+  }
+
+ private:
+  std::shared_ptr<const graph::Model> model_;
+  std::shared_ptr<const ops::Interpreter> interpreter_;
+  const std::string reason_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<PreparedModel>> prepareInterpreted(
+    std::shared_ptr<const graph::Model> model, const PrepareOptions& options,
+    std::shared_ptr<threads::ThreadPool> pool, std::string reason) {
+  ops::InterpreterOptions interpreterOptions;
+  interpreterOptions.maxActivationBytes = options.maxActivationBytes;
+  interpreterOptions.threadPool = std::move(pool);
+  HEARTH_ASSIGN(std::shared_ptr<const ops::Interpreter> interpreter,
+                ops::Interpreter::create(model, std::move(interpreterOptions)));
+  return std::make_shared<InterpretedModel>(std::move(model), std::move(interpreter),
+                                            std::move(reason));
+}
+
+}  // namespace hearth::hal

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Libraries for driver_library_test: built once as a driver, once refusing, once without symbol.
+#include <cstdio>
+
+#include "hal/driver_entry.h"
+
+namespace hearth::hal {
+namespace {
+
+class TestDevice final : public Device {
+ public:
+  std::string name() const override { return "test-device"; }
+  std::string version() const override { return "1"; }
+  DeviceType type() const override { return DeviceType::kOther; }
+  int64_t featureLevel() const override { return 1000007; }
+  Capabilities capabilities() const override { return {}; }
+  Result<std::vector<OperationSupport>> supportedOperations(const graph::Model&) override {
+    return fail(ErrorCode::kUnsupported, "The device test-device supports nothing.");
+  }
+  Result<std::shared_ptr<PreparedModel>> prepareModel(std::shared_ptr<const graph::Model>,
+                                                      const PrepareOptions&, Cache) override {
+    return fail(ErrorCode::kUnsupported, "The device test-device prepares nothing.");
+  }
+};
+
+}  // namespace
+}  // namespace hearth::hal
+
+#ifndef HEARTH_TEST_DRIVER_WITHOUT_SYMBOL
+HEARTH_DRIVER_EXPORT hearth::hal::Device* hearth_driver_create(uint32_t apiVersion, char* message,
+                                                               size_t messageSize) {
+#ifdef HEARTH_TEST_DRIVER_REFUSES
+  std::snprintf(message, messageSize, "There is no such chip, interface %u.", apiVersion);
+  return nullptr;
+#else
+  (void)message, (void)messageSize;
+  return apiVersion == hearth::hal::kApiVersion ? new hearth::hal::TestDevice() : nullptr;
+#endif
+}
+#endif

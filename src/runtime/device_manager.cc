@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device_manager.h"
+
+#include "drivers/cpu/cpu_device.h"
+#include "drivers/reference/reference_device.h"
+#include "hal/driver_library.h"
+
+namespace hearth::runtime {
+namespace {
+
+// The built-in CPU device first, installed drivers after it, the reference always last.
+std::vector<std::shared_ptr<hal::Device>> findDevices() {
+  std::vector<std::shared_ptr<hal::Device>> devices = {cpu::createCpuDevice()};
+  const std::shared_ptr<hal::Device> reference = drivers::reference::createDevice();
+  for (auto& device : hal::discoverDrivers({devices[0]->name(), reference->name()}).devices)
+    devices.push_back(std::move(device));
+  devices.push_back(reference);
+  return devices;
+}
+
+}  // namespace
+
+const DeviceManager& DeviceManager::shared() {
+  // Never destroyed: threads of a driver may still run while the process exits.
+  static const DeviceManager* manager = new DeviceManager(findDevices());
+  return *manager;
+}
+
+Result<std::shared_ptr<hal::Device>> DeviceManager::find(std::string_view name) const {
+  std::string names;
+  for (const auto& device : devices_) {
+    if (device->name() == name) return device;
+    names += (names.empty() ? "" : ", ") + device->name();
+  }
+  return fail(ErrorCode::kNotFound, "There is no device {}; there are: {}.", name,
+              names.empty() ? "none" : names);
+}
+
+}  // namespace hearth::runtime

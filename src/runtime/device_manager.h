@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "hal/device.h"
+
+namespace hearth::runtime {
+
+// The devices of this process in the order of preference. Immutable, thread-safe.
+class DeviceManager {
+ public:
+  explicit DeviceManager(std::vector<std::shared_ptr<hal::Device>> devices)
+      : devices_(std::move(devices)) {}
+
+  // hearth-cpu, then the drivers found by manifests in the order of the search path, then
+  // nnapi-reference. Made at the first call; a driver that cannot be loaded is logged and left out.
+  static const DeviceManager& shared();
+
+  const std::vector<std::shared_ptr<hal::Device>>& devices() const { return devices_; }
+
+  // kNotFound names the devices that there are.
+  Result<std::shared_ptr<hal::Device>> find(std::string_view name) const;
+
+ private:
+  std::vector<std::shared_ptr<hal::Device>> devices_;
+};
+
+}  // namespace hearth::runtime

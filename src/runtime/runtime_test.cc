@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compilation and execution over a device made for the test: out = in + state, state += 1.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+
+#include "runtime/compilation.h"
+#include "runtime/execution.h"
+
+namespace hearth::runtime {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// What a test tells the device and learns from it.
+struct Behaviour {
+  bool takesOperations = true;
+  bool failsNext = false;
+  std::atomic<int> bindings = 0;
+  std::mutex mutex;
+  std::condition_variable opened;
+  bool isGateOpen = true;
+  uint64_t activationLimit = 0;
+
+  void open() {
+    const std::lock_guard lock(mutex);
+    isGateOpen = true;
+    opened.notify_all();
+  }
+};
+
+int32_t* memoryOf(const hal::Argument& argument) {
+  if (argument.kind == hal::Argument::Kind::kPointer) return static_cast<int32_t*>(argument.pointer);
+  return reinterpret_cast<int32_t*>(const_cast<uint8_t*>(argument.pool->data()) + argument.offset);
+}
+
+class TestExecution final : public hal::Execution {
+ public:
+  TestExecution(Behaviour* behaviour, hal::Request request)
+      : behaviour_(behaviour), request_(std::move(request)) {}
+
+  hal::ExecutionResult compute(const base::Deadline& deadline) override {
+    hal::ExecutionResult result;
+    {
+      std::unique_lock lock(behaviour_->mutex);
+      behaviour_->opened.wait(lock, [this] { return behaviour_->isGateOpen; });
+    }
+    const int32_t state = *memoryOf(request_.inputs[1]);
+    *memoryOf(request_.outputs[1]) = state + 1;
+    if (std::exchange(behaviour_->failsNext, false)) {
+      result.status = fail(ErrorCode::kOpFailed, "The device fails as told.");
+      return result;
+    }
+    if (deadline.hasPassed()) {
+      result.status = fail(ErrorCode::kMissedDeadlineTransient, "Too late.");
+      return result;
+    }
+    const uint64_t bytes = request_.inputs[0].length;
+    result.outputShapes = {{{static_cast<uint32_t>(bytes / 4)}, true}, {{1}, true}};
+    if (request_.outputs[0].length < bytes) {
+      result.outputShapes[0].isSufficient = false;
+      result.status = fail(ErrorCode::kOutputInsufficientSize, "Too small.");
+      return result;
+    }
+    for (uint64_t i = 0; i < bytes / 4; ++i)
+      memoryOf(request_.outputs[0])[i] = memoryOf(request_.inputs[0])[i] + state;
+    return result;
+  }
+
+ private:
+  Behaviour* behaviour_;
+  hal::Request request_;
+};
+
+class TestPrepared final : public hal::PreparedModel {
+ public:
+  explicit TestPrepared(Behaviour* behaviour) : behaviour_(behaviour) {}
+  Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override {
+    ++behaviour_->bindings;
+    return std::make_unique<TestExecution>(behaviour_, std::move(request));
+  }
+  hal::StartReport startReport() const override { return {}; }
+
+ private:
+  Behaviour* behaviour_;
+};
+
+class TestDevice final : public hal::Device {
+ public:
+  TestDevice(std::string name, Behaviour* behaviour)
+      : name_(std::move(name)), behaviour_(behaviour) {}
+  std::string name() const override { return name_; }
+  std::string version() const override { return "1"; }
+  hal::DeviceType type() const override { return hal::DeviceType::kCpu; }
+  int64_t featureLevel() const override { return 31; }
+  hal::Capabilities capabilities() const override { return {}; }
+  Result<std::vector<hal::OperationSupport>> supportedOperations(
+      const graph::Model& model) override {
+    std::vector<hal::OperationSupport> support(model.main().operations.size());
+    for (hal::OperationSupport& one : support) {
+      one.supported = behaviour_->takesOperations;
+      if (!one.supported) one.reason = "The moon is full.";
+    }
+    return support;
+  }
+  Result<std::shared_ptr<hal::PreparedModel>> prepareModel(std::shared_ptr<const graph::Model>,
+                                                           const hal::PrepareOptions& options,
+                                                           hal::Cache) override {
+    behaviour_->activationLimit = options.maxActivationBytes;
+    return std::make_shared<TestPrepared>(behaviour_);
+  }
+
+ private:
+  std::string name_;
+  Behaviour* behaviour_;
+};
+
+class RuntimeTest : public testing::Test {
+ protected:
+  // Inputs x (dimension given) and state; outputs y and new state.
+  static std::shared_ptr<graph::Model> model(uint32_t dimension) {
+    auto made = std::make_shared<graph::Model>();
+    made->subgraphs.resize(1);
+    graph::Subgraph& main = made->main();
+    const auto add = [&main](const char* name, graph::Lifetime lifetime, uint32_t size) {
+      graph::Operand operand;
+      operand.type = graph::OperandType::kTensorInt32;
+      operand.dimensions = {size};
+      operand.lifetime = lifetime;
+      operand.name = name;
+      main.operands.push_back(operand);
+    };
+    add("x", graph::Lifetime::kSubgraphInput, dimension);
+    add("state", graph::Lifetime::kSubgraphInput, 1);
+    add("y", graph::Lifetime::kSubgraphOutput, dimension);
+    add("next", graph::Lifetime::kSubgraphOutput, 1);
+    main.operations.push_back({graph::OperationType::kAdd, {0, 1}, {2}, "sum"});
+    main.operations.push_back({graph::OperationType::kAdd, {1, 1}, {3}, "count"});
+    main.inputs = {0, 1};
+    main.outputs = {2, 3};
+    return made;
+  }
+
+  Result<std::shared_ptr<const Compilation>> compile(uint32_t dimension = 2,
+                                                     CompilationOptions options = {}) {
+    return Compilation::create(model(dimension), {{1, 1, {10, 0, 0, 0}}}, options, devices_);
+  }
+  std::shared_ptr<Execution> execution(uint32_t dimension = 2) {
+    auto compilation = compile(dimension);
+    EXPECT_TRUE(compilation) << compilation.error().toString();
+    auto made = Execution::create(*compilation);
+    EXPECT_TRUE(made);
+    return *made;
+  }
+  template <size_t n>
+  static hal::Argument argument(std::array<int32_t, n>& values, graph::Dimensions dimensions = {}) {
+    hal::Argument made;
+    made.kind = hal::Argument::Kind::kPointer;
+    made.pointer = values.data();
+    made.length = sizeof(values);
+    made.dimensions = std::move(dimensions);
+    return made;
+  }
+
+  Behaviour first_;
+  Behaviour second_;
+  DeviceManager devices_{{std::make_shared<TestDevice>("first", &first_),
+                          std::make_shared<TestDevice>("second", &second_)}};
+};
+
+TEST_F(RuntimeTest, TakesTheFirstDeviceThatTakesEverything) {
+  EXPECT_EQ((*compile())->device().name(), "first");
+  first_.takesOperations = false;
+  EXPECT_EQ((*compile())->device().name(), "second");
+  second_.takesOperations = false;
+  const auto none = compile();
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code(), ErrorCode::kUnsupported);
+  EXPECT_THAT(none.error().message(),
+              AllOf(HasSubstr("first does not take operation 0, ADD \"sum\": The moon is full"),
+                    HasSubstr("second")));
+}
+
+TEST_F(RuntimeTest, TakesTheDeviceAskedForOrNone) {
+  CompilationOptions options;
+  options.device = "second";
+  EXPECT_EQ((*compile(2, options))->device().name(), "second");
+  options.device = "third";
+  const auto none = compile(2, options);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code(), ErrorCode::kNotFound);
+  EXPECT_THAT(none.error().message(), HasSubstr("first, second"));
+  options.device = "first";
+  first_.takesOperations = false;
+  EXPECT_FALSE(compile(2, options));
+}
+
+TEST_F(RuntimeTest, RefusesActivationsAboveTheLimitByName) {
+  CompilationOptions options;
+  options.prepare.maxActivationBytes = 4000;
+  const auto refused = compile(1001, options);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), AllOf(HasSubstr("\"x\""), HasSubstr("4004 bytes")));
+  // Each fits, together they do not.
+  EXPECT_FALSE(compile(600, options));
+  EXPECT_TRUE(compile(400, options));
+  EXPECT_EQ(first_.activationLimit, 4000u);
+  EXPECT_TRUE(compile(2));
+  EXPECT_EQ(first_.activationLimit, defaultActivationLimit());
+}
+
+TEST_F(RuntimeTest, RefusesStatesThatDoNotFit) {
+  const auto create = [this](StatePair state) {
+    return Compilation::create(model(2), {std::move(state)}, {}, devices_).has_value();
+  };
+  EXPECT_TRUE(create({1, 1, {}}));
+  EXPECT_FALSE(create({0, 1, {}}));
+  EXPECT_FALSE(create({1, 0, {}}));
+  EXPECT_FALSE(create({7, 1, {}}));
+  EXPECT_FALSE(create({1, 1, {1, 2}}));
+}
+
+TEST_F(RuntimeTest, KeepsAndResetsState) {
+  const auto run = execution();
+  std::array<int32_t, 2> x = {1, 2};
+  std::array<int32_t, 2> y = {};
+  ASSERT_TRUE(run->setInput(0, argument(x)));
+  ASSERT_TRUE(run->setOutput(0, argument(y)));
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(run->compute({}));
+    EXPECT_EQ(y[0], 11 + i);
+    EXPECT_EQ(y[1], 12 + i);
+  }
+  EXPECT_EQ(run->statistics().runs, 5u);
+  // Both sides of the state are bound once, whatever the number of runs.
+  EXPECT_EQ(first_.bindings, 2);
+
+  ASSERT_TRUE(run->resetState());
+  ASSERT_TRUE(run->compute({}));
+  EXPECT_EQ(y[0], 11);
+
+  first_.failsNext = true;
+  EXPECT_FALSE(run->compute({}));
+  ASSERT_TRUE(run->compute({}));
+  EXPECT_EQ(y[0], 12);
+  EXPECT_EQ(run->statistics().runs, 7u);
+}
+
+TEST_F(RuntimeTest, ExecutionsHaveStatesOfTheirOwn) {
+  const auto compilation = compile();
+  std::array<int32_t, 2> x = {};
+  std::array<int32_t, 2> y = {};
+  for (int i = 0; i < 2; ++i) {
+    const auto run = *Execution::create(*compilation);
+    ASSERT_TRUE(run->setInput(0, argument(x)));
+    ASSERT_TRUE(run->setOutput(0, argument(y)));
+    ASSERT_TRUE(run->compute({}));
+    EXPECT_EQ(y[0], 10);
+  }
+}
+
+TEST_F(RuntimeTest, ChecksArguments) {
+  const auto run = execution();
+  std::array<int32_t, 2> two = {};
+  std::array<int32_t, 1> one = {};
+  EXPECT_FALSE(run->compute({}));
+  EXPECT_FALSE(run->setInput(1, argument(two)));  // the state is not the client's
+  EXPECT_FALSE(run->setOutput(1, argument(two)));
+  const Status wrong = run->setInput(0, argument(one));
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(wrong.error().message(), AllOf(HasSubstr("4 bytes"), HasSubstr("takes 8")));
+  EXPECT_FALSE(run->setOutput(0, argument(one)));
+  EXPECT_FALSE(run->setInput(0, argument(two, {1, 2})));
+  EXPECT_FALSE(run->setInput(0, argument(two, {1})));
+  hal::Argument null = argument(two);
+  null.pointer = nullptr;
+  EXPECT_FALSE(run->setInput(0, null));
+  ASSERT_TRUE(run->setInput(0, argument(two, {2})));
+  const Status missing = run->compute({});
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message(), HasSubstr("Output 0 is not set"));
+}
+
+TEST_F(RuntimeTest, UnknownShapesComeWithTheRun) {
+  const auto run = execution(0);
+  std::array<int32_t, 3> x = {1, 2, 3};
+  std::array<int32_t, 1> small = {};
+  std::array<int32_t, 8> large = {};
+  EXPECT_FALSE(run->setInput(0, argument(x)));
+  ASSERT_TRUE(run->setInput(0, argument(x, {3})));
+  ASSERT_TRUE(run->setOutput(0, argument(small)));
+  EXPECT_FALSE(run->outputShape(0));
+  const Status status = run->compute({});
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code(), ErrorCode::kOutputInsufficientSize);
+  EXPECT_EQ(*run->outputShape(0), graph::Dimensions{3});
+  ASSERT_TRUE(run->setOutput(0, argument(large)));
+  ASSERT_TRUE(run->compute({}));
+  // The failed run left the state alone.
+  EXPECT_EQ(large[2], 13);
+}
+
+TEST_F(RuntimeTest, RunsInTheBackground) {
+  const auto run = execution();
+  std::array<int32_t, 2> x = {1, 2};
+  std::array<int32_t, 2> y = {};
+  ASSERT_TRUE(run->setInput(0, argument(x)));
+  ASSERT_TRUE(run->setOutput(0, argument(y)));
+  first_.isGateOpen = false;
+  Scheduler scheduler(2);
+  const auto event = run->start({}, scheduler);
+  ASSERT_TRUE(event);
+  EXPECT_FALSE((*event)->wait(base::Deadline::after(1000)));
+  const auto refused = [](const Status& status) {
+    return !status && status.error().code() == ErrorCode::kBadState;
+  };
+  EXPECT_TRUE(refused(run->compute({})));
+  EXPECT_TRUE(refused(run->setInput(0, argument(x))));
+  EXPECT_TRUE(refused(run->resetState()));
+  EXPECT_FALSE(run->start({}, scheduler));
+  EXPECT_FALSE((*event)->isDone());
+  first_.open();
+  const std::optional<Status> done = (*event)->wait({});
+  ASSERT_TRUE(done.has_value());
+  EXPECT_TRUE(*done);
+  EXPECT_EQ(y[1], 12);
+  run->waitUntilIdle();
+  EXPECT_TRUE(run->compute({}));
+}
+
+TEST_F(RuntimeTest, EventsCarryTheFailure) {
+  const auto run = execution();
+  std::array<int32_t, 2> x = {};
+  std::array<int32_t, 2> y = {};
+  ASSERT_TRUE(run->setInput(0, argument(x)));
+  ASSERT_TRUE(run->setOutput(0, argument(y)));
+  first_.failsNext = true;
+  Scheduler scheduler(1);
+  const auto event = run->start({}, scheduler);
+  ASSERT_TRUE(event);
+  const std::optional<Status> done = (*event)->wait({});
+  ASSERT_TRUE(done.has_value());
+  ASSERT_FALSE(*done);
+  EXPECT_EQ(done->error().message(), "The device fails as told.");
+}
+
+}  // namespace
+}  // namespace hearth::runtime

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/scheduler.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <system_error>
+
+namespace hearth::runtime {
+
+Scheduler::~Scheduler() {
+  {
+    const std::lock_guard lock(mutex_);
+    isEnding_ = true;
+  }
+  hasWork_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+Scheduler& Scheduler::shared() {
+  struct Owned {
+    pid_t process;
+    Scheduler scheduler{std::max(2u, std::thread::hardware_concurrency())};
+  };
+  static std::atomic<Owned*> current = nullptr;
+  Owned* seen = current.load(std::memory_order_acquire);
+  // Neither the parent's copy nor the process's own is ever destroyed: the first has no threads
+  // to join, the second may have work in flight while the process exits.
+  while (seen == nullptr || seen->process != getpid()) {
+    auto* fresh = new Owned{getpid()};
+    if (current.compare_exchange_strong(seen, fresh, std::memory_order_acq_rel)) return fresh->scheduler;
+    delete fresh;
+  }
+  return seen->scheduler;
+}
+
+Status Scheduler::submit(hal::Priority priority, std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  if (idle_ <= queue_.size() && threads_.size() < maxThreads_) {
+    // std::thread reports a lack of threads by exception only.
+    try {
+      threads_.emplace_back([this] { this->work(); });
+    } catch (const std::system_error&) {
+      if (threads_.empty())
+        return fail(ErrorCode::kResourceExhaustedTransient, "No thread can be started.");
+    }
+  }
+  queue_.emplace(std::pair(-static_cast<int32_t>(priority), sequence_++), std::move(work));
+  hasWork_.notify_one();
+  return {};
+}
+
+void Scheduler::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    ++idle_;
+    hasWork_.wait(lock, [this] { return isEnding_ || !queue_.empty(); });
+    --idle_;
+    if (queue_.empty()) return;
+    const std::function<void()> next = std::move(queue_.begin()->second);
+    queue_.erase(queue_.begin());
+    lock.unlock();
+    next();
+    lock.lock();
+  }
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/scheduler.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+
+#include "runtime/event.h"
+
+namespace hearth::runtime {
+namespace {
+
+TEST(SchedulerTest, StartsHigherPrioritiesFirst) {
+  std::string order;
+  {
+    Event blocked;
+    Event release;
+    Scheduler scheduler(1);
+    ASSERT_TRUE(scheduler.submit(hal::Priority::kLow, [&] {
+      blocked.complete({});
+      release.wait({});
+    }));
+    // Only now does everything else queue up behind one busy thread.
+    blocked.wait({});
+    ASSERT_TRUE(scheduler.submit(hal::Priority::kLow, [&] { order += 'l'; }));
+    ASSERT_TRUE(scheduler.submit(hal::Priority::kMedium, [&] { order += '1'; }));
+    ASSERT_TRUE(scheduler.submit(hal::Priority::kMedium, [&] { order += '2'; }));
+    ASSERT_TRUE(scheduler.submit(hal::Priority::kHigh, [&] { order += 'h'; }));
+    release.complete({});
+  }
+  EXPECT_EQ(order, "h12l");
+}
+
+TEST(SchedulerTest, RunsAtOnceUpToItsThreads) {
+  Event arrived[3];
+  Event release;
+  Scheduler scheduler(3);
+  for (Event& event : arrived) {
+    ASSERT_TRUE(scheduler.submit(hal::Priority::kMedium, [&event, &release] {
+      event.complete({});
+      release.wait({});
+    }));
+  }
+  for (const Event& event : arrived) EXPECT_TRUE(event.wait({}).has_value());
+  release.complete({});
+}
+
+TEST(SchedulerTest, FinishesWhatIsQueued) {
+  std::atomic<int> count = 0;
+  {
+    Scheduler scheduler(2);
+    for (int i = 0; i < 100; ++i)
+      ASSERT_TRUE(scheduler.submit(hal::Priority::kMedium, [&count] { ++count; }));
+  }
+  EXPECT_EQ(count, 100);
+}
+
+TEST(SchedulerTest, WorksInAForkedChild) {
+  Event before;
+  ASSERT_TRUE(Scheduler::shared().submit(hal::Priority::kMedium, [&before] { before.complete({}); }));
+  before.wait({});
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    Event event;
+    const Status submitted =
+        Scheduler::shared().submit(hal::Priority::kMedium, [&event] { event.complete({}); });
+    const bool isDone = submitted && event.wait(base::Deadline::after(30'000'000'000)).has_value();
+    _exit(isDone ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+}  // namespace
+}  // namespace hearth::runtime

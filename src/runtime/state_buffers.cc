@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/state_buffers.h"
+
+#include <cstring>
+
+namespace hearth::runtime {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+
+}  // namespace
+
+Result<StateBuffers> StateBuffers::create(const Compilation& compilation) {
+  StateBuffers buffers;
+  uint64_t size = 0;
+  for (const StatePair& state : compilation.states()) {
+    HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(compilation.input(state.input)));
+    buffers.slots_.push_back({state.input, state.output, size, bytes, &state.initialValue});
+    size += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  if (size == 0) return buffers;
+  for (memory::PoolRef& side : buffers.sides_) {
+    HEARTH_ASSIGN(side, memory::Pool::anonymous(size));
+  }
+  buffers.reset();
+  return buffers;
+}
+
+void StateBuffers::reset() {
+  current_ = 0;
+  for (const Slot& slot : slots_) {
+    if (slot.length == 0) continue;
+    uint8_t* to = sides_[0]->mutableData() + slot.offset;
+    if (slot.initialValue->empty()) std::memset(to, 0, slot.length);
+    else std::memcpy(to, slot.initialValue->data(), slot.length);
+  }
+}
+
+void StateBuffers::bind(unsigned side, hal::Request* request) const {
+  for (const Slot& slot : slots_) {
+    hal::Argument argument;
+    argument.kind = hal::Argument::Kind::kPool;
+    argument.offset = slot.offset;
+    argument.length = slot.length;
+    argument.pool = sides_[side];
+    request->inputs[slot.input] = argument;
+    argument.pool = sides_[side ^ 1];
+    request->outputs[slot.output] = argument;
+  }
+}
+
+}  // namespace hearth::runtime

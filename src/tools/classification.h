@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "hearth/hearth.hpp"
+#include "tools/media/array.h"
+
+namespace hearth::tools {
+
+// Names of classes, one a line.
+class Labels {
+ public:
+  Labels() = default;
+  // kNotFound, kIo; kBadData above 16 MiB.
+  static Result<Labels> read(const std::string& path);
+  static Labels parse(const std::string& text);
+
+  // The name of a class of a model with `classCount` classes. Lists that begin with a background
+  // class which the model lacks (one name more than classes) are shifted by one. Empty when there
+  // is none.
+  std::string name(uint64_t index, uint64_t classCount) const;
+  bool empty() const { return names_.empty(); }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+struct ScoredClass {
+  uint64_t index = 0;
+  double score = 0;  // a real number: dequantised where the output is quantised
+};
+
+// Whether an output reads as one score for each of several classes: [N] or [1,N], or [1,1,1,N], N
+// at least 2; with `isLenient`, any shape with one dimension above 1.
+bool isClassification(const Array& output, bool isLenient);
+
+// The `count` best, best first, the smaller index first among equals; NaN comes last.
+std::vector<ScoredClass> topClasses(const Array& output, const TensorInfo& tensor, size_t count);
+
+}  // namespace hearth::tools

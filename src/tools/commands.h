@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands; each prints to standard output.
+#pragma once
+
+#include "tools/failure.h"
+#include "tools/options.h"
+
+namespace hearth::tools {
+
+// Both `run` and `bench`.
+Outcome<void> runCommand(const RunOptions& options);
+Outcome<void> inspectCommand(const InspectOptions& options);
+Outcome<void> devicesCommand(const DevicesOptions& options);
+
+}  // namespace hearth::tools

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a command ends badly: one sentence for standard error and an exit code.
+#pragma once
+
+#include <expected>
+#include <format>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "hearth/hearth.hpp"
+
+namespace hearth::tools {
+
+inline constexpr int kExitFailure = 1;
+inline constexpr int kExitUsage = 2;
+
+struct Failure {
+  int exitCode = kExitFailure;
+  std::string sentence;
+
+  Failure(int code, std::string text) : exitCode(code), sentence(std::move(text)) {}
+  Failure(const Error& error) : sentence(error.toString()) {}
+  Failure(const Exception& exception) : sentence(exception.what()) {}
+};
+
+template <typename T>
+using Outcome = std::expected<T, Failure>;
+
+// The command line asks for something that cannot be.
+template <typename... Args>
+std::unexpected<Failure> usage(std::format_string<Args...> format, Args&&... args) {
+  return std::unexpected(Failure(kExitUsage, std::format(format, std::forward<Args>(args)...)));
+}
+
+}  // namespace hearth::tools

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// `hearth inspect`.
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tools/commands.h"
+#include "tools/media/array.h"
+#include "tools/text_table.h"
+#include "tools/watch.h"
+
+namespace hearth::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// How many refused operations the text names before it only counts the rest.
+constexpr size_t kMaxRefusals = 20;
+
+std::string text(const Json& json) { return printable(json.get<std::string>()); }
+
+std::string quantizationText(const Json& scales, const Json& zeroPoints) {
+  if (scales.empty()) return "";
+  if (scales.size() > 1) return std::format("{} scales", scales.size());
+  return std::format("{} x (q - {})",
+                     scales[0].is_null() ? "?" : std::format("{}", scales[0].get<float>()),
+                     zeroPoints.empty() ? "0" : zeroPoints[0].dump());
+}
+
+std::string argumentsText(const char* kind, const Json& arguments) {
+  TextTable table({kind, "type", "shape", "value"}, "llll");
+  for (const Json& argument : arguments) {
+    const Json scale = argument["scale"];
+    const bool isQuantized = scale.is_null() || scale.get<double>() != 0;
+    table.add({text(argument["name"]), text(argument["type"]),
+               shapeText(argument["shape"].get<std::vector<uint64_t>>()),
+               isQuantized ? quantizationText(Json::array({scale}),
+                                              Json::array({argument["zero_point"]}))
+                           : ""});
+  }
+  return table.toString();
+}
+
+std::string answerText(const Json& answer) {
+  if (!answer["supported"].get<bool>()) return "-";
+  const std::string kernel = text(answer["kernel"]);
+  return kernel.empty() ? "yes" : kernel;
+}
+
+// Operations grouped by type and by what each device answers.
+std::string operationsText(const Json& signature, bool isFull) {
+  std::vector<std::string> header = {"operation", isFull ? "index" : "count"};
+  for (const Json& device : signature["devices"]) header.push_back(text(device["device"]));
+  TextTable table(header, "lr" + std::string(signature["devices"].size(), 'l'));
+  std::vector<std::vector<std::string>> rows;
+  std::map<std::vector<std::string>, size_t> counts;
+  for (const Json& operation : signature["operations"]) {
+    std::vector<std::string> row = {text(operation["type"])};
+    if (isFull) {
+      if (!text(operation["name"]).empty()) row[0] += " " + text(operation["name"]);
+      row.push_back(operation["index"].dump());
+    }
+    for (const Json& answer : operation["devices"]) row.push_back(answerText(answer));
+    if (isFull) table.add(row);
+    else if (++counts[row] == 1) rows.push_back(row);
+  }
+  for (std::vector<std::string>& row : rows) {
+    const size_t count = counts[row];
+    row.insert(row.begin() + 1, std::to_string(count));
+    table.add(row);
+  }
+  return table.empty() ? "" : table.toString();
+}
+
+std::string refusalsText(const Json& signature) {
+  std::string lines;
+  size_t refusals = 0;
+  for (const Json& device : signature["devices"])
+    if (!device["problem"].is_null())
+      lines += std::format("  {}: {}\n", text(device["device"]), text(device["problem"]));
+  for (const Json& operation : signature["operations"])
+    for (const Json& answer : operation["devices"]) {
+      if (answer["supported"].get<bool>() || ++refusals > kMaxRefusals) continue;
+      lines += std::format("  {} does not take operation {}, {}: {}\n", text(answer["device"]),
+                           operation["index"].dump(), text(operation["type"]),
+                           text(answer["reason"]));
+    }
+  if (refusals > kMaxRefusals)
+    lines += std::format("  and {} more refusals\n", refusals - kMaxRefusals);
+  return lines;
+}
+
+std::string tensorsText(const Json& subgraph) {
+  TextTable table({"tensor", "name", "type", "shape", "value", "weights"}, "rllllr");
+  for (const Json& tensor : subgraph["tensors"]) {
+    const auto bytes = tensor["constant_bytes"].get<uint64_t>();
+    table.add({tensor["index"].dump(), text(tensor["name"]), text(tensor["type"]),
+               shapeText(tensor["shape"].get<std::vector<uint64_t>>()),
+               quantizationText(tensor["scales"], tensor["zero_points"]),
+               tensor["variable"].get<bool>() ? "variable" : bytes == 0 ? "" : bytesText(bytes)});
+  }
+  return table.toString();
+}
+
+std::string describe(const Json& json, const InspectOptions& options) {
+  std::string out = std::format("{}\n\n", printable(options.model));
+  if (!text(json["description"]).empty())
+    out += std::format("  {}\n", text(json["description"]));
+  out += std::format("  {} file, {} of it weights; {} subgraph{}\n",
+                     bytesText(json["file_bytes"].get<uint64_t>()),
+                     bytesText(json["weight_bytes"].get<uint64_t>()), json["subgraphs"].size(),
+                     json["subgraphs"].size() == 1 ? "" : "s");
+  for (const Json& signature : json["signatures"]) {
+    out += std::format("\nSignature \"{}\"\n\n", text(signature["key"]));
+    if (!signature["problem"].is_null()) {
+      out += std::format("  {}\n", text(signature["problem"]));
+      continue;
+    }
+    out += argumentsText("input", signature["inputs"]) + "\n";
+    out += argumentsText("output", signature["outputs"]);
+    const auto states = signature["state_tensors"].get<size_t>();
+    if (states != 0)
+      out += std::format("\n  {} state tensor{} keep{} values between runs\n", states,
+                         states == 1 ? "" : "s", states == 1 ? "s its" : "");
+    out += "\n" + operationsText(signature, options.isFull);
+    const std::string refusals = refusalsText(signature);
+    if (!refusals.empty()) out += "\n" + refusals;
+  }
+  for (size_t i = 0; i < json["subgraphs"].size(); ++i) {
+    const Json& subgraph = json["subgraphs"][i];
+    out += std::format("\nSubgraph {} \"{}\": {} tensors, {} operations in the file\n", i,
+                       text(subgraph["name"]), subgraph["tensors"].size(),
+                       subgraph["operation_count"].dump());
+    if (options.isFull) out += "\n" + tensorsText(subgraph);
+    for (const Json& operation : subgraph["operations"])
+      if (!operation["translated"].get<bool>())
+        out += std::format("  {} version {} ({} times, first operation {}) has no translation\n",
+                           text(operation["type"]), operation["version"].dump(),
+                           operation["count"].dump(), operation["first_index"].dump());
+  }
+  return out;
+}
+
+}  // namespace
+
+Outcome<void> inspectCommand(const InspectOptions& options) {
+  Watch watch(options.timeoutSeconds);
+  watch.beginStage("inspecting the model");
+  std::string inspection;
+  try {
+    inspection = Model(options.model).inspect();
+  } catch (const Exception& exception) {
+    return std::unexpected(Failure(exception));
+  }
+  Json json = {{"model", options.model}};
+  json.update(Json::parse(inspection));
+  watch.beginStage("");
+  if (options.isJson) std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+  else std::cout << describe(json, options);
+  return {};
+}
+
+}  // namespace hearth::tools

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+namespace hearth::tools {
+
+// The nearest-rank percentile (0 < p <= 100) of measurements; nothing when there are none.
+inline std::optional<double> percentile(std::vector<double> values, double p) {
+  if (values.empty()) return std::nullopt;
+  const auto rank = static_cast<size_t>(std::ceil(p / 100 * static_cast<double>(values.size())));
+  const auto at = values.begin() + static_cast<ptrdiff_t>(std::max<size_t>(rank, 1) - 1);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+}  // namespace hearth::tools

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `hearth` command: its command line.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <csignal>
+#include <iostream>
+
+#include "base/env.h"
+#include "tools/commands.h"
+
+namespace hearth::tools {
+namespace {
+
+constexpr uint64_t kMaxRepeat = 10'000'000;
+constexpr uint32_t kMaxThreads = 1024;
+
+// What the parser keeps as text until everything is there.
+struct NormalizationText {
+  std::vector<double> mean;
+  std::vector<double> std;
+};
+
+CLI::Validator positiveSeconds() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        double seconds = 0;
+        if (!CLI::detail::lexical_cast(text, seconds) || !(seconds > 0))
+          return "The time limit " + text + " is no number of seconds above 0.";
+        return "";
+      },
+      "SECONDS");
+}
+
+CLI::Validator byteCount() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        const auto bytes = base::parseBytes("--max-activation-bytes", text);
+        if (!bytes) return bytes.error().message();
+        if (*bytes == 0) return "The limit --max-activation-bytes is 0; it is at least 1.";
+        text = std::to_string(*bytes);
+        return "";
+      },
+      "BYTES");
+}
+
+void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normalization) {
+  app->add_option("MODEL", options->model, "The .tflite file")->required();
+  app->add_option("--input", options->inputs,
+                  "A file for each input: .npy, a PNG, JPEG or BMP picture, a .wav sound of "
+                  "16 kHz, or raw bytes")
+      ->type_name("FILE...");
+  app->add_option("--random-input", options->randomSeed, "Random inputs instead of files")
+      ->type_name("SEED")
+      ->excludes("--input");
+  app->add_option("--labels", options->labels, "Names of the classes, one a line")
+      ->type_name("FILE");
+  app->add_option("--top", options->top, "How many classes to show (5)")->type_name("K");
+  app->add_option("--output-dir", options->outputDir,
+                  "Folder for output_N.npy, and for overlay.png of a segmented picture")
+      ->type_name("DIR");
+  app->add_option("--overlay", options->overlay, "PNG of the segmented picture")->type_name("FILE");
+  app->add_option("--device", options->device, "Device to run on (the first that can)")
+      ->type_name("NAME");
+  app->add_option("--signature", options->signature, "Entry point of the model (the first)")
+      ->type_name("KEY");
+  app->add_option("--threads", options->threads, "Threads to use (the device's choice)")
+      ->check(CLI::Range(0u, kMaxThreads))
+      ->type_name("N");
+  app->add_option("--repeat", options->repeat, "Runs after the first (0; 20 for bench)")
+      ->check(CLI::Range(uint64_t{0}, kMaxRepeat))
+      ->type_name("N");
+  app->add_option("--mean", normalization->mean, "Mean of R, G and B, 0 to 255")
+      ->delimiter(',')
+      ->expected(1, 3)
+      ->type_name("R,G,B");
+  app->add_option("--std", normalization->std, "Standard deviation of R, G and B, 0 to 255")
+      ->delimiter(',')
+      ->expected(1, 3)
+      ->type_name("R,G,B");
+  app->add_option("--max-activation-bytes", options->maxActivationBytes,
+                  "Refuse models that need more for intermediate results (half of the memory); "
+                  "K, M and G are understood")
+      ->transform(byteCount());
+  app->add_option("--timeout", options->timeoutSeconds, "End with exit code 1 after this time")
+      ->check(positiveSeconds());
+  app->add_flag("--json", options->isJson, "Print one JSON object");
+}
+
+Outcome<void> applyNormalization(const NormalizationText& text, RunOptions* options) {
+  if (text.mean.empty() && text.std.empty()) return {};
+  if (text.mean.size() != text.std.size() || text.mean.size() == 2)
+    return usage("--mean and --std come together, each with one value or three.");
+  Normalization normalization;
+  for (size_t i = 0; i < 3; ++i) {
+    const size_t from = text.mean.size() == 1 ? 0 : i;
+    normalization.mean[i] = text.mean[from];
+    normalization.std[i] = text.std[from];
+    if (!std::isfinite(normalization.mean[i]) || !std::isfinite(normalization.std[i]) ||
+        normalization.std[i] == 0)
+      return usage("--mean {} with --std {} is no normalisation.", normalization.mean[i],
+                   normalization.std[i]);
+  }
+  options->normalization = normalization;
+  return {};
+}
+
+int fail(const Failure& failure) {
+  std::string sentence = failure.sentence;
+  while (!sentence.empty() && (sentence.back() == '\n' || sentence.back() == ' '))
+    sentence.pop_back();
+  for (char& c : sentence)
+    if (c == '\n') c = ' ';
+  std::cerr << "hearth: " << sentence << "\n";
+  return failure.exitCode;
+}
+
+int runMain(int argc, char** argv) {
+  // A reader that leaves early shows in the stream's state.
+  std::signal(SIGPIPE, SIG_IGN);
+
+  CLI::App app("Run neural networks on this machine.", "hearth");
+  app.set_version_flag("--version", "hearth " + std::string(hearth_version()));
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+
+  RunOptions run;
+  RunOptions bench;
+  bench.isBench = true;
+  NormalizationText runNormalization;
+  NormalizationText benchNormalization;
+  CLI::App* runApp = app.add_subcommand("run", "Run a model on files and show its outputs");
+  addRunOptions(runApp, &run, &runNormalization);
+  CLI::App* benchApp =
+      app.add_subcommand("bench", "Measure start, inference and memory of a model");
+  addRunOptions(benchApp, &bench, &benchNormalization);
+
+  InspectOptions inspect;
+  CLI::App* inspectApp =
+      app.add_subcommand("inspect", "Show what a model holds and which device takes what");
+  inspectApp->add_option("MODEL", inspect.model, "The .tflite file")->required();
+  inspectApp->add_flag("--all", inspect.isFull, "Every operation and tensor, not groups");
+  inspectApp->add_option("--timeout", inspect.timeoutSeconds, "End with exit code 1 after this time")
+      ->check(positiveSeconds());
+  inspectApp->add_flag("--json", inspect.isJson, "Print one JSON object");
+
+  DevicesOptions devices;
+  CLI::App* devicesApp = app.add_subcommand("devices", "List the devices");
+  devicesApp->add_flag("--json", devices.isJson, "Print one JSON object");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    return fail(Failure(kExitUsage, error.what()));
+  }
+
+  Outcome<void> outcome;
+  if (*runApp) outcome = applyNormalization(runNormalization, &run);
+  if (*benchApp) outcome = applyNormalization(benchNormalization, &bench);
+  if (outcome) {
+    if (*runApp) outcome = runCommand(run);
+    else if (*benchApp) outcome = runCommand(bench);
+    else if (*inspectApp) outcome = inspectCommand(inspect);
+    else outcome = devicesCommand(devices);
+  }
+  if (!outcome) return fail(outcome.error());
+  std::cout.flush();
+  if (!std::cout) return fail(Failure(kExitFailure, "Standard output cannot be written."));
+  return 0;
+}
+
+}  // namespace
+}  // namespace hearth::tools
+
+int main(int argc, char** argv) {
+  try {
+    return hearth::tools::runMain(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::cerr << "hearth: There is no memory left.\n";
+  } catch (const std::exception& exception) {
+    std::cerr << "hearth: " << exception.what() << "\n";
+  }
+  return hearth::tools::kExitFailure;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/media/picture_tensor.h"
+
+namespace hearth::tools {
+
+// What `hearth run` and `hearth bench` are told.
+struct RunOptions {
+  std::string model;
+  std::vector<std::string> inputs;
+  std::optional<uint64_t> randomSeed;
+  std::string labels;
+  std::optional<size_t> top;
+  std::string outputDir;
+  std::string overlay;
+  std::string device;
+  std::string signature;
+  std::optional<Normalization> normalization;
+  uint32_t threads = 0;
+  uint64_t maxActivationBytes = 0;
+  std::optional<uint64_t> repeat;
+  double timeoutSeconds = 0;  // 0 = none
+  bool isJson = false;
+  bool isBench = false;
+};
+
+struct InspectOptions {
+  std::string model;
+  double timeoutSeconds = 0;
+  bool isJson = false;
+  bool isFull = false;  // every tensor and operation in the text
+};
+
+struct DevicesOptions {
+  bool isJson = false;
+};
+
+}  // namespace hearth::tools

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/process_memory.h"
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace hearth::tools {
+namespace {
+
+// The number behind `key` in a file of "Key:   number kB" lines.
+uint64_t readKib(const char* path, const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key)) continue;
+    uint64_t kib = 0;
+    std::istringstream(line.substr(key.size())) >> kib;
+    return kib;
+  }
+  return 0;
+}
+
+}  // namespace
+
+ProcessMemory readProcessMemory() {
+  return {readKib("/proc/self/status", "VmHWM:"), readKib("/proc/self/status", "RssAnon:"),
+          readKib("/proc/self/smaps_rollup", "Pss:")};
+}
+
+}  // namespace hearth::tools

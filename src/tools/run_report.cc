@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/run_report.h"
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tools/latency.h"
+#include "tools/media/array.h"
+#include "tools/media/overlay.h"
+#include "tools/text_table.h"
+
+namespace hearth::tools {
+namespace {
+
+constexpr unsigned kBarWidth = 30;
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json orNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+Json orNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+// JSON has no infinity and no NaN.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+std::string inferenceText(const RunReport& report) {
+  std::string text = "first " + millisecondsText(report.firstMs);
+  if (report.steadyMs.empty()) return text;
+  return text + std::format(", then p50 {}, p90 {}, p99 {} ({} runs)",
+                            millisecondsText(*percentile(report.steadyMs, 50)),
+                            millisecondsText(*percentile(report.steadyMs, 90)),
+                            millisecondsText(*percentile(report.steadyMs, 99)),
+                            report.steadyMs.size());
+}
+
+std::string startText(const RunReport& report) {
+  static constexpr const char* kNames[] = {"cold", "warm", "uncached"};
+  std::string text = std::format("{}, ready after {}", kNames[report.start.state],
+                                 millisecondsText(report.prepareMs));
+  text += std::format("; {} of weights packed, {} mapped", bytesText(report.start.packedBytes),
+                      bytesText(report.start.mappedBytes));
+  if (!report.start.reason.empty()) text += std::format(" ({})", report.start.reason);
+  return text;
+}
+
+std::string topText(const RunReport& report) {
+  TextTable table({"class", "label", "score", ""}, "rlrl");
+  const double best = report.top.front().score;
+  for (const RunReport::Class& one : report.top)
+    table.add({std::to_string(one.index), printable(one.label.value_or("")),
+               std::format("{:.4g}", one.score),
+               best > 0 ? bar(one.score / best, kBarWidth) : ""});
+  return table.toString();
+}
+
+std::string segmentsText(const RunReport& report) {
+  uint64_t total = 0;
+  for (const RunReport::Segment& segment : report.segments) total += segment.pixels;
+  TextTable table({"class", "label", "colour", "pixels", "share", ""}, "rllrrl");
+  for (const RunReport::Segment& segment : report.segments) {
+    const Colour colour = classColour(static_cast<uint32_t>(segment.index));
+    const double share = static_cast<double>(segment.pixels) / static_cast<double>(total);
+    table.add({std::to_string(segment.index), printable(segment.label.value_or("")),
+               std::format("#{:02x}{:02x}{:02x}", colour[0], colour[1], colour[2]),
+               std::to_string(segment.pixels), std::format("{:.1f} %", share * 100),
+               bar(share, kBarWidth)});
+  }
+  return table.toString();
+}
+
+}  // namespace
+
+std::string toJson(const RunReport& report) {
+  Json start = Json::parse(report.startJson);
+  start["prepare_ms"] = report.prepareMs;
+  const uint64_t activationBytes = report.start.activationBytes;
+  Json json = {{"model", report.model},
+               {"device", report.device},
+               {"start", std::move(start)},
+               {"inference_ms",
+                {{"first", report.firstMs},
+                 {"p50", orNull(percentile(report.steadyMs, 50))},
+                 {"p90", orNull(percentile(report.steadyMs, 90))},
+                 {"p99", orNull(percentile(report.steadyMs, 99))},
+                 {"runs", report.steadyMs.size()}}},
+               {"memory",
+                {{"peak_rss_kib", report.memory.peakRssKib},
+                 {"anonymous_rss_kib", report.memory.anonymousRssKib},
+                 {"pss_kib", report.memory.pssKib},
+                 {"activation_bytes", activationBytes}}},
+               {"outputs", Json::array()},
+               {"top", Json::array()},
+               {"segments", Json::array()},
+               {"overlay", orNull(report.overlay)}};
+  for (const RunReport::Output& output : report.outputs)
+    json["outputs"].push_back({{"name", output.name},
+                               {"shape", output.shape},
+                               {"type", typeName(output.type)},
+                               {"file", orNull(output.file)}});
+  for (const RunReport::Class& one : report.top)
+    json["top"].push_back(
+        {{"index", one.index}, {"label", orNull(one.label)}, {"score", number(one.score)}});
+  for (const RunReport::Segment& segment : report.segments)
+    json["segments"].push_back({{"index", segment.index},
+                                {"label", orNull(segment.label)},
+                                {"pixels", segment.pixels}});
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string toText(const RunReport& report, bool isBench) {
+  std::string text =
+      std::format("{} on {}\n\n", printable(std::filesystem::path(report.model).filename().string()),
+                  report.device);
+  text += "  start       " + startText(report) + "\n";
+  text += "  inference   " + inferenceText(report) + "\n";
+  text += std::format("  memory      peak {}, private {}, proportional {}, activations {}\n",
+                      bytesText(report.memory.peakRssKib * 1024),
+                      bytesText(report.memory.anonymousRssKib * 1024),
+                      bytesText(report.memory.pssKib * 1024),
+                      bytesText(report.start.activationBytes));
+  if (isBench) return text;
+  TextTable outputs({"output", "type", "shape", "file"}, "llll");
+  for (const RunReport::Output& output : report.outputs)
+    outputs.add({printable(output.name), typeName(output.type), shapeText(output.shape),
+                 printable(output.file)});
+  text += "\n" + outputs.toString();
+  if (!report.top.empty()) text += "\n" + topText(report);
+  if (!report.segments.empty()) text += "\n" + segmentsText(report);
+  if (!report.overlay.empty()) text += "\n  overlay     " + printable(report.overlay) + "\n";
+  return text;
+}
+
+}  // namespace hearth::tools

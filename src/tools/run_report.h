@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `hearth run` and `hearth bench` tell.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hearth/hearth.hpp"
+#include "tools/process_memory.h"
+
+namespace hearth::tools {
+
+struct RunReport {
+  struct Output {
+    std::string name;
+    std::vector<uint64_t> shape;
+    hearth_type type = HEARTH_TYPE_FLOAT32;
+    std::string file;  // empty when it was not written
+  };
+  struct Class {
+    uint64_t index = 0;
+    std::optional<std::string> label;
+    double score = 0;
+  };
+  struct Segment {
+    uint64_t index = 0;
+    std::optional<std::string> label;
+    uint64_t pixels = 0;
+  };
+
+  std::string model;
+  std::string device;
+  std::string startJson;  // of the library; prepareMs replaces its own
+  double prepareMs = 0;
+  StartReport start;
+  double firstMs = 0;
+  std::vector<double> steadyMs;  // one for each repeat
+  ProcessMemory memory;
+  std::vector<Output> outputs;
+  std::vector<Class> top;
+  std::vector<Segment> segments;
+  std::string overlay;  // empty when there is none
+};
+
+// One object, keys as docs/cli.md lists them.
+std::string toJson(const RunReport& report);
+// Tables for people.
+std::string toText(const RunReport& report, bool isBench);
+
+}  // namespace hearth::tools

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON keys are an interface: docs/cli.md.
+#include "tools/run_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace hearth::tools {
+namespace {
+
+using ::testing::HasSubstr;
+
+RunReport report() {
+  RunReport made;
+  made.model = "a/model.tflite";
+  made.device = "hearth-cpu";
+  made.startJson = R"({"state":"uncached","reason":"none","prepare_ms":1,"packed_bytes":5})";
+  made.prepareMs = 2.5;
+  made.start.activationBytes = 77;
+  made.firstMs = 3;
+  made.memory = {1, 2, 3};
+  made.outputs = {{"probs", {1, 2}, HEARTH_TYPE_UINT8, "d/output_0.npy"}};
+  made.top = {{1, "cat", 0.5}, {0, std::nullopt, NAN}};
+  return made;
+}
+
+TEST(RunReportTest, HasEveryKey) {
+  const nlohmann::json json = nlohmann::json::parse(toJson(report()));
+  EXPECT_EQ(json["model"], "a/model.tflite");
+  EXPECT_EQ(json["device"], "hearth-cpu");
+  EXPECT_EQ(json["start"]["state"], "uncached");
+  EXPECT_EQ(json["start"]["prepare_ms"], 2.5);
+  EXPECT_EQ(json["start"]["packed_bytes"], 5);
+  EXPECT_EQ(json["inference_ms"]["first"], 3);
+  EXPECT_TRUE(json["inference_ms"]["p50"].is_null());
+  EXPECT_EQ(json["memory"]["peak_rss_kib"], 1);
+  EXPECT_EQ(json["memory"]["anonymous_rss_kib"], 2);
+  EXPECT_EQ(json["memory"]["pss_kib"], 3);
+  EXPECT_EQ(json["memory"]["activation_bytes"], 77);
+  EXPECT_EQ(json["outputs"][0],
+            (nlohmann::json{{"name", "probs"}, {"shape", {1, 2}}, {"type", "uint8"},
+                            {"file", "d/output_0.npy"}}));
+  EXPECT_EQ(json["top"][0], (nlohmann::json{{"index", 1}, {"label", "cat"}, {"score", 0.5}}));
+  EXPECT_TRUE(json["top"][1]["label"].is_null());
+  EXPECT_TRUE(json["top"][1]["score"].is_null());
+  EXPECT_TRUE(json["segments"].empty());
+  EXPECT_TRUE(json["overlay"].is_null());
+}
+
+TEST(RunReportTest, ReportsSteadyRuns) {
+  RunReport made = report();
+  made.steadyMs = {2, 1, 4, 3};
+  const nlohmann::json json = nlohmann::json::parse(toJson(made));
+  EXPECT_EQ(json["inference_ms"]["p50"], 2);
+  EXPECT_EQ(json["inference_ms"]["p99"], 4);
+  EXPECT_THAT(toText(made, true), HasSubstr("(4 runs)"));
+}
+
+TEST(RunReportTest, SurvivesNamesThatAreNoText) {
+  RunReport made = report();
+  made.outputs[0].name = "\xff\x1b[0m";
+  EXPECT_TRUE(nlohmann::json::accept(toJson(made)));
+  EXPECT_EQ(toText(made, false).find('\x1b'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearth::tools

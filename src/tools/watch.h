@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace hearth::tools {
+
+// Keeps an eye on a command from a thread of its own. When a stage takes longer than a second and
+// standard error is a terminal, it says so there; when the time limit passes, it says that in a
+// sentence and ends the process with exit code 1, whatever the other threads are doing.
+class Watch {
+ public:
+  // `timeoutSeconds` 0 = no limit. The time counts from here.
+  explicit Watch(double timeoutSeconds);
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  // A present participle for both messages: "preparing the model".
+  void beginStage(std::string stage);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void work();
+  void showProgress(Clock::time_point now);
+  void clearProgress();
+  [[noreturn]] void endProcess();
+
+  const double timeoutSeconds_;
+  const Clock::time_point deadline_;
+  const bool isTerminal_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string stage_;
+  Clock::time_point stageBegin_ = Clock::now();
+  bool isShown_ = false;
+  bool isEnding_ = false;
+  std::thread thread_;
+};
+
+}  // namespace hearth::tools
