@@ -121,12 +121,11 @@ Status execute(OperationContext& context) {
   std::vector<float> backwardOutput(parameters.mergesOutputs ? 0 : rows * backwardStride);
   runLstm(&forwardCell, parameters.shape, false, input.data(), forward.inputSize, aux,
           forward.auxSize, forward.outputSize, forwardOutput.data(), forwardStride);
-  runLstm(&backwardCell, parameters.shape, true,
-          parameters.backwardReadsAux ? aux : input.data(), backward.inputSize, aux,
-          backward.auxSize, backward.outputSize,
-          parameters.mergesOutputs ? forwardOutput.data() + forward.outputSize
-                                   : backwardOutput.data(),
-          backwardStride);
+  runLstm(
+      &backwardCell, parameters.shape, true, parameters.backwardReadsAux ? aux : input.data(),
+      backward.inputSize, aux, backward.auxSize, backward.outputSize,
+      parameters.mergesOutputs ? forwardOutput.data() + forward.outputSize : backwardOutput.data(),
+      backwardStride);
   storeReal(context, 0, forwardOutput);
   size_t next = 1;
   if (!parameters.mergesOutputs) storeReal(context, next++, backwardOutput);

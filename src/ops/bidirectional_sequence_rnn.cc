@@ -82,8 +82,7 @@ Status prepare(OperationContext& context) {
   HEARTH_ASSIGN(const Parameters parameters, parse(context));
   Dimensions output = context.inputs[0].dimensions;
   const uint32_t batches = parameters.shape.batches;
-  const uint64_t merged =
-      uint64_t{parameters.forward.unitCount} + parameters.backward.unitCount;
+  const uint64_t merged = uint64_t{parameters.forward.unitCount} + parameters.backward.unitCount;
   if (merged > UINT32_MAX)
     return fail(ErrorCode::kBadData, "{} has {} units.", context.describe(), merged);
   output[2] =
@@ -107,7 +106,9 @@ Status execute(OperationContext& context) {
   if (isGiven(context, kAuxInput))
     auxInput = std::make_unique<RealInput>(context.inputs[kAuxInput]);
   const float* aux = auxInput == nullptr ? nullptr : auxInput->data();
-  const auto auxRow = [&](size_t row) { return aux == nullptr ? nullptr : aux + row * forward.auxSize; };
+  const auto auxRow = [&](size_t row) {
+    return aux == nullptr ? nullptr : aux + row * forward.auxSize;
+  };
   RnnCell forwardCell(context, kForward, forward);
   RnnCell backwardCell(context, kBackward, backward);
   const bool merges = parameters.mergesOutputs;
@@ -122,8 +123,7 @@ Status execute(OperationContext& context) {
                 forwardOutput.data() + row * forwardStride);
   });
   const float* backwardInput = parameters.backwardReadsAux ? aux : input.data();
-  float* backwardTarget =
-      merges ? forwardOutput.data() + forward.unitCount : backwardOutput.data();
+  float* backwardTarget = merges ? forwardOutput.data() + forward.unitCount : backwardOutput.data();
   forEachStep(parameters.shape, true, [&](size_t batch, size_t row) {
     backwardCell.step(batch, backwardInput + row * backward.inputSize, auxRow(row));
     std::copy_n(backwardCell.hiddenState(batch), backward.unitCount,

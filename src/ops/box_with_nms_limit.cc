@@ -79,11 +79,10 @@ Result<Parameters> parse(const OperationContext& context) {
   const Dimensions& boxes = context.inputs[kBoxes].dimensions;
   if (boxes.size() != 2 || boxes[0] != scores[0] || boxes[1] != uint64_t{scores[1]} * 4 ||
       context.inputs[kBatches].dimensions != Dimensions{scores[0]})
-    return fail(ErrorCode::kBadData,
-                "{} has scores {}, boxes {} and batch indices {}, which do not fit.",
-                context.describe(), graph::describeDimensions(scores),
-                graph::describeDimensions(boxes),
-                graph::describeDimensions(context.inputs[kBatches].dimensions));
+    return fail(
+        ErrorCode::kBadData, "{} has scores {}, boxes {} and batch indices {}, which do not fit.",
+        context.describe(), graph::describeDimensions(scores), graph::describeDimensions(boxes),
+        graph::describeDimensions(context.inputs[kBatches].dimensions));
   Parameters parameters;
   HEARTH_ASSIGN(parameters.scoreThreshold, floatScalar(context, kScoreThreshold));
   HEARTH_ASSIGN(const int32_t maxDetections, context.scalar<int32_t>(kMaxDetections));
@@ -113,9 +112,9 @@ struct Detections {
 void suppressSoftly(const Parameters& parameters, const float* boxes,
                     std::vector<Detection> candidates, std::vector<Detection>* taken) {
   while (!candidates.empty()) {
-    const auto best = std::max_element(
-        candidates.begin(), candidates.end(),
-        [](const Detection& a, const Detection& b) { return a.score < b.score; });
+    const auto best =
+        std::max_element(candidates.begin(), candidates.end(),
+                         [](const Detection& a, const Detection& b) { return a.score < b.score; });
     const Detection detection = *best;
     candidates.erase(best);
     taken->push_back(detection);
@@ -156,10 +155,9 @@ Result<Detections> detect(const OperationContext& context) {
       suppressSoftly(parameters, boxes.data(), std::move(candidates), &taken);
     }
     if (taken.size() > parameters.maxDetections) {
-      std::stable_sort(taken.begin(), taken.end(),
-                       [](const Detection& a, const Detection& b) {
-                         return isHigherScore(a.score, b.score);
-                       });
+      std::stable_sort(taken.begin(), taken.end(), [](const Detection& a, const Detection& b) {
+        return isHigherScore(a.score, b.score);
+      });
       taken.resize(parameters.maxDetections);
       std::stable_sort(taken.begin(), taken.end(), [&](const Detection& a, const Detection& b) {
         return a.position % classes < b.position % classes;

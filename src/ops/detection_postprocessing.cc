@@ -97,11 +97,10 @@ Result<Parameters> parse(const OperationContext& context) {
   parameters.encodingSize = encodings[2];
   if (encodings[0] != scores[0] || encodings[1] != scores[1] || encodings[2] < 4 ||
       context.inputs[kAnchors].dimensions != anchors)
-    return fail(ErrorCode::kBadData,
-                "{} has scores {}, box encodings {} and anchors {}, which do not fit.",
-                context.describe(), graph::describeDimensions(scores),
-                graph::describeDimensions(encodings),
-                graph::describeDimensions(context.inputs[kAnchors].dimensions));
+    return fail(
+        ErrorCode::kBadData, "{} has scores {}, box encodings {} and anchors {}, which do not fit.",
+        context.describe(), graph::describeDimensions(scores), graph::describeDimensions(encodings),
+        graph::describeDimensions(context.inputs[kAnchors].dimensions));
   HEARTH_ASSIGN(parameters.scaleY, floatScalar(context, kScaleY));
   HEARTH_ASSIGN(parameters.scaleX, floatScalar(context, kScaleX));
   HEARTH_ASSIGN(parameters.scaleHeight, floatScalar(context, kScaleHeight));
@@ -181,13 +180,11 @@ std::vector<Detection> detectByAnchor(const Parameters& parameters, const float*
   std::vector<Detection> found;
   std::vector<uint32_t> order(usableClasses);
   for (const uint32_t a : suppressOverlaps(std::move(candidates), bestScores, boxes,
-                                           parameters.overlapThreshold,
-                                           parameters.maxDetections)) {
+                                           parameters.overlapThreshold, parameters.maxDetections)) {
     const float* row = scores + size_t{a} * parameters.classes;
     std::iota(order.begin(), order.end(), parameters.firstClass);
-    std::stable_sort(order.begin(), order.end(), [&](uint32_t b, uint32_t c) {
-      return isHigherScore(row[b], row[c]);
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](uint32_t b, uint32_t c) { return isHigherScore(row[b], row[c]); });
     for (uint32_t i = 0; i < perAnchor; ++i) found.push_back({a, order[i], row[order[i]]});
   }
   return found;
@@ -207,11 +204,10 @@ Status execute(OperationContext& context) {
   std::vector<Box> boxes(parameters.anchors);
   for (size_t batch = 0; batch < parameters.batches; ++batch) {
     for (size_t a = 0; a < parameters.anchors; ++a)
-      boxes[a] = decode(parameters,
-                        encodings.data() + (batch * parameters.anchors + a) * parameters.encodingSize,
-                        anchors.data() + a * 4);
-    const float* batchScores =
-        allScores.data() + batch * parameters.anchors * parameters.classes;
+      boxes[a] = decode(
+          parameters, encodings.data() + (batch * parameters.anchors + a) * parameters.encodingSize,
+          anchors.data() + a * 4);
+    const float* batchScores = allScores.data() + batch * parameters.anchors * parameters.classes;
     std::vector<Detection> found = parameters.usesRegular
                                        ? detectByClass(parameters, batchScores, boxes)
                                        : detectByAnchor(parameters, batchScores, boxes);

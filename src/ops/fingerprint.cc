@@ -22,8 +22,12 @@ uint64_t word32(const uint8_t* at) {
   std::memcpy(&value, at, sizeof(value));
   return value;
 }
-uint64_t rotate(uint64_t value, int count) { return std::rotr(value, count); }
-uint64_t foldHigh(uint64_t value) { return value ^ (value >> 47); }
+uint64_t rotate(uint64_t value, int count) {
+  return std::rotr(value, count);
+}
+uint64_t foldHigh(uint64_t value) {
+  return value ^ (value >> 47);
+}
 
 uint64_t combine(uint64_t a, uint64_t b, uint64_t factor) {
   const uint64_t first = foldHigh((a ^ b) * factor);
@@ -37,8 +41,7 @@ uint64_t ofUpTo16(const uint8_t* bytes, size_t size) {
     const uint64_t b = word64(bytes + size - 8);
     return combine(rotate(b, 37) * factor + a, (rotate(a, 25) + b) * factor, factor);
   }
-  if (size >= 4)
-    return combine(size + (word32(bytes) << 3), word32(bytes + size - 4), factor);
+  if (size >= 4) return combine(size + (word32(bytes) << 3), word32(bytes + size - 4), factor);
   if (size == 0) return kPrime2;
   const uint64_t low = bytes[0] + (uint64_t{bytes[size / 2]} << 8);
   const uint64_t high = size + (uint64_t{bytes[size - 1]} << 2);

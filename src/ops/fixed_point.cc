@@ -27,8 +27,8 @@ int32_t expOfNegative(int32_t value, int integerBits) {
   const int32_t x4 = multiplyQ15(x2, x2);
   constexpr int32_t kOneThird = 10923;
   constexpr int32_t kExpOfMinusEighth = 28918;
-  const int32_t tail = divideByPowerOfTwo(
-      multiplyQ15(divideByPowerOfTwo(x4, 2) + x3, kOneThird) + x2, 1);
+  const int32_t tail =
+      divideByPowerOfTwo(multiplyQ15(divideByPowerOfTwo(x4, 2) + x3, kOneThird) + x2, 1);
   int32_t result = saturate16(kExpOfMinusEighth + multiplyQ15(kExpOfMinusEighth, x + tail));
   // exp(-1/4), exp(-1/2), exp(-1), exp(-2), exp(-4), exp(-8), exp(-16)
   constexpr int32_t kFactors[] = {25520, 19875, 12055, 4435, 600, 11, 0};
@@ -97,8 +97,7 @@ int32_t divideByPowerOfTwo(int32_t value, int exponent) {
 int16_t logisticQ15(int16_t value) {
   if (value == 0) return 1 << 14;
   const int32_t negative = value > 0 ? -value : value;
-  const int32_t positiveResult =
-      saturate16(twiceInverseOfOnePlus(expOfNegative(negative, 3)) * 2);
+  const int32_t positiveResult = saturate16(twiceInverseOfOnePlus(expOfNegative(negative, 3)) * 2);
   return static_cast<int16_t>(value > 0 ? positiveResult : kOneQ15 - positiveResult);
 }
 

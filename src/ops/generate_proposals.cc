@@ -39,10 +39,8 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
   const OperandType type = signature.input(kScores).type;
   const bool isFloat = kFloatTensors.contains(type);
   HEARTH_TRY(signature.inputTypeLike(kDeltas, kScores));
-  HEARTH_TRY(
-      signature.inputType(kAnchors, isFloat ? type : OperandType::kTensorQuant16Symm));
-  HEARTH_TRY(
-      signature.inputType(kImages, isFloat ? type : OperandType::kTensorQuant16Asymm));
+  HEARTH_TRY(signature.inputType(kAnchors, isFloat ? type : OperandType::kTensorQuant16Symm));
+  HEARTH_TRY(signature.inputType(kImages, isFloat ? type : OperandType::kTensorQuant16Asymm));
   HEARTH_TRY(signature.inputRank(kScores, 4, 4));
   HEARTH_TRY(signature.inputRank(kDeltas, 4, 4));
   HEARTH_TRY(signature.inputRank(kAnchors, 2, 2));
@@ -189,8 +187,7 @@ Status execute(OperationContext& context) {
   storeReal(context, 0, proposals.scores);
   storeReal(context, 1, proposals.corners);
   if (context.hasOutput(2))
-    std::copy(proposals.batches.begin(), proposals.batches.end(),
-              context.outputs[2].as<int32_t>());
+    std::copy(proposals.batches.begin(), proposals.batches.end(), context.outputs[2].as<int32_t>());
   return {};
 }
 

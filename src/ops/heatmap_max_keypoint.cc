@@ -133,8 +133,8 @@ Status execute(OperationContext& context) {
       float grid[3][3];
       for (int64_t dy = -1; dy <= 1; ++dy)
         for (int64_t dx = -1; dx <= 1; ++dx)
-          grid[dy + 1][dx + 1] = maps[parameters.at(b, mirrored(bestY + dy, size),
-                                                    mirrored(bestX + dx, size), k)];
+          grid[dy + 1][dx + 1] =
+              maps[parameters.at(b, mirrored(bestY + dy, size), mirrored(bestX + dx, size), k)];
       const Peak peak = refine(grid);
       const float scale = static_cast<float>(size);
       const size_t at = b * parameters.keypoints + k;

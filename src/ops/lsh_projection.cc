@@ -59,13 +59,12 @@ Status prepare(OperationContext& context) {
   const uint32_t items = context.inputs[kItems].dimensions[0];
   if (isGiven(context, kWeights) && context.inputs[kWeights].dimensions != Dimensions{items})
     return fail(ErrorCode::kBadData, "{} has weights of the shape {} for {} items.",
-                context.describe(),
-                graph::describeDimensions(context.inputs[kWeights].dimensions), items);
+                context.describe(), graph::describeDimensions(context.inputs[kWeights].dimensions),
+                items);
   const uint64_t bits = uint64_t{seeds[0]} * seeds[1];
   if (bits > UINT32_MAX)
     return fail(ErrorCode::kBadData, "{} has {} seeds.", context.describe(), bits);
-  return context.setOutputDimensions(
-      0, {kind == kDense ? static_cast<uint32_t>(bits) : seeds[0]});
+  return context.setOutputDimensions(0, {kind == kDense ? static_cast<uint32_t>(bits) : seeds[0]});
 }
 
 Status execute(OperationContext& context) {
@@ -75,8 +74,7 @@ Status execute(OperationContext& context) {
   const size_t seedBytes = graph::elementSize(seeds.type());
   const size_t itemCount = items.dimensions[0];
   const size_t itemBytes =
-      itemCount == 0 ? 0
-                     : items.elementCount() / itemCount * graph::elementSize(items.type());
+      itemCount == 0 ? 0 : items.elementCount() / itemCount * graph::elementSize(items.type());
   std::vector<float> weights(itemCount, 1.0f);
   if (isGiven(context, kWeights)) {
     const RealInput given(context.inputs[kWeights]);

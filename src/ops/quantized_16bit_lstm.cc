@@ -91,8 +91,8 @@ Status prepare(OperationContext& context) {
 int32_t dot(const uint8_t* weights, int32_t weightsZeroPoint, const uint8_t* values, size_t count) {
   uint32_t sum = 0;
   for (size_t i = 0; i < count; ++i)
-    sum += static_cast<uint32_t>((weights[i] - weightsZeroPoint) *
-                                 (values[i] - kActivationZeroPoint));
+    sum +=
+        static_cast<uint32_t>((weights[i] - weightsZeroPoint) * (values[i] - kActivationZeroPoint));
   return static_cast<int32_t>(sum);
 }
 
@@ -103,8 +103,9 @@ class Cell {
         inputSize_(context.inputs[kInput].dimensions[1]),
         outputSize_(context.inputs[kOutputState].dimensions[1]),
         weightsZeroPoint_(context.inputs[kInputWeights].operand->zeroPoint),
-        scale_(toFixedMultiplier(4096.0 * static_cast<double>(kActivationScale) *
-                                 static_cast<double>(context.inputs[kInputWeights].operand->scale))) {}
+        scale_(
+            toFixedMultiplier(4096.0 * static_cast<double>(kActivationScale) *
+                              static_cast<double>(context.inputs[kInputWeights].operand->scale))) {}
 
   // The sum in front of a gate's function, with 12 fraction bits.
   int16_t sum(size_t gate, size_t unit, const uint8_t* input, const uint8_t* output) const {
@@ -127,8 +128,7 @@ class Cell {
       const int32_t candidate = tanhQ15(sum(kCellGate, i, input, output), 3);
       const int32_t forget = logisticQ15(sum(kForgetGate, i, input, output));
       const int32_t shown = logisticQ15(sum(kOutputGate, i, input, output));
-      const int32_t added =
-          divideByPowerOfTwo(multiplyQ15(admitted, candidate), kStateIntegerBits);
+      const int32_t added = divideByPowerOfTwo(multiplyQ15(admitted, candidate), kStateIntegerBits);
       const int16_t state = static_cast<int16_t>(
           std::clamp(added + multiplyQ15(forget, cellState[i]), -32768, 32767));
       const int32_t activated = multiplyQ15(shown, tanhQ15(state, kStateIntegerBits));
@@ -160,7 +160,8 @@ Status execute(OperationContext& context) {
     if (context.hasOutput(0))
       std::copy(state.begin(), state.end(), context.outputs[0].as<int16_t>() + batch * outputSize);
     if (context.hasOutput(1))
-      std::copy(output.begin(), output.end(), context.outputs[1].as<uint8_t>() + batch * outputSize);
+      std::copy(output.begin(), output.end(),
+                context.outputs[1].as<uint8_t>() + batch * outputSize);
   }
   return {};
 }

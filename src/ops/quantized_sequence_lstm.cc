@@ -93,7 +93,7 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-const OperationDefinition kQuantizedSequenceLstmOperation = {
-    OperationType::kQuantizedSequenceLstm, validate, prepare, execute};
+const OperationDefinition kQuantizedSequenceLstmOperation = {OperationType::kQuantizedSequenceLstm,
+                                                             validate, prepare, execute};
 
 }  // namespace hearth::ops

@@ -48,7 +48,9 @@ Result<RegionParameters> parseRegionPooling(const OperationContext& context, siz
   HEARTH_ASSIGN(const int32_t width, context.scalar<int32_t>(kOutputWidth));
   HEARTH_ASSIGN(parameters.heightRatio, floatScalar(context, kHeightRatio));
   HEARTH_ASSIGN(parameters.widthRatio, floatScalar(context, kWidthRatio));
-  const auto isPositive = [](float value) { return std::isfinite(value) && value > 0.0f; };
+  const auto isPositive = [](float value) {
+    return std::isfinite(value) && value > 0.0f;
+  };
   if (height < 1 || width < 1 || !isPositive(parameters.heightRatio) ||
       !isPositive(parameters.widthRatio))
     return fail(ErrorCode::kBadData,
@@ -56,12 +58,11 @@ Result<RegionParameters> parseRegionPooling(const OperationContext& context, siz
                 context.describe(), height, width, parameters.heightRatio, parameters.widthRatio);
   parameters.outputHeight = static_cast<uint32_t>(height);
   parameters.outputWidth = static_cast<uint32_t>(width);
-  parameters.dimensions =
-      parameters.isNchw
-          ? Dimensions{parameters.regions, parameters.depth, parameters.outputHeight,
-                       parameters.outputWidth}
-          : Dimensions{parameters.regions, parameters.outputHeight, parameters.outputWidth,
-                       parameters.depth};
+  parameters.dimensions = parameters.isNchw
+                              ? Dimensions{parameters.regions, parameters.depth,
+                                           parameters.outputHeight, parameters.outputWidth}
+                              : Dimensions{parameters.regions, parameters.outputHeight,
+                                           parameters.outputWidth, parameters.depth};
   return parameters;
 }
 

@@ -8,8 +8,7 @@ namespace hearth::ops {
 Status validateRnn(const Signature& signature, const RnnLayout& layout) {
   for (size_t i = layout.weights; i <= layout.hiddenState(); ++i)
     HEARTH_TRY(signature.inputTypeLike(i, 0));
-  return layout.auxWeights == 0 ? Status()
-                                : signature.optionalInputTypeLike(layout.auxWeights, 0);
+  return layout.auxWeights == 0 ? Status() : signature.optionalInputTypeLike(layout.auxWeights, 0);
 }
 
 Result<RnnParameters> parseRnn(const OperationContext& context, const RnnLayout& layout,

@@ -18,7 +18,7 @@ namespace hearth::ops {
 
 // Where the arguments of one cell stand in an operation's input list.
 struct RnnLayout {
-  size_t weights = 1;  // weights, recurrent weights, bias and hidden state follow each other
+  size_t weights = 1;     // weights, recurrent weights, bias and hidden state follow each other
   size_t auxWeights = 0;  // 0: none
 
   size_t recurrentWeights() const { return weights + 1; }

@@ -80,9 +80,8 @@ Result<Axis> makeAxis(const OperationContext& context, float begin, float end, u
   const float step = bin / samples;
   for (uint32_t i = 0; i < outputs; ++i)
     for (size_t s = 0; s < axis.count; ++s)
-      axis.samples.push_back(sampleAt(begin + bin * static_cast<float>(i) + step * 0.5f +
-                                          step * static_cast<float>(s),
-                                      size));
+      axis.samples.push_back(sampleAt(
+          begin + bin * static_cast<float>(i) + step * 0.5f + step * static_cast<float>(s), size));
   return axis;
 }
 
@@ -104,10 +103,10 @@ Status execute(OperationContext& context) {
                   makeAxis(context, region.top / parameters.heightRatio,
                            region.bottom / parameters.heightRatio, parameters.outputHeight,
                            parameters.height, heightSamples));
-    HEARTH_ASSIGN(const Axis horizontal,
-                  makeAxis(context, region.left / parameters.widthRatio,
-                           region.right / parameters.widthRatio, parameters.outputWidth,
-                           parameters.width, widthSamples));
+    HEARTH_ASSIGN(
+        const Axis horizontal,
+        makeAxis(context, region.left / parameters.widthRatio, region.right / parameters.widthRatio,
+                 parameters.outputWidth, parameters.width, widthSamples));
     const float share = 1.0f / static_cast<float>(vertical.count * horizontal.count);
     for (size_t y = 0; y < parameters.outputHeight; ++y) {
       for (size_t x = 0; x < parameters.outputWidth; ++x) {
@@ -117,14 +116,15 @@ Status execute(OperationContext& context) {
           for (size_t j = 0; j < horizontal.count; ++j) {
             const Sample& h = horizontal.samples[x * horizontal.count + j];
             const float* topLeft = features.data() + parameters.inputAt(batch, v.lower, h.lower, 0);
-            const float* topRight = features.data() + parameters.inputAt(batch, v.lower, h.upper, 0);
+            const float* topRight =
+                features.data() + parameters.inputAt(batch, v.lower, h.upper, 0);
             const float* bottomLeft =
                 features.data() + parameters.inputAt(batch, v.upper, h.lower, 0);
             const float* bottomRight =
                 features.data() + parameters.inputAt(batch, v.upper, h.upper, 0);
             const float weights[4] = {(1.0f - v.weight) * (1.0f - h.weight),
-                                      (1.0f - v.weight) * h.weight,
-                                      v.weight * (1.0f - h.weight), v.weight * h.weight};
+                                      (1.0f - v.weight) * h.weight, v.weight * (1.0f - h.weight),
+                                      v.weight * h.weight};
             for (size_t c = 0; c < parameters.depth; ++c) {
               const size_t at = c * channelStep;
               sums[c] += weights[0] * topLeft[at] + weights[1] * topRight[at] +

@@ -50,8 +50,8 @@ Status prepare(OperationContext& context) {
   Dimensions output = context.inputs[0].dimensions;
   output[2] = parameters.cell.outputSize;
   HEARTH_TRY(context.setOutputDimensions(kOutput, std::move(output)));
-  HEARTH_TRY(context.setOutputDimensions(
-      kOutputState, {parameters.shape.batches, parameters.cell.outputSize}));
+  HEARTH_TRY(context.setOutputDimensions(kOutputState,
+                                         {parameters.shape.batches, parameters.cell.outputSize}));
   return context.setOutputDimensions(kCellState,
                                      {parameters.shape.batches, parameters.cell.unitCount});
 }

@@ -39,8 +39,7 @@ Result<Parameters> parse(const OperationContext& context) {
   const Dimensions& input = context.inputs[0].dimensions;
   Parameters parameters;
   parameters.shape = SequenceShape::of(input, timeMajor != 0);
-  HEARTH_ASSIGN(parameters.cell,
-                parseRnn(context, kLayout, input[2], 0, parameters.shape.batches));
+  HEARTH_ASSIGN(parameters.cell, parseRnn(context, kLayout, input[2], 0, parameters.shape.batches));
   HEARTH_ASSIGN(parameters.cell.activation, parseRecurrentActivation(context, kActivation));
   return parameters;
 }
