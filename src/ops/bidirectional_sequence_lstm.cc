@@ -57,11 +57,10 @@ Result<Parameters> parse(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 1, 1));
   HEARTH_TRY(requireRank(context, 0, 3, 3));
   Parameters parameters;
-  HEARTH_ASSIGN(parameters.shape.isTimeMajor, context.scalar<bool>(kTimeMajor));
+  HEARTH_ASSIGN(const bool isTimeMajor, context.scalar<bool>(kTimeMajor));
   HEARTH_ASSIGN(parameters.mergesOutputs, context.scalar<bool>(kMergeOutputs));
   const Dimensions& input = context.inputs[0].dimensions;
-  parameters.shape.batches = input[parameters.shape.isTimeMajor ? 1 : 0];
-  parameters.shape.steps = input[parameters.shape.isTimeMajor ? 0 : 1];
+  parameters.shape = SequenceShape::of(input, isTimeMajor);
   uint32_t backwardSize = input[2];
   if (isGiven(context, kAuxInput)) {
     const Dimensions& aux = context.inputs[kAuxInput].dimensions;
@@ -122,12 +121,11 @@ Status execute(OperationContext& context) {
   std::vector<float> backwardOutput(parameters.mergesOutputs ? 0 : rows * backwardStride);
   runLstm(&forwardCell, parameters.shape, false, input.data(), forward.inputSize, aux,
           forward.auxSize, forward.outputSize, forwardOutput.data(), forwardStride);
-  runLstm(&backwardCell, parameters.shape, true,
-          parameters.backwardReadsAux ? aux : input.data(), backward.inputSize, aux,
-          backward.auxSize, backward.outputSize,
-          parameters.mergesOutputs ? forwardOutput.data() + forward.outputSize
-                                   : backwardOutput.data(),
-          backwardStride);
+  runLstm(
+      &backwardCell, parameters.shape, true, parameters.backwardReadsAux ? aux : input.data(),
+      backward.inputSize, aux, backward.auxSize, backward.outputSize,
+      parameters.mergesOutputs ? forwardOutput.data() + forward.outputSize : backwardOutput.data(),
+      backwardStride);
   storeReal(context, 0, forwardOutput);
   size_t next = 1;
   if (!parameters.mergesOutputs) storeReal(context, next++, backwardOutput);

@@ -14,13 +14,6 @@ int32_t saturate16(int32_t value) {
   return std::clamp<int32_t>(value, -32768, 32767);
 }
 
-// (a * b) / 2^15 of 16-bit numbers, halves away from zero.
-int32_t multiplyQ15(int32_t a, int32_t b) {
-  const int32_t product = a * b;
-  const int32_t half = product >= 0 ? 1 << 14 : 1 - (1 << 14);
-  return saturate16((product + half) / (1 << 15));
-}
-
 // exp(value) with 15 fraction bits for value <= 0 with `integerBits` integer bits: a polynomial
 // around -1/8 for the part in [-1/4, 0), times a constant for each bit of the rest.
 int32_t expOfNegative(int32_t value, int integerBits) {
@@ -34,8 +27,8 @@ int32_t expOfNegative(int32_t value, int integerBits) {
   const int32_t x4 = multiplyQ15(x2, x2);
   constexpr int32_t kOneThird = 10923;
   constexpr int32_t kExpOfMinusEighth = 28918;
-  const int32_t tail = divideByPowerOfTwo(
-      multiplyQ15(divideByPowerOfTwo(x4, 2) + x3, kOneThird) + x2, 1);
+  const int32_t tail =
+      divideByPowerOfTwo(multiplyQ15(divideByPowerOfTwo(x4, 2) + x3, kOneThird) + x2, 1);
   int32_t result = saturate16(kExpOfMinusEighth + multiplyQ15(kExpOfMinusEighth, x + tail));
   // exp(-1/4), exp(-1/2), exp(-1), exp(-2), exp(-4), exp(-8), exp(-16)
   constexpr int32_t kFactors[] = {25520, 19875, 12055, 4435, 600, 11, 0};
@@ -63,6 +56,12 @@ int32_t twiceInverseOfOnePlus(int32_t value) {
 }
 
 }  // namespace
+
+int32_t multiplyQ15(int32_t a, int32_t b) {
+  const int32_t product = a * b;
+  const int32_t half = product >= 0 ? 1 << 14 : 1 - (1 << 14);
+  return saturate16((product + half) / (1 << 15));
+}
 
 FixedMultiplier toFixedMultiplier(double factor) {
   if (!(factor > 0.0)) return {};
@@ -98,8 +97,7 @@ int32_t divideByPowerOfTwo(int32_t value, int exponent) {
 int16_t logisticQ15(int16_t value) {
   if (value == 0) return 1 << 14;
   const int32_t negative = value > 0 ? -value : value;
-  const int32_t positiveResult =
-      saturate16(twiceInverseOfOnePlus(expOfNegative(negative, 3)) * 2);
+  const int32_t positiveResult = saturate16(twiceInverseOfOnePlus(expOfNegative(negative, 3)) * 2);
   return static_cast<int16_t>(value > 0 ? positiveResult : kOneQ15 - positiveResult);
 }
 

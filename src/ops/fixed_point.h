@@ -23,6 +23,9 @@ int32_t multiply(int32_t value, FixedMultiplier factor);
 // value / 2^exponent, halves away from zero. exponent in [0, 31].
 int32_t divideByPowerOfTwo(int32_t value, int exponent);
 
+// (a * b) / 2^15 of two 16-bit numbers, halves away from zero; saturates to 16 bits.
+int32_t multiplyQ15(int32_t a, int32_t b);
+
 // The logistic function of a number with 3 integer and 12 fraction bits; the result has 15
 // fraction bits.
 int16_t logisticQ15(int16_t value);

@@ -54,10 +54,6 @@ void clip(float bound, float* values, size_t count) {
 
 }  // namespace
 
-bool isGiven(const OperationContext& context, size_t index) {
-  return context.hasInput(index) && context.inputs[index].elementCount() > 0;
-}
-
 Status validateLstm(const Signature& signature, const LstmLayout& layout) {
   const size_t weights = layout.weights;
   for (size_t i = 0; i <= kProjectionBias; ++i) {
@@ -70,8 +66,7 @@ Status validateLstm(const Signature& signature, const LstmLayout& layout) {
   HEARTH_TRY(signature.inputTypeLike(layout.cellState, 0));
   for (size_t i = 0; i < 4; ++i) {
     HEARTH_TRY(signature.optionalInputTypeLike(layout.layerNorm + i, 0));
-    if (layout.auxInput != 0)
-      HEARTH_TRY(signature.optionalInputTypeLike(layout.auxWeights + i, 0));
+    if (layout.auxInput != 0) HEARTH_TRY(signature.optionalInputTypeLike(layout.auxWeights + i, 0));
   }
   return {};
 }
@@ -83,15 +78,15 @@ Result<LstmParameters> parseLstm(const OperationContext& context, const LstmLayo
   const size_t peephole = weights + kPeephole;
   const size_t bias = weights + kBias;
   const size_t aux = layout.auxWeights;
-  for (const size_t i : {weights + 1, weights + 2, weights + 3, recurrent + 1, recurrent + 2,
-                         recurrent + 3, bias + 1, bias + 2, bias + 3, layout.outputState,
-                         layout.cellState})
+  for (const size_t i :
+       {weights + 1, weights + 2, weights + 3, recurrent + 1, recurrent + 2, recurrent + 3,
+        bias + 1, bias + 2, bias + 3, layout.outputState, layout.cellState})
     if (!context.hasInput(i))
       return fail(ErrorCode::kBadData, "{} lacks its input {}.", context.describe(), i);
   HEARTH_TRY(requireTogether(context, {weights, recurrent}));
   HEARTH_TRY(requireTogether(context, {peephole + 1, peephole + 2}));
-  HEARTH_TRY(requireTogether(
-      context, {layout.layerNorm + 1, layout.layerNorm + 2, layout.layerNorm + 3}));
+  HEARTH_TRY(
+      requireTogether(context, {layout.layerNorm + 1, layout.layerNorm + 2, layout.layerNorm + 3}));
   const Dimensions& forgetWeights = context.inputs[weights + 1].dimensions;
   const Dimensions& forgetRecurrent = context.inputs[recurrent + 1].dimensions;
   if (forgetWeights.size() != 2 || forgetRecurrent.size() != 2)
@@ -134,8 +129,7 @@ Result<LstmParameters> parseLstm(const OperationContext& context, const LstmLayo
   return parameters;
 }
 
-Status parseLstmScalars(const OperationContext& context, size_t index,
-                        LstmParameters* parameters) {
+Status parseLstmScalars(const OperationContext& context, size_t index, LstmParameters* parameters) {
   HEARTH_ASSIGN(parameters->activation, parseRecurrentActivation(context, index));
   HEARTH_ASSIGN(parameters->cellClip, floatScalar(context, index + 1, 0.0f));
   HEARTH_ASSIGN(parameters->projectionClip, floatScalar(context, index + 2, 0.0f));
@@ -172,8 +166,7 @@ LstmCell::LstmCell(const OperationContext& context, const LstmLayout& layout,
 }
 
 void LstmCell::computeGate(Gate gate, const float* input, const float* aux,
-                           const float* outputState, const float* cellState,
-                           float* target) const {
+                           const float* outputState, const float* cellState, float* target) const {
   const size_t units = parameters_.unitCount;
   const float* bias = biases_[gate];
   const float* layerNorm = layerNormWeights_[gate];
@@ -234,21 +227,10 @@ void LstmCell::step(size_t batch, const float* input, const float* aux) {
 void runLstm(LstmCell* cell, const SequenceShape& shape, bool isReversed, const float* input,
              size_t inputSize, const float* aux, size_t auxSize, size_t outputSize, float* output,
              size_t outputStride) {
-  for (size_t i = 0; i < shape.steps; ++i) {
-    const size_t step = isReversed ? shape.steps - 1 - i : i;
-    for (size_t batch = 0; batch < shape.batches; ++batch) {
-      const size_t row = shape.row(batch, step);
-      cell->step(batch, input + row * inputSize, aux == nullptr ? nullptr : aux + row * auxSize);
-      std::copy_n(cell->outputState(batch), outputSize, output + row * outputStride);
-    }
-  }
-}
-
-void storeReal(const OperationContext& context, size_t output, const std::vector<float>& values) {
-  if (!context.hasOutput(output)) return;
-  RealOutput target(context.outputs[output]);
-  std::copy_n(values.data(), std::min(values.size(), target.size()), target.data());
-  target.store();
+  forEachStep(shape, isReversed, [&](size_t batch, size_t row) {
+    cell->step(batch, input + row * inputSize, aux == nullptr ? nullptr : aux + row * auxSize);
+    std::copy_n(cell->outputState(batch), outputSize, output + row * outputStride);
+  });
 }
 
 }  // namespace hearth::ops

@@ -13,6 +13,7 @@
 #include "ops/operation.h"
 #include "ops/real_values.h"
 #include "ops/recurrent_activation.h"
+#include "ops/sequence_shape.h"
 #include "ops/validation.h"
 
 namespace hearth::ops {
@@ -86,25 +87,10 @@ class LstmCell {
   std::array<std::vector<float>, 4> gates_;
 };
 
-// All time steps of a cell over [batch, time, size] or [time, batch, size] values, last step first
-// when `isReversed`. Row (b, t) of the output starts at rowStride floats per row plus rowOffset.
-struct SequenceShape {
-  uint32_t batches = 0;
-  uint32_t steps = 0;
-  bool isTimeMajor = false;
-
-  size_t row(size_t batch, size_t step) const {
-    return isTimeMajor ? step * batches + batch : batch * steps + step;
-  }
-};
+// All time steps of a cell, last step first when `isReversed`. Row r of the output, `outputSize`
+// values, starts at output + r * outputStride.
 void runLstm(LstmCell* cell, const SequenceShape& shape, bool isReversed, const float* input,
              size_t inputSize, const float* aux, size_t auxSize, size_t outputSize, float* output,
              size_t outputStride);
-
-// Writes values to an output in its type; nothing when it is omitted.
-void storeReal(const OperationContext& context, size_t output, const std::vector<float>& values);
-
-// True when the input is given and has elements.
-bool isGiven(const OperationContext& context, size_t index);
 
 }  // namespace hearth::ops

@@ -5,6 +5,7 @@
 
 #include "ops/integer_lstm.h"
 #include "ops/registry.h"
+#include "ops/sequence_shape.h"
 #include "ops/validation.h"
 
 namespace hearth::ops {
@@ -34,20 +35,16 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
 
 struct Parameters {
   IntegerLstmArguments cell;
-  bool isTimeMajor = false;
-  uint32_t batches = 0;
-  uint32_t steps = 0;
+  SequenceShape shape;
 };
 
 Result<Parameters> parse(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 1, 1));
   HEARTH_TRY(requireRank(context, kInput, 3, 3));
   Parameters parameters;
-  HEARTH_ASSIGN(parameters.isTimeMajor, context.scalar<bool>(kTimeMajor));
-  const Dimensions& input = context.inputs[kInput].dimensions;
-  parameters.batches = input[parameters.isTimeMajor ? 1 : 0];
-  parameters.steps = input[parameters.isTimeMajor ? 0 : 1];
-  HEARTH_ASSIGN(parameters.cell, readIntegerLstm(context, parameters.batches));
+  HEARTH_ASSIGN(const bool isTimeMajor, context.scalar<bool>(kTimeMajor));
+  parameters.shape = SequenceShape::of(context.inputs[kInput].dimensions, isTimeMajor);
+  HEARTH_ASSIGN(parameters.cell, readIntegerLstm(context, parameters.shape.batches));
   IntegerLstmArguments& cell = parameters.cell;
   IntegerLstmArguments::Gate* const gates[] = {&cell.input, &cell.forget, &cell.cell, &cell.output};
   for (uint32_t i = 0; i < 4; ++i) {
@@ -82,16 +79,12 @@ Status execute(OperationContext& context) {
                             cellState.as<int16_t>() + cellState.elementCount());
   const size_t inputSize = parameters.cell.inputSize;
   const size_t outputSize = parameters.cell.outputSize;
-  for (size_t t = 0; t < parameters.steps; ++t) {
-    for (size_t b = 0; b < parameters.batches; ++b) {
-      const size_t row =
-          parameters.isTimeMajor ? t * parameters.batches + b : b * parameters.steps + t;
-      int8_t* state = output.data() + b * outputSize;
-      lstm.step(context.inputs[kInput].as<int8_t>() + row * inputSize, state,
-                cell.data() + b * parameters.cell.unitCount);
-      std::memcpy(context.outputs[0].as<int8_t>() + row * outputSize, state, outputSize);
-    }
-  }
+  forEachStep(parameters.shape, false, [&](size_t batch, size_t row) {
+    int8_t* state = output.data() + batch * outputSize;
+    lstm.step(context.inputs[kInput].as<int8_t>() + row * inputSize, state,
+              cell.data() + batch * parameters.cell.unitCount);
+    std::memcpy(context.outputs[0].as<int8_t>() + row * outputSize, state, outputSize);
+  });
   if (context.hasOutput(1)) std::memcpy(context.outputs[1].data, output.data(), output.size());
   if (context.hasOutput(2))
     std::memcpy(context.outputs[2].data, cell.data(), cell.size() * sizeof(int16_t));
@@ -100,7 +93,7 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-const OperationDefinition kQuantizedSequenceLstmOperation = {
-    OperationType::kQuantizedSequenceLstm, validate, prepare, execute};
+const OperationDefinition kQuantizedSequenceLstmOperation = {OperationType::kQuantizedSequenceLstm,
+                                                             validate, prepare, execute};
 
 }  // namespace hearth::ops

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/real_values.h"
+
 namespace hearth::ops {
 
 Result<RecurrentActivation> parseRecurrentActivation(const OperationContext& context,
@@ -59,6 +61,17 @@ float dotProduct(const float* a, const float* b, size_t count) {
 void addProduct(const float* matrix, size_t rows, size_t columns, const float* vector,
                 float* target) {
   for (size_t r = 0; r < rows; ++r) target[r] += dotProduct(matrix + r * columns, vector, columns);
+}
+
+void storeReal(const OperationContext& context, size_t output, const std::vector<float>& values) {
+  if (!context.hasOutput(output)) return;
+  RealOutput target(context.outputs[output]);
+  std::copy_n(values.data(), std::min(values.size(), target.size()), target.data());
+  target.store();
+}
+
+bool isGiven(const OperationContext& context, size_t index) {
+  return context.hasInput(index) && context.inputs[index].elementCount() > 0;
 }
 
 }  // namespace hearth::ops

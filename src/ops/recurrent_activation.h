@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The activation codes of the recurrent operations, which NNAPI took from TFLite, and the inner
-// products that they share.
+// What the recurrent operations share: activation codes, which NNAPI took from TFLite, inner
+// products, optional arguments.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/result.h"
 #include "ops/operation.h"
@@ -33,5 +34,11 @@ float dotProduct(const float* a, const float* b, size_t count);
 // target[r] += matrix[r, :] * vector, for every row r.
 void addProduct(const float* matrix, size_t rows, size_t columns, const float* vector,
                 float* target);
+
+// Writes values to an output in its type; nothing when it is omitted.
+void storeReal(const OperationContext& context, size_t output, const std::vector<float>& values);
+
+// True when the input is given and has elements.
+bool isGiven(const OperationContext& context, size_t index);
 
 }  // namespace hearth::ops

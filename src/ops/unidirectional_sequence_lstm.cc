@@ -37,10 +37,9 @@ Result<Parameters> parse(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 1, 1));
   HEARTH_TRY(requireRank(context, 0, 3, 3));
   Parameters parameters;
-  HEARTH_ASSIGN(parameters.shape.isTimeMajor, context.scalar<bool>(kTimeMajor));
+  HEARTH_ASSIGN(const bool isTimeMajor, context.scalar<bool>(kTimeMajor));
   const Dimensions& input = context.inputs[0].dimensions;
-  parameters.shape.batches = input[parameters.shape.isTimeMajor ? 1 : 0];
-  parameters.shape.steps = input[parameters.shape.isTimeMajor ? 0 : 1];
+  parameters.shape = SequenceShape::of(input, isTimeMajor);
   HEARTH_ASSIGN(parameters.cell, parseLstm(context, kLayout, input[2], parameters.shape.batches));
   HEARTH_TRY(parseLstmScalars(context, kActivation, &parameters.cell));
   return parameters;
@@ -51,8 +50,8 @@ Status prepare(OperationContext& context) {
   Dimensions output = context.inputs[0].dimensions;
   output[2] = parameters.cell.outputSize;
   HEARTH_TRY(context.setOutputDimensions(kOutput, std::move(output)));
-  HEARTH_TRY(context.setOutputDimensions(
-      kOutputState, {parameters.shape.batches, parameters.cell.outputSize}));
+  HEARTH_TRY(context.setOutputDimensions(kOutputState,
+                                         {parameters.shape.batches, parameters.cell.outputSize}));
   return context.setOutputDimensions(kCellState,
                                      {parameters.shape.batches, parameters.cell.unitCount});
 }
