@@ -3,6 +3,8 @@
 
 #include "api/handles.h"
 
+#include <hearth_build_info.h>
+
 #include <cstdlib>
 
 namespace hearth::api {

@@ -34,7 +34,11 @@ extern "C" {
 hearth_status hearth_model_load_file(const char* path, hearth_model** model, hearth_error** error) {
   return guarded(error, [&]() -> Status {
     if (path == nullptr) return nullArgument("path");
-    return loadModel([&] { return hearth::tflite::ModelFile::open(path); }, model);
+    Status loaded = loadModel([&] { return hearth::tflite::ModelFile::open(path); }, model);
+    if (!loaded && !loaded.error().message().contains(path))
+      return std::unexpected(
+          std::move(loaded.error()).addContext(std::format("while loading the model {}", path)));
+    return loaded;
   });
 }
 

@@ -22,7 +22,8 @@ std::string text(const Json& json) { return printable(json.get<std::string>()); 
 std::string quantizationText(const Json& scales, const Json& zeroPoints) {
   if (scales.empty()) return "";
   if (scales.size() > 1) return std::format("{} scales", scales.size());
-  return std::format("{} x (q - {})", scales[0].is_null() ? "?" : scales[0].dump(),
+  return std::format("{} x (q - {})",
+                     scales[0].is_null() ? "?" : std::format("{}", scales[0].get<float>()),
                      zeroPoints.empty() ? "0" : zeroPoints[0].dump());
 }
 

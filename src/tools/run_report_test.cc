@@ -62,7 +62,7 @@ TEST(RunReportTest, ReportsSteadyRuns) {
 TEST(RunReportTest, SurvivesNamesThatAreNoText) {
   RunReport made = report();
   made.outputs[0].name = "\xff\x1b[0m";
-  EXPECT_NO_THROW((void)nlohmann::json::parse(toJson(made)));
+  EXPECT_TRUE(nlohmann::json::accept(toJson(made)));
   EXPECT_EQ(toText(made, false).find('\x1b'), std::string::npos);
 }
 

@@ -92,7 +92,7 @@ ensureEnvironment() {
     fi
     "${mode}IsReady" "$1" && exit 0
     "${mode}Setup" 9>&-
-  ) 9>"$cache/setup.lock"
+  ) 9>"$cache/setup.lock" && "${mode}IsReady" quick
 }
 
 # runLogged STEP COMMAND...: the command's output goes to the log, whose end is shown on failure.
@@ -304,7 +304,12 @@ enter() {
   exec "$engine" "${options[@]}" --env PATH="$path" "$image" "$@"
 }
 
-enterInside() { enter "$repo" "$@"; }
+# For our own work: variables that point compilers and loaders at the host's libraries stay behind.
+enterInside() {
+  [ "$mode" = native ] ||
+    unset LD_LIBRARY_PATH LIBRARY_PATH CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH PYTHONHOME PYTHONPATH
+  enter "$repo" "$@"
+}
 runInside() { (enterInside "$@"); }
 
 # The libraries of the release build must also be found by programs that are not of the build.

@@ -31,6 +31,40 @@ std::vector<size_t> shapeOf(const ops::Tensor& tensor) {
   return {tensor.dimensions.begin(), tensor.dimensions.end()};
 }
 
+// The limits of XNNPACK's fixed-point arithmetic for 8-bit types.
+bool quantizationFits(xnn_binary_operator op, const graph::Operand& a, const graph::Operand& b,
+                      const graph::Operand& out) {
+  if (!graph::isQuantized(out.type)) return true;
+  const double scaleA = static_cast<double>(a.scale);
+  const double scaleB = static_cast<double>(b.scale);
+  switch (op) {
+    case xnn_binary_add:
+    case xnn_binary_subtract:
+      return isScaleInRange(scaleA / out.scale, -10, 8) &&
+             isScaleInRange(scaleB / out.scale, -10, 8);
+    case xnn_binary_multiply: return isScaleInRange(scaleA * scaleB / out.scale, -16, 8);
+    default: return false;
+  }
+}
+
+bool unaryQuantizationFits(xnn_unary_operator op, const graph::Operand& in,
+                           const graph::Operand& out) {
+  const bool isFromQuantized = graph::isQuantized(in.type);
+  const bool isToQuantized = graph::isQuantized(out.type);
+  if (!isFromQuantized || !isToQuantized) return true;
+  switch (op) {
+    // Clamping leaves the scale alone.
+    case xnn_unary_clamp: return in.scale == out.scale && in.zeroPoint == out.zeroPoint;
+    case xnn_unary_convert:
+      return in.type == out.type &&
+             isScaleInRange(static_cast<double>(in.scale) / out.scale, -8, 7);
+    // Tables of 256 entries take any scale.
+    case xnn_unary_sigmoid:
+    case xnn_unary_tanh: return true;
+    default: return false;
+  }
+}
+
 struct Unary {
   xnn_unary_operator op = xnn_unary_invalid;
   bool hasParams = false;
@@ -99,6 +133,7 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
   const ops::Tensor& tensorB = builder->tensor(b);
   const ops::Tensor& tensorOut = builder->tensor(output);
   if (tensorOut.rank() > XNN_MAX_TENSOR_DIMS || tensorOut.elementCount() == 0) return false;
+  if (!quantizationFits(op, operandA, operandB, operandOut)) return false;
   const ValueId valueA = builder->read(a);
   const ValueId valueB = builder->read(b);
   const ValueId valueOut = builder->write(output);
@@ -155,6 +190,7 @@ Result<bool> addUnary(PlanBuilder* builder, xnn_unary_operator op, const xnn_una
   if (op != xnn_unary_convert &&
       (unary.inputType != unary.outputType || unary.inputType == xnn_datatype_fp16))
     return false;
+  if (!unaryQuantizationFits(op, builder->operand(input), builder->operand(output))) return false;
   unary.inputQuantization = quantizationOf(builder->operand(input));
   unary.outputQuantization = quantizationOf(builder->operand(output));
   unary.count = builder->tensor(output).elementCount();

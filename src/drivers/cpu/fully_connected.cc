@@ -90,6 +90,18 @@ xnn_status setupOperator(const Creation& c, xnn_operator_t op, std::span<void* c
   }
 }
 
+// The limits of XNNPACK's requantisation.
+bool scalesFit(const graph::Operand& input, const graph::Operand& filter,
+               const graph::Operand& output) {
+  if (!graph::isQuantized(input.type)) return true;
+  const double factor = static_cast<double>(input.scale) / output.scale;
+  if (filter.type != OperandType::kTensorQuant8SymmPerChannel)
+    return isScaleInRange(factor * filter.scale, -32, 8);
+  for (float scale : filter.perChannel.scales)
+    if (!isScaleInRange(factor * scale, -32, 8)) return false;
+  return true;
+}
+
 bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
   const graph::Operand& input = builder->operand(layer.input);
   const graph::Operand& filter = builder->operand(layer.filter);
@@ -113,13 +125,14 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   const graph::Operand& input = builder->operand(layer.input);
   const graph::Operand& filter = builder->operand(layer.filter);
   const graph::Operand& output = builder->operand(layer.output);
+  if (!scalesFit(input, filter, output)) return false;
   Creation c;
   c.layer = layer;
   c.type = input.type;
   c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
-  c.kernel = builder->model().constantData(filter);
+  c.kernel = builder->weightData(layer.filter);
   if (layer.bias != UINT32_MAX)
-    c.bias = builder->model().constantData(builder->operand(layer.bias));
+    c.bias = builder->weightData(layer.bias);
   if (c.isPerChannel) {
     c.kernelScales = filter.perChannel.scales;
     c.kernelScales.resize(c.kernelScales.size() + XNN_EXTRA_QUANTIZATION_PARAMS,
@@ -139,6 +152,7 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   c.destination = builder->write(layer.output);
 
   Node& node = builder->add("xnnpack", {c.source}, {c.destination});
+  builder->releaseAfterPacking(&node, layer.filter);
   node.create = [shared = std::make_shared<const Creation>(
                      std::move(c))]() -> Result<std::unique_ptr<Kernel>> {
     xnn_operator_t op = nullptr;

@@ -3,6 +3,7 @@
 
 #include <hearth_xnnpack.h>
 
+#include <cmath>
 #include <functional>
 #include <memory>
 
@@ -26,6 +27,12 @@ struct XnnCalls {
       setup;
   threads::GemmHint hint;
 };
+
+// Whether a quotient of scales lies in [2^lowest, 2^highest). XNNPACK only asserts the limits of its
+// fixed-point arithmetic, and an assertion that fails ends the process: ask before creating.
+inline bool isScaleInRange(double scale, int lowest, int highest) {
+  return scale >= std::ldexp(1.0, lowest) && scale < std::ldexp(1.0, highest);
+}
 
 // Error for a status of XNNPACK: kUnsupported for parameters that it refuses, else kOpFailed or
 // kOutOfMemory; `call` names the function.

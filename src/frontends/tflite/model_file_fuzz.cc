@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a model file: opened, summarised, imported, and its operations validated.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include "frontends/tflite/model_file.h"
+#include "ops/operation.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using hearth::tflite::ModelFile;
+  // Aligned, and of exactly this size.
+  const std::vector<uint8_t> bytes(data, data + size);
+  const auto file = ModelFile::fromPool(hearth::memory::Pool::borrowed(bytes.data(), bytes.size()));
+  if (!file) return 0;
+  const auto summary = (*file)->summary();
+  if (summary.subgraphs.size() != (*file)->subgraphCount()) std::abort();
+  constexpr size_t kMaxImports = 4;
+  for (size_t i = 0; i < (*file)->subgraphCount() && i < kMaxImports; ++i) {
+    const auto imported = (*file)->importSubgraph(i);
+    if (!imported) continue;
+    if (!hearth::graph::validate(*imported->model)) std::abort();
+    (void)hearth::ops::validateOperations(*imported->model);
+  }
+  (void)(*file)->importSignature("");
+  return 0;
+}
