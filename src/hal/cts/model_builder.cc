@@ -39,7 +39,7 @@ graph::Operand ModelBuilder::make(OperandType type, graph::Dimensions dimensions
 }
 
 uint32_t ModelBuilder::add(graph::Operand operand) {
-  auto& operands = model_.main().operands;
+  auto& operands = current().operands;
   operands.push_back(std::move(operand));
   return static_cast<uint32_t>(operands.size() - 1);
 }
@@ -49,7 +49,7 @@ uint32_t ModelBuilder::input(OperandType type, graph::Dimensions dimensions, flo
   graph::Operand operand = make(type, std::move(dimensions), scale, zeroPoint);
   operand.lifetime = Lifetime::kSubgraphInput;
   const uint32_t index = add(std::move(operand));
-  model_.main().inputs.push_back(index);
+  current().inputs.push_back(index);
   return index;
 }
 
@@ -58,7 +58,7 @@ uint32_t ModelBuilder::output(OperandType type, graph::Dimensions dimensions, fl
   graph::Operand operand = make(type, std::move(dimensions), scale, zeroPoint);
   operand.lifetime = Lifetime::kSubgraphOutput;
   const uint32_t index = add(std::move(operand));
-  model_.main().outputs.push_back(index);
+  current().outputs.push_back(index);
   return index;
 }
 
@@ -105,9 +105,22 @@ uint32_t ModelBuilder::reference(OperandType type, graph::Dimensions dimensions,
   return add(std::move(operand));
 }
 
+uint32_t ModelBuilder::beginSubgraph() {
+  current_ = model_.subgraphs.size();
+  model_.subgraphs.emplace_back();
+  return static_cast<uint32_t>(current_);
+}
+
+uint32_t ModelBuilder::subgraphOperand(uint32_t subgraph) {
+  graph::Operand operand = make(OperandType::kModel, {}, 0.0f, 0);
+  operand.lifetime = Lifetime::kSubgraph;
+  operand.subgraphIndex = subgraph;
+  return add(std::move(operand));
+}
+
 void ModelBuilder::operation(OperationType type, std::vector<uint32_t> inputs,
                              std::vector<uint32_t> outputs) {
-  model_.main().operations.push_back({type, std::move(inputs), std::move(outputs), ""});
+  current().operations.push_back({type, std::move(inputs), std::move(outputs), ""});
 }
 
 graph::Model addModel(const graph::Dimensions& a, const graph::Dimensions& b,

@@ -10,7 +10,8 @@
 
 namespace hearth::hal::cts {
 
-// Adds operands and operations to the main graph of a model; indices are those of the operands.
+// Adds operands and operations to one graph of a model, at first the main one; indices are those of
+// the operands of that graph.
 class ModelBuilder {
  public:
   ModelBuilder() { model_.subgraphs.resize(1); }
@@ -37,6 +38,11 @@ class ModelBuilder {
   uint32_t reference(graph::OperandType type, graph::Dimensions dimensions, memory::PoolRef pool,
                      uint64_t offset, float scale = 0.0f, int32_t zeroPoint = 0);
 
+  // A new graph, to which all that follows is added; returns its index.
+  uint32_t beginSubgraph();
+  void returnToMain() { current_ = 0; }
+  uint32_t subgraphOperand(uint32_t subgraph);
+
   void operation(graph::OperationType type, std::vector<uint32_t> inputs,
                  std::vector<uint32_t> outputs);
 
@@ -47,8 +53,10 @@ class ModelBuilder {
                              int32_t zeroPoint);
   uint32_t add(graph::Operand operand);
   uint32_t copiedConstant(graph::Operand operand, const void* data, size_t size);
+  graph::Subgraph& current() { return model_.subgraphs[current_]; }
 
   graph::Model model_;
+  size_t current_ = 0;
 };
 
 // sum = a + b of TENSOR_FLOAT32; inputs a, b.
