@@ -50,8 +50,7 @@ const char* nameOf(Variant variant) {
 
 std::vector<Variant> variantsOf(const Case& testCase) {
   std::vector<Variant> variants{Variant::kAsIs};
-  if ((testCase.flags & kDynamicOutputShape) != 0)
-    variants.push_back(Variant::kDynamicOutputShape);
+  if ((testCase.flags & kDynamicOutputShape) != 0) variants.push_back(Variant::kDynamicOutputShape);
   if ((testCase.flags & kQuantCoupling) != 0) variants.push_back(Variant::kSigned);
   return variants;
 }
@@ -108,15 +107,15 @@ Result<CaseModel> buildModel(const Case& testCase, Variant variant) {
     model.pools.push_back(std::move(pool));
   }
   const CaseSubgraph& main = testCase.subgraphs[0];
-  for (const auto& [indices, values] : {std::pair(&main.inputs, &result.inputs),
-                                        std::pair(&main.outputs, &result.outputs)})
+  for (const auto& [indices, values] :
+       {std::pair(&main.inputs, &result.inputs), std::pair(&main.outputs, &result.outputs)})
     for (uint32_t index : *indices) {
       if (index >= main.operands.size())
         return fail(ErrorCode::kBadData, "The graph argument {} is not below {}.", index,
                     main.operands.size());
       const CaseOperand& operand = main.operands[index];
-      values->push_back(makeValue(operand, variant == Variant::kSigned &&
-                                               operand.type == OperandType::kTensorQuant8Asymm));
+      values->push_back(makeValue(
+          operand, variant == Variant::kSigned && operand.type == OperandType::kTensorQuant8Asymm));
     }
   HEARTH_TRY(graph::sortIntoRunOrder(&model));
   result.model = std::make_shared<const graph::Model>(std::move(model));

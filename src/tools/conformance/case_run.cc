@@ -154,8 +154,7 @@ Status runVariant(hal::Device& device, const Case& testCase, Variant variant,
     HEARTH_TRY_CONTEXT(checkOutputs(testCase, *built, result, outputs), "in the {} run", round);
     for (size_t i = 0; i < inputs.size(); ++i)
       if (!inputs[i].isIntact() ||
-          !std::equal(built->inputs[i].data.begin(), built->inputs[i].data.end(),
-                      inputs[i].data()))
+          !std::equal(built->inputs[i].data.begin(), built->inputs[i].data.end(), inputs[i].data()))
         return fail(ErrorCode::kBadData, "Input {} was written to.", i);
   }
   return {};

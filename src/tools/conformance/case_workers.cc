@@ -88,7 +88,10 @@ class WorkerPool {
  public:
   WorkerPool(const DeviceFactory& device, const std::vector<CaseTask>& tasks,
              const WorkerOptions& options, const std::function<void(size_t)>& onProgress)
-      : device_(device), tasks_(tasks), options_(options), onProgress_(onProgress),
+      : device_(device),
+        tasks_(tasks),
+        options_(options),
+        onProgress_(onProgress),
         results_(tasks.size()) {}
 
   Result<std::vector<CaseResult>> run() {

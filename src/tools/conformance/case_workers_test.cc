@@ -57,7 +57,9 @@ std::vector<CaseResult> runUnreliable(size_t count, WorkerOptions options) {
   EXPECT_TRUE(file) << file.error().toString();
   std::vector<CaseTask> tasks;
   for (size_t i = 0; i < count; ++i) tasks.push_back({&*file, i});
-  const DeviceFactory factory{"unreliable", [] { return std::make_shared<UnreliableDevice>(); }};
+  const DeviceFactory factory{"unreliable", [] {
+                                return std::make_shared<UnreliableDevice>();
+                              }};
   const auto results = runInWorkers(factory, tasks, options, {});
   EXPECT_TRUE(results) << results.error().toString();
   return results ? *results : std::vector<CaseResult>();

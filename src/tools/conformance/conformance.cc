@@ -66,8 +66,7 @@ Result<Report> runConformance(const DeviceFactory& device, const RunOptions& opt
       if (!isChosen(*testCase, operations, options.filter)) continue;
       tasks.push_back({&files[f], i});
       report.cases.push_back({std::filesystem::path(options.files[f]).filename().string(),
-                              testCase->name, testCase->spec, std::move(operations),
-                              CaseResult()});
+                              testCase->name, testCase->spec, std::move(operations), CaseResult()});
     }
   HEARTH_ASSIGN(std::vector<CaseResult> results,
                 runInWorkers(device, tasks, options.workers, [&](size_t done) {

@@ -7,8 +7,9 @@
 namespace hearth::conformance {
 
 std::vector<DeviceFactory> builtInDevices() {
-  return {{cpu::kCpuDeviceName, cpu::createCpuDevice},
-          {"nnapi-reference", [] { return drivers::reference::createDevice(); }}};
+  return {{cpu::kCpuDeviceName, cpu::createCpuDevice}, {"nnapi-reference", [] {
+                                                          return drivers::reference::createDevice();
+                                                        }}};
 }
 
 }  // namespace hearth::conformance

@@ -176,8 +176,7 @@ Result<Case> NntvFile::readCase(size_t index) const {
   if (cursor.hasFailed())
     return fail(ErrorCode::kBadData, "The record of case {} at {} is damaged.", index,
                 offsets_[index]);
-  if (result.subgraphs.empty())
-    return fail(ErrorCode::kBadData, "Case {} has no graph.", index);
+  if (result.subgraphs.empty()) return fail(ErrorCode::kBadData, "Case {} has no graph.", index);
   return result;
 }
 
