@@ -61,34 +61,56 @@ StoreResult<std::pair<ObjectFile, bool>> SegmentTable::openFile(const StoreFolde
   return storeFail(StoreReason::kAbsent, "There is no segment {}.", key.hex());
 }
 
-StoreResult<SegmentRef> SegmentTable::load(const FolderRef& folder, const SegmentKey& key) {
-  HEARTH_ASSIGN(auto opened, openFile(*folder, key));
-  const ObjectFile& file = opened.first;
-  SegmentOrigin origin{.folder = folder, .generation = file.generation, .durable = opened.second};
-  origin.info.key = key;
-  if (isRejected(file.generation))
+StoreResult<SegmentTable::Opened> SegmentTable::open(const FolderRef& folder,
+                                                     const SegmentKey& key) {
+  HEARTH_ASSIGN(auto file, openFile(*folder, key));
+  const FileGeneration& generation = file.first.generation;
+  Opened opened{.descriptor = std::move(file.first.descriptor),
+                .origin = {.folder = folder, .generation = generation, .durable = file.second}};
+  opened.origin.info.key = key;
+  if (isRejected(generation))
     return storeFail(StoreReason::kCorrupt, "The segment {} is known to be wrong.", key.hex());
-  auto info = readSegmentInfo(file.descriptor.get(), file.generation.size, key);
+  auto info = readSegmentInfo(opened.descriptor.get(), generation.size, key);
   if (!info) {
-    if (info.error().reason == StoreReason::kCorrupt) drop(origin, info.error());
+    if (info.error().reason == StoreReason::kCorrupt) drop(opened.origin, info.error());
     return std::unexpected(std::move(info.error()));
   }
-  origin.info = std::move(*info);
+  opened.origin.info = std::move(*info);
+  return opened;
+}
+
+StoreStatus SegmentTable::checkNow(const Opened& opened) {
+  const SegmentInfo& info = opened.origin.info;
+  std::vector<uint8_t> buffer(static_cast<size_t>(std::min(kSegmentBlock, info.payloadSize)));
+  for (size_t i = 0; i < info.blocks.size(); ++i) {
+    StoreStatus status = checkSegmentBlock(opened.descriptor.get(), info, i, buffer);
+    if (status) continue;
+    if (status.error().reason == StoreReason::kCorrupt) drop(opened.origin, status.error());
+    return status;
+  }
+  return {};
+}
+
+StoreStatus SegmentTable::verify(const FolderRef& folder, const SegmentKey& key) {
+  HEARTH_ASSIGN(Opened opened, open(folder, key));
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto mapped = mapped_.find(key); mapped != mapped_.end())
+      opened.origin.segment = mapped->second;
+  }
+  return checkNow(opened);
+}
+
+StoreResult<SegmentRef> SegmentTable::load(const FolderRef& folder, const SegmentKey& key) {
+  HEARTH_ASSIGN(Opened opened, open(folder, key));
+  SegmentOrigin& origin = opened.origin;
   // After a power failure an object whose sync was never confirmed may hold zeros.
-  const bool isDoubtful =
-      !origin.durable && !isSameBoot(origin.info.writtenIn, folders_.boot());
+  const bool isDoubtful = !origin.durable && !isSameBoot(origin.info.writtenIn, folders_.boot());
   if (folders_.isStrict() || isDoubtful) {
-    std::vector<uint8_t> buffer(
-        static_cast<size_t>(std::min(kSegmentBlock, origin.info.payloadSize)));
-    for (size_t i = 0; i < origin.info.blocks.size(); ++i) {
-      StoreStatus status = checkSegmentBlock(file.descriptor.get(), origin.info, i, buffer);
-      if (status) continue;
-      if (status.error().reason == StoreReason::kCorrupt) drop(origin, status.error());
-      return std::unexpected(std::move(status.error()));
-    }
+    HEARTH_TRY(checkNow(opened));
     origin.checked = true;
   }
-  HEARTH_ASSIGN(memory::Mapping mapping, mapPayload(file.descriptor.get(), origin.info));
+  HEARTH_ASSIGN(memory::Mapping mapping, mapPayload(opened.descriptor.get(), origin.info));
   SegmentRef segment = share(key, std::make_shared<Segment>(key, std::move(mapping)));
   origin.segment = segment;
   opened_(std::move(origin));
@@ -200,6 +222,12 @@ StoreStatus SegmentTable::makeDurable(SegmentOrigin& origin) {
   origin.generation = FileGeneration::of(status);
   origin.durable = true;
   return {};
+}
+
+void SegmentTable::startWriting(const SegmentOrigin& origin) const {
+  const auto file =
+      openObject(origin.folder->segments(), StoreFolder::segmentPath(origin.info.key, false));
+  if (file) ::sync_file_range(file->descriptor.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
 StoreStatus SegmentTable::check(const SegmentOrigin& origin,

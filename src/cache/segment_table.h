@@ -57,8 +57,15 @@ class SegmentTable {
   // cannot be synced is dropped. kGone when it is no longer there.
   StoreStatus makeDurable(SegmentOrigin& origin);
 
+  // Starts writing an object's pages to disk without waiting, so that many syncs that follow share
+  // one commit of the file system's journal.
+  void startWriting(const SegmentOrigin& origin) const;
+
   // Compares all blocks with their digests: kCorrupt, kIoError, kGone when `cancelled` said so.
   StoreStatus check(const SegmentOrigin& origin, const std::function<bool()>& cancelled);
+
+  // Reads and checks one object of a folder; drops it when it is wrong. Errors as find.
+  StoreStatus verify(const FolderRef& folder, const SegmentKey& key);
 
   struct Counters {
     std::atomic<uint64_t> found = 0;
@@ -74,6 +81,12 @@ class SegmentTable {
   void inherit(SegmentTable& parent);
 
  private:
+  struct Opened {
+    base::Descriptor descriptor;
+    SegmentOrigin origin;
+  };
+  StoreResult<Opened> open(const FolderRef& folder, const SegmentKey& key);
+  StoreStatus checkNow(const Opened& opened);
   StoreResult<SegmentRef> load(const FolderRef& folder, const SegmentKey& key);
   StoreResult<SegmentRef> writeIn(const FolderRef& folder, const SegmentKey& key,
                                   std::span<const uint8_t> payload);

@@ -61,6 +61,8 @@ const char* storeReasonName(StoreReason reason) {
       return "corrupt";
     case StoreReason::kForeign:
       return "foreign";
+    case StoreReason::kBusy:
+      return "busy";
     case StoreReason::kBadRequest:
       return "bad-request";
   }

@@ -19,32 +19,45 @@ TaskThread::~TaskThread() {
   stop(false);
 }
 
+// Called under the lock.
+bool TaskThread::start() {
+  if (state_->stopping) return false;
+  if (thread_.joinable()) return true;
+  // The program's signal handlers are not to run on a thread that it does not know.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread(
+        [state = state_, name = name_, priority = priority_] { loop(state, name, priority); });
+  } catch (const std::system_error&) {
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread_.joinable();
+}
+
 bool TaskThread::post(std::function<void()> task, size_t cost) {
   std::unique_lock lock(state_->mutex);
-  if (state_->stopping) return false;
-  if (!thread_.joinable()) {
-    // The program's signal handlers are not to run on a thread that it does not know.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      thread_ = std::thread([state = state_, name = name_, priority = priority_] {
-        loop(state, name, priority);
-      });
-    } catch (const std::system_error&) {
-    }
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (!thread_.joinable()) return false;
-  }
+  if (!start()) return false;
   // A task larger than the limit waits until it is alone.
   state_->changed.wait(lock, [&] {
     return state_->stopping || state_->cost == 0 || state_->cost + cost <= maxCost_;
   });
   if (state_->stopping) return false;
   state_->cost += cost;
-  state_->queue.push_back({std::move(task), cost});
+  state_->queue.push_back({.run = std::move(task), .cost = cost});
   lock.unlock();
+  state_->changed.notify_all();
+  return true;
+}
+
+bool TaskThread::postLater(std::function<void()> task, std::chrono::nanoseconds delay) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (!start()) return false;
+    state_->later.push_back({.run = std::move(task), .due = Clock::now() + delay});
+  }
   state_->changed.notify_all();
   return true;
 }
@@ -59,10 +72,22 @@ void TaskThread::loop(const std::shared_ptr<State>& state, const char* name, Pri
   }
   std::unique_lock lock(state->mutex);
   for (;;) {
-    state->changed.wait(lock, [&] { return state->stopping || !state->queue.empty(); });
-    if (state->queue.empty()) return;
-    Task task = std::move(state->queue.front());
-    state->queue.pop_front();
+    std::deque<Task>* source = &state->queue;
+    if (state->queue.empty()) {
+      if (state->stopping) return;
+      const bool isForLater = !state->later.empty();
+      if (isForLater && (state->hurry || state->later.front().due <= Clock::now())) {
+        source = &state->later;
+      } else {
+        if (isForLater)
+          state->changed.wait_until(lock, state->later.front().due);
+        else
+          state->changed.wait(lock);
+        continue;
+      }
+    }
+    Task task = std::move(source->front());
+    source->pop_front();
     state->running = true;
     lock.unlock();
     task.run();
@@ -76,15 +101,22 @@ void TaskThread::loop(const std::shared_ptr<State>& state, const char* name, Pri
 
 void TaskThread::waitUntilIdle() {
   std::unique_lock lock(state_->mutex);
-  state_->changed.wait(lock, [&] { return state_->queue.empty() && !state_->running; });
+  state_->hurry = true;
+  state_->changed.notify_all();
+  state_->changed.wait(lock, [&] {
+    return state_->queue.empty() && state_->later.empty() && !state_->running;
+  });
+  state_->hurry = false;
 }
 
 void TaskThread::stop(bool finish) {
   std::deque<Task> dropped;
+  std::deque<Task> laterDropped;
   {
     const std::lock_guard lock(state_->mutex);
     state_->stopping = true;
     if (!finish) dropped.swap(state_->queue);
+    state_->later.swap(laterDropped);
   }
   state_->changed.notify_all();
   if (!thread_.joinable()) return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -27,7 +28,10 @@ class TaskThread {
 
   // False when no thread can be had or it was stopped; the task is then not run.
   bool post(std::function<void()> task, size_t cost = 0);
-  // Returns when all tasks posted before are done. Not from a task.
+  // The same, not before `delay` has passed, and not at all when stopped by then. One delay for all
+  // such tasks of a thread.
+  bool postLater(std::function<void()> task, std::chrono::nanoseconds delay);
+  // Returns when all tasks posted before are done, those for later too. Not from a task.
   void waitUntilIdle();
   // After the task that runs, and those queued if `finish`, the thread ends; waits for that, except
   // from one of its tasks.
@@ -36,19 +40,24 @@ class TaskThread {
   bool isStopping() const { return state_->stopping.load(std::memory_order_relaxed); }
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Task {
     std::function<void()> run;
-    size_t cost;
+    size_t cost = 0;
+    Clock::time_point due{};
   };
   // Outlives this object when a task destroys it.
   struct State {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<Task> queue;
+    std::deque<Task> later;
+    bool hurry = false;  // what is for later is due now
     size_t cost = 0;  // of what is queued and running
     bool running = false;
     std::atomic<bool> stopping = false;
   };
+  bool start();
   static void loop(const std::shared_ptr<State>& state, const char* name, Priority priority);
 
   const char* const name_;

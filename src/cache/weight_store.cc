@@ -2,6 +2,7 @@
 #include "cache/weight_store.h"
 
 #include <pthread.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,8 +10,8 @@
 #include <cerrno>
 #include <ctime>
 #include <list>
-#include <map>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "base/fault.h"
@@ -59,6 +60,12 @@ struct StoreParts {
   std::optional<IdentityTable> identities;
   std::mutex buildLockMutex;
   std::shared_ptr<BuildLock> buildLock;
+  std::mutex roomMutex;
+  uint64_t limit = 0;  // 0 = not known yet
+  uint64_t used = 0;   // on disk, as far as this process knows
+  std::chrono::steady_clock::time_point sumAgain{};
+  std::mutex unmarkedMutex;
+  std::vector<std::shared_ptr<SegmentOrigin>> unmarked;  // to be synced and marked
   std::atomic<uint64_t> checked = 0;
   std::atomic<uint64_t> hashed = 0;
   TaskThread writer{"hearth-store", TaskThread::Priority::kNormal, size_t{256} << 20};
@@ -66,6 +73,14 @@ struct StoreParts {
 };
 
 namespace {
+
+// Syncing is left to processes that live that long: a short one would wait for it at its end.
+constexpr std::chrono::seconds kSyncDelay{5};
+constexpr std::chrono::seconds kSumPeriod{30};
+constexpr int64_t kForgetAfter = int64_t{180} * 24 * 3600;  // seconds
+// What was written longer ago than this (nanoseconds) is on disk by the kernel's own doing, so that
+// syncing it costs nothing.
+constexpr int64_t kWrittenBackAfter = int64_t{60} * 1'000'000'000;
 
 struct Registry {
   std::mutex mutex;
@@ -98,7 +113,7 @@ StoreResult<std::shared_ptr<WeightStore>> WeightStore::open(const StoreOptions& 
     if (!(storeOptions == options)) continue;
     std::shared_ptr<WeightStore> store = weak.lock();
     if (store == nullptr) continue;
-    store->folders().reopenIfGone();
+    store->parts_->folders->reopenIfGone();
     return store;
   }
   HEARTH_ASSIGN(std::unique_ptr<StoreFolders> folders, StoreFolders::open(options));
@@ -125,10 +140,6 @@ WeightStore::~WeightStore() {
 
 const StoreOptions& WeightStore::options() const {
   return parts_->folders->options();
-}
-
-StoreFolders& WeightStore::folders() const {
-  return *parts_->folders;
 }
 
 IdentityTable* WeightStore::identities() const {
@@ -206,33 +217,185 @@ void WeightStore::opened(SegmentOrigin origin) {
   StoreParts& parts = *parts_;
   if (origin.checked && (origin.durable || !origin.folder->isWritable())) return;
   const auto shared = std::make_shared<SegmentOrigin>(std::move(origin));
-  parts.checker.post([this, shared] { inspect(std::move(*shared)); });
+  parts.checker.post([this, shared] { inspect(shared); });
 }
 
-void WeightStore::inspect(SegmentOrigin origin) {
+void WeightStore::inspect(std::shared_ptr<SegmentOrigin> origin) {
   StoreParts& parts = *parts_;
-  SegmentTable& segments = parts.segments;
-  if (!origin.durable && origin.folder->isWritable()) {
-    if (StoreStatus status = segments.makeDurable(origin); !status)
-      base::logDebug("A segment stays unmarked. {}", status.error().message);
-  }
+  const SegmentKey& key = origin->info.key;
   const BootId& boot = parts.folders->boot();
   IdentityTable* const table = identities();
-  if (!origin.checked) {
-    if (table != nullptr && table->isChecked(origin.info.key, origin.generation, boot)) return;
-    const StoreStatus status =
-        segments.check(origin, [&] { return parts.checker.isStopping(); });
-    if (!status) {
-      if (status.error().reason == StoreReason::kCorrupt) segments.drop(origin, status.error());
-      return;
+  if (!origin->checked) {
+    if (table == nullptr || !table->isChecked(key, origin->generation, boot)) {
+      const StoreStatus status =
+          parts.segments.check(*origin, [&] { return parts.checker.isStopping(); });
+      if (!status) {
+        if (status.error().reason == StoreReason::kCorrupt)
+          parts.segments.drop(*origin, status.error());
+        return;
+      }
+      parts.checked.fetch_add(1, std::memory_order_relaxed);
+      if (table != nullptr) table->rememberChecked(key, origin->generation, boot);
     }
-    parts.checked.fetch_add(1, std::memory_order_relaxed);
+    origin->checked = true;
   }
-  if (table != nullptr) table->rememberChecked(origin.info.key, origin.generation, boot);
+  if (origin->durable || !origin->folder->isWritable()) return;
+  const bool isFresh = now() - origin->generation.modified < kWrittenBackAfter;
+  bool isFirst = false;
+  {
+    const std::lock_guard lock(parts.unmarkedMutex);
+    isFirst = parts.unmarked.empty();
+    parts.unmarked.push_back(std::move(origin));
+  }
+  if (!isFresh)
+    makeDurable();
+  else if (isFirst)
+    parts.checker.postLater([this] { makeDurable(); }, kSyncDelay);
 }
 
-StoreStatus WeightStore::makeRoom(uint64_t) {
-  HEARTH_TRY(parts_->folders->writable());
+void WeightStore::makeDurable() {
+  StoreParts& parts = *parts_;
+  std::vector<std::shared_ptr<SegmentOrigin>> origins;
+  {
+    const std::lock_guard lock(parts.unmarkedMutex);
+    origins.swap(parts.unmarked);
+  }
+  for (const auto& origin : origins) parts.segments.startWriting(*origin);
+  for (const auto& origin : origins) {
+    if (parts.checker.isStopping()) return;
+    if (StoreStatus status = parts.segments.makeDurable(*origin); !status) {
+      base::logDebug("A segment stays unmarked. {}", status.error().message);
+      continue;
+    }
+    if (IdentityTable* const table = identities())
+      table->rememberChecked(origin->info.key, origin->generation, parts.folders->boot());
+  }
+}
+
+uint64_t WeightStore::maxBytes() const {
+  constexpr uint64_t kMost = uint64_t{16} << 30;
+  if (const uint64_t bytes = options().maxBytes; bytes != 0) return bytes;
+  const FolderRef own = parts_->folders->own();
+  struct statvfs system;
+  if (own == nullptr || ::fstatvfs(own->root(), &system) != 0) return kMost;
+  return std::min<uint64_t>(kMost, uint64_t{system.f_frsize} * system.f_blocks / 10);
+}
+
+StoreStatus WeightStore::makeRoom(uint64_t bytes) {
+  StoreParts& parts = *parts_;
+  HEARTH_ASSIGN(const FolderRef folder, parts.folders->writable());
+  const std::lock_guard lock(parts.roomMutex);
+  const auto time = std::chrono::steady_clock::now();
+  // The digests of a segment take 1/32768, and files whole blocks.
+  const uint64_t needed = bytes + bytes / 32768 + 8192;
+  const auto isFull = [&] { return needed > parts.limit || parts.used > parts.limit - needed; };
+  if (parts.limit == 0) parts.limit = maxBytes();
+  // Other processes write too, so the sum is taken anew now and then, and before anything is said.
+  if (time >= parts.sumAgain || isFull()) {
+    parts.used = StoreInventory::bytesOf(*folder);
+    parts.sumAgain = time + kSumPeriod;
+  }
+  if (isFull() && needed <= parts.limit) {
+    // Some more than needed, so that not every object that follows collects again.
+    const uint64_t spare = std::min(parts.limit - needed, parts.limit / 20);
+    if (auto report = collectIn(*folder, {.maxBytes = parts.limit - needed - spare}))
+      parts.used = report->bytesLeft;
+  }
+  if (isFull())
+    return storeFail(StoreReason::kOverLimit,
+                     "{} bytes do not fit into the store's limit of {} bytes, of which {} are "
+                     "taken by what is in use.",
+                     bytes, parts.limit, parts.used);
+  parts.used += needed;
+  return {};
+}
+
+StoreResult<PruneReport> WeightStore::collectIn(const StoreFolder& folder,
+                                                const PruneOptions& pruneOptions) {
+  const std::shared_ptr<BuildLock> lock = buildLock();
+  if (lock == nullptr || !lock->tryLockCollection())
+    return storeFail(StoreReason::kBusy, "Another process collects garbage in {}.", folder.path());
+  const PruneReport report = collect(folder, options().fingerprint, pruneOptions);
+  lock->unlockCollection();
+  return report;
+}
+
+StoreResult<PruneReport> WeightStore::prune(const PruneOptions& pruneOptions) {
+  HEARTH_ASSIGN(const FolderRef folder, parts_->folders->writable());
+  const std::lock_guard lock(parts_->roomMutex);
+  HEARTH_ASSIGN(const PruneReport report, collectIn(*folder, pruneOptions));
+  parts_->used = report.bytesLeft;
+  if (IdentityTable* const table = identities()) table->forgetOlderThan(kForgetAfter);
+  return report;
+}
+
+StoreResult<StoreInventory> WeightStore::inventory() const {
+  const FolderRef own = parts_->folders->own();
+  if (own == nullptr) return std::unexpected(writability());
+  return StoreInventory::of(*own);
+}
+
+StoreResult<WeightStore::VerifyReport> WeightStore::verifyAll(
+    const std::function<bool(uint64_t, uint64_t)>& progress) {
+  const FolderRef own = parts_->folders->own();
+  if (own == nullptr) return std::unexpected(writability());
+  const StoreInventory inventory = StoreInventory::of(*own);
+  VerifyReport report;
+  for (const StoreInventory::Plan& plan : inventory.plans) {
+    ++report.plans;
+    if (!plan.isCorrupt) continue;
+    ++report.wrongPlans;
+    if (own->isWritable()) (void)removeFile(own->plans(), StoreFolder::planName(plan.key));
+  }
+  uint64_t all = 0;
+  for (const auto& [key, segment] : inventory.segments) all += segment.bytesOnDisk;
+  for (const auto& [key, segment] : inventory.segments) {
+    if (progress && !progress(report.bytes, all)) return report;
+    const StoreStatus status = parts_->segments.verify(own, key);
+    report.bytes += segment.bytesOnDisk;
+    ++report.segments;
+    // One that was removed meanwhile is none.
+    if (!status && status.error().reason == StoreReason::kAbsent)
+      --report.segments;
+    else if (!status)
+      ++report.wrongSegments;
+  }
+  report.isComplete = true;
+  return report;
+}
+
+StoreStatus WeightStore::remove(const PlanKey& key) {
+  HEARTH_ASSIGN(const FolderRef folder, parts_->folders->writable());
+  const StoreInventory inventory = StoreInventory::of(*folder);
+  const auto plan = std::ranges::find(inventory.plans, key, &StoreInventory::Plan::key);
+  if (plan == inventory.plans.end())
+    return storeFail(StoreReason::kAbsent, "There is no plan {}.", key.hex());
+  HEARTH_TRY(removeFile(folder->plans(), StoreFolder::planName(key)));
+  (void)removeFile(folder->stamps(), key.hex());
+  std::unordered_map<SegmentKey, uint32_t> uses;
+  for (const SegmentKey& segment : plan->segments) ++uses[segment];
+  for (const auto& [segment, count] : uses) {
+    const auto known = inventory.segments.find(segment);
+    if (known == inventory.segments.end() || known->second.plans > count) continue;
+    for (const bool durable : {true, false})
+      HEARTH_TRY(removeFile(folder->segments(), StoreFolder::segmentPath(segment, durable)));
+  }
+  return {};
+}
+
+StoreStatus WeightStore::removeAll() {
+  HEARTH_ASSIGN(const FolderRef folder, parts_->folders->writable());
+  const StoreInventory inventory = StoreInventory::of(*folder);
+  for (const StoreInventory::Plan& plan : inventory.plans)
+    HEARTH_TRY(removeFile(folder->plans(), StoreFolder::planName(plan.key)));
+  for (const auto& [key, segment] : inventory.segments)
+    for (const bool durable : {true, false})
+      HEARTH_TRY(removeFile(folder->segments(), StoreFolder::segmentPath(key, durable)));
+  for (const StoreInventory::Other& stamp : inventory.stamps)
+    (void)removeFile(folder->stamps(), stamp.name);
+  for (const StoreInventory::Other& file : inventory.temporaries)
+    if (!file.isLocked) (void)removeFile(folder->temporary(), file.name);
+  if (IdentityTable* const table = identities()) table->forgetOlderThan(0);
   return {};
 }
 
@@ -244,7 +407,7 @@ StoreResult<PlanRef> WeightStore::publishPlan(const PlanKey& key, std::span<cons
                                               std::span<const SegmentKey> segments) {
   HEARTH_TRY(makeRoom(bytes.size() + segments.size_bytes()));
   HEARTH_ASSIGN(PlanRef plan, parts_->plans.write(key, bytes, segments));
-  parts_->checker.post([plan] { (void)base::sys::fdatasync(plan->descriptor()); });
+  parts_->checker.postLater([plan] { (void)base::sys::fdatasync(plan->descriptor()); }, kSyncDelay);
   return plan;
 }
 

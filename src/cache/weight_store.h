@@ -17,7 +17,9 @@
 #include "cache/plan_table.h"
 #include "cache/segment_key.h"
 #include "cache/segment_table.h"
+#include "cache/store_collector.h"
 #include "cache/store_failure.h"
+#include "cache/store_inventory.h"
 #include "cache/store_options.h"
 
 namespace hearth::cache {
@@ -121,10 +123,27 @@ class WeightStore {
 
   StoreCounters counters() const;
 
-  // For the functions of store_collector.h and store_inventory.h.
-  StoreFolders& folders() const;
-  IdentityTable* identities() const;
-  std::shared_ptr<BuildLock> buildLock() const;
+  // What the user's own store holds.
+  StoreResult<StoreInventory> inventory() const;
+  // The most bytes that it may take on disk.
+  uint64_t maxBytes() const;
+  // Garbage collection (store_collector.h). kBusy while another process is at it.
+  StoreResult<PruneReport> prune(const PruneOptions& options);
+  // Reads and checks every byte of the user's own store, and drops what is wrong. `progress` gets
+  // bytes done and in all, and ends the work by returning false.
+  struct VerifyReport {
+    uint64_t plans = 0;
+    uint64_t segments = 0;
+    uint64_t bytes = 0;
+    uint64_t wrongPlans = 0;
+    uint64_t wrongSegments = 0;
+    bool isComplete = false;
+  };
+  StoreResult<VerifyReport> verifyAll(const std::function<bool(uint64_t, uint64_t)>& progress);
+  // Removes one plan with the segments that no other plan uses, whoever has it loaded; kAbsent.
+  StoreStatus remove(const PlanKey& key);
+  // Removes all objects and everything remembered. What is mapped stays valid.
+  StoreStatus removeAll();
 
  private:
   explicit WeightStore(std::unique_ptr<StoreFolders> folders);
@@ -132,9 +151,13 @@ class WeightStore {
   static void afterForkInParent();
   static void afterForkInChild();
 
+  IdentityTable* identities() const;
+  std::shared_ptr<BuildLock> buildLock() const;
   void opened(SegmentOrigin origin);
-  void inspect(SegmentOrigin origin);
+  void inspect(std::shared_ptr<SegmentOrigin> origin);
+  void makeDurable();
   StoreStatus makeRoom(uint64_t bytes);
+  StoreResult<PruneReport> collectIn(const StoreFolder& folder, const PruneOptions& pruneOptions);
 
   // All that threads of this process change; a forked child gets a new one and leaves the old one,
   // whose threads it does not have, untouched.

@@ -32,8 +32,7 @@ Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest) {
   if (library == nullptr)
     return fail(ErrorCode::kNotFound, "The library {} of the driver {} cannot be loaded: {}.", path,
                 manifest.name, lastLoaderError());
-  const auto create =
-      reinterpret_cast<DriverCreateFunction>(::dlsym(library, kDriverCreateSymbol));
+  const auto create = reinterpret_cast<DriverCreateFunction>(::dlsym(library, kDriverCreateSymbol));
   if (create == nullptr)
     return fail(ErrorCode::kBadData, "The library {} of the driver {} does not export {}.", path,
                 manifest.name, kDriverCreateSymbol);

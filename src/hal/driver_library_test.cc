@@ -34,8 +34,8 @@ class DriverLibraryTest : public testing::Test {
   static void write(const std::string& path, const std::string& text) {
     std::ofstream(path, std::ios::binary) << text;
   }
-  static std::string manifest(const std::string& library,
-                              const std::string& name = "test-device", int version = 1) {
+  static std::string manifest(const std::string& library, const std::string& name = "test-device",
+                              int version = 1) {
     return std::format(R"({{"name": "{}", "library": "{}", "api_version": {}}})", name, library,
                        version);
   }
@@ -110,16 +110,15 @@ TEST_F(DriverLibraryTest, TakenNamesAreRefused) {
 
 TEST(DriverManifest, FieldsAreChecked) {
   EXPECT_TRUE(parseDriverManifest(R"({"name":"a","library":"b","api_version":1,"more":[]})"));
-  for (const char* text :
-       {"", "[]", "null", "{}", R"({"name":"a","library":"b"})",
-        R"({"name":"a","library":"b","api_version":-1})",
-        R"({"name":"a","library":"b","api_version":1.5})",
-        R"({"name":"a","library":"b","api_version":"1"})",
-        R"({"name":"","library":"b","api_version":1})",
-        R"({"name":7,"library":"b","api_version":1})",
-        R"({"name":"a","library":null,"api_version":1})",
-        R"({"name":"a\u0000b","library":"b","api_version":1})",
-        R"({"name":"a","library":"b","api_version":1} trailing)"}) {
+  for (const char* text : {"", "[]", "null", "{}", R"({"name":"a","library":"b"})",
+                           R"({"name":"a","library":"b","api_version":-1})",
+                           R"({"name":"a","library":"b","api_version":1.5})",
+                           R"({"name":"a","library":"b","api_version":"1"})",
+                           R"({"name":"","library":"b","api_version":1})",
+                           R"({"name":7,"library":"b","api_version":1})",
+                           R"({"name":"a","library":null,"api_version":1})",
+                           R"({"name":"a\u0000b","library":"b","api_version":1})",
+                           R"({"name":"a","library":"b","api_version":1} trailing)"}) {
     const auto manifest = parseDriverManifest(text);
     ASSERT_FALSE(manifest) << text;
     EXPECT_EQ(manifest.error().code(), ErrorCode::kBadData) << text;

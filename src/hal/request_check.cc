@@ -64,7 +64,8 @@ Status checkArgument(const graph::Operand& operand, const Argument& argument, bo
   if (!graph::isFullySpecified(sized)) {
     const bool isEmptyInput = isInput && argument.length == 0 && !sized.dimensions.empty();
     if (!isInput || isEmptyInput) return {};
-    return fail(ErrorCode::kBadData, "{} has unknown dimensions and the request does not give them.",
+    return fail(ErrorCode::kBadData,
+                "{} has unknown dimensions and the request does not give them.",
                 graph::describe(sized));
   }
   HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(sized));
@@ -83,9 +84,9 @@ Status checkArguments(const graph::Subgraph& main, const std::vector<uint32_t>& 
                 role, indices.size());
   resolved->resize(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i)
-    HEARTH_TRY_CONTEXT(checkArgument(main.operands[indices[i]], arguments[i], isInput, bound,
-                                     &(*resolved)[i]),
-                       "while checking {} {} of the request", role, i);
+    HEARTH_TRY_CONTEXT(
+        checkArgument(main.operands[indices[i]], arguments[i], isInput, bound, &(*resolved)[i]),
+        "while checking {} {} of the request", role, i);
   return {};
 }
 

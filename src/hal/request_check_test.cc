@@ -51,8 +51,8 @@ ErrorCode errorOf(const graph::Subgraph& main, Argument input, Argument output) 
 TEST(RequestCheck, ResolvesPointersAndPools) {
   auto pool = memory::Pool::anonymous(100);
   ASSERT_TRUE(pool);
-  const auto bound = checkRequest(subgraph({2, 3}, {6}),
-                                  {{inPool(*pool, 5, 24)}, {pointer(memoryOfClient, 24)}});
+  const auto bound =
+      checkRequest(subgraph({2, 3}, {6}), {{inPool(*pool, 5, 24)}, {pointer(memoryOfClient, 24)}});
   ASSERT_TRUE(bound) << bound.error().toString();
   EXPECT_EQ(bound->inputs[0].data, (*pool)->data() + 5);
   EXPECT_EQ(bound->inputs[0].dimensions, graph::Dimensions({2, 3}));
@@ -88,8 +88,9 @@ TEST(RequestCheck, RequestFillsUnknownAxesAndContradictsNone) {
   EXPECT_EQ(errorOf(main, pointer(memoryOfClient, 24, {0, 3}), output), ErrorCode::kBadData);
   EXPECT_EQ(errorOf(main, pointer(memoryOfClient, 24, {3, 2}), output), ErrorCode::kBadData);
   EXPECT_EQ(errorOf(main, pointer(memoryOfClient, 24, {6}), output), ErrorCode::kBadData);
-  EXPECT_EQ(errorOf(subgraph({}, {1}), pointer(memoryOfClient, 24, {6}), pointer(memoryOfClient, 4)),
-            ErrorCode{0});
+  EXPECT_EQ(
+      errorOf(subgraph({}, {1}), pointer(memoryOfClient, 24, {6}), pointer(memoryOfClient, 4)),
+      ErrorCode{0});
 }
 
 TEST(RequestCheck, DimensionsWhoseProductOverflowsAreRefused) {
@@ -122,8 +123,8 @@ TEST(RequestCheck, MemoryMustBeThere) {
 }
 
 TEST(RequestCheck, AnErrorSaysWhichArgument) {
-  const auto bound =
-      checkRequest(subgraph({2}, {2}), {{pointer(memoryOfClient, 8)}, {pointer(memoryOfClient, 9)}});
+  const auto bound = checkRequest(subgraph({2}, {2}),
+                                  {{pointer(memoryOfClient, 8)}, {pointer(memoryOfClient, 9)}});
   ASSERT_FALSE(bound);
   EXPECT_NE(bound.error().toString().find("output 0"), std::string::npos);
 }

@@ -10,8 +10,8 @@ namespace {
 
 // Whether a value of `given` can be passed on as `wanted`: NNAPI wants equal types and quantisation
 // and dimensions that do not contradict each other.
-Status checkCompatible(const graph::Operand& given, const graph::Operand& wanted,
-                       const char* role, size_t index) {
+Status checkCompatible(const graph::Operand& given, const graph::Operand& wanted, const char* role,
+                       size_t index) {
   if (!given.hasValue()) return {};
   bool fits = given.type == wanted.type && given.scale == wanted.scale &&
               given.zeroPoint == wanted.zeroPoint &&
@@ -66,8 +66,8 @@ Status validateIf(const graph::Model& model, const graph::Subgraph& subgraph,
                   referencedSubgraph(model, subgraph, operation, branch));
     HEARTH_TRY(checkCount("Inputs of a branch of IF", operation.inputs.size() - kIfFirstInput,
                           target->inputs.size()));
-    HEARTH_TRY(checkCount("Outputs of a branch of IF", operation.outputs.size(),
-                          target->outputs.size()));
+    HEARTH_TRY(
+        checkCount("Outputs of a branch of IF", operation.outputs.size(), target->outputs.size()));
     for (size_t i = 0; i < target->inputs.size(); ++i)
       HEARTH_TRY(checkCompatible(subgraph.operands[operation.inputs[kIfFirstInput + i]],
                                  target->operands[target->inputs[i]], "IF's outer input", i));
@@ -102,7 +102,8 @@ Status validateWhile(const graph::Model& model, const graph::Subgraph& subgraph,
     const graph::Operand& outer = subgraph.operands[operation.inputs[kWhileFirstInput + i]];
     const graph::Operand& bodyInput = body->operands[body->inputs[i]];
     HEARTH_TRY(checkCompatible(outer, bodyInput, "WHILE's input", i));
-    HEARTH_TRY(checkCompatible(outer, condition->operands[condition->inputs[i]], "WHILE's input", i));
+    HEARTH_TRY(
+        checkCompatible(outer, condition->operands[condition->inputs[i]], "WHILE's input", i));
     if (i < body->outputs.size())
       HEARTH_TRY(checkCompatible(body->operands[body->outputs[i]], bodyInput,
                                  "The output of WHILE's body", i));
@@ -116,8 +117,7 @@ Status validateWhile(const graph::Model& model, const graph::Subgraph& subgraph,
 Status prepareControlFlow(OperationContext& context) {
   for (size_t i = 0; i < context.outputs.size(); ++i) {
     if (!context.hasOutput(i)) continue;
-    if (!graph::isFullySpecified(*context.outputs[i].operand))
-      return needsRuntimeValue(context, 0);
+    if (!graph::isFullySpecified(*context.outputs[i].operand)) return needsRuntimeValue(context, 0);
     HEARTH_TRY(context.setOutputDimensions(i, context.outputs[i].operand->dimensions));
   }
   return {};
@@ -130,8 +130,8 @@ Status executeControlFlow(OperationContext& context) {
 }  // namespace
 
 const OperationDefinition kIfOperation = {OperationType::kIf, validateIf, prepareControlFlow,
-                                                 executeControlFlow};
+                                          executeControlFlow};
 const OperationDefinition kWhileOperation = {OperationType::kWhile, validateWhile,
-                                                    prepareControlFlow, executeControlFlow};
+                                             prepareControlFlow, executeControlFlow};
 
 }  // namespace hearth::ops

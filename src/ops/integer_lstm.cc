@@ -117,6 +117,11 @@ const Tensor* optional(const OperationContext& context, size_t index) {
 }  // namespace
 
 Result<IntegerLstmArguments> readIntegerLstm(const OperationContext& context, uint32_t batches) {
+  for (const size_t i : {kInput, kInputWeights + 1, kInputWeights + 2, kInputWeights + 3,
+                         kRecurrentWeights + 1, kRecurrentWeights + 2, kRecurrentWeights + 3,
+                         kOutputState, kCellState})
+    if (!context.hasInput(i))
+      return fail(ErrorCode::kBadData, "{} lacks its input {}.", context.describe(), i);
   HEARTH_TRY(requireTogether(context, {kInputWeights, kRecurrentWeights}));
   HEARTH_TRY(requireTogether(context, {kPeepholeWeights + 1, kPeepholeWeights + 2}));
   HEARTH_TRY(requireTogether(

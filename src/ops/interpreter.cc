@@ -78,9 +78,9 @@ RunResult InterpreterRun::run(const std::vector<RunArgument>& inputs,
   const graph::Subgraph& main = model_.main();
   RunResult result;
   if (inputs.size() != main.inputs.size() || outputs.size() != main.outputs.size()) {
-    result.status = fail(ErrorCode::kBadData,
-                         "The run has {} inputs and {} outputs, the model has {} and {}.",
-                         inputs.size(), outputs.size(), main.inputs.size(), main.outputs.size());
+    result.status =
+        fail(ErrorCode::kBadData, "The run has {} inputs and {} outputs, the model has {} and {}.",
+             inputs.size(), outputs.size(), main.inputs.size(), main.outputs.size());
     return result;
   }
   StateLease state(*this, 0);
@@ -184,11 +184,11 @@ Status InterpreterRun::runSubgraph(size_t subgraphIndex, State* state) {
     else
       status = runStep(subgraph, i, *plan.steps[i].definition, state);
     if (!status)
-      return std::unexpected(std::move(status.error())
-                                 .addContext(std::format("while running operation {} ({}) of "
-                                                         "subgraph {}",
-                                                         i, graph::nameOf(operation.type),
-                                                         subgraphIndex)));
+      return std::unexpected(
+          std::move(status.error())
+              .addContext(std::format("while running operation {} ({}) of "
+                                      "subgraph {}",
+                                      i, graph::nameOf(operation.type), subgraphIndex)));
     for (uint32_t index : plan.steps[i].lastUses) release(&state->values[index]);
   }
 }
@@ -242,8 +242,7 @@ Status InterpreterRun::finishOutput(const graph::Operand& operand, Value* value)
   if (value->destination == nullptr) return {};
   const RunArgument& destination = *value->destination;
   if (!fits(value->dimensions, destination.dimensions))
-    return fail(ErrorCode::kOpFailed,
-                "The output {} has the dimensions {}, its argument says {}.",
+    return fail(ErrorCode::kOpFailed, "The output {} has the dimensions {}, its argument says {}.",
                 graph::describe(operand), graph::describeDimensions(value->dimensions),
                 graph::describeDimensions(destination.dimensions));
   const uint64_t bytes = byteSize(operand, value->dimensions);
@@ -308,8 +307,8 @@ Status InterpreterRun::handOut(const graph::Operand& operand, Value from, Value*
 Status InterpreterRun::runIf(const graph::Subgraph& subgraph, const graph::Operation& operation,
                              State* state) {
   const Value& condition = state->values[operation.inputs[kIfCondition]];
-  if (!condition.isPresent || byteSize(subgraph.operands[operation.inputs[kIfCondition]],
-                                       condition.dimensions) != 1)
+  if (!condition.isPresent ||
+      byteSize(subgraph.operands[operation.inputs[kIfCondition]], condition.dimensions) != 1)
     return fail(ErrorCode::kBadData, "The condition of IF has not exactly one element.");
   const size_t branch = *condition.data != 0 ? kIfThen : kIfElse;
   const size_t target = subgraph.operands[operation.inputs[branch]].subgraphIndex;

@@ -35,8 +35,9 @@ Status checkNesting(const graph::Model& model) {
     const uint32_t done = ready.back();
     ready.pop_back();
     if (depths[done] > kMaxNesting)
-      return fail(ErrorCode::kUnsupported, "The model nests its subgraphs {} deep, {} are possible.",
-                  depths[done], kMaxNesting);
+      return fail(ErrorCode::kUnsupported,
+                  "The model nests its subgraphs {} deep, {} are possible.", depths[done],
+                  kMaxNesting);
     for (uint32_t caller : callers[done]) {
       depths[caller] = std::max(depths[caller], depths[done] + 1);
       if (--open[caller] == 0) ready.push_back(caller);
@@ -91,8 +92,9 @@ Status Interpreter::planSubgraph(size_t index) {
     const graph::Operation& operation = subgraph.operations[i];
     plan.steps[i].definition = findOperation(operation.type);
     if (plan.steps[i].definition == nullptr)
-      return fail(ErrorCode::kUnsupported, "Operation {} of subgraph {} is {}, which has no kernel.",
-                  i, index, graph::nameOf(operation.type));
+      return fail(ErrorCode::kUnsupported,
+                  "Operation {} of subgraph {} is {}, which has no kernel.", i, index,
+                  graph::nameOf(operation.type));
     for (uint32_t operand : operation.inputs) lastUse[operand] = i;
     for (uint32_t operand : operation.outputs) lastUse[operand] = i;
   }
@@ -167,9 +169,8 @@ std::unique_ptr<Interpreter::SubgraphState> Interpreter::takeState(size_t subgra
     value.isPresent = true;
     value.dimensions = operand.dimensions;
     // Kernels take inputs as const.
-    value.data = plan.realigned[k] != nullptr
-                     ? plan.realigned[k]
-                     : const_cast<uint8_t*>(model_->constantData(operand));
+    value.data = plan.realigned[k] != nullptr ? plan.realigned[k]
+                                              : const_cast<uint8_t*>(model_->constantData(operand));
   }
   state->contexts.reserve(subgraph.operations.size());
   for (const graph::Operation& operation : subgraph.operations) {

@@ -92,8 +92,7 @@ graph::Model branching() {
     branch.operands = {floats(Lifetime::kSubgraphInput, {2}),
                        constant<int32_t>(&model, OperandType::kInt32, {}, {0}),
                        floats(Lifetime::kSubgraphOutput, {2})};
-    branch.operations = {
-        {g == 1 ? OperationType::kAdd : OperationType::kMul, {0, 0, 1}, {2}, ""}};
+    branch.operations = {{g == 1 ? OperationType::kAdd : OperationType::kMul, {0, 0, 1}, {2}, ""}};
     branch.inputs = {0};
     branch.outputs = {2};
   }
@@ -116,8 +115,7 @@ graph::Model looping() {
 
   graph::Subgraph& condition = model.subgraphs[1];
   for (int i = 0; i < 4; ++i) condition.operands.push_back(floats(Lifetime::kSubgraphInput, {1}));
-  condition.operands.push_back(
-      operand(OperandType::kTensorBool8, Lifetime::kSubgraphOutput, {1}));
+  condition.operands.push_back(operand(OperandType::kTensorBool8, Lifetime::kSubgraphOutput, {1}));
   condition.operations = {{OperationType::kLess, {0, 2}, {4}, ""}};
   condition.inputs = {0, 1, 2, 3};
   condition.outputs = {4};
@@ -176,8 +174,7 @@ TEST(Interpreter, ZeroSizedTensorsPass) {
   const auto interpreter = interpret(addTwice());
   ASSERT_NE(interpreter, nullptr);
   std::vector<float> out(2, -1.0f);
-  const RunResult result =
-      interpreter->run({{nullptr, 0, {0, 2}, true}}, {argument(out, {})}, {});
+  const RunResult result = interpreter->run({{nullptr, 0, {0, 2}, true}}, {argument(out, {})}, {});
   ASSERT_TRUE(result.status) << result.status.error().toString();
   EXPECT_EQ(result.outputShapes[0].dimensions, Dimensions({0, 2}));
   EXPECT_EQ(out, std::vector<float>(2, -1.0f));
@@ -227,8 +224,8 @@ TEST(Interpreter, IfTakesTheBranchOfItsCondition) {
   for (const bool isThen : {true, false}) {
     std::vector<uint8_t> condition = {isThen};
     std::vector<float> in = {3.0f, 5.0f}, out(2);
-    const RunResult result = interpreter->run({argument(condition, {1}), argument(in, {2})},
-                                              {argument(out, {2})}, {});
+    const RunResult result =
+        interpreter->run({argument(condition, {1}), argument(in, {2})}, {argument(out, {2})}, {});
     ASSERT_TRUE(result.status) << result.status.error().toString();
     EXPECT_EQ(out, isThen ? std::vector<float>({6.0f, 10.0f}) : std::vector<float>({9.0f, 25.0f}));
   }

@@ -64,6 +64,18 @@ class OperationBuilder {
     return output(tensor(type, {}));
   }
 
+  // Dimensions of 0 are sizes, not unknown; for run() only.
+  OperationBuilder& inputShapesAreKnown() {
+    areInputShapesKnown_ = true;
+    return *this;
+  }
+
+  // run() fails before it allocates more output elements than this.
+  OperationBuilder& limitOutput(uint64_t elements) {
+    maximumOutput_ = elements;
+    return *this;
+  }
+
   static graph::Operand tensor(OperandType type, Dimensions dimensions, float scale = 0.0f,
                                int32_t zeroPoint = 0) {
     graph::Operand operand;
@@ -81,13 +93,18 @@ class OperationBuilder {
   Status run() {
     HEARTH_TRY(makeModel());
     context_ = makeContext(model_, model_.main(), model_.main().operations[0]);
-    for (size_t i = 0; i < operation_.inputs.size(); ++i)
+    for (size_t i = 0; i < operation_.inputs.size(); ++i) {
       context_.inputs[i].data = values_[operation_.inputs[i]].data();
+      if (areInputShapesKnown_) context_.inputs[i].hasKnownShape = true;
+    }
     const OperationDefinition* definition = findOperation(operation_.type);
     HEARTH_TRY(definition->prepare(context_));
     for (size_t i = 0; i < operation_.outputs.size(); ++i) {
       Tensor& output = context_.outputs[i];
       std::vector<uint8_t>& bytes = values_[operation_.outputs[i]];
+      if (output.elementCount() > maximumOutput_)
+        return fail(ErrorCode::kResourceExhaustedPersistent, "The output has {} elements.",
+                    output.elementCount());
       // Exact size, so that a sanitizer sees the first byte too many.
       bytes.assign(output.elementCount() * graph::elementSize(output.type()), 0xAA);
       bytes.shrink_to_fit();
@@ -148,6 +165,8 @@ class OperationBuilder {
   std::vector<std::vector<uint8_t>> values_;  // of each operand
   graph::Model model_;
   OperationContext context_;
+  bool areInputShapesKnown_ = false;
+  uint64_t maximumOutput_ = UINT64_MAX;
 };
 
 }  // namespace hearth::ops

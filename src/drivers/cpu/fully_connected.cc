@@ -130,9 +130,9 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   c.layer = layer;
   c.type = input.type;
   c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
-  c.kernel = builder->model().constantData(filter);
+  c.kernel = builder->weightData(layer.filter);
   if (layer.bias != UINT32_MAX)
-    c.bias = builder->model().constantData(builder->operand(layer.bias));
+    c.bias = builder->weightData(layer.bias);
   if (c.isPerChannel) {
     c.kernelScales = filter.perChannel.scales;
     c.kernelScales.resize(c.kernelScales.size() + XNN_EXTRA_QUANTIZATION_PARAMS,
@@ -152,6 +152,7 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   c.destination = builder->write(layer.output);
 
   Node& node = builder->add("xnnpack", {c.source}, {c.destination});
+  builder->releaseAfterPacking(&node, layer.filter);
   node.create = [shared = std::make_shared<const Creation>(
                      std::move(c))]() -> Result<std::unique_ptr<Kernel>> {
     xnn_operator_t op = nullptr;

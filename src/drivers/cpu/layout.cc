@@ -108,6 +108,19 @@ Result<bool> addTranspose(PlanBuilder* builder, uint32_t input, uint32_t output,
   if (dimensions.empty() || dimensions.size() > XNN_MAX_TENSOR_DIMS ||
       product(dimensions, 0, dimensions.size()) == 0)
     return false;
+  const bool isPlanesToPixels = element == 1 && dimensions.size() == 4 && dimensions[1] == 3 &&
+                                permutation == std::vector<size_t>{0, 2, 3, 1};
+  if (isPlanesToPixels) {
+    PlaneInterleave interleave;
+    interleave.source = builder->read(input);
+    interleave.destination = builder->write(output);
+    interleave.batch = dimensions[0];
+    interleave.pixels = uint64_t{dimensions[2]} * dimensions[3];
+    builder->add("own", {interleave.source}, {interleave.destination}).create = [interleave] {
+      return makePlaneInterleaveKernel(interleave);
+    };
+    return true;
+  }
   const std::vector<size_t> shape(dimensions.begin(), dimensions.end());
   const std::vector<size_t> order = permutation;
   const ValueId source = builder->read(input);
@@ -145,6 +158,8 @@ Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
   const graph::Operand& operandIn = builder->operand(input);
   const graph::Operand& operandOut = builder->operand(output);
   if (operandIn.type != operandOut.type || axes.empty()) return false;
+  // XNNPACK sums over several groups of axes wrongly.
+  if (axes.back() - axes.front() + 1 != axes.size()) return false;
   xnn_datatype type;
   switch (operandIn.type) {
     case OperandType::kTensorFloat32: type = xnn_datatype_fp32; break;
@@ -174,8 +189,12 @@ Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
     XnnCalls calls;
     calls.reshape = [=](xnn_operator_t o, size_t* workspace, size_t* alignment,
                         pthreadpool_t pool) {
-      return xnn_reshape_reduce_nd(o, reduced.size(), reduced.data(), shape.size(), shape.data(),
-                                   workspace, alignment, pool);
+      const xnn_status reshaped =
+          xnn_reshape_reduce_nd(o, reduced.size(), reduced.data(), shape.size(), shape.data(),
+                                workspace, alignment, pool);
+      // The float32 form asks for a workspace, and with one it calls a conversion that it lacks.
+      if (isFloat) *workspace = 0;
+      return reshaped;
     };
     calls.setup = [=](xnn_operator_t o, void* workspace, std::span<void* const> at) {
       return xnn_setup_reduce_nd(o, workspace, at[source], at[destination]);

@@ -143,6 +143,31 @@ Status PlanBuilder::addReference() {
   return {};
 }
 
+const uint8_t* PlanBuilder::weightData(uint32_t index) {
+  const graph::Operand& operand = subgraph_.operands[index];
+  const uint8_t* data = model_.constantData(operand);
+  if (data == nullptr || hasReadableTail(operand)) return data;
+  owned_.push_back(std::make_unique<uint8_t[]>(operand.location.length + kReadSlack));
+  std::memcpy(owned_.back().get(), data, operand.location.length);
+  return owned_.back().get();
+}
+
+void PlanBuilder::releaseAfterPacking(Node* node, uint32_t index) const {
+  const graph::Operand& operand = subgraph_.operands[index];
+  if (operand.lifetime != graph::Lifetime::kConstantReference) return;
+  const memory::Pool& pool = *model_.pools[operand.location.pool];
+  if (pool.kind() != memory::PoolKind::kMmapFd || pool.writable()) return;
+  node->packedSources.push_back({pool.data() + operand.location.offset, operand.location.length});
+}
+
+bool PlanBuilder::hasReadableTail(const graph::Operand& operand) const {
+  const graph::DataLocation& location = operand.location;
+  const uint64_t end = location.offset + location.length + kReadSlack;
+  if (operand.lifetime == graph::Lifetime::kConstantCopy) return end <= model_.constantBytes.size();
+  const memory::Pool& pool = *model_.pools[location.pool];
+  return pool.kind() != memory::PoolKind::kBorrowed || end <= pool.size();
+}
+
 ValueId PlanBuilder::read(uint32_t index) {
   const graph::Operand& operand = subgraph_.operands[index];
   if (padded_[index] && !valueOf_[index]) {
@@ -157,8 +182,9 @@ ValueId PlanBuilder::read(uint32_t index) {
   value.name = operand.name;
   value.constant = model_.constantData(operand);
   const size_t element = std::max<size_t>(1, graph::elementSize(operand.type));
-  if (value.constant != nullptr && reinterpret_cast<uintptr_t>(value.constant) % element != 0) {
-    owned_.push_back(std::make_unique<uint8_t[]>(operand.location.length + 64));
+  if (value.constant != nullptr && (reinterpret_cast<uintptr_t>(value.constant) % element != 0 ||
+                                    !hasReadableTail(operand))) {
+    owned_.push_back(std::make_unique<uint8_t[]>(operand.location.length + kReadSlack));
     std::memcpy(owned_.back().get(), value.constant, operand.location.length);
     value.constant = owned_.back().get();
   }

@@ -34,7 +34,7 @@ class PlanBuilder {
   Status build();
 
   Plan takePlan() { return std::move(plan_); }
-  // Copies of constants that were not aligned for their type; the plan's values point into them.
+  // Copies of constants that were not aligned for their type or end too close to unreadable memory; the plan's values point into them.
   std::vector<std::unique_ptr<uint8_t[]>> takeOwnedConstants() { return std::move(owned_); }
   // Which kernel runs each operation; "none" for operations that only rename memory.
   std::vector<std::string> takeKernels() { return std::move(kernels_); }
@@ -52,6 +52,14 @@ class PlanBuilder {
 
   // Value with the operand's content, for reading.
   ValueId read(uint32_t operand);
+  // Constant bytes for packing: where they lie, or a copy when packing would read past the end of
+  // what can be read.
+  const uint8_t* weightData(uint32_t operand);
+
+  // Lets the pages of a constant go once the node has packed it, where it lies in a file mapping
+  // that we made.
+  void releaseAfterPacking(Node* node, uint32_t operand) const;
+
   // Value to write the operand's content to.
   ValueId write(uint32_t operand);
   // Memory between two nodes of one operation.
@@ -92,6 +100,8 @@ class PlanBuilder {
   Status addReference();
   void materialize(uint32_t operand);
   ValueId newValue(Value value);
+  // Whether kReadSlack bytes behind a constant can be read where it lies.
+  bool hasReadableTail(const graph::Operand& operand) const;
 
   const graph::Model& model_;
   const graph::Subgraph& subgraph_;

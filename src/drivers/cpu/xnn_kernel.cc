@@ -21,10 +21,13 @@ class XnnKernel final : public Kernel {
     const xnn_status status =
         calls_.reshape(operator_.get(), &workspace, &alignment, handleOf(pool));
     if (status != xnn_status_success) return std::unexpected(xnnError(status, call_));
+    workspaceSize_ = workspace;
     return workspace;
   }
 
   Status setup(std::span<void* const> addresses, void* workspace) override {
+    // Some operators take a workspace that they did not ask for as a sign to convert their result.
+    if (workspaceSize_ == 0) workspace = nullptr;
     const xnn_status status = calls_.setup(operator_.get(), workspace, addresses);
     if (status != xnn_status_success) return std::unexpected(xnnError(status, call_));
     return {};
@@ -41,6 +44,7 @@ class XnnKernel final : public Kernel {
   const char* call_;
   XnnOperator operator_;
   XnnCalls calls_;
+  size_t workspaceSize_ = 0;
 };
 
 }  // namespace

@@ -4,7 +4,9 @@
 
 namespace {
 
-const bool isRegistered = hearth::hal::cts::registerBackend(
-    {"null", [] { return hearth::drivers::null::createDevice(); }});
+const bool isRegistered =
+    hearth::hal::cts::registerBackend({"null", [] {
+                                         return hearth::drivers::null::createDevice();
+                                       }});
 
 }  // namespace

@@ -65,9 +65,9 @@ class NullDevice final : public hal::Device {
     HEARTH_TRY(graph::validate(model));
     std::vector<hal::OperationSupport> supports;
     for (const graph::Operation& operation : model.main().operations)
-      supports.push_back({false, "",
-                          std::format("The device null has no kernel for {}.",
-                                      graph::nameOf(operation.type))});
+      supports.push_back(
+          {false, "",
+           std::format("The device null has no kernel for {}.", graph::nameOf(operation.type))});
     return supports;
   }
 

@@ -4,7 +4,9 @@
 
 namespace {
 
-const bool isRegistered = hearth::hal::cts::registerBackend(
-    {"reference", [] { return hearth::drivers::reference::createDevice(); }});
+const bool isRegistered =
+    hearth::hal::cts::registerBackend({"reference", [] {
+                                         return hearth::drivers::reference::createDevice();
+                                       }});
 
 }  // namespace

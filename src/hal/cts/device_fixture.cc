@@ -5,10 +5,9 @@
 
 namespace hearth::hal::cts {
 
-void DeviceFixture::SetUp() {
+void DeviceUser::openDevice(const Backend& backend) {
   // Devices live as long as the process.
   static auto& devices = *new std::map<std::string, Result<std::shared_ptr<Device>>>();
-  const Backend& backend = GetParam();
   auto it = devices.find(backend.name);
   if (it == devices.end()) it = devices.emplace(backend.name, backend.create()).first;
   const auto& device = it->second;
@@ -41,8 +40,8 @@ void tryPrepare(Device& device, const graph::Model& model, const PrepareOptions&
 
 }  // namespace
 
-std::shared_ptr<PreparedModel> DeviceFixture::prepare(const graph::Model& model,
-                                                      const PrepareOptions& options) {
+std::shared_ptr<PreparedModel> DeviceUser::prepare(const graph::Model& model,
+                                                   const PrepareOptions& options) {
   std::shared_ptr<PreparedModel> prepared;
   tryPrepare(device(), model, options, &prepared);
   return prepared;

@@ -6,7 +6,9 @@
 
 #include <cstring>
 #include <memory>
+#include <ostream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "hal/cts/backend.h"
@@ -15,10 +17,11 @@
 
 namespace hearth::hal::cts {
 
-// Base of all suites, one instance for each registered device.
-class DeviceFixture : public testing::TestWithParam<Backend> {
+// A device under test and what is done with it.
+class DeviceUser {
  protected:
-  void SetUp() override;
+  // Skips or fails the test when there is no device.
+  void openDevice(const Backend& backend);
 
   Device& device() { return *device_; }
 
@@ -30,6 +33,29 @@ class DeviceFixture : public testing::TestWithParam<Backend> {
  private:
   std::shared_ptr<Device> device_;
 };
+
+// Base of most suites: every test on each registered device.
+class DeviceFixture : public testing::TestWithParam<Backend>, protected DeviceUser {
+ protected:
+  void SetUp() override { openDevice(GetParam()); }
+};
+
+// Base of suites that run on each registered device with each sample model, as tests of their own,
+// so that a crash names the model.
+class SampleFixture : public testing::TestWithParam<std::tuple<Backend, NamedModel>>,
+                      protected DeviceUser {
+ protected:
+  void SetUp() override { openDevice(std::get<0>(GetParam())); }
+  const NamedModel& sample() const { return std::get<1>(GetParam()); }
+};
+
+// How GoogleTest shows parameters.
+inline void PrintTo(const Backend& backend, std::ostream* stream) {
+  *stream << backend.name;
+}
+inline void PrintTo(const NamedModel& sample, std::ostream* stream) {
+  *stream << sample.name;
+}
 
 Argument pointerArgument(const void* data, uint64_t length, graph::Dimensions dimensions = {});
 Argument poolArgument(memory::PoolRef pool, uint64_t offset, uint64_t length,
@@ -54,15 +80,23 @@ ExecutionResult computeOnce(PreparedModel& prepared, Request request,
 }  // namespace hearth::hal::cts
 
 // Instantiates a suite for every registered device.
-#define HEARTH_CTS_SUITE(suite)                                                        \
-  GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite);                                \
-  INSTANTIATE_TEST_SUITE_P(                                                            \
-      Hal, suite, testing::ValuesIn(::hearth::hal::cts::backends()),                   \
-      [](const testing::TestParamInfo<::hearth::hal::cts::Backend>& info) {            \
-        return info.param.name;                                                        \
+#define HEARTH_CTS_SUITE(suite)                                                           \
+  GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite);                                   \
+  INSTANTIATE_TEST_SUITE_P(Hal, suite, testing::ValuesIn(::hearth::hal::cts::backends()), \
+                           [](const auto& info) { return info.param.name; })
+
+// The same for every registered device and sample model.
+#define HEARTH_CTS_SAMPLE_SUITE(suite)                                            \
+  GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite);                           \
+  INSTANTIATE_TEST_SUITE_P(                                                       \
+      Hal, suite,                                                                 \
+      testing::Combine(testing::ValuesIn(::hearth::hal::cts::backends()),         \
+                       testing::ValuesIn(::hearth::hal::cts::sampleModels())),    \
+      [](const auto& info) {                                                      \
+        return std::get<0>(info.param).name + "_" + std::get<1>(info.param).name; \
       })
 
 // Declares `prepared`, or leaves the test when the device does not support the model.
-#define HEARTH_CTS_PREPARE(prepared, ...)    \
+#define HEARTH_CTS_PREPARE(prepared, ...)     \
   const auto prepared = prepare(__VA_ARGS__); \
   if (prepared == nullptr) return

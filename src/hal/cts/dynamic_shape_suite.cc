@@ -9,8 +9,8 @@ class HalDynamicShape : public DeviceFixture {};
 HEARTH_CTS_SUITE(HalDynamicShape);
 
 TEST_P(HalDynamicShape, UnknownOutputIsReported) {
-  for (const graph::Dimensions& declared : {graph::Dimensions{0, 0}, graph::Dimensions{0, 3},
-                                            graph::Dimensions{}}) {
+  for (const graph::Dimensions& declared :
+       {graph::Dimensions{0, 0}, graph::Dimensions{0, 3}, graph::Dimensions{}}) {
     HEARTH_CTS_PREPARE(prepared, addModel({2, 3}, {2, 3}, declared));
     std::vector<float> a(6, 1.0f), b(6, 2.0f), out(10, -1.0f);
     const ExecutionResult result =
@@ -27,9 +27,8 @@ TEST_P(HalDynamicShape, RequestsOfSeveralSizesOnOneModel) {
   HEARTH_CTS_PREPARE(prepared, addModel({0, 3}, {0, 3}, {0, 3}));
   for (uint32_t rows : {1u, 7u, 2u, 100u}) {
     std::vector<float> a(rows * 3, 1.0f), b(rows * 3, 2.0f), out(rows * 3, -1.0f);
-    const ExecutionResult result =
-        computeOnce(*prepared, {{argumentFor(a, {rows, 3}), argumentFor(b, {rows, 3})},
-                                {argumentFor(out)}});
+    const ExecutionResult result = computeOnce(
+        *prepared, {{argumentFor(a, {rows, 3}), argumentFor(b, {rows, 3})}, {argumentFor(out)}});
     ASSERT_TRUE(result.status) << result.status.error().toString();
     EXPECT_EQ(result.outputShapes[0].dimensions, graph::Dimensions({rows, 3}));
     EXPECT_EQ(out, std::vector<float>(rows * 3, 3.0f));
@@ -124,9 +123,8 @@ TEST_P(HalDynamicShape, HugeShapesAreRefusedBeforeAllocation) {
   HEARTH_CTS_PREPARE(prepared, model, options);
   std::vector<float> a(1 << 20), b(1 << 20), out(1 << 20);
   const graph::Dimensions dimensions = {1024, 1024};
-  const ExecutionResult result =
-      computeOnce(*prepared, {{argumentFor(a, dimensions), argumentFor(b, dimensions)},
-                              {argumentFor(out)}});
+  const ExecutionResult result = computeOnce(
+      *prepared, {{argumentFor(a, dimensions), argumentFor(b, dimensions)}, {argumentFor(out)}});
   ASSERT_FALSE(result.status);
   EXPECT_EQ(result.status.error().code(), ErrorCode::kOutOfMemory)
       << result.status.error().toString();

@@ -104,9 +104,9 @@ TEST_P(HalExecution, PoolArgumentsAtAnyOffset) {
     uint8_t* bytes = (*pool)->mutableData();
     std::memcpy(bytes + offset, a.data(), 84);
     std::memcpy(bytes + offset + 84, b.data(), 84);
-    const ExecutionResult result =
-        computeOnce(*prepared, {{poolArgument(*pool, offset, 84), poolArgument(*pool, offset + 84, 84)},
-                                {poolArgument(*pool, offset + 168, 84)}});
+    const ExecutionResult result = computeOnce(
+        *prepared, {{poolArgument(*pool, offset, 84), poolArgument(*pool, offset + 84, 84)},
+                    {poolArgument(*pool, offset + 168, 84)}});
     ASSERT_TRUE(result.status) << offset << ": " << result.status.error().toString();
     std::vector<float> out(21);
     std::memcpy(out.data(), bytes + offset + 168, 84);
@@ -124,8 +124,8 @@ TEST_P(HalExecution, PointersAtOddAddresses) {
   std::memcpy(first, a.data(), 84);
   std::memcpy(second, b.data(), 84);
   const ExecutionResult result = computeOnce(
-      *prepared, {{pointerArgument(first, 84), pointerArgument(second, 84)},
-                  {pointerArgument(third, 84)}});
+      *prepared,
+      {{pointerArgument(first, 84), pointerArgument(second, 84)}, {pointerArgument(third, 84)}});
   ASSERT_TRUE(result.status) << result.status.error().toString();
   std::vector<float> out(21);
   std::memcpy(out.data(), third, 84);
@@ -162,7 +162,8 @@ TEST_P(HalExecution, WrongRequestsAreErrors) {
       {"unknown output token", {{good, good}, {token}}},
       {"other dimensions", {{good, pointerArgument(memory.data(), 24, {3, 2})}, {out}}},
       {"other rank", {{good, pointerArgument(memory.data(), 24, {6})}, {out}}},
-      {"other output dimensions", {{good, good}, {pointerArgument(memory.data() + 32, 24, {3, 2})}}},
+      {"other output dimensions",
+       {{good, good}, {pointerArgument(memory.data() + 32, 24, {3, 2})}}},
       {"omitted operand", {{good, Argument()}, {out}}},
   };
   for (const auto& [name, request] : requests) {
@@ -182,10 +183,9 @@ TEST_P(HalExecution, MemoryThatCannotBeMappedIsRefused) {
   const Argument good = pointerArgument(memory.data(), 24);
   const auto unmapped = memory::Pool::borrowed(nullptr, 4096);
   const auto readOnly = memory::Pool::borrowed(memory.data() + 32, 24);
-  for (const Request& request :
-       {Request{{good, poolArgument(unmapped, 0, 24)}, {good}},
-        Request{{good, good}, {poolArgument(unmapped, 0, 24)}},
-        Request{{good, good}, {poolArgument(readOnly, 0, 24)}}}) {
+  for (const Request& request : {Request{{good, poolArgument(unmapped, 0, 24)}, {good}},
+                                 Request{{good, good}, {poolArgument(unmapped, 0, 24)}},
+                                 Request{{good, good}, {poolArgument(readOnly, 0, 24)}}}) {
     const ExecutionResult result = computeOnce(*prepared, request);
     ASSERT_FALSE(result.status);
     EXPECT_EQ(result.status.error().code(), ErrorCode::kOpFailed)

@@ -8,88 +8,72 @@ namespace {
 
 using Place = GuardedMemory::Place;
 
-class HalMemory : public DeviceFixture {
+// Sample models in memory between pages that cannot be touched.
+class HalGuard : public SampleFixture {
  protected:
-  // The result of a sample model on inputs in the given place; empty when it is not supported.
-  std::vector<std::vector<uint8_t>> computeGuarded(const NamedModel& sample, Place place);
+  // The outputs of a model on fixed inputs, all in guarded memory; empty after a failure.
+  std::vector<std::vector<uint8_t>> compute(PreparedModel& prepared, Place place);
 };
-HEARTH_CTS_SUITE(HalMemory);
+HEARTH_CTS_SAMPLE_SUITE(HalGuard);
 
-std::vector<std::vector<uint8_t>> HalMemory::computeGuarded(const NamedModel& sample,
-                                                            Place place) {
-  std::vector<std::vector<uint8_t>> results;
-  const auto prepared =
-      device().prepareModel(std::make_shared<const graph::Model>(sample.model), {}, {});
-  if (!prepared) return results;
-  const graph::Subgraph& main = sample.model.main();
+class HalConstants : public DeviceFixture {};
+HEARTH_CTS_SUITE(HalConstants);
+
+void fillWithPattern(const graph::Operand& operand, const GuardedMemory& memory) {
+  for (size_t i = 0; i < memory.size(); ++i) memory.data()[i] = static_cast<uint8_t>(i * 37);
+  if (operand.type != graph::OperandType::kTensorFloat32) return;
+  for (size_t i = 0; i < memory.size() / sizeof(float); ++i) {
+    const float value = static_cast<float>(i % 17) - 8.0f;
+    std::memcpy(memory.data() + i * sizeof(float), &value, sizeof(float));
+  }
+}
+
+std::vector<std::vector<uint8_t>> HalGuard::compute(PreparedModel& prepared, Place place) {
+  const graph::Subgraph& main = sample().model.main();
   std::vector<GuardedMemory> inputs, outputs;
   Request request;
   for (uint32_t index : main.inputs) {
-    const graph::Operand& operand = main.operands[index];
-    inputs.emplace_back(*graph::byteSize(operand), place);
-    uint8_t* data = inputs.back().data();
-    if (operand.type == graph::OperandType::kTensorFloat32) {
-      for (size_t i = 0; i < inputs.back().size() / 4; ++i) {
-        const float value = static_cast<float>(i % 17) - 8.0f;
-        std::memcpy(data + 4 * i, &value, 4);
-      }
-    } else {
-      for (size_t i = 0; i < inputs.back().size(); ++i) data[i] = static_cast<uint8_t>(i * 37);
-    }
+    inputs.emplace_back(*graph::byteSize(main.operands[index]), place);
+    fillWithPattern(main.operands[index], inputs.back());
     inputs.back().makeReadOnly();
-    request.inputs.push_back(pointerArgument(data, inputs.back().size()));
+    request.inputs.push_back(pointerArgument(inputs.back().data(), inputs.back().size()));
   }
   for (uint32_t index : main.outputs) {
     outputs.emplace_back(*graph::byteSize(main.operands[index]), place);
     request.outputs.push_back(pointerArgument(outputs.back().data(), outputs.back().size()));
   }
-  const ExecutionResult result = computeOnce(**prepared, std::move(request));
-  EXPECT_TRUE(result.status) << sample.name << ": " << result.status.error().toString();
+  const ExecutionResult result = computeOnce(prepared, std::move(request));
+  EXPECT_TRUE(result.status) << result.status.error().toString();
+  std::vector<std::vector<uint8_t>> results;
   for (const GuardedMemory& memory : outputs)
     results.emplace_back(memory.data(), memory.data() + memory.size());
   return results;
 }
 
-TEST_P(HalMemory, NothingOutsideInputsAndOutputsIsTouched) {
-  size_t computed = 0;
-  for (const NamedModel& sample : sampleModels()) {
-    SCOPED_TRACE(sample.name);
-    const auto atEnd = computeGuarded(sample, Place::kAtEnd);
-    const auto atBegin = computeGuarded(sample, Place::kAtBegin);
-    EXPECT_EQ(atEnd, atBegin);
-    computed += atEnd.empty() ? 0 : 1;
-  }
-  if (computed == 0) GTEST_SKIP() << "No sample model is supported.";
+TEST_P(HalGuard, NothingOutsideInputsAndOutputsIsTouched) {
+  HEARTH_CTS_PREPARE(prepared, sample().model);
+  EXPECT_EQ(compute(*prepared, Place::kAtEnd), compute(*prepared, Place::kAtBegin));
 }
 
-// The same models with every tensor constant in a pool of its own that ends at a guard page.
-TEST_P(HalMemory, NothingBehindConstantsIsTouched) {
-  size_t computed = 0;
-  for (const NamedModel& sample : sampleModels()) {
-    SCOPED_TRACE(sample.name);
-    std::vector<GuardedMemory> places;
-    NamedModel moved = sample;
-    for (graph::Operand& operand : moved.model.main().operands) {
-      if (operand.lifetime != graph::Lifetime::kConstantCopy || graph::isScalar(operand.type))
-        continue;
-      places.emplace_back(operand.location.length, Place::kAtEnd);
-      std::memcpy(places.back().data(), sample.model.constantData(operand), places.back().size());
-      places.back().makeReadOnly();
-      operand.lifetime = graph::Lifetime::kConstantReference;
-      operand.location = {static_cast<uint32_t>(moved.model.pools.size()), 0,
-                          places.back().size()};
-      moved.model.pools.push_back(
-          memory::Pool::borrowed(places.back().data(), places.back().size()));
-    }
-    if (places.empty()) continue;
-    const auto referenced = computeGuarded(moved, Place::kAtEnd);
-    EXPECT_EQ(referenced, computeGuarded(sample, Place::kAtEnd));
-    computed += referenced.empty() ? 0 : 1;
+// Every tensor constant in a pool of its own that ends at a guard page.
+TEST_P(HalGuard, NothingBehindConstantsIsTouched) {
+  std::vector<GuardedMemory> places;
+  graph::Model moved = sample().model;
+  for (graph::Operand& operand : moved.main().operands) {
+    if (!operand.isConstant() || graph::isScalar(operand.type)) continue;
+    places.emplace_back(operand.location.length, Place::kAtEnd);
+    std::memcpy(places.back().data(), sample().model.constantData(operand), places.back().size());
+    places.back().makeReadOnly();
+    operand.lifetime = graph::Lifetime::kConstantReference;
+    operand.location = {static_cast<uint32_t>(moved.pools.size()), 0, places.back().size()};
+    moved.pools.push_back(memory::Pool::borrowed(places.back().data(), places.back().size()));
   }
-  if (computed == 0) GTEST_SKIP() << "No sample model is supported.";
+  HEARTH_CTS_PREPARE(referenced, moved);
+  HEARTH_CTS_PREPARE(copied, sample().model);
+  EXPECT_EQ(compute(*referenced, Place::kAtEnd), compute(*copied, Place::kAtEnd));
 }
 
-TEST_P(HalMemory, ConvolutionWithCopiedWeights) {
+TEST_P(HalConstants, ConvolutionWithCopiedWeights) {
   HEARTH_CTS_PREPARE(prepared, convolutionModel(3));
   std::vector<float> in(27, 1.0f), out(36);
   const ExecutionResult result = computeOnce(*prepared, {{argumentFor(in)}, {argumentFor(out)}});
@@ -100,7 +84,7 @@ TEST_P(HalMemory, ConvolutionWithCopiedWeights) {
     EXPECT_EQ(out[i], seen[i / 4] + static_cast<float>(i % 4)) << i;
 }
 
-TEST_P(HalMemory, ConstantsInPoolsAtAnyOffsetOutliveTheClientsHandle) {
+TEST_P(HalConstants, ConstantsInPoolsAtAnyOffsetOutliveTheClientsHandle) {
   const std::vector<float> values = {1, 2, 3, 4, 5, 6};
   for (size_t offset : {0, 4, 100, 1, 2, 3}) {
     std::shared_ptr<PreparedModel> prepared;

@@ -170,12 +170,12 @@ graph::Model quantizedConvolution(const Quantization& quantization, bool isDepth
       isFloat ? builder.constant(kFloat, filterDimensions, ramp<float>(filterSize, 5))
               : builder.constant(quantization.type, filterDimensions, ramp<int8_t>(filterSize, 5),
                                  0.25f, quantization.type == kUint8 ? 128 : 0);
-  const uint32_t bias =
-      isFloat ? builder.constant(kFloat, {channels}, ramp<float>(channels))
-              : builder.constant(OperandType::kTensorInt32, {channels}, ramp<int32_t>(channels),
-                                 0.25f * quantization.scale);
-  const uint32_t out = builder.output(quantization.type, {1, 5, 7, channels},
-                                      isFloat ? 0.0f : 2.0f, quantization.zeroPoint);
+  const uint32_t bias = isFloat
+                            ? builder.constant(kFloat, {channels}, ramp<float>(channels))
+                            : builder.constant(OperandType::kTensorInt32, {channels},
+                                               ramp<int32_t>(channels), 0.25f * quantization.scale);
+  const uint32_t out = builder.output(quantization.type, {1, 5, 7, channels}, isFloat ? 0.0f : 2.0f,
+                                      quantization.zeroPoint);
   const uint32_t one = builder.scalar(1);
   std::vector<uint32_t> inputs = {in, filter, bias, builder.scalar(kSamePadding), one, one};
   if (isDepthwise) inputs.push_back(one);
@@ -190,17 +190,16 @@ graph::Model fullyConnected(const Quantization& quantization) {
   const bool isFloat = quantization.type == kFloat;
   const uint32_t in =
       builder.input(quantization.type, {3, 11}, quantization.scale, quantization.zeroPoint);
-  const uint32_t weights =
-      isFloat ? builder.constant(kFloat, {7, 11}, ramp<float>(77, 5))
-              : builder.constant(quantization.type, {7, 11}, ramp<int8_t>(77, 5), 0.25f,
-                                 quantization.type == kUint8 ? 128 : 0);
+  const uint32_t weights = isFloat
+                               ? builder.constant(kFloat, {7, 11}, ramp<float>(77, 5))
+                               : builder.constant(quantization.type, {7, 11}, ramp<int8_t>(77, 5),
+                                                  0.25f, quantization.type == kUint8 ? 128 : 0);
   const uint32_t bias = isFloat ? builder.constant(kFloat, {7}, ramp<float>(7))
-                                : builder.constant(OperandType::kTensorInt32, {7},
-                                                   ramp<int32_t>(7), 0.25f * quantization.scale);
-  builder.operation(OperationType::kFullyConnected,
-                    {in, weights, bias, builder.scalar(kNoActivation)},
-                    {builder.output(quantization.type, {3, 7}, isFloat ? 0.0f : 2.0f,
-                                    quantization.zeroPoint)});
+                                : builder.constant(OperandType::kTensorInt32, {7}, ramp<int32_t>(7),
+                                                   0.25f * quantization.scale);
+  builder.operation(
+      OperationType::kFullyConnected, {in, weights, bias, builder.scalar(kNoActivation)},
+      {builder.output(quantization.type, {3, 7}, isFloat ? 0.0f : 2.0f, quantization.zeroPoint)});
   return builder.model();
 }
 
@@ -212,10 +211,9 @@ graph::Model pooling(OperationType type, const Quantization& quantization) {
       builder.output(quantization.type, {1, 4, 6, 3}, quantization.scale, quantization.zeroPoint);
   const uint32_t one = builder.scalar(1);
   const uint32_t two = builder.scalar(2);
-  builder.operation(type,
-                    {in, builder.scalar(kValidPadding), one, one, two, two,
-                     builder.scalar(kNoActivation)},
-                    {out});
+  builder.operation(
+      type, {in, builder.scalar(kValidPadding), one, one, two, two, builder.scalar(kNoActivation)},
+      {out});
   return builder.model();
 }
 
@@ -225,8 +223,8 @@ graph::Model unary(OperationType type, const Quantization& quantization,
   ModelBuilder builder;
   const uint32_t in =
       builder.input(quantization.type, {3, 7}, quantization.scale, quantization.zeroPoint);
-  const uint32_t out =
-      builder.output(outQuantization.type, {3, 7}, outQuantization.scale, outQuantization.zeroPoint);
+  const uint32_t out = builder.output(outQuantization.type, {3, 7}, outQuantization.scale,
+                                      outQuantization.zeroPoint);
   std::vector<uint32_t> inputs = {in};
   if (type == OperationType::kSoftmax) inputs.push_back(builder.scalar(1.0f));
   builder.operation(type, inputs, {out});
@@ -245,9 +243,9 @@ graph::Model binary(OperationType type, const Quantization& quantization, bool i
   else
     b = builder.constant(quantization.type, {7}, ramp<int8_t>(7), quantization.scale,
                          quantization.zeroPoint);
-  builder.operation(type, {a, b, builder.scalar(kNoActivation)},
-                    {builder.output(quantization.type, {3, 7}, quantization.scale * 2,
-                                    quantization.zeroPoint)});
+  builder.operation(
+      type, {a, b, builder.scalar(kNoActivation)},
+      {builder.output(quantization.type, {3, 7}, quantization.scale * 2, quantization.zeroPoint)});
   return builder.model();
 }
 
@@ -307,10 +305,9 @@ std::vector<NamedModel> sampleModels() {
   };
   for (const auto& [suffix, type] :
        {std::pair("float", real), std::pair("uint8", uint8), std::pair("int8", int8)}) {
-    const Quantization probability = type.type == kFloat ? real
-                                     : type.type == kUint8
-                                         ? Quantization{kUint8, 1.0f / 256, 0}
-                                         : Quantization{kInt8, 1.0f / 256, -128};
+    const Quantization probability = type.type == kFloat   ? real
+                                     : type.type == kUint8 ? Quantization{kUint8, 1.0f / 256, 0}
+                                                           : Quantization{kInt8, 1.0f / 256, -128};
     const auto add = [&](const char* kind, graph::Model model) {
       models.push_back({std::string(kind) + "_" + suffix, std::move(model)});
     };

@@ -44,31 +44,67 @@ TEST_P(HalPrepare, StartReportSaysWhyItIsNotWarm) {
 
 TEST_P(HalPrepare, BrokenModelsAreErrors) {
   const std::pair<const char*, std::function<void(graph::Model&)>> breakings[] = {
-      {"no graph", [](graph::Model& m) { m.subgraphs.clear(); }},
-      {"output never written", [](graph::Model& m) { m.main().operations.clear(); }},
-      {"operand index", [](graph::Model& m) { m.main().operations[0].inputs[0] = 0x7fffffff; }},
-      {"graph input index", [](graph::Model& m) { m.main().inputs[0] = 999; }},
-      {"too few inputs", [](graph::Model& m) { m.main().operations[0].inputs.resize(1); }},
-      {"no outputs", [](graph::Model& m) { m.main().operations[0].outputs.clear(); }},
+      {"no graph",
+       [](graph::Model& m) {
+         m.subgraphs.clear();
+       }},
+      {"output never written",
+       [](graph::Model& m) {
+         m.main().operations.clear();
+       }},
+      {"operand index",
+       [](graph::Model& m) {
+         m.main().operations[0].inputs[0] = 0x7fffffff;
+       }},
+      {"graph input index",
+       [](graph::Model& m) {
+         m.main().inputs[0] = 999;
+       }},
+      {"too few inputs",
+       [](graph::Model& m) {
+         m.main().operations[0].inputs.resize(1);
+       }},
+      {"no outputs",
+       [](graph::Model& m) {
+         m.main().operations[0].outputs.clear();
+       }},
       {"types that do not go together",
-       [](graph::Model& m) { m.main().operands[1].type = OperandType::kTensorBool8; }},
+       [](graph::Model& m) {
+         m.main().operands[1].type = OperandType::kTensorBool8;
+       }},
       {"unknown type",
-       [](graph::Model& m) { m.main().operands[1].type = static_cast<OperandType>(777); }},
+       [](graph::Model& m) {
+         m.main().operands[1].type = static_cast<OperandType>(777);
+       }},
       {"unknown operation",
-       [](graph::Model& m) { m.main().operations[0].type = static_cast<OperationType>(777); }},
-      {"scale that is no number", [](graph::Model& m) { m.main().operands[0].scale = NAN; }},
+       [](graph::Model& m) {
+         m.main().operations[0].type = static_cast<OperationType>(777);
+       }},
+      {"scale that is no number",
+       [](graph::Model& m) {
+         m.main().operands[0].scale = NAN;
+       }},
       {"constant outside its bytes",
-       [](graph::Model& m) { m.main().operands[2].location.offset = 1 << 20; }},
+       [](graph::Model& m) {
+         m.main().operands[2].location.offset = 1 << 20;
+       }},
       {"constant of no pool",
        [](graph::Model& m) {
          m.main().operands[2].lifetime = graph::Lifetime::kConstantReference;
          m.main().operands[2].location.pool = 9;
        }},
-      {"activation code", [](graph::Model& m) { m.constantBytes[0] = 99; }},
+      {"activation code",
+       [](graph::Model& m) {
+         m.constantBytes[0] = 99;
+       }},
       {"shapes that do not broadcast",
-       [](graph::Model& m) { m.main().operands[0].dimensions = {5, 4}; }},
+       [](graph::Model& m) {
+         m.main().operands[0].dimensions = {5, 4};
+       }},
       {"output of another shape",
-       [](graph::Model& m) { m.main().operands[3].dimensions = {3, 3}; }},
+       [](graph::Model& m) {
+         m.main().operands[3].dimensions = {3, 3};
+       }},
       {"product of dimensions overflows",
        [](graph::Model& m) {
          for (size_t i : {0, 1, 3})
@@ -82,10 +118,10 @@ TEST_P(HalPrepare, BrokenModelsAreErrors) {
     // What shows only with the shapes of a run may be found there.
     if (prepared && model.subgraphs.size() == 1 && model.main().inputs.size() == 2) {
       std::vector<float> memory(64);
-      const ExecutionResult result =
-          computeOnce(**prepared, {{pointerArgument(memory.data(), 24),
-                                    pointerArgument(memory.data() + 16, 24)},
-                                   {pointerArgument(memory.data() + 32, 24)}});
+      const ExecutionResult result = computeOnce(
+          **prepared,
+          {{pointerArgument(memory.data(), 24), pointerArgument(memory.data() + 16, 24)},
+           {pointerArgument(memory.data() + 32, 24)}});
       EXPECT_FALSE(result.status) << name;
     } else {
       EXPECT_FALSE(prepared) << name;

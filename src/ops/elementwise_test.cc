@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Activations, unary arithmetic, PRELU, comparisons and logic.
+#include "ops/elementwise.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ops/operation_builder.h"
+
+namespace hearth::ops {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatNear;
+
+constexpr OperandType kUint8 = OperandType::kTensorQuant8Asymm;
+constexpr OperandType kInt8 = OperandType::kTensorQuant8AsymmSigned;
+constexpr OperandType kBool8 = OperandType::kTensorBool8;
+
+std::vector<float> apply(OperationType type, std::vector<float> values) {
+  OperationBuilder builder(type);
+  const Dimensions dimensions = {static_cast<uint32_t>(values.size())};
+  builder.input(dimensions, std::move(values)).output();
+  EXPECT_TRUE(builder.run());
+  return builder.result<float>();
+}
+
+template <typename T>
+std::vector<uint8_t> compare(OperationType type, graph::Operand a, std::vector<T> aValues,
+                             graph::Operand b, std::vector<T> bValues) {
+  OperationBuilder builder(type);
+  builder.input(a, aValues).input(b, bValues).output(kBool8);
+  EXPECT_TRUE(builder.run());
+  return builder.result<uint8_t>();
+}
+
+TEST(ActivationTest, Floats) {
+  EXPECT_THAT(apply(OperationType::kRelu, {-1, 7}), ElementsAre(0, 7));
+  EXPECT_THAT(apply(OperationType::kRelu1, {-3, 7, 0.5f}), ElementsAre(-1, 1, 0.5f));
+  EXPECT_THAT(apply(OperationType::kRelu6, {-1, 7, 3}), ElementsAre(0, 6, 3));
+  EXPECT_THAT(apply(OperationType::kHardSwish, {-4, -1, 1, 4}),
+              ElementsAre(0, FloatNear(-1.0f / 3, 1e-6f), FloatNear(2.0f / 3, 1e-6f), 4));
+  EXPECT_THAT(apply(OperationType::kLogistic, {0, 1000, -1000}), ElementsAre(0.5f, 1, 0));
+  EXPECT_THAT(apply(OperationType::kTanh, {0, 1000, -1000}), ElementsAre(0, 1, -1));
+}
+
+TEST(ActivationTest, Elu) {
+  OperationBuilder builder(OperationType::kElu);
+  builder.input({3}, std::vector<float>{-1000, 0, 2}).scalar(0.5f).output();
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<float>(), ElementsAre(-0.5f, 0, 2));
+}
+
+TEST(ActivationTest, QuantizedOutputsHaveFixedScales) {
+  const auto status = [](OperationType type, OperandType operandType, float scale, int32_t zero) {
+    OperationBuilder builder(type);
+    builder.input(OperationBuilder::tensor(operandType, {1}, 0.5f, 0), std::vector<uint8_t>{4})
+        .output(OperationBuilder::tensor(operandType, {}, scale, zero));
+    return builder.validate();
+  };
+  EXPECT_TRUE(status(OperationType::kLogistic, kUint8, 1.0f / 256, 0));
+  EXPECT_TRUE(status(OperationType::kLogistic, kInt8, 1.0f / 256, -128));
+  EXPECT_FALSE(status(OperationType::kLogistic, kInt8, 1.0f / 256, 0));
+  EXPECT_TRUE(status(OperationType::kTanh, kUint8, 1.0f / 128, 128));
+  EXPECT_FALSE(status(OperationType::kTanh, kUint8, 1.0f / 256, 128));
+}
+
+TEST(ActivationTest, LogisticOfSigned) {
+  OperationBuilder builder(OperationType::kLogistic);
+  builder.input(OperationBuilder::tensor(kInt8, {3}, 0.1f, 10), std::vector<int8_t>{10, 127, -128})
+      .output(OperationBuilder::tensor(kInt8, {}, 1.0f / 256, -128));
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<int8_t>(), ElementsAre(0, 127, -128));
+}
+
+TEST(UnaryArithmeticTest, Floats) {
+  EXPECT_THAT(apply(OperationType::kAbs, {-2, 3}), ElementsAre(2, 3));
+  EXPECT_THAT(apply(OperationType::kNeg, {-2, 3}), ElementsAre(2, -3));
+  EXPECT_THAT(apply(OperationType::kFloor, {-1.5f, 1.5f}), ElementsAre(-2, 1));
+  EXPECT_THAT(apply(OperationType::kSqrt, {9}), ElementsAre(3));
+  EXPECT_THAT(apply(OperationType::kRsqrt, {4, 0}), ElementsAre(0.5f, INFINITY));
+  EXPECT_THAT(apply(OperationType::kExp, {0}), ElementsAre(1));
+  EXPECT_THAT(apply(OperationType::kLog, {1, 0}), ElementsAre(0, -INFINITY));
+  EXPECT_THAT(apply(OperationType::kSin, {0}), ElementsAre(0));
+  EXPECT_TRUE(std::isnan(apply(OperationType::kSqrt, {-1})[0]));
+}
+
+TEST(UnaryArithmeticTest, LeastIntegerStays) {
+  for (const OperationType type : {OperationType::kAbs, OperationType::kNeg}) {
+    OperationBuilder builder(type);
+    builder.input({2}, std::vector<int32_t>{INT32_MIN, -3}).output(OperandType::kTensorInt32);
+    ASSERT_TRUE(builder.run());
+    EXPECT_THAT(builder.result<int32_t>(), ElementsAre(INT32_MIN, 3));
+  }
+}
+
+TEST(UnaryArithmeticTest, WrongTypesAreRefused) {
+  OperationBuilder builder(OperationType::kExp);
+  builder.input({1}, std::vector<int32_t>{1}).output(OperandType::kTensorInt32);
+  EXPECT_FALSE(builder.validate());
+  OperationBuilder output(OperationType::kExp);
+  output.input({1}, std::vector<float>{1}).output(OperandType::kTensorFloat16);
+  EXPECT_FALSE(output.validate());
+}
+
+TEST(RealValuesTest, NanAndInfinityOfQuantizedResults) {
+  // log gives NaN below zero and -infinity at zero.
+  OperationBuilder builder(OperationType::kLog);
+  builder.input(OperationBuilder::tensor(kUint8, {3}, 1.0f, 10), std::vector<uint8_t>{9, 10, 11})
+      .output(OperationBuilder::tensor(kUint8, {}, 1.0f, 77));
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<uint8_t>(), ElementsAre(77, 0, 77));
+}
+
+TEST(PreluTest, SlopePerChannel) {
+  OperationBuilder builder(OperationType::kPrelu);
+  builder.input({2, 2}, std::vector<float>{-1, -1, 2, -3})
+      .input({2}, std::vector<float>{0.5f, 2})
+      .output();
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<float>(), ElementsAre(-0.5f, -2, 2, -6));
+}
+
+TEST(ComparisonTest, AllOfThem) {
+  const graph::Operand operand = OperationBuilder::tensor(OperandType::kTensorInt32, {3});
+  const std::vector<int32_t> a = {1, 2, 3};
+  const std::vector<int32_t> b = {2, 2, 2};
+  const auto run = [&](OperationType type) {
+    return compare(type, operand, a, operand, b);
+  };
+  EXPECT_THAT(run(OperationType::kEqual), ElementsAre(0, 1, 0));
+  EXPECT_THAT(run(OperationType::kNotEqual), ElementsAre(1, 0, 1));
+  EXPECT_THAT(run(OperationType::kLess), ElementsAre(1, 0, 0));
+  EXPECT_THAT(run(OperationType::kLessEqual), ElementsAre(1, 1, 0));
+  EXPECT_THAT(run(OperationType::kGreater), ElementsAre(0, 0, 1));
+  EXPECT_THAT(run(OperationType::kGreaterEqual), ElementsAre(0, 1, 1));
+}
+
+TEST(ComparisonTest, DifferentScales) {
+  EXPECT_THAT(compare(OperationType::kEqual, OperationBuilder::tensor(kUint8, {2}, 1.0f, 128),
+                      std::vector<uint8_t>{132, 132},
+                      OperationBuilder::tensor(kUint8, {2}, 2.0f, 0), std::vector<uint8_t>{2, 3}),
+              ElementsAre(1, 0));
+}
+
+TEST(ComparisonTest, NanIsUnequalToItself) {
+  const graph::Operand operand = OperationBuilder::tensor(OperandType::kTensorFloat32, {1});
+  const std::vector<float> nan = {NAN};
+  EXPECT_THAT(compare(OperationType::kEqual, operand, nan, operand, nan), ElementsAre(0));
+  EXPECT_THAT(compare(OperationType::kNotEqual, operand, nan, operand, nan), ElementsAre(1));
+}
+
+TEST(LogicalTest, AnyByteButZeroIsTrue) {
+  const graph::Operand operand = OperationBuilder::tensor(kBool8, {4});
+  const std::vector<uint8_t> a = {0, 0, 255, 1};
+  const std::vector<uint8_t> b = {0, 2, 0, 128};
+  EXPECT_THAT(compare(OperationType::kLogicalAnd, operand, a, operand, b), ElementsAre(0, 0, 0, 1));
+  EXPECT_THAT(compare(OperationType::kLogicalOr, operand, a, operand, b), ElementsAre(0, 1, 1, 1));
+  OperationBuilder builder(OperationType::kLogicalNot);
+  builder.input(operand, b).output(kBool8);
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<uint8_t>(), ElementsAre(1, 0, 1, 0));
+}
+
+}  // namespace
+}  // namespace hearth::ops

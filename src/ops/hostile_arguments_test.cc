@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// Valid operations with a few arguments replaced by hostile ones: whatever happens must be an error
+// or a result. The sanitizer presets see what goes wrong.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+
+#include "ops/operation_builder.h"
+
+namespace hearth::ops {
+namespace {
+
+constexpr OperandType kFloat = OperandType::kTensorFloat32;
+constexpr OperandType kUint8 = OperandType::kTensorQuant8Asymm;
+constexpr OperandType kInt8 = OperandType::kTensorQuant8AsymmSigned;
+constexpr int kRounds = 1500;
+
+using Random = std::mt19937;
+
+int32_t hostileInt(Random& random) {
+  constexpr int32_t kValues[] = {INT32_MIN, INT32_MIN + 1, -65536,  -2,       -1, 0, 1, 2, 3, 4,
+                                 7,         65536,         1 << 30, INT32_MAX};
+  return kValues[random() % std::size(kValues)];
+}
+
+float hostileFloat(Random& random) {
+  constexpr float kValues[] = {0.0f,     -0.0f,     1.0f, -1.0f,  1e-45f, 1e38f, -1e38f,
+                               INFINITY, -INFINITY, NAN,  2.0e9f, 0.5f,   6.0f};
+  return kValues[random() % std::size(kValues)];
+}
+
+// Arguments of which some are replaced, at random.
+class Mutator {
+ public:
+  Mutator(OperationType type, Random& random) : builder_(type), random_(random) {}
+
+  Mutator& tensor(OperandType type, Dimensions dimensions) {
+    if (rarely()) dimensions = mutate(std::move(dimensions));
+    uint64_t count = 1;
+    for (uint32_t d : dimensions) count *= d;
+    const bool isQuantized = graph::isQuantized(type);
+    graph::Operand operand =
+        OperationBuilder::tensor(type, dimensions, isQuantized ? (rarely() ? 1e30f : 0.5f) : 0.0f,
+                                 type == kUint8 ? static_cast<int32_t>(random_() % 256) : 0);
+    if (type == kFloat) {
+      std::vector<float> values(count);
+      for (float& value : values) value = hostileFloat(random_);
+      builder_.input(std::move(operand), std::move(values));
+    } else if (type == OperandType::kTensorInt32) {
+      std::vector<int32_t> values(count);
+      for (int32_t& value : values) value = hostileInt(random_);
+      builder_.input(std::move(operand), std::move(values));
+    } else {
+      std::vector<uint8_t> values(count * graph::elementSize(type));
+      for (uint8_t& value : values) value = static_cast<uint8_t>(random_());
+      builder_.input(std::move(operand), std::move(values));
+    }
+    return *this;
+  }
+  Mutator& ints(std::initializer_list<int32_t> values) {
+    for (int32_t value : values) builder_.scalar(rarely() ? hostileInt(random_) : value);
+    return *this;
+  }
+  Mutator& real(float value) {
+    builder_.scalar(rarely() ? hostileFloat(random_) : value);
+    return *this;
+  }
+  Mutator& boolean(bool value) {
+    builder_.scalar(rarely() ? !value : value);
+    return *this;
+  }
+  Mutator& output(OperandType type, float scale = 0.25f, int32_t zeroPoint = 3) {
+    const bool isQuantized = graph::isQuantized(type);
+    builder_.output(OperationBuilder::tensor(type, {}, isQuantized ? scale : 0.0f,
+                                             isQuantized ? zeroPoint : 0));
+    return *this;
+  }
+
+  Status run() {
+    builder_.inputShapesAreKnown().limitOutput(1 << 16);
+    return builder_.run();
+  }
+
+ private:
+  bool rarely() { return random_() % 6 == 0; }
+  Dimensions mutate(Dimensions dimensions) {
+    constexpr uint32_t kSizes[] = {0, 1, 2, 3, 5, 17};
+    switch (random_() % 3) {
+      case 0:
+        dimensions.push_back(kSizes[random_() % std::size(kSizes)]);
+        break;
+      case 1:
+        dimensions.pop_back();
+        break;
+      default:
+        dimensions[random_() % dimensions.size()] = kSizes[random_() % std::size(kSizes)];
+    }
+    if (dimensions.empty()) dimensions = {1};
+    return dimensions;
+  }
+
+  OperationBuilder builder_;
+  Random& random_;
+};
+
+struct Case {
+  const char* name;
+  std::function<Status(Random&)> run;
+};
+
+const Case kCases[] = {
+    {"Conv2d",
+     [](Random& r) {
+       const OperandType type = r() % 2 ? kFloat : kUint8;
+       return Mutator(OperationType::kConv2d, r)
+           .tensor(type, {1, 5, 4, 2})
+           .tensor(type, {3, 2, 2, 2})
+           .tensor(type == kFloat ? kFloat : OperandType::kTensorInt32, {3})
+           .ints({1, 1, 1, 1, 2, 1, 0})
+           .boolean(false)
+           .ints({1, 2})
+           .output(type)
+           .run();
+     }},
+    {"Conv2dImplicit",
+     [](Random& r) {
+       return Mutator(OperationType::kConv2d, r)
+           .tensor(kFloat, {1, 5, 4, 2})
+           .tensor(kFloat, {3, 2, 2, 2})
+           .tensor(kFloat, {3})
+           .ints({1, 2, 1, 0})
+           .boolean(false)
+           .ints({1, 2})
+           .output(kFloat)
+           .run();
+     }},
+    {"DepthwiseConv2d",
+     [](Random& r) {
+       return Mutator(OperationType::kDepthwiseConv2d, r)
+           .tensor(kInt8, {1, 5, 4, 2})
+           .tensor(kInt8, {1, 2, 2, 4})
+           .tensor(OperandType::kTensorInt32, {4})
+           .ints({1, 1, 1, 2, 0})
+           .boolean(true)
+           .ints({1, 2})
+           .output(kInt8)
+           .run();
+     }},
+    {"GroupedConv2d",
+     [](Random& r) {
+       return Mutator(OperationType::kGroupedConv2d, r)
+           .tensor(kUint8, {1, 5, 4, 4})
+           .tensor(kUint8, {2, 2, 2, 2})
+           .tensor(OperandType::kTensorInt32, {2})
+           .ints({0, 1, 0, 1, 1, 1, 2, 1})
+           .boolean(false)
+           .output(kUint8)
+           .run();
+     }},
+    {"TransposeConv2d",
+     [](Random& r) {
+       return Mutator(OperationType::kTransposeConv2d, r)
+           .tensor(kFloat, {1, 3, 4, 2})
+           .tensor(kFloat, {3, 2, 2, 2})
+           .tensor(kFloat, {3})
+           .ints({0, 1, 0, 1, 2, 1, 0})
+           .boolean(false)
+           .output(kFloat)
+           .run();
+     }},
+    {"TransposeConv2dShape",
+     [](Random& r) {
+       return Mutator(OperationType::kTransposeConv2d, r)
+           .tensor(kFloat, {1, 3, 4, 2})
+           .tensor(kFloat, {3, 2, 2, 2})
+           .tensor(kFloat, {3})
+           .tensor(OperandType::kTensorInt32, {4})
+           .ints({1, 2, 1, 0})
+           .boolean(false)
+           .output(kFloat)
+           .run();
+     }},
+    {"FullyConnected",
+     [](Random& r) {
+       return Mutator(OperationType::kFullyConnected, r)
+           .tensor(kUint8, {2, 3, 4})
+           .tensor(kUint8, {5, 4})
+           .tensor(OperandType::kTensorInt32, {5})
+           .ints({0})
+           .output(kUint8)
+           .run();
+     }},
+    {"AveragePool2d",
+     [](Random& r) {
+       return Mutator(OperationType::kAveragePool2d, r)
+           .tensor(kFloat, {1, 5, 4, 2})
+           .ints({1, 0, 1, 1, 2, 2, 3, 3, 0})
+           .boolean(true)
+           .output(kFloat)
+           .run();
+     }},
+    {"MaxPool2d",
+     [](Random& r) {
+       return Mutator(OperationType::kMaxPool2d, r)
+           .tensor(kFloat, {1, 5, 4, 2})
+           .ints({1, 2, 2, 3, 3, 0})
+           .boolean(false)
+           .output(kFloat)
+           .run();
+     }},
+    {"Softmax",
+     [](Random& r) {
+       return Mutator(OperationType::kSoftmax, r)
+           .tensor(kUint8, {2, 3, 4})
+           .real(1.0f)
+           .ints({1})
+           .output(kUint8, 1.0f / 256, 0)
+           .run();
+     }},
+    {"Div",
+     [](Random& r) {
+       const OperandType type = r() % 2 ? kInt8 : OperandType::kTensorInt32;
+       return Mutator(OperationType::kDiv, r)
+           .tensor(type, {2, 1, 4})
+           .tensor(type, {3, 1})
+           .ints({0})
+           .output(type)
+           .run();
+     }},
+    {"Mul",
+     [](Random& r) {
+       return Mutator(OperationType::kMul, r)
+           .tensor(OperandType::kTensorInt32, {2, 1, 4})
+           .tensor(OperandType::kTensorInt32, {3, 1})
+           .ints({2})
+           .output(OperandType::kTensorInt32)
+           .run();
+     }},
+    {"Pow",
+     [](Random& r) {
+       return Mutator(OperationType::kPow, r)
+           .tensor(OperandType::kTensorInt32, {2, 1, 4})
+           .tensor(OperandType::kTensorInt32, {3, 1})
+           .output(OperandType::kTensorInt32)
+           .run();
+     }},
+    {"Less",
+     [](Random& r) {
+       return Mutator(OperationType::kLess, r)
+           .tensor(kFloat, {2, 1, 4})
+           .tensor(kFloat, {3, 1})
+           .output(OperandType::kTensorBool8)
+           .run();
+     }},
+    {"HardSwish",
+     [](Random& r) {
+       return Mutator(OperationType::kHardSwish, r).tensor(kUint8, {2, 3}).output(kUint8).run();
+     }},
+    {"L2Normalization",
+     [](Random& r) {
+       return Mutator(OperationType::kL2Normalization, r)
+           .tensor(kUint8, {2, 3})
+           .ints({-1})
+           .output(kUint8, 1.0f / 128, 128)
+           .run();
+     }},
+    {"LocalResponseNormalization",
+     [](Random& r) {
+       return Mutator(OperationType::kLocalResponseNormalization, r)
+           .tensor(kFloat, {2, 3, 2})
+           .ints({1})
+           .real(1.0f)
+           .real(1.0f)
+           .real(0.5f)
+           .ints({-1})
+           .output(kFloat)
+           .run();
+     }},
+    {"InstanceNormalization",
+     [](Random& r) {
+       return Mutator(OperationType::kInstanceNormalization, r)
+           .tensor(kFloat, {1, 3, 2, 2})
+           .real(1.0f)
+           .real(1.0f)
+           .real(0.5f)
+           .boolean(false)
+           .output(kFloat)
+           .run();
+     }},
+    {"BatchMatmul",
+     [](Random& r) {
+       return Mutator(OperationType::kBatchMatmul, r)
+           .tensor(kInt8, {2, 1, 2, 3})
+           .tensor(kInt8, {2, 3, 2})
+           .boolean(false)
+           .boolean(false)
+           .output(kInt8)
+           .run();
+     }},
+    {"ChannelShuffle",
+     [](Random& r) {
+       return Mutator(OperationType::kChannelShuffle, r)
+           .tensor(kFloat, {2, 3, 4})
+           .ints({2, -1})
+           .output(kFloat)
+           .run();
+     }},
+};
+
+class HostileArgumentsTest : public testing::TestWithParam<Case> {};
+
+TEST_P(HostileArgumentsTest, EndInErrorsOrResults) {
+  int passed = 0;
+  int failed = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    Random random(static_cast<uint32_t>(round));
+    const Status status = GetParam().run(random);
+    ++(status ? passed : failed);
+    if (!status) EXPECT_FALSE(status.error().message().empty());
+  }
+  // Both kinds must occur, else the mutations test nothing.
+  EXPECT_GT(passed, 0);
+  EXPECT_GT(failed, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, HostileArgumentsTest, testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace hearth::ops

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/lstm_cell.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+namespace hearth::ops {
+namespace {
+
+constexpr size_t kRecurrent = 4;
+constexpr size_t kPeephole = 8;
+constexpr size_t kBias = 11;
+constexpr size_t kProjection = 15;
+constexpr size_t kProjectionBias = 16;
+
+Status requireShape(const OperationContext& context, size_t index, const Dimensions& expected) {
+  if (!isGiven(context, index) || context.inputs[index].dimensions == expected) return {};
+  return fail(ErrorCode::kBadData, "Input {} of {} has the shape {}, it must be {}.", index,
+              context.describe(), graph::describeDimensions(context.inputs[index].dimensions),
+              graph::describeDimensions(expected));
+}
+
+Status requireTogether(const OperationContext& context, std::initializer_list<size_t> indices) {
+  const size_t first = *indices.begin();
+  for (const size_t index : indices)
+    if (isGiven(context, index) != isGiven(context, first))
+      return fail(ErrorCode::kBadData,
+                  "{} has one of the inputs {} and {}; they are given together or not at all.",
+                  context.describe(), first, index);
+  return {};
+}
+
+// To mean 0 and variance 1.
+void normalize(float* values, size_t count) {
+  double sum = 0.0;
+  for (size_t i = 0; i < count; ++i) sum += static_cast<double>(values[i]);
+  const double mean = sum / static_cast<double>(count);
+  double squares = 0.0;
+  for (size_t i = 0; i < count; ++i) {
+    const double distance = static_cast<double>(values[i]) - mean;
+    squares += distance * distance;
+  }
+  constexpr double kSmallestVariance = 1e-8;
+  const double factor = 1.0 / std::sqrt(squares / static_cast<double>(count) + kSmallestVariance);
+  for (size_t i = 0; i < count; ++i)
+    values[i] = static_cast<float>((static_cast<double>(values[i]) - mean) * factor);
+}
+
+void clip(float bound, float* values, size_t count) {
+  if (!(bound > 0.0f)) return;
+  for (size_t i = 0; i < count; ++i) values[i] = std::clamp(values[i], -bound, bound);
+}
+
+}  // namespace
+
+bool isGiven(const OperationContext& context, size_t index) {
+  return context.hasInput(index) && context.inputs[index].elementCount() > 0;
+}
+
+Status validateLstm(const Signature& signature, const LstmLayout& layout) {
+  const size_t weights = layout.weights;
+  for (size_t i = 0; i <= kProjectionBias; ++i) {
+    const bool isRequired = (i >= 1 && i <= 3) || (i >= kRecurrent + 1 && i <= kRecurrent + 3) ||
+                            (i >= kBias + 1 && i <= kBias + 3);
+    HEARTH_TRY(isRequired ? signature.inputTypeLike(weights + i, 0)
+                          : signature.optionalInputTypeLike(weights + i, 0));
+  }
+  HEARTH_TRY(signature.inputTypeLike(layout.outputState, 0));
+  HEARTH_TRY(signature.inputTypeLike(layout.cellState, 0));
+  for (size_t i = 0; i < 4; ++i) {
+    HEARTH_TRY(signature.optionalInputTypeLike(layout.layerNorm + i, 0));
+    if (layout.auxInput != 0)
+      HEARTH_TRY(signature.optionalInputTypeLike(layout.auxWeights + i, 0));
+  }
+  return {};
+}
+
+Result<LstmParameters> parseLstm(const OperationContext& context, const LstmLayout& layout,
+                                 uint32_t inputSize, uint32_t batches) {
+  const size_t weights = layout.weights;
+  const size_t recurrent = weights + kRecurrent;
+  const size_t peephole = weights + kPeephole;
+  const size_t bias = weights + kBias;
+  const size_t aux = layout.auxWeights;
+  for (const size_t i : {weights + 1, weights + 2, weights + 3, recurrent + 1, recurrent + 2,
+                         recurrent + 3, bias + 1, bias + 2, bias + 3, layout.outputState,
+                         layout.cellState})
+    if (!context.hasInput(i))
+      return fail(ErrorCode::kBadData, "{} lacks its input {}.", context.describe(), i);
+  HEARTH_TRY(requireTogether(context, {weights, recurrent}));
+  HEARTH_TRY(requireTogether(context, {peephole + 1, peephole + 2}));
+  HEARTH_TRY(requireTogether(
+      context, {layout.layerNorm + 1, layout.layerNorm + 2, layout.layerNorm + 3}));
+  const Dimensions& forgetWeights = context.inputs[weights + 1].dimensions;
+  const Dimensions& forgetRecurrent = context.inputs[recurrent + 1].dimensions;
+  if (forgetWeights.size() != 2 || forgetRecurrent.size() != 2)
+    return fail(ErrorCode::kBadData, "{} has weights of rank {} and {}, they must be matrices.",
+                context.describe(), forgetWeights.size(), forgetRecurrent.size());
+  LstmParameters parameters;
+  parameters.inputSize = inputSize;
+  parameters.unitCount = forgetWeights[0];
+  parameters.outputSize = forgetRecurrent[1];
+  parameters.isCoupled = !isGiven(context, weights);
+  const uint32_t units = parameters.unitCount;
+  if (layout.auxInput != 0 && isGiven(context, aux + 1)) {
+    HEARTH_TRY(requireTogether(context, {layout.auxInput, aux + 1, aux + 2, aux + 3}));
+    HEARTH_TRY(requireTogether(context, {weights, aux}));
+    parameters.auxSize = context.inputs[layout.auxInput].dimensions.back();
+  }
+  for (size_t i = 0; i < 4; ++i) {
+    HEARTH_TRY(requireShape(context, weights + i, {units, inputSize}));
+    HEARTH_TRY(requireShape(context, recurrent + i, {units, parameters.outputSize}));
+    HEARTH_TRY(requireShape(context, bias + i, {units}));
+    HEARTH_TRY(requireShape(context, layout.layerNorm + i, {units}));
+    if (i < 3) HEARTH_TRY(requireShape(context, peephole + i, {units}));
+    if (parameters.auxSize > 0)
+      HEARTH_TRY(requireShape(context, aux + i, {units, parameters.auxSize}));
+  }
+  HEARTH_TRY(requireShape(context, weights + kProjection, {parameters.outputSize, units}));
+  HEARTH_TRY(requireShape(context, weights + kProjectionBias, {parameters.outputSize}));
+  const Dimensions outputState = {batches, parameters.outputSize};
+  const Dimensions cellState = {batches, units};
+  if (context.inputs[layout.outputState].dimensions != outputState ||
+      context.inputs[layout.cellState].dimensions != cellState)
+    return fail(ErrorCode::kBadData, "The states of {} have the shapes {} and {}, not {} and {}.",
+                context.describe(),
+                graph::describeDimensions(context.inputs[layout.outputState].dimensions),
+                graph::describeDimensions(context.inputs[layout.cellState].dimensions),
+                graph::describeDimensions(outputState), graph::describeDimensions(cellState));
+  if (!isGiven(context, weights + kProjection) && parameters.outputSize != units)
+    return fail(ErrorCode::kBadData, "{} has {} units and {} outputs without a projection.",
+                context.describe(), units, parameters.outputSize);
+  return parameters;
+}
+
+Status parseLstmScalars(const OperationContext& context, size_t index,
+                        LstmParameters* parameters) {
+  HEARTH_ASSIGN(parameters->activation, parseRecurrentActivation(context, index));
+  HEARTH_ASSIGN(parameters->cellClip, floatScalar(context, index + 1, 0.0f));
+  HEARTH_ASSIGN(parameters->projectionClip, floatScalar(context, index + 2, 0.0f));
+  return {};
+}
+
+const float* LstmCell::values(const OperationContext& context, size_t index) {
+  if (!isGiven(context, index)) return nullptr;
+  kept_.push_back(std::make_unique<RealInput>(context.inputs[index]));
+  return kept_.back()->data();
+}
+
+LstmCell::LstmCell(const OperationContext& context, const LstmLayout& layout,
+                   const LstmParameters& parameters)
+    : parameters_(parameters) {
+  const size_t weights = layout.weights;
+  for (size_t i = parameters.isCoupled ? 1 : 0; i < 4; ++i) {
+    inputWeights_[i] = values(context, weights + i);
+    recurrentWeights_[i] = values(context, weights + kRecurrent + i);
+    biases_[i] = values(context, weights + kBias + i);
+    layerNormWeights_[i] = values(context, layout.layerNorm + i);
+    if (parameters.auxSize > 0) auxWeights_[i] = values(context, layout.auxWeights + i);
+  }
+  if (!parameters.isCoupled) peepholeWeights_[kInputGate] = values(context, weights + kPeephole);
+  peepholeWeights_[kForgetGate] = values(context, weights + kPeephole + 1);
+  peepholeWeights_[kOutputGate] = values(context, weights + kPeephole + 2);
+  projectionWeights_ = values(context, weights + kProjection);
+  projectionBias_ = values(context, weights + kProjectionBias);
+  const RealInput outputState(context.inputs[layout.outputState]);
+  const RealInput cellState(context.inputs[layout.cellState]);
+  outputState_.assign(outputState.begin(), outputState.end());
+  cellState_.assign(cellState.begin(), cellState.end());
+  for (std::vector<float>& gate : gates_) gate.resize(parameters.unitCount);
+}
+
+void LstmCell::computeGate(Gate gate, const float* input, const float* aux,
+                           const float* outputState, const float* cellState,
+                           float* target) const {
+  const size_t units = parameters_.unitCount;
+  const float* bias = biases_[gate];
+  const float* layerNorm = layerNormWeights_[gate];
+  if (bias != nullptr && layerNorm == nullptr)
+    std::copy_n(bias, units, target);
+  else
+    std::fill_n(target, units, 0.0f);
+  if (inputWeights_[gate] != nullptr)
+    addProduct(inputWeights_[gate], units, parameters_.inputSize, input, target);
+  if (auxWeights_[gate] != nullptr)
+    addProduct(auxWeights_[gate], units, parameters_.auxSize, aux, target);
+  if (recurrentWeights_[gate] != nullptr)
+    addProduct(recurrentWeights_[gate], units, parameters_.outputSize, outputState, target);
+  if (peepholeWeights_[gate] != nullptr)
+    for (size_t i = 0; i < units; ++i) target[i] += peepholeWeights_[gate][i] * cellState[i];
+  if (layerNorm != nullptr) {
+    normalize(target, units);
+    for (size_t i = 0; i < units; ++i)
+      target[i] = target[i] * layerNorm[i] + (bias != nullptr ? bias[i] : 0.0f);
+  }
+  applyActivation(gate == kCellGate ? parameters_.activation : RecurrentActivation::kSigmoid,
+                  target, units);
+}
+
+void LstmCell::step(size_t batch, const float* input, const float* aux) {
+  const size_t units = parameters_.unitCount;
+  float* outputState = outputState_.data() + batch * parameters_.outputSize;
+  float* cellState = cellState_.data() + batch * units;
+  float* inputGate = gates_[kInputGate].data();
+  float* forgetGate = gates_[kForgetGate].data();
+  float* cellGate = gates_[kCellGate].data();
+  float* outputGate = gates_[kOutputGate].data();
+  computeGate(kForgetGate, input, aux, outputState, cellState, forgetGate);
+  computeGate(kCellGate, input, aux, outputState, cellState, cellGate);
+  if (parameters_.isCoupled)
+    for (size_t i = 0; i < units; ++i) inputGate[i] = 1.0f - forgetGate[i];
+  else
+    computeGate(kInputGate, input, aux, outputState, cellState, inputGate);
+  for (size_t i = 0; i < units; ++i)
+    cellState[i] = forgetGate[i] * cellState[i] + inputGate[i] * cellGate[i];
+  clip(parameters_.cellClip, cellState, units);
+  computeGate(kOutputGate, input, aux, outputState, cellState, outputGate);
+  std::copy_n(cellState, units, cellGate);
+  applyActivation(parameters_.activation, cellGate, units);
+  for (size_t i = 0; i < units; ++i) outputGate[i] *= cellGate[i];
+  if (projectionWeights_ == nullptr) {
+    std::copy_n(outputGate, units, outputState);
+    return;
+  }
+  if (projectionBias_ != nullptr)
+    std::copy_n(projectionBias_, parameters_.outputSize, outputState);
+  else
+    std::fill_n(outputState, parameters_.outputSize, 0.0f);
+  addProduct(projectionWeights_, parameters_.outputSize, units, outputGate, outputState);
+  clip(parameters_.projectionClip, outputState, parameters_.outputSize);
+}
+
+void runLstm(LstmCell* cell, const SequenceShape& shape, bool isReversed, const float* input,
+             size_t inputSize, const float* aux, size_t auxSize, size_t outputSize, float* output,
+             size_t outputStride) {
+  for (size_t i = 0; i < shape.steps; ++i) {
+    const size_t step = isReversed ? shape.steps - 1 - i : i;
+    for (size_t batch = 0; batch < shape.batches; ++batch) {
+      const size_t row = shape.row(batch, step);
+      cell->step(batch, input + row * inputSize, aux == nullptr ? nullptr : aux + row * auxSize);
+      std::copy_n(cell->outputState(batch), outputSize, output + row * outputStride);
+    }
+  }
+}
+
+void storeReal(const OperationContext& context, size_t output, const std::vector<float>& values) {
+  if (!context.hasOutput(output)) return;
+  RealOutput target(context.outputs[output]);
+  std::copy_n(values.data(), std::min(values.size(), target.size()), target.data());
+  target.store();
+}
+
+}  // namespace hearth::ops

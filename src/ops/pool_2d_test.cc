@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/pool_2d.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ops/operation_builder.h"
+
+namespace hearth::ops {
+namespace {
+
+using testing::ElementsAre;
+
+OperationBuilder pool(OperationType type, std::initializer_list<int32_t> parameters) {
+  OperationBuilder builder(type);
+  builder.input({1, 3, 3, 1}, std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9})
+      .scalars(parameters)
+      .output();
+  return builder;
+}
+
+TEST(Pool2dTest, AverageLeavesPaddingOut) {
+  OperationBuilder builder = pool(OperationType::kAveragePool2d, {1, 2, 2, 2, 2, 0});
+  ASSERT_TRUE(builder.run());
+  EXPECT_EQ(builder.dimensions(), (Dimensions{1, 2, 2, 1}));
+  EXPECT_THAT(builder.result<float>(), ElementsAre(3.0f, 4.5f, 7.5f, 9.0f));
+}
+
+TEST(Pool2dTest, MaximumWithExplicitPadding) {
+  OperationBuilder builder = pool(OperationType::kMaxPool2d, {1, 0, 0, 1, 1, 2, 2, 2, 0});
+  ASSERT_TRUE(builder.run());
+  EXPECT_EQ(builder.dimensions(), (Dimensions{1, 2, 3, 1}));
+  EXPECT_THAT(builder.result<float>(), ElementsAre(4, 5, 6, 7, 8, 9));
+}
+
+TEST(Pool2dTest, FilterWidthComesFirst) {
+  OperationBuilder builder = pool(OperationType::kMaxPool2d, {2, 1, 1, /*width=*/3, 1, 0});
+  ASSERT_TRUE(builder.run());
+  EXPECT_EQ(builder.dimensions(), (Dimensions{1, 3, 1, 1}));
+  EXPECT_THAT(builder.result<float>(), ElementsAre(3, 6, 9));
+}
+
+TEST(Pool2dTest, RootMeanSquareAndActivation) {
+  OperationBuilder builder = pool(OperationType::kL2Pool2d, {2, 1, 1, 2, 2, 3});
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<float>(),
+              ElementsAre(std::sqrt(11.5f), std::sqrt(18.5f), 6.0f, 6.0f));
+}
+
+TEST(Pool2dTest, NchwQuantized) {
+  OperationBuilder builder(OperationType::kAveragePool2d);
+  builder
+      .input(OperationBuilder::tensor(OperandType::kTensorQuant8AsymmSigned, {1, 2, 1, 2}, 0.5f, 7),
+             std::vector<int8_t>{-128, -127, 3, 4})
+      .scalars({2, 1, 1, 2, 1, 0})
+      .scalar(true)
+      .output(OperationBuilder::tensor(OperandType::kTensorQuant8AsymmSigned, {}, 0.5f, 7));
+  ASSERT_TRUE(builder.run());
+  EXPECT_EQ(builder.dimensions(), (Dimensions{1, 2, 1, 1}));
+  // -127.5 and 3.5, away from the zero point's side of the tie.
+  EXPECT_THAT(builder.result<int8_t>(), ElementsAre(-128, 3));
+}
+
+TEST(Pool2dTest, MaximumKeepsNan) {
+  OperationBuilder builder(OperationType::kMaxPool2d);
+  builder.input({1, 1, 3, 1}, std::vector<float>{1.0f, NAN, 2.0f})
+      .scalars({2, 1, 1, 3, 1, 0})
+      .output();
+  ASSERT_TRUE(builder.run());
+  EXPECT_TRUE(std::isnan(builder.result<float>()[0]));
+}
+
+TEST(Pool2dTest, BadParameters) {
+  const std::initializer_list<int32_t> lists[] = {
+      {2, 1, 1, 0, 1, 0},
+      {2, 1, 1, 1, -1, 0},
+      {2, 1, 1, 4, 1, 0},
+      {2, 0, 1, 1, 1, 0},
+      {0, 1, 1, 1, 1, 0},
+      {2, 1, 1, 1, 1, 9},
+      {2, 0, 0, 0, 1, 1, 2, 2, 0},  // padding as large as the filter
+      {INT32_MAX, INT32_MAX, 0, 0, 1, 1, INT32_MAX, 1, 0},
+  };
+  for (const auto& list : lists) {
+    const Status status = pool(OperationType::kAveragePool2d, list).run();
+    ASSERT_FALSE(status) << testing::PrintToString(std::vector<int32_t>(list));
+    EXPECT_EQ(status.error().code(), ErrorCode::kBadData);
+  }
+}
+
+TEST(Pool2dTest, QuantizationOfInputAndOutputIsTheSame) {
+  OperationBuilder builder(OperationType::kMaxPool2d);
+  builder
+      .input(OperationBuilder::tensor(OperandType::kTensorQuant8Asymm, {1, 1, 1, 1}, 0.5f, 7),
+             std::vector<uint8_t>{1})
+      .scalars({2, 1, 1, 1, 1, 0})
+      .output(OperationBuilder::tensor(OperandType::kTensorQuant8Asymm, {}, 0.25f, 7));
+  EXPECT_FALSE(builder.validate());
+}
+
+}  // namespace
+}  // namespace hearth::ops

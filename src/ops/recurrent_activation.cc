@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/recurrent_activation.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hearth::ops {
+
+Result<RecurrentActivation> parseRecurrentActivation(const OperationContext& context,
+                                                     size_t index) {
+  HEARTH_ASSIGN(const int32_t code, context.scalar<int32_t>(index));
+  if (code < 0 || code > 6 || code == 5)
+    return fail(ErrorCode::kBadData,
+                "The activation (input {}) of {} is {}, it must be 0 to 4 or 6.", index,
+                context.describe(), code);
+  return static_cast<RecurrentActivation>(code);
+}
+
+float logistic(float value) {
+  return 1.0f / (1.0f + std::exp(-value));
+}
+
+void applyActivation(RecurrentActivation activation, float* values, size_t count) {
+  const auto clampAll = [&](float lowest, float highest) {
+    for (size_t i = 0; i < count; ++i) values[i] = std::clamp(values[i], lowest, highest);
+  };
+  switch (activation) {
+    case RecurrentActivation::kNone:
+      return;
+    case RecurrentActivation::kRelu:
+      for (size_t i = 0; i < count; ++i) values[i] = std::max(values[i], 0.0f);
+      return;
+    case RecurrentActivation::kRelu1:
+      return clampAll(-1.0f, 1.0f);
+    case RecurrentActivation::kRelu6:
+      return clampAll(0.0f, 6.0f);
+    case RecurrentActivation::kTanh:
+      for (size_t i = 0; i < count; ++i) values[i] = std::tanh(values[i]);
+      return;
+    case RecurrentActivation::kSigmoid:
+      for (size_t i = 0; i < count; ++i) values[i] = logistic(values[i]);
+      return;
+  }
+}
+
+float dotProduct(const float* a, const float* b, size_t count) {
+  // Independent sums: the compiler may not reorder a single one into vector lanes.
+  constexpr size_t kLanes = 8;
+  float sums[kLanes] = {};
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    for (size_t lane = 0; lane < kLanes; ++lane) sums[lane] += a[i + lane] * b[i + lane];
+  float sum = 0.0f;
+  for (; i < count; ++i) sum += a[i] * b[i];
+  for (const float lane : sums) sum += lane;
+  return sum;
+}
+
+void addProduct(const float* matrix, size_t rows, size_t columns, const float* vector,
+                float* target) {
+  for (size_t r = 0; r < rows; ++r) target[r] += dotProduct(matrix + r * columns, vector, columns);
+}
+
+}  // namespace hearth::ops

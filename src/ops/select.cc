@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// SELECT: element by element from one of two tensors.
+#include "ops/element_visitor.h"
+#include "ops/operation.h"
+#include "ops/quantization.h"
+#include "ops/registry.h"
+#include "ops/tensor_types.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(3, 1));
+  HEARTH_TRY(signature.inputType(0, OperandType::kTensorBool8));
+  HEARTH_TRY(signature.inputType(1, kMovableTensors));
+  HEARTH_TRY(signature.inputTypeLike(2, 1));
+  return signature.outputTypeLike(0, 1);
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 3, 1));
+  for (const size_t i : {1, 2})
+    if (context.inputs[i].dimensions != context.inputs[0].dimensions)
+      return fail(ErrorCode::kBadData, "Input {} of {} has the shape {}, input 0 has {}.", i,
+                  context.describe(), graph::describeDimensions(context.inputs[i].dimensions),
+                  graph::describeDimensions(context.inputs[0].dimensions));
+  return context.setOutputDimensions(0, context.inputs[0].dimensions);
+}
+
+template <typename T>
+void selectElements(const OperationContext& context) {
+  const uint8_t* condition = context.inputs[0].as<uint8_t>();
+  const T* yes = context.inputs[1].as<T>();
+  const T* no = context.inputs[2].as<T>();
+  T* target = context.outputs[0].as<T>();
+  const uint64_t count = context.inputs[0].elementCount();
+  const graph::Operand& to = *context.outputs[0].operand;
+  const bool isRescaled =
+      graph::isQuantized(to.type) && !(isSameQuantization(*context.inputs[1].operand, to) &&
+                                       isSameQuantization(*context.inputs[2].operand, to));
+  if constexpr (std::is_integral_v<T> && sizeof(T) <= 2) {
+    if (isRescaled) {
+      for (uint64_t i = 0; i < count; ++i) {
+        const size_t chosen = condition[i] != 0 ? 1 : 2;
+        const int32_t value = context.inputs[chosen].as<T>()[i];
+        target[i] = static_cast<T>(quantize(dequantize(value, *context.inputs[chosen].operand), to));
+      }
+      return;
+    }
+  }
+  for (uint64_t i = 0; i < count; ++i) target[i] = condition[i] != 0 ? yes[i] : no[i];
+}
+
+Status execute(OperationContext& context) {
+  return visitElementType(context.inputs[1].type(),
+                          [&]<typename T>(std::type_identity<T>) -> Status {
+                            selectElements<T>(context);
+                            return {};
+                          });
+}
+
+}  // namespace
+
+const OperationDefinition kSelectOperation = {OperationType::kSelect, validate, prepare, execute};
+
+}  // namespace hearth::ops

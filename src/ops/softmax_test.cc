@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/softmax.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ops/operation_builder.h"
+
+namespace hearth::ops {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatNear;
+
+TEST(SoftmaxTest, LastAxisByDefault) {
+  OperationBuilder builder(OperationType::kSoftmax);
+  builder.input({2, 2}, std::vector<float>{0.0f, std::log(3.0f), 1000.0f, -1000.0f})
+      .scalar(1.0f)
+      .output();
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<float>(),
+              ElementsAre(FloatNear(0.25f, 1e-6f), FloatNear(0.75f, 1e-6f), 1.0f, 0.0f));
+}
+
+TEST(SoftmaxTest, BetaAndNegativeAxis) {
+  OperationBuilder builder(OperationType::kSoftmax);
+  builder.input({2, 1, 1}, std::vector<float>{0.0f, std::log(2.0f)})
+      .scalar(2.0f)
+      .scalar(-3)
+      .output();
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<float>(), ElementsAre(FloatNear(0.2f, 1e-6f), FloatNear(0.8f, 1e-6f)));
+}
+
+TEST(SoftmaxTest, Signed) {
+  const OperandType type = OperandType::kTensorQuant8AsymmSigned;
+  OperationBuilder builder(OperationType::kSoftmax);
+  builder.input(OperationBuilder::tensor(type, {1, 4}, 0.5f, 0), std::vector<int8_t>{5, 5, 5, 5})
+      .scalar(1.0f)
+      .output(OperationBuilder::tensor(type, {}, 1.0f / 256, -128));
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<int8_t>(), testing::Each(-64));
+}
+
+TEST(SoftmaxTest, LogOfHalf) {
+  OperationBuilder builder(OperationType::kLogSoftmax);
+  builder.input({1, 2}, std::vector<Half>{Half(1), Half(1)})
+      .scalar(Half(1))
+      .scalar(1)
+      .output(OperandType::kTensorFloat16);
+  ASSERT_TRUE(builder.run());
+  EXPECT_NEAR(static_cast<float>(builder.result<Half>()[0]), -std::log(2.0f), 1e-3);
+}
+
+TEST(SoftmaxTest, BadParameters) {
+  const auto run = [](float beta, int32_t axis) {
+    OperationBuilder builder(OperationType::kSoftmax);
+    builder.input({1, 2}, std::vector<float>{1, 2}).scalar(beta).scalar(axis).output();
+    return builder.run();
+  };
+  EXPECT_TRUE(run(1.0f, 0));
+  EXPECT_FALSE(run(0.0f, 0));
+  EXPECT_FALSE(run(-1.0f, 0));
+  EXPECT_FALSE(run(NAN, 0));
+  EXPECT_FALSE(run(INFINITY, 0));
+  EXPECT_FALSE(run(1.0f, 2));
+  EXPECT_FALSE(run(1.0f, INT32_MIN));
+}
+
+TEST(SoftmaxTest, OutputScaleIsFixed) {
+  const OperandType type = OperandType::kTensorQuant8Asymm;
+  OperationBuilder builder(OperationType::kSoftmax);
+  builder.input(OperationBuilder::tensor(type, {1, 1}, 0.5f, 0), std::vector<uint8_t>{5})
+      .scalar(1.0f)
+      .output(OperationBuilder::tensor(type, {}, 1.0f / 128, 0));
+  EXPECT_FALSE(builder.validate());
+}
+
+}  // namespace
+}  // namespace hearth::ops

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// TOPK_V2: the k largest elements of each row, largest first; of equal ones the first comes first.
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "ops/element_visitor.h"
+#include "ops/operation.h"
+#include "ops/registry.h"
+#include "ops/tensor_types.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(2, 2));
+  HEARTH_TRY(signature.inputType(0, kMovableTensors));
+  HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputType(1, OperandType::kInt32));
+  HEARTH_TRY(signature.outputTypeLike(0, 0));
+  HEARTH_TRY(signature.outputQuantizationLike(0, 0));
+  return signature.outputType(1, OperandType::kTensorInt32);
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 2, 0));
+  HEARTH_TRY(requireRank(context, 0, 1, kMaximumRank));
+  Dimensions dimensions = context.inputs[0].dimensions;
+  HEARTH_ASSIGN(const int32_t k, context.scalar<int32_t>(1));
+  if (k < 1 || static_cast<uint32_t>(k) > dimensions.back())
+    return fail(ErrorCode::kBadData, "{} asks for the {} largest of {} elements.",
+                context.describe(), k, dimensions.back());
+  dimensions.back() = static_cast<uint32_t>(k);
+  HEARTH_TRY(context.setOutputDimensions(0, dimensions));
+  return context.setOutputDimensions(1, std::move(dimensions));
+}
+
+// A strict order also for NaN, which counts as smaller than all numbers.
+template <typename T>
+bool isLarger(T a, T b) {
+  if constexpr (!std::is_integral_v<T>) {
+    if (b != b) return a == a;
+  }
+  return a > b;
+}
+
+Status execute(OperationContext& context) {
+  const Tensor& input = context.inputs[0];
+  HEARTH_ASSIGN(const int32_t k, context.scalar<int32_t>(1));
+  const size_t size = input.dimensions.back();
+  const size_t rows = input.elementCount() / size;
+  return visitElementType(input.type(), [&]<typename T>(std::type_identity<T>) -> Status {
+    std::vector<int32_t> order(size);
+    for (size_t row = 0; row < rows; ++row) {
+      const T* values = input.as<T>() + row * size;
+      std::iota(order.begin(), order.end(), 0);
+      std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int32_t a, int32_t b) {
+        if (isLarger(values[a], values[b])) return true;
+        return !isLarger(values[b], values[a]) && a < b;
+      });
+      for (size_t i = 0; i < static_cast<size_t>(k); ++i) {
+        const size_t at = row * static_cast<size_t>(k) + i;
+        if (context.hasOutput(0)) context.outputs[0].as<T>()[at] = values[order[i]];
+        if (context.hasOutput(1)) context.outputs[1].as<int32_t>()[at] = order[i];
+      }
+    }
+    return {};
+  });
+}
+
+}  // namespace
+
+const OperationDefinition kTopkV2Operation = {OperationType::kTopkV2, validate, prepare, execute};
+
+}  // namespace hearth::ops
