@@ -187,9 +187,16 @@ typedef struct hearth_compile_options {
   uint64_t timeout_ns;            // 0 = none
 } hearth_compile_options;
 
-#define HEARTH_COMPILE_OPTIONS_INIT                                             \
-  {sizeof(hearth_compile_options),  NULL, NULL, HEARTH_PREFER_FAST_SINGLE_ANSWER, \
-   HEARTH_PRIORITY_MEDIUM, 0, HEARTH_CACHE_DEFAULT, 0, 0}
+#define HEARTH_COMPILE_OPTIONS_INIT  \
+  {sizeof(hearth_compile_options),   \
+   NULL,                             \
+   NULL,                             \
+   HEARTH_PREFER_FAST_SINGLE_ANSWER, \
+   HEARTH_PRIORITY_MEDIUM,           \
+   0,                                \
+   HEARTH_CACHE_DEFAULT,             \
+   0,                                \
+   0}
 
 typedef enum hearth_start_state {
   HEARTH_START_COLD = 0,      // weights were packed and kept for the next start
@@ -201,10 +208,10 @@ typedef enum hearth_start_state {
 typedef struct hearth_start_report {
   size_t size;
   hearth_start_state state;
-  const char* reason;     // why not warm; "" when warm
-  double prepare_ms;      // opening the model and compiling it
-  uint64_t packed_bytes;  // weights converted to the device's layout during this start
-  uint64_t mapped_bytes;  // weights mapped in the device's layout
+  const char* reason;         // why not warm; "" when warm
+  double prepare_ms;          // opening the model and compiling it
+  uint64_t packed_bytes;      // weights converted to the device's layout during this start
+  uint64_t mapped_bytes;      // weights mapped in the device's layout
   uint64_t activation_bytes;  // intermediate results of one execution
 } hearth_start_report;
 
@@ -266,9 +273,8 @@ HEARTH_EXPORT hearth_status hearth_execution_run(hearth_execution* execution, ui
                                                  hearth_error** error);
 // Runs in a thread of the library. Until the event is done, the execution refuses everything but
 // hearth_execution_free with HEARTH_BAD_STATE.
-HEARTH_EXPORT hearth_status hearth_execution_start(hearth_execution* execution,
-                                                   uint64_t timeout_ns, hearth_event** event,
-                                                   hearth_error** error);
+HEARTH_EXPORT hearth_status hearth_execution_start(hearth_execution* execution, uint64_t timeout_ns,
+                                                   hearth_event** event, hearth_error** error);
 
 // Dimensions of an output after a run. *rank holds the room in `dimensions` before the call and
 // the rank after it; when the room is too small the call fails and still writes *rank.

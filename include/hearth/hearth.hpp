@@ -58,19 +58,32 @@ inline uint64_t nanoseconds(std::chrono::nanoseconds duration) {
 // Name of an element type as NumPy spells it, for example "uint8".
 inline const char* typeName(hearth_type type) {
   switch (type) {
-    case HEARTH_TYPE_FLOAT32: return "float32";
-    case HEARTH_TYPE_FLOAT16: return "float16";
-    case HEARTH_TYPE_FLOAT64: return "float64";
-    case HEARTH_TYPE_INT8: return "int8";
-    case HEARTH_TYPE_UINT8: return "uint8";
-    case HEARTH_TYPE_INT16: return "int16";
-    case HEARTH_TYPE_UINT16: return "uint16";
-    case HEARTH_TYPE_INT32: return "int32";
-    case HEARTH_TYPE_UINT32: return "uint32";
-    case HEARTH_TYPE_INT64: return "int64";
-    case HEARTH_TYPE_UINT64: return "uint64";
-    case HEARTH_TYPE_BOOL: return "bool";
-    case HEARTH_TYPE_INT4: return "int4";
+    case HEARTH_TYPE_FLOAT32:
+      return "float32";
+    case HEARTH_TYPE_FLOAT16:
+      return "float16";
+    case HEARTH_TYPE_FLOAT64:
+      return "float64";
+    case HEARTH_TYPE_INT8:
+      return "int8";
+    case HEARTH_TYPE_UINT8:
+      return "uint8";
+    case HEARTH_TYPE_INT16:
+      return "int16";
+    case HEARTH_TYPE_UINT16:
+      return "uint16";
+    case HEARTH_TYPE_INT32:
+      return "int32";
+    case HEARTH_TYPE_UINT32:
+      return "uint32";
+    case HEARTH_TYPE_INT64:
+      return "int64";
+    case HEARTH_TYPE_UINT64:
+      return "uint64";
+    case HEARTH_TYPE_BOOL:
+      return "bool";
+    case HEARTH_TYPE_INT4:
+      return "int4";
   }
   return "unknown";
 }
@@ -80,17 +93,22 @@ inline size_t typeSize(hearth_type type) {
   switch (type) {
     case HEARTH_TYPE_INT8:
     case HEARTH_TYPE_UINT8:
-    case HEARTH_TYPE_BOOL: return 1;
+    case HEARTH_TYPE_BOOL:
+      return 1;
     case HEARTH_TYPE_FLOAT16:
     case HEARTH_TYPE_INT16:
-    case HEARTH_TYPE_UINT16: return 2;
+    case HEARTH_TYPE_UINT16:
+      return 2;
     case HEARTH_TYPE_FLOAT32:
     case HEARTH_TYPE_INT32:
-    case HEARTH_TYPE_UINT32: return 4;
+    case HEARTH_TYPE_UINT32:
+      return 4;
     case HEARTH_TYPE_FLOAT64:
     case HEARTH_TYPE_INT64:
-    case HEARTH_TYPE_UINT64: return 8;
-    case HEARTH_TYPE_INT4: return 0;
+    case HEARTH_TYPE_UINT64:
+      return 8;
+    case HEARTH_TYPE_INT4:
+      return 0;
   }
   return 0;
 }
@@ -102,7 +120,7 @@ struct TensorInfo {
   std::vector<uint32_t> dimensions;  // 0 = not known before a run
   float scale = 0.0f;                // 0 = not quantised
   int32_t zeroPoint = 0;
-  uint64_t byteSize = 0;  // 0 = not known before a run
+  uint64_t byteSize = 0;                    // 0 = not known before a run
   std::vector<uint32_t> defaultDimensions;  // `dimensions` with the file's for the unknown ones
 
   // The real number that a stored one stands for.
@@ -225,8 +243,7 @@ class Execution {
     std::vector<uint32_t> shape(8);
     size_t rank = shape.size();
     hearth_error* error = nullptr;
-    hearth_status status =
-        hearth_execution_output_shape(get(), index, shape.data(), &rank, &error);
+    hearth_status status = hearth_execution_output_shape(get(), index, shape.data(), &rank, &error);
     if (status != HEARTH_OK && rank > shape.size()) {
       hearth_error_free(std::exchange(error, nullptr));
       shape.resize(rank);

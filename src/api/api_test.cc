@@ -141,8 +141,8 @@ TEST_F(ApiModelTest, StartReportAndInspection) {
   EXPECT_GT(report.activationBytes, 0u);
   EXPECT_FALSE(report.reason.empty());
   const std::string json = compilation.startReportJson();
-  for (const char* key : {"\"state\"", "\"reason\"", "\"prepare_ms\"", "\"packed_bytes\"",
-                          "\"mapped_bytes\""})
+  for (const char* key :
+       {"\"state\"", "\"reason\"", "\"prepare_ms\"", "\"packed_bytes\"", "\"mapped_bytes\""})
     EXPECT_THAT(json, HasSubstr(key));
   const std::string inspection = model.inspect();
   EXPECT_THAT(inspection, HasSubstr("CONV_2D"));

@@ -32,7 +32,8 @@ Result<hearth_compile_options> readOptions(const hearth_compile_options* given) 
   switch (options.preference) {
     case HEARTH_PREFER_LOW_POWER:
     case HEARTH_PREFER_FAST_SINGLE_ANSWER:
-    case HEARTH_PREFER_SUSTAINED_SPEED: break;
+    case HEARTH_PREFER_SUSTAINED_SPEED:
+      break;
     default:
       return fail(ErrorCode::kBadData, "There is no preference {}.",
                   static_cast<int>(options.preference));
@@ -40,7 +41,8 @@ Result<hearth_compile_options> readOptions(const hearth_compile_options* given) 
   switch (options.priority) {
     case HEARTH_PRIORITY_LOW:
     case HEARTH_PRIORITY_MEDIUM:
-    case HEARTH_PRIORITY_HIGH: break;
+    case HEARTH_PRIORITY_HIGH:
+      break;
     default:
       return fail(ErrorCode::kBadData, "There is no priority {}.",
                   static_cast<int>(options.priority));
@@ -92,10 +94,9 @@ Status compile(const hearth_model& model, const hearth_compile_options& options,
   runtimeOptions.prepare.threads = options.threads;
   runtimeOptions.prepare.maxActivationBytes = options.max_activation_bytes;
   runtimeOptions.prepare.deadline = hearth::api::deadlineAfter(options.timeout_ns);
-  HEARTH_ASSIGN(made->compilation,
-                hearth::runtime::Compilation::create(imported.model, std::move(states),
-                                                     runtimeOptions,
-                                                     hearth::runtime::DeviceManager::shared()));
+  HEARTH_ASSIGN(made->compilation, hearth::runtime::Compilation::create(
+                                       imported.model, std::move(states), runtimeOptions,
+                                       hearth::runtime::DeviceManager::shared()));
   made->device = made->compilation->device().name();
   made->startReason = made->compilation->startReport().reason;
   made->prepareMs = model.loadMs + hearth::api::millisecondsSince(begin);
@@ -128,18 +129,24 @@ uint64_t sum(const std::map<std::string, uint64_t>& bytes) {
 
 hearth_start_state publicState(hearth::hal::StartReport::State state) {
   switch (state) {
-    case hearth::hal::StartReport::State::kCold: return HEARTH_START_COLD;
-    case hearth::hal::StartReport::State::kWarm: return HEARTH_START_WARM;
-    case hearth::hal::StartReport::State::kUncached: break;
+    case hearth::hal::StartReport::State::kCold:
+      return HEARTH_START_COLD;
+    case hearth::hal::StartReport::State::kWarm:
+      return HEARTH_START_WARM;
+    case hearth::hal::StartReport::State::kUncached:
+      break;
   }
   return HEARTH_START_UNCACHED;
 }
 
 const char* stateName(hearth_start_state state) {
   switch (state) {
-    case HEARTH_START_COLD: return "cold";
-    case HEARTH_START_WARM: return "warm";
-    case HEARTH_START_UNCACHED: break;
+    case HEARTH_START_COLD:
+      return "cold";
+    case HEARTH_START_WARM:
+      return "warm";
+    case HEARTH_START_UNCACHED:
+      break;
   }
   return "uncached";
 }
@@ -158,7 +165,9 @@ hearth_status hearth_compile(const hearth_model* model, const hearth_compile_opt
   });
 }
 
-void hearth_compilation_free(hearth_compilation* compilation) { delete compilation; }
+void hearth_compilation_free(hearth_compilation* compilation) {
+  delete compilation;
+}
 
 const char* hearth_compilation_device(const hearth_compilation* compilation) {
   return compilation == nullptr ? "" : compilation->signature->device.c_str();

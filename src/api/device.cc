@@ -48,8 +48,7 @@ hearth_status hearth_device_get(size_t index, hearth_device_info* info, hearth_e
     if (index >= texts.size())
       return hearth::fail(hearth::ErrorCode::kNotFound, "There is no device {}; there are {}.",
                           index, texts.size());
-    const hearth::hal::Device& device =
-        *hearth::runtime::DeviceManager::shared().devices()[index];
+    const hearth::hal::Device& device = *hearth::runtime::DeviceManager::shared().devices()[index];
     hearth_device_info made{};
     made.name = texts[index].name.c_str();
     made.version = texts[index].version.c_str();

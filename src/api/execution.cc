@@ -42,9 +42,8 @@ void hearth_execution_free(hearth_execution* execution) {
 }
 
 hearth_status hearth_execution_set_input(hearth_execution* execution, size_t index,
-                                         const void* data, size_t bytes,
-                                         const uint32_t* dimensions, size_t rank,
-                                         hearth_error** error) {
+                                         const void* data, size_t bytes, const uint32_t* dimensions,
+                                         size_t rank, hearth_error** error) {
   return guarded(error, [&]() -> Status {
     if (execution == nullptr) return nullArgument("execution");
     if (dimensions == nullptr && rank != 0) return nullArgument("dimensions");
@@ -81,9 +80,8 @@ hearth_status hearth_execution_start(hearth_execution* execution, uint64_t timeo
     if (execution == nullptr) return nullArgument("execution");
     if (event == nullptr) return nullArgument("event");
     auto made = std::make_unique<hearth_event>();
-    HEARTH_ASSIGN(made->event,
-                  execution->execution->start(deadlineAfter(timeout_ns),
-                                              hearth::runtime::Scheduler::shared()));
+    HEARTH_ASSIGN(made->event, execution->execution->start(deadlineAfter(timeout_ns),
+                                                           hearth::runtime::Scheduler::shared()));
     *event = made.release();
     return {};
   });
@@ -95,8 +93,7 @@ hearth_status hearth_execution_output_shape(const hearth_execution* execution, s
   return guarded(error, [&]() -> Status {
     if (execution == nullptr) return nullArgument("execution");
     if (rank == nullptr) return nullArgument("rank");
-    HEARTH_ASSIGN(const hearth::graph::Dimensions shape,
-                  execution->execution->outputShape(index));
+    HEARTH_ASSIGN(const hearth::graph::Dimensions shape, execution->execution->outputShape(index));
     const size_t room = *rank;
     *rank = shape.size();
     if (shape.size() > room)
@@ -135,8 +132,8 @@ hearth_status hearth_event_wait(const hearth_event* event, uint64_t timeout_ns,
     if (event == nullptr) return nullArgument("event");
     const std::optional<Status> status = event->event->wait(deadlineAfter(timeout_ns));
     if (!status)
-      return fail(ErrorCode::kMissedDeadlineTransient,
-                  "The run has not ended within {} ns.", timeout_ns);
+      return fail(ErrorCode::kMissedDeadlineTransient, "The run has not ended within {} ns.",
+                  timeout_ns);
     return *status;
   });
 }
@@ -145,6 +142,8 @@ int hearth_event_is_done(const hearth_event* event) {
   return event != nullptr && event->event->isDone() ? 1 : 0;
 }
 
-void hearth_event_free(hearth_event* event) { delete event; }
+void hearth_event_free(hearth_event* event) {
+  delete event;
+}
 
 }  // extern "C"

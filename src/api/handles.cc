@@ -35,28 +35,42 @@ Result<hearth_type> publicType(graph::OperandType type) {
   using graph::OperandType;
   switch (type) {
     case OperandType::kFloat32:
-    case OperandType::kTensorFloat32: return HEARTH_TYPE_FLOAT32;
+    case OperandType::kTensorFloat32:
+      return HEARTH_TYPE_FLOAT32;
     case OperandType::kFloat16:
-    case OperandType::kTensorFloat16: return HEARTH_TYPE_FLOAT16;
-    case OperandType::kTensorFloat64: return HEARTH_TYPE_FLOAT64;
+    case OperandType::kTensorFloat16:
+      return HEARTH_TYPE_FLOAT16;
+    case OperandType::kTensorFloat64:
+      return HEARTH_TYPE_FLOAT64;
     case OperandType::kTensorQuant8Symm:
     case OperandType::kTensorQuant8SymmPerChannel:
-    case OperandType::kTensorQuant8AsymmSigned: return HEARTH_TYPE_INT8;
-    case OperandType::kTensorQuant8Asymm: return HEARTH_TYPE_UINT8;
+    case OperandType::kTensorQuant8AsymmSigned:
+      return HEARTH_TYPE_INT8;
+    case OperandType::kTensorQuant8Asymm:
+      return HEARTH_TYPE_UINT8;
     case OperandType::kTensorQuant16Symm:
-    case OperandType::kTensorInt16: return HEARTH_TYPE_INT16;
+    case OperandType::kTensorInt16:
+      return HEARTH_TYPE_INT16;
     case OperandType::kTensorQuant16Asymm:
-    case OperandType::kTensorUint16: return HEARTH_TYPE_UINT16;
+    case OperandType::kTensorUint16:
+      return HEARTH_TYPE_UINT16;
     case OperandType::kInt32:
-    case OperandType::kTensorInt32: return HEARTH_TYPE_INT32;
+    case OperandType::kTensorInt32:
+      return HEARTH_TYPE_INT32;
     case OperandType::kUint32:
-    case OperandType::kTensorUint32: return HEARTH_TYPE_UINT32;
-    case OperandType::kTensorInt64: return HEARTH_TYPE_INT64;
-    case OperandType::kTensorUint64: return HEARTH_TYPE_UINT64;
+    case OperandType::kTensorUint32:
+      return HEARTH_TYPE_UINT32;
+    case OperandType::kTensorInt64:
+      return HEARTH_TYPE_INT64;
+    case OperandType::kTensorUint64:
+      return HEARTH_TYPE_UINT64;
     case OperandType::kBool:
-    case OperandType::kTensorBool8: return HEARTH_TYPE_BOOL;
-    case OperandType::kTensorInt4: return HEARTH_TYPE_INT4;
-    case OperandType::kModel: break;
+    case OperandType::kTensorBool8:
+      return HEARTH_TYPE_BOOL;
+    case OperandType::kTensorInt4:
+      return HEARTH_TYPE_INT4;
+    case OperandType::kModel:
+      break;
   }
   return fail(ErrorCode::kUnsupported, "An argument of {} has no public type.",
               graph::nameOf(type));
@@ -66,7 +80,9 @@ Result<hearth_type> publicType(graph::OperandType type) {
 
 extern "C" {
 
-const char* hearth_version(void) { return HEARTH_VERSION; }
+const char* hearth_version(void) {
+  return HEARTH_VERSION;
+}
 
 hearth_status hearth_error_code(const hearth_error* error) {
   return error == nullptr ? HEARTH_OK : error->code;
@@ -74,8 +90,12 @@ hearth_status hearth_error_code(const hearth_error* error) {
 const char* hearth_error_message(const hearth_error* error) {
   return error == nullptr ? "" : error->message.c_str();
 }
-void hearth_error_free(hearth_error* error) { delete error; }
+void hearth_error_free(hearth_error* error) {
+  delete error;
+}
 
-void hearth_string_free(char* string) { std::free(string); }
+void hearth_string_free(char* string) {
+  std::free(string);
+}
 
 }  // extern "C"

@@ -5,12 +5,12 @@
 
 #include "hearth/hearth.h"
 
-#define EXPECT(condition)                                        \
-  do {                                                           \
-    if (!(condition)) {                                          \
-      fprintf(stderr, "line %d: %s\n", __LINE__, #condition);    \
-      return 1;                                                  \
-    }                                                            \
+#define EXPECT(condition)                                     \
+  do {                                                        \
+    if (!(condition)) {                                       \
+      fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
+      return 1;                                               \
+    }                                                         \
   } while (0)
 
 int main(void) {

@@ -17,7 +17,9 @@ constexpr size_t kMaxDetailedSignatures = 32;
 using Json = nlohmann::ordered_json;
 
 // JSON has no infinity and no NaN.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
 
 Json tensorJson(const tflite::TensorSummary& tensor, size_t index) {
   Json json = {{"index", index},
@@ -95,9 +97,12 @@ void addDevices(const graph::Model& model, const runtime::DeviceManager& devices
 
 Json signatureJson(const tflite::ModelFile& file, const std::string& key,
                    const runtime::DeviceManager& devices) {
-  Json json = {{"key", key},          {"problem", nullptr},
-               {"inputs", Json::array()}, {"outputs", Json::array()},
-               {"state_tensors", 0},  {"devices", Json::array()},
+  Json json = {{"key", key},
+               {"problem", nullptr},
+               {"inputs", Json::array()},
+               {"outputs", Json::array()},
+               {"state_tensors", 0},
+               {"devices", Json::array()},
                {"operations", Json::array()}};
   const auto imported = file.importSignature(key);
   if (!imported) {
@@ -117,12 +122,9 @@ Json signatureJson(const tflite::ModelFile& file, const std::string& key,
 
 std::string inspectModel(const tflite::ModelFile& file, const runtime::DeviceManager& devices) {
   const tflite::ModelSummary summary = file.summary();
-  Json json = {{"description", summary.description},
-               {"version", summary.version},
-               {"file_bytes", summary.fileBytes},
-               {"weight_bytes", summary.weightBytes},
-               {"signatures", Json::array()},
-               {"subgraphs", Json::array()}};
+  Json json = {{"description", summary.description}, {"version", summary.version},
+               {"file_bytes", summary.fileBytes},    {"weight_bytes", summary.weightBytes},
+               {"signatures", Json::array()},        {"subgraphs", Json::array()}};
   std::vector<std::string> keys = file.signatureKeys();
   if (keys.empty()) keys.emplace_back();
   keys.resize(std::min(keys.size(), kMaxDetailedSignatures));

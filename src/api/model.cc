@@ -53,7 +53,9 @@ hearth_status hearth_model_load_memory(const void* data, size_t size, hearth_mod
   });
 }
 
-void hearth_model_free(hearth_model* model) { delete model; }
+void hearth_model_free(hearth_model* model) {
+  delete model;
+}
 
 size_t hearth_model_signature_count(const hearth_model* model) {
   return model == nullptr ? 0 : model->signatureKeys.size();

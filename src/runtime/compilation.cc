@@ -123,8 +123,7 @@ Result<std::shared_ptr<hal::Device>> chooseDevice(const graph::Model& model,
     reasons += (reasons.empty() ? "" : "; ") +
                (missing ? *missing : device->name() + " fails: " + missing.error().toString());
   }
-  if (candidates.size() == 1)
-    return fail(ErrorCode::kUnsupported, "The device {}.", reasons);
+  if (candidates.size() == 1) return fail(ErrorCode::kUnsupported, "The device {}.", reasons);
   return fail(ErrorCode::kUnsupported, "No device takes every operation: {}.", reasons);
 }
 

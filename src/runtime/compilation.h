@@ -22,7 +22,7 @@ struct StatePair {
 };
 
 struct CompilationOptions {
-  std::string device;  // empty = the first that takes every operation
+  std::string device;           // empty = the first that takes every operation
   hal::PrepareOptions prepare;  // maxActivationBytes 0 = half of the machine's memory
 };
 
@@ -35,10 +35,9 @@ class Compilation {
   // Errors: kBadData (invalid model), kNotFound (device), kUnsupported (names operations that the
   // device, or each device, does not take, and why), kResourceExhaustedPersistent (names the tensor
   // above the activation limit), and whatever the driver reports.
-  static Result<std::shared_ptr<const Compilation>> create(std::shared_ptr<const graph::Model> model,
-                                                           std::vector<StatePair> states,
-                                                           const CompilationOptions& options,
-                                                           const DeviceManager& devices);
+  static Result<std::shared_ptr<const Compilation>> create(
+      std::shared_ptr<const graph::Model> model, std::vector<StatePair> states,
+      const CompilationOptions& options, const DeviceManager& devices);
 
   const graph::Model& model() const { return *model_; }
   hal::Device& device() const { return *device_; }

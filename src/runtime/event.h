@@ -28,9 +28,13 @@ class Event {
   // The work's own result; nothing when the deadline passes before.
   std::optional<Status> wait(const base::Deadline& deadline) const {
     std::unique_lock lock(mutex_);
-    const auto isDone = [this] { return status_.has_value(); };
-    if (deadline.isNever()) done_.wait(lock, isDone);
-    else done_.wait_until(lock, deadline.when(), isDone);
+    const auto isDone = [this] {
+      return status_.has_value();
+    };
+    if (deadline.isNever())
+      done_.wait(lock, isDone);
+    else
+      done_.wait_until(lock, deadline.when(), isDone);
     return status_;
   }
 

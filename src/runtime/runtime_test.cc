@@ -35,7 +35,8 @@ struct Behaviour {
 };
 
 int32_t* memoryOf(const hal::Argument& argument) {
-  if (argument.kind == hal::Argument::Kind::kPointer) return static_cast<int32_t*>(argument.pointer);
+  if (argument.kind == hal::Argument::Kind::kPointer)
+    return static_cast<int32_t*>(argument.pointer);
   return reinterpret_cast<int32_t*>(const_cast<uint8_t*>(argument.pool->data()) + argument.offset);
 }
 

@@ -29,7 +29,8 @@ Scheduler& Scheduler::shared() {
   // to join, the second may have work in flight while the process exits.
   while (seen == nullptr || seen->process != getpid()) {
     auto* fresh = new Owned{getpid()};
-    if (current.compare_exchange_strong(seen, fresh, std::memory_order_acq_rel)) return fresh->scheduler;
+    if (current.compare_exchange_strong(seen, fresh, std::memory_order_acq_rel))
+      return fresh->scheduler;
     delete fresh;
   }
   return seen->scheduler;

@@ -60,7 +60,8 @@ TEST(SchedulerTest, FinishesWhatIsQueued) {
 
 TEST(SchedulerTest, WorksInAForkedChild) {
   Event before;
-  ASSERT_TRUE(Scheduler::shared().submit(hal::Priority::kMedium, [&before] { before.complete({}); }));
+  ASSERT_TRUE(
+      Scheduler::shared().submit(hal::Priority::kMedium, [&before] { before.complete({}); }));
   before.wait({});
   const pid_t child = fork();
   ASSERT_GE(child, 0);

@@ -31,8 +31,10 @@ void StateBuffers::reset() {
   for (const Slot& slot : slots_) {
     if (slot.length == 0) continue;
     uint8_t* to = sides_[0]->mutableData() + slot.offset;
-    if (slot.initialValue->empty()) std::memset(to, 0, slot.length);
-    else std::memcpy(to, slot.initialValue->data(), slot.length);
+    if (slot.initialValue->empty())
+      std::memset(to, 0, slot.length);
+    else
+      std::memcpy(to, slot.initialValue->data(), slot.length);
   }
 }
 

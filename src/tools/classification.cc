@@ -45,8 +45,7 @@ bool isClassification(const Array& output, bool isLenient) {
   const auto longDimensions =
       std::count_if(shape.begin(), shape.end(), [](uint64_t d) { return d > 1; });
   const bool hasNoZero = std::find(shape.begin(), shape.end(), 0u) == shape.end();
-  return longDimensions == 1 && hasNoZero &&
-         (isLenient || shape.size() <= 2 || shape.size() == 4);
+  return longDimensions == 1 && hasNoZero && (isLenient || shape.size() <= 2 || shape.size() == 4);
 }
 
 std::vector<ScoredClass> topClasses(const Array& output, const TensorInfo& tensor, size_t count) {
@@ -57,10 +56,9 @@ std::vector<ScoredClass> topClasses(const Array& output, const TensorInfo& tenso
   const auto key = [&stored](uint64_t i) {
     return std::isnan(stored[i]) ? -std::numeric_limits<double>::infinity() : stored[i];
   };
-  std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(count), order.end(),
-                    [&key](uint64_t a, uint64_t b) {
-                      return key(a) != key(b) ? key(a) > key(b) : a < b;
-                    });
+  std::partial_sort(
+      order.begin(), order.begin() + static_cast<ptrdiff_t>(count), order.end(),
+      [&key](uint64_t a, uint64_t b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
   std::vector<ScoredClass> best;
   for (size_t i = 0; i < count; ++i)
     best.push_back({order[i], tensor.dequantize(stored[order[i]])});

@@ -11,11 +11,16 @@ namespace {
 
 const char* typeText(hearth_device_type type) {
   switch (type) {
-    case HEARTH_DEVICE_OTHER: return "other";
-    case HEARTH_DEVICE_CPU: return "cpu";
-    case HEARTH_DEVICE_GPU: return "gpu";
-    case HEARTH_DEVICE_ACCELERATOR: return "accelerator";
-    case HEARTH_DEVICE_UNKNOWN: break;
+    case HEARTH_DEVICE_OTHER:
+      return "other";
+    case HEARTH_DEVICE_CPU:
+      return "cpu";
+    case HEARTH_DEVICE_GPU:
+      return "gpu";
+    case HEARTH_DEVICE_ACCELERATOR:
+      return "accelerator";
+    case HEARTH_DEVICE_UNKNOWN:
+      break;
   }
   return "unknown";
 }

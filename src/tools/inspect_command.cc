@@ -17,7 +17,9 @@ using Json = nlohmann::ordered_json;
 // How many refused operations the text names before it only counts the rest.
 constexpr size_t kMaxRefusals = 20;
 
-std::string text(const Json& json) { return printable(json.get<std::string>()); }
+std::string text(const Json& json) {
+  return printable(json.get<std::string>());
+}
 
 std::string quantizationText(const Json& scales, const Json& zeroPoints) {
   if (scales.empty()) return "";
@@ -34,9 +36,9 @@ std::string argumentsText(const char* kind, const Json& arguments) {
     const bool isQuantized = scale.is_null() || scale.get<double>() != 0;
     table.add({text(argument["name"]), text(argument["type"]),
                shapeText(argument["shape"].get<std::vector<uint64_t>>()),
-               isQuantized ? quantizationText(Json::array({scale}),
-                                              Json::array({argument["zero_point"]}))
-                           : ""});
+               isQuantized
+                   ? quantizationText(Json::array({scale}), Json::array({argument["zero_point"]}))
+                   : ""});
   }
   return table.toString();
 }
@@ -61,8 +63,10 @@ std::string operationsText(const Json& signature, bool isFull) {
       row.push_back(operation["index"].dump());
     }
     for (const Json& answer : operation["devices"]) row.push_back(answerText(answer));
-    if (isFull) table.add(row);
-    else if (++counts[row] == 1) rows.push_back(row);
+    if (isFull)
+      table.add(row);
+    else if (++counts[row] == 1)
+      rows.push_back(row);
   }
   for (std::vector<std::string>& row : rows) {
     const size_t count = counts[row];
@@ -81,9 +85,9 @@ std::string refusalsText(const Json& signature) {
   for (const Json& operation : signature["operations"])
     for (const Json& answer : operation["devices"]) {
       if (answer["supported"].get<bool>() || ++refusals > kMaxRefusals) continue;
-      lines += std::format("  {} does not take operation {}, {}: {}\n", text(answer["device"]),
-                           operation["index"].dump(), text(operation["type"]),
-                           text(answer["reason"]));
+      lines +=
+          std::format("  {} does not take operation {}, {}: {}\n", text(answer["device"]),
+                      operation["index"].dump(), text(operation["type"]), text(answer["reason"]));
     }
   if (refusals > kMaxRefusals)
     lines += std::format("  and {} more refusals\n", refusals - kMaxRefusals);
@@ -97,15 +101,16 @@ std::string tensorsText(const Json& subgraph) {
     table.add({tensor["index"].dump(), text(tensor["name"]), text(tensor["type"]),
                shapeText(tensor["shape"].get<std::vector<uint64_t>>()),
                quantizationText(tensor["scales"], tensor["zero_points"]),
-               tensor["variable"].get<bool>() ? "variable" : bytes == 0 ? "" : bytesText(bytes)});
+               tensor["variable"].get<bool>() ? "variable"
+               : bytes == 0                   ? ""
+                                              : bytesText(bytes)});
   }
   return table.toString();
 }
 
 std::string describe(const Json& json, const InspectOptions& options) {
   std::string out = std::format("{}\n\n", printable(options.model));
-  if (!text(json["description"]).empty())
-    out += std::format("  {}\n", text(json["description"]));
+  if (!text(json["description"]).empty()) out += std::format("  {}\n", text(json["description"]));
   out += std::format("  {} file, {} of it weights; {} subgraph{}\n",
                      bytesText(json["file_bytes"].get<uint64_t>()),
                      bytesText(json["weight_bytes"].get<uint64_t>()), json["subgraphs"].size(),
@@ -155,8 +160,10 @@ Outcome<void> inspectCommand(const InspectOptions& options) {
   Json json = {{"model", options.model}};
   json.update(Json::parse(inspection));
   watch.beginStage("");
-  if (options.isJson) std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
-  else std::cout << describe(json, options);
+  if (options.isJson)
+    std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+  else
+    std::cout << describe(json, options);
   return {};
 }
 

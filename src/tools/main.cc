@@ -71,11 +71,11 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
       ->type_name("N");
   app->add_option("--mean", normalization->mean, "Mean of R, G and B, 0 to 255")
       ->delimiter(',')
-      ->expected(1, 3)
+      ->allow_extra_args(false)
       ->type_name("R,G,B");
   app->add_option("--std", normalization->std, "Standard deviation of R, G and B, 0 to 255")
       ->delimiter(',')
-      ->expected(1, 3)
+      ->allow_extra_args(false)
       ->type_name("R,G,B");
   app->add_option("--max-activation-bytes", options->maxActivationBytes,
                   "Refuse models that need more for intermediate results (half of the memory); "
@@ -88,7 +88,7 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
 
 Outcome<void> applyNormalization(const NormalizationText& text, RunOptions* options) {
   if (text.mean.empty() && text.std.empty()) return {};
-  if (text.mean.size() != text.std.size() || text.mean.size() == 2)
+  if (text.mean.size() != text.std.size() || (text.mean.size() != 1 && text.mean.size() != 3))
     return usage("--mean and --std come together, each with one value or three.");
   Normalization normalization;
   for (size_t i = 0; i < 3; ++i) {
@@ -112,6 +112,16 @@ int fail(const Failure& failure) {
     if (c == '\n') c = ' ';
   std::cerr << "hearth: " << sentence << "\n";
   return failure.exitCode;
+}
+
+// The parser's own words are no sentence, and it does not name a command that does not exist.
+std::string usageSentence(const CLI::App& app, int argc, char** argv, std::string problem) {
+  const std::string first = argc > 1 ? argv[1] : "";
+  if (!first.empty() && first[0] != '-' && app.get_subcommand_no_throw(first) == nullptr)
+    return std::format("There is no command {}; hearth --help lists them.", first);
+  while (problem.ends_with('.')) problem.pop_back();
+  return std::format("The command line is wrong ({}); hearth {}--help tells more.", problem,
+                     first.empty() || first[0] == '-' ? "" : first + " ");
 }
 
 int runMain(int argc, char** argv) {
@@ -139,7 +149,8 @@ int runMain(int argc, char** argv) {
       app.add_subcommand("inspect", "Show what a model holds and which device takes what");
   inspectApp->add_option("MODEL", inspect.model, "The .tflite file")->required();
   inspectApp->add_flag("--all", inspect.isFull, "Every operation and tensor, not groups");
-  inspectApp->add_option("--timeout", inspect.timeoutSeconds, "End with exit code 1 after this time")
+  inspectApp
+      ->add_option("--timeout", inspect.timeoutSeconds, "End with exit code 1 after this time")
       ->check(positiveSeconds());
   inspectApp->add_flag("--json", inspect.isJson, "Print one JSON object");
 
@@ -152,17 +163,21 @@ int runMain(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    return fail(Failure(kExitUsage, error.what()));
+    return fail(Failure(kExitUsage, usageSentence(app, argc, argv, error.what())));
   }
 
   Outcome<void> outcome;
   if (*runApp) outcome = applyNormalization(runNormalization, &run);
   if (*benchApp) outcome = applyNormalization(benchNormalization, &bench);
   if (outcome) {
-    if (*runApp) outcome = runCommand(run);
-    else if (*benchApp) outcome = runCommand(bench);
-    else if (*inspectApp) outcome = inspectCommand(inspect);
-    else outcome = devicesCommand(devices);
+    if (*runApp)
+      outcome = runCommand(run);
+    else if (*benchApp)
+      outcome = runCommand(bench);
+    else if (*inspectApp)
+      outcome = inspectCommand(inspect);
+    else
+      outcome = devicesCommand(devices);
   }
   if (!outcome) return fail(outcome.error());
   std::cout.flush();

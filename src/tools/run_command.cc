@@ -210,9 +210,8 @@ void Session::addClasses(const Labels& labels, RunReport* report) const {
       for (const ScoredClass& one :
            topClasses(outputs_[i], outputInfos_[i], options_.top.value_or(kDefaultTop))) {
         std::string label = labels.name(one.index, classCount);
-        report->top.push_back({one.index,
-                               label.empty() ? std::nullopt : std::optional(std::move(label)),
-                               one.score});
+        report->top.push_back(
+            {one.index, label.empty() ? std::nullopt : std::optional(std::move(label)), one.score});
       }
       return;
     }
@@ -272,14 +271,14 @@ Outcome<void> checkFiles(const RunOptions& options) {
   std::error_code problem;
   std::filesystem::create_directories(options.outputDir, problem);
   if (problem)
-    return std::unexpected(Failure(kExitFailure,
-                                   std::format("The output folder {} cannot be made: {}.",
-                                               options.outputDir, problem.message())));
+    return std::unexpected(
+        Failure(kExitFailure, std::format("The output folder {} cannot be made: {}.",
+                                          options.outputDir, problem.message())));
   const std::string probe = options.outputDir + "/.hearth_probe";
   if (const Status writable = writeFile(probe, {}); !writable) {
-    return std::unexpected(Failure(kExitFailure,
-                                   std::format("The output folder {} cannot be written: {}",
-                                               options.outputDir, writable.error().message())));
+    return std::unexpected(
+        Failure(kExitFailure, std::format("The output folder {} cannot be written: {}",
+                                          options.outputDir, writable.error().message())));
   }
   std::filesystem::remove(probe, problem);
   return {};

@@ -21,9 +21,13 @@ template <typename T>
 Json orNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
-Json orNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+Json orNull(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
 // JSON has no infinity and no NaN.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
 
 std::string inferenceText(const RunReport& report) {
   std::string text = "first " + millisecondsText(report.firstMs);
@@ -50,8 +54,7 @@ std::string topText(const RunReport& report) {
   const double best = report.top.front().score;
   for (const RunReport::Class& one : report.top)
     table.add({std::to_string(one.index), printable(one.label.value_or("")),
-               std::format("{:.4g}", one.score),
-               best > 0 ? bar(one.score / best, kBarWidth) : ""});
+               std::format("{:.4g}", one.score), best > 0 ? bar(one.score / best, kBarWidth) : ""});
   return table.toString();
 }
 
@@ -103,23 +106,21 @@ std::string toJson(const RunReport& report) {
     json["top"].push_back(
         {{"index", one.index}, {"label", orNull(one.label)}, {"score", number(one.score)}});
   for (const RunReport::Segment& segment : report.segments)
-    json["segments"].push_back({{"index", segment.index},
-                                {"label", orNull(segment.label)},
-                                {"pixels", segment.pixels}});
+    json["segments"].push_back(
+        {{"index", segment.index}, {"label", orNull(segment.label)}, {"pixels", segment.pixels}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string toText(const RunReport& report, bool isBench) {
-  std::string text =
-      std::format("{} on {}\n\n", printable(std::filesystem::path(report.model).filename().string()),
-                  report.device);
+  std::string text = std::format("{} on {}\n\n",
+                                 printable(std::filesystem::path(report.model).filename().string()),
+                                 report.device);
   text += "  start       " + startText(report) + "\n";
   text += "  inference   " + inferenceText(report) + "\n";
-  text += std::format("  memory      peak {}, private {}, proportional {}, activations {}\n",
-                      bytesText(report.memory.peakRssKib * 1024),
-                      bytesText(report.memory.anonymousRssKib * 1024),
-                      bytesText(report.memory.pssKib * 1024),
-                      bytesText(report.start.activationBytes));
+  text += std::format(
+      "  memory      peak {}, private {}, proportional {}, activations {}\n",
+      bytesText(report.memory.peakRssKib * 1024), bytesText(report.memory.anonymousRssKib * 1024),
+      bytesText(report.memory.pssKib * 1024), bytesText(report.start.activationBytes));
   if (isBench) return text;
   TextTable outputs({"output", "type", "shape", "file"}, "llll");
   for (const RunReport::Output& output : report.outputs)

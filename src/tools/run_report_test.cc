@@ -40,9 +40,10 @@ TEST(RunReportTest, HasEveryKey) {
   EXPECT_EQ(json["memory"]["anonymous_rss_kib"], 2);
   EXPECT_EQ(json["memory"]["pss_kib"], 3);
   EXPECT_EQ(json["memory"]["activation_bytes"], 77);
-  EXPECT_EQ(json["outputs"][0],
-            (nlohmann::json{{"name", "probs"}, {"shape", {1, 2}}, {"type", "uint8"},
-                            {"file", "d/output_0.npy"}}));
+  EXPECT_EQ(
+      json["outputs"][0],
+      (nlohmann::json{
+          {"name", "probs"}, {"shape", {1, 2}}, {"type", "uint8"}, {"file", "d/output_0.npy"}}));
   EXPECT_EQ(json["top"][0], (nlohmann::json{{"index", 1}, {"label", "cat"}, {"score", 0.5}}));
   EXPECT_TRUE(json["top"][1]["label"].is_null());
   EXPECT_TRUE(json["top"][1]["score"].is_null());

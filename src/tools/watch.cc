@@ -57,8 +57,10 @@ void Watch::work() {
     const Clock::time_point now = Clock::now();
     if (now >= deadline_) endProcess();
     if (isTerminal_) showProgress(now);
-    if (isTerminal_) changed_.wait_until(lock, std::min(deadline_, now + kRefresh));
-    else changed_.wait_until(lock, deadline_);
+    if (isTerminal_)
+      changed_.wait_until(lock, std::min(deadline_, now + kRefresh));
+    else
+      changed_.wait_until(lock, deadline_);
   }
 }
 

@@ -9,9 +9,9 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-import numpy as np  # pylint: disable=wrong-import-position
+import numpy as np
 
-from command import HEARTH, CommandTest, DataTest  # pylint: disable=wrong-import-position
+from command import HEARTH, CommandTest, DataTest
 
 
 class UsageTest(CommandTest):

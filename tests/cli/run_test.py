@@ -7,10 +7,10 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-import numpy as np  # pylint: disable=wrong-import-position
-from PIL import Image  # pylint: disable=wrong-import-position
+import numpy as np
+from PIL import Image
 
-from command import DataTest  # pylint: disable=wrong-import-position
+from command import DataTest
 
 KEYS = {"model", "device", "start", "inference_ms", "memory", "outputs", "top", "segments",
         "overlay"}

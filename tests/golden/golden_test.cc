@@ -189,8 +189,10 @@ TEST_P(GoldenTest, StaysWithinTheTolerance) {
                  readNumbers(stem + ".xnnpack.npy"));
     // State tensors change the second run; without any it is the first again.
     const std::optional<Numbers> step2 = readNumbers(stem + ".step2.npy");
-    if (step2) expectGolden(golden.rule, infos_[i].type, second[i], *step2, std::nullopt);
-    else EXPECT_EQ(second[i], first[i]);
+    if (step2)
+      expectGolden(golden.rule, infos_[i].type, second[i], *step2, std::nullopt);
+    else
+      EXPECT_EQ(second[i], first[i]);
   }
   execution.resetState();
   EXPECT_EQ(run(execution), first);
@@ -199,8 +201,7 @@ TEST_P(GoldenTest, StaysWithinTheTolerance) {
 std::string nameOf(const testing::TestParamInfo<GoldenTest::ParamType>& info) {
   const auto& [golden, device] = info.param;
   std::string name = std::string(golden.model) + "_" + golden.folder + "_" + device;
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
   return name;
 }
 

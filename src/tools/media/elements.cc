@@ -32,19 +32,31 @@ std::vector<double> unpackInt4(const Array& array) {
 
 std::vector<double> toNumbers(const Array& array) {
   switch (array.type) {
-    case HEARTH_TYPE_FLOAT32: return widen<float>(array.bytes);
-    case HEARTH_TYPE_FLOAT16: return widen<_Float16>(array.bytes);
-    case HEARTH_TYPE_FLOAT64: return widen<double>(array.bytes);
-    case HEARTH_TYPE_INT8: return widen<int8_t>(array.bytes);
+    case HEARTH_TYPE_FLOAT32:
+      return widen<float>(array.bytes);
+    case HEARTH_TYPE_FLOAT16:
+      return widen<_Float16>(array.bytes);
+    case HEARTH_TYPE_FLOAT64:
+      return widen<double>(array.bytes);
+    case HEARTH_TYPE_INT8:
+      return widen<int8_t>(array.bytes);
     case HEARTH_TYPE_UINT8:
-    case HEARTH_TYPE_BOOL: return widen<uint8_t>(array.bytes);
-    case HEARTH_TYPE_INT16: return widen<int16_t>(array.bytes);
-    case HEARTH_TYPE_UINT16: return widen<uint16_t>(array.bytes);
-    case HEARTH_TYPE_INT32: return widen<int32_t>(array.bytes);
-    case HEARTH_TYPE_UINT32: return widen<uint32_t>(array.bytes);
-    case HEARTH_TYPE_INT64: return widen<int64_t>(array.bytes);
-    case HEARTH_TYPE_UINT64: return widen<uint64_t>(array.bytes);
-    case HEARTH_TYPE_INT4: return unpackInt4(array);
+    case HEARTH_TYPE_BOOL:
+      return widen<uint8_t>(array.bytes);
+    case HEARTH_TYPE_INT16:
+      return widen<int16_t>(array.bytes);
+    case HEARTH_TYPE_UINT16:
+      return widen<uint16_t>(array.bytes);
+    case HEARTH_TYPE_INT32:
+      return widen<int32_t>(array.bytes);
+    case HEARTH_TYPE_UINT32:
+      return widen<uint32_t>(array.bytes);
+    case HEARTH_TYPE_INT64:
+      return widen<int64_t>(array.bytes);
+    case HEARTH_TYPE_UINT64:
+      return widen<uint64_t>(array.bytes);
+    case HEARTH_TYPE_INT4:
+      return unpackInt4(array);
   }
   return {};
 }

@@ -142,19 +142,33 @@ Result<Array> randomInput(const TensorInfo& tensor, uint64_t seed, size_t index)
     return isQuantized ? random.next() >> 32 : random.next() >> 63;
   };
   switch (tensor.type) {
-    case HEARTH_TYPE_FLOAT32: fill<float>(array.bytes, real); break;
-    case HEARTH_TYPE_FLOAT16: fill<_Float16>(array.bytes, real); break;
-    case HEARTH_TYPE_FLOAT64: fill<double>(array.bytes, real); break;
-    case HEARTH_TYPE_INT8:
-    case HEARTH_TYPE_UINT8: fill<uint8_t>(array.bytes, integer); break;
-    case HEARTH_TYPE_INT16:
-    case HEARTH_TYPE_UINT16: fill<uint16_t>(array.bytes, integer); break;
-    case HEARTH_TYPE_INT32:
-    case HEARTH_TYPE_UINT32: fill<uint32_t>(array.bytes, integer); break;
-    case HEARTH_TYPE_INT64:
-    case HEARTH_TYPE_UINT64: fill<uint64_t>(array.bytes, [&random] { return random.next() >> 63; });
+    case HEARTH_TYPE_FLOAT32:
+      fill<float>(array.bytes, real);
       break;
-    case HEARTH_TYPE_BOOL: fill<uint8_t>(array.bytes, [&random] { return random.next() >> 63; });
+    case HEARTH_TYPE_FLOAT16:
+      fill<_Float16>(array.bytes, real);
+      break;
+    case HEARTH_TYPE_FLOAT64:
+      fill<double>(array.bytes, real);
+      break;
+    case HEARTH_TYPE_INT8:
+    case HEARTH_TYPE_UINT8:
+      fill<uint8_t>(array.bytes, integer);
+      break;
+    case HEARTH_TYPE_INT16:
+    case HEARTH_TYPE_UINT16:
+      fill<uint16_t>(array.bytes, integer);
+      break;
+    case HEARTH_TYPE_INT32:
+    case HEARTH_TYPE_UINT32:
+      fill<uint32_t>(array.bytes, integer);
+      break;
+    case HEARTH_TYPE_INT64:
+    case HEARTH_TYPE_UINT64:
+      fill<uint64_t>(array.bytes, [&random] { return random.next() >> 63; });
+      break;
+    case HEARTH_TYPE_BOOL:
+      fill<uint8_t>(array.bytes, [&random] { return random.next() >> 63; });
       break;
     case HEARTH_TYPE_INT4:
       return fail(ErrorCode::kUnsupported, "The int4 input \"{}\" takes no random values.",

@@ -82,10 +82,10 @@ TEST_F(InputFileTest, RefusesWhatIsNoFile) {
 }
 
 TEST_F(InputFileTest, SoundIsScaledAndCut) {
-  std::vector<uint8_t> wav = {'R', 'I', 'F', 'F', 0, 0, 0, 0, 'W', 'A', 'V', 'E', 'f', 'm', 't',
-                              ' ', 16,  0,   0,   0, 1, 0, 1, 0,   0x80, 0x3E, 0, 0,  0, 0x7D, 0,
-                              0,   2,   0,   16,  0, 'd', 'a', 't', 'a', 4, 0, 0, 0, 0, 0x40, 0,
-                              0x80};
+  std::vector<uint8_t> wav = {'R',  'I',  'F', 'F', 0,  0,    0, 0, 'W', 'A',  'V', 'E',
+                              'f',  'm',  't', ' ', 16, 0,    0, 0, 1,   0,    1,   0,
+                              0x80, 0x3E, 0,   0,   0,  0x7D, 0, 0, 2,   0,    16,  0,
+                              'd',  'a',  't', 'a', 4,  0,    0, 0, 0,   0x40, 0,   0x80};
   const std::string path = put("a.wav", wav);
   const auto real = readInputFile(path, tensor(HEARTH_TYPE_FLOAT32, {3}), std::nullopt);
   ASSERT_TRUE(real) << real.error().toString();
@@ -112,8 +112,8 @@ TEST_F(InputFileTest, RandomValuesStayInTheirRange) {
   EXPECT_EQ(*std::min_element(quantized.begin(), quantized.end()), -128);
   EXPECT_EQ(*std::max_element(quantized.begin(), quantized.end()), 127);
 
-  for (const hearth_type type : {HEARTH_TYPE_INT32, HEARTH_TYPE_INT64, HEARTH_TYPE_BOOL,
-                                 HEARTH_TYPE_UINT8}) {
+  for (const hearth_type type :
+       {HEARTH_TYPE_INT32, HEARTH_TYPE_INT64, HEARTH_TYPE_BOOL, HEARTH_TYPE_UINT8}) {
     for (const double value : toNumbers(*randomInput(tensor(type, {100}), 1, 0)))
       EXPECT_TRUE(value == 0 || value == 1);
   }

@@ -175,7 +175,9 @@ Result<Array> parseNpy(std::span<const uint8_t> bytes) {
   HEARTH_ASSIGN(array.type, parseType(*header.descr));
   array.shape = *header.shape;
   // Vectors are the same in both orders.
-  const auto isLong = [](uint64_t dimension) { return dimension > 1; };
+  const auto isLong = [](uint64_t dimension) {
+    return dimension > 1;
+  };
   if (*header.isFortranOrder && std::count_if(array.shape.begin(), array.shape.end(), isLong) > 1)
     return fail(ErrorCode::kUnsupported,
                 "The .npy file is in Fortran order; only C order can be read.");
@@ -183,15 +185,18 @@ Result<Array> parseNpy(std::span<const uint8_t> bytes) {
   uint64_t size = typeSize(array.type);
   bool isEmpty = false;
   for (const uint64_t dimension : array.shape) {
-    if (dimension == 0) isEmpty = true;
+    if (dimension == 0)
+      isEmpty = true;
     else if (__builtin_mul_overflow(size, dimension, &size))
       return fail(ErrorCode::kBadData, "The .npy shape {} is too large.", shapeText(array.shape));
   }
   if (isEmpty) size = 0;
   const uint64_t rest = text.size() - headerStart - headerBytes;
   if (size != rest)
-    return fail(ErrorCode::kBadData, "The .npy file holds {} bytes of data; its shape {} of {} "
-                "needs {}.", rest, shapeText(array.shape), typeName(array.type), size);
+    return fail(ErrorCode::kBadData,
+                "The .npy file holds {} bytes of data; its shape {} of {} "
+                "needs {}.",
+                rest, shapeText(array.shape), typeName(array.type), size);
   const auto data = bytes.subspan(headerStart + headerBytes);
   array.bytes.assign(data.begin(), data.end());
   if (array.type == HEARTH_TYPE_BOOL)
@@ -213,8 +218,8 @@ std::vector<uint8_t> formatNpy(const Array& array) {
     count *= array.shape[i];
   }
   shape += array.shape.size() == 1 ? ",)" : ")";
-  std::string header = std::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
-                                   descr, shape);
+  std::string header =
+      std::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape);
   // NumPy aligns the data to 64 bytes with spaces and ends the header with a line feed.
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';

@@ -39,10 +39,10 @@ TEST(NpyTest, ReadsBothVersions) {
 }
 
 TEST(NpyTest, WritesWhatItReads) {
-  for (const hearth_type type : {HEARTH_TYPE_FLOAT32, HEARTH_TYPE_FLOAT16, HEARTH_TYPE_FLOAT64,
-                                 HEARTH_TYPE_INT8, HEARTH_TYPE_UINT8, HEARTH_TYPE_INT16,
-                                 HEARTH_TYPE_UINT16, HEARTH_TYPE_INT32, HEARTH_TYPE_UINT32,
-                                 HEARTH_TYPE_INT64, HEARTH_TYPE_UINT64, HEARTH_TYPE_BOOL}) {
+  for (const hearth_type type :
+       {HEARTH_TYPE_FLOAT32, HEARTH_TYPE_FLOAT16, HEARTH_TYPE_FLOAT64, HEARTH_TYPE_INT8,
+        HEARTH_TYPE_UINT8, HEARTH_TYPE_INT16, HEARTH_TYPE_UINT16, HEARTH_TYPE_INT32,
+        HEARTH_TYPE_UINT32, HEARTH_TYPE_INT64, HEARTH_TYPE_UINT64, HEARTH_TYPE_BOOL}) {
     for (const std::vector<uint64_t>& shape :
          {std::vector<uint64_t>{}, std::vector<uint64_t>{3}, std::vector<uint64_t>{2, 1, 3}}) {
       uint64_t count = 1;

@@ -18,8 +18,10 @@ bool isPlainInteger(const TensorInfo& tensor) {
     case HEARTH_TYPE_FLOAT32:
     case HEARTH_TYPE_FLOAT64:
     case HEARTH_TYPE_BOOL:
-    case HEARTH_TYPE_INT4: return false;
-    default: return tensor.scale == 0.0f;
+    case HEARTH_TYPE_INT4:
+      return false;
+    default:
+      return tensor.scale == 0.0f;
   }
 }
 
@@ -35,12 +37,18 @@ Colour classColour(uint32_t index) {
   const auto rising = static_cast<uint8_t>(255 * value * rest);
   const auto falling = static_cast<uint8_t>(255 * value * (1.0 - rest));
   switch (static_cast<int>(hue)) {
-    case 0: return {full, rising, 0};
-    case 1: return {falling, full, 0};
-    case 2: return {0, full, rising};
-    case 3: return {0, falling, full};
-    case 4: return {rising, 0, full};
-    default: return {full, 0, falling};
+    case 0:
+      return {full, rising, 0};
+    case 1:
+      return {falling, full, 0};
+    case 2:
+      return {0, full, rising};
+    case 3:
+      return {0, falling, full};
+    case 4:
+      return {rising, 0, full};
+    default:
+      return {full, 0, falling};
   }
 }
 
@@ -91,9 +99,12 @@ Picture drawOverlay(const ClassMap& map, const std::optional<Picture>& picture) 
       const Colour colour = classColour(index);
       const uint8_t* from = picture ? picture->pixel(x, y) : nullptr;
       for (size_t c = 0; c < 3; ++c) {
-        if (from == nullptr) *to++ = colour[c];
-        else if (index == 0) *to++ = from[picture->channels == 1 ? 0 : c];
-        else *to++ = static_cast<uint8_t>((from[picture->channels == 1 ? 0 : c] + colour[c]) / 2);
+        if (from == nullptr)
+          *to++ = colour[c];
+        else if (index == 0)
+          *to++ = from[picture->channels == 1 ? 0 : c];
+        else
+          *to++ = static_cast<uint8_t>((from[picture->channels == 1 ? 0 : c] + colour[c]) / 2);
       }
     }
   }

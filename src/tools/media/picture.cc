@@ -11,7 +11,9 @@ namespace {
 // is set from the picture's own dimensions.
 thread_local size_t stbAllocationLimit = 0;
 
-void* stbAllocate(size_t size) { return size <= stbAllocationLimit ? std::malloc(size) : nullptr; }
+void* stbAllocate(size_t size) {
+  return size <= stbAllocationLimit ? std::malloc(size) : nullptr;
+}
 void* stbReallocate(void* old, size_t size) {
   return size <= stbAllocationLimit ? std::realloc(old, size) : nullptr;
 }
@@ -57,7 +59,8 @@ Result<Picture> decodePicture(std::span<const uint8_t> bytes) {
   stbAllocationLimit = kHeaderAllocation;
   if (!stbi_info_from_memory(bytes.data(), length, &width, &height, &channels) || width <= 0 ||
       height <= 0)
-    return fail(ErrorCode::kBadData, "The file is no PNG, JPEG or BMP picture that can be read ({}).",
+    return fail(ErrorCode::kBadData,
+                "The file is no PNG, JPEG or BMP picture that can be read ({}).",
                 stbi_failure_reason() != nullptr ? stbi_failure_reason() : "no known header");
   const uint64_t pixels = static_cast<uint64_t>(width) * static_cast<uint64_t>(height);
   if (pixels > kMaxPixels)
@@ -81,8 +84,8 @@ Picture toGrey(const Picture& picture) {
   for (size_t i = 0; i < grey.samples.size(); ++i) {
     const uint8_t* rgb = picture.samples.data() + i * 3;
     // 0.299, 0.587 and 0.114 in 1/65536, which sum to exactly 1.
-    grey.samples[i] = static_cast<uint8_t>(
-        (rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 32768u) >> 16);
+    grey.samples[i] =
+        static_cast<uint8_t>((rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 32768u) >> 16);
   }
   return grey;
 }

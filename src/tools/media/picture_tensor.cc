@@ -24,16 +24,15 @@ Stored store(T value) {
 template <typename T>
 Stored quantize(double real, const TensorInfo& tensor) {
   const double value = std::nearbyint(real / tensor.scale) + tensor.zeroPoint;
-  return store(static_cast<T>(std::clamp<double>(value, std::numeric_limits<T>::min(),
-                                                 std::numeric_limits<T>::max())));
+  return store(static_cast<T>(
+      std::clamp<double>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max())));
 }
 
 // What one sample of one channel becomes; a table, as there are but 256 samples.
 Result<Stored> convert(unsigned sample, unsigned channel, const TensorInfo& tensor,
                        const std::optional<Normalization>& normalization) {
   if (normalization) {
-    const double real =
-        (sample - normalization->mean[channel]) / normalization->std[channel];
+    const double real = (sample - normalization->mean[channel]) / normalization->std[channel];
     if (tensor.type == HEARTH_TYPE_FLOAT32) return store(static_cast<float>(real));
     if (tensor.type == HEARTH_TYPE_FLOAT16) return store(static_cast<_Float16>(real));
     if (tensor.scale > 0) {
@@ -47,10 +46,14 @@ Result<Stored> convert(unsigned sample, unsigned channel, const TensorInfo& tens
   }
   const double real = sample / 127.5 - 1.0;
   switch (tensor.type) {
-    case HEARTH_TYPE_UINT8: return store(static_cast<uint8_t>(sample));
-    case HEARTH_TYPE_INT8: return store(static_cast<int8_t>(static_cast<int>(sample) - 128));
-    case HEARTH_TYPE_FLOAT32: return store(static_cast<float>(real));
-    case HEARTH_TYPE_FLOAT16: return store(static_cast<_Float16>(real));
+    case HEARTH_TYPE_UINT8:
+      return store(static_cast<uint8_t>(sample));
+    case HEARTH_TYPE_INT8:
+      return store(static_cast<int8_t>(static_cast<int>(sample) - 128));
+    case HEARTH_TYPE_FLOAT32:
+      return store(static_cast<float>(real));
+    case HEARTH_TYPE_FLOAT16:
+      return store(static_cast<_Float16>(real));
     default:
       return fail(ErrorCode::kUnsupported,
                   "A picture does not go into the {} tensor \"{}\"; uint8, int8, float16 and "
@@ -59,7 +62,9 @@ Result<Stored> convert(unsigned sample, unsigned channel, const TensorInfo& tens
   }
 }
 
-bool isChannelCount(uint32_t dimension) { return dimension == 1 || dimension == 3; }
+bool isChannelCount(uint32_t dimension) {
+  return dimension == 1 || dimension == 3;
+}
 
 }  // namespace
 
@@ -88,18 +93,21 @@ Result<Array> pictureToTensor(const Picture& picture, const TensorInfo& tensor,
   std::vector<Stored> table(256 * channels);
   for (unsigned channel = 0; channel < channels; ++channel)
     for (unsigned sample = 0; sample < 256; ++sample) {
-      HEARTH_ASSIGN(table[channel * 256 + sample],
-                    convert(sample, channel, tensor, normalization));
+      HEARTH_ASSIGN(table[channel * 256 + sample], convert(sample, channel, tensor, normalization));
     }
 
   Array array;
   array.type = tensor.type;
-  if (layout.isPlanar) array.shape = {1, channels, height, width};
-  else if (tensor.dimensions.size() == 4) array.shape = {1, height, width, channels};
+  if (layout.isPlanar)
+    array.shape = {1, channels, height, width};
+  else if (tensor.dimensions.size() == 4)
+    array.shape = {1, height, width, channels};
   else if (tensor.dimensions.size() == 3 && tensor.dimensions[0] <= 1)
     array.shape = {1, height, width};
-  else if (tensor.dimensions.size() == 3) array.shape = {height, width, channels};
-  else array.shape = {height, width};
+  else if (tensor.dimensions.size() == 3)
+    array.shape = {height, width, channels};
+  else
+    array.shape = {height, width};
 
   const size_t element = typeSize(tensor.type);
   const size_t pixels = static_cast<size_t>(width) * height;

@@ -121,8 +121,8 @@ TEST(PictureTensorTest, FollowsTypeAndLayout) {
 TEST(PictureTensorTest, NormalizesAndQuantizes) {
   const Picture picture{1, 1, 3, {10, 20, 255}};
   const Normalization normalization{{10, 10, 0}, {1, 2, 0.5}};
-  const auto q = pictureToTensor(picture, tensor(HEARTH_TYPE_INT8, {1, 1, 1, 3}, 0.5f, -3),
-                                 normalization);
+  const auto q =
+      pictureToTensor(picture, tensor(HEARTH_TYPE_INT8, {1, 1, 1, 3}, 0.5f, -3), normalization);
   ASSERT_TRUE(q);
   EXPECT_EQ(toNumbers(*q), (std::vector<double>{-3, 7, 127}));
   EXPECT_FALSE(pictureToTensor(picture, tensor(HEARTH_TYPE_UINT8, {1, 1, 1, 3}), normalization));
@@ -156,11 +156,21 @@ TEST(PictureTensorTest, MatchesPillow) {
   const std::string root = std::string(data) + "/data/";
   const GoldenCase cases[] = {
       {"cat.bmp", "mobilenet_v1_0.25_128_quant", HEARTH_TYPE_UINT8, {1, 128, 128, 3}, 0, 0, false},
-      {"bird.bmp", "mobilenet_v1_0.25_128_quant/alt_bird", HEARTH_TYPE_UINT8, {1, 128, 128, 3}, 0,
-       0, false},
+      {"bird.bmp",
+       "mobilenet_v1_0.25_128_quant/alt_bird",
+       HEARTH_TYPE_UINT8,
+       {1, 128, 128, 3},
+       0,
+       0,
+       false},
       {"bird.bmp", "deeplabv3_mnv2_pascal_quant", HEARTH_TYPE_UINT8, {1, 513, 513, 3}, 0, 0, false},
-      {"cat.bmp", "mobilenet_v2_quantized_1x3x224x224", HEARTH_TYPE_INT8, {1, 3, 224, 224},
-       0.0186311156f, -14, true},
+      {"cat.bmp",
+       "mobilenet_v2_quantized_1x3x224x224",
+       HEARTH_TYPE_INT8,
+       {1, 3, 224, 224},
+       0.0186311156f,
+       -14,
+       true},
       {"person.bmp", "person_detect", HEARTH_TYPE_INT8, {1, 96, 96, 1}, 0, 0, false},
       {"mnist_nine.bmp", "keras_lstm_mnist_ptq", HEARTH_TYPE_UINT8, {1, 28, 28}, 0, 0, false},
   };

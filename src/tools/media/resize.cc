@@ -40,8 +40,7 @@ Taps makeTaps(uint32_t from, uint32_t to) {
     taps.count.push_back(static_cast<uint32_t>(high - low));
     for (int64_t j = 0; j < high - low; ++j) {
       const double weight = sum != 0 ? triangle[j] / sum : 0;
-      taps.weights[i * taps.stride + j] =
-          static_cast<int32_t>(weight * (1 << kFractionBits) + 0.5);
+      taps.weights[i * taps.stride + j] = static_cast<int32_t>(weight * (1 << kFractionBits) + 0.5);
     }
   }
   return taps;

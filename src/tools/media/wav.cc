@@ -35,8 +35,8 @@ Status checkFormat(std::span<const uint8_t> chunk) {
   if (channels != 1)
     return fail(ErrorCode::kUnsupported, "The WAV file has {} channels; one is needed.", channels);
   if (rate != 16000)
-    return fail(ErrorCode::kUnsupported, "The WAV file has {} samples per second; 16000 are needed.",
-                rate);
+    return fail(ErrorCode::kUnsupported,
+                "The WAV file has {} samples per second; 16000 are needed.", rate);
   return {};
 }
 
