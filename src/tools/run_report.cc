@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/format.h"
 #include "tools/latency.h"
 #include "tools/media/array.h"
 #include "tools/media/overlay.h"
@@ -28,20 +29,20 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nul
 std::string inferenceText(const RunReport& report) {
   std::string text = "first " + millisecondsText(report.firstMs);
   if (report.steadyMs.empty()) return text;
-  return text + std::format(", then p50 {}, p90 {}, p99 {} ({} runs)",
-                            millisecondsText(*percentile(report.steadyMs, 50)),
-                            millisecondsText(*percentile(report.steadyMs, 90)),
-                            millisecondsText(*percentile(report.steadyMs, 99)),
-                            report.steadyMs.size());
+  return text + base::formatText(", then p50 {}, p90 {}, p99 {} ({} runs)",
+                                 millisecondsText(*percentile(report.steadyMs, 50)),
+                                 millisecondsText(*percentile(report.steadyMs, 90)),
+                                 millisecondsText(*percentile(report.steadyMs, 99)),
+                                 report.steadyMs.size());
 }
 
 std::string startText(const RunReport& report) {
   static constexpr const char* kNames[] = {"cold", "warm", "uncached"};
-  std::string text = std::format("{}, ready after {}", kNames[report.start.state],
-                                 millisecondsText(report.prepareMs));
-  text += std::format("; {} of weights packed, {} mapped", bytesText(report.start.packedBytes),
-                      bytesText(report.start.mappedBytes));
-  if (!report.start.reason.empty()) text += std::format(" ({})", report.start.reason);
+  std::string text = base::formatText("{}, ready after {}", kNames[report.start.state],
+                                      millisecondsText(report.prepareMs));
+  text += base::formatText("; {} of weights packed, {} mapped", bytesText(report.start.packedBytes),
+                           bytesText(report.start.mappedBytes));
+  if (!report.start.reason.empty()) text += base::formatText(" ({})", report.start.reason);
   return text;
 }
 
@@ -50,7 +51,7 @@ std::string topText(const RunReport& report) {
   const double best = report.top.front().score;
   for (const RunReport::Class& one : report.top)
     table.add({std::to_string(one.index), printable(one.label.value_or("")),
-               std::format("{:.4g}", one.score),
+               base::formatText("{:.4g}", one.score),
                best > 0 ? bar(one.score / best, kBarWidth) : ""});
   return table.toString();
 }
@@ -63,8 +64,8 @@ std::string segmentsText(const RunReport& report) {
     const Colour colour = classColour(static_cast<uint32_t>(segment.index));
     const double share = static_cast<double>(segment.pixels) / static_cast<double>(total);
     table.add({std::to_string(segment.index), printable(segment.label.value_or("")),
-               std::format("#{:02x}{:02x}{:02x}", colour[0], colour[1], colour[2]),
-               std::to_string(segment.pixels), std::format("{:.1f} %", share * 100),
+               base::formatText("#{:02x}{:02x}{:02x}", colour[0], colour[1], colour[2]),
+               std::to_string(segment.pixels), base::formatText("{:.1f} %", share * 100),
                bar(share, kBarWidth)});
   }
   return table.toString();
@@ -110,16 +111,15 @@ std::string toJson(const RunReport& report) {
 }
 
 std::string toText(const RunReport& report, bool isBench) {
-  std::string text =
-      std::format("{} on {}\n\n", printable(std::filesystem::path(report.model).filename().string()),
-                  report.device);
+  std::string text = base::formatText(
+      "{} on {}\n\n", printable(std::filesystem::path(report.model).filename().string()),
+      report.device);
   text += "  start       " + startText(report) + "\n";
   text += "  inference   " + inferenceText(report) + "\n";
-  text += std::format("  memory      peak {}, private {}, proportional {}, activations {}\n",
-                      bytesText(report.memory.peakRssKib * 1024),
-                      bytesText(report.memory.anonymousRssKib * 1024),
-                      bytesText(report.memory.pssKib * 1024),
-                      bytesText(report.start.activationBytes));
+  text += base::formatText(
+      "  memory      peak {}, private {}, proportional {}, activations {}\n",
+      bytesText(report.memory.peakRssKib * 1024), bytesText(report.memory.anonymousRssKib * 1024),
+      bytesText(report.memory.pssKib * 1024), bytesText(report.start.activationBytes));
   if (isBench) return text;
   TextTable outputs({"output", "type", "shape", "file"}, "llll");
   for (const RunReport::Output& output : report.outputs)
