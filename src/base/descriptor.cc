@@ -7,6 +7,8 @@
 
 #include <cerrno>
 
+#include "base/format.h"
+
 namespace hearth::base {
 
 Result<Descriptor> Descriptor::open(const std::string& path, int flags, unsigned mode) {
@@ -14,7 +16,7 @@ Result<Descriptor> Descriptor::open(const std::string& path, int flags, unsigned
   do {
     fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
   } while (fd < 0 && errno == EINTR);
-  if (fd < 0) return std::unexpected(errnoError(errno, std::format("Opening {}", path)));
+  if (fd < 0) return std::unexpected(errnoError(errno, base::formatText("Opening {}", path)));
   return Descriptor(fd);
 }
 

@@ -3,8 +3,9 @@
 #pragma once
 
 #include <atomic>
-#include <format>
 #include <string_view>
+
+#include "base/format.h"
 
 namespace hearth::base {
 
@@ -33,7 +34,7 @@ void setLogLevel(LogLevel level);
 template <typename... Args>
 void log(LogLevel level, std::format_string<Args...> format, Args&&... args) {
   if (logEnabled(level))
-    internal::writeLog(level, std::format(format, std::forward<Args>(args)...));
+    internal::writeLog(level, base::formatText(format, std::forward<Args>(args)...));
 }
 template <typename... Args>
 void logTrace(std::format_string<Args...> format, Args&&... args) {

@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/format.h"
+
 namespace hearth::base {
 
 const char* errorCodeName(ErrorCode code) {
@@ -56,7 +58,8 @@ Error errnoError(int errnum, std::string what) {
   ErrorCode code = ErrorCode::kIo;
   if (errnum == ENOENT || errnum == ENOTDIR) code = ErrorCode::kNotFound;
   if (errnum == ENOMEM) code = ErrorCode::kOutOfMemory;
-  return Error(code, std::format("{} fails: {}.", what, std::generic_category().message(errnum)));
+  return Error(code,
+               base::formatText("{} fails: {}.", what, std::generic_category().message(errnum)));
 }
 
 }  // namespace hearth::base

@@ -4,10 +4,11 @@
 
 #include <cstdint>
 #include <expected>
-#include <format>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "base/format.h"
 
 namespace hearth::base {
 
@@ -69,7 +70,8 @@ using Status = Result<void>;
 // Makes the error value to return: return fail(ErrorCode::kBadData, "Rank {} exceeds {}.", r, max);
 template <typename... Args>
 std::unexpected<Error> fail(ErrorCode code, std::format_string<Args...> format, Args&&... args) {
-  return std::unexpected<Error>(Error(code, std::format(format, std::forward<Args>(args)...)));
+  return std::unexpected<Error>(
+      Error(code, ::hearth::base::formatText(format, std::forward<Args>(args)...)));
 }
 
 // An error from errno after a failed system call; `what` names call and object.
@@ -105,9 +107,9 @@ using base::Status;
   } while (false)
 
 // HEARTH_TRY_CONTEXT(expression, "format", args...): as HEARTH_TRY, with an outer step added.
-#define HEARTH_TRY_CONTEXT(expression, ...)                                      \
-  do {                                                                           \
-    if (auto hearthStatus = (expression); !hearthStatus) [[unlikely]]            \
-      return std::unexpected(                                                    \
-          std::move(hearthStatus.error()).addContext(std::format(__VA_ARGS__))); \
+#define HEARTH_TRY_CONTEXT(expression, ...)                                                     \
+  do {                                                                                          \
+    if (auto hearthStatus = (expression); !hearthStatus) [[unlikely]]                           \
+      return std::unexpected(                                                                   \
+          std::move(hearthStatus.error()).addContext(::hearth::base::formatText(__VA_ARGS__))); \
   } while (false)

@@ -7,13 +7,13 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <format>
 #include <iterator>
 #include <mutex>
 #include <string>
 
 #include "base/descriptor.h"
 #include "base/env.h"
+#include "base/format.h"
 #include "base/log.h"
 
 namespace hearth::base {
@@ -95,7 +95,7 @@ class Writer {
         file_ = std::move(*file);
         std::string head = "[\n{\"name\":\"process_name\",\"ph\":\"M\",\"args\":{\"name\":";
         appendQuoted(head, program_invocation_short_name);
-        put(std::format("{}}},\"pid\":{},\"tid\":{}}}", head, owner_, owner_));
+        put(base::formatText("{}}},\"pid\":{},\"tid\":{}}}", head, owner_, owner_));
         static const int registered = std::atexit([] { instance().finish(); });
         (void)registered;
       } else {

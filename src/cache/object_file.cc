@@ -11,6 +11,7 @@
 
 #include "base/crash_point.h"
 #include "base/fault.h"
+#include "base/format.h"
 
 namespace hearth::cache {
 namespace {
@@ -41,7 +42,7 @@ std::string freshName() {
   static std::atomic<uint64_t> count = 0;
   timespec now;
   ::clock_gettime(CLOCK_REALTIME, &now);
-  return std::format("{}-{:x}-{}", ::getpid(), nanoseconds(now), ++count);
+  return base::formatText("{}-{:x}-{}", ::getpid(), nanoseconds(now), ++count);
 }
 
 }  // namespace
@@ -69,11 +70,11 @@ StoreResult<ObjectFile> openObject(int folder, const std::string& path) {
     if (error == ENOENT) return storeFail(StoreReason::kAbsent, "There is no object {}.", path);
     if (error == ELOOP || error == ENOTDIR || error == ENXIO || error == EACCES)
       return storeFail(StoreReason::kForeign, "The object {} is no file of the store.", path);
-    return storeErrno(error, std::format("Opening the object {}", path));
+    return storeErrno(error, base::formatText("Opening the object {}", path));
   }
   struct stat status;
   if (::fstat(object.descriptor.get(), &status) != 0)
-    return storeErrno(errno, std::format("Reading the state of the object {}", path));
+    return storeErrno(errno, base::formatText("Reading the state of the object {}", path));
   if (!S_ISREG(status.st_mode) || !isTrusted(status))
     return storeFail(StoreReason::kForeign,
                      "The object {} is no regular file that only the user or root may write.",
@@ -91,7 +92,7 @@ StoreResult<base::Descriptor> openFolder(int parent, const std::string& name, bo
   base::Descriptor folder(open());
   if (!folder.valid() && errno == ENOENT && create) {
     if (retried([&] { return sys::mkdirAt(parent, name.c_str(), 0700); }) != 0 && errno != EEXIST)
-      return storeErrno(errno, std::format("Making the folder {}", name));
+      return storeErrno(errno, base::formatText("Making the folder {}", name));
     folder.reset(open());
   }
   struct stat status;
@@ -101,10 +102,10 @@ StoreResult<base::Descriptor> openFolder(int parent, const std::string& name, bo
     if (error == ENOTDIR && ::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISLNK(status.st_mode))
       error = ELOOP;
-    return storeErrno(error, std::format("Opening the folder {}", name));
+    return storeErrno(error, base::formatText("Opening the folder {}", name));
   }
   if (::fstat(folder.get(), &status) != 0)
-    return storeErrno(errno, std::format("Reading the state of the folder {}", name));
+    return storeErrno(errno, base::formatText("Reading the state of the folder {}", name));
   if (status.st_uid != ::geteuid() && status.st_uid != 0)
     return storeFail(StoreReason::kNotOwned,
                      "The folder {} belongs to user {}, neither to user {} nor to root.", name,
@@ -120,7 +121,7 @@ StoreStatus readAt(int fd, void* data, size_t size, uint64_t offset) {
   while (size > 0) {
     const ssize_t count =
         retried([&] { return sys::pread(fd, bytes, size, static_cast<off_t>(offset)); });
-    if (count < 0) return storeErrno(errno, std::format("Reading {} bytes", size));
+    if (count < 0) return storeErrno(errno, base::formatText("Reading {} bytes", size));
     if (count == 0)
       return storeFail(StoreReason::kCorrupt, "The file ends {} bytes early, at {}.", size, offset);
     bytes += count;
@@ -135,7 +136,7 @@ StoreStatus writeAt(int fd, const void* data, size_t size, uint64_t offset) {
   while (size > 0) {
     const ssize_t count =
         retried([&] { return sys::pwrite(fd, bytes, size, static_cast<off_t>(offset)); });
-    if (count < 0) return storeErrno(errno, std::format("Writing {} bytes", size));
+    if (count < 0) return storeErrno(errno, base::formatText("Writing {} bytes", size));
     bytes += count;
     offset += static_cast<uint64_t>(count);
     size -= static_cast<size_t>(count);
@@ -145,7 +146,7 @@ StoreStatus writeAt(int fd, const void* data, size_t size, uint64_t offset) {
 
 StoreStatus removeFile(int folder, const std::string& name) {
   if (retried([&] { return sys::unlinkAt(folder, name.c_str(), 0); }) != 0 && errno != ENOENT)
-    return storeErrno(errno, std::format("Removing {}", name));
+    return storeErrno(errno, base::formatText("Removing {}", name));
   return {};
 }
 
@@ -153,7 +154,7 @@ StoreStatus clearPlace(int folder, const std::string& name, int temporary) {
   if (StoreStatus removed = removeFile(folder, name); removed) return {};
   const std::string aside = freshName();
   if (retried([&] { return sys::renameAt(folder, name.c_str(), temporary, aside.c_str()); }) != 0)
-    return storeErrno(errno, std::format("Moving {} aside", name));
+    return storeErrno(errno, base::formatText("Moving {} aside", name));
   return {};
 }
 
@@ -193,7 +194,7 @@ StoreStatus TempObject::placeAt(int folder, const std::string& name) {
     HEARTH_TRY(clearPlace(folder, name, folder_));
     result = rename();
   }
-  if (result != 0) return storeErrno(errno, std::format("Putting {} in place", name));
+  if (result != 0) return storeErrno(errno, base::formatText("Putting {} in place", name));
   name_.clear();
   HEARTH_CRASH_POINT("object.after_rename");
   return {};

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/crash_point.h"
+#include "base/format.h"
 #include "base/log.h"
 
 namespace hearth::cache {
@@ -23,7 +24,7 @@ void stamp(const StoreFolder& folder, const PlanKey& key) {
 }  // namespace
 
 StoreResult<PlanRef> PlanTable::find(const PlanKey& key) {
-  StoreFailure failure{StoreReason::kAbsent, std::format("There is no plan {}.", key.hex())};
+  StoreFailure failure{StoreReason::kAbsent, base::formatText("There is no plan {}.", key.hex())};
   for (int attempt = 0; attempt < 2; ++attempt) {
     for (const FolderRef& folder : folders_.searchOrder()) {
       auto plan = load(*folder, key);

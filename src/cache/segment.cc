@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "base/format.h"
+
 namespace hearth::cache {
 namespace {
 
@@ -22,8 +24,8 @@ Status Segment::mapOver(void* address) const {
   void* const result = ::mremap(const_cast<uint8_t*>(data()), 0, wholePages(size()),
                                 MREMAP_MAYMOVE | MREMAP_FIXED, address);
   if (result == MAP_FAILED)
-    return std::unexpected(
-        base::errnoError(errno, std::format("Mapping the segment {} over memory", key_.hex())));
+    return std::unexpected(base::errnoError(
+        errno, base::formatText("Mapping the segment {} over memory", key_.hex())));
   return {};
 }
 

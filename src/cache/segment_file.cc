@@ -8,6 +8,7 @@
 
 #include "base/crash_point.h"
 #include "base/fault.h"
+#include "base/format.h"
 #include "cache/object_file.h"
 
 namespace hearth::cache {
@@ -171,7 +172,7 @@ StoreResult<SegmentInfo> writeSegmentFile(int fd, const SegmentKey& key,
   if (payload.size() >= kSegmentBlock &&
       base::sys::fallocate(fd, 0, 0, static_cast<off_t>(payload.size())) != 0 &&
       (errno == ENOSPC || errno == EDQUOT))
-    return storeErrno(errno, std::format("Reserving {} bytes on disk", payload.size()));
+    return storeErrno(errno, base::formatText("Reserving {} bytes on disk", payload.size()));
   const uint64_t blocks = blockCount(payload.size());
   info.blocks.reserve(static_cast<size_t>(blocks));
   for (size_t offset = 0; offset < payload.size(); offset += kWriteSize) {

@@ -9,6 +9,7 @@
 
 #include "base/crash_point.h"
 #include "base/fault.h"
+#include "base/format.h"
 #include "base/log.h"
 
 namespace hearth::cache {
@@ -200,7 +201,7 @@ StoreStatus SegmentTable::makeDurable(SegmentOrigin& origin) {
   while (result != 0 && errno == EINTR) result = base::sys::fdatasync(file->descriptor.get());
   if (result != 0) {
     // The kernel reports a lost page once and then takes it for clean.
-    auto failure = storeErrno(errno, std::format("Syncing the segment {}", key.hex()));
+    auto failure = storeErrno(errno, base::formatText("Syncing the segment {}", key.hex()));
     drop(origin, failure.error());
     return failure;
   }
@@ -209,7 +210,7 @@ StoreStatus SegmentTable::makeDurable(SegmentOrigin& origin) {
   const std::string from = StoreFolder::segmentName(key, false);
   const std::string to = StoreFolder::segmentName(key, true);
   if (base::sys::renameAt(shard.get(), from.c_str(), shard.get(), to.c_str()) != 0)
-    return storeErrno(errno, std::format("Marking the segment {}", key.hex()));
+    return storeErrno(errno, base::formatText("Marking the segment {}", key.hex()));
   HEARTH_CRASH_POINT("segment.after_mark");
   struct stat status;
   if (::fstatat(shard.get(), to.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)

@@ -5,9 +5,10 @@
 
 #include <cerrno>
 #include <expected>
-#include <format>
 #include <string>
 #include <utility>
+
+#include "base/format.h"
 
 namespace hearth::cache {
 
@@ -46,7 +47,8 @@ using StoreStatus = StoreResult<void>;
 template <typename... Args>
 std::unexpected<StoreFailure> storeFail(StoreReason reason, std::format_string<Args...> format,
                                         Args&&... args) {
-  return std::unexpected(StoreFailure{reason, std::format(format, std::forward<Args>(args)...)});
+  return std::unexpected(
+      StoreFailure{reason, base::formatText(format, std::forward<Args>(args)...)});
 }
 
 // The failure of a system call; `what` names call and object.

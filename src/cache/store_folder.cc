@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/fault.h"
+#include "base/format.h"
 
 namespace hearth::cache {
 namespace {
@@ -19,7 +20,7 @@ StoreStatus makeParents(const std::string& path) {
     const std::string parent = path.substr(0, slash);
     if (::access(parent.c_str(), F_OK) == 0) continue;
     if (base::sys::mkdirAt(AT_FDCWD, parent.c_str(), 0700) != 0 && errno != EEXIST)
-      return storeErrno(errno, std::format("Making the folder {}", parent));
+      return storeErrno(errno, base::formatText("Making the folder {}", parent));
   }
   return {};
 }
@@ -39,7 +40,7 @@ StoreResult<std::shared_ptr<const StoreFolder>> StoreFolder::open(const std::str
   folder->access_ = access;
   HEARTH_ASSIGN(folder->root_, openFolder(AT_FDCWD, name, write));
   if (write && ::faccessat(folder->root(), ".", W_OK | X_OK, AT_EACCESS) != 0)
-    return storeErrno(errno, std::format("Asking for leave to write the folder {}", name));
+    return storeErrno(errno, base::formatText("Asking for leave to write the folder {}", name));
   const std::pair<base::Descriptor*, const char*> parts[] = {{&folder->segments_, "segments"},
                                                              {&folder->plans_, "plans"},
                                                              {&folder->stamps_, "stamps"},

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <format>
+
+#include "base/format.h"
 
 namespace hearth::graph {
 namespace {
@@ -172,12 +173,14 @@ const OperationTypeInfo* findOperationType(OperationType type) {
 
 std::string nameOf(OperandType type) {
   const OperandTypeInfo* info = findOperandType(type);
-  return info != nullptr ? info->name : std::format("operand type {}", static_cast<int32_t>(type));
+  return info != nullptr ? info->name
+                         : base::formatText("operand type {}", static_cast<int32_t>(type));
 }
 
 std::string nameOf(OperationType type) {
   const OperationTypeInfo* info = findOperationType(type);
-  return info != nullptr ? info->name : std::format("operation {}", static_cast<int32_t>(type));
+  return info != nullptr ? info->name
+                         : base::formatText("operation {}", static_cast<int32_t>(type));
 }
 
 bool isQuantized(OperandType type) {

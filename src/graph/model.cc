@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/model.h"
 
-#include <format>
+#include "base/format.h"
 
 namespace hearth::graph {
 
@@ -47,14 +47,14 @@ Result<uint64_t> byteSize(const Operand& operand) {
 std::string describeDimensions(const Dimensions& dimensions) {
   std::string text = "[";
   for (size_t i = 0; i < dimensions.size(); ++i)
-    text += std::format("{}{}", i == 0 ? "" : ",", dimensions[i]);
+    text += base::formatText("{}{}", i == 0 ? "" : ",", dimensions[i]);
   return text + "]";
 }
 
 std::string describe(const Operand& operand) {
   std::string text = nameOf(operand.type);
   if (!isScalar(operand.type)) text += describeDimensions(operand.dimensions);
-  if (!operand.name.empty()) text += std::format(" \"{}\"", operand.name);
+  if (!operand.name.empty()) text += base::formatText(" \"{}\"", operand.name);
   return text;
 }
 

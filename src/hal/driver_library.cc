@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/env.h"
+#include "base/format.h"
 #include "base/log.h"
 #include "hal/driver_entry.h"
 
@@ -59,8 +60,8 @@ DiscoveredDrivers discoverDrivers(std::string_view searchPath,
       continue;
     }
     if (std::find(names.begin(), names.end(), manifest->name) != names.end()) {
-      found.problems.push_back(
-          std::format("The manifest {} names the device {}, which exists.", path, manifest->name));
+      found.problems.push_back(base::formatText(
+          "The manifest {} names the device {}, which exists.", path, manifest->name));
       continue;
     }
     auto device = loadDriver(*manifest);

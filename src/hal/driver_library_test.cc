@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hal/driver_library.h"
+#include "base/format.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>
-#include <format>
 #include <fstream>
 
 namespace hearth::hal {
@@ -36,8 +36,8 @@ class DriverLibraryTest : public testing::Test {
   }
   static std::string manifest(const std::string& library, const std::string& name = "test-device",
                               int version = 1) {
-    return std::format(R"({{"name": "{}", "library": "{}", "api_version": {}}})", name, library,
-                       version);
+    return base::formatText(R"({{"name": "{}", "library": "{}", "api_version": {}}})", name,
+                            library, version);
   }
 
   std::filesystem::path root_;

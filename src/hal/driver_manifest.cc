@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <format>
 #include <nlohmann/json.hpp>
 
 #include "base/descriptor.h"
+#include "base/format.h"
 
 namespace hearth::hal {
 namespace {
@@ -97,7 +97,7 @@ std::vector<std::string> findDriverManifests(std::string_view searchPath,
     }
     if (error && error != std::errc::no_such_file_or_directory)
       problems->push_back(
-          std::format("The driver folder {} cannot be read: {}.", folder, error.message()));
+          base::formatText("The driver folder {} cannot be read: {}.", folder, error.message()));
     std::sort(here.begin(), here.end());
     found.insert(found.end(), here.begin(), here.end());
   }

@@ -9,6 +9,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/format.h"
+
 namespace hearth::memory {
 namespace {
 
@@ -66,7 +68,7 @@ Result<Mapping> Mapping::ofFile(int fd, uint64_t offset, size_t size, Access acc
   void* reserved =
       ::mmap(nullptr, length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED)
-    return std::unexpected(base::errnoError(errno, std::format("Reserving {} bytes", length)));
+    return std::unexpected(base::errnoError(errno, base::formatText("Reserving {} bytes", length)));
   Mapping mapping;
   mapping.base_ = reserved;
   mapping.length_ = length;
@@ -78,7 +80,7 @@ Result<Mapping> Mapping::ofFile(int fd, uint64_t offset, size_t size, Access acc
   if (::mmap(reserved, body, protection, MAP_SHARED | MAP_FIXED, fd,
              static_cast<off_t>(offset - head)) == MAP_FAILED)
     return std::unexpected(
-        base::errnoError(errno, std::format("Mapping {} bytes at offset {}", size, offset)));
+        base::errnoError(errno, base::formatText("Mapping {} bytes at offset {}", size, offset)));
   mapping.data_ = static_cast<uint8_t*>(reserved) + head;
   mapping.size_ = size;
   return mapping;
@@ -94,7 +96,7 @@ Result<Mapping> Mapping::anonymous(size_t size) {
   void* base = ::mmap(nullptr, length, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED)
-    return std::unexpected(base::errnoError(errno, std::format("Reserving {} bytes", length)));
+    return std::unexpected(base::errnoError(errno, base::formatText("Reserving {} bytes", length)));
   Mapping mapping;
   mapping.base_ = base;
   mapping.length_ = length;

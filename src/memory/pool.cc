@@ -7,6 +7,8 @@
 
 #include <cerrno>
 
+#include "base/format.h"
+
 namespace hearth::memory {
 
 Result<PoolRef> Pool::anonymous(size_t size) {
@@ -16,7 +18,7 @@ Result<PoolRef> Pool::anonymous(size_t size) {
   pool->fd_ = base::Descriptor(fd);
   if (::ftruncate(fd, static_cast<off_t>(size)) != 0)
     return std::unexpected(
-        base::errnoError(errno, std::format("Sizing shared memory to {} bytes", size)));
+        base::errnoError(errno, base::formatText("Sizing shared memory to {} bytes", size)));
   HEARTH_ASSIGN(pool->mapping_, Mapping::ofFile(fd, 0, size, Mapping::Access::kReadWrite));
   pool->kind_ = PoolKind::kAshmem;
   pool->data_ = pool->mapping_.data();

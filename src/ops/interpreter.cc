@@ -2,8 +2,8 @@
 #include "ops/interpreter.h"
 
 #include <cstring>
-#include <format>
 
+#include "base/format.h"
 #include "ops/control_flow.h"
 #include "ops/interpreter_state.h"
 
@@ -89,8 +89,8 @@ RunResult InterpreterRun::run(const std::vector<RunArgument>& inputs,
     const uint32_t operand = main.inputs[i];
     result.status = bindMainInput(main.operands[operand], inputs[i], &state->values[operand]);
     if (!result.status)
-      result.status =
-          std::unexpected(std::move(result.status.error()).addContext(std::format("input {}", i)));
+      result.status = std::unexpected(
+          std::move(result.status.error()).addContext(base::formatText("input {}", i)));
     hasOmissions |= !inputs[i].isPresent;
   }
   if (result.status && hasOmissions) result.status = checkOmissions(0, *state.get());
@@ -186,9 +186,9 @@ Status InterpreterRun::runSubgraph(size_t subgraphIndex, State* state) {
     if (!status)
       return std::unexpected(
           std::move(status.error())
-              .addContext(std::format("while running operation {} ({}) of "
-                                      "subgraph {}",
-                                      i, graph::nameOf(operation.type), subgraphIndex)));
+              .addContext(base::formatText("while running operation {} ({}) of "
+                                           "subgraph {}",
+                                           i, graph::nameOf(operation.type), subgraphIndex)));
     for (uint32_t index : plan.steps[i].lastUses) release(&state->values[index]);
   }
 }

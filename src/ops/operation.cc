@@ -2,7 +2,8 @@
 #include "ops/operation.h"
 
 #include <cstring>
-#include <format>
+
+#include "base/format.h"
 
 namespace hearth::ops {
 namespace {
@@ -104,7 +105,7 @@ Status OperationContext::setOutputDimensions(size_t index, Dimensions dimensions
 
 std::string OperationContext::describe() const {
   std::string text = graph::nameOf(operation->type);
-  if (!operation->name.empty()) text += std::format(" \"{}\"", operation->name);
+  if (!operation->name.empty()) text += base::formatText(" \"{}\"", operation->name);
   return text;
 }
 

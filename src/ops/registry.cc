@@ -3,7 +3,6 @@
 #include "ops/registry.h"
 
 #include <algorithm>
-#include <format>
 #include <vector>
 
 namespace hearth::ops {

@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <format>
 
+#include "base/format.h"
 #include "ops/half.h"
 
 namespace hearth::ops {
 namespace {
 
 std::string range(size_t minimum, size_t maximum) {
-  return minimum == maximum ? std::format("{}", minimum)
-                            : std::format("{} to {}", minimum, maximum);
+  return minimum == maximum ? base::formatText("{}", minimum)
+                            : base::formatText("{} to {}", minimum, maximum);
 }
 
 // Relative, so that it means the same for scales of any magnitude.
@@ -137,7 +137,7 @@ Status Signature::outputQuantization(size_t index, float scale, int32_t zeroPoin
 
 std::string Signature::describe() const {
   std::string text = graph::nameOf(operation_.type);
-  if (!operation_.name.empty()) text += std::format(" \"{}\"", operation_.name);
+  if (!operation_.name.empty()) text += base::formatText(" \"{}\"", operation_.name);
   return text;
 }
 

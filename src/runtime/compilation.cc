@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/format.h"
 #include "base/trace.h"
 
 namespace hearth::runtime {
@@ -93,16 +94,16 @@ Result<std::string> missingOn(hal::Device& device, const graph::Model& model) {
     if (support[i].supported) continue;
     if (++missing > kMaxNamedOperations) continue;
     const graph::Operation& operation = main.operations[i];
-    text += std::format("{}operation {}, {}{}{}{}", missing == 1 ? "" : "; ", i,
-                        graph::nameOf(operation.type),
-                        operation.name.empty() ? "" : std::format(" \"{}\"", operation.name),
-                        support[i].reason.empty() ? "" : ": ", support[i].reason);
+    text += base::formatText(
+        "{}operation {}, {}{}{}{}", missing == 1 ? "" : "; ", i, graph::nameOf(operation.type),
+        operation.name.empty() ? "" : base::formatText(" \"{}\"", operation.name),
+        support[i].reason.empty() ? "" : ": ", support[i].reason);
   }
   if (missing == 0) return "";
   while (text.ends_with('.')) text.pop_back();
   if (missing > kMaxNamedOperations)
-    text += std::format("; and {} more", missing - kMaxNamedOperations);
-  return std::format("{} does not take {}", device.name(), text);
+    text += base::formatText("; and {} more", missing - kMaxNamedOperations);
+  return base::formatText("{} does not take {}", device.name(), text);
 }
 
 Result<std::shared_ptr<hal::Device>> chooseDevice(const graph::Model& model,

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <expected>
-#include <format>
 #include <string>
 #include <utility>
 
+#include "base/format.h"
 #include "base/result.h"
 #include "hearth/hearth.hpp"
 
@@ -30,7 +30,8 @@ using Outcome = std::expected<T, Failure>;
 // The command line asks for something that cannot be.
 template <typename... Args>
 std::unexpected<Failure> usage(std::format_string<Args...> format, Args&&... args) {
-  return std::unexpected(Failure(kExitUsage, std::format(format, std::forward<Args>(args)...)));
+  return std::unexpected(
+      Failure(kExitUsage, base::formatText(format, std::forward<Args>(args)...)));
 }
 
 }  // namespace hearth::tools

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/format.h"
 #include "tools/commands.h"
 #include "tools/media/array.h"
 #include "tools/text_table.h"
@@ -23,9 +24,9 @@ std::string text(const Json& json) {
 
 std::string quantizationText(const Json& scales, const Json& zeroPoints) {
   if (scales.empty()) return "";
-  if (scales.size() > 1) return std::format("{} scales", scales.size());
-  return std::format("{} x (q - {})",
-                     scales[0].is_null() ? "?" : std::format("{}", scales[0].get<float>()),
+  if (scales.size() > 1) return base::formatText("{} scales", scales.size());
+  return base::formatText("{} x (q - {})",
+                     scales[0].is_null() ? "?" : base::formatText("{}", scales[0].get<float>()),
                      zeroPoints.empty() ? "0" : zeroPoints[0].dump());
 }
 
@@ -81,16 +82,16 @@ std::string refusalsText(const Json& signature) {
   size_t refusals = 0;
   for (const Json& device : signature["devices"])
     if (!device["problem"].is_null())
-      lines += std::format("  {}: {}\n", text(device["device"]), text(device["problem"]));
+      lines += base::formatText("  {}: {}\n", text(device["device"]), text(device["problem"]));
   for (const Json& operation : signature["operations"])
     for (const Json& answer : operation["devices"]) {
       if (answer["supported"].get<bool>() || ++refusals > kMaxRefusals) continue;
       lines +=
-          std::format("  {} does not take operation {}, {}: {}\n", text(answer["device"]),
+          base::formatText("  {} does not take operation {}, {}: {}\n", text(answer["device"]),
                       operation["index"].dump(), text(operation["type"]), text(answer["reason"]));
     }
   if (refusals > kMaxRefusals)
-    lines += std::format("  and {} more refusals\n", refusals - kMaxRefusals);
+    lines += base::formatText("  and {} more refusals\n", refusals - kMaxRefusals);
   return lines;
 }
 
@@ -109,23 +110,23 @@ std::string tensorsText(const Json& subgraph) {
 }
 
 std::string describe(const Json& json, const InspectOptions& options) {
-  std::string out = std::format("{}\n\n", printable(options.model));
-  if (!text(json["description"]).empty()) out += std::format("  {}\n", text(json["description"]));
-  out += std::format("  {} file, {} of it weights; {} subgraph{}\n",
+  std::string out = base::formatText("{}\n\n", printable(options.model));
+  if (!text(json["description"]).empty()) out += base::formatText("  {}\n", text(json["description"]));
+  out += base::formatText("  {} file, {} of it weights; {} subgraph{}\n",
                      bytesText(json["file_bytes"].get<uint64_t>()),
                      bytesText(json["weight_bytes"].get<uint64_t>()), json["subgraphs"].size(),
                      json["subgraphs"].size() == 1 ? "" : "s");
   for (const Json& signature : json["signatures"]) {
-    out += std::format("\nSignature \"{}\"\n\n", text(signature["key"]));
+    out += base::formatText("\nSignature \"{}\"\n\n", text(signature["key"]));
     if (!signature["problem"].is_null()) {
-      out += std::format("  {}\n", text(signature["problem"]));
+      out += base::formatText("  {}\n", text(signature["problem"]));
       continue;
     }
     out += argumentsText("input", signature["inputs"]) + "\n";
     out += argumentsText("output", signature["outputs"]);
     const auto states = signature["state_tensors"].get<size_t>();
     if (states != 0)
-      out += std::format("\n  {} state tensor{} keep{} values between runs\n", states,
+      out += base::formatText("\n  {} state tensor{} keep{} values between runs\n", states,
                          states == 1 ? "" : "s", states == 1 ? "s its" : "");
     out += "\n" + operationsText(signature, options.isFull);
     const std::string refusals = refusalsText(signature);
@@ -133,13 +134,13 @@ std::string describe(const Json& json, const InspectOptions& options) {
   }
   for (size_t i = 0; i < json["subgraphs"].size(); ++i) {
     const Json& subgraph = json["subgraphs"][i];
-    out += std::format("\nSubgraph {} \"{}\": {} tensors, {} operations in the file\n", i,
+    out += base::formatText("\nSubgraph {} \"{}\": {} tensors, {} operations in the file\n", i,
                        text(subgraph["name"]), subgraph["tensors"].size(),
                        subgraph["operation_count"].dump());
     if (options.isFull) out += "\n" + tensorsText(subgraph);
     for (const Json& operation : subgraph["operations"])
       if (!operation["translated"].get<bool>())
-        out += std::format("  {} version {} ({} times, first operation {}) has no translation\n",
+        out += base::formatText("  {} version {} ({} times, first operation {}) has no translation\n",
                            text(operation["type"]), operation["version"].dump(),
                            operation["count"].dump(), operation["first_index"].dump());
   }

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <system_error>
 
+#include "base/format.h"
 #include "tools/classification.h"
 #include "tools/commands.h"
 #include "tools/media/file.h"
@@ -254,7 +255,7 @@ Outcome<void> Session::writeOutputs(RunReport* report) {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     std::string path;
     if (!options_.outputDir.empty()) {
-      path = std::format("{}/output_{}.npy", options_.outputDir, i);
+      path = base::formatText("{}/output_{}.npy", options_.outputDir, i);
       HEARTH_TRY(writeFile(path, formatNpy(outputs_[i])));
     }
     report->outputs.push_back(
@@ -272,12 +273,12 @@ Outcome<void> checkFiles(const RunOptions& options) {
   std::filesystem::create_directories(options.outputDir, problem);
   if (problem)
     return std::unexpected(
-        Failure(kExitFailure, std::format("The output folder {} cannot be made: {}.",
+        Failure(kExitFailure, base::formatText("The output folder {} cannot be made: {}.",
                                           options.outputDir, problem.message())));
   const std::string probe = options.outputDir + "/.hearth_probe";
   if (const Status writable = writeFile(probe, {}); !writable) {
     return std::unexpected(
-        Failure(kExitFailure, std::format("The output folder {} cannot be written: {}",
+        Failure(kExitFailure, base::formatText("The output folder {} cannot be written: {}",
                                           options.outputDir, writable.error().message())));
   }
   std::filesystem::remove(probe, problem);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/format.h"
 #include "tools/run_report.h"
 
 #include <cmath>
@@ -32,7 +33,7 @@ Json number(double value) {
 std::string inferenceText(const RunReport& report) {
   std::string text = "first " + millisecondsText(report.firstMs);
   if (report.steadyMs.empty()) return text;
-  return text + std::format(", then p50 {}, p90 {}, p99 {} ({} runs)",
+  return text + base::formatText(", then p50 {}, p90 {}, p99 {} ({} runs)",
                             millisecondsText(*percentile(report.steadyMs, 50)),
                             millisecondsText(*percentile(report.steadyMs, 90)),
                             millisecondsText(*percentile(report.steadyMs, 99)),
@@ -41,11 +42,11 @@ std::string inferenceText(const RunReport& report) {
 
 std::string startText(const RunReport& report) {
   static constexpr const char* kNames[] = {"cold", "warm", "uncached"};
-  std::string text = std::format("{}, ready after {}", kNames[report.start.state],
+  std::string text = base::formatText("{}, ready after {}", kNames[report.start.state],
                                  millisecondsText(report.prepareMs));
-  text += std::format("; {} of weights packed, {} mapped", bytesText(report.start.packedBytes),
+  text += base::formatText("; {} of weights packed, {} mapped", bytesText(report.start.packedBytes),
                       bytesText(report.start.mappedBytes));
-  if (!report.start.reason.empty()) text += std::format(" ({})", report.start.reason);
+  if (!report.start.reason.empty()) text += base::formatText(" ({})", report.start.reason);
   return text;
 }
 
@@ -54,7 +55,7 @@ std::string topText(const RunReport& report) {
   const double best = report.top.front().score;
   for (const RunReport::Class& one : report.top)
     table.add({std::to_string(one.index), printable(one.label.value_or("")),
-               std::format("{:.4g}", one.score), best > 0 ? bar(one.score / best, kBarWidth) : ""});
+               base::formatText("{:.4g}", one.score), best > 0 ? bar(one.score / best, kBarWidth) : ""});
   return table.toString();
 }
 
@@ -66,8 +67,8 @@ std::string segmentsText(const RunReport& report) {
     const Colour colour = classColour(static_cast<uint32_t>(segment.index));
     const double share = static_cast<double>(segment.pixels) / static_cast<double>(total);
     table.add({std::to_string(segment.index), printable(segment.label.value_or("")),
-               std::format("#{:02x}{:02x}{:02x}", colour[0], colour[1], colour[2]),
-               std::to_string(segment.pixels), std::format("{:.1f} %", share * 100),
+               base::formatText("#{:02x}{:02x}{:02x}", colour[0], colour[1], colour[2]),
+               std::to_string(segment.pixels), base::formatText("{:.1f} %", share * 100),
                bar(share, kBarWidth)});
   }
   return table.toString();
@@ -112,12 +113,12 @@ std::string toJson(const RunReport& report) {
 }
 
 std::string toText(const RunReport& report, bool isBench) {
-  std::string text = std::format("{} on {}\n\n",
+  std::string text = base::formatText("{} on {}\n\n",
                                  printable(std::filesystem::path(report.model).filename().string()),
                                  report.device);
   text += "  start       " + startText(report) + "\n";
   text += "  inference   " + inferenceText(report) + "\n";
-  text += std::format(
+  text += base::formatText(
       "  memory      peak {}, private {}, proportional {}, activations {}\n",
       bytesText(report.memory.peakRssKib * 1024), bytesText(report.memory.anonymousRssKib * 1024),
       bytesText(report.memory.pssKib * 1024), bytesText(report.start.activationBytes));

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <format>
+
+#include "base/format.h"
 
 namespace hearth::tools {
 namespace {
@@ -41,18 +42,21 @@ std::string TextTable::toString() const {
 }
 
 std::string bytesText(uint64_t bytes) {
-  if (bytes < 1024) return std::format("{} B", bytes);
+  if (bytes < 1024) return base::formatText("{} B", bytes);
   static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
   for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
-  return std::format("{:.{}f} {}", value, value < 100 ? 1 : 0, kUnits[unit]);
+  return base::formatText("{:.{}f} {}", value, value < 100 ? 1 : 0, kUnits[unit]);
 }
 
 std::string millisecondsText(double milliseconds) {
-  if (milliseconds >= 10000) return std::format("{:.1f} s", milliseconds / 1000);
-  if (milliseconds >= 100) return std::format("{:.0f} ms", milliseconds);
-  return std::format("{:.{}f} ms", milliseconds, milliseconds < 1 ? 3 : milliseconds < 10 ? 2 : 1);
+  if (milliseconds >= 10000) return base::formatText("{:.1f} s", milliseconds / 1000);
+  if (milliseconds >= 100) return base::formatText("{:.0f} ms", milliseconds);
+  return base::formatText("{:.{}f} ms", milliseconds,
+                          milliseconds < 1    ? 3
+                          : milliseconds < 10 ? 2
+                                              : 1);
 }
 
 std::string bar(double fraction, unsigned width) {

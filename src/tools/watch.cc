@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <format>
 
+#include "base/format.h"
 #include "tools/failure.h"
 
 namespace hearth::tools {
@@ -67,7 +67,7 @@ void Watch::work() {
 void Watch::showProgress(Clock::time_point now) {
   if (stage_.empty() || now - stageBegin_ < kPatience) return;
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - stageBegin_).count();
-  writeError(std::format("\r\033[Khearth: {} ({} s)", stage_, seconds));
+  writeError(base::formatText("\r\033[Khearth: {} ({} s)", stage_, seconds));
   isShown_ = true;
 }
 
@@ -78,8 +78,8 @@ void Watch::clearProgress() {
 
 void Watch::endProcess() {
   clearProgress();
-  writeError(std::format("hearth: The time limit of {} s passes while {}.\n", timeoutSeconds_,
-                         stage_.empty() ? "starting" : stage_));
+  writeError(base::formatText("hearth: The time limit of {} s passes while {}.\n", timeoutSeconds_,
+                              stage_.empty() ? "starting" : stage_));
   _exit(kExitFailure);
 }
 

@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "base/format.h"
 #include "drivers/cpu/plan.h"
 
 namespace hearth::cpu {
@@ -13,7 +14,7 @@ ValueId addValue(Plan* plan, uint64_t bytes, Value::Place place = Value::Place::
   value.bytes = bytes;
   value.place = place;
   value.root = static_cast<ValueId>(plan->values.size());
-  value.name = std::format("v{}", value.root);
+  value.name = base::formatText("v{}", value.root);
   plan->values.push_back(value);
   return value.root;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/xnn_kernel.h"
 
+#include "base/format.h"
 #include "threads/thread_pool.h"
 
 namespace hearth::cpu {
@@ -52,16 +53,17 @@ class XnnKernel final : public Kernel {
 Error xnnError(xnn_status status, const char* call) {
   switch (status) {
     case xnn_status_out_of_memory:
-      return Error(ErrorCode::kOutOfMemory, std::format("XNNPACK has no memory for {}.", call));
+      return Error(ErrorCode::kOutOfMemory,
+                   base::formatText("XNNPACK has no memory for {}.", call));
     case xnn_status_invalid_parameter:
     case xnn_status_unsupported_parameter:
     case xnn_status_unsupported_hardware:
       return Error(ErrorCode::kUnsupported,
-                   std::format("XNNPACK refuses the parameters of {} (status {}).", call,
-                               static_cast<int>(status)));
+                   base::formatText("XNNPACK refuses the parameters of {} (status {}).", call,
+                                    static_cast<int>(status)));
     default:
-      return Error(ErrorCode::kOpFailed, std::format("XNNPACK fails in {} with status {}.", call,
-                                                     static_cast<int>(status)));
+      return Error(ErrorCode::kOpFailed, base::formatText("XNNPACK fails in {} with status {}.",
+                                                          call, static_cast<int>(status)));
   }
 }
 

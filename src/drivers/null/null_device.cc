@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/null/null_device.h"
 
-#include <format>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/format.h"
 #include "hal/request_check.h"
 
 namespace hearth::drivers::null {
@@ -65,9 +65,9 @@ class NullDevice final : public hal::Device {
     HEARTH_TRY(graph::validate(model));
     std::vector<hal::OperationSupport> supports;
     for (const graph::Operation& operation : model.main().operations)
-      supports.push_back(
-          {false, "",
-           std::format("The device null has no kernel for {}.", graph::nameOf(operation.type))});
+      supports.push_back({false, "",
+                          base::formatText("The device null has no kernel for {}.",
+                                           graph::nameOf(operation.type))});
     return supports;
   }
 

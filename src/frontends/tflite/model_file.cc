@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/format.h"
 #include "frontends/tflite/file_view.h"
 #include "frontends/tflite/model_builder.h"
 #include "frontends/tflite/summarizer.h"
@@ -86,7 +87,7 @@ Result<std::shared_ptr<ModelFile>> ModelFile::open(const std::string& path) {
   auto file = fromPool(std::move(pool));
   if (!file)
     return std::unexpected(
-        std::move(file.error()).addContext(std::format("while opening {}", path)));
+        std::move(file.error()).addContext(base::formatText("while opening {}", path)));
   return file;
 }
 

@@ -2,8 +2,9 @@
 #include "frontends/tflite/model_writer.h"
 
 #include <cstring>
-#include <format>
 #include <memory>
+
+#include "base/format.h"
 
 namespace hearth::tflite {
 
@@ -23,7 +24,7 @@ int32_t ModelWriter::addSubgraph(const std::string& name) {
 int32_t ModelWriter::addTensor(schema::TensorType type, Shape shape, float scale,
                                int64_t zeroPoint) {
   auto added = std::make_unique<schema::TensorT>();
-  added->name = std::format("t{}", subgraph().tensors.size());
+  added->name = base::formatText("t{}", subgraph().tensors.size());
   added->type = type;
   added->shape = std::move(shape);
   if (scale != 0.0f) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/format.h"
 #include "frontends/tflite/operator_view.h"
 #include "frontends/tflite/tensor_operand.h"
 #include "frontends/tflite/text.h"
@@ -156,7 +157,8 @@ Result<uint32_t> SubgraphBuilder::createOperand(int64_t index, const schema::Ten
   auto range = model_.file().buffer(tensor.buffer());
   if (!range)
     return std::unexpected(
-        std::move(range.error()).addContext(std::format("while reading the tensor \"{}\"", name)));
+        std::move(range.error())
+            .addContext(base::formatText("while reading the tensor \"{}\"", name)));
   const bool hasValue = range->has_value() && !tensor.is_variable();
   const ShapeSource shape =
       hasValue || tensor.is_variable() ? ShapeSource::kFile : ShapeSource::kSignature;

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <format>
 #include <string_view>
+
+#include "base/format.h"
 
 namespace hearth::tflite {
 namespace {
@@ -64,13 +65,13 @@ std::string operationName(const schema::OperatorCode& code) {
   const schema::BuiltinOperator builtin = builtinCode(code);
   if (builtin == schema::BuiltinOperator::CUSTOM) return cleanText(code.custom_code());
   const std::string_view name = schema::EnumNameBuiltinOperator(builtin);
-  if (name.empty()) return std::format("BUILTIN_{}", static_cast<int32_t>(builtin));
+  if (name.empty()) return base::formatText("BUILTIN_{}", static_cast<int32_t>(builtin));
   return std::string(name);
 }
 
 std::string tensorTypeName(schema::TensorType type) {
   const std::string_view name = schema::EnumNameTensorType(type);
-  if (name.empty()) return std::format("TYPE_{}", static_cast<int32_t>(type));
+  if (name.empty()) return base::formatText("TYPE_{}", static_cast<int32_t>(type));
   return std::string(name);
 }
 

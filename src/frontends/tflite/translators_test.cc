@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each family of translators on hand-made models; the expected lines are NNAPI's arguments.
+#include "base/format.h"
 #include "frontends/tflite/model_writer.h"
 
 #include <gmock/gmock.h>
@@ -32,17 +33,17 @@ T valueOf(const graph::Model& model, const graph::Operand& operand, size_t index
 std::string textOf(const graph::Model& model, const graph::Operand& operand) {
   if (!operand.hasValue()) return "-";
   if (operand.lifetime == graph::Lifetime::kSubgraph)
-    return std::format("#{}", operand.subgraphIndex);
+    return base::formatText("#{}", operand.subgraphIndex);
   if (operand.type == OperandType::kInt32)
-    return std::format("{}", valueOf<int32_t>(model, operand));
+    return base::formatText("{}", valueOf<int32_t>(model, operand));
   if (operand.type == OperandType::kFloat32)
-    return std::format("{}f", valueOf<float>(model, operand));
+    return base::formatText("{}f", valueOf<float>(model, operand));
   if (operand.type == OperandType::kBool) return valueOf<bool>(model, operand) ? "true" : "false";
   if (!operand.name.empty()) return operand.name;
   if (operand.type != OperandType::kTensorInt32 || !operand.isConstant()) return "%";
   std::string text = "{";
   for (size_t i = 0; i < operand.location.length / 4; ++i)
-    text += std::format("{}{}", i == 0 ? "" : ",", valueOf<int32_t>(model, operand, i));
+    text += base::formatText("{}{}", i == 0 ? "" : ",", valueOf<int32_t>(model, operand, i));
   return text + "}";
 }
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <format>
 #include <memory>
 
+#include "base/format.h"
 #include "ops/operation.h"
 #include "tools/conformance/case_model.h"
 #include "tools/conformance/compare.h"
@@ -148,7 +148,7 @@ Status runVariant(hal::Device& device, const Case& testCase, Variant variant,
     if (!result.status) {
       if (isFailure) return judgeFailure(testCase, result.status.error());
       Error error = result.status.error();
-      return std::unexpected(std::move(error).addContext(std::format("in the {} run", round)));
+      return std::unexpected(std::move(error).addContext(base::formatText("in the {} run", round)));
     }
     if (isFailure) return fail(ErrorCode::kBadData, "The case must fail and does not.");
     HEARTH_TRY_CONTEXT(checkOutputs(testCase, *built, result, outputs), "in the {} run", round);
@@ -191,7 +191,7 @@ CaseResult runCase(hal::Device& device, const Case& testCase) {
     for (const graph::Operation& operation : subgraph.operations)
       if (ops::findOperation(operation.type) == nullptr) {
         result.outcome = CaseResult::Outcome::kNotImplemented;
-        result.message = std::format("{} has no definition.", graph::nameOf(operation.type));
+        result.message = base::formatText("{} has no definition.", graph::nameOf(operation.type));
         return result;
       }
   for (Variant variant : variantsOf(testCase)) {
@@ -199,7 +199,7 @@ CaseResult runCase(hal::Device& device, const Case& testCase) {
     Status status = runVariant(device, testCase, variant, &kernels);
     if (variant == Variant::kAsIs) result.kernels = kernels;
     if (!status) {
-      result.message = std::format("{}: {}", nameOf(variant), status.error().toString());
+      result.message = base::formatText("{}: {}", nameOf(variant), status.error().toString());
       return result;
     }
   }

@@ -12,10 +12,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <format>
 #include <list>
 
 #include "base/descriptor.h"
+#include "base/format.h"
 
 namespace hearth::conformance {
 namespace {
@@ -207,12 +207,13 @@ class WorkerPool {
     CaseResult& lost = results_[next];
     lost.outcome = CaseResult::Outcome::kFailed;
     if (isStuck)
-      lost.message = std::format("The case hangs: no result after {} s.", options_.timeoutSeconds);
+      lost.message =
+          base::formatText("The case hangs: no result after {} s.", options_.timeoutSeconds);
     else if (WIFSIGNALED(status))
-      lost.message = std::format("The process dies of signal {} ({}).", WTERMSIG(status),
-                                 ::strsignal(WTERMSIG(status)));
+      lost.message = base::formatText("The process dies of signal {} ({}).", WTERMSIG(status),
+                                      ::strsignal(WTERMSIG(status)));
     else
-      lost.message = std::format("The process ends with code {}.", WEXITSTATUS(status));
+      lost.message = base::formatText("The process ends with code {}.", WEXITSTATUS(status));
     advance();
     return next + 1 < end ? start(next + 1, end) : Status();
   }

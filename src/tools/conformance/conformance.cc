@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <format>
 #include <map>
 #include <nlohmann/json.hpp>
+
+#include "base/format.h"
 
 namespace hearth::conformance {
 namespace {
@@ -88,17 +89,19 @@ std::string describeReport(const Report& report, bool verbose) {
   for (const CaseReport& entry : report.cases) {
     const CaseResult::Outcome outcome = entry.result.outcome;
     if (!verbose && outcome != CaseResult::Outcome::kFailed) continue;
-    text += std::format("{}: {} {} ({})", nameOf(outcome), entry.file, entry.name, entry.spec);
-    if (!entry.result.message.empty()) text += std::format(": {}", entry.result.message);
+    text += base::formatText("{}: {} {} ({})", nameOf(outcome), entry.file, entry.name, entry.spec);
+    if (!entry.result.message.empty()) text += base::formatText(": {}", entry.result.message);
     text += '\n';
   }
-  text += std::format("{:<36}{:>8}{:>8}{:>14}\n", "operation", "passed", "failed", "not there yet");
+  text += base::formatText("{:<36}{:>8}{:>8}{:>14}\n", "operation", "passed", "failed",
+                           "not there yet");
   for (const auto& [name, counts] : countByOperation(report))
-    text += std::format("{:<36}{:>8}{:>8}{:>14}\n", name, counts.passed, counts.failed,
-                        counts.notImplemented);
+    text += base::formatText("{:<36}{:>8}{:>8}{:>14}\n", name, counts.passed, counts.failed,
+                             counts.notImplemented);
   if (report.notImplemented != 0)
-    text += std::format("{} cases use operations that are not there yet\n", report.notImplemented);
-  return text + std::format("{} passed, {} failed\n", report.passed, report.failed);
+    text +=
+        base::formatText("{} cases use operations that are not there yet\n", report.notImplemented);
+  return text + base::formatText("{} passed, {} failed\n", report.passed, report.failed);
 }
 
 std::string reportAsJson(const Report& report) {

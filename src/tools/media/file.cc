@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/descriptor.h"
+#include "base/format.h"
 
 namespace hearth::tools {
 
@@ -18,7 +19,7 @@ Result<std::vector<uint8_t>> readFile(const std::string& path, uint64_t limit) {
   HEARTH_ASSIGN(base::Descriptor file, base::Descriptor::open(path, O_RDONLY | O_NONBLOCK));
   struct stat status;
   if (fstat(file.get(), &status) != 0)
-    return std::unexpected(base::errnoError(errno, std::format("fstat of {}", path)));
+    return std::unexpected(base::errnoError(errno, base::formatText("fstat of {}", path)));
   if (!S_ISREG(status.st_mode))
     return fail(ErrorCode::kBadData, "The input {} is not a regular file.", path);
   const auto size = static_cast<uint64_t>(status.st_size);
@@ -30,7 +31,8 @@ Result<std::vector<uint8_t>> readFile(const std::string& path, uint64_t limit) {
   while (done < size) {
     const ssize_t got = read(file.get(), bytes.data() + done, size - done);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return std::unexpected(base::errnoError(errno, std::format("read of {}", path)));
+    if (got < 0)
+      return std::unexpected(base::errnoError(errno, base::formatText("read of {}", path)));
     if (got == 0) return fail(ErrorCode::kIo, "The file {} shrinks while it is read.", path);
     done += static_cast<uint64_t>(got);
   }
@@ -38,7 +40,7 @@ Result<std::vector<uint8_t>> readFile(const std::string& path, uint64_t limit) {
 }
 
 Status writeFile(const std::string& path, std::span<const uint8_t> bytes) {
-  const std::string temporary = std::format("{}.{}.tmp", path, getpid());
+  const std::string temporary = base::formatText("{}.{}.tmp", path, getpid());
   auto file = base::Descriptor::open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666);
   if (!file) return std::unexpected(std::move(file.error()));
   uint64_t done = 0;
@@ -48,14 +50,14 @@ Status writeFile(const std::string& path, std::span<const uint8_t> bytes) {
     if (put < 0) {
       const int problem = errno;
       unlink(temporary.c_str());
-      return std::unexpected(base::errnoError(problem, std::format("write of {}", path)));
+      return std::unexpected(base::errnoError(problem, base::formatText("write of {}", path)));
     }
     done += static_cast<uint64_t>(put);
   }
   if (rename(temporary.c_str(), path.c_str()) != 0) {
     const int problem = errno;
     unlink(temporary.c_str());
-    return std::unexpected(base::errnoError(problem, std::format("rename to {}", path)));
+    return std::unexpected(base::errnoError(problem, base::formatText("rename to {}", path)));
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <span>
 
+#include "base/format.h"
 #include "tools/media/file.h"
 #include "tools/media/npy.h"
 #include "tools/media/wav.h"
@@ -119,7 +120,7 @@ Result<InputValue> readInputFile(const std::string& path, const TensorInfo& tens
   auto value = readInput(path, tensor, normalization);
   if (!value)
     return std::unexpected(
-        std::move(value.error()).addContext(std::format("while reading the input {}", path)));
+        std::move(value.error()).addContext(base::formatText("while reading the input {}", path)));
   return value;
 }
 

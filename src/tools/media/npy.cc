@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/format.h"
 #include "tools/media/npy.h"
 
 #include <algorithm>
@@ -214,12 +215,12 @@ std::vector<uint8_t> formatNpy(const Array& array) {
   std::string shape = "(";
   uint64_t count = 1;
   for (size_t i = 0; i < array.shape.size(); ++i) {
-    shape += std::format("{}{}", i > 0 ? ", " : "", array.shape[i]);
+    shape += base::formatText("{}{}", i > 0 ? ", " : "", array.shape[i]);
     count *= array.shape[i];
   }
   shape += array.shape.size() == 1 ? ",)" : ")";
   std::string header =
-      std::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape);
+      base::formatText("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape);
   // NumPy aligns the data to 64 bytes with spaces and ends the header with a line feed.
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';
