@@ -21,7 +21,6 @@
 namespace hearth::cache {
 namespace {
 
-constexpr std::chrono::seconds kWriterMayLive{60};
 constexpr std::chrono::minutes kStartMayLast{10};
 
 int64_t now() {
@@ -62,7 +61,7 @@ class Collection {
  private:
   bool isOlder(int64_t time, std::chrono::seconds age) const {
     return age != std::chrono::seconds::max() &&
-           std::chrono::nanoseconds(now_ - time) > std::chrono::duration<double>(age);
+           std::chrono::nanoseconds(now_ - time) >= std::chrono::duration<double>(age);
   }
 
   void freed(uint64_t bytes) {
@@ -72,7 +71,7 @@ class Collection {
 
   void removeLeftovers() {
     for (const StoreInventory::Other& file : inventory_.temporaries) {
-      if (file.isLocked || !isOlder(file.changed, kWriterMayLive)) continue;
+      if (file.isLocked || !isOlder(file.changed, options_.leftoversOlderThan)) continue;
       if (!removeFile(folder_.temporary(), file.name)) {
         // A folder that was planted and moved here. remove_all follows no links.
         std::error_code error;
@@ -85,7 +84,7 @@ class Collection {
     std::unordered_set<std::string> plans;
     for (const StoreInventory::Plan& plan : inventory_.plans) plans.insert(plan.key.hex());
     for (const StoreInventory::Other& stamp : inventory_.stamps)
-      if (!plans.contains(stamp.name) && isOlder(stamp.changed, kWriterMayLive))
+      if (!plans.contains(stamp.name) && isOlder(stamp.changed, options_.leftoversOlderThan))
         (void)removeFile(folder_.stamps(), stamp.name);
   }
 

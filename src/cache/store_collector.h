@@ -14,6 +14,8 @@ struct PruneOptions {
   std::chrono::seconds olderThan = std::chrono::seconds::max();  // and plans unused for longer
   // Segments of no plan are the work of a start that did not finish, and found again by the next.
   std::chrono::seconds orphansOlderThan = std::chrono::hours(24);
+  // Temporary files without a lock; the creation of one and its lock are two steps.
+  std::chrono::seconds leftoversOlderThan = std::chrono::seconds(60);
 };
 
 struct PruneReport {

@@ -3,12 +3,19 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,8 +27,15 @@ namespace hearth::cache {
 // A new folder that goes when the object goes.
 class TempFolder {
  public:
-  TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "hearth-store-XXXXXX").string();
+  enum class Place {
+    kDisk,
+    kMemory,  // where syncing takes no time, if there is such a place
+  };
+  explicit TempFolder(Place place = Place::kDisk) {
+    const std::filesystem::path memory = "/dev/shm";
+    const bool isMemory = place == Place::kMemory && ::access(memory.c_str(), W_OK | X_OK) == 0;
+    std::string pattern = (isMemory ? memory : std::filesystem::temp_directory_path()) /
+                          "hearth-store-XXXXXX";
     path_ = ::mkdtemp(pattern.data());
   }
   ~TempFolder() {
@@ -69,9 +83,30 @@ inline void writeFile(const std::filesystem::path& path, std::span<const uint8_t
              static_cast<std::streamsize>(bytes.size()));
 }
 
+// Runs `work` in a forked child, which ends with the status that it gives.
+template <typename Work>
+pid_t startChild(Work work) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(work());
+  return child;
+}
+inline int waitForChild(pid_t child) {
+  int status = -1;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+inline bool wasKilled(int status) {
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+inline bool succeeded(int status) {
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 // A test with a store in a folder of its own, which it may open and close again.
 class StoreTest : public testing::Test {
  protected:
+  explicit StoreTest(TempFolder::Place place = TempFolder::Place::kDisk) : folder_(place) {}
   StoreOptions options() const {
     return {.path = root().string(), .maxBytes = uint64_t{1} << 40};
   }
