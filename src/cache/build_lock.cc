@@ -61,7 +61,7 @@ void BuildLock::Hold::release() {
 }
 
 bool BuildLock::setLock(uint64_t start, int type, int& error) {
-  struct flock lock {};
+  struct flock lock{};
   lock.l_type = static_cast<short>(type);
   lock.l_whence = SEEK_SET;
   lock.l_start = static_cast<off_t>(start);

@@ -33,8 +33,8 @@ using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
 
 Statement prepare(sqlite3* database, std::string_view text, int& code) {
   sqlite3_stmt* statement = nullptr;
-  code = sqlite3_prepare_v2(database, text.data(), static_cast<int>(text.size()), &statement,
-                            nullptr);
+  code =
+      sqlite3_prepare_v2(database, text.data(), static_cast<int>(text.size()), &statement, nullptr);
   return Statement(statement);
 }
 

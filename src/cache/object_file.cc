@@ -31,7 +31,7 @@ int64_t nanoseconds(const timespec& time) {
 }
 
 struct flock wholeFile(int type) {
-  struct flock lock {};
+  struct flock lock{};
   lock.l_type = static_cast<short>(type);
   lock.l_whence = SEEK_SET;
   return lock;

@@ -30,8 +30,8 @@ struct SegmentOrigin {
   FolderRef folder;
   FileGeneration generation;
   SegmentInfo info;
-  bool durable = false;       // known to be on disk for good
-  bool checked = false;       // every byte was compared with its digest, or written by this process
+  bool durable = false;  // known to be on disk for good
+  bool checked = false;  // every byte was compared with its digest, or written by this process
   std::weak_ptr<const Segment> segment;
 };
 

@@ -10,7 +10,7 @@
 namespace hearth::cache {
 
 struct PruneOptions {
-  uint64_t maxBytes = UINT64_MAX;  // remove until no more is on disk
+  uint64_t maxBytes = UINT64_MAX;                                // remove until no more is on disk
   std::chrono::seconds olderThan = std::chrono::seconds::max();  // and plans unused for longer
   // Segments of no plan are the work of a start that did not finish, and found again by the next.
   std::chrono::seconds orphansOlderThan = std::chrono::hours(24);

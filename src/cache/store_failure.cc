@@ -70,8 +70,7 @@ const char* storeReasonName(StoreReason reason) {
 }
 
 std::unexpected<StoreFailure> storeErrno(int errnum, const std::string& what) {
-  return std::unexpected(
-      StoreFailure{reasonOf(errnum), base::errnoError(errnum, what).message()});
+  return std::unexpected(StoreFailure{reasonOf(errnum), base::errnoError(errnum, what).message()});
 }
 
 }  // namespace hearth::cache

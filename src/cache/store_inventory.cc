@@ -125,9 +125,8 @@ StoreInventory StoreInventory::of(const StoreFolder& folder) {
 
 uint64_t StoreInventory::bytesOf(const StoreFolder& folder) {
   uint64_t bytes = 0;
-  visitSegments(folder, [&](const SegmentKey&, const Entry& entry, bool) {
-    bytes += entry.bytesOnDisk();
-  });
+  visitSegments(folder,
+                [&](const SegmentKey&, const Entry& entry, bool) { bytes += entry.bytesOnDisk(); });
   for (const int part : {folder.plans(), folder.temporary()})
     for (const Entry& entry : entriesOf(part)) bytes += entry.bytesOnDisk();
   return bytes;

@@ -34,8 +34,8 @@ class TempFolder {
   explicit TempFolder(Place place = Place::kDisk) {
     const std::filesystem::path memory = "/dev/shm";
     const bool isMemory = place == Place::kMemory && ::access(memory.c_str(), W_OK | X_OK) == 0;
-    std::string pattern = (isMemory ? memory : std::filesystem::temp_directory_path()) /
-                          "hearth-store-XXXXXX";
+    std::string pattern =
+        (isMemory ? memory : std::filesystem::temp_directory_path()) / "hearth-store-XXXXXX";
     path_ = ::mkdtemp(pattern.data());
   }
   ~TempFolder() {
@@ -107,9 +107,7 @@ inline bool succeeded(int status) {
 class StoreTest : public testing::Test {
  protected:
   explicit StoreTest(TempFolder::Place place = TempFolder::Place::kDisk) : folder_(place) {}
-  StoreOptions options() const {
-    return {.path = root().string(), .maxBytes = uint64_t{1} << 40};
-  }
+  StoreOptions options() const { return {.path = root().string(), .maxBytes = uint64_t{1} << 40}; }
   std::filesystem::path root() const { return folder_.path() / "store"; }
   std::filesystem::path segmentPath(const SegmentKey& key, bool durable = true) const {
     return root() / "segments" / StoreFolder::segmentPath(key, durable);

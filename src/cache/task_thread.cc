@@ -103,9 +103,8 @@ void TaskThread::waitUntilIdle() {
   std::unique_lock lock(state_->mutex);
   state_->hurry = true;
   state_->changed.notify_all();
-  state_->changed.wait(lock, [&] {
-    return state_->queue.empty() && state_->later.empty() && !state_->running;
-  });
+  state_->changed.wait(
+      lock, [&] { return state_->queue.empty() && state_->later.empty() && !state_->running; });
   state_->hurry = false;
 }
 

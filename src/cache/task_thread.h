@@ -53,7 +53,7 @@ class TaskThread {
     std::deque<Task> queue;
     std::deque<Task> later;
     bool hurry = false;  // what is for later is due now
-    size_t cost = 0;  // of what is queued and running
+    size_t cost = 0;     // of what is queued and running
     bool running = false;
     std::atomic<bool> stopping = false;
   };

@@ -288,7 +288,9 @@ StoreStatus WeightStore::makeRoom(uint64_t bytes) {
   const auto time = std::chrono::steady_clock::now();
   // The digests of a segment take 1/32768, and files whole blocks.
   const uint64_t needed = bytes + bytes / 32768 + 8192;
-  const auto isFull = [&] { return needed > parts.limit || parts.used > parts.limit - needed; };
+  const auto isFull = [&] {
+    return needed > parts.limit || parts.used > parts.limit - needed;
+  };
   if (parts.limit == 0) parts.limit = maxBytes();
   // Other processes write too, so the sum is taken anew now and then, and before anything is said.
   if (time >= parts.sumAgain || isFull()) {
@@ -481,8 +483,9 @@ void WeightStore::afterForkInChild() {
   for (WeightStore* store : registry().all) {
     StoreParts& old = *store->parts_;
     if (old.buildLock != nullptr) old.buildLock->abandonInChild();
-    auto* const fresh = new StoreParts(
-        old.folders, old.handlers, [store](SegmentOrigin origin) { store->opened(std::move(origin)); });
+    auto* const fresh = new StoreParts(old.folders, old.handlers, [store](SegmentOrigin origin) {
+      store->opened(std::move(origin));
+    });
     fresh->segments.inherit(old.segments);
     store->parts_ = fresh;
   }

@@ -32,9 +32,9 @@ TEST_F(StoreTest, FindsWhatWasPublishedInThisProcessAndTheNext) {
     const FoundSegment found = store->find(key);
     ASSERT_TRUE(found);
     EXPECT_TRUE(equal(found.segment->bytes(), bytes));
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(found.segment->data()) %
-                  (size < (2u << 20) ? 4096 : 2u << 20),
-              0u);
+    EXPECT_EQ(
+        reinterpret_cast<uintptr_t>(found.segment->data()) % (size < (2u << 20) ? 4096 : 2u << 20),
+        0u);
     // A page behind the payload can be read.
     EXPECT_EQ(*static_cast<const volatile uint8_t*>(found.segment->data() + size + 4095), 0);
     EXPECT_TRUE(std::filesystem::exists(segmentPath(key)));

@@ -68,9 +68,10 @@ class InterpretedModel final : public PreparedModel {
 
 }  // namespace
 
-Result<std::shared_ptr<PreparedModel>> prepareInterpreted(
-    std::shared_ptr<const graph::Model> model, const PrepareOptions& options,
-    std::shared_ptr<threads::ThreadPool> pool, std::string reason) {
+Result<std::shared_ptr<PreparedModel>> prepareInterpreted(std::shared_ptr<const graph::Model> model,
+                                                          const PrepareOptions& options,
+                                                          std::shared_ptr<threads::ThreadPool> pool,
+                                                          std::string reason) {
   ops::InterpreterOptions interpreterOptions;
   interpreterOptions.maxActivationBytes = options.maxActivationBytes;
   interpreterOptions.threadPool = std::move(pool);

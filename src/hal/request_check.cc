@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hal/request_check.h"
 
-
 namespace hearth::hal {
 namespace {
 

@@ -20,8 +20,8 @@ class Mapping {
   ~Mapping();
 
   // Shared mapping of [offset, offset + size) of the file; `offset` need not be page-aligned. Fails
-  // with kBadData when the file is shorter, so that no later read faults on a hole at its end. Aligned
-  // to 2 MiB in memory where size and offset make huge pages possible.
+  // with kBadData when the file is shorter, so that no later read faults on a hole at its end.
+  // Aligned to 2 MiB in memory where size and offset make huge pages possible.
   static Result<Mapping> ofFile(int fd, uint64_t offset, size_t size, Access access);
 
   // Zeroed private memory, 64-byte aligned and page granular; huge pages are asked for from 2 MiB.

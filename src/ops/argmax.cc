@@ -27,8 +27,8 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
   HEARTH_TRY(signature.inputType(0, kMovableTensors));
   HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
   HEARTH_TRY(signature.inputType(1, OperandType::kInt32));
-  return signature.outputType(0, isWide(operation.type) ? OperandType::kTensorInt64
-                                                        : OperandType::kTensorInt32);
+  return signature.outputType(
+      0, isWide(operation.type) ? OperandType::kTensorInt64 : OperandType::kTensorInt32);
 }
 
 Result<size_t> parseAxis(const OperationContext& context) {

@@ -30,8 +30,8 @@ Status prepare(OperationContext& context) {
 }
 
 template <typename T>
-constexpr bool kIsReal = std::is_same_v<T, float> || std::is_same_v<T, double> ||
-                         std::is_same_v<T, Half>;
+constexpr bool kIsReal =
+    std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Half>;
 
 // Real numbers are cut towards zero and saturate, NaN becomes 0.
 template <typename To>
@@ -53,8 +53,9 @@ To convert(From value) {
   else if constexpr (kIsReal<From>)
     return truncate<To>(static_cast<double>(value));
   else if constexpr (std::is_same_v<To, uint8_t>)
-    return std::cmp_less(value, 0) ? 0 : std::cmp_greater(value, 255) ? 255
-                                                                        : static_cast<To>(value);
+    return std::cmp_less(value, 0)        ? 0
+           : std::cmp_greater(value, 255) ? 255
+                                          : static_cast<To>(value);
   else
     return static_cast<To>(value);
 }
@@ -79,8 +80,7 @@ Status execute(OperationContext& context) {
   const Tensor& input = context.inputs[0];
   const Tensor& output = context.outputs[0];
   if (input.type() == output.type()) {
-    std::memcpy(output.data, input.data,
-                input.elementCount() * graph::elementSize(input.type()));
+    std::memcpy(output.data, input.data, input.elementCount() * graph::elementSize(input.type()));
     return {};
   }
   return visitElementType(input.type(), [&]<typename From>(std::type_identity<From>) {

@@ -34,10 +34,10 @@ std::array<T, 256> requantizationTable(const graph::Operand& from, const graph::
   const float bias = -static_cast<float>(from.zeroPoint) * scale;
   std::array<T, 256> table;
   for (int value = kLowest; value <= kHighest; ++value) {
-    const float scaled = std::round(static_cast<float>(value) * scale + bias) +
-                         static_cast<float>(to.zeroPoint);
-    table[static_cast<uint8_t>(value)] = static_cast<T>(std::clamp(
-        scaled, static_cast<float>(kLowest), static_cast<float>(kHighest)));
+    const float scaled =
+        std::round(static_cast<float>(value) * scale + bias) + static_cast<float>(to.zeroPoint);
+    table[static_cast<uint8_t>(value)] = static_cast<T>(
+        std::clamp(scaled, static_cast<float>(kLowest), static_cast<float>(kHighest)));
   }
   return table;
 }
@@ -129,7 +129,7 @@ Result<ConcatenationParameters> parseConcatenation(const OperationContext& conte
   return parameters;
 }
 
-const OperationDefinition kConcatenationOperation = {OperationType::kConcatenation, validate, prepare,
-    execute};
+const OperationDefinition kConcatenationOperation = {OperationType::kConcatenation, validate,
+                                                     prepare, execute};
 
 }  // namespace hearth::ops

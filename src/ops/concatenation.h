@@ -9,9 +9,9 @@
 namespace hearth::ops {
 
 struct ConcatenationParameters {
-  size_t tensorCount = 0;    // the first inputs; the axis follows them
-  size_t axis = 0;           // in [0, rank)
-  Dimensions dimensions;     // of the output
+  size_t tensorCount = 0;  // the first inputs; the axis follows them
+  size_t axis = 0;         // in [0, rank)
+  Dimensions dimensions;   // of the output
 };
 
 // All inputs must have a complete shape, else needsRuntimeValue().

@@ -50,7 +50,6 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-const OperationDefinition kFillOperation = {OperationType::kFill, validate, prepare,
-    execute};
+const OperationDefinition kFillOperation = {OperationType::kFill, validate, prepare, execute};
 
 }  // namespace hearth::ops

@@ -64,7 +64,6 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-const OperationDefinition kGatherOperation = {OperationType::kGather, validate, prepare,
-    execute};
+const OperationDefinition kGatherOperation = {OperationType::kGather, validate, prepare, execute};
 
 }  // namespace hearth::ops

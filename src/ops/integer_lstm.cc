@@ -117,9 +117,9 @@ const Tensor* optional(const OperationContext& context, size_t index) {
 }  // namespace
 
 Result<IntegerLstmArguments> readIntegerLstm(const OperationContext& context, uint32_t batches) {
-  for (const size_t i : {kInput, kInputWeights + 1, kInputWeights + 2, kInputWeights + 3,
-                         kRecurrentWeights + 1, kRecurrentWeights + 2, kRecurrentWeights + 3,
-                         kOutputState, kCellState})
+  for (const size_t i :
+       {kInput, kInputWeights + 1, kInputWeights + 2, kInputWeights + 3, kRecurrentWeights + 1,
+        kRecurrentWeights + 2, kRecurrentWeights + 3, kOutputState, kCellState})
     if (!context.hasInput(i))
       return fail(ErrorCode::kBadData, "{} lacks its input {}.", context.describe(), i);
   HEARTH_TRY(requireTogether(context, {kInputWeights, kRecurrentWeights}));
@@ -184,11 +184,10 @@ IntegerLstm::Gate IntegerLstm::makeGate(const IntegerLstmArguments& arguments,
   const double scale = gate.intermediateScale;
   made.inputScale =
       toFixedMultiplier(scaleOf(gate.inputWeights) * arguments.inputOperand->scale / scale);
-  made.recurrentScale =
-      toFixedMultiplier(scaleOf(gate.recurrentWeights) * arguments.outputStateOperand->scale /
-                        scale);
-  made.peepholeScale = toFixedMultiplier(std::ldexp(scaleOf(gate.peepholeWeights),
-                                                    cellScaleExponent_) / scale);
+  made.recurrentScale = toFixedMultiplier(scaleOf(gate.recurrentWeights) *
+                                          arguments.outputStateOperand->scale / scale);
+  made.peepholeScale =
+      toFixedMultiplier(std::ldexp(scaleOf(gate.peepholeWeights), cellScaleExponent_) / scale);
   if (gate.layerNormWeights != nullptr) {
     made.layerNormScale = toFixedMultiplier(scaleOf(gate.layerNormWeights));
     made.varianceGuard = static_cast<int32_t>(
@@ -283,8 +282,7 @@ void IntegerLstm::normalize(const Gate& gate, std::vector<int16_t>* values) cons
   }
   // The mean has 10 fraction bits, the variance 20 before it loses them.
   const int64_t mean = sum * 1024 / count;
-  const int64_t variance =
-      (sumOfSquares * (kOverflowGuard / count) - mean * mean) / kOverflowGuard;
+  const int64_t variance = (sumOfSquares * (kOverflowGuard / count) - mean * mean) / kOverflowGuard;
   const int64_t usedVariance = variance < 1 ? gate.varianceGuard : variance;
   const FixedMultiplier inverse =
       toFixedMultiplier(1.0 / std::sqrt(static_cast<double>(usedVariance)));
@@ -324,8 +322,7 @@ void IntegerLstm::step(const int8_t* input, int8_t* outputState, int16_t* cellSt
   for (size_t i = 0; i < unitCount_; ++i) {
     const int32_t product =
         int32_t{logisticQ15(outputGateValues_[i])} * tanhQ15(cellState[i], cellIntegerBits);
-    const int8_t hidden =
-        saturate8(int64_t{multiply(product, hiddenScale_)} + hiddenZeroPoint_);
+    const int8_t hidden = saturate8(int64_t{multiply(product, hiddenScale_)} + hiddenZeroPoint_);
     if (projectionWeights_ == nullptr)
       outputState[i] = hidden;
     else
@@ -333,9 +330,9 @@ void IntegerLstm::step(const int8_t* input, int8_t* outputState, int16_t* cellSt
   }
   if (projectionWeights_ == nullptr) return;
   for (size_t i = 0; i < outputSize_; ++i) {
-    const int32_t sum = wrappingSum(
-        dot(projectionWeights_ + i * unitCount_, hiddenValues_.data(), unitCount_),
-        projectionBias_ == nullptr ? 0 : projectionBias_[i]);
+    const int32_t sum =
+        wrappingSum(dot(projectionWeights_ + i * unitCount_, hiddenValues_.data(), unitCount_),
+                    projectionBias_ == nullptr ? 0 : projectionBias_[i]);
     int32_t value = saturate8(int64_t{multiply(sum, projectionScale_)} + outputZeroPoint_);
     if (projectionClip_ > 0) value = std::clamp(value, -projectionClip_, projectionClip_);
     outputState[i] = static_cast<int8_t>(value);

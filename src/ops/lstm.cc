@@ -44,8 +44,7 @@ Status prepare(OperationContext& context) {
   const uint64_t scratch = uint64_t{parameters.unitCount} * (parameters.isCoupled ? 3 : 4);
   if (scratch > UINT32_MAX)
     return fail(ErrorCode::kBadData, "{} has {} units.", context.describe(), parameters.unitCount);
-  HEARTH_TRY(
-      context.setOutputDimensions(kScratch, {batches, static_cast<uint32_t>(scratch)}));
+  HEARTH_TRY(context.setOutputDimensions(kScratch, {batches, static_cast<uint32_t>(scratch)}));
   HEARTH_TRY(context.setOutputDimensions(kOutputState, {batches, parameters.outputSize}));
   HEARTH_TRY(context.setOutputDimensions(kCellState, {batches, parameters.unitCount}));
   return context.setOutputDimensions(kOutput, {batches, parameters.outputSize});

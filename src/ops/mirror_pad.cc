@@ -55,9 +55,10 @@ void mirrorDimension(size_t element, int64_t outer, int64_t size, int64_t before
                      int64_t slab, int64_t skip, uint8_t* data) {
   const int64_t total = before + size + after;
   for (int64_t o = 0; o < outer; ++o) {
-    uint8_t* interior =
-        data + static_cast<size_t>((o * total + before) * slab) * element;
-    const auto at = [&](int64_t i) { return interior + i * slab * static_cast<int64_t>(element); };
+    uint8_t* interior = data + static_cast<size_t>((o * total + before) * slab) * element;
+    const auto at = [&](int64_t i) {
+      return interior + i * slab * static_cast<int64_t>(element);
+    };
     if (before > 0) copyStrided(element, {{before, slab, -slab}, {slab, 1, 1}}, at(skip), at(-1));
     if (after > 0)
       copyStrided(element, {{after, -slab, slab}, {slab, 1, 1}}, at(size - 1 - skip), at(size));
@@ -97,6 +98,6 @@ Status execute(OperationContext& context) {
 }  // namespace
 
 const OperationDefinition kMirrorPadOperation = {OperationType::kMirrorPad, validate, prepare,
-    execute};
+                                                 execute};
 
 }  // namespace hearth::ops

@@ -13,8 +13,8 @@ Result<uint32_t> toDimension(const OperationContext& context, int64_t size) {
 }
 
 Dimensions keepRankAboveZero(const OperationContext& context, Dimensions dimensions) {
-  if (dimensions.empty() && context.hasOutput(0) &&
-      !context.outputs[0].operand->isRankZeroTensor && !graph::isScalar(context.outputs[0].type()))
+  if (dimensions.empty() && context.hasOutput(0) && !context.outputs[0].operand->isRankZeroTensor &&
+      !graph::isScalar(context.outputs[0].type()))
     dimensions.push_back(1);
   return dimensions;
 }

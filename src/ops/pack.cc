@@ -63,7 +63,6 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-const OperationDefinition kPackOperation = {OperationType::kPack, validate, prepare,
-    execute};
+const OperationDefinition kPackOperation = {OperationType::kPack, validate, prepare, execute};
 
 }  // namespace hearth::ops

@@ -33,7 +33,7 @@ Status readPadValue(const OperationContext& context, PadParameters* parameters) 
   if (value.type() == OperandType::kInt32 && graph::isQuantized(type)) {
     const int32_t number = *value.as<int32_t>();
     const auto [lowest, highest] = type == OperandType::kTensorQuant8Asymm ? std::pair(0, 255)
-                                   : graph::elementSize(type) == 1 ? std::pair(-128, 127)
+                                   : graph::elementSize(type) == 1         ? std::pair(-128, 127)
                                                                    : std::pair(-32768, 65535);
     if (number < lowest || number > highest)
       return fail(ErrorCode::kBadData, "The pad value {} of {} is outside [{}, {}].", number,
@@ -115,15 +115,12 @@ Result<PadParameters> parsePad(const OperationContext& context) {
     HEARTH_TRY(readPadValue(context, &parameters));
   } else if (graph::isQuantized(context.inputs[0].type())) {
     const int32_t zeroPoint = context.inputs[0].operand->zeroPoint;
-    std::memcpy(parameters.value.data(), &zeroPoint,
-                graph::elementSize(context.inputs[0].type()));
+    std::memcpy(parameters.value.data(), &zeroPoint, graph::elementSize(context.inputs[0].type()));
   }
   return parameters;
 }
 
-const OperationDefinition kPadOperation = {OperationType::kPad, validate, prepare,
-    execute};
-const OperationDefinition kPadV2Operation = {OperationType::kPadV2, validate, prepare,
-    execute};
+const OperationDefinition kPadOperation = {OperationType::kPad, validate, prepare, execute};
+const OperationDefinition kPadV2Operation = {OperationType::kPadV2, validate, prepare, execute};
 
 }  // namespace hearth::ops

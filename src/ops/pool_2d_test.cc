@@ -45,8 +45,7 @@ TEST(Pool2dTest, FilterWidthComesFirst) {
 TEST(Pool2dTest, RootMeanSquareAndActivation) {
   OperationBuilder builder = pool(OperationType::kL2Pool2d, {2, 1, 1, 2, 2, 3});
   ASSERT_TRUE(builder.run());
-  EXPECT_THAT(builder.result<float>(),
-              ElementsAre(std::sqrt(11.5f), std::sqrt(18.5f), 6.0f, 6.0f));
+  EXPECT_THAT(builder.result<float>(), ElementsAre(std::sqrt(11.5f), std::sqrt(18.5f), 6.0f, 6.0f));
 }
 
 TEST(Pool2dTest, NchwQuantized) {

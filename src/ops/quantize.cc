@@ -13,9 +13,9 @@
 namespace hearth::ops {
 namespace {
 
-constexpr TypeSet kQuantizedTensors =
-    kQuant8Tensors | OperandType::kTensorQuant8Symm | OperandType::kTensorQuant16Symm |
-    OperandType::kTensorQuant16Asymm | OperandType::kTensorInt16;
+constexpr TypeSet kQuantizedTensors = kQuant8Tensors | OperandType::kTensorQuant8Symm |
+                                      OperandType::kTensorQuant16Symm |
+                                      OperandType::kTensorQuant16Asymm | OperandType::kTensorInt16;
 
 Status validate(const graph::Model&, const graph::Subgraph& subgraph,
                 const graph::Operation& operation) {

@@ -28,7 +28,6 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-const OperationDefinition kRankOperation = {OperationType::kRank, validate, prepare,
-    execute};
+const OperationDefinition kRankOperation = {OperationType::kRank, validate, prepare, execute};
 
 }  // namespace hearth::ops

@@ -31,8 +31,8 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
   HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
   HEARTH_TRY(signature.inputType(1, kIndexTensors));
   HEARTH_TRY(signature.inputRank(1, 0, 1));
-  HEARTH_TRY(signature.inputType(2, operation.type == OperationType::kMean ? OperandType::kInt32
-                                                                           : OperandType::kBool));
+  HEARTH_TRY(signature.inputType(
+      2, operation.type == OperationType::kMean ? OperandType::kInt32 : OperandType::kBool));
   HEARTH_TRY(signature.outputTypeLike(0, 0));
   return isSelecting(operation.type) ? signature.outputQuantizationLike(0, 0) : Status();
 }
@@ -153,8 +153,10 @@ template <typename T>
 Status reduceInteger(const Reduction& reduction, OperationType type) {
   const bool isProduct = type == OperationType::kReduceProd;
   const std::vector<uint64_t> results =
-      isProduct ? reduction.run<T>(uint64_t{1}, [](uint64_t a, T b) { return a * static_cast<uint64_t>(b); })
-                : reduction.run<T>(uint64_t{0}, [](uint64_t a, T b) { return a + static_cast<uint64_t>(b); });
+      isProduct ? reduction.run<T>(uint64_t{1},
+                                   [](uint64_t a, T b) { return a * static_cast<uint64_t>(b); })
+                : reduction.run<T>(uint64_t{0},
+                                   [](uint64_t a, T b) { return a + static_cast<uint64_t>(b); });
   const uint64_t count =
       reduction.outputCount == 0 ? 0 : reduction.inputCount / reduction.outputCount;
   T* target = reduction.context.outputs[0].as<T>();
@@ -181,7 +183,8 @@ Status reduceQuantized(const Reduction& reduction, OperationType type) {
     const double scale = from.scale;
     const std::vector<double> results =
         reduction.run<T>(1.0, [=](double a, T b) { return a * (scale * (b - zeroPoint)); });
-    for (size_t i = 0; i < results.size(); ++i) target[i] = static_cast<T>(quantize(results[i], to));
+    for (size_t i = 0; i < results.size(); ++i)
+      target[i] = static_cast<T>(quantize(results[i], to));
     return {};
   }
   const std::vector<int64_t> results = reduction.run<T>(

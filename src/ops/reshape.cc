@@ -102,8 +102,7 @@ Status execute(OperationContext& context) {
   const Tensor& input = context.inputs[0];
   const Tensor& output = context.outputs[0];
   if (output.data != input.data)
-    std::memmove(output.data, input.data,
-                 input.elementCount() * graph::elementSize(input.type()));
+    std::memmove(output.data, input.data, input.elementCount() * graph::elementSize(input.type()));
   return {};
 }
 
@@ -127,11 +126,9 @@ Result<ReshapeParameters> parseReshape(const OperationContext& context) {
   return parameters;
 }
 
-const OperationDefinition kReshapeOperation = {OperationType::kReshape, validate, prepare,
-    execute};
-const OperationDefinition kSqueezeOperation = {OperationType::kSqueeze, validate, prepare,
-    execute};
+const OperationDefinition kReshapeOperation = {OperationType::kReshape, validate, prepare, execute};
+const OperationDefinition kSqueezeOperation = {OperationType::kSqueeze, validate, prepare, execute};
 const OperationDefinition kExpandDimsOperation = {OperationType::kExpandDims, validate, prepare,
-    execute};
+                                                  execute};
 
 }  // namespace hearth::ops

@@ -67,17 +67,16 @@ Status validateResize(const graph::Model&, const graph::Subgraph& subgraph,
   const Signature signature(subgraph, operation);
   const bool isNearest = operation.type == OperationType::kResizeNearestNeighbor;
   HEARTH_TRY(signature.counts(isNearest ? 4 : 3, 6, 1));
-  HEARTH_TRY(signature.inputType(
-      0, isNearest ? kMovableTensors
-                   : kFloatTensors | kQuant8Tensors | OperandType::kTensorQuant16Symm |
-                         OperandType::kTensorInt16));
+  HEARTH_TRY(signature.inputType(0, isNearest ? kMovableTensors
+                                              : kFloatTensors | kQuant8Tensors |
+                                                    OperandType::kTensorQuant16Symm |
+                                                    OperandType::kTensorInt16));
   HEARTH_TRY(signature.inputRank(0, 4, 4));
   for (const size_t i : {1, 2})
     HEARTH_TRY(signature.inputType(
         i, OperandType::kInt32 | OperandType::kFloat32 | OperandType::kFloat16));
   HEARTH_TRY(signature.inputTypeLike(2, 1));
-  for (const size_t i : {3, 4, 5})
-    HEARTH_TRY(signature.optionalInputType(i, OperandType::kBool));
+  for (const size_t i : {3, 4, 5}) HEARTH_TRY(signature.optionalInputType(i, OperandType::kBool));
   HEARTH_TRY(signature.outputTypeLike(0, 0));
   return signature.outputQuantizationLike(0, 0);
 }

@@ -56,14 +56,13 @@ Status execute(OperationContext& context) {
     if (reversed[i]) start += (int64_t{input.dimensions[i]} - 1) * strides[i];
   }
   const size_t element = graph::elementSize(input.type());
-  copyStrided(element, std::move(loops),
-              input.as<uint8_t>() + static_cast<size_t>(start) * element, context.outputs[0].data);
+  copyStrided(element, std::move(loops), input.as<uint8_t>() + static_cast<size_t>(start) * element,
+              context.outputs[0].data);
   return {};
 }
 
 }  // namespace
 
-const OperationDefinition kReverseOperation = {OperationType::kReverse, validate, prepare,
-    execute};
+const OperationDefinition kReverseOperation = {OperationType::kReverse, validate, prepare, execute};
 
 }  // namespace hearth::ops

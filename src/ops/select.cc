@@ -46,7 +46,8 @@ void selectElements(const OperationContext& context) {
       for (uint64_t i = 0; i < count; ++i) {
         const size_t chosen = condition[i] != 0 ? 1 : 2;
         const int32_t value = context.inputs[chosen].as<T>()[i];
-        target[i] = static_cast<T>(quantize(dequantize(value, *context.inputs[chosen].operand), to));
+        target[i] =
+            static_cast<T>(quantize(dequantize(value, *context.inputs[chosen].operand), to));
       }
       return;
     }

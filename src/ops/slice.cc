@@ -43,8 +43,8 @@ Status execute(OperationContext& context) {
     start += parameters.begin[i] * from[i];
   }
   const size_t element = graph::elementSize(input.type());
-  copyStrided(element, std::move(loops),
-              input.as<uint8_t>() + static_cast<size_t>(start) * element, context.outputs[0].data);
+  copyStrided(element, std::move(loops), input.as<uint8_t>() + static_cast<size_t>(start) * element,
+              context.outputs[0].data);
   return {};
 }
 
@@ -74,7 +74,6 @@ Result<SliceParameters> parseSlice(const OperationContext& context) {
   return parameters;
 }
 
-const OperationDefinition kSliceOperation = {OperationType::kSlice, validate, prepare,
-    execute};
+const OperationDefinition kSliceOperation = {OperationType::kSlice, validate, prepare, execute};
 
 }  // namespace hearth::ops

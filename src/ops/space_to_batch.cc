@@ -86,9 +86,8 @@ Status executeSpaceToBatch(OperationContext& context) {
       const auto [xBegin, xEnd] =
           coveredRange(to.size[2], from.size[2], blockWidth, s, parameters.before[1]);
       if (yBegin >= yEnd || xBegin >= xEnd) continue;
-      const int64_t start =
-          (yBegin * blockHeight + r - parameters.before[0]) * from.stride[1] +
-          (xBegin * blockWidth + s - parameters.before[1]) * from.stride[2];
+      const int64_t start = (yBegin * blockHeight + r - parameters.before[0]) * from.stride[1] +
+                            (xBegin * blockWidth + s - parameters.before[1]) * from.stride[2];
       const int64_t target = (r * blockWidth + s) * from.size[0] * to.stride[0] +
                              yBegin * to.stride[1] + xBegin * to.stride[2];
       copyStrided(element,
@@ -189,9 +188,9 @@ Result<SpaceToBatchParameters> parseSpaceToBatch(const OperationContext& context
   return parameters;
 }
 
-const OperationDefinition kSpaceToBatchNdOperation = {OperationType::kSpaceToBatchNd, validate, prepare,
-    executeSpaceToBatch};
-const OperationDefinition kBatchToSpaceNdOperation = {OperationType::kBatchToSpaceNd, validate, prepare,
-    executeBatchToSpace};
+const OperationDefinition kSpaceToBatchNdOperation = {OperationType::kSpaceToBatchNd, validate,
+                                                      prepare, executeSpaceToBatch};
+const OperationDefinition kBatchToSpaceNdOperation = {OperationType::kBatchToSpaceNd, validate,
+                                                      prepare, executeBatchToSpace};
 
 }  // namespace hearth::ops

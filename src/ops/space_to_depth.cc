@@ -105,8 +105,8 @@ Result<SpaceToDepthParameters> parseSpaceToDepth(const OperationContext& context
 }
 
 const OperationDefinition kSpaceToDepthOperation = {OperationType::kSpaceToDepth, validate, prepare,
-    execute};
+                                                    execute};
 const OperationDefinition kDepthToSpaceOperation = {OperationType::kDepthToSpace, validate, prepare,
-    execute};
+                                                    execute};
 
 }  // namespace hearth::ops

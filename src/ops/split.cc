@@ -72,7 +72,6 @@ Result<SplitParameters> parseSplit(const OperationContext& context) {
   return parameters;
 }
 
-const OperationDefinition kSplitOperation = {OperationType::kSplit, validate, prepare,
-    execute};
+const OperationDefinition kSplitOperation = {OperationType::kSplit, validate, prepare, execute};
 
 }  // namespace hearth::ops

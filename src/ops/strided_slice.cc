@@ -59,8 +59,8 @@ Status execute(OperationContext& context) {
     start += parameters.begin[i] * from[i];
   }
   const size_t element = graph::elementSize(input.type());
-  copyStrided(element, std::move(loops),
-              input.as<uint8_t>() + static_cast<size_t>(start) * element, context.outputs[0].data);
+  copyStrided(element, std::move(loops), input.as<uint8_t>() + static_cast<size_t>(start) * element,
+              context.outputs[0].data);
   return {};
 }
 
@@ -89,10 +89,10 @@ Result<StridedSliceParameters> parseStridedSlice(const OperationContext& context
     const bool forward = stride > 0;
     if (strides[i] == 0)
       return fail(ErrorCode::kBadData, "Stride {} of {} is 0.", i, context.describe());
-    const int64_t begin = (beginMask & bit) != 0 ? (forward ? 0 : size - 1)
-                                                 : clampPosition(begins[i], size, forward);
-    const int64_t end = (endMask & bit) != 0 ? (forward ? size : -1)
-                                             : clampPosition(ends[i], size, forward);
+    const int64_t begin =
+        (beginMask & bit) != 0 ? (forward ? 0 : size - 1) : clampPosition(begins[i], size, forward);
+    const int64_t end =
+        (endMask & bit) != 0 ? (forward ? size : -1) : clampPosition(ends[i], size, forward);
     int64_t count = stepCount(begin, end, stride);
     if ((shrinkMask & bit) != 0) {
       // TFLite writes x[-1] as the empty range from -1 to 0, so none is as good as one.
@@ -114,6 +114,6 @@ Result<StridedSliceParameters> parseStridedSlice(const OperationContext& context
 }
 
 const OperationDefinition kStridedSliceOperation = {OperationType::kStridedSlice, validate, prepare,
-    execute};
+                                                    execute};
 
 }  // namespace hearth::ops

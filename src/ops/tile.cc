@@ -68,7 +68,6 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-const OperationDefinition kTileOperation = {OperationType::kTile, validate, prepare,
-    execute};
+const OperationDefinition kTileOperation = {OperationType::kTile, validate, prepare, execute};
 
 }  // namespace hearth::ops

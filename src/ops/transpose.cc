@@ -69,6 +69,6 @@ Result<TransposeParameters> parseTranspose(const OperationContext& context) {
 }
 
 const OperationDefinition kTransposeOperation = {OperationType::kTranspose, validate, prepare,
-    execute};
+                                                 execute};
 
 }  // namespace hearth::ops

@@ -25,9 +25,9 @@ std::string text(const Json& json) {
 std::string quantizationText(const Json& scales, const Json& zeroPoints) {
   if (scales.empty()) return "";
   if (scales.size() > 1) return base::formatText("{} scales", scales.size());
-  return base::formatText("{} x (q - {})",
-                     scales[0].is_null() ? "?" : base::formatText("{}", scales[0].get<float>()),
-                     zeroPoints.empty() ? "0" : zeroPoints[0].dump());
+  return base::formatText(
+      "{} x (q - {})", scales[0].is_null() ? "?" : base::formatText("{}", scales[0].get<float>()),
+      zeroPoints.empty() ? "0" : zeroPoints[0].dump());
 }
 
 std::string argumentsText(const char* kind, const Json& arguments) {
@@ -86,9 +86,9 @@ std::string refusalsText(const Json& signature) {
   for (const Json& operation : signature["operations"])
     for (const Json& answer : operation["devices"]) {
       if (answer["supported"].get<bool>() || ++refusals > kMaxRefusals) continue;
-      lines +=
-          base::formatText("  {} does not take operation {}, {}: {}\n", text(answer["device"]),
-                      operation["index"].dump(), text(operation["type"]), text(answer["reason"]));
+      lines += base::formatText("  {} does not take operation {}, {}: {}\n", text(answer["device"]),
+                                operation["index"].dump(), text(operation["type"]),
+                                text(answer["reason"]));
     }
   if (refusals > kMaxRefusals)
     lines += base::formatText("  and {} more refusals\n", refusals - kMaxRefusals);
@@ -111,11 +111,12 @@ std::string tensorsText(const Json& subgraph) {
 
 std::string describe(const Json& json, const InspectOptions& options) {
   std::string out = base::formatText("{}\n\n", printable(options.model));
-  if (!text(json["description"]).empty()) out += base::formatText("  {}\n", text(json["description"]));
+  if (!text(json["description"]).empty())
+    out += base::formatText("  {}\n", text(json["description"]));
   out += base::formatText("  {} file, {} of it weights; {} subgraph{}\n",
-                     bytesText(json["file_bytes"].get<uint64_t>()),
-                     bytesText(json["weight_bytes"].get<uint64_t>()), json["subgraphs"].size(),
-                     json["subgraphs"].size() == 1 ? "" : "s");
+                          bytesText(json["file_bytes"].get<uint64_t>()),
+                          bytesText(json["weight_bytes"].get<uint64_t>()), json["subgraphs"].size(),
+                          json["subgraphs"].size() == 1 ? "" : "s");
   for (const Json& signature : json["signatures"]) {
     out += base::formatText("\nSignature \"{}\"\n\n", text(signature["key"]));
     if (!signature["problem"].is_null()) {
@@ -127,7 +128,7 @@ std::string describe(const Json& json, const InspectOptions& options) {
     const auto states = signature["state_tensors"].get<size_t>();
     if (states != 0)
       out += base::formatText("\n  {} state tensor{} keep{} values between runs\n", states,
-                         states == 1 ? "" : "s", states == 1 ? "s its" : "");
+                              states == 1 ? "" : "s", states == 1 ? "s its" : "");
     out += "\n" + operationsText(signature, options.isFull);
     const std::string refusals = refusalsText(signature);
     if (!refusals.empty()) out += "\n" + refusals;
@@ -135,14 +136,15 @@ std::string describe(const Json& json, const InspectOptions& options) {
   for (size_t i = 0; i < json["subgraphs"].size(); ++i) {
     const Json& subgraph = json["subgraphs"][i];
     out += base::formatText("\nSubgraph {} \"{}\": {} tensors, {} operations in the file\n", i,
-                       text(subgraph["name"]), subgraph["tensors"].size(),
-                       subgraph["operation_count"].dump());
+                            text(subgraph["name"]), subgraph["tensors"].size(),
+                            subgraph["operation_count"].dump());
     if (options.isFull) out += "\n" + tensorsText(subgraph);
     for (const Json& operation : subgraph["operations"])
       if (!operation["translated"].get<bool>())
-        out += base::formatText("  {} version {} ({} times, first operation {}) has no translation\n",
-                           text(operation["type"]), operation["version"].dump(),
-                           operation["count"].dump(), operation["first_index"].dump());
+        out +=
+            base::formatText("  {} version {} ({} times, first operation {}) has no translation\n",
+                             text(operation["type"]), operation["version"].dump(),
+                             operation["count"].dump(), operation["first_index"].dump());
   }
   return out;
 }

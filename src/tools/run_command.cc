@@ -274,12 +274,12 @@ Outcome<void> checkFiles(const RunOptions& options) {
   if (problem)
     return std::unexpected(
         Failure(kExitFailure, base::formatText("The output folder {} cannot be made: {}.",
-                                          options.outputDir, problem.message())));
+                                               options.outputDir, problem.message())));
   const std::string probe = options.outputDir + "/.hearth_probe";
   if (const Status writable = writeFile(probe, {}); !writable) {
     return std::unexpected(
         Failure(kExitFailure, base::formatText("The output folder {} cannot be written: {}",
-                                          options.outputDir, writable.error().message())));
+                                               options.outputDir, writable.error().message())));
   }
   std::filesystem::remove(probe, problem);
   return {};

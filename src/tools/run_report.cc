@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/format.h"
 #include "tools/run_report.h"
+#include "base/format.h"
 
 #include <cmath>
 #include <filesystem>
@@ -34,18 +34,18 @@ std::string inferenceText(const RunReport& report) {
   std::string text = "first " + millisecondsText(report.firstMs);
   if (report.steadyMs.empty()) return text;
   return text + base::formatText(", then p50 {}, p90 {}, p99 {} ({} runs)",
-                            millisecondsText(*percentile(report.steadyMs, 50)),
-                            millisecondsText(*percentile(report.steadyMs, 90)),
-                            millisecondsText(*percentile(report.steadyMs, 99)),
-                            report.steadyMs.size());
+                                 millisecondsText(*percentile(report.steadyMs, 50)),
+                                 millisecondsText(*percentile(report.steadyMs, 90)),
+                                 millisecondsText(*percentile(report.steadyMs, 99)),
+                                 report.steadyMs.size());
 }
 
 std::string startText(const RunReport& report) {
   static constexpr const char* kNames[] = {"cold", "warm", "uncached"};
   std::string text = base::formatText("{}, ready after {}", kNames[report.start.state],
-                                 millisecondsText(report.prepareMs));
+                                      millisecondsText(report.prepareMs));
   text += base::formatText("; {} of weights packed, {} mapped", bytesText(report.start.packedBytes),
-                      bytesText(report.start.mappedBytes));
+                           bytesText(report.start.mappedBytes));
   if (!report.start.reason.empty()) text += base::formatText(" ({})", report.start.reason);
   return text;
 }
@@ -55,7 +55,8 @@ std::string topText(const RunReport& report) {
   const double best = report.top.front().score;
   for (const RunReport::Class& one : report.top)
     table.add({std::to_string(one.index), printable(one.label.value_or("")),
-               base::formatText("{:.4g}", one.score), best > 0 ? bar(one.score / best, kBarWidth) : ""});
+               base::formatText("{:.4g}", one.score),
+               best > 0 ? bar(one.score / best, kBarWidth) : ""});
   return table.toString();
 }
 
@@ -113,9 +114,9 @@ std::string toJson(const RunReport& report) {
 }
 
 std::string toText(const RunReport& report, bool isBench) {
-  std::string text = base::formatText("{} on {}\n\n",
-                                 printable(std::filesystem::path(report.model).filename().string()),
-                                 report.device);
+  std::string text = base::formatText(
+      "{} on {}\n\n", printable(std::filesystem::path(report.model).filename().string()),
+      report.device);
   text += "  start       " + startText(report) + "\n";
   text += "  inference   " + inferenceText(report) + "\n";
   text += base::formatText(

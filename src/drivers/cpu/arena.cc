@@ -60,7 +60,8 @@ Status planArena(Plan* plan, uint64_t limit) {
   for (ValueId id = 0; id < plan->values.size(); ++id) {
     const Value& value = plan->values[id];
     if (value.place != Value::Place::kArena || value.root != id || value.firstNode < 0) continue;
-    const uint64_t bytes = (value.bytes + kReadSlack + value.writeSlack + kAlignment - 1) / kAlignment * kAlignment;
+    const uint64_t bytes =
+        (value.bytes + kReadSlack + value.writeSlack + kAlignment - 1) / kAlignment * kAlignment;
     intervals.push_back({id, bytes});
   }
   // Largest first, each into the tightest gap between the values that are alive with it.

@@ -111,8 +111,8 @@ TEST(Arena, RandomGraphsNeverOverlap) {
       std::vector<ValueId> inputs;
       for (int i = 0; i < 2; ++i) inputs.push_back(values[random() % values.size()]);
       const ValueId out = addValue(&plan, 64 + random() % 4 * 1000);
-      addNode(&plan, inputs, {out}, random() % 2 ? std::vector<uint32_t>{0, 1}
-                                                 : std::vector<uint32_t>{});
+      addNode(&plan, inputs, {out},
+              random() % 2 ? std::vector<uint32_t>{0, 1} : std::vector<uint32_t>{});
       values.push_back(out);
     }
     ASSERT_TRUE(planArena(&plan, 0));

@@ -70,8 +70,8 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
           g.groupOutputChannels, inputStride, outputStride, static_cast<int8_t>(c.inputZero),
           c.inputScale, c.kernelScale, static_cast<const int8_t*>(c.kernel),
           static_cast<const int32_t*>(c.bias), static_cast<int8_t>(c.outputZero), c.outputScale,
-          static_cast<int8_t>(c.steps.lowest), static_cast<int8_t>(c.steps.highest), flags,
-          nullptr, cache, op);
+          static_cast<int8_t>(c.steps.lowest), static_cast<int8_t>(c.steps.highest), flags, nullptr,
+          cache, op);
   }
 }
 
@@ -91,13 +91,12 @@ xnn_status reshapeOperator(const Creation& c, xnn_operator_t op, size_t* workspa
                                                   workspace, alignment, &height, &width, pool);
       break;
     default:
-      status = c.isPerChannel
-                   ? xnn_reshape_convolution2d_nhwc_qs8_qc8w(op, g.batch, g.inputHeight,
-                                                             g.inputWidth, workspace, alignment,
-                                                             &height, &width, pool)
-                   : xnn_reshape_convolution2d_nhwc_qs8(op, g.batch, g.inputHeight, g.inputWidth,
-                                                        workspace, alignment, &height, &width,
-                                                        pool);
+      status =
+          c.isPerChannel
+              ? xnn_reshape_convolution2d_nhwc_qs8_qc8w(op, g.batch, g.inputHeight, g.inputWidth,
+                                                        workspace, alignment, &height, &width, pool)
+              : xnn_reshape_convolution2d_nhwc_qs8(op, g.batch, g.inputHeight, g.inputWidth,
+                                                   workspace, alignment, &height, &width, pool);
   }
   if (status == xnn_status_success && (height != g.outputHeight || width != g.outputWidth))
     return xnn_status_unsupported_parameter;
@@ -116,12 +115,11 @@ xnn_status setupOperator(const Creation& c, xnn_operator_t op, void* workspace,
       return xnn_setup_convolution2d_nhwc_qu8(op, workspace, static_cast<const uint8_t*>(in),
                                               static_cast<uint8_t*>(out));
     default:
-      return c.isPerChannel ? xnn_setup_convolution2d_nhwc_qs8_qc8w(
-                                  op, workspace, static_cast<const int8_t*>(in),
-                                  static_cast<int8_t*>(out))
-                            : xnn_setup_convolution2d_nhwc_qs8(op, workspace,
-                                                               static_cast<const int8_t*>(in),
-                                                               static_cast<int8_t*>(out));
+      return c.isPerChannel
+                 ? xnn_setup_convolution2d_nhwc_qs8_qc8w(
+                       op, workspace, static_cast<const int8_t*>(in), static_cast<int8_t*>(out))
+                 : xnn_setup_convolution2d_nhwc_qs8(op, workspace, static_cast<const int8_t*>(in),
+                                                    static_cast<int8_t*>(out));
   }
 }
 
@@ -144,12 +142,15 @@ bool typesFit(PlanBuilder* builder, const Convolution& g) {
   if (!filter.isConstant() || input.type != output.type) return false;
   if (g.bias != UINT32_MAX && !builder->operand(g.bias).isConstant()) return false;
   switch (input.type) {
-    case OperandType::kTensorFloat32: return filter.type == OperandType::kTensorFloat32;
-    case OperandType::kTensorQuant8Asymm: return filter.type == OperandType::kTensorQuant8Asymm;
+    case OperandType::kTensorFloat32:
+      return filter.type == OperandType::kTensorFloat32;
+    case OperandType::kTensorQuant8Asymm:
+      return filter.type == OperandType::kTensorQuant8Asymm;
     case OperandType::kTensorQuant8AsymmSigned:
       if (filter.type == OperandType::kTensorQuant8AsymmSigned) return filter.zeroPoint == 0;
       return filter.type == OperandType::kTensorQuant8SymmPerChannel;
-    default: return false;
+    default:
+      return false;
   }
 }
 

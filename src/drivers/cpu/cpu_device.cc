@@ -84,6 +84,8 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
 
 }  // namespace
 
-std::shared_ptr<hal::Device> createCpuDevice() { return std::make_shared<CpuDevice>(); }
+std::shared_ptr<hal::Device> createCpuDevice() {
+  return std::make_shared<CpuDevice>();
+}
 
 }  // namespace hearth::cpu

@@ -5,6 +5,8 @@
 namespace {
 
 const bool isRegistered =
-    hearth::hal::cts::registerBackend({"cpu", [] { return hearth::cpu::createCpuDevice(); }});
+    hearth::hal::cts::registerBackend({"cpu", [] {
+                                         return hearth::cpu::createCpuDevice();
+                                       }});
 
 }  // namespace

@@ -14,11 +14,16 @@ using graph::OperandType;
 
 xnn_datatype datatypeOf(OperandType type) {
   switch (type) {
-    case OperandType::kTensorFloat32: return xnn_datatype_fp32;
-    case OperandType::kTensorFloat16: return xnn_datatype_fp16;
-    case OperandType::kTensorQuant8Asymm: return xnn_datatype_quint8;
-    case OperandType::kTensorQuant8AsymmSigned: return xnn_datatype_qint8;
-    default: return xnn_datatype_invalid;
+    case OperandType::kTensorFloat32:
+      return xnn_datatype_fp32;
+    case OperandType::kTensorFloat16:
+      return xnn_datatype_fp16;
+    case OperandType::kTensorQuant8Asymm:
+      return xnn_datatype_quint8;
+    case OperandType::kTensorQuant8AsymmSigned:
+      return xnn_datatype_qint8;
+    default:
+      return xnn_datatype_invalid;
   }
 }
 
@@ -42,8 +47,10 @@ bool quantizationFits(xnn_binary_operator op, const graph::Operand& a, const gra
     case xnn_binary_subtract:
       return isScaleInRange(scaleA / out.scale, -10, 8) &&
              isScaleInRange(scaleB / out.scale, -10, 8);
-    case xnn_binary_multiply: return isScaleInRange(scaleA * scaleB / out.scale, -16, 8);
-    default: return false;
+    case xnn_binary_multiply:
+      return isScaleInRange(scaleA * scaleB / out.scale, -16, 8);
+    default:
+      return false;
   }
 }
 
@@ -54,14 +61,17 @@ bool unaryQuantizationFits(xnn_unary_operator op, const graph::Operand& in,
   if (!isFromQuantized || !isToQuantized) return true;
   switch (op) {
     // Clamping leaves the scale alone.
-    case xnn_unary_clamp: return in.scale == out.scale && in.zeroPoint == out.zeroPoint;
+    case xnn_unary_clamp:
+      return in.scale == out.scale && in.zeroPoint == out.zeroPoint;
     case xnn_unary_convert:
       return in.type == out.type &&
              isScaleInRange(static_cast<double>(in.scale) / out.scale, -8, 7);
     // Tables of 256 entries take any scale.
     case xnn_unary_sigmoid:
-    case xnn_unary_tanh: return true;
-    default: return false;
+    case xnn_unary_tanh:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -94,11 +104,14 @@ Result<std::unique_ptr<Kernel>> makeUnary(const Unary& u) {
 void addUnaryNode(PlanBuilder* builder, const Unary& unary) {
   Node& node = builder->add("xnnpack", {unary.source}, {unary.destination});
   if (unary.inputType == unary.outputType) node.inPlaceInputs = {0};
-  node.create = [unary] { return makeUnary(unary); };
+  node.create = [unary] {
+    return makeUnary(unary);
+  };
 }
 
 // Limits `value` in place where the activation is narrower than the type.
-void addClampInPlace(PlanBuilder* builder, ValueId value, uint32_t operandIndex, ops::FusedActivation activation) {
+void addClampInPlace(PlanBuilder* builder, ValueId value, uint32_t operandIndex,
+                     ops::FusedActivation activation) {
   const graph::Operand& operand = builder->operand(operandIndex);
   const ops::ActivationRange range = ops::activationRange(activation);
   if (std::isinf(range.lowest) && std::isinf(range.highest)) return;
@@ -126,8 +139,8 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
   const graph::Operand& operandB = builder->operand(b);
   const graph::Operand& operandOut = builder->operand(output);
   const xnn_datatype type = datatypeOf(operandA.type);
-  if (type == xnn_datatype_invalid || type == xnn_datatype_fp16 ||
-      operandB.type != operandA.type || operandOut.type != operandA.type)
+  if (type == xnn_datatype_invalid || type == xnn_datatype_fp16 || operandB.type != operandA.type ||
+      operandOut.type != operandA.type)
     return false;
   const ops::Tensor& tensorA = builder->tensor(a);
   const ops::Tensor& tensorB = builder->tensor(b);
@@ -143,11 +156,13 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
 
   if (op == xnn_binary_add && type == xnn_datatype_fp32 && inPlace.size() == 2) {
     const ops::ActivationRange range = ops::activationRange(activation);
-    const FloatAdd add{valueA,       valueB, valueOut, tensorOut.elementCount(),
+    const FloatAdd add{valueA,       valueB,       valueOut, tensorOut.elementCount(),
                        range.lowest, range.highest};
     Node& node = builder->add("own", {valueA, valueB}, {valueOut});
     node.inPlaceInputs = inPlace;
-    node.create = [add] { return makeFloatAddKernel(add); };
+    node.create = [add] {
+      return makeFloatAddKernel(add);
+    };
     return true;
   }
 
@@ -160,15 +175,14 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
   node.inPlaceInputs = inPlace;
   node.create = [=]() -> Result<std::unique_ptr<Kernel>> {
     xnn_operator_t created = nullptr;
-    const xnn_status status = xnn_create_binary_elementwise_nd(op, type, &quantA, &quantB,
-                                                               &quantOut, 0, &created);
+    const xnn_status status =
+        xnn_create_binary_elementwise_nd(op, type, &quantA, &quantB, &quantOut, 0, &created);
     XnnCalls calls;
     calls.reshape = [shapeA, shapeB](xnn_operator_t o, size_t*, size_t*, pthreadpool_t pool) {
       return xnn_reshape_binary_elementwise_nd(o, shapeA.size(), shapeA.data(), shapeB.size(),
                                                shapeB.data(), pool);
     };
-    calls.setup = [valueA, valueB, valueOut](xnn_operator_t o, void*,
-                                             std::span<void* const> at) {
+    calls.setup = [valueA, valueB, valueOut](xnn_operator_t o, void*, std::span<void* const> at) {
       return xnn_setup_binary_elementwise_nd(o, at[valueA], at[valueB], at[valueOut]);
     };
     return makeXnnKernel("binary_elementwise_nd", status, created, std::move(calls));
@@ -201,7 +215,8 @@ Result<bool> addUnary(PlanBuilder* builder, xnn_unary_operator op, const xnn_una
   return true;
 }
 
-Result<bool> addClamp(PlanBuilder* builder, uint32_t input, uint32_t output, ops::FusedActivation activation) {
+Result<bool> addClamp(PlanBuilder* builder, uint32_t input, uint32_t output,
+                      ops::FusedActivation activation) {
   const ops::ActivationRange range = ops::activationRange(activation);
   xnn_unary_params params{};
   params.clamp = {range.lowest, range.highest};
@@ -228,9 +243,8 @@ Result<bool> addSoftmax(PlanBuilder* builder, uint32_t input, uint32_t output, f
   builder->add("xnnpack", {source}, {destination}).create =
       [=]() -> Result<std::unique_ptr<Kernel>> {
     xnn_operator_t op = nullptr;
-    const xnn_status status =
-        isFloat ? xnn_create_softmax_nc_f32(0, &op)
-                : xnn_create_softmax_nc_qu8(scale, 0, outputScale, 0, &op);
+    const xnn_status status = isFloat ? xnn_create_softmax_nc_f32(0, &op)
+                                      : xnn_create_softmax_nc_qu8(scale, 0, outputScale, 0, &op);
     XnnCalls calls;
     calls.reshape = [=](xnn_operator_t o, size_t*, size_t*, pthreadpool_t pool) {
       return isFloat ? xnn_reshape_softmax_nc_f32(o, channels, channels, channels, rows, pool)

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "ops/activation.h"
 #include "drivers/cpu/plan_builder.h"
+#include "ops/activation.h"
 
 namespace hearth::cpu {
 
@@ -20,7 +20,8 @@ Result<bool> addUnary(PlanBuilder* builder, xnn_unary_operator op, const xnn_una
                       uint32_t input, uint32_t output);
 
 // output = input limited to the activation's range.
-Result<bool> addClamp(PlanBuilder* builder, uint32_t input, uint32_t output, ops::FusedActivation activation);
+Result<bool> addClamp(PlanBuilder* builder, uint32_t input, uint32_t output,
+                      ops::FusedActivation activation);
 
 // Softmax over the last axis.
 Result<bool> addSoftmax(PlanBuilder* builder, uint32_t input, uint32_t output, float beta);

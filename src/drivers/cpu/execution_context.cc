@@ -21,8 +21,8 @@ bool tailIsInLastPage(const void* data, uint64_t bytes) {
   return bytes != 0 && (end - 1) / page == (end - 1 + kReadSlack) / page;
 }
 
-// Lets go of the whole pages of clean bytes of a file; they come back from the page cache if somebody
-// reads them after all.
+// Lets go of the whole pages of clean bytes of a file; they come back from the page cache if
+// somebody reads them after all.
 void releasePages(std::span<const uint8_t> bytes) {
   static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   constexpr size_t kWorthACall = size_t{64} << 10;
@@ -33,12 +33,15 @@ void releasePages(std::span<const uint8_t> bytes) {
   if (last > first) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
-bool isAligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % 8 == 0; }
+bool isAligned(const void* data) {
+  return reinterpret_cast<uintptr_t>(data) % 8 == 0;
+}
 
 }  // namespace
 
-Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(
-    const Plan& plan, threads::ThreadPool* pool, std::vector<uint32_t>* refused) {
+Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(const Plan& plan,
+                                                                   threads::ThreadPool* pool,
+                                                                   std::vector<uint32_t>* refused) {
   std::unique_ptr<ExecutionContext> context(new ExecutionContext(plan));
   const size_t nodeCount = plan.nodes.size();
   context->kernels_.resize(nodeCount);
@@ -83,7 +86,8 @@ Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(
   size_t inputCount = 0;
   size_t outputCount = 0;
   for (const Value& value : plan.values) {
-    if (value.place == Value::Place::kInput) inputCount = std::max<size_t>(inputCount, value.index + 1);
+    if (value.place == Value::Place::kInput)
+      inputCount = std::max<size_t>(inputCount, value.index + 1);
     if (value.place == Value::Place::kOutput)
       outputCount = std::max<size_t>(outputCount, value.index + 1);
   }
@@ -130,8 +134,7 @@ Status ExecutionContext::bind(std::span<const Buffer> inputs, std::span<const Bu
     void* address = inputs[i].data;
     if (!isAligned(address) ||
         (!inputs[i].hasReadableTail && !tailIsInLastPage(address, inputs[i].bytes))) {
-      HEARTH_ASSIGN(address,
-                    staging(&inputStaging_, i, inputs[i].bytes + kReadSlack));
+      HEARTH_ASSIGN(address, staging(&inputStaging_, i, inputs[i].bytes + kReadSlack));
       std::memcpy(address, inputs[i].data, inputs[i].bytes);
     }
     changed |= boundInputs_[i] != address;
@@ -157,10 +160,18 @@ Status ExecutionContext::setup() {
     const Value& root = plan_.values[rootId];
     uint8_t* base = nullptr;
     switch (root.place) {
-      case Value::Place::kArena: base = arena_.data() + root.arenaOffset; break;
-      case Value::Place::kInput: base = static_cast<uint8_t*>(boundInputs_[root.index]); break;
-      case Value::Place::kOutput: base = static_cast<uint8_t*>(boundOutputs_[root.index]); break;
-      case Value::Place::kConstant: base = const_cast<uint8_t*>(root.constant); break;
+      case Value::Place::kArena:
+        base = arena_.data() + root.arenaOffset;
+        break;
+      case Value::Place::kInput:
+        base = static_cast<uint8_t*>(boundInputs_[root.index]);
+        break;
+      case Value::Place::kOutput:
+        base = static_cast<uint8_t*>(boundOutputs_[root.index]);
+        break;
+      case Value::Place::kConstant:
+        base = const_cast<uint8_t*>(root.constant);
+        break;
     }
     addresses_[id] = base == nullptr ? nullptr : base + offset;
   }

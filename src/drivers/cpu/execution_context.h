@@ -25,7 +25,7 @@ class ExecutionContext {
 
   // Runs the plan on the client's memory: one pointer and size for each graph input and output.
   struct Buffer {
-    void* data = nullptr;         // null: an output that nobody wants
+    void* data = nullptr;  // null: an output that nobody wants
     uint64_t bytes = 0;
     bool hasReadableTail = false;  // kReadSlack bytes behind it can be read
   };
@@ -42,14 +42,14 @@ class ExecutionContext {
   std::vector<std::unique_ptr<Kernel>> kernels_;
   memory::Mapping arena_;
   memory::Mapping workspace_;
-  std::vector<void*> addresses_;       // by value
-  std::vector<void*> boundInputs_;     // what the kernels were set up with
+  std::vector<void*> addresses_;    // by value
+  std::vector<void*> boundInputs_;  // what the kernels were set up with
   std::vector<void*> boundOutputs_;
   std::vector<memory::Mapping> inputStaging_;
   std::vector<memory::Mapping> outputStaging_;
   std::vector<uint64_t> outputWriteSlack_;  // by graph output: bytes that a kernel writes behind it
   std::vector<bool> outputIsRead_;          // by graph output: a later node reads it
-  std::vector<bool> touchesClient_;       // by node
+  std::vector<bool> touchesClient_;         // by node
   bool isSetUp_ = false;
 };
 

@@ -46,11 +46,10 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
     default:
       if (c.isPerChannel)
         return xnn_create_fully_connected_nc_qs8_qc8w(
-            in, out, in, out, static_cast<int8_t>(c.inputZero), c.inputScale,
-            c.kernelScales.data(), static_cast<const int8_t*>(c.kernel),
-            static_cast<const int32_t*>(c.bias), static_cast<int8_t>(c.outputZero), c.outputScale,
-            static_cast<int8_t>(c.steps.lowest), static_cast<int8_t>(c.steps.highest), 0, nullptr,
-            cache, op);
+            in, out, in, out, static_cast<int8_t>(c.inputZero), c.inputScale, c.kernelScales.data(),
+            static_cast<const int8_t*>(c.kernel), static_cast<const int32_t*>(c.bias),
+            static_cast<int8_t>(c.outputZero), c.outputScale, static_cast<int8_t>(c.steps.lowest),
+            static_cast<int8_t>(c.steps.highest), 0, nullptr, cache, op);
       return xnn_create_fully_connected_nc_qs8(
           in, out, in, out, static_cast<int8_t>(c.inputZero), c.inputScale, c.kernelScale,
           static_cast<const int8_t*>(c.kernel), static_cast<const int32_t*>(c.bias),
@@ -82,11 +81,10 @@ xnn_status setupOperator(const Creation& c, xnn_operator_t op, std::span<void* c
       return xnn_setup_fully_connected_nc_qu8(op, static_cast<const uint8_t*>(in),
                                               static_cast<uint8_t*>(out));
     default:
-      return c.isPerChannel
-                 ? xnn_setup_fully_connected_nc_qs8_qc8w(op, static_cast<const int8_t*>(in),
-                                                         static_cast<int8_t*>(out))
-                 : xnn_setup_fully_connected_nc_qs8(op, static_cast<const int8_t*>(in),
-                                                    static_cast<int8_t*>(out));
+      return c.isPerChannel ? xnn_setup_fully_connected_nc_qs8_qc8w(
+                                  op, static_cast<const int8_t*>(in), static_cast<int8_t*>(out))
+                            : xnn_setup_fully_connected_nc_qs8(op, static_cast<const int8_t*>(in),
+                                                               static_cast<int8_t*>(out));
   }
 }
 
@@ -108,13 +106,16 @@ bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
   if (!filter.isConstant() || input.type != builder->operand(layer.output).type) return false;
   if (layer.bias != UINT32_MAX && !builder->operand(layer.bias).isConstant()) return false;
   switch (input.type) {
-    case OperandType::kTensorFloat32: return filter.type == OperandType::kTensorFloat32;
-    case OperandType::kTensorQuant8Asymm: return filter.type == OperandType::kTensorQuant8Asymm;
+    case OperandType::kTensorFloat32:
+      return filter.type == OperandType::kTensorFloat32;
+    case OperandType::kTensorQuant8Asymm:
+      return filter.type == OperandType::kTensorQuant8Asymm;
     case OperandType::kTensorQuant8AsymmSigned:
       if (filter.type == OperandType::kTensorQuant8AsymmSigned) return filter.zeroPoint == 0;
       return filter.type == OperandType::kTensorQuant8SymmPerChannel &&
              filter.perChannel.channelDim == 0;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -131,8 +132,7 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   c.type = input.type;
   c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
   c.kernel = builder->weightData(layer.filter);
-  if (layer.bias != UINT32_MAX)
-    c.bias = builder->weightData(layer.bias);
+  if (layer.bias != UINT32_MAX) c.bias = builder->weightData(layer.bias);
   if (c.isPerChannel) {
     c.kernelScales = filter.perChannel.scales;
     c.kernelScales.resize(c.kernelScales.size() + XNN_EXTRA_QUANTIZATION_PARAMS,

@@ -5,14 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ops/activation.h"
 #include "drivers/cpu/plan_builder.h"
+#include "ops/activation.h"
 
 namespace hearth::cpu {
 
 struct FullyConnected {
-  uint32_t input = 0, filter = 0, output = 0;  // operands; filter is [outputChannels, inputChannels]
-  uint32_t bias = UINT32_MAX;                  // operand; UINT32_MAX = none
+  uint32_t input = 0, filter = 0,
+           output = 0;         // operands; filter is [outputChannels, inputChannels]
+  uint32_t bias = UINT32_MAX;  // operand; UINT32_MAX = none
   ops::FusedActivation activation = ops::FusedActivation::kNone;
   size_t rows = 1, inputChannels = 1, outputChannels = 1;
 };

@@ -66,7 +66,9 @@ Result<bool> addConcatenation(PlanBuilder* builder, const std::vector<uint32_t>&
     copies.push_back(copy);
     sources.push_back(copy.source);
   }
-  builder->add("own", sources, {destination}).create = [copies] { return makeCopyKernel(copies); };
+  builder->add("own", sources, {destination}).create = [copies] {
+    return makeCopyKernel(copies);
+  };
   return true;
 }
 
@@ -96,7 +98,9 @@ Result<bool> addSplit(PlanBuilder* builder, uint32_t input, const std::vector<ui
     copies.push_back(copy);
     destinations.push_back(copy.destination);
   }
-  builder->add("own", {source}, destinations).create = [copies] { return makeCopyKernel(copies); };
+  builder->add("own", {source}, destinations).create = [copies] {
+    return makeCopyKernel(copies);
+  };
   return true;
 }
 
@@ -162,10 +166,17 @@ Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
   if (axes.back() - axes.front() + 1 != axes.size()) return false;
   xnn_datatype type;
   switch (operandIn.type) {
-    case OperandType::kTensorFloat32: type = xnn_datatype_fp32; break;
-    case OperandType::kTensorQuant8Asymm: type = xnn_datatype_quint8; break;
-    case OperandType::kTensorQuant8AsymmSigned: type = xnn_datatype_qint8; break;
-    default: return false;
+    case OperandType::kTensorFloat32:
+      type = xnn_datatype_fp32;
+      break;
+    case OperandType::kTensorQuant8Asymm:
+      type = xnn_datatype_quint8;
+      break;
+    case OperandType::kTensorQuant8AsymmSigned:
+      type = xnn_datatype_qint8;
+      break;
+    default:
+      return false;
   }
   if (graph::isQuantized(operandIn.type) &&
       !isScaleInRange(static_cast<double>(operandIn.scale) / operandOut.scale, -8, 7))
@@ -184,8 +195,8 @@ Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
       [=]() -> Result<std::unique_ptr<Kernel>> {
     xnn_operator_t op = nullptr;
     // Dimensions are kept or dropped by the plan: the bytes are the same.
-    const xnn_status status = xnn_create_reduce_nd(xnn_reduce_mean, type, &quantIn, &quantOut,
-                                                   XNN_FLAG_KEEP_DIMS, &op);
+    const xnn_status status =
+        xnn_create_reduce_nd(xnn_reduce_mean, type, &quantIn, &quantOut, XNN_FLAG_KEEP_DIMS, &op);
     XnnCalls calls;
     calls.reshape = [=](xnn_operator_t o, size_t* workspace, size_t* alignment,
                         pthreadpool_t pool) {
@@ -216,8 +227,10 @@ Result<bool> addResizeBilinear(PlanBuilder* builder, uint32_t input, uint32_t ou
   const Dimensions out = dimensionsOf(builder, output);
   if (in.size() != 4 || product(in, 0, 4) == 0 || product(out, 0, 4) == 0) return false;
   uint32_t flags = 0;
-  if (alignCorners) flags = XNN_FLAG_ALIGN_CORNERS;
-  else if (!halfPixelCenters) flags = XNN_FLAG_TENSORFLOW_LEGACY_MODE;
+  if (alignCorners)
+    flags = XNN_FLAG_ALIGN_CORNERS;
+  else if (!halfPixelCenters)
+    flags = XNN_FLAG_TENSORFLOW_LEGACY_MODE;
   const ValueId source = builder->read(input);
   const ValueId destination = builder->write(output);
   builder->add("xnnpack", {source}, {destination}).create =
@@ -232,7 +245,7 @@ Result<bool> addResizeBilinear(PlanBuilder* builder, uint32_t input, uint32_t ou
     calls.reshape = [=](xnn_operator_t o, size_t* workspace, size_t* alignment,
                         pthreadpool_t pool) {
       const auto reshape =
-          type == OperandType::kTensorFloat32        ? xnn_reshape_resize_bilinear2d_nhwc_f32
+          type == OperandType::kTensorFloat32       ? xnn_reshape_resize_bilinear2d_nhwc_f32
           : type == OperandType::kTensorQuant8Asymm ? xnn_reshape_resize_bilinear2d_nhwc_u8
                                                     : xnn_reshape_resize_bilinear2d_nhwc_s8;
       return reshape(o, in[0], in[1], in[2], in[3], in[3], in[3], workspace, alignment, pool);
@@ -242,14 +255,14 @@ Result<bool> addResizeBilinear(PlanBuilder* builder, uint32_t input, uint32_t ou
       void* to = at[destination];
       switch (type) {
         case OperandType::kTensorFloat32:
-          return xnn_setup_resize_bilinear2d_nhwc_f32(
-              o, workspace, static_cast<const float*>(from), static_cast<float*>(to));
+          return xnn_setup_resize_bilinear2d_nhwc_f32(o, workspace, static_cast<const float*>(from),
+                                                      static_cast<float*>(to));
         case OperandType::kTensorQuant8Asymm:
           return xnn_setup_resize_bilinear2d_nhwc_u8(
               o, workspace, static_cast<const uint8_t*>(from), static_cast<uint8_t*>(to));
         default:
-          return xnn_setup_resize_bilinear2d_nhwc_s8(
-              o, workspace, static_cast<const int8_t*>(from), static_cast<int8_t*>(to));
+          return xnn_setup_resize_bilinear2d_nhwc_s8(o, workspace, static_cast<const int8_t*>(from),
+                                                     static_cast<int8_t*>(to));
       }
     };
     return makeXnnKernel("resize_bilinear2d_nhwc", status, op, std::move(calls));

@@ -106,8 +106,7 @@ Result<bool> lowerPool2d(PlanBuilder* builder) {
                         pooling.top + pooling.bottom + pooling.left + pooling.right == 0 &&
                         pooling.filterHeight == pooling.inputHeight &&
                         pooling.filterWidth == pooling.inputWidth;
-  if (!pooling.isMaximum && isGlobal &&
-      input.type == OperandType::kTensorQuant8AsymmSigned &&
+  if (!pooling.isMaximum && isGlobal && input.type == OperandType::kTensorQuant8AsymmSigned &&
       pooling.activation == ops::FusedActivation::kNone)
     return addMean(builder, pooling.input, pooling.output, {1, 2});
   return addPooling(builder, pooling);
@@ -135,16 +134,15 @@ Result<bool> lowerSoftmax(PlanBuilder* builder) {
 
 template <xnn_binary_operator kOperator>
 Result<bool> lowerArithmetic(PlanBuilder* builder) {
-  HEARTH_ASSIGN(const ops::FusedActivation activation,
-                ops::parseActivation(builder->context(), 2));
-  return addBinary(builder, kOperator, inputOf(builder, 0), inputOf(builder, 1),
-                   outputOf(builder), activation);
+  HEARTH_ASSIGN(const ops::FusedActivation activation, ops::parseActivation(builder->context(), 2));
+  return addBinary(builder, kOperator, inputOf(builder, 0), inputOf(builder, 1), outputOf(builder),
+                   activation);
 }
 
 template <xnn_binary_operator kOperator>
 Result<bool> lowerPlainBinary(PlanBuilder* builder) {
-  return addBinary(builder, kOperator, inputOf(builder, 0), inputOf(builder, 1),
-                   outputOf(builder), ops::FusedActivation::kNone);
+  return addBinary(builder, kOperator, inputOf(builder, 0), inputOf(builder, 1), outputOf(builder),
+                   ops::FusedActivation::kNone);
 }
 
 template <xnn_unary_operator kOperator>
@@ -198,50 +196,86 @@ Result<bool> lowerMean(PlanBuilder* builder) {
 Result<bool> lowerResizeBilinear(PlanBuilder* builder) {
   HEARTH_ASSIGN(const auto parameters, ops::parseResize(builder->context()));
   if (parameters.isNchw) return false;
-  return addResizeBilinear(builder, inputOf(builder, 0), outputOf(builder),
-                           parameters.alignCorners, parameters.halfPixelCenters);
+  return addResizeBilinear(builder, inputOf(builder, 0), outputOf(builder), parameters.alignCorners,
+                           parameters.halfPixelCenters);
 }
 
 }  // namespace
 
 Lowering findLowering(OperationType type) {
   switch (type) {
-    case OperationType::kConv2d: return lowerConv2d;
-    case OperationType::kGroupedConv2d: return lowerGroupedConv2d;
-    case OperationType::kDepthwiseConv2d: return lowerDepthwiseConv2d;
-    case OperationType::kAveragePool2d: return lowerPool2d;
-    case OperationType::kMaxPool2d: return lowerPool2d;
-    case OperationType::kFullyConnected: return lowerFullyConnected;
-    case OperationType::kSoftmax: return lowerSoftmax;
-    case OperationType::kAdd: return lowerArithmetic<xnn_binary_add>;
-    case OperationType::kSub: return lowerArithmetic<xnn_binary_subtract>;
-    case OperationType::kMul: return lowerArithmetic<xnn_binary_multiply>;
-    case OperationType::kDiv: return lowerArithmetic<xnn_binary_divide>;
-    case OperationType::kMaximum: return lowerPlainBinary<xnn_binary_maximum>;
-    case OperationType::kMinimum: return lowerPlainBinary<xnn_binary_minimum>;
-    case OperationType::kRelu: return lowerClamp<ops::FusedActivation::kRelu>;
-    case OperationType::kRelu1: return lowerClamp<ops::FusedActivation::kRelu1>;
-    case OperationType::kRelu6: return lowerClamp<ops::FusedActivation::kRelu6>;
-    case OperationType::kLogistic: return lowerUnary<xnn_unary_sigmoid>;
-    case OperationType::kTanh: return lowerUnary<xnn_unary_tanh>;
-    case OperationType::kAbs: return lowerUnary<xnn_unary_abs>;
-    case OperationType::kNeg: return lowerUnary<xnn_unary_negate>;
-    case OperationType::kFloor: return lowerUnary<xnn_unary_floor>;
-    case OperationType::kHardSwish: return lowerUnary<xnn_unary_hardswish>;
-    case OperationType::kSqrt: return lowerUnary<xnn_unary_square_root>;
-    case OperationType::kRsqrt: return lowerUnary<xnn_unary_reciprocal_square_root>;
-    case OperationType::kQuantize: return lowerUnary<xnn_unary_convert>;
-    case OperationType::kDequantize: return lowerUnary<xnn_unary_convert>;
-    case OperationType::kReshape: return lowerRename;
-    case OperationType::kSqueeze: return lowerRename;
-    case OperationType::kExpandDims: return lowerRename;
-    case OperationType::kConcatenation: return lowerConcatenation;
-    case OperationType::kSplit: return lowerSplit;
-    case OperationType::kTranspose: return lowerTranspose;
-    case OperationType::kPad: return lowerPad;
-    case OperationType::kMean: return lowerMean;
-    case OperationType::kResizeBilinear: return lowerResizeBilinear;
-    default: return nullptr;
+    case OperationType::kConv2d:
+      return lowerConv2d;
+    case OperationType::kGroupedConv2d:
+      return lowerGroupedConv2d;
+    case OperationType::kDepthwiseConv2d:
+      return lowerDepthwiseConv2d;
+    case OperationType::kAveragePool2d:
+      return lowerPool2d;
+    case OperationType::kMaxPool2d:
+      return lowerPool2d;
+    case OperationType::kFullyConnected:
+      return lowerFullyConnected;
+    case OperationType::kSoftmax:
+      return lowerSoftmax;
+    case OperationType::kAdd:
+      return lowerArithmetic<xnn_binary_add>;
+    case OperationType::kSub:
+      return lowerArithmetic<xnn_binary_subtract>;
+    case OperationType::kMul:
+      return lowerArithmetic<xnn_binary_multiply>;
+    case OperationType::kDiv:
+      return lowerArithmetic<xnn_binary_divide>;
+    case OperationType::kMaximum:
+      return lowerPlainBinary<xnn_binary_maximum>;
+    case OperationType::kMinimum:
+      return lowerPlainBinary<xnn_binary_minimum>;
+    case OperationType::kRelu:
+      return lowerClamp<ops::FusedActivation::kRelu>;
+    case OperationType::kRelu1:
+      return lowerClamp<ops::FusedActivation::kRelu1>;
+    case OperationType::kRelu6:
+      return lowerClamp<ops::FusedActivation::kRelu6>;
+    case OperationType::kLogistic:
+      return lowerUnary<xnn_unary_sigmoid>;
+    case OperationType::kTanh:
+      return lowerUnary<xnn_unary_tanh>;
+    case OperationType::kAbs:
+      return lowerUnary<xnn_unary_abs>;
+    case OperationType::kNeg:
+      return lowerUnary<xnn_unary_negate>;
+    case OperationType::kFloor:
+      return lowerUnary<xnn_unary_floor>;
+    case OperationType::kHardSwish:
+      return lowerUnary<xnn_unary_hardswish>;
+    case OperationType::kSqrt:
+      return lowerUnary<xnn_unary_square_root>;
+    case OperationType::kRsqrt:
+      return lowerUnary<xnn_unary_reciprocal_square_root>;
+    case OperationType::kQuantize:
+      return lowerUnary<xnn_unary_convert>;
+    case OperationType::kDequantize:
+      return lowerUnary<xnn_unary_convert>;
+    case OperationType::kReshape:
+      return lowerRename;
+    case OperationType::kSqueeze:
+      return lowerRename;
+    case OperationType::kExpandDims:
+      return lowerRename;
+    case OperationType::kConcatenation:
+      return lowerConcatenation;
+    case OperationType::kSplit:
+      return lowerSplit;
+    case OperationType::kTranspose:
+      return lowerTranspose;
+    case OperationType::kPad:
+      return lowerPad;
+    case OperationType::kMean:
+      return lowerMean;
+    case OperationType::kResizeBilinear:
+      return lowerResizeBilinear;
+    default:
+      return nullptr;
   }
 }
 

@@ -19,8 +19,7 @@ void forRanges(threads::ThreadPool* pool, uint64_t count, uint64_t grain, const 
     fn(uint64_t{0}, count);
     return;
   }
-  const uint64_t parts =
-      std::min<uint64_t>((count + grain - 1) / grain, pool->threadCount() * 4);
+  const uint64_t parts = std::min<uint64_t>((count + grain - 1) / grain, pool->threadCount() * 4);
   const uint64_t step = (count + parts - 1) / parts;
   pool->parallelFor(parts, [&](size_t part) {
     const uint64_t begin = std::min(count, part * step);
@@ -45,9 +44,9 @@ class CopyKernel final : public Kernel {
   Status setup(std::span<void* const> addresses, void*) override {
     pointers_.clear();
     for (const BlockCopy& copy : copies_)
-      pointers_.push_back({static_cast<uint8_t*>(addresses[copy.source]) + copy.sourceOffset,
-                           static_cast<uint8_t*>(addresses[copy.destination]) +
-                               copy.destinationOffset});
+      pointers_.push_back(
+          {static_cast<uint8_t*>(addresses[copy.source]) + copy.sourceOffset,
+           static_cast<uint8_t*>(addresses[copy.destination]) + copy.destinationOffset});
     return {};
   }
 
@@ -130,7 +129,7 @@ HEARTH_WIDE_VECTORS void addClamped(const float* a, const float* b, float* sum, 
 }
 
 HEARTH_WIDE_VECTORS void interleave3(const uint8_t* first, const uint8_t* second,
-                                      const uint8_t* third, uint8_t* out, size_t count) {
+                                     const uint8_t* third, uint8_t* out, size_t count) {
 #pragma GCC ivdep
   for (size_t i = 0; i < count; ++i) {
     out[3 * i] = first[i];

@@ -32,7 +32,7 @@ struct SpatialPad {
   uint64_t batch = 1, height = 1, width = 1;
   uint64_t pixelBytes = 0;  // channels * element size
   uint64_t top = 0, bottom = 0, left = 0, right = 0;
-  uint8_t fillByte = 0;     // every byte of the padding
+  uint8_t fillByte = 0;  // every byte of the padding
 };
 Result<std::unique_ptr<Kernel>> makeSpatialPadKernel(SpatialPad pad);
 

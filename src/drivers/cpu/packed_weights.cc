@@ -23,7 +23,9 @@ PackedWeights::PlaceScope::PlaceScope(PackedWeights*, WeightPlace place, const c
   currentPlace = {place, kind};
 }
 
-PackedWeights::PlaceScope::~PlaceScope() { currentPlace = {}; }
+PackedWeights::PlaceScope::~PlaceScope() {
+  currentPlace = {};
+}
 
 PackedWeights::PackedWeights() : provider_(new xnn_weights_cache_provider{}) {
   provider_->context = this;
@@ -33,10 +35,14 @@ PackedWeights::PackedWeights() : provider_(new xnn_weights_cache_provider{}) {
   provider_->is_finalized = &isFinalized;
   provider_->offset_to_addr = &offsetToAddress;
   // XNNPACK never calls delete_cache on a provider that is not its own.
-  provider_->delete_cache = [](void*) { return xnn_status_success; };
+  provider_->delete_cache = [](void*) {
+    return xnn_status_success;
+  };
 }
 
-PackedWeights::~PackedWeights() { delete provider_; }
+PackedWeights::~PackedWeights() {
+  delete provider_;
+}
 
 Result<const uint8_t*> PackedWeights::pack(WeightPlace place, const char* kind, size_t size,
                                            const std::function<void(uint8_t*)>& fill) {
@@ -120,8 +126,8 @@ size_t PackedWeights::lookUpOrInsert(void* context, const xnn_weights_cache_look
                   (reservation->second.size + kAlignment - 1) / kAlignment * kAlignment ==
               self->chunks_.back().data() + self->chunkUsed_;
       if (isLast)
-        self->chunkUsed_ = static_cast<size_t>(static_cast<uint8_t*>(data) -
-                                               self->chunks_.back().data());
+        self->chunkUsed_ =
+            static_cast<size_t>(static_cast<uint8_t*>(data) - self->chunks_.back().data());
       self->reservations_.erase(reservation);
     }
     return reinterpret_cast<size_t>(known->second.data);
@@ -135,7 +141,9 @@ size_t PackedWeights::lookUpOrInsert(void* context, const xnn_weights_cache_look
   return reinterpret_cast<size_t>(data);
 }
 
-bool PackedWeights::isFinalized(void*) { return true; }
+bool PackedWeights::isFinalized(void*) {
+  return true;
+}
 
 void* PackedWeights::offsetToAddress(void*, size_t offset) {
   return reinterpret_cast<void*>(offset);

@@ -70,8 +70,8 @@ class PackedWeights {
 
   static size_t lookUp(void* context, const xnn_weights_cache_look_up_key* key);
   static void* reserveSpace(void* context, size_t size);
-  static size_t lookUpOrInsert(void* context, const xnn_weights_cache_look_up_key* key,
-                               void* data, size_t size);
+  static size_t lookUpOrInsert(void* context, const xnn_weights_cache_look_up_key* key, void* data,
+                               size_t size);
   static bool isFinalized(void* context);
   static void* offsetToAddress(void* context, size_t offset);
 

@@ -26,13 +26,13 @@ struct Value {
   uint32_t index = 0;
   const uint8_t* constant = nullptr;
   uint64_t bytes = 0;
-  uint64_t writeSlack = 0;    // bytes behind it that a kernel overwrites
-  ValueId root = 0;           // itself when it is no alias
-  uint64_t rootOffset = 0;    // bytes from the root's start
-  uint64_t arenaOffset = 0;   // roots in kArena, after planArena()
-  int32_t firstNode = -1;     // first and last node that touches it (roots)
+  uint64_t writeSlack = 0;   // bytes behind it that a kernel overwrites
+  ValueId root = 0;          // itself when it is no alias
+  uint64_t rootOffset = 0;   // bytes from the root's start
+  uint64_t arenaOffset = 0;  // roots in kArena, after planArena()
+  int32_t firstNode = -1;    // first and last node that touches it (roots)
   int32_t lastNode = -1;
-  std::string name;           // for people
+  std::string name;  // for people
 };
 
 // One step: how its kernel is made, and which values it touches.

@@ -71,8 +71,7 @@ Status PlanBuilder::infer(const graph::Operation& operation) {
   if (definition == nullptr)
     return fail(ErrorCode::kUnsupported, "Operation {} is {}, which has no kernel.", operation_,
                 graph::nameOf(operation.type));
-  if (operation.type == graph::OperationType::kIf ||
-      operation.type == graph::OperationType::kWhile)
+  if (operation.type == graph::OperationType::kIf || operation.type == graph::OperationType::kWhile)
     return fail(ErrorCode::kUnsupported, "{} decides at run time what is computed.",
                 graph::nameOf(operation.type));
   context_ = ops::makeContext(model_, subgraph_, operation);
@@ -112,7 +111,6 @@ Status PlanBuilder::lower() {
     const Lowering lowering = findLowering(context_.operation->type);
     if (lowering != nullptr) {
       HEARTH_ASSIGN(done, lowering(this));
-      
     }
   }
   if (!done) HEARTH_TRY(addReference());
@@ -139,7 +137,9 @@ Status PlanBuilder::addReference() {
     outputs.push_back(arguments.outputs.back());
   }
   Node& node = add("reference", std::move(inputs), std::move(outputs));
-  node.create = [context = context_, arguments]() { return makeReferenceKernel(context, arguments); };
+  node.create = [context = context_, arguments]() {
+    return makeReferenceKernel(context, arguments);
+  };
   return {};
 }
 
@@ -182,8 +182,8 @@ ValueId PlanBuilder::read(uint32_t index) {
   value.name = operand.name;
   value.constant = model_.constantData(operand);
   const size_t element = std::max<size_t>(1, graph::elementSize(operand.type));
-  if (value.constant != nullptr && (reinterpret_cast<uintptr_t>(value.constant) % element != 0 ||
-                                    !hasReadableTail(operand))) {
+  if (value.constant != nullptr &&
+      (reinterpret_cast<uintptr_t>(value.constant) % element != 0 || !hasReadableTail(operand))) {
     owned_.push_back(std::make_unique<uint8_t[]>(operand.location.length + kReadSlack));
     std::memcpy(owned_.back().get(), value.constant, operand.location.length);
     value.constant = owned_.back().get();
@@ -207,7 +207,9 @@ void PlanBuilder::materialize(uint32_t index) {
   pad.left = view.left;
   pad.right = view.right;
   pad.fillByte = view.fillByte;
-  add("own", {pad.source}, {pad.destination}).create = [pad] { return makeSpatialPadKernel(pad); };
+  add("own", {pad.source}, {pad.destination}).create = [pad] {
+    return makeSpatialPadKernel(pad);
+  };
 }
 
 ValueId PlanBuilder::write(uint32_t index) {
@@ -269,7 +271,9 @@ Node& PlanBuilder::add(const char* kernel, std::vector<ValueId> inputs,
   return plan_.nodes.back();
 }
 
-void PlanBuilder::setPaddedView(uint32_t operand, PaddedView view) { padded_[operand] = view; }
+void PlanBuilder::setPaddedView(uint32_t operand, PaddedView view) {
+  padded_[operand] = view;
+}
 
 std::optional<PlanBuilder::PaddedView> PlanBuilder::paddedView(uint32_t operand) const {
   return padded_[operand];

@@ -34,7 +34,8 @@ class PlanBuilder {
   Status build();
 
   Plan takePlan() { return std::move(plan_); }
-  // Copies of constants that were not aligned for their type or end too close to unreadable memory; the plan's values point into them.
+  // Copies of constants that were not aligned for their type or end too close to unreadable memory;
+  // the plan's values point into them.
   std::vector<std::unique_ptr<uint8_t[]>> takeOwnedConstants() { return std::move(owned_); }
   // Which kernel runs each operation; "none" for operations that only rename memory.
   std::vector<std::string> takeKernels() { return std::move(kernels_); }
@@ -77,7 +78,7 @@ class PlanBuilder {
   struct PaddedView {
     uint32_t source = 0;  // operand
     uint32_t top = 0, bottom = 0, left = 0, right = 0;
-    uint8_t fillByte = 0;     // of the padding, where it has to be written after all
+    uint8_t fillByte = 0;  // of the padding, where it has to be written after all
   };
   // Records that `operand` is `view`, without a node for it.
   void setPaddedView(uint32_t operand, PaddedView view);

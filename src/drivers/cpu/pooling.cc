@@ -23,25 +23,25 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
   if (p.isMaximum) {
     switch (c.type) {
       case OperandType::kTensorFloat32:
-        return xnn_create_max_pooling2d_nhwc_f32(
-            p.top, p.right, p.bottom, p.left, p.filterHeight, p.filterWidth, p.strideHeight,
-            p.strideWidth, 1, 1, c.floats.lowest, c.floats.highest, 0, op);
+        return xnn_create_max_pooling2d_nhwc_f32(p.top, p.right, p.bottom, p.left, p.filterHeight,
+                                                 p.filterWidth, p.strideHeight, p.strideWidth, 1, 1,
+                                                 c.floats.lowest, c.floats.highest, 0, op);
       case OperandType::kTensorQuant8Asymm:
-        return xnn_create_max_pooling2d_nhwc_u8(
-            p.top, p.right, p.bottom, p.left, p.filterHeight, p.filterWidth, p.strideHeight,
-            p.strideWidth, 1, 1, static_cast<uint8_t>(c.steps.lowest),
-            static_cast<uint8_t>(c.steps.highest), 0, op);
+        return xnn_create_max_pooling2d_nhwc_u8(p.top, p.right, p.bottom, p.left, p.filterHeight,
+                                                p.filterWidth, p.strideHeight, p.strideWidth, 1, 1,
+                                                static_cast<uint8_t>(c.steps.lowest),
+                                                static_cast<uint8_t>(c.steps.highest), 0, op);
       default:
-        return xnn_create_max_pooling2d_nhwc_s8(
-            p.top, p.right, p.bottom, p.left, p.filterHeight, p.filterWidth, p.strideHeight,
-            p.strideWidth, 1, 1, static_cast<int8_t>(c.steps.lowest),
-            static_cast<int8_t>(c.steps.highest), 0, op);
+        return xnn_create_max_pooling2d_nhwc_s8(p.top, p.right, p.bottom, p.left, p.filterHeight,
+                                                p.filterWidth, p.strideHeight, p.strideWidth, 1, 1,
+                                                static_cast<int8_t>(c.steps.lowest),
+                                                static_cast<int8_t>(c.steps.highest), 0, op);
     }
   }
   if (c.type == OperandType::kTensorFloat32)
-    return xnn_create_average_pooling2d_nhwc_f32(
-        p.top, p.right, p.bottom, p.left, p.filterHeight, p.filterWidth, p.strideHeight,
-        p.strideWidth, c.floats.lowest, c.floats.highest, 0, op);
+    return xnn_create_average_pooling2d_nhwc_f32(p.top, p.right, p.bottom, p.left, p.filterHeight,
+                                                 p.filterWidth, p.strideHeight, p.strideWidth,
+                                                 c.floats.lowest, c.floats.highest, 0, op);
   return xnn_create_average_pooling2d_nhwc_qu8(
       p.top, p.right, p.bottom, p.left, p.filterHeight, p.filterWidth, p.strideHeight,
       p.strideWidth, static_cast<uint8_t>(c.inputZero), c.inputScale,

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ops/activation.h"
 #include "drivers/cpu/plan_builder.h"
+#include "ops/activation.h"
 
 namespace hearth::cpu {
 

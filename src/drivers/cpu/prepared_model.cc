@@ -31,8 +31,8 @@ class CpuExecution final : public hal::Execution {
     for (size_t i = 0; i < request_.outputs.size(); ++i) {
       const ops::RunArgument& argument = request_.outputs[i];
       const uint64_t needed = prepared_->outputBytes()[i];
-      outputs_.push_back({argument.isPresent ? argument.data : nullptr, needed,
-                          hasTail(argument.data, needed)});
+      outputs_.push_back(
+          {argument.isPresent ? argument.data : nullptr, needed, hasTail(argument.data, needed)});
       isSufficient_.push_back(!argument.isPresent || argument.length >= needed);
     }
   }
@@ -59,10 +59,10 @@ class CpuExecution final : public hal::Execution {
       result.outputShapes.clear();
       return result;
     }
-    result.timing.inDriver = static_cast<uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() -
-                                                             start)
-            .count());
+    result.timing.inDriver =
+        static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                  std::chrono::steady_clock::now() - start)
+                                  .count());
     result.timing.onDevice = result.timing.inDriver;
     return result;
   }
@@ -103,8 +103,7 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
     prepared->plan_ = builder.takePlan();
     HEARTH_TRY(planArena(&prepared->plan_, options.maxActivationBytes));
     std::vector<uint32_t> refused;
-    auto context =
-        ExecutionContext::create(prepared->plan_, prepared->pool_.get(), &refused);
+    auto context = ExecutionContext::create(prepared->plan_, prepared->pool_.get(), &refused);
     if (context) {
       prepared->idle_.push_back(std::move(*context));
       break;
@@ -133,7 +132,9 @@ Result<std::unique_ptr<hal::Execution>> CpuPreparedModel::createExecution(hal::R
   return std::make_unique<CpuExecution>(shared_from_this(), std::move(bound));
 }
 
-hal::StartReport CpuPreparedModel::startReport() const { return report_; }
+hal::StartReport CpuPreparedModel::startReport() const {
+  return report_;
+}
 
 Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
                              std::span<const ExecutionContext::Buffer> outputs,

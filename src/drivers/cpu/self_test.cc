@@ -72,8 +72,8 @@ Result<bool> isInt8ConvolutionRight(const Shape& shape, bool guardOneRowTail) {
     for (uint32_t o = 0; o < kOutputChannels; ++o) {
       int32_t sum = bias[o];
       for (uint32_t tap = 0; tap < taps; ++tap) {
-        const int8_t* in = &input[((y + tap / shape.kernel) * inputWidth + x +
-                                   tap % shape.kernel) * kInputChannels];
+        const int8_t* in = &input[((y + tap / shape.kernel) * inputWidth + x + tap % shape.kernel) *
+                                  kInputChannels];
         const int8_t* weight = &filter[(o * taps + tap) * kInputChannels];
         for (uint32_t i = 0; i < kInputChannels; ++i) sum += (in[i] - 3) * weight[i];
       }

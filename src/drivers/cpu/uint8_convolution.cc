@@ -64,12 +64,10 @@ class Uint8ConvolutionKernel final : public Kernel {
       const size_t count = std::min(kPixelsPerTask, pixels - first);
       const size_t part = index % parts;
       const size_t firstColumn = part * steps / parts * kColumnStep;
-      const size_t lastColumn =
-          std::min(gemm_.columns, (part + 1) * steps / parts * kColumnStep);
+      const size_t lastColumn = std::min(gemm_.columns, (part + 1) * steps / parts * kColumnStep);
       const uint8_t* rows = source_ + first * gemm_.inputs;
       if (!isDirect_) {
-        uint8_t* buffer =
-            gathered_.data() + thread * (kPixelsPerTask * gemm_.inputs + kReadSlack);
+        uint8_t* buffer = gathered_.data() + thread * (kPixelsPerTask * gemm_.inputs + kReadSlack);
         for (size_t i = 0; i < count; ++i) gather(first + i, buffer + i * gemm_.inputs);
         rows = buffer;
       }
@@ -116,8 +114,7 @@ class Uint8ConvolutionKernel final : public Kernel {
         if (inputX < 0 || inputX >= width)
           std::memset(out + kx * channels, creation_->inputZero, channels);
         else
-          std::memcpy(out + kx * channels, row + inputX * static_cast<int64_t>(channels),
-                      channels);
+          std::memcpy(out + kx * channels, row + inputX * static_cast<int64_t>(channels), channels);
       }
     }
   }
@@ -157,8 +154,7 @@ Result<bool> addUint8Convolution(PlanBuilder* builder, const Convolution& convol
   c.gemm.highest = range.highest;
   c.inputZero = input.zeroPoint;
   c.filter = builder->weightData(g.filter);
-  if (g.bias != UINT32_MAX)
-    c.bias = reinterpret_cast<const int32_t*>(builder->weightData(g.bias));
+  if (g.bias != UINT32_MAX) c.bias = reinterpret_cast<const int32_t*>(builder->weightData(g.bias));
   c.weights = builder->weights();
   c.place = {builder->currentOperation(), 0};
   c.source = builder->read(g.input);
@@ -168,13 +164,12 @@ Result<bool> addUint8Convolution(PlanBuilder* builder, const Convolution& convol
   node.create = [creation]() -> Result<std::unique_ptr<Kernel>> {
     const Creation& made = *creation;
     HEARTH_ASSIGN(const uint8_t* packed,
-                  made.weights->pack(made.place, "CONV_2D",
-                                     vnniPackedBytes(made.gemm.inputs, made.gemm.columns),
-                                     [&](uint8_t* data) {
-                                       vnniPack(made.filter, made.bias, made.gemm.inputs,
-                                                made.gemm.columns, made.inputZero,
-                                                made.gemm.weightZero, data);
-                                     }));
+                  made.weights->pack(
+                      made.place, "CONV_2D", vnniPackedBytes(made.gemm.inputs, made.gemm.columns),
+                      [&](uint8_t* data) {
+                        vnniPack(made.filter, made.bias, made.gemm.inputs, made.gemm.columns,
+                                 made.inputZero, made.gemm.weightZero, data);
+                      }));
     return std::make_unique<Uint8ConvolutionKernel>(creation, packed);
   };
   return true;

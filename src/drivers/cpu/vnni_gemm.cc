@@ -13,7 +13,9 @@ namespace {
 
 constexpr size_t kGroup = 4;  // inputs that one dot-product instruction sums
 
-size_t groupsOf(size_t inputs) { return (inputs + kGroup - 1) / kGroup; }
+size_t groupsOf(size_t inputs) {
+  return (inputs + kGroup - 1) / kGroup;
+}
 size_t panelBytes(size_t inputs) {
   return kVnniColumns * (sizeof(int32_t) + groupsOf(inputs) * kGroup);
 }
@@ -39,10 +41,10 @@ void vnniPack(const uint8_t* weights, const int32_t* bias, size_t inputs, size_t
       sum += weight;
     }
     // In unsigned arithmetic: a hostile bias may wrap, as it does in the kernels.
-    const uint32_t constant = static_cast<uint32_t>(bias != nullptr ? bias[column] : 0) -
-                              static_cast<uint32_t>(inputZero * sum) +
-                              static_cast<uint32_t>(static_cast<int32_t>(inputs) * inputZero *
-                                                    signedZero);
+    const uint32_t constant =
+        static_cast<uint32_t>(bias != nullptr ? bias[column] : 0) -
+        static_cast<uint32_t>(inputZero * sum) +
+        static_cast<uint32_t>(static_cast<int32_t>(inputs) * inputZero * signedZero);
     std::memcpy(panel + lane * sizeof(int32_t), &constant, sizeof(constant));
   }
 }
@@ -177,7 +179,9 @@ HEARTH_VNNI void vnniMultiply(const VnniGemm& gemm, const uint8_t* a, size_t str
 
 #else
 
-bool hasVnniGemm() { return false; }
+bool hasVnniGemm() {
+  return false;
+}
 void vnniMultiply(const VnniGemm&, const uint8_t*, size_t, size_t, size_t, size_t, uint8_t*,
                   size_t) {}
 

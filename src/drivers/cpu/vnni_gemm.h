@@ -19,17 +19,17 @@ inline constexpr size_t kVnniColumns = 16;
 // Packed weights: for each 16 columns their 16 int32 constants, then for each 4 inputs 16 x 4 int8.
 size_t vnniPackedBytes(size_t inputs, size_t columns);
 
-// Packs weights [columns][inputs] (zero point `weightZero`) with their bias (may be null) for inputs
-// of zero point `inputZero`. `packed` has vnniPackedBytes() bytes, 64-byte aligned.
+// Packs weights [columns][inputs] (zero point `weightZero`) with their bias (may be null) for
+// inputs of zero point `inputZero`. `packed` has vnniPackedBytes() bytes, 64-byte aligned.
 void vnniPack(const uint8_t* weights, const int32_t* bias, size_t inputs, size_t columns,
               int32_t inputZero, int32_t weightZero, uint8_t* packed);
 
 struct VnniGemm {
   const uint8_t* packed = nullptr;
-  size_t inputs = 0;   // at most 32768, so that sums stay within 32 bits
+  size_t inputs = 0;  // at most 32768, so that sums stay within 32 bits
   size_t columns = 0;
   int32_t weightZero = 0;
-  float scale = 0;     // input scale * weight scale / output scale
+  float scale = 0;  // input scale * weight scale / output scale
   int32_t outputZero = 0;
   int32_t lowest = 0, highest = 0;  // of the output, in steps
 };

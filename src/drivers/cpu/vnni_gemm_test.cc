@@ -51,11 +51,11 @@ TEST_P(VnniGemmTest, EqualsTheDefinition) {
       for (size_t c = 0; c < shape.columns; ++c) {
         int32_t sum = bias[c];
         for (size_t i = 0; i < shape.inputs; ++i)
-          sum += (a[r * shape.inputs + i] - inputZero) *
-                 (weights[c * shape.inputs + i] - weightZero);
+          sum +=
+              (a[r * shape.inputs + i] - inputZero) * (weights[c * shape.inputs + i] - weightZero);
         const float scaled = static_cast<float>(sum) * gemm.scale;
-        const int32_t steps = std::clamp(
-            static_cast<int32_t>(std::nearbyint(scaled)) + gemm.outputZero, 3, 250);
+        const int32_t steps =
+            std::clamp(static_cast<int32_t>(std::nearbyint(scaled)) + gemm.outputZero, 3, 250);
         ASSERT_EQ(output[r * shape.columns + c], steps) << "row " << r << " column " << c;
       }
     }

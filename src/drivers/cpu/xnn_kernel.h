@@ -28,8 +28,8 @@ struct XnnCalls {
   threads::GemmHint hint;
 };
 
-// Whether a quotient of scales lies in [2^lowest, 2^highest). XNNPACK only asserts the limits of its
-// fixed-point arithmetic, and an assertion that fails ends the process: ask before creating.
+// Whether a quotient of scales lies in [2^lowest, 2^highest). XNNPACK only asserts the limits of
+// its fixed-point arithmetic, and an assertion that fails ends the process: ask before creating.
 inline bool isScaleInRange(double scale, int lowest, int highest) {
   return scale >= std::ldexp(1.0, lowest) && scale < std::ldexp(1.0, highest);
 }

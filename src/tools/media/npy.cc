@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/format.h"
 #include "tools/media/npy.h"
+#include "base/format.h"
 
 #include <algorithm>
 #include <cstring>
