@@ -2,6 +2,7 @@
 // The model functions of hearth.h.
 #include "api/handles.h"
 #include "api/inspection.h"
+#include "base/format.h"
 #include "base/trace.h"
 #include "memory/pool.h"
 #include "runtime/device_manager.h"
@@ -34,7 +35,11 @@ extern "C" {
 hearth_status hearth_model_load_file(const char* path, hearth_model** model, hearth_error** error) {
   return guarded(error, [&]() -> Status {
     if (path == nullptr) return nullArgument("path");
-    return loadModel([&] { return hearth::tflite::ModelFile::open(path); }, model);
+    Status loaded = loadModel([&] { return hearth::tflite::ModelFile::open(path); }, model);
+    if (!loaded && !loaded.error().message().contains(path))
+      return std::unexpected(
+          std::move(loaded.error()).addContext(hearth::base::formatText("while loading the model {}", path)));
+    return loaded;
   });
 }
 

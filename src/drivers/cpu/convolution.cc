@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "drivers/cpu/uint8_convolution.h"
 #include "drivers/cpu/xnn_kernel.h"
 
 namespace hearth::cpu {
@@ -154,6 +155,16 @@ bool typesFit(PlanBuilder* builder, const Convolution& g) {
 
 }  // namespace
 
+void applyPaddedView(const PlanBuilder::PaddedView& view, Convolution* convolution) {
+  convolution->input = view.source;
+  convolution->top += view.top;
+  convolution->bottom += view.bottom;
+  convolution->left += view.left;
+  convolution->right += view.right;
+  convolution->inputHeight -= view.top + view.bottom;
+  convolution->inputWidth -= view.left + view.right;
+}
+
 Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution) {
   if (!typesFit(builder, convolution)) return false;
   Convolution g = convolution;
@@ -161,17 +172,11 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   const graph::Operand& filter = builder->operand(g.filter);
   const graph::Operand& output = builder->operand(g.output);
   if (!scalesFit(input, filter, output)) return false;
+  HEARTH_ASSIGN(const bool isOwn, addUint8Convolution(builder, convolution));
+  if (isOwn) return true;
 
   Creation c;
-  if (const auto view = builder->paddedView(g.input)) {
-    g.input = view->source;
-    g.top += view->top;
-    g.bottom += view->bottom;
-    g.left += view->left;
-    g.right += view->right;
-    g.inputHeight -= view->top + view->bottom;
-    g.inputWidth -= view->left + view->right;
-  }
+  if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
   c.geometry = g;
   c.type = input.type;
   c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
@@ -200,6 +205,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
     builder->reserveWriteSlack(c.destination, g.groups * g.groupOutputChannels);
 
   Node& node = builder->add("xnnpack", {c.source}, {c.destination});
+  builder->releaseAfterPacking(&node, g.filter);
   node.create = [shared = std::make_shared<const Creation>(
                      std::move(c))]() -> Result<std::unique_ptr<Kernel>> {
     xnn_operator_t op = nullptr;

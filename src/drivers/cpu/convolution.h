@@ -26,6 +26,9 @@ struct Convolution {
   size_t outputHeight = 1, outputWidth = 1;
 };
 
+// Takes over padding that the input's view leaves to its reader.
+void applyPaddedView(const PlanBuilder::PaddedView& view, Convolution* convolution);
+
 // Adds the node; false when types or constants are not what XNNPACK takes.
 Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution);
 

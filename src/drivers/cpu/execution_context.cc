@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/execution_context.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -20,6 +21,18 @@ bool tailIsInLastPage(const void* data, uint64_t bytes) {
   return bytes != 0 && (end - 1) / page == (end - 1 + kReadSlack) / page;
 }
 
+// Lets go of the whole pages of clean bytes of a file; they come back from the page cache if somebody
+// reads them after all.
+void releasePages(std::span<const uint8_t> bytes) {
+  static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  constexpr size_t kWorthACall = size_t{64} << 10;
+  if (bytes.size() < kWorthACall) return;
+  const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
+  const uintptr_t first = (begin + page - 1) / page * page;
+  const uintptr_t last = (begin + bytes.size()) / page * page;
+  if (last > first) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
 bool isAligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % 8 == 0; }
 
 }  // namespace
@@ -33,6 +46,7 @@ Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(
   std::vector<std::optional<Error>> errors(nodeCount);
   auto make = [&](size_t n) {
     auto kernel = plan.nodes[n].create();
+    for (const std::span<const uint8_t>& source : plan.nodes[n].packedSources) releasePages(source);
     if (kernel) {
       context->kernels_[n] = std::move(*kernel);
     } else {

@@ -152,6 +152,7 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   c.destination = builder->write(layer.output);
 
   Node& node = builder->add("xnnpack", {c.source}, {c.destination});
+  builder->releaseAfterPacking(&node, layer.filter);
   node.create = [shared = std::make_shared<const Creation>(
                      std::move(c))]() -> Result<std::unique_ptr<Kernel>> {
     xnn_operator_t op = nullptr;

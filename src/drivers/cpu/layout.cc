@@ -108,6 +108,19 @@ Result<bool> addTranspose(PlanBuilder* builder, uint32_t input, uint32_t output,
   if (dimensions.empty() || dimensions.size() > XNN_MAX_TENSOR_DIMS ||
       product(dimensions, 0, dimensions.size()) == 0)
     return false;
+  const bool isPlanesToPixels = element == 1 && dimensions.size() == 4 && dimensions[1] == 3 &&
+                                permutation == std::vector<size_t>{0, 2, 3, 1};
+  if (isPlanesToPixels) {
+    PlaneInterleave interleave;
+    interleave.source = builder->read(input);
+    interleave.destination = builder->write(output);
+    interleave.batch = dimensions[0];
+    interleave.pixels = uint64_t{dimensions[2]} * dimensions[3];
+    builder->add("own", {interleave.source}, {interleave.destination}).create = [interleave] {
+      return makePlaneInterleaveKernel(interleave);
+    };
+    return true;
+  }
   const std::vector<size_t> shape(dimensions.begin(), dimensions.end());
   const std::vector<size_t> order = permutation;
   const ValueId source = builder->read(input);

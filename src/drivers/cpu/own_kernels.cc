@@ -28,6 +28,14 @@ void forRanges(threads::ThreadPool* pool, uint64_t count, uint64_t grain, const 
   });
 }
 
+// One source for all instruction sets; the loader picks the widest that the CPU has.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
+    !defined(__clang__)
+#define HEARTH_WIDE_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define HEARTH_WIDE_VECTORS
+#endif
+
 class CopyKernel final : public Kernel {
  public:
   explicit CopyKernel(std::vector<BlockCopy> copies) : copies_(std::move(copies)) {}
@@ -110,14 +118,6 @@ class SpatialPadKernel final : public Kernel {
   uint8_t* destination_ = nullptr;
 };
 
-// One source for all instruction sets; the loader picks the widest that the CPU has.
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
-    !defined(__clang__)
-#define HEARTH_WIDE_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define HEARTH_WIDE_VECTORS
-#endif
-
 HEARTH_WIDE_VECTORS void addClamped(const float* a, const float* b, float* sum, size_t count,
                                     float lowest, float highest) {
 #pragma GCC ivdep
@@ -128,6 +128,47 @@ HEARTH_WIDE_VECTORS void addClamped(const float* a, const float* b, float* sum, 
     sum[i] = raised > highest ? highest : raised;
   }
 }
+
+HEARTH_WIDE_VECTORS void interleave3(const uint8_t* first, const uint8_t* second,
+                                      const uint8_t* third, uint8_t* out, size_t count) {
+#pragma GCC ivdep
+  for (size_t i = 0; i < count; ++i) {
+    out[3 * i] = first[i];
+    out[3 * i + 1] = second[i];
+    out[3 * i + 2] = third[i];
+  }
+}
+
+class PlaneInterleaveKernel final : public Kernel {
+ public:
+  explicit PlaneInterleaveKernel(const PlaneInterleave& interleave) : interleave_(interleave) {}
+
+  Result<size_t> reshape(threads::ThreadPool*) override { return 0; }
+
+  Status setup(std::span<void* const> addresses, void*) override {
+    source_ = static_cast<const uint8_t*>(addresses[interleave_.source]);
+    destination_ = static_cast<uint8_t*>(addresses[interleave_.destination]);
+    return {};
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    const uint64_t pixels = interleave_.pixels;
+    for (uint64_t image = 0; image < interleave_.batch; ++image) {
+      const uint8_t* planes = source_ + image * 3 * pixels;
+      uint8_t* out = destination_ + image * 3 * pixels;
+      forRanges(pool, pixels, kBytesPerTask / 3, [&](uint64_t begin, uint64_t end) {
+        interleave3(planes + begin, planes + pixels + begin, planes + 2 * pixels + begin,
+                    out + 3 * begin, end - begin);
+      });
+    }
+    return {};
+  }
+
+ private:
+  const PlaneInterleave interleave_;
+  const uint8_t* source_ = nullptr;
+  uint8_t* destination_ = nullptr;
+};
 
 class FloatAddKernel final : public Kernel {
  public:
@@ -164,6 +205,10 @@ Result<std::unique_ptr<Kernel>> makeCopyKernel(std::vector<BlockCopy> copies) {
 
 Result<std::unique_ptr<Kernel>> makeSpatialPadKernel(SpatialPad pad) {
   return std::make_unique<SpatialPadKernel>(pad);
+}
+
+Result<std::unique_ptr<Kernel>> makePlaneInterleaveKernel(PlaneInterleave interleave) {
+  return std::make_unique<PlaneInterleaveKernel>(interleave);
 }
 
 Result<std::unique_ptr<Kernel>> makeFloatAddKernel(FloatAdd add) {

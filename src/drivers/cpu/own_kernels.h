@@ -36,6 +36,16 @@ struct SpatialPad {
 };
 Result<std::unique_ptr<Kernel>> makeSpatialPadKernel(SpatialPad pad);
 
+// Interleaves three planes of bytes into pixels: [batch, 3, pixels] to [batch, pixels, 3], the
+// transposition in front of an image network that was exported in planes.
+struct PlaneInterleave {
+  ValueId source = 0;
+  ValueId destination = 0;
+  uint64_t batch = 1;
+  uint64_t pixels = 0;
+};
+Result<std::unique_ptr<Kernel>> makePlaneInterleaveKernel(PlaneInterleave interleave);
+
 // a + b, clamped, in one pass over float32 tensors of the same shape; may run in place.
 struct FloatAdd {
   ValueId a = 0;

@@ -38,6 +38,21 @@ PackedWeights::PackedWeights() : provider_(new xnn_weights_cache_provider{}) {
 
 PackedWeights::~PackedWeights() { delete provider_; }
 
+Result<const uint8_t*> PackedWeights::pack(WeightPlace place, const char* kind, size_t size,
+                                           const std::function<void(uint8_t*)>& fill) {
+  const PlaceScope scope(this, place, kind);
+  size_t found = lookUp(this, nullptr);
+  if (found == SIZE_MAX) {
+    auto* data = static_cast<uint8_t*>(reserveSpace(this, size));
+    if (data == nullptr)
+      return fail(ErrorCode::kOutOfMemory, "There is no memory for {} bytes of packed weights.",
+                  size);
+    fill(data);
+    found = lookUpOrInsert(this, nullptr, data, size);
+  }
+  return reinterpret_cast<const uint8_t*>(found);
+}
+
 std::map<std::string, uint64_t> PackedWeights::packedBytes() const {
   std::lock_guard lock(mutex_);
   return packedBytes_;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -45,6 +46,11 @@ class PackedWeights {
 
   // What the creation calls take as xnn_weights_cache_t.
   xnn_weights_cache_provider* provider() { return provider_; }
+
+  // For kernels of ours: the place's packed bytes, made by `fill` the first time. Error:
+  // kOutOfMemory.
+  Result<const uint8_t*> pack(WeightPlace place, const char* kind, size_t size,
+                              const std::function<void(uint8_t*)>& fill);
 
   // Bytes packed so far, by operation kind.
   std::map<std::string, uint64_t> packedBytes() const;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ struct Node {
   std::vector<ValueId> outputs;  // written
   // Inputs (positions) whose memory output 0 may take over when nobody reads them afterwards.
   std::vector<uint32_t> inPlaceInputs;
+  // Bytes of our own file mappings that create() packs and nobody reads afterwards: their pages
+  // are handed back as soon as it has.
+  std::vector<std::span<const uint8_t>> packedSources;
   // Makes the kernel of one context. Thread-safe; packs weights the first time. kUnsupported means
   // that XNNPACK refuses these parameters: the operation is then planned with its reference kernel.
   std::function<Result<std::unique_ptr<Kernel>>()> create;

@@ -152,6 +152,14 @@ const uint8_t* PlanBuilder::weightData(uint32_t index) {
   return owned_.back().get();
 }
 
+void PlanBuilder::releaseAfterPacking(Node* node, uint32_t index) const {
+  const graph::Operand& operand = subgraph_.operands[index];
+  if (operand.lifetime != graph::Lifetime::kConstantReference) return;
+  const memory::Pool& pool = *model_.pools[operand.location.pool];
+  if (pool.kind() != memory::PoolKind::kMmapFd || pool.writable()) return;
+  node->packedSources.push_back({pool.data() + operand.location.offset, operand.location.length});
+}
+
 bool PlanBuilder::hasReadableTail(const graph::Operand& operand) const {
   const graph::DataLocation& location = operand.location;
   const uint64_t end = location.offset + location.length + kReadSlack;

@@ -56,6 +56,10 @@ class PlanBuilder {
   // what can be read.
   const uint8_t* weightData(uint32_t operand);
 
+  // Lets the pages of a constant go once the node has packed it, where it lies in a file mapping
+  // that we made.
+  void releaseAfterPacking(Node* node, uint32_t operand) const;
+
   // Value to write the operand's content to.
   ValueId write(uint32_t operand);
   // Memory between two nodes of one operation.

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/prepared_model.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <chrono>
 
 #include "base/trace.h"
@@ -14,9 +11,6 @@
 
 namespace hearth::cpu {
 namespace {
-
-// A constant of less than this is not worth a system call.
-constexpr uint64_t kReleaseBytes = 64 << 10;
 
 class CpuExecution final : public hal::Execution {
  public:
@@ -119,7 +113,6 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
     referenceOnly.insert(refused.begin(), refused.end());
     if (referenceOnly.size() == before) return std::unexpected(std::move(context.error()));
   }
-  releasePackedSources(*prepared->model_);
   prepared->report_.state = hal::StartReport::State::kUncached;
   prepared->report_.reason = "no weight store";
   prepared->report_.packedBytes = prepared->weights_.packedBytes();
@@ -161,22 +154,6 @@ Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
   std::lock_guard lock(mutex_);
   idle_.push_back(std::move(context));
   return status;
-}
-
-void releasePackedSources(const graph::Model& model) {
-  static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  for (const graph::Subgraph& subgraph : model.subgraphs) {
-    for (const graph::Operand& operand : subgraph.operands) {
-      if (operand.lifetime != graph::Lifetime::kConstantReference) continue;
-      if (operand.location.length < kReleaseBytes) continue;
-      const memory::Pool& pool = *model.pools[operand.location.pool];
-      if (pool.kind() != memory::PoolKind::kMmapFd || pool.writable()) continue;
-      const auto begin = reinterpret_cast<uintptr_t>(pool.data()) + operand.location.offset;
-      const uintptr_t first = (begin + page - 1) / page * page;
-      const uintptr_t last = (begin + operand.location.length) / page * page;
-      if (last > first) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
-    }
-  }
 }
 
 }  // namespace hearth::cpu

@@ -52,8 +52,4 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::vector<std::unique_ptr<ExecutionContext>> idle_;
 };
 
-// Hands back the pages of constants that were packed: they are in our own mappings of files, clean,
-// and come back from the page cache if somebody reads them after all.
-void releasePackedSources(const graph::Model& model);
-
 }  // namespace hearth::cpu

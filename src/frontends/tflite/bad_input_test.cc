@@ -51,7 +51,9 @@ std::string exercise(const std::vector<uint8_t>& bytes) {
   return message;
 }
 
-std::string exercise(const ModelWriter& writer) { return exercise(writer.write()); }
+std::string exercise(const ModelWriter& writer) {
+  return exercise(writer.write());
+}
 
 // Sample models, and the smaller of the shared ones where they are.
 std::vector<std::vector<uint8_t>> victims() {
@@ -181,8 +183,8 @@ TEST(BadInput, RandomDamage) {
 }
 
 TEST(BadInput, HostileIndices) {
-  for (const int32_t index : {-2, 2, 1 << 20, std::numeric_limits<int32_t>::min(),
-                              std::numeric_limits<int32_t>::max()}) {
+  for (const int32_t index :
+       {-2, 2, 1 << 20, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()}) {
     ModelWriter model = reluModel();
     model.subgraph().operators[0]->inputs = {index};
     EXPECT_THAT(exercise(model), HasSubstr("reads tensor"));
@@ -337,8 +339,7 @@ TEST(BadInput, SharedTables) {
   const auto subgraph = schema::CreateSubGraphDirect(builder, &tensors, &none, &none, &operators);
   const std::vector<flatbuffers::Offset<schema::SubGraph>> subgraphs = {subgraph};
   const std::vector<flatbuffers::Offset<schema::OperatorCode>> codes = {code};
-  schema::FinishModelBuffer(builder,
-                            schema::CreateModelDirect(builder, 3, &codes, &subgraphs));
+  schema::FinishModelBuffer(builder, schema::CreateModelDirect(builder, 3, &codes, &subgraphs));
   const std::vector<uint8_t> bytes(builder.GetBufferPointer(),
                                    builder.GetBufferPointer() + builder.GetSize());
   EXPECT_THAT(exercise(bytes), HasSubstr("refer to the same data too often"));
@@ -349,14 +350,12 @@ TEST(BadInput, SharedOffsets) {
   const auto name = builder.CreateString(std::string(1000, 'x'));
   const std::vector<int32_t> shape = {1};
   const auto tensorShape = builder.CreateVector(shape);
-  const auto tensor =
-      schema::CreateTensor(builder, tensorShape, TensorType::FLOAT32, 0, name);
+  const auto tensor = schema::CreateTensor(builder, tensorShape, TensorType::FLOAT32, 0, name);
   const std::vector<flatbuffers::Offset<schema::Tensor>> tensors(1000000, tensor);
   const std::vector<int32_t> none;
   const auto subgraph = schema::CreateSubGraphDirect(builder, &tensors, &none, &none);
   const std::vector<flatbuffers::Offset<schema::SubGraph>> subgraphs = {subgraph};
-  schema::FinishModelBuffer(builder,
-                            schema::CreateModelDirect(builder, 3, nullptr, &subgraphs));
+  schema::FinishModelBuffer(builder, schema::CreateModelDirect(builder, 3, nullptr, &subgraphs));
   const std::vector<uint8_t> bytes(builder.GetBufferPointer(),
                                    builder.GetBufferPointer() + builder.GetSize());
   EXPECT_THAT(exercise(bytes), HasSubstr("to each other too often"));

@@ -45,12 +45,10 @@ Status translateIf(OperatorView& view, OperationType type) {
   const auto& options = view.options<schema::IfOptions>();
   HEARTH_ASSIGN(const uint32_t condition, view.input(0));
   const size_t inputs = view.inputCount() - 1;
-  HEARTH_ASSIGN(
-      const uint32_t thenGraph,
-      subgraphArgument(view, options.then_subgraph_index(), inputs, view.outputCount()));
-  HEARTH_ASSIGN(
-      const uint32_t elseGraph,
-      subgraphArgument(view, options.else_subgraph_index(), inputs, view.outputCount()));
+  HEARTH_ASSIGN(const uint32_t thenGraph,
+                subgraphArgument(view, options.then_subgraph_index(), inputs, view.outputCount()));
+  HEARTH_ASSIGN(const uint32_t elseGraph,
+                subgraphArgument(view, options.else_subgraph_index(), inputs, view.outputCount()));
   std::vector<uint32_t> arguments = {condition, thenGraph, elseGraph};
   HEARTH_TRY(appendInputs(view, 1, &arguments));
   HEARTH_ASSIGN(std::vector<uint32_t> outputs, allOutputs(view));
@@ -80,6 +78,8 @@ constexpr TranslatorEntry kTranslators[] = {
 
 }  // namespace
 
-std::span<const TranslatorEntry> controlFlowTranslators() { return kTranslators; }
+std::span<const TranslatorEntry> controlFlowTranslators() {
+  return kTranslators;
+}
 
 }  // namespace hearth::tflite

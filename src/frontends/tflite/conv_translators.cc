@@ -59,8 +59,8 @@ Status translateConv2d(OperatorView& view, OperationType) {
   HEARTH_ASSIGN(const Activation activation,
                 view.planActivation(options.fused_activation_function()));
   HEARTH_ASSIGN(const uint32_t fuse, view.scalar(activation.fuse));
-  std::vector<uint32_t> arguments = {input,       filter,       biasOperand, padding,
-                                     strideWidth, strideHeight};
+  std::vector<uint32_t> arguments = {input,   filter,      biasOperand,
+                                     padding, strideWidth, strideHeight};
   OperationType type = OperationType::kConv2d;
   const uint32_t channels = dimension(view, input, 3);
   const uint32_t filterChannels = dimension(view, filter, 3);
@@ -80,8 +80,8 @@ Status translateConv2d(OperatorView& view, OperationType) {
     arguments.insert(arguments.end(), {groups, fuse, layout});
   } else {
     arguments.push_back(fuse);
-    HEARTH_TRY(appendDilation(view, options.dilation_w_factor(), options.dilation_h_factor(),
-                              &arguments));
+    HEARTH_TRY(
+        appendDilation(view, options.dilation_w_factor(), options.dilation_h_factor(), &arguments));
   }
   HEARTH_TRY(view.emit(type, std::move(arguments), {activation.target}));
   return view.finishActivation(activation);
@@ -112,8 +112,8 @@ Status translateDepthwiseConv2d(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t fuse, view.scalar(activation.fuse));
   std::vector<uint32_t> arguments = {input,       filter,       biasOperand,     padding,
                                      strideWidth, strideHeight, depthMultiplier, fuse};
-  HEARTH_TRY(appendDilation(view, options.dilation_w_factor(), options.dilation_h_factor(),
-                            &arguments));
+  HEARTH_TRY(
+      appendDilation(view, options.dilation_w_factor(), options.dilation_h_factor(), &arguments));
   HEARTH_TRY(view.emit(type, std::move(arguments), {activation.target}));
   return view.finishActivation(activation);
 }
@@ -131,10 +131,10 @@ Status translateTransposeConv(OperatorView& view, OperationType type) {
                 view.planActivation(options.fused_activation_function()));
   HEARTH_ASSIGN(const uint32_t fuse, view.scalar(activation.fuse));
   HEARTH_ASSIGN(const uint32_t layout, view.scalar(false));
-  HEARTH_TRY(view.emit(type,
-                       {input, filter, biasOperand, outputShape, padding, strideWidth, strideHeight,
-                        fuse, layout},
-                       {activation.target}));
+  HEARTH_TRY(view.emit(
+      type,
+      {input, filter, biasOperand, outputShape, padding, strideWidth, strideHeight, fuse, layout},
+      {activation.target}));
   return view.finishActivation(activation);
 }
 
@@ -149,9 +149,9 @@ Status translatePool2d(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const Activation activation,
                 view.planActivation(options.fused_activation_function()));
   HEARTH_ASSIGN(const uint32_t fuse, view.scalar(activation.fuse));
-  HEARTH_TRY(view.emit(
-      type, {input, padding, strideWidth, strideHeight, filterWidth, filterHeight, fuse},
-      {activation.target}));
+  HEARTH_TRY(view.emit(type,
+                       {input, padding, strideWidth, strideHeight, filterWidth, filterHeight, fuse},
+                       {activation.target}));
   return view.finishActivation(activation);
 }
 
@@ -215,6 +215,8 @@ constexpr TranslatorEntry kTranslators[] = {
 
 }  // namespace
 
-std::span<const TranslatorEntry> convTranslators() { return kTranslators; }
+std::span<const TranslatorEntry> convTranslators() {
+  return kTranslators;
+}
 
 }  // namespace hearth::tflite

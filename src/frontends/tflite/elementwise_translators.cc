@@ -66,8 +66,8 @@ void setDifferenceQuantization(const graph::Operand& left, const graph::Operand&
   const double least = (low - left.zeroPoint) * left.scale -
                        (low + 255 - right.zeroPoint) * static_cast<double>(right.scale);
   difference->scale = left.scale + right.scale;
-  difference->zeroPoint = static_cast<int32_t>(
-      std::clamp(std::round(low - least / difference->scale), low, low + 255));
+  difference->zeroPoint =
+      static_cast<int32_t>(std::clamp(std::round(low - least / difference->scale), low, low + 255));
 }
 
 Status translateSquaredDifference(OperatorView& view, OperationType) {
@@ -182,6 +182,8 @@ constexpr TranslatorEntry kTranslators[] = {
 
 }  // namespace
 
-std::span<const TranslatorEntry> elementwiseTranslators() { return kTranslators; }
+std::span<const TranslatorEntry> elementwiseTranslators() {
+  return kTranslators;
+}
 
 }  // namespace hearth::tflite

@@ -37,10 +37,9 @@ Result<FileView> FileView::open(memory::PoolRef pool) {
 
   flatbuffers::Verifier::Options options;
   const size_t size = std::min<size_t>(pool->size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
-  options.max_tables =
-      static_cast<flatbuffers::uoffset_t>(pool->size() < FLATBUFFERS_MAX_BUFFER_SIZE
-                                              ? size / kBytesPerTable + kSpareTables
-                                              : size / kBytesPerTable);
+  options.max_tables = static_cast<flatbuffers::uoffset_t>(
+      pool->size() < FLATBUFFERS_MAX_BUFFER_SIZE ? size / kBytesPerTable + kSpareTables
+                                                 : size / kBytesPerTable);
   flatbuffers::Verifier verifier(pool->data(), size, options);
   if (!schema::VerifyModelBuffer(verifier))
     return fail(ErrorCode::kBadData,

@@ -63,6 +63,8 @@ constexpr TranslatorEntry kTranslators[] = {
 
 }  // namespace
 
-std::span<const TranslatorEntry> lookupTranslators() { return kTranslators; }
+std::span<const TranslatorEntry> lookupTranslators() {
+  return kTranslators;
+}
 
 }  // namespace hearth::tflite

@@ -56,18 +56,17 @@ Status ModelBuilder::charge(uint64_t bytes) {
 }
 
 Result<graph::DataLocation> ModelBuilder::copyConstant(std::span<const uint8_t> bytes) {
-  HEARTH_ASSIGN(const graph::DataLocation location, zeroConstant(bytes.size()));
-  std::copy(bytes.begin(), bytes.end(), model_->constantBytes.begin() + location.offset);
-  return location;
+  HEARTH_TRY(charge(bytes.size() + kConstantAlignment));
+  return copyUncharged(bytes);
 }
 
-Result<graph::DataLocation> ModelBuilder::zeroConstant(uint64_t bytes) {
-  HEARTH_TRY(charge(bytes + kConstantAlignment));
+graph::DataLocation ModelBuilder::copyUncharged(std::span<const uint8_t> bytes) {
   std::vector<uint8_t>& all = model_->constantBytes;
-  const size_t offset = (all.size() + kConstantAlignment - 1) / kConstantAlignment *
-                        kConstantAlignment;
-  all.resize(offset + bytes);
-  return graph::DataLocation{.pool = 0, .offset = offset, .length = bytes};
+  const size_t offset =
+      (all.size() + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment;
+  all.resize(offset);
+  all.insert(all.end(), bytes.begin(), bytes.end());
+  return {.pool = 0, .offset = offset, .length = bytes.size()};
 }
 
 }  // namespace hearth::tflite

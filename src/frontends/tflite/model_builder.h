@@ -46,7 +46,8 @@ class ModelBuilder {
 
   // Appends to the copied constants, aligned for any element type.
   Result<graph::DataLocation> copyConstant(std::span<const uint8_t> bytes);
-  Result<graph::DataLocation> zeroConstant(uint64_t bytes);
+  // For bytes that the caller accounted for.
+  graph::DataLocation copyUncharged(std::span<const uint8_t> bytes);
   const graph::Model& model() const { return *model_; }
 
   void addVariable(VariablePosition variable) { variables_.push_back(std::move(variable)); }

@@ -45,8 +45,7 @@ Result<std::vector<TensorInfo>> describeTensors(const FileView& view,
     info.tensorName = cleanText(tensor.name());
     HEARTH_ASSIGN(const graph::Operand operand,
                   makeOperand(tensor, info.tensorName, ShapeSource::kSignature));
-    HEARTH_ASSIGN(info.fileDimensions,
-                  readDimensions(tensor, info.tensorName, ShapeSource::kFile));
+    HEARTH_ASSIGN(info.fileDimensions, readDimensions(tensor, info.tensorName, ShapeSource::kFile));
     const auto name = names.find(static_cast<uint32_t>(index));
     info.name = name == names.end() || name->second.empty() ? info.tensorName : name->second;
     info.type = operand.type;
@@ -107,7 +106,9 @@ std::vector<std::string> ModelFile::signatureKeys() const {
   return keys;
 }
 
-size_t ModelFile::subgraphCount() const { return contents_->view.subgraphCount(); }
+size_t ModelFile::subgraphCount() const {
+  return contents_->view.subgraphCount();
+}
 
 Result<ImportedGraph> ModelFile::importSignature(std::string_view key) const {
   const auto* signatures = contents_->view.model().signature_defs();
@@ -127,6 +128,8 @@ Result<ImportedGraph> ModelFile::importSubgraph(size_t subgraph) const {
   return importGraph(contents_->view, subgraph, nullptr);
 }
 
-ModelSummary ModelFile::summary() const { return summarize(contents_->view); }
+ModelSummary ModelFile::summary() const {
+  return summarize(contents_->view);
+}
 
 }  // namespace hearth::tflite

@@ -13,9 +13,9 @@ namespace hearth::tflite {
 // A tensor as the file declares it.
 struct TensorSummary {
   std::string name;
-  std::string tfliteType;       // "FLOAT32", "INT8", …
+  std::string tfliteType;        // "FLOAT32", "INT8", …
   graph::Dimensions dimensions;  // 0: unknown
-  std::vector<float> scales;    // none, one, or one for each channel
+  std::vector<float> scales;     // none, one, or one for each channel
   std::vector<int64_t> zeroPoints;
   uint64_t constantBytes = 0;  // 0: no constant
   bool isVariable = false;

@@ -44,8 +44,7 @@ int32_t ModelWriter::addVariable(schema::TensorType type, Shape shape, float sca
 }
 
 int32_t ModelWriter::addConstantBytes(schema::TensorType type, Shape shape,
-                                      std::vector<uint8_t> bytes, float scale,
-                                      int64_t zeroPoint) {
+                                      std::vector<uint8_t> bytes, float scale, int64_t zeroPoint) {
   auto buffer = std::make_unique<schema::BufferT>();
   buffer->data = std::move(bytes);
   model.buffers.push_back(std::move(buffer));

@@ -84,9 +84,8 @@ Result<uint32_t> OperatorView::intTensorInput(size_t index) {
     else
       values.push_back(static_cast<int32_t>(value));
   }
-  return builder_.constantTensor(
-      std::move(like),
-      {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(int32_t)});
+  return builder_.constantTensor(std::move(like), {reinterpret_cast<const uint8_t*>(values.data()),
+                                                   values.size() * sizeof(int32_t)});
 }
 
 Result<std::vector<int64_t>> OperatorView::constantInts(size_t index) {

@@ -205,8 +205,8 @@ Status translateQuantizedSequenceLstm(OperatorView& view, const Options& options
     return fail(ErrorCode::kUnsupported, "Its activation {} is not supported, it must be TANH.",
                 static_cast<int>(options.fused_activation_function()));
   std::vector<uint32_t> arguments;
-  HEARTH_TRY(appendInputs(view, 0, lstm::kCellClip, OperandType::kTensorQuant8AsymmSigned,
-                          &arguments));
+  HEARTH_TRY(
+      appendInputs(view, 0, lstm::kCellClip, OperandType::kTensorQuant8AsymmSigned, &arguments));
   HEARTH_ASSIGN(const uint32_t cellClip, view.scalar(options.cell_clip()));
   HEARTH_ASSIGN(const uint32_t projectionClip, view.scalar(options.proj_clip()));
   HEARTH_ASSIGN(const uint32_t timeMajor, view.scalar(options.time_major()));
@@ -255,8 +255,7 @@ Result<uint32_t> scratch(OperatorView& view, uint32_t input, uint32_t outputWeig
   const graph::Dimensions& units = view.operand(outputWeights).dimensions;
   if (batches.empty() || units.empty())
     return fail(ErrorCode::kBadData, "Its input {} or its weights {} have rank 0.",
-                graph::describe(view.operand(input)),
-                graph::describe(view.operand(outputWeights)));
+                graph::describe(view.operand(input)), graph::describe(view.operand(outputWeights)));
   const uint32_t gates = view.hasInput(kInputWeights) ? 4 : 3;
   uint32_t width;
   if (__builtin_mul_overflow(units[0], gates, &width))
@@ -339,8 +338,7 @@ Status translateBasicLstm(OperatorView& view) {
   const int32_t inputSize = static_cast<int32_t>(shape[1]) - units;
   const float scale = view.operand(input).scale * view.operand(weights).scale;
   if (view.operand(biases).isConstant()) {
-    HEARTH_ASSIGN(biases,
-                  view.builder().retypedConstant(biases, view.operand(biases).type, scale));
+    HEARTH_ASSIGN(biases, view.builder().retypedConstant(biases, view.operand(biases).type, scale));
   }
   // TFLite's order of gates is input, cell, forget, output.
   constexpr int32_t kGates[] = {0, 2, 1, 3};
@@ -403,6 +401,8 @@ constexpr TranslatorEntry kTranslators[] = {
 
 }  // namespace
 
-std::span<const TranslatorEntry> recurrentTranslators() { return kTranslators; }
+std::span<const TranslatorEntry> recurrentTranslators() {
+  return kTranslators;
+}
 
 }  // namespace hearth::tflite

@@ -55,6 +55,8 @@ constexpr TranslatorEntry kTranslators[] = {
 
 }  // namespace
 
-std::span<const TranslatorEntry> reduceTranslators() { return kTranslators; }
+std::span<const TranslatorEntry> reduceTranslators() {
+  return kTranslators;
+}
 
 }  // namespace hearth::tflite

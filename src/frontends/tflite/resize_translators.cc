@@ -110,6 +110,8 @@ constexpr TranslatorEntry kTranslators[] = {
 
 }  // namespace
 
-std::span<const TranslatorEntry> resizeTranslators() { return kTranslators; }
+std::span<const TranslatorEntry> resizeTranslators() {
+  return kTranslators;
+}
 
 }  // namespace hearth::tflite

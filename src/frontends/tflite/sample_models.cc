@@ -52,8 +52,7 @@ ModelWriter convolutions(TensorType type) {
   schema::DepthwiseConv2DOptionsT depthwiseOptions;
   depthwiseOptions.stride_w = depthwiseOptions.stride_h = 2;
   model.addOperator(BuiltinOperator::DEPTHWISE_CONV_2D,
-                    {conv, weights(&model, type, {1, 2, 2, 2}), -1}, {depthwise},
-                    depthwiseOptions);
+                    {conv, weights(&model, type, {1, 2, 2, 2}), -1}, {depthwise}, depthwiseOptions);
   schema::Pool2DOptionsT poolOptions;
   poolOptions.padding = schema::Padding::VALID;
   poolOptions.stride_w = poolOptions.stride_h = 1;
@@ -71,7 +70,9 @@ ModelWriter elementwise() {
   const int32_t left = model.addTensor(TensorType::FLOAT32, {2, 3});
   const int32_t right = model.addTensor(TensorType::FLOAT32, {1, 3});
   int32_t last = left;
-  const auto next = [&] { return model.addTensor(TensorType::FLOAT32, {2, 3}); };
+  const auto next = [&] {
+    return model.addTensor(TensorType::FLOAT32, {2, 3});
+  };
   for (const BuiltinOperator code :
        {BuiltinOperator::ADD, BuiltinOperator::SQUARED_DIFFERENCE, BuiltinOperator::MAXIMUM}) {
     const int32_t result = next();
@@ -245,6 +246,32 @@ ModelWriter recurrent() {
   return model;
 }
 
+ModelWriter sparse() {
+  ModelWriter model;
+  const int32_t stored = model.addConstant<float>(TensorType::FLOAT32, {2, 3}, {1, 2, 3});
+  auto rows = std::make_unique<schema::DimensionMetadataT>();
+  rows->dense_size = 2;
+  auto columns = std::make_unique<schema::DimensionMetadataT>();
+  columns->format = schema::DimensionType::SPARSE_CSR;
+  schema::Uint16VectorT segments;
+  segments.values = {0, 1, 3};
+  columns->array_segments.Set(std::move(segments));
+  schema::Uint8VectorT indices;
+  indices.values = {2, 0, 1};
+  columns->array_indices.Set(std::move(indices));
+  auto sparsity = std::make_unique<schema::SparsityParametersT>();
+  sparsity->traversal_order = {0, 1};
+  sparsity->dim_metadata.push_back(std::move(rows));
+  sparsity->dim_metadata.push_back(std::move(columns));
+  model.tensor(stored).sparsity = std::move(sparsity);
+  const int32_t dense = model.addTensor(TensorType::FLOAT32, {2, 3});
+  const int32_t output = model.addTensor(TensorType::FLOAT32, {2, 3});
+  model.addOperator(BuiltinOperator::DENSIFY, {stored}, {dense});
+  model.addOperator(BuiltinOperator::TANH, {dense}, {output});
+  model.setArguments({}, {output});
+  return model;
+}
+
 ModelWriter controlFlow() {
   ModelWriter model;
   model.addTensor(TensorType::INT32, {1});
@@ -291,6 +318,7 @@ std::vector<SampleModel> sampleModels() {
           {"lstm_float", lstm(TensorType::FLOAT32).write()},
           {"lstm_int8", lstm(TensorType::INT8).write()},
           {"recurrent", recurrent().write()},
+          {"sparse", sparse().write()},
           {"control_flow", controlFlow().write()}};
 }
 

@@ -186,8 +186,7 @@ Status translateSplitV(OperatorView& view, OperationType) {
 Status translateUnpack(OperatorView& view, OperationType) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   const size_t rank = view.operand(input).dimensions.size();
-  HEARTH_ASSIGN(const size_t axis,
-                resolveAxis(view.options<schema::UnpackOptions>().axis(), rank));
+  HEARTH_ASSIGN(const size_t axis, resolveAxis(view.options<schema::UnpackOptions>().axis(), rank));
   HEARTH_ASSIGN(const std::vector<uint32_t> outputs, allOutputs(view));
   std::vector<uint32_t> parts;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -211,8 +210,7 @@ Status completeLimits(OperatorView& view, size_t rank, std::vector<uint32_t>* li
   for (size_t i = 0; i < 3; ++i) {
     HEARTH_ASSIGN(const std::vector<int64_t> source, view.constantInts(i + 1));
     if (source.size() != given)
-      return fail(ErrorCode::kBadData, "Its limits have {} and {} elements.", given,
-                  source.size());
+      return fail(ErrorCode::kBadData, "Its limits have {} and {} elements.", given, source.size());
     std::vector<int32_t> values;
     for (const int64_t value : source) {
       HEARTH_ASSIGN(const int32_t narrow, toInt32(value));
@@ -349,8 +347,7 @@ Status translateReverse(OperatorView& view, OperationType type) {
     return fail(ErrorCode::kBadData, "It reverses {} dimensions of {}.", axes.size(),
                 graph::describe(view.operand(input)));
   for (size_t i = 0; i < axes.size(); ++i) {
-    HEARTH_ASSIGN(const size_t axis,
-                  resolveAxis(axes[i], view.operand(input).dimensions.size()));
+    HEARTH_ASSIGN(const size_t axis, resolveAxis(axes[i], view.operand(input).dimensions.size()));
     const int32_t values[] = {static_cast<int32_t>(axis)};
     HEARTH_ASSIGN(const uint32_t axisOperand, view.builder().intTensor(values));
     uint32_t next = target;
@@ -385,6 +382,8 @@ constexpr TranslatorEntry kTranslators[] = {
 
 }  // namespace
 
-std::span<const TranslatorEntry> shapeTranslators() { return kTranslators; }
+std::span<const TranslatorEntry> shapeTranslators() {
+  return kTranslators;
+}
 
 }  // namespace hearth::tflite

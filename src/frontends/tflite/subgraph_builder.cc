@@ -229,8 +229,7 @@ Result<uint32_t> SubgraphBuilder::retypedConstant(uint32_t index, OperandType ty
 }
 
 Result<uint32_t> SubgraphBuilder::addOperand(graph::Operand operand) {
-  HEARTH_TRY(model_.charge(sizeof(graph::Operand) +
-                           operand.dimensions.size() * sizeof(uint32_t) +
+  HEARTH_TRY(model_.charge(sizeof(graph::Operand) + operand.dimensions.size() * sizeof(uint32_t) +
                            operand.perChannel.scales.size() * sizeof(float)));
   result_.operands.push_back(std::move(operand));
   return static_cast<uint32_t>(result_.operands.size() - 1);
@@ -342,18 +341,18 @@ Status SubgraphBuilder::emit(OperationType type, std::vector<uint32_t> inputs,
                              std::vector<uint32_t> outputs, std::string name) {
   HEARTH_TRY(model_.charge(sizeof(graph::Operation) + name.size() +
                            (inputs.size() + outputs.size()) * sizeof(uint32_t)));
-  result_.operations.push_back(
-      {.type = type,
-       .inputs = std::move(inputs),
-       .outputs = std::move(outputs),
-       .name = std::move(name)});
+  result_.operations.push_back({.type = type,
+                                .inputs = std::move(inputs),
+                                .outputs = std::move(outputs),
+                                .name = std::move(name)});
   return {};
 }
 
 Status SubgraphBuilder::emitCopy(uint32_t from, uint32_t to, std::string name) {
   const graph::Operand& source = operand(from);
   // RESHAPE and SQUEEZE take every type, CAST every shape.
-  if (!graph::isFullySpecified(source)) return emit(OperationType::kCast, {from}, {to}, std::move(name));
+  if (!graph::isFullySpecified(source))
+    return emit(OperationType::kCast, {from}, {to}, std::move(name));
   if (source.isRankZeroTensor) {
     HEARTH_ASSIGN(const uint32_t axes, omitted(OperandType::kTensorInt32));
     return emit(OperationType::kSqueeze, {from, axes}, {to}, std::move(name));

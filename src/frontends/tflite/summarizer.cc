@@ -27,11 +27,10 @@ class Summarizer {
       summary.subgraphs.push_back(summarizeSubgraph(*file_.subgraph(i)));
     if (model.signature_defs() != nullptr)
       for (const schema::SignatureDef* signature : *model.signature_defs())
-        summary.signatures.push_back(
-            {.key = cleanText(signature->signature_key()),
-             .subgraph = signature->subgraph_index(),
-             .inputs = summarizeArguments(signature->inputs()),
-             .outputs = summarizeArguments(signature->outputs())});
+        summary.signatures.push_back({.key = cleanText(signature->signature_key()),
+                                      .subgraph = signature->subgraph_index(),
+                                      .inputs = summarizeArguments(signature->inputs()),
+                                      .outputs = summarizeArguments(signature->outputs())});
     summary.weightBytes = weightBytes_;
     return summary;
   }
@@ -139,6 +138,8 @@ class Summarizer {
 
 }  // namespace
 
-ModelSummary summarize(const FileView& file) { return Summarizer(file).run(); }
+ModelSummary summarize(const FileView& file) {
+  return Summarizer(file).run();
+}
 
 }  // namespace hearth::tflite

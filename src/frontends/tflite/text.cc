@@ -14,7 +14,9 @@ constexpr size_t kMaxTextBytes = 1024;
 
 // Length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none.
 size_t sequenceLength(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const auto byte = [&](size_t i) {
+    return static_cast<uint8_t>(text[i]);
+  };
   const uint8_t lead = byte(0);
   if (lead < 0x80) return 1;
   const size_t length = lead >= 0xC2 && lead < 0xE0   ? 2

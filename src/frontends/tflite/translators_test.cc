@@ -135,8 +135,7 @@ TEST(ConvTranslators, FusedTanhIsAnOperation) {
   options.stride_w = options.stride_h = 1;
   options.fused_activation_function = schema::ActivationFunctionType::TANH;
   model.addOperator(BuiltinOperator::CONV_2D, {0, 1, 2}, {3}, options);
-  EXPECT_THAT(translate(model),
-              ElementsAre("CONV_2D t0 t1 t2 1 1 1 0 -> %", "TANH % -> t3"));
+  EXPECT_THAT(translate(model), ElementsAre("CONV_2D t0 t1 t2 1 1 1 0 -> %", "TANH % -> t3"));
   options.fused_activation_function = schema::ActivationFunctionType::SIGN_BIT;
   model.subgraph().operators[0]->builtin_options.Set(options);
   EXPECT_THAT(errorOf(model), HasSubstr("SIGN_BIT"));
@@ -149,8 +148,7 @@ TEST(ConvTranslators, TransposeConv) {
   options.stride_w = 2;
   options.stride_h = 3;
   model.addOperator(BuiltinOperator::TRANSPOSE_CONV, {shape, 1, 0}, {2}, options);
-  EXPECT_THAT(translate(model),
-              ElementsAre("TRANSPOSE_CONV_2D t0 t1 - t3 1 2 3 0 false -> t2"));
+  EXPECT_THAT(translate(model), ElementsAre("TRANSPOSE_CONV_2D t0 t1 - t3 1 2 3 0 false -> t2"));
 }
 
 TEST(ConvTranslators, Pooling) {
@@ -261,24 +259,15 @@ TEST(ElementwiseTranslators, Arithmetic) {
 
 TEST(ElementwiseTranslators, PlainOperations) {
   const std::tuple<BuiltinOperator, size_t, std::string> cases[] = {
-      {BuiltinOperator::ABS, 1, "ABS"},
-      {BuiltinOperator::EXP, 1, "EXP"},
-      {BuiltinOperator::FLOOR, 1, "FLOOR"},
-      {BuiltinOperator::HARD_SWISH, 1, "HARD_SWISH"},
-      {BuiltinOperator::LOG, 1, "LOG"},
-      {BuiltinOperator::LOGISTIC, 1, "LOGISTIC"},
-      {BuiltinOperator::NEG, 1, "NEG"},
-      {BuiltinOperator::RELU, 1, "RELU"},
-      {BuiltinOperator::RELU6, 1, "RELU6"},
-      {BuiltinOperator::RELU_N1_TO_1, 1, "RELU1"},
-      {BuiltinOperator::RSQRT, 1, "RSQRT"},
-      {BuiltinOperator::SIN, 1, "SIN"},
-      {BuiltinOperator::SQRT, 1, "SQRT"},
-      {BuiltinOperator::TANH, 1, "TANH"},
-      {BuiltinOperator::MAXIMUM, 2, "MAXIMUM"},
-      {BuiltinOperator::MINIMUM, 2, "MINIMUM"},
-      {BuiltinOperator::POW, 2, "POW"},
-      {BuiltinOperator::PRELU, 2, "PRELU"}};
+      {BuiltinOperator::ABS, 1, "ABS"},         {BuiltinOperator::EXP, 1, "EXP"},
+      {BuiltinOperator::FLOOR, 1, "FLOOR"},     {BuiltinOperator::HARD_SWISH, 1, "HARD_SWISH"},
+      {BuiltinOperator::LOG, 1, "LOG"},         {BuiltinOperator::LOGISTIC, 1, "LOGISTIC"},
+      {BuiltinOperator::NEG, 1, "NEG"},         {BuiltinOperator::RELU, 1, "RELU"},
+      {BuiltinOperator::RELU6, 1, "RELU6"},     {BuiltinOperator::RELU_N1_TO_1, 1, "RELU1"},
+      {BuiltinOperator::RSQRT, 1, "RSQRT"},     {BuiltinOperator::SIN, 1, "SIN"},
+      {BuiltinOperator::SQRT, 1, "SQRT"},       {BuiltinOperator::TANH, 1, "TANH"},
+      {BuiltinOperator::MAXIMUM, 2, "MAXIMUM"}, {BuiltinOperator::MINIMUM, 2, "MINIMUM"},
+      {BuiltinOperator::POW, 2, "POW"},         {BuiltinOperator::PRELU, 2, "PRELU"}};
   for (const auto& [code, inputs, name] : cases) {
     FloatModel model(std::vector<ModelWriter::Shape>(inputs, {1, 4}), {{1, 4}});
     model.addOperator(code, model.in, model.out);
@@ -291,8 +280,8 @@ TEST(ElementwiseTranslators, PlainOperations) {
 
 TEST(ElementwiseTranslators, ComparisonsLogicAndSelect) {
   const std::pair<BuiltinOperator, std::string> comparisons[] = {
-      {BuiltinOperator::EQUAL, "EQUAL"},     {BuiltinOperator::GREATER, "GREATER"},
-      {BuiltinOperator::LESS, "LESS"},       {BuiltinOperator::GREATER_EQUAL, "GREATER_EQUAL"},
+      {BuiltinOperator::EQUAL, "EQUAL"},         {BuiltinOperator::GREATER, "GREATER"},
+      {BuiltinOperator::LESS, "LESS"},           {BuiltinOperator::GREATER_EQUAL, "GREATER_EQUAL"},
       {BuiltinOperator::NOT_EQUAL, "NOT_EQUAL"}, {BuiltinOperator::LESS_EQUAL, "LESS_EQUAL"}};
   for (const auto& [code, name] : comparisons) {
     FloatModel model({{4}, {4}}, {});
@@ -309,9 +298,8 @@ TEST(ElementwiseTranslators, ComparisonsLogicAndSelect) {
   model.addOperator(BuiltinOperator::LOGICAL_NOT, {3}, {4});
   model.addOperator(BuiltinOperator::SELECT, {4, 5, 6}, {7});
   model.setArguments({0, 1, 5, 6}, {7});
-  EXPECT_THAT(translate(model),
-              ElementsAre("LOGICAL_AND t0 t1 -> t2", "LOGICAL_OR t0 t2 -> t3",
-                          "LOGICAL_NOT t3 -> t4", "SELECT t4 t5 t6 -> t7"));
+  EXPECT_THAT(translate(model), ElementsAre("LOGICAL_AND t0 t1 -> t2", "LOGICAL_OR t0 t2 -> t3",
+                                            "LOGICAL_NOT t3 -> t4", "SELECT t4 t5 t6 -> t7"));
 }
 
 TEST(ElementwiseTranslators, CosAndElu) {
@@ -334,8 +322,7 @@ TEST(ElementwiseTranslators, SoftmaxAndLogSoftmax) {
   options.beta = 0.5f;
   model.addOperator(BuiltinOperator::SOFTMAX, {0}, {1}, options);
   model.addOperator(BuiltinOperator::LOG_SOFTMAX, {0}, {2});
-  EXPECT_THAT(translate(model),
-              ElementsAre("SOFTMAX t0 0.5f -> t1", "LOG_SOFTMAX t0 1f -1 -> t2"));
+  EXPECT_THAT(translate(model), ElementsAre("SOFTMAX t0 0.5f -> t1", "LOG_SOFTMAX t0 1f -1 -> t2"));
 }
 
 // The slope comes out of scale and zero point, also where it is negative or zero.
@@ -354,10 +341,10 @@ TEST(ElementwiseTranslators, LeakyReluSlopes) {
       EXPECT_THAT(linesOf(*imported.model), ElementsAre("PRELU t0 % -> t1"));
       const graph::Operand& slope =
           imported.model->main().operands[imported.model->main().operations.at(0).inputs.at(1)];
-      const float value = type == TensorType::FLOAT32
-                              ? valueOf<float>(*imported.model, slope)
-                              : (valueOf<int8_t>(*imported.model, slope) - slope.zeroPoint) *
-                                    slope.scale;
+      const float value =
+          type == TensorType::FLOAT32
+              ? valueOf<float>(*imported.model, slope)
+              : (valueOf<int8_t>(*imported.model, slope) - slope.zeroPoint) * slope.scale;
       EXPECT_EQ(value, alpha);
     }
   }
@@ -380,7 +367,9 @@ TEST(ElementwiseTranslators, SquaredDifference) {
   EXPECT_THAT(linesOf(*imported.model), ElementsAre("SUB t0 t1 0 -> %", "MUL % % 0 -> t2"));
   const graph::Operand& difference =
       imported.model->main().operands[imported.model->main().operations.at(0).outputs.at(0)];
-  const auto real = [&](int q) { return (q - difference.zeroPoint) * difference.scale; };
+  const auto real = [&](int q) {
+    return (q - difference.zeroPoint) * difference.scale;
+  };
   EXPECT_NEAR(real(-128), (-128 - 10) * 0.5 - 255 * 0.25, 0.4);
   EXPECT_NEAR(real(127), (127 - 10) * 0.5, 0.4);
 }
@@ -408,6 +397,114 @@ TEST(QuantizationTranslators, Casts) {
   model.addOperator(BuiltinOperator::CAST, {1}, {2}, schema::CastOptionsT());
   model.setArguments({}, {2});
   EXPECT_THAT(translate(model), ElementsAre("CAST t0 -> t1", "CAST t1 -> t2"));
+}
+
+std::unique_ptr<schema::DimensionMetadataT> storedDimension(int32_t size) {
+  auto metadata = std::make_unique<schema::DimensionMetadataT>();
+  metadata->dense_size = size;
+  return metadata;
+}
+
+std::unique_ptr<schema::DimensionMetadataT> indexedDimension(std::vector<uint8_t> segments,
+                                                             std::vector<uint8_t> indices) {
+  auto metadata = std::make_unique<schema::DimensionMetadataT>();
+  metadata->format = schema::DimensionType::SPARSE_CSR;
+  schema::Uint8VectorT first;
+  first.values = std::move(segments);
+  metadata->array_segments.Set(std::move(first));
+  schema::Uint8VectorT second;
+  second.values = std::move(indices);
+  metadata->array_indices.Set(std::move(second));
+  return metadata;
+}
+
+// Two rows of three, of which [0][2], [1][0] and [1][1] are stored.
+ModelWriter sparseModel() {
+  ModelWriter model;
+  const int32_t sparse = model.addConstant<float>(TensorType::FLOAT32, {2, 3}, {1, 2, 3});
+  auto sparsity = std::make_unique<schema::SparsityParametersT>();
+  sparsity->traversal_order = {0, 1};
+  sparsity->dim_metadata.push_back(storedDimension(2));
+  sparsity->dim_metadata.push_back(indexedDimension({0, 1, 3}, {2, 0, 1}));
+  model.tensor(sparse).sparsity = std::move(sparsity);
+  const int32_t dense = model.addTensor(TensorType::FLOAT32, {2, 3});
+  const int32_t output = model.addTensor(TensorType::FLOAT32, {2, 3});
+  model.addOperator(BuiltinOperator::DENSIFY, {sparse}, {dense});
+  model.addOperator(BuiltinOperator::RELU, {dense}, {output});
+  model.setArguments({}, {output});
+  return model;
+}
+
+template <typename T>
+std::vector<T> firstArgument(const ImportedGraph& imported) {
+  const graph::Subgraph& main = imported.model->main();
+  const graph::Operand& operand = main.operands[main.operations.at(0).inputs.at(0)];
+  std::vector<T> values(operand.location.length / sizeof(T));
+  std::memcpy(values.data(), imported.model->constantData(operand), operand.location.length);
+  return values;
+}
+
+TEST(QuantizationTranslators, SparseConstantsBecomeDense) {
+  const ImportedGraph imported = import(sparseModel());
+  EXPECT_THAT(linesOf(*imported.model), ElementsAre("RELU t1 -> t2"));
+  EXPECT_THAT(firstArgument<float>(imported), ElementsAre(0, 0, 1, 2, 3, 0));
+}
+
+// Columns of blocks of 2x2: the block at rows 2 and 3, columns 0 and 1.
+TEST(QuantizationTranslators, SparseBlocks) {
+  ModelWriter model;
+  const int32_t sparse = model.addConstant<int8_t>(TensorType::INT8, {4, 4}, {1, 2, 3, 4}, 0.5f);
+  auto sparsity = std::make_unique<schema::SparsityParametersT>();
+  sparsity->traversal_order = {0, 1, 2, 3};
+  sparsity->block_map = {0, 1};
+  sparsity->dim_metadata.push_back(storedDimension(2));
+  sparsity->dim_metadata.push_back(indexedDimension({0, 0, 1}, {0}));
+  sparsity->dim_metadata.push_back(storedDimension(2));
+  sparsity->dim_metadata.push_back(storedDimension(2));
+  model.tensor(sparse).sparsity = std::move(sparsity);
+  const int32_t dense = model.addTensor(TensorType::INT8, {4, 4}, 0.5f);
+  const int32_t output = model.addTensor(TensorType::INT8, {4, 4}, 0.5f);
+  model.addOperator(BuiltinOperator::DENSIFY, {sparse}, {dense});
+  model.addOperator(BuiltinOperator::RELU, {dense}, {output});
+  model.setArguments({}, {output});
+  const ImportedGraph imported = import(model);
+  EXPECT_THAT(firstArgument<int8_t>(imported),
+              ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 3, 4, 0, 0));
+}
+
+TEST(QuantizationTranslators, WrongSparseConstants) {
+  const auto edited = [](auto edit) {
+    ModelWriter model = sparseModel();
+    edit(*model.tensor(0).sparsity);
+    return errorOf(model);
+  };
+  using Sparsity = schema::SparsityParametersT;
+  const auto rows = [](Sparsity& s) {
+    return s.dim_metadata[1]->array_segments.AsUint8Vector();
+  };
+  const auto columns = [](Sparsity& s) {
+    return s.dim_metadata[1]->array_indices.AsUint8Vector();
+  };
+  EXPECT_THAT(edited([](Sparsity& s) { s.traversal_order = {0}; }), HasSubstr("differ in number"));
+  EXPECT_THAT(edited([](Sparsity& s) { s.traversal_order = {0, 0}; }), HasSubstr("twice"));
+  EXPECT_THAT(edited([](Sparsity& s) { s.traversal_order = {0, -1}; }), HasSubstr("not exist"));
+  EXPECT_THAT(edited([](Sparsity& s) { s.dim_metadata[0]->dense_size = 1 << 30; }),
+              HasSubstr("size of a stored dimension"));
+  EXPECT_THAT(edited([&](Sparsity& s) { rows(s)->values = {0, 1}; }), HasSubstr("few segments"));
+  EXPECT_THAT(edited([&](Sparsity& s) { rows(s)->values = {0, 1, 200}; }), HasSubstr("an index"));
+  EXPECT_THAT(edited([&](Sparsity& s) { columns(s)->values = {3, 0, 1}; }), HasSubstr("an index"));
+  EXPECT_THAT(edited([&](Sparsity& s) { columns(s)->values = {2, 1, 1}; }), HasSubstr("an index"));
+  EXPECT_THAT(edited([&](Sparsity& s) {
+                rows(s)->values = {0, 3, 3};
+                columns(s)->values = {0, 1, 2};
+              }),
+              "imported");
+  ModelWriter large = sparseModel();
+  for (const int32_t tensor : {0, 1, 2}) large.tensor(tensor).shape = {1 << 20, 1 << 14};
+  EXPECT_THAT(errorOf(large), HasSubstr("times its"));
+  ModelWriter used = sparseModel();
+  used.subgraph().operators[1]->inputs = {0};
+  EXPECT_THAT(errorOf(used), HasSubstr("is sparse"));
 }
 
 TEST(ReduceTranslators, AxesAndKeepDims) {
@@ -458,12 +555,11 @@ TEST(ResizeTranslators, SizesAreScalars) {
   bilinear.half_pixel_centers = true;
   model.addOperator(BuiltinOperator::RESIZE_BILINEAR, {0, size}, {1}, bilinear);
   model.addOperator(BuiltinOperator::RESIZE_NEAREST_NEIGHBOR, {0, size}, {2});
-  EXPECT_THAT(translate(model),
-              ElementsAre("RESIZE_BILINEAR t0 8 6 false false true -> t1",
-                          "RESIZE_NEAREST_NEIGHBOR t0 8 6 false -> t2"));
+  EXPECT_THAT(translate(model), ElementsAre("RESIZE_BILINEAR t0 8 6 false false true -> t1",
+                                            "RESIZE_NEAREST_NEIGHBOR t0 8 6 false -> t2"));
   model.tensor(size).buffer = 0;
-  EXPECT_THAT(errorOf(model), testing::AnyOf(HasSubstr("must be a constant"),
-                                             HasSubstr("before it is written")));
+  EXPECT_THAT(errorOf(model),
+              testing::AnyOf(HasSubstr("must be a constant"), HasSubstr("before it is written")));
 }
 
 TEST(ResizeTranslators, SpaceDepthAndBatch) {
@@ -487,8 +583,8 @@ TEST(ResizeTranslators, CropsAreASlice) {
   const int32_t blocks = model.ints({2, 2});
   const int32_t crops = model.addConstant<int32_t>(TensorType::INT32, {2, 2}, {1, 0, 1, 1});
   model.addOperator(BuiltinOperator::BATCH_TO_SPACE_ND, {0, blocks, crops}, {1});
-  EXPECT_THAT(translate(model), ElementsAre("BATCH_TO_SPACE_ND t0 t2 -> %",
-                                            "SLICE % {0,1,1,0} {-1,3,2,-1} -> t1"));
+  EXPECT_THAT(translate(model),
+              ElementsAre("BATCH_TO_SPACE_ND t0 t2 -> %", "SLICE % {0,1,1,0} {-1,3,2,-1} -> t1"));
 }
 
 TEST(ShapeTranslators, ReshapeForms) {
@@ -513,8 +609,8 @@ TEST(ShapeTranslators, DimensionsOfOne) {
   model.addOperator(BuiltinOperator::SQUEEZE, {0}, {2}, some);
   const int32_t axis = model.ints({0});
   model.addOperator(BuiltinOperator::EXPAND_DIMS, {0, axis}, {3});
-  EXPECT_THAT(translate(model), ElementsAre("SQUEEZE t0 - -> t1", "SQUEEZE t0 {2} -> t2",
-                                            "EXPAND_DIMS t0 0 -> t3"));
+  EXPECT_THAT(translate(model),
+              ElementsAre("SQUEEZE t0 - -> t1", "SQUEEZE t0 {2} -> t2", "EXPAND_DIMS t0 0 -> t3"));
 }
 
 TEST(ShapeTranslators, Joining) {
@@ -545,15 +641,15 @@ TEST(ShapeTranslators, Splitting) {
   const int32_t sizes = parts.ints({1, -1});
   const int32_t dimension = parts.addConstant<int32_t>(TensorType::INT32, {}, {1});
   parts.addOperator(BuiltinOperator::SPLIT_V, {0, sizes, dimension}, {1, 2});
-  EXPECT_THAT(translate(parts), ElementsAre("SLICE t0 {0,0} {-1,1} -> t1",
-                                            "SLICE t0 {0,1} {-1,5} -> t2"));
+  EXPECT_THAT(translate(parts),
+              ElementsAre("SLICE t0 {0,0} {-1,1} -> t1", "SLICE t0 {0,1} {-1,5} -> t2"));
 
   FloatModel unpack({{2, 3}}, {{3}, {3}});
   schema::UnpackOptionsT number;
   number.num = 2;
   unpack.addOperator(BuiltinOperator::UNPACK, {0}, {1, 2}, number);
-  EXPECT_THAT(translate(unpack), ElementsAre("SPLIT t0 0 2 -> % %", "SQUEEZE % {0} -> t1",
-                                             "SQUEEZE % {0} -> t2"));
+  EXPECT_THAT(translate(unpack),
+              ElementsAre("SPLIT t0 0 2 -> % %", "SQUEEZE % {0} -> t1", "SQUEEZE % {0} -> t2"));
 }
 
 TEST(ShapeTranslators, SlicesWithWideLimits) {
@@ -583,8 +679,7 @@ TEST(ShapeTranslators, StridedSlices) {
   const int32_t one = shorter.ints({1});
   const int32_t two = shorter.ints({2});
   shorter.addOperator(BuiltinOperator::STRIDED_SLICE, {0, one, two, one}, {1});
-  EXPECT_THAT(translate(shorter),
-              ElementsAre("STRIDED_SLICE t0 {1,0} {2,0} {1,1} 2 2 0 -> t1"));
+  EXPECT_THAT(translate(shorter), ElementsAre("STRIDED_SLICE t0 {1,0} {2,0} {1,1} 2 2 0 -> t1"));
 }
 
 TEST(ShapeTranslators, PaddingAndOthers) {
@@ -602,9 +697,9 @@ TEST(ShapeTranslators, PaddingAndOthers) {
   model.addOperator(BuiltinOperator::TILE, {0, twice}, {5});
   model.addOperator(BuiltinOperator::REVERSE_V2, {0, both}, {6});
   EXPECT_THAT(translate(model),
-              ElementsAre("PAD t0 t7 -> t1", "PAD_V2 t0 t7 0.5f -> t2",
-                          "MIRROR_PAD t0 t7 1 -> t3", "TRANSPOSE t0 t9 -> t4", "TILE t0 t10 -> t5",
-                          "REVERSE t0 {1} -> %", "REVERSE % {0} -> t6"));
+              ElementsAre("PAD t0 t7 -> t1", "PAD_V2 t0 t7 0.5f -> t2", "MIRROR_PAD t0 t7 1 -> t3",
+                          "TRANSPOSE t0 t9 -> t4", "TILE t0 t10 -> t5", "REVERSE t0 {1} -> %",
+                          "REVERSE % {0} -> t6"));
 }
 
 TEST(ShapeTranslators, QuantisedPadValueIsAnInteger) {
@@ -651,8 +746,8 @@ TEST(LookupTranslators, HashesAndTables) {
   options.type = schema::LSHProjectionType::SPARSE;
   model.addOperator(BuiltinOperator::LSH_PROJECTION, {0, 1}, {bits}, options);
   model.setArguments({0, 1, lookups, keys}, {2, hits, bits});
-  EXPECT_THAT(translate(model), ElementsAre("HASHTABLE_LOOKUP t3 t4 t1 -> t2 t5",
-                                            "LSH_PROJECTION t0 t1 - 3 -> t6"));
+  EXPECT_THAT(translate(model),
+              ElementsAre("HASHTABLE_LOOKUP t3 t4 t1 -> t2 t5", "LSH_PROJECTION t0 t1 - 3 -> t6"));
 }
 
 TEST(RecurrentTranslators, RnnKeepsItsState) {
@@ -698,8 +793,8 @@ std::vector<int32_t> lstmInputs(ModelWriter* model, int32_t input, TensorType ty
         type, {3, columns}, std::vector<uint8_t>(3 * columns * (isFloat ? 4 : 1)), scale);
   }
   for (int i = 12; i <= 15; ++i)
-    inputs[i] = model->addConstantBytes(isFloat ? type : TensorType::INT32, {3},
-                                        std::vector<uint8_t>(12));
+    inputs[i] =
+        model->addConstantBytes(isFloat ? type : TensorType::INT32, {3}, std::vector<uint8_t>(12));
   inputs[18] = model->addVariable(type, {1, 3}, scale);
   inputs[19] = model->addVariable(isFloat ? type : TensorType::INT16, {1, 3}, scale);
   return inputs;
@@ -746,8 +841,7 @@ TEST(RecurrentTranslators, Lstm) {
   EXPECT_THAT(linesOf(*imported.model),
               ElementsAre("LSTM t0 t2 t3 t4 t5 t6 t7 t8 t9 - - - t10 t11 t12 t13 - - t14 t15 4 0f "
                           "0f - - - - -> % % % t1"));
-  EXPECT_EQ(main.operands[main.operations.at(0).outputs[0]].dimensions,
-            (graph::Dimensions{1, 12}));
+  EXPECT_EQ(main.operands[main.operations.at(0).outputs[0]].dimensions, (graph::Dimensions{1, 12}));
 
   ModelWriter quantised;
   quantised.addTensor(TensorType::INT8, {1, 4}, 0.5f);
@@ -767,8 +861,8 @@ TEST(RecurrentTranslators, BasicLstmIsCutIntoGates) {
   ModelWriter model;
   model.addTensor(TensorType::UINT8, {1, 2}, 0.5f, 128);
   const int32_t state = model.addTensor(TensorType::UINT8, {1, 3}, 0.5f, 128);
-  const int32_t weights = model.addConstantBytes(TensorType::UINT8, {12, 5},
-                                                 std::vector<uint8_t>(60), 0.25f, 128);
+  const int32_t weights =
+      model.addConstantBytes(TensorType::UINT8, {12, 5}, std::vector<uint8_t>(60), 0.25f, 128);
   const int32_t bias = model.addConstantBytes(TensorType::INT32, {12}, std::vector<uint8_t>(48));
   const int32_t cell = model.addTensor(TensorType::INT16, {1, 3}, 1.0f / 2048);
   std::vector<int32_t> outputs = {model.addTensor(TensorType::UINT8, {1, 3}, 0.5f, 128),
@@ -811,8 +905,7 @@ TEST(RecurrentTranslators, Bidirectional) {
   const ImportedGraph imported = import(lstm);
   const std::vector<std::string> lines = linesOf(*imported.model);
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_THAT(lines[0],
-              testing::EndsWith("0 0f 0f true true - - - - - - - - -> t1 % % % %"));
+  EXPECT_THAT(lines[0], testing::EndsWith("0 0f 0f true true - - - - - - - - -> t1 % % % %"));
   EXPECT_EQ(imported.states.size(), 4u);
 }
 
@@ -962,8 +1055,8 @@ TEST(SubgraphBuilder, BuffersOutsideTheTables) {
     ASSERT_TRUE(imported) << imported.error().toString();
     const graph::Subgraph& main = imported->model->main();
     const graph::Operand& operand = main.operands[main.operations.at(0).inputs[1]];
-    EXPECT_EQ(operand.lifetime, isAligned ? graph::Lifetime::kConstantReference
-                                          : graph::Lifetime::kConstantCopy);
+    EXPECT_EQ(operand.lifetime,
+              isAligned ? graph::Lifetime::kConstantReference : graph::Lifetime::kConstantCopy);
     EXPECT_EQ(valueOf<float>(*imported->model, operand, 1), 4.0f);
   }
 }

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/uint8_convolution.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "drivers/cpu/vnni_gemm.h"
+#include "threads/thread_pool.h"
+
+namespace hearth::cpu {
+namespace {
+
+// Output pixels of one task: their gathered inputs stay in the second-level cache.
+constexpr size_t kPixelsPerTask = 48;
+constexpr size_t kMaxInputs = 32768;
+
+struct Creation {
+  Convolution geometry;
+  VnniGemm gemm;  // without packed
+  int32_t inputZero = 0;
+  const uint8_t* filter = nullptr;
+  const int32_t* bias = nullptr;
+  PackedWeights* weights = nullptr;
+  WeightPlace place;
+  ValueId source = 0, destination = 0;
+};
+
+class Uint8ConvolutionKernel final : public Kernel {
+ public:
+  Uint8ConvolutionKernel(std::shared_ptr<const Creation> creation, const uint8_t* packed)
+      : creation_(std::move(creation)), gemm_(creation_->gemm) {
+    gemm_.packed = packed;
+    const Convolution& g = creation_->geometry;
+    // A window of one pixel in every place takes its rows straight from the input.
+    isDirect_ = g.kernelHeight == 1 && g.kernelWidth == 1 && g.strideHeight == 1 &&
+                g.strideWidth == 1 && g.top + g.bottom + g.left + g.right == 0;
+  }
+
+  Result<size_t> reshape(threads::ThreadPool* pool) override {
+    const size_t threads = pool == nullptr ? 1 : pool->threadCount();
+    if (!isDirect_) gathered_.resize(threads * (kPixelsPerTask * gemm_.inputs + kReadSlack));
+    return 0;
+  }
+
+  Status setup(std::span<void* const> addresses, void*) override {
+    source_ = static_cast<const uint8_t*>(addresses[creation_->source]);
+    destination_ = static_cast<uint8_t*>(addresses[creation_->destination]);
+    return {};
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    const Convolution& g = creation_->geometry;
+    const size_t pixels = g.batch * g.outputHeight * g.outputWidth;
+    const size_t chunks = (pixels + kPixelsPerTask - 1) / kPixelsPerTask;
+    const size_t threads = pool == nullptr ? 1 : pool->threadCount();
+    // Few pixels (the end of a network): split the columns, too.
+    constexpr size_t kColumnStep = 4 * kVnniColumns;
+    const size_t steps = (gemm_.columns + kColumnStep - 1) / kColumnStep;
+    const size_t parts =
+        threads == 1 || chunks >= 2 * threads ? 1 : std::min(steps, 2 * threads / chunks);
+    const auto task = [&](size_t index, size_t thread) {
+      const size_t first = index / parts * kPixelsPerTask;
+      const size_t count = std::min(kPixelsPerTask, pixels - first);
+      const size_t part = index % parts;
+      const size_t firstColumn = part * steps / parts * kColumnStep;
+      const size_t lastColumn =
+          std::min(gemm_.columns, (part + 1) * steps / parts * kColumnStep);
+      const uint8_t* rows = source_ + first * gemm_.inputs;
+      if (!isDirect_) {
+        uint8_t* buffer =
+            gathered_.data() + thread * (kPixelsPerTask * gemm_.inputs + kReadSlack);
+        for (size_t i = 0; i < count; ++i) gather(first + i, buffer + i * gemm_.inputs);
+        rows = buffer;
+      }
+      vnniMultiply(gemm_, rows, gemm_.inputs, count, firstColumn, lastColumn,
+                   destination_ + first * gemm_.columns, gemm_.columns);
+    };
+    if (pool == nullptr) {
+      for (size_t i = 0; i < chunks * parts; ++i) task(i, 0);
+    } else {
+      pool->parallelFor(chunks * parts, task);
+    }
+    return {};
+  }
+
+ private:
+  // The inputs under the window of one output pixel, padding filled with the zero point.
+  void gather(size_t pixel, uint8_t* out) const {
+    const Convolution& g = creation_->geometry;
+    const size_t channels = g.groupInputChannels;
+    const size_t x = pixel % g.outputWidth;
+    const size_t y = pixel / g.outputWidth % g.outputHeight;
+    const size_t image = pixel / g.outputWidth / g.outputHeight;
+    const auto firstX = static_cast<int64_t>(x * g.strideWidth) - g.left;
+    const auto firstY = static_cast<int64_t>(y * g.strideHeight) - g.top;
+    const auto width = static_cast<int64_t>(g.inputWidth);
+    const auto height = static_cast<int64_t>(g.inputHeight);
+    const uint8_t* base = source_ + image * g.inputHeight * g.inputWidth * channels;
+    const size_t rowBytes = g.kernelWidth * channels;
+    const bool isContiguous = g.dilationWidth == 1 && firstX >= 0 &&
+                              firstX + static_cast<int64_t>(g.kernelWidth) <= width;
+    for (uint32_t ky = 0; ky < g.kernelHeight; ++ky, out += rowBytes) {
+      const int64_t inputY = firstY + static_cast<int64_t>(ky) * g.dilationHeight;
+      if (inputY < 0 || inputY >= height) {
+        std::memset(out, creation_->inputZero, rowBytes);
+        continue;
+      }
+      const uint8_t* row = base + inputY * width * static_cast<int64_t>(channels);
+      if (isContiguous) {
+        std::memcpy(out, row + firstX * static_cast<int64_t>(channels), rowBytes);
+        continue;
+      }
+      for (uint32_t kx = 0; kx < g.kernelWidth; ++kx) {
+        const int64_t inputX = firstX + static_cast<int64_t>(kx) * g.dilationWidth;
+        if (inputX < 0 || inputX >= width)
+          std::memset(out + kx * channels, creation_->inputZero, channels);
+        else
+          std::memcpy(out + kx * channels, row + inputX * static_cast<int64_t>(channels),
+                      channels);
+      }
+    }
+  }
+
+  const std::shared_ptr<const Creation> creation_;
+  VnniGemm gemm_;
+  bool isDirect_ = false;
+  std::vector<uint8_t> gathered_;
+  const uint8_t* source_ = nullptr;
+  uint8_t* destination_ = nullptr;
+};
+
+}  // namespace
+
+Result<bool> addUint8Convolution(PlanBuilder* builder, const Convolution& convolution) {
+  const graph::Operand& input = builder->operand(convolution.input);
+  const graph::Operand& filter = builder->operand(convolution.filter);
+  const graph::Operand& output = builder->operand(convolution.output);
+  if (!hasVnniGemm() || convolution.isDepthwise || convolution.groups != 1) return false;
+  if (input.type != graph::OperandType::kTensorQuant8Asymm ||
+      filter.type != graph::OperandType::kTensorQuant8Asymm)
+    return false;
+  auto creation = std::make_shared<Creation>();
+  Creation& c = *creation;
+  c.geometry = convolution;
+  Convolution& g = c.geometry;
+  const size_t inputs = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
+  if (inputs > kMaxInputs) return false;
+  if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
+  c.gemm.inputs = inputs;
+  c.gemm.columns = g.groupOutputChannels;
+  c.gemm.weightZero = filter.zeroPoint;
+  c.gemm.scale = input.scale * filter.scale / output.scale;
+  c.gemm.outputZero = output.zeroPoint;
+  const ops::QuantizedRange range = ops::quantizedActivationRange(g.activation, output);
+  c.gemm.lowest = range.lowest;
+  c.gemm.highest = range.highest;
+  c.inputZero = input.zeroPoint;
+  c.filter = builder->weightData(g.filter);
+  if (g.bias != UINT32_MAX)
+    c.bias = reinterpret_cast<const int32_t*>(builder->weightData(g.bias));
+  c.weights = builder->weights();
+  c.place = {builder->currentOperation(), 0};
+  c.source = builder->read(g.input);
+  c.destination = builder->write(g.output);
+  Node& node = builder->add("own", {c.source}, {c.destination});
+  builder->releaseAfterPacking(&node, g.filter);
+  node.create = [creation]() -> Result<std::unique_ptr<Kernel>> {
+    const Creation& made = *creation;
+    HEARTH_ASSIGN(const uint8_t* packed,
+                  made.weights->pack(made.place, "CONV_2D",
+                                     vnniPackedBytes(made.gemm.inputs, made.gemm.columns),
+                                     [&](uint8_t* data) {
+                                       vnniPack(made.filter, made.bias, made.gemm.inputs,
+                                                made.gemm.columns, made.inputZero,
+                                                made.gemm.weightZero, data);
+                                     }));
+    return std::make_unique<Uint8ConvolutionKernel>(creation, packed);
+  };
+  return true;
+}
+
+}  // namespace hearth::cpu
