@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each family of translators on hand-made models; the expected lines are NNAPI's arguments.
-#include "base/format.h"
 #include "frontends/tflite/model_writer.h"
 
 #include <gmock/gmock.h>
@@ -9,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/format.h"
 #include "frontends/tflite/model_file.h"
 
 namespace hearth::tflite {
