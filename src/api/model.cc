@@ -2,6 +2,7 @@
 // The model functions of hearth.h.
 #include "api/handles.h"
 #include "api/inspection.h"
+#include "base/format.h"
 #include "base/trace.h"
 #include "memory/pool.h"
 #include "runtime/device_manager.h"
@@ -37,7 +38,7 @@ hearth_status hearth_model_load_file(const char* path, hearth_model** model, hea
     Status loaded = loadModel([&] { return hearth::tflite::ModelFile::open(path); }, model);
     if (!loaded && !loaded.error().message().contains(path))
       return std::unexpected(
-          std::move(loaded.error()).addContext(std::format("while loading the model {}", path)));
+          std::move(loaded.error()).addContext(hearth::base::formatText("while loading the model {}", path)));
     return loaded;
   });
 }

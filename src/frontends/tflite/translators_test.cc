@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each family of translators on hand-made models; the expected lines are NNAPI's arguments.
-#include "base/format.h"
 #include "frontends/tflite/model_writer.h"
 
 #include <gmock/gmock.h>
@@ -10,6 +9,7 @@
 #include <cstring>
 #include <format>
 
+#include "base/format.h"
 #include "frontends/tflite/model_file.h"
 
 namespace hearth::tflite {
