@@ -38,7 +38,8 @@ hearth_status hearth_model_load_file(const char* path, hearth_model** model, hea
     Status loaded = loadModel([&] { return hearth::tflite::ModelFile::open(path); }, model);
     if (!loaded && !loaded.error().message().contains(path))
       return std::unexpected(
-          std::move(loaded.error()).addContext(hearth::base::formatText("while loading the model {}", path)));
+          std::move(loaded.error())
+              .addContext(hearth::base::formatText("while loading the model {}", path)));
     return loaded;
   });
 }

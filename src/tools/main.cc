@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "base/env.h"
+#include "base/format.h"
 #include "tools/commands.h"
 
 namespace hearth::tools {
@@ -117,11 +118,13 @@ int fail(const Failure& failure) {
 // The parser's own words are no sentence, and it does not name a command that does not exist.
 std::string usageSentence(const CLI::App& app, int argc, char** argv, std::string problem) {
   const std::string first = argc > 1 ? argv[1] : "";
-  if (!first.empty() && first[0] != '-' && app.get_subcommand_no_throw(first) == nullptr)
-    return std::format("There is no command {}; hearth --help lists them.", first);
+  const auto commands =
+      app.get_subcommands([&](const CLI::App* command) { return command->check_name(first); });
+  if (!first.empty() && first[0] != '-' && commands.empty())
+    return base::formatText("There is no command {}; hearth --help lists them.", first);
   while (problem.ends_with('.')) problem.pop_back();
-  return std::format("The command line is wrong ({}); hearth {}--help tells more.", problem,
-                     first.empty() || first[0] == '-' ? "" : first + " ");
+  return base::formatText("The command line is wrong ({}); hearth {}--help tells more.", problem,
+                          first.empty() || first[0] == '-' ? "" : first + " ");
 }
 
 int runMain(int argc, char** argv) {
