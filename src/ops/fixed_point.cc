@@ -2,6 +2,7 @@
 #include "ops/fixed_point.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -12,6 +13,19 @@ constexpr int32_t kOneQ15 = 32767;  // the nearest to 1 that 15 fraction bits re
 
 int32_t saturate16(int32_t value) {
   return std::clamp<int32_t>(value, -32768, 32767);
+}
+
+// (a * b) / 2^31, halves away from zero. Not both may be -2^31.
+int32_t multiplyQ31(int64_t a, int64_t b) {
+  const int64_t product = a * b;
+  const int64_t half = product >= 0 ? int64_t{1} << 30 : 1 - (int64_t{1} << 30);
+  return static_cast<int32_t>((product + half) / (int64_t{1} << 31));
+}
+
+int32_t shiftLeft(int64_t value, int count) {
+  return static_cast<int32_t>(std::clamp<int64_t>(value * (int64_t{1} << count),
+                                                  std::numeric_limits<int32_t>::min(),
+                                                  std::numeric_limits<int32_t>::max()));
 }
 
 // exp(value) with 15 fraction bits for value <= 0 with `integerBits` integer bits: a polynomial
@@ -79,12 +93,27 @@ FixedMultiplier toFixedMultiplier(double factor) {
 int32_t multiply(int32_t value, FixedMultiplier factor) {
   const int left = std::clamp(factor.shift, 0, 31);
   const int right = std::clamp(-factor.shift, 0, 31);
-  const int64_t shifted =
-      std::clamp<int64_t>(int64_t{value} << left, std::numeric_limits<int32_t>::min(),
-                          std::numeric_limits<int32_t>::max());
-  const int64_t product = shifted * factor.multiplier;
-  const int64_t half = product >= 0 ? int64_t{1} << 30 : 1 - (int64_t{1} << 30);
-  return divideByPowerOfTwo(static_cast<int32_t>((product + half) / (int64_t{1} << 31)), right);
+  return divideByPowerOfTwo(multiplyQ31(shiftLeft(value, left), factor.multiplier), right);
+}
+
+FixedMultiplier inverseSquareRoot(int32_t value) {
+  if (value <= 1) return {std::numeric_limits<int32_t>::max(), 0};
+  int shift = 11;
+  for (; value >= 1 << 29; value /= 4) ++shift;
+  const int pairs = (std::countl_zero(static_cast<uint32_t>(value)) - 1) / 2 - 1;
+  shift -= pairs;
+  // Now in [1/4, 1) with 28 fraction bits.
+  const int32_t half = divideByPowerOfTwo(value << (2 * pairs) >> 1, 1);
+  constexpr int32_t kThreeHalves = 3 << 27;
+  constexpr int32_t kHalfSquareRootOfTwo = 1518500250;
+  int32_t x = 1 << 28;
+  for (int step = 0; step < 5; ++step) {
+    const int32_t cube = shiftLeft(multiplyQ31(multiplyQ31(x, x), x), 6);
+    x = shiftLeft(multiplyQ31(kThreeHalves, x) - multiplyQ31(half, cube), 3);
+  }
+  x = multiplyQ31(x, kHalfSquareRootOfTwo);
+  if (shift < 0) return {shiftLeft(x, -shift), 0};
+  return {x, -shift};
 }
 
 int32_t divideByPowerOfTwo(int32_t value, int exponent) {

@@ -20,6 +20,9 @@ FixedMultiplier toFixedMultiplier(double factor);
 // shift; saturates.
 int32_t multiply(int32_t value, FixedMultiplier factor);
 
+// 1 / sqrt(value) for value >= 1, by Newton steps in 32 bits.
+FixedMultiplier inverseSquareRoot(int32_t value);
+
 // value / 2^exponent, halves away from zero. exponent in [0, 31].
 int32_t divideByPowerOfTwo(int32_t value, int exponent);
 

@@ -283,9 +283,9 @@ void IntegerLstm::normalize(const Gate& gate, std::vector<int16_t>* values) cons
   // The mean has 10 fraction bits, the variance 20 before it loses them.
   const int64_t mean = sum * 1024 / count;
   const int64_t variance = (sumOfSquares * (kOverflowGuard / count) - mean * mean) / kOverflowGuard;
-  const int64_t usedVariance = variance < 1 ? gate.varianceGuard : variance;
-  const FixedMultiplier inverse =
-      toFixedMultiplier(1.0 / std::sqrt(static_cast<double>(usedVariance)));
+  const FixedMultiplier inverse = inverseSquareRoot(
+      variance < 1 ? gate.varianceGuard
+                   : static_cast<int32_t>(std::min<int64_t>(variance, INT32_MAX)));
   FixedMultiplier weightScale = gate.layerNormScale;
   weightScale.shift += 12;  // gates have 12 fraction bits
   for (size_t i = 0; i < values->size(); ++i) {
