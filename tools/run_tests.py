@@ -3,8 +3,8 @@
 """Builds Hearth and runs every check and test; the last line is "N passed, N failed[, N skipped]".
 
 Runs inside the environment that ./dev makes. Phases: release build, checks of the sources, Python
-tests, C++ tests, the C++ tests again under the address and undefined-behaviour sanitizers, a short
-run of each fuzz target. Cases are counted one by one, a check or a fuzz target as one case. The
+tests, C++ tests, the C++ tests again under the address and undefined-behaviour sanitizers; with
+--long also clang-tidy and a run of each fuzz target. Cases are counted one by one, a check or a fuzz target as one case. The
 exit code is 1 when anything failed.
 """
 
@@ -48,9 +48,9 @@ def build(preset, *targets):
     return cases
 
 
-def runChecks():
+def runChecks(*names):
     cases = test_runs.Cases()
-    for name in ("layers", "headers", "format", "tidy"):
+    for name in names:
         cases += test_runs.runOne(f"tools/check_{name}.py",
                                    [sys.executable, f"tools/check_{name}.py"])
     return cases
@@ -62,10 +62,15 @@ def main():
                         help="the long modes of mutation and fuzz tests (hours)")
     parser.add_argument("--require-data", action="store_true",
                         help="a missing test data folder is a failure")
-    parser.add_argument("--phases", default="checks,python,release,asan,fuzz",
-                        help="which phases run, separated by commas (all: %(default)s)")
+    parser.add_argument("--phases",
+                        help="which phases run, separated by commas, of checks, python, release, "
+                        "asan, tidy and fuzz (the first four unless --long)")
     arguments = parser.parse_args()
-    phases = arguments.phases.split(",")
+    phases = ["checks", "python", "release", "asan"]
+    if arguments.long:
+        phases += ["tidy", "fuzz"]
+    if arguments.phases:
+        phases = arguments.phases.split(",")
     os.chdir(checkout.ROOT)
 
     # The libraries of each preset are found by their run paths.
@@ -86,7 +91,9 @@ def main():
         os.environ.pop(variable, None)
     if report.phase("build release", lambda: build("release")):
         if "checks" in phases:
-            report.phase("checks", runChecks)
+            report.phase("checks", lambda: runChecks("layers", "headers", "format"))
+        if "tidy" in phases:
+            report.phase("clang-tidy", lambda: runChecks("tidy"))
         if "python" in phases:
             report.phase("python tests", lambda: test_runs.runPython(arguments.long))
         if "release" in phases:

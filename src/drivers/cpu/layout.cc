@@ -126,7 +126,6 @@ Result<bool> addTranspose(PlanBuilder* builder, uint32_t input, uint32_t output,
     return true;
   }
   const std::vector<size_t> shape(dimensions.begin(), dimensions.end());
-  const std::vector<size_t> order = permutation;
   const ValueId source = builder->read(input);
   const ValueId destination = builder->write(output);
   builder->add("xnnpack", {source}, {destination}).create =
@@ -147,7 +146,7 @@ Result<bool> addTranspose(PlanBuilder* builder, uint32_t input, uint32_t output,
     const xnn_status status = create(0, &op);
     XnnCalls calls;
     calls.reshape = [=](xnn_operator_t o, size_t*, size_t*, pthreadpool_t pool) {
-      return reshape(o, shape.size(), shape.data(), order.data(), pool);
+      return reshape(o, shape.size(), shape.data(), permutation.data(), pool);
     };
     calls.setup = [=](xnn_operator_t o, void*, std::span<void* const> at) {
       return setup(o, at[source], at[destination]);
