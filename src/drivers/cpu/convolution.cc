@@ -135,6 +135,14 @@ bool scalesFit(const graph::Operand& input, const graph::Operand& filter,
   return true;
 }
 
+// Whether the last tile of rows may be one row, in a family that is wrong then on some CPUs:
+// indirect GEMM over more than 64 input channels.
+bool mayEndInOneRow(const Convolution& g) {
+  const size_t pixels = g.outputHeight * g.outputWidth;
+  const bool isIndirect = g.kernelHeight * g.kernelWidth > 1 || g.strideHeight * g.strideWidth > 1;
+  return isIndirect && g.groupInputChannels > 64 && pixels > 16 && pixels % 16 == 1;
+}
+
 bool typesFit(PlanBuilder* builder, const Convolution& g) {
   const graph::Operand& input = builder->operand(g.input);
   const graph::Operand& filter = builder->operand(g.filter);
@@ -173,6 +181,9 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   const graph::Operand& filter = builder->operand(g.filter);
   const graph::Operand& output = builder->operand(g.output);
   if (!scalesFit(input, filter, output)) return false;
+  if (builder->traits().avoidInt8OneRowTail && mayEndInOneRow(convolution) &&
+      !convolution.isDepthwise && input.type == OperandType::kTensorQuant8AsymmSigned)
+    return false;
   HEARTH_ASSIGN(const bool isOwn, addUint8Convolution(builder, convolution));
   if (isOwn) return true;
 

@@ -21,6 +21,8 @@ namespace hearth::cpu {
 struct KernelTraits {
   // int8 indirect GEMM computes a last tile of one row wrongly (AMX): run it as two rows.
   bool guardInt8OneRowTail = false;
+  // That does not help on this CPU: leave the shapes that are wrong to the reference kernel.
+  bool avoidInt8OneRowTail = false;
 };
 
 // Collects values and nodes. Used by one thread. The model must outlive the plan.

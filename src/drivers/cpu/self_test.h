@@ -15,8 +15,8 @@ struct SelfTestResult {
   std::vector<std::string> routedAround;  // for start reports
 };
 
-// Initialises XNNPACK and runs the tests once for the process; thread-safe. Errors: kOpFailed when
-// XNNPACK does not support this CPU, or a family is wrong even with its workaround.
+// Initialises XNNPACK and runs the tests once for the process; thread-safe. kOpFailed when
+// XNNPACK does not support this CPU.
 const Result<SelfTestResult>& selfTest();
 
 }  // namespace hearth::cpu
