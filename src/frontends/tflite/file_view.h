@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <optional>
 
 #include "base/result.h"
@@ -10,6 +11,14 @@
 #include "tflite_schema_generated.h"
 
 namespace hearth::tflite {
+
+// Zero point `index`, which must exist. The verifier checks the alignment of a vector's length, 4
+// bytes: a hostile file can have 8-byte elements at an odd place.
+inline int64_t zeroPointAt(const flatbuffers::Vector<int64_t>& zeroPoints, uint32_t index) {
+  int64_t value;
+  std::memcpy(&value, zeroPoints.Data() + size_t{index} * sizeof(value), sizeof(value));
+  return flatbuffers::EndianScalar(value);
+}
 
 // Bytes of one buffer, counted from the start of the pool.
 struct BufferRange {

@@ -70,7 +70,8 @@ class Summarizer {
         summary.scales.assign(scales->begin(), scales->end());
       const auto* zeroPoints = quantization->zero_point();
       if (zeroPoints != nullptr && take(zeroPoints->size() * sizeof(int64_t)))
-        summary.zeroPoints.assign(zeroPoints->begin(), zeroPoints->end());
+        for (uint32_t i = 0; i < zeroPoints->size(); ++i)
+          summary.zeroPoints.push_back(zeroPointAt(*zeroPoints, i));
     }
     const auto range = file_.buffer(tensor.buffer());
     if (range && range->has_value() && !tensor.is_variable()) {

@@ -22,12 +22,12 @@ struct Quantization {
 
   size_t scaleCount() const { return scales == nullptr ? 0 : scales->size(); }
   int64_t zeroPoint() const {
-    return zeroPoints == nullptr || zeroPoints->size() == 0 ? 0 : zeroPoints->Get(0);
+    return zeroPoints == nullptr || zeroPoints->size() == 0 ? 0 : zeroPointAt(*zeroPoints, 0);
   }
   bool isSymmetric() const {
     if (zeroPoints == nullptr) return true;
-    for (const int64_t zeroPoint : *zeroPoints)
-      if (zeroPoint != 0) return false;
+    for (uint32_t i = 0; i < zeroPoints->size(); ++i)
+      if (zeroPointAt(*zeroPoints, i) != 0) return false;
     return true;
   }
 };
