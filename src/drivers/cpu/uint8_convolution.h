@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// uint8 convolutions on our own VNNI product, where the CPU has it: several times as fast as
-// XNNPACK's, with the same results bit by bit.
+// uint8 convolutions on our own VNNI product, where the CPU has it: XNNPACK's multiply in 16 bits.
 #pragma once
 
 #include "drivers/cpu/convolution.h"

@@ -36,7 +36,7 @@ struct VnniGemm {
 
 // output[row][column] for `rows` rows and the columns [firstColumn, lastColumn); firstColumn is a
 // multiple of kVnniColumns. Rows of `a` lie `stride` bytes apart, up to 3 readable bytes behind the
-// last; rows of `output` outputStride bytes apart. Rounds and clamps as XNNPACK does, bit by bit.
+// last; rows of `output` outputStride bytes apart. Rounds to nearest even, then clamps.
 void vnniMultiply(const VnniGemm& gemm, const uint8_t* a, size_t stride, size_t rows,
                   size_t firstColumn, size_t lastColumn, uint8_t* output, size_t outputStride);
 
