@@ -96,7 +96,10 @@ def damaged(rng, original):
 
 
 def environment():
-    return {**os.environ,
+    """For the command: its own build's libraries, not those of the shell's, and an exit code of the
+    sanitizers that is none of its own."""
+    inherited = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    return {**inherited,
             "ASAN_OPTIONS": "detect_stack_use_after_return=1:allocator_may_return_null=1:"
                             "exitcode=99",
             "UBSAN_OPTIONS": "print_stacktrace=1:exitcode=99"}
