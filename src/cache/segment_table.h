@@ -18,13 +18,6 @@
 
 namespace hearth::cache {
 
-// A segment, or why there is none (kAbsent, kCorrupt, kForeign, kIoError).
-struct FoundSegment {
-  SegmentRef segment;
-  StoreReason reason = StoreReason::kNone;
-  explicit operator bool() const { return segment != nullptr; }
-};
-
 // Where an object was found, for what is done about it in the background.
 struct SegmentOrigin {
   FolderRef folder;

@@ -21,7 +21,8 @@ enum class StoreMode {
 
 // How a store is opened. Value type.
 struct StoreOptions {
-  std::string path;  // the user's own store; empty = none, only system stores
+  std::string path;    // the user's own store; empty = none, only system stores
+  std::string bundle;  // a file that is used in place of all stores; empty = none
   StoreMode mode = StoreMode::kReadWrite;
   uint64_t maxBytes = 0;  // on disk; 0 = 16 GiB or a tenth of the file system, the smaller
   std::vector<std::string> systemStores;  // read-only, searched first in this order
