@@ -142,7 +142,9 @@ class Campaign:
         """Sentences about copy `number`."""
         rng = random.Random(number)
         name, original = rng.choice(self.originals)
-        device = rng.choice(("hearth-cpu", "nnapi-reference"))
+        # The reference kernels take seconds for a large model.
+        share = 1 if len(original) <= LARGE else 9
+        device = rng.choice(("nnapi-reference",) + ("hearth-cpu",) * share)
         sentences = []
         with tempfile.TemporaryDirectory(prefix="hearth-mutation-") as folder:
             path = pathlib.Path(folder) / f"{number}_{name}"
