@@ -197,9 +197,7 @@ StoreStatus SegmentTable::makeDurable(SegmentOrigin& origin) {
   auto file = openObject(segments, StoreFolder::segmentPath(key, false));
   if (!file || file->generation.inode != origin.generation.inode)
     return storeFail(StoreReason::kGone, "The segment {} is no longer there.", key.hex());
-  int result = base::sys::fdatasync(file->descriptor.get());
-  while (result != 0 && errno == EINTR) result = base::sys::fdatasync(file->descriptor.get());
-  if (result != 0) {
+  if (retried([&] { return base::sys::fdatasync(file->descriptor.get()); }) != 0) {
     // The kernel reports a lost page once and then takes it for clean.
     auto failure = storeErrno(errno, base::formatText("Syncing the segment {}", key.hex()));
     drop(origin, failure.error());
@@ -209,7 +207,11 @@ StoreStatus SegmentTable::makeDurable(SegmentOrigin& origin) {
   HEARTH_ASSIGN(const base::Descriptor shard, origin.folder->openShard(key, false));
   const std::string from = StoreFolder::segmentName(key, false);
   const std::string to = StoreFolder::segmentName(key, true);
-  if (base::sys::renameAt(shard.get(), from.c_str(), shard.get(), to.c_str()) != 0)
+  const auto rename = [&](const std::string& one, const std::string& other) {
+    return retried(
+        [&] { return base::sys::renameAt(shard.get(), one.c_str(), shard.get(), other.c_str()); });
+  };
+  if (rename(from, to) != 0)
     return storeErrno(errno, base::formatText("Marking the segment {}", key.hex()));
   HEARTH_CRASH_POINT("segment.after_mark");
   struct stat status;
@@ -217,7 +219,7 @@ StoreStatus SegmentTable::makeDurable(SegmentOrigin& origin) {
     return storeErrno(errno, "Reading the state of a marked segment");
   if (status.st_ino != origin.generation.inode) {
     // Another process put its own there at this very moment, and nobody has synced that.
-    (void)base::sys::renameAt(shard.get(), to.c_str(), shard.get(), from.c_str());
+    (void)rename(to, from);
     return storeFail(StoreReason::kGone, "The segment {} has been replaced.", key.hex());
   }
   origin.generation = FileGeneration::of(status);
