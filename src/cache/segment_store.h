@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/result.h"
@@ -48,7 +49,7 @@ class BuildTicket {
 };
 
 struct PublishRequest {
-  SegmentKey key;
+  std::optional<SegmentKey> key;      // none: contentSegmentKey(payload), computed by the store
   std::span<const uint8_t> payload;   // not changed any more as long as `owner` lives
   std::shared_ptr<const void> owner;  // keeps the payload's memory
   BuildTicket ticket;                 // released when done
