@@ -18,14 +18,6 @@ namespace {
 
 namespace sys = base::sys;
 
-// Runs a system call again as long as a signal interrupts it.
-template <typename Call>
-auto retried(Call call) {
-  auto result = call();
-  while (result < 0 && errno == EINTR) result = call();
-  return result;
-}
-
 int64_t nanoseconds(const timespec& time) {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }

@@ -20,6 +20,8 @@ constexpr char kMagic[8] = {'H', 'R', 'T', 'H', 'S', 'E', 'G', '\n'};
 constexpr uint32_t kVersion = 1;
 constexpr uint64_t kDigestAlignment = 64;
 constexpr size_t kDigestSize = sizeof(base::Sha256Digest);
+// A file can have any size while it has holes; the tail of one of a terabyte is 32 MiB.
+constexpr uint64_t kMaxSegmentFile = uint64_t{1} << 40;
 // One write call's size: large, so that the page cache gets large folios.
 constexpr size_t kWriteSize = size_t{8} << 20;
 
@@ -82,7 +84,8 @@ StoreResult<SegmentInfo> parseSegmentTail(std::span<const uint8_t> tail, uint64_
     return storeFail(StoreReason::kCorrupt, "A segment file has no trailer of version {}.",
                      kVersion);
   // Bounded by the file's size first, so that no sum below can wrap.
-  if (trailer.fileSize != fileSize || trailer.payloadSize == 0 || trailer.payloadSize > fileSize)
+  if (fileSize > kMaxSegmentFile || trailer.fileSize != fileSize || trailer.payloadSize == 0 ||
+      trailer.payloadSize > fileSize)
     return storeFail(StoreReason::kCorrupt,
                      "A segment file of {} bytes claims {} bytes and a payload of {}.", fileSize,
                      trailer.fileSize, trailer.payloadSize);
@@ -134,11 +137,9 @@ std::vector<uint8_t> makeSegmentTail(const SegmentInfo& info) {
 }
 
 StoreResult<SegmentInfo> readSegmentInfo(int fd, uint64_t fileSize, const SegmentKey& key) {
-  // A file can claim any size while it has holes; a tail for a terabyte is 32 MiB.
-  constexpr uint64_t kMaxFile = uint64_t{1} << 40;
-  if (fileSize > kMaxFile)
+  if (fileSize > kMaxSegmentFile)
     return storeFail(StoreReason::kCorrupt, "The segment {} has {} bytes, more than {}.", key.hex(),
-                     fileSize, kMaxFile);
+                     fileSize, kMaxSegmentFile);
   std::vector<uint8_t> tail(static_cast<size_t>(segmentTailSize(fileSize)));
   HEARTH_TRY(readAt(fd, tail.data(), tail.size(), fileSize - tail.size()));
   HEARTH_ASSIGN(SegmentInfo info, parseSegmentTail(tail, fileSize));
