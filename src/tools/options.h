@@ -41,4 +41,14 @@ struct DevicesOptions {
   bool isJson = false;
 };
 
+struct ConformanceOptions {
+  std::vector<std::string> files;
+  std::string device = "nnapi-reference";
+  std::string filter;
+  unsigned processes = 0;
+  unsigned caseTimeoutSeconds = 60;
+  bool isJson = false;
+  bool isVerbose = false;
+};
+
 }  // namespace hearth::tools
