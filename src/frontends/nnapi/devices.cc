@@ -84,7 +84,7 @@ std::shared_ptr<hal::Device> referenceDevice() {
 
 void setDevicesForTest(DeviceList devices) {
   // Handles of earlier lists stay valid, as those of the real ones do.
-  handlesForTest() = new Handles(makeHandles(devices));
+  handlesForTest() = devices.empty() ? nullptr : new Handles(makeHandles(devices));
 }
 
 }  // namespace hearth::nnapi

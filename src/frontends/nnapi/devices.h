@@ -34,7 +34,8 @@ DeviceList allDevices();
 // nnapi-reference, or null where there is none.
 std::shared_ptr<hal::Device> referenceDevice();
 
-// Puts these devices in place of all others. Only for tests, before the first use of devices().
+// Puts these devices in place of the real ones, none brings those back. Only for tests, while no
+// other thread uses the API.
 void setDevicesForTest(DeviceList devices);
 
 }  // namespace hearth::nnapi
