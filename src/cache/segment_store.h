@@ -113,9 +113,10 @@ class SegmentStore {
 
   // A plan, every byte checked. kAbsent, kCorrupt, kForeign, kIoError.
   virtual StoreResult<PlanRef> findPlan(const PlanKey& key) = 0;
-  // Replaces the plan of this key, or, in a bundle, the bundle's content. Reasons: kReadOnly,
-  // kNoSpace, kOverLimit, kIoError, kGone, kBadRequest; in a bundle also kAbsent, when one of the
-  // segments is not there.
+  // Replaces the plan of this key, or, in a bundle, the bundle's content. To be called whenever a
+  // segment was published, even if the plan had been found: only this makes a bundle whole.
+  // Reasons: kReadOnly, kNoSpace, kOverLimit, kIoError, kGone, kBadRequest; in a bundle also
+  // kAbsent, when one of the segments is not there.
   virtual StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
                                            std::span<const SegmentKey> segments,
                                            const PlanDescription& description) = 0;
