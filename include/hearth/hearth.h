@@ -181,7 +181,7 @@ typedef struct hearth_compile_options {
   const char* device;     // NULL = the first device that takes every operation
   hearth_preference preference;
   hearth_priority priority;
-  uint32_t threads;  // 0 = the device's choice
+  uint32_t threads;  // 0 = what HEARTH_THREADS says, else the device's choice
   hearth_cache_policy cache;
   uint64_t max_activation_bytes;  // 0 = half of the machine's memory
   uint64_t timeout_ns;            // 0 = none

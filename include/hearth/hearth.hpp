@@ -171,7 +171,7 @@ struct CompileOptions {
   std::string device;     // empty = the first device that takes every operation
   hearth_preference preference = HEARTH_PREFER_FAST_SINGLE_ANSWER;
   hearth_priority priority = HEARTH_PRIORITY_MEDIUM;
-  uint32_t threads = 0;  // 0 = the device's choice
+  uint32_t threads = 0;  // 0 = what HEARTH_THREADS says, else the device's choice
   hearth_cache_policy cache = HEARTH_CACHE_DEFAULT;
   uint64_t maxActivationBytes = 0;      // 0 = half of the machine's memory
   std::chrono::nanoseconds timeout{0};  // 0 = none

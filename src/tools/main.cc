@@ -67,7 +67,8 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
       ->type_name("NAME");
   app->add_option("--signature", options->signature, "Entry point of the model (the first)")
       ->type_name("KEY");
-  app->add_option("--threads", options->threads, "Threads to use (the device's choice)")
+  app->add_option("--threads", options->threads,
+                  "Threads to use (HEARTH_THREADS, else the device's choice)")
       ->check(CLI::Range(0u, kMaxThreads))
       ->type_name("N");
   app->add_option("--repeat", options->repeat, "Runs after the first (0; 20 for bench)")
