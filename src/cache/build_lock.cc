@@ -36,8 +36,10 @@ std::shared_ptr<BuildLock> BuildLock::inProcess() {
 
 std::shared_ptr<BuildLock> BuildLock::open(const StoreFolder& folder) {
   if (!folder.isWritable()) return nullptr;
-  base::Descriptor file(base::sys::openAt(
-      folder.root(), kFile, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+  base::Descriptor file(retried([&] {
+    return base::sys::openAt(folder.root(), kFile,
+                             O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+  }));
   struct stat status;
   if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       !isTrusted(status))
@@ -72,10 +74,7 @@ bool BuildLock::setLock(uint64_t start, int type, int& error) {
   lock.l_whence = SEEK_SET;
   lock.l_start = static_cast<off_t>(start);
   lock.l_len = 1;
-  int result;
-  do {
-    result = ::fcntl(file_.get(), F_OFD_SETLK, &lock);
-  } while (result != 0 && errno == EINTR);
+  const int result = retried([&] { return ::fcntl(file_.get(), F_OFD_SETLK, &lock); });
   error = result == 0 ? 0 : errno;
   return result == 0;
 }

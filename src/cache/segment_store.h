@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/result.h"
@@ -48,7 +49,7 @@ class BuildTicket {
 };
 
 struct PublishRequest {
-  SegmentKey key;
+  std::optional<SegmentKey> key;      // none: contentSegmentKey(payload), computed by the store
   std::span<const uint8_t> payload;   // not changed any more as long as `owner` lives
   std::shared_ptr<const void> owner;  // keeps the payload's memory
   BuildTicket ticket;                 // released when done
@@ -112,9 +113,10 @@ class SegmentStore {
 
   // A plan, every byte checked. kAbsent, kCorrupt, kForeign, kIoError.
   virtual StoreResult<PlanRef> findPlan(const PlanKey& key) = 0;
-  // Replaces the plan of this key, or, in a bundle, the bundle's content. Reasons: kReadOnly,
-  // kNoSpace, kOverLimit, kIoError, kGone, kBadRequest; in a bundle also kAbsent, when one of the
-  // segments is not there.
+  // Replaces the plan of this key, or, in a bundle, the bundle's content. To be called whenever a
+  // segment was published, even if the plan had been found: only this makes a bundle whole.
+  // Reasons: kReadOnly, kNoSpace, kOverLimit, kIoError, kGone, kBadRequest; in a bundle also
+  // kAbsent, when one of the segments is not there.
   virtual StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
                                            std::span<const SegmentKey> segments,
                                            const PlanDescription& description) = 0;

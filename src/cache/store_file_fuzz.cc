@@ -20,7 +20,7 @@ constexpr size_t kSegmentTrailerSize = 128;
 void readPlan(const std::vector<uint8_t>& file) {
   const auto plan = cache::parsePlanFile(file);
   if (!plan) return;
-  const auto again = cache::makePlanFile(plan->key, plan->fingerprint, plan->segments, plan->bytes);
+  const auto again = cache::makePlanFile(*plan);
   if (!again || !cache::parsePlanFile(*again)) std::abort();
 }
 

@@ -190,7 +190,10 @@ Status translateFullyConnected(OperatorView& view, OperationType type) {
                 static_cast<int>(options.weights_format()));
   HEARTH_ASSIGN(const Weighted tensors, weighted(view, 0, 1, 2));
   HEARTH_ASSIGN(const Fuse fused, fuse(view, options));
-  return emit(view, type, {tensors.input, tensors.filter, tensors.bias, fused.argument}, fused);
+  std::vector<uint32_t> arguments = {tensors.input, tensors.filter, tensors.bias, fused.argument};
+  HEARTH_ASSIGN(const uint32_t scales, view.blockScales(1));
+  if (view.operand(scales).hasValue()) arguments.push_back(scales);
+  return emit(view, type, std::move(arguments), fused);
 }
 
 Status translateBatchMatmul(OperatorView& view, OperationType type) {

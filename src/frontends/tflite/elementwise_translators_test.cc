@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "frontends/tflite/import_testing.h"
 
 namespace hearth::tflite {
@@ -74,12 +72,7 @@ TEST(ElementwiseTranslators, ComparisonsLogicAndSelect) {
 TEST(ElementwiseTranslators, CosAndElu) {
   FloatModel cos({{2}}, {{2}});
   cos.addOperator(BuiltinOperator::COS, {0}, {1});
-  const ImportedGraph imported = import(cos);
-  EXPECT_THAT(linesOf(*imported.model), ElementsAre("SUB % t0 0 -> %", "SIN % -> t1"));
-  const graph::Subgraph& main = imported.model->main();
-  EXPECT_FLOAT_EQ(
-      valueOf<float>(*imported.model, main.operands[main.operations.at(0).inputs.at(0)]),
-      std::acos(0.0f));
+  EXPECT_THAT(translate(cos), ElementsAre("COS t0 -> t1"));
   FloatModel elu({{2}}, {{2}});
   elu.addOperator(BuiltinOperator::ELU, {0}, {1});
   EXPECT_THAT(translate(elu), ElementsAre("ELU t0 1f -> t1"));

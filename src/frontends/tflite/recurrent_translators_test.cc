@@ -137,9 +137,9 @@ TEST(RecurrentTranslators, BasicLstmIsCutIntoGates) {
   model.setArguments({0, state, cell}, {outputs[0], outputs[1]});
   const std::vector<std::string> lines = translate(model);
   ASSERT_EQ(lines.size(), 13u);
-  EXPECT_EQ(lines[0], "SLICE t2 {0,0} {3,2} -> %");
-  EXPECT_EQ(lines[1], "SLICE t2 {6,0} {3,2} -> %");
-  EXPECT_EQ(lines[7], "SLICE t2 {9,2} {3,3} -> %");
+  EXPECT_EQ(lines[0], "SLICE t2 {0,3} {3,2} -> %");
+  EXPECT_EQ(lines[1], "SLICE t2 {6,3} {3,2} -> %");
+  EXPECT_EQ(lines[7], "SLICE t2 {9,0} {3,3} -> %");
   EXPECT_EQ(lines[12], "QUANTIZED_16BIT_LSTM t0 % % % % % % % % % % % % t4 t1 -> t6 t5");
 }
 
