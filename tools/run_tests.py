@@ -12,6 +12,7 @@ import argparse
 import os
 import pathlib
 import sys
+import tempfile
 import time
 
 import checkout
@@ -86,6 +87,12 @@ def main():
         report.phase("test data", lambda: test_runs.expect(
             hasData, f"The test data folder {data or '../shared'} does not exist; "
             "HEARTH_TEST_DATA names another."))
+
+    # Models that tests compile are kept apart from the user's.
+    store = tempfile.TemporaryDirectory(prefix="hearth-test-store-")
+    os.environ["HEARTH_STORE"] = os.path.join(store.name, "store")
+    for variable in ("HEARTH_STORE_MODE", "HEARTH_STORE_SIZE", "HEARTH_SYSTEM_STORES"):
+        os.environ.pop(variable, None)
 
     for variable in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
         os.environ.pop(variable, None)

@@ -18,7 +18,8 @@ constexpr EnvVariable kTable[] = {
      "/usr/local/share/hearth/drivers:/usr/share/hearth/drivers",
      "Folders with driver manifests, separated by colons."},
     {Env::kStore, "HEARTH_STORE", EnvKind::kString, "",
-     "Folder of the weight store; unset it is hearth in XDG_CACHE_HOME, or .cache/hearth in HOME."},
+     "Folder of the weight store; unset it is hearth/store in XDG_CACHE_HOME, or "
+     ".cache/hearth/store in HOME."},
     {Env::kStoreMode, "HEARTH_STORE_MODE", EnvKind::kChoice, "read-write",
      "What the weight store may do; strict checks every byte before it is used.",
      "off|read-only|read-write|strict"},

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "cache/content_hash.h"
 #include "cache/content_memory.h"
 #include "cache/fork_aware.h"
 #include "memory/mapping.h"
@@ -163,14 +164,15 @@ BuildTicket AnonymousStore::acquire(const SegmentKey& key, std::chrono::nanoseco
 
 void AnonymousStore::publishAsync(PublishRequest request) {
   StoreResult<SegmentRef> result;
+  const SegmentKey key = request.key ? *request.key : contentSegmentKey(request.payload);
   if (request.payload.empty()) {
-    result = storeFail(StoreReason::kBadRequest, "The segment {} has no bytes.", request.key.hex());
+    result = storeFail(StoreReason::kBadRequest, "The segment {} has no bytes.", key.hex());
   } else if (request.owner != nullptr) {
-    result = table_.add(request.key, request.payload, std::move(request.owner));
+    result = table_.add(key, request.payload, std::move(request.owner));
   } else if (auto copy = memory::Mapping::anonymous(request.payload.size())) {
     const auto owner = std::make_shared<memory::Mapping>(std::move(*copy));
     std::memcpy(owner->data(), request.payload.data(), request.payload.size());
-    result = table_.add(request.key, {owner->data(), request.payload.size()}, owner);
+    result = table_.add(key, {owner->data(), request.payload.size()}, owner);
   } else {
     result = storeFail(StoreReason::kNoSpace, "{}", copy.error().toString());
   }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <vector>
 
@@ -47,6 +48,12 @@ FoundSegment SegmentTable::find(const SegmentKey& key) {
     if (result.reason != StoreReason::kAbsent || !folders_.reopenIfGone()) break;
   }
   return result;
+}
+
+bool SegmentTable::isInStore(const SegmentKey& key) const {
+  return std::ranges::any_of(folders_.searchOrder(), [&](const FolderRef& folder) {
+    return openFile(*folder, key).has_value();
+  });
 }
 
 StoreResult<std::pair<ObjectFile, bool>> SegmentTable::openFile(const StoreFolder& folder,
@@ -124,7 +131,8 @@ SegmentRef SegmentTable::share(const SegmentKey& key, SegmentRef segment) {
 StoreResult<SegmentRef> SegmentTable::write(const SegmentKey& key,
                                             std::span<const uint8_t> payload) {
   FoundSegment found = find(key);
-  if (found && found.segment->size() == payload.size()) return found.segment;
+  // What this process still maps may have been removed from the store by another.
+  if (found && found.segment->size() == payload.size() && isInStore(key)) return found.segment;
   for (int attempt = 0;; ++attempt) {
     HEARTH_ASSIGN(const FolderRef folder, folders_.writable());
     // What stands under the first name would hide what is written under the second.

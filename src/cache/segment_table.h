@@ -87,6 +87,7 @@ class SegmentTable {
   bool isRejected(const FileGeneration& generation);
   StoreResult<std::pair<ObjectFile, bool>> openFile(const StoreFolder& folder,
                                                     const SegmentKey& key) const;
+  bool isInStore(const SegmentKey& key) const;
   SegmentRef share(const SegmentKey& key, SegmentRef segment);
 
   StoreFolders& folders_;

@@ -31,8 +31,8 @@ struct StoreOptions {
   bool operator==(const StoreOptions&) const = default;
 
   // From HEARTH_STORE, HEARTH_STORE_MODE, HEARTH_STORE_SIZE and HEARTH_SYSTEM_STORES, with
-  // $XDG_CACHE_HOME/hearth or $HOME/.cache/hearth as standard path. kNoHome when there is neither
-  // and no system store; kBadRequest for values that mean nothing.
+  // $XDG_CACHE_HOME/hearth/store or $HOME/.cache/hearth/store as standard path. kNoHome when there
+  // is neither and no system store; kBadRequest for values that mean nothing.
   static StoreResult<StoreOptions> fromEnvironment();
 };
 

@@ -41,16 +41,16 @@ TEST_F(StoreOptionsTest, TheStandardStoreLiesInTheUsersCacheFolder) {
   set("HOME", "/home/user");
   auto options = StoreOptions::fromEnvironment();
   ASSERT_TRUE(options);
-  EXPECT_EQ(options->path, "/home/user/.cache/hearth");
+  EXPECT_EQ(options->path, "/home/user/.cache/hearth/store");
   EXPECT_EQ(options->mode, StoreMode::kReadWrite);
   EXPECT_EQ(options->maxBytes, 0u);
   EXPECT_EQ(options->bundle, "");
   EXPECT_THAT(options->systemStores, ElementsAre("/usr/share/hearth/store"));
   set("XDG_CACHE_HOME", "/var/cache/user");
-  EXPECT_EQ(StoreOptions::fromEnvironment()->path, "/var/cache/user/hearth");
+  EXPECT_EQ(StoreOptions::fromEnvironment()->path, "/var/cache/user/hearth/store");
   // The XDG specification: a relative path is to be ignored.
   set("XDG_CACHE_HOME", "cache");
-  EXPECT_EQ(StoreOptions::fromEnvironment()->path, "/home/user/.cache/hearth");
+  EXPECT_EQ(StoreOptions::fromEnvironment()->path, "/home/user/.cache/hearth/store");
 }
 
 TEST_F(StoreOptionsTest, EveryVariableCounts) {

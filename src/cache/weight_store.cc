@@ -14,6 +14,7 @@
 
 #include "base/fault.h"
 #include "base/log.h"
+#include "cache/content_hash.h"
 #include "cache/corruption_handlers.h"
 #include "cache/identity_table.h"
 #include "cache/task_thread.h"
@@ -166,7 +167,8 @@ void WeightStore::publishAsync(PublishRequest request) {
   const size_t cost = request.payload.size();
   const auto shared = std::make_shared<PublishRequest>(std::move(request));
   const auto run = [this, shared] {
-    auto result = publish(shared->key, shared->payload);
+    auto result =
+        publish(shared->key ? *shared->key : contentSegmentKey(shared->payload), shared->payload);
     shared->ticket.release();
     if (shared->done) shared->done(std::move(result));
   };
