@@ -35,3 +35,28 @@ if(TARGET hearth)
                 ${CMAKE_BINARY_DIR}/generated/hearthConfigVersion.cmake
           DESTINATION ${hearth_package})
 endif()
+
+# libneuralnetworks.so has no version in its name, as on Android: what looks for it by dlopen() must
+# find it.
+if(TARGET neuralnetworks)
+  set_target_properties(neuralnetworks PROPERTIES INSTALL_RPATH $ORIGIN)
+  set(neuralnetworks_package ${CMAKE_INSTALL_LIBDIR}/cmake/neuralnetworks)
+  install(TARGETS neuralnetworks EXPORT neuralnetworksTargets
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT neuralnetworksTargets DESTINATION ${neuralnetworks_package})
+  configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/neuralnetworksConfig.cmake.in
+                                ${CMAKE_BINARY_DIR}/generated/neuralnetworksConfig.cmake
+                                INSTALL_DESTINATION ${neuralnetworks_package})
+  write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/neuralnetworksConfigVersion.cmake
+                                   COMPATIBILITY SameMajorVersion)
+  install(FILES ${CMAKE_BINARY_DIR}/generated/neuralnetworksConfig.cmake
+                ${CMAKE_BINARY_DIR}/generated/neuralnetworksConfigVersion.cmake
+          DESTINATION ${neuralnetworks_package})
+  file(RELATIVE_PATH hearth_pc_to_prefix
+       ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/neuralnetworks.pc.in
+                 ${CMAKE_BINARY_DIR}/generated/neuralnetworks.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/generated/neuralnetworks.pc
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "base/deadline.h"
+#include "base/descriptor.h"
 #include "base/result.h"
 
 namespace hearth::runtime {
@@ -14,34 +17,27 @@ namespace hearth::runtime {
 class Event {
  public:
   // Once, by whoever does the work.
-  void complete(Status status) {
-    const std::lock_guard lock(mutex_);
-    status_ = std::move(status);
-    done_.notify_all();
-  }
+  void complete(Status status);
 
-  bool isDone() const {
-    const std::lock_guard lock(mutex_);
-    return status_.has_value();
-  }
+  bool isDone() const;
 
   // The work's own result; nothing when the deadline passes before.
-  std::optional<Status> wait(const base::Deadline& deadline) const {
-    std::unique_lock lock(mutex_);
-    const auto isDone = [this] {
-      return status_.has_value();
-    };
-    if (deadline.isNever())
-      done_.wait(lock, isDone);
-    else
-      done_.wait_until(lock, deadline.when(), isDone);
-    return status_;
-  }
+  std::optional<Status> wait(const base::Deadline& deadline) const;
+
+  // Calls `then` once with the result: at once when there is one, else in the thread that completes
+  // the event. `then` must not wait for the event.
+  void whenDone(std::function<void(const Status&)> then);
+
+  // A descriptor for the caller that poll() reports readable once the event is complete; nobody may
+  // read from it. kIo when the process has no descriptor left.
+  Result<base::Descriptor> fence();
 
  private:
   mutable std::mutex mutex_;
   mutable std::condition_variable done_;
   std::optional<Status> status_;
+  std::vector<std::function<void(const Status&)>> callbacks_;
+  base::Descriptor fence_;  // made when it is asked for
 };
 
 }  // namespace hearth::runtime

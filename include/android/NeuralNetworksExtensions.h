@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Extensions of the Neural Networks API: operand and operation types that a device brings under a
+   name of its own. Binary compatible with Android's header of the same name. Types of an extension
+   are (prefix << 16) | code, where the runtime chooses the prefix for each name at its first use.
+   Errors and thread safety are those of NeuralNetworks.h. */
+#ifndef HEARTH_ANDROID_NEURAL_NETWORKS_EXTENSIONS_H
+#define HEARTH_ANDROID_NEURAL_NETWORKS_EXTENSIONS_H
+
+#include "NeuralNetworks.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Whether the device has the extension of this name. */
+int ANeuralNetworksDevice_getExtensionSupport(const ANeuralNetworksDevice* device,
+                                              const char* extensionName,
+                                              bool* isExtensionSupported);
+/* The operand type, for ANeuralNetworksOperandType, of a code of the extension. Every name has one;
+   addOperand refuses a type that no device knows. */
+int ANeuralNetworksModel_getExtensionOperandType(ANeuralNetworksModel* model,
+                                                 const char* extensionName,
+                                                 uint16_t operandCodeWithinExtension,
+                                                 int32_t* type);
+/* The operation type of a code of the extension. An operation that no device has fails when the
+   model is compiled, with BAD_DATA. */
+int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel* model,
+                                                   const char* extensionName,
+                                                   uint16_t operationCodeWithinExtension,
+                                                   ANeuralNetworksOperationType* type);
+/* Gives an operand of an extension type the parameters that the extension defines; they are copied.
+   (null, 0) takes them back. BAD_DATA for an operand of another type. */
+int ANeuralNetworksModel_setOperandExtensionData(ANeuralNetworksModel* model, int32_t index,
+                                                 const void* data, size_t length);
+/* Since feature level 8: attributes for the device. No device here knows an attribute, so both are
+   BAD_DATA for every name. */
+int ANeuralNetworksCompilation_addExtensionAttribute(ANeuralNetworksCompilation* compilation,
+                                                     const char* extensionName,
+                                                     uint16_t attributeCodeWithinExtension,
+                                                     const void* data, size_t length);
+int ANeuralNetworksExecution_addExtensionAttribute(ANeuralNetworksExecution* execution,
+                                                   const char* extensionName,
+                                                   uint16_t attributeCodeWithinExtension,
+                                                   const void* data, size_t length);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HEARTH_ANDROID_NEURAL_NETWORKS_EXTENSIONS_H */

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every entry point of the C API does: null checks, a trace span, a log line for a failure,
+// and the result code.
+#pragma once
+
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "base/result.h"
+#include "base/trace.h"
+
+namespace hearth::nnapi {
+
+// NNAPI's code for an error; those that NNAPI does not have become BAD_DATA or OP_FAILED.
+int toResultCode(const Error& error);
+
+// Logs why `function` fails and gives its code.
+int reportFailure(const char* function, const Error& error);
+int reportOutOfMemory(const char* function);
+
+// kUnexpectedNull naming the parameter.
+inline Status notNull(const void* pointer, const char* parameter) {
+  if (pointer != nullptr) [[likely]]
+    return {};
+  return fail(ErrorCode::kUnexpectedNull, "The parameter {} is null.", parameter);
+}
+
+// Runs the body of an entry point, a callable that returns Status.
+template <typename Body>
+int call(const char* function, Body&& body) {
+  const base::TraceSpan span("nnapi", function);
+  try {
+    if (Status status = body(); !status) [[unlikely]]
+      return reportFailure(function, status.error());
+  } catch (const std::bad_alloc&) {
+    return reportOutOfMemory(function);
+  }
+  return 0;
+}
+
+}  // namespace hearth::nnapi
+
+// HEARTH_NOT_NULL(pointer): returns the error of a null parameter, for bodies of entry points.
+#define HEARTH_NOT_NULL(parameter) HEARTH_TRY(::hearth::nnapi::notNull(parameter, #parameter))

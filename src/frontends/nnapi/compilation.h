@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "frontends/nnapi/devices.h"
+#include "frontends/nnapi/model.h"
+#include "hal/device.h"
+#include "runtime/model_plan.h"
+
+namespace hearth::nnapi {
+
+// What a compilation comes to. Immutable, shared with executions, bursts and memory roles.
+class CompiledModel {
+ public:
+  CompiledModel(std::shared_ptr<const graph::Model> model, runtime::ModelPlan plan,
+                hal::Priority priority, bool hasExplicitDevices, size_t deviceCount)
+      : model_(std::move(model)),
+        plan_(std::move(plan)),
+        priority_(priority),
+        hasExplicitDevices_(hasExplicitDevices),
+        deviceCount_(deviceCount) {}
+
+  const runtime::ModelPlan& plan() const { return plan_; }
+  hal::Priority priority() const { return priority_; }
+  bool hasExplicitDevices() const { return hasExplicitDevices_; }
+  // What timing and deadlines are bound to.
+  bool hasSingleExplicitDevice() const { return hasExplicitDevices_ && deviceCount_ == 1; }
+
+  size_t inputCount() const { return model_->main().inputs.size(); }
+  size_t outputCount() const { return model_->main().outputs.size(); }
+  // index < inputCount() or outputCount().
+  const graph::Operand& input(size_t index) const {
+    return model_->main().operands[model_->main().inputs[index]];
+  }
+  const graph::Operand& output(size_t index) const {
+    return model_->main().operands[model_->main().outputs[index]];
+  }
+
+ private:
+  const std::shared_ptr<const graph::Model> model_;
+  const runtime::ModelPlan plan_;
+  const hal::Priority priority_;
+  const bool hasExplicitDevices_;
+  const size_t deviceCount_;
+};
+
+// A compilation while its options are set, and the compiled model once it is finished. All changes
+// after finish() are kBadState.
+class Compilation {
+ public:
+  // `devices` empty: all, with the reference for what fails.
+  Compilation(const Model& model, DeviceList devices);
+
+  Status setPreference(int32_t preference);
+  Status setPriority(int32_t priority);
+  // Nanoseconds, 0 = no limit.
+  Status setTimeout(uint64_t duration);
+  Status setCaching(const char* directory, const uint8_t* token);
+  Status finish();
+
+  // kBadState when the compilation is not finished or failed.
+  Result<std::shared_ptr<const CompiledModel>> compiled() const;
+  // The same without a value for a failure.
+  bool isCompiled() const { return compiled_ != nullptr; }
+
+ private:
+  Status requireOpen() const;
+
+  const std::shared_ptr<const graph::Model> model_;
+  const bool hasUnknownOperation_;
+  const DeviceList explicitDevices_;
+  hal::PrepareOptions options_;
+  uint64_t timeout_ = 0;
+  bool isFinished_ = false;
+  std::shared_ptr<const CompiledModel> compiled_;
+};
+
+}  // namespace hearth::nnapi
+
+struct ANeuralNetworksCompilation final : hearth::nnapi::Compilation {
+  using Compilation::Compilation;
+};

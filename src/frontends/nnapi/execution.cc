@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/nnapi/execution.h"
+
+#include <utility>
+
+#include "base/trace.h"
+#include "runtime/scheduler.h"
+
+namespace hearth::nnapi {
+namespace {
+
+// NNAPI's executions know no other failures.
+Error asExecutionError(Error error) {
+  switch (error.code()) {
+    case ErrorCode::kBadData:
+    case ErrorCode::kOpFailed:
+    case ErrorCode::kOutputInsufficientSize:
+    case ErrorCode::kUnavailableDevice:
+    case ErrorCode::kMissedDeadlineTransient:
+    case ErrorCode::kMissedDeadlinePersistent:
+    case ErrorCode::kResourceExhaustedTransient:
+    case ErrorCode::kResourceExhaustedPersistent:
+      return error;
+    default:
+      return Error(ErrorCode::kOpFailed, error.toString());
+  }
+}
+
+// Counts dependencies down, from whatever threads they end in.
+struct Dependencies {
+  std::mutex mutex;
+  size_t open = 0;
+  std::optional<Error> failure;
+};
+
+}  // namespace
+
+Execution::Execution(std::shared_ptr<const CompiledModel> compiled)
+    : compiled_(std::move(compiled)),
+      inputs_(compiled_->inputCount()),
+      outputs_(compiled_->outputCount()) {}
+
+Status Execution::checkComplete() const {
+  for (const auto* slots : {&inputs_, &outputs_})
+    for (size_t i = 0; i < slots->size(); ++i)
+      if (!(*slots)[i].isSet)
+        return fail(ErrorCode::kBadData, "The {} {} is not set.",
+                    slots == &inputs_ ? "input" : "output", i);
+  // A driver cannot write where it, or somebody else, reads or writes in the same computation.
+  if (!hasMemories_) return {};
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs_[i].memory == nullptr || !outputs_[i].memory->hasState()) continue;
+    for (const auto* slots : {&inputs_, &outputs_})
+      for (const Slot& other : *slots)
+        if (&other != &outputs_[i] && other.memory == outputs_[i].memory)
+          return fail(ErrorCode::kBadData,
+                      "The device memory of output {} is another argument, too.", i);
+  }
+  return {};
+}
+
+Result<hal::Argument> Execution::argumentOf(const Slot& slot, const graph::Operand& operand,
+                                            bool isInput) const {
+  if (slot.memory == nullptr) return slot.argument;
+  HEARTH_ASSIGN(hal::Argument argument,
+                slot.memory->argument(isInput, slot.dimensions, slot.range));
+  // An image is as large as it is; its operand must be, too.
+  if (argument.kind == hal::Argument::Kind::kPool) {
+    graph::Operand sized = operand;
+    sized.dimensions = argument.dimensions;
+    if (graph::isFullySpecified(sized)) {
+      HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(sized));
+      if (bytes != argument.length)
+        return fail(ErrorCode::kOpFailed, "The memory has {} bytes; {} needs {}.", argument.length,
+                    graph::describe(sized), bytes);
+    }
+  }
+  if (graph::isScalar(operand.type)) argument.dimensions.clear();
+  return argument;
+}
+
+// Gives the driver the arguments, unless it has them.
+Status Execution::bind() {
+  bool changes = bound_ == nullptr;
+  if (!changes && !hasMemories_) return {};
+  hal::Request request;
+  request.loopTimeout = loopTimeout_;
+  const auto collect = [&](const std::vector<Slot>& slots, bool isInput,
+                           std::vector<hal::Argument>* arguments) -> Status {
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const graph::Operand& operand = isInput ? compiled_->input(i) : compiled_->output(i);
+      HEARTH_ASSIGN(hal::Argument argument, argumentOf(slots[i], operand, isInput));
+      arguments->push_back(std::move(argument));
+      changes |= slots[i].memory != nullptr && slots[i].memory->hasState();
+    }
+    return {};
+  };
+  HEARTH_TRY(collect(inputs_, true, &request.inputs));
+  HEARTH_TRY(collect(outputs_, false, &request.outputs));
+  if (!changes) return {};
+  bound_.reset();
+  HEARTH_ASSIGN(bound_, compiled_->plan().prepared->createExecution(std::move(request)));
+  return {};
+}
+
+// Takes the execution in flight. With `bindsNow` the arguments go to the driver, and what is wrong
+// with them leaves the execution as it was. The result is when the computation must end.
+Result<base::Deadline> Execution::begin(bool bindsNow) {
+  const std::lock_guard lock(mutex_);
+  const base::Deadline deadline =
+      timeout_ == 0 ? base::Deadline() : base::Deadline::after(timeout_);
+  HEARTH_TRY(requireChangeable());
+  HEARTH_TRY(checkComplete());
+  if (bindsNow) {
+    if (Status status = bind(); !status)
+      return std::unexpected(asExecutionError(std::move(status.error())));
+  }
+  state_ = State::kInFlight;
+  return deadline;
+}
+
+Status Execution::run(const base::Deadline& deadline) {
+  const base::TraceSpan span("nnapi", "execution");
+  hal::ExecutionResult result = bound_->compute(deadline);
+  if (!result.status) result.status = std::unexpected(asExecutionError(result.status.error()));
+  Status status = result.status;
+  end(std::move(result));
+  return status;
+}
+
+void Execution::end(hal::ExecutionResult result) {
+  const bool succeeded = result.status.has_value();
+  if (hasMemories_) {
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      if (outputs_[i].memory != nullptr)
+        outputs_[i].memory->finishOutput(succeeded, succeeded && i < result.outputShapes.size()
+                                                        ? result.outputShapes[i].dimensions
+                                                        : graph::Dimensions());
+  }
+  const std::lock_guard lock(mutex_);
+  failure_.reset();
+  if (!succeeded) failure_ = result.status.error().code();
+  shapes_ = std::move(result.outputShapes);
+  timing_ = succeeded && isMeasured_ ? result.timing : hal::Timing();
+  state_ = State::kDone;
+}
+
+void Execution::abandon(const Error& error) {
+  hal::ExecutionResult result;
+  result.status = std::unexpected(error);
+  end(std::move(result));
+}
+
+Status Execution::compute() {
+  HEARTH_ASSIGN(const base::Deadline deadline, begin(true));
+  return run(deadline);
+}
+
+Status Execution::burstCompute(Burst& burst) {
+  if (burst.compiled != compiled_)
+    return fail(ErrorCode::kBadData, "The burst is for another compilation.");
+  if (burst.isBusy.exchange(true, std::memory_order_acquire))
+    return fail(ErrorCode::kBadState, "The burst computes already.");
+  Status status = compute();
+  burst.isBusy.store(false, std::memory_order_release);
+  return status;
+}
+
+Result<std::shared_ptr<runtime::Event>> Execution::start() {
+  HEARTH_ASSIGN(const base::Deadline deadline, begin(true));
+  auto event = std::make_shared<runtime::Event>();
+  Status submitted = runtime::Scheduler::shared().submit(
+      compiled_->priority(),
+      [self = shared_from_this(), event, deadline] { event->complete(self->run(deadline)); });
+  if (!submitted) {
+    abandon(submitted.error());
+    return std::unexpected(std::move(submitted.error()));
+  }
+  return event;
+}
+
+Result<std::shared_ptr<runtime::Event>> Execution::startAfter(
+    std::span<const std::shared_ptr<runtime::Event>> dependencies, uint64_t duration) {
+  if (duration != 0 && !compiled_->hasSingleExplicitDevice())
+    return fail(ErrorCode::kBadData,
+                "A duration needs a compilation with exactly one listed device.");
+  {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      if (!graph::isFullySpecified(compiled_->output(i)) && !isOmitted(outputs_[i]))
+        return fail(ErrorCode::kBadData,
+                    "The output {} is {}; with dependencies its size must be known.", i,
+                    graph::describe(compiled_->output(i)));
+  }
+  // What the dependencies write is not there yet, so arguments are bound when they are done.
+  HEARTH_TRY(begin(false));
+  auto event = std::make_shared<runtime::Event>();
+  auto waiting = std::make_shared<Dependencies>();
+  // One for this call itself, so that nothing starts before all are registered.
+  waiting->open = dependencies.size() + 1;
+  const auto oneIsDone = [self = shared_from_this(), event, waiting,
+                          duration](const Status& status) {
+    {
+      const std::lock_guard lock(waiting->mutex);
+      if (!status && !waiting->failure) waiting->failure = status.error();
+      if (--waiting->open != 0) return;
+    }
+    if (waiting->failure) {
+      Error error(ErrorCode::kOpFailed, "A dependency failed: " + waiting->failure->toString());
+      self->abandon(error);
+      event->complete(std::unexpected(std::move(error)));
+      return;
+    }
+    const base::Deadline deadline =
+        duration == 0 ? base::Deadline() : base::Deadline::after(duration);
+    Status submitted =
+        runtime::Scheduler::shared().submit(self->compiled_->priority(), [self, event, deadline] {
+          if (Status bound = self->bind(); !bound) {
+            Error error = asExecutionError(std::move(bound.error()));
+            self->abandon(error);
+            event->complete(std::unexpected(std::move(error)));
+            return;
+          }
+          event->complete(self->run(deadline));
+        });
+    if (submitted) return;
+    self->abandon(submitted.error());
+    event->complete(std::move(submitted));
+  };
+  for (const std::shared_ptr<runtime::Event>& dependency : dependencies)
+    dependency->whenDone(oneIsDone);
+  oneIsDone({});
+  return event;
+}
+
+Result<Execution::OutputShape> Execution::outputShape(int32_t index) const {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::kDone)
+    return fail(ErrorCode::kBadState, "The execution has not computed yet.");
+  if (failure_ && *failure_ != ErrorCode::kOutputInsufficientSize)
+    return fail(ErrorCode::kBadState, "The computation failed ({}).",
+                base::errorCodeName(*failure_));
+  if (index < 0 || static_cast<size_t>(index) >= outputs_.size())
+    return fail(ErrorCode::kBadData, "There is no output {}; the model has {}.", index,
+                outputs_.size());
+  const auto position = static_cast<size_t>(index);
+  if (position >= shapes_.size()) return OutputShape{compiled_->output(position).dimensions, true};
+  return OutputShape{shapes_[position].dimensions, !failure_.has_value()};
+}
+
+bool Execution::isScalarOutput(int32_t index) const {
+  return index >= 0 && static_cast<size_t>(index) < outputs_.size() &&
+         graph::isScalar(compiled_->output(static_cast<size_t>(index)).type);
+}
+
+Result<uint64_t> Execution::duration(int32_t code) const {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::kDone)
+    return fail(ErrorCode::kBadState, "The execution has not computed yet.");
+  if (failure_)
+    return fail(ErrorCode::kBadState, "The computation failed ({}).",
+                base::errorCodeName(*failure_));
+  if (!isMeasured_) return fail(ErrorCode::kBadState, "The execution does not measure its time.");
+  switch (code) {
+    case ANEURALNETWORKS_DURATION_ON_HARDWARE:
+    case ANEURALNETWORKS_FENCED_DURATION_ON_HARDWARE:
+      return timing_.onDevice;
+    case ANEURALNETWORKS_DURATION_IN_DRIVER:
+    case ANEURALNETWORKS_FENCED_DURATION_IN_DRIVER:
+      return timing_.inDriver;
+    default:
+      return fail(ErrorCode::kBadData, "The duration code {} is unknown.", code);
+  }
+}
+
+}  // namespace hearth::nnapi

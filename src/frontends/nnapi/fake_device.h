@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: a device that computes as the reference does, but takes, costs and fails what it is
+// told.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "hal/device.h"
+
+namespace hearth::nnapi {
+
+struct FakeDeviceOptions {
+  std::string name;
+  std::set<graph::OperationType> operations;  // empty: all
+  hal::PerformanceInfo performance{1.0f, 1.0f};
+  std::optional<hal::PerformanceInfo> relaxedPerformance;
+  std::optional<ErrorCode> prepareError;
+  std::optional<ErrorCode> computeError;
+  hal::CacheFileCounts cacheFiles;
+  std::vector<std::string> extensions;
+  hal::DeviceType type = hal::DeviceType::kAccelerator;
+  // Memory domains: whether allocate() works, and whether also for unknown dimensions.
+  bool allocates = false;
+  bool allocatesUnknown = false;
+};
+
+// Thread-safe but for the options, which tests change between uses.
+class FakeDevice final : public hal::Device {
+ public:
+  explicit FakeDevice(FakeDeviceOptions options);
+
+  FakeDeviceOptions options;
+  std::atomic<int> preparations = 0;
+  std::atomic<int> computations = 0;
+  std::atomic<int> allocations = 0;
+
+  std::string name() const override { return options.name; }
+  std::string version() const override { return "fake"; }
+  hal::DeviceType type() const override { return options.type; }
+  int64_t featureLevel() const override { return 1000007; }
+  hal::Capabilities capabilities() const override;
+  std::vector<std::string> supportedExtensions() const override { return options.extensions; }
+  hal::CacheFileCounts numberOfCacheFilesNeeded() const override { return options.cacheFiles; }
+  Result<std::vector<hal::OperationSupport>> supportedOperations(
+      const graph::Model& model) override;
+  Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
+      std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
+      hal::Cache cache) override;
+  Result<std::unique_ptr<hal::Buffer>> allocate(const hal::BufferDescription& description,
+                                                const std::vector<hal::BufferRole>& roles) override;
+
+  // A buffer that is allocated now, or null.
+  std::shared_ptr<struct FakeStorage> storage(uint32_t token);
+
+ private:
+  const std::shared_ptr<hal::Device> reference_;
+  std::mutex mutex_;
+  uint32_t lastToken_ = 0;
+  std::map<uint32_t, std::weak_ptr<struct FakeStorage>> storages_;
+};
+
+}  // namespace hearth::nnapi

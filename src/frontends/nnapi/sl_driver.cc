@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// The support-library table: the functions of the C API by pointer, and what only the table has.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "android/NeuralNetworksSupportLibraryImpl.h"
+#include "base/log.h"
+#include "frontends/nnapi/call.h"
+#include "frontends/nnapi/compilation.h"
+#include "frontends/nnapi/devices.h"
+#include "frontends/nnapi/extensions.h"
+
+using namespace hearth;
+using namespace hearth::nnapi;
+
+namespace {
+
+SL_ANeuralNetworksPerformanceInfo asPerformanceInfo(const hal::PerformanceInfo& info) {
+  return {info.execTime, info.powerUsage};
+}
+
+int setCachingFromFds(ANeuralNetworksCompilation* compilation, const int* modelCacheFds,
+                      const uint32_t numModelCacheFiles, const int* dataCacheFds,
+                      const uint32_t numDataCacheFiles, const uint8_t* token) {
+  return call("SL_ANeuralNetworksCompilation_setCachingFromFds", [&]() -> Status {
+    HEARTH_NOT_NULL(compilation);
+    HEARTH_NOT_NULL(token);
+    if (numModelCacheFiles != 0) HEARTH_NOT_NULL(modelCacheFds);
+    if (numDataCacheFiles != 0) HEARTH_NOT_NULL(dataCacheFds);
+    return compilation->setCaching("", token);
+  });
+}
+
+int getNumberOfCacheFilesNeeded(const ANeuralNetworksDevice* device, uint32_t* numModelCacheFiles,
+                                uint32_t* numDataCacheFiles) {
+  return call("SL_ANeuralNetworksDevice_getNumberOfCacheFilesNeeded", [&]() -> Status {
+    HEARTH_NOT_NULL(device);
+    HEARTH_NOT_NULL(numModelCacheFiles);
+    HEARTH_NOT_NULL(numDataCacheFiles);
+    const hal::CacheFileCounts counts = device->device->numberOfCacheFilesNeeded();
+    *numModelCacheFiles = counts.model;
+    *numDataCacheFiles = counts.data;
+    return {};
+  });
+}
+
+int getPerformanceInfo(const ANeuralNetworksDevice* device, int32_t performanceInfoKind,
+                       SL_ANeuralNetworksPerformanceInfo* performanceInfo) {
+  return call("SL_ANeuralNetworksDevice_getPerformanceInfo", [&]() -> Status {
+    HEARTH_NOT_NULL(device);
+    HEARTH_NOT_NULL(performanceInfo);
+    const hal::Capabilities capabilities = device->device->capabilities();
+    switch (performanceInfoKind) {
+      case SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_RELAXED_SCALAR:
+      case SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_RELAXED_TENSOR:
+        *performanceInfo = asPerformanceInfo(capabilities.relaxedFloat32);
+        return {};
+      case SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_IF:
+        *performanceInfo = asPerformanceInfo(capabilities.ifPerformance);
+        return {};
+      case SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_WHILE:
+        *performanceInfo = asPerformanceInfo(capabilities.whilePerformance);
+        return {};
+      default:
+        return fail(ErrorCode::kBadData, "The kind of performance {} is unknown.",
+                    performanceInfoKind);
+    }
+  });
+}
+
+int forEachOperandPerformanceInfo(const ANeuralNetworksDevice* device, void* context,
+                                  void (*callback)(SL_ANeuralNetworksOperandPerformanceInfo,
+                                                   void*)) {
+  return call("SL_ANeuralNetworksDevice_forEachOperandPerformanceInfo", [&]() -> Status {
+    HEARTH_NOT_NULL(device);
+    HEARTH_NOT_NULL(context);
+    if (callback == nullptr) return fail(ErrorCode::kUnexpectedNull, "The callback is null.");
+    const hal::Capabilities capabilities = device->device->capabilities();
+    for (const auto& [type, info] : capabilities.operandPerformance)
+      if (!isExtensionType(static_cast<int32_t>(type)))
+        callback({static_cast<int32_t>(type), asPerformanceInfo(info)}, context);
+    return {};
+  });
+}
+
+int getVendorExtensionCount(const ANeuralNetworksDevice* device, uint32_t* count) {
+  return call("SL_ANeuralNetworksDevice_getVendorExtensionCount", [&]() -> Status {
+    HEARTH_NOT_NULL(device);
+    HEARTH_NOT_NULL(count);
+    *count = static_cast<uint32_t>(device->device->supportedExtensions().size());
+    return {};
+  });
+}
+
+Result<std::string> extensionOf(const ANeuralNetworksDevice& device, uint32_t index) {
+  const std::vector<std::string> names = device.device->supportedExtensions();
+  if (index >= names.size())
+    return fail(ErrorCode::kBadData, "The device {} has {} extensions, none of index {}.",
+                device.name, names.size(), index);
+  return names[index];
+}
+
+int getVendorExtensionName(const ANeuralNetworksDevice* device, uint32_t index,
+                           const char** extensionName) {
+  return call("SL_ANeuralNetworksDevice_getVendorExtensionName", [&]() -> Status {
+    HEARTH_NOT_NULL(device);
+    HEARTH_NOT_NULL(extensionName);
+    HEARTH_ASSIGN(const std::string name, extensionOf(*device, index));
+    HEARTH_ASSIGN(*extensionName, lastingExtensionName(name));
+    return {};
+  });
+}
+
+int forEachVendorExtensionOperandTypeInformation(
+    const ANeuralNetworksDevice* device, uint32_t index, void* context,
+    void (*callback)(SL_ANeuralNetworksExtensionOperandTypeInformation, void*)) {
+  return call("SL_ANeuralNetworksDevice_forEachVendorExtensionOperandTypeInformation",
+              [&]() -> Status {
+                HEARTH_NOT_NULL(device);
+                HEARTH_NOT_NULL(context);
+                if (callback == nullptr)
+                  return fail(ErrorCode::kUnexpectedNull, "The callback is null.");
+                HEARTH_ASSIGN(const std::string name, extensionOf(*device, index));
+                HEARTH_ASSIGN(const int32_t first, extensionType(name, 0));
+                for (const graph::OperandTypeInfo& info : graph::operandTypes()) {
+                  const auto type = static_cast<int32_t>(info.type);
+                  if ((type >> 16) != (first >> 16)) continue;
+                  callback({static_cast<uint32_t>(info.elementSize), static_cast<uint16_t>(type),
+                            !info.isScalar},
+                           context);
+                }
+                return {};
+              });
+}
+
+// Diagnostics serve Android's telemetry. Nothing here collects any, so the callbacks are never
+// called and there is no information to ask.
+template <typename Answer, typename Info>
+Answer noInformation(const Info* /*info*/) {
+  return Answer();
+}
+
+void registerCallbacks(ANeuralNetworksDiagnosticCompilationFinishedCallback /*compilation*/,
+                       ANeuralNetworksDiagnosticExecutionFinishedCallback /*execution*/,
+                       void* /*context*/) {
+  base::logInfo("Diagnostic callbacks are registered; this library calls none.");
+}
+
+NnApiSLDriverImplFL5 makeTable() {
+  NnApiSLDriverImplFL5 table{};
+  table.base.implFeatureLevel = ANEURALNETWORKS_FEATURE_LEVEL_5;
+  table.ANeuralNetworksBurst_create = ::ANeuralNetworksBurst_create;
+  table.ANeuralNetworksBurst_free = ::ANeuralNetworksBurst_free;
+  table.ANeuralNetworksCompilation_createForDevices = ::ANeuralNetworksCompilation_createForDevices;
+  table.ANeuralNetworksCompilation_finish = ::ANeuralNetworksCompilation_finish;
+  table.ANeuralNetworksCompilation_free = ::ANeuralNetworksCompilation_free;
+  table.ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput =
+      ::ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput;
+  table.ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput =
+      ::ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput;
+  table.ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput =
+      ::ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput;
+  table.ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput =
+      ::ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput;
+  table.ANeuralNetworksCompilation_setCaching = ::ANeuralNetworksCompilation_setCaching;
+  table.ANeuralNetworksCompilation_setPreference = ::ANeuralNetworksCompilation_setPreference;
+  table.ANeuralNetworksCompilation_setPriority = ::ANeuralNetworksCompilation_setPriority;
+  table.ANeuralNetworksCompilation_setTimeout = ::ANeuralNetworksCompilation_setTimeout;
+  table.ANeuralNetworksDevice_getExtensionSupport = ::ANeuralNetworksDevice_getExtensionSupport;
+  table.ANeuralNetworksDevice_getFeatureLevel = ::ANeuralNetworksDevice_getFeatureLevel;
+  table.ANeuralNetworksDevice_getName = ::ANeuralNetworksDevice_getName;
+  table.ANeuralNetworksDevice_getType = ::ANeuralNetworksDevice_getType;
+  table.ANeuralNetworksDevice_getVersion = ::ANeuralNetworksDevice_getVersion;
+  table.ANeuralNetworksDevice_wait = ::ANeuralNetworksDevice_wait;
+  table.ANeuralNetworksEvent_createFromSyncFenceFd = ::ANeuralNetworksEvent_createFromSyncFenceFd;
+  table.ANeuralNetworksEvent_free = ::ANeuralNetworksEvent_free;
+  table.ANeuralNetworksEvent_getSyncFenceFd = ::ANeuralNetworksEvent_getSyncFenceFd;
+  table.ANeuralNetworksEvent_wait = ::ANeuralNetworksEvent_wait;
+  table.ANeuralNetworksExecution_burstCompute = ::ANeuralNetworksExecution_burstCompute;
+  table.ANeuralNetworksExecution_compute = ::ANeuralNetworksExecution_compute;
+  table.ANeuralNetworksExecution_create = ::ANeuralNetworksExecution_create;
+  table.ANeuralNetworksExecution_enableInputAndOutputPadding =
+      ::ANeuralNetworksExecution_enableInputAndOutputPadding;
+  table.ANeuralNetworksExecution_free = ::ANeuralNetworksExecution_free;
+  table.ANeuralNetworksExecution_getDuration = ::ANeuralNetworksExecution_getDuration;
+  table.ANeuralNetworksExecution_getOutputOperandDimensions =
+      ::ANeuralNetworksExecution_getOutputOperandDimensions;
+  table.ANeuralNetworksExecution_getOutputOperandRank =
+      ::ANeuralNetworksExecution_getOutputOperandRank;
+  table.ANeuralNetworksExecution_setInput = ::ANeuralNetworksExecution_setInput;
+  table.ANeuralNetworksExecution_setInputFromMemory = ::ANeuralNetworksExecution_setInputFromMemory;
+  table.ANeuralNetworksExecution_setLoopTimeout = ::ANeuralNetworksExecution_setLoopTimeout;
+  table.ANeuralNetworksExecution_setMeasureTiming = ::ANeuralNetworksExecution_setMeasureTiming;
+  table.ANeuralNetworksExecution_setOutput = ::ANeuralNetworksExecution_setOutput;
+  table.ANeuralNetworksExecution_setOutputFromMemory =
+      ::ANeuralNetworksExecution_setOutputFromMemory;
+  table.ANeuralNetworksExecution_setReusable = ::ANeuralNetworksExecution_setReusable;
+  table.ANeuralNetworksExecution_setTimeout = ::ANeuralNetworksExecution_setTimeout;
+  table.ANeuralNetworksExecution_startComputeWithDependencies =
+      ::ANeuralNetworksExecution_startComputeWithDependencies;
+  table.ANeuralNetworksMemoryDesc_addInputRole = ::ANeuralNetworksMemoryDesc_addInputRole;
+  table.ANeuralNetworksMemoryDesc_addOutputRole = ::ANeuralNetworksMemoryDesc_addOutputRole;
+  table.ANeuralNetworksMemoryDesc_create = ::ANeuralNetworksMemoryDesc_create;
+  table.ANeuralNetworksMemoryDesc_finish = ::ANeuralNetworksMemoryDesc_finish;
+  table.ANeuralNetworksMemoryDesc_free = ::ANeuralNetworksMemoryDesc_free;
+  table.ANeuralNetworksMemoryDesc_setDimensions = ::ANeuralNetworksMemoryDesc_setDimensions;
+  table.ANeuralNetworksMemory_copy = ::ANeuralNetworksMemory_copy;
+  table.ANeuralNetworksMemory_createFromAHardwareBuffer =
+      ::ANeuralNetworksMemory_createFromAHardwareBuffer;
+  table.ANeuralNetworksMemory_createFromDesc = ::ANeuralNetworksMemory_createFromDesc;
+  table.ANeuralNetworksMemory_createFromFd = ::ANeuralNetworksMemory_createFromFd;
+  table.ANeuralNetworksMemory_free = ::ANeuralNetworksMemory_free;
+  table.ANeuralNetworksModel_addOperand = ::ANeuralNetworksModel_addOperand;
+  table.ANeuralNetworksModel_addOperation = ::ANeuralNetworksModel_addOperation;
+  table.ANeuralNetworksModel_create = ::ANeuralNetworksModel_create;
+  table.ANeuralNetworksModel_finish = ::ANeuralNetworksModel_finish;
+  table.ANeuralNetworksModel_free = ::ANeuralNetworksModel_free;
+  table.ANeuralNetworksModel_getExtensionOperandType =
+      ::ANeuralNetworksModel_getExtensionOperandType;
+  table.ANeuralNetworksModel_getExtensionOperationType =
+      ::ANeuralNetworksModel_getExtensionOperationType;
+  table.ANeuralNetworksModel_getSupportedOperationsForDevices =
+      ::ANeuralNetworksModel_getSupportedOperationsForDevices;
+  table.ANeuralNetworksModel_identifyInputsAndOutputs =
+      ::ANeuralNetworksModel_identifyInputsAndOutputs;
+  table.ANeuralNetworksModel_relaxComputationFloat32toFloat16 =
+      ::ANeuralNetworksModel_relaxComputationFloat32toFloat16;
+  table.ANeuralNetworksModel_setOperandExtensionData =
+      ::ANeuralNetworksModel_setOperandExtensionData;
+  table.ANeuralNetworksModel_setOperandSymmPerChannelQuantParams =
+      ::ANeuralNetworksModel_setOperandSymmPerChannelQuantParams;
+  table.ANeuralNetworksModel_setOperandValue = ::ANeuralNetworksModel_setOperandValue;
+  table.ANeuralNetworksModel_setOperandValueFromMemory =
+      ::ANeuralNetworksModel_setOperandValueFromMemory;
+  table.ANeuralNetworksModel_setOperandValueFromModel =
+      ::ANeuralNetworksModel_setOperandValueFromModel;
+  table.ANeuralNetworks_getDefaultLoopTimeout = ::ANeuralNetworks_getDefaultLoopTimeout;
+  table.ANeuralNetworks_getDevice = ::ANeuralNetworks_getDevice;
+  table.ANeuralNetworks_getDeviceCount = ::ANeuralNetworks_getDeviceCount;
+  table.ANeuralNetworks_getMaximumLoopTimeout = ::ANeuralNetworks_getMaximumLoopTimeout;
+  table.ANeuralNetworks_getRuntimeFeatureLevel = ::ANeuralNetworks_getRuntimeFeatureLevel;
+  table.SL_ANeuralNetworksCompilation_setCachingFromFds = setCachingFromFds;
+  table.SL_ANeuralNetworksDevice_getNumberOfCacheFilesNeeded = getNumberOfCacheFilesNeeded;
+  table.SL_ANeuralNetworksDevice_getPerformanceInfo = getPerformanceInfo;
+  table.SL_ANeuralNetworksDevice_forEachOperandPerformanceInfo = forEachOperandPerformanceInfo;
+  table.SL_ANeuralNetworksDevice_getVendorExtensionCount = getVendorExtensionCount;
+  table.SL_ANeuralNetworksDevice_getVendorExtensionName = getVendorExtensionName;
+  table.SL_ANeuralNetworksDevice_forEachVendorExtensionOperandTypeInformation =
+      forEachVendorExtensionOperandTypeInformation;
+  table.SL_ANeuralNetworksDiagnosticCompilationInfo_getSessionId = noInformation;
+  table.SL_ANeuralNetworksDiagnosticCompilationInfo_getNnApiVersion = noInformation;
+  table.SL_ANeuralNetworksDiagnosticCompilationInfo_getModelArchHash = noInformation;
+  table.SL_ANeuralNetworksDiagnosticCompilationInfo_getDeviceIds = noInformation;
+  table.SL_ANeuralNetworksDiagnosticCompilationInfo_getErrorCode = noInformation;
+  table.SL_ANeuralNetworksDiagnosticCompilationInfo_getInputDataClass = noInformation;
+  table.SL_ANeuralNetworksDiagnosticCompilationInfo_getOutputDataClass = noInformation;
+  table.SL_ANeuralNetworksDiagnosticCompilationInfo_getCompilationTimeNanos = noInformation;
+  table.SL_ANeuralNetworksDiagnosticCompilationInfo_isCachingEnabled = noInformation;
+  table.SL_ANeuralNetworksDiagnosticCompilationInfo_isControlFlowUsed = noInformation;
+  table.SL_ANeuralNetworksDiagnosticCompilationInfo_areDynamicTensorsUsed = noInformation;
+  table.SL_ANeuralNetworksDiagnosticExecutionInfo_getSessionId = noInformation;
+  table.SL_ANeuralNetworksDiagnosticExecutionInfo_getNnApiVersion = noInformation;
+  table.SL_ANeuralNetworksDiagnosticExecutionInfo_getModelArchHash = noInformation;
+  table.SL_ANeuralNetworksDiagnosticExecutionInfo_getDeviceIds = noInformation;
+  table.SL_ANeuralNetworksDiagnosticExecutionInfo_getExecutionMode = noInformation;
+  table.SL_ANeuralNetworksDiagnosticExecutionInfo_getInputDataClass = noInformation;
+  table.SL_ANeuralNetworksDiagnosticExecutionInfo_getOutputDataClass = noInformation;
+  table.SL_ANeuralNetworksDiagnosticExecutionInfo_getErrorCode = noInformation;
+  table.SL_ANeuralNetworksDiagnosticExecutionInfo_getRuntimeExecutionTimeNanos = noInformation;
+  table.SL_ANeuralNetworksDiagnosticExecutionInfo_getDriverExecutionTimeNanos = noInformation;
+  table.SL_ANeuralNetworksDiagnosticExecutionInfo_getHardwareExecutionTimeNanos = noInformation;
+  table.SL_ANeuralNetworksDiagnosticExecutionInfo_isCachingEnabled = noInformation;
+  table.SL_ANeuralNetworksDiagnosticExecutionInfo_isControlFlowUsed = noInformation;
+  table.SL_ANeuralNetworksDiagnosticExecutionInfo_areDynamicTensorsUsed = noInformation;
+  table.SL_ANeuralNetworksDiagnostic_registerCallbacks = registerCallbacks;
+  return table;
+}
+
+}  // namespace
+
+NnApiSLDriverImpl* ANeuralNetworks_getSLDriverImpl() {
+  static NnApiSLDriverImplFL5 table = makeTable();
+  return &table.base;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests of the C API: small models and what every test of them needs.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "base/log.h"
+#include "hearth/nnapi.hpp"
+
+namespace hearth::nnapi {
+
+inline ndk::Type floats(std::vector<uint32_t> dimensions) {
+  return {ANEURALNETWORKS_TENSOR_FLOAT32, std::move(dimensions), 0, 0};
+}
+inline ndk::Type ints(std::vector<uint32_t> dimensions) {
+  return {ANEURALNETWORKS_TENSOR_INT32, std::move(dimensions), 0, 0};
+}
+
+// sum = a + b, all of these dimensions.
+inline ndk::Model addModel(const std::vector<uint32_t>& dimensions = {2}) {
+  ndk::Model model;
+  const uint32_t a = model.operand(floats(dimensions));
+  const uint32_t b = model.operand(floats(dimensions));
+  const uint32_t sum = model.operand(floats(dimensions));
+  model.operation(ANEURALNETWORKS_ADD, {a, b, model.int32(ANEURALNETWORKS_FUSED_NONE)}, {sum});
+  model.finish({a, b}, {sum});
+  return model;
+}
+
+// result = (a + b) * b, in two operations of different types.
+inline ndk::Model addThenMulModel(const std::vector<uint32_t>& dimensions = {2}) {
+  ndk::Model model;
+  const uint32_t a = model.operand(floats(dimensions));
+  const uint32_t b = model.operand(floats(dimensions));
+  const uint32_t sum = model.operand(floats(dimensions));
+  const uint32_t result = model.operand(floats(dimensions));
+  const uint32_t none = model.int32(ANEURALNETWORKS_FUSED_NONE);
+  model.operation(ANEURALNETWORKS_ADD, {a, b, none}, {sum});
+  model.operation(ANEURALNETWORKS_MUL, {sum, b, none}, {result});
+  model.finish({a, b}, {result});
+  return model;
+}
+
+// n, then n + 1, ... for ever.
+inline ndk::Model endlessModel() {
+  const auto condition = [] {
+    ndk::Model model;
+    const uint32_t n = model.operand(floats({1}));
+    const uint32_t isSame = model.operand({ANEURALNETWORKS_TENSOR_BOOL8, {1}, 0, 0});
+    model.operation(ANEURALNETWORKS_EQUAL, {n, n}, {isSame});
+    model.finish({n}, {isSame});
+    return model;
+  }();
+  const auto body = [] {
+    ndk::Model model;
+    const uint32_t n = model.operand(floats({1}));
+    const uint32_t next = model.operand(floats({1}));
+    const uint32_t one = model.constant<float>(floats({1}), {1});
+    model.operation(ANEURALNETWORKS_ADD, {n, one, model.int32(0)}, {next});
+    model.finish({n}, {next});
+    return model;
+  }();
+  ndk::Model model;
+  const uint32_t n = model.operand(floats({1}));
+  const uint32_t end = model.operand(floats({1}));
+  model.operation(ANEURALNETWORKS_WHILE, {model.model(condition), model.model(body), n}, {end});
+  model.finish({n}, {end});
+  return model;
+}
+
+// Failures are what these tests are about; nobody wants to read of them.
+class QuietTest : public testing::Test {
+ protected:
+  void SetUp() override { base::setLogLevel(base::LogLevel::kOff); }
+};
+
+// For a function that is to be called with wrong arguments.
+#define EXPECT_CODE(code, ...) EXPECT_EQ(__VA_ARGS__, ANEURALNETWORKS_##code)
+#define ASSERT_CODE(code, ...) ASSERT_EQ(__VA_ARGS__, ANEURALNETWORKS_##code)
+
+}  // namespace hearth::nnapi

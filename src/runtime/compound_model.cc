@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/compound_model.h"
+
+#include <optional>
+#include <utility>
+
+#include "base/trace.h"
+#include "memory/pool.h"
+
+namespace hearth::runtime {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+
+// Where an operand of the main subgraph lies during an execution.
+struct Place {
+  std::optional<uint32_t> argument;  // position among the inputs or outputs of the model
+  bool isOutput = false;
+  // In the shared memory; also for outputs that a later step reads, in case the client omits them.
+  std::optional<uint64_t> offset;
+  uint64_t length = 0;
+};
+
+class CompoundModel final : public hal::PreparedModel,
+                            public std::enable_shared_from_this<CompoundModel> {
+ public:
+  static Result<std::shared_ptr<CompoundModel>> create(std::shared_ptr<const graph::Model> whole,
+                                                       std::vector<CompoundStep> steps) {
+    std::shared_ptr<CompoundModel> compound(new CompoundModel());
+    compound->whole_ = std::move(whole);
+    compound->steps_ = std::move(steps);
+    HEARTH_TRY(compound->placeOperands());
+    return compound;
+  }
+
+  Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
+
+  hal::StartReport startReport() const override {
+    hal::StartReport sum;
+    sum.state = hal::StartReport::State::kWarm;
+    sum.activationBytes = sharedBytes_;
+    for (const CompoundStep& step : steps_) {
+      const hal::StartReport report = step.prepared->startReport();
+      // The state of the whole is the least good one.
+      if (report.state != hal::StartReport::State::kWarm &&
+          sum.state != hal::StartReport::State::kUncached) {
+        sum.state = report.state;
+        sum.reason = report.reason;
+      }
+      for (const auto& [kind, bytes] : report.packedBytes) sum.packedBytes[kind] += bytes;
+      sum.mappedBytes += report.mappedBytes;
+      sum.activationBytes += report.activationBytes;
+      sum.routedAround.insert(sum.routedAround.end(), report.routedAround.begin(),
+                              report.routedAround.end());
+    }
+    return sum;
+  }
+
+  const graph::Subgraph& main() const { return whole_->main(); }
+  const std::vector<CompoundStep>& steps() const { return steps_; }
+  const Place& place(uint32_t operand) const { return places_[operand]; }
+  uint64_t sharedBytes() const { return sharedBytes_; }
+
+ private:
+  CompoundModel() = default;
+
+  Status placeOperands() {
+    const graph::Subgraph& main = whole_->main();
+    places_.resize(main.operands.size());
+    for (uint32_t i = 0; i < main.inputs.size(); ++i) places_[main.inputs[i]].argument = i;
+    for (uint32_t i = 0; i < main.outputs.size(); ++i) {
+      places_[main.outputs[i]].argument = i;
+      places_[main.outputs[i]].isOutput = true;
+    }
+    for (const CompoundStep& step : steps_) {
+      for (const uint32_t index : step.inputs) {
+        const graph::Operand& operand = main.operands[index];
+        Place& place = places_[index];
+        if (operand.lifetime == graph::Lifetime::kSubgraphInput || place.offset) continue;
+        if (!graph::isFullySpecified(operand)) {
+          if (place.isOutput) continue;
+          return fail(ErrorCode::kOpFailed,
+                      "The tensor {} of unknown size goes from one device to another.",
+                      graph::describe(operand));
+        }
+        HEARTH_ASSIGN(place.length, graph::byteSize(operand));
+        place.offset = sharedBytes_;
+        sharedBytes_ += (place.length + kAlignment - 1) / kAlignment * kAlignment;
+      }
+    }
+    return {};
+  }
+
+  std::shared_ptr<const graph::Model> whole_;
+  std::vector<CompoundStep> steps_;
+  std::vector<Place> places_;  // by operand of the main subgraph
+  uint64_t sharedBytes_ = 0;
+};
+
+class CompoundExecution final : public hal::Execution {
+ public:
+  CompoundExecution(std::shared_ptr<const CompoundModel> model, hal::Request request,
+                    memory::PoolRef shared)
+      : model_(std::move(model)),
+        request_(std::move(request)),
+        shared_(std::move(shared)),
+        bound_(model_->steps().size()) {
+    for (const uint32_t index : model_->main().outputs)
+      shapes_.push_back({model_->main().operands[index].dimensions, true});
+  }
+
+  hal::ExecutionResult compute(const base::Deadline& deadline) override {
+    hal::ExecutionResult result;
+    hal::Timing sum{0, 0};
+    for (size_t i = 0; i < model_->steps().size(); ++i) {
+      hal::ExecutionResult part = runStep(i, deadline);
+      keepShapes(i, part);
+      const bool isTooSmall =
+          !part.status && part.status.error().code() == ErrorCode::kOutputInsufficientSize;
+      if (isTooSmall) result.outputShapes = shapes_;
+      if (!part.status) {
+        result.status = std::unexpected(
+            std::move(part.status.error()).addContext(base::formatText("in step {}", i)));
+        return result;
+      }
+      addTime(part.timing.onDevice, &sum.onDevice);
+      addTime(part.timing.inDriver, &sum.inDriver);
+    }
+    result.outputShapes = shapes_;
+    result.timing = sum;
+    return result;
+  }
+
+ private:
+  static void addTime(uint64_t part, uint64_t* sum) {
+    if (part == UINT64_MAX || *sum == UINT64_MAX)
+      *sum = UINT64_MAX;
+    else
+      *sum += part;
+  }
+
+  hal::ExecutionResult runStep(size_t index, const base::Deadline& deadline) {
+    hal::ExecutionResult result;
+    const base::TraceSpan span("runtime", "step");
+    if (bound_[index] == nullptr || readsComputedShape(index)) {
+      auto request = bind(model_->steps()[index]);
+      if (!request) {
+        result.status = std::unexpected(std::move(request.error()));
+        return result;
+      }
+      auto execution = model_->steps()[index].prepared->createExecution(std::move(*request));
+      if (!execution) {
+        result.status = std::unexpected(std::move(execution.error()));
+        return result;
+      }
+      bound_[index] = std::move(*execution);
+    }
+    return bound_[index]->compute(deadline);
+  }
+
+  // Whether an input of the step is an output of the model whose shape each run finds anew.
+  bool readsComputedShape(size_t index) const {
+    for (const uint32_t input : model_->steps()[index].inputs)
+      if (model_->place(input).isOutput && !graph::isFullySpecified(model_->main().operands[input]))
+        return true;
+    return false;
+  }
+
+  hal::Argument sharedArgument(const Place& place) const {
+    hal::Argument argument;
+    argument.kind = hal::Argument::Kind::kPool;
+    argument.pool = shared_;
+    argument.offset = *place.offset;
+    argument.length = place.length;
+    return argument;
+  }
+
+  Result<hal::Argument> inputArgument(uint32_t operand) const {
+    const Place& place = model_->place(operand);
+    if (!place.argument) return sharedArgument(place);
+    if (!place.isOutput) return request_.inputs[*place.argument];
+    hal::Argument argument = request_.outputs[*place.argument];
+    if (argument.kind == hal::Argument::Kind::kNoValue) {
+      if (place.offset) return sharedArgument(place);
+      return fail(ErrorCode::kOpFailed,
+                  "The output {} is omitted, its size is unknown and a later step reads it.",
+                  *place.argument);
+    }
+    graph::Operand sized = model_->main().operands[operand];
+    sized.dimensions = shapes_[*place.argument].dimensions;
+    if (!graph::isScalar(sized.type)) argument.dimensions = sized.dimensions;
+    // A shape that a run found is complete, whatever zeros it has.
+    uint64_t bytes = graph::elementSize(sized.type);
+    for (const uint32_t dimension : sized.dimensions) bytes *= dimension;
+    if (argument.kind != hal::Argument::Kind::kBuffer) argument.length = bytes;
+    return argument;
+  }
+
+  hal::Argument outputArgument(uint32_t operand) const {
+    const Place& place = model_->place(operand);
+    if (!place.argument) return sharedArgument(place);
+    const hal::Argument& argument = request_.outputs[*place.argument];
+    if (argument.kind == hal::Argument::Kind::kNoValue && place.offset)
+      return sharedArgument(place);
+    return argument;
+  }
+
+  Result<hal::Request> bind(const CompoundStep& step) const {
+    hal::Request request;
+    request.loopTimeout = request_.loopTimeout;
+    for (const uint32_t operand : step.inputs) {
+      HEARTH_ASSIGN(hal::Argument argument, inputArgument(operand));
+      request.inputs.push_back(std::move(argument));
+    }
+    for (const uint32_t operand : step.outputs) request.outputs.push_back(outputArgument(operand));
+    return request;
+  }
+
+  void keepShapes(size_t index, const hal::ExecutionResult& part) {
+    const std::vector<uint32_t>& outputs = model_->steps()[index].outputs;
+    for (size_t i = 0; i < outputs.size() && i < part.outputShapes.size(); ++i) {
+      const Place& place = model_->place(outputs[i]);
+      if (place.argument) shapes_[*place.argument] = part.outputShapes[i];
+    }
+  }
+
+  std::shared_ptr<const CompoundModel> model_;
+  const hal::Request request_;
+  const memory::PoolRef shared_;
+  std::vector<std::unique_ptr<hal::Execution>> bound_;  // by step
+  std::vector<hal::OutputShape> shapes_;                // by output of the model
+};
+
+Result<std::unique_ptr<hal::Execution>> CompoundModel::createExecution(hal::Request request) {
+  if (request.inputs.size() != main().inputs.size() ||
+      request.outputs.size() != main().outputs.size())
+    return fail(
+        ErrorCode::kBadData, "The request has {} inputs and {} outputs, the model has {} and {}.",
+        request.inputs.size(), request.outputs.size(), main().inputs.size(), main().outputs.size());
+  memory::PoolRef shared;
+  if (sharedBytes_ != 0) {
+    HEARTH_ASSIGN(shared, memory::Pool::anonymous(sharedBytes_));
+  }
+  return std::make_unique<CompoundExecution>(shared_from_this(), std::move(request),
+                                             std::move(shared));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<hal::PreparedModel>> makeCompoundModel(
+    std::shared_ptr<const graph::Model> whole, std::vector<CompoundStep> steps) {
+  HEARTH_ASSIGN(std::shared_ptr<hal::PreparedModel> compound,
+                CompoundModel::create(std::move(whole), std::move(steps)));
+  return compound;
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/event.h"
+
+#include <sys/eventfd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace hearth::runtime {
+
+void Event::complete(Status status) {
+  std::vector<std::function<void(const Status&)>> callbacks;
+  {
+    const std::lock_guard lock(mutex_);
+    status_ = std::move(status);
+    callbacks.swap(callbacks_);
+    if (fence_.valid()) ::eventfd_write(fence_.get(), 1);
+    done_.notify_all();
+  }
+  // The result does not change any more.
+  for (const auto& callback : callbacks) callback(*status_);
+}
+
+bool Event::isDone() const {
+  const std::lock_guard lock(mutex_);
+  return status_.has_value();
+}
+
+std::optional<Status> Event::wait(const base::Deadline& deadline) const {
+  std::unique_lock lock(mutex_);
+  const auto isDone = [this] {
+    return status_.has_value();
+  };
+  if (deadline.isNever())
+    done_.wait(lock, isDone);
+  else
+    done_.wait_until(lock, deadline.when(), isDone);
+  return status_;
+}
+
+void Event::whenDone(std::function<void(const Status&)> then) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!status_) {
+      callbacks_.push_back(std::move(then));
+      return;
+    }
+  }
+  then(*status_);
+}
+
+Result<base::Descriptor> Event::fence() {
+  const std::lock_guard lock(mutex_);
+  if (!fence_.valid()) {
+    fence_.reset(::eventfd(status_ ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!fence_.valid()) return std::unexpected(base::errnoError(errno, "Making a fence"));
+  }
+  return fence_.duplicate();
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/fallback_model.h"
+
+#include <mutex>
+#include <utility>
+
+#include "base/log.h"
+
+namespace hearth::runtime {
+namespace {
+
+bool isWorthAnotherDevice(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::kOutputInsufficientSize:
+    case ErrorCode::kMissedDeadlineTransient:
+    case ErrorCode::kMissedDeadlinePersistent:
+    case ErrorCode::kBadData:
+    case ErrorCode::kUnexpectedNull:
+      return false;
+    default:
+      return true;
+  }
+}
+
+class FallbackModel final : public hal::PreparedModel,
+                            public std::enable_shared_from_this<FallbackModel> {
+ public:
+  FallbackModel(std::shared_ptr<hal::PreparedModel> prepared,
+                std::shared_ptr<const graph::Model> model, std::shared_ptr<hal::Device> device,
+                hal::PrepareOptions options)
+      : prepared_(std::move(prepared)),
+        model_(std::move(model)),
+        device_(std::move(device)),
+        options_(std::move(options)) {
+    // The preparation happens at some later time.
+    options_.deadline = base::Deadline();
+  }
+
+  Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
+  hal::StartReport startReport() const override { return prepared_->startReport(); }
+
+  Result<std::unique_ptr<hal::Execution>> createSecond(hal::Request request, const Error& reason) {
+    base::logWarn("An execution is computed again on {}. {}", device_->name(), reason.toString());
+    const std::lock_guard lock(mutex_);
+    if (second_ == nullptr) {
+      HEARTH_ASSIGN(second_, device_->prepareModel(model_, options_, hal::Cache()));
+    }
+    return second_->createExecution(std::move(request));
+  }
+
+ private:
+  const std::shared_ptr<hal::PreparedModel> prepared_;
+  const std::shared_ptr<const graph::Model> model_;
+  const std::shared_ptr<hal::Device> device_;
+  hal::PrepareOptions options_;
+  std::mutex mutex_;
+  std::shared_ptr<hal::PreparedModel> second_;
+};
+
+class FallbackExecution final : public hal::Execution {
+ public:
+  FallbackExecution(std::shared_ptr<FallbackModel> model, std::unique_ptr<hal::Execution> first,
+                    hal::Request request)
+      : model_(std::move(model)), first_(std::move(first)), request_(std::move(request)) {}
+
+  hal::ExecutionResult compute(const base::Deadline& deadline) override {
+    hal::ExecutionResult result = first_->compute(deadline);
+    if (result.status || !isWorthAnotherDevice(result.status.error())) return result;
+    auto second = model_->createSecond(request_, result.status.error());
+    // The first failure says more about the model than that nothing else runs it either.
+    if (!second) return result;
+    return (*second)->compute(deadline);
+  }
+
+ private:
+  std::shared_ptr<FallbackModel> model_;
+  std::unique_ptr<hal::Execution> first_;
+  hal::Request request_;
+};
+
+Result<std::unique_ptr<hal::Execution>> FallbackModel::createExecution(hal::Request request) {
+  auto first = prepared_->createExecution(request);
+  if (first)
+    return std::make_unique<FallbackExecution>(shared_from_this(), std::move(*first),
+                                               std::move(request));
+  if (!isWorthAnotherDevice(first.error())) return std::unexpected(std::move(first.error()));
+  auto second = createSecond(std::move(request), first.error());
+  if (!second) return std::unexpected(std::move(first.error()));
+  return second;
+}
+
+}  // namespace
+
+std::shared_ptr<hal::PreparedModel> withFallback(std::shared_ptr<hal::PreparedModel> prepared,
+                                                 std::shared_ptr<const graph::Model> model,
+                                                 std::shared_ptr<hal::Device> device,
+                                                 hal::PrepareOptions options) {
+  return std::make_shared<FallbackModel>(std::move(prepared), std::move(model), std::move(device),
+                                         std::move(options));
+}
+
+}  // namespace hearth::runtime

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "hal/device.h"
+#include "runtime/partitioner.h"
+
+namespace hearth::runtime {
+
+// A driver's part in an argument of the model.
+struct ArgumentUse {
+  std::shared_ptr<hal::Device> device;
+  std::shared_ptr<hal::PreparedModel> prepared;
+  uint32_t index = 0;  // among the inputs or outputs of `prepared`
+};
+
+// How a model runs on its devices.
+struct ModelPlan {
+  std::shared_ptr<hal::PreparedModel> prepared;     // the whole
+  std::vector<std::string> devices;                 // names, one for each step
+  std::vector<std::vector<uint32_t>> operations;    // of each step, in run order
+  std::vector<std::vector<ArgumentUse>> inputUses;  // by input of the model
+  std::vector<std::vector<ArgumentUse>> outputUses;
+};
+
+struct ModelPlanOptions {
+  hal::PrepareOptions prepare;
+  // Where the model goes as a whole when its plan or an execution fails; null: nowhere.
+  std::shared_ptr<hal::Device> fallback;
+};
+
+// Divides the model among the devices and prepares the parts. The model passed graph::validate().
+// Errors: kUnsupported for an operation that no device takes, kOpFailed for a division at a tensor
+// of unknown size, and whatever the drivers report; with a fallback only kBadData and
+// kUnexpectedNull, what no device takes, and the fallback's own.
+Result<ModelPlan> planModel(std::shared_ptr<const graph::Model> model,
+                            const std::vector<std::shared_ptr<hal::Device>>& devices,
+                            const ModelPlanOptions& options);
+
+// "hearth-cpu: operations 0, 1; nnapi-reference: operation 2" for people.
+std::string describePlan(const ModelPlan& plan);
+
+}  // namespace hearth::runtime

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/partitioner.h"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <optional>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "ops/control_flow.h"
+
+namespace hearth::runtime {
+namespace {
+
+// How many operations a message names before it only counts the rest.
+constexpr size_t kMaxNamedOperations = 4;
+
+float figureOf(const hal::PerformanceInfo& info, hal::Preference preference) {
+  return preference == hal::Preference::kLowPower ? info.powerUsage : info.execTime;
+}
+
+float subgraphCost(const graph::Model& model, const graph::Operand& reference,
+                   const hal::Capabilities& capabilities, hal::Preference preference) {
+  if (reference.lifetime != graph::Lifetime::kSubgraph) return 0;
+  const graph::Subgraph& subgraph = model.subgraphs[reference.subgraphIndex];
+  float sum = 0;
+  for (const graph::Operation& operation : subgraph.operations)
+    sum += operationCost(model, subgraph, operation, capabilities, preference);
+  return sum;
+}
+
+// What each device answers, one row for each device; an empty row takes nothing.
+using Answers = std::vector<std::vector<hal::OperationSupport>>;
+
+Answers askDevices(const graph::Model& model,
+                   std::span<const std::shared_ptr<hal::Device>> devices) {
+  Answers answers;
+  for (const std::shared_ptr<hal::Device>& device : devices) {
+    auto support = device->supportedOperations(model);
+    if (support && support->size() == model.main().operations.size()) {
+      answers.push_back(std::move(*support));
+      continue;
+    }
+    base::logWarn("The device {} is left out: {}", device->name(),
+                  support ? base::formatText("it answers for {} operations of {}.", support->size(),
+                                             model.main().operations.size())
+                          : support.error().toString());
+    answers.emplace_back();
+  }
+  return answers;
+}
+
+Result<std::vector<size_t>> chooseDevices(const graph::Model& model,
+                                          std::span<const std::shared_ptr<hal::Device>> devices,
+                                          hal::Preference preference) {
+  const Answers answers = askDevices(model, devices);
+  std::vector<hal::Capabilities> capabilities;
+  for (const auto& device : devices) capabilities.push_back(device->capabilities());
+  std::vector<size_t> chosen;
+  std::string missing;
+  size_t missingCount = 0;
+  for (size_t i = 0; i < model.main().operations.size(); ++i) {
+    const graph::Operation& operation = model.main().operations[i];
+    std::optional<size_t> best;
+    float bestCost = 0;
+    std::string reasons;
+    for (size_t d = 0; d < devices.size(); ++d) {
+      if (answers[d].empty() || !answers[d][i].supported) {
+        if (!answers[d].empty() && !answers[d][i].reason.empty())
+          reasons += base::formatText(" {}: {}", devices[d]->name(), answers[d][i].reason);
+        continue;
+      }
+      const float cost = operationCost(model, model.main(), operation, capabilities[d], preference);
+      const bool winsTie = best && cost == bestCost && devices[d]->name() == kReferenceDeviceName;
+      if (!best || cost < bestCost || winsTie) {
+        best = d;
+        bestCost = cost;
+      }
+    }
+    if (!best && ++missingCount <= kMaxNamedOperations)
+      missing +=
+          base::formatText(" Operation {} is {}.{}", i, graph::nameOf(operation.type), reasons);
+    chosen.push_back(best.value_or(0));
+  }
+  if (missingCount != 0)
+    return fail(ErrorCode::kUnsupported, "No device takes {} of {} operations.{}", missingCount,
+                chosen.size(), missing);
+  return chosen;
+}
+
+// Operations that wait for their inputs, and those that are ready, by device.
+class ReadyQueues {
+ public:
+  ReadyQueues(const graph::Subgraph& main, const std::vector<size_t>& deviceOf, size_t deviceCount)
+      : main_(main),
+        deviceOf_(deviceOf),
+        ready_(deviceCount),
+        missing_(main.operations.size(), 0),
+        consumers_(main.operands.size()) {
+    for (uint32_t i = 0; i < main.operations.size(); ++i) {
+      for (const uint32_t index : main.operations[i].inputs) {
+        const graph::Lifetime lifetime = main.operands[index].lifetime;
+        if (lifetime != graph::Lifetime::kTemporary && lifetime != graph::Lifetime::kSubgraphOutput)
+          continue;
+        consumers_[index].push_back(i);
+        ++missing_[i];
+      }
+      if (missing_[i] == 0) ready_[deviceOf_[i]].push_back(i);
+    }
+  }
+
+  // The last device that has something to do; nothing when all is done.
+  std::optional<size_t> nextDevice() const {
+    for (size_t d = ready_.size(); d-- > 0;)
+      if (!ready_[d].empty()) return d;
+    return std::nullopt;
+  }
+
+  // Takes everything that the device can run before another has to.
+  PartitionStep drain(size_t device) {
+    PartitionStep step;
+    step.device = device;
+    while (!ready_[device].empty()) {
+      const uint32_t operation = ready_[device].front();
+      ready_[device].pop_front();
+      step.operations.push_back(operation);
+      for (const uint32_t index : main_.operations[operation].outputs) {
+        for (const uint32_t consumer : consumers_[index])
+          if (--missing_[consumer] == 0) ready_[deviceOf_[consumer]].push_back(consumer);
+        consumers_[index].clear();
+      }
+    }
+    return step;
+  }
+
+ private:
+  const graph::Subgraph& main_;
+  const std::vector<size_t>& deviceOf_;
+  std::vector<std::deque<uint32_t>> ready_;
+  std::vector<size_t> missing_;
+  std::vector<std::vector<uint32_t>> consumers_;
+};
+
+}  // namespace
+
+float operationCost(const graph::Model& model, const graph::Subgraph& subgraph,
+                    const graph::Operation& operation, const hal::Capabilities& capabilities,
+                    hal::Preference preference) {
+  const auto nested = [&](size_t input) {
+    return input < operation.inputs.size()
+               ? subgraphCost(model, subgraph.operands[operation.inputs[input]], capabilities,
+                              preference)
+               : 0.0f;
+  };
+  if (operation.type == graph::OperationType::kIf)
+    return figureOf(capabilities.ifPerformance, preference) +
+           0.5f * (nested(ops::kIfThen) + nested(ops::kIfElse));
+  if (operation.type == graph::OperationType::kWhile)
+    return figureOf(capabilities.whilePerformance, preference) + nested(ops::kWhileCondition) +
+           nested(ops::kWhileBody);
+  if (operation.inputs.empty()) return std::numeric_limits<float>::max();
+  const graph::OperandType type = subgraph.operands[operation.inputs[0]].type;
+  if (model.relaxFloat32ToFloat16 &&
+      (type == graph::OperandType::kTensorFloat32 || type == graph::OperandType::kFloat32))
+    return figureOf(capabilities.relaxedFloat32, preference);
+  const auto it = capabilities.operandPerformance.find(type);
+  if (it == capabilities.operandPerformance.end()) return std::numeric_limits<float>::max();
+  return figureOf(it->second, preference);
+}
+
+Result<std::vector<PartitionStep>> partition(const graph::Model& model,
+                                             std::span<const std::shared_ptr<hal::Device>> devices,
+                                             hal::Preference preference) {
+  HEARTH_ASSIGN(const std::vector<size_t> deviceOf, chooseDevices(model, devices, preference));
+  ReadyQueues queues(model.main(), deviceOf, devices.size());
+  std::vector<PartitionStep> steps;
+  while (const std::optional<size_t> device = queues.nextDevice())
+    steps.push_back(queues.drain(*device));
+  return steps;
+}
+
+}  // namespace hearth::runtime

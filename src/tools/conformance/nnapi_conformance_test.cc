@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every case through the C API, in every mode, on both devices, and on what the runtime chooses.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <tuple>
+
+#include "tools/conformance/conformance.h"
+#include "tools/conformance/nnapi_device.h"
+
+namespace hearth::conformance {
+namespace {
+
+class NnapiConformance : public testing::TestWithParam<std::tuple<std::string, NnapiMode>> {};
+
+TEST_P(NnapiConformance, AllCases) {
+  const char* data = std::getenv("HEARTH_TEST_DATA");
+  if (data == nullptr) GTEST_SKIP() << "HEARTH_TEST_DATA is not set.";
+  // Cases that must fail say so, and there are many.
+  ::setenv("HEARTH_LOG", "off", 1);
+  const auto& [name, mode] = GetParam();
+  RunOptions options;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(data) / "conformance"))
+    if (entry.path().extension() == ".nntv") options.files.push_back(entry.path().string());
+  std::sort(options.files.begin(), options.files.end());
+  ASSERT_FALSE(options.files.empty());
+  for (const DeviceFactory& device : nnapiDevices(mode)) {
+    if (device.name != name) continue;
+    const auto report = runConformance(device, options, {});
+    ASSERT_TRUE(report) << report.error().toString();
+    EXPECT_EQ(report->failed, 0u) << describeReport(*report, false);
+    EXPECT_GT(report->passed, 0u);
+    return;
+  }
+  FAIL() << "There is no device " << name;
+}
+
+std::string titleOf(const testing::TestParamInfo<std::tuple<std::string, NnapiMode>>& info) {
+  std::string name = std::get<0>(info.param) + "_" + nameOf(std::get<1>(info.param));
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, NnapiConformance,
+                         testing::Combine(testing::Values("hearth-cpu", "nnapi-reference"),
+                                          testing::ValuesIn(allNnapiModes())),
+                         titleOf);
+// What differs is the compilation.
+INSTANTIATE_TEST_SUITE_P(Runtime, NnapiConformance,
+                         testing::Combine(testing::Values("default"),
+                                          testing::Values(NnapiMode::kSync)),
+                         titleOf);
+
+}  // namespace
+}  // namespace hearth::conformance
