@@ -39,7 +39,8 @@ function(hearth_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT 600)
 endfunction()
 
-# hearth_fuzzer(NAME SOURCES file... [DEPS target...]): a libFuzzer program (fuzz preset only).
+# hearth_fuzzer(NAME SOURCES file... [DEPS target...]): a libFuzzer program (fuzz preset only), also
+# built by the target hearth_fuzzers.
 function(hearth_fuzzer name)
   if(NOT HEARTH_BUILD_FUZZERS)
     return()
@@ -49,4 +50,8 @@ function(hearth_fuzzer name)
   hearth_options(${name})
   target_link_libraries(${name} PRIVATE ${arg_DEPS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  if(NOT TARGET hearth_fuzzers)
+    add_custom_target(hearth_fuzzers)
+  endif()
+  add_dependencies(hearth_fuzzers ${name})
 endfunction()

@@ -37,9 +37,11 @@ def reachedFiles(source, roots, known):
 
 
 def keyOf(entry, config, roots, known):
-    digest = hashlib.sha256(config + entry.get("command", "").encode())
+    """Names what the outcome depends on, the same in every checkout."""
+    here = str(checkout.ROOT)
+    digest = hashlib.sha256(config + entry.get("command", "").replace(here, ".").encode())
     for path in reachedFiles(pathlib.Path(entry["file"]), roots, known):
-        digest.update(str(path).encode() + b"\0" + path.read_bytes())
+        digest.update(str(path.relative_to(here)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 

@@ -3,15 +3,16 @@
 """Builds Hearth and runs every check and test; the last line is "N passed, N failed[, N skipped]".
 
 Runs inside the environment that ./dev makes. Phases: release build, checks of the sources, Python
-tests, C++ tests, the C++ tests again under the address and undefined-behaviour sanitizers; with
---long also clang-tidy and a run of each fuzz target. Cases are counted one by one, a check or a fuzz target as one case. The
-exit code is 1 when anything failed.
+tests, C++ tests, the C++ tests again under the address and undefined-behaviour sanitizers, a short
+run of each fuzz target; with --long also clang-tidy. Cases are counted one by one, a check or a fuzz
+target as one case. The exit code is 1 when anything failed.
 """
 
 import argparse
 import os
 import pathlib
 import sys
+import tempfile
 import time
 
 import checkout
@@ -64,11 +65,11 @@ def main():
                         help="a missing test data folder is a failure")
     parser.add_argument("--phases",
                         help="which phases run, separated by commas, of checks, python, release, "
-                        "asan, tidy and fuzz (the first four unless --long)")
+                        "asan, fuzz and tidy (all but the last unless --long)")
     arguments = parser.parse_args()
-    phases = ["checks", "python", "release", "asan"]
+    phases = ["checks", "python", "release", "asan", "fuzz"]
     if arguments.long:
-        phases += ["tidy", "fuzz"]
+        phases += ["tidy"]
     if arguments.phases:
         phases = arguments.phases.split(",")
     os.chdir(checkout.ROOT)
@@ -87,6 +88,12 @@ def main():
             hasData, f"The test data folder {data or '../shared'} does not exist; "
             "HEARTH_TEST_DATA names another."))
 
+    # Models that tests compile are kept apart from the user's.
+    store = tempfile.TemporaryDirectory(prefix="hearth-test-store-")
+    os.environ["HEARTH_STORE"] = os.path.join(store.name, "store")
+    for variable in ("HEARTH_STORE_MODE", "HEARTH_STORE_SIZE", "HEARTH_SYSTEM_STORES"):
+        os.environ.pop(variable, None)
+
     for variable in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
         os.environ.pop(variable, None)
     if report.phase("build release", lambda: build("release")):
@@ -103,8 +110,8 @@ def main():
         os.environ["UBSAN_OPTIONS"] = "print_stacktrace=1"
         report.phase("tests, asan", lambda: test_runs.runCtest("asan"))
     if "fuzz" in phases and test_runs.hasFuzzers():
-        if report.phase("build fuzz", lambda: build("fuzz")):
-            report.phase("fuzz", lambda: test_runs.runFuzzers(900 if arguments.long else 20))
+        if report.phase("build fuzz", lambda: build("fuzz", "hearth_fuzzers")):
+            report.phase("fuzz", lambda: test_runs.runFuzzers(900 if arguments.long else 15))
 
     report.printTable()
     total = report.total

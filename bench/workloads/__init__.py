@@ -8,6 +8,9 @@
 - `tflite_writer`, `tflite_reader`: that network to and from a file
 - `networks`: the architectures
 - `weights`: reproducible weights
-- `reference`: runs a network in NumPy
+- `transformer`, `diffusion`: language models and the networks of Stable Diffusion, of `layers`
+- `stored_weights`: their weights as float32, float16, int8 and int4
+- `flexbuffer`: attributes of composite operators
+- `reference`: runs a network in NumPy; `check.py` compares it with the command
 - `quantize`: turns a float network into a full-integer one
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network in memory: tensors, operators, inputs and outputs."""
+"""A network in memory: tensors, operators, inputs and outputs; models of several networks."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +23,14 @@ class LazyArray:
 
     def __array__(self, dtype=None, copy=None):
         return np.asarray(self._make(), dtype)
+
+
+class PackedArray(LazyArray):
+    """A LazyArray of INT4; `make` returns the pairs as a one-dimensional array of uint8."""
+
+    def __init__(self, shape, make):
+        super().__init__(shape, schema.INT4, make)
+        self.nbytes = (self.nbytes + 1) // 2
 
 
 @dataclass
@@ -52,7 +60,19 @@ class Quantization:
 
     def dequantize(self, stored):
         scale, zeroPoint = self.broadcast(np.ndim(stored))
+        if stored.dtype == np.int8:
+            # Exact in float32 up to the last product, and half the memory.
+            return (stored.astype(np.float32) - np.float32(zeroPoint)) * np.float32(scale)
         return ((stored.astype(np.float64) - zeroPoint) * scale).astype(np.float32)
+
+
+@dataclass
+class BlockQuantization:
+    """INT4 without zero points; tensor `scales` of the same graph, [rows, blocks], has a scale for
+    each run of `blockSize` elements of a row."""
+
+    scales: int
+    blockSize: int
 
 
 @dataclass
@@ -61,7 +81,7 @@ class Tensor:
     shape: tuple
     dtype: np.dtype
     data: Any = None  # ndarray or LazyArray for constants
-    quantization: Quantization | None = None
+    quantization: Quantization | BlockQuantization | None = None
 
 
 @dataclass
@@ -93,15 +113,15 @@ class Graph:
         self.tensors.append(Tensor(name, shape, np.dtype(dtype), data, quantization))
         return len(self.tensors) - 1
 
-    def addInput(self, name, shape):
-        self.inputs.append(self.addTensor(name, shape))
+    def addInput(self, name, shape, dtype=np.float32):
+        self.inputs.append(self.addTensor(name, shape, dtype))
         return self.inputs[-1]
 
     def addConstant(self, name, data):
         return self.addTensor(name, data.shape, data.dtype, data)
 
-    def addOperator(self, kind, name, inputs, shape, **options):
-        output = self.addTensor(name, shape)
+    def addOperator(self, kind, name, inputs, shape, dtype=np.float32, **options):
+        output = self.addTensor(name, shape, dtype)
         self.operators.append(Operator(kind, list(inputs), [output], options))
         return output
 
@@ -145,7 +165,56 @@ class Graph:
                                 filter_w=kernel, filter_h=kernel)
 
     def add(self, name, a, b, activation=0):
-        return self.addOperator("ADD", name, [a, b], self.shape(a), activation=activation)
+        return self._binary("ADD", name, a, b, activation=activation)
+
+    def subtract(self, name, a, b):
+        return self._binary("SUB", name, a, b)
+
+    def multiply(self, name, a, b):
+        return self._binary("MUL", name, a, b)
+
+    def _binary(self, kind, name, a, b, **options):
+        shape = np.broadcast_shapes(self.shape(a), self.shape(b))
+        return self.addOperator(kind, name, [a, b], shape, self.tensors[a].dtype, **options)
+
+    def unary(self, kind, name, x, **options):
+        """An operator on each element."""
+        return self.addOperator(kind, name, [x], self.shape(x), **options)
+
+    def mean(self, name, x, axes):
+        """The dimensions stay, with one element."""
+        kept = [1 if axis in axes else extent for axis, extent in enumerate(self.shape(x))]
+        indices = self.addConstant(name + "/axes", np.array(axes, np.int32))
+        return self.addOperator("MEAN", name, [x, indices], kept, keep_dims=True)
+
+    def slice(self, name, x, begin, size):
+        limits = [self.addConstant(f"{name}/{role}", np.array(values, np.int32))
+                  for role, values in (("begin", begin), ("size", size))]
+        return self.addOperator("SLICE", name, [x, *limits], size, self.tensors[x].dtype)
+
+    def concatenate(self, name, parts, axis):
+        shape = list(self.shape(parts[0]))
+        shape[axis] = sum(self.shape(part)[axis] for part in parts)
+        return self.addOperator("CONCATENATION", name, parts, shape, axis=axis)
+
+    def transpose(self, name, x, order):
+        permutation = self.addConstant(name + "/order", np.array(order, np.int32))
+        return self.addOperator("TRANSPOSE", name, [x, permutation],
+                                [self.shape(x)[axis] for axis in order])
+
+    def batchMatmul(self, name, a, b, isTransposed=False):
+        """a @ b, or a @ b^T."""
+        shape = np.broadcast_shapes(self.shape(a)[:-2], self.shape(b)[:-2])
+        columns = self.shape(b)[-2 if isTransposed else -1]
+        return self.addOperator("BATCH_MATMUL", name, [a, b],
+                                (*shape, self.shape(a)[-2], columns), adj_y=isTransposed)
+
+    def composite(self, name, kind, inputs, attributes, decomposition):
+        """STABLEHLO_COMPOSITE `kind`, whose meaning is the graph `decomposition`."""
+        [result] = decomposition.outputs
+        return self.addOperator("STABLEHLO_COMPOSITE", name, inputs, decomposition.shape(result),
+                                composite=kind, attributes=attributes,
+                                decomposition=decomposition)
 
     def globalMean(self, name, x):
         n, _, _, c = self.shape(x)
@@ -154,7 +223,7 @@ class Graph:
 
     def reshape(self, name, x, shape):
         target = self.addConstant(name + "/shape", np.array(shape, np.int32))
-        return self.addOperator("RESHAPE", name, [x, target], shape)
+        return self.addOperator("RESHAPE", name, [x, target], shape, self.tensors[x].dtype)
 
     def fullyConnected(self, name, x, weights, bias, activation=0):
         """`weights` is [out, in]."""
@@ -165,3 +234,45 @@ class Graph:
 
     def softmax(self, name, x):
         return self.addOperator("SOFTMAX", name, [x], self.shape(x), beta=1.0)
+
+
+@dataclass
+class Signature:
+    """An entry point of a model: names of inputs and outputs, and their tensors."""
+
+    key: str
+    graph: Graph
+    inputs: dict
+    outputs: dict
+
+
+@dataclass
+class Model:
+    """Constants that are the same object are stored once, whichever graphs use them."""
+
+    name: str
+    signatures: list
+
+    @staticmethod
+    def of(graph):
+        """A model of one graph, whose tensors' names are those of the arguments."""
+        def named(indices):
+            return {graph.tensors[index].name: index for index in indices}
+        return Model(graph.name, [Signature("serving_default", graph, named(graph.inputs),
+                                            named(graph.outputs))])
+
+    def signature(self, key):
+        [found] = [one for one in self.signatures if one.key == key]
+        return found
+
+    def graphs(self):
+        """Those of the signatures first, then the decompositions of their composites."""
+        graphs = []
+        queue = [signature.graph for signature in self.signatures]
+        for graph in queue:
+            if any(graph is known for known in graphs):
+                continue
+            graphs.append(graph)
+            queue += [operator.options["decomposition"] for operator in graph.operators
+                      if operator.kind == "STABLEHLO_COMPOSITE"]
+        return graphs

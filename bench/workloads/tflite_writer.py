@@ -1,113 +1,227 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a graph.Graph as a .tflite file, one constant at a time."""
+"""Writes a graph.Model as a .tflite file, one constant at a time."""
 
 import numpy as np
 
+from . import flexbuffer
 from . import tflite_schema as schema
 from .flatbuffer import Blob, Scalar, String, Table, TableVector, Vector, encode
+from .graph import BlockQuantization, Graph, Model
+
+# Constants that lie behind the FlatBuffer are larger than this and aligned to a cache line.
+_LARGEST_INLINE = 1024
+_OUTSIDE_ALIGNMENT = 64
 
 
-def write(graph, path):
-    """Writes `graph` to `path` and returns the size in bytes.
+def write(model, path, isInline=True):
+    """Writes a Model, or a Graph as a model of its own, to `path`; returns the size in bytes.
 
-    The bytes depend on the graph alone. Raises ValueError when the file would pass 2 GB, the end
-    of what references inside a FlatBuffer reach.
+    The bytes depend on the model alone. With `isInline` all constants are parts of the FlatBuffer,
+    and a file of more than 2 GB is a ValueError; else the large ones follow behind it, as
+    converters store quantised weights.
     """
-    constants = [tensor.data for tensor in graph.tensors if tensor.data is not None]
-    head, places = encode(_model(graph), schema.FILE_IDENTIFIER, schema.BUFFER_ALIGNMENT)
+    if isinstance(model, Graph):
+        model = Model.of(model)
+    constants = _Constants(model.graphs(), isInline)
+    # The places of the outside constants depend on the size of the FlatBuffer, which does not
+    # depend on them.
+    head, places = encode(_model(model, constants), schema.FILE_IDENTIFIER,
+                          schema.BUFFER_ALIGNMENT)
+    end = max([len(head)] + [position + constants.arrays[key].nbytes for key, position in places])
+    for number in constants.outside:
+        end += -end % _OUTSIDE_ALIGNMENT
+        constants.places[number] = end
+        end += constants.arrays[number].nbytes
+    head, places = encode(_model(model, constants), schema.FILE_IDENTIFIER,
+                          schema.BUFFER_ALIGNMENT)
     with open(path, "wb") as file:
         file.write(head)
         for number, position in places:
-            data = constants[number - 1]
             file.write(bytes(position - 4 - file.tell()))
-            file.write(np.array([data.nbytes], "<u4").tobytes())
-            array = np.asarray(data)
-            file.write(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+            file.write(np.array([constants.arrays[number].nbytes], "<u4").tobytes())
+            _writeArray(file, constants.arrays[number])
+        for number in constants.outside:
+            file.write(bytes(constants.places[number] - file.tell()))
+            _writeArray(file, constants.arrays[number])
         return file.tell()
 
 
-def _model(graph):
-    isInteger = graph.tensors[graph.inputs[0]].quantization is not None
-    kinds = sorted({operator.kind for operator in graph.operators})
-    # Buffer 0 is by convention the empty one, used by all tensors without data.
-    buffers = [Table({})]
-    numbers = []
-    for tensor in graph.tensors:
-        if tensor.data is None:
-            numbers.append(0)
-        else:
-            numbers.append(len(buffers))
-            buffers.append(Table({schema.BUFFER_DATA: Blob(len(buffers), tensor.data.nbytes)}))
-    subgraph = Table({
+def _writeArray(file, data):
+    array = np.asarray(data)
+    array = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
+    file.write(array.reshape(-1).view(np.uint8).data)
+
+
+class _Constants:
+    """The buffers of a file. Buffer 0 is by convention the empty one, used by all tensors without
+    data."""
+
+    def __init__(self, graphs, isInline):
+        self.arrays = [None]
+        self.outside = []
+        self.places = {}
+        self._numbers = {}
+        for graph in graphs:
+            for tensor in graph.tensors:
+                data = tensor.data
+                if data is None or id(data) in self._numbers:
+                    continue
+                if not isInline and data.nbytes > _LARGEST_INLINE:
+                    self.outside.append(len(self.arrays))
+                    self.places[len(self.arrays)] = 0
+                self._numbers[id(data)] = len(self.arrays)
+                self.arrays.append(data)
+
+    def numberOf(self, tensor):
+        return 0 if tensor.data is None else self._numbers[id(tensor.data)]
+
+    def table(self, number):
+        if number == 0:
+            return Table({})
+        size = self.arrays[number].nbytes
+        if number in self.places:
+            return Table({schema.BUFFER_OFFSET: Scalar("Q", self.places[number]),
+                          schema.BUFFER_SIZE: Scalar("Q", size)})
+        return Table({schema.BUFFER_DATA: Blob(number, size)})
+
+
+class _OperatorCodes:
+    """The kinds of operators of a model with the version of each."""
+
+    def __init__(self, graphs):
+        self._isInteger = {id(graph): bool(graph.inputs) and
+                           graph.tensors[graph.inputs[0]].quantization is not None
+                           for graph in graphs}
+        self.entries = sorted({self.entryOf(graph, operator)
+                               for graph in graphs for operator in graph.operators})
+
+    def entryOf(self, graph, operator):
+        entry = schema.OPERATORS[operator.kind]
+        if operator.options.get("keep_num_dims"):
+            return operator.kind, 5
+        isInteger = self._isInteger[id(graph)]
+        return operator.kind, entry.int8Version if isInteger else entry.floatVersion
+
+
+def _model(model, constants):
+    graphs = model.graphs()
+    codes = _OperatorCodes(graphs)
+    return Table({
+        schema.MODEL_VERSION: Scalar("I", schema.SCHEMA_VERSION),
+        schema.MODEL_OPERATOR_CODES: TableVector([_operatorCode(*one) for one in codes.entries]),
+        schema.MODEL_SUBGRAPHS: TableVector(
+            [_subgraph(graph, number, graphs, codes, constants)
+             for number, graph in enumerate(graphs)]),
+        schema.MODEL_DESCRIPTION: String(model.name),
+        schema.MODEL_BUFFERS: TableVector(
+            [constants.table(number) for number in range(len(constants.arrays))]),
+        schema.MODEL_SIGNATURE_DEFS: TableVector(
+            [_signature(signature, graphs) for signature in model.signatures]),
+    })
+
+
+def _subgraph(graph, number, graphs, codes, constants):
+    return Table({
         schema.SUBGRAPH_TENSORS: TableVector(
-            [_tensor(tensor, number) for tensor, number in zip(graph.tensors, numbers)]),
+            [_tensor(tensor, constants.numberOf(tensor)) for tensor in graph.tensors]),
         schema.SUBGRAPH_INPUTS: Vector(np.int32, graph.inputs),
         schema.SUBGRAPH_OUTPUTS: Vector(np.int32, graph.outputs),
         schema.SUBGRAPH_OPERATORS: TableVector(
-            [_operator(operator, kinds) for operator in graph.operators]),
-        schema.SUBGRAPH_NAME: String("main"),
+            [_operator(graph, operator, graphs, codes) for operator in graph.operators]),
+        schema.SUBGRAPH_NAME: String("main" if number == 0 else graph.name),
     })
-    signature = Table({
-        schema.SIGNATURE_INPUTS: _tensorMap(graph, graph.inputs),
-        schema.SIGNATURE_OUTPUTS: _tensorMap(graph, graph.outputs),
-        schema.SIGNATURE_KEY: String("serving_default"),
-        schema.SIGNATURE_SUBGRAPH: Scalar("I", 0),
-    })
+
+
+def _signature(signature, graphs):
     return Table({
-        schema.MODEL_VERSION: Scalar("I", schema.SCHEMA_VERSION),
-        schema.MODEL_OPERATOR_CODES: TableVector([_operatorCode(k, isInteger) for k in kinds]),
-        schema.MODEL_SUBGRAPHS: TableVector([subgraph]),
-        schema.MODEL_DESCRIPTION: String(graph.name),
-        schema.MODEL_BUFFERS: TableVector(buffers),
-        schema.MODEL_SIGNATURE_DEFS: TableVector([signature]),
+        schema.SIGNATURE_INPUTS: _tensorMap(signature.inputs),
+        schema.SIGNATURE_OUTPUTS: _tensorMap(signature.outputs),
+        schema.SIGNATURE_KEY: String(signature.key),
+        schema.SIGNATURE_SUBGRAPH: Scalar("I", _indexOf(signature.graph, graphs)),
     })
+
+
+def _indexOf(graph, graphs):
+    return next(index for index, known in enumerate(graphs) if known is graph)
 
 
 def _tensor(tensor, buffer):
-    quantization = None
-    if tensor.quantization is not None:
-        quantization = Table({
-            schema.QUANTIZATION_SCALE: Vector(np.float32, tensor.quantization.scale),
-            schema.QUANTIZATION_ZERO_POINT: Vector(np.int64, tensor.quantization.zero_point),
-            schema.QUANTIZATION_DIMENSION: Scalar("i", tensor.quantization.axis),
-        })
     return Table({
         schema.TENSOR_SHAPE: Vector(np.int32, tensor.shape),
         schema.TENSOR_TYPE: Scalar("b", schema.TYPE_CODES[tensor.dtype]),
         schema.TENSOR_BUFFER: Scalar("I", buffer),
         schema.TENSOR_NAME: String(tensor.name),
-        schema.TENSOR_QUANTIZATION: quantization,
+        schema.TENSOR_QUANTIZATION: _quantization(tensor.quantization),
         schema.TENSOR_HAS_RANK: Scalar("?", True),
     })
 
 
-def _operatorCode(kind, isInteger):
-    entry = schema.OPERATORS[kind]
-    version = entry.int8Version if isInteger else entry.floatVersion
+def _quantization(quantization):
+    if quantization is None:
+        return None
+    if isinstance(quantization, BlockQuantization):
+        return Table({
+            schema.QUANTIZATION_DETAILS_TYPE: Scalar("B", schema.BLOCKWISE),
+            schema.QUANTIZATION_DETAILS: Table({
+                schema.BLOCKWISE_SCALES: Scalar("i", quantization.scales),
+                schema.BLOCKWISE_ZERO_POINTS: Scalar("i", -1),
+                schema.BLOCKWISE_SIZE: Scalar("i", quantization.blockSize),
+            }),
+        })
     return Table({
-        # The old one-byte field holds the code too, as far as it fits.
-        schema.OPERATOR_CODE_DEPRECATED: Scalar("b", min(entry.code, 127)),
-        schema.OPERATOR_CODE_VERSION: Scalar("i", version),
-        schema.OPERATOR_CODE_BUILTIN: Scalar("i", entry.code),
+        schema.QUANTIZATION_SCALE: Vector(np.float32, quantization.scale),
+        schema.QUANTIZATION_ZERO_POINT: Vector(np.int64, quantization.zero_point),
+        schema.QUANTIZATION_DIMENSION: Scalar("i", quantization.axis),
     })
 
 
-def _operator(operator, kinds):
+def _operatorCode(kind, version):
+    code = schema.OPERATORS[kind].code
+    return Table({
+        # The old one-byte field holds the code too, as far as it fits.
+        schema.OPERATOR_CODE_DEPRECATED: Scalar("b", min(code, 127)),
+        schema.OPERATOR_CODE_VERSION: Scalar("i", version),
+        schema.OPERATOR_CODE_BUILTIN: Scalar("i", code),
+    })
+
+
+def _operator(graph, operator, graphs, codes):
+    fields = {
+        schema.OPERATOR_OPCODE_INDEX: Scalar(
+            "I", codes.entries.index(codes.entryOf(graph, operator))),
+        schema.OPERATOR_INPUTS: Vector(np.int32, operator.inputs),
+        schema.OPERATOR_OUTPUTS: Vector(np.int32, operator.outputs),
+    }
+    if operator.kind == "STABLEHLO_COMPOSITE":
+        fields |= _compositeOptions(operator, graphs)
+    elif schema.OPERATORS[operator.kind].union:
+        fields |= _options(operator)
+    return Table(fields)
+
+
+def _options(operator):
     entry = schema.OPERATORS[operator.kind]
     unknown = set(operator.options) - {name for name, _, _ in entry.fields}
     assert not unknown, (operator.kind, unknown)
     options = {slot: Scalar(format, operator.options.get(name, default))
                for slot, (name, format, default) in enumerate(entry.fields)}
-    return Table({
-        schema.OPERATOR_OPCODE_INDEX: Scalar("I", kinds.index(operator.kind)),
-        schema.OPERATOR_INPUTS: Vector(np.int32, operator.inputs),
-        schema.OPERATOR_OUTPUTS: Vector(np.int32, operator.outputs),
-        schema.OPERATOR_OPTIONS_TYPE: Scalar("B", entry.union),
-        schema.OPERATOR_OPTIONS: Table(options),
-    })
+    return {schema.OPERATOR_OPTIONS_TYPE: Scalar("B", entry.union),
+            schema.OPERATOR_OPTIONS: Table(options)}
 
 
-def _tensorMap(graph, indices):
-    return TableVector([Table({schema.TENSOR_MAP_NAME: String(graph.tensors[index].name),
+def _compositeOptions(operator, graphs):
+    options = operator.options
+    attributes = np.frombuffer(flexbuffer.encode(options["attributes"]), np.uint8)
+    return {schema.OPERATOR_OPTIONS_2_TYPE: Scalar("B", schema.COMPOSITE_OPTIONS),
+            schema.OPERATOR_OPTIONS_2: Table({
+                schema.COMPOSITE_NAME: String(options["composite"]),
+                schema.COMPOSITE_DECOMPOSITION: Scalar(
+                    "i", _indexOf(options["decomposition"], graphs)),
+                schema.COMPOSITE_ATTRIBUTES: Vector(np.uint8, attributes),
+            })}
+
+
+def _tensorMap(arguments):
+    return TableVector([Table({schema.TENSOR_MAP_NAME: String(name),
                                schema.TENSOR_MAP_INDEX: Scalar("I", index)})
-                        for index in indices])
+                        for name, index in arguments.items()])

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <iterator>
@@ -31,7 +32,15 @@ void appendQuoted(std::string& text, std::string_view value) {
   text += '"';
 }
 
-// The open trace file of this process. Never destroyed, since static destructors may be traced.
+// How long the lock of a writer that begins a file is waited for.
+constexpr int kLockAttempts = 1000;
+constexpr useconds_t kLockPause = 1000;
+
+// The open trace file. Never destroyed, since static destructors may be traced.
+//
+// This code is in each library that was linked with it, so a process may have several writers, and
+// several processes may have been given the same name. All of them write to one file: each holds a
+// read lock while it does (a write lock while it begins or ends the array, which shuts others out).
 class Writer {
  public:
   static Writer& instance() {
@@ -77,9 +86,52 @@ class Writer {
   }
 
  private:
+  // A forked child must leave the lock alone: it is the parent's, too.
   void close() {
-    if (file_.valid() && owner_ == ::getpid()) put("\n]\n");
+    if (file_.valid() && owner_ == ::getpid()) {
+      // First away, then back: of two writers that leave at once one has to come last.
+      (void)lock(F_UNLCK);
+      if ((lock(F_WRLCK) || !lockIsTaken()) && !isEnded()) put("\n]\n");
+      if (file_.valid()) (void)lock(F_UNLCK);
+    }
     file_.reset();
+  }
+
+  // False with errno set.
+  bool lock(short type) {
+    struct flock whole{};
+    whole.l_type = type;
+    whole.l_whence = SEEK_SET;
+    return ::fcntl(file_.get(), F_OFD_SETLK, &whole) == 0;
+  }
+
+  // After a failed lock(): whether others have it. Else this kind of file has no locks.
+  static bool lockIsTaken() { return errno == EAGAIN || errno == EACCES; }
+
+  // Whether another writer has written the closing bracket.
+  bool isEnded() {
+    const off_t size = ::lseek(file_.get(), 0, SEEK_END);
+    char last[2];
+    return size >= 2 && ::pread(file_.get(), last, 2, size - 2) == 2 && last[0] == ']';
+  }
+
+  // Begins the array, or joins those who write to it. `event` comes first. False when another
+  // program keeps the file to itself.
+  bool begin(const std::string& event) {
+    for (int attempt = 0; attempt < kLockAttempts; ++attempt) {
+      if (lock(F_WRLCK) || !lockIsTaken()) {
+        if (::ftruncate(file_.get(), 0) != 0) logDebug("The trace file is no regular file.");
+        put("[\n" + event);
+        if (file_.valid()) (void)lock(F_RDLCK);
+        return file_.valid();
+      }
+      if (lock(F_RDLCK)) {
+        put(",\n" + event);
+        return file_.valid();
+      }
+      ::usleep(kLockPause);
+    }
+    return false;
   }
 
   bool openForThisProcess() {
@@ -89,15 +141,18 @@ class Writer {
       const std::string pid = std::to_string(owner_);
       for (size_t at = path.find("%p"); at != std::string::npos; at = path.find("%p", at))
         path.replace(at, 2, pid);
-      Result<Descriptor> file =
-          Descriptor::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
+      Result<Descriptor> file = Descriptor::open(path, O_RDWR | O_CREAT | O_APPEND, 0666);
       if (file) {
         file_ = std::move(*file);
-        std::string head = "[\n{\"name\":\"process_name\",\"ph\":\"M\",\"args\":{\"name\":";
+        std::string head = "{\"name\":\"process_name\",\"ph\":\"M\",\"args\":{\"name\":";
         appendQuoted(head, program_invocation_short_name);
-        put(base::formatText("{}}},\"pid\":{},\"tid\":{}}}", head, owner_, owner_));
-        static const int registered = std::atexit([] { instance().finish(); });
-        (void)registered;
+        if (begin(base::formatText("{}}},\"pid\":{},\"tid\":{}}}", head, owner_, owner_))) {
+          static const int registered = std::atexit([] { instance().finish(); });
+          (void)registered;
+        } else {
+          file_.reset();
+          logWarn("The trace is off. Another program has locked {}.", path);
+        }
       } else {
         logWarn("The trace is off. {}", file.error().toString());
       }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events in Chrome's trace format (chrome://tracing, Perfetto), in the file that HEARTH_TRACE
 // names. Every event is in the file as soon as its span ends, so a killed process leaves all but
-// the closing bracket, which the format's readers do without.
+// the closing bracket, which the format's readers do without. Libraries of one process that each
+// have this code (drivers), and processes that run at the same time, share a file of that name.
 #pragma once
 
 #include <atomic>

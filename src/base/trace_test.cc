@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/trace.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -165,6 +166,71 @@ TEST_F(TraceTest, AForkedChildWritesToItsOwnFileOrNone) {
   }
   EXPECT_EQ(files, 2u);
   EXPECT_EQ(children, 1u);
+}
+
+// A driver's library has a copy of this code, with a state of its own.
+TEST_F(TraceTest, LibrariesOfOneProcessShareTheFile) {
+  const std::string file = path("i.json");
+  const int status = inChild([&] {
+    setenv("HEARTH_TRACE", file.c_str(), 1);
+    internal::traceState = -1;
+    {
+      TraceSpan span("test", "program");
+    }
+    void* module = dlopen(HEARTH_TRACE_TEST_MODULE, RTLD_NOW | RTLD_LOCAL);
+    if (module == nullptr) _exit(2);
+    const auto trace = reinterpret_cast<void (*)(const char*)>(dlsym(module, "traceFromModule"));
+    if (trace == nullptr) _exit(3);
+    trace("module");
+    {
+      TraceSpan span("test", "program");
+    }
+    trace("module");
+    std::exit(0);
+  });
+  EXPECT_EQ(status, 0);
+  const json events = eventsOf(file);
+  EXPECT_EQ(count(events, "program"), 2u);
+  EXPECT_EQ(count(events, "module"), 2u);
+}
+
+TEST_F(TraceTest, ProcessesAtTheSameTimeShareTheFile) {
+  const std::string file = path("j.json");
+  int ready[2], go[2];
+  ASSERT_EQ(pipe(ready), 0);
+  ASSERT_EQ(pipe(go), 0);
+  constexpr int kChildren = 4;
+  std::vector<pid_t> children;
+  for (int i = 0; i < kChildren; ++i) {
+    children.push_back(fork());
+    if (children.back() != 0) continue;
+    close(go[1]);
+    char byte = 0;
+    if (!setTraceFile(file) || write(ready[1], &byte, 1) != 1) _exit(2);
+    // Until the parent closes the other end.
+    if (read(go[0], &byte, 1) != 0) _exit(3);
+    for (int n = 0; n < 50; ++n) TraceSpan span("test", "child");
+    setTraceFile("");
+    _exit(0);
+  }
+  char byte = 0;
+  for (int i = 0; i < kChildren; ++i) ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  close(go[1]);
+  for (const pid_t child : children) {
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  for (const int end : {ready[0], ready[1], go[0]}) close(end);
+  EXPECT_EQ(count(eventsOf(file), "child"), kChildren * 50u);
+}
+
+TEST_F(TraceTest, AnOldTraceIsReplaced) {
+  const std::string file = path("k.json");
+  std::ofstream(file) << "[\n{\"name\":\"old\"}\n]\n" << std::string(10000, ' ');
+  ASSERT_TRUE(setTraceFile(file));
+  setTraceFile("");
+  EXPECT_EQ(count(eventsOf(file), "old"), 0u);
 }
 
 }  // namespace

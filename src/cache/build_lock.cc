@@ -30,10 +30,16 @@ uint64_t byteOf(const SegmentKey& key) {
 
 }  // namespace
 
+std::shared_ptr<BuildLock> BuildLock::inProcess() {
+  return std::shared_ptr<BuildLock>(new BuildLock(base::Descriptor()));
+}
+
 std::shared_ptr<BuildLock> BuildLock::open(const StoreFolder& folder) {
   if (!folder.isWritable()) return nullptr;
-  base::Descriptor file(base::sys::openAt(
-      folder.root(), kFile, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+  base::Descriptor file(retried([&] {
+    return base::sys::openAt(folder.root(), kFile,
+                             O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+  }));
   struct stat status;
   if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       !isTrusted(status))
@@ -61,27 +67,30 @@ void BuildLock::Hold::release() {
 }
 
 bool BuildLock::setLock(uint64_t start, int type, int& error) {
+  error = 0;
+  if (!file_.valid()) return true;
   struct flock lock{};
   lock.l_type = static_cast<short>(type);
   lock.l_whence = SEEK_SET;
   lock.l_start = static_cast<off_t>(start);
   lock.l_len = 1;
-  int result;
-  do {
-    result = ::fcntl(file_.get(), F_OFD_SETLK, &lock);
-  } while (result != 0 && errno == EINTR);
+  const int result = retried([&] { return ::fcntl(file_.get(), F_OFD_SETLK, &lock); });
   error = result == 0 ? 0 : errno;
   return result == 0;
 }
 
 int64_t BuildLock::progress() const {
+  if (!file_.valid()) return progress_;
   struct stat status;
   if (::fstat(file_.get(), &status) != 0) return 0;
   return int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
 void BuildLock::noteProgress() {
-  ::futimens(file_.get(), nullptr);
+  if (file_.valid())
+    ::futimens(file_.get(), nullptr);
+  else
+    ++progress_;
 }
 
 BuildLock::Outcome BuildLock::acquire(const SegmentKey& key, std::chrono::nanoseconds patience,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -38,6 +39,8 @@ class BuildLock : public std::enable_shared_from_this<BuildLock> {
     SegmentKey key_;
   };
 
+  // Among the threads of this process only.
+  static std::shared_ptr<BuildLock> inProcess();
   // Null when the lock file cannot be had.
   static std::shared_ptr<BuildLock> open(const StoreFolder& folder);
 
@@ -69,7 +72,8 @@ class BuildLock : public std::enable_shared_from_this<BuildLock> {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  base::Descriptor file_;
+  base::Descriptor file_;                    // none = only threads of this process
+  std::atomic<int64_t> progress_ = 0;        // counts for want of a file
   std::unordered_set<SegmentKey> building_;  // by threads of this process, or waited for by one
 };
 

@@ -45,6 +45,13 @@ struct Work {
   }
 };
 
+base::Sha256Digest digestOf(uint64_t size, const std::vector<base::Sha256Digest>& blocks) {
+  base::Sha256 hash;
+  hash.update(&size, sizeof size);
+  hash.update(blocks.data(), blocks.size() * sizeof(base::Sha256Digest));
+  return hash.finish();
+}
+
 }  // namespace
 
 Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, unsigned threads) {
@@ -67,10 +74,19 @@ Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, u
     return fail(isShort ? ErrorCode::kBadData : ErrorCode::kIo, "Hashing {} bytes at {} fails. {}",
                 size, offset, work.failure->message);
   }
-  base::Sha256 hash;
-  hash.update(&size, sizeof size);
-  hash.update(work.digests.data(), work.digests.size() * sizeof(base::Sha256Digest));
-  return hash.finish();
+  return digestOf(size, work.digests);
+}
+
+base::Sha256Digest hashContent(std::span<const uint8_t> bytes) {
+  std::vector<base::Sha256Digest> digests;
+  for (size_t offset = 0; offset < bytes.size(); offset += kBlock)
+    digests.push_back(
+        base::Sha256::of(bytes.subspan(offset, std::min<size_t>(kBlock, bytes.size() - offset))));
+  return digestOf(bytes.size(), digests);
+}
+
+SegmentKey contentSegmentKey(std::span<const uint8_t> payload) {
+  return {hashContent(payload)};
 }
 
 }  // namespace hearth::cache

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/result.h"
 #include "base/sha256.h"
+#include "cache/segment_key.h"
 
 namespace hearth::cache {
 
@@ -13,5 +15,12 @@ namespace hearth::cache {
 // around mappings, so nothing becomes resident in this process; `threads` is an upper limit, 0 =
 // one for each CPU up to 8. Error: kBadData when the file is shorter, kIo.
 Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, unsigned threads);
+
+// The same digest of bytes in memory, on the calling thread.
+base::Sha256Digest hashContent(std::span<const uint8_t> bytes);
+
+// The key of a segment that is named by what it holds, so that equal packings are one segment
+// whoever made them.
+SegmentKey contentSegmentKey(std::span<const uint8_t> payload);
 
 }  // namespace hearth::cache

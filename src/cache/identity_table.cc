@@ -2,10 +2,8 @@
 #include "cache/identity_table.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,9 +19,6 @@ namespace hearth::cache {
 namespace {
 
 constexpr char kFile[] = "identity.sqlite";
-// How much earlier than the reading the last change must be: file systems with stamps of two
-// seconds exist.
-constexpr int64_t kRacyNanoseconds = 2'000'000'000;
 constexpr int kBusyMilliseconds = 50;
 
 struct Finalize {
@@ -47,16 +42,6 @@ void add(base::Sha256& hash, const T& value) {
 void add(base::Sha256& hash, const FileGeneration& file) {
   for (const uint64_t value : {file.device, file.inode, file.size}) add(hash, value);
   for (const int64_t value : {file.modified, file.changed}) add(hash, value);
-}
-
-base::Sha256Digest contentKey(const FileIdentity& file, uint64_t offset, uint64_t size) {
-  base::Sha256 hash;
-  hash.update("content", 8);
-  add(hash, file.generation);
-  add(hash, file.born);
-  add(hash, offset);
-  add(hash, size);
-  return hash.finish();
 }
 
 base::Sha256Digest checkedKey(const SegmentKey& key, const FileGeneration& file,
@@ -91,28 +76,6 @@ bool isBlob(sqlite3_stmt* statement, int column, size_t size) {
 }
 
 }  // namespace
-
-Result<FileIdentity> FileIdentity::of(int fd) {
-  struct stat status;
-  if (::fstat(fd, &status) != 0)
-    return std::unexpected(base::errnoError(errno, "Reading the identity of a file"));
-  FileIdentity identity{.generation = FileGeneration::of(status)};
-  struct statx extended;
-  if (::statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &extended) == 0 &&
-      (extended.stx_mask & STATX_BTIME) != 0)
-    identity.born = extended.stx_btime.tv_sec * 1'000'000'000 + extended.stx_btime.tv_nsec;
-  return identity;
-}
-
-bool isIdentityTelling(int fd) {
-  struct stat status;
-  struct statfs system;
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink == 0 ||
-      ::fstatfs(fd, &system) != 0)
-    return false;
-  const auto type = static_cast<unsigned long>(system.f_type);
-  return type != TMPFS_MAGIC && type != RAMFS_MAGIC && type != HUGETLBFS_MAGIC;
-}
 
 IdentityTable::IdentityTable(int folder, std::string path, bool writable)
     : folder_(folder), path_(std::move(path) + '/' + kFile), writable_(writable) {}
@@ -235,8 +198,7 @@ void IdentityTable::write(const base::Sha256Digest& key, const Entry& entry) {
 std::optional<base::Sha256Digest> IdentityTable::content(const FileIdentity& file, uint64_t offset,
                                                          uint64_t size) {
   const std::optional<Entry> entry = read(contentKey(file, offset, size));
-  const int64_t lastChange = std::max(file.generation.modified, file.generation.changed);
-  if (!entry || entry->when - kRacyNanoseconds < lastChange) return std::nullopt;
+  if (!entry || !isReadWellAfterChange(file, entry->when)) return std::nullopt;
   return entry->digest;
 }
 

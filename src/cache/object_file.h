@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,6 +13,14 @@
 #include "cache/store_failure.h"
 
 namespace hearth::cache {
+
+// Makes a system call again as long as a signal interrupts it.
+template <typename Call>
+auto retried(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
 
 // What changes when anybody writes, replaces or renames a file.
 struct FileGeneration {

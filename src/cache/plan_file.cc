@@ -23,7 +23,8 @@ struct Head {
   uint8_t fingerprint[32];
   uint64_t byteCount;
   uint64_t fileSize;
-  uint8_t reserved[32];
+  uint64_t descriptionSize;
+  uint8_t reserved[24];
 };
 static_assert(sizeof(Head) == 128);
 static_assert(sizeof(SegmentKey) == kDigestSize);
@@ -40,7 +41,9 @@ StoreResult<PlanContent> parsePlanFile(std::span<const uint8_t> file) {
   const uint64_t keyBytes = uint64_t{head.segmentCount} * kDigestSize;
   if (std::memcmp(head.magic, kMagic, sizeof kMagic) != 0 || head.version != kVersion)
     return storeFail(StoreReason::kCorrupt, "A plan file has no head of version {}.", kVersion);
-  if (head.fileSize != file.size() || keyBytes > room || head.byteCount != room - keyBytes)
+  // Each is bounded by what the ones before leave, so that no sum can wrap.
+  if (head.fileSize != file.size() || keyBytes > room || head.descriptionSize > room - keyBytes ||
+      head.byteCount != room - keyBytes - head.descriptionSize)
     return storeFail(StoreReason::kCorrupt,
                      "A plan file of {} bytes claims {} segments and {} bytes of content.",
                      file.size(), head.segmentCount, head.byteCount);
@@ -54,37 +57,44 @@ StoreResult<PlanContent> parsePlanFile(std::span<const uint8_t> file) {
   const auto keys = file.subspan(sizeof head, static_cast<size_t>(keyBytes));
   for (size_t i = 0; i < plan.segments.size(); ++i)
     std::memcpy(plan.segments[i].bytes.data(), keys.data() + i * kDigestSize, kDigestSize);
-  const auto bytes = file.subspan(sizeof head + keys.size(), static_cast<size_t>(head.byteCount));
+  const auto description =
+      file.subspan(sizeof head + keys.size(), static_cast<size_t>(head.descriptionSize));
+  HEARTH_ASSIGN(plan.description, PlanDescription::parse(description));
+  const auto bytes = file.subspan(sizeof head + keys.size() + description.size(),
+                                  static_cast<size_t>(head.byteCount));
   plan.bytes.assign(bytes.begin(), bytes.end());
   return plan;
 }
 
-StoreResult<std::vector<uint8_t>> makePlanFile(const PlanKey& key,
-                                               const BuildFingerprint& fingerprint,
-                                               std::span<const SegmentKey> segments,
-                                               std::span<const uint8_t> bytes) {
-  if (segments.size() > kMaxPlanFile / kDigestSize || bytes.size() > kMaxPlanFile ||
-      sizeof(Head) + segments.size_bytes() + bytes.size() + kDigestSize > kMaxPlanFile)
+StoreResult<std::vector<uint8_t>> makePlanFile(const PlanContent& plan) {
+  const std::vector<uint8_t> description = plan.description.encoded();
+  if (plan.segments.size() > kMaxPlanFile / kDigestSize || plan.bytes.size() > kMaxPlanFile ||
+      sizeof(Head) + plan.segments.size() * kDigestSize + description.size() + plan.bytes.size() +
+              kDigestSize >
+          kMaxPlanFile)
     return storeFail(StoreReason::kBadRequest,
                      "A plan of {} segments and {} bytes exceeds the limit of {} bytes.",
-                     segments.size(), bytes.size(), kMaxPlanFile);
-  std::vector<uint8_t> file(sizeof(Head) + segments.size_bytes() + bytes.size() + kDigestSize);
+                     plan.segments.size(), plan.bytes.size(), kMaxPlanFile);
+  std::vector<uint8_t> file(sizeof(Head) + plan.segments.size() * kDigestSize + description.size() +
+                            plan.bytes.size() + kDigestSize);
   Head head{};
   std::memcpy(head.magic, kMagic, sizeof kMagic);
   head.version = kVersion;
-  head.segmentCount = static_cast<uint32_t>(segments.size());
-  std::memcpy(head.key, key.bytes.data(), sizeof head.key);
-  std::memcpy(head.fingerprint, fingerprint.data(), sizeof head.fingerprint);
-  head.byteCount = bytes.size();
+  head.segmentCount = static_cast<uint32_t>(plan.segments.size());
+  std::memcpy(head.key, plan.key.bytes.data(), sizeof head.key);
+  std::memcpy(head.fingerprint, plan.fingerprint.data(), sizeof head.fingerprint);
+  head.byteCount = plan.bytes.size();
   head.fileSize = file.size();
+  head.descriptionSize = description.size();
   uint8_t* position = file.data();
   const auto append = [&](const void* data, size_t size) {
     if (size != 0) std::memcpy(position, data, size);
     position += size;
   };
   append(&head, sizeof head);
-  for (const SegmentKey& segment : segments) append(segment.bytes.data(), kDigestSize);
-  append(bytes.data(), bytes.size());
+  for (const SegmentKey& segment : plan.segments) append(segment.bytes.data(), kDigestSize);
+  append(description.data(), description.size());
+  append(plan.bytes.data(), plan.bytes.size());
   const base::Sha256Digest digest =
       base::Sha256::of(std::span(file).first(file.size() - kDigestSize));
   append(digest.data(), kDigestSize);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The format of a plan object: a head of 128 bytes, the keys of the segments that the plan uses,
-// the driver's own bytes, and a SHA-256 over all of it.
+// its description, the driver's own bytes, and a SHA-256 over all of it.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/sha256.h"
+#include "cache/plan_description.h"
 #include "cache/segment_key.h"
 #include "cache/store_failure.h"
 
@@ -25,6 +26,7 @@ struct PlanContent {
   PlanKey key;
   BuildFingerprint fingerprint{};
   std::vector<SegmentKey> segments;
+  PlanDescription description;
   std::vector<uint8_t> bytes;
 };
 
@@ -32,10 +34,7 @@ struct PlanContent {
 StoreResult<PlanContent> parsePlanFile(std::span<const uint8_t> file);
 
 // The whole file; kBadRequest when it would exceed kMaxPlanFile.
-StoreResult<std::vector<uint8_t>> makePlanFile(const PlanKey& key,
-                                               const BuildFingerprint& fingerprint,
-                                               std::span<const SegmentKey> segments,
-                                               std::span<const uint8_t> bytes);
+StoreResult<std::vector<uint8_t>> makePlanFile(const PlanContent& plan);
 
 // Reads and checks an open plan file: kCorrupt also when it is of another key.
 StoreResult<PlanContent> readPlanFile(int fd, uint64_t fileSize, const PlanKey& key);

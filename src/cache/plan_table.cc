@@ -56,32 +56,27 @@ StoreResult<PlanRef> PlanTable::load(const StoreFolder& folder, const PlanKey& k
   return std::make_shared<LoadedPlan>(std::move(*content), std::move(file.descriptor));
 }
 
-StoreResult<PlanRef> PlanTable::write(const PlanKey& key, std::span<const uint8_t> bytes,
-                                      std::span<const SegmentKey> segments) {
-  const BuildFingerprint& fingerprint = folders_.options().fingerprint;
-  HEARTH_ASSIGN(const std::vector<uint8_t> file, makePlanFile(key, fingerprint, segments, bytes));
+StoreResult<PlanRef> PlanTable::write(PlanContent content) {
+  content.fingerprint = folders_.options().fingerprint;
+  HEARTH_ASSIGN(const std::vector<uint8_t> file, makePlanFile(content));
   for (int attempt = 0;; ++attempt) {
     HEARTH_ASSIGN(const FolderRef folder, folders_.writable());
-    auto plan = writeIn(*folder, key, file,
-                        {.key = key,
-                         .fingerprint = fingerprint,
-                         .segments = {segments.begin(), segments.end()},
-                         .bytes = {bytes.begin(), bytes.end()}});
+    auto plan = writeIn(*folder, file, content);
     if (plan || plan.error().reason != StoreReason::kGone || attempt > 0 ||
         !folders_.reopenIfGone())
       return plan;
   }
 }
 
-StoreResult<PlanRef> PlanTable::writeIn(const StoreFolder& folder, const PlanKey& key,
-                                        std::span<const uint8_t> file, PlanContent content) {
+StoreResult<PlanRef> PlanTable::writeIn(const StoreFolder& folder, std::span<const uint8_t> file,
+                                        const PlanContent& content) {
   HEARTH_ASSIGN(TempObject object, TempObject::create(folder.temporary()));
   HEARTH_TRY(writeAt(object.fd(), file.data(), file.size(), 0));
   HEARTH_CRASH_POINT("plan.after_write");
-  HEARTH_TRY(object.placeAt(folder.plans(), StoreFolder::planName(key)));
-  stamp(folder, key);
+  HEARTH_TRY(object.placeAt(folder.plans(), StoreFolder::planName(content.key)));
+  stamp(folder, content.key);
   HEARTH_CRASH_POINT("plan.after_stamp");
-  return std::make_shared<LoadedPlan>(std::move(content), object.intoShared());
+  return std::make_shared<LoadedPlan>(content, object.intoShared());
 }
 
 }  // namespace hearth::cache

@@ -19,6 +19,9 @@ size_t wholePages(size_t size) {
 }  // namespace
 
 Status Segment::mapOver(void* address) const {
+  if (address == data()) return {};
+  if (mapping_.size() == 0)
+    return fail(ErrorCode::kUnsupported, "The segment {} is memory of this process.", key_.hex());
   // A length of 0 makes mremap duplicate a shared mapping instead of moving it, so that no
   // descriptor has to be kept for this.
   void* const result = ::mremap(const_cast<uint8_t*>(data()), 0, wholePages(size()),
@@ -30,6 +33,7 @@ Status Segment::mapOver(void* address) const {
 }
 
 void Segment::prefault() const {
+  if (mapping_.size() == 0) return;
   ::madvise(const_cast<uint8_t*>(data()), wholePages(size()), MADV_POPULATE_READ);
 }
 

@@ -9,26 +9,33 @@
 
 #include "base/result.h"
 #include "cache/segment_key.h"
+#include "cache/store_failure.h"
 #include "memory/mapping.h"
 
 namespace hearth::cache {
 
-// The payload of one segment object, mapped read-only and shared by all of the process that found
-// it. It stays valid when the object is removed from the store. Immutable and thread-safe.
+// The payload of one segment, shared by all of the process that found it: a read-only mapping of
+// its object, or memory of this process. It stays valid when the object is removed from the store.
+// Immutable and thread-safe.
 class Segment {
  public:
   Segment(const SegmentKey& key, memory::Mapping mapping)
-      : key_(key), mapping_(std::move(mapping)) {}
+      : key_(key), mapping_(std::move(mapping)), bytes_(mapping_.data(), mapping_.size()) {}
+  // A part of memory that `owner` keeps and that nobody changes.
+  Segment(const SegmentKey& key, std::span<const uint8_t> bytes, std::shared_ptr<const void> owner)
+      : key_(key), owner_(std::move(owner)), bytes_(bytes) {}
 
   const SegmentKey& key() const { return key_; }
-  // At least one readable page lies behind; aligned to 2 MiB from 2 MiB on, else to a page.
-  const uint8_t* data() const { return mapping_.data(); }
-  size_t size() const { return mapping_.size(); }
-  std::span<const uint8_t> bytes() const { return {data(), size()}; }
+  // A mapped one has at least one readable page behind it, and is aligned to 2 MiB from 2 MiB on,
+  // else to a page; in a bundle to 64 KiB. Memory of this process is as its publisher made it.
+  const uint8_t* data() const { return bytes_.data(); }
+  size_t size() const { return bytes_.size(); }
+  std::span<const uint8_t> bytes() const { return bytes_; }
 
   // Lays the payload's pages over memory that holds the same bytes, which other threads may be
   // reading. `address` is page-aligned, its memory a private mapping with whole pages of its own
-  // for size() bytes. That part then lives as long as the caller's mapping. Error: kIo, and the
+  // for size() bytes. That part then lives as long as the caller's mapping. Does nothing when
+  // the segment is that memory. Error: kIo, or kUnsupported for other memory of this process; the
   // memory is as before.
   Status mapOver(void* address) const;
 
@@ -42,10 +49,19 @@ class Segment {
 
  private:
   SegmentKey key_;
-  memory::Mapping mapping_;
+  memory::Mapping mapping_;            // empty for memory of this process
+  std::shared_ptr<const void> owner_;  // null for a mapping
+  std::span<const uint8_t> bytes_;
   mutable std::atomic<bool> corrupt_ = false;
 };
 
 using SegmentRef = std::shared_ptr<const Segment>;
+
+// A segment, or why there is none (kAbsent, kCorrupt, kForeign, kIoError).
+struct FoundSegment {
+  SegmentRef segment;
+  StoreReason reason = StoreReason::kNone;
+  explicit operator bool() const { return segment != nullptr; }
+};
 
 }  // namespace hearth::cache

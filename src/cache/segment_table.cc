@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <vector>
 
@@ -49,6 +50,12 @@ FoundSegment SegmentTable::find(const SegmentKey& key) {
   return result;
 }
 
+bool SegmentTable::isInStore(const SegmentKey& key) const {
+  return std::ranges::any_of(folders_.searchOrder(), [&](const FolderRef& folder) {
+    return openFile(*folder, key).has_value();
+  });
+}
+
 StoreResult<std::pair<ObjectFile, bool>> SegmentTable::openFile(const StoreFolder& folder,
                                                                 const SegmentKey& key) const {
   // Between the first two questions the object may have been renamed from the second name to the
@@ -81,15 +88,10 @@ StoreResult<SegmentTable::Opened> SegmentTable::open(const FolderRef& folder,
 }
 
 StoreStatus SegmentTable::checkNow(const Opened& opened) {
-  const SegmentInfo& info = opened.origin.info;
-  std::vector<uint8_t> buffer(static_cast<size_t>(std::min(kSegmentBlock, info.payloadSize)));
-  for (size_t i = 0; i < info.blocks.size(); ++i) {
-    StoreStatus status = checkSegmentBlock(opened.descriptor.get(), info, i, buffer);
-    if (status) continue;
-    if (status.error().reason == StoreReason::kCorrupt) drop(opened.origin, status.error());
-    return status;
-  }
-  return {};
+  StoreStatus status = checkSegmentBlocks(opened.descriptor.get(), opened.origin.info);
+  if (!status && status.error().reason == StoreReason::kCorrupt)
+    drop(opened.origin, status.error());
+  return status;
 }
 
 StoreStatus SegmentTable::verify(const FolderRef& folder, const SegmentKey& key) {
@@ -129,7 +131,8 @@ SegmentRef SegmentTable::share(const SegmentKey& key, SegmentRef segment) {
 StoreResult<SegmentRef> SegmentTable::write(const SegmentKey& key,
                                             std::span<const uint8_t> payload) {
   FoundSegment found = find(key);
-  if (found && found.segment->size() == payload.size()) return found.segment;
+  // What this process still maps may have been removed from the store by another.
+  if (found && found.segment->size() == payload.size() && isInStore(key)) return found.segment;
   for (int attempt = 0;; ++attempt) {
     HEARTH_ASSIGN(const FolderRef folder, folders_.writable());
     // What stands under the first name would hide what is written under the second.
@@ -197,9 +200,7 @@ StoreStatus SegmentTable::makeDurable(SegmentOrigin& origin) {
   auto file = openObject(segments, StoreFolder::segmentPath(key, false));
   if (!file || file->generation.inode != origin.generation.inode)
     return storeFail(StoreReason::kGone, "The segment {} is no longer there.", key.hex());
-  int result = base::sys::fdatasync(file->descriptor.get());
-  while (result != 0 && errno == EINTR) result = base::sys::fdatasync(file->descriptor.get());
-  if (result != 0) {
+  if (retried([&] { return base::sys::fdatasync(file->descriptor.get()); }) != 0) {
     // The kernel reports a lost page once and then takes it for clean.
     auto failure = storeErrno(errno, base::formatText("Syncing the segment {}", key.hex()));
     drop(origin, failure.error());
@@ -209,7 +210,11 @@ StoreStatus SegmentTable::makeDurable(SegmentOrigin& origin) {
   HEARTH_ASSIGN(const base::Descriptor shard, origin.folder->openShard(key, false));
   const std::string from = StoreFolder::segmentName(key, false);
   const std::string to = StoreFolder::segmentName(key, true);
-  if (base::sys::renameAt(shard.get(), from.c_str(), shard.get(), to.c_str()) != 0)
+  const auto rename = [&](const std::string& one, const std::string& other) {
+    return retried(
+        [&] { return base::sys::renameAt(shard.get(), one.c_str(), shard.get(), other.c_str()); });
+  };
+  if (rename(from, to) != 0)
     return storeErrno(errno, base::formatText("Marking the segment {}", key.hex()));
   HEARTH_CRASH_POINT("segment.after_mark");
   struct stat status;
@@ -217,7 +222,7 @@ StoreStatus SegmentTable::makeDurable(SegmentOrigin& origin) {
     return storeErrno(errno, "Reading the state of a marked segment");
   if (status.st_ino != origin.generation.inode) {
     // Another process put its own there at this very moment, and nobody has synced that.
-    (void)base::sys::renameAt(shard.get(), to.c_str(), shard.get(), from.c_str());
+    (void)rename(to, from);
     return storeFail(StoreReason::kGone, "The segment {} has been replaced.", key.hex());
   }
   origin.generation = FileGeneration::of(status);
@@ -236,14 +241,8 @@ StoreStatus SegmentTable::check(const SegmentOrigin& origin,
   const SegmentInfo& info = origin.info;
   auto opened = openFile(*origin.folder, info.key);
   if (opened && opened->first.generation.inode == origin.generation.inode &&
-      opened->first.generation.device == origin.generation.device) {
-    std::vector<uint8_t> buffer(static_cast<size_t>(std::min(kSegmentBlock, info.payloadSize)));
-    for (size_t i = 0; i < info.blocks.size(); ++i) {
-      if (cancelled()) return storeFail(StoreReason::kGone, "The check is given up.");
-      HEARTH_TRY(checkSegmentBlock(opened->first.descriptor.get(), info, i, buffer));
-    }
-    return {};
-  }
+      opened->first.generation.device == origin.generation.device)
+    return checkSegmentBlocks(opened->first.descriptor.get(), info, cancelled);
   // Removed meanwhile: what counts is what is mapped.
   if (const SegmentRef segment = origin.segment.lock())
     return checkSegmentPayload(segment->bytes(), info);

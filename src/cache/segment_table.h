@@ -18,13 +18,6 @@
 
 namespace hearth::cache {
 
-// A segment, or why there is none (kAbsent, kCorrupt, kForeign, kIoError).
-struct FoundSegment {
-  SegmentRef segment;
-  StoreReason reason = StoreReason::kNone;
-  explicit operator bool() const { return segment != nullptr; }
-};
-
 // Where an object was found, for what is done about it in the background.
 struct SegmentOrigin {
   FolderRef folder;
@@ -94,6 +87,7 @@ class SegmentTable {
   bool isRejected(const FileGeneration& generation);
   StoreResult<std::pair<ObjectFile, bool>> openFile(const StoreFolder& folder,
                                                     const SegmentKey& key) const;
+  bool isInStore(const SegmentKey& key) const;
   SegmentRef share(const SegmentKey& key, SegmentRef segment);
 
   StoreFolders& folders_;

@@ -19,7 +19,8 @@ StoreStatus makeParents(const std::string& path) {
        slash = path.find('/', slash + 1)) {
     const std::string parent = path.substr(0, slash);
     if (::access(parent.c_str(), F_OK) == 0) continue;
-    if (base::sys::mkdirAt(AT_FDCWD, parent.c_str(), 0700) != 0 && errno != EEXIST)
+    if (retried([&] { return base::sys::mkdirAt(AT_FDCWD, parent.c_str(), 0700); }) != 0 &&
+        errno != EEXIST)
       return storeErrno(errno, base::formatText("Making the folder {}", parent));
   }
   return {};

@@ -90,6 +90,7 @@ StoreInventory::Plan planOf(const StoreFolder& folder, const PlanKey& key, const
   if (content) {
     plan.fingerprint = content->fingerprint;
     plan.segments = std::move(content->segments);
+    plan.description = std::move(content->description);
   }
   return plan;
 }

@@ -18,6 +18,7 @@ struct StoreInventory {
     PlanKey key;
     BuildFingerprint fingerprint{};
     std::vector<SegmentKey> segments;
+    PlanDescription description;
     uint64_t bytesOnDisk = 0;
     int64_t lastUsed = 0;  // nanoseconds since 1970
     bool isInUse = false;  // by a loaded model of any process

@@ -17,8 +17,9 @@ std::string folderIn(const char* variable) {
 
 std::string standardPath() {
   if (const std::string cache = folderIn("XDG_CACHE_HOME"); !cache.empty())
-    return cache + "/hearth";
-  if (const std::string home = folderIn("HOME"); !home.empty()) return home + "/.cache/hearth";
+    return cache + "/hearth/store";
+  if (const std::string home = folderIn("HOME"); !home.empty())
+    return home + "/.cache/hearth/store";
   return "";
 }
 

@@ -21,7 +21,8 @@ enum class StoreMode {
 
 // How a store is opened. Value type.
 struct StoreOptions {
-  std::string path;  // the user's own store; empty = none, only system stores
+  std::string path;    // the user's own store; empty = none, only system stores
+  std::string bundle;  // a file that is used in place of all stores; empty = none
   StoreMode mode = StoreMode::kReadWrite;
   uint64_t maxBytes = 0;  // on disk; 0 = 16 GiB or a tenth of the file system, the smaller
   std::vector<std::string> systemStores;  // read-only, searched first in this order
@@ -30,8 +31,8 @@ struct StoreOptions {
   bool operator==(const StoreOptions&) const = default;
 
   // From HEARTH_STORE, HEARTH_STORE_MODE, HEARTH_STORE_SIZE and HEARTH_SYSTEM_STORES, with
-  // $XDG_CACHE_HOME/hearth or $HOME/.cache/hearth as standard path. kNoHome when there is neither
-  // and no system store; kBadRequest for values that mean nothing.
+  // $XDG_CACHE_HOME/hearth/store or $HOME/.cache/hearth/store as standard path. kNoHome when there
+  // is neither and no system store; kBadRequest for values that mean nothing.
   static StoreResult<StoreOptions> fromEnvironment();
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/weight_store.h"
 
-#include <pthread.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -9,7 +8,6 @@
 #include <atomic>
 #include <cerrno>
 #include <ctime>
-#include <list>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -17,28 +15,15 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "cache/content_hash.h"
+#include "cache/corruption_handlers.h"
 #include "cache/identity_table.h"
 #include "cache/task_thread.h"
 
 namespace hearth::cache {
 
-namespace {
-
-// Shared with the tokens of addCorruptionHandler, which may outlive the store.
-struct Handlers {
-  std::mutex mutex;
-  std::list<WeightStore::CorruptionHandler> list;
-
-  void call(const SegmentKey& key) {
-    const std::lock_guard lock(mutex);
-    for (const WeightStore::CorruptionHandler& handler : list) handler(key);
-  }
-};
-
-}  // namespace
-
 struct StoreParts {
-  StoreParts(std::shared_ptr<StoreFolders> storeFolders, std::shared_ptr<Handlers> storeHandlers,
+  StoreParts(std::shared_ptr<StoreFolders> storeFolders,
+             std::shared_ptr<CorruptionHandlers> storeHandlers,
              std::function<void(SegmentOrigin)> openedHandler)
       : folders(std::move(storeFolders)),
         handlers(std::move(storeHandlers)),
@@ -53,7 +38,7 @@ struct StoreParts {
   }
 
   const std::shared_ptr<StoreFolders> folders;
-  const std::shared_ptr<Handlers> handlers;
+  const std::shared_ptr<CorruptionHandlers> handlers;
   SegmentTable segments;
   PlanTable plans;
   FolderRef identityFolder;  // keeps the descriptor that `identities` uses
@@ -82,17 +67,10 @@ constexpr int64_t kForgetAfter = int64_t{180} * 24 * 3600;  // seconds
 // syncing it costs nothing.
 constexpr int64_t kWrittenBackAfter = int64_t{60} * 1'000'000'000;
 
-struct Registry {
-  std::mutex mutex;
-  // Those alive; few, so looked through.
-  std::vector<std::pair<StoreOptions, std::weak_ptr<WeightStore>>> stores;
-  std::vector<WeightStore*> all;
-};
-
-// Never destroyed: stores may live in static objects.
-Registry& registry() {
-  static Registry* const instance = new Registry;
-  return *instance;
+// Those alive; few, so looked through. Guarded by ForkAware::registryMutex; never destroyed.
+std::vector<std::pair<StoreOptions, std::weak_ptr<WeightStore>>>& openStores() {
+  static auto* const stores = new std::vector<std::pair<StoreOptions, std::weak_ptr<WeightStore>>>;
+  return *stores;
 }
 
 int64_t now() {
@@ -104,12 +82,10 @@ int64_t now() {
 }  // namespace
 
 StoreResult<std::shared_ptr<WeightStore>> WeightStore::open(const StoreOptions& options) {
-  static const int forkHandlers [[maybe_unused]] =
-      ::pthread_atfork(prepareFork, afterForkInParent, afterForkInChild);
-  Registry& known = registry();
-  const std::lock_guard lock(known.mutex);
-  std::erase_if(known.stores, [](const auto& entry) { return entry.second.expired(); });
-  for (const auto& [storeOptions, weak] : known.stores) {
+  const std::lock_guard lock(ForkAware::registryMutex());
+  auto& stores = openStores();
+  std::erase_if(stores, [](const auto& entry) { return entry.second.expired(); });
+  for (const auto& [storeOptions, weak] : stores) {
     if (!(storeOptions == options)) continue;
     std::shared_ptr<WeightStore> store = weak.lock();
     if (store == nullptr) continue;
@@ -117,22 +93,19 @@ StoreResult<std::shared_ptr<WeightStore>> WeightStore::open(const StoreOptions& 
     return store;
   }
   HEARTH_ASSIGN(std::unique_ptr<StoreFolders> folders, StoreFolders::open(options));
-  const std::shared_ptr<WeightStore> store(new WeightStore(std::move(folders)));
-  known.all.push_back(store.get());
-  known.stores.emplace_back(options, store);
+  const std::shared_ptr<WeightStore> store(new WeightStore(lock, std::move(folders)));
+  stores.emplace_back(options, store);
   return store;
 }
 
-WeightStore::WeightStore(std::unique_ptr<StoreFolders> folders)
-    : parts_(new StoreParts(std::move(folders), std::make_shared<Handlers>(),
+WeightStore::WeightStore(const std::lock_guard<std::mutex>& registryLock,
+                         std::unique_ptr<StoreFolders> folders)
+    : ForkAware(registryLock),
+      parts_(new StoreParts(std::move(folders), std::make_shared<CorruptionHandlers>(),
                             [this](SegmentOrigin origin) { opened(std::move(origin)); })) {}
 
 WeightStore::~WeightStore() {
-  {
-    Registry& known = registry();
-    const std::lock_guard lock(known.mutex);
-    std::erase(known.all, this);
-  }
+  leaveForkRegistry();
   parts_->writer.stop(true);
   parts_->checker.stop(false);
   delete parts_;
@@ -161,28 +134,25 @@ FoundSegment WeightStore::find(const SegmentKey& key) {
 }
 
 BuildTicket WeightStore::acquire(const SegmentKey& key, std::chrono::nanoseconds patience) {
-  BuildTicket ticket;
+  SegmentRef segment;
   const auto appeared = [&] {
-    ticket.segment_ = find(key).segment;
-    return ticket.segment_ != nullptr;
+    segment = find(key).segment;
+    return segment != nullptr;
   };
+  if (appeared()) return BuildTicket(std::move(segment));
   const std::shared_ptr<BuildLock> lock = buildLock();
-  if (appeared()) {
-    ticket.role_ = BuildTicket::Role::kFound;
-  } else if (lock != nullptr && parts_->folders->writable()) {
-    switch (lock->acquire(key, patience, appeared, ticket.hold_)) {
-      case BuildLock::Outcome::kHeld:
-        ticket.role_ = BuildTicket::Role::kBuild;
-        lock->noteProgress();
-        break;
-      case BuildLock::Outcome::kAppeared:
-        ticket.role_ = BuildTicket::Role::kFound;
-        break;
-      case BuildLock::Outcome::kGaveUp:
-        break;
-    }
+  if (lock == nullptr || !parts_->folders->writable()) return {};
+  BuildLock::Hold hold;
+  switch (lock->acquire(key, patience, appeared, hold)) {
+    case BuildLock::Outcome::kHeld:
+      lock->noteProgress();
+      return BuildTicket(std::move(hold));
+    case BuildLock::Outcome::kAppeared:
+      return BuildTicket(std::move(segment));
+    case BuildLock::Outcome::kGaveUp:
+      break;
   }
-  return ticket;
+  return {};
 }
 
 StoreResult<SegmentRef> WeightStore::publish(const SegmentKey& key,
@@ -197,11 +167,16 @@ void WeightStore::publishAsync(PublishRequest request) {
   const size_t cost = request.payload.size();
   const auto shared = std::make_shared<PublishRequest>(std::move(request));
   const auto run = [this, shared] {
-    auto result = publish(shared->key, shared->payload);
+    auto result =
+        publish(shared->key ? *shared->key : contentSegmentKey(shared->payload), shared->payload);
     shared->ticket.release();
     if (shared->done) shared->done(std::move(result));
   };
   if (!parts_->writer.post(run, cost)) run();
+}
+
+void WeightStore::afterPublishing(std::function<void()> task) {
+  if (!parts_->writer.post(task)) task();
 }
 
 void WeightStore::flush() {
@@ -406,38 +381,24 @@ StoreResult<PlanRef> WeightStore::findPlan(const PlanKey& key) {
 }
 
 StoreResult<PlanRef> WeightStore::publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
-                                              std::span<const SegmentKey> segments) {
+                                              std::span<const SegmentKey> segments,
+                                              const PlanDescription& description) {
   HEARTH_TRY(makeRoom(bytes.size() + segments.size_bytes()));
-  HEARTH_ASSIGN(PlanRef plan, parts_->plans.write(key, bytes, segments));
+  HEARTH_ASSIGN(PlanRef plan, parts_->plans.write({.key = key,
+                                                   .segments = {segments.begin(), segments.end()},
+                                                   .description = description,
+                                                   .bytes = {bytes.begin(), bytes.end()}}));
   parts_->checker.postLater([plan] { (void)base::sys::fdatasync(plan->descriptor()); }, kSyncDelay);
   return plan;
 }
 
 Result<base::Sha256Digest> WeightStore::contentHash(int fd, uint64_t offset, uint64_t size,
                                                     unsigned threads) {
-  StoreParts& parts = *parts_;
-  IdentityTable* const table = identities();
-  const bool isTelling = table != nullptr && isIdentityTelling(fd);
-  HEARTH_ASSIGN(const FileIdentity before, FileIdentity::of(fd));
-  if (isTelling && offset <= before.generation.size && size <= before.generation.size - offset) {
-    if (const auto digest = table->content(before, offset, size)) return *digest;
-  }
-  const int64_t start = now();
-  HEARTH_ASSIGN(const base::Sha256Digest digest, hashContent(fd, offset, size, threads));
-  parts.hashed.fetch_add(size, std::memory_order_relaxed);
-  HEARTH_ASSIGN(const FileIdentity after, FileIdentity::of(fd));
-  if (isTelling && before == after) table->rememberContent(before, offset, size, digest, start);
-  return digest;
+  return rememberedHash(fd, offset, size, threads, identities(), parts_->hashed);
 }
 
 std::shared_ptr<void> WeightStore::addCorruptionHandler(CorruptionHandler handler) {
-  const std::shared_ptr<Handlers> handlers = parts_->handlers;
-  const std::lock_guard lock(handlers->mutex);
-  const auto position = handlers->list.insert(handlers->list.end(), std::move(handler));
-  return std::shared_ptr<void>(nullptr, [handlers, position](void*) {
-    const std::lock_guard erasing(handlers->mutex);
-    handlers->list.erase(position);
-  });
+  return parts_->handlers->add(std::move(handler));
 }
 
 StoreCounters WeightStore::counters() const {
@@ -450,45 +411,34 @@ StoreCounters WeightStore::counters() const {
           .bytesHashed = parts_->hashed};
 }
 
-// All locks are taken, always in this order, so that the child finds every table whole and no
-// thread inside SQLite.
-void WeightStore::prepareFork() {
-  registry().mutex.lock();
-  for (WeightStore* store : registry().all) {
-    StoreParts& parts = *store->parts_;
-    parts.handlers->mutex.lock();
-    parts.buildLockMutex.lock();
-    if (parts.buildLock != nullptr) parts.buildLock->mutex().lock();
-    parts.segments.mutex().lock();
-    parts.folders->mutex().lock();
-    if (parts.identities) parts.identities->mutex().lock();
-  }
+void WeightStore::lockForFork() {
+  StoreParts& parts = *parts_;
+  parts.handlers->mutex().lock();
+  parts.buildLockMutex.lock();
+  if (parts.buildLock != nullptr) parts.buildLock->mutex().lock();
+  parts.segments.mutex().lock();
+  parts.folders->mutex().lock();
+  // So that no thread is inside SQLite.
+  if (parts.identities) parts.identities->mutex().lock();
 }
 
-void WeightStore::afterForkInParent() {
-  for (WeightStore* store : registry().all) {
-    StoreParts& parts = *store->parts_;
-    if (parts.identities) parts.identities->mutex().unlock();
-    parts.folders->mutex().unlock();
-    parts.segments.mutex().unlock();
-    if (parts.buildLock != nullptr) parts.buildLock->mutex().unlock();
-    parts.buildLockMutex.unlock();
-    parts.handlers->mutex.unlock();
-  }
-  registry().mutex.unlock();
+void WeightStore::unlockAfterFork() {
+  StoreParts& parts = *parts_;
+  if (parts.identities) parts.identities->mutex().unlock();
+  parts.folders->mutex().unlock();
+  parts.segments.mutex().unlock();
+  if (parts.buildLock != nullptr) parts.buildLock->mutex().unlock();
+  parts.buildLockMutex.unlock();
+  parts.handlers->mutex().unlock();
 }
 
-void WeightStore::afterForkInChild() {
-  afterForkInParent();
-  for (WeightStore* store : registry().all) {
-    StoreParts& old = *store->parts_;
-    if (old.buildLock != nullptr) old.buildLock->abandonInChild();
-    auto* const fresh = new StoreParts(old.folders, old.handlers, [store](SegmentOrigin origin) {
-      store->opened(std::move(origin));
-    });
-    fresh->segments.inherit(old.segments);
-    store->parts_ = fresh;
-  }
+void WeightStore::renewInChild() {
+  StoreParts& old = *parts_;
+  if (old.buildLock != nullptr) old.buildLock->abandonInChild();
+  auto* const fresh = new StoreParts(old.folders, old.handlers,
+                                     [this](SegmentOrigin origin) { opened(std::move(origin)); });
+  fresh->segments.inherit(old.segments);
+  parts_ = fresh;
 }
 
 }  // namespace hearth::cache

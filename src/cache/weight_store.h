@@ -14,8 +14,10 @@
 #include "base/result.h"
 #include "base/sha256.h"
 #include "cache/build_lock.h"
+#include "cache/fork_aware.h"
 #include "cache/plan_table.h"
 #include "cache/segment_key.h"
+#include "cache/segment_store.h"
 #include "cache/segment_table.h"
 #include "cache/store_collector.h"
 #include "cache/store_failure.h"
@@ -27,43 +29,8 @@ namespace hearth::cache {
 class IdentityTable;
 struct StoreParts;
 
-// Leave to build one segment, or the reason not to. Move-only; hold it until the segment is
-// published (publishAsync takes it along). Holding one while waiting for another is safe only if
-// the first gets published without the waiting thread.
-class BuildTicket {
- public:
-  enum class Role {
-    kBuild,  // build and publish; others wait for it
-    kFound,  // the segment is there
-    kAlone,  // build for this process only: locks do not work here, or the builder does not get on
-  };
-  Role role() const { return role_; }
-  // With kFound only.
-  const SegmentRef& segment() const { return segment_; }
-  // Lets the next one build.
-  void release() { hold_.release(); }
-
- private:
-  friend class WeightStore;
-  Role role_ = Role::kAlone;
-  SegmentRef segment_;
-  BuildLock::Hold hold_;
-};
-
-// What happened since the store was opened in this process.
-struct StoreCounters {
-  uint64_t segmentsFound = 0;
-  uint64_t segmentsWritten = 0;
-  uint64_t bytesWritten = 0;
-  uint64_t segmentsCorrupt = 0;
-  uint64_t segmentsChecked = 0;  // read and found right in the background
-  uint64_t bytesHashed = 0;      // by contentHash
-};
-
-// One store as one process uses it. No failure is fatal: without the store the caller works from
-// private memory. Thread-safe. Usable in a forked child, which starts its own threads and leaves to
-// the parent what was queued there (completions of the parent's publishAsync do not come).
-class WeightStore {
+// One folder as one process uses it.
+class WeightStore : public SegmentStore, private ForkAware {
  public:
   // The store of these options, the same object for every caller of the process as long as one
   // holds it. Fails when nothing can be used, with the reason.
@@ -71,57 +38,45 @@ class WeightStore {
 
   // Finishes what publishAsync was given; leaves checks and syncs that are still to be done to the
   // next process.
-  ~WeightStore();
-  WeightStore(const WeightStore&) = delete;
-  WeightStore& operator=(const WeightStore&) = delete;
+  ~WeightStore() override;
+
+  using SegmentStore::acquire;
+  using SegmentStore::contentHash;
+  using SegmentStore::publishPlan;
 
   const StoreOptions& options() const;
+  StoreKind kind() const override { return StoreKind::kStore; }
   // kNone, or why nothing can be written, with a sentence.
-  StoreFailure writability() const;
+  StoreFailure writability() const override;
 
   // Maps a segment read-only. Its trailer is checked now; its bytes now (strict mode, and objects
   // that a power failure may have spoiled) or in the background.
-  FoundSegment find(const SegmentKey& key);
+  FoundSegment find(const SegmentKey& key) override;
 
-  // Waits until the caller may build the segment or it is there, and never fails. `patience`: how
-  // long nothing may move in the whole store before the caller builds alone.
-  BuildTicket acquire(const SegmentKey& key,
-                      std::chrono::nanoseconds patience = std::chrono::seconds(10));
+  // What `patience` bounds is the time in which nothing moves in the whole store, in any process.
+  BuildTicket acquire(const SegmentKey& key, std::chrono::nanoseconds patience) override;
 
   // Writes a segment and gives it back mapped; visible to others only whole. When it is there
   // already that one is given. Reasons: kReadOnly, kNoSpace, kOverLimit, kIoError, kGone, ...
   StoreResult<SegmentRef> publish(const SegmentKey& key, std::span<const uint8_t> payload);
 
-  struct PublishRequest {
-    SegmentKey key;
-    std::span<const uint8_t> payload;
-    std::shared_ptr<const void> owner;  // keeps the payload's memory until it is written
-    BuildTicket ticket;                 // released when done
-    // Called once on the writer thread, unless the process forks or dies. May be empty.
-    std::function<void(StoreResult<SegmentRef>)> done;
-  };
-  // Publishes on the writer thread; waits while 256 MiB are queued.
-  void publishAsync(PublishRequest request);
-  // Returns when all that was queued before is written.
-  void flush();
-  // The same, and when all of it is synced, marked and checked.
-  void settle();
+  // Waits while 256 MiB are queued.
+  void publishAsync(PublishRequest request) override;
+  void afterPublishing(std::function<void()> task) override;
+  void flush() override;
+  void settle() override;
 
-  StoreResult<PlanRef> findPlan(const PlanKey& key);
+  StoreResult<PlanRef> findPlan(const PlanKey& key) override;
   StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
-                                   std::span<const SegmentKey> segments);
+                                   std::span<const SegmentKey> segments,
+                                   const PlanDescription& description) override;
 
-  // Digest of a range of a file (hashContent), remembered by the file's identity. The file's bytes
-  // are read only if it may have changed. Error: kBadData when the file is shorter, kIo.
   Result<base::Sha256Digest> contentHash(int fd, uint64_t offset, uint64_t size,
-                                         unsigned threads = 0);
+                                         unsigned threads) override;
 
-  // Calls `handler` on the checking thread when a segment in use turns out wrong, until the result
-  // is destroyed (which waits for a call that runs; not from the handler).
-  using CorruptionHandler = std::function<void(const SegmentKey&)>;
-  std::shared_ptr<void> addCorruptionHandler(CorruptionHandler handler);
+  std::shared_ptr<void> addCorruptionHandler(CorruptionHandler handler) override;
 
-  StoreCounters counters() const;
+  StoreCounters counters() const override;
 
   // What the user's own store holds.
   StoreResult<StoreInventory> inventory() const;
@@ -146,10 +101,11 @@ class WeightStore {
   StoreStatus removeAll();
 
  private:
-  explicit WeightStore(std::unique_ptr<StoreFolders> folders);
-  static void prepareFork();
-  static void afterForkInParent();
-  static void afterForkInChild();
+  WeightStore(const std::lock_guard<std::mutex>& registryLock,
+              std::unique_ptr<StoreFolders> folders);
+  void lockForFork() override;
+  void unlockAfterFork() override;
+  void renewInChild() override;
 
   IdentityTable* identities() const;
   std::shared_ptr<BuildLock> buildLock() const;

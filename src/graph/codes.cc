@@ -145,6 +145,16 @@ constexpr OperationTypeInfo kOperationTypes[] = {
     {OperationType::kQuantizedSequenceLstm, "QUANTIZED_SEQUENCE_LSTM", 0},
     {OperationType::kArgmax64, "ARGMAX_64", 0},
     {OperationType::kArgmin64, "ARGMIN_64", 0},
+    {OperationType::kGelu, "GELU", 0},
+    {OperationType::kCos, "COS", 0},
+    {OperationType::kDynamicUpdateSlice, "DYNAMIC_UPDATE_SLICE", 0},
+    {OperationType::kGatherNd, "GATHER_ND", 0},
+    {OperationType::kSelectV2, "SELECT_V2", 0},
+    {OperationType::kBroadcastTo, "BROADCAST_TO", 0},
+    {OperationType::kRmsNorm, "RMS_NORM", 0},
+    {OperationType::kGroupNorm, "GROUP_NORM", 0},
+    {OperationType::kScaledDotProductAttention, "SCALED_DOT_PRODUCT_ATTENTION", 0},
+    {OperationType::kTruncatedDiv, "TRUNCATED_DIV", 0},
 };
 
 template <typename Table, typename Code>

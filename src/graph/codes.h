@@ -159,6 +159,16 @@ enum class OperationType : int32_t {
   kQuantizedSequenceLstm = tfliteExtensionCode(0),
   kArgmax64 = tfliteExtensionCode(1),
   kArgmin64 = tfliteExtensionCode(2),
+  kGelu = tfliteExtensionCode(3),
+  kCos = tfliteExtensionCode(4),
+  kDynamicUpdateSlice = tfliteExtensionCode(5),
+  kGatherNd = tfliteExtensionCode(6),
+  kSelectV2 = tfliteExtensionCode(7),
+  kBroadcastTo = tfliteExtensionCode(8),
+  kRmsNorm = tfliteExtensionCode(9),
+  kGroupNorm = tfliteExtensionCode(10),
+  kScaledDotProductAttention = tfliteExtensionCode(11),
+  kTruncatedDiv = tfliteExtensionCode(12),
 };
 
 struct OperandTypeInfo {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "graph/model_digest.h"
+
 namespace hearth::graph {
 namespace {
 
@@ -32,6 +34,28 @@ Model chain() {
 TEST(Model, ValidChainPasses) {
   auto status = validate(chain());
   EXPECT_TRUE(status) << status.error().toString();
+}
+
+TEST(Model, StructureDigestTellsModelsApart) {
+  const auto digest = structureDigest(chain());
+  EXPECT_EQ(structureDigest(chain()), digest);
+  Model named = chain();
+  named.main().name = "main";
+  named.main().operands[0].name = "input";
+  EXPECT_EQ(structureDigest(named), digest);
+  const auto differs = [&](auto change) {
+    Model model = chain();
+    change(model);
+    return structureDigest(model) != digest;
+  };
+  EXPECT_TRUE(differs([](Model& m) { m.relaxFloat32ToFloat16 = true; }));
+  EXPECT_TRUE(differs([](Model& m) { m.constantBytes = {0}; }));
+  EXPECT_TRUE(differs([](Model& m) { m.main().operands[1].dimensions = {3, 2}; }));
+  EXPECT_TRUE(differs([](Model& m) { m.main().operands[1].zeroPoint = 1; }));
+  EXPECT_TRUE(differs([](Model& m) { m.main().operands[1].scale = 0.5f; }));
+  EXPECT_TRUE(differs([](Model& m) { m.main().operands[1].perChannel.scales = {1}; }));
+  EXPECT_TRUE(differs([](Model& m) { m.main().operations[1].type = OperationType::kRelu6; }));
+  EXPECT_TRUE(differs([](Model& m) { std::swap(m.main().inputs, m.main().outputs); }));
 }
 
 TEST(Model, SortBringsProducersFirst) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "base/deadline.h"
 #include "base/descriptor.h"
 #include "base/result.h"
+#include "cache/store_options.h"
 #include "graph/model.h"
 #include "memory/pool.h"
 
@@ -66,7 +68,10 @@ struct PrepareOptions {
   Preference preference = Preference::kFastSingleAnswer;
   Priority priority = Priority::kMedium;
   base::Deadline deadline;
-  unsigned threads = 0;             // 0 = the driver's choice
+  unsigned threads = 0;  // 0 = the driver's choice
+  // Where packed weights are kept between starts; none = as the environment says. For drivers that
+  // keep any.
+  std::optional<cache::StoreOptions> store;
   uint64_t maxActivationBytes = 0;  // 0 = no limit; above it preparation fails, naming the tensor
 };
 
@@ -76,7 +81,9 @@ struct StartReport {
   State state = State::kUncached;
   std::string reason;                           // why not warm; empty when it is
   std::map<std::string, uint64_t> packedBytes;  // by operation kind
-  uint64_t mappedBytes = 0;
+  uint64_t mappedBytes = 0;               // packed at an earlier start and mapped from the store
+  uint64_t sharedBytes = 0;               // packed by another compilation of this process
+  uint64_t hashedBytes = 0;               // of the model, to find out whether it changed
   uint64_t activationBytes = 0;           // arena of one execution context
   std::vector<std::string> routedAround;  // kernel families avoided on this CPU
 };

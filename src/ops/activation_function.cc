@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RELU, RELU1, RELU6, LOGISTIC, TANH and HARD_SWISH (input: data), ELU (data, alpha).
+// RELU, RELU1, RELU6, LOGISTIC, TANH and HARD_SWISH (input: data), ELU (data, alpha). Of the
+// extension: GELU (data, BOOL whether by tanh).
 #include <cmath>
+#include <numbers>
 
 #include "ops/activation.h"
 #include "ops/elementwise.h"
@@ -73,10 +75,35 @@ Status executeElu(OperationContext& context) {
   return {};
 }
 
+Status validateGelu(const graph::Model&, const graph::Subgraph& subgraph,
+                    const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(2, 1));
+  HEARTH_TRY(validateElementwise(signature, kActivationTensors));
+  return signature.inputType(1, OperandType::kBool);
+}
+
+// x times the normal distribution's cumulative function, or an approximation of it by tanh.
+Status executeGelu(OperationContext& context) {
+  HEARTH_ASSIGN(const bool isApproximate, context.scalar<bool>(1));
+  if (isApproximate) {
+    constexpr float kFactor = 0.7978845608f;  // sqrt(2 / pi)
+    computeReals(context, [](float x) {
+      return 0.5f * x * (1.0f + std::tanh(kFactor * (x + 0.044715f * x * x * x)));
+    });
+  } else {
+    constexpr float kInverseRoot = std::numbers::sqrt2_v<float> / 2;
+    computeReals(context, [](float x) { return 0.5f * x * std::erfc(-x * kInverseRoot); });
+  }
+  return {};
+}
+
 }  // namespace
 
 const OperationDefinition kEluOperation = {OperationType::kElu, validateElu, prepareElementwise,
                                            executeElu};
+const OperationDefinition kGeluOperation = {OperationType::kGelu, validateGelu, prepareElementwise,
+                                            executeGelu};
 const OperationDefinition kHardSwishOperation = {OperationType::kHardSwish,
                                                  validateUnary<kActivationTensors>,
                                                  prepareElementwise, executeHardSwish};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ADD, SUB, MUL and DIV (inputs: two tensors, activation), MAXIMUM, MINIMUM and POW (two tensors).
 // Quantised inputs and the output may each have a quantisation of their own. Integer results wrap;
-// integer division rounds towards negative infinity, and by zero it gives 0.
+// integer division rounds towards negative infinity, and by zero it gives 0. TRUNCATED_DIV of the
+// extension is DIV whose integer results are cut towards zero.
 #include "ops/binary_arithmetic.h"
 
 #include <algorithm>
@@ -23,7 +24,8 @@ constexpr TypeSet kArithmeticTensors = kFloatTensors | kQuant8Tensors | kSymmetr
 
 bool hasActivation(OperationType type) {
   return type == OperationType::kAdd || type == OperationType::kSub ||
-         type == OperationType::kMul || type == OperationType::kDiv;
+         type == OperationType::kMul || type == OperationType::kDiv ||
+         type == OperationType::kTruncatedDiv;
 }
 
 Status validateTypes(const graph::Subgraph& subgraph, const graph::Operation& operation,
@@ -89,6 +91,16 @@ struct Div {
     if (b == -1) return static_cast<T>(Wrapping<T>(0) - Wrapping<T>(a));  // the least value wraps
     const T quotient = a / b;
     return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+  }
+};
+
+struct TruncatedDiv {
+  static float apply(float a, float b) { return a / b; }
+  template <typename T>
+  static T applyInteger(T a, T b) {
+    if (b == 0) return 0;
+    if (b == -1) return static_cast<T>(Wrapping<T>(0) - Wrapping<T>(a));
+    return a / b;
   }
 };
 
@@ -192,6 +204,8 @@ const OperationDefinition kMinimumOperation = {OperationType::kMinimum, validate
 const OperationDefinition kMulOperation = {OperationType::kMul, validateArithmetic, prepare,
                                            execute<Mul>};
 const OperationDefinition kPowOperation = {OperationType::kPow, validatePow, prepare, execute<Pow>};
+const OperationDefinition kTruncatedDivOperation = {
+    OperationType::kTruncatedDiv, validateArithmetic, prepare, execute<TruncatedDiv>};
 const OperationDefinition kSubOperation = {OperationType::kSub, validateArithmetic, prepare,
                                            execute<Sub>};
 

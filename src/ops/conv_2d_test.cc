@@ -125,13 +125,14 @@ TEST(Conv2dTest, FloatInputTakesEightBitFilters) {
       OperationBuilder::tensor(OperandType::kTensorQuant8SymmPerChannel, {2, 1, 1, 2});
   filter.perChannel = {0, {0.5f, 2.0f}};
   OperationBuilder builder(OperationType::kConv2d);
-  builder.input({1, 1, 1, 2}, std::vector<float>{1.0f, 10.0f})
+  // 255 is the greatest value: the steps of the rounded input are 1.
+  builder.input({1, 1, 1, 2}, std::vector<float>{2.25f, 255.0f})
       .input(filter, std::vector<int8_t>{2, 4, 1, -1})
       .omitted(kFloat)
       .scalars({2, 1, 1, 0})
       .output();
   ASSERT_TRUE(builder.run());
-  EXPECT_THAT(builder.result<float>(), ElementsAre(21.0f, -18.0f));
+  EXPECT_THAT(builder.result<float>(), ElementsAre(512.0f, -506.0f));
 }
 
 TEST(Conv2dTest, HalfRoundsOnce) {

@@ -9,7 +9,7 @@ constexpr TypeSet kSymmetricFilters =
 
 }  // namespace
 
-Status validateFilterTypes(const Signature& signature, uint32_t channelDim) {
+Status validateFilterTypes(const Signature& signature, uint32_t channelDim, size_t blockScales) {
   HEARTH_TRY(signature.inputType(0, kFloatTensors | kQuant8Tensors));
   const OperandType type = signature.input(0).type;
   TypeSet filters = type;
@@ -18,17 +18,17 @@ Status validateFilterTypes(const Signature& signature, uint32_t channelDim) {
     filters = filters | kSymmetricFilters;
     biases = OperandType::kTensorInt32;
   } else if (type == OperandType::kTensorFloat32) {
-    filters = filters | kSymmetricFilters | OperandType::kTensorQuant8AsymmSigned;
+    filters = filters | kQuantizedWeights;
   }
   HEARTH_TRY(signature.inputType(1, filters));
   HEARTH_TRY(signature.optionalInputType(2, biases));
   HEARTH_TRY(signature.inputRank(2, 1, 1));
   const graph::Operand& filter = signature.input(1);
-  if (filter.type == OperandType::kTensorQuant8SymmPerChannel &&
-      filter.perChannel.channelDim != channelDim)
+  if (!filter.perChannel.scales.empty() && filter.perChannel.channelDim != channelDim)
     return fail(ErrorCode::kBadData,
                 "The filter of {} has scales along dimension {}, it must be {}.",
                 signature.describe(), filter.perChannel.channelDim, channelDim);
+  HEARTH_TRY(validateWeightScales(signature, 1, blockScales));
   return signature.outputTypeLike(0, 0);
 }
 

@@ -10,17 +10,21 @@
 
 #include "base/result.h"
 #include "ops/activation.h"
+#include "ops/dynamic_quantization.h"
 #include "ops/operation.h"
 #include "ops/quantization.h"
 #include "ops/real_values.h"
 #include "ops/validation.h"
+#include "ops/weight_rows.h"
 
 namespace hearth::ops {
 
 // Types of inputs 0 to 2 and output 0. Beyond NNAPI: the bias may be omitted, an 8-bit filter may
-// be TENSOR_QUANT8_SYMM, and a float32 input goes with any 8-bit filter (float32 bias and output).
-// A filter with a scale for each channel must have them along dimension `channelDim`.
-Status validateFilterTypes(const Signature& signature, uint32_t channelDim);
+// be TENSOR_QUANT8_SYMM, and a float32 input goes with any 8-bit filter and with TENSOR_INT4
+// (float32 bias and output). A filter with a scale for each channel must have them along dimension
+// `channelDim`; one of TENSOR_INT4 has scales as validateWeightScales() says.
+Status validateFilterTypes(const Signature& signature, uint32_t channelDim,
+                           size_t blockScales = kNoBlockScales);
 
 // The bias has `channels` elements and a scale that fits; passes when it is omitted.
 Status checkBias(const OperationContext& context, uint64_t channels);
@@ -96,11 +100,18 @@ void computeWithFilter(OperationContext& context, FusedActivation activation,
   }
   const RealInput inputValues(input);
   const RealInput filterValues(filter);
+  std::vector<float> rounded;
+  const float* activations = inputValues.data();
+  if (isHybrid(context) && inputValues.size() != 0) {
+    const size_t batches = input.dimensions[0];
+    rounded = roundToDynamicSteps(activations, batches, inputValues.size() / batches);
+    activations = rounded.data();
+  }
   std::optional<RealInput> bias;
   if (context.hasInput(2)) bias.emplace(context.inputs[2]);
   RealOutput values(output);
   const ActivationRange range = activationRange(activation);
-  kernel(inputValues.data(), filterValues.data(), [&](size_t index, size_t channel, float sum) {
+  kernel(activations, filterValues.data(), [&](size_t index, size_t channel, float sum) {
     values[index] = range.apply(bias ? sum + (*bias)[channel] : sum);
   });
   values.store();

@@ -5,6 +5,7 @@
 #include "ops/real_values.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
+#include "ops/weight_rows.h"
 
 namespace hearth::ops {
 namespace {
@@ -13,8 +14,9 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
                 const graph::Operation& operation) {
   const Signature signature(subgraph, operation);
   HEARTH_TRY(signature.counts(1, 1));
-  // TFLite dequantises float16 as well.
+  // TFLite dequantises float16 and 4-bit integers as well.
   HEARTH_TRY(signature.inputType(0, kRealTensors));
+  HEARTH_TRY(validateWeightScales(signature, 0));
   return signature.outputType(0, kFloatTensors);
 }
 

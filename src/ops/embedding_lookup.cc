@@ -1,48 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
+// EMBEDDING_LOOKUP. Inputs: row numbers, table. Beyond NNAPI a table of 8 or 4 bits may give
+// float32 rows, and the block scales of a TENSOR_INT4 table follow.
 #include <cstring>
 
 #include "ops/operation.h"
 #include "ops/registry.h"
 #include "ops/tensor_types.h"
 #include "ops/validation.h"
+#include "ops/weight_rows.h"
 
 namespace hearth::ops {
 namespace {
 
+constexpr size_t kBlockScales = 2;
+
+Status validateTypes(const Signature& signature) {
+  if (!signature.isInputOfType(1, kQuantizedWeights) || signature.outputCount() == 0 ||
+      signature.output(0).type != OperandType::kTensorFloat32) {
+    HEARTH_TRY(signature.counts(2, 1));
+    HEARTH_TRY(signature.inputType(1, kMovableTensors));
+    HEARTH_TRY(signature.outputTypeLike(0, 1));
+    return signature.outputQuantizationLike(0, 1);
+  }
+  HEARTH_TRY(signature.counts(2, 3, 1));
+  const graph::PerChannelQuantization& scales = signature.input(1).perChannel;
+  if (!scales.scales.empty() && scales.channelDim != 0)
+    return fail(ErrorCode::kBadData, "The table of {} has scales along dimension {}, it must be 0.",
+                signature.describe(), scales.channelDim);
+  return validateWeightScales(signature, 1, kBlockScales);
+}
+
 Status validate(const graph::Model&, const graph::Subgraph& subgraph,
                 const graph::Operation& operation) {
   const Signature signature(subgraph, operation);
-  HEARTH_TRY(signature.counts(2, 1));
   HEARTH_TRY(signature.inputType(0, OperandType::kTensorInt32));
   HEARTH_TRY(signature.inputRank(0, 1, 1));
-  HEARTH_TRY(signature.inputType(1, kMovableTensors));
   HEARTH_TRY(signature.inputRank(1, 1, kMaximumRank));
-  HEARTH_TRY(signature.outputTypeLike(0, 1));
-  return signature.outputQuantizationLike(0, 1);
+  return validateTypes(signature);
 }
 
 Status prepare(OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 2, 1));
   HEARTH_TRY(requireRank(context, 0, 1, 1));
   HEARTH_TRY(requireRank(context, 1, 1, kMaximumRank));
+  HEARTH_TRY(checkBlockScales(context, 1, kBlockScales));
   Dimensions dimensions = context.inputs[1].dimensions;
   dimensions[0] = context.inputs[0].dimensions[0];
   return context.setOutputDimensions(0, std::move(dimensions));
 }
 
-Status execute(OperationContext& context) {
-  const Tensor& values = context.inputs[1];
-  uint64_t row = graph::elementSize(values.type());
-  for (size_t i = 1; i < values.rank(); ++i) row *= values.dimensions[i];
+// Calls copyRow(row number, position in the output) for each look-up.
+template <typename CopyRow>
+Status forEachLookup(const OperationContext& context, const CopyRow& copyRow) {
   const int32_t* lookups = context.inputs[0].as<int32_t>();
-  uint8_t* target = context.outputs[0].as<uint8_t>();
-  for (uint32_t i = 0; i < context.inputs[0].dimensions[0]; ++i, target += row) {
-    if (lookups[i] < 0 || static_cast<uint32_t>(lookups[i]) >= values.dimensions[0])
+  const uint32_t rows = context.inputs[1].dimensions[0];
+  for (uint32_t i = 0; i < context.inputs[0].dimensions[0]; ++i) {
+    if (lookups[i] < 0 || static_cast<uint32_t>(lookups[i]) >= rows)
       return fail(ErrorCode::kBadData, "Look-up {} of {} is {}, there are {} rows.", i,
-                  context.describe(), lookups[i], values.dimensions[0]);
-    std::memcpy(target, values.as<uint8_t>() + static_cast<uint64_t>(lookups[i]) * row, row);
+                  context.describe(), lookups[i], rows);
+    copyRow(static_cast<uint64_t>(lookups[i]), i);
   }
   return {};
+}
+
+Status execute(OperationContext& context) {
+  const Tensor& values = context.inputs[1];
+  const Tensor& output = context.outputs[0];
+  if (values.type() != output.type()) {
+    const WeightRows table(context, 1, kBlockScales);
+    float* target = output.as<float>();
+    return forEachLookup(context, [&](uint64_t row, uint64_t position) {
+      table.read(row, target + position * table.rowSize());
+    });
+  }
+  uint64_t size = graph::elementSize(values.type());
+  for (size_t i = 1; i < values.rank(); ++i) size *= values.dimensions[i];
+  return forEachLookup(context, [&](uint64_t row, uint64_t position) {
+    std::memcpy(output.as<uint8_t>() + position * size, values.as<uint8_t>() + row * size, size);
+  });
 }
 
 }  // namespace

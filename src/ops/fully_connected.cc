@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// FULLY_CONNECTED. Inputs: data, weights, bias (may be omitted), activation.
+// FULLY_CONNECTED. Inputs: data, weights, bias (may be omitted), activation; beyond NNAPI the block
+// scales of TENSOR_INT4 weights.
 #include "ops/fully_connected.h"
+
+#include <optional>
 
 #include "ops/convolution.h"
 #include "ops/registry.h"
@@ -9,11 +12,13 @@
 namespace hearth::ops {
 namespace {
 
+constexpr size_t kBlockScales = 4;
+
 Status validate(const graph::Model&, const graph::Subgraph& subgraph,
                 const graph::Operation& operation) {
   const Signature signature(subgraph, operation);
-  HEARTH_TRY(signature.counts(4, 1));
-  HEARTH_TRY(validateFilterTypes(signature, 0));
+  HEARTH_TRY(signature.counts(4, 5, 1));
+  HEARTH_TRY(validateFilterTypes(signature, 0, kBlockScales));
   HEARTH_TRY(signature.inputType(3, OperandType::kInt32));
   HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
   return signature.inputRank(1, 2, 2);
@@ -24,8 +29,30 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, p.outputDimensions);
 }
 
+void executeHybrid(const OperationContext& context, const FullyConnectedParameters& p) {
+  const std::vector<float> input =
+      roundToDynamicSteps(context.inputs[0].as<float>(), p.batches, p.inputSize);
+  const WeightRows weights(context, 1, kBlockScales);
+  std::optional<RealInput> bias;
+  if (context.hasInput(2)) bias.emplace(context.inputs[2]);
+  const ActivationRange range = activationRange(p.activation);
+  float* output = context.outputs[0].as<float>();
+  std::vector<float> row(p.inputSize);
+  for (size_t unit = 0; unit < p.units; ++unit) {
+    weights.read(unit, row.data());
+    for (size_t b = 0; b < p.batches; ++b) {
+      const float sum = dotProduct(input.data() + b * p.inputSize, row.data(), p.inputSize);
+      output[b * p.units + unit] = range.apply(bias ? sum + (*bias)[unit] : sum);
+    }
+  }
+}
+
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const FullyConnectedParameters p, parseFullyConnected(context));
+  if (isHybrid(context)) {
+    executeHybrid(context, p);
+    return {};
+  }
   computeWithFilter(
       context, p.activation, [&]<typename T>(const T* input, const T* weights, const auto& store) {
         for (size_t b = 0; b < p.batches; ++b) {
@@ -56,6 +83,7 @@ Result<FullyConnectedParameters> parseFullyConnected(const OperationContext& con
                 graph::describeDimensions(input.dimensions));
   p.batches = static_cast<uint32_t>(elements / p.inputSize);
   HEARTH_TRY(checkBias(context, p.units));
+  HEARTH_TRY(checkBlockScales(context, 1, kBlockScales));
   const Dimensions& declared = context.outputs[0].operand->dimensions;
   const bool keepsDimensions = declared.size() == input.rank() && declared.size() != 2 &&
                                input.dimensions.back() == p.inputSize;

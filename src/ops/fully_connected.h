@@ -10,7 +10,8 @@
 
 namespace hearth::ops {
 
-// The input is taken as [batches, inputSize], the weights are [units, inputSize].
+// The input is taken as [batches, inputSize], the weights are [units, inputSize]. With a float32
+// input and weights of 8 or 4 bits the layer is hybrid (dynamic_quantization.h).
 struct FullyConnectedParameters {
   uint32_t batches = 0;
   uint32_t inputSize = 0;

@@ -67,14 +67,43 @@ TEST(FullyConnectedTest, SignedWithOmittedBias) {
 
 TEST(FullyConnectedTest, HybridWeights) {
   OperationBuilder builder(OperationType::kFullyConnected);
-  builder.input({1, 2}, std::vector<float>{1.0f, 100.0f})
-      .input(OperationBuilder::tensor(OperandType::kTensorQuant8Symm, {1, 2}, 0.25f),
-             std::vector<int8_t>{-4, 8})
+  // Steps of 1 from -100 to 155, and of 0.5 from 0 to 127.5.
+  builder.input({2, 3}, std::vector<float>{1.0f, 155.0f, -100.0f, 0.5f, 127.5f, 1.1f})
+      .input(OperationBuilder::tensor(OperandType::kTensorQuant8Symm, {1, 3}, 0.25f),
+             std::vector<int8_t>{-4, 8, 1})
       .input({1}, std::vector<float>{0.5f})
       .scalar(0)
       .output();
   ASSERT_TRUE(builder.run());
-  EXPECT_THAT(builder.result<float>(), ElementsAre(199.5f));
+  EXPECT_THAT(builder.result<float>(), ElementsAre(284.5f, 255.25f));
+}
+
+TEST(FullyConnectedTest, FourBitWeightsWithScalesForRowsOrBlocks) {
+  const auto run = [](graph::Operand weights, bool hasBlocks) {
+    OperationBuilder builder(OperationType::kFullyConnected);
+    builder.input({1, 4}, std::vector<float>{1, 0, 255, 2})
+        .input(std::move(weights), std::vector<uint8_t>{0xF1, 0x78, 0x21, 0x43})
+        .omitted(kFloat)
+        .scalar(0);
+    // The smallest block of [2, 4] weights is one of the 2 halves of a row.
+    if (hasBlocks) builder.input({2, 2}, std::vector<Half>{1, 2, 4, 8});
+    builder.output();
+    EXPECT_TRUE(builder.run());
+    return builder.result<float>();
+  };
+  graph::Operand weights = OperationBuilder::tensor(OperandType::kTensorInt4, {2, 4});
+  // Rows 1, -1, -8, 7 and 1, 2, 3, 4.
+  EXPECT_THAT(run(weights, true), ElementsAre(1 + 2 * (-8 * 255 + 14), 4 + 8 * (3 * 255 + 8)));
+  weights.perChannel = {.channelDim = 0, .scales = {0.5f, 2.0f}};
+  EXPECT_THAT(run(weights, false), ElementsAre(0.5f * (1 - 8 * 255 + 14), 2 * (1 + 765 + 8)));
+  weights.perChannel = {};
+  OperationBuilder unscaled(OperationType::kFullyConnected);
+  unscaled.input({1, 4}, std::vector<float>(4))
+      .input(weights, std::vector<uint8_t>(4))
+      .omitted(kFloat)
+      .scalar(0)
+      .output();
+  EXPECT_FALSE(unscaled.validate());
 }
 
 TEST(FullyConnectedTest, LongRowsStayExact) {

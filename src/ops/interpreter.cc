@@ -320,9 +320,7 @@ Status InterpreterRun::runIf(const graph::Subgraph& subgraph, const graph::Opera
   HEARTH_TRY(runSubgraph(target, nested.get()));
   for (size_t i = 0; i < operation.outputs.size(); ++i) {
     Value& from = nested->values[model_.subgraphs[target].outputs[i]];
-    Value moved = std::move(from);
-    from.ownedBytes = 0;
-    HEARTH_TRY(handOut(subgraph.operands[operation.outputs[i]], std::move(moved),
+    HEARTH_TRY(handOut(subgraph.operands[operation.outputs[i]], from.take(),
                        &state->values[operation.outputs[i]]));
   }
   return {};
@@ -371,8 +369,7 @@ Status InterpreterRun::runWhile(const graph::Subgraph& subgraph, const graph::Op
     for (size_t i = 0; i < carried.size(); ++i) {
       Value& from = nested->values[bodyGraph.outputs[i]];
       release(&carried[i]);
-      carried[i] = std::move(from);
-      from.ownedBytes = 0;
+      carried[i] = from.take();
       inputs[i] = &carried[i];
     }
   }
@@ -380,8 +377,7 @@ Status InterpreterRun::runWhile(const graph::Subgraph& subgraph, const graph::Op
     const bool isCarried = inputs[i] == &carried[i];
     Value from;
     if (isCarried) {
-      from = std::move(carried[i]);
-      carried[i].ownedBytes = 0;
+      from = carried[i].take();
     } else {
       from.data = inputs[i]->data;
       from.dimensions = inputs[i]->dimensions;

@@ -34,6 +34,14 @@ struct Value {
   const RunArgument* destination = nullptr;
   bool isSufficient = true;
 
+  // Hands over the value and the memory that it owns.
+  Value take() {
+    const uint64_t bytes = std::exchange(ownedBytes, 0);
+    Value taken = std::move(*this);
+    taken.ownedBytes = bytes;
+    return taken;
+  }
+
   void forget() {
     data = nullptr;
     isPresent = false;

@@ -2,6 +2,7 @@
 #include "ops/real_values.h"
 
 #include "ops/half.h"
+#include "ops/int4.h"
 #include "ops/quantization.h"
 
 namespace hearth::ops {
@@ -16,15 +17,23 @@ void dequantizeAll(const Tensor& tensor, std::vector<float>* values) {
     (*values)[i] = scale * static_cast<float>(data[i] - zeroPoint);
 }
 
-void dequantizePerChannel(const Tensor& tensor, std::vector<float>* values) {
+void dequantizePerChannel(const Tensor& tensor, const int8_t* data, std::vector<float>* values) {
   const graph::PerChannelQuantization& quantization = tensor.operand->perChannel;
-  const int8_t* data = tensor.as<int8_t>();
   size_t inner = 1;
   for (size_t i = quantization.channelDim + 1; i < tensor.rank(); ++i)
     inner *= tensor.dimensions[i];
   const size_t channels = quantization.scales.size();
   for (size_t i = 0; i < values->size(); ++i)
     (*values)[i] = quantization.scales[i / inner % channels] * static_cast<float>(data[i]);
+}
+
+void dequantizeInt4(const Tensor& tensor, std::vector<float>* values) {
+  std::vector<int8_t> wide(values->size());
+  for (size_t i = 0; i < wide.size(); ++i) wide[i] = int4At(tensor.as<uint8_t>(), i);
+  if (!tensor.operand->perChannel.scales.empty())
+    return dequantizePerChannel(tensor, wide.data(), values);
+  for (size_t i = 0; i < wide.size(); ++i)
+    (*values)[i] = tensor.operand->scale * static_cast<float>(wide[i]);
 }
 
 template <typename T>
@@ -57,7 +66,7 @@ RealInput::RealInput(const Tensor& tensor) : size_(tensor.elementCount()) {
       dequantizeAll<int8_t>(tensor, &copy_);
       break;
     case OperandType::kTensorQuant8SymmPerChannel:
-      dequantizePerChannel(tensor, &copy_);
+      dequantizePerChannel(tensor, tensor.as<int8_t>(), &copy_);
       break;
     case OperandType::kTensorQuant16Symm:
     case OperandType::kTensorInt16:
@@ -65,6 +74,9 @@ RealInput::RealInput(const Tensor& tensor) : size_(tensor.elementCount()) {
       break;
     case OperandType::kTensorQuant16Asymm:
       dequantizeAll<uint16_t>(tensor, &copy_);
+      break;
+    case OperandType::kTensorInt4:
+      dequantizeInt4(tensor, &copy_);
       break;
     default:
       break;

@@ -16,11 +16,12 @@ namespace hearth::ops {
 inline constexpr TypeSet kRealTensors =
     kFloatTensors | kQuant8Tensors | OperandType::kTensorQuant8Symm |
     OperandType::kTensorQuant8SymmPerChannel | OperandType::kTensorQuant16Symm |
-    OperandType::kTensorQuant16Asymm | OperandType::kTensorInt16;
+    OperandType::kTensorQuant16Asymm | OperandType::kTensorInt16 | OperandType::kTensorInt4;
 
 // All elements of an input, dequantised: scale * (value - zeroPoint), per channel where the operand
 // is. A view of float32 tensors, a copy of all others. The tensor has data and a type of
 // kRealTensors. Scalars FLOAT32 and FLOAT16 are taken as well.
+// TENSOR_INT4 needs scales in its operand.
 class RealInput {
  public:
   explicit RealInput(const Tensor& tensor);

@@ -189,10 +189,11 @@ Status reduceQuantized(const Reduction& reduction, OperationType type) {
   }
   const std::vector<int64_t> results = reduction.run<T>(
       int64_t{0}, [=](int64_t a, T b) { return a + (static_cast<int32_t>(b) - zeroPoint); });
-  const double count = type == OperationType::kMean && reduction.inputCount > 0
-                           ? static_cast<double>(reduction.inputCount / reduction.outputCount)
-                           : 1.0;
-  const double scale = static_cast<double>(from.scale) / count;
+  // How many elements one result is the mean of.
+  const uint64_t count = type == OperationType::kMean && reduction.inputCount > 0
+                             ? reduction.inputCount / reduction.outputCount
+                             : 1;
+  const double scale = static_cast<double>(from.scale) / static_cast<double>(count);
   for (size_t i = 0; i < results.size(); ++i)
     target[i] = static_cast<T>(quantize(scale * static_cast<double>(results[i]), to));
   return {};

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SELECT: element by element from one of two tensors.
+// SELECT: element by element from one of two tensors. SELECT_V2 of the extension broadcasts all
+// three inputs.
+#include "ops/broadcast.h"
 #include "ops/element_visitor.h"
 #include "ops/operation.h"
 #include "ops/quantization.h"
@@ -28,6 +30,47 @@ Status prepare(OperationContext& context) {
                   context.describe(), graph::describeDimensions(context.inputs[i].dimensions),
                   graph::describeDimensions(context.inputs[0].dimensions));
   return context.setOutputDimensions(0, context.inputs[0].dimensions);
+}
+
+// The shape of all three inputs of SELECT_V2 together.
+Result<Dimensions> broadcastAll(const OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 3, 1));
+  HEARTH_ASSIGN(const Dimensions values, broadcastInputs(context, 1, 2));
+  return broadcastShapes(context, context.inputs[0].dimensions, values);
+}
+
+Status prepareBroadcast(OperationContext& context) {
+  HEARTH_ASSIGN(Dimensions dimensions, broadcastAll(context));
+  return context.setOutputDimensions(0, std::move(dimensions));
+}
+
+Status validateBroadcast(const graph::Model& model, const graph::Subgraph& subgraph,
+                         const graph::Operation& operation) {
+  HEARTH_TRY(validate(model, subgraph, operation));
+  const Signature signature(subgraph, operation);
+  for (const size_t i : {0, 1, 2}) HEARTH_TRY(signature.inputRank(i, 0, kMaximumRank));
+  HEARTH_TRY(signature.outputQuantizationLike(0, 1));
+  return signature.sameQuantization(1, 2);
+}
+
+Status executeBroadcast(OperationContext& context) {
+  HEARTH_ASSIGN(const Dimensions dimensions, broadcastAll(context));
+  return visitElementType(
+      context.inputs[1].type(), [&]<typename T>(std::type_identity<T>) -> Status {
+        const uint8_t* condition = context.inputs[0].as<uint8_t>();
+        T* target = context.outputs[0].as<T>();
+        for (const size_t chosen : {1, 2}) {
+          const T* values = context.inputs[chosen].as<T>();
+          const bool wanted = chosen == 1;
+          forEachBroadcast(dimensions, context.inputs[0].dimensions,
+                           context.inputs[chosen].dimensions,
+                           [&](size_t index, size_t conditionIndex, size_t valueIndex) {
+                             if ((condition[conditionIndex] != 0) == wanted)
+                               target[index] = values[valueIndex];
+                           });
+        }
+        return {};
+      });
 }
 
 template <typename T>
@@ -66,5 +109,7 @@ Status execute(OperationContext& context) {
 }  // namespace
 
 const OperationDefinition kSelectOperation = {OperationType::kSelect, validate, prepare, execute};
+const OperationDefinition kSelectV2Operation = {OperationType::kSelectV2, validateBroadcast,
+                                                prepareBroadcast, executeBroadcast};
 
 }  // namespace hearth::ops

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ABS, EXP, FLOOR, LOG, NEG, RSQRT, SIN and SQRT (input: data). Outside a function's domain float
-// results are NaN or infinite as in IEEE 754; the absolute value and the negation of the least
-// integer are itself.
+// ABS, EXP, FLOOR, LOG, NEG, RSQRT, SIN and SQRT (input: data), and COS of the extension. Outside a
+// function's domain float results are NaN or infinite as in IEEE 754; the absolute value and the
+// negation of the least integer are itself.
 #include <cmath>
 #include <type_traits>
 
@@ -38,6 +38,9 @@ float negative(float x) {
 }
 float inverseSquareRoot(float x) {
   return 1.0f / std::sqrt(x);
+}
+float cosine(float x) {
+  return std::cos(x);
 }
 float sine(float x) {
   return std::sin(x);
@@ -80,6 +83,8 @@ Status executeNeg(OperationContext& context) {
 
 const OperationDefinition kAbsOperation = {OperationType::kAbs, validateUnary<kNumericTypes>,
                                            prepareElementwise, executeAbs};
+const OperationDefinition kCosOperation = {OperationType::kCos, validateUnary<kRealTypes>,
+                                           prepareElementwise, execute<cosine>};
 const OperationDefinition kExpOperation = {OperationType::kExp, validateUnary<kRealTypes>,
                                            prepareElementwise, execute<exponential>};
 const OperationDefinition kFloorOperation = {OperationType::kFloor, validateUnary<kRealTypes>,

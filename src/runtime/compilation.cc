@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/env.h"
 #include "base/format.h"
 #include "base/trace.h"
 
@@ -143,6 +144,10 @@ Result<std::shared_ptr<const Compilation>> Compilation::create(
   HEARTH_TRY(graph::validate(*model));
   HEARTH_TRY(checkStates(*model, states));
   hal::PrepareOptions prepare = options.prepare;
+  if (prepare.threads == 0) {
+    HEARTH_ASSIGN(const int64_t threads, base::envInteger(base::Env::kThreads));
+    prepare.threads = static_cast<unsigned>(threads);
+  }
   if (prepare.maxActivationBytes == 0) prepare.maxActivationBytes = defaultActivationLimit();
   HEARTH_TRY(checkActivations(*model, prepare.maxActivationBytes));
 

@@ -22,8 +22,9 @@ struct StatePair {
 };
 
 struct CompilationOptions {
-  std::string device;           // empty = the first that takes every operation
-  hal::PrepareOptions prepare;  // maxActivationBytes 0 = half of the machine's memory
+  std::string device;  // empty = the first that takes every operation
+  // Of threads 0 = what HEARTH_THREADS says, of maxActivationBytes half of the machine's memory.
+  hal::PrepareOptions prepare;
 };
 
 // Half of the machine's memory, in bytes.

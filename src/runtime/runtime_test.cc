@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
@@ -26,6 +27,7 @@ struct Behaviour {
   std::condition_variable opened;
   bool isGateOpen = true;
   uint64_t activationLimit = 0;
+  unsigned threads = 0;
 
   void open() {
     const std::lock_guard lock(mutex);
@@ -113,6 +115,7 @@ class TestDevice final : public hal::Device {
                                                            const hal::PrepareOptions& options,
                                                            hal::Cache) override {
     behaviour_->activationLimit = options.maxActivationBytes;
+    behaviour_->threads = options.threads;
     return std::make_shared<TestPrepared>(behaviour_);
   }
 
@@ -213,6 +216,23 @@ TEST_F(RuntimeTest, RefusesActivationsAboveTheLimitByName) {
   EXPECT_EQ(first_.activationLimit, 4000u);
   EXPECT_TRUE(compile(2));
   EXPECT_EQ(first_.activationLimit, defaultActivationLimit());
+}
+
+TEST_F(RuntimeTest, TheVariableNamesTheThreadsOfWhoAsksForNone) {
+  setenv("HEARTH_THREADS", "3", 1);
+  EXPECT_TRUE(compile());
+  EXPECT_EQ(first_.threads, 3u);
+  CompilationOptions options;
+  options.prepare.threads = 2;
+  EXPECT_TRUE(compile(2, options));
+  EXPECT_EQ(first_.threads, 2u);
+  setenv("HEARTH_THREADS", "many", 1);
+  const auto refused = compile();
+  unsetenv("HEARTH_THREADS");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), HasSubstr("HEARTH_THREADS is \"many\""));
+  EXPECT_TRUE(compile());
+  EXPECT_EQ(first_.threads, 0u);
 }
 
 TEST_F(RuntimeTest, RefusesStatesThatDoNotFit) {

@@ -11,5 +11,7 @@ namespace hearth::tools {
 Outcome<void> runCommand(const RunOptions& options);
 Outcome<void> inspectCommand(const InspectOptions& options);
 Outcome<void> devicesCommand(const DevicesOptions& options);
+// Prints the report also when cases fail, which is a failure.
+Outcome<void> conformanceCommand(const ConformanceOptions& options);
 
 }  // namespace hearth::tools

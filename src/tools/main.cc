@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `hearth` command: its command line.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <iostream>
+#include <thread>
 
 #include "base/env.h"
 #include "base/format.h"
@@ -14,6 +16,7 @@ namespace {
 
 constexpr uint64_t kMaxRepeat = 10'000'000;
 constexpr uint32_t kMaxThreads = 1024;
+constexpr unsigned kMaxCaseSeconds = 86400;
 
 // What the parser keeps as text until everything is there.
 struct NormalizationText {
@@ -32,16 +35,33 @@ CLI::Validator positiveSeconds() {
       "SECONDS");
 }
 
-CLI::Validator byteCount() {
+CLI::Validator byteCount(const char* flag) {
   return CLI::Validator(
-      [](std::string& text) -> std::string {
-        const auto bytes = base::parseBytes("--max-activation-bytes", text);
+      [flag](std::string& text) -> std::string {
+        const auto bytes = base::parseBytes(flag, text);
         if (!bytes) return bytes.error().message();
-        if (*bytes == 0) return "The limit --max-activation-bytes is 0; it is at least 1.";
+        if (*bytes == 0) return base::formatText("The limit {} is 0; it is at least 1.", flag);
         text = std::to_string(*bytes);
         return "";
       },
       "BYTES");
+}
+
+void addStoreFlags(CLI::App* app, StoreFlags* flags) {
+  app->add_option("--store", flags->path, "Folder of the weight store (HEARTH_STORE)")
+      ->type_name("DIR");
+  app->add_option("--store-mode", flags->mode,
+                  "off, read-only, read-write or strict (HEARTH_STORE_MODE)")
+      ->check(CLI::IsMember({"off", "read-only", "read-write", "strict"}))
+      ->type_name("MODE");
+  app->add_option("--store-size", flags->maxBytes,
+                  "The most that the store may take (HEARTH_STORE_SIZE); K, M and G are understood")
+      ->transform(byteCount("--store-size"))
+      ->type_name("BYTES");
+  app->add_option("--weight-cache", flags->weightCache,
+                  "One file for this model's packed weights, in place of the store")
+      ->type_name("FILE")
+      ->excludes("--store");
 }
 
 void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normalization) {
@@ -64,9 +84,11 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
       ->type_name("NAME");
   app->add_option("--signature", options->signature, "Entry point of the model (the first)")
       ->type_name("KEY");
-  app->add_option("--threads", options->threads, "Threads to use (the device's choice)")
+  app->add_option("--threads", options->threads,
+                  "Threads to use (HEARTH_THREADS, else the device's choice)")
       ->check(CLI::Range(0u, kMaxThreads))
       ->type_name("N");
+  addStoreFlags(app, &options->store);
   app->add_option("--repeat", options->repeat, "Runs after the first (0; 20 for bench)")
       ->check(CLI::Range(uint64_t{0}, kMaxRepeat))
       ->type_name("N");
@@ -81,10 +103,31 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
   app->add_option("--max-activation-bytes", options->maxActivationBytes,
                   "Refuse models that need more for intermediate results (half of the memory); "
                   "K, M and G are understood")
-      ->transform(byteCount());
+      ->transform(byteCount("--max-activation-bytes"));
   app->add_option("--timeout", options->timeoutSeconds, "End with exit code 1 after this time")
       ->check(positiveSeconds());
   app->add_flag("--json", options->isJson, "Print one JSON object");
+}
+
+void addConformanceOptions(CLI::App* app, ConformanceOptions* options) {
+  options->processes = std::max(1u, std::thread::hardware_concurrency());
+  app->add_option("FILE", options->files, "Files of test vectors (*.nntv)")->required();
+  app->add_option("--device", options->device, "Device to test (nnapi-reference)")
+      ->type_name("NAME");
+  app->add_option("--filter", options->filter,
+                  "Only cases whose name or specification holds this text, or that use the "
+                  "operation of this name")
+      ->type_name("S");
+  app->add_option("--processes", options->processes,
+                  "Cases to run at the same time (one for each processor)")
+      ->check(CLI::Range(1u, kMaxThreads))
+      ->type_name("N");
+  app->add_option("--timeout", options->caseTimeoutSeconds, "Seconds that one case may take (60)")
+      ->check(CLI::Range(1u, kMaxCaseSeconds))
+      ->type_name("SECONDS");
+  app->add_flag("--verbose", options->isVerbose, "Every case, not only those that fail");
+  app->add_flag("--json", options->isJson,
+                "Print one JSON object, with the kernel of each operation");
 }
 
 Outcome<void> applyNormalization(const NormalizationText& text, RunOptions* options) {
@@ -161,6 +204,11 @@ int runMain(int argc, char** argv) {
   CLI::App* devicesApp = app.add_subcommand("devices", "List the devices");
   devicesApp->add_flag("--json", devices.isJson, "Print one JSON object");
 
+  ConformanceOptions conformance;
+  CLI::App* conformanceApp =
+      app.add_subcommand("conformance", "Run NNAPI test vectors on a device");
+  addConformanceOptions(conformanceApp, &conformance);
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
@@ -179,6 +227,8 @@ int runMain(int argc, char** argv) {
       outcome = runCommand(bench);
     else if (*inspectApp)
       outcome = inspectCommand(inspect);
+    else if (*conformanceApp)
+      outcome = conformanceCommand(conformance);
     else
       outcome = devicesCommand(devices);
   }

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`hearth run` and `hearth bench` on real models: results, files and the keys of docs/cli.md."""
 
-import sys
+import json
+import os
 import pathlib
+import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -10,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import numpy as np
 from PIL import Image
 
-from command import DataTest
+from command import HEARTH, DataTest
 
 KEYS = {"model", "device", "start", "inference_ms", "memory", "outputs", "top", "segments",
         "overlay"}
@@ -163,6 +165,33 @@ class InspectTest(DataTest):
         result = self.json("inspect", self.model("audio_preprocessor_int8"))
         self.assertIn("SignalWindow", result["signatures"][0]["problem"])
         self.assertIn("SignalWindow", self.succeed("inspect", self.model("audio_preprocessor_int8")))
+
+
+class EnvironmentTest(DataTest):
+    def environment(self, **variables):
+        return {**os.environ, **variables}
+
+    def testThreadsAreThoseOfTheVariable(self):
+        model = self.model("split_concat")
+        arguments = ("run", model, "--random-input", 1)
+        self.succeed(*arguments, env=self.environment(HEARTH_THREADS="2"))
+        sentence = self.refuse(1, *arguments, env=self.environment(HEARTH_THREADS="1025"))
+        self.assertIn("HEARTH_THREADS is 1025, outside 0 to 1024", sentence)
+        self.succeed(*arguments, "--threads", 1, env=self.environment(HEARTH_THREADS="1025"))
+
+    def testTraceIsOneValidFileWithADriverLibrary(self):
+        trace = self.folder / "trace.json"
+        # The null driver's library has its own copy of the tracing code.
+        drivers = pathlib.Path(HEARTH).parents[1] / "share/hearth/drivers"
+        environment = self.environment(HEARTH_TRACE=str(trace), HEARTH_DRIVER_PATH=str(drivers))
+        devices = self.json("devices", env=environment)["devices"]
+        self.assertIn("null", [device["name"] for device in devices])
+        self.succeed("run", self.model("micro_speech_quantized"), "--random-input", 1, "--repeat",
+                     3, "--device", "hearth-cpu", env=environment)
+        names = [event["name"] for event in json.loads(trace.read_text())]
+        self.assertEqual(names.count("load model"), 1)
+        self.assertEqual(names.count("compile"), 1)
+        self.assertEqual(names.count("execute"), 4)
 
 
 if __name__ == "__main__":

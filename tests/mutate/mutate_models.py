@@ -1,223 +1,219 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Damages model files and checks that the `hearth` command refuses or runs them cleanly.
+"""Damaged copies of real models through `hearth inspect` and `hearth run --timeout 10`.
 
-With --output-dir the copies are written there and nothing is run. With --hearth each copy goes
-through `hearth inspect` and `hearth run`, one worker for each of --jobs. A copy passes when both
-end with exit code 0, 1 or 2 in time, without signal and without a sanitizer's report. The same
-seed, count and models give the same copies, whatever the number of jobs.
+Every process must end by itself with exit code 0, 1 or 2, say one line when it fails, and make no
+sanitizer report. A copy that shows otherwise is kept, and the command that repeats it printed. A
+copy follows from its number and the models alone, so that --first N --count 1 makes it again.
 """
 
 import argparse
 import concurrent.futures
+import json
 import os
+import pathlib
 import random
 import re
+import shutil
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 
-GOOD_EXIT_CODES = (0, 1, 2)
-RUN_TIMEOUT_SECONDS = 10
-KILL_AFTER_SECONDS = 20
-SANITIZER_REPORT = re.compile(
-    rb"(AddressSanitizer|LeakSanitizer|ThreadSanitizer|MemorySanitizer"
-    rb"|UndefinedBehaviorSanitizer|runtime error:)")
-# Numbers at which comparisons and sums go wrong.
+COUNT = 500
+LONG_COUNT = 20_000
+REPORT = re.compile(r"Sanitizer|runtime error:|terminate called|Assertion")
+# Models above this size are slow under sanitizers and take part more rarely.
+LARGE = 1 << 20
+SMALL_SHARE = 4
+# Far above the time limit of the runs: only a hang gets here.
+HANG_SECONDS = 120
+# Tables lie at the start and the end of a file, weights between.
+TABLE_BYTES = 16384
+# Numbers at which comparisons and sums go wrong, and NaN, infinity and -1.0.
 TELLING_WORDS = (0, 1, 2, 4, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFFFF,
                  0x80000000, 0xFFFFFFFE, 0xFFFFFFFF, 0x7FC00000, 0x7F800000, 0xBF800000)
+DELTAS = (-64, -16, -8, -4, -1, 1, 4, 8, 16, 64)
 
 
-def table_ranges(size):
-    """Ranges of the file to damage. Tables lie at its start and end, weights between: damage
-    there is what a reader has to find, so most of it goes there."""
-    edge = min(size, 8192)
-    return ((0, edge), (size - edge, size), (0, size))
-
-
-def flip_bits(data, place, rng):
-    for _ in range(rng.randint(1, 8)):
+def flipBits(rng, data, place):
+    for _ in range(rng.randint(1, 4)):
         data[place()] ^= 1 << rng.randrange(8)
 
 
-def set_bytes(data, place, rng):
+def setBytes(rng, data, place):
     at = place()
-    length = rng.randint(1, 16)
-    value = rng.choice((0, 0xFF, 0x7F, 0x80, rng.randrange(256)))
-    for i in range(at, min(at + length, len(data))):
-        data[i] = value
+    length = min(rng.randint(1, 16), len(data) - at)
+    data[at:at + length] = bytes([rng.choice((0, 0xFF, 0x7F, 0x80, rng.randrange(256)))]) * length
 
 
-def truncate(data, place, rng):
+def editWord(rng, data, place):
+    """Offsets and vector lengths are little-endian words: replaces one, or moves it a little."""
+    at = min(place() & ~3, len(data) - 4)
+    word = struct.unpack_from("<I", data, at)[0]
+    kind = rng.randrange(3)
+    if kind == 0:
+        word = rng.choice(TELLING_WORDS)
+    elif kind == 1:
+        word = rng.getrandbits(32)
+    else:
+        word = (word + rng.choice(DELTAS)) & 0xFFFFFFFF
+    struct.pack_into("<I", data, at, word)
+
+
+def copyChunk(rng, data, place):
+    source, target = place(), place()
+    length = min(rng.choice((4, 8, 16, 64, 256)), len(data) - max(source, target))
+    data[target:target + length] = data[source:source + length]
+
+
+def truncate(rng, data, place):
     del data[max(place(), 1):]
 
 
-def swap_chunks(data, place, rng):
-    length = rng.choice((4, 8, 16, 64, 256))
-    first, second = sorted((place(), place()))
-    if first + length > second or second + length > len(data):
-        return flip_bits(data, place, rng)
-    data[first:first + length], data[second:second + length] = (
-        data[second:second + length], data[first:first + length])
-    return None
+DAMAGES = (flipBits, setBytes, editWord, copyChunk, truncate)
+WEIGHTS = (6, 3, 8, 2, 1)
 
 
-def edit_length(data, place, rng):
-    """Offsets, vtables and vector lengths are little-endian words: replaces one, or moves it a
-    little."""
-    at = place() // 4 * 4
-    if at + 4 > len(data):
-        return flip_bits(data, place, rng)
-    word = struct.unpack_from("<I", data, at)[0]
-    if rng.random() < 0.5:
-        word = rng.choice(TELLING_WORDS)
-    else:
-        word = (word + rng.choice((-64, -8, -4, -1, 1, 4, 8, 64))) & 0xFFFFFFFF
-    struct.pack_into("<I", data, at, word)
-    return None
-
-
-MUTATIONS = (flip_bits, set_bytes, truncate, swap_chunks, edit_length)
-WEIGHTS = (3, 2, 1, 2, 4)
-
-
-def mutate(original, seed):
-    """One damaged copy, a function of its arguments alone."""
-    rng = random.Random(seed)
+def damaged(rng, original):
     data = bytearray(original)
-    low, high = rng.choices(table_ranges(len(data)), (2, 2, 1))[0]
 
     def place():
-        return min(rng.randrange(low, high), len(data) - 1)
+        """An offset: anywhere, or near an end of the file."""
+        size = len(data)
+        kind = rng.randrange(5)
+        if kind == 0:
+            return rng.randrange(size)
+        offset = rng.randrange(min(size, TABLE_BYTES))
+        return offset if kind <= 2 else size - 1 - offset
 
-    for mutation in rng.choices(MUTATIONS, WEIGHTS, k=rng.randint(1, 3)):
-        mutation(data, place, rng)
+    for damage in rng.choices(DAMAGES, WEIGHTS, k=rng.choice((1, 1, 1, 2, 4, 8))):
+        if len(data) >= 16:
+            damage(rng, data, place)
     return bytes(data)
 
 
 def environment():
-    """Sanitizers in the command end it by SIGABRT, so that the exit code tells too."""
-    env = dict(os.environ)
-    for name, options in (("ASAN_OPTIONS", "abort_on_error=1:detect_leaks=1:"
-                                           "allocator_may_return_null=1"),
-                          ("UBSAN_OPTIONS", "abort_on_error=1:print_stacktrace=1")):
-        env.setdefault(name, options)
-    return env
+    """For the command: its own build's libraries, not those of the shell's, and an exit code of the
+    sanitizers that is none of its own."""
+    inherited = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    return {**inherited,
+            "ASAN_OPTIONS": "detect_stack_use_after_return=1:allocator_may_return_null=1:"
+                            "exitcode=99",
+            "UBSAN_OPTIONS": "print_stacktrace=1:exitcode=99"}
 
 
-def complaint_about(command):
-    """What is wrong with how a command ended; None when it ended well."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE, env=environment(),
-                               start_new_session=True)
-    try:
-        _, errors = process.communicate(timeout=KILL_AFTER_SECONDS)
-    except subprocess.TimeoutExpired:
-        # The command is the leader of its own group: the signal reaches its children too.
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        return f"runs longer than {KILL_AFTER_SECONDS} s"
-    report = SANITIZER_REPORT.search(errors)
-    if report:
-        return "sanitizer report: " + errors[report.start():][:400].decode(errors="replace")
-    if process.returncode < 0:
-        return f"ends by signal {-process.returncode}"
-    if process.returncode not in GOOD_EXIT_CODES:
-        return f"ends with exit code {process.returncode}"
-    if process.returncode != 0 and not errors.strip():
-        return f"ends with exit code {process.returncode} and says nothing"
+def complaint(command):
+    """What is wrong with how a command ends; None when nothing is."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, env=environment(),
+                          start_new_session=True) as process:
+        try:
+            _, errors = process.communicate(timeout=HANG_SECONDS)
+        except subprocess.TimeoutExpired:
+            # The command leads a group of its own: the signal reaches its children too.
+            os.killpg(process.pid, signal.SIGKILL)
+            return f"hangs for {HANG_SECONDS} s"
+    text = errors.decode(errors="replace")
+    if process.returncode not in (0, 1, 2):
+        return f"ends with {process.returncode}: {text[-4000:]}"
+    if REPORT.search(text):
+        return f"reports {text[-4000:]}"
+    if process.returncode != 0 and text.count("\n") != 1:
+        return f"says {text!r}"
     return None
 
 
 class Campaign:
-    """The copies of one call. Read-only once made; check() is called by several threads."""
+    """The copies of one call. Not changed once made, so that several threads may check()."""
 
-    def __init__(self, arguments):
-        self.arguments = arguments
+    def __init__(self, hearth, models, keep):
+        self.hearth = hearth
+        self.keep = pathlib.Path(keep)
         self.originals = []
-        for path in arguments.models:
-            with open(path, "rb") as file:
-                self.originals.append((os.path.basename(path), file.read()))
+        for path in models:
+            content = path.read_bytes()
+            share = 1 if len(content) > LARGE else SMALL_SHARE
+            self.originals += [(path.name, content)] * share
 
-    def name_of(self, index):
-        base = os.path.splitext(self.originals[index % len(self.originals)][0])[0]
-        return f"{base}.{self.arguments.seed}.{index}.tflite"
+    def check(self, number):
+        """Sentences about copy `number`."""
+        rng = random.Random(number)
+        name, original = rng.choice(self.originals)
+        # The reference kernels take seconds for a large model.
+        share = 1 if len(original) <= LARGE else 9
+        device = rng.choice(("nnapi-reference",) + ("hearth-cpu",) * share)
+        sentences = []
+        with tempfile.TemporaryDirectory(prefix="hearth-mutation-") as folder:
+            path = pathlib.Path(folder) / f"{number}_{name}"
+            path.write_bytes(damaged(rng, original))
+            kept = self.keep / path.name
+            for words in (["inspect"], ["run", "--random-input", "1", "--timeout", "10",
+                                        "--max-activation-bytes", "1G", "--device", device]):
+                sentence = complaint([self.hearth, *words, str(path)])
+                if sentence:
+                    sentences.append(f"{' '.join([self.hearth, *words, str(kept)])} {sentence}")
+            if sentences:
+                self.keep.mkdir(parents=True, exist_ok=True)
+                # The temporary folder may be on another file system.
+                shutil.move(path, kept)
+        return sentences
 
-    def copy_of(self, index):
-        original = self.originals[index % len(self.originals)][1]
-        return mutate(original, f"{self.arguments.seed}/{index}")
-
-    def check(self, folder, index):
-        path = os.path.join(folder, self.name_of(index))
-        with open(path, "wb") as file:
-            file.write(self.copy_of(index))
-        complaints = []
-        for words in (["inspect", path],
-                      ["run", path, "--random-input", "1", "--timeout",
-                       str(RUN_TIMEOUT_SECONDS)]):
-            if self.arguments.device and words[0] == "run":
-                words += ["--device", self.arguments.device]
-            complaint = complaint_about([self.arguments.hearth, *words])
-            if complaint:
-                complaints.append(f"{words[0]}: {complaint}")
-        if complaints and self.arguments.keep:
-            os.makedirs(self.arguments.keep, exist_ok=True)
-            os.replace(path, os.path.join(self.arguments.keep, self.name_of(index)))
-        else:
-            os.remove(path)
-        return complaints
-
-    def write_all(self, folder):
-        os.makedirs(folder, exist_ok=True)
-        for index in range(self.arguments.count):
-            with open(os.path.join(folder, self.name_of(index)), "wb") as file:
-                file.write(self.copy_of(index))
-
-    def run_all(self):
-        failed = 0
-        with tempfile.TemporaryDirectory(prefix="hearth_mutate_") as folder, \
-                concurrent.futures.ThreadPoolExecutor(self.arguments.jobs) as workers:
-            checks = workers.map(lambda index: self.check(folder, index),
-                                 range(self.arguments.count))
-            for index, complaints in enumerate(checks):
-                for complaint in complaints:
-                    print(f"FAILED {self.name_of(index)}: {complaint}", flush=True)
-                failed += bool(complaints)
-                if sys.stderr.isatty() and index % 50 == 49:
-                    print(f"{index + 1} of {self.arguments.count}", file=sys.stderr)
-        print(f"{self.arguments.count - failed} passed, {failed} failed")
-        return failed == 0
+    def run(self, numbers, jobs):
+        """How many copies fail; says what fails and, every minute, how far it is."""
+        failed, told = 0, time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            for done, sentences in enumerate(pool.map(self.check, numbers), 1):
+                for sentence in sentences:
+                    print(f"FAILED {sentence}", flush=True)
+                failed += bool(sentences)
+                if time.monotonic() - told >= 60:
+                    told = time.monotonic()
+                    print(f"{done} of {len(numbers)} copies, {failed} failed", flush=True)
+        return failed
 
 
-def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="+", metavar="MODEL", help="files to damage copies of")
-    parser.add_argument("--count", type=int, default=500, help="number of copies")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--hearth", metavar="PATH", help="the command to check")
-    parser.add_argument("--device", help="device for `hearth run`")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--keep", metavar="DIR", help="where copies that fail are kept")
-    parser.add_argument("--output-dir", metavar="DIR", help="only write the copies there")
-    arguments = parser.parse_args()
-    if bool(arguments.hearth) == bool(arguments.output_dir):
-        parser.error("one of --hearth and --output-dir is needed")
-    for path in arguments.models:
-        if not os.path.isfile(path) or os.path.getsize(path) < 2:
-            parser.error(f"{path} is no file, or has fewer than 2 bytes")
-    return arguments
+def skip(reason):
+    """Tells a runner that reads GoogleTest's reports that nothing was tested."""
+    print(f"Nothing is tested: {reason}")
+    kind, _, path = os.environ.get("GTEST_OUTPUT", "").partition(":")
+    if kind == "json":
+        case = {"classname": "Mutation", "name": "DamagedModels", "status": "RUN",
+                "result": "SKIPPED", "skipped": [{"message": reason}]}
+        pathlib.Path(path).write_text(json.dumps({"testsuites": [{"testsuite": [case]}]}),
+                                      encoding="utf-8")
 
 
 def main():
-    arguments = parse_arguments()
-    campaign = Campaign(arguments)
-    if arguments.output_dir:
-        campaign.write_all(arguments.output_dir)
-        print(f"{arguments.count} copies written")
-        return 0
-    return 0 if campaign.run_all() else 1
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("hearth", help="the command to test")
+    parser.add_argument("models", nargs="*", type=pathlib.Path, metavar="MODEL",
+                        help="models to damage (those of $HEARTH_TEST_DATA)")
+    parser.add_argument("--first", type=int, default=0, help="number of the first copy")
+    parser.add_argument("--count", type=int, help=f"how many copies ({COUNT}, or {LONG_COUNT} when "
+                        "HEARTH_TEST_LONG is 1)")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)),
+                        help="commands at the same time (one for each CPU)")
+    parser.add_argument("--keep", default="mutation_failures", help="folder for copies that fail")
+    arguments = parser.parse_args()
+    models = arguments.models
+    if not models:
+        data = os.environ.get("HEARTH_TEST_DATA")
+        if not data:
+            skip("HEARTH_TEST_DATA is not set.")
+            return 0
+        models = sorted((pathlib.Path(data) / "data" / "models").glob("*.tflite"))
+        if not models:
+            parser.error(f"there is no model in {data}/data/models")
+    count = arguments.count
+    if count is None:
+        count = LONG_COUNT if os.environ.get("HEARTH_TEST_LONG") == "1" else COUNT
+    campaign = Campaign(arguments.hearth, models, arguments.keep)
+    failed = campaign.run(range(arguments.first, arguments.first + count), arguments.jobs)
+    print(f"{count - failed} damaged copies passed, {failed} failed")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ struct Creation {
   bool guardOneRowTail = false;
   PackedWeights* weights = nullptr;
   WeightPlace place;
+  std::shared_ptr<const base::Sha256Digest> packed;  // what is packed there
   ValueId source = 0, destination = 0;
 };
 
@@ -34,8 +35,8 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
   const uint32_t flags = g.isDepthwise ? XNN_FLAG_DEPTHWISE_CONVOLUTION : 0;
   const size_t inputStride = g.groups * g.groupInputChannels;
   const size_t outputStride = g.groups * g.groupOutputChannels;
-  const PackedWeights::PlaceScope scope(c.weights, c.place,
-                                        g.isDepthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D");
+  const PackedWeights::PlaceScope scope(
+      c.weights, c.place, g.isDepthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", c.packed.get());
   xnn_weights_cache_t cache = c.weights->provider();
   switch (c.type) {
     case OperandType::kTensorFloat32:
@@ -143,6 +144,20 @@ bool mayEndInOneRow(const Convolution& g) {
   return isIndirect && g.groupInputChannels > 64 && pixels > 16 && pixels % 16 == 1;
 }
 
+// What choosing and packing a kernel depends on.
+std::shared_ptr<const base::Sha256Digest> packedFrom(PlanBuilder* builder, const Convolution& g) {
+  const uint32_t operands[] = {g.input, g.filter, g.bias, g.output};
+  const uint64_t parameters[] = {g.kernelHeight,
+                                 g.kernelWidth,
+                                 g.strideHeight,
+                                 g.strideWidth,
+                                 g.top + g.bottom + g.left + g.right,
+                                 g.groups,
+                                 g.groupInputChannels,
+                                 g.groupOutputChannels};
+  return builder->packingSource(operands, parameters);
+}
+
 bool typesFit(PlanBuilder* builder, const Convolution& g) {
   const graph::Operand& input = builder->operand(g.input);
   const graph::Operand& filter = builder->operand(g.filter);
@@ -192,8 +207,17 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   c.geometry = g;
   c.type = input.type;
   c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
-  c.kernel = builder->weightData(g.filter);
-  if (g.bias != UINT32_MAX) c.bias = builder->weightData(g.bias);
+  c.place = {builder->currentOperation(), 0};
+  if (g.isDepthwise) {
+    HEARTH_ASSIGN(c.kernel, builder->rawData(g.filter));
+    if (g.bias != UINT32_MAX) {
+      HEARTH_ASSIGN(c.bias, builder->rawData(g.bias));
+    }
+  } else {
+    c.kernel = builder->weightData(g.filter, c.place);
+    if (g.bias != UINT32_MAX) c.bias = builder->weightData(g.bias, c.place);
+    c.packed = packedFrom(builder, g);
+  }
   if (c.isPerChannel) {
     c.kernelScales = filter.perChannel.scales;
     c.kernelScales.resize(c.kernelScales.size() + XNN_EXTRA_QUANTIZATION_PARAMS,
@@ -208,7 +232,6 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   c.floats = ops::activationRange(g.activation);
   c.steps = ops::quantizedActivationRange(g.activation, output);
   c.weights = builder->weights();
-  c.place = {builder->currentOperation(), 0};
   c.guardOneRowTail = builder->traits().guardInt8OneRowTail && !g.isDepthwise &&
                       c.type == OperandType::kTensorQuant8AsymmSigned;
   c.source = builder->read(g.input);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/cpu_device.h"
 
+#include "drivers/cpu/open_stores.h"
 #include "drivers/cpu/plan_builder.h"
 #include "drivers/cpu/prepared_model.h"
 #include "drivers/cpu/self_test.h"
@@ -53,8 +54,7 @@ Result<std::vector<hal::OperationSupport>> CpuDevice::supportedOperations(
   // The plan tells which kernel an operation gets; without known shapes all are interpreted.
   const Result<SelfTestResult>& tested = selfTest();
   if (!tested) return support;
-  PackedWeights weights;
-  PlanBuilder builder(model, tested->traits, &weights, {});
+  PlanBuilder builder(model, tested->traits, nullptr, {});
   if (!builder.build()) return support;
   const std::vector<std::string> kernels = builder.takeKernels();
   for (size_t i = 0; i < kernels.size(); ++i) support[i].kernel = kernels[i];
@@ -74,7 +74,7 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
   const Result<SelfTestResult>& tested = selfTest();
   if (!tested) return std::unexpected(tested.error());
   HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
-  auto prepared = CpuPreparedModel::create(model, options, *tested, pool);
+  auto prepared = CpuPreparedModel::create(model, options, *tested, pool, openStore(options));
   if (prepared) return *prepared;
   if (prepared.error().code() != ErrorCode::kUnsupported)
     return std::unexpected(std::move(prepared.error()));

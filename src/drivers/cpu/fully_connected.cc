@@ -23,13 +23,14 @@ struct Creation {
   ops::QuantizedRange steps{};
   PackedWeights* weights = nullptr;
   WeightPlace place;
+  std::shared_ptr<const base::Sha256Digest> packed;  // what is packed there
   ValueId source = 0, destination = 0;
 };
 
 xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
   const size_t in = c.layer.inputChannels;
   const size_t out = c.layer.outputChannels;
-  const PackedWeights::PlaceScope scope(c.weights, c.place, "FULLY_CONNECTED");
+  const PackedWeights::PlaceScope scope(c.weights, c.place, "FULLY_CONNECTED", c.packed.get());
   xnn_weights_cache_t cache = c.weights->provider();
   switch (c.type) {
     case OperandType::kTensorFloat32:
@@ -131,8 +132,12 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   c.layer = layer;
   c.type = input.type;
   c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
-  c.kernel = builder->weightData(layer.filter);
-  if (layer.bias != UINT32_MAX) c.bias = builder->weightData(layer.bias);
+  c.place = {builder->currentOperation(), 0};
+  c.kernel = builder->weightData(layer.filter, c.place);
+  if (layer.bias != UINT32_MAX) c.bias = builder->weightData(layer.bias, c.place);
+  const uint32_t operands[] = {layer.input, layer.filter, layer.bias, layer.output};
+  const uint64_t parameters[] = {layer.inputChannels, layer.outputChannels};
+  c.packed = builder->packingSource(operands, parameters);
   if (c.isPerChannel) {
     c.kernelScales = filter.perChannel.scales;
     c.kernelScales.resize(c.kernelScales.size() + XNN_EXTRA_QUANTIZATION_PARAMS,
@@ -147,7 +152,6 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   c.floats = ops::activationRange(layer.activation);
   c.steps = ops::quantizedActivationRange(layer.activation, output);
   c.weights = builder->weights();
-  c.place = {builder->currentOperation(), 0};
   c.source = builder->read(layer.input);
   c.destination = builder->write(layer.output);
 

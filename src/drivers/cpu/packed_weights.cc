@@ -3,24 +3,38 @@
 
 #include <hearth_xnnpack.h>
 
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "drivers/cpu/shared_packings.h"
+
 namespace hearth::cpu {
 namespace {
 
 // Kernels load packed weights with aligned 64-byte instructions.
 constexpr size_t kAlignment = 64;
-constexpr size_t kChunkSize = size_t{1} << 20;
-constexpr size_t kLargeSize = size_t{256} << 10;
+// Address space of one group; memory is used as it fills.
+constexpr size_t kGroupSize = size_t{64} << 20;
+
+size_t roundedUp(size_t size) {
+  return (size + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 struct CurrentPlace {
   WeightPlace place;
   const char* kind = "";
+  const base::Sha256Digest* source = nullptr;
+  // Takes what XNNPACK packs without asking whether it is there already.
+  std::shared_ptr<PackedSegment> scratch;
 };
 thread_local CurrentPlace currentPlace;
 
 }  // namespace
 
-PackedWeights::PlaceScope::PlaceScope(PackedWeights*, WeightPlace place, const char* kind) {
-  currentPlace = {place, kind};
+PackedWeights::PlaceScope::PlaceScope(PackedWeights*, WeightPlace place, const char* kind,
+                                      const base::Sha256Digest* source) {
+  currentPlace = {place, kind, source, nullptr};
 }
 
 PackedWeights::PlaceScope::~PlaceScope() {
@@ -44,101 +58,166 @@ PackedWeights::~PackedWeights() {
   delete provider_;
 }
 
-Result<const uint8_t*> PackedWeights::pack(WeightPlace place, const char* kind, size_t size,
+void PackedWeights::preset(WeightPlace place, PackedPlace packed) {
+  if (packed.offset % kAlignment != 0) return;
+  const std::lock_guard lock(mutex_);
+  places_[place] = std::move(packed);
+}
+
+Result<const uint8_t*> PackedWeights::pack(WeightPlace place, const char* kind,
+                                           const base::Sha256Digest* source, size_t size,
                                            const std::function<void(uint8_t*)>& fill) {
-  const PlaceScope scope(this, place, kind);
-  size_t found = lookUp(this, nullptr);
-  if (found == SIZE_MAX) {
-    auto* data = static_cast<uint8_t*>(reserveSpace(this, size));
-    if (data == nullptr)
-      return fail(ErrorCode::kOutOfMemory, "There is no memory for {} bytes of packed weights.",
-                  size);
-    fill(data);
-    found = lookUpOrInsert(this, nullptr, data, size);
-  }
-  return reinterpret_cast<const uint8_t*>(found);
+  const PlaceScope scope(this, place, kind, source);
+  const auto known = findPlace(0);
+  if (known && known->size == size) return known->data();
+  auto* data = static_cast<uint8_t*>(reserveSpace(this, size));
+  if (data == nullptr)
+    return fail(ErrorCode::kOutOfMemory, "There is no memory for {} bytes of packed weights.",
+                size);
+  fill(data);
+  return reinterpret_cast<const uint8_t*>(lookUpOrInsert(this, nullptr, data, size));
+}
+
+Result<const uint8_t*> PackedWeights::constant(uint32_t operand, std::span<const uint8_t> source) {
+  return pack({WeightPlace::kConstants, operand}, "CONSTANT", nullptr, source.size(),
+              [&](uint8_t* data) { std::memcpy(data, source.data(), source.size()); });
+}
+
+bool PackedWeights::has(WeightPlace place) const {
+  const std::lock_guard lock(mutex_);
+  return places_.contains(place);
 }
 
 std::map<std::string, uint64_t> PackedWeights::packedBytes() const {
-  std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);
   return packedBytes_;
 }
 
+uint64_t PackedWeights::sharedBytes() const {
+  const std::lock_guard lock(mutex_);
+  return sharedBytes_;
+}
+
 size_t PackedWeights::sizeOf(WeightPlace place) const {
-  std::lock_guard lock(mutex_);
-  const auto it = segments_.find(place);
-  return it == segments_.end() ? 0 : it->second.size;
+  const std::lock_guard lock(mutex_);
+  const auto it = places_.find(place);
+  return it == places_.end() ? 0 : it->second.size;
+}
+
+std::map<WeightPlace, PackedPlace> PackedWeights::places() const {
+  const std::lock_guard lock(mutex_);
+  return places_;
+}
+
+std::vector<PackedWeights::Group> PackedWeights::closeGroups() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(groups_, {});
+}
+
+// The current place's bytes if they are known and of that packing function.
+std::optional<PackedPlace> PackedWeights::findPlace(uint32_t seed) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = places_.find(currentPlace.place);
+    if (it != places_.end()) {
+      if (it->second.seed == seed) return it->second;
+      // Bytes of another function are not what the operator takes. (Nothing that is in use gets
+      // lost: XNNPACK asks with one seed at each place.)
+      places_.erase(it);
+    }
+  }
+  if (currentPlace.source == nullptr) return std::nullopt;
+  const SharedPacking shared = SharedPackings::instance().find(*currentPlace.source);
+  if (shared.segment == nullptr || shared.seed != seed) return std::nullopt;
+  const PackedPlace packed{shared.segment, 0, shared.segment->size(), seed};
+  const std::lock_guard lock(mutex_);
+  sharedBytes_ += packed.size;
+  return places_.try_emplace(currentPlace.place, packed).first->second;
 }
 
 // What XNNPACK calls an offset is the address itself: it is handed back to offset_to_addr only.
-size_t PackedWeights::lookUp(void* context, const xnn_weights_cache_look_up_key*) {
-  auto* self = static_cast<PackedWeights*>(context);
-  std::lock_guard lock(self->mutex_);
-  const auto it = self->segments_.find(currentPlace.place);
-  if (it == self->segments_.end()) return SIZE_MAX;
-  return reinterpret_cast<size_t>(it->second.data);
+size_t PackedWeights::lookUp(void* context, const xnn_weights_cache_look_up_key* key) {
+  const auto packed = static_cast<PackedWeights*>(context)->findPlace(key->seed);
+  return packed ? reinterpret_cast<size_t>(packed->data()) : SIZE_MAX;
 }
 
-uint8_t* PackedWeights::allocateSmall(size_t size) {
-  const size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
-  if (chunks_.empty() || chunkUsed_ + rounded > chunks_.back().size()) {
-    auto chunk = memory::Mapping::anonymous(kChunkSize);
-    if (!chunk) return nullptr;
-    chunks_.push_back(std::move(*chunk));
-    chunkUsed_ = 0;
+// With mutex_ held.
+std::optional<PackedPlace> PackedWeights::reserveSmall(size_t size) {
+  if (groups_.empty() || groups_.back().size + roundedUp(size) > kGroupSize) {
+    auto memory = PackedSegment::allocate(kGroupSize);
+    if (!memory) return std::nullopt;
+    groups_.push_back({std::move(*memory), 0});
   }
-  uint8_t* data = chunks_.back().data() + chunkUsed_;
-  chunkUsed_ += rounded;
-  return data;
+  Group& group = groups_.back();
+  PackedPlace place{group.segment, group.size, size, 0};
+  group.size += roundedUp(size);
+  return place;
 }
 
 void* PackedWeights::reserveSpace(void* context, size_t size) {
   auto* self = static_cast<PackedWeights*>(context);
-  Reservation reservation;
-  reservation.size = size;
-  uint8_t* data = nullptr;
-  if (size >= kLargeSize) {
-    auto mapping = memory::Mapping::anonymous(size);
-    if (!mapping) return nullptr;
-    data = mapping->data();
-    reservation.mapping = std::move(*mapping);
+  bool isKnown = false;
+  {
+    const std::lock_guard lock(self->mutex_);
+    isKnown = self->places_.contains(currentPlace.place);
+    if (!isKnown && size < kOwnSegment) {
+      const auto place = self->reserveSmall(size);
+      if (!place) return nullptr;
+      self->reservations_[place->data()] = *place;
+      return place->data();
+    }
   }
-  std::lock_guard lock(self->mutex_);
-  if (data == nullptr) data = self->allocateSmall(size);
-  if (data != nullptr) self->reservations_[data] = std::move(reservation);
+  auto memory = PackedSegment::allocate(size);
+  if (!memory) return nullptr;
+  uint8_t* const data = (*memory)->data();
+  if (isKnown) {
+    // lookUpOrInsert will point to the known bytes.
+    currentPlace.scratch = std::move(*memory);
+    return data;
+  }
+  const std::lock_guard lock(self->mutex_);
+  self->reservations_[data] = {std::move(*memory), 0, size, 0};
   return data;
 }
 
-size_t PackedWeights::lookUpOrInsert(void* context, const xnn_weights_cache_look_up_key*,
+size_t PackedWeights::lookUpOrInsert(void* context, const xnn_weights_cache_look_up_key* key,
                                      void* data, size_t size) {
   auto* self = static_cast<PackedWeights*>(context);
-  std::lock_guard lock(self->mutex_);
-  // Operations that XNNPACK packs without looking first come here again for each context: the
-  // first packing stays, the new one (a scratch) is given back.
-  const auto reservation = self->reservations_.find(static_cast<uint8_t*>(data));
-  const auto known = self->segments_.find(currentPlace.place);
-  if (known != self->segments_.end()) {
-    if (reservation != self->reservations_.end()) {
-      const bool isLast =
-          !self->chunks_.empty() && reservation->second.mapping.data() == nullptr &&
-          static_cast<uint8_t*>(data) >= self->chunks_.back().data() &&
-          static_cast<uint8_t*>(data) +
-                  (reservation->second.size + kAlignment - 1) / kAlignment * kAlignment ==
-              self->chunks_.back().data() + self->chunkUsed_;
-      if (isLast)
-        self->chunkUsed_ =
-            static_cast<size_t>(static_cast<uint8_t*>(data) - self->chunks_.back().data());
-      self->reservations_.erase(reservation);
+  std::shared_ptr<PackedSegment> own;
+  uint8_t* address = nullptr;
+  {
+    const std::lock_guard lock(self->mutex_);
+    // Operations that XNNPACK packs without looking first come here for each context: what is
+    // there stays, and the new packing, which is the same, goes.
+    const auto known = self->places_.find(currentPlace.place);
+    const auto reservation = self->reservations_.find(static_cast<uint8_t*>(data));
+    if (known != self->places_.end() && known->second.size == size) {
+      if (reservation != self->reservations_.end()) self->reservations_.erase(reservation);
+      currentPlace.scratch = nullptr;
+      return reinterpret_cast<size_t>(known->second.data());
     }
-    return reinterpret_cast<size_t>(known->second.data);
+    PackedPlace packed;
+    if (reservation != self->reservations_.end()) {
+      packed = std::move(reservation->second);
+      self->reservations_.erase(reservation);
+    } else if (currentPlace.scratch != nullptr && currentPlace.scratch->data() == data) {
+      packed = {std::move(currentPlace.scratch), 0, size, 0};
+    } else {
+      return SIZE_MAX;
+    }
+    packed.size = size;
+    packed.seed = key == nullptr ? 0 : key->seed;
+    address = packed.data();
+    const bool isGrouped = std::ranges::any_of(
+        self->groups_, [&](const Group& group) { return group.segment == packed.segment; });
+    if (!isGrouped) own = packed.segment;
+    self->packedBytes_[currentPlace.kind] += size;
+    if (own != nullptr && currentPlace.source != nullptr)
+      SharedPackings::instance().add(*currentPlace.source, {own, packed.seed});
+    self->places_[currentPlace.place] = std::move(packed);
   }
-  if (data == nullptr || reservation == self->reservations_.end()) return SIZE_MAX;
-  if (reservation->second.mapping.data() != nullptr)
-    self->large_.push_back(std::move(reservation->second.mapping));
-  self->reservations_.erase(reservation);
-  self->segments_[currentPlace.place] = {static_cast<uint8_t*>(data), size};
-  self->packedBytes_[currentPlace.kind] += size;
-  return reinterpret_cast<size_t>(data);
+  if (own != nullptr && self->onPacked_) self->onPacked_(own);
+  return reinterpret_cast<size_t>(address);
 }
 
 bool PackedWeights::isFinalized(void*) {

@@ -7,11 +7,14 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "memory/mapping.h"
+#include "base/sha256.h"
+#include "drivers/cpu/packed_segment.h"
 
 struct xnn_weights_cache_provider;
 struct xnn_weights_cache_look_up_key;
@@ -21,24 +24,51 @@ namespace hearth::cpu {
 // Where weights are used: XNNPACK's own key (seed and two pointers) is too weak to tell apart tied
 // weights with different scales, so the driver names the place before each creation call.
 struct WeightPlace {
-  uint32_t operation = 0;  // index in the subgraph
+  uint32_t operation = 0;  // index in the subgraph; kConstants: `role` is an operand
   uint32_t role = 0;       // several packings of one operation
   auto operator<=>(const WeightPlace&) const = default;
+
+  // Constants that are kept as they are, for kernels that pack them at each start.
+  static constexpr uint32_t kConstants = UINT32_MAX;
 };
 
-// Owns the packed bytes; outlives every XNNPACK operator that was created with its provider.
+// The packed bytes of one place.
+struct PackedPlace {
+  std::shared_ptr<PackedSegment> segment;
+  uint64_t offset = 0;  // in the segment
+  uint64_t size = 0;
+  uint32_t seed = 0;  // XNNPACK's name of the packing function, 0 for ours
+  uint8_t* data() const { return segment->data() + offset; }
+};
+
+// Holds the packed bytes; outlives every XNNPACK operator that was created with its provider.
 // Thread-safe: each thread names its own place.
 class PackedWeights {
  public:
+  // From this size on a packing is a segment of its own, which others can share.
+  static constexpr size_t kOwnSegment = size_t{1} << 20;
+
   PackedWeights();
   ~PackedWeights();
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
 
-  // Names the place of the creation call that the calling thread makes next.
+  // Called for each segment of its own that is packed here, on the packing thread. Set before the
+  // first packing.
+  void onPacked(std::function<void(const std::shared_ptr<PackedSegment>&)> handler) {
+    onPacked_ = std::move(handler);
+  }
+
+  // What a place packed at an earlier start holds. Before the creation calls; an alignment or seed
+  // that does not fit makes the place be packed anew.
+  void preset(WeightPlace place, PackedPlace packed);
+
+  // Names the place of the creation call that the calling thread makes next. `source` names what is
+  // packed there, for sharing in this process; null = with nobody.
   class PlaceScope {
    public:
-    PlaceScope(PackedWeights* weights, WeightPlace place, const char* kind);
+    PlaceScope(PackedWeights* weights, WeightPlace place, const char* kind,
+               const base::Sha256Digest* source);
     ~PlaceScope();
     PlaceScope(const PlaceScope&) = delete;
     PlaceScope& operator=(const PlaceScope&) = delete;
@@ -49,25 +79,32 @@ class PackedWeights {
 
   // For kernels of ours: the place's packed bytes, made by `fill` the first time. Error:
   // kOutOfMemory.
-  Result<const uint8_t*> pack(WeightPlace place, const char* kind, size_t size,
-                              const std::function<void(uint8_t*)>& fill);
+  Result<const uint8_t*> pack(WeightPlace place, const char* kind, const base::Sha256Digest* source,
+                              size_t size, const std::function<void(uint8_t*)>& fill);
+  // A copy of a constant, 64-byte aligned with readable bytes behind it. After a warm start
+  // `source` is not read. Error: kOutOfMemory.
+  Result<const uint8_t*> constant(uint32_t operand, std::span<const uint8_t> source);
 
-  // Bytes packed so far, by operation kind.
+  bool has(WeightPlace place) const;
+
+  // Bytes packed in this start, by operation kind.
   std::map<std::string, uint64_t> packedBytes() const;
+  // Bytes that other prepared models of this process had packed.
+  uint64_t sharedBytes() const;
   // Size of the packed weights of a place, 0 when it has none.
   size_t sizeOf(WeightPlace place) const;
 
- private:
-  struct Segment {
-    uint8_t* data = nullptr;
+  // Everything that is packed now.
+  std::map<WeightPlace, PackedPlace> places() const;
+  // The segments that hold the small packings made since the last call, with the bytes used. They
+  // do not change any more.
+  struct Group {
+    std::shared_ptr<PackedSegment> segment;
     size_t size = 0;
   };
-  // Memory handed to XNNPACK for packing and not yet inserted.
-  struct Reservation {
-    memory::Mapping mapping;  // own mapping for large ones, else in chunks_
-    size_t size = 0;
-  };
+  std::vector<Group> closeGroups();
 
+ private:
   static size_t lookUp(void* context, const xnn_weights_cache_look_up_key* key);
   static void* reserveSpace(void* context, size_t size);
   static size_t lookUpOrInsert(void* context, const xnn_weights_cache_look_up_key* key, void* data,
@@ -75,15 +112,16 @@ class PackedWeights {
   static bool isFinalized(void* context);
   static void* offsetToAddress(void* context, size_t offset);
 
-  uint8_t* allocateSmall(size_t size);
+  std::optional<PackedPlace> findPlace(uint32_t seed);
+  std::optional<PackedPlace> reserveSmall(size_t size);
 
   xnn_weights_cache_provider* provider_;
+  std::function<void(const std::shared_ptr<PackedSegment>&)> onPacked_;
   mutable std::mutex mutex_;
-  std::map<WeightPlace, Segment> segments_;
-  std::map<uint8_t*, Reservation> reservations_;
-  std::vector<memory::Mapping> large_;
-  std::vector<memory::Mapping> chunks_;
-  size_t chunkUsed_ = 0;
+  std::map<WeightPlace, PackedPlace> places_;
+  uint64_t sharedBytes_ = 0;
+  std::map<uint8_t*, PackedPlace> reservations_;  // handed out for packing, not yet inserted
+  std::vector<Group> groups_;                     // open ones
   std::map<std::string, uint64_t> packedBytes_;
 };
 

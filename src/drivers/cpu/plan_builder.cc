@@ -143,13 +143,69 @@ Status PlanBuilder::addReference() {
   return {};
 }
 
-const uint8_t* PlanBuilder::weightData(uint32_t index) {
-  const graph::Operand& operand = subgraph_.operands[index];
-  const uint8_t* data = model_.constantData(operand);
-  if (data == nullptr || hasReadableTail(operand)) return data;
+const uint8_t* PlanBuilder::copyOf(const graph::Operand& operand, const uint8_t* data) {
   owned_.push_back(std::make_unique<uint8_t[]>(operand.location.length + kReadSlack));
   std::memcpy(owned_.back().get(), data, operand.location.length);
   return owned_.back().get();
+}
+
+const uint8_t* PlanBuilder::weightData(uint32_t index, WeightPlace place) {
+  const graph::Operand& operand = subgraph_.operands[index];
+  const uint8_t* data = model_.constantData(operand);
+  if (data == nullptr || hasReadableTail(operand)) return data;
+  if (weights_ != nullptr && weights_->has(place)) return data;
+  return copyOf(operand, data);
+}
+
+Result<const uint8_t*> PlanBuilder::rawData(uint32_t index) {
+  const graph::Operand& operand = subgraph_.operands[index];
+  const uint8_t* data = model_.constantData(operand);
+  if (data == nullptr || weights_ == nullptr) return data;
+  return weights_->constant(index, {data, operand.location.length});
+}
+
+std::shared_ptr<const base::Sha256Digest> PlanBuilder::packingSource(
+    std::span<const uint32_t> operands, std::span<const uint64_t> parameters) {
+  if (weights_ == nullptr) return nullptr;
+  base::Sha256 hash;
+  const auto add = [&](const auto& value) {
+    hash.update(&value, sizeof value);
+  };
+  add(context_.operation->type);
+  for (const uint64_t parameter : parameters) add(parameter);
+  for (const uint32_t index : operands) {
+    const bool isGiven = index != UINT32_MAX;
+    add(isGiven);
+    if (!isGiven) continue;
+    const graph::Operand& operand = subgraph_.operands[index];
+    add(operand.type);
+    add(operand.scale);
+    add(operand.zeroPoint);
+    add(operand.perChannel.channelDim);
+    add(operand.perChannel.scales.size());
+    hash.update(operand.perChannel.scales.data(), operand.perChannel.scales.size() * sizeof(float));
+    if (!operand.isConstant()) continue;
+    for (const uint32_t dimension : operand.dimensions) add(dimension);
+    add(operand.location.length);
+    if (operand.lifetime == graph::Lifetime::kConstantCopy) {
+      hash.update(model_.constantData(operand), operand.location.length);
+      continue;
+    }
+    const memory::Pool& pool = *model_.pools[operand.location.pool];
+    if (pool.fd() < 0) return nullptr;
+    poolFiles_.resize(model_.pools.size());
+    std::optional<cache::FileIdentity>& file = poolFiles_[operand.location.pool];
+    if (!file) {
+      auto identity = cache::FileIdentity::of(pool.fd());
+      // Memory that can be written has no identity, and so has a file without a name.
+      if (!identity || pool.writable() || !cache::isIdentityTelling(pool.fd())) return nullptr;
+      file = *identity;
+    }
+    const base::Sha256Digest place =
+        cache::contentKey(*file, pool.offset() + operand.location.offset, operand.location.length);
+    hash.update(place);
+  }
+  return std::make_shared<const base::Sha256Digest>(hash.finish());
 }
 
 void PlanBuilder::releaseAfterPacking(Node* node, uint32_t index) const {
@@ -184,9 +240,8 @@ ValueId PlanBuilder::read(uint32_t index) {
   const size_t element = std::max<size_t>(1, graph::elementSize(operand.type));
   if (value.constant != nullptr &&
       (reinterpret_cast<uintptr_t>(value.constant) % element != 0 || !hasReadableTail(operand))) {
-    owned_.push_back(std::make_unique<uint8_t[]>(operand.location.length + kReadSlack));
-    std::memcpy(owned_.back().get(), value.constant, operand.location.length);
-    value.constant = owned_.back().get();
+    const auto kept = rawData(index);
+    value.constant = kept && *kept != value.constant ? *kept : copyOf(operand, value.constant);
   }
   valueOf_[index] = newValue(std::move(value));
   return *valueOf_[index];

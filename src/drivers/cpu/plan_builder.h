@@ -6,10 +6,13 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "base/sha256.h"
+#include "cache/content_memory.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/plan.h"
 #include "graph/model.h"
@@ -55,9 +58,18 @@ class PlanBuilder {
 
   // Value with the operand's content, for reading.
   ValueId read(uint32_t operand);
-  // Constant bytes for packing: where they lie, or a copy when packing would read past the end of
-  // what can be read.
-  const uint8_t* weightData(uint32_t operand);
+  // Constant bytes that a node packs at `place`: where they lie, or a copy when packing would read
+  // past the end of what can be read. Not to be read when the place is packed already.
+  const uint8_t* weightData(uint32_t operand, WeightPlace place);
+  // The same for kernels that pack at each start: after a warm start these bytes come from the
+  // segment store and not from the model.
+  Result<const uint8_t*> rawData(uint32_t operand);
+
+  // Names what the current operation packs, for PlaceScope: the constants by where they lie, the
+  // quantisation of `operands`, and `parameters`. Null when a constant lies where others cannot
+  // find them again, or when nothing is to be packed.
+  std::shared_ptr<const base::Sha256Digest> packingSource(std::span<const uint32_t> operands,
+                                                          std::span<const uint64_t> parameters);
 
   // Lets the pages of a constant go once the node has packed it, where it lies in a file mapping
   // that we made.
@@ -105,6 +117,7 @@ class PlanBuilder {
   ValueId newValue(Value value);
   // Whether kReadSlack bytes behind a constant can be read where it lies.
   bool hasReadableTail(const graph::Operand& operand) const;
+  const uint8_t* copyOf(const graph::Operand& operand, const uint8_t* data);
 
   const graph::Model& model_;
   const graph::Subgraph& subgraph_;
@@ -115,10 +128,11 @@ class PlanBuilder {
   Plan plan_;
   std::vector<std::unique_ptr<uint8_t[]>> owned_;
   std::vector<std::string> kernels_;
-  std::vector<ops::Tensor> tensors_;               // by operand: inferred shapes
-  std::vector<std::optional<ValueId>> valueOf_;    // by operand
-  std::vector<std::optional<PaddedView>> padded_;  // by operand
-  std::vector<std::vector<uint32_t>> consumers_;   // by operand
+  std::vector<std::optional<cache::FileIdentity>> poolFiles_;  // by pool, where asked for
+  std::vector<ops::Tensor> tensors_;                           // by operand: inferred shapes
+  std::vector<std::optional<ValueId>> valueOf_;                // by operand
+  std::vector<std::optional<PaddedView>> padded_;              // by operand
+  std::vector<std::vector<uint32_t>> consumers_;               // by operand
   uint32_t operation_ = 0;
   ops::OperationContext context_;
 };

@@ -79,19 +79,25 @@ class CpuExecution final : public hal::Execution {
 
 Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
     std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-    const SelfTestResult& selfTest, std::shared_ptr<threads::ThreadPool> pool) {
+    const SelfTestResult& selfTest, std::shared_ptr<threads::ThreadPool> pool,
+    std::shared_ptr<cache::SegmentStore> store) {
   base::TraceSpan span("start", "prepare");
   std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
   prepared->model_ = std::move(model);
   prepared->pool_ = std::move(pool);
   const graph::Subgraph& graph = prepared->model_->main();
+  prepared->session_ = std::make_shared<WeightSession>(
+      std::move(store), prepared->model_, prepared->weights_, options,
+      static_cast<unsigned>(prepared->pool_->threadCount()));
+  prepared->session_->load();
   // XNNPACK says no only when an operator is made: plan again with the reference kernel for those.
   std::set<uint32_t> referenceOnly;
   while (true) {
     if (options.deadline.hasPassed())
       return fail(ErrorCode::kMissedDeadlinePersistent,
                   "The deadline passes while the model is prepared.");
-    PlanBuilder builder(*prepared->model_, selfTest.traits, &prepared->weights_, referenceOnly);
+    PlanBuilder builder(*prepared->model_, selfTest.traits, prepared->weights_.get(),
+                        referenceOnly);
     HEARTH_TRY(builder.build());
     prepared->outputDimensions_.clear();
     prepared->outputBytes_.clear();
@@ -112,9 +118,7 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
     referenceOnly.insert(refused.begin(), refused.end());
     if (referenceOnly.size() == before) return std::unexpected(std::move(context.error()));
   }
-  prepared->report_.state = hal::StartReport::State::kUncached;
-  prepared->report_.reason = "no weight store";
-  prepared->report_.packedBytes = prepared->weights_.packedBytes();
+  prepared->session_->publish();
   prepared->report_.activationBytes = prepared->plan_.arenaBytes;
   prepared->report_.routedAround = selfTest.routedAround;
   return prepared;
@@ -133,7 +137,9 @@ Result<std::unique_ptr<hal::Execution>> CpuPreparedModel::createExecution(hal::R
 }
 
 hal::StartReport CpuPreparedModel::startReport() const {
-  return report_;
+  hal::StartReport report = report_;
+  session_->describe(&report);
+  return report;
 }
 
 Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,

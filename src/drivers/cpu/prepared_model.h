@@ -9,6 +9,7 @@
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/plan.h"
 #include "drivers/cpu/self_test.h"
+#include "drivers/cpu/weight_session.h"
 #include "hal/device.h"
 #include "threads/thread_pool.h"
 
@@ -23,7 +24,8 @@ class CpuPreparedModel final : public hal::PreparedModel,
   // interpreter.
   static Result<std::shared_ptr<CpuPreparedModel>> create(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-      const SelfTestResult& selfTest, std::shared_ptr<threads::ThreadPool> pool);
+      const SelfTestResult& selfTest, std::shared_ptr<threads::ThreadPool> pool,
+      std::shared_ptr<cache::SegmentStore> store);
 
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
   hal::StartReport startReport() const override;
@@ -41,7 +43,8 @@ class CpuPreparedModel final : public hal::PreparedModel,
 
   std::shared_ptr<const graph::Model> model_;
   std::shared_ptr<threads::ThreadPool> pool_;
-  PackedWeights weights_;
+  std::shared_ptr<PackedWeights> weights_ = std::make_shared<PackedWeights>();
+  std::shared_ptr<WeightSession> session_;
   std::vector<std::unique_ptr<uint8_t[]>> ownedConstants_;
   Plan plan_;
   std::vector<graph::Dimensions> outputDimensions_;

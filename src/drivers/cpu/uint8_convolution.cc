@@ -23,6 +23,7 @@ struct Creation {
   const int32_t* bias = nullptr;
   PackedWeights* weights = nullptr;
   WeightPlace place;
+  std::shared_ptr<const base::Sha256Digest> packed;  // what is packed there
   ValueId source = 0, destination = 0;
 };
 
@@ -153,10 +154,14 @@ Result<bool> addUint8Convolution(PlanBuilder* builder, const Convolution& convol
   c.gemm.lowest = range.lowest;
   c.gemm.highest = range.highest;
   c.inputZero = input.zeroPoint;
-  c.filter = builder->weightData(g.filter);
-  if (g.bias != UINT32_MAX) c.bias = reinterpret_cast<const int32_t*>(builder->weightData(g.bias));
-  c.weights = builder->weights();
   c.place = {builder->currentOperation(), 0};
+  c.filter = builder->weightData(g.filter, c.place);
+  if (g.bias != UINT32_MAX)
+    c.bias = reinterpret_cast<const int32_t*>(builder->weightData(g.bias, c.place));
+  const uint32_t operands[] = {g.input, g.filter, g.bias};
+  const uint64_t parameters[] = {inputs, c.gemm.columns};
+  c.packed = builder->packingSource(operands, parameters);
+  c.weights = builder->weights();
   c.source = builder->read(g.input);
   c.destination = builder->write(g.output);
   Node& node = builder->add("own", {c.source}, {c.destination});
@@ -165,8 +170,8 @@ Result<bool> addUint8Convolution(PlanBuilder* builder, const Convolution& convol
     const Creation& made = *creation;
     HEARTH_ASSIGN(const uint8_t* packed,
                   made.weights->pack(
-                      made.place, "CONV_2D", vnniPackedBytes(made.gemm.inputs, made.gemm.columns),
-                      [&](uint8_t* data) {
+                      made.place, "CONV_2D", made.packed.get(),
+                      vnniPackedBytes(made.gemm.inputs, made.gemm.columns), [&](uint8_t* data) {
                         vnniPack(made.filter, made.bias, made.gemm.inputs, made.gemm.columns,
                                  made.inputZero, made.gemm.weightZero, data);
                       }));

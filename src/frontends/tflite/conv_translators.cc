@@ -167,7 +167,10 @@ Status translateFullyConnected(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const Activation activation,
                 view.planActivation(options.fused_activation_function()));
   HEARTH_ASSIGN(const uint32_t fuse, view.scalar(activation.fuse));
-  HEARTH_TRY(view.emit(type, {input, weights, biasOperand, fuse}, {activation.target}));
+  std::vector<uint32_t> arguments = {input, weights, biasOperand, fuse};
+  HEARTH_ASSIGN(const uint32_t scales, view.blockScales(1));
+  if (view.operand(scales).hasValue()) arguments.push_back(scales);
+  HEARTH_TRY(view.emit(type, std::move(arguments), {activation.target}));
   return view.finishActivation(activation);
 }
 

@@ -2,7 +2,6 @@
 // Operations on each element: arithmetic, comparisons, logic, activation functions, soft-max.
 #include <cmath>
 #include <cstring>
-#include <numbers>
 
 #include "frontends/tflite/translators.h"
 
@@ -46,17 +45,46 @@ Status translateArithmetic(OperatorView& view, OperationType type) {
   return view.finishActivation(activation);
 }
 
-// cos x = sin (pi / 2 - x)
-Status translateCos(OperatorView& view, OperationType) {
+// NNAPI's quotients of integers are rounded down, TFLite's are cut.
+Status translateDiv(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t left, view.input(0));
+  const OperandType operandType = view.operand(left).type;
+  const bool isInteger =
+      operandType == OperandType::kTensorInt32 || operandType == OperandType::kTensorInt64;
+  return translateArithmetic<schema::DivOptions>(view,
+                                                 isInteger ? OperationType::kTruncatedDiv : type);
+}
+
+Status translateGelu(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
-  if (view.operand(input).type != OperandType::kTensorFloat32)
-    return fail(ErrorCode::kUnsupported, "Its input is {}, only TENSOR_FLOAT32 is supported.",
-                graph::describe(view.operand(input)));
-  HEARTH_ASSIGN(const uint32_t quarter, floatTensor(view, std::numbers::pi_v<float> / 2));
-  HEARTH_ASSIGN(const uint32_t none, view.scalar(kFuseNone));
-  HEARTH_ASSIGN(const uint32_t difference, view.builder().temporaryLike(input));
-  HEARTH_TRY(view.emit(OperationType::kSub, {quarter, input, none}, {difference}));
-  return view.emit(OperationType::kSin, {difference});
+  HEARTH_ASSIGN(const uint32_t approximate,
+                view.scalar(view.options<schema::GeluOptions>().approximate()));
+  return view.emit(type, {input, approximate});
+}
+
+// NNAPI's SELECT does not broadcast. Before SELECT_V2, TFLite took a condition of rank 1 for the
+// first dimension of the values.
+Status translateSelect(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(uint32_t condition, view.input(0));
+  HEARTH_ASSIGN(const uint32_t yes, view.input(1));
+  HEARTH_ASSIGN(const uint32_t no, view.input(2));
+  const graph::Operand& values = view.operand(yes);
+  const graph::Dimensions given = view.operand(condition).dimensions;
+  const bool isSame = given == values.dimensions && given == view.operand(no).dimensions &&
+                      view.operand(condition).isRankZeroTensor == values.isRankZeroTensor;
+  if (isSame) return view.emit(type, {condition, yes, no});
+  if (given.size() == 1 && values.dimensions.size() > 1) {
+    if (given[0] == 0)
+      return fail(ErrorCode::kUnsupported, "Its condition has an unknown number of elements.");
+    std::vector<int32_t> shape(values.dimensions.size(), 1);
+    shape[0] = static_cast<int32_t>(given[0]);
+    HEARTH_ASSIGN(const uint32_t shapeOperand, view.builder().intTensor(shape));
+    HEARTH_ASSIGN(const uint32_t column, view.builder().temporaryLike(condition));
+    view.builder().operand(column).dimensions.assign(shape.begin(), shape.end());
+    HEARTH_TRY(view.emit(OperationType::kReshape, {condition, shapeOperand}, {column}));
+    condition = column;
+  }
+  return view.emit(OperationType::kSelectV2, {condition, yes, no});
 }
 
 // The difference of two quantised inputs gets the smallest scale that holds all of its values.
@@ -143,9 +171,10 @@ constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::ADD, translateArithmetic<schema::AddOptions>, OperationType::kAdd},
     {BuiltinOperator::SUB, translateArithmetic<schema::SubOptions>, OperationType::kSub},
     {BuiltinOperator::MUL, translateArithmetic<schema::MulOptions>, OperationType::kMul},
-    {BuiltinOperator::DIV, translateArithmetic<schema::DivOptions>, OperationType::kDiv},
+    {BuiltinOperator::DIV, translateDiv, OperationType::kDiv},
     {BuiltinOperator::SQUARED_DIFFERENCE, translateSquaredDifference, OperationType::kMul},
-    {BuiltinOperator::COS, translateCos, OperationType::kSin},
+    {BuiltinOperator::COS, translatePlain<1>, OperationType::kCos},
+    {BuiltinOperator::GELU, translateGelu, OperationType::kGelu},
     {BuiltinOperator::LEAKY_RELU, translateLeakyRelu, OperationType::kPrelu},
     {BuiltinOperator::ELU, translateElu, OperationType::kElu},
     {BuiltinOperator::SOFTMAX, translateSoftmax, OperationType::kSoftmax},
@@ -177,7 +206,8 @@ constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::NOT_EQUAL, translatePlain<2>, OperationType::kNotEqual},
     {BuiltinOperator::POW, translatePlain<2>, OperationType::kPow},
     {BuiltinOperator::PRELU, translatePlain<2>, OperationType::kPrelu},
-    {BuiltinOperator::SELECT, translatePlain<3>, OperationType::kSelect},
+    {BuiltinOperator::SELECT, translateSelect, OperationType::kSelect},
+    {BuiltinOperator::SELECT_V2, translatePlain<3>, OperationType::kSelectV2},
 };
 
 }  // namespace

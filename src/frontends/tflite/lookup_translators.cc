@@ -27,7 +27,17 @@ Status translateGather(OperatorView& view, OperationType type) {
 Status translateEmbeddingLookup(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t lookups, view.input(0));
   HEARTH_ASSIGN(const uint32_t values, view.input(1));
-  return view.emit(type, {lookups, values});
+  std::vector<uint32_t> arguments = {lookups, values};
+  HEARTH_ASSIGN(const uint32_t scales, view.blockScales(1));
+  if (view.operand(scales).hasValue()) arguments.push_back(scales);
+  return view.emit(type, std::move(arguments));
+}
+
+// The indices may be INT64.
+Status translateGatherNd(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t indices, view.input(1));
+  return view.emit(type, {input, indices});
 }
 
 Status translateHashtableLookup(OperatorView& view, OperationType type) {
@@ -56,6 +66,7 @@ Status translateLshProjection(OperatorView& view, OperationType type) {
 
 constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::GATHER, translateGather, OperationType::kGather},
+    {BuiltinOperator::GATHER_ND, translateGatherNd, OperationType::kGatherNd},
     {BuiltinOperator::EMBEDDING_LOOKUP, translateEmbeddingLookup, OperationType::kEmbeddingLookup},
     {BuiltinOperator::HASHTABLE_LOOKUP, translateHashtableLookup, OperationType::kHashtableLookup},
     {BuiltinOperator::LSH_PROJECTION, translateLshProjection, OperationType::kLshProjection},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/tflite/model_writer.h"
 
+#include <flatbuffers/flexbuffers.h>
+
 #include <cstring>
 #include <memory>
 
@@ -75,6 +77,30 @@ schema::OperatorT& ModelWriter::addOperator(schema::BuiltinOperator code,
   return *subgraph().operators.back();
 }
 
+void ModelWriter::addComposite(const std::string& name, int32_t decomposition,
+                               std::vector<uint8_t> attributes, std::vector<int32_t> inputs,
+                               std::vector<int32_t> outputs) {
+  schema::StableHLOCompositeOptionsT options;
+  options.name = name;
+  options.decomposition_subgraph_index = decomposition;
+  options.composite_attributes = std::move(attributes);
+  addOperator(schema::BuiltinOperator::STABLEHLO_COMPOSITE, std::move(inputs), std::move(outputs))
+      .builtin_options_2.Set(std::move(options));
+}
+
+int32_t ModelWriter::addBlockwise(Shape shape, std::vector<uint8_t> pairs, int32_t scales,
+                                  int32_t blockSize) {
+  const int32_t added =
+      addConstantBytes(schema::TensorType::INT4, std::move(shape), std::move(pairs), 1.0f);
+  schema::BlockwiseQuantizationT blocks;
+  blocks.scales = scales;
+  blocks.zero_points = -1;
+  blocks.block_size = blockSize;
+  tensor(added).quantization = std::make_unique<schema::QuantizationParametersT>();
+  tensor(added).quantization->details.Set(std::move(blocks));
+  return added;
+}
+
 void ModelWriter::setArguments(std::vector<int32_t> inputs, std::vector<int32_t> outputs) {
   subgraph().inputs = std::move(inputs);
   subgraph().outputs = std::move(outputs);
@@ -85,6 +111,15 @@ std::vector<uint8_t> ModelWriter::write() const {
   schema::FinishModelBuffer(builder, schema::Model::Pack(builder, &model));
   return std::vector<uint8_t>(builder.GetBufferPointer(),
                               builder.GetBufferPointer() + builder.GetSize());
+}
+
+std::vector<uint8_t> flexMap(const std::vector<std::pair<std::string, double>>& numbers) {
+  flexbuffers::Builder builder;
+  builder.Map([&] {
+    for (const auto& [name, value] : numbers) builder.Double(name.c_str(), value);
+  });
+  builder.Finish();
+  return builder.GetBuffer();
 }
 
 memory::PoolRef poolOf(const std::vector<uint8_t>& bytes) {

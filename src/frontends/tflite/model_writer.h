@@ -48,6 +48,11 @@ class ModelWriter {
     added.builtin_options.Set(std::move(options));
     return added;
   }
+  // A STABLEHLO_COMPOSITE; `attributes` is a FlexBuffer, or nothing.
+  void addComposite(const std::string& name, int32_t decomposition, std::vector<uint8_t> attributes,
+                    std::vector<int32_t> inputs, std::vector<int32_t> outputs);
+  // INT4 weights of [rows, columns] with a scale for each block of `blockSize` in a row.
+  int32_t addBlockwise(Shape shape, std::vector<uint8_t> pairs, int32_t scales, int32_t blockSize);
   void setArguments(std::vector<int32_t> inputs, std::vector<int32_t> outputs);
 
   schema::SubGraphT& subgraph() { return *model.subgraphs.back(); }
@@ -57,6 +62,9 @@ class ModelWriter {
 
   schema::ModelT model;
 };
+
+// A FlexBuffer with a map of numbers.
+std::vector<uint8_t> flexMap(const std::vector<std::pair<std::string, double>>& numbers);
 
 // Bytes in memory of their own, as a file would be.
 memory::PoolRef poolOf(const std::vector<uint8_t>& bytes);

@@ -48,11 +48,16 @@ class OperatorView {
   bool hasInput(size_t index) const { return inputTensor(index) >= 0; }
   // -1 when it is omitted.
   int64_t inputTensor(size_t index) const;
+  int64_t outputTensor(size_t index) const {
+    return source_.outputs()->Get(static_cast<uint32_t>(index));
+  }
 
   // kBadData when it is omitted.
   Result<uint32_t> input(size_t index);
   // An operand without value when it is omitted.
   Result<uint32_t> inputOr(size_t index, graph::OperandType omitted);
+  // SubgraphBuilder::blockScalesOf() the tensor at this input.
+  Result<uint32_t> blockScales(size_t index) { return builder_.blockScalesOf(inputTensor(index)); }
   Result<uint32_t> output(size_t index);
   // Where the new value of the variable at this input goes.
   Result<uint32_t> nextValue(size_t input);

@@ -317,7 +317,9 @@ Result<uint32_t> slice(OperatorView& view, uint32_t matrix, std::vector<int32_t>
 }
 
 // The basic kernel keeps all gates in one matrix of [4 * units, input + units] and one bias; NNAPI
-// has one operand for each.
+// has one operand for each. NNAPI's kernel joins a unit's recurrent weights and its input weights
+// into one row, in this order, and multiplies it by the input followed by the output: cutting the
+// row after `units` gives TFLite's row back, although its first columns weigh the input.
 Status translateBasicLstm(OperatorView& view) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t outputState, view.input(1));
@@ -345,12 +347,11 @@ Status translateBasicLstm(OperatorView& view) {
   std::vector<uint32_t> arguments = {input};
   for (const int32_t gate : kGates) {
     HEARTH_ASSIGN(const uint32_t block,
-                  slice(view, weights, {gate * units, 0}, {units, inputSize}));
+                  slice(view, weights, {gate * units, units}, {units, inputSize}));
     arguments.push_back(block);
   }
   for (const int32_t gate : kGates) {
-    HEARTH_ASSIGN(const uint32_t block,
-                  slice(view, weights, {gate * units, inputSize}, {units, units}));
+    HEARTH_ASSIGN(const uint32_t block, slice(view, weights, {gate * units, 0}, {units, units}));
     arguments.push_back(block);
   }
   for (const int32_t gate : kGates) {

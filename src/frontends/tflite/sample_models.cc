@@ -272,6 +272,52 @@ ModelWriter sparse() {
   return model;
 }
 
+// Layers of a transformer with weights of 4 bits.
+ModelWriter transformer() {
+  ModelWriter model;
+  const int32_t token = model.addTensor(TensorType::INT32, {1});
+  const int32_t position = model.addTensor(TensorType::INT32, {2});
+  const int32_t cache = model.addTensor(TensorType::FLOAT32, {2, 4});
+  const int32_t row = model.addTensor(TensorType::FLOAT32, {1, 4});
+  const int32_t hidden = model.addTensor(TensorType::FLOAT32, {1, 4});
+  const int32_t activated = model.addTensor(TensorType::FLOAT32, {1, 4});
+  const int32_t updated = model.addTensor(TensorType::FLOAT32, {2, 4});
+  const int32_t scales =
+      model.addConstant<uint16_t>(TensorType::FLOAT16, {2, 2}, {0x3C00, 0x4000, 0x3800, 0x3C00});
+  const int32_t wideScales =
+      model.addConstant<uint16_t>(TensorType::FLOAT16, {4, 1}, {0x3C00, 0x4000, 0x3800, 0x3C00});
+  const int32_t table = model.addBlockwise({2, 4}, {0x21, 0x43, 0xF1, 0x87}, scales, 2);
+  const int32_t filter = model.addBlockwise({4, 4}, {1, 2, 3, 4, 5, 6, 7, 8}, wideScales, 4);
+  model.addOperator(BuiltinOperator::EMBEDDING_LOOKUP, {token, table}, {row});
+  schema::FullyConnectedOptionsT layer;
+  layer.keep_num_dims = true;
+  model.addOperator(BuiltinOperator::FULLY_CONNECTED, {row, filter, -1}, {hidden}, layer);
+  schema::GeluOptionsT gelu;
+  gelu.approximate = true;
+  model.addOperator(BuiltinOperator::GELU, {hidden}, {activated}, gelu);
+  model.addOperator(BuiltinOperator::DYNAMIC_UPDATE_SLICE, {cache, activated, position}, {updated});
+  model.setArguments({token, position, cache}, {updated});
+  return model;
+}
+
+// One composite that is known and one that is not.
+ModelWriter composites() {
+  ModelWriter model;
+  const int32_t input = model.addTensor(TensorType::FLOAT32, {1, 4});
+  const int32_t scale = model.addTensor(TensorType::FLOAT32, {4});
+  const int32_t normal = model.addTensor(TensorType::FLOAT32, {1, 4});
+  const int32_t output = model.addTensor(TensorType::FLOAT32, {1, 4});
+  model.addComposite("odml.rms_norm", 1, flexMap({{"epsilon", 1e-6}}), {input, scale}, {normal});
+  model.addComposite("odml.other", 1, {}, {normal, scale}, {output});
+  model.setArguments({input, scale}, {output});
+  model.addSubgraph("odml.impl");
+  for (ModelWriter::Shape shape : {ModelWriter::Shape{1, 4}, {4}, {1, 4}})
+    model.addTensor(TensorType::FLOAT32, shape);
+  model.addOperator(BuiltinOperator::MUL, {0, 1}, {2});
+  model.setArguments({0, 1}, {2});
+  return model;
+}
+
 ModelWriter controlFlow() {
   ModelWriter model;
   model.addTensor(TensorType::INT32, {1});
@@ -319,6 +365,8 @@ std::vector<SampleModel> sampleModels() {
           {"lstm_int8", lstm(TensorType::INT8).write()},
           {"recurrent", recurrent().write()},
           {"sparse", sparse().write()},
+          {"transformer", transformer().write()},
+          {"composites", composites().write()},
           {"control_flow", controlFlow().write()}};
 }
 

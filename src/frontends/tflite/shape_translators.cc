@@ -312,6 +312,13 @@ Result<uint32_t> elementScalar(OperatorView& view, uint32_t constant, OperandTyp
   return view.builder().constantTensor(std::move(scalar), bytes);
 }
 
+Status translateDynamicUpdateSlice(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t data, view.input(0));
+  HEARTH_ASSIGN(const uint32_t update, view.input(1));
+  HEARTH_ASSIGN(const uint32_t begin, view.intTensorInput(2));
+  return view.emit(type, {data, update, begin});
+}
+
 Status translatePadV2(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t paddings, view.intTensorInput(1));
@@ -373,6 +380,9 @@ constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::STRIDED_SLICE, translateStridedSlice, OperationType::kStridedSlice},
     {BuiltinOperator::TRANSPOSE, translateWithInts<2>, OperationType::kTranspose},
     {BuiltinOperator::TILE, translateWithInts<2>, OperationType::kTile},
+    {BuiltinOperator::BROADCAST_TO, translateWithInts<2>, OperationType::kBroadcastTo},
+    {BuiltinOperator::DYNAMIC_UPDATE_SLICE, translateDynamicUpdateSlice,
+     OperationType::kDynamicUpdateSlice},
     {BuiltinOperator::PAD, translateWithInts<2>, OperationType::kPad},
     {BuiltinOperator::PADV2, translatePadV2, OperationType::kPadV2},
     {BuiltinOperator::MIRROR_PAD, translateMirrorPad, OperationType::kMirrorPad},

@@ -20,25 +20,25 @@ using graph::OperationType;
 
 SubgraphBuilder::SubgraphBuilder(ModelBuilder& model, const schema::SubGraph& source,
                                  size_t sourceIndex, bool isMain)
-    : model_(model), source_(source), sourceIndex_(sourceIndex), isMain_(isMain) {}
+    : model_(model), isMain_(isMain), outermost_{&source, sourceIndex, {}} {}
 
 Result<graph::Subgraph> SubgraphBuilder::build() {
-  const size_t tensors = source_.tensors() == nullptr ? 0 : source_.tensors()->size();
+  const size_t tensors = source().tensors() == nullptr ? 0 : source().tensors()->size();
   HEARTH_TRY(model_.charge(tensors * sizeof(int64_t)));
-  operandOfTensor_.assign(tensors, -1);
-  result_.name = cleanText(source_.name());
-  HEARTH_TRY_CONTEXT(addInputs(), "while reading the inputs of subgraph {}", sourceIndex_);
+  scope_->operandOfTensor.assign(tensors, -1);
+  result_.name = cleanText(source().name());
+  HEARTH_TRY_CONTEXT(addInputs(), "while reading the inputs of subgraph {}", sourceIndex());
   HEARTH_TRY(translateOperators());
-  HEARTH_TRY_CONTEXT(addOutputs(), "while reading the outputs of subgraph {}", sourceIndex_);
-  HEARTH_TRY_CONTEXT(addVariables(), "while reading the variables of subgraph {}", sourceIndex_);
+  HEARTH_TRY_CONTEXT(addOutputs(), "while reading the outputs of subgraph {}", sourceIndex());
+  HEARTH_TRY_CONTEXT(addVariables(), "while reading the variables of subgraph {}", sourceIndex());
   return std::move(result_);
 }
 
 Status SubgraphBuilder::addInputs() {
-  if (source_.inputs() == nullptr) return {};
-  for (const int32_t index : *source_.inputs()) {
+  if (source().inputs() == nullptr) return {};
+  for (const int32_t index : *source().inputs()) {
     HEARTH_ASSIGN(const schema::Tensor* source, tensor(index));
-    if (operandOfTensor_[index] >= 0)
+    if (scope_->operandOfTensor[index] >= 0)
       return fail(ErrorCode::kBadData, "The tensor {} is listed twice.", index);
     std::string name = cleanText(source->name());
     HEARTH_TRY(model_.charge(name.size()));
@@ -46,47 +46,48 @@ Status SubgraphBuilder::addInputs() {
     operand.name = std::move(name);
     operand.lifetime = Lifetime::kSubgraphInput;
     HEARTH_ASSIGN(const uint32_t added, addOperand(std::move(operand)));
-    operandOfTensor_[index] = added;
+    scope_->operandOfTensor[index] = added;
     result_.inputs.push_back(added);
   }
   return {};
 }
 
 Status SubgraphBuilder::translateOperators() {
-  if (source_.operators() == nullptr) return {};
-  for (uint32_t i = 0; i < source_.operators()->size(); ++i) {
-    const schema::Operator& source = *source_.operators()->Get(i);
+  const auto* operators = source().operators();
+  if (operators == nullptr) return {};
+  for (uint32_t i = 0; i < operators->size(); ++i) {
+    const schema::Operator& source = *operators->Get(i);
     const schema::OperatorCode* code = model_.file().operatorCode(source.opcode_index());
     if (code == nullptr)
       return fail(ErrorCode::kBadData,
                   "Operation {} of subgraph {} has the operator code {}, which the model lacks.", i,
-                  sourceIndex_, source.opcode_index());
+                  sourceIndex(), source.opcode_index());
     const TranslatorEntry* translator = findTranslator(builtinCode(*code));
     if (translator == nullptr) {
       if (builtinCode(*code) == schema::BuiltinOperator::CUSTOM)
         return fail(ErrorCode::kUnsupported,
                     "Operation {} of subgraph {} is the custom operation \"{}\" version {}, which "
                     "is not supported.",
-                    i, sourceIndex_, operationName(*code), code->version());
+                    i, sourceIndex(), operationName(*code), code->version());
       return fail(ErrorCode::kUnsupported,
                   "Operation {} of subgraph {} is {} version {} (builtin code {}), which is not "
                   "supported.",
-                  i, sourceIndex_, operationName(*code), code->version(),
+                  i, sourceIndex(), operationName(*code), code->version(),
                   static_cast<int32_t>(builtinCode(*code)));
     }
     OperatorView view(*this, source);
     HEARTH_TRY_CONTEXT(view.check(), "while reading operation {} ({} version {}) of subgraph {}", i,
-                       operationName(*code), code->version(), sourceIndex_);
+                       operationName(*code), code->version(), sourceIndex());
     HEARTH_TRY_CONTEXT(translator->translate(view, translator->type),
                        "while translating operation {} ({} version {}) of subgraph {}", i,
-                       operationName(*code), code->version(), sourceIndex_);
+                       operationName(*code), code->version(), sourceIndex());
   }
   return {};
 }
 
 Status SubgraphBuilder::addOutputs() {
-  if (source_.outputs() == nullptr) return {};
-  for (const int32_t index : *source_.outputs()) {
+  if (source().outputs() == nullptr) return {};
+  for (const int32_t index : *source().outputs()) {
     HEARTH_ASSIGN(uint32_t output, operandOf(index));
     if (operand(output).lifetime != Lifetime::kTemporary) {
       // A graph output that is an input, a constant, a variable or listed before.
@@ -103,7 +104,7 @@ Status SubgraphBuilder::addOutputs() {
 
 Status SubgraphBuilder::addVariables() {
   for (const Variable& variable : variables_) {
-    uint32_t last = static_cast<uint32_t>(operandOfTensor_[variable.tensor]);
+    uint32_t last = static_cast<uint32_t>(scope_->operandOfTensor[variable.tensor]);
     if (operand(last).lifetime != Lifetime::kTemporary) {
       HEARTH_ASSIGN(const uint32_t copy, temporaryLike(last));
       HEARTH_TRY(emitCopy(last, copy, operand(variable.input).name));
@@ -130,19 +131,19 @@ Status SubgraphBuilder::addVariables() {
 }
 
 Result<const schema::Tensor*> SubgraphBuilder::tensor(int64_t index) const {
-  const schema::Tensor* found = model_.file().tensor(source_, index);
+  const schema::Tensor* found = model_.file().tensor(source(), index);
   if (found == nullptr)
     return fail(ErrorCode::kBadData, "The tensor {} does not exist, the subgraph has {}.", index,
-                operandOfTensor_.size());
+                scope_->operandOfTensor.size());
   return found;
 }
 
 Result<uint32_t> SubgraphBuilder::operandOf(int64_t index) {
   HEARTH_ASSIGN(const schema::Tensor* source, tensor(index));
-  if (operandOfTensor_[index] < 0) {
-    HEARTH_ASSIGN(operandOfTensor_[index], createOperand(index, *source));
+  if (scope_->operandOfTensor[index] < 0) {
+    HEARTH_ASSIGN(scope_->operandOfTensor[index], createOperand(index, *source));
   }
-  return static_cast<uint32_t>(operandOfTensor_[index]);
+  return static_cast<uint32_t>(scope_->operandOfTensor[index]);
 }
 
 Result<uint32_t> SubgraphBuilder::createOperand(int64_t index, const schema::Tensor& tensor) {
@@ -166,9 +167,9 @@ Result<uint32_t> SubgraphBuilder::createOperand(int64_t index, const schema::Ten
   if (hasValue) HEARTH_TRY(setValue(**range, name, &operand));
   operand.name = std::move(name);
   if (tensor.is_variable()) {
-    if (!isMain_)
+    if (!isMain_ || scope_->depth > 0)
       return fail(ErrorCode::kUnsupported,
-                  "The variable \"{}\" belongs to a subgraph of IF or WHILE, which is not "
+                  "The variable \"{}\" belongs to a subgraph that an operation calls, which is not "
                   "supported.",
                   operand.name);
     if (!graph::isFullySpecified(operand))
@@ -207,11 +208,90 @@ Status SubgraphBuilder::setValue(const BufferRange& range, const std::string& na
   return {};
 }
 
+Result<uint32_t> SubgraphBuilder::blockScalesOf(int64_t index) {
+  HEARTH_ASSIGN(const schema::Tensor* source, tensor(index));
+  const schema::QuantizationParameters* quantization = source->quantization();
+  const schema::BlockwiseQuantization* blocks =
+      quantization == nullptr ? nullptr : quantization->details_as_BlockwiseQuantization();
+  if (blocks == nullptr) return omitted(OperandType::kTensorFloat16);
+  HEARTH_ASSIGN(const uint32_t weights, operandOf(index));
+  HEARTH_ASSIGN(const uint32_t scales, operandOf(blocks->scales()));
+  const graph::Dimensions& shape = operand(weights).dimensions;
+  const int64_t blockSize = blocks->block_size();
+  if (shape.size() != 2 || blockSize <= 0 || shape[1] % blockSize != 0 ||
+      operand(scales).dimensions !=
+          graph::Dimensions{shape[0], static_cast<uint32_t>(shape[1] / blockSize)})
+    return fail(ErrorCode::kBadData, "The scales {} of blocks of {} do not fit {}.",
+                graph::describe(operand(scales)), blockSize, graph::describe(operand(weights)));
+  return scales;
+}
+
+Status SubgraphBuilder::bindInputs(Scope* scope, const std::vector<uint32_t>& inputs) {
+  const auto* list = scope->source->inputs();
+  if ((list == nullptr ? 0 : list->size()) != inputs.size())
+    return fail(ErrorCode::kBadData, "It gives {} inputs to subgraph {}, which has {}.",
+                inputs.size(), scope->sourceIndex, list == nullptr ? 0 : list->size());
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    const int64_t index = list->Get(i);
+    if (index < 0 || static_cast<uint64_t>(index) >= scope->operandOfTensor.size() ||
+        scope->operandOfTensor[index] >= 0)
+      return fail(ErrorCode::kBadData, "The input {} of subgraph {} is tensor {}.", i,
+                  scope->sourceIndex, index);
+    scope->operandOfTensor[index] = inputs[i];
+  }
+  return {};
+}
+
+Status SubgraphBuilder::inlineSubgraph(int64_t subgraph, const std::vector<uint32_t>& inputs,
+                                       const std::vector<int64_t>& outputTensors) {
+  constexpr size_t kMaxDepth = 16;
+  const schema::SubGraph* called =
+      subgraph < 0 ? nullptr : model_.file().subgraph(static_cast<size_t>(subgraph));
+  if (called == nullptr || scope_->depth >= kMaxDepth)
+    return fail(ErrorCode::kBadData, "It calls subgraph {} of {} at the depth {}; the limit is {}.",
+                subgraph, model_.file().subgraphCount(), scope_->depth, kMaxDepth);
+  const size_t tensors = called->tensors() == nullptr ? 0 : called->tensors()->size();
+  // Calls without any operation must cost something, too: depths multiply.
+  HEARTH_TRY(model_.charge(sizeof(Scope) + tensors * sizeof(int64_t)));
+  const size_t outputs = called->outputs() == nullptr ? 0 : called->outputs()->size();
+  if (outputs != outputTensors.size())
+    return fail(ErrorCode::kBadData, "It takes {} outputs of subgraph {}, which has {}.",
+                outputTensors.size(), subgraph, outputs);
+  Scope inner{called, static_cast<size_t>(subgraph), std::vector<int64_t>(tensors, -1),
+              scope_->depth + 1};
+  HEARTH_TRY(bindInputs(&inner, inputs));
+  Scope* const outer = std::exchange(scope_, &inner);
+  std::vector<uint32_t> results;
+  Status status = translateOperators();
+  for (uint32_t i = 0; status && i < outputs; ++i) {
+    auto result = operandOf(called->outputs()->Get(i));
+    if (result)
+      results.push_back(*result);
+    else
+      status = std::unexpected(std::move(result.error()));
+  }
+  scope_ = outer;
+  HEARTH_TRY(std::move(status));
+  for (size_t i = 0; i < outputs; ++i) {
+    int64_t& known = scope_->operandOfTensor[outputTensors[i]];
+    if (known < 0 &&
+        !source().tensors()->Get(static_cast<uint32_t>(outputTensors[i]))->is_variable())
+      known = results[i];
+    else if (known >= 0 && operand(static_cast<uint32_t>(known)).lifetime == Lifetime::kTemporary)
+      HEARTH_TRY(emitCopy(results[i], static_cast<uint32_t>(known), {}));
+    else
+      return fail(ErrorCode::kBadData,
+                  "It writes tensor {}, which is an input, a constant or a variable.",
+                  outputTensors[i]);
+  }
+  return {};
+}
+
 Result<uint32_t> SubgraphBuilder::nextValueOf(int64_t index) {
   HEARTH_ASSIGN(const uint32_t current, operandOf(index));
   HEARTH_ASSIGN(const uint32_t next, temporaryLike(current));
-  if (source_.tensors()->Get(static_cast<uint32_t>(index))->is_variable())
-    operandOfTensor_[index] = next;
+  if (source().tensors()->Get(static_cast<uint32_t>(index))->is_variable())
+    scope_->operandOfTensor[index] = next;
   return next;
 }
 

@@ -25,8 +25,9 @@ class SubgraphBuilder {
   Result<graph::Subgraph> build();
 
   ModelBuilder& model() { return model_; }
-  const schema::SubGraph& source() const { return source_; }
-  size_t sourceIndex() const { return sourceIndex_; }
+  // Of the operation that is translated now: that of the file's subgraph which holds it.
+  const schema::SubGraph& source() const { return *scope_->source; }
+  size_t sourceIndex() const { return scope_->sourceIndex; }
   const graph::Operand& operand(uint32_t index) const { return result_.operands[index]; }
   graph::Operand& operand(uint32_t index) { return result_.operands[index]; }
 
@@ -36,6 +37,9 @@ class SubgraphBuilder {
   Result<uint32_t> operandOf(int64_t tensor);
   // The operand that takes the new value of a variable; a spare one for other tensors.
   Result<uint32_t> nextValueOf(int64_t tensor);
+  // The scales of a TENSOR_INT4 tensor that is quantised by blocks, [rows, blocks]; an omitted
+  // operand for any other tensor. kBadData when shape or block size do not fit.
+  Result<uint32_t> blockScalesOf(int64_t tensor);
   // Another operand for the bytes of a constant, under another type or scale.
   Result<uint32_t> retypedConstant(uint32_t operand, graph::OperandType type, float scale);
 
@@ -57,15 +61,28 @@ class SubgraphBuilder {
 
   Status emit(graph::OperationType type, std::vector<uint32_t> inputs,
               std::vector<uint32_t> outputs, std::string name);
+  // The operations of another subgraph of the file in place of a call of it: its inputs are the
+  // given operands, its outputs become the given tensors. kBadData for wrong counts, for calls
+  // that are too deep and for results that are written twice.
+  Status inlineSubgraph(int64_t subgraph, const std::vector<uint32_t>& inputs,
+                        const std::vector<int64_t>& outputTensors);
   // Copies a value under the same type and shape.
   Status emitCopy(uint32_t from, uint32_t to, std::string name);
 
  private:
+  // Whose tensors are meant: those of the subgraph itself, or of one that is inlined.
+  struct Scope {
+    const schema::SubGraph* source;
+    size_t sourceIndex;
+    std::vector<int64_t> operandOfTensor;  // -1: none yet; of a variable, the newest value
+    size_t depth = 0;
+  };
   struct Variable {
     int64_t tensor;
     uint32_t input;
   };
 
+  Status bindInputs(Scope* scope, const std::vector<uint32_t>& inputs);
   Result<uint32_t> createOperand(int64_t index, const schema::Tensor& tensor);
   Result<uint32_t> addScalar(graph::OperandType type, std::span<const uint8_t> bytes);
   Status setValue(const BufferRange& range, const std::string& name, graph::Operand* operand);
@@ -75,11 +92,10 @@ class SubgraphBuilder {
   Status addVariables();
 
   ModelBuilder& model_;
-  const schema::SubGraph& source_;
-  const size_t sourceIndex_;
   const bool isMain_;
   graph::Subgraph result_;
-  std::vector<int64_t> operandOfTensor_;  // -1: none yet; of a variable, the newest value
+  Scope outermost_;
+  Scope* scope_ = &outermost_;
   std::vector<Variable> variables_;
   std::map<std::pair<graph::OperandType, uint32_t>, uint32_t> scalars_;
   std::map<std::tuple<uint32_t, graph::OperandType, float>, uint32_t> retyped_;

@@ -19,6 +19,7 @@ struct Quantization {
   const flatbuffers::Vector<float>* scales = nullptr;
   const flatbuffers::Vector<int64_t>* zeroPoints = nullptr;
   int64_t dimension = 0;
+  bool hasBlocks = false;  // the scales are another tensor
 
   size_t scaleCount() const { return scales == nullptr ? 0 : scales->size(); }
   int64_t zeroPoint() const {
@@ -36,10 +37,19 @@ Result<Quantization> readQuantization(const schema::Tensor& tensor, const std::s
   Quantization quantization;
   const schema::QuantizationParameters* source = tensor.quantization();
   if (source == nullptr) return quantization;
-  if (source->details_type() == schema::QuantizationDetails::BlockwiseQuantization ||
-      source->details_type() == schema::QuantizationDetails::MultiAxisQuantization)
+  if (source->details_type() == schema::QuantizationDetails::MultiAxisQuantization)
     return fail(ErrorCode::kUnsupported,
-                "The tensor \"{}\" is quantised by blocks, which is not supported.", name);
+                "The tensor \"{}\" is quantised along several axes, which is not supported.", name);
+  if (const auto* blocks = source->details_as_BlockwiseQuantization()) {
+    // Zero points would be another tensor; that is never tensor 0.
+    if (tensor.type() != schema::TensorType::INT4 || blocks->zero_points() > 0)
+      return fail(ErrorCode::kUnsupported,
+                  "The tensor \"{}\" of type {} is quantised by blocks{}, which is not supported.",
+                  name, tensorTypeName(tensor.type()),
+                  blocks->zero_points() > 0 ? " with zero points" : "");
+    quantization.hasBlocks = true;
+    return quantization;
+  }
   quantization.scales = source->scale();
   quantization.zeroPoints = source->zero_point();
   quantization.dimension = source->quantized_dimension();
@@ -157,6 +167,7 @@ Status setTypeAndQuantization(const schema::Tensor& tensor, const std::string& n
       return {};
     case schema::TensorType::INT4:
       operand->type = OperandType::kTensorInt4;
+      if (quantization.hasBlocks) return {};
       if (quantization.scaleCount() > 1) return setPerChannel(quantization, name, operand);
       if (!quantization.isSymmetric())
         return fail(ErrorCode::kUnsupported,

@@ -10,9 +10,9 @@ const TranslatorEntry* findTranslator(schema::BuiltinOperator code) {
   static const std::vector<TranslatorEntry> all = [] {
     std::vector<TranslatorEntry> entries;
     for (const auto family :
-         {controlFlowTranslators(), convTranslators(), elementwiseTranslators(),
-          lookupTranslators(), quantizationTranslators(), recurrentTranslators(),
-          reduceTranslators(), resizeTranslators(), shapeTranslators()})
+         {compositeTranslators(), controlFlowTranslators(), convTranslators(),
+          elementwiseTranslators(), lookupTranslators(), quantizationTranslators(),
+          recurrentTranslators(), reduceTranslators(), resizeTranslators(), shapeTranslators()})
       entries.insert(entries.end(), family.begin(), family.end());
     std::ranges::sort(entries, {}, &TranslatorEntry::code);
     return entries;

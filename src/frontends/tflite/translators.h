@@ -22,6 +22,7 @@ struct TranslatorEntry {
 const TranslatorEntry* findTranslator(schema::BuiltinOperator code);
 
 // The families.
+std::span<const TranslatorEntry> compositeTranslators();
 std::span<const TranslatorEntry> controlFlowTranslators();
 std::span<const TranslatorEntry> convTranslators();
 std::span<const TranslatorEntry> elementwiseTranslators();

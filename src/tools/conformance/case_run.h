@@ -9,19 +9,18 @@
 
 namespace hearth::conformance {
 
-struct CaseResult {
-  enum class Outcome : uint32_t {
-    kPassed,
-    kFailed,
-    kNotImplemented,  // an operation of the case has no definition at all
-  };
-  Outcome outcome = Outcome::kFailed;
-  std::string message;  // why not passed
-  // What the device runs each operation of the main graph on, in order; empty when it said nothing.
-  std::vector<std::string> kernels;
+struct OperationKernel {
+  std::string operation;
+  std::string kernel;  // empty when the device does not tell
 };
 
-const char* nameOf(CaseResult::Outcome outcome);
+struct CaseResult {
+  bool hasPassed = false;
+  std::string message;  // why not passed
+  // What the device runs each operation of the main graph on, in order; empty when the model did
+  // not come as far.
+  std::vector<OperationKernel> kernels;
+};
 
 // Names of the operations of a case, each once, in order of appearance.
 std::vector<std::string> operationsOf(const Case& testCase);

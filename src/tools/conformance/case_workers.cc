@@ -22,11 +22,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What a worker sends: a header and then the text (message, then kernels, each ended by '\n').
+// What a worker sends: a header and then the text: the message, then a line for each operation with
+// its name, a blank and its kernel.
 struct RecordHeader {
   uint32_t task = 0;
   uint32_t isResult = 0;  // 0: the case begins now
-  uint32_t outcome = 0;
+  uint32_t hasPassed = 0;
   uint32_t length = 0;
 };
 
@@ -49,8 +50,9 @@ std::string oneLine(std::string text) {
 
 void sendResult(int fd, size_t task, const CaseResult& result) {
   std::string text = oneLine(result.message);
-  for (const std::string& kernel : result.kernels) text += oneLine(kernel);
-  const RecordHeader header{static_cast<uint32_t>(task), 1, static_cast<uint32_t>(result.outcome),
+  for (const OperationKernel& entry : result.kernels)
+    text += oneLine(entry.operation + ' ' + entry.kernel);
+  const RecordHeader header{static_cast<uint32_t>(task), 1, result.hasPassed ? 1u : 0u,
                             static_cast<uint32_t>(text.size())};
   writeAll(fd, &header, sizeof(header));
   writeAll(fd, text.data(), text.size());
@@ -179,15 +181,17 @@ class WorkerPool {
 
   void store(Worker* worker, const RecordHeader& header, const std::string& text) {
     CaseResult& result = results_[header.task];
-    result.outcome = static_cast<CaseResult::Outcome>(header.outcome);
+    result.hasPassed = header.hasPassed != 0;
     size_t begin = 0;
     for (bool isMessage = true; begin < text.size(); isMessage = false) {
       const size_t end = text.find('\n', begin);
       std::string line = text.substr(begin, end - begin);
-      if (isMessage)
+      if (isMessage) {
         result.message = std::move(line);
-      else
-        result.kernels.push_back(std::move(line));
+      } else {
+        const size_t blank = std::min(line.find(' '), line.size() - 1);
+        result.kernels.push_back({line.substr(0, blank), line.substr(blank + 1)});
+      }
       begin = end == std::string::npos ? text.size() : end + 1;
     }
     worker->next = header.task + 1;
@@ -205,7 +209,6 @@ class WorkerPool {
     workers_.erase(worker);
     if (next >= end) return {};
     CaseResult& lost = results_[next];
-    lost.outcome = CaseResult::Outcome::kFailed;
     if (isStuck)
       lost.message =
           base::formatText("The case hangs: no result after {} s.", options_.timeoutSeconds);

@@ -29,7 +29,6 @@ struct Report {
   std::vector<CaseReport> cases;
   size_t passed = 0;
   size_t failed = 0;
-  size_t notImplemented = 0;
 };
 
 // Runs the chosen cases on one device. An error when a file cannot be read.

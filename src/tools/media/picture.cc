@@ -48,7 +48,7 @@ constexpr size_t kHeaderAllocation = size_t{1} << 20;
 
 }  // namespace
 
-Result<Picture> decodePicture(std::span<const uint8_t> bytes) {
+Result<Picture> decodePicture(std::span<const uint8_t> bytes, uint64_t maxPixels) {
   if (bytes.size() > INT_MAX)
     return fail(ErrorCode::kBadData, "The picture file has {} bytes; at most {} are read.",
                 bytes.size(), INT_MAX);
@@ -63,9 +63,9 @@ Result<Picture> decodePicture(std::span<const uint8_t> bytes) {
                 "The file is no PNG, JPEG or BMP picture that can be read ({}).",
                 stbi_failure_reason() != nullptr ? stbi_failure_reason() : "no known header");
   const uint64_t pixels = static_cast<uint64_t>(width) * static_cast<uint64_t>(height);
-  if (pixels > kMaxPixels)
+  if (pixels > maxPixels)
     return fail(ErrorCode::kBadData, "The picture has {} x {} pixels; at most {} are decoded.",
-                width, height, kMaxPixels);
+                width, height, maxPixels);
   // Inflated PNG rows: 4 channels of 16 bits and a filter byte; the buffer grows by doubling.
   stbAllocationLimit = 2 * (pixels * 8 + static_cast<uint64_t>(height)) + kHeaderAllocation;
   const std::unique_ptr<stbi_uc, void (*)(void*)> samples(

@@ -26,8 +26,8 @@ struct Picture {
 };
 
 // Decodes to RGB; alpha is dropped, 16-bit samples lose their low byte. kBadData for unreadable
-// files and for more than kMaxPixels pixels.
-Result<Picture> decodePicture(std::span<const uint8_t> bytes);
+// files and for more than `maxPixels` pixels.
+Result<Picture> decodePicture(std::span<const uint8_t> bytes, uint64_t maxPixels = kMaxPixels);
 
 // One channel: luma after ITU-R BT.601, which leaves grey pixels as they are.
 Picture toGrey(const Picture& picture);

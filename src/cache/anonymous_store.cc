@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/anonymous_store.h"
+
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "cache/content_hash.h"
+#include "cache/content_memory.h"
+#include "cache/fork_aware.h"
+#include "memory/mapping.h"
+
+namespace hearth::cache {
+
+// What all models of this process have packed, as long as it is in use. Thread-safe.
+class AnonymousTable : public ContentMemory, private ForkAware {
+ public:
+  // Never destroyed: models may live in static objects.
+  static AnonymousTable& instance() {
+    static AnonymousTable* const table = [] {
+      const std::lock_guard lock(registryMutex());
+      return new AnonymousTable(lock);
+    }();
+    return *table;
+  }
+
+  SegmentRef find(const SegmentKey& key) {
+    const std::lock_guard lock(mutex_);
+    const auto entry = segments_.find(key);
+    if (entry == segments_.end()) return nullptr;
+    Entry& known = entry->second;
+    if (SegmentRef segment = known.segment.lock()) return segment;
+    // Nobody holds the segment as such, but the memory is still there.
+    std::shared_ptr<const void> owner = known.owner.lock();
+    if (owner == nullptr) return nullptr;
+    auto segment = std::make_shared<const Segment>(key, known.bytes, std::move(owner));
+    known.segment = segment;
+    return segment;
+  }
+
+  // The segment that is there already, if it is of the same size, or else this one.
+  SegmentRef add(const SegmentKey& key, std::span<const uint8_t> bytes,
+                 std::shared_ptr<const void> owner) {
+    if (SegmentRef present = find(key); present && present->size() == bytes.size()) return present;
+    const std::lock_guard lock(mutex_);
+    const std::weak_ptr<const void> weakOwner = owner;
+    auto segment = std::make_shared<const Segment>(key, bytes, std::move(owner));
+    segments_[key] = {.owner = weakOwner, .bytes = bytes, .segment = segment};
+    forgetUnused(segments_, [](const Entry& entry) {
+      return entry.owner.expired() && entry.segment.expired();
+    });
+    return segment;
+  }
+
+  PlanRef findPlan(const PlanKey& key) {
+    const std::lock_guard lock(mutex_);
+    const auto plan = plans_.find(key);
+    return plan == plans_.end() ? nullptr : plan->second.lock();
+  }
+
+  void addPlan(const PlanRef& plan) {
+    const std::lock_guard lock(mutex_);
+    plans_[plan->content().key] = plan;
+    forgetUnused(plans_, [](const auto& weak) { return weak.expired(); });
+  }
+
+  std::optional<base::Sha256Digest> content(const FileIdentity& file, uint64_t offset,
+                                            uint64_t size) override {
+    const std::lock_guard lock(mutex_);
+    const auto known = contents_.find(contentKey(file, offset, size));
+    if (known == contents_.end() || !isReadWellAfterChange(file, known->second.second))
+      return std::nullopt;
+    return known->second.first;
+  }
+
+  void rememberContent(const FileIdentity& file, uint64_t offset, uint64_t size,
+                       const base::Sha256Digest& digest, int64_t readAt) override {
+    constexpr size_t kMostContents = 4096;
+    const std::lock_guard lock(mutex_);
+    if (contents_.size() >= kMostContents) contents_.clear();
+    contents_[contentKey(file, offset, size)] = {digest, readAt};
+  }
+
+  std::shared_ptr<BuildLock> buildLock() {
+    const std::lock_guard lock(mutex_);
+    return buildLock_;
+  }
+
+  std::atomic<uint64_t> found = 0;
+  std::atomic<uint64_t> written = 0;
+  std::atomic<uint64_t> hashed = 0;
+
+ private:
+  struct Entry {
+    std::weak_ptr<const void> owner;
+    std::span<const uint8_t> bytes;  // valid while `owner` is
+    std::weak_ptr<const Segment> segment;
+  };
+
+  explicit AnonymousTable(const std::lock_guard<std::mutex>& held) : ForkAware(held) {}
+
+  // Now and then, so that adding stays cheap.
+  template <typename Map, typename IsUnused>
+  void forgetUnused(Map& map, IsUnused isUnused) {
+    constexpr size_t kWorthLooking = 64;
+    if (map.size() < kWorthLooking || map.size() < 2 * kept_) return;
+    std::erase_if(map, [&](const auto& entry) { return isUnused(entry.second); });
+    kept_ = std::max(segments_.size(), plans_.size());
+  }
+
+  void lockForFork() override {
+    mutex_.lock();
+    buildLock_->mutex().lock();
+  }
+  void unlockAfterFork() override {
+    buildLock_->mutex().unlock();
+    mutex_.unlock();
+  }
+  // Those who were building are not in the child.
+  void renewInChild() override { buildLock_ = BuildLock::inProcess(); }
+
+  std::mutex mutex_;
+  std::shared_ptr<BuildLock> buildLock_ = BuildLock::inProcess();
+  std::unordered_map<SegmentKey, Entry> segments_;
+  std::unordered_map<PlanKey, std::weak_ptr<const LoadedPlan>> plans_;
+  std::map<base::Sha256Digest, std::pair<base::Sha256Digest, int64_t>> contents_;
+  size_t kept_ = 0;
+};
+
+AnonymousStore::AnonymousStore(StoreFailure why)
+    : why_(std::move(why)), table_(AnonymousTable::instance()) {}
+
+FoundSegment AnonymousStore::find(const SegmentKey& key) {
+  SegmentRef segment = table_.find(key);
+  if (segment == nullptr) return {.reason = StoreReason::kAbsent};
+  table_.found.fetch_add(1, std::memory_order_relaxed);
+  return {.segment = std::move(segment)};
+}
+
+BuildTicket AnonymousStore::acquire(const SegmentKey& key, std::chrono::nanoseconds patience) {
+  SegmentRef segment;
+  const auto appeared = [&] {
+    segment = find(key).segment;
+    return segment != nullptr;
+  };
+  if (appeared()) return BuildTicket(std::move(segment));
+  const std::shared_ptr<BuildLock> lock = table_.buildLock();
+  BuildLock::Hold hold;
+  switch (lock->acquire(key, patience, appeared, hold)) {
+    case BuildLock::Outcome::kHeld:
+      lock->noteProgress();
+      return BuildTicket(std::move(hold));
+    case BuildLock::Outcome::kAppeared:
+      return BuildTicket(std::move(segment));
+    case BuildLock::Outcome::kGaveUp:
+      break;
+  }
+  return {};
+}
+
+void AnonymousStore::publishAsync(PublishRequest request) {
+  StoreResult<SegmentRef> result;
+  const SegmentKey key = request.key ? *request.key : contentSegmentKey(request.payload);
+  if (request.payload.empty()) {
+    result = storeFail(StoreReason::kBadRequest, "The segment {} has no bytes.", key.hex());
+  } else if (request.owner != nullptr) {
+    result = table_.add(key, request.payload, std::move(request.owner));
+  } else if (auto copy = memory::Mapping::anonymous(request.payload.size())) {
+    const auto owner = std::make_shared<memory::Mapping>(std::move(*copy));
+    std::memcpy(owner->data(), request.payload.data(), request.payload.size());
+    result = table_.add(key, {owner->data(), request.payload.size()}, owner);
+  } else {
+    result = storeFail(StoreReason::kNoSpace, "{}", copy.error().toString());
+  }
+  if (result) table_.written.fetch_add(1, std::memory_order_relaxed);
+  table_.buildLock()->noteProgress();
+  // The next one may look for the segment now; whoever waits for `done` holds it.
+  if (request.done) request.done(result);
+  request.ticket.release();
+}
+
+StoreResult<PlanRef> AnonymousStore::findPlan(const PlanKey& key) {
+  if (PlanRef plan = table_.findPlan(key)) return plan;
+  return storeFail(StoreReason::kAbsent, "There is no plan {}.", key.hex());
+}
+
+StoreResult<PlanRef> AnonymousStore::publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
+                                                 std::span<const SegmentKey> segments,
+                                                 const PlanDescription& description) {
+  const auto plan =
+      std::make_shared<LoadedPlan>(PlanContent{.key = key,
+                                               .segments = {segments.begin(), segments.end()},
+                                               .description = description,
+                                               .bytes = {bytes.begin(), bytes.end()}},
+                                   base::Descriptor());
+  table_.addPlan(plan);
+  return plan;
+}
+
+Result<base::Sha256Digest> AnonymousStore::contentHash(int fd, uint64_t offset, uint64_t size,
+                                                       unsigned threads) {
+  return rememberedHash(fd, offset, size, threads, &table_, table_.hashed);
+}
+
+std::shared_ptr<void> AnonymousStore::addCorruptionHandler(CorruptionHandler) {
+  return nullptr;
+}
+
+StoreCounters AnonymousStore::counters() const {
+  return {.segmentsFound = table_.found,
+          .segmentsWritten = table_.written,
+          .bytesHashed = table_.hashed};
+}
+
+}  // namespace hearth::cache

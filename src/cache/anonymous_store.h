@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "cache/segment_store.h"
+
+namespace hearth::cache {
+
+class AnonymousTable;
+
+// No files: what one model of this process packed serves its other signatures and the other models
+// of the process, as long as somebody uses it. A segment is the publisher's own memory. All objects
+// of this class share one table.
+class AnonymousStore : public SegmentStore {
+ public:
+  // `why`: what writability() says.
+  explicit AnonymousStore(StoreFailure why);
+
+  using SegmentStore::acquire;
+  using SegmentStore::contentHash;
+  using SegmentStore::publishPlan;
+
+  StoreKind kind() const override { return StoreKind::kAnonymous; }
+  StoreFailure writability() const override { return why_; }
+  FoundSegment find(const SegmentKey& key) override;
+  BuildTicket acquire(const SegmentKey& key, std::chrono::nanoseconds patience) override;
+  // Done when it returns. Memory without an owner is copied.
+  void publishAsync(PublishRequest request) override;
+  void afterPublishing(std::function<void()> task) override { task(); }
+  void flush() override {}
+  void settle() override {}
+  // A plan is found as long as somebody holds it.
+  StoreResult<PlanRef> findPlan(const PlanKey& key) override;
+  StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
+                                   std::span<const SegmentKey> segments,
+                                   const PlanDescription& description) override;
+  Result<base::Sha256Digest> contentHash(int fd, uint64_t offset, uint64_t size,
+                                         unsigned threads) override;
+  // Nothing is ever found wrong here.
+  std::shared_ptr<void> addCorruptionHandler(CorruptionHandler handler) override;
+  StoreCounters counters() const override;
+
+ private:
+  const StoreFailure why_;
+  AnonymousTable& table_;
+};
+
+}  // namespace hearth::cache

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where packed weights and plans are kept: the one interface that a driver sees. Behind it is a
+// weight store (a folder), a bundle (one file), or nothing but this process's memory.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/result.h"
+#include "base/sha256.h"
+#include "cache/build_lock.h"
+#include "cache/loaded_plan.h"
+#include "cache/plan_description.h"
+#include "cache/segment.h"
+#include "cache/segment_key.h"
+#include "cache/store_failure.h"
+#include "cache/store_options.h"
+
+namespace hearth::cache {
+
+// Leave to build one segment, or the reason not to. Move-only; hold it until the segment is
+// published (publishAsync takes it along). Holding one while waiting for another is safe only if
+// the first gets published without the waiting thread.
+class BuildTicket {
+ public:
+  enum class Role {
+    kBuild,  // build and publish; others wait for it
+    kFound,  // the segment is there
+    kAlone,  // build for the caller only: locks do not work here, or the builder does not get on
+  };
+  BuildTicket() = default;
+  explicit BuildTicket(BuildLock::Hold hold) : role_(Role::kBuild), hold_(std::move(hold)) {}
+  explicit BuildTicket(SegmentRef segment) : role_(Role::kFound), segment_(std::move(segment)) {}
+
+  Role role() const { return role_; }
+  // With kFound only.
+  const SegmentRef& segment() const { return segment_; }
+  // Lets the next one build.
+  void release() { hold_.release(); }
+
+ private:
+  Role role_ = Role::kAlone;
+  SegmentRef segment_;
+  BuildLock::Hold hold_;
+};
+
+struct PublishRequest {
+  std::optional<SegmentKey> key;      // none: contentSegmentKey(payload), computed by the store
+  std::span<const uint8_t> payload;   // not changed any more as long as `owner` lives
+  std::shared_ptr<const void> owner;  // keeps the payload's memory
+  BuildTicket ticket;                 // released when done
+  // Called once, unless the process forks or dies: with the segment, which may lie elsewhere than
+  // the payload (then Segment::mapOver can give the payload's memory back), or with the reason why
+  // there is none. On a thread of the store or on the caller's. May be empty.
+  std::function<void(StoreResult<SegmentRef>)> done;
+};
+
+// What happened since the store was opened in this process.
+struct StoreCounters {
+  uint64_t segmentsFound = 0;
+  uint64_t segmentsWritten = 0;
+  uint64_t bytesWritten = 0;
+  uint64_t segmentsCorrupt = 0;
+  uint64_t segmentsChecked = 0;  // read and found right in the background
+  uint64_t bytesHashed = 0;      // by contentHash
+};
+
+enum class StoreKind {
+  kStore,      // WeightStore: a folder that all processes of the user share
+  kBundle,     // BundleStore: one file for one plan
+  kAnonymous,  // AnonymousStore: this process's memory
+};
+
+// One place for packed weights as one process uses it. No failure is fatal: without the store the
+// caller works from private memory. Thread-safe. Usable in a forked child, which starts its own
+// threads and leaves to the parent what was queued there (completions of the parent's publishAsync
+// do not come).
+class SegmentStore {
+ public:
+  SegmentStore() = default;
+  SegmentStore(const SegmentStore&) = delete;
+  SegmentStore& operator=(const SegmentStore&) = delete;
+  // Finishes what publishAsync was given.
+  virtual ~SegmentStore() = default;
+
+  virtual StoreKind kind() const = 0;
+  // kNone, or why nothing that is published outlives the process, with a sentence.
+  virtual StoreFailure writability() const = 0;
+
+  // A segment, read-only. A wrong size cannot be told here: the caller compares it with what the
+  // operation needs.
+  virtual FoundSegment find(const SegmentKey& key) = 0;
+
+  // Waits until the caller may build the segment or it is there, and never fails. `patience`: how
+  // long nothing may move before the caller builds alone.
+  virtual BuildTicket acquire(const SegmentKey& key, std::chrono::nanoseconds patience) = 0;
+  BuildTicket acquire(const SegmentKey& key) { return acquire(key, std::chrono::seconds(10)); }
+
+  // Publishes in the background; waits while much is queued.
+  virtual void publishAsync(PublishRequest request) = 0;
+  // Calls `task` in the background when all that was given to publishAsync before is done: the
+  // place for publishPlan, which is off the start path there. Runs it at once where there is no
+  // background.
+  virtual void afterPublishing(std::function<void()> task) = 0;
+  // Returns when all that was queued before is done.
+  virtual void flush() = 0;
+  // The same, and when all of it is synced, marked and checked.
+  virtual void settle() = 0;
+
+  // A plan, every byte checked. kAbsent, kCorrupt, kForeign, kIoError.
+  virtual StoreResult<PlanRef> findPlan(const PlanKey& key) = 0;
+  // Replaces the plan of this key, or, in a bundle, the bundle's content. To be called whenever a
+  // segment was published, even if the plan had been found: only this makes a bundle whole.
+  // Reasons: kReadOnly, kNoSpace, kOverLimit, kIoError, kGone, kBadRequest; in a bundle also
+  // kAbsent, when one of the segments is not there.
+  virtual StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
+                                           std::span<const SegmentKey> segments,
+                                           const PlanDescription& description) = 0;
+  StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
+                                   std::span<const SegmentKey> segments) {
+    return publishPlan(key, bytes, segments, PlanDescription{});
+  }
+
+  // Digest of a range of a file (hashContent), remembered by the file's identity. The file's bytes
+  // are read only if it may have changed. Error: kBadData when the file is shorter, kIo.
+  virtual Result<base::Sha256Digest> contentHash(int fd, uint64_t offset, uint64_t size,
+                                                 unsigned threads) = 0;
+  Result<base::Sha256Digest> contentHash(int fd, uint64_t offset, uint64_t size) {
+    return contentHash(fd, offset, size, 0);
+  }
+
+  // Calls `handler` on a thread of the store when a segment in use turns out wrong, until the
+  // result is destroyed (which waits for a call that runs; not from the handler).
+  using CorruptionHandler = std::function<void(const SegmentKey&)>;
+  virtual std::shared_ptr<void> addCorruptionHandler(CorruptionHandler handler) = 0;
+
+  virtual StoreCounters counters() const = 0;
+};
+
+// The store that the options name, the same object for every caller of the process as long as one
+// holds it: the bundle, else the weight store; and where that cannot be used or is switched off, an
+// anonymous store, whose writability() has the reason. Never null.
+std::shared_ptr<SegmentStore> openSegmentStore(const StoreOptions& options);
+
+}  // namespace hearth::cache

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "cache/segment_store.h"
+#include "hal/device.h"
+
+namespace hearth::cpu {
+
+// The store that the options name, else the environment's. The latest one stays open for the next
+// model, and the process does not exit before what was packed is written: without that a short run
+// would leave nothing to the next one. Thread-safe.
+std::shared_ptr<cache::SegmentStore> openStore(const hal::PrepareOptions& options);
+
+}  // namespace hearth::cpu

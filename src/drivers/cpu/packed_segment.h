@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "base/result.h"
+#include "cache/segment.h"
+#include "memory/mapping.h"
+
+namespace hearth::cpu {
+
+// Packed weights in memory: made here, in private memory, or mapped from the segment store. What
+// was made here turns into the store's pages once it is published, at the same address, so that
+// kernels never notice. Shared by all prepared models that use the same bytes. Thread-safe.
+class PackedSegment {
+ public:
+  // Zeroed private memory for packing into. Error: kOutOfMemory.
+  static Result<std::shared_ptr<PackedSegment>> allocate(size_t size);
+  explicit PackedSegment(cache::SegmentRef segment);
+  PackedSegment(const PackedSegment&) = delete;
+  PackedSegment& operator=(const PackedSegment&) = delete;
+
+  uint8_t* data() const { return data_; }
+  size_t size() const { return size_; }
+
+  // Lays the published copy over this memory, whose bytes are final. When that does not work the
+  // private copy stays in use.
+  void adopt(cache::SegmentRef published);
+  // Null before it was published.
+  cache::SegmentRef published() const;
+
+ private:
+  PackedSegment() = default;
+
+  memory::Mapping memory_;
+  uint8_t* data_ = nullptr;
+  size_t size_ = 0;
+  mutable std::mutex mutex_;
+  cache::SegmentRef published_;
+};
+
+}  // namespace hearth::cpu

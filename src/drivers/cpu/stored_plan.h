@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver's bytes of a plan in the segment store: which place uses which part of which segment.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "drivers/cpu/packed_weights.h"
+
+namespace hearth::cpu {
+
+// Value type. Segments are numbered in the order of the plan object's list of keys.
+struct StoredPlan {
+  struct Entry {
+    WeightPlace place;
+    uint32_t seed = 0;
+    uint32_t segment = 0;
+    uint64_t offset = 0;
+    uint64_t size = 0;
+  };
+  std::vector<uint64_t> segmentSizes;
+  std::vector<Entry> entries;  // by place
+
+  std::vector<uint8_t> encoded() const;
+  // The inverse: `segmentCount` is that of the plan object. Every entry of the result lies within
+  // its segment, aligned for kernels. Anything wrong is kBadData; never reads outside `bytes`.
+  static Result<StoredPlan> parse(std::span<const uint8_t> bytes, size_t segmentCount);
+};
+
+}  // namespace hearth::cpu

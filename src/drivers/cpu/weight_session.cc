@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/weight_session.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <thread>
+#include <unordered_map>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "base/trace.h"
+#include "cache/content_hash.h"
+#include "drivers/cpu/plan_record.h"
+#include "drivers/cpu/stored_plan.h"
+#include "graph/model_digest.h"
+
+namespace hearth::cpu {
+namespace {
+
+// Below this many bytes of constants a start from the store costs more than packing.
+constexpr uint64_t kWorthKeeping = uint64_t{64} << 10;
+// From here on a thread of its own brings the pages in.
+constexpr uint64_t kWorthAThread = uint64_t{1} << 20;
+
+template <typename Key>
+Key keyOf(std::string_view kind, std::initializer_list<base::Sha256Digest> parts) {
+  base::Sha256 hash;
+  hash.update(kind.data(), kind.size());
+  for (const base::Sha256Digest& part : parts) hash.update(part);
+  return {hash.finish()};
+}
+
+cache::PlanKey recordKey(const base::Sha256Digest& structure) {
+  return keyOf<cache::PlanKey>("hearth-cpu record", {structure});
+}
+
+int64_t now() {
+  timespec time;
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+uint64_t constantBytes(const graph::Model& model) {
+  uint64_t bytes = 0;
+  for (const graph::Operand& operand : model.main().operands)
+    if (operand.isConstant()) bytes += operand.location.length;
+  return bytes;
+}
+
+base::Sha256Digest digestOf(const std::vector<base::Sha256Digest>& pools) {
+  base::Sha256 hash;
+  for (const base::Sha256Digest& pool : pools) hash.update(pool);
+  return hash.finish();
+}
+
+}  // namespace
+
+WeightSession::WeightSession(std::shared_ptr<cache::SegmentStore> store,
+                             std::shared_ptr<const graph::Model> model,
+                             std::shared_ptr<PackedWeights> weights,
+                             const hal::PrepareOptions& options, unsigned threads)
+    : store_(std::move(store)),
+      model_(std::move(model)),
+      weights_(std::move(weights)),
+      options_(options),
+      threads_(threads),
+      build_(buildIdentity()) {}
+
+void WeightSession::load() {
+  const base::TraceSpan span("start", "load packed weights");
+  if (store_->kind() == cache::StoreKind::kAnonymous) {
+    const cache::StoreFailure why = store_->writability();
+    return fail(why.reason, why.message);
+  }
+  if (!build_) return fail(cache::StoreReason::kOff, build_.error().toString());
+  if (constantBytes(*model_) < kWorthKeeping) {
+    reason_ = "too small to keep";
+    return;
+  }
+  structure_ = graph::structureDigest(*model_);
+  const auto preference = static_cast<uint8_t>(options_.preference);
+  planOptions_ = base::Sha256::of({&preference, 1});
+  state_ = hal::StartReport::State::kCold;
+  if (findPlan()) return;
+  const std::string reason = reason_;
+  const cache::StoreFailure readOnly = store_->writability();
+  if (readOnly.reason != cache::StoreReason::kNone) {
+    state_ = hal::StartReport::State::kUncached;
+    reason_ = base::formatText("{}; {}: {}", reason_, cache::storeReasonName(readOnly.reason),
+                               readOnly.message);
+    return;
+  }
+  // One process builds this model's plan, the others wait for it: the key needs no content, so that
+  // nobody has to read the model for it.
+  const auto lockKey = keyOf<cache::SegmentKey>("hearth-cpu build",
+                                                {structure_, planOptions_, build_->fingerprint()});
+  ticket_ = std::make_shared<cache::BuildTicket>(store_->acquire(lockKey));
+  if (findPlan()) {
+    ticket_.reset();
+    return;
+  }
+  reason_ = reason;  // a wrong object is found once and then gone
+  isKept_ = true;
+  weights_->onPacked([weak = weak_from_this()](const std::shared_ptr<PackedSegment>& packed) {
+    if (const auto self = weak.lock()) self->publishSegment(packed, packed->size());
+  });
+}
+
+// True when all is preset. Sets the reason otherwise.
+bool WeightSession::findPlan() {
+  PlanRecord record;
+  if (store_->kind() == cache::StoreKind::kStore) {
+    const auto found = store_->findPlan(recordKey(structure_));
+    if (found) record = PlanRecord::parse((*found)->bytes());
+    if (record.empty()) {
+      reason_ = "first start of this model";
+      return false;
+    }
+  }
+  if (const Status hashed = hashPools(); !hashed) {
+    reason_ = hashed.error().toString();
+    return false;
+  }
+  const auto plan = store_->findPlan(planKey());
+  if (plan) return presetFrom(**plan) && (plan_ = *plan, true);
+  reason_ = record.difference({*build_, planOptions_, digestOf(pools_)});
+  if (plan.error().reason != cache::StoreReason::kAbsent) {
+    reason_ = base::formatText("plan {}", cache::storeReasonName(plan.error().reason));
+  } else if (reason_.empty()) {
+    reason_ = record.empty() ? "another model or build in the bundle" : "evicted";
+  }
+  return false;
+}
+
+bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
+  const auto stored = StoredPlan::parse(plan.bytes(), plan.segments().size());
+  if (!stored) {
+    reason_ = "plan corrupt";
+    base::logWarn("{}", stored.error().toString());
+    return false;
+  }
+  std::vector<std::shared_ptr<PackedSegment>> segments;
+  std::vector<cache::SegmentRef> mapped;
+  cache::StoreReason missing = cache::StoreReason::kNone;
+  for (size_t i = 0; i < plan.segments().size(); ++i) {
+    cache::FoundSegment found = store_->find(plan.segments()[i]);
+    if (found && found.segment->size() != stored->segmentSizes[i])
+      found = {nullptr, cache::StoreReason::kCorrupt};
+    if (!found) missing = found.reason;
+    segments.push_back(found ? std::make_shared<PackedSegment>(found.segment) : nullptr);
+    if (found) mapped.push_back(found.segment);
+  }
+  mappedBytes_ = 0;
+  for (const cache::SegmentRef& segment : mapped) mappedBytes_ += segment->size();
+  populate(std::move(mapped));
+  for (const StoredPlan::Entry& entry : stored->entries)
+    if (segments[entry.segment] != nullptr)
+      weights_->preset(entry.place,
+                       {segments[entry.segment], entry.offset, entry.size, entry.seed});
+  if (missing != cache::StoreReason::kNone) {
+    reason_ = missing == cache::StoreReason::kAbsent
+                  ? "segment evicted"
+                  : base::formatText("segment {}", cache::storeReasonName(missing));
+    return false;
+  }
+  state_ = hal::StartReport::State::kWarm;
+  reason_.clear();
+  return true;
+}
+
+// Brings the pages in while kernels are made, in the order of their use.
+void WeightSession::populate(std::vector<cache::SegmentRef> segments) const {
+  uint64_t bytes = 0;
+  for (const cache::SegmentRef& segment : segments) bytes += segment->size();
+  const auto bringIn = [segments = std::move(segments)] {
+    for (const cache::SegmentRef& segment : segments) segment->prefault();
+  };
+  if (bytes < kWorthAThread) return bringIn();
+  try {
+    std::thread(bringIn).detach();
+  } catch (const std::system_error&) {
+    // No thread to be had: the pages come as they are used.
+  }
+}
+
+Status WeightSession::hashPools() {
+  if (!pools_.empty() || model_->pools.empty()) return {};
+  const base::TraceSpan span("start", "hash the model");
+  std::vector<base::Sha256Digest> digests;
+  const uint64_t before = store_->counters().bytesHashed;
+  for (const memory::PoolRef& pool : model_->pools) {
+    if (pool->fd() < 0) {
+      digests.push_back(cache::hashContent({pool->data(), pool->size()}));
+      continue;
+    }
+    HEARTH_ASSIGN(const base::Sha256Digest digest,
+                  store_->contentHash(pool->fd(), pool->offset(), pool->size(), threads_));
+    digests.push_back(digest);
+  }
+  pools_ = std::move(digests);
+  const std::lock_guard lock(mutex_);
+  hashedBytes_ += store_->counters().bytesHashed - before;
+  return {};
+}
+
+cache::PlanKey WeightSession::planKey() const {
+  return keyOf<cache::PlanKey>("hearth-cpu plan",
+                               {structure_, planOptions_, build_->fingerprint(), digestOf(pools_)});
+}
+
+void WeightSession::publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size) {
+  cache::PublishRequest request;
+  request.payload = {packed->data(), size};
+  request.owner = packed;
+  request.done = [packed, weak = weak_from_this()](cache::StoreResult<cache::SegmentRef> result) {
+    if (result) return packed->adopt(std::move(*result));
+    if (const auto self = weak.lock()) self->fail(result.error().reason, result.error().message);
+  };
+  store_->publishAsync(std::move(request));
+}
+
+void WeightSession::publish() {
+  if (!isKept_) return;
+  for (const PackedWeights::Group& group : weights_->closeGroups())
+    publishSegment(group.segment, group.size);
+  store_->afterPublishing([self = shared_from_this()] { self->finish(); });
+}
+
+// On a thread of the store, when all segments are written.
+void WeightSession::finish() {
+  const auto release = std::exchange(ticket_, nullptr);
+  if (const Status hashed = hashPools(); !hashed)
+    return fail(cache::StoreReason::kIoError, hashed.error().toString());
+  StoredPlan stored;
+  std::vector<cache::SegmentKey> keys;
+  std::unordered_map<cache::SegmentKey, uint32_t> indices;
+  for (const auto& [place, packed] : weights_->places()) {
+    const cache::SegmentRef segment = packed.segment->published();
+    if (segment == nullptr) continue;
+    const auto [it, isNew] =
+        indices.try_emplace(segment->key(), static_cast<uint32_t>(keys.size()));
+    if (isNew) {
+      keys.push_back(segment->key());
+      stored.segmentSizes.push_back(segment->size());
+    }
+    stored.entries.push_back({place, packed.seed, it->second, packed.offset, packed.size});
+  }
+  if (keys.empty()) return;
+  const cache::PlanDescription description{modelName(), "hearth-cpu", now(), ""};
+  auto plan = store_->publishPlan(planKey(), stored.encoded(), keys, description);
+  if (!plan) return fail(plan.error().reason, plan.error().message);
+  {
+    const std::lock_guard lock(mutex_);
+    plan_ = std::move(*plan);
+  }
+  if (store_->kind() != cache::StoreKind::kStore) return;
+  PlanRecord record;
+  if (const auto found = store_->findPlan(recordKey(structure_)))
+    record = PlanRecord::parse((*found)->bytes());
+  if (!record.add({*build_, planOptions_, digestOf(pools_)})) return;
+  if (const auto written = store_->publishPlan(recordKey(structure_), record.encoded(), {},
+                                               {modelName(), "hearth-cpu record", now(), ""});
+      !written)
+    fail(written.error().reason, written.error().message);
+}
+
+void WeightSession::fail(cache::StoreReason reason, const std::string& message) {
+  const std::lock_guard lock(mutex_);
+  state_ = hal::StartReport::State::kUncached;
+  reason_ = base::formatText("{}: {}", cache::storeReasonName(reason), message);
+}
+
+void WeightSession::describe(hal::StartReport* report) const {
+  const std::lock_guard lock(mutex_);
+  report->state = state_;
+  report->reason = reason_;
+  report->packedBytes = weights_->packedBytes();
+  report->mappedBytes = mappedBytes_;
+  report->sharedBytes = weights_->sharedBytes();
+  report->hashedBytes = hashedBytes_;
+}
+
+// The name of the file behind the first pool that has one.
+std::string WeightSession::modelName() const {
+  for (const memory::PoolRef& pool : model_->pools) {
+    if (pool->fd() < 0) continue;
+    char path[4096];
+    const ssize_t length =
+        ::readlink(base::formatText("/proc/self/fd/{}", pool->fd()).c_str(), path, sizeof path);
+    if (length <= 0) continue;
+    const std::string_view whole(path, static_cast<size_t>(length));
+    return std::string(whole.substr(whole.rfind('/') + 1));
+  }
+  return "";
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// How one prepared model gets its packed weights from the segment store, and leaves them there.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cache/segment_store.h"
+#include "drivers/cpu/build_identity.h"
+#include "drivers/cpu/packed_weights.h"
+#include "graph/model.h"
+#include "hal/device.h"
+
+namespace hearth::cpu {
+
+// The order of calls: load(), the creation of all kernels, publish(). Thread-safe from then on.
+class WeightSession : public std::enable_shared_from_this<WeightSession> {
+ public:
+  // `threads`: how many may work at start. `weights` and `model` are shared with work that goes on
+  // in the background.
+  WeightSession(std::shared_ptr<cache::SegmentStore> store,
+                std::shared_ptr<const graph::Model> model, std::shared_ptr<PackedWeights> weights,
+                const hal::PrepareOptions& options, unsigned threads);
+
+  // Presets what an earlier start packed. When nothing is there and another process is at it,
+  // waits for it, as long as it gets on.
+  void load();
+
+  // Writes what was packed into the store, in the background.
+  void publish();
+
+  // State, reason, bytes packed and mapped as of now.
+  void describe(hal::StartReport* report) const;
+
+ private:
+  bool findPlan();
+  bool presetFrom(const cache::LoadedPlan& plan);
+  void populate(std::vector<cache::SegmentRef> segments) const;
+  Status hashPools();
+  cache::PlanKey planKey() const;
+  void publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size);
+  void finish();
+  void fail(cache::StoreReason reason, const std::string& message);
+  std::string modelName() const;
+
+  const std::shared_ptr<cache::SegmentStore> store_;
+  const std::shared_ptr<const graph::Model> model_;
+  const std::shared_ptr<PackedWeights> weights_;
+  const hal::PrepareOptions options_;
+  const unsigned threads_;
+  const Result<BuildIdentity>& build_;
+
+  base::Sha256Digest structure_{};
+  base::Sha256Digest planOptions_{};
+  std::vector<base::Sha256Digest> pools_;  // contents; empty until hashed
+  std::shared_ptr<cache::BuildTicket> ticket_;
+  cache::PlanRef plan_;  // keeps its segments from garbage collection
+  bool isKept_ = false;  // whether there is something to publish
+
+  mutable std::mutex mutex_;
+  hal::StartReport::State state_ = hal::StartReport::State::kUncached;
+  std::string reason_;
+  uint64_t mappedBytes_ = 0;
+  uint64_t hashedBytes_ = 0;
+};
+
+}  // namespace hearth::cpu

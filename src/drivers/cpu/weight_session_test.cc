@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts of hearth-cpu from the weight store: cold, warm, and all that can come between.
+#include "drivers/cpu/weight_session.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "cache/store_test_util.h"
+#include "drivers/cpu/cpu_device.h"
+
+namespace hearth::cpu {
+namespace {
+
+using graph::Lifetime;
+using graph::OperandType;
+using graph::OperationType;
+using State = hal::StartReport::State;
+using ::testing::HasSubstr;
+
+constexpr uint32_t kChannels = 64;
+constexpr uint32_t kFilters = 512;  // 1.2 MB of weights with a 3x3 kernel
+constexpr uint32_t kClasses = 40;
+constexpr uint32_t kSide = 6;
+
+// Places one constant after another in a file.
+class ConstantFile {
+ public:
+  graph::DataLocation add(size_t count, uint32_t seed, float scale) {
+    bytes_.resize((bytes_.size() + 63) / 64 * 64);
+    const graph::DataLocation location{0, bytes_.size(), count * sizeof(float)};
+    for (size_t i = 0; i < count; ++i) {
+      seed = seed * 1664525u + 1013904223u;
+      const float value = scale * (static_cast<float>(seed >> 8) / (1u << 24) - 0.5f);
+      const auto* begin = reinterpret_cast<const uint8_t*>(&value);
+      bytes_.insert(bytes_.end(), begin, begin + sizeof value);
+    }
+    return location;
+  }
+  const std::vector<uint8_t>& bytes() const { return bytes_; }
+
+ private:
+  std::vector<uint8_t> bytes_;
+};
+
+// DEPTHWISE_CONV_2D, CONV_2D, FULLY_CONNECTED over `batch` pictures; weights from `seed`.
+struct TestModel {
+  std::vector<uint8_t> file;
+  graph::Model model;  // without its pool
+
+  explicit TestModel(uint32_t seed, uint32_t batch = 1) {
+    ConstantFile constants;
+    graph::Subgraph graph;
+    const auto tensor = [&](graph::Dimensions dimensions, Lifetime lifetime) {
+      graph::Operand operand;
+      operand.dimensions = std::move(dimensions);
+      operand.lifetime = lifetime;
+      graph.operands.push_back(operand);
+      return static_cast<uint32_t>(graph.operands.size() - 1);
+    };
+    const auto weights = [&](graph::Dimensions dimensions) {
+      size_t count = 1;
+      for (uint32_t dimension : dimensions) count *= dimension;
+      const uint32_t index = tensor(std::move(dimensions), Lifetime::kConstantReference);
+      graph.operands[index].location = constants.add(count, seed + index, 0.2f);
+      return index;
+    };
+    const auto number = [&](int32_t value) {
+      const uint32_t index = tensor({}, Lifetime::kConstantCopy);
+      graph.operands[index].type = OperandType::kInt32;
+      graph.operands[index].location = {0, model.constantBytes.size(), sizeof value};
+      const auto* begin = reinterpret_cast<const uint8_t*>(&value);
+      model.constantBytes.insert(model.constantBytes.end(), begin, begin + sizeof value);
+      return index;
+    };
+    const uint32_t input = tensor({batch, kSide, kSide, kChannels}, Lifetime::kSubgraphInput);
+    const uint32_t deep = tensor({batch, kSide, kSide, kChannels}, Lifetime::kTemporary);
+    const uint32_t wide = tensor({batch, kSide, kSide, kFilters}, Lifetime::kTemporary);
+    const uint32_t flat = tensor({batch, kSide * kSide * kFilters}, Lifetime::kTemporary);
+    const uint32_t output = tensor({batch, kClasses}, Lifetime::kSubgraphOutput);
+    const uint32_t depthwise = weights({1, 3, 3, kChannels});
+    const uint32_t depthwiseBias = weights({kChannels});
+    const uint32_t filter = weights({kFilters, 3, 3, kChannels});
+    const uint32_t filterBias = weights({kFilters});
+    const uint32_t matrix = weights({kClasses, kSide * kSide * kFilters});
+    const uint32_t matrixBias = weights({kClasses});
+    const uint32_t same = number(1);
+    const uint32_t one = number(1);
+    const uint32_t none = number(0);
+    graph.operands[deep].dimensions[0] = batch;
+    const uint32_t shape = tensor({2}, Lifetime::kConstantCopy);
+    graph.operands[shape].type = OperandType::kTensorInt32;
+    const int32_t to[2] = {static_cast<int32_t>(batch),
+                           static_cast<int32_t>(kSide * kSide * kFilters)};
+    graph.operands[shape].location = {0, model.constantBytes.size(), sizeof to};
+    const auto* begin = reinterpret_cast<const uint8_t*>(to);
+    model.constantBytes.insert(model.constantBytes.end(), begin, begin + sizeof to);
+    graph.operations = {
+        {OperationType::kDepthwiseConv2d,
+         {input, depthwise, depthwiseBias, same, one, one, one, none},
+         {deep},
+         ""},
+        {OperationType::kConv2d, {deep, filter, filterBias, same, one, one, one}, {wide}, ""},
+        {OperationType::kReshape, {wide, shape}, {flat}, ""},
+        {OperationType::kFullyConnected, {flat, matrix, matrixBias, none}, {output}, ""}};
+    graph.inputs = {input};
+    graph.outputs = {output};
+    model.subgraphs.push_back(std::move(graph));
+    file = constants.bytes();
+  }
+};
+
+// Kilobytes of the mapping at `address` that are in this process's page table.
+size_t residentKib(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  const auto wanted = reinterpret_cast<uintptr_t>(address);
+  bool isInside = false;
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
+      isInside = wanted >= begin && wanted < end;
+    size_t kib = 0;
+    if (isInside && std::sscanf(line.c_str(), "Rss: %zu kB", &kib) == 1) return kib;
+  }
+  ADD_FAILURE() << "no mapping at " << address;
+  return 0;
+}
+
+class WeightSessionTest : public cache::StoreTest {
+ protected:
+  void SetUp() override { device_ = createCpuDevice(); }
+
+  struct Start {
+    hal::StartReport report;
+    std::vector<float> output;
+    memory::PoolRef pool;
+    std::shared_ptr<hal::PreparedModel> prepared;
+    uint64_t packed() const {
+      uint64_t bytes = 0;
+      for (const auto& [kind, count] : report.packedBytes) bytes += count;
+      return bytes;
+    }
+  };
+
+  void save(const TestModel& test, const char* name = "model.bin") const {
+    cache::writeFile(folder_.path() / name, test.file);
+    // Older than git's rule for racily clean files asks for.
+    const timespec times[2] = {{1'600'000'000, 0}, {1'600'000'000, 0}};
+    ::utimensat(AT_FDCWD, (folder_.path() / name).c_str(), times, 0);
+  }
+
+  // Prepares the model over its saved file, runs it, and waits until the store has all.
+  Start start(const TestModel& test, const cache::StoreOptions& options,
+              const char* name = "model.bin") {
+    Start result;
+    auto pool = memory::Pool::openFile(folder_.path() / name);
+    EXPECT_TRUE(pool) << pool.error().toString();
+    auto model = std::make_shared<graph::Model>(test.model);
+    model->pools = {*pool};
+    hal::PrepareOptions prepare;
+    prepare.threads = 2;
+    prepare.store = options;
+    auto prepared = device_->prepareModel(model, prepare, hal::Cache());
+    EXPECT_TRUE(prepared) << prepared.error().toString();
+    if (!prepared) return result;
+    result.prepared = *prepared;
+    result.pool = *pool;
+    result.report = (*prepared)->startReport();
+    const uint32_t batch = model->main().operands[0].dimensions[0];
+    std::vector<float> input(batch * kSide * kSide * kChannels);
+    for (size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>(i % 97) / 97 - 0.4f;
+    result.output.resize(batch * kClasses);
+    hal::Request request;
+    request.inputs.resize(1);
+    request.inputs[0].kind = hal::Argument::Kind::kPointer;
+    request.inputs[0].pointer = input.data();
+    request.inputs[0].length = input.size() * sizeof(float);
+    request.outputs.resize(1);
+    request.outputs[0].kind = hal::Argument::Kind::kPointer;
+    request.outputs[0].pointer = result.output.data();
+    request.outputs[0].length = result.output.size() * sizeof(float);
+    auto execution = (*prepared)->createExecution(std::move(request));
+    EXPECT_TRUE(execution) << execution.error().toString();
+    if (!execution) return result;
+    const hal::ExecutionResult ran = (*execution)->compute(base::Deadline());
+    EXPECT_TRUE(ran.status) << ran.status.error().toString();
+    return result;
+  }
+  Start start(const TestModel& test) { return start(test, options()); }
+
+  // Waits for what goes on in the background.
+  void settle() {
+    cache::StoreOptions same = options();
+    same.fingerprint = buildIdentity()->fingerprint();
+    cache::openSegmentStore(same)->settle();
+  }
+
+  size_t mappedSegments() const {
+    size_t mapped = 0;
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);)
+      mapped += line.find((root() / "segments").string()) != std::string::npos;
+    return mapped;
+  }
+
+  // Threads of the background hold segments a moment longer; what is mapped counts as found.
+  void waitUntilUnmapped() const {
+    while (mappedSegments() != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+  std::vector<std::filesystem::path> segmentFiles() const {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root() / "segments"))
+      if (entry.is_regular_file()) files.push_back(entry.path());
+    return files;
+  }
+
+  std::shared_ptr<hal::Device> device_;
+};
+
+TEST_F(WeightSessionTest, TheSecondStartPacksNothing) {
+  const TestModel test(1);
+  save(test);
+  std::vector<float> expected;
+  {
+    const Start cold = start(test);
+    EXPECT_EQ(cold.report.state, State::kCold);
+    EXPECT_EQ(cold.report.reason, "first start of this model");
+    EXPECT_GT(cold.packed(), uint64_t{4} << 20);
+    expected = cold.output;
+    settle();
+  }
+  const Start warm = start(test);
+  EXPECT_EQ(warm.report.state, State::kWarm) << warm.report.reason;
+  EXPECT_EQ(warm.report.reason, "");
+  EXPECT_EQ(warm.packed(), 0u);
+  EXPECT_GT(warm.report.mappedBytes, uint64_t{4} << 20);
+  EXPECT_EQ(warm.output, expected);
+  // Not one page of the weights came from the model's file.
+  EXPECT_LE(residentKib(warm.pool->data()), 4u);
+}
+
+TEST_F(WeightSessionTest, WhatWasPackedHereBecomesTheStoresPages) {
+  const TestModel test(1);
+  save(test);
+  const Start cold = start(test);
+  settle();
+  // The same kernels on what is now mapped from the store.
+  const Start again = start(test);
+  EXPECT_EQ(again.output, cold.output);
+  // Three segments (convolution, matrix, the small ones), each mapped by both starts.
+  EXPECT_GE(mappedSegments(), 6u);
+}
+
+TEST_F(WeightSessionTest, AModelRewrittenInPlaceIsPackedAnew) {
+  const TestModel before(1);
+  const TestModel after(2);
+  ASSERT_EQ(before.file.size(), after.file.size());
+  save(before);
+  const Start first = start(before);
+  settle();
+  save(after);
+  const Start changed = start(after);
+  settle();
+  EXPECT_EQ(changed.report.state, State::kCold);
+  EXPECT_EQ(changed.report.reason, "model changed");
+  EXPECT_NE(changed.output, first.output);
+  const Start changedWarm = start(after);
+  EXPECT_EQ(changedWarm.report.state, State::kWarm) << changedWarm.report.reason;
+  EXPECT_EQ(changedWarm.output, changed.output);
+  // Both live side by side.
+  save(before);
+  const Start back = start(before);
+  EXPECT_EQ(back.report.state, State::kWarm) << back.report.reason;
+  EXPECT_EQ(back.output, first.output);
+}
+
+TEST_F(WeightSessionTest, ACopyOfTheModelStartsWarm) {
+  const TestModel test(1);
+  save(test);
+  const Start first = start(test);
+  settle();
+  save(test, "copy.bin");
+  const Start copy = start(test, options(), "copy.bin");
+  EXPECT_EQ(copy.report.state, State::kWarm) << copy.report.reason;
+  EXPECT_EQ(copy.output, first.output);
+}
+
+TEST_F(WeightSessionTest, SignaturesShareTheirLargeSegments) {
+  const TestModel one(1);
+  const TestModel three(1, 3);
+  ASSERT_EQ(one.file, three.file);
+  save(one);
+  const Start first = start(one);
+  const Start second = start(three);
+  // In one process they share what is packed even before it is written.
+  EXPECT_EQ(second.report.state, State::kCold);
+  EXPECT_FALSE(second.report.packedBytes.contains("CONV_2D"));
+  EXPECT_FALSE(second.report.packedBytes.contains("FULLY_CONNECTED"));
+  const std::vector<float> firstPicture(second.output.begin(), second.output.begin() + kClasses);
+  EXPECT_EQ(firstPicture.size(), first.output.size());
+  settle();
+  // Convolution and matrix, shared, and the small ones of both.
+  EXPECT_EQ(segmentFiles().size(), 4u);
+  EXPECT_EQ(start(one).report.state, State::kWarm);
+  EXPECT_EQ(start(three).report.state, State::kWarm);
+}
+
+TEST_F(WeightSessionTest, AModelOfWhichOneLayerChangedSharesTheOthers) {
+  TestModel before(1);
+  TestModel after(1);
+  // The last constants are the matrix's bias: a small change in a small segment.
+  after.file.back() ^= 1;
+  save(before, "before.bin");
+  save(after, "after.bin");
+  start(before, options(), "before.bin");
+  settle();
+  EXPECT_EQ(segmentFiles().size(), 3u);
+  start(after, options(), "after.bin");
+  settle();
+  // The matrix is packed with its bias; the convolution and the small ones are the same.
+  EXPECT_EQ(segmentFiles().size(), 4u);
+}
+
+TEST_F(WeightSessionTest, AnEvictedSegmentIsPackedAgain) {
+  const TestModel test(1);
+  save(test);
+  std::vector<float> expected;
+  {
+    expected = start(test).output;
+    settle();
+  }
+  for (size_t i = 0; i < 3; ++i) {
+    const auto files = segmentFiles();
+    ASSERT_EQ(files.size(), 3u);
+    const auto& file = files[i];
+    waitUntilUnmapped();
+    ASSERT_TRUE(std::filesystem::remove(file));
+    {
+      const Start partly = start(test);
+      EXPECT_EQ(partly.report.state, State::kCold);
+      EXPECT_EQ(partly.report.reason, "segment evicted");
+      EXPECT_GT(partly.packed(), 0u);
+      EXPECT_GT(partly.report.mappedBytes, 0u);
+      EXPECT_EQ(partly.output, expected);
+      settle();
+    }
+    EXPECT_EQ(segmentFiles().size(), 3u);
+    EXPECT_EQ(start(test).report.state, State::kWarm);
+  }
+}
+
+TEST_F(WeightSessionTest, AFlippedBitIsNeverUsedInStrictMode) {
+  const TestModel test(1);
+  save(test);
+  std::vector<float> expected;
+  {
+    expected = start(test).output;
+    settle();
+  }
+  for (const auto& file : segmentFiles()) {
+    waitUntilUnmapped();
+    auto bytes = cache::readFile(file);
+    bytes[bytes.size() / 3] ^= 0x10;
+    std::filesystem::permissions(file, std::filesystem::perms::owner_write,
+                                 std::filesystem::perm_options::add);
+    cache::writeFile(file, bytes);
+    cache::StoreOptions strict = options();
+    strict.mode = cache::StoreMode::kStrict;
+    const Start repacked = start(test, strict);
+    EXPECT_EQ(repacked.report.state, State::kCold);
+    EXPECT_EQ(repacked.report.reason, "segment corrupt");
+    EXPECT_EQ(repacked.output, expected);
+    strict.fingerprint = buildIdentity()->fingerprint();
+    cache::openSegmentStore(strict)->settle();
+  }
+}
+
+TEST_F(WeightSessionTest, WithoutALeaveToWriteItSaysSo) {
+  const TestModel test(1);
+  save(test);
+  cache::StoreOptions readOnly = options();
+  readOnly.mode = cache::StoreMode::kReadOnly;
+  const Start uncached = start(test, readOnly);
+  EXPECT_EQ(uncached.report.state, State::kUncached);
+  EXPECT_NE(uncached.report.reason, "");
+  EXPECT_GT(uncached.packed(), 0u);
+  {
+    start(test);
+    settle();
+  }
+  const Start warm = start(test, readOnly);
+  EXPECT_EQ(warm.report.state, State::kWarm) << warm.report.reason;
+  EXPECT_EQ(warm.output, uncached.output);
+}
+
+TEST_F(WeightSessionTest, SwitchedOffNothingIsWritten) {
+  const TestModel test(1);
+  save(test);
+  cache::StoreOptions off = options();
+  off.mode = cache::StoreMode::kOff;
+  const Start uncached = start(test, off);
+  EXPECT_EQ(uncached.report.state, State::kUncached);
+  EXPECT_THAT(uncached.report.reason, HasSubstr("off"));
+  EXPECT_FALSE(std::filesystem::exists(root()));
+  // Signatures share all the same.
+  const TestModel three(1, 3);
+  const Start second = start(three, off);
+  EXPECT_FALSE(second.report.packedBytes.contains("CONV_2D"));
+}
+
+TEST_F(WeightSessionTest, ADamagedPlanIsReplaced) {
+  const TestModel test(1);
+  save(test);
+  std::vector<float> expected;
+  {
+    expected = start(test).output;
+    settle();
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(root() / "plans")) {
+    auto bytes = cache::readFile(entry.path());
+    bytes[bytes.size() / 2] ^= 1;
+    cache::writeFile(entry.path(), bytes);
+  }
+  {
+    const Start cold = start(test);
+    EXPECT_EQ(cold.report.state, State::kCold);
+    EXPECT_EQ(cold.output, expected);
+    settle();
+  }
+  EXPECT_EQ(start(test).report.state, State::kWarm);
+}
+
+TEST_F(WeightSessionTest, ThreadsThatStartAtOnceBuildOnePlan) {
+  const TestModel test(1);
+  save(test);
+  std::vector<Start> starts(8);
+  std::vector<std::thread> threads;
+  threads.reserve(starts.size());
+  for (Start& result : starts) threads.emplace_back([&] { result = start(test); });
+  for (std::thread& thread : threads) thread.join();
+  settle();
+  size_t cold = 0;
+  for (const Start& result : starts) {
+    EXPECT_EQ(result.output, starts[0].output);
+    cold += result.report.state == State::kCold;
+  }
+  EXPECT_EQ(cold, 1u);
+  EXPECT_EQ(segmentFiles().size(), 3u);
+}
+
+}  // namespace
+}  // namespace hearth::cpu

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// DYNAMIC_UPDATE_SLICE of the extension. Inputs: data, update, begin (INT32 or INT64, one for each
+// dimension). The output is the data with the update in them.
+#include "ops/dynamic_update_slice.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/registry.h"
+#include "ops/strided_copy.h"
+#include "ops/tensor_types.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(3, 1));
+  HEARTH_TRY(signature.inputType(0, kMovableTensors));
+  HEARTH_TRY(signature.inputTypeLike(1, 0));
+  HEARTH_TRY(signature.inputType(2, kIndexTensors));
+  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputRank(1, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputRank(2, 1, 1));
+  HEARTH_TRY(signature.outputTypeLike(0, 0));
+  HEARTH_TRY(signature.sameQuantization(0, 1));
+  return signature.outputQuantizationLike(0, 0);
+}
+
+Status checkShapes(const OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 3, 1));
+  const Dimensions& data = context.inputs[0].dimensions;
+  const Dimensions& update = context.inputs[1].dimensions;
+  bool fits = data.size() == update.size() && context.inputs[2].elementCount() == data.size();
+  for (size_t i = 0; fits && i < data.size(); ++i) fits = update[i] <= data[i];
+  if (fits) return {};
+  return fail(ErrorCode::kBadData, "{} puts {} into {} at {} indices.", context.describe(),
+              graph::describeDimensions(update), graph::describeDimensions(data),
+              context.inputs[2].elementCount());
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_TRY(checkShapes(context));
+  return context.setOutputDimensions(0, context.inputs[0].dimensions);
+}
+
+Status execute(OperationContext& context) {
+  HEARTH_ASSIGN(const std::vector<int64_t> begin, parseUpdateBegin(context));
+  const Tensor& data = context.inputs[0];
+  const Tensor& update = context.inputs[1];
+  const Tensor& output = context.outputs[0];
+  const size_t element = graph::elementSize(data.type());
+  // A driver may give the data's own memory to the output.
+  if (output.data != data.data) std::memcpy(output.data, data.data, data.elementCount() * element);
+  const std::vector<int64_t> from = rowMajorStrides(update.dimensions);
+  const std::vector<int64_t> to = rowMajorStrides(output.dimensions);
+  std::vector<CopyDimension> loops;
+  int64_t start = 0;
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (update.dimensions[i] == 0) return {};
+    loops.push_back({update.dimensions[i], from[i], to[i]});
+    start += begin[i] * to[i];
+  }
+  copyStrided(element, std::move(loops), update.data,
+              output.as<uint8_t>() + static_cast<size_t>(start) * element);
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<int64_t>> parseUpdateBegin(const OperationContext& context) {
+  HEARTH_TRY(checkShapes(context));
+  HEARTH_ASSIGN(std::vector<int64_t> begin, context.intVector(2));
+  for (size_t i = 0; i < begin.size(); ++i) {
+    const int64_t room = int64_t{context.inputs[0].dimensions[i]} - context.inputs[1].dimensions[i];
+    begin[i] = std::clamp<int64_t>(begin[i], 0, room);
+  }
+  return begin;
+}
+
+const OperationDefinition kDynamicUpdateSliceOperation = {OperationType::kDynamicUpdateSlice,
+                                                          validate, prepare, execute};
+
+}  // namespace hearth::ops

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// GATHER_ND of the extension. Inputs: data, indices [..., depth]: each run of `depth` indices picks
+// the slice of the data that it leads to.
+#include <cstring>
+
+#include "ops/operation.h"
+#include "ops/registry.h"
+#include "ops/tensor_types.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(2, 1));
+  HEARTH_TRY(signature.inputType(0, kMovableTensors));
+  HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputType(1, kIndexTensors));
+  HEARTH_TRY(signature.inputRank(1, 1, kMaximumRank));
+  HEARTH_TRY(signature.outputTypeLike(0, 0));
+  return signature.outputQuantizationLike(0, 0);
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 2, 1));
+  HEARTH_TRY(requireRank(context, 0, 1, kMaximumRank));
+  HEARTH_TRY(requireRank(context, 1, 1, kMaximumRank));
+  const Dimensions& data = context.inputs[0].dimensions;
+  const Dimensions& indices = context.inputs[1].dimensions;
+  const size_t depth = indices.back();
+  if (depth > data.size() || indices.size() - 1 + data.size() - depth > kMaximumRank)
+    return fail(ErrorCode::kBadData, "The indices {} of {} do not fit its data {}.",
+                graph::describeDimensions(indices), context.describe(),
+                graph::describeDimensions(data));
+  Dimensions dimensions(indices.begin(), indices.end() - 1);
+  dimensions.insert(dimensions.end(), data.begin() + static_cast<ptrdiff_t>(depth), data.end());
+  return context.setOutputDimensions(0, std::move(dimensions));
+}
+
+Status execute(OperationContext& context) {
+  const Tensor& data = context.inputs[0];
+  const size_t depth = context.inputs[1].dimensions.back();
+  uint64_t size = graph::elementSize(data.type());
+  for (size_t i = depth; i < data.rank(); ++i) size *= data.dimensions[i];
+  uint64_t slices = 1;
+  for (size_t i = 0; i + 1 < context.inputs[1].rank(); ++i)
+    slices *= context.inputs[1].dimensions[i];
+  HEARTH_ASSIGN(const std::vector<int64_t> indices, context.intVector(1));
+  uint8_t* target = context.outputs[0].as<uint8_t>();
+  for (uint64_t s = 0; s < slices; ++s, target += size) {
+    uint64_t slice = 0;
+    for (size_t i = 0; i < depth; ++i) {
+      const int64_t index = indices[s * depth + i];
+      if (index < 0 || index >= int64_t{data.dimensions[i]})
+        return fail(ErrorCode::kBadData, "Index {} of {} is {}, dimension {} has {} elements.",
+                    s * depth + i, context.describe(), index, i, data.dimensions[i]);
+      slice = slice * data.dimensions[i] + static_cast<uint64_t>(index);
+    }
+    std::memcpy(target, data.as<uint8_t>() + slice * size, size);
+  }
+  return {};
+}
+
+}  // namespace
+
+const OperationDefinition kGatherNdOperation = {OperationType::kGatherNd, validate, prepare,
+                                                execute};
+
+}  // namespace hearth::ops

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// RNN, LSTM and SVDF families: small cells worked out by hand. The conformance vectors have the
+// larger ones.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ops/operation_builder.h"
+
+namespace hearth::ops {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatNear;
+
+constexpr OperandType kFloat = OperandType::kTensorFloat32;
+
+float sigmoid(float value) {
+  return 1.0f / (1.0f + std::exp(-value));
+}
+
+TEST(RnnTest, OneStep) {
+  OperationBuilder builder(OperationType::kRnn);
+  builder.input({1, 2}, std::vector<float>{1, 2})
+      .input({2, 2}, std::vector<float>{1, 0, 0, -1})
+      .input({2, 2}, std::vector<float>{0, 1, 1, 0})
+      .input({2}, std::vector<float>{0.5f, 0.5f})
+      .input({1, 2}, std::vector<float>{10, 20})
+      .scalar(1);
+  builder.output().output();
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<float>(0), ElementsAre(21.5f, 8.5f));
+  EXPECT_THAT(builder.result<float>(1), ElementsAre(21.5f, 8.5f));
+}
+
+OperationBuilder sequence(int32_t timeMajor, Dimensions input) {
+  OperationBuilder builder(OperationType::kUnidirectionalSequenceRnn);
+  builder.input(std::move(input), std::vector<float>{1, 2, 3, 4})
+      .input({1, 1}, std::vector<float>{1})
+      .input({1, 1}, std::vector<float>{10})
+      .input({1}, std::vector<float>{0})
+      .input({2, 1}, std::vector<float>{0, 1})
+      .scalar(0)
+      .scalar(timeMajor);
+  builder.output().output();
+  return builder;
+}
+
+TEST(RnnTest, SequencesOfBatchesAndOfSteps) {
+  OperationBuilder batchMajor = sequence(0, {2, 2, 1});
+  ASSERT_TRUE(batchMajor.run());
+  EXPECT_THAT(batchMajor.result<float>(0), ElementsAre(1, 12, 13, 134));
+  EXPECT_THAT(batchMajor.result<float>(1), ElementsAre(12, 134));
+  OperationBuilder timeMajor = sequence(1, {2, 2, 1});
+  ASSERT_TRUE(timeMajor.run());
+  EXPECT_THAT(timeMajor.result<float>(0), ElementsAre(1, 12, 13, 124));
+}
+
+TEST(RnnTest, RefusesShapesThatDoNotFit) {
+  OperationBuilder builder(OperationType::kRnn);
+  builder.input({1, 2}, std::vector<float>{1, 2})
+      .input({2, 3}, std::vector<float>(6))
+      .input({2, 2}, std::vector<float>(4))
+      .input({2}, std::vector<float>(2))
+      .input({1, 2}, std::vector<float>(2))
+      .scalar(1);
+  builder.output().output();
+  EXPECT_FALSE(builder.run());
+}
+
+// One unit, all weights given by value; the input gate is omitted when it is NaN.
+OperationBuilder lstm(float inputGate, float cellClip) {
+  OperationBuilder builder(OperationType::kLstm);
+  const auto one = [&](Dimensions dimensions, float value) {
+    builder.input(std::move(dimensions), std::vector<float>{value});
+  };
+  const bool isCoupled = std::isnan(inputGate);
+  const auto inputWeight = [&](Dimensions dimensions, float value) {
+    if (isCoupled)
+      builder.omitted(kFloat);
+    else
+      one(std::move(dimensions), value);
+  };
+  one({1, 1}, 2.0f);  // input
+  inputWeight({1, 1}, inputGate);
+  one({1, 1}, 0.5f);          // forget
+  one({1, 1}, 1.0f);          // cell
+  one({1, 1}, -0.5f);         // output
+  inputWeight({1, 1}, 0.0f);  // recurrent
+  one({1, 1}, 0.0f);
+  one({1, 1}, 0.25f);
+  one({1, 1}, 0.0f);
+  for (int i = 0; i < 3; ++i) builder.omitted(kFloat);  // peephole
+  inputWeight({1}, 0.0f);                               // biases
+  one({1}, 0.0f);
+  one({1}, 0.0f);
+  one({1}, 0.0f);
+  builder.omitted(kFloat).omitted(kFloat);  // projection
+  one({1, 1}, 4.0f);                        // output state
+  one({1, 1}, 3.0f);                        // cell state
+  builder.scalar(4).scalar(cellClip).scalar(0.0f);
+  builder.output().output().output().output();
+  return builder;
+}
+
+TEST(LstmTest, OneUnit) {
+  const float candidate = std::tanh(2.0f + 0.25f * 4.0f);
+  const float cell = sigmoid(1.0f) * 3.0f + sigmoid(0.6f) * candidate;
+  const float output = sigmoid(-1.0f) * std::tanh(cell);
+  OperationBuilder builder = lstm(0.3f, 0.0f);
+  ASSERT_TRUE(builder.run());
+  EXPECT_EQ(builder.dimensions(0), (Dimensions{1, 4}));
+  EXPECT_THAT(builder.result<float>(1), ElementsAre(FloatNear(output, 1e-6f)));
+  EXPECT_THAT(builder.result<float>(2), ElementsAre(FloatNear(cell, 1e-6f)));
+  EXPECT_THAT(builder.result<float>(3), ElementsAre(FloatNear(output, 1e-6f)));
+}
+
+TEST(LstmTest, CoupledGatesAndClipping) {
+  const float forget = sigmoid(1.0f);
+  const float cell = forget * 3.0f + (1.0f - forget) * std::tanh(3.0f);
+  OperationBuilder coupled = lstm(NAN, 0.0f);
+  ASSERT_TRUE(coupled.run());
+  EXPECT_EQ(coupled.dimensions(0), (Dimensions{1, 3}));
+  EXPECT_THAT(coupled.result<float>(2), ElementsAre(FloatNear(cell, 1e-6f)));
+  OperationBuilder clipped = lstm(NAN, 1.5f);
+  ASSERT_TRUE(clipped.run());
+  EXPECT_THAT(clipped.result<float>(2), ElementsAre(1.5f));
+}
+
+TEST(SvdfTest, HistoryMovesOn) {
+  OperationBuilder builder(OperationType::kSvdf);
+  builder.input({1, 2}, std::vector<float>{1, 2})
+      .input({2, 2}, std::vector<float>{1, 1, 0, 1})  // features of two filters
+      .input({2, 3}, std::vector<float>{1, 2, 3, 1, 1, 1})
+      .input({1}, std::vector<float>{0.5f})
+      .input({1, 6}, std::vector<float>{9, 1, 0, 9, 3, 0})
+      .scalar(2)
+      .scalar(0);
+  builder.output().output();
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<float>(0), ElementsAre(1, 3, 0, 3, 2, 0));
+  // 0.5 + (9 + 2 + 9) + (9 + 3 + 2)
+  EXPECT_THAT(builder.result<float>(1), ElementsAre(34.5f));
+}
+
+TEST(SvdfTest, RefusesRanksThatDoNotDivide) {
+  for (const int32_t rank : {0, -1, 2, INT32_MIN}) {
+    OperationBuilder builder(OperationType::kSvdf);
+    builder.input({1, 2}, std::vector<float>{1, 2})
+        .input({3, 2}, std::vector<float>(6))
+        .input({3, 3}, std::vector<float>(9))
+        .omitted(kFloat)
+        .input({1, 9}, std::vector<float>(9))
+        .scalar(rank)
+        .scalar(0);
+    builder.output().output();
+    EXPECT_FALSE(builder.run()) << rank;
+  }
+}
+
+// One unit of the integer cell without projection and layer normalisation.
+OperationBuilder integerLstm(std::vector<int8_t> input, float cellScale) {
+  using Builder = OperationBuilder;
+  constexpr OperandType kInt8 = OperandType::kTensorQuant8AsymmSigned;
+  OperationBuilder builder(OperationType::kQuantizedSequenceLstm);
+  const uint32_t steps = static_cast<uint32_t>(input.size());
+  builder.input(Builder::tensor(kInt8, {1, steps, 1}, 1.0f / 64, 3), std::move(input));
+  for (int i = 0; i < 8; ++i)
+    builder.input(Builder::tensor(kInt8, {1, 1}, 1.0f / 64, 0),
+                  std::vector<int8_t>{static_cast<int8_t>(20 * i - 70)});
+  for (int i = 0; i < 3; ++i) builder.omitted(OperandType::kTensorQuant16Symm);
+  for (int i = 0; i < 4; ++i)
+    builder.input(Builder::tensor(OperandType::kTensorInt32, {1}, 1.0f / 4096, 0),
+                  std::vector<int32_t>{100 * i});
+  builder.omitted(kInt8).omitted(OperandType::kTensorInt32);
+  builder.input(Builder::tensor(kInt8, {1, 1}, 1.0f / 128, -5), std::vector<int8_t>{-5});
+  builder.input(Builder::tensor(OperandType::kTensorQuant16Symm, {1, 1}, cellScale, 0),
+                std::vector<int16_t>{0});
+  for (int i = 0; i < 4; ++i) builder.omitted(OperandType::kTensorQuant16Symm);
+  builder.scalar(0.0f).scalar(0.0f).scalar(false);
+  for (int i = 0; i < 4; ++i) builder.scalar(0.0f);
+  builder.scalar(1.0f / 128);
+  for (int i = 0; i < 4; ++i) builder.scalar(0);
+  builder.scalar(-5);
+  builder.output(Builder::tensor(kInt8, {}, 1.0f / 128, -5))
+      .output(Builder::tensor(kInt8, {}, 1.0f / 128, -5))
+      .output(Builder::tensor(OperandType::kTensorQuant16Symm, {}, cellScale, 0));
+  return builder;
+}
+
+TEST(QuantizedSequenceLstmTest, FollowsTheRealCell) {
+  const std::vector<int8_t> input = {100, -100, 30};
+  OperationBuilder builder = integerLstm(input, 1.0f / 2048);
+  ASSERT_TRUE(builder.run());
+  float hidden = 0.0f, cell = 0.0f;
+  for (size_t t = 0; t < input.size(); ++t) {
+    const float x = static_cast<float>(input[t] - 3) / 64;
+    const auto gate = [&](int i) {
+      return x * static_cast<float>(20 * i - 70) / 64 +
+             hidden * static_cast<float>(20 * (i + 4) - 70) / 64 +
+             100.0f * static_cast<float>(i) / 4096;
+    };
+    const float i = sigmoid(gate(0)), f = sigmoid(gate(1)), g = std::tanh(gate(2)),
+                o = sigmoid(gate(3));
+    cell = f * cell + i * g;
+    hidden = o * std::tanh(cell);
+    EXPECT_NEAR(static_cast<float>(builder.result<int8_t>(0)[t] + 5) / 128, hidden, 1.5f / 128);
+  }
+  EXPECT_EQ(builder.result<int8_t>(1)[0], builder.result<int8_t>(0)[2]);
+  EXPECT_NEAR(static_cast<float>(builder.result<int16_t>(2)[0]) / 2048, cell, 0.02f);
+}
+
+TEST(QuantizedSequenceLstmTest, RefusesACellScaleThatIsNoPowerOfTwo) {
+  EXPECT_FALSE(integerLstm({1}, 0.0007f).run());
+  EXPECT_FALSE(integerLstm({1}, 0.5f).run());
+}
+
+}  // namespace
+}  // namespace hearth::ops

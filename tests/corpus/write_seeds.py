@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the first inputs of the fuzz targets beside itself, the same bytes at every call.
+
+Those of model_file_fuzz come from the program hearth_tflite_corpus.
+"""
+
+import hashlib
+import io
+import pathlib
+import struct
+import wave
+import zlib
+
+import numpy
+from PIL import Image
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+
+
+def manifests():
+    yield "plain.json", b'{"name": "npu", "library": "libnpu.so", "api_version": 1}'
+    yield "more.json", (b'{\n  "api_version": 1, "library": "../lib/lib\\u00e9.so",\n'
+                        b'  "name": "a-b_c.9", "x": [1.5e3, null, true, {"y": "z"}]\n}\n')
+
+
+class Record:
+    """Little-endian bytes without padding, as conformance vectors have them."""
+
+    def __init__(self):
+        self.bytes = bytearray()
+
+    def put(self, layout, *values):
+        self.bytes += struct.pack("<" + layout, *values)
+        return self
+
+    def text(self, value):
+        return self.put("I", len(value)).put(f"{len(value)}s", value.encode())
+
+    def numbers(self, *values):
+        return self.put(f"I{len(values)}I", len(values), *values)
+
+
+def operand(record, code, lifetime, shape, blob, size, channels=(), subgraph=-1):
+    bits = (2 if channels else 0) | (4 if size else 0)
+    record.text("x").put("iBB", code, lifetime, bits).numbers(*shape)
+    record.put("fiIi", 0.5 if code == 5 else 0.0, 0, 1, subgraph)
+    if channels:
+        record.put("I", 0).put(f"I{len(channels)}f", len(channels), *channels)
+    record.put("QQ", blob if size else 0, size)
+
+
+def caseHead(name, flags):
+    record = Record()
+    record.text(name).text(name).text("V1_3").put("I", 1).text("v")
+    return record.put("IBBBBIf18f", 0, 4, 4, 4, 0, flags, 0.0, *([1.0] * 18))
+
+
+def relu():
+    """RELU of TENSOR_QUANT8_ASYMM[4], with all variants."""
+    record = caseHead("relu", 8 | 16).put("I", 1).text("main").put("I", 2)
+    operand(record, 5, 1, [2, 2], 64, 4)
+    operand(record, 5, 2, [2, 2], 64, 4)
+    record.put("I", 1).put("i", 19).text("").numbers(0).numbers(1)
+    return record.numbers(0).numbers(1).bytes
+
+
+def condition():
+    """IF with two branches, a constant with scales per channel and an operand without value."""
+    record = caseHead("if", 0).put("I", 3).text("main").put("I", 7)
+    operand(record, 9, 1, [1], 64, 1)
+    operand(record, 15, 6, [], 0, 0, subgraph=0)
+    operand(record, 15, 6, [], 0, 0, subgraph=1)
+    operand(record, 3, 1, [2, 2], 64, 16)
+    operand(record, 3, 2, [2, 2], 64, 16)
+    operand(record, 11, 3, [2, 2], 64, 4, channels=(0.5, 0.25))
+    operand(record, 3, 5, [0], 0, 0)
+    record.put("I", 1).put("i", 96).text("").numbers(0, 1, 2, 3).numbers(4)
+    record.numbers(0, 3).numbers(4)
+    for code in (19, 20):
+        record.text("branch").put("I", 2)
+        operand(record, 3, 1, [2, 2], 0, 0)
+        operand(record, 3, 2, [2, 2], 0, 0)
+        record.put("I", 1).put("i", code).text("").numbers(0).numbers(1).numbers(0).numbers(1)
+    return record.bytes
+
+
+def conformanceFiles():
+    for name, cases in (("relu.nntv", [relu()]), ("two.nntv", [condition(), relu()])):
+        blobs = bytes(range(16))
+        body, offsets = bytearray(blobs), []
+        for case in cases:
+            offsets.append(64 + len(body))
+            body += case
+        head = struct.pack("<8sQQQQ24x", b"NNTVEC01", len(cases), 64 + len(body), 64, len(blobs))
+        yield name, head + bytes(body) + struct.pack(f"<{len(cases)}Q", *offsets)
+
+
+def digest(data):
+    return hashlib.sha256(data).digest()
+
+
+def plan(segments, content):
+    size = 128 + 32 * segments + len(content) + 32
+    head = struct.pack("<8sII32s32sQQ32x", b"HRTHPLN\n", 1, segments, digest(b"key"),
+                       digest(b"build"), len(content), size)
+    body = head + b"".join(digest(bytes([i])) for i in range(segments)) + content
+    return body + digest(body)
+
+
+def segment(payload):
+    """A whole segment file."""
+    block = 1 << 20
+    padding = bytes(-len(payload) % 64)
+    digests = b"".join(digest(payload[i:i + block]) for i in range(0, len(payload), block))
+    offset = len(payload) + len(padding)
+    trailer = struct.pack("<8sII32sQQQ8x16s", b"HRTHSEG\n", 1, block, digest(b"key"), len(payload),
+                          offset, offset + len(digests) + 128, bytes(range(16)))
+    return payload + padding + digests + trailer + digest(digests + trailer)
+
+
+def storeFiles():
+    yield "empty.plan", plan(0, b"")
+    yield "three.plan", plan(3, b"content of the driver")
+    yield "small.seg", segment(bytes(range(100)))
+    # Only the end is seen of a large file.
+    yield "tail.seg", segment(bytes((3 << 20) + 5))[-512:]
+
+
+def inputFiles():
+    for name, array in (("float.npy", numpy.linspace(-1, 1, 6, dtype=numpy.float32).reshape(2, 3)),
+                        ("bool.npy", numpy.array([True, False])),
+                        ("scalar.npy", numpy.array(7, dtype=numpy.int64)),
+                        ("empty.npy", numpy.zeros((0, 4), dtype=numpy.uint8))):
+        stream = io.BytesIO()
+        numpy.save(stream, array)
+        yield name, stream.getvalue()
+    stream = io.BytesIO()
+    with wave.open(stream, "wb") as file:
+        file.setparams((1, 2, 16000, 0, "NONE", ""))
+        file.writeframes(struct.pack("<8h", *range(-4000, 4000, 1000)))
+    yield "tone.wav", stream.getvalue()
+    ramp = numpy.arange(16 * 12 * 3, dtype=numpy.uint8).reshape(12, 16, 3)
+    picture = Image.fromarray(ramp)
+    for name, options in (("colour.png", {}), ("palette.png", {"mode": "P"}),
+                          ("alpha.png", {"mode": "RGBA"}), ("grey.jpg", {"mode": "L"}),
+                          ("colour.jpg", {"quality": 60}),
+                          ("progressive.jpg", {"progressive": True}), ("colour.bmp", {}),
+                          ("palette.bmp", {"mode": "P"})):
+        mode = options.pop("mode", "RGB")
+        stream = io.BytesIO()
+        kind = {"jpg": "JPEG"}.get(name[-3:], name[-3:].upper())
+        picture.convert(mode).save(stream, kind, **options)
+        yield name, stream.getvalue()
+    stream = io.BytesIO()
+    picture.save(stream, "PNG")
+    before, mark, behind = stream.getvalue().partition(b"IDAT")
+    empty = struct.pack(">I4sI", 0, b"IDAT", zlib.crc32(b"IDAT"))
+    yield "empty_first.png", before[:-4] + empty + before[-4:] + mark + behind
+
+
+def main():
+    for target, seeds in (("driver_manifest_fuzz", manifests), ("nntv_fuzz", conformanceFiles),
+                          ("store_file_fuzz", storeFiles), ("input_file_fuzz", inputFiles)):
+        folder = FOLDER / target
+        folder.mkdir(exist_ok=True)
+        for name, content in seeds():
+            (folder / name).write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()

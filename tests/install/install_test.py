@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `cmake --install` of the release build leaves is enough for a project of its own."""
+
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+from PIL import Image
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "release"
+DIGITS = ROOT / "models" / "digits"
+
+
+class InstallTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="hearth-install-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        made = self.folder / "made"
+        self.run_("cmake", "--install", BUILD, "--prefix", made)
+        # Whoever uses it may have moved it.
+        self.prefix = made.rename(self.folder / "moved")
+
+    def run_(self, *command):
+        """Standard output of a command that succeeds, with no library path to help it."""
+        environment = {name: value for name, value in os.environ.items()
+                       if name != "LD_LIBRARY_PATH"}
+        run = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                             check=False, timeout=300, env=environment)
+        self.assertEqual(run.returncode, 0, f"{command}: {run.stdout}{run.stderr}")
+        return run.stdout
+
+    def assertLibrariesAreInstalled(self, program):
+        own = re.findall(r"libhearth\S* => (\S+)", self.run_("ldd", program))
+        self.assertTrue(own)
+        for path in own:
+            self.assertTrue(pathlib.Path(path).resolve().is_relative_to(self.prefix), path)
+
+    def testAnotherProjectFindsAndUsesThePackage(self):
+        build = self.folder / "build"
+        self.run_("cmake", "-G", "Ninja", "-S", ROOT / "tests" / "install" / "consumer", "-B", build,
+                  f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        self.run_("cmake", "--build", build)
+        self.assertLibrariesAreInstalled(build / "consumer")
+        for digit in (2, 3):
+            pixels = np.asarray(Image.open(DIGITS / "samples" / f"digit_{digit}.png").convert("L"))
+            values = self.folder / "values"
+            values.write_bytes((pixels / np.float32(127.5) - 1).astype(np.float32).tobytes())
+            found = self.run_(build / "consumer", DIGITS / "digits.tflite", values)
+            self.assertEqual(found, f"{digit}\n")
+
+    def testTheCommandRuns(self):
+        command = self.prefix / "bin" / "hearth"
+        self.assertLibrariesAreInstalled(command)
+        self.assertIn("hearth-cpu", self.run_(command, "devices"))
+
+
+if __name__ == "__main__":
+    unittest.main()
