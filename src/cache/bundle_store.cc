@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "cache/bundle_notes.h"
 #include "cache/bundle_writer.h"
+#include "cache/content_hash.h"
 #include "cache/corruption_handlers.h"
 #include "cache/object_file.h"
 #include "cache/task_thread.h"
@@ -507,7 +508,8 @@ void BundleStore::publishAsync(PublishRequest request) {
   const size_t cost = request.payload.size();
   const auto shared = std::make_shared<PublishRequest>(std::move(request));
   const auto run = [this, shared] {
-    auto result = publish(shared->key, shared->payload);
+    auto result =
+        publish(shared->key ? *shared->key : contentSegmentKey(shared->payload), shared->payload);
     shared->ticket.release();
     if (shared->done) shared->done(std::move(result));
   };
