@@ -29,12 +29,17 @@ class CommandTest(unittest.TestCase):
             self.assertIn(f"\n  {command} ", run.stdout)
 
     def test_wrongUseEndsWithCode2AndASentence(self):
-        for arguments in (["nothing"], ["build", "nothing"], ["build", "asan", "more"],
+        for arguments in (["nothing"], ["build", "nothing"], ["build", "nothing", "base_test"],
                           ["setup", "more"], ["bench", "../nothing"], ["clean", "--nothing"]):
             run = dev(*arguments)
             self.assertEqual(run.returncode, 2, arguments)
             self.assertRegex(run.stderr, r"^dev: .*\.\n$")
             self.assertEqual(run.stdout, "")
+
+    def test_buildTakesTargets(self):
+        run = dev("build", "release", "no_such_target")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("no_such_target", run.stdout + run.stderr)
 
 
 class ShellTest(unittest.TestCase):
