@@ -115,6 +115,12 @@ void addConformanceOptions(CLI::App* app, ConformanceOptions* options) {
   app->add_option("FILE", options->files, "Files of test vectors (*.nntv)")->required();
   app->add_option("--device", options->device, "Device to test (nnapi-reference)")
       ->type_name("NAME");
+  app->add_option("--api", options->api,
+                  "driver: below the runtime; nnapi: through libneuralnetworks.so (driver)")
+      ->check(CLI::IsMember({"driver", "nnapi"}))
+      ->type_name("API");
+  app->add_option("--mode", options->mode, "How executions of --api nnapi are computed (sync)")
+      ->type_name("MODE");
   app->add_option("--filter", options->filter,
                   "Only cases whose name or specification holds this text, or that use the "
                   "operation of this name")
