@@ -7,25 +7,37 @@
 #include "base/format.h"
 #include "tools/commands.h"
 #include "tools/conformance/conformance.h"
+#include "tools/conformance/nnapi_device.h"
 
 namespace hearth::tools {
 namespace {
 
 constexpr size_t kCasesBetweenProgress = 50;
 
-Outcome<conformance::DeviceFactory> findDevice(const std::string& name) {
+Outcome<std::vector<conformance::DeviceFactory>> devicesOf(const ConformanceOptions& options) {
+  const auto mode = conformance::parseNnapiMode(options.mode);
+  if (!mode) return usage("{}", mode.error().message());
+  if (options.api == "nnapi") return conformance::nnapiDevices(*mode);
+  if (*mode != conformance::NnapiMode::kSync)
+    return usage("The mode {} is one of --api nnapi.", options.mode);
+  return conformance::allDevices();
+}
+
+Outcome<conformance::DeviceFactory> findDevice(const ConformanceOptions& options) {
+  auto devices = devicesOf(options);
+  if (!devices) return std::unexpected(devices.error());
   std::string known;
-  for (conformance::DeviceFactory& device : conformance::allDevices()) {
-    if (device.name == name) return std::move(device);
+  for (conformance::DeviceFactory& device : *devices) {
+    if (device.name == options.device) return std::move(device);
     known += (known.empty() ? "" : ", ") + device.name;
   }
-  return usage("There is no device {}; there are {}.", name, known);
+  return usage("There is no device {}; there are {}.", options.device, known);
 }
 
 }  // namespace
 
 Outcome<void> conformanceCommand(const ConformanceOptions& options) {
-  auto device = findDevice(options.device);
+  auto device = findDevice(options);
   if (!device) return std::unexpected(device.error());
   conformance::RunOptions run;
   run.files = options.files;

@@ -53,6 +53,8 @@ struct DevicesOptions {
 struct ConformanceOptions {
   std::vector<std::string> files;
   std::string device = "nnapi-reference";
+  std::string api = "driver";  // or "nnapi"
+  std::string mode = "sync";   // of executions through NNAPI
   std::string filter;
   unsigned processes = 0;
   unsigned caseTimeoutSeconds = 60;

@@ -23,6 +23,17 @@ class ConformanceTest(CommandTest):
                                 "SVDF")
             self.assertEqual(text.splitlines()[-1], "18 passed, 0 failed")
 
+    def testRunsThroughTheNeuralNetworksApi(self):
+        for device in ("hearth-cpu", "nnapi-reference", "default"):
+            for mode in ("sync", "burst", "device-memory"):
+                text = self.succeed("conformance", *self.vectors(), "--api", "nnapi", "--mode",
+                                    mode, "--device", device, "--filter", "FLOOR")
+                self.assertRegex(text.splitlines()[-1], r"^[1-9]\d* passed, 0 failed$")
+        self.assertIn("no mode", self.refuse(2, "conformance", *self.vectors(), "--api", "nnapi",
+                                             "--mode", "sideways"))
+        self.refuse(2, "conformance", *self.vectors(), "--mode", "burst")
+        self.refuse(2, "conformance", *self.vectors(), "--api", "other")
+
     def testNamesTheKernels(self):
         report = self.json("conformance", *self.vectors(), "--device", "hearth-cpu", "--filter",
                            "svdf_state_float16")

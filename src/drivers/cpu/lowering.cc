@@ -2,6 +2,7 @@
 // Which operations XNNPACK takes, and how their arguments become its parameters.
 #include <algorithm>
 
+#include "drivers/cpu/attention.h"
 #include "drivers/cpu/convolution.h"
 #include "drivers/cpu/elementwise.h"
 #include "drivers/cpu/fully_connected.h"
@@ -223,6 +224,17 @@ Result<bool> lowerResizeBilinear(PlanBuilder* builder) {
                            parameters.halfPixelCenters);
 }
 
+Result<bool> lowerAttention(PlanBuilder* builder) {
+  Attention attention;
+  HEARTH_ASSIGN(attention.parameters, ops::parseAttention(builder->context()));
+  attention.queries = inputOf(builder, 0);
+  attention.keys = inputOf(builder, 1);
+  attention.values = inputOf(builder, 2);
+  if (builder->context().hasInput(3)) attention.mask = inputOf(builder, 3);
+  attention.output = outputOf(builder);
+  return addAttention(builder, attention);
+}
+
 }  // namespace
 
 Lowering findLowering(OperationType type) {
@@ -297,6 +309,8 @@ Lowering findLowering(OperationType type) {
       return lowerMean;
     case OperationType::kResizeBilinear:
       return lowerResizeBilinear;
+    case OperationType::kScaledDotProductAttention:
+      return lowerAttention;
     default:
       return nullptr;
   }

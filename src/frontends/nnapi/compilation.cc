@@ -1,12 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/nnapi/compilation.h"
 
+#include <chrono>
+#include <string>
 #include <utility>
 
 #include "android/NeuralNetworksTypes.h"
 #include "base/deadline.h"
+#include "base/env.h"
+#include "runtime/compilation.h"
+#include "runtime/start_record.h"
 
 namespace hearth::nnapi {
+namespace {
+
+// The C API has no other way to tell how a model started.
+void reportStart(const runtime::ModelPlan& plan, std::chrono::steady_clock::time_point begin) {
+  runtime::StartRecord record;
+  for (const std::string& device : plan.devices)
+    record.device += (record.device.empty() ? "" : ", ") + device;
+  record.prepareMs =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  record.report = plan.prepared->startReport();
+  runtime::appendToReport(record);
+}
+
+}  // namespace
 
 Compilation::Compilation(const Model& model, DeviceList devices)
     : model_(model.graph()),
@@ -59,6 +78,10 @@ Status Compilation::finish() {
   isFinished_ = true;
   if (hasUnknownOperation_)
     return fail(ErrorCode::kBadData, "The model has an operation of an extension of no device.");
+  const auto begin = std::chrono::steady_clock::now();
+  HEARTH_ASSIGN(const int64_t threads, base::envInteger(base::Env::kThreads));
+  options_.threads = static_cast<unsigned>(threads);
+  options_.maxActivationBytes = runtime::defaultActivationLimit();
   if (timeout_ != 0) options_.deadline = base::Deadline::after(timeout_);
   const bool isExplicit = !explicitDevices_.empty();
   const DeviceList devices = isExplicit ? explicitDevices_ : allDevices();
@@ -66,6 +89,7 @@ Status Compilation::finish() {
   planOptions.prepare = options_;
   if (!isExplicit) planOptions.fallback = referenceDevice();
   HEARTH_ASSIGN(runtime::ModelPlan plan, runtime::planModel(model_, devices, planOptions));
+  reportStart(plan, begin);
   compiled_ = std::make_shared<CompiledModel>(model_, std::move(plan), options_.priority,
                                               isExplicit, devices.size());
   return {};

@@ -169,6 +169,25 @@ Status translateTransposeConv(OperatorView& view, OperationType type) {
               fused);
 }
 
+Status translateConv3d(OperatorView& view, OperationType type) {
+  const auto& options = view.options<schema::Conv3DOptions>();
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t filter, view.input(1));
+  HEARTH_ASSIGN(const uint32_t biasOperand, view.inputOr(2, view.operand(input).type));
+  HEARTH_ASSIGN(const uint32_t padding, view.padding(options.padding()));
+  HEARTH_ASSIGN(const Activation activation,
+                view.planActivation(options.fused_activation_function()));
+  std::vector<uint32_t> arguments = {input, filter, biasOperand, padding};
+  for (const int32_t value :
+       {options.stride_d(), options.stride_h(), options.stride_w(), options.dilation_d_factor(),
+        options.dilation_h_factor(), options.dilation_w_factor(), activation.fuse}) {
+    HEARTH_ASSIGN(const uint32_t scalar, view.scalar(value));
+    arguments.push_back(scalar);
+  }
+  HEARTH_TRY(view.emit(type, std::move(arguments), {activation.target}));
+  return view.finishActivation(activation);
+}
+
 Status translatePool2d(OperatorView& view, OperationType type) {
   const auto& options = view.options<schema::Pool2DOptions>();
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
@@ -228,6 +247,7 @@ constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::CONV_2D, translateConv2d, OperationType::kConv2d},
     {BuiltinOperator::DEPTHWISE_CONV_2D, translateDepthwiseConv2d, OperationType::kDepthwiseConv2d},
     {BuiltinOperator::TRANSPOSE_CONV, translateTransposeConv, OperationType::kTransposeConv2d},
+    {BuiltinOperator::CONV_3D, translateConv3d, OperationType::kConv3d},
     {BuiltinOperator::AVERAGE_POOL_2D, translatePool2d, OperationType::kAveragePool2d},
     {BuiltinOperator::MAX_POOL_2D, translatePool2d, OperationType::kMaxPool2d},
     {BuiltinOperator::L2_POOL_2D, translatePool2d, OperationType::kL2Pool2d},
