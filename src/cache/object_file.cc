@@ -18,6 +18,9 @@ namespace {
 
 namespace sys = base::sys;
 
+// Not even the user truncates by accident what processes have mapped.
+constexpr mode_t kObjectMode = 0400;
+
 // A file may claim any time; those beyond the year 2262 wrap.
 int64_t nanoseconds(const timespec& time) {
   return static_cast<int64_t>(static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
@@ -159,7 +162,7 @@ StoreResult<TempObject> TempObject::create(int folder) {
   const std::string name = freshName();
   object.descriptor_.reset(retried([&] {
     return sys::openAt(folder, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                       0600);
+                       kObjectMode);
   }));
   if (!object.descriptor_.valid()) return storeErrno(errno, "Creating a temporary file");
   object.name_ = name;

@@ -60,7 +60,8 @@ StoreStatus removeFile(int folder, const std::string& name);
 // Removes whatever is called `name`; a folder is moved into the folder `temporary`.
 StoreStatus clearPlace(int folder, const std::string& name, int temporary);
 
-// A file being written in the store's folder for temporary files. It holds a lock as long as it is
+// A file being written in the store's folder for temporary files, of mode 0400: objects are never
+// written again. It holds a lock as long as it is
 // open, so that garbage collection can tell it from what a killed process left. Unlinked when not
 // put in place. Move-only; not thread-safe.
 class TempObject {

@@ -77,7 +77,10 @@ inline std::vector<uint8_t> readFile(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// Over what is there, in place; objects may be written by nobody before.
 inline void writeFile(const std::filesystem::path& path, std::span<const uint8_t> bytes) {
+  if (std::filesystem::is_regular_file(path))
+    std::filesystem::permissions(path, std::filesystem::perms(0600));
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(reinterpret_cast<const char*>(bytes.data()),
              static_cast<std::streamsize>(bytes.size()));

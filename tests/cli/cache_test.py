@@ -127,6 +127,7 @@ class CacheTest(DataTest):
         segment = next((self.store / "segments").glob("*/*"))
         content = bytearray(segment.read_bytes())
         content[1000] ^= 4
+        segment.chmod(0o600)
         segment.write_bytes(content)
         # The log's warning names the object.
         quiet = {**self.environment, "HEARTH_LOG": "error"}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every kind of segment store promises, and the ways in which weight caches are known to fail
+// (docs/testing.md lists both).
+#include "cache/segment_store.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/crash_point.h"
+#include "base/descriptor.h"
+#include "cache/bundle_file.h"
+#include "cache/store_test_util.h"
+
+namespace hearth::cache {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SegmentStoreTest : public testing::TestWithParam<StoreKind> {
+ protected:
+  StoreOptions options(StoreMode mode = StoreMode::kReadWrite) const {
+    StoreOptions options{.mode = mode};
+    if (GetParam() == StoreKind::kStore) options.path = (folder_.path() / "store").string();
+    if (GetParam() == StoreKind::kBundle) options.bundle = (folder_.path() / "bundle").string();
+    if (GetParam() == StoreKind::kAnonymous) options.mode = StoreMode::kOff;
+    return options;
+  }
+  std::shared_ptr<SegmentStore> open(StoreMode mode = StoreMode::kReadWrite) const {
+    const auto store = openSegmentStore(options(mode));
+    EXPECT_EQ(store->kind(), GetParam());
+    return store;
+  }
+  bool isKept() const { return GetParam() != StoreKind::kAnonymous; }
+
+  static SegmentRef publish(SegmentStore& store, const SegmentKey& key,
+                            std::span<const uint8_t> bytes, BuildTicket ticket = {}) {
+    SegmentRef segment;
+    store.publishAsync(
+        {.key = key, .payload = bytes, .ticket = std::move(ticket), .done = [&](auto result) {
+           segment = result.value_or(nullptr);
+         }});
+    store.flush();
+    return segment;
+  }
+
+  // A start: how many segments it had to build, or none when something is wrong.
+  static std::optional<int> start(SegmentStore& store, uint64_t plan,
+                                  std::span<const uint64_t> numbers) {
+    int built = 0;
+    std::vector<SegmentKey> keys;
+    std::vector<SegmentRef> segments;
+    for (const uint64_t number : numbers) {
+      keys.push_back(segmentKey(number));
+      BuildTicket ticket = store.acquire(keys.back(), std::chrono::seconds(120));
+      SegmentRef segment = ticket.segment();
+      if (segment == nullptr) {
+        ++built;
+        segment = publish(store, keys.back(), payload(number, 9000), std::move(ticket));
+      }
+      if (segment == nullptr || !equal(segment->bytes(), payload(number, 9000)))
+        return std::nullopt;
+      segments.push_back(std::move(segment));
+    }
+    if ((built > 0 || !store.findPlan(planKey(plan))) &&
+        !store.publishPlan(planKey(plan), payload(plan, 300), keys))
+      return std::nullopt;
+    return built;
+  }
+
+  TempFolder folder_{TempFolder::Place::kMemory};
+};
+
+// Those whose content outlives the process.
+class KeptStoreTest : public SegmentStoreTest {};
+
+TEST_P(SegmentStoreTest, AKeyFindsItsOwnBytesOnly) {
+  const auto store = open();
+  const SegmentRef one = publish(*store, segmentKey(1), payload(1, 5000));
+  const SegmentRef two = publish(*store, segmentKey(2), payload(2, 70));
+  ASSERT_TRUE(one && two);
+  EXPECT_TRUE(equal(store->find(segmentKey(1)).segment->bytes(), payload(1, 5000)));
+  EXPECT_TRUE(equal(store->find(segmentKey(2)).segment->bytes(), payload(2, 70)));
+  for (size_t bit = 0; bit < 256; bit += 17) {
+    SegmentKey other = segmentKey(1);
+    other.bytes[bit / 8] ^= static_cast<uint8_t>(1u << (bit % 8));
+    EXPECT_EQ(store->find(other).reason, StoreReason::kAbsent);
+  }
+}
+
+TEST_P(SegmentStoreTest, ASegmentGoesThroughItsStages) {
+  const auto store = open();
+  EXPECT_EQ(store->find(segmentKey(3)).reason, StoreReason::kAbsent);
+  BuildTicket ticket = store->acquire(segmentKey(3));
+  ASSERT_EQ(ticket.role(), BuildTicket::Role::kBuild);
+  EXPECT_EQ(ticket.segment(), nullptr);
+  EXPECT_EQ(store->find(segmentKey(3)).reason, StoreReason::kAbsent);
+  const SegmentRef segment = publish(*store, segmentKey(3), payload(3, 300), std::move(ticket));
+  ASSERT_NE(segment, nullptr);
+  const BuildTicket again = store->acquire(segmentKey(3));
+  EXPECT_EQ(again.role(), BuildTicket::Role::kFound);
+  EXPECT_EQ(again.segment(), segment);
+  // A second publication is the first; one without a ticket is as good.
+  EXPECT_EQ(publish(*store, segmentKey(3), payload(3, 300)), segment);
+  const SegmentRef outside = publish(*store, segmentKey(4), payload(4, 400));
+  EXPECT_EQ(store->find(segmentKey(4)).segment, outside);
+  segment->prefault();
+  EXPECT_TRUE(equal(segment->bytes(), payload(3, 300)));
+}
+
+TEST_P(SegmentStoreTest, TwoPlansShareASegmentAndASecondStepAddsToTheFirst) {
+  const auto store = open();
+  const uint64_t prefill[] = {10, 11};
+  const uint64_t decode[] = {10, 11, 12};
+  const SegmentRef held[] = {publish(*store, segmentKey(10), payload(10, 9000)),
+                             publish(*store, segmentKey(11), payload(11, 9000))};
+  EXPECT_EQ(start(*store, 1, prefill), 0);
+  EXPECT_EQ(start(*store, 2, decode), 1);
+  EXPECT_EQ(store->counters().segmentsCorrupt, 0u);
+  if (isKept()) {
+    EXPECT_EQ(store->counters().segmentsWritten, 3u);
+    EXPECT_EQ(start(*open(StoreMode::kStrict), 2, decode), 0);
+  }
+}
+
+TEST_P(KeptStoreTest, TheNextProcessFindsWhatTheLastOneBuilt) {
+  const uint64_t numbers[] = {20, 21, 22};
+  EXPECT_EQ(waitForChild(startChild([&] { return start(*open(), 5, numbers) == 3 ? 0 : 1; })), 0);
+  EXPECT_EQ(waitForChild(startChild([&] {
+              // Other addresses than in the first process.
+              void* const shift =
+                  ::mmap(nullptr, size_t{64} << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+              return shift != MAP_FAILED && start(*open(), 5, numbers) == 0 ? 0 : 1;
+            })),
+            0);
+}
+
+// E1: a look-up that misses is repaired for good.
+TEST_P(KeptStoreTest, AMissIsRepairedForTheNextStart) {
+  const uint64_t few[] = {30, 31};
+  const uint64_t more[] = {30, 31, 32};
+  EXPECT_EQ(start(*open(), 6, few), 2);
+  EXPECT_EQ(start(*open(), 6, more), 1);
+  EXPECT_EQ(start(*open(), 6, more), 0);
+  EXPECT_EQ(start(*open(StoreMode::kStrict), 6, more), 0);
+}
+
+// E2: whoever reads goes on reading while others build anew.
+TEST_P(KeptStoreTest, AReaderSurvivesThatOthersBuildAnew) {
+  const uint64_t numbers[] = {40, 41};
+  ASSERT_EQ(start(*open(), 7, numbers), 2);
+  struct Shared {
+    std::atomic<int> rounds;
+    std::atomic<bool> stop;
+  };
+  auto* const shared = static_cast<Shared*>(
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  new (shared) Shared{};
+  const pid_t reader = startChild([&] {
+    const auto store = open();
+    const SegmentRef segments[] = {store->find(segmentKey(40)).segment,
+                                   store->find(segmentKey(41)).segment};
+    if (!segments[0] || !segments[1]) return 1;
+    while (!shared->stop.load()) {
+      if (!equal(segments[0]->bytes(), payload(40, 9000))) return 2;
+      if (!equal(segments[1]->bytes(), payload(41, 9000))) return 3;
+      shared->rounds.fetch_add(1);
+    }
+    return 0;
+  });
+  for (uint64_t round = 0; round < 20; ++round) {
+    const int seen = shared->rounds.load();
+    // Another library's plan, other segments; then everything is deleted.
+    const uint64_t others[] = {40, 100 + round};
+    EXPECT_TRUE(start(*open(), 100 + round, others));
+    fs::remove_all(folder_.path() / "store");
+    fs::remove(folder_.path() / "bundle");
+    while (shared->rounds.load() == seen && ::waitpid(reader, nullptr, WNOHANG) == 0) ::usleep(100);
+  }
+  shared->stop = true;
+  EXPECT_EQ(waitForChild(reader), 0);
+  ::munmap(shared, sizeof(Shared));
+}
+
+#ifdef HEARTH_TEST_HOOKS
+// E3: a start that dies right after it began leaves nothing that later ones take for a cache.
+TEST_P(KeptStoreTest, AStartThatDiesAtOnceLeavesNoEmptyCache) {
+  const uint64_t numbers[] = {50, 51};
+  const char* const point =
+      GetParam() == StoreKind::kBundle ? "bundle.after_create" : "object.after_create";
+  for (int launch = 0; launch < 3; ++launch)
+    EXPECT_TRUE(wasKilled(waitForChild(startChild([&] {
+      ::setenv("HEARTH_CRASH_AT", point, 1);
+      base::internal::crashArmed = -1;
+      return start(*open(), 8, numbers) ? 1 : 2;
+    }))));
+  EXPECT_EQ(start(*open(), 8, numbers), 2);
+  EXPECT_EQ(start(*open(), 8, numbers), 0);
+}
+#endif
+
+// E6: the same path, another model of the same size: never the old digest, on which the plan's key
+// depends.
+TEST_P(SegmentStoreTest, AModelThatChangedIsNoticedHoweverItWasWritten) {
+  TempFolder disk;
+  const fs::path model = disk.path() / "model.tflite";
+  const auto hash = [&] {
+    const auto file = base::Descriptor::open(model, O_RDONLY);
+    return open()->contentHash(file->get(), 0, 100'000).value();
+  };
+  const auto put = [&](const fs::path& path, uint64_t number) {
+    const base::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    const std::vector<uint8_t> bytes = payload(number, 100'000);
+    ASSERT_EQ(::pwrite(file.get(), bytes.data(), bytes.size(), 0),
+              static_cast<ssize_t>(bytes.size()));
+  };
+  put(model, 1);
+  auto last = hash();
+  EXPECT_EQ(hash(), last);
+  const auto expectNoticed = [&](const char* how) {
+    const auto current = hash();
+    EXPECT_NE(current, last) << how;
+    last = current;
+  };
+  put(model, 2);
+  expectNoticed("written in place");
+  put(disk.path() / "new", 3);
+  fs::rename(disk.path() / "new", model);
+  expectNoticed("renamed over");
+  const fs::file_time_type time = fs::last_write_time(model);
+  put(disk.path() / "copy", 4);
+  fs::last_write_time(disk.path() / "copy", time);
+  fs::copy_file(disk.path() / "copy", model, fs::copy_options::overwrite_existing);
+  fs::last_write_time(model, time);
+  expectNoticed("copied over with its time of modification");
+}
+
+// E8: nothing is cut off at 4 GiB. The payload is a hole.
+TEST_P(KeptStoreTest, SegmentsBeyondFourGibibytesAreWhole) {
+  constexpr uint64_t kSize = (uint64_t{4} << 30) + (uint64_t{5} << 20) + 77;
+  SegmentInfo large{.key = segmentKey(60), .payloadSize = kSize, .writtenIn = currentBootId()};
+  const std::vector<uint8_t> zeros(kSegmentBlock);
+  large.blocks.assign(kSize / kSegmentBlock, base::Sha256::of(zeros));
+  large.blocks.push_back(base::Sha256::of(std::span(zeros).first(kSize % kSegmentBlock)));
+  const auto write = [&](const fs::path& path, std::span<const uint8_t> bytes, uint64_t offset,
+                         uint64_t size) {
+    const base::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    ASSERT_TRUE(writeAt(file.get(), bytes.data(), bytes.size(), offset));
+    if (size != 0) {
+      ASSERT_EQ(::ftruncate(file.get(), static_cast<off_t>(size)), 0);
+    }
+  };
+  const std::vector<uint8_t> behind = payload(61, 9000);
+  if (GetParam() == StoreKind::kStore) {
+    (void)open();
+    const fs::path path =
+        folder_.path() / "store" / "segments" / StoreFolder::segmentPath(large.key, true);
+    fs::create_directory(path.parent_path());
+    fs::permissions(path.parent_path(), fs::perms(0700));
+    write(path, makeSegmentTail(large), kSize, 0);
+    ASSERT_NE(publish(*open(), segmentKey(61), behind), nullptr);
+  } else {
+    BundleContent content;
+    large.offset = bundlePayloadOffset(0, kSize);
+    SegmentInfo small{.key = segmentKey(61),
+                      .offset = bundlePayloadOffset(large.offset + kSize, behind.size()),
+                      .payloadSize = behind.size(),
+                      .blocks = {base::Sha256::of(behind)}};
+    content.segments = {large, small};
+    content.plan = {.key = planKey(9), .segments = {large.key, small.key}};
+    BundleHead head{.writtenIn = currentBootId()};
+    const auto index = makeBundleIndex(content, small.offset + behind.size(), head);
+    ASSERT_TRUE(index);
+    const fs::path path = folder_.path() / "bundle";
+    write(path, makeBundleHead(head), 0, head.fileSize);
+    write(path, behind, small.offset, 0);
+    write(path, *index, head.indexOffset, 0);
+  }
+  {
+    const auto store = open();
+    const FoundSegment found = store->find(large.key);
+    ASSERT_TRUE(found) << storeReasonName(found.reason);
+    EXPECT_EQ(found.segment->size(), kSize);
+    EXPECT_EQ(found.segment->data()[0], 0);
+    EXPECT_EQ(found.segment->data()[kSize - 1], 0);
+    EXPECT_TRUE(equal(store->find(segmentKey(61)).segment->bytes(), behind));
+    // A second step behind it, and the first is still whole.
+    ASSERT_NE(publish(*store, segmentKey(62), payload(62, 5000)), nullptr);
+    const std::vector<SegmentKey> keys = {segmentKey(61), segmentKey(62)};
+    ASSERT_TRUE(store->publishPlan(planKey(10), payload(1, 10), keys));
+    EXPECT_EQ(found.segment->data()[kSize - 1], 0);
+  }
+  const auto strict = open(StoreMode::kStrict);
+  EXPECT_TRUE(equal(strict->find(segmentKey(61)).segment->bytes(), behind));
+  EXPECT_TRUE(equal(strict->find(segmentKey(62)).segment->bytes(), payload(62, 5000)));
+}
+
+TEST_P(KeptStoreTest, ManyProcessesStartColdAtOnce) {
+  const uint64_t numbers[] = {70, 71, 72, 73};
+  for (const int processes : {2, 4, 16}) {
+    SCOPED_TRACE(processes);
+    fs::remove_all(folder_.path() / "store");
+    fs::remove(folder_.path() / "bundle");
+    auto* const built = static_cast<std::atomic<int>*>(::mmap(nullptr, sizeof(std::atomic<int>),
+                                                              PROT_READ | PROT_WRITE,
+                                                              MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    new (built) std::atomic<int>(0);
+    std::vector<pid_t> children;
+    for (int i = 0; i < processes; ++i)
+      children.push_back(startChild([&] {
+        const std::optional<int> count = start(*open(), 11, numbers);
+        if (!count) return 1;
+        built->fetch_add(*count);
+        return 0;
+      }));
+    for (const pid_t child : children) EXPECT_EQ(waitForChild(child), 0);
+    EXPECT_EQ(built->load(), static_cast<int>(std::size(numbers)));
+    ::munmap(built, sizeof(std::atomic<int>));
+  }
+}
+
+std::string kindName(const testing::TestParamInfo<StoreKind>& info) {
+  switch (info.param) {
+    case StoreKind::kStore:
+      return "Store";
+    case StoreKind::kBundle:
+      return "Bundle";
+    case StoreKind::kAnonymous:
+      break;
+  }
+  return "Anonymous";
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SegmentStoreTest,
+                         testing::Values(StoreKind::kStore, StoreKind::kBundle,
+                                         StoreKind::kAnonymous),
+                         kindName);
+INSTANTIATE_TEST_SUITE_P(Kinds, KeptStoreTest,
+                         testing::Values(StoreKind::kStore, StoreKind::kBundle), kindName);
+
+}  // namespace
+}  // namespace hearth::cache
