@@ -459,7 +459,13 @@ BuildTicket BundleStore::acquire(const SegmentKey& key, std::chrono::nanoseconds
     }
     if (started) {
       parts.buildLock->noteProgress();
-      return BuildTicket(std::move(hold));
+      // The caller may find that nothing is to be built; then others need not wait.
+      return BuildTicket(
+          std::move(hold),
+          std::shared_ptr<void>(
+              nullptr, [store = weak_from_this(), writer = std::move(*started)](void*) mutable {
+                if (const auto self = store.lock()) self->stopIfUnused(std::move(writer));
+              }));
     }
     const auto progress = BundleWriter::otherProgress(parts.folder->get(), parts.name);
     if (progress != last) {
@@ -483,11 +489,21 @@ BuildTicket BundleStore::acquire(const SegmentKey& key, std::chrono::nanoseconds
   }
 }
 
+// A segment that the next plan can name; others are only still mapped.
+SegmentRef BundleStore::findForPlan(const SegmentKey& key) {
+  bool isThere;
+  {
+    const std::lock_guard lock(parts_->mutex);
+    isThere = (parts_->writer != nullptr && parts_->writer->find(key)) ||
+              (parts_->current != nullptr && parts_->current->index.contains(key));
+  }
+  return isThere ? find(key).segment : nullptr;
+}
+
 StoreResult<SegmentRef> BundleStore::publish(const SegmentKey& key,
                                              std::span<const uint8_t> payload) {
   BundleParts& parts = *parts_;
-  if (FoundSegment found = find(key); found && found.segment->size() == payload.size())
-    return found.segment;
+  if (SegmentRef found = findForPlan(key); found && found->size() == payload.size()) return found;
   const std::lock_guard writing(parts.writing);
   HEARTH_ASSIGN(const std::shared_ptr<BundleWriter> target, writer());
   auto info = target->add(key, payload);
@@ -627,6 +643,7 @@ StoreCounters BundleStore::counters() const {
 void BundleStore::lockForFork() {
   BundleParts& parts = *parts_;
   parts.handlers->mutex().lock();
+  parts.buildLock->mutex().lock();
   parts.mutex.lock();
   if (parts.current != nullptr) parts.current->mutex.lock();
   parts.notes->mutex().lock();
@@ -637,6 +654,7 @@ void BundleStore::unlockAfterFork() {
   parts.notes->mutex().unlock();
   if (parts.current != nullptr) parts.current->mutex.unlock();
   parts.mutex.unlock();
+  parts.buildLock->mutex().unlock();
   parts.handlers->mutex().unlock();
 }
 

@@ -19,7 +19,9 @@ class BundleWriter;
 // plan of another key, or one whose segments were dropped, replaces the file by a new one; whoever
 // has the old one open keeps it. A file that is no bundle is never touched. The options' size limit
 // and system stores do not apply.
-class BundleStore : public SegmentStore, private ForkAware {
+class BundleStore : public SegmentStore,
+                    public std::enable_shared_from_this<BundleStore>,
+                    private ForkAware {
  public:
   // The bundle options.bundle, the same object for every caller of the process as long as one holds
   // it. Fails when it cannot be used at all: kOff, kBadRequest, kGone (no such folder), kForeign
@@ -65,6 +67,7 @@ class BundleStore : public SegmentStore, private ForkAware {
   void checkInBackground(const std::shared_ptr<BundleFile>& file);
   void drop(BundleFile& file, const SegmentKey& key, const StoreFailure& why);
   StoreResult<std::shared_ptr<BundleWriter>> writer();
+  SegmentRef findForPlan(const SegmentKey& key);
   void stopIfUnused(std::shared_ptr<BundleWriter> writer);
   StoreResult<SegmentRef> publish(const SegmentKey& key, std::span<const uint8_t> payload);
   void makeDurable(const std::shared_ptr<BundleFile>& file);

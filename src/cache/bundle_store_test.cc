@@ -13,6 +13,7 @@
 #include "base/descriptor.h"
 #include "base/fault.h"
 #include "cache/bundle_test_util.h"
+#include "cache/content_hash.h"
 #include "cache/content_memory.h"
 
 #if defined(__SANITIZE_THREAD__)
@@ -352,7 +353,8 @@ TEST_F(BundleProcessTest, ThreadsShareOneBuilder) {
 TEST_F(BundleProcessTest, AnotherProcessTakesOverFromABuilderThatDies) {
   const pid_t builder = startChild([&] {
     const auto store = BundleStore::open(options());
-    if ((*store)->acquire(keys()[0]).role() == BuildTicket::Role::kBuild) shared_->ready = 1;
+    const BuildTicket ticket = (*store)->acquire(keys()[0]);
+    if (ticket.role() == BuildTicket::Role::kBuild) shared_->ready = 1;
     ::pause();
     return 0;
   });
@@ -367,6 +369,69 @@ TEST_F(BundleProcessTest, AnotherProcessTakesOverFromABuilderThatDies) {
   waitForChild(builder);
   EXPECT_EQ(build(*store), 0);
   EXPECT_FALSE(fs::exists(building()));
+}
+
+TEST_F(BundleProcessTest, ATicketThatLeadsToNothingLetsOthersBuild) {
+  const auto store = open();
+  BuildTicket first = store->acquire(segmentKey(500));
+  BuildTicket second = store->acquire(segmentKey(501));
+  ASSERT_EQ(first.role(), BuildTicket::Role::kBuild);
+  ASSERT_EQ(second.role(), BuildTicket::Role::kBuild);
+  const auto tryElsewhere = [&] {
+    return waitForChild(startChild([&] {
+      const auto other = BundleStore::open(strict());
+      return (*other)->acquire(segmentKey(502), std::chrono::milliseconds(1)).role() ==
+                     BuildTicket::Role::kBuild
+                 ? 0
+                 : 1;
+    }));
+  };
+  EXPECT_FALSE(succeeded(tryElsewhere()));
+  first.release();
+  EXPECT_FALSE(succeeded(tryElsewhere()));
+  second.release();
+  EXPECT_FALSE(fs::exists(building()));
+  EXPECT_TRUE(succeeded(tryElsewhere()));
+  EXPECT_EQ(build(*store), 0);
+}
+
+TEST_F(BundleStoreTest, ASegmentWithoutAKeyIsNamedByItsContent) {
+  const auto store = open();
+  SegmentRef segment;
+  const std::vector<uint8_t> bytes = payload(77, 5000);
+  store->publishAsync({.payload = bytes, .done = [&](auto result) {
+                         segment = result.value_or(nullptr);
+                       }});
+  store->flush();
+  ASSERT_NE(segment, nullptr);
+  EXPECT_EQ(segment->key(), contentSegmentKey(bytes));
+  // What is only mapped still cannot be named by a plan, and is written again.
+  const std::vector<SegmentKey> keys = {segment->key()};
+  ASSERT_TRUE(store->publishPlan(planKey(1), {}, keys));
+  fs::remove(path());
+  EXPECT_FALSE(store->findPlan(planKey(1)));
+  ASSERT_TRUE(publish(*store, segment->key(), bytes));
+  EXPECT_TRUE(store->publishPlan(planKey(1), {}, keys));
+}
+
+TEST_F(BundleStoreTest, ClosingOnItsOwnThreadFinishesWhatIsQueued) {
+  auto store = open();
+  std::atomic<int> done = 0;
+  std::atomic<bool> go = false;
+  const std::vector<uint8_t> bytes = payload(1, 10);
+  SegmentStore* const raw = store.get();
+  raw->afterPublishing([&] {
+    while (!go.load()) ::usleep(100);
+    store.reset();
+    ++done;
+  });
+  for (uint64_t i = 0; i < 5; ++i)
+    raw->publishAsync({.key = segmentKey(i), .payload = bytes, .done = [&](const auto&) {
+                         ++done;
+                       }});
+  go = true;
+  while (done.load() < 6) ::usleep(100);
+  EXPECT_EQ(store, nullptr);
 }
 
 TEST_F(BundleProcessTest, AForkedChildUsesTheBundleAndLeavesTheParentsWork) {

@@ -54,7 +54,8 @@ bool isTrusted(const struct stat& status) {
 }
 
 StoreResult<ObjectFile> openObject(int folder, const std::string& path) {
-  if (folder < 0) return storeFail(StoreReason::kAbsent, "The store has no folder for {}.", path);
+  if (folder < 0 && folder != AT_FDCWD)
+    return storeFail(StoreReason::kAbsent, "The store has no folder for {}.", path);
   ObjectFile object;
   object.descriptor.reset(retried([&] {
     return sys::openAt(folder, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

@@ -33,19 +33,25 @@ class BuildTicket {
     kAlone,  // build for the caller only: locks do not work here, or the builder does not get on
   };
   BuildTicket() = default;
-  explicit BuildTicket(BuildLock::Hold hold) : role_(Role::kBuild), hold_(std::move(hold)) {}
+  // `guard` goes when the ticket is released.
+  explicit BuildTicket(BuildLock::Hold hold, std::shared_ptr<void> guard = nullptr)
+      : role_(Role::kBuild), hold_(std::move(hold)), guard_(std::move(guard)) {}
   explicit BuildTicket(SegmentRef segment) : role_(Role::kFound), segment_(std::move(segment)) {}
 
   Role role() const { return role_; }
   // With kFound only.
   const SegmentRef& segment() const { return segment_; }
   // Lets the next one build.
-  void release() { hold_.release(); }
+  void release() {
+    guard_.reset();
+    hold_.release();
+  }
 
  private:
   Role role_ = Role::kAlone;
   SegmentRef segment_;
   BuildLock::Hold hold_;
+  std::shared_ptr<void> guard_;
 };
 
 struct PublishRequest {

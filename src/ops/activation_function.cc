@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RELU, RELU1, RELU6, LOGISTIC, TANH and HARD_SWISH (input: data), ELU (data, alpha). Of the
-// extension: GELU (data, BOOL whether by tanh).
+// extension: GELU (data, BOOL whether by tanh) and RELU_0_TO_1
+// (data).
 #include <cmath>
 #include <numbers>
 
@@ -42,6 +43,12 @@ template <FusedActivation activation>
 Status executeRelu(OperationContext& context) {
   const ActivationRange range = activationRange(activation);
   computeReals(context, [&](float x) { return range.apply(x); });
+  return {};
+}
+
+Status executeRelu0To1(OperationContext& context) {
+  constexpr ActivationRange kRange = {0.0f, 1.0f};
+  computeReals(context, [&](float x) { return kRange.apply(x); });
   return {};
 }
 
@@ -112,6 +119,9 @@ const OperationDefinition kLogisticOperation = {OperationType::kLogistic, valida
 const OperationDefinition kReluOperation = {OperationType::kRelu, validateUnary<kActivationTensors>,
                                             prepareElementwise,
                                             executeRelu<FusedActivation::kRelu>};
+const OperationDefinition kRelu0To1Operation = {OperationType::kRelu0To1,
+                                                validateUnary<kActivationTensors>,
+                                                prepareElementwise, executeRelu0To1};
 const OperationDefinition kRelu1Operation = {OperationType::kRelu1,
                                              validateUnary<kActivationTensors>, prepareElementwise,
                                              executeRelu<FusedActivation::kRelu1>};

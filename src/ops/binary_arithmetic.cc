@@ -2,7 +2,8 @@
 // ADD, SUB, MUL and DIV (inputs: two tensors, activation), MAXIMUM, MINIMUM and POW (two tensors).
 // Quantised inputs and the output may each have a quantisation of their own. Integer results wrap;
 // integer division rounds towards negative infinity, and by zero it gives 0. TRUNCATED_DIV of the
-// extension is DIV whose integer results are cut towards zero.
+// extension is DIV whose integer results are cut towards zero; FLOOR_DIV, FLOOR_MOD (the remainder
+// has the divisor's sign) and ATAN2 take two tensors.
 #include "ops/binary_arithmetic.h"
 
 #include <algorithm>
@@ -48,6 +49,11 @@ Status validateArithmetic(const graph::Model&, const graph::Subgraph& subgraph,
 Status validatePow(const graph::Model&, const graph::Subgraph& subgraph,
                    const graph::Operation& operation) {
   return validateTypes(subgraph, operation, kFloatTensors | kIntegers);
+}
+
+Status validateAtan2(const graph::Model&, const graph::Subgraph& subgraph,
+                     const graph::Operation& operation) {
+  return validateTypes(subgraph, operation, kFloatTensors);
 }
 
 Status prepare(OperationContext& context) {
@@ -104,6 +110,31 @@ struct TruncatedDiv {
   }
 };
 
+struct FloorDiv {
+  static float apply(float a, float b) { return std::floor(a / b); }
+  template <typename T>
+  static T applyInteger(T a, T b) {
+    return Div::applyInteger(a, b);
+  }
+};
+
+struct FloorMod {
+  static float apply(float a, float b) {
+    const float remainder = std::fmod(a, b);
+    return remainder != 0.0f && (remainder < 0.0f) != (b < 0.0f) ? remainder + b : remainder;
+  }
+  template <typename T>
+  static T applyInteger(T a, T b) {
+    if (b == 0 || b == -1) return 0;
+    const T remainder = a % b;
+    return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+  }
+};
+
+struct Atan2 {
+  static float apply(float a, float b) { return std::atan2(a, b); }
+};
+
 // NaN wins over any number.
 struct Maximum {
   static float apply(float a, float b) { return a > b || std::isnan(a) ? a : b; }
@@ -158,17 +189,8 @@ void computeIntegers(const OperationContext& context, const BinaryParameters& p)
 }
 
 template <typename Function>
-Status execute(OperationContext& context) {
+Status executeReal(OperationContext& context) {
   HEARTH_ASSIGN(const BinaryParameters p, parseBinary(context));
-  const OperandType type = context.outputs[0].type();
-  if (type == OperandType::kTensorInt32) {
-    computeIntegers<Function, int32_t>(context, p);
-    return {};
-  }
-  if (type == OperandType::kTensorInt64) {
-    computeIntegers<Function, int64_t>(context, p);
-    return {};
-  }
   const RealInput a(context.inputs[0]);
   const RealInput b(context.inputs[1]);
   RealOutput output(context.outputs[0]);
@@ -178,6 +200,19 @@ Status execute(OperationContext& context) {
                      output[index] = range.apply(Function::apply(a[ai], b[bi]));
                    });
   output.store();
+  return {};
+}
+
+template <typename Function>
+Status execute(OperationContext& context) {
+  const OperandType type = context.outputs[0].type();
+  if (type != OperandType::kTensorInt32 && type != OperandType::kTensorInt64)
+    return executeReal<Function>(context);
+  HEARTH_ASSIGN(const BinaryParameters p, parseBinary(context));
+  if (type == OperandType::kTensorInt32)
+    computeIntegers<Function, int32_t>(context, p);
+  else
+    computeIntegers<Function, int64_t>(context, p);
   return {};
 }
 
@@ -195,8 +230,14 @@ Result<BinaryParameters> parseBinary(const OperationContext& context) {
 
 const OperationDefinition kAddOperation = {OperationType::kAdd, validateArithmetic, prepare,
                                            execute<Add>};
+const OperationDefinition kAtan2Operation = {OperationType::kAtan2, validateAtan2, prepare,
+                                             executeReal<Atan2>};
 const OperationDefinition kDivOperation = {OperationType::kDiv, validateArithmetic, prepare,
                                            execute<Div>};
+const OperationDefinition kFloorDivOperation = {OperationType::kFloorDiv, validateArithmetic,
+                                                prepare, execute<FloorDiv>};
+const OperationDefinition kFloorModOperation = {OperationType::kFloorMod, validateArithmetic,
+                                                prepare, execute<FloorMod>};
 const OperationDefinition kMaximumOperation = {OperationType::kMaximum, validateArithmetic, prepare,
                                                execute<Maximum>};
 const OperationDefinition kMinimumOperation = {OperationType::kMinimum, validateArithmetic, prepare,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM and POW: their arguments, parsed.
+// ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, POW and those of the extension: their arguments, parsed.
 #pragma once
 
 #include "base/result.h"
@@ -9,7 +9,7 @@
 namespace hearth::ops {
 
 struct BinaryParameters {
-  FusedActivation activation = FusedActivation::kNone;  // MAXIMUM, MINIMUM and POW have none
+  FusedActivation activation = FusedActivation::kNone;  // only arithmetic has one
   Dimensions outputDimensions;                          // broadcast of both inputs
 };
 

@@ -10,13 +10,17 @@ constexpr TypeSet kSymmetricFilters =
 }  // namespace
 
 Status validateFilterTypes(const Signature& signature, uint32_t channelDim, size_t blockScales) {
-  HEARTH_TRY(signature.inputType(0, kFloatTensors | kQuant8Tensors));
+  HEARTH_TRY(
+      signature.inputType(0, kFloatTensors | kQuant8Tensors | OperandType::kTensorQuant16Symm));
   const OperandType type = signature.input(0).type;
   TypeSet filters = type;
   TypeSet biases = type;
   if (kQuant8Tensors.contains(type)) {
     filters = filters | kSymmetricFilters;
     biases = OperandType::kTensorInt32;
+  } else if (type == OperandType::kTensorQuant16Symm) {
+    filters = kSymmetricFilters | OperandType::kTensorQuant8AsymmSigned;
+    biases = OperandType::kTensorInt32 | OperandType::kTensorInt64;
   } else if (type == OperandType::kTensorFloat32) {
     filters = filters | kQuantizedWeights;
   }
@@ -40,6 +44,27 @@ Status checkBias(const OperationContext& context, uint64_t channels) {
                 context.describe(), graph::describeDimensions(bias.dimensions), channels);
   if (bias.type() != OperandType::kTensorInt32) return {};
   return checkBiasQuantization(context, 0, 1, 2);
+}
+
+std::vector<float> realBias(const OperationContext& context) {
+  if (!context.hasInput(2)) return {};
+  const Tensor& bias = context.inputs[2];
+  if (kFloatTensors.contains(bias.type())) {
+    const RealInput given(bias);
+    return {given.begin(), given.end()};
+  }
+  const graph::Operand& filter = *context.inputs[1].operand;
+  const std::vector<float>& scales = filter.perChannel.scales;
+  std::vector<float> values(bias.elementCount());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double scale = static_cast<double>(context.inputs[0].operand->scale) *
+                         (scales.empty() ? filter.scale : scales[i]);
+    const double value = bias.type() == OperandType::kTensorInt64
+                             ? static_cast<double>(bias.as<int64_t>()[i])
+                             : bias.as<int32_t>()[i];
+    values[i] = static_cast<float>(scale * value);
+  }
+  return values;
 }
 
 std::vector<int16_t> centredValues(const Tensor& tensor) {

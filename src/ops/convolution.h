@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -20,14 +19,19 @@
 namespace hearth::ops {
 
 // Types of inputs 0 to 2 and output 0. Beyond NNAPI: the bias may be omitted, an 8-bit filter may
-// be TENSOR_QUANT8_SYMM, and a float32 input goes with any 8-bit filter and with TENSOR_INT4
-// (float32 bias and output). A filter with a scale for each channel must have them along dimension
-// `channelDim`; one of TENSOR_INT4 has scales as validateWeightScales() says.
+// be TENSOR_QUANT8_SYMM, a float32 input goes with any 8-bit filter and with TENSOR_INT4 (float32
+// bias and output), and TENSOR_QUANT16_SYMM goes with symmetric 8-bit filters (bias INT32 or
+// INT64). A filter with a scale for each channel must have them along dimension `channelDim`; one
+// of TENSOR_INT4 has scales as validateWeightScales() says.
 Status validateFilterTypes(const Signature& signature, uint32_t channelDim,
                            size_t blockScales = kNoBlockScales);
 
 // The bias has `channels` elements and a scale that fits; passes when it is omitted.
 Status checkBias(const OperationContext& context, uint64_t channels);
+
+// The bias as real numbers, none when it is omitted; integers count in steps of input scale times
+// filter scale.
+std::vector<float> realBias(const OperationContext& context);
 
 // Elements of an 8-bit tensor minus their zero point, -255 to 255.
 std::vector<int16_t> centredValues(const Tensor& tensor);
@@ -107,12 +111,11 @@ void computeWithFilter(OperationContext& context, FusedActivation activation,
     rounded = roundToDynamicSteps(activations, batches, inputValues.size() / batches);
     activations = rounded.data();
   }
-  std::optional<RealInput> bias;
-  if (context.hasInput(2)) bias.emplace(context.inputs[2]);
+  const std::vector<float> bias = realBias(context);
   RealOutput values(output);
   const ActivationRange range = activationRange(activation);
   kernel(activations, filterValues.data(), [&](size_t index, size_t channel, float sum) {
-    values[index] = range.apply(bias ? sum + (*bias)[channel] : sum);
+    values[index] = range.apply(bias.empty() ? sum : sum + bias[channel]);
   });
   values.store();
 }

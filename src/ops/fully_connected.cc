@@ -3,8 +3,6 @@
 // scales of TENSOR_INT4 weights.
 #include "ops/fully_connected.h"
 
-#include <optional>
-
 #include "ops/convolution.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
@@ -33,8 +31,7 @@ void executeHybrid(const OperationContext& context, const FullyConnectedParamete
   const std::vector<float> input =
       roundToDynamicSteps(context.inputs[0].as<float>(), p.batches, p.inputSize);
   const WeightRows weights(context, 1, kBlockScales);
-  std::optional<RealInput> bias;
-  if (context.hasInput(2)) bias.emplace(context.inputs[2]);
+  const std::vector<float> bias = realBias(context);
   const ActivationRange range = activationRange(p.activation);
   float* output = context.outputs[0].as<float>();
   std::vector<float> row(p.inputSize);
@@ -42,7 +39,7 @@ void executeHybrid(const OperationContext& context, const FullyConnectedParamete
     weights.read(unit, row.data());
     for (size_t b = 0; b < p.batches; ++b) {
       const float sum = dotProduct(input.data() + b * p.inputSize, row.data(), p.inputSize);
-      output[b * p.units + unit] = range.apply(bias ? sum + (*bias)[unit] : sum);
+      output[b * p.units + unit] = range.apply(bias.empty() ? sum : sum + bias[unit]);
     }
   }
 }

@@ -3,6 +3,7 @@
 // the slice of the data that it leads to.
 #include <cstring>
 
+#include "ops/nd_index.h"
 #include "ops/operation.h"
 #include "ops/registry.h"
 #include "ops/tensor_types.h"
@@ -44,21 +45,11 @@ Status execute(OperationContext& context) {
   const size_t depth = context.inputs[1].dimensions.back();
   uint64_t size = graph::elementSize(data.type());
   for (size_t i = depth; i < data.rank(); ++i) size *= data.dimensions[i];
-  uint64_t slices = 1;
-  for (size_t i = 0; i + 1 < context.inputs[1].rank(); ++i)
-    slices *= context.inputs[1].dimensions[i];
-  HEARTH_ASSIGN(const std::vector<int64_t> indices, context.intVector(1));
+  HEARTH_ASSIGN(const std::vector<uint64_t> slices, readSliceNumbers(context, 1, data.dimensions));
   uint8_t* target = context.outputs[0].as<uint8_t>();
-  for (uint64_t s = 0; s < slices; ++s, target += size) {
-    uint64_t slice = 0;
-    for (size_t i = 0; i < depth; ++i) {
-      const int64_t index = indices[s * depth + i];
-      if (index < 0 || index >= int64_t{data.dimensions[i]})
-        return fail(ErrorCode::kBadData, "Index {} of {} is {}, dimension {} has {} elements.",
-                    s * depth + i, context.describe(), index, i, data.dimensions[i]);
-      slice = slice * data.dimensions[i] + static_cast<uint64_t>(index);
-    }
+  for (const uint64_t slice : slices) {
     std::memcpy(target, data.as<uint8_t>() + slice * size, size);
+    target += size;
   }
   return {};
 }

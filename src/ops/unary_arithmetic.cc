@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ABS, EXP, FLOOR, LOG, NEG, RSQRT, SIN and SQRT (input: data), and COS of the extension. Outside a
+// ABS, EXP, FLOOR, LOG, NEG, RSQRT, SIN and SQRT (input: data), and CEIL, COS, ROUND
+// (halves to even) and SIGN of the extension. Outside a
 // function's domain float results are NaN or infinite as in IEEE 754; the absolute value and the
 // negation of the least integer are itself.
 #include <cmath>
@@ -24,6 +25,9 @@ Status execute(OperationContext& context) {
 float absolute(float x) {
   return std::fabs(x);
 }
+float smallestIntegerAbove(float x) {
+  return std::ceil(x);
+}
 float exponential(float x) {
   return std::exp(x);
 }
@@ -44,6 +48,12 @@ float cosine(float x) {
 }
 float sine(float x) {
   return std::sin(x);
+}
+float nearestInteger(float x) {
+  return std::nearbyint(x);
+}
+float signOf(float x) {
+  return std::isnan(x) ? x : static_cast<float>((x > 0.0f) - (x < 0.0f));
 }
 float squareRoot(float x) {
   return std::sqrt(x);
@@ -69,6 +79,21 @@ Status executeAbs(OperationContext& context) {
   return {};
 }
 
+template <typename T>
+T integerSign(T x) {
+  return static_cast<T>((x > 0) - (x < 0));
+}
+
+Status executeSign(OperationContext& context) {
+  if (context.inputs[0].type() == OperandType::kTensorInt32)
+    computeElements<int32_t>(context, integerSign<int32_t>);
+  else if (context.inputs[0].type() == OperandType::kTensorInt64)
+    computeElements<int64_t>(context, integerSign<int64_t>);
+  else
+    computeReals(context, signOf);
+  return {};
+}
+
 Status executeNeg(OperationContext& context) {
   if (context.inputs[0].type() == OperandType::kTensorInt32)
     computeElements<int32_t>(context, negate<int32_t>);
@@ -83,6 +108,8 @@ Status executeNeg(OperationContext& context) {
 
 const OperationDefinition kAbsOperation = {OperationType::kAbs, validateUnary<kNumericTypes>,
                                            prepareElementwise, executeAbs};
+const OperationDefinition kCeilOperation = {OperationType::kCeil, validateUnary<kRealTypes>,
+                                            prepareElementwise, execute<smallestIntegerAbove>};
 const OperationDefinition kCosOperation = {OperationType::kCos, validateUnary<kRealTypes>,
                                            prepareElementwise, execute<cosine>};
 const OperationDefinition kExpOperation = {OperationType::kExp, validateUnary<kRealTypes>,
@@ -93,8 +120,12 @@ const OperationDefinition kLogOperation = {OperationType::kLog, validateUnary<kR
                                            prepareElementwise, execute<logarithm>};
 const OperationDefinition kNegOperation = {OperationType::kNeg, validateUnary<kNumericTypes>,
                                            prepareElementwise, executeNeg};
+const OperationDefinition kRoundOperation = {OperationType::kRound, validateUnary<kRealTypes>,
+                                             prepareElementwise, execute<nearestInteger>};
 const OperationDefinition kRsqrtOperation = {OperationType::kRsqrt, validateUnary<kRealTypes>,
                                              prepareElementwise, execute<inverseSquareRoot>};
+const OperationDefinition kSignOperation = {OperationType::kSign, validateUnary<kNumericTypes>,
+                                            prepareElementwise, executeSign};
 const OperationDefinition kSinOperation = {OperationType::kSin, validateUnary<kRealTypes>,
                                            prepareElementwise, execute<sine>};
 const OperationDefinition kSqrtOperation = {OperationType::kSqrt, validateUnary<kRealTypes>,

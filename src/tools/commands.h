@@ -2,6 +2,7 @@
 // The commands; each prints to standard output.
 #pragma once
 
+#include "tools/cache_options.h"
 #include "tools/failure.h"
 #include "tools/options.h"
 
@@ -11,6 +12,8 @@ namespace hearth::tools {
 Outcome<void> runCommand(const RunOptions& options);
 Outcome<void> inspectCommand(const InspectOptions& options);
 Outcome<void> devicesCommand(const DevicesOptions& options);
+// A store that has wrong objects is a failure of `verify`, which removes them.
+Outcome<void> cacheCommand(const CacheOptions& options);
 // Prints the report also when cases fail, which is a failure.
 Outcome<void> conformanceCommand(const ConformanceOptions& options);
 

@@ -9,6 +9,7 @@
 
 #include "base/env.h"
 #include "base/format.h"
+#include "tools/cache_command_line.h"
 #include "tools/commands.h"
 
 namespace hearth::tools {
@@ -171,6 +172,14 @@ std::string usageSentence(const CLI::App& app, int argc, char** argv, std::strin
       app.get_subcommands([&](const CLI::App* command) { return command->check_name(first); });
   if (!first.empty() && first[0] != '-' && commands.empty())
     return base::formatText("There is no command {}; hearth --help lists them.", first);
+  const std::string second = argc > 2 ? argv[2] : "";
+  const auto isSecond = [&](const CLI::App* command) {
+    return command->check_name(second);
+  };
+  if (!commands.empty() && !second.empty() && second[0] != '-' &&
+      !commands[0]->get_subcommands({}).empty() && commands[0]->get_subcommands(isSecond).empty())
+    return base::formatText("There is no command {} {}; hearth {} --help lists them.", first,
+                            second, first);
   while (problem.ends_with('.')) problem.pop_back();
   return base::formatText("The command line is wrong ({}); hearth {}--help tells more.", problem,
                           first.empty() || first[0] == '-' ? "" : first + " ");
@@ -210,6 +219,9 @@ int runMain(int argc, char** argv) {
   CLI::App* devicesApp = app.add_subcommand("devices", "List the devices");
   devicesApp->add_flag("--json", devices.isJson, "Print one JSON object");
 
+  CacheOptions cache;
+  CLI::App* cacheApp = addCacheCommand(&app, &cache);
+
   ConformanceOptions conformance;
   CLI::App* conformanceApp =
       app.add_subcommand("conformance", "Run NNAPI test vectors on a device");
@@ -233,6 +245,8 @@ int runMain(int argc, char** argv) {
       outcome = runCommand(bench);
     else if (*inspectApp)
       outcome = inspectCommand(inspect);
+    else if (*cacheApp)
+      outcome = cacheCommand(cache);
     else if (*conformanceApp)
       outcome = conformanceCommand(conformance);
     else

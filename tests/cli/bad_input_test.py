@@ -17,7 +17,8 @@ from command import HEARTH, CommandTest, DataTest
 class UsageTest(CommandTest):
     def testKnowsItself(self):
         self.assertRegex(self.succeed("--version"), r"^hearth \d+\.\d+\.\d+")
-        for command in ((), ("run",), ("bench",), ("inspect",), ("devices",)):
+        for command in ((), ("run",), ("bench",), ("inspect",), ("devices",), ("cache",),
+                        ("cache", "ls"), ("cache", "prune")):
             self.assertIn("--help", self.succeed(*command, "--help"))
 
     def testRefusesWrongCommandLines(self):

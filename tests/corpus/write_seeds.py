@@ -7,6 +7,7 @@ Those of model_file_fuzz come from the program hearth_tflite_corpus.
 
 import hashlib
 import io
+import json
 import pathlib
 import struct
 import wave
@@ -127,6 +128,33 @@ def storeFiles():
     yield "tail.seg", segment(bytes((3 << 20) + 5))[-512:]
 
 
+def bundles():
+    """Head and index as bundle_file_fuzz takes them."""
+    for count in (0, 2):
+        entries, offset = b"", 4096
+        for i in range(count):
+            entries += digest(bytes([i])) + struct.pack("<QQ", offset, 100)
+            offset += 4096
+        body = plan(count, b"driver")
+        index = entries + b"".join(digest(bytes([9, i])) for i in range(count)) + body
+        notes = offset + 4096 * -(-len(index) // 4096)
+        head = struct.pack("<8sII6Q16s32s", b"HRTHBND\n", 1, 1 << 20, notes + 64 * 128, offset,
+                           count, count, len(body), notes, bytes(16), digest(index))
+        yield f"{count}.bundle", head + index
+
+
+def driverPlans():
+    for name, segments, places in (("one", [4096], [(0, 0, 7, 0, 0, 4096)]),
+                                   ("two", [4096, 100], [(0, 0, 7, 0, 64, 128),
+                                                         (2, 1, 9, 1, 64, 36)])):
+        yield f"{name}.plan", (struct.pack("<8sIIQ", b"HCPUPLAN", 1, len(segments), len(places)) +
+                               struct.pack(f"<{len(segments)}Q", *segments) +
+                               b"".join(struct.pack("<4I2Q", *place) for place in places))
+    origin = {name: digest(name.encode()).hex()
+              for name in ("driver", "xnnpack", "packing", "options", "pools")}
+    yield "record.json", json.dumps([origin | {"cpu": ["avx2", "fma"]}, origin]).encode()
+
+
 def inputFiles():
     for name, array in (("float.npy", numpy.linspace(-1, 1, 6, dtype=numpy.float32).reshape(2, 3)),
                         ("bool.npy", numpy.array([True, False])),
@@ -161,7 +189,8 @@ def inputFiles():
 
 def main():
     for target, seeds in (("driver_manifest_fuzz", manifests), ("nntv_fuzz", conformanceFiles),
-                          ("store_file_fuzz", storeFiles), ("input_file_fuzz", inputFiles)):
+                          ("store_file_fuzz", storeFiles), ("bundle_file_fuzz", bundles),
+                          ("stored_plan_fuzz", driverPlans), ("input_file_fuzz", inputFiles)):
         folder = FOLDER / target
         folder.mkdir(exist_ok=True)
         for name, content in seeds():

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which operations XNNPACK takes, and how their arguments become its parameters.
+#include <algorithm>
+
+#include "drivers/cpu/attention.h"
 #include "drivers/cpu/convolution.h"
 #include "drivers/cpu/elementwise.h"
 #include "drivers/cpu/fully_connected.h"
@@ -123,6 +126,7 @@ Result<bool> lowerFullyConnected(PlanBuilder* builder) {
   layer.rows = parameters.batches;
   layer.inputChannels = parameters.inputSize;
   layer.outputChannels = parameters.units;
+  layer.hasBlockScales = builder->context().hasInput(4);
   return addFullyConnected(builder, layer);
 }
 
@@ -153,6 +157,26 @@ Result<bool> lowerUnary(PlanBuilder* builder) {
 template <ops::FusedActivation kActivation>
 Result<bool> lowerClamp(PlanBuilder* builder) {
   return addClamp(builder, inputOf(builder, 0), outputOf(builder), kActivation);
+}
+
+// A constant whose readers all pack it stays as it is until then.
+Result<bool> lowerDequantize(PlanBuilder* builder) {
+  const uint32_t output = outputOf(builder);
+  const auto packs = [&](uint32_t reader) {
+    const graph::Operation& operation = builder->operation(reader);
+    const bool hasWeights = operation.type == OperationType::kFullyConnected ||
+                            operation.type == OperationType::kConv2d;
+    return hasWeights && !builder->isReferenceOnly(reader) && operation.inputs[0] != output &&
+           (operation.inputs[1] == output || operation.inputs[2] == output);
+  };
+  if (builder->operand(inputOf(builder, 0)).isConstant() &&
+      builder->operand(output).type == OperandType::kTensorFloat32 &&
+      !builder->isGraphOutput(output) && !builder->consumers(output).empty() &&
+      std::ranges::all_of(builder->consumers(output), packs)) {
+    builder->setConverted(output);
+    return true;
+  }
+  return lowerUnary<xnn_unary_convert>(builder);
 }
 
 // Same bytes in another shape; parameters were checked by shape inference.
@@ -198,6 +222,17 @@ Result<bool> lowerResizeBilinear(PlanBuilder* builder) {
   if (parameters.isNchw) return false;
   return addResizeBilinear(builder, inputOf(builder, 0), outputOf(builder), parameters.alignCorners,
                            parameters.halfPixelCenters);
+}
+
+Result<bool> lowerAttention(PlanBuilder* builder) {
+  Attention attention;
+  HEARTH_ASSIGN(attention.parameters, ops::parseAttention(builder->context()));
+  attention.queries = inputOf(builder, 0);
+  attention.keys = inputOf(builder, 1);
+  attention.values = inputOf(builder, 2);
+  if (builder->context().hasInput(3)) attention.mask = inputOf(builder, 3);
+  attention.output = outputOf(builder);
+  return addAttention(builder, attention);
 }
 
 }  // namespace
@@ -255,7 +290,7 @@ Lowering findLowering(OperationType type) {
     case OperationType::kQuantize:
       return lowerUnary<xnn_unary_convert>;
     case OperationType::kDequantize:
-      return lowerUnary<xnn_unary_convert>;
+      return lowerDequantize;
     case OperationType::kReshape:
       return lowerRename;
     case OperationType::kSqueeze:
@@ -274,6 +309,8 @@ Lowering findLowering(OperationType type) {
       return lowerMean;
     case OperationType::kResizeBilinear:
       return lowerResizeBilinear;
+    case OperationType::kScaledDotProductAttention:
+      return lowerAttention;
     default:
       return nullptr;
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// IF and WHILE, which refer to other subgraphs of the model.
+// IF and WHILE, which refer to other subgraphs of the model, and values that live on between runs:
+// variables as resources, and what runs once before the first run.
+#include "frontends/tflite/text.h"
 #include "frontends/tflite/translators.h"
 
 namespace hearth::tflite {
@@ -71,8 +73,38 @@ Status translateWhile(OperatorView& view, OperationType type) {
   return view.emit(type, std::move(arguments), std::move(outputs));
 }
 
+Status translateVarHandle(OperatorView& view, OperationType) {
+  if (view.outputCount() != 1)
+    return fail(ErrorCode::kBadData, "It has {} outputs, it must have one.", view.outputCount());
+  return view.builder().addHandle(
+      view.outputTensor(0), cleanText(view.options<schema::VarHandleOptions>().shared_name()));
+}
+
+Status translateCallOnce(OperatorView& view, OperationType) {
+  return view.builder().initializeResources(
+      view.options<schema::CallOnceOptions>().init_subgraph_index());
+}
+
+Status translateReadVariable(OperatorView& view, OperationType) {
+  if (!view.hasInput(0) || view.outputCount() != 1)
+    return fail(ErrorCode::kBadData, "It has {} inputs and {} outputs, it must have one of each.",
+                view.inputCount(), view.outputCount());
+  HEARTH_ASSIGN(const uint32_t value,
+                view.builder().readResource(view.inputTensor(0), view.outputTensor(0)));
+  return view.builder().bindTensor(view.outputTensor(0), value);
+}
+
+Status translateAssignVariable(OperatorView& view, OperationType) {
+  HEARTH_ASSIGN(const uint32_t value, view.input(1));
+  return view.builder().assignResource(view.inputTensor(0), value);
+}
+
 constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::IF, translateIf, OperationType::kIf},
+    {BuiltinOperator::VAR_HANDLE, translateVarHandle, OperationType::kReshape},
+    {BuiltinOperator::CALL_ONCE, translateCallOnce, OperationType::kReshape},
+    {BuiltinOperator::READ_VARIABLE, translateReadVariable, OperationType::kReshape},
+    {BuiltinOperator::ASSIGN_VARIABLE, translateAssignVariable, OperationType::kReshape},
     {BuiltinOperator::WHILE, translateWhile, OperationType::kWhile},
 };
 

@@ -45,6 +45,30 @@ Status translateArithmetic(OperatorView& view, OperationType type) {
   return view.finishActivation(activation);
 }
 
+Status translateSquare(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t none, view.scalar(kFuseNone));
+  return view.emit(type, {input, input, none});
+}
+
+// A chain of additions.
+Status translateAddN(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(uint32_t sum, view.input(0));
+  HEARTH_ASSIGN(const uint32_t target, view.output(0));
+  HEARTH_ASSIGN(const uint32_t none, view.scalar(kFuseNone));
+  if (view.inputCount() == 1) return view.builder().emitCopy(sum, target, view.name());
+  for (size_t i = 1; i < view.inputCount(); ++i) {
+    HEARTH_ASSIGN(const uint32_t next, view.input(i));
+    uint32_t result = target;
+    if (i + 1 < view.inputCount()) {
+      HEARTH_ASSIGN(result, view.builder().temporaryLike(target));
+    }
+    HEARTH_TRY(view.emit(type, {sum, next, none}, {result}));
+    sum = result;
+  }
+  return {};
+}
+
 // NNAPI's quotients of integers are rounded down, TFLite's are cut.
 Status translateDiv(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t left, view.input(0));
@@ -173,6 +197,10 @@ constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::MUL, translateArithmetic<schema::MulOptions>, OperationType::kMul},
     {BuiltinOperator::DIV, translateDiv, OperationType::kDiv},
     {BuiltinOperator::SQUARED_DIFFERENCE, translateSquaredDifference, OperationType::kMul},
+    {BuiltinOperator::ADD_N, translateAddN, OperationType::kAdd},
+    {BuiltinOperator::SQUARE, translateSquare, OperationType::kMul},
+    {BuiltinOperator::ATAN2, translatePlain<2>, OperationType::kAtan2},
+    {BuiltinOperator::CEIL, translatePlain<1>, OperationType::kCeil},
     {BuiltinOperator::COS, translatePlain<1>, OperationType::kCos},
     {BuiltinOperator::GELU, translateGelu, OperationType::kGelu},
     {BuiltinOperator::LEAKY_RELU, translateLeakyRelu, OperationType::kPrelu},
@@ -182,6 +210,8 @@ constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::ABS, translatePlain<1>, OperationType::kAbs},
     {BuiltinOperator::EXP, translatePlain<1>, OperationType::kExp},
     {BuiltinOperator::FLOOR, translatePlain<1>, OperationType::kFloor},
+    {BuiltinOperator::FLOOR_DIV, translatePlain<2>, OperationType::kFloorDiv},
+    {BuiltinOperator::FLOOR_MOD, translatePlain<2>, OperationType::kFloorMod},
     {BuiltinOperator::HARD_SWISH, translatePlain<1>, OperationType::kHardSwish},
     {BuiltinOperator::LOG, translatePlain<1>, OperationType::kLog},
     {BuiltinOperator::LOGICAL_NOT, translatePlain<1>, OperationType::kLogicalNot},
@@ -189,6 +219,10 @@ constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::NEG, translatePlain<1>, OperationType::kNeg},
     {BuiltinOperator::RELU, translatePlain<1>, OperationType::kRelu},
     {BuiltinOperator::RELU6, translatePlain<1>, OperationType::kRelu6},
+    {BuiltinOperator::RELU_0_TO_1, translatePlain<1>, OperationType::kRelu0To1},
+    {BuiltinOperator::ROUND, translatePlain<1>, OperationType::kRound},
+    {BuiltinOperator::SIGN, translatePlain<1>, OperationType::kSign},
+    {BuiltinOperator::ZEROS_LIKE, translatePlain<1>, OperationType::kZerosLike},
     {BuiltinOperator::RELU_N1_TO_1, translatePlain<1>, OperationType::kRelu1},
     {BuiltinOperator::RSQRT, translatePlain<1>, OperationType::kRsqrt},
     {BuiltinOperator::SIN, translatePlain<1>, OperationType::kSin},

@@ -40,6 +40,31 @@ Status translateGatherNd(OperatorView& view, OperationType type) {
   return view.emit(type, {input, indices});
 }
 
+// How many rows the result has is never known before, whatever the file says.
+Status translateWhere(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t target, view.output(0));
+  graph::Dimensions& dimensions = view.builder().operand(target).dimensions;
+  if (!dimensions.empty()) dimensions[0] = 0;
+  return view.emit(type, {input}, {target});
+}
+
+Status translateOneHot(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t indices, view.input(0));
+  HEARTH_ASSIGN(const uint32_t depth, view.intTensorInput(1));
+  HEARTH_ASSIGN(const uint32_t on, view.input(2));
+  HEARTH_ASSIGN(const uint32_t off, view.input(3));
+  HEARTH_ASSIGN(const uint32_t axis, view.scalar(view.options<schema::OneHotOptions>().axis()));
+  return view.emit(type, {indices, depth, on, off, axis});
+}
+
+Status translateScatterNd(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t indices, view.input(0));
+  HEARTH_ASSIGN(const uint32_t updates, view.input(1));
+  HEARTH_ASSIGN(const uint32_t shape, view.intTensorInput(2));
+  return view.emit(type, {indices, updates, shape});
+}
+
 Status translateHashtableLookup(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t lookups, view.input(0));
   HEARTH_ASSIGN(const uint32_t keys, view.input(1));
@@ -66,6 +91,9 @@ Status translateLshProjection(OperatorView& view, OperationType type) {
 
 constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::GATHER, translateGather, OperationType::kGather},
+    {BuiltinOperator::ONE_HOT, translateOneHot, OperationType::kOneHot},
+    {BuiltinOperator::SCATTER_ND, translateScatterNd, OperationType::kScatterNd},
+    {BuiltinOperator::WHERE, translateWhere, OperationType::kWhere},
     {BuiltinOperator::GATHER_ND, translateGatherNd, OperationType::kGatherNd},
     {BuiltinOperator::EMBEDDING_LOOKUP, translateEmbeddingLookup, OperationType::kEmbeddingLookup},
     {BuiltinOperator::HASHTABLE_LOOKUP, translateHashtableLookup, OperationType::kHashtableLookup},

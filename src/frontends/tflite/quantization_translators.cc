@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions between types and forms of storage.
-#include "frontends/tflite/sparse_constant.h"
 #include "frontends/tflite/translators.h"
 
 namespace hearth::tflite {
@@ -37,27 +36,19 @@ Status translateQuantize(OperatorView& view, OperationType type) {
   return view.emit(type, {middle});
 }
 
-// A sparse constant becomes a dense one; no operation is left.
+// Sparse constants are dense already when they are read; no operation is left.
 Status translateDensify(OperatorView& view, OperationType) {
-  // What is kept of a dense copy, so that files of mostly zeros stay within the import's bounds.
-  constexpr uint64_t kChargedPart = 8;
-  SubgraphBuilder& builder = view.builder();
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t target, view.output(0));
-  HEARTH_ASSIGN(const schema::Tensor* source, builder.tensor(view.inputTensor(0)));
-  HEARTH_ASSIGN(const std::optional<BufferRange> range,
-                builder.model().file().buffer(source->buffer()));
-  if (source->sparsity() == nullptr || !range)
+  const graph::Operand& source = view.operand(input);
+  graph::Operand& result = view.builder().operand(target);
+  if (!source.isConstant())
     return fail(ErrorCode::kUnsupported, "Its input is no sparse constant.");
-  const graph::Operand dense = view.operand(target);
-  HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(dense));
-  HEARTH_TRY(builder.model().charge(bytes / kChargedPart));
-  HEARTH_ASSIGN(const std::vector<uint8_t> values,
-                densify(*source->sparsity(), dense.dimensions, graph::elementSize(dense.type),
-                        {builder.model().file().pool()->data() + range->offset, range->length}));
-  const graph::DataLocation location = builder.model().copyUncharged(values);
-  graph::Operand& operand = builder.operand(target);
-  operand.lifetime = graph::Lifetime::kConstantCopy;
-  operand.location = location;
+  if (source.type != result.type || source.dimensions != result.dimensions)
+    return fail(ErrorCode::kBadData, "Its input is {}, its output is {}.", graph::describe(source),
+                graph::describe(result));
+  result.lifetime = source.lifetime;
+  result.location = source.location;
   return {};
 }
 

@@ -31,6 +31,22 @@ Status translateArg(OperatorView& view, OperationType type) {
   return view.emit(type, {input, axisOperand}, {target});
 }
 
+Status translateCumsum(OperatorView& view, OperationType type) {
+  const auto& options = view.options<schema::CumsumOptions>();
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const int32_t axis, view.constantInt(1));
+  HEARTH_ASSIGN(const uint32_t axisOperand, view.scalar(axis));
+  HEARTH_ASSIGN(const uint32_t exclusive, view.scalar(options.exclusive()));
+  HEARTH_ASSIGN(const uint32_t reverse, view.scalar(options.reverse()));
+  return view.emit(type, {input, axisOperand, exclusive, reverse});
+}
+
+Status translateSegmentSum(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t segments, view.input(1));
+  return view.emit(type, {input, segments});
+}
+
 Status translateTopk(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const int32_t count, view.constantInt(1));
@@ -50,6 +66,8 @@ constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::REDUCE_ALL, translateReduce, OperationType::kReduceAll},
     {BuiltinOperator::ARG_MAX, translateArg, OperationType::kArgmax},
     {BuiltinOperator::ARG_MIN, translateArg, OperationType::kArgmin},
+    {BuiltinOperator::CUMSUM, translateCumsum, OperationType::kCumsum},
+    {BuiltinOperator::SEGMENT_SUM, translateSegmentSum, OperationType::kSegmentSum},
     {BuiltinOperator::TOPK_V2, translateTopk, OperationType::kTopkV2},
 };
 

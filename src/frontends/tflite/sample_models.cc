@@ -311,7 +311,7 @@ ModelWriter composites() {
   model.addComposite("odml.other", 1, {}, {normal, scale}, {output});
   model.setArguments({input, scale}, {output});
   model.addSubgraph("odml.impl");
-  for (ModelWriter::Shape shape : {ModelWriter::Shape{1, 4}, {4}, {1, 4}})
+  for (const ModelWriter::Shape& shape : {ModelWriter::Shape{1, 4}, {4}, {1, 4}})
     model.addTensor(TensorType::FLOAT32, shape);
   model.addOperator(BuiltinOperator::MUL, {0, 1}, {2});
   model.setArguments({0, 1}, {2});

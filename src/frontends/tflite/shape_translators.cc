@@ -24,6 +24,15 @@ Result<size_t> resolveAxis(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + count : axis);
 }
 
+// An output that is a constant of the model.
+Status makeConstant(OperatorView& view, uint32_t target, std::span<const uint8_t> bytes) {
+  HEARTH_ASSIGN(const graph::DataLocation location, view.builder().model().copyConstant(bytes));
+  graph::Operand& operand = view.builder().operand(target);
+  operand.lifetime = graph::Lifetime::kConstantCopy;
+  operand.location = location;
+  return {};
+}
+
 // The first input is data, the others are integers, each TENSOR_INT32.
 template <size_t kInputs>
 Status translateWithInts(OperatorView& view, OperationType type) {
@@ -312,6 +321,54 @@ Result<uint32_t> elementScalar(OperatorView& view, uint32_t constant, OperandTyp
   return view.builder().constantTensor(std::move(scalar), bytes);
 }
 
+// What the file already tells becomes a constant, so that shapes made of it are known.
+Status translateShape(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t target, view.output(0));
+  const graph::Operand& source = view.operand(input);
+  graph::Operand& result = view.builder().operand(target);
+  const bool isWide = result.type == OperandType::kTensorInt64;
+  if (!graph::isFullySpecified(source) || (!isWide && result.type != OperandType::kTensorInt32) ||
+      result.dimensions != graph::Dimensions{static_cast<uint32_t>(source.dimensions.size())})
+    return view.emit(type, {input}, {target});
+  std::vector<uint8_t> bytes;
+  for (const uint32_t dimension : source.dimensions) {
+    const int64_t value = dimension;
+    const auto* start = reinterpret_cast<const uint8_t*>(&value);
+    bytes.insert(bytes.end(), start, start + (isWide ? sizeof(int64_t) : sizeof(int32_t)));
+  }
+  return makeConstant(view, target, bytes);
+}
+
+Status translateRank(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  return view.emit(type, {input});
+}
+
+Status translateRange(OperatorView& view, OperationType type) {
+  std::vector<uint32_t> inputs;
+  for (size_t i = 0; i < 3; ++i) {
+    HEARTH_ASSIGN(const uint32_t input, view.input(i));
+    inputs.push_back(input);
+  }
+  return view.emit(type, std::move(inputs));
+}
+
+Status translateBroadcastArgs(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t left, view.input(0));
+  HEARTH_ASSIGN(const uint32_t right, view.input(1));
+  return view.emit(type, {left, right});
+}
+
+Status translateReverseSequence(OperatorView& view, OperationType type) {
+  const auto& options = view.options<schema::ReverseSequenceOptions>();
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t lengths, view.input(1));
+  HEARTH_ASSIGN(const uint32_t sequence, view.scalar(options.seq_dim()));
+  HEARTH_ASSIGN(const uint32_t batch, view.scalar(options.batch_dim()));
+  return view.emit(type, {input, lengths, sequence, batch});
+}
+
 Status translateDynamicUpdateSlice(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t data, view.input(0));
   HEARTH_ASSIGN(const uint32_t update, view.input(1));
@@ -380,6 +437,11 @@ constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::STRIDED_SLICE, translateStridedSlice, OperationType::kStridedSlice},
     {BuiltinOperator::TRANSPOSE, translateWithInts<2>, OperationType::kTranspose},
     {BuiltinOperator::TILE, translateWithInts<2>, OperationType::kTile},
+    {BuiltinOperator::BROADCAST_ARGS, translateBroadcastArgs, OperationType::kBroadcastArgs},
+    {BuiltinOperator::RANGE, translateRange, OperationType::kRange},
+    {BuiltinOperator::RANK, translateRank, OperationType::kRank},
+    {BuiltinOperator::REVERSE_SEQUENCE, translateReverseSequence, OperationType::kReverseSequence},
+    {BuiltinOperator::SHAPE, translateShape, OperationType::kShape},
     {BuiltinOperator::BROADCAST_TO, translateWithInts<2>, OperationType::kBroadcastTo},
     {BuiltinOperator::DYNAMIC_UPDATE_SLICE, translateDynamicUpdateSlice,
      OperationType::kDynamicUpdateSlice},

@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "frontends/tflite/operator_view.h"
+#include "frontends/tflite/sparse_constant.h"
 #include "frontends/tflite/tensor_operand.h"
 #include "frontends/tflite/text.h"
 #include "frontends/tflite/translators.h"
@@ -104,7 +105,9 @@ Status SubgraphBuilder::addOutputs() {
 
 Status SubgraphBuilder::addVariables() {
   for (const Variable& variable : variables_) {
-    uint32_t last = static_cast<uint32_t>(scope_->operandOfTensor[variable.tensor]);
+    uint32_t last = variable.tensor < 0
+                        ? variable.current
+                        : static_cast<uint32_t>(scope_->operandOfTensor[variable.tensor]);
     if (operand(last).lifetime != Lifetime::kTemporary) {
       HEARTH_ASSIGN(const uint32_t copy, temporaryLike(last));
       HEARTH_TRY(emitCopy(last, copy, operand(variable.input).name));
@@ -120,7 +123,12 @@ Status SubgraphBuilder::addVariables() {
     position.output = static_cast<uint32_t>(result_.outputs.size());
     const bool isByte = graph::elementSize(input.type) == 1;
     position.initialValue.assign(bytes, isByte ? static_cast<uint8_t>(input.zeroPoint) : 0);
-    if (!isByte && input.zeroPoint != 0)
+    if (!variable.initialValue.empty() && variable.initialValue.size() != bytes)
+      return fail(ErrorCode::kBadData, "The variable {} is initialised with {} bytes.",
+                  graph::describe(input), variable.initialValue.size());
+    if (!variable.initialValue.empty())
+      position.initialValue = variable.initialValue;
+    else if (!isByte && input.zeroPoint != 0)
       return fail(ErrorCode::kUnsupported, "The variable {} has the zero point {}.",
                   graph::describe(input), input.zeroPoint);
     model_.addVariable(std::move(position));
@@ -152,9 +160,6 @@ Result<uint32_t> SubgraphBuilder::createOperand(int64_t index, const schema::Ten
   if (tensor.external_buffer() != 0)
     return fail(ErrorCode::kUnsupported,
                 "The tensor \"{}\" keeps its value in another file, which is not supported.", name);
-  if (tensor.sparsity() != nullptr)
-    return fail(ErrorCode::kUnsupported, "The tensor \"{}\" is sparse, which is not supported.",
-                name);
   auto range = model_.file().buffer(tensor.buffer());
   if (!range)
     return std::unexpected(
@@ -164,7 +169,11 @@ Result<uint32_t> SubgraphBuilder::createOperand(int64_t index, const schema::Ten
   const ShapeSource shape =
       hasValue || tensor.is_variable() ? ShapeSource::kFile : ShapeSource::kSignature;
   HEARTH_ASSIGN(graph::Operand operand, makeOperand(tensor, name, shape));
-  if (hasValue) HEARTH_TRY(setValue(**range, name, &operand));
+  if (hasValue && tensor.sparsity() != nullptr)
+    HEARTH_TRY_CONTEXT(setDenseValue(*tensor.sparsity(), **range, &operand),
+                       "while reading the sparse tensor \"{}\"", name);
+  else if (hasValue)
+    HEARTH_TRY(setValue(**range, name, &operand));
   operand.name = std::move(name);
   if (tensor.is_variable()) {
     if (!isMain_ || scope_->depth > 0)
@@ -177,7 +186,7 @@ Result<uint32_t> SubgraphBuilder::createOperand(int64_t index, const schema::Ten
                   graph::describe(operand));
     operand.lifetime = Lifetime::kSubgraphInput;
     HEARTH_ASSIGN(const uint32_t added, addOperand(std::move(operand)));
-    variables_.push_back({index, added});
+    variables_.push_back({index, added, added, {}});
     return added;
   }
   return addOperand(std::move(operand));
@@ -206,6 +215,128 @@ Status SubgraphBuilder::setValue(const BufferRange& range, const std::string& na
   operand->lifetime = Lifetime::kConstantCopy;
   HEARTH_ASSIGN(operand->location, model_.copyConstant({data, range.length}));
   return {};
+}
+
+Status SubgraphBuilder::setDenseValue(const schema::SparsityParameters& sparsity,
+                                      const BufferRange& range, graph::Operand* operand) {
+  // What is kept of a dense copy, so that files of mostly zeros stay within the import's bounds.
+  constexpr uint64_t kChargedPart = 8;
+  HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(*operand));
+  HEARTH_TRY(model_.charge(bytes / kChargedPart));
+  HEARTH_ASSIGN(const std::vector<uint8_t> values,
+                densify(sparsity, operand->dimensions, graph::elementSize(operand->type),
+                        {model_.file().pool()->data() + range.offset, range.length}));
+  operand->lifetime = Lifetime::kConstantCopy;
+  operand->location = model_.copyUncharged(values);
+  return {};
+}
+
+Status SubgraphBuilder::addHandle(int64_t tensor, std::string resource) {
+  if (!isMain_ || scope_->depth > 0)
+    return fail(ErrorCode::kUnsupported,
+                "The resource \"{}\" belongs to a subgraph that an operation calls, which is not "
+                "supported.",
+                resource);
+  HEARTH_TRY(model_.charge(sizeof(Variable) + resource.size()));
+  scope_->resourceOfTensor.insert_or_assign(tensor, std::move(resource));
+  return {};
+}
+
+Result<std::string> SubgraphBuilder::resourceOf(int64_t handle) const {
+  const auto found = scope_->resourceOfTensor.find(handle);
+  if (found == scope_->resourceOfTensor.end())
+    return fail(ErrorCode::kBadData, "The tensor {} is no handle of a resource.", handle);
+  return found->second;
+}
+
+Status SubgraphBuilder::initializeResources(int64_t subgraph) {
+  const schema::SubGraph* called =
+      subgraph < 0 ? nullptr : model_.file().subgraph(static_cast<size_t>(subgraph));
+  if (called == nullptr)
+    return fail(ErrorCode::kBadData, "It calls subgraph {} of {}.", subgraph,
+                model_.file().subgraphCount());
+  std::map<int64_t, std::string> handles;
+  if (called->operators() == nullptr) return {};
+  for (const schema::Operator* operation : *called->operators()) {
+    const schema::OperatorCode* code = model_.file().operatorCode(operation->opcode_index());
+    const auto* inputs = operation->inputs();
+    const auto* outputs = operation->outputs();
+    const auto type = code == nullptr ? schema::BuiltinOperator::CUSTOM : builtinCode(*code);
+    const auto* handle = operation->builtin_options_as_VarHandleOptions();
+    if (type == schema::BuiltinOperator::VAR_HANDLE && handle != nullptr && outputs != nullptr &&
+        outputs->size() == 1) {
+      std::string name = cleanText(handle->shared_name());
+      HEARTH_TRY(model_.charge(name.size() + sizeof(std::string)));
+      handles.insert_or_assign(outputs->Get(0), std::move(name));
+      continue;
+    }
+    if (type != schema::BuiltinOperator::ASSIGN_VARIABLE || inputs == nullptr ||
+        inputs->size() != 2 || !handles.contains(inputs->Get(0)))
+      return fail(ErrorCode::kUnsupported,
+                  "The subgraph {} that runs once does more than to assign constants.", subgraph);
+    const schema::Tensor* value = model_.file().tensor(*called, inputs->Get(1));
+    if (value == nullptr)
+      return fail(ErrorCode::kBadData, "Subgraph {} assigns tensor {}.", subgraph, inputs->Get(1));
+    HEARTH_ASSIGN(const std::optional<BufferRange> range, model_.file().buffer(value->buffer()));
+    if (!range || value->sparsity() != nullptr)
+      return fail(ErrorCode::kUnsupported, "Subgraph {} assigns a value that is no constant.",
+                  subgraph);
+    HEARTH_TRY(model_.charge(range->length));
+    const uint8_t* data = model_.file().pool()->data() + range->offset;
+    initialValues_.insert_or_assign(handles[inputs->Get(0)],
+                                    std::vector<uint8_t>(data, data + range->length));
+  }
+  return {};
+}
+
+Result<SubgraphBuilder::Variable*> SubgraphBuilder::useResource(const std::string& name,
+                                                                graph::Operand like) {
+  if (const auto found = resources_.find(name); found != resources_.end())
+    return &variables_[found->second];
+  if (!graph::isFullySpecified(like))
+    return fail(ErrorCode::kUnsupported, "The resource \"{}\" has unknown dimensions.", name);
+  like.lifetime = Lifetime::kSubgraphInput;
+  like.location = {};
+  like.name = name;
+  HEARTH_ASSIGN(const uint32_t input, addOperand(std::move(like)));
+  const auto initial = initialValues_.find(name);
+  variables_.push_back(
+      {-1, input, input,
+       initial == initialValues_.end() ? std::vector<uint8_t>() : initial->second});
+  resources_.emplace(name, variables_.size() - 1);
+  return &variables_.back();
+}
+
+Result<uint32_t> SubgraphBuilder::readResource(int64_t handle, int64_t like) {
+  HEARTH_ASSIGN(const std::string name, resourceOf(handle));
+  HEARTH_ASSIGN(const schema::Tensor* source, tensor(like));
+  HEARTH_ASSIGN(graph::Operand operand, makeOperand(*source, name, ShapeSource::kFile));
+  HEARTH_ASSIGN(const Variable* variable, useResource(name, std::move(operand)));
+  return variable->current;
+}
+
+Status SubgraphBuilder::assignResource(int64_t handle, uint32_t value) {
+  HEARTH_ASSIGN(const std::string name, resourceOf(handle));
+  HEARTH_ASSIGN(Variable * variable, useResource(name, operand(value)));
+  const graph::Operand& before = operand(variable->input);
+  if (before.type != operand(value).type || before.dimensions != operand(value).dimensions)
+    return fail(ErrorCode::kUnsupported, "It assigns {} to the resource {}.",
+                graph::describe(operand(value)), graph::describe(before));
+  variable->current = value;
+  return {};
+}
+
+Status SubgraphBuilder::bindTensor(int64_t index, uint32_t value) {
+  HEARTH_ASSIGN(const schema::Tensor* source, tensor(index));
+  int64_t& known = scope_->operandOfTensor[index];
+  if (known < 0 && !source->is_variable()) {
+    known = value;
+    return {};
+  }
+  if (known >= 0 && operand(static_cast<uint32_t>(known)).lifetime == Lifetime::kTemporary)
+    return emitCopy(value, static_cast<uint32_t>(known), {});
+  return fail(ErrorCode::kBadData,
+              "It writes tensor {}, which is an input, a constant or a variable.", index);
 }
 
 Result<uint32_t> SubgraphBuilder::blockScalesOf(int64_t index) {
@@ -272,18 +403,7 @@ Status SubgraphBuilder::inlineSubgraph(int64_t subgraph, const std::vector<uint3
   }
   scope_ = outer;
   HEARTH_TRY(std::move(status));
-  for (size_t i = 0; i < outputs; ++i) {
-    int64_t& known = scope_->operandOfTensor[outputTensors[i]];
-    if (known < 0 &&
-        !source().tensors()->Get(static_cast<uint32_t>(outputTensors[i]))->is_variable())
-      known = results[i];
-    else if (known >= 0 && operand(static_cast<uint32_t>(known)).lifetime == Lifetime::kTemporary)
-      HEARTH_TRY(emitCopy(results[i], static_cast<uint32_t>(known), {}));
-    else
-      return fail(ErrorCode::kBadData,
-                  "It writes tensor {}, which is an input, a constant or a variable.",
-                  outputTensors[i]);
-  }
+  for (size_t i = 0; i < outputs; ++i) HEARTH_TRY(bindTensor(outputTensors[i], results[i]));
   return {};
 }
 

@@ -61,6 +61,16 @@ class SubgraphBuilder {
 
   Status emit(graph::OperationType type, std::vector<uint32_t> inputs,
               std::vector<uint32_t> outputs, std::string name);
+  // Resource variables, by the name that VAR_HANDLE gives them.
+  Status addHandle(int64_t tensor, std::string resource);
+  // What the assignments of constants in another subgraph (CALL_ONCE) mean for resources that are
+  // first used later. kUnsupported when it does anything else.
+  Status initializeResources(int64_t subgraph);
+  // The value of a resource; `like` is the tensor that it is read into.
+  Result<uint32_t> readResource(int64_t handle, int64_t like);
+  Status assignResource(int64_t handle, uint32_t value);
+  // From here on tensor `tensor` is operand `value`. kBadData when it has another value already.
+  Status bindTensor(int64_t tensor, uint32_t value);
   // The operations of another subgraph of the file in place of a call of it: its inputs are the
   // given operands, its outputs become the given tensors. kBadData for wrong counts, for calls
   // that are too deep and for results that are written twice.
@@ -76,12 +86,20 @@ class SubgraphBuilder {
     size_t sourceIndex;
     std::vector<int64_t> operandOfTensor;  // -1: none yet; of a variable, the newest value
     size_t depth = 0;
+    std::map<int64_t, std::string> resourceOfTensor = {};
   };
+  // A value that lives on between runs: a variable tensor, or a resource, which has no tensor.
   struct Variable {
-    int64_t tensor;
+    int64_t tensor;  // -1: a resource
     uint32_t input;
+    uint32_t current;                   // of a resource: its value after the operations so far
+    std::vector<uint8_t> initialValue;  // empty: zeros
   };
 
+  Status setDenseValue(const schema::SparsityParameters& sparsity, const BufferRange& range,
+                       graph::Operand* operand);
+  Result<std::string> resourceOf(int64_t handle) const;
+  Result<Variable*> useResource(const std::string& name, graph::Operand like);
   Status bindInputs(Scope* scope, const std::vector<uint32_t>& inputs);
   Result<uint32_t> createOperand(int64_t index, const schema::Tensor& tensor);
   Result<uint32_t> addScalar(graph::OperandType type, std::span<const uint8_t> bytes);
@@ -97,6 +115,8 @@ class SubgraphBuilder {
   Scope outermost_;
   Scope* scope_ = &outermost_;
   std::vector<Variable> variables_;
+  std::map<std::string, size_t> resources_;                    // index of variables_
+  std::map<std::string, std::vector<uint8_t>> initialValues_;  // of resources
   std::map<std::pair<graph::OperandType, uint32_t>, uint32_t> scalars_;
   std::map<std::tuple<uint32_t, graph::OperandType, float>, uint32_t> retyped_;
 };

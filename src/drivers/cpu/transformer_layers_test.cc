@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers of language models give what the reference kernels give: attention, layers with weights of
+// 8 and 4 bits, and weights that are converted while they are packed.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "drivers/cpu/cpu_device.h"
+#include "hal/cts/model_builder.h"
+#include "hal/interpreted_model.h"
+
+namespace hearth::cpu {
+namespace {
+
+using graph::OperandType;
+using graph::OperationType;
+using hal::cts::ModelBuilder;
+
+constexpr auto kFloat = OperandType::kTensorFloat32;
+
+std::vector<float> randomFloats(size_t count, unsigned seed, float spread = 1.0f) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-spread, spread);
+  std::vector<float> values(count);
+  for (float& value : values) value = uniform(random);
+  return values;
+}
+
+// The output of a prepared model.
+std::vector<float> run(const Result<std::shared_ptr<hal::PreparedModel>>& prepared,
+                       const std::vector<std::vector<float>>& inputs, size_t outputCount) {
+  EXPECT_TRUE(prepared) << prepared.error().toString();
+  if (!prepared) return {};
+  std::vector<float> output(outputCount);
+  hal::Request request;
+  for (const std::vector<float>& input : inputs) {
+    hal::Argument argument;
+    argument.kind = hal::Argument::Kind::kPointer;
+    argument.pointer = const_cast<float*>(input.data());
+    argument.length = input.size() * sizeof(float);
+    request.inputs.push_back(argument);
+  }
+  hal::Argument argument;
+  argument.kind = hal::Argument::Kind::kPointer;
+  argument.pointer = output.data();
+  argument.length = output.size() * sizeof(float);
+  request.outputs.push_back(argument);
+  const auto execution = (*prepared)->createExecution(request);
+  EXPECT_TRUE(execution) << execution.error().toString();
+  if (!execution) return {};
+  const hal::ExecutionResult result = (*execution)->compute({});
+  EXPECT_TRUE(result.status) << result.status.error().toString();
+  return output;
+}
+
+std::vector<float> runOnCpu(const graph::Model& model,
+                            const std::vector<std::vector<float>>& inputs, size_t outputCount) {
+  hal::PrepareOptions options;
+  options.threads = 2;
+  return run(createCpuDevice()->prepareModel(std::make_shared<graph::Model>(model), options, {}),
+             inputs, outputCount);
+}
+
+// `kernel` is what the device says of the last operation.
+void expectLikeReference(const graph::Model& model, const std::vector<std::vector<float>>& inputs,
+                         size_t outputCount, const char* kernel, float tolerance) {
+  const auto support = createCpuDevice()->supportedOperations(model);
+  ASSERT_TRUE(support) << support.error().toString();
+  EXPECT_EQ(support->back().kernel, kernel);
+  const std::vector<float> made = runOnCpu(model, inputs, outputCount);
+  const std::vector<float> expected =
+      run(hal::prepareInterpreted(std::make_shared<graph::Model>(model), {}, nullptr, "a test"),
+          inputs, outputCount);
+  ASSERT_EQ(made.size(), expected.size());
+  float greatest = 0.0f;
+  for (const float value : expected)
+    if (std::isfinite(value)) greatest = std::max(greatest, std::abs(value));
+  EXPECT_GT(greatest, 0.0f);
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (std::isnan(expected[i]))
+      ASSERT_TRUE(std::isnan(made[i])) << i;
+    else
+      ASSERT_NEAR(made[i], expected[i], tolerance * greatest) << i;
+  }
+}
+
+struct AttentionCase {
+  uint32_t batches, queries, heads, size, keys, groups, valueSize;
+  float cap = 0.0f;
+  // Dimensions of the mask; none = no mask.
+  graph::Dimensions mask;
+  bool isCausal = false;
+};
+
+class AttentionTest : public testing::TestWithParam<AttentionCase> {};
+
+TEST_P(AttentionTest, EqualsTheReference) {
+  const AttentionCase& c = GetParam();
+  ModelBuilder builder;
+  const uint32_t q = builder.input(kFloat, {c.batches, c.queries, c.heads, c.size});
+  const uint32_t k = builder.input(kFloat, {c.batches, c.keys, c.groups, c.size});
+  const uint32_t v = builder.input(kFloat, {c.batches, c.keys, c.groups, c.valueSize});
+  std::vector<std::vector<float>> inputs = {
+      randomFloats(size_t{c.batches} * c.queries * c.heads * c.size, 1),
+      randomFloats(size_t{c.batches} * c.keys * c.groups * c.size, 2),
+      randomFloats(size_t{c.batches} * c.keys * c.groups * c.valueSize, 3)};
+  uint32_t mask = 0;
+  if (c.mask.empty()) {
+    mask = builder.omitted(kFloat);
+  } else {
+    mask = builder.input(kFloat, c.mask);
+    size_t count = 1;
+    for (const uint32_t dimension : c.mask) count *= dimension;
+    std::vector<float> values = randomFloats(count, 4);
+    if (c.isCausal) {
+      const uint32_t keys = c.mask.back();
+      for (size_t i = 0; i < count; ++i)
+        if (i % keys > i / keys) values[i] = -std::numeric_limits<float>::infinity();
+    }
+    inputs.push_back(std::move(values));
+  }
+  const uint32_t output = builder.output(kFloat, {c.batches, c.queries, c.heads, c.valueSize});
+  builder.operation(OperationType::kScaledDotProductAttention,
+                    {q, k, v, mask, builder.scalar(0.35f), builder.scalar(c.cap)}, {output});
+  expectLikeReference(builder.model(), inputs,
+                      size_t{c.batches} * c.queries * c.heads * c.valueSize, "own", 2e-6f);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, AttentionTest,
+    testing::Values(AttentionCase{1, 1, 8, 64, 17, 1, 64}, AttentionCase{2, 5, 4, 33, 9, 2, 7},
+                    AttentionCase{1, 7, 3, 40, 7, 3, 40, 0.0f, {1, 1, 7, 7}, true},
+                    AttentionCase{1, 6, 4, 16, 10, 4, 16, 3.0f, {10}},
+                    AttentionCase{2, 3, 2, 31, 5, 1, 12, 0.0f, {2, 1, 1, 5}},
+                    AttentionCase{1, 1, 1, 1, 1, 1, 1}));
+
+TEST(AttentionMaskTest, ARowOfNothingIsNaN) {
+  ModelBuilder builder;
+  const uint32_t q = builder.input(kFloat, {1, 2, 1, 4});
+  const uint32_t k = builder.input(kFloat, {1, 3, 1, 4});
+  const uint32_t v = builder.input(kFloat, {1, 3, 1, 4});
+  const uint32_t mask = builder.input(kFloat, {1, 1, 2, 3});
+  const uint32_t output = builder.output(kFloat, {1, 2, 1, 4});
+  builder.operation(OperationType::kScaledDotProductAttention,
+                    {q, k, v, mask, builder.scalar(1.0f), builder.scalar(0.0f)}, {output});
+  const float none = -std::numeric_limits<float>::infinity();
+  expectLikeReference(builder.model(),
+                      {randomFloats(8, 1),
+                       randomFloats(12, 2),
+                       randomFloats(12, 3),
+                       {none, none, none, 0.0f, none, 1.0f}},
+                      8, "own", 1e-6f);
+}
+
+// Weights of each type, for layers of 37 inputs and 21 outputs.
+class HybridTest : public testing::TestWithParam<OperandType> {};
+
+TEST_P(HybridTest, EqualsTheReference) {
+  constexpr uint32_t kInputs = 38;
+  constexpr uint32_t kOutputs = 21;
+  constexpr uint32_t kRows = 5;
+  const OperandType type = GetParam();
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kFloat, {kRows, kInputs});
+  std::mt19937 random(7);
+  const bool isInt4 = type == OperandType::kTensorInt4;
+  std::vector<int8_t> weights(isInt4 ? kInputs * kOutputs / 2 : kInputs * kOutputs);
+  for (int8_t& weight : weights) weight = static_cast<int8_t>(random());
+  const bool isPerChannel = type == OperandType::kTensorQuant8SymmPerChannel;
+  const uint32_t filter =
+      builder.constant(type, {kOutputs, kInputs}, weights, isPerChannel ? 0.0f : 0.02f);
+  const uint32_t bias = builder.constant(kFloat, {kOutputs}, randomFloats(kOutputs, 8));
+  const uint32_t output = builder.output(kFloat, {kRows, kOutputs});
+  builder.operation(OperationType::kFullyConnected, {input, filter, bias, builder.scalar(1)},
+                    {output});
+  graph::Model model = builder.model();
+  if (isPerChannel) {
+    for (uint32_t i = 0; i < kOutputs; ++i)
+      model.main().operands[filter].perChannel.scales.push_back(0.01f +
+                                                                0.001f * static_cast<float>(i));
+  }
+  expectLikeReference(model, {randomFloats(kRows * kInputs, 9, 3.0f)}, kRows * kOutputs, "xnnpack",
+                      1e-5f);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, HybridTest,
+                         testing::Values(OperandType::kTensorQuant8SymmPerChannel,
+                                         OperandType::kTensorQuant8AsymmSigned,
+                                         OperandType::kTensorInt4));
+
+TEST(ConvertedConstantTest, Float16WeightsArePackedFromWhereTheyLie) {
+  constexpr uint32_t kInputs = 40;
+  constexpr uint32_t kOutputs = 24;
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kFloat, {3, kInputs});
+  std::vector<_Float16> weights;
+  for (const float value : randomFloats(kInputs * kOutputs, 5))
+    weights.push_back(static_cast<_Float16>(value));
+  std::vector<_Float16> biases;
+  for (const float value : randomFloats(kOutputs, 6))
+    biases.push_back(static_cast<_Float16>(value));
+  const uint32_t half = builder.constant(OperandType::kTensorFloat16, {kOutputs, kInputs}, weights);
+  const uint32_t halfBias = builder.constant(OperandType::kTensorFloat16, {kOutputs}, biases);
+  const uint32_t filter = builder.temporary(kFloat, {kOutputs, kInputs});
+  const uint32_t bias = builder.temporary(kFloat, {kOutputs});
+  const uint32_t output = builder.output(kFloat, {3, kOutputs});
+  builder.operation(OperationType::kDequantize, {half}, {filter});
+  builder.operation(OperationType::kDequantize, {halfBias}, {bias});
+  builder.operation(OperationType::kFullyConnected, {input, filter, bias, builder.scalar(0)},
+                    {output});
+  expectLikeReference(builder.model(), {randomFloats(3 * kInputs, 7)}, 3 * kOutputs, "xnnpack",
+                      1e-6f);
+}
+
+TEST(ConvertedConstantTest, AReaderThatDoesNotPackGetsIt) {
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kFloat, {4});
+  const uint32_t half = builder.constant(
+      OperandType::kTensorFloat16, {4},
+      std::vector<_Float16>{_Float16(1), _Float16(2.5), _Float16(-3), _Float16(0.25)});
+  const uint32_t whole = builder.temporary(kFloat, {4});
+  const uint32_t output = builder.output(kFloat, {4});
+  builder.operation(OperationType::kDequantize, {half}, {whole});
+  builder.operation(OperationType::kAdd, {input, whole, builder.scalar(0)}, {output});
+  EXPECT_EQ(runOnCpu(builder.model(), {{1, 1, 1, 1}}, 4), (std::vector<float>{2, 3.5, -2, 1.25}));
+}
+
+}  // namespace
+}  // namespace hearth::cpu

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// BROADCAST_ARGS of the extension: the shape of the broadcast of two shapes. Inputs: two
+// TENSOR_INT32 or TENSOR_INT64 of rank 1.
+#include <algorithm>
+
+#include "ops/broadcast.h"
+#include "ops/operation.h"
+#include "ops/output_shape.h"
+#include "ops/registry.h"
+#include "ops/tensor_types.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(2, 1));
+  HEARTH_TRY(signature.inputType(0, kIndexTensors));
+  HEARTH_TRY(signature.inputTypeLike(1, 0));
+  for (const size_t i : {0, 1}) HEARTH_TRY(signature.inputRank(i, 1, 1));
+  return signature.outputTypeLike(0, 0);
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 2, 1));
+  for (const size_t i : {0, 1}) HEARTH_TRY(requireRank(context, i, 1, 1));
+  return context.setOutputDimensions(
+      0, {std::max(context.inputs[0].dimensions[0], context.inputs[1].dimensions[0])});
+}
+
+Result<Dimensions> readShape(const OperationContext& context, size_t input) {
+  HEARTH_ASSIGN(const std::vector<int64_t> values, context.intVector(input));
+  Dimensions shape;
+  for (const int64_t value : values) {
+    HEARTH_ASSIGN(const uint32_t size, toDimension(context, value));
+    shape.push_back(size);
+  }
+  return shape;
+}
+
+Status execute(OperationContext& context) {
+  HEARTH_ASSIGN(const Dimensions left, readShape(context, 0));
+  HEARTH_ASSIGN(const Dimensions right, readShape(context, 1));
+  HEARTH_ASSIGN(const Dimensions both, broadcastShapes(context, left, right));
+  const Tensor& output = context.outputs[0];
+  for (size_t i = 0; i < both.size(); ++i) {
+    if (output.type() == OperandType::kTensorInt64)
+      output.as<int64_t>()[i] = both[i];
+    else
+      output.as<int32_t>()[i] = static_cast<int32_t>(both[i]);
+  }
+  return {};
+}
+
+}  // namespace
+
+const OperationDefinition kBroadcastArgsOperation = {OperationType::kBroadcastArgs, validate,
+                                                     prepare, execute};
+
+}  // namespace hearth::ops

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUMSUM of the extension: running sums along an axis. Inputs: data, INT32 axis, BOOL exclusive
+// (the element itself is left out), BOOL reverse (from the end).
+#include "ops/axis_rows.h"
+#include "ops/element_visitor.h"
+#include "ops/operation.h"
+#include "ops/registry.h"
+#include "ops/tensor_types.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+constexpr TypeSet kSummable = OperandType::kTensorFloat32 | OperandType::kTensorFloat64 |
+                              OperandType::kTensorInt32 | OperandType::kTensorInt64;
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(4, 1));
+  HEARTH_TRY(signature.inputType(0, kSummable));
+  HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputType(1, OperandType::kInt32));
+  for (const size_t i : {2, 3}) HEARTH_TRY(signature.inputType(i, OperandType::kBool));
+  return signature.outputTypeLike(0, 0);
+}
+
+Result<size_t> parseAxis(const OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 1, 1));
+  HEARTH_TRY(requireRank(context, 0, 1, kMaximumRank));
+  HEARTH_ASSIGN(const int32_t axis, context.scalar<int32_t>(1));
+  return resolveAxis(context, axis, context.inputs[0].rank());
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_TRY(parseAxis(context));
+  return context.setOutputDimensions(0, context.inputs[0].dimensions);
+}
+
+// Integers wrap.
+template <typename T>
+T sum(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) +
+                          static_cast<std::make_unsigned_t<T>>(b));
+  else
+    return a + b;
+}
+
+Status execute(OperationContext& context) {
+  HEARTH_ASSIGN(const size_t axis, parseAxis(context));
+  HEARTH_ASSIGN(const bool isExclusive, context.scalar<bool>(2));
+  HEARTH_ASSIGN(const bool isReverse, context.scalar<bool>(3));
+  return visitElementType(
+      context.inputs[0].type(), [&]<typename T>(std::type_identity<T>) -> Status {
+        const T* input = context.inputs[0].as<T>();
+        T* output = context.outputs[0].as<T>();
+        forEachAxisRow(context.inputs[0].dimensions, axis, [&](const AxisRow& row) {
+          T total = 0;
+          for (size_t i = 0; i < row.size; ++i) {
+            const size_t at = row.index(isReverse ? row.size - 1 - i : i);
+            const T next = sum(total, input[at]);
+            output[at] = isExclusive ? total : next;
+            total = next;
+          }
+        });
+        return {};
+      });
+}
+
+}  // namespace
+
+const OperationDefinition kCumsumOperation = {OperationType::kCumsum, validate, prepare, execute};
+
+}  // namespace hearth::ops

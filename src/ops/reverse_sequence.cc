@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// REVERSE_SEQUENCE of the extension: the beginning of each batch element's sequence in reverse
+// order. Inputs: data, lengths (one for each batch element), INT32 dimension of the sequence, INT32
+// dimension of the batch.
+#include <cstring>
+
+#include "ops/operation.h"
+#include "ops/registry.h"
+#include "ops/tensor_types.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(4, 1));
+  HEARTH_TRY(signature.inputType(0, kMovableTensors));
+  HEARTH_TRY(signature.inputRank(0, 2, kMaximumRank));
+  HEARTH_TRY(signature.inputType(1, kIndexTensors));
+  HEARTH_TRY(signature.inputRank(1, 1, 1));
+  for (const size_t i : {2, 3}) HEARTH_TRY(signature.inputType(i, OperandType::kInt32));
+  HEARTH_TRY(signature.outputTypeLike(0, 0));
+  return signature.outputQuantizationLike(0, 0);
+}
+
+struct Axes {
+  size_t sequence;
+  size_t batch;
+};
+
+Result<Axes> parseAxes(const OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 2, 1));
+  HEARTH_TRY(requireRank(context, 0, 2, kMaximumRank));
+  HEARTH_ASSIGN(const int32_t sequence, context.scalar<int32_t>(2));
+  HEARTH_ASSIGN(const int32_t batch, context.scalar<int32_t>(3));
+  const Dimensions& data = context.inputs[0].dimensions;
+  Axes axes{};
+  HEARTH_ASSIGN(axes.sequence, resolveAxis(context, sequence, data.size()));
+  HEARTH_ASSIGN(axes.batch, resolveAxis(context, batch, data.size()));
+  if (axes.sequence == axes.batch || context.inputs[1].elementCount() != data[axes.batch])
+    return fail(ErrorCode::kBadData, "{} has {} lengths for dimensions {} and {} of {}.",
+                context.describe(), context.inputs[1].elementCount(), axes.sequence, axes.batch,
+                graph::describeDimensions(data));
+  return axes;
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_TRY(parseAxes(context));
+  return context.setOutputDimensions(0, context.inputs[0].dimensions);
+}
+
+Status execute(OperationContext& context) {
+  HEARTH_ASSIGN(const Axes axes, parseAxes(context));
+  HEARTH_ASSIGN(const std::vector<int64_t> lengths, context.intVector(1));
+  const Tensor& data = context.inputs[0];
+  const int64_t longest = data.dimensions[axes.sequence];
+  for (size_t i = 0; i < lengths.size(); ++i)
+    if (lengths[i] < 0 || lengths[i] > longest)
+      return fail(ErrorCode::kBadData, "Length {} of {} is {}, the sequence has {} elements.", i,
+                  context.describe(), lengths[i], longest);
+  // Elements behind the later of the two dimensions stay together.
+  const size_t last = std::max(axes.sequence, axes.batch);
+  uint64_t size = graph::elementSize(data.type());
+  for (size_t i = last + 1; i < data.rank(); ++i) size *= data.dimensions[i];
+  uint64_t sequenceStride = 1;
+  for (size_t i = axes.sequence + 1; i <= last; ++i) sequenceStride *= data.dimensions[i];
+  uint64_t batchStride = 1;
+  for (size_t i = axes.batch + 1; i <= last; ++i) batchStride *= data.dimensions[i];
+  uint64_t count = 1;
+  for (size_t i = 0; i <= last; ++i) count *= data.dimensions[i];
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t position = i / sequenceStride % data.dimensions[axes.sequence];
+    const uint64_t length =
+        static_cast<uint64_t>(lengths[i / batchStride % data.dimensions[axes.batch]]);
+    uint64_t from = i;
+    if (position < length)
+      from = i - position * sequenceStride + (length - 1 - position) * sequenceStride;
+    std::memcpy(context.outputs[0].as<uint8_t>() + i * size, data.as<uint8_t>() + from * size,
+                size);
+  }
+  return {};
+}
+
+}  // namespace
+
+const OperationDefinition kReverseSequenceOperation = {OperationType::kReverseSequence, validate,
+                                                       prepare, execute};
+
+}  // namespace hearth::ops

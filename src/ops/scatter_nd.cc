@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// SCATTER_ND of the extension: zeros to which updates are added at the places that the indices
+// name; several at one place add up. Inputs: indices [..., depth], updates [..., rest of the
+// shape], output dimensions.
+#include <cstring>
+
+#include "ops/element_visitor.h"
+#include "ops/nd_index.h"
+#include "ops/operation.h"
+#include "ops/output_shape.h"
+#include "ops/registry.h"
+#include "ops/tensor_types.h"
+#include "ops/validation.h"
+
+namespace hearth::ops {
+namespace {
+
+constexpr TypeSet kAddable = OperandType::kTensorFloat32 | OperandType::kTensorInt32 |
+                             OperandType::kTensorInt64 | OperandType::kTensorQuant8Asymm |
+                             OperandType::kTensorQuant8AsymmSigned | OperandType::kTensorBool8;
+
+Status validate(const graph::Model&, const graph::Subgraph& subgraph,
+                const graph::Operation& operation) {
+  const Signature signature(subgraph, operation);
+  HEARTH_TRY(signature.counts(3, 1));
+  HEARTH_TRY(signature.inputType(0, kIndexTensors));
+  HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputType(1, kAddable));
+  HEARTH_TRY(signature.inputRank(1, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputType(2, kIndexTensors));
+  HEARTH_TRY(signature.inputRank(2, 1, 1));
+  HEARTH_TRY(signature.outputTypeLike(0, 1));
+  return signature.outputQuantizationLike(0, 1);
+}
+
+Status prepare(OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 3, 1));
+  HEARTH_TRY(requireRank(context, 0, 1, kMaximumRank));
+  HEARTH_ASSIGN(const std::vector<int64_t> sizes, context.intVector(2));
+  Dimensions output;
+  for (const int64_t value : sizes) {
+    HEARTH_ASSIGN(const uint32_t size, toDimension(context, value));
+    output.push_back(size);
+  }
+  const Dimensions& indices = context.inputs[0].dimensions;
+  const size_t depth = indices.back();
+  Dimensions expected(indices.begin(), indices.end() - 1);
+  if (depth <= output.size())
+    expected.insert(expected.end(), output.begin() + static_cast<ptrdiff_t>(depth), output.end());
+  if (depth > output.size() || context.inputs[1].dimensions != expected)
+    return fail(
+        ErrorCode::kBadData, "The indices {} and updates {} of {} do not fit its output {}.",
+        graph::describeDimensions(indices), graph::describeDimensions(context.inputs[1].dimensions),
+        context.describe(), graph::describeDimensions(output));
+  return context.setOutputDimensions(0, std::move(output));
+}
+
+template <typename T>
+T sum(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  else
+    return a + b;
+}
+
+Status execute(OperationContext& context) {
+  const Tensor& output = context.outputs[0];
+  HEARTH_ASSIGN(const std::vector<uint64_t> slices,
+                readSliceNumbers(context, 0, output.dimensions));
+  size_t size = 1;
+  for (size_t i = context.inputs[0].dimensions.back(); i < output.rank(); ++i)
+    size *= output.dimensions[i];
+  return visitElementType(output.type(), [&]<typename T>(std::type_identity<T>) -> Status {
+    T* target = output.as<T>();
+    const T* updates = context.inputs[1].as<T>();
+    std::memset(target, 0, output.elementCount() * sizeof(T));
+    for (const uint64_t slice : slices) {
+      for (size_t i = 0; i < size; ++i)
+        target[slice * size + i] = sum(target[slice * size + i], *updates++);
+    }
+    return {};
+  });
+}
+
+}  // namespace
+
+const OperationDefinition kScatterNdOperation = {OperationType::kScatterNd, validate, prepare,
+                                                 execute};
+
+}  // namespace hearth::ops

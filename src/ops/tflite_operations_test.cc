@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operations that .tflite files have beside NNAPI's and those of transformers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "ops/operation_builder.h"
+
+namespace hearth::ops {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatNear;
+
+constexpr OperandType kFloat = OperandType::kTensorFloat32;
+constexpr OperandType kInt32 = OperandType::kTensorInt32;
+constexpr OperandType kInt64 = OperandType::kTensorInt64;
+constexpr OperandType kBool8 = OperandType::kTensorBool8;
+
+std::vector<float> counting(size_t count) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), 1.0f);
+  return values;
+}
+
+std::vector<float> apply(OperationType type, std::vector<float> values) {
+  OperationBuilder builder(type);
+  const Dimensions dimensions = {static_cast<uint32_t>(values.size())};
+  builder.input(dimensions, std::move(values)).output();
+  EXPECT_TRUE(builder.run());
+  return builder.result<float>();
+}
+
+template <typename T>
+std::vector<T> apply(OperationType type, std::vector<T> a, std::vector<T> b) {
+  OperationBuilder builder(type);
+  const Dimensions dimensions = {static_cast<uint32_t>(a.size())};
+  builder.input(dimensions, std::move(a)).input(dimensions, std::move(b));
+  if (type == OperationType::kTruncatedDiv) builder.scalar(0);
+  builder.output(std::is_same_v<T, float> ? kFloat : kInt32);
+  EXPECT_TRUE(builder.run());
+  return builder.template result<T>();
+}
+
+TEST(TfliteUnaryTest, Floats) {
+  EXPECT_THAT(apply(OperationType::kCeil, {-1.5f, 0.2f, 2}), ElementsAre(-1, 1, 2));
+  EXPECT_THAT(apply(OperationType::kRound, {0.5f, 1.5f, -2.5f, 0.6f}), ElementsAre(0, 2, -2, 1));
+  EXPECT_THAT(apply(OperationType::kSign, {-3, 0, 0.1f}), ElementsAre(-1, 0, 1));
+  EXPECT_THAT(apply(OperationType::kRelu0To1, {-3, 0.5f, 7}), ElementsAre(0, 0.5f, 1));
+}
+
+TEST(TfliteUnaryTest, SignOfIntegers) {
+  OperationBuilder builder(OperationType::kSign);
+  builder.input({3}, std::vector<int32_t>{INT32_MIN, 0, 5}).output(kInt32);
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<int32_t>(), ElementsAre(-1, 0, 1));
+}
+
+TEST(TfliteBinaryTest, FloorDivAndMod) {
+  EXPECT_THAT(apply<int32_t>(OperationType::kFloorDiv, {7, -7, 7, 5}, {2, 2, -2, 0}),
+              ElementsAre(3, -4, -4, 0));
+  EXPECT_THAT(apply<int32_t>(OperationType::kFloorMod, {7, -7, 7, INT32_MIN, 5}, {3, 3, -3, -1, 0}),
+              ElementsAre(1, 2, -2, 0, 0));
+  EXPECT_THAT(apply<float>(OperationType::kFloorDiv, {7.5f, -7.5f}, {2, 2}), ElementsAre(3, -4));
+  EXPECT_THAT(apply<float>(OperationType::kFloorMod, {7.5f, -7.5f}, {2, 2}),
+              ElementsAre(1.5f, 0.5f));
+  EXPECT_THAT(
+      apply<float>(OperationType::kAtan2, {1, -1, 0}, {1, -1, -1}),
+      ElementsAre(std::atan2(1.0f, 1.0f), std::atan2(-1.0f, -1.0f), std::atan2(0.0f, -1.0f)));
+}
+
+TEST(CumsumTest, ExclusiveAndReverse) {
+  const auto run = [](int32_t axis, bool exclusive, bool reverse) {
+    OperationBuilder builder(OperationType::kCumsum);
+    builder.input({2, 3}, counting(6)).scalar(axis).scalar(exclusive).scalar(reverse).output();
+    return builder.run() ? builder.result<float>() : std::vector<float>();
+  };
+  EXPECT_THAT(run(1, false, false), ElementsAre(1, 3, 6, 4, 9, 15));
+  EXPECT_THAT(run(-1, true, false), ElementsAre(0, 1, 3, 0, 4, 9));
+  EXPECT_THAT(run(1, true, true), ElementsAre(5, 3, 0, 11, 6, 0));
+  EXPECT_THAT(run(0, false, true), ElementsAre(5, 7, 9, 4, 5, 6));
+  EXPECT_THAT(run(2, false, false), ElementsAre());
+}
+
+TEST(WhereTest, IndicesInOrder) {
+  OperationBuilder builder(OperationType::kWhere);
+  builder.input(OperationBuilder::tensor(kBool8, {2, 3}), std::vector<uint8_t>{0, 1, 0, 1, 0, 1})
+      .output(kInt64);
+  ASSERT_TRUE(builder.run());
+  EXPECT_EQ(builder.dimensions(), (Dimensions{3, 2}));
+  EXPECT_THAT(builder.result<int64_t>(), ElementsAre(0, 1, 1, 0, 1, 2));
+}
+
+TEST(RangeTest, StepsOfBothSigns) {
+  const auto run = [](std::vector<int32_t> limits) {
+    OperationBuilder builder(OperationType::kRange);
+    for (const int32_t limit : limits) builder.input({1}, std::vector<int32_t>{limit});
+    builder.output(kInt32);
+    return builder.run() ? builder.result<int32_t>() : std::vector<int32_t>{-99};
+  };
+  EXPECT_THAT(run({1, 8, 3}), ElementsAre(1, 4, 7));
+  EXPECT_THAT(run({5, 0, -2}), ElementsAre(5, 3, 1));
+  EXPECT_THAT(run({5, 5, 1}), ElementsAre());
+  EXPECT_THAT(run({5, 0, 1}), ElementsAre(-99));
+  EXPECT_THAT(run({0, 5, 0}), ElementsAre(-99));
+}
+
+TEST(ShapeTest, BothIntegerTypes) {
+  OperationBuilder narrow(OperationType::kShape);
+  narrow.input({2, 3}, counting(6)).output(kInt32);
+  ASSERT_TRUE(narrow.run());
+  EXPECT_THAT(narrow.result<int32_t>(), ElementsAre(2, 3));
+  OperationBuilder wide(OperationType::kShape);
+  wide.input({1, 1, 4}, counting(4)).output(kInt64);
+  ASSERT_TRUE(wide.run());
+  EXPECT_THAT(wide.result<int64_t>(), ElementsAre(1, 1, 4));
+}
+
+TEST(ZerosLikeTest, TypeAndShape) {
+  OperationBuilder builder(OperationType::kZerosLike);
+  builder.input({2, 1}, std::vector<int32_t>{7, 8}).output(kInt32);
+  ASSERT_TRUE(builder.run());
+  EXPECT_EQ(builder.dimensions(), (Dimensions{2, 1}));
+  EXPECT_THAT(builder.result<int32_t>(), ElementsAre(0, 0));
+}
+
+TEST(OneHotTest, AnyAxis) {
+  const auto run = [](int32_t axis) {
+    OperationBuilder builder(OperationType::kOneHot);
+    builder.input({3}, std::vector<int32_t>{1, -1, 0})
+        .input({1}, std::vector<int32_t>{2})
+        .input({1}, std::vector<float>{5})
+        .input({1}, std::vector<float>{-5})
+        .scalar(axis)
+        .output();
+    EXPECT_TRUE(builder.run());
+    return builder.result<float>();
+  };
+  EXPECT_THAT(run(-1), ElementsAre(-5, 5, -5, -5, 5, -5));
+  EXPECT_THAT(run(0), ElementsAre(-5, -5, 5, 5, -5, -5));
+}
+
+TEST(ScatterNdTest, AddsUp) {
+  const auto run = [](std::vector<int32_t> indices, std::vector<int32_t> shape) {
+    OperationBuilder builder(OperationType::kScatterNd);
+    builder.input({3, 1}, std::move(indices))
+        .input({3, 2}, counting(6))
+        .input({static_cast<uint32_t>(shape.size())}, shape)
+        .output();
+    return builder.run() ? builder.result<float>() : std::vector<float>();
+  };
+  EXPECT_THAT(run({2, 0, 2}, {3, 2}), ElementsAre(3, 4, 0, 0, 6, 8));
+  EXPECT_THAT(run({3, 0, 2}, {3, 2}), ElementsAre());
+  EXPECT_THAT(run({-1, 0, 2}, {3, 2}), ElementsAre());
+  EXPECT_THAT(run({0, 0, 0}, {3, 3}), ElementsAre());
+  EXPECT_THAT(run({0, 0, 0}, {3, -2}), ElementsAre());
+}
+
+TEST(SegmentSumTest, EmptySegmentsAreZero) {
+  const auto run = [](std::vector<int32_t> segments) {
+    OperationBuilder builder(OperationType::kSegmentSum);
+    builder.input({3, 2}, counting(6))
+        .input({static_cast<uint32_t>(segments.size())}, segments)
+        .limitOutput(1000)
+        .output();
+    return builder.run() ? builder.result<float>() : std::vector<float>();
+  };
+  EXPECT_THAT(run({0, 0, 2}), ElementsAre(4, 6, 0, 0, 5, 6));
+  EXPECT_THAT(run({0, 2, 1}), ElementsAre());
+  EXPECT_THAT(run({-1, 0, 1}), ElementsAre());
+  EXPECT_THAT(run({0, 1}), ElementsAre());
+}
+
+TEST(BroadcastArgsTest, JoinsShapes) {
+  const auto run = [](std::vector<int32_t> a, std::vector<int32_t> b) {
+    OperationBuilder builder(OperationType::kBroadcastArgs);
+    builder.input({static_cast<uint32_t>(a.size())}, a)
+        .input({static_cast<uint32_t>(b.size())}, b)
+        .output(kInt32);
+    return builder.run() ? builder.result<int32_t>() : std::vector<int32_t>();
+  };
+  EXPECT_THAT(run({2, 1, 3}, {4, 1}), ElementsAre(2, 4, 3));
+  EXPECT_THAT(run({2}, {3}), ElementsAre());
+}
+
+TEST(ReverseSequenceTest, BeginningsOnly) {
+  const auto run = [](int32_t sequence, int32_t batch, std::vector<int32_t> lengths) {
+    OperationBuilder builder(OperationType::kReverseSequence);
+    builder.input({2, 3}, counting(6))
+        .input({static_cast<uint32_t>(lengths.size())}, lengths)
+        .scalar(sequence)
+        .scalar(batch)
+        .output();
+    return builder.run() ? builder.result<float>() : std::vector<float>();
+  };
+  EXPECT_THAT(run(1, 0, {2, 3}), ElementsAre(2, 1, 3, 6, 5, 4));
+  EXPECT_THAT(run(0, 1, {2, 0, 1}), ElementsAre(4, 2, 3, 1, 5, 6));
+  EXPECT_THAT(run(1, 0, {2, 4}), ElementsAre());
+  EXPECT_THAT(run(1, 1, {2, 3}), ElementsAre());
+  EXPECT_THAT(run(1, 0, {2}), ElementsAre());
+}
+
+TEST(Conv3dTest, SameAndValid) {
+  const auto run = [](int32_t padding) {
+    OperationBuilder builder(OperationType::kConv3d);
+    // One channel; the filter adds a pixel and its right neighbour.
+    builder.input({1, 1, 2, 2, 1}, std::vector<float>{1, 2, 3, 4})
+        .input({1, 1, 2, 1, 2}, std::vector<float>{1, 10, 1, 0})
+        .input({2}, std::vector<float>{0.5f, 0})
+        .scalars({padding, 1, 1, 1, 1, 1, 1, 0})
+        .output();
+    EXPECT_TRUE(builder.run());
+    return builder.result<float>();
+  };
+  EXPECT_THAT(run(2), ElementsAre(3.5f, 10, 7.5f, 30));
+  EXPECT_THAT(run(1), ElementsAre(3.5f, 10, 2.5f, 20, 7.5f, 30, 4.5f, 40));
+}
+
+TEST(SixteenBitActivationsTest, FullyConnected) {
+  const OperandType int16 = OperandType::kTensorQuant16Symm;
+  graph::Operand weights =
+      OperationBuilder::tensor(OperandType::kTensorQuant8SymmPerChannel, {2, 2});
+  weights.perChannel = {.channelDim = 0, .scales = {0.5f, 2.0f}};
+  OperationBuilder builder(OperationType::kFullyConnected);
+  builder.input(OperationBuilder::tensor(int16, {1, 2}, 0.25f), std::vector<int16_t>{400, -8000})
+      .input(weights, std::vector<int8_t>{1, 2, -3, 4})
+      .input(OperationBuilder::tensor(kInt64, {2}), std::vector<int64_t>{8, -8})
+      .scalar(0)
+      .output(OperationBuilder::tensor(int16, {}, 0.5f));
+  ASSERT_TRUE(builder.run());
+  // 0.125 * (400 - 16000 + 8) and 0.5 * (-1200 - 32000 - 8), in steps of 0.5.
+  EXPECT_THAT(builder.result<int16_t>(), ElementsAre(-3898, -32768));
+}
+
+}  // namespace
+}  // namespace hearth::ops

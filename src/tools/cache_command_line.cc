@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cache_command_line.h"
+
+#include <string>
+
+#include "base/env.h"
+#include "tools/duration.h"
+
+namespace hearth::tools {
+
+CLI::App* addCacheCommand(CLI::App* app, CacheOptions* options) {
+  CLI::App* const cache = app->add_subcommand("cache", "Look after the weight store");
+  cache->require_subcommand(1);
+  const auto add = [&](const char* name, const char* help, CacheAction action) {
+    CLI::App* const command = cache->add_subcommand(name, help);
+    command->add_option("--store", options->store, "Folder of the weight store (HEARTH_STORE)")
+        ->type_name("DIR");
+    command->add_flag("--json", options->isJson, "Print one JSON object");
+    command->callback([options, action] { options->action = action; });
+    return command;
+  };
+  const auto addBundle = [&](CLI::App* command) {
+    command
+        ->add_option("--weight-cache", options->bundle,
+                     "A file with one model's packed weights, in place of the store")
+        ->type_name("FILE")
+        ->excludes("--store");
+  };
+
+  CLI::App* const list =
+      add("ls", "List the plans: models whose packed weights are kept", CacheAction::kList);
+  addBundle(list);
+  list->add_flag("--all", options->isAll, "Also plans without weights");
+  add("stat", "Show what the store holds in all", CacheAction::kStat);
+  addBundle(
+      add("verify", "Read and check every byte, and remove what is wrong", CacheAction::kVerify));
+  CLI::App* const prune =
+      add("prune", "Remove what is no longer used, least recently used first", CacheAction::kPrune);
+  prune
+      ->add_option_function<std::string>(
+          "--max-size",
+          [options](const std::string& text) {
+            const auto bytes = base::parseBytes("--max-size", text);
+            if (!bytes) throw CLI::ValidationError(bytes.error().message());
+            options->maxBytes = *bytes;
+          },
+          "Until no more than this is on disk (the store's limit); K, M, G and T are understood")
+      ->type_name("BYTES");
+  prune
+      ->add_option_function<std::string>(
+          "--older-than",
+          [options](const std::string& text) {
+            const auto age = parseDuration("--older-than", text);
+            if (!age) throw CLI::ValidationError(age.error().message());
+            options->olderThan = *age;
+          },
+          "And plans that were not used for this long: a number and s, m, h, d or w")
+      ->type_name("TIME");
+  CLI::App* const remove =
+      add("rm", "Remove plans with the weights that no other plan uses", CacheAction::kRemove);
+  remove->add_option("PLAN", options->plans, "Keys, beginnings of keys, or models' file names");
+  remove->add_flag("--all", options->isAll, "Everything");
+  add("path", "Print the folder of the store", CacheAction::kPath);
+  return cache;
+}
+
+}  // namespace hearth::tools

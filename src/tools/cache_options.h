@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hearth::tools {
+
+enum class CacheAction { kList, kStat, kVerify, kPrune, kRemove, kPath };
+
+// What `hearth cache` is told.
+struct CacheOptions {
+  CacheAction action = CacheAction::kList;
+  std::string store;                 // folder; empty = as the environment says
+  std::string bundle;                // list and verify: this file in place of the store
+  std::optional<uint64_t> maxBytes;  // prune
+  std::optional<std::chrono::seconds> olderThan;  // prune
+  std::vector<std::string> plans;                 // remove: keys, beginnings of keys, or models
+  bool isAll = false;                             // remove, list: everything
+  bool isJson = false;
+};
+
+}  // namespace hearth::tools

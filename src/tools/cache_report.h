@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `hearth cache` says about a weight store, for people and as JSON.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cache/bundle_file.h"
+#include "cache/store_inventory.h"
+
+namespace hearth::tools {
+
+// One plan of a store, as listed.
+struct ListedPlan {
+  std::string key;  // 64 digits
+  cache::PlanDescription description;
+  size_t segments = 0;    // different ones
+  uint64_t bytes = 0;     // on disk: the plan and all its segments
+  uint64_t ownBytes = 0;  // of these, what no other plan uses
+  int64_t lastUsed = 0;   // nanoseconds since 1970, 0 = unknown
+  bool isInUse = false;
+  bool isCorrupt = false;
+};
+
+// The plans of an inventory, last used first. Plans without segments are the driver's notes.
+std::vector<ListedPlan> listedPlans(const cache::StoreInventory& inventory);
+// The one plan of a bundle.
+ListedPlan listedPlan(const cache::BundleInfo& bundle);
+
+// A table; plans without segments only with `isAll`. `now`: nanoseconds since 1970.
+std::string plansText(const std::vector<ListedPlan>& plans, bool isAll, int64_t now);
+nlohmann::ordered_json plansJson(const std::vector<ListedPlan>& plans);
+
+// Sums over a store.
+struct StoreSums {
+  uint64_t plans = 0;    // that have segments
+  uint64_t inUse = 0;    // of these, by a loaded model
+  uint64_t corrupt = 0;  // plans
+  uint64_t segments = 0;
+  uint64_t segmentBytes = 0;
+  uint64_t orphans = 0;  // segments of no plan
+  uint64_t orphanBytes = 0;
+  uint64_t sharedBytes = 0;  // what the store would take more if plans shared no segment
+  uint64_t temporaries = 0;
+  uint64_t temporaryBytes = 0;
+  uint64_t bytes = 0;  // on disk in all
+};
+StoreSums storeSums(const cache::StoreInventory& inventory);
+
+}  // namespace hearth::tools

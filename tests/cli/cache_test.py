@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hearth cache`: what it lists, checks and removes, and the keys of docs/cli.md."""
+
+import os
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from command import CommandTest, DataTest
+
+MODELS = ("mobilenet_v1_0.25_128_quant", "person_detect")
+
+
+class EmptyStoreTest(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.store = self.folder / "store"
+        self.environment = {**os.environ, "HEARTH_STORE": str(self.store)}
+
+    def cache(self, *arguments):
+        return self.json("cache", *arguments, env=self.environment)
+
+    def testAStoreThatIsNotThereIsEmptyAndStaysSo(self):
+        self.assertEqual(self.cache("path"), {"path": str(self.store), "exists": False})
+        self.assertEqual(self.cache("ls"), {"path": str(self.store), "plans": []})
+        stat = self.cache("stat")
+        self.assertFalse(stat["exists"])
+        self.assertEqual(stat["bytes"], 0)
+        self.assertEqual(self.cache("verify")["segments"], 0)
+        self.assertEqual(self.cache("prune", "--max-size", "0")["bytes_freed"], 0)
+        self.assertEqual(self.cache("rm", "--all")["plans"], 0)
+        self.assertFalse(self.store.exists())
+        for command in ("ls", "stat", "verify", "prune", "path"):
+            self.assertTrue(self.succeed("cache", command, env=self.environment))
+
+    def testTheFlagCountsBeforeTheVariable(self):
+        other = self.folder / "other"
+        self.assertEqual(self.succeed("cache", "path", "--store", other, env=self.environment),
+                         f"{other}\n")
+
+    def testRefusesWhatIsWrong(self):
+        for arguments in (
+                (), ("fly",), ("ls", "x"), ("rm",), ("rm", "--all", "abcd"), ("rm", "abcd"),
+                ("prune", "--max-size", "x"), ("prune", "--max-size", "-1"),
+                ("prune", "--older-than", "5"), ("prune", "--older-than", "5y"),
+                ("stat", "--weight-cache", "f"), ("ls", "--weight-cache", "f", "--store", "s")):
+            self.refuse(2, "cache", *arguments, env=self.environment)
+        self.assertIn("cache fly", self.refuse(2, "cache", "fly"))
+        wrong = {**self.environment, "HEARTH_STORE_MODE": "fast"}
+        self.assertIn("HEARTH_STORE_MODE", self.refuse(2, "cache", "ls", env=wrong))
+        self.store.write_bytes(b"no folder")
+        for command in ("ls", "stat", "verify", "prune"):
+            self.assertIn("not-a-folder", self.refuse(1, "cache", command, env=self.environment))
+        for command in ("ls", "verify"):
+            self.refuse(1, "cache", command, "--weight-cache", self.folder / "none")
+            self.refuse(1, "cache", command, "--weight-cache", self.store)
+
+
+class CacheTest(DataTest):
+    def setUp(self):
+        super().setUp()
+        self.store = self.folder / "store"
+        self.environment = {**os.environ, "HEARTH_STORE": str(self.store)}
+        for name in ("HEARTH_STORE_MODE", "HEARTH_STORE_SIZE"):
+            self.environment.pop(name, None)
+
+    def cache(self, *arguments):
+        return self.json("cache", *arguments, env=self.environment)
+
+    def start(self, name, *arguments):
+        result = self.json("bench", self.model(name), "--repeat", 1, *arguments,
+                           env=self.environment)
+        return result["start"]["state"]
+
+    def plans(self):
+        return [plan for plan in self.cache("ls")["plans"] if plan["segments"] > 0]
+
+    def testListsAndRemovesModels(self):
+        for name in MODELS:
+            self.assertEqual(self.start(name), "cold")
+        plans = self.plans()
+        self.assertEqual({plan["model"] for plan in plans},
+                         {f"{name}.tflite" for name in MODELS})
+        for plan in plans:
+            self.assertEqual(plan["device"], "hearth-cpu")
+            self.assertEqual(len(plan["key"]), 64)
+            self.assertGreaterEqual(plan["bytes"], plan["own_bytes"])
+            self.assertGreater(plan["own_bytes"], 0)
+            self.assertFalse(plan["in_use"] or plan["corrupt"])
+            self.assertRegex(plan["created"], r"^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        text = self.succeed("cache", "ls", env=self.environment)
+        for name in MODELS:
+            self.assertIn(name, text)
+        stat = self.cache("stat")
+        self.assertEqual(stat["plans"], len(plans))
+        self.assertEqual(stat["orphans"], 0)
+        self.assertEqual(self.cache("verify")["segments"], stat["segments"])
+
+        removed = self.cache("rm", f"{MODELS[1]}.tflite")
+        self.assertGreater(removed["bytes_freed"], 0)
+        self.assertEqual([plan["model"] for plan in self.plans()], [f"{MODELS[0]}.tflite"])
+        self.assertEqual(self.start(MODELS[0]), "warm")
+        self.assertEqual(self.start(MODELS[1]), "cold")
+        key = next(plan["key"] for plan in self.plans() if MODELS[1] in plan["model"])
+        self.assertEqual(self.cache("rm", key[:16])["plans"], 1)
+        self.cache("rm", "--all")
+        self.assertEqual(self.cache("ls")["plans"], [])
+        self.assertEqual(self.start(MODELS[0]), "cold")
+
+    def testPrunesByAgeAndSize(self):
+        for name in MODELS:
+            self.start(name)
+        self.assertEqual(self.cache("prune", "--older-than", "1h")["plans"], 0)
+        self.assertEqual(len(self.plans()), 2)
+        old = next(plan for plan in self.plans() if MODELS[0] in plan["model"])
+        os.utime(self.store / "stamps" / old["key"], (1e9, 1e9))
+        self.assertEqual(self.cache("prune", "--older-than", "52w")["plans"], 1)
+        self.assertEqual([plan["model"] for plan in self.plans()], [f"{MODELS[1]}.tflite"])
+        report = self.cache("prune", "--max-size", "0")
+        self.assertEqual(report["bytes"], 0)
+        self.assertEqual(self.cache("stat")["bytes"], 0)
+
+    def testVerifyFindsAndRemovesAFlippedBit(self):
+        self.start(MODELS[0])
+        segment = next((self.store / "segments").glob("*/*"))
+        content = bytearray(segment.read_bytes())
+        content[1000] ^= 4
+        segment.write_bytes(content)
+        # The log's warning names the object.
+        quiet = {**self.environment, "HEARTH_LOG": "error"}
+        sentence = self.refuse(1, "cache", "verify", env=quiet)
+        self.assertIn("1 of 1 segments", sentence)
+        self.assertFalse(segment.exists())
+        self.assertEqual(self.cache("verify")["segments"], 0)
+        self.assertEqual(self.start(MODELS[0]), "cold")
+        self.assertEqual(self.start(MODELS[0]), "warm")
+
+    def testReadOnlyModeRemovesNothing(self):
+        self.start(MODELS[0])
+        self.environment["HEARTH_STORE_MODE"] = "read-only"
+        for arguments in (("prune", "--max-size", "0"), ("rm", "--all")):
+            sentence = self.refuse(1, "cache", *arguments, env=self.environment)
+            self.assertIn("read-only", sentence)
+        self.assertEqual(len(self.plans()), 1)
+
+    def testABundleIsListedAndChecked(self):
+        bundle = self.folder / "model.bundle"
+        self.assertEqual(self.start(MODELS[0], "--weight-cache", bundle), "cold")
+        self.assertEqual(self.start(MODELS[0], "--weight-cache", bundle), "warm")
+        listed = self.cache("ls", "--weight-cache", bundle)["plans"]
+        self.assertEqual([plan["model"] for plan in listed], [f"{MODELS[0]}.tflite"])
+        self.assertGreater(self.cache("verify", "--weight-cache", bundle)["bytes"], 0)
+        content = bytearray(bundle.read_bytes())
+        content[5000] ^= 1
+        bundle.write_bytes(content)
+        self.refuse(1, "cache", "verify", "--weight-cache", bundle, env=self.environment)
+        self.assertFalse(self.store.exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
