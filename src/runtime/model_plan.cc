@@ -8,11 +8,19 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "runtime/compound_model.h"
+#include "runtime/control_flow_model.h"
 #include "runtime/fallback_model.h"
 #include "runtime/step_model.h"
 
 namespace hearth::runtime {
 namespace {
+
+// How deep control flow that no device takes as a whole may be nested.
+constexpr unsigned kMaxDepth = 32;
+
+Result<ModelPlan> planOnDevices(const std::shared_ptr<const graph::Model>& model,
+                                const std::vector<std::shared_ptr<hal::Device>>& devices,
+                                const hal::PrepareOptions& options, unsigned depth);
 
 // Positions of the main subgraph's operands among its inputs and outputs.
 std::vector<uint32_t> positionsOf(const std::vector<uint32_t>& arguments, size_t operandCount) {
@@ -48,7 +56,8 @@ Result<ModelPlan> planWhole(const std::shared_ptr<const graph::Model>& model,
 
 Result<ModelPlan> planSteps(const std::shared_ptr<const graph::Model>& model,
                             const std::vector<std::shared_ptr<hal::Device>>& devices,
-                            std::vector<PartitionStep> steps, const hal::PrepareOptions& options) {
+                            std::vector<PartitionStep> steps, const hal::PrepareOptions& options,
+                            unsigned depth) {
   const graph::Subgraph& main = model->main();
   const std::vector<uint32_t> inputs = positionsOf(main.inputs, main.operands.size());
   const std::vector<uint32_t> outputs = positionsOf(main.outputs, main.operands.size());
@@ -56,12 +65,23 @@ Result<ModelPlan> planSteps(const std::shared_ptr<const graph::Model>& model,
   plan.inputUses.resize(main.inputs.size());
   plan.outputUses.resize(main.outputs.size());
   std::vector<CompoundStep> parts;
+  const auto prepareSubgraph = [&](std::shared_ptr<const graph::Model> subgraph)
+      -> Result<std::shared_ptr<hal::PreparedModel>> {
+    HEARTH_ASSIGN(ModelPlan inner, planOnDevices(subgraph, devices, options, depth + 1));
+    return std::move(inner.prepared);
+  };
   for (PartitionStep& step : steps) {
-    const std::shared_ptr<hal::Device>& device = devices[step.device];
+    std::shared_ptr<hal::Device> device;
+    if (step.device < devices.size()) device = devices[step.device];
+    const std::string name = device != nullptr ? device->name() : "control flow";
     StepModel part = makeStepModel(*model, step.operations);
-    HEARTH_TRY_CONTEXT(graph::validate(*part.model), "in the part of {}", device->name());
+    HEARTH_TRY_CONTEXT(graph::validate(*part.model), "in the part of {}", name);
     CompoundStep made;
-    HEARTH_ASSIGN(made.prepared, device->prepareModel(part.model, options, hal::Cache()));
+    if (device != nullptr) {
+      HEARTH_ASSIGN(made.prepared, device->prepareModel(part.model, options, hal::Cache()));
+    } else {
+      HEARTH_ASSIGN(made.prepared, prepareControlFlow(part.model, prepareSubgraph));
+    }
     noteUses(part.inputs, inputs, device, made.prepared, &plan.inputUses);
     noteUses(part.outputs, outputs, device, made.prepared, &plan.outputUses);
     // An output of the model that a later step reads is an argument there, too.
@@ -69,7 +89,7 @@ Result<ModelPlan> planSteps(const std::shared_ptr<const graph::Model>& model,
     made.inputs = std::move(part.inputs);
     made.outputs = std::move(part.outputs);
     parts.push_back(std::move(made));
-    plan.devices.push_back(device->name());
+    plan.devices.push_back(name);
     plan.operations.push_back(std::move(step.operations));
   }
   HEARTH_ASSIGN(plan.prepared, makeCompoundModel(model, std::move(parts)));
@@ -78,10 +98,14 @@ Result<ModelPlan> planSteps(const std::shared_ptr<const graph::Model>& model,
 
 Result<ModelPlan> planOnDevices(const std::shared_ptr<const graph::Model>& model,
                                 const std::vector<std::shared_ptr<hal::Device>>& devices,
-                                const hal::PrepareOptions& options) {
+                                const hal::PrepareOptions& options, unsigned depth) {
+  if (depth > kMaxDepth)
+    return fail(ErrorCode::kUnsupported,
+                "Control flow between devices is nested more than {} deep.", kMaxDepth);
   HEARTH_ASSIGN(std::vector<PartitionStep> steps, partition(*model, devices, options.preference));
-  if (steps.size() == 1) return planWhole(model, devices[steps[0].device], options);
-  return planSteps(model, devices, std::move(steps), options);
+  if (steps.size() == 1 && steps[0].device < devices.size())
+    return planWhole(model, devices[steps[0].device], options);
+  return planSteps(model, devices, std::move(steps), options, depth);
 }
 
 bool isWorthTheFallback(const Error& error) {
@@ -95,7 +119,7 @@ Result<ModelPlan> planModel(std::shared_ptr<const graph::Model> model,
                             const ModelPlanOptions& options) {
   const base::TraceSpan span("runtime", "plan");
   if (devices.empty()) return fail(ErrorCode::kUnavailableDevice, "There is no device.");
-  auto plan = planOnDevices(model, devices, options.prepare);
+  auto plan = planOnDevices(model, devices, options.prepare, 0);
   if (!plan) {
     if (options.fallback == nullptr || !isWorthTheFallback(plan.error())) return plan;
     auto whole = planWhole(model, options.fallback, options.prepare);

@@ -13,15 +13,16 @@ namespace hearth::runtime {
 
 // A driver's part in an argument of the model.
 struct ArgumentUse {
-  std::shared_ptr<hal::Device> device;
+  std::shared_ptr<hal::Device> device;  // null: control flow between devices
   std::shared_ptr<hal::PreparedModel> prepared;
   uint32_t index = 0;  // among the inputs or outputs of `prepared`
 };
 
 // How a model runs on its devices.
 struct ModelPlan {
-  std::shared_ptr<hal::PreparedModel> prepared;     // the whole
-  std::vector<std::string> devices;                 // names, one for each step
+  std::shared_ptr<hal::PreparedModel> prepared;  // the whole
+  // Names, one for each step; "control flow" for an IF or WHILE whose parts are divided in turn.
+  std::vector<std::string> devices;
   std::vector<std::vector<uint32_t>> operations;    // of each step, in run order
   std::vector<std::vector<ArgumentUse>> inputUses;  // by input of the model
   std::vector<std::vector<ArgumentUse>> outputUses;

@@ -78,6 +78,9 @@ Result<std::vector<size_t>> chooseDevices(const graph::Model& model,
         bestCost = cost;
       }
     }
+    const bool isControlFlow = operation.type == graph::OperationType::kIf ||
+                               operation.type == graph::OperationType::kWhile;
+    if (!best && isControlFlow) best = devices.size();
     if (!best && ++missingCount <= kMaxNamedOperations)
       missing +=
           base::formatText(" Operation {} is {}.{}", i, graph::nameOf(operation.type), reasons);
@@ -95,7 +98,7 @@ class ReadyQueues {
   ReadyQueues(const graph::Subgraph& main, const std::vector<size_t>& deviceOf, size_t deviceCount)
       : main_(main),
         deviceOf_(deviceOf),
-        ready_(deviceCount),
+        ready_(deviceCount + 1),
         missing_(main.operations.size(), 0),
         consumers_(main.operands.size()) {
     for (uint32_t i = 0; i < main.operations.size(); ++i) {
@@ -110,7 +113,7 @@ class ReadyQueues {
     }
   }
 
-  // The last device that has something to do; nothing when all is done.
+  // Control flow first, then the last device that has something to do; nothing when all is done.
   std::optional<size_t> nextDevice() const {
     for (size_t d = ready_.size(); d-- > 0;)
       if (!ready_[d].empty()) return d;
@@ -121,7 +124,8 @@ class ReadyQueues {
   PartitionStep drain(size_t device) {
     PartitionStep step;
     step.device = device;
-    while (!ready_[device].empty()) {
+    const bool isControlFlow = device + 1 == ready_.size();
+    while (!ready_[device].empty() && !(isControlFlow && !step.operations.empty())) {
       const uint32_t operation = ready_[device].front();
       ready_[device].pop_front();
       step.operations.push_back(operation);

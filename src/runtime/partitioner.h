@@ -15,7 +15,9 @@ namespace hearth::runtime {
 
 // Operations that one device runs in one go.
 struct PartitionStep {
-  size_t device = 0;                 // index into the devices asked
+  // Index into the devices asked; their number for an IF or WHILE that none takes as a whole, which
+  // is then alone in its step.
+  size_t device = 0;
   std::vector<uint32_t> operations;  // of the main subgraph, in run order
 };
 
@@ -32,7 +34,8 @@ float operationCost(const graph::Model& model, const graph::Subgraph& subgraph,
 // Gives each operation of the main subgraph to the device that takes it at the lowest cost (a tie
 // goes to the reference, then to the first), and joins operations of one device to as few steps as
 // their order allows. Steps come in an order in which they can run. A device that fails to answer
-// takes nothing. kUnsupported names operations that no device takes, and why.
+// takes nothing. kUnsupported names operations other than IF and WHILE that no device takes, and
+// why.
 Result<std::vector<PartitionStep>> partition(const graph::Model& model,
                                              std::span<const std::shared_ptr<hal::Device>> devices,
                                              hal::Preference preference);

@@ -326,6 +326,103 @@ TEST_F(DeviceBehaviour, B56_ControlFlow) {
   }
 }
 
+// count = 0; while (count < limit) { sum = sum + x; count = count + 1 } gives count and sum.
+ndk::Model loopModel() {
+  const auto condition = [] {
+    ndk::Model model;
+    const uint32_t count = model.operand(floats({1}));
+    const uint32_t sum = model.operand(floats({2}));
+    const uint32_t x = model.operand(floats({2}));
+    const uint32_t limit = model.operand(floats({1}));
+    const uint32_t goesOn = model.operand({ANEURALNETWORKS_TENSOR_BOOL8, {1}, 0, 0});
+    model.operation(ANEURALNETWORKS_LESS, {count, limit}, {goesOn});
+    model.finish({count, sum, x, limit}, {goesOn});
+    return model;
+  }();
+  const auto body = [] {
+    ndk::Model model;
+    const uint32_t count = model.operand(floats({1}));
+    const uint32_t sum = model.operand(floats({2}));
+    const uint32_t x = model.operand(floats({2}));
+    const uint32_t limit = model.operand(floats({1}));
+    const uint32_t nextCount = model.operand(floats({1}));
+    const uint32_t nextSum = model.operand(floats({2}));
+    const uint32_t none = model.int32(0);
+    // count - (-1), so that the body needs two kinds of operations.
+    const uint32_t minusOne = model.constant<float>(floats({1}), {-1});
+    model.operation(ANEURALNETWORKS_SUB, {count, minusOne, none}, {nextCount});
+    model.operation(ANEURALNETWORKS_ADD, {sum, x, none}, {nextSum});
+    model.finish({count, sum, x, limit}, {nextCount, nextSum});
+    return model;
+  }();
+  ndk::Model model;
+  const uint32_t zero = model.constant<float>(floats({1}), {0});
+  const uint32_t sum = model.operand(floats({2}));
+  const uint32_t x = model.operand(floats({2}));
+  const uint32_t limit = model.operand(floats({1}));
+  const uint32_t lastCount = model.operand(floats({1}));
+  const uint32_t lastSum = model.operand(floats({2}));
+  model.operation(ANEURALNETWORKS_WHILE,
+                  {model.model(condition), model.model(body), zero, sum, x, limit},
+                  {lastCount, lastSum});
+  model.finish({sum, x, limit}, {lastCount, lastSum});
+  return model;
+}
+
+TEST_F(DeviceBehaviour, B56_ControlFlowBetweenDevices) {
+  using graph::OperationType;
+  const auto takes = [](const char* name, std::set<OperationType> operations) {
+    return std::make_shared<FakeDevice>(
+        FakeDeviceOptions{.name = name, .operations = std::move(operations)});
+  };
+  // None takes IF or WHILE.
+  auto first = takes("first", {OperationType::kAdd, OperationType::kLess});
+  auto second = takes("second", {OperationType::kMul, OperationType::kSub, OperationType::kEqual});
+  setDevicesForTest({first, second});
+  const auto devices = ndk::devices();
+  const auto compileForBoth = [&](const ndk::Model& model) {
+    ndk::Compilation compilation(model, {devices[0], devices[1]});
+    compilation.finish();
+    return compilation;
+  };
+  const ndk::Compilation branches = compileForBoth(branchModel(ANEURALNETWORKS_TENSOR_BOOL8));
+  const std::vector<float> x = {1, 2};
+  for (const uint8_t condition : {1, 0}) {
+    const std::vector<uint8_t> value = {condition};
+    std::vector<float> y(2);
+    ndk::Execution(branches).input(0, value).input(1, x).output(0, y).compute();
+    EXPECT_EQ(y, (condition != 0 ? std::vector<float>{3, 4} : std::vector<float>{100, 200}));
+  }
+  const ndk::Compilation loop = compileForBoth(loopModel());
+  for (const float times : {0.0f, 1.0f, 2.0f, 7.0f}) {
+    SCOPED_TRACE(times);
+    const std::vector<float> start = {10, 20};
+    const std::vector<float> limit = {times};
+    std::vector<float> count(1);
+    std::vector<float> sum(2);
+    ndk::Execution execution(loop);
+    execution.input(0, start).input(1, x).input(2, limit);
+    execution.output(0, count).output(1, sum).compute();
+    EXPECT_THAT(count, testing::ElementsAre(times));
+    EXPECT_THAT(sum, testing::ElementsAre(10 + times, 20 + 2 * times));
+  }
+  EXPECT_GT(first->computations, 0);
+  EXPECT_GT(second->computations, 0);
+  // An endless loop ends here, too.
+  const ndk::Compilation endless = compileForBoth(endlessModel());
+  ndk::Execution execution(endless);
+  const std::vector<float> n = {1};
+  std::vector<float> end(1);
+  execution.input(0, n).output(0, end);
+  ASSERT_CODE(NO_ERROR, ANeuralNetworksExecution_setLoopTimeout(execution.get(), 20'000'000));
+  EXPECT_CODE(MISSED_DEADLINE_TRANSIENT, ANeuralNetworksExecution_compute(execution.get()));
+  // What is in a branch and on no device makes the compilation fail.
+  second->options.operations = {OperationType::kSub};
+  const ndk::Model model = branchModel(ANEURALNETWORKS_TENSOR_BOOL8);
+  ndk::Compilation impossible(model, {devices[0], devices[1]});
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksCompilation_finish(impossible.get()));
+}
+
 TEST_F(DeviceBehaviour, B56_BranchesMustBeCompatible) {
   const auto branch = [](const std::vector<uint32_t>& dimensions) {
     ndk::Model model;

@@ -90,7 +90,7 @@ Result<std::shared_ptr<Memory>> MemoryDesc::createMemory() const {
     const runtime::ModelPlan& plan = role.compiled->plan();
     for (const runtime::ArgumentUse& use :
          (role.isInput ? plan.inputUses : plan.outputUses)[role.index]) {
-      isOnOneDevice &= device == nullptr || device == use.device;
+      isOnOneDevice &= use.device != nullptr && (device == nullptr || device == use.device);
       device = use.device;
       driverRoles.push_back({use.prepared, role.isInput, use.index, frequency});
     }
