@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds Hearth and runs every check and test; the last line is "N passed, N failed[, N skipped]".
 
-Runs inside the environment that ./dev makes. Phases: release build, checks of the sources, Python
-tests, C++ tests, the C++ tests again under the address and undefined-behaviour sanitizers, a short
-run of each fuzz target; with --long also clang-tidy. Cases are counted one by one, a check or a fuzz
-target as one case. The exit code is 1 when anything failed.
+Runs inside the environment that ./dev makes. Phases: release build, checks of the sources,
+clang-tidy, Python tests, C++ tests, the C++ tests again under the address and undefined-behaviour
+sanitizers, a short run of each fuzz target. Cases are counted one by one, a check or a fuzz target
+as one case. The exit code is 1 when anything failed.
 """
 
 import argparse
@@ -64,12 +64,10 @@ def main():
     parser.add_argument("--require-data", action="store_true",
                         help="a missing test data folder is a failure")
     parser.add_argument("--phases",
-                        help="which phases run, separated by commas, of checks, python, release, "
-                        "asan, fuzz and tidy (all but the last unless --long)")
+                        help="which phases run, separated by commas, of checks, tidy, python, "
+                        "release, asan and fuzz (all)")
     arguments = parser.parse_args()
-    phases = ["checks", "python", "release", "asan", "fuzz"]
-    if arguments.long:
-        phases += ["tidy"]
+    phases = ["checks", "tidy", "python", "release", "asan", "fuzz"]
     if arguments.phases:
         phases = arguments.phases.split(",")
     os.chdir(checkout.ROOT)

@@ -166,13 +166,15 @@ typedef enum hearth_priority {
   HEARTH_PRIORITY_HIGH = 110,
 } hearth_priority;
 
-// What a compilation may do with weights kept on disk between starts. This version keeps none:
-// every policy behaves as HEARTH_CACHE_OFF, and the start report says so.
+// What a compilation may do with the weight store, where packed weights are kept between starts and
+// shared by processes. No failure of the store fails a compilation: the start report has the
+// reason.
 typedef enum hearth_cache_policy {
-  HEARTH_CACHE_DEFAULT = 0,
-  HEARTH_CACHE_OFF = 1,
-  HEARTH_CACHE_READ_ONLY = 2,
-  HEARTH_CACHE_READ_WRITE = 3,
+  HEARTH_CACHE_DEFAULT = 0,     // as HEARTH_STORE_MODE says, else read and write
+  HEARTH_CACHE_OFF = 1,         // only models of this process share
+  HEARTH_CACHE_READ_ONLY = 2,   // nothing is written
+  HEARTH_CACHE_READ_WRITE = 3,  // what is found is checked in the background
+  HEARTH_CACHE_STRICT = 4,      // the same, and every byte is checked before it is used
 } hearth_cache_policy;
 
 typedef struct hearth_compile_options {
@@ -185,6 +187,9 @@ typedef struct hearth_compile_options {
   hearth_cache_policy cache;
   uint64_t max_activation_bytes;  // 0 = half of the machine's memory
   uint64_t timeout_ns;            // 0 = none
+  const char* store;              // folder of the weight store; NULL = as HEARTH_STORE says
+  uint64_t store_bytes;           // the most that it may take; 0 = as HEARTH_STORE_SIZE says
+  const char* weight_cache;       // one file to be used in place of the store; NULL = none
 } hearth_compile_options;
 
 #define HEARTH_COMPILE_OPTIONS_INIT  \
@@ -196,7 +201,10 @@ typedef struct hearth_compile_options {
    0,                                \
    HEARTH_CACHE_DEFAULT,             \
    0,                                \
-   0}
+   0,                                \
+   NULL,                             \
+   0,                                \
+   NULL}
 
 typedef enum hearth_start_state {
   HEARTH_START_COLD = 0,      // weights were packed and kept for the next start
@@ -213,6 +221,8 @@ typedef struct hearth_start_report {
   uint64_t packed_bytes;      // weights converted to the device's layout during this start
   uint64_t mapped_bytes;      // weights mapped in the device's layout
   uint64_t activation_bytes;  // intermediate results of one execution
+  uint64_t shared_bytes;      // weights that another compilation of this process had packed
+  uint64_t hashed_bytes;      // of the model, to find out whether it changed
 } hearth_start_report;
 
 typedef struct hearth_compilation hearth_compilation;

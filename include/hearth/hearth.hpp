@@ -156,6 +156,8 @@ struct StartReport {
   uint64_t packedBytes = 0;
   uint64_t mappedBytes = 0;
   uint64_t activationBytes = 0;
+  uint64_t sharedBytes = 0;
+  uint64_t hashedBytes = 0;
 };
 
 struct Statistics {
@@ -175,6 +177,9 @@ struct CompileOptions {
   hearth_cache_policy cache = HEARTH_CACHE_DEFAULT;
   uint64_t maxActivationBytes = 0;      // 0 = half of the machine's memory
   std::chrono::nanoseconds timeout{0};  // 0 = none
+  std::string store;                    // folder of the weight store; empty = as HEARTH_STORE says
+  uint64_t storeBytes = 0;              // the most it may take; 0 = as HEARTH_STORE_SIZE says
+  std::string weightCache;              // one file in place of the store; empty = none
 };
 
 // A run in flight. Does not own the execution, which waits for it when it is destroyed.
@@ -283,8 +288,8 @@ class Compilation {
     hearth_start_report report{};
     report.size = sizeof(report);
     detail::call(hearth_compilation_start_report, get(), &report);
-    return {report.state,        report.reason,       report.prepare_ms,
-            report.packed_bytes, report.mapped_bytes, report.activation_bytes};
+    return {report.state,        report.reason,           report.prepare_ms,   report.packed_bytes,
+            report.mapped_bytes, report.activation_bytes, report.shared_bytes, report.hashed_bytes};
   }
   std::string startReportJson() const {
     char* json = nullptr;
@@ -360,6 +365,9 @@ class Model {
     raw.cache = options.cache;
     raw.max_activation_bytes = options.maxActivationBytes;
     raw.timeout_ns = options.timeout.count() == 0 ? 0 : detail::nanoseconds(options.timeout);
+    raw.store = options.store.empty() ? nullptr : options.store.c_str();
+    raw.store_bytes = options.storeBytes;
+    raw.weight_cache = options.weightCache.empty() ? nullptr : options.weightCache.c_str();
     hearth_compilation* compilation = nullptr;
     detail::call(hearth_compile, get(), static_cast<const hearth_compile_options*>(&raw),
                  &compilation);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compilation functions of hearth.h.
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
 #include "api/handles.h"
 #include "runtime/device_manager.h"
@@ -47,6 +47,9 @@ Result<hearth_compile_options> readOptions(const hearth_compile_options* given) 
       return fail(ErrorCode::kBadData, "There is no priority {}.",
                   static_cast<int>(options.priority));
   }
+  if (options.cache < HEARTH_CACHE_DEFAULT || options.cache > HEARTH_CACHE_STRICT)
+    return fail(ErrorCode::kBadData, "There is no cache policy {}.",
+                static_cast<int>(options.cache));
   return options;
 }
 
@@ -75,6 +78,37 @@ Result<std::vector<Tensor>> describeTensors(const std::vector<hearth::tflite::Te
   return tensors;
 }
 
+// None when the environment alone decides.
+std::optional<hearth::cache::StoreOptions> storeOptions(const hearth_compile_options& options) {
+  if (options.cache == HEARTH_CACHE_DEFAULT && options.store == nullptr &&
+      options.store_bytes == 0 && options.weight_cache == nullptr)
+    return std::nullopt;
+  // A wrong variable, or none, does not count where the caller decides.
+  hearth::cache::StoreOptions store =
+      hearth::cache::StoreOptions::fromEnvironment().value_or(hearth::cache::StoreOptions());
+  using Mode = hearth::cache::StoreMode;
+  switch (options.cache) {
+    case HEARTH_CACHE_DEFAULT:
+      break;
+    case HEARTH_CACHE_OFF:
+      store.mode = Mode::kOff;
+      break;
+    case HEARTH_CACHE_READ_ONLY:
+      store.mode = Mode::kReadOnly;
+      break;
+    case HEARTH_CACHE_READ_WRITE:
+      store.mode = Mode::kReadWrite;
+      break;
+    case HEARTH_CACHE_STRICT:
+      store.mode = Mode::kStrict;
+      break;
+  }
+  if (options.store != nullptr) store.path = options.store;
+  if (options.store_bytes != 0) store.maxBytes = options.store_bytes;
+  if (options.weight_cache != nullptr) store.bundle = options.weight_cache;
+  return store;
+}
+
 Status compile(const hearth_model& model, const hearth_compile_options& options,
                hearth_compilation** out) {
   const auto begin = std::chrono::steady_clock::now();
@@ -94,12 +128,16 @@ Status compile(const hearth_model& model, const hearth_compile_options& options,
   runtimeOptions.prepare.threads = options.threads;
   runtimeOptions.prepare.maxActivationBytes = options.max_activation_bytes;
   runtimeOptions.prepare.deadline = hearth::api::deadlineAfter(options.timeout_ns);
+  runtimeOptions.prepare.store = storeOptions(options);
   HEARTH_ASSIGN(made->compilation, hearth::runtime::Compilation::create(
                                        imported.model, std::move(states), runtimeOptions,
                                        hearth::runtime::DeviceManager::shared()));
   made->device = made->compilation->device().name();
-  made->startReason = made->compilation->startReport().reason;
-  made->prepareMs = model.loadMs + hearth::api::millisecondsSince(begin);
+  made->start.model = model.path;
+  made->start.device = made->device;
+  made->start.report = made->compilation->startReport();
+  made->start.prepareMs = model.loadMs + hearth::api::millisecondsSince(begin);
+  hearth::runtime::appendToReport(made->start);
   *out = new hearth_compilation{std::move(made)};
   return {};
 }
@@ -137,18 +175,6 @@ hearth_start_state publicState(hearth::hal::StartReport::State state) {
       break;
   }
   return HEARTH_START_UNCACHED;
-}
-
-const char* stateName(hearth_start_state state) {
-  switch (state) {
-    case HEARTH_START_COLD:
-      return "cold";
-    case HEARTH_START_WARM:
-      return "warm";
-    case HEARTH_START_UNCACHED:
-      break;
-  }
-  return "uncached";
 }
 
 }  // namespace
@@ -202,14 +228,16 @@ hearth_status hearth_compilation_start_report(const hearth_compilation* compilat
   return guarded(error, [&]() -> Status {
     if (compilation == nullptr) return nullArgument("compilation");
     const CompiledSignature& signature = *compilation->signature;
-    const hearth::hal::StartReport source = signature.compilation->startReport();
+    const hearth::hal::StartReport& source = signature.start.report;
     hearth_start_report made{};
     made.state = publicState(source.state);
-    made.reason = signature.startReason.c_str();
-    made.prepare_ms = signature.prepareMs;
+    made.reason = source.reason.c_str();
+    made.prepare_ms = signature.start.prepareMs;
     made.packed_bytes = sum(source.packedBytes);
     made.mapped_bytes = source.mappedBytes;
     made.activation_bytes = source.activationBytes;
+    made.shared_bytes = source.sharedBytes;
+    made.hashed_bytes = source.hashedBytes;
     return fillSized(report, made);
   });
 }
@@ -219,18 +247,7 @@ hearth_status hearth_compilation_start_report_json(const hearth_compilation* com
   return guarded(error, [&]() -> Status {
     if (compilation == nullptr) return nullArgument("compilation");
     if (json == nullptr) return nullArgument("json");
-    const CompiledSignature& signature = *compilation->signature;
-    const hearth::hal::StartReport source = signature.compilation->startReport();
-    using Json = nlohmann::ordered_json;
-    const Json report = {{"state", stateName(publicState(source.state))},
-                         {"reason", signature.startReason},
-                         {"prepare_ms", signature.prepareMs},
-                         {"packed_bytes", sum(source.packedBytes)},
-                         {"packed_bytes_by_operation", source.packedBytes},
-                         {"mapped_bytes", source.mappedBytes},
-                         {"activation_bytes", source.activationBytes},
-                         {"routed_around", source.routedAround}};
-    *json = hearth::api::copyString(report.dump(2, ' ', false, Json::error_handler_t::replace));
+    *json = hearth::api::copyString(hearth::runtime::startJson(compilation->signature->start, 2));
     return {};
   });
 }

@@ -18,6 +18,7 @@
 #include "runtime/compilation.h"
 #include "runtime/event.h"
 #include "runtime/execution.h"
+#include "runtime/start_record.h"
 
 struct hearth_error {
   hearth_status code;
@@ -28,6 +29,7 @@ struct hearth_model {
   std::shared_ptr<const hearth::tflite::ModelFile> file;
   std::vector<std::string> signatureKeys;
   double loadMs = 0;
+  std::string path;  // empty for a model in memory
 };
 
 namespace hearth::api {
@@ -49,8 +51,7 @@ struct CompiledSignature {
   std::vector<Tensor> inputs;
   std::vector<Tensor> outputs;
   std::string device;
-  std::string startReason;
-  double prepareMs = 0;
+  runtime::StartRecord start;
 };
 
 }  // namespace hearth::api

@@ -40,6 +40,7 @@ hearth_status hearth_model_load_file(const char* path, hearth_model** model, hea
       return std::unexpected(
           std::move(loaded.error())
               .addContext(hearth::base::formatText("while loading the model {}", path)));
+    if (loaded) (*model)->path = path;
     return loaded;
   });
 }

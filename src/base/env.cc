@@ -27,16 +27,21 @@ constexpr EnvVariable kTable[] = {
      "Bytes that the weight store may take; 0 is 16G or a tenth of the file system, the smaller."},
     {Env::kSystemStores, "HEARTH_SYSTEM_STORES", EnvKind::kString, "/usr/share/hearth/store",
      "Weight stores that are only read, and before the user's own, separated by colons."},
+    {Env::kReport, "HEARTH_REPORT", EnvKind::kString, "",
+     "File that gets a line of JSON for each start of a model; %p in the name becomes the process "
+     "id."},
     {Env::kCrashAt, "HEARTH_CRASH_AT", EnvKind::kString, "",
      "Test builds only: NAME or NAME:N, the crash point at whose N-th pass the process is killed."},
     {Env::kFault, "HEARTH_FAULT", EnvKind::kString, "",
      "Test builds only: CALL:FAULT[:FIRST[:COUNT]],..., the system calls that fail, and how."},
+    {Env::kPackingSalt, "HEARTH_PACKING_SALT", EnvKind::kString, "",
+     "For tests: any text, which makes packed weights those of another CPU."},
 };
 
 constexpr bool isInOrder() {
   for (size_t i = 0; i < std::size(kTable); ++i)
     if (static_cast<size_t>(kTable[i].id) != i) return false;
-  return std::size(kTable) == static_cast<size_t>(Env::kFault) + 1;
+  return std::size(kTable) == static_cast<size_t>(Env::kPackingSalt) + 1;
 }
 static_assert(isInOrder());
 

@@ -21,8 +21,10 @@ enum class Env {
   kStoreMode,
   kStoreSize,
   kSystemStores,
+  kReport,
   kCrashAt,
   kFault,
+  kPackingSalt,
 };
 
 enum class EnvKind { kString, kChoice, kInteger, kBytes };

@@ -18,7 +18,7 @@ namespace {
 
 // How much earlier than the reading the last change must be: file systems with stamps of two
 // seconds exist.
-constexpr int64_t kRacyNanoseconds = 2'000'000'000;
+constexpr uint64_t kRacyNanoseconds = 2'000'000'000;
 
 int64_t now() {
   timespec time;
@@ -72,7 +72,10 @@ base::Sha256Digest contentKey(const FileIdentity& file, uint64_t offset, uint64_
 }
 
 bool isReadWellAfterChange(const FileIdentity& file, int64_t readAt) {
-  return readAt - kRacyNanoseconds >= std::max(file.generation.modified, file.generation.changed);
+  const int64_t lastChange = std::max(file.generation.modified, file.generation.changed);
+  // Both come from files, so their difference may not fit into a signed number.
+  return readAt > lastChange &&
+         static_cast<uint64_t>(readAt) - static_cast<uint64_t>(lastChange) >= kRacyNanoseconds;
 }
 
 Result<base::Sha256Digest> rememberedHash(int fd, uint64_t offset, uint64_t size, unsigned threads,

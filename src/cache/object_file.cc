@@ -18,8 +18,10 @@ namespace {
 
 namespace sys = base::sys;
 
+// A file may claim any time; those beyond the year 2262 wrap.
 int64_t nanoseconds(const timespec& time) {
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  return static_cast<int64_t>(static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
+                              static_cast<uint64_t>(time.tv_nsec));
 }
 
 struct flock wholeFile(int type) {

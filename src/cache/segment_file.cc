@@ -40,10 +40,6 @@ struct Trailer {
 static_assert(sizeof(Trailer) == 128);
 constexpr size_t kChecked = offsetof(Trailer, checksum);
 
-uint64_t blockCount(uint64_t payloadSize) {
-  return (payloadSize + kSegmentBlock - 1) / kSegmentBlock;
-}
-
 uint64_t digestsOffset(uint64_t payloadSize) {
   return (payloadSize + kDigestAlignment - 1) / kDigestAlignment * kDigestAlignment;
 }
@@ -90,7 +86,7 @@ StoreResult<SegmentInfo> parseSegmentTail(std::span<const uint8_t> tail, uint64_
                      "A segment file of {} bytes claims {} bytes and a payload of {}.", fileSize,
                      trailer.fileSize, trailer.payloadSize);
   const uint64_t offset = digestsOffset(trailer.payloadSize);
-  const uint64_t digestBytes = blockCount(trailer.payloadSize) * kDigestSize;
+  const uint64_t digestBytes = segmentBlocks(trailer.payloadSize) * kDigestSize;
   if (trailer.digestsOffset != offset || offset + digestBytes + sizeof trailer != fileSize)
     return storeFail(StoreReason::kCorrupt,
                      "A segment file of {} bytes has its block digests at {} instead of {}.",
@@ -153,7 +149,7 @@ StoreStatus checkSegmentBlock(int fd, const SegmentInfo& info, size_t index,
                               std::span<uint8_t> buffer) {
   const uint64_t offset = index * kSegmentBlock;
   const auto size = static_cast<size_t>(std::min(kSegmentBlock, info.payloadSize - offset));
-  HEARTH_TRY(readAt(fd, buffer.data(), size, offset));
+  HEARTH_TRY(readAt(fd, buffer.data(), size, info.offset + offset));
   if (base::Sha256::of(buffer.first(size)) != info.blocks[index]) return wrongBlock(info, index);
   return {};
 }
@@ -164,25 +160,42 @@ StoreStatus checkSegmentPayload(std::span<const uint8_t> payload, const SegmentI
   return {};
 }
 
+StoreStatus checkSegmentBlocks(int fd, const SegmentInfo& info,
+                               const std::function<bool()>& cancelled) {
+  std::vector<uint8_t> buffer(static_cast<size_t>(std::min(kSegmentBlock, info.payloadSize)));
+  for (size_t i = 0; i < info.blocks.size(); ++i) {
+    if (cancelled && cancelled()) return storeFail(StoreReason::kGone, "The check is given up.");
+    HEARTH_TRY(checkSegmentBlock(fd, info, i, buffer));
+  }
+  return {};
+}
+
+StoreStatus writePayload(int fd, std::span<const uint8_t> payload, SegmentInfo& info) {
+  // Tells of a full disk before the work. Where the file system cannot, the writes will.
+  if (payload.size() >= kSegmentBlock &&
+      retried([&] {
+        return base::sys::fallocate(fd, 0, static_cast<off_t>(info.offset),
+                                    static_cast<off_t>(payload.size()));
+      }) != 0 &&
+      (errno == ENOSPC || errno == EDQUOT))
+    return storeErrno(errno, base::formatText("Reserving {} bytes on disk", payload.size()));
+  info.blocks.reserve(static_cast<size_t>(segmentBlocks(payload.size())));
+  for (size_t offset = 0; offset < payload.size(); offset += kWriteSize) {
+    const auto part = payload.subspan(offset, std::min(kWriteSize, payload.size() - offset));
+    for (size_t i = 0; i < segmentBlocks(part.size()); ++i)
+      info.blocks.push_back(base::Sha256::of(blockOf(part, i)));
+    HEARTH_TRY(writeAt(fd, part.data(), part.size(), info.offset + offset));
+    HEARTH_CRASH_POINT("segment.after_write");
+  }
+  return {};
+}
+
 StoreResult<SegmentInfo> writeSegmentFile(int fd, const SegmentKey& key,
                                           std::span<const uint8_t> payload, const BootId& boot) {
   if (payload.empty())
     return storeFail(StoreReason::kBadRequest, "The segment {} has no bytes.", key.hex());
   SegmentInfo info{.key = key, .payloadSize = payload.size(), .writtenIn = boot};
-  // Tells of a full disk before the work. Where the file system cannot, the writes will.
-  if (payload.size() >= kSegmentBlock &&
-      base::sys::fallocate(fd, 0, 0, static_cast<off_t>(payload.size())) != 0 &&
-      (errno == ENOSPC || errno == EDQUOT))
-    return storeErrno(errno, base::formatText("Reserving {} bytes on disk", payload.size()));
-  const uint64_t blocks = blockCount(payload.size());
-  info.blocks.reserve(static_cast<size_t>(blocks));
-  for (size_t offset = 0; offset < payload.size(); offset += kWriteSize) {
-    const auto part = payload.subspan(offset, std::min(kWriteSize, payload.size() - offset));
-    for (size_t i = 0; i < blockCount(part.size()); ++i)
-      info.blocks.push_back(base::Sha256::of(blockOf(part, i)));
-    HEARTH_TRY(writeAt(fd, part.data(), part.size(), offset));
-    HEARTH_CRASH_POINT("segment.after_write");
-  }
+  HEARTH_TRY(writePayload(fd, payload, info));
   const std::vector<uint8_t> tail = makeSegmentTail(info);
   HEARTH_TRY(writeAt(fd, tail.data(), tail.size(), payload.size()));
   HEARTH_CRASH_POINT("segment.after_tail");

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -23,9 +24,15 @@ namespace hearth::cache {
 
 inline constexpr uint64_t kSegmentBlock = uint64_t{1} << 20;
 
-// What a segment's file says about its payload. Value type.
+// How many blocks a payload has.
+inline uint64_t segmentBlocks(uint64_t payloadSize) {
+  return payloadSize / kSegmentBlock + (payloadSize % kSegmentBlock != 0 ? 1 : 0);
+}
+
+// What a file says about the payload of a segment. Value type.
 struct SegmentInfo {
   SegmentKey key;
+  uint64_t offset = 0;  // of the payload in the file; 0 in a segment file
   uint64_t payloadSize = 0;
   BootId writtenIn{};  // the boot during which it was written
   std::vector<base::Sha256Digest> blocks;
@@ -50,6 +57,13 @@ StoreStatus checkSegmentBlock(int fd, const SegmentInfo& info, size_t index,
                               std::span<uint8_t> buffer);
 // The same for all blocks of a payload in memory.
 StoreStatus checkSegmentPayload(std::span<const uint8_t> payload, const SegmentInfo& info);
+
+// Reads and checks all blocks; kGone when `cancelled` says so between two of them.
+StoreStatus checkSegmentBlocks(int fd, const SegmentInfo& info,
+                               const std::function<bool()>& cancelled = {});
+
+// Writes a payload at info.offset and adds the digests of its blocks. Errors as writeSegmentFile.
+StoreStatus writePayload(int fd, std::span<const uint8_t> payload, SegmentInfo& info);
 
 // Writes a whole segment file into an empty one and gives what parseSegmentTail would. Errors:
 // kNoSpace, kReadOnly, kIoError; the file is then of no use.

@@ -2,11 +2,17 @@
 #include "cache/segment_store.h"
 
 #include "cache/anonymous_store.h"
+#include "cache/bundle_store.h"
 #include "cache/weight_store.h"
 
 namespace hearth::cache {
 
 std::shared_ptr<SegmentStore> openSegmentStore(const StoreOptions& options) {
+  if (!options.bundle.empty()) {
+    auto bundle = BundleStore::open(options);
+    if (bundle) return *bundle;
+    return std::make_shared<AnonymousStore>(std::move(bundle.error()));
+  }
   auto store = WeightStore::open(options);
   if (store) return *store;
   return std::make_shared<AnonymousStore>(std::move(store.error()));

@@ -33,19 +33,25 @@ class BuildTicket {
     kAlone,  // build for the caller only: locks do not work here, or the builder does not get on
   };
   BuildTicket() = default;
-  explicit BuildTicket(BuildLock::Hold hold) : role_(Role::kBuild), hold_(std::move(hold)) {}
+  // `guard` goes when the ticket is released.
+  explicit BuildTicket(BuildLock::Hold hold, std::shared_ptr<void> guard = nullptr)
+      : role_(Role::kBuild), hold_(std::move(hold)), guard_(std::move(guard)) {}
   explicit BuildTicket(SegmentRef segment) : role_(Role::kFound), segment_(std::move(segment)) {}
 
   Role role() const { return role_; }
   // With kFound only.
   const SegmentRef& segment() const { return segment_; }
   // Lets the next one build.
-  void release() { hold_.release(); }
+  void release() {
+    guard_.reset();
+    hold_.release();
+  }
 
  private:
   Role role_ = Role::kAlone;
   SegmentRef segment_;
   BuildLock::Hold hold_;
+  std::shared_ptr<void> guard_;
 };
 
 struct PublishRequest {
@@ -113,9 +119,10 @@ class SegmentStore {
 
   // A plan, every byte checked. kAbsent, kCorrupt, kForeign, kIoError.
   virtual StoreResult<PlanRef> findPlan(const PlanKey& key) = 0;
-  // Replaces the plan of this key, or, in a bundle, the bundle's content. Reasons: kReadOnly,
-  // kNoSpace, kOverLimit, kIoError, kGone, kBadRequest; in a bundle also kAbsent, when one of the
-  // segments is not there.
+  // Replaces the plan of this key, or, in a bundle, the bundle's content. To be called whenever a
+  // segment was published, even if the plan had been found: only this makes a bundle whole.
+  // Reasons: kReadOnly, kNoSpace, kOverLimit, kIoError, kGone, kBadRequest; in a bundle also
+  // kAbsent, when one of the segments is not there.
   virtual StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
                                            std::span<const SegmentKey> segments,
                                            const PlanDescription& description) = 0;

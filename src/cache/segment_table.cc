@@ -88,15 +88,10 @@ StoreResult<SegmentTable::Opened> SegmentTable::open(const FolderRef& folder,
 }
 
 StoreStatus SegmentTable::checkNow(const Opened& opened) {
-  const SegmentInfo& info = opened.origin.info;
-  std::vector<uint8_t> buffer(static_cast<size_t>(std::min(kSegmentBlock, info.payloadSize)));
-  for (size_t i = 0; i < info.blocks.size(); ++i) {
-    StoreStatus status = checkSegmentBlock(opened.descriptor.get(), info, i, buffer);
-    if (status) continue;
-    if (status.error().reason == StoreReason::kCorrupt) drop(opened.origin, status.error());
-    return status;
-  }
-  return {};
+  StoreStatus status = checkSegmentBlocks(opened.descriptor.get(), opened.origin.info);
+  if (!status && status.error().reason == StoreReason::kCorrupt)
+    drop(opened.origin, status.error());
+  return status;
 }
 
 StoreStatus SegmentTable::verify(const FolderRef& folder, const SegmentKey& key) {
@@ -246,14 +241,8 @@ StoreStatus SegmentTable::check(const SegmentOrigin& origin,
   const SegmentInfo& info = origin.info;
   auto opened = openFile(*origin.folder, info.key);
   if (opened && opened->first.generation.inode == origin.generation.inode &&
-      opened->first.generation.device == origin.generation.device) {
-    std::vector<uint8_t> buffer(static_cast<size_t>(std::min(kSegmentBlock, info.payloadSize)));
-    for (size_t i = 0; i < info.blocks.size(); ++i) {
-      if (cancelled()) return storeFail(StoreReason::kGone, "The check is given up.");
-      HEARTH_TRY(checkSegmentBlock(opened->first.descriptor.get(), info, i, buffer));
-    }
-    return {};
-  }
+      opened->first.generation.device == origin.generation.device)
+    return checkSegmentBlocks(opened->first.descriptor.get(), info, cancelled);
   // Removed meanwhile: what counts is what is mapped.
   if (const SegmentRef segment = origin.segment.lock())
     return checkSegmentPayload(segment->bytes(), info);

@@ -72,57 +72,75 @@ void TaskThread::loop(const std::shared_ptr<State>& state, const char* name, Pri
   }
   std::unique_lock lock(state->mutex);
   for (;;) {
-    std::deque<Task>* source = &state->queue;
-    if (state->queue.empty()) {
-      if (state->stopping) return;
-      const bool isForLater = !state->later.empty();
-      if (isForLater && (state->hurry || state->later.front().due <= Clock::now())) {
-        source = &state->later;
-      } else {
-        if (isForLater)
-          state->changed.wait_until(lock, state->later.front().due);
-        else
-          state->changed.wait(lock);
-        continue;
-      }
-    }
-    Task task = std::move(source->front());
-    source->pop_front();
-    state->running = true;
-    lock.unlock();
-    task.run();
-    task.run = nullptr;
-    lock.lock();
-    state->running = false;
-    state->cost -= task.cost;
-    state->changed.notify_all();
+    if (runNext(*state, lock)) continue;
+    if (state->stopping) return;
+    if (state->later.empty())
+      state->changed.wait(lock);
+    else
+      state->changed.wait_until(lock, state->later.front().due);
   }
+}
+
+bool TaskThread::runNext(State& state, std::unique_lock<std::mutex>& lock) {
+  std::deque<Task>* source = &state.queue;
+  if (source->empty()) {
+    source = &state.later;
+    if (state.stopping || source->empty() ||
+        (state.waiters == 0 && source->front().due > Clock::now()))
+      return false;
+  }
+  Task task = std::move(source->front());
+  source->pop_front();
+  ++state.running;
+  lock.unlock();
+  task.run();
+  task.run = nullptr;
+  lock.lock();
+  --state.running;
+  state.cost -= task.cost;
+  state.changed.notify_all();
+  return true;
 }
 
 void TaskThread::waitUntilIdle() {
   std::unique_lock lock(state_->mutex);
-  state_->hurry = true;
+  ++state_->waiters;
   state_->changed.notify_all();
-  state_->changed.wait(
-      lock, [&] { return state_->queue.empty() && state_->later.empty() && !state_->running; });
-  state_->hurry = false;
+  const auto isIdle = [&] {
+    return state_->queue.empty() && state_->later.empty() && state_->running == 0;
+  };
+  while (!isIdle()) {
+    // Whoever waits is not idle: it does the work, at its own priority.
+    if (priority_ == Priority::kIdle && runNext(*state_, lock)) continue;
+    state_->changed.wait(lock);
+  }
+  --state_->waiters;
 }
 
 void TaskThread::stop(bool finish) {
   std::deque<Task> dropped;
   std::deque<Task> laterDropped;
+  bool isWorking;
   {
     const std::lock_guard lock(state_->mutex);
     state_->stopping = true;
     if (!finish) dropped.swap(state_->queue);
     state_->later.swap(laterDropped);
+    isWorking = state_->running != 0 || !state_->queue.empty();
   }
   state_->changed.notify_all();
   if (!thread_.joinable()) return;
-  if (thread_.get_id() == std::this_thread::get_id())
+  if (thread_.get_id() == std::this_thread::get_id()) {
+    // The rest is done here, as long as what the tasks use is still there.
+    std::unique_lock lock(state_->mutex);
+    while (!state_->queue.empty()) runNext(*state_, lock);
     thread_.detach();
-  else
+  } else if (isWorking) {
     thread_.join();
+  } else {
+    // It only has to see that it is to end, for which it may wait long on a busy machine.
+    thread_.detach();
+  }
 }
 
 }  // namespace hearth::cache

@@ -17,7 +17,10 @@ namespace hearth::cache {
 // nothing. Thread-safe.
 class TaskThread {
  public:
-  enum class Priority { kNormal, kIdle };
+  enum class Priority {
+    kNormal,
+    kIdle,  // when nothing else wants to run; whoever waits for the tasks does some of them
+  };
 
   // post() waits while more than `maxCost` is queued.
   TaskThread(const char* name, Priority priority, size_t maxCost);
@@ -52,12 +55,14 @@ class TaskThread {
     std::condition_variable changed;
     std::deque<Task> queue;
     std::deque<Task> later;
-    bool hurry = false;  // what is for later is due now
-    size_t cost = 0;     // of what is queued and running
-    bool running = false;
+    int waiters = 0;  // while there are some, what is for later is due now
+    size_t cost = 0;  // of what is queued and running
+    int running = 0;
     std::atomic<bool> stopping = false;
   };
   bool start();
+  // Runs the next task that is due; `lock` is let go meanwhile. False when there is none.
+  static bool runNext(State& state, std::unique_lock<std::mutex>& lock);
   static void loop(const std::shared_ptr<State>& state, const char* name, Priority priority);
 
   const char* const name_;

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cerrno>
 #include <ctime>
-#include <list>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -16,28 +15,15 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "cache/content_hash.h"
+#include "cache/corruption_handlers.h"
 #include "cache/identity_table.h"
 #include "cache/task_thread.h"
 
 namespace hearth::cache {
 
-namespace {
-
-// Shared with the tokens of addCorruptionHandler, which may outlive the store.
-struct Handlers {
-  std::mutex mutex;
-  std::list<WeightStore::CorruptionHandler> list;
-
-  void call(const SegmentKey& key) {
-    const std::lock_guard lock(mutex);
-    for (const WeightStore::CorruptionHandler& handler : list) handler(key);
-  }
-};
-
-}  // namespace
-
 struct StoreParts {
-  StoreParts(std::shared_ptr<StoreFolders> storeFolders, std::shared_ptr<Handlers> storeHandlers,
+  StoreParts(std::shared_ptr<StoreFolders> storeFolders,
+             std::shared_ptr<CorruptionHandlers> storeHandlers,
              std::function<void(SegmentOrigin)> openedHandler)
       : folders(std::move(storeFolders)),
         handlers(std::move(storeHandlers)),
@@ -52,7 +38,7 @@ struct StoreParts {
   }
 
   const std::shared_ptr<StoreFolders> folders;
-  const std::shared_ptr<Handlers> handlers;
+  const std::shared_ptr<CorruptionHandlers> handlers;
   SegmentTable segments;
   PlanTable plans;
   FolderRef identityFolder;  // keeps the descriptor that `identities` uses
@@ -115,7 +101,7 @@ StoreResult<std::shared_ptr<WeightStore>> WeightStore::open(const StoreOptions& 
 WeightStore::WeightStore(const std::lock_guard<std::mutex>& registryLock,
                          std::unique_ptr<StoreFolders> folders)
     : ForkAware(registryLock),
-      parts_(new StoreParts(std::move(folders), std::make_shared<Handlers>(),
+      parts_(new StoreParts(std::move(folders), std::make_shared<CorruptionHandlers>(),
                             [this](SegmentOrigin origin) { opened(std::move(origin)); })) {}
 
 WeightStore::~WeightStore() {
@@ -412,13 +398,7 @@ Result<base::Sha256Digest> WeightStore::contentHash(int fd, uint64_t offset, uin
 }
 
 std::shared_ptr<void> WeightStore::addCorruptionHandler(CorruptionHandler handler) {
-  const std::shared_ptr<Handlers> handlers = parts_->handlers;
-  const std::lock_guard lock(handlers->mutex);
-  const auto position = handlers->list.insert(handlers->list.end(), std::move(handler));
-  return std::shared_ptr<void>(nullptr, [handlers, position](void*) {
-    const std::lock_guard erasing(handlers->mutex);
-    handlers->list.erase(position);
-  });
+  return parts_->handlers->add(std::move(handler));
 }
 
 StoreCounters WeightStore::counters() const {
@@ -433,7 +413,7 @@ StoreCounters WeightStore::counters() const {
 
 void WeightStore::lockForFork() {
   StoreParts& parts = *parts_;
-  parts.handlers->mutex.lock();
+  parts.handlers->mutex().lock();
   parts.buildLockMutex.lock();
   if (parts.buildLock != nullptr) parts.buildLock->mutex().lock();
   parts.segments.mutex().lock();
@@ -449,7 +429,7 @@ void WeightStore::unlockAfterFork() {
   parts.segments.mutex().unlock();
   if (parts.buildLock != nullptr) parts.buildLock->mutex().unlock();
   parts.buildLockMutex.unlock();
-  parts.handlers->mutex.unlock();
+  parts.handlers->mutex().unlock();
 }
 
 void WeightStore::renewInChild() {

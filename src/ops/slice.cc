@@ -3,7 +3,6 @@
 
 #include "ops/output_shape.h"
 #include "ops/registry.h"
-#include "ops/strided_copy.h"
 #include "ops/tensor_types.h"
 #include "ops/validation.h"
 
@@ -31,24 +30,17 @@ Status prepare(OperationContext& context) {
 
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const SliceParameters parameters, parseSlice(context));
-  const Tensor& input = context.inputs[0];
-  const std::vector<int64_t> from = rowMajorStrides(input.dimensions);
-  const std::vector<int64_t> to = rowMajorStrides(parameters.dimensions);
-  std::vector<CopyDimension> loops;
-  int64_t start = 0;
-  for (size_t i = 0; i < to.size(); ++i) {
-    // An empty slice may begin at the end: nothing is copied and nothing may be addressed.
-    if (parameters.dimensions[i] == 0) return {};
-    loops.push_back({parameters.dimensions[i], from[i], to[i]});
-    start += parameters.begin[i] * from[i];
-  }
-  const size_t element = graph::elementSize(input.type());
-  copyStrided(element, std::move(loops), input.as<uint8_t>() + static_cast<size_t>(start) * element,
-              context.outputs[0].data);
+  executeSlice(context, parameters);
   return {};
 }
 
 }  // namespace
+
+void executeSlice(const OperationContext& context, const SliceParameters& parameters) {
+  const Tensor& input = context.inputs[0];
+  copySlice(graph::elementSize(input.type()), input.dimensions, parameters.ranges,
+            input.as<uint8_t>(), context.outputs[0].data);
+}
 
 Result<SliceParameters> parseSlice(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 3, 1));
@@ -68,7 +60,7 @@ Result<SliceParameters> parseSlice(const OperationContext& context) {
     if (size < 0 || size > limit - begins[i])
       return fail(ErrorCode::kBadData, "{} takes {} elements from {} on of the {} in dimension {}.",
                   context.describe(), size, begins[i], limit, i);
-    parameters.begin.push_back(static_cast<uint32_t>(begins[i]));
+    parameters.ranges.push_back({begins[i], 1, size});
     parameters.dimensions.push_back(static_cast<uint32_t>(size));
   }
   return parameters;

@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
+// SLICE and STRIDED_SLICE: which elements they take.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "base/result.h"
 #include "ops/operation.h"
+#include "ops/strided_copy.h"
 
 namespace hearth::ops {
 
 struct SliceParameters {
-  std::vector<uint32_t> begin;  // first index taken in each dimension
-  Dimensions dimensions;        // of the output; begin + dimensions never exceeds the input
+  std::vector<SliceRange> ranges;  // by dimension of the input
+  Dimensions dimensions;           // of the output: the ranges' sizes less dimensions that shrink
 };
 
 // needsRuntimeValue() while begin or size have no value yet. A size of -1 reaches to the end.
 Result<SliceParameters> parseSlice(const OperationContext& context);
+
+// The masks are resolved. needsRuntimeValue() while begin, end or strides have no value yet.
+Result<SliceParameters> parseStridedSlice(const OperationContext& context);
+
+// Copies the elements that `parameters` name from input 0 to output 0.
+void executeSlice(const OperationContext& context, const SliceParameters& parameters);
 
 }  // namespace hearth::ops

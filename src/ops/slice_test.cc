@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "ops/operation_builder.h"
-#include "ops/strided_slice.h"
 
 namespace hearth::ops {
 namespace {

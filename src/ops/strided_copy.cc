@@ -158,6 +158,25 @@ void fillElements(size_t elementSize, const void* value, void* target, uint64_t 
   }
 }
 
+void copySlice(size_t elementSize, const graph::Dimensions& dimensions,
+               std::span<const SliceRange> ranges, const void* source, void* target) {
+  const std::vector<int64_t> strides = rowMajorStrides(dimensions);
+  std::vector<CopyDimension> loops(ranges.size());
+  int64_t start = 0;
+  int64_t targetStride = 1;
+  for (size_t i = ranges.size(); i-- > 0;) {
+    const SliceRange& range = ranges[i];
+    // An empty slice may begin at the end: nothing is copied and nothing may be addressed.
+    if (range.size == 0) return;
+    loops[i] = {range.size, range.stride * strides[i], targetStride};
+    start += range.begin * strides[i];
+    targetStride *= range.size;
+  }
+  copyStrided(elementSize, std::move(loops),
+              static_cast<const uint8_t*>(source) + static_cast<size_t>(start) * elementSize,
+              target);
+}
+
 std::vector<int64_t> rowMajorStrides(const graph::Dimensions& dimensions) {
   std::vector<int64_t> strides(dimensions.size(), 1);
   for (size_t i = dimensions.size(); i-- > 1;) strides[i - 1] = strides[i] * dimensions[i];

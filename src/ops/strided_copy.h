@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "graph/model.h"
@@ -24,6 +25,18 @@ struct CopyDimension {
 // order of the loops is chosen here (rows become memcpy, transpositions run in tiles).
 void copyStrided(size_t elementSize, std::vector<CopyDimension> loops, const void* source,
                  void* target);
+
+// The elements that a slice takes along one dimension: `size` of them from `begin` on, `stride`
+// apart. All of them lie inside; begin may be anything when size is 0.
+struct SliceRange {
+  int64_t begin = 0;
+  int64_t stride = 1;
+  int64_t size = 0;
+};
+
+// Copies the slice of a row-major tensor of `dimensions` (one range for each) into dense memory.
+void copySlice(size_t elementSize, const graph::Dimensions& dimensions,
+               std::span<const SliceRange> ranges, const void* source, void* target);
 
 // Writes `count` copies of the element at `value`.
 void fillElements(size_t elementSize, const void* value, void* target, uint64_t count);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/strided_slice.h"
-
 #include <algorithm>
 
 #include "ops/output_shape.h"
 #include "ops/registry.h"
-#include "ops/strided_copy.h"
+#include "ops/slice.h"
 #include "ops/tensor_types.h"
 #include "ops/validation.h"
 
@@ -42,31 +40,19 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
 }
 
 Status prepare(OperationContext& context) {
-  HEARTH_ASSIGN(StridedSliceParameters parameters, parseStridedSlice(context));
+  HEARTH_ASSIGN(SliceParameters parameters, parseStridedSlice(context));
   return context.setOutputDimensions(0, std::move(parameters.dimensions));
 }
 
 Status execute(OperationContext& context) {
-  HEARTH_ASSIGN(const StridedSliceParameters parameters, parseStridedSlice(context));
-  const Tensor& input = context.inputs[0];
-  const std::vector<int64_t> from = rowMajorStrides(input.dimensions);
-  const std::vector<int64_t> to = rowMajorStrides(parameters.size);
-  std::vector<CopyDimension> loops;
-  int64_t start = 0;
-  for (size_t i = 0; i < from.size(); ++i) {
-    if (parameters.size[i] == 0) return {};
-    loops.push_back({parameters.size[i], parameters.stride[i] * from[i], to[i]});
-    start += parameters.begin[i] * from[i];
-  }
-  const size_t element = graph::elementSize(input.type());
-  copyStrided(element, std::move(loops), input.as<uint8_t>() + static_cast<size_t>(start) * element,
-              context.outputs[0].data);
+  HEARTH_ASSIGN(const SliceParameters parameters, parseStridedSlice(context));
+  executeSlice(context, parameters);
   return {};
 }
 
 }  // namespace
 
-Result<StridedSliceParameters> parseStridedSlice(const OperationContext& context) {
+Result<SliceParameters> parseStridedSlice(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 7, 1));
   const Dimensions& input = context.inputs[0].dimensions;
   HEARTH_ASSIGN(const std::vector<int64_t> begins, context.intVector(1));
@@ -80,7 +66,7 @@ Result<StridedSliceParameters> parseStridedSlice(const OperationContext& context
     return fail(ErrorCode::kBadData,
                 "{} has {} begins, {} ends and {} strides for an input of rank {}.",
                 context.describe(), begins.size(), ends.size(), strides.size(), rank);
-  StridedSliceParameters parameters;
+  SliceParameters parameters;
   for (size_t i = 0; i < rank; ++i) {
     const int64_t size = input[i];
     const int32_t bit = int32_t{1} << i;
@@ -105,9 +91,7 @@ Result<StridedSliceParameters> parseStridedSlice(const OperationContext& context
     } else {
       parameters.dimensions.push_back(static_cast<uint32_t>(count));
     }
-    parameters.begin.push_back(begin);
-    parameters.stride.push_back(stride);
-    parameters.size.push_back(static_cast<uint32_t>(count));
+    parameters.ranges.push_back({begin, stride, count});
   }
   parameters.dimensions = keepRankAboveZero(context, std::move(parameters.dimensions));
   return parameters;

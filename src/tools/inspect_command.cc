@@ -33,7 +33,7 @@ std::string quantizationText(const Json& scales, const Json& zeroPoints) {
 std::string argumentsText(const char* kind, const Json& arguments) {
   TextTable table({kind, "type", "shape", "value"}, "llll");
   for (const Json& argument : arguments) {
-    const Json scale = argument["scale"];
+    const Json& scale = argument["scale"];
     const bool isQuantized = scale.is_null() || scale.get<double>() != 0;
     table.add({text(argument["name"]), text(argument["type"]),
                shapeText(argument["shape"].get<std::vector<uint64_t>>()),

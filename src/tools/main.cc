@@ -35,16 +35,33 @@ CLI::Validator positiveSeconds() {
       "SECONDS");
 }
 
-CLI::Validator byteCount() {
+CLI::Validator byteCount(const char* flag) {
   return CLI::Validator(
-      [](std::string& text) -> std::string {
-        const auto bytes = base::parseBytes("--max-activation-bytes", text);
+      [flag](std::string& text) -> std::string {
+        const auto bytes = base::parseBytes(flag, text);
         if (!bytes) return bytes.error().message();
-        if (*bytes == 0) return "The limit --max-activation-bytes is 0; it is at least 1.";
+        if (*bytes == 0) return base::formatText("The limit {} is 0; it is at least 1.", flag);
         text = std::to_string(*bytes);
         return "";
       },
       "BYTES");
+}
+
+void addStoreFlags(CLI::App* app, StoreFlags* flags) {
+  app->add_option("--store", flags->path, "Folder of the weight store (HEARTH_STORE)")
+      ->type_name("DIR");
+  app->add_option("--store-mode", flags->mode,
+                  "off, read-only, read-write or strict (HEARTH_STORE_MODE)")
+      ->check(CLI::IsMember({"off", "read-only", "read-write", "strict"}))
+      ->type_name("MODE");
+  app->add_option("--store-size", flags->maxBytes,
+                  "The most that the store may take (HEARTH_STORE_SIZE); K, M and G are understood")
+      ->transform(byteCount("--store-size"))
+      ->type_name("BYTES");
+  app->add_option("--weight-cache", flags->weightCache,
+                  "One file for this model's packed weights, in place of the store")
+      ->type_name("FILE")
+      ->excludes("--store");
 }
 
 void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normalization) {
@@ -71,6 +88,7 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
                   "Threads to use (HEARTH_THREADS, else the device's choice)")
       ->check(CLI::Range(0u, kMaxThreads))
       ->type_name("N");
+  addStoreFlags(app, &options->store);
   app->add_option("--repeat", options->repeat, "Runs after the first (0; 20 for bench)")
       ->check(CLI::Range(uint64_t{0}, kMaxRepeat))
       ->type_name("N");
@@ -85,7 +103,7 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
   app->add_option("--max-activation-bytes", options->maxActivationBytes,
                   "Refuse models that need more for intermediate results (half of the memory); "
                   "K, M and G are understood")
-      ->transform(byteCount());
+      ->transform(byteCount("--max-activation-bytes"));
   app->add_option("--timeout", options->timeoutSeconds, "End with exit code 1 after this time")
       ->check(positiveSeconds());
   app->add_flag("--json", options->isJson, "Print one JSON object");

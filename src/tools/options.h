@@ -10,6 +10,14 @@
 
 namespace hearth::tools {
 
+// Where packed weights are kept; what is not given is as the environment says.
+struct StoreFlags {
+  std::string path;
+  std::string mode;  // off, read-only, read-write or strict
+  uint64_t maxBytes = 0;
+  std::string weightCache;  // one file in place of the store
+};
+
 // What `hearth run` and `hearth bench` are told.
 struct RunOptions {
   std::string model;
@@ -23,6 +31,7 @@ struct RunOptions {
   std::string signature;
   std::optional<Normalization> normalization;
   uint32_t threads = 0;
+  StoreFlags store;
   uint64_t maxActivationBytes = 0;
   std::optional<uint64_t> repeat;
   double timeoutSeconds = 0;  // 0 = none

@@ -29,6 +29,14 @@ double millisecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
+hearth_cache_policy cachePolicy(const std::string& mode) {
+  if (mode == "off") return HEARTH_CACHE_OFF;
+  if (mode == "read-only") return HEARTH_CACHE_READ_ONLY;
+  if (mode == "read-write") return HEARTH_CACHE_READ_WRITE;
+  if (mode == "strict") return HEARTH_CACHE_STRICT;
+  return HEARTH_CACHE_DEFAULT;
+}
+
 // A model made ready, with the memory of its inputs and outputs.
 class Session {
  public:
@@ -65,6 +73,10 @@ Outcome<void> Session::prepare(RunReport* report) {
   options.device = options_.device;
   options.threads = options_.threads;
   options.maxActivationBytes = options_.maxActivationBytes;
+  options.store = options_.store.path;
+  options.cache = cachePolicy(options_.store.mode);
+  options.storeBytes = options_.store.maxBytes;
+  options.weightCache = options_.store.weightCache;
   std::optional<Compilation> compilation;
   try {
     const Model model(options_.model);

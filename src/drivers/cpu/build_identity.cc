@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <span>
 
+#include "base/env.h"
 #include "base/trace.h"
 #include "drivers/cpu/vnni_gemm.h"
 #include "drivers/cpu/xnn_kernel.h"
@@ -189,8 +189,8 @@ Result<base::Sha256Digest> packingIdentity() {
   }));
   const bool ownGemm = hasVnniGemm();
   recorder.hash().update(&ownGemm, sizeof ownGemm);
-  if (const char* salt = std::getenv("HEARTH_PACKING_SALT"))
-    recorder.hash().update(salt, std::strlen(salt));
+  const std::string salt = base::envString(base::Env::kPackingSalt);
+  recorder.hash().update(salt.data(), salt.size());
   return recorder.hash().finish();
 }
 

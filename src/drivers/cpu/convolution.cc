@@ -17,6 +17,7 @@ struct Creation {
   OperandType type = OperandType::kTensorFloat32;
   bool isPerChannel = false;
   const void* kernel = nullptr;
+  ConvertedConstantRef convertedKernel;  // in place of it
   const void* bias = nullptr;
   std::vector<float> kernelScales;  // padded: XNNPACK reads past the last one
   float inputScale = 0, kernelScale = 0, outputScale = 0;
@@ -35,6 +36,17 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
   const uint32_t flags = g.isDepthwise ? XNN_FLAG_DEPTHWISE_CONVOLUTION : 0;
   const size_t inputStride = g.groups * g.groupInputChannels;
   const size_t outputStride = g.groups * g.groupOutputChannels;
+  if (c.convertedKernel != nullptr)
+    return c.weights->createConverted(
+        c.place, "CONV_2D", c.packed.get(), [&] { return c.convertedKernel->convert(); },
+        [&](const void* kernel) {
+          return xnn_create_convolution2d_nhwc_f32(
+              g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
+              g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
+              g.groupOutputChannels, inputStride, outputStride, static_cast<const float*>(kernel),
+              static_cast<const float*>(c.bias), c.floats.lowest, c.floats.highest, flags, nullptr,
+              c.weights->provider(), op);
+        });
   const PackedWeights::PlaceScope scope(
       c.weights, c.place, g.isDepthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", c.packed.get());
   xnn_weights_cache_t cache = c.weights->provider();
@@ -162,8 +174,8 @@ bool typesFit(PlanBuilder* builder, const Convolution& g) {
   const graph::Operand& input = builder->operand(g.input);
   const graph::Operand& filter = builder->operand(g.filter);
   const graph::Operand& output = builder->operand(g.output);
-  if (!filter.isConstant() || input.type != output.type) return false;
-  if (g.bias != UINT32_MAX && !builder->operand(g.bias).isConstant()) return false;
+  if (!builder->isWeight(g.filter) || input.type != output.type) return false;
+  if (g.bias != UINT32_MAX && !builder->isWeight(g.bias)) return false;
   switch (input.type) {
     case OperandType::kTensorFloat32:
       return filter.type == OperandType::kTensorFloat32;
@@ -215,7 +227,10 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
     }
   } else {
     c.kernel = builder->weightData(g.filter, c.place);
-    if (g.bias != UINT32_MAX) c.bias = builder->weightData(g.bias, c.place);
+    c.convertedKernel = builder->converted(g.filter);
+    if (g.bias != UINT32_MAX) {
+      HEARTH_ASSIGN(c.bias, builder->biasData(g.bias, c.place));
+    }
     c.packed = packedFrom(builder, g);
   }
   if (c.isPerChannel) {

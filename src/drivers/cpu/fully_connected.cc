@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "drivers/cpu/hybrid_fully_connected.h"
 #include "drivers/cpu/xnn_kernel.h"
 
 namespace hearth::cpu {
@@ -15,6 +16,7 @@ struct Creation {
   OperandType type = OperandType::kTensorFloat32;
   bool isPerChannel = false;
   const void* kernel = nullptr;
+  ConvertedConstantRef convertedKernel;  // in place of it
   const void* bias = nullptr;
   std::vector<float> kernelScales;
   float inputScale = 0, kernelScale = 0, outputScale = 0;
@@ -30,6 +32,15 @@ struct Creation {
 xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
   const size_t in = c.layer.inputChannels;
   const size_t out = c.layer.outputChannels;
+  if (c.convertedKernel != nullptr)
+    return c.weights->createConverted(
+        c.place, "FULLY_CONNECTED", c.packed.get(), [&] { return c.convertedKernel->convert(); },
+        [&](const void* kernel) {
+          return xnn_create_fully_connected_nc_f32(
+              in, out, in, out, static_cast<const float*>(kernel),
+              static_cast<const float*>(c.bias), c.floats.lowest, c.floats.highest, 0, nullptr,
+              c.weights->provider(), op);
+        });
   const PackedWeights::PlaceScope scope(c.weights, c.place, "FULLY_CONNECTED", c.packed.get());
   xnn_weights_cache_t cache = c.weights->provider();
   switch (c.type) {
@@ -104,8 +115,9 @@ bool scalesFit(const graph::Operand& input, const graph::Operand& filter,
 bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
   const graph::Operand& input = builder->operand(layer.input);
   const graph::Operand& filter = builder->operand(layer.filter);
-  if (!filter.isConstant() || input.type != builder->operand(layer.output).type) return false;
-  if (layer.bias != UINT32_MAX && !builder->operand(layer.bias).isConstant()) return false;
+  if (!builder->isWeight(layer.filter) || input.type != builder->operand(layer.output).type)
+    return false;
+  if (layer.bias != UINT32_MAX && !builder->isWeight(layer.bias)) return false;
   switch (input.type) {
     case OperandType::kTensorFloat32:
       return filter.type == OperandType::kTensorFloat32;
@@ -123,7 +135,7 @@ bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
 }  // namespace
 
 Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer) {
-  if (!typesFit(builder, layer)) return false;
+  if (!typesFit(builder, layer)) return addHybridFullyConnected(builder, layer);
   const graph::Operand& input = builder->operand(layer.input);
   const graph::Operand& filter = builder->operand(layer.filter);
   const graph::Operand& output = builder->operand(layer.output);
@@ -134,7 +146,10 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
   c.place = {builder->currentOperation(), 0};
   c.kernel = builder->weightData(layer.filter, c.place);
-  if (layer.bias != UINT32_MAX) c.bias = builder->weightData(layer.bias, c.place);
+  c.convertedKernel = builder->converted(layer.filter);
+  if (layer.bias != UINT32_MAX) {
+    HEARTH_ASSIGN(c.bias, builder->biasData(layer.bias, c.place));
+  }
   const uint32_t operands[] = {layer.input, layer.filter, layer.bias, layer.output};
   const uint64_t parameters[] = {layer.inputChannels, layer.outputChannels};
   c.packed = builder->packingSource(operands, parameters);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fully connected layers on XNNPACK: float32, int8 and uint8 with constant weights.
+// Fully connected layers on XNNPACK: float32, int8 and uint8 with constant weights, and hybrid
+// ones.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,7 @@ struct FullyConnected {
   uint32_t bias = UINT32_MAX;  // operand; UINT32_MAX = none
   ops::FusedActivation activation = ops::FusedActivation::kNone;
   size_t rows = 1, inputChannels = 1, outputChannels = 1;
+  bool hasBlockScales = false;  // the scales of the filter are an operand of their own
 };
 
 // Adds the node; false when types or constants are not what XNNPACK takes.

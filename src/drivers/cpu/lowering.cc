@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which operations XNNPACK takes, and how their arguments become its parameters.
+#include <algorithm>
+
 #include "drivers/cpu/convolution.h"
 #include "drivers/cpu/elementwise.h"
 #include "drivers/cpu/fully_connected.h"
@@ -123,6 +125,7 @@ Result<bool> lowerFullyConnected(PlanBuilder* builder) {
   layer.rows = parameters.batches;
   layer.inputChannels = parameters.inputSize;
   layer.outputChannels = parameters.units;
+  layer.hasBlockScales = builder->context().hasInput(4);
   return addFullyConnected(builder, layer);
 }
 
@@ -153,6 +156,26 @@ Result<bool> lowerUnary(PlanBuilder* builder) {
 template <ops::FusedActivation kActivation>
 Result<bool> lowerClamp(PlanBuilder* builder) {
   return addClamp(builder, inputOf(builder, 0), outputOf(builder), kActivation);
+}
+
+// A constant whose readers all pack it stays as it is until then.
+Result<bool> lowerDequantize(PlanBuilder* builder) {
+  const uint32_t output = outputOf(builder);
+  const auto packs = [&](uint32_t reader) {
+    const graph::Operation& operation = builder->operation(reader);
+    const bool hasWeights = operation.type == OperationType::kFullyConnected ||
+                            operation.type == OperationType::kConv2d;
+    return hasWeights && !builder->isReferenceOnly(reader) && operation.inputs[0] != output &&
+           (operation.inputs[1] == output || operation.inputs[2] == output);
+  };
+  if (builder->operand(inputOf(builder, 0)).isConstant() &&
+      builder->operand(output).type == OperandType::kTensorFloat32 &&
+      !builder->isGraphOutput(output) && !builder->consumers(output).empty() &&
+      std::ranges::all_of(builder->consumers(output), packs)) {
+    builder->setConverted(output);
+    return true;
+  }
+  return lowerUnary<xnn_unary_convert>(builder);
 }
 
 // Same bytes in another shape; parameters were checked by shape inference.
@@ -255,7 +278,7 @@ Lowering findLowering(OperationType type) {
     case OperationType::kQuantize:
       return lowerUnary<xnn_unary_convert>;
     case OperationType::kDequantize:
-      return lowerUnary<xnn_unary_convert>;
+      return lowerDequantize;
     case OperationType::kReshape:
       return lowerRename;
     case OperationType::kSqueeze:

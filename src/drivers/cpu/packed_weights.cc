@@ -27,6 +27,7 @@ struct CurrentPlace {
   const base::Sha256Digest* source = nullptr;
   // Takes what XNNPACK packs without asking whether it is there already.
   std::shared_ptr<PackedSegment> scratch;
+  bool mayPack = true;
 };
 thread_local CurrentPlace currentPlace;
 
@@ -35,6 +36,10 @@ thread_local CurrentPlace currentPlace;
 PackedWeights::PlaceScope::PlaceScope(PackedWeights*, WeightPlace place, const char* kind,
                                       const base::Sha256Digest* source) {
   currentPlace = {place, kind, source, nullptr};
+}
+
+void PackedWeights::PlaceScope::forbidPacking() {
+  currentPlace.mayPack = false;
 }
 
 PackedWeights::PlaceScope::~PlaceScope() {
@@ -86,6 +91,11 @@ Result<const uint8_t*> PackedWeights::constant(uint32_t operand, std::span<const
 bool PackedWeights::has(WeightPlace place) const {
   const std::lock_guard lock(mutex_);
   return places_.contains(place);
+}
+
+bool PackedWeights::isPacked(WeightPlace place, const base::Sha256Digest* source) const {
+  return has(place) ||
+         (source != nullptr && SharedPackings::instance().find(*source).segment != nullptr);
 }
 
 std::map<std::string, uint64_t> PackedWeights::packedBytes() const {
@@ -156,6 +166,7 @@ std::optional<PackedPlace> PackedWeights::reserveSmall(size_t size) {
 
 void* PackedWeights::reserveSpace(void* context, size_t size) {
   auto* self = static_cast<PackedWeights*>(context);
+  if (!currentPlace.mayPack) return nullptr;
   bool isKnown = false;
   {
     const std::lock_guard lock(self->mutex_);

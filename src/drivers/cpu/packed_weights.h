@@ -72,7 +72,27 @@ class PackedWeights {
     ~PlaceScope();
     PlaceScope(const PlaceScope&) = delete;
     PlaceScope& operator=(const PlaceScope&) = delete;
+    // The creation call has no weights to read: it fails where it would have to pack.
+    void forbidPacking();
   };
+
+  // For weights that have to be converted before they are packed. `create` is a creation call on
+  // the bytes it is given: first, if the place is packed already, on any address, which is then not
+  // read; else, or should that fail, on what `convert` makes, a container.
+  template <typename Convert, typename Create>
+  auto createConverted(WeightPlace place, const char* kind, const base::Sha256Digest* source,
+                       Convert convert, Create create) {
+    if (isPacked(place, source)) {
+      PlaceScope scope(this, place, kind, source);
+      scope.forbidPacking();
+      alignas(64) static const uint8_t nothing[64] = {};
+      const auto status = create(static_cast<const void*>(nothing));
+      if (status == decltype(status){}) return status;
+    }
+    const auto bytes = convert();
+    const PlaceScope scope(this, place, kind, source);
+    return create(static_cast<const void*>(bytes.data()));
+  }
 
   // What the creation calls take as xnn_weights_cache_t.
   xnn_weights_cache_provider* provider() { return provider_; }
@@ -86,6 +106,8 @@ class PackedWeights {
   Result<const uint8_t*> constant(uint32_t operand, std::span<const uint8_t> source);
 
   bool has(WeightPlace place) const;
+  // The same, or other prepared models of the process have it.
+  bool isPacked(WeightPlace place, const base::Sha256Digest* source) const;
 
   // Bytes packed in this start, by operation kind.
   std::map<std::string, uint64_t> packedBytes() const;

@@ -35,6 +35,7 @@ Status PlanBuilder::build() {
   tensors_.resize(operandCount);
   valueOf_.resize(operandCount);
   padded_.resize(operandCount);
+  converted_.resize(operandCount);
   consumers_.resize(operandCount);
   for (size_t i = 0; i < operandCount; ++i) {
     const graph::Operand& operand = subgraph_.operands[i];
@@ -150,6 +151,7 @@ const uint8_t* PlanBuilder::copyOf(const graph::Operand& operand, const uint8_t*
 }
 
 const uint8_t* PlanBuilder::weightData(uint32_t index, WeightPlace place) {
+  if (converted_[index] != nullptr) return nullptr;
   const graph::Operand& operand = subgraph_.operands[index];
   const uint8_t* data = model_.constantData(operand);
   if (data == nullptr || hasReadableTail(operand)) return data;
@@ -158,6 +160,13 @@ const uint8_t* PlanBuilder::weightData(uint32_t index, WeightPlace place) {
 }
 
 Result<const uint8_t*> PlanBuilder::rawData(uint32_t index) {
+  if (const ConvertedConstantRef& converted = converted_[index]) {
+    if (weights_ == nullptr) return nullptr;
+    return weights_->pack(
+        {WeightPlace::kConstants, index}, "CONSTANT", nullptr,
+        static_cast<size_t>(converted->elementCount()) * sizeof(float),
+        [&](uint8_t* data) { converted->convertTo(reinterpret_cast<float*>(data)); });
+  }
   const graph::Operand& operand = subgraph_.operands[index];
   const uint8_t* data = model_.constantData(operand);
   if (data == nullptr || weights_ == nullptr) return data;
@@ -184,6 +193,13 @@ std::shared_ptr<const base::Sha256Digest> PlanBuilder::packingSource(
     add(operand.perChannel.channelDim);
     add(operand.perChannel.scales.size());
     hash.update(operand.perChannel.scales.data(), operand.perChannel.scales.size() * sizeof(float));
+    if (const ConvertedConstantRef& converted = converted_[index]) {
+      const uint32_t source[] = {converted->source()};
+      const auto inner = packingSource(source, {});
+      if (inner == nullptr) return nullptr;
+      hash.update(*inner);
+      continue;
+    }
     if (!operand.isConstant()) continue;
     for (const uint32_t dimension : operand.dimensions) add(dimension);
     add(operand.location.length);
@@ -209,6 +225,7 @@ std::shared_ptr<const base::Sha256Digest> PlanBuilder::packingSource(
 }
 
 void PlanBuilder::releaseAfterPacking(Node* node, uint32_t index) const {
+  if (converted_[index] != nullptr) return releaseAfterPacking(node, converted_[index]->source());
   const graph::Operand& operand = subgraph_.operands[index];
   if (operand.lifetime != graph::Lifetime::kConstantReference) return;
   const memory::Pool& pool = *model_.pools[operand.location.pool];
@@ -231,6 +248,18 @@ ValueId PlanBuilder::read(uint32_t index) {
     materialize(index);
   }
   if (valueOf_[index]) return *valueOf_[index];
+  if (const ConvertedConstantRef& converted = converted_[index]) {
+    // A reader that does not pack it.
+    Value value;
+    value.place = Value::Place::kConstant;
+    value.bytes = tensorBytes(tensors_[index]);
+    value.name = operand.name;
+    owned_.push_back(std::make_unique<uint8_t[]>(value.bytes + kReadSlack));
+    converted->convertTo(reinterpret_cast<float*>(owned_.back().get()));
+    value.constant = owned_.back().get();
+    valueOf_[index] = newValue(std::move(value));
+    return *valueOf_[index];
+  }
   // Everything else that is read has been written before, so this is a constant.
   Value value;
   value.place = Value::Place::kConstant;

@@ -3,16 +3,19 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "base/sha256.h"
 #include "cache/content_memory.h"
+#include "drivers/cpu/converted_constant.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/plan.h"
 #include "graph/model.h"
@@ -65,6 +68,12 @@ class PlanBuilder {
   // segment store and not from the model.
   Result<const uint8_t*> rawData(uint32_t operand);
 
+  // weightData, or rawData of a converted constant: for biases, which are small.
+  Result<const uint8_t*> biasData(uint32_t operand, WeightPlace place) {
+    if (converted_[operand] != nullptr) return rawData(operand);
+    return weightData(operand, place);
+  }
+
   // Names what the current operation packs, for PlaceScope: the constants by where they lie, the
   // quantisation of `operands`, and `parameters`. Null when a constant lies where others cannot
   // find them again, or when nothing is to be packed.
@@ -97,6 +106,27 @@ class PlanBuilder {
   // Records that `operand` is `view`, without a node for it.
   void setPaddedView(uint32_t operand, PaddedView view);
   std::optional<PaddedView> paddedView(uint32_t operand) const;
+
+  // Values that hold the 8-bit rows of a float32 operand and their parameters, once a layer with
+  // rows of that size made them.
+  void setQuantizedRows(uint32_t operand, size_t rowSize, std::pair<ValueId, ValueId> values) {
+    quantizedRows_[{operand, rowSize}] = values;
+  }
+  std::optional<std::pair<ValueId, ValueId>> quantizedRows(uint32_t operand, size_t rowSize) const {
+    const auto it = quantizedRows_.find({operand, rowSize});
+    return it == quantizedRows_.end() ? std::nullopt : std::optional(it->second);
+  }
+
+  // Records that the current operation's output is a converted constant, without a node for it.
+  void setConverted(uint32_t operand) {
+    converted_[operand] = std::make_shared<ConvertedConstant>(context_);
+  }
+  // Null for other operands.
+  const ConvertedConstantRef& converted(uint32_t operand) const { return converted_[operand]; }
+  // Whether the operand is a constant, converted or not.
+  bool isWeight(uint32_t operand) const {
+    return subgraph_.operands[operand].isConstant() || converted_[operand] != nullptr;
+  }
 
   // Operations that read the operand, in order.
   const std::vector<uint32_t>& consumers(uint32_t operand) const { return consumers_[operand]; }
@@ -132,7 +162,9 @@ class PlanBuilder {
   std::vector<ops::Tensor> tensors_;                           // by operand: inferred shapes
   std::vector<std::optional<ValueId>> valueOf_;                // by operand
   std::vector<std::optional<PaddedView>> padded_;              // by operand
+  std::vector<ConvertedConstantRef> converted_;                // by operand
   std::vector<std::vector<uint32_t>> consumers_;               // by operand
+  std::map<std::pair<uint32_t, size_t>, std::pair<ValueId, ValueId>> quantizedRows_;
   uint32_t operation_ = 0;
   ops::OperationContext context_;
 };

@@ -48,22 +48,67 @@ Status appendDilation(OperatorView& view, int32_t width, int32_t height,
   return {};
 }
 
+// Arguments that each windowed operation has, in the order in which it lists them.
+struct Window {
+  uint32_t padding = 0;
+  uint32_t strideWidth = 0;
+  uint32_t strideHeight = 0;
+};
+
+template <typename Options>
+Result<Window> window(OperatorView& view, const Options& options) {
+  Window found;
+  HEARTH_ASSIGN(found.padding, view.padding(options.padding()));
+  HEARTH_ASSIGN(found.strideWidth, view.scalar(options.stride_w()));
+  HEARTH_ASSIGN(found.strideHeight, view.scalar(options.stride_h()));
+  return found;
+}
+
+// A fused activation and the argument that names it.
+struct Fuse {
+  Activation activation;
+  uint32_t argument = 0;
+};
+
+template <typename Options>
+Result<Fuse> fuse(OperatorView& view, const Options& options) {
+  Fuse found;
+  HEARTH_ASSIGN(found.activation, view.planActivation(options.fused_activation_function()));
+  HEARTH_ASSIGN(found.argument, view.scalar(found.activation.fuse));
+  return found;
+}
+
+Status emit(OperatorView& view, OperationType type, std::vector<uint32_t> arguments,
+            const Fuse& fused) {
+  HEARTH_TRY(view.emit(type, std::move(arguments), {fused.activation.target}));
+  return view.finishActivation(fused.activation);
+}
+
+// Input, filter and bias at the given places of the operator.
+struct Weighted {
+  uint32_t input = 0;
+  uint32_t filter = 0;
+  uint32_t bias = 0;
+};
+
+Result<Weighted> weighted(OperatorView& view, size_t input, size_t filter, size_t biasIndex) {
+  Weighted found;
+  HEARTH_ASSIGN(found.input, view.input(input));
+  HEARTH_ASSIGN(found.filter, view.input(filter));
+  HEARTH_ASSIGN(found.bias, bias(view, biasIndex, found.input, found.filter));
+  return found;
+}
+
 Status translateConv2d(OperatorView& view, OperationType) {
   const auto& options = view.options<schema::Conv2DOptions>();
-  HEARTH_ASSIGN(const uint32_t input, view.input(0));
-  HEARTH_ASSIGN(const uint32_t filter, view.input(1));
-  HEARTH_ASSIGN(const uint32_t biasOperand, bias(view, 2, input, filter));
-  HEARTH_ASSIGN(const uint32_t padding, view.padding(options.padding()));
-  HEARTH_ASSIGN(const uint32_t strideWidth, view.scalar(options.stride_w()));
-  HEARTH_ASSIGN(const uint32_t strideHeight, view.scalar(options.stride_h()));
-  HEARTH_ASSIGN(const Activation activation,
-                view.planActivation(options.fused_activation_function()));
-  HEARTH_ASSIGN(const uint32_t fuse, view.scalar(activation.fuse));
-  std::vector<uint32_t> arguments = {input,   filter,      biasOperand,
-                                     padding, strideWidth, strideHeight};
+  HEARTH_ASSIGN(const Weighted tensors, weighted(view, 0, 1, 2));
+  HEARTH_ASSIGN(const Window at, window(view, options));
+  HEARTH_ASSIGN(const Fuse fused, fuse(view, options));
+  std::vector<uint32_t> arguments = {tensors.input, tensors.filter, tensors.bias,
+                                     at.padding,    at.strideWidth, at.strideHeight};
   OperationType type = OperationType::kConv2d;
-  const uint32_t channels = dimension(view, input, 3);
-  const uint32_t filterChannels = dimension(view, filter, 3);
+  const uint32_t channels = dimension(view, tensors.input, 3);
+  const uint32_t filterChannels = dimension(view, tensors.filter, 3);
   if (channels != 0 && filterChannels != 0 && channels != filterChannels) {
     if (channels % filterChannels != 0)
       return fail(ErrorCode::kBadData,
@@ -77,25 +122,22 @@ Status translateConv2d(OperatorView& view, OperationType) {
     HEARTH_ASSIGN(const uint32_t groups,
                   view.scalar(static_cast<int32_t>(channels / filterChannels)));
     HEARTH_ASSIGN(const uint32_t layout, view.scalar(false));
-    arguments.insert(arguments.end(), {groups, fuse, layout});
+    arguments.insert(arguments.end(), {groups, fused.argument, layout});
   } else {
-    arguments.push_back(fuse);
+    arguments.push_back(fused.argument);
     HEARTH_TRY(
         appendDilation(view, options.dilation_w_factor(), options.dilation_h_factor(), &arguments));
   }
-  HEARTH_TRY(view.emit(type, std::move(arguments), {activation.target}));
-  return view.finishActivation(activation);
+  return emit(view, type, std::move(arguments), fused);
 }
 
 Status translateDepthwiseConv2d(OperatorView& view, OperationType type) {
   const auto& options = view.options<schema::DepthwiseConv2DOptions>();
-  HEARTH_ASSIGN(const uint32_t input, view.input(0));
-  HEARTH_ASSIGN(const uint32_t filter, view.input(1));
-  HEARTH_ASSIGN(const uint32_t biasOperand, bias(view, 2, input, filter));
+  HEARTH_ASSIGN(const Weighted tensors, weighted(view, 0, 1, 2));
   int32_t multiplier = options.depth_multiplier();
   if (multiplier == 0) {
-    const uint32_t channels = dimension(view, input, 3);
-    const uint32_t filterChannels = dimension(view, filter, 3);
+    const uint32_t channels = dimension(view, tensors.input, 3);
+    const uint32_t filterChannels = dimension(view, tensors.filter, 3);
     if (channels == 0 || filterChannels % channels != 0)
       return fail(ErrorCode::kBadData,
                   "Its depth multiplier is not given, and {} filter channels are no multiple of {} "
@@ -103,39 +145,28 @@ Status translateDepthwiseConv2d(OperatorView& view, OperationType type) {
                   filterChannels, channels);
     multiplier = static_cast<int32_t>(filterChannels / channels);
   }
-  HEARTH_ASSIGN(const uint32_t padding, view.padding(options.padding()));
-  HEARTH_ASSIGN(const uint32_t strideWidth, view.scalar(options.stride_w()));
-  HEARTH_ASSIGN(const uint32_t strideHeight, view.scalar(options.stride_h()));
+  HEARTH_ASSIGN(const Window at, window(view, options));
   HEARTH_ASSIGN(const uint32_t depthMultiplier, view.scalar(multiplier));
-  HEARTH_ASSIGN(const Activation activation,
-                view.planActivation(options.fused_activation_function()));
-  HEARTH_ASSIGN(const uint32_t fuse, view.scalar(activation.fuse));
-  std::vector<uint32_t> arguments = {input,       filter,       biasOperand,     padding,
-                                     strideWidth, strideHeight, depthMultiplier, fuse};
+  HEARTH_ASSIGN(const Fuse fused, fuse(view, options));
+  std::vector<uint32_t> arguments = {tensors.input,   tensors.filter, tensors.bias,
+                                     at.padding,      at.strideWidth, at.strideHeight,
+                                     depthMultiplier, fused.argument};
   HEARTH_TRY(
       appendDilation(view, options.dilation_w_factor(), options.dilation_h_factor(), &arguments));
-  HEARTH_TRY(view.emit(type, std::move(arguments), {activation.target}));
-  return view.finishActivation(activation);
+  return emit(view, type, std::move(arguments), fused);
 }
 
 Status translateTransposeConv(OperatorView& view, OperationType type) {
   const auto& options = view.options<schema::TransposeConvOptions>();
   HEARTH_ASSIGN(const uint32_t outputShape, view.intTensorInput(0));
-  HEARTH_ASSIGN(const uint32_t filter, view.input(1));
-  HEARTH_ASSIGN(const uint32_t input, view.input(2));
-  HEARTH_ASSIGN(const uint32_t biasOperand, bias(view, 3, input, filter));
-  HEARTH_ASSIGN(const uint32_t padding, view.padding(options.padding()));
-  HEARTH_ASSIGN(const uint32_t strideWidth, view.scalar(options.stride_w()));
-  HEARTH_ASSIGN(const uint32_t strideHeight, view.scalar(options.stride_h()));
-  HEARTH_ASSIGN(const Activation activation,
-                view.planActivation(options.fused_activation_function()));
-  HEARTH_ASSIGN(const uint32_t fuse, view.scalar(activation.fuse));
+  HEARTH_ASSIGN(const Weighted tensors, weighted(view, 2, 1, 3));
+  HEARTH_ASSIGN(const Window at, window(view, options));
+  HEARTH_ASSIGN(const Fuse fused, fuse(view, options));
   HEARTH_ASSIGN(const uint32_t layout, view.scalar(false));
-  HEARTH_TRY(view.emit(
-      type,
-      {input, filter, biasOperand, outputShape, padding, strideWidth, strideHeight, fuse, layout},
-      {activation.target}));
-  return view.finishActivation(activation);
+  return emit(view, type,
+              {tensors.input, tensors.filter, tensors.bias, outputShape, at.padding, at.strideWidth,
+               at.strideHeight, fused.argument, layout},
+              fused);
 }
 
 Status translateConv3d(OperatorView& view, OperationType type) {
@@ -160,18 +191,14 @@ Status translateConv3d(OperatorView& view, OperationType type) {
 Status translatePool2d(OperatorView& view, OperationType type) {
   const auto& options = view.options<schema::Pool2DOptions>();
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
-  HEARTH_ASSIGN(const uint32_t padding, view.padding(options.padding()));
-  HEARTH_ASSIGN(const uint32_t strideWidth, view.scalar(options.stride_w()));
-  HEARTH_ASSIGN(const uint32_t strideHeight, view.scalar(options.stride_h()));
+  HEARTH_ASSIGN(const Window at, window(view, options));
   HEARTH_ASSIGN(const uint32_t filterWidth, view.scalar(options.filter_width()));
   HEARTH_ASSIGN(const uint32_t filterHeight, view.scalar(options.filter_height()));
-  HEARTH_ASSIGN(const Activation activation,
-                view.planActivation(options.fused_activation_function()));
-  HEARTH_ASSIGN(const uint32_t fuse, view.scalar(activation.fuse));
-  HEARTH_TRY(view.emit(type,
-                       {input, padding, strideWidth, strideHeight, filterWidth, filterHeight, fuse},
-                       {activation.target}));
-  return view.finishActivation(activation);
+  HEARTH_ASSIGN(const Fuse fused, fuse(view, options));
+  return emit(view, type,
+              {input, at.padding, at.strideWidth, at.strideHeight, filterWidth, filterHeight,
+               fused.argument},
+              fused);
 }
 
 // keep_num_dims needs no argument: the declared rank of the output says it.
@@ -180,17 +207,12 @@ Status translateFullyConnected(OperatorView& view, OperationType type) {
   if (options.weights_format() != schema::FullyConnectedWeightsFormat::DEFAULT)
     return fail(ErrorCode::kUnsupported, "Its weights have the shuffled format {}.",
                 static_cast<int>(options.weights_format()));
-  HEARTH_ASSIGN(const uint32_t input, view.input(0));
-  HEARTH_ASSIGN(const uint32_t weights, view.input(1));
-  HEARTH_ASSIGN(const uint32_t biasOperand, bias(view, 2, input, weights));
-  HEARTH_ASSIGN(const Activation activation,
-                view.planActivation(options.fused_activation_function()));
-  HEARTH_ASSIGN(const uint32_t fuse, view.scalar(activation.fuse));
-  std::vector<uint32_t> arguments = {input, weights, biasOperand, fuse};
+  HEARTH_ASSIGN(const Weighted tensors, weighted(view, 0, 1, 2));
+  HEARTH_ASSIGN(const Fuse fused, fuse(view, options));
+  std::vector<uint32_t> arguments = {tensors.input, tensors.filter, tensors.bias, fused.argument};
   HEARTH_ASSIGN(const uint32_t scales, view.blockScales(1));
   if (view.operand(scales).hasValue()) arguments.push_back(scales);
-  HEARTH_TRY(view.emit(type, std::move(arguments), {activation.target}));
-  return view.finishActivation(activation);
+  return emit(view, type, std::move(arguments), fused);
 }
 
 Status translateBatchMatmul(OperatorView& view, OperationType type) {

@@ -18,6 +18,11 @@ struct Taps {
   size_t stride = 0;
 };
 
+// As Pillow rounds; std::lround would take halves away from zero.
+int64_t roundHalfUp(double value) {
+  return static_cast<int64_t>(std::floor(value + 0.5));
+}
+
 Taps makeTaps(uint32_t from, uint32_t to) {
   const double scale = static_cast<double>(from) / to;
   const double widening = std::max(scale, 1.0);
@@ -27,9 +32,8 @@ Taps makeTaps(uint32_t from, uint32_t to) {
   std::vector<double> triangle(taps.stride);
   for (uint32_t i = 0; i < to; ++i) {
     const double centre = (i + 0.5) * scale;
-    // Truncation, not floor: it matters at the left border only, where both give 0.
-    const int64_t low = std::max<int64_t>(static_cast<int64_t>(centre - widening + 0.5), 0);
-    const int64_t high = std::min<int64_t>(static_cast<int64_t>(centre + widening + 0.5), from);
+    const int64_t low = std::max<int64_t>(roundHalfUp(centre - widening), 0);
+    const int64_t high = std::min<int64_t>(roundHalfUp(centre + widening), from);
     double sum = 0;
     for (int64_t j = low; j < high; ++j) {
       const double distance = std::abs((static_cast<double>(j) - centre + 0.5) / widening);
@@ -40,7 +44,8 @@ Taps makeTaps(uint32_t from, uint32_t to) {
     taps.count.push_back(static_cast<uint32_t>(high - low));
     for (int64_t j = 0; j < high - low; ++j) {
       const double weight = sum != 0 ? triangle[j] / sum : 0;
-      taps.weights[i * taps.stride + j] = static_cast<int32_t>(weight * (1 << kFractionBits) + 0.5);
+      taps.weights[i * taps.stride + j] =
+          static_cast<int32_t>(roundHalfUp(weight * (1 << kFractionBits)));
     }
   }
   return taps;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "cache/bundle_file.h"
+#include "cache/fork_aware.h"
+#include "cache/segment_store.h"
+
+namespace hearth::cache {
+
+struct BundleFile;
+struct BundleParts;
+class BundleWriter;
+
+// A bundle as one process uses it: one file that holds a plan and all its segments. Publishing a
+// plan of another key, or one whose segments were dropped, replaces the file by a new one; whoever
+// has the old one open keeps it. A file that is no bundle is never touched. The options' size limit
+// and system stores do not apply.
+class BundleStore : public SegmentStore,
+                    public std::enable_shared_from_this<BundleStore>,
+                    private ForkAware {
+ public:
+  // The bundle options.bundle, the same object for every caller of the process as long as one holds
+  // it. Fails when it cannot be used at all: kOff, kBadRequest, kGone (no such folder), kForeign
+  // (something else stands there).
+  static StoreResult<std::shared_ptr<BundleStore>> open(const StoreOptions& options);
+  ~BundleStore() override;
+
+  using SegmentStore::acquire;
+  using SegmentStore::contentHash;
+  using SegmentStore::publishPlan;
+
+  StoreKind kind() const override { return StoreKind::kBundle; }
+  StoreFailure writability() const override;
+  FoundSegment find(const SegmentKey& key) override;
+  // One process builds the whole bundle; others wait for it as long as its file grows.
+  BuildTicket acquire(const SegmentKey& key, std::chrono::nanoseconds patience) override;
+  // Segments are readable at once, but lost unless a plan that names them follows.
+  void publishAsync(PublishRequest request) override;
+  void afterPublishing(std::function<void()> task) override;
+  void flush() override;
+  void settle() override;
+  // kAbsent with a sentence when the bundle holds another plan.
+  StoreResult<PlanRef> findPlan(const PlanKey& key) override;
+  // Takes what publishAsync has finished, and what of the old bundle is right. kBusy while another
+  // process writes the bundle.
+  StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
+                                   std::span<const SegmentKey> segments,
+                                   const PlanDescription& description) override;
+  Result<base::Sha256Digest> contentHash(int fd, uint64_t offset, uint64_t size,
+                                         unsigned threads) override;
+  std::shared_ptr<void> addCorruptionHandler(CorruptionHandler handler) override;
+  StoreCounters counters() const override;
+
+ private:
+  BundleStore(const std::lock_guard<std::mutex>& registryLock, std::unique_ptr<BundleParts> parts);
+  void lockForFork() override;
+  void unlockAfterFork() override;
+  void renewInChild() override;
+
+  StoreStatus refresh();
+  SegmentRef share(const SegmentKey& key, SegmentRef segment);
+  StoreResult<SegmentRef> load(const std::shared_ptr<BundleFile>& file, const SegmentInfo& info);
+  void checkInBackground(const std::shared_ptr<BundleFile>& file);
+  void drop(BundleFile& file, const SegmentKey& key, const StoreFailure& why);
+  StoreResult<std::shared_ptr<BundleWriter>> writer();
+  SegmentRef findForPlan(const SegmentKey& key);
+  void stopIfUnused(std::shared_ptr<BundleWriter> writer);
+  StoreResult<SegmentRef> publish(const SegmentKey& key, std::span<const uint8_t> payload);
+  void makeDurable(const std::shared_ptr<BundleFile>& file);
+
+  // All that threads of this process change; a forked child gets a new one and leaves the old one,
+  // whose threads it does not have, untouched.
+  BundleParts* parts_;
+};
+
+}  // namespace hearth::cache

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0
+// Behaviours 52 to 58 of NNAPI: devices, partitioning, control flow, extensions, feature levels.
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <random>
+#include <set>
+
+#include "android/NeuralNetworksExtensions.h"
+#include "frontends/nnapi/devices.h"
+#include "frontends/nnapi/fake_device.h"
+#include "frontends/nnapi/test_models.h"
+
+namespace hearth::nnapi {
+namespace {
+
+using ndk::Out;
+
+class DeviceBehaviour : public QuietTest {
+ protected:
+  void TearDown() override { setDevicesForTest({}); }
+
+  static ndk::Compilation compile(const ndk::Model& model) {
+    ndk::Compilation compilation(model);
+    compilation.finish();
+    return compilation;
+  }
+};
+
+TEST_F(DeviceBehaviour, B52_TheReferenceIsTheLastDevice) {
+  const auto devices = ndk::devices();
+  std::set<std::string> names;
+  for (const ANeuralNetworksDevice* device : devices) {
+    names.insert(ndk::nameOf(device));
+    const char* version = nullptr;
+    EXPECT_CODE(NO_ERROR, ANeuralNetworksDevice_getVersion(device, &version));
+    EXPECT_STRNE(version, "");
+    EXPECT_CODE(NO_ERROR, ANeuralNetworksDevice_wait(device));
+  }
+  EXPECT_EQ(names.size(), devices.size());
+  EXPECT_EQ(ndk::nameOf(devices.back()), "nnapi-reference");
+  int32_t type = 0;
+  EXPECT_CODE(NO_ERROR, ANeuralNetworksDevice_getType(devices.back(), &type));
+  EXPECT_EQ(type, ANEURALNETWORKS_DEVICE_CPU);
+  ANeuralNetworksDevice* none = devices[0];
+  EXPECT_CODE(BAD_DATA, ANeuralNetworks_getDevice(static_cast<uint32_t>(devices.size()), &none));
+  EXPECT_EQ(none, nullptr);
+}
+
+TEST_F(DeviceBehaviour, B53_SupportIsReportedInTheClientsOrder) {
+  setDevicesForTest({std::make_shared<FakeDevice>(FakeDeviceOptions{
+                         .name = "adds", .operations = {graph::OperationType::kAdd}}),
+                     std::make_shared<FakeDevice>(FakeDeviceOptions{
+                         .name = "multiplies", .operations = {graph::OperationType::kMul}})});
+  // The last operation first: x -> MUL -> ADD -> SUB.
+  ndk::Model model;
+  const uint32_t x = model.operand(floats({2}));
+  const uint32_t product = model.operand(floats({2}));
+  const uint32_t sum = model.operand(floats({2}));
+  const uint32_t difference = model.operand(floats({2}));
+  const uint32_t none = model.int32(0);
+  model.operation(ANEURALNETWORKS_SUB, {sum, x, none}, {difference});
+  model.operation(ANEURALNETWORKS_ADD, {product, x, none}, {sum});
+  model.operation(ANEURALNETWORKS_MUL, {x, x, none}, {product});
+  bool supported[3];
+  const auto devices = ndk::devices();
+  const auto ask = [&](std::vector<const ANeuralNetworksDevice*> list) {
+    return ANeuralNetworksModel_getSupportedOperationsForDevices(
+        model.get(), list.data(), static_cast<uint32_t>(list.size()), supported);
+  };
+  EXPECT_CODE(BAD_STATE, ask({devices[0]}));
+  model.finish({x}, {difference});
+  EXPECT_CODE(BAD_DATA, ask({devices[0], devices[0]}));
+  EXPECT_CODE(NO_ERROR, ask({devices[0]}));
+  EXPECT_THAT(supported, testing::ElementsAre(false, true, false));
+  EXPECT_CODE(NO_ERROR, ask({devices[1]}));
+  EXPECT_THAT(supported, testing::ElementsAre(false, false, true));
+  EXPECT_CODE(NO_ERROR, ask({devices[0], devices[1]}));
+  EXPECT_THAT(supported, testing::ElementsAre(false, true, true));
+}
+
+TEST_F(DeviceBehaviour, B54_TheCheaperDeviceWins) {
+  auto fast = std::make_shared<FakeDevice>(
+      FakeDeviceOptions{.name = "fast",
+                        .performance = {0.5f, 2.0f},
+                        .relaxedPerformance = hal::PerformanceInfo{3, 3}});
+  auto frugal = std::make_shared<FakeDevice>(
+      FakeDeviceOptions{.name = "frugal", .performance = {0.9f, 0.5f}});
+  auto same = std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "same"});
+  auto reference = std::make_shared<FakeDevice>(
+      FakeDeviceOptions{.name = "nnapi-reference", .type = hal::DeviceType::kCpu});
+  const auto preparedOn = [&](DeviceList list, int32_t preference, bool isRelaxed) {
+    setDevicesForTest(list);
+    for (const auto& device : {fast, frugal, same, reference}) device->preparations = 0;
+    ndk::Model model;
+    const uint32_t a = model.operand(floats({2}));
+    const uint32_t sum = model.operand(floats({2}));
+    model.operation(ANEURALNETWORKS_ADD, {a, a, model.int32(0)}, {sum});
+    ANeuralNetworksModel_relaxComputationFloat32toFloat16(model.get(), isRelaxed);
+    model.finish({a}, {sum});
+    ndk::Compilation compilation(model);
+    ndk::check(ANeuralNetworksCompilation_setPreference(compilation.get(), preference),
+               "setPreference");
+    compilation.finish();
+    std::string names;
+    for (const auto& device : {fast, frugal, same, reference})
+      if (device->preparations != 0) names += device->name();
+    return names;
+  };
+  constexpr int32_t kSpeed = ANEURALNETWORKS_PREFER_FAST_SINGLE_ANSWER;
+  EXPECT_EQ(preparedOn({fast, frugal, reference}, kSpeed, false), "fast");
+  EXPECT_EQ(preparedOn({frugal, fast, reference}, kSpeed, false), "fast");
+  EXPECT_EQ(preparedOn({fast, frugal, reference}, ANEURALNETWORKS_PREFER_LOW_POWER, false),
+            "frugal");
+  EXPECT_EQ(preparedOn({fast, frugal, reference}, kSpeed, true), "frugal");
+  EXPECT_EQ(preparedOn({same, reference}, kSpeed, false), "nnapi-reference");
+}
+
+// A random graph of element-wise operations over floats of one shape; every value that nothing
+// reads is an output, and one in the middle is, too.
+struct RandomGraph {
+  ndk::Model model;
+  size_t outputCount = 0;
+};
+
+RandomGraph randomGraph(std::mt19937& random, const std::vector<uint32_t>& dimensions,
+                        bool hasDynamicOutputs) {
+  RandomGraph graph;
+  ndk::Model& model = graph.model;
+  const auto pick = [&random](size_t below) {
+    return std::uniform_int_distribution<size_t>(0, below - 1)(random);
+  };
+  const uint32_t none = model.int32(0);
+  std::vector<uint32_t> values = {model.operand(floats(dimensions)),
+                                  model.operand(floats(dimensions))};
+  const std::vector<uint32_t> inputs = values;
+  struct Step {
+    int32_t code;
+    uint32_t left, right;
+  };
+  std::vector<Step> steps;
+  std::set<uint32_t> unread;
+  const size_t count = 3 + pick(10);
+  // Indices of results are those of operands that are added below.
+  const uint32_t firstResult = none + 3;
+  for (uint32_t i = 0; i < count; ++i) {
+    constexpr int32_t kCodes[] = {ANEURALNETWORKS_ADD,     ANEURALNETWORKS_SUB,
+                                  ANEURALNETWORKS_MAXIMUM, ANEURALNETWORKS_MINIMUM,
+                                  ANEURALNETWORKS_ABS,     ANEURALNETWORKS_NEG};
+    const Step step = {kCodes[pick(6)], values[pick(values.size())], values[pick(values.size())]};
+    steps.push_back(step);
+    unread.erase(step.left);
+    if (step.code != ANEURALNETWORKS_ABS && step.code != ANEURALNETWORKS_NEG)
+      unread.erase(step.right);
+    values.push_back(firstResult + i);
+    unread.insert(firstResult + i);
+  }
+  unread.insert(firstResult + static_cast<uint32_t>(pick(count)));
+  for (uint32_t i = 0; i < count; ++i) {
+    const bool isDynamic = hasDynamicOutputs && unread.contains(firstResult + i);
+    model.operand(floats(isDynamic ? std::vector<uint32_t>(dimensions.size(), 0) : dimensions));
+  }
+  // In a random order, too: the runtime sorts.
+  std::vector<uint32_t> order(count);
+  for (uint32_t i = 0; i < count; ++i) order[i] = i;
+  std::shuffle(order.begin(), order.end(), random);
+  for (const uint32_t i : order) {
+    const Step& step = steps[i];
+    std::vector<uint32_t> arguments = {step.left};
+    if (step.code != ANEURALNETWORKS_ABS && step.code != ANEURALNETWORKS_NEG)
+      arguments.push_back(step.right);
+    if (step.code == ANEURALNETWORKS_ADD || step.code == ANEURALNETWORKS_SUB)
+      arguments.push_back(none);
+    model.operation(step.code, arguments, {firstResult + i});
+  }
+  graph.outputCount = unread.size();
+  model.finish(inputs, {unread.begin(), unread.end()});
+  return graph;
+}
+
+std::vector<std::vector<float>> compute(const ndk::Compilation& compilation, size_t outputCount) {
+  const std::vector<float> a = {1, -2, 3.5f, 4, -5, 6};
+  const std::vector<float> b = {0.5f, 2, -1, 8, 7, -6};
+  std::vector<std::vector<float>> outputs(outputCount, std::vector<float>(6));
+  ndk::Execution execution(compilation);
+  execution.reusable().input(0, a).input(1, b);
+  for (size_t i = 0; i < outputCount; ++i) execution.output(static_cast<int32_t>(i), outputs[i]);
+  // A second time with what the first left behind.
+  execution.compute();
+  execution.compute();
+  for (size_t i = 0; i < outputCount; ++i)
+    EXPECT_THAT(execution.outputDimensions(static_cast<int32_t>(i)), testing::ElementsAre(2, 3));
+  return outputs;
+}
+
+TEST_F(DeviceBehaviour, B55_RandomPartitionsGiveTheSameResults) {
+  const auto restricted = [](const char* name, std::set<graph::OperationType> operations) {
+    return std::make_shared<FakeDevice>(FakeDeviceOptions{
+        .name = name, .operations = std::move(operations), .performance = {0.5f, 0.5f}});
+  };
+  using graph::OperationType;
+  auto reference = std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "nnapi-reference"});
+  auto first = restricted("first", {OperationType::kAdd, OperationType::kAbs});
+  auto second = restricted("second", {OperationType::kSub, OperationType::kMaximum});
+  int divided = 0;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const bool isDynamic = seed % 2 != 0;
+    const RandomGraph graph = randomGraph(random, {2, 3}, isDynamic);
+    setDevicesForTest({reference});
+    const auto expected = compute(compile(graph.model), graph.outputCount);
+    for (const auto& device : {reference, first, second}) device->preparations = 0;
+    setDevicesForTest({first, second, reference});
+    EXPECT_EQ(compute(compile(graph.model), graph.outputCount), expected);
+    divided += first->preparations + second->preparations + reference->preparations > 1;
+    // Through the devices one by one, whatever they are called.
+    const auto devices = ndk::devices();
+    ndk::Compilation listed(graph.model, {devices[2], devices[0], devices[1]});
+    listed.finish();
+    EXPECT_EQ(compute(listed, graph.outputCount), expected);
+  }
+  EXPECT_GT(divided, 150);
+}
+
+TEST_F(DeviceBehaviour, B55_ADeviceThatFailsInTheMiddleIsReplaced) {
+  auto adds = std::make_shared<FakeDevice>(FakeDeviceOptions{
+      .name = "adds", .operations = {graph::OperationType::kAdd}, .performance = {0.1f, 0.1f}});
+  auto muls = std::make_shared<FakeDevice>(FakeDeviceOptions{
+      .name = "muls", .operations = {graph::OperationType::kMul}, .performance = {0.1f, 0.1f}});
+  auto reference = std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "nnapi-reference"});
+  setDevicesForTest({adds, muls, reference});
+  const ndk::Model model = addThenMulModel();
+  const ndk::Compilation compilation = compile(model);
+  const std::vector<float> a = {1, 2};
+  const std::vector<float> b = {3, 4};
+  std::vector<float> result(2);
+  ndk::Execution(compilation).input(0, a).input(1, b).output(0, result).compute();
+  EXPECT_THAT(result, testing::ElementsAre(12, 24));
+  EXPECT_EQ(adds->computations, 1);
+  EXPECT_EQ(muls->computations, 1);
+  muls->options.computeError = ErrorCode::kOpFailed;
+  result = {0, 0};
+  ndk::Execution(compilation).input(0, a).input(1, b).output(0, result).compute();
+  EXPECT_THAT(result, testing::ElementsAre(12, 24));
+  // Without the reference among them, listed devices fail.
+  const auto devices = ndk::devices();
+  ndk::Compilation listed(model, {devices[0], devices[1]});
+  listed.finish();
+  ndk::Execution execution(listed);
+  execution.input(0, a).input(1, b).output(0, result);
+  EXPECT_CODE(OP_FAILED, ANeuralNetworksExecution_compute(execution.get()));
+}
+
+TEST_F(DeviceBehaviour, B55_UnknownSizesDoNotGoBetweenDevices) {
+  auto adds = std::make_shared<FakeDevice>(FakeDeviceOptions{
+      .name = "adds", .operations = {graph::OperationType::kAdd}, .performance = {0.1f, 0.1f}});
+  auto reference = std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "nnapi-reference"});
+  setDevicesForTest({adds, reference});
+  const ndk::Model model = addThenMulModel({0});
+  const auto devices = ndk::devices();
+  ndk::Compilation listed(model, {devices[0], devices[1]});
+  EXPECT_CODE(OP_FAILED, ANeuralNetworksCompilation_finish(listed.get()));
+  // Left to the runtime, all goes to the reference.
+  adds->computations = 0;
+  const ndk::Compilation compilation = compile(model);
+  const std::vector<float> a = {1, 2};
+  std::vector<float> result(2);
+  ndk::Execution execution(compilation);
+  const ndk::Type two = floats({2});
+  const ANeuralNetworksOperandType type = two.get();
+  for (const int32_t index : {0, 1})
+    ASSERT_CODE(NO_ERROR,
+                ANeuralNetworksExecution_setInput(execution.get(), index, &type, a.data(), 8));
+  execution.output(0, result).compute();
+  EXPECT_THAT(result, testing::ElementsAre(2, 8));
+  EXPECT_EQ(adds->computations, 0);
+}
+
+// out = condition ? in + 1 : in * 10, twice over the same two branches, the second time on the
+// first's result.
+ndk::Model branchModel(int32_t conditionType) {
+  const auto branch = [](int32_t code, float constant) {
+    ndk::Model model;
+    const uint32_t x = model.operand(floats({2}));
+    const uint32_t y = model.operand(floats({2}));
+    const uint32_t c = model.constant<float>(floats({1}), {constant});
+    model.operation(code, {x, c, model.int32(0)}, {y});
+    model.finish({x}, {y});
+    return model;
+  };
+  const ndk::Model then = branch(ANEURALNETWORKS_ADD, 1);
+  const ndk::Model otherwise = branch(ANEURALNETWORKS_MUL, 10);
+  ndk::Model model;
+  const uint32_t condition = model.operand({conditionType, {1}, 0, 0});
+  const uint32_t x = model.operand(floats({2}));
+  const uint32_t middle = model.operand(floats({2}));
+  const uint32_t y = model.operand(floats({2}));
+  const uint32_t thenOperand = model.model(then);
+  const uint32_t elseOperand = model.model(otherwise);
+  model.operation(ANEURALNETWORKS_IF, {condition, thenOperand, elseOperand, x}, {middle});
+  model.operation(ANEURALNETWORKS_IF,
+                  {condition, model.model(then), model.model(otherwise), middle}, {y});
+  model.finish({condition, x}, {y});
+  return model;
+}
+
+TEST_F(DeviceBehaviour, B56_ControlFlow) {
+  EXPECT_THROW(branchModel(ANEURALNETWORKS_TENSOR_FLOAT32), ndk::Exception);
+  // Branches that are freed live on in the model.
+  const ndk::Model model = branchModel(ANEURALNETWORKS_TENSOR_BOOL8);
+  for (ANeuralNetworksDevice* device : ndk::devices()) {
+    SCOPED_TRACE(ndk::nameOf(device));
+    ndk::Compilation compilation(model, {device});
+    compilation.finish();
+    const std::vector<float> x = {1, 2};
+    std::vector<float> y(2);
+    for (const uint8_t condition : {1, 0}) {
+      const std::vector<uint8_t> value = {condition};
+      ndk::Execution(compilation).input(0, value).input(1, x).output(0, y).compute();
+      if (condition != 0)
+        EXPECT_THAT(y, testing::ElementsAre(3, 4));
+      else
+        EXPECT_THAT(y, testing::ElementsAre(100, 200));
+    }
+  }
+}
+
+TEST_F(DeviceBehaviour, B56_BranchesMustBeCompatible) {
+  const auto branch = [](const std::vector<uint32_t>& dimensions) {
+    ndk::Model model;
+    const uint32_t x = model.operand(floats(dimensions));
+    const uint32_t y = model.operand(floats(dimensions));
+    model.operation(ANEURALNETWORKS_ABS, {x}, {y});
+    model.finish({x}, {y});
+    return model;
+  };
+  const auto addIf = [](const ndk::Model& then, const ndk::Model& otherwise) {
+    ndk::Model model;
+    const uint32_t condition = model.operand({ANEURALNETWORKS_TENSOR_BOOL8, {1}, 0, 0});
+    const uint32_t x = model.operand(floats({2}));
+    const uint32_t y = model.operand(floats({2}));
+    const uint32_t inputs[] = {condition, model.model(then), model.model(otherwise), x};
+    return ANeuralNetworksModel_addOperation(model.get(), ANEURALNETWORKS_IF, 4, inputs, 1, &y);
+  };
+  EXPECT_CODE(NO_ERROR, addIf(branch({2}), branch({2})));
+  EXPECT_CODE(NO_ERROR, addIf(branch({0}), branch({})));
+  EXPECT_CODE(BAD_DATA, addIf(branch({2}), branch({3})));
+  EXPECT_CODE(BAD_DATA, addIf(branch({1, 2}), branch({2})));
+}
+
+TEST_F(DeviceBehaviour, B57_Extensions) {
+  setDevicesForTest({std::make_shared<FakeDevice>(
+                         FakeDeviceOptions{.name = "vendor", .extensions = {"com.example.things"}}),
+                     std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "nnapi-reference"})});
+  const auto devices = ndk::devices();
+  bool supported = false;
+  EXPECT_CODE(NO_ERROR, ANeuralNetworksDevice_getExtensionSupport(devices[0], "com.example.things",
+                                                                  &supported));
+  EXPECT_TRUE(supported);
+  EXPECT_CODE(NO_ERROR, ANeuralNetworksDevice_getExtensionSupport(devices[1], "com.example.things",
+                                                                  &supported));
+  EXPECT_FALSE(supported);
+
+  ndk::Model model;
+  int32_t type = 0;
+  int32_t other = 0;
+  int32_t operation = 0;
+  const auto operandType = [&](const char* name, uint16_t code, int32_t* made) {
+    return ANeuralNetworksModel_getExtensionOperandType(model.get(), name, code, made);
+  };
+  EXPECT_CODE(NO_ERROR, operandType("com.example.things", 7, &type));
+  EXPECT_CODE(NO_ERROR, operandType("com.example.others", 7, &other));
+  EXPECT_EQ(type & 0xffff, 7);
+  EXPECT_NE(type >> 16, 0);
+  EXPECT_NE(type, other);
+  EXPECT_CODE(BAD_DATA, operandType("", 7, &other));
+  EXPECT_CODE(NO_ERROR, ANeuralNetworksModel_getExtensionOperationType(
+                            model.get(), "com.example.things", 7, &operation));
+  EXPECT_EQ(operation, type);
+  EXPECT_CODE(NO_ERROR, operandType("com.example.things", 7, &other));
+  EXPECT_EQ(other, type);
+
+  // No type of this extension is known here, and no operation.
+  const ndk::Type unknown = {type, {2}, 0, 0};
+  const ANeuralNetworksOperandType unknownType = unknown.get();
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksModel_addOperand(model.get(), &unknownType));
+  const uint32_t x = model.operand(floats({2}));
+  const uint32_t y = model.operand(floats({2}));
+  model.operation(operation, {x}, {y});
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksModel_setOperandExtensionData(model.get(), 0, &type, 4));
+  model.finish({x}, {y});
+  bool answer = true;
+  const ANeuralNetworksDevice* const first = devices[0];
+  EXPECT_CODE(NO_ERROR, ANeuralNetworksModel_getSupportedOperationsForDevices(model.get(), &first,
+                                                                              1, &answer));
+  EXPECT_FALSE(answer);
+  ndk::Compilation compilation(model);
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksCompilation_finish(compilation.get()));
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksCompilation_addExtensionAttribute(
+                            compilation.get(), "com.example.things", 1, &type, 4));
+}
+
+TEST_F(DeviceBehaviour, B57_TheExtensionOfTfliteFilesRuns) {
+  for (ANeuralNetworksDevice* device : ndk::devices()) {
+    SCOPED_TRACE(ndk::nameOf(device));
+    bool supported = false;
+    EXPECT_CODE(NO_ERROR,
+                ANeuralNetworksDevice_getExtensionSupport(device, "hearth.tflite", &supported));
+    EXPECT_TRUE(supported);
+    // CAST from 64-bit integers (code 0) to floats.
+    ndk::Model model;
+    int32_t int64 = 0;
+    ASSERT_CODE(NO_ERROR, ANeuralNetworksModel_getExtensionOperandType(model.get(), "hearth.tflite",
+                                                                       0, &int64));
+    const uint32_t x = model.operand({int64, {2}, 0, 0});
+    const uint32_t y = model.operand(floats({2}));
+    model.operation(ANEURALNETWORKS_CAST, {x}, {y});
+    model.finish({x}, {y});
+    ndk::Compilation compilation(model, {device});
+    compilation.finish();
+    const std::vector<int64_t> values = {5, -6};
+    std::vector<float> result(2);
+    ndk::Execution(compilation).input(0, values).output(0, result).compute();
+    EXPECT_THAT(result, testing::ElementsAre(5, -6));
+  }
+}
+
+TEST_F(DeviceBehaviour, B58_FeatureLevelsAndPreferredMemory) {
+  EXPECT_EQ(ANeuralNetworks_getRuntimeFeatureLevel(), ANEURALNETWORKS_FEATURE_LEVEL_7);
+  for (const ANeuralNetworksDevice* device : ndk::devices()) {
+    int64_t level = 0;
+    EXPECT_CODE(NO_ERROR, ANeuralNetworksDevice_getFeatureLevel(device, &level));
+    EXPECT_LE(level, ANeuralNetworks_getRuntimeFeatureLevel());
+  }
+  const ndk::Model model = addModel();
+  const ndk::Compilation unfinished(model);
+  const ndk::Compilation compilation = compile(model);
+  uint32_t value = 0;
+  EXPECT_CODE(BAD_STATE, ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(
+                             unfinished.get(), 0, &value));
+  EXPECT_CODE(NO_ERROR, ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(
+                            compilation.get(), 1, &value));
+  EXPECT_TRUE(std::has_single_bit(value));
+  EXPECT_CODE(NO_ERROR, ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput(
+                            compilation.get(), 0, &value));
+  EXPECT_GE(value, 1u);
+  EXPECT_CODE(NO_ERROR, ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput(
+                            compilation.get(), 0, &value));
+  EXPECT_TRUE(std::has_single_bit(value));
+  EXPECT_CODE(NO_ERROR, ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(
+                            compilation.get(), 0, &value));
+  EXPECT_GE(value, 1u);
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(
+                            compilation.get(), 2, &value));
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(
+                            compilation.get(), 1, &value));
+}
+
+}  // namespace
+}  // namespace hearth::nnapi

@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: Apache-2.0
+// Behaviours 43 to 51 of NNAPI: memory.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <memory>
+
+#include "base/descriptor.h"
+#include "frontends/nnapi/devices.h"
+#include "frontends/nnapi/fake_device.h"
+#include "frontends/nnapi/test_models.h"
+
+namespace hearth::nnapi {
+namespace {
+
+using ndk::Out;
+
+// A memfd with these floats from `offset` on.
+base::Descriptor fileOf(const std::vector<float>& values, size_t offset = 0) {
+  base::Descriptor file(::memfd_create("test", MFD_CLOEXEC));
+  const auto size = static_cast<ssize_t>(values.size() * sizeof(float));
+  EXPECT_EQ(
+      ::pwrite(file.get(), values.data(), static_cast<size_t>(size), static_cast<off_t>(offset)),
+      size);
+  return file;
+}
+
+ndk::MemoryHandle memoryOf(const base::Descriptor& file, size_t size, size_t offset = 0,
+                           int protect = PROT_READ | PROT_WRITE) {
+  ndk::MemoryHandle memory;
+  ndk::check(ANeuralNetworksMemory_createFromFd(size, protect, file.get(), offset, Out(memory)),
+             "createFromFd");
+  return memory;
+}
+
+class MemoryBehaviour : public QuietTest {
+ protected:
+  void TearDown() override { setDevicesForTest({}); }
+
+  static ndk::Compilation compile(const ndk::Model& model) {
+    ndk::Compilation compilation(model);
+    compilation.finish();
+    return compilation;
+  }
+  static ndk::Compilation compileForOne(const ndk::Model& model) {
+    ndk::Compilation compilation(model, {ndk::devices()[0]});
+    compilation.finish();
+    return compilation;
+  }
+  static int setInput(const ndk::Execution& execution, int32_t index,
+                      const ndk::MemoryHandle& memory, size_t offset, size_t length) {
+    return ANeuralNetworksExecution_setInputFromMemory(execution.get(), index, nullptr,
+                                                       memory.get(), offset, length);
+  }
+  static int setOutput(const ndk::Execution& execution, int32_t index,
+                       const ndk::MemoryHandle& memory, size_t offset, size_t length) {
+    return ANeuralNetworksExecution_setOutputFromMemory(execution.get(), index, nullptr,
+                                                        memory.get(), offset, length);
+  }
+  // A device memory for input 0 and output 0 of addModel().
+  static ndk::MemoryHandle deviceMemory(const ndk::Compilation& compilation) {
+    ndk::MemoryDescHandle desc;
+    ndk::check(ANeuralNetworksMemoryDesc_create(Out(desc)), "MemoryDesc_create");
+    ndk::check(ANeuralNetworksMemoryDesc_addInputRole(desc.get(), compilation.get(), 0, 1),
+               "addInputRole");
+    ndk::check(ANeuralNetworksMemoryDesc_addOutputRole(desc.get(), compilation.get(), 0, 0.5f),
+               "addOutputRole");
+    ndk::check(ANeuralNetworksMemoryDesc_finish(desc.get()), "MemoryDesc_finish");
+    ndk::MemoryHandle memory;
+    ndk::check(ANeuralNetworksMemory_createFromDesc(desc.get(), Out(memory)), "createFromDesc");
+    return memory;
+  }
+  static int copyIn(const std::vector<float>& values, const ndk::MemoryHandle& memory) {
+    const base::Descriptor file = fileOf(values);
+    const ndk::MemoryHandle source = memoryOf(file, values.size() * sizeof(float));
+    return ANeuralNetworksMemory_copy(source.get(), memory.get());
+  }
+  static std::vector<float> copyOut(const ndk::MemoryHandle& memory, size_t count) {
+    std::vector<float> values(count);
+    const base::Descriptor file = fileOf(values);
+    const ndk::MemoryHandle target = memoryOf(file, count * sizeof(float));
+    ndk::check(ANeuralNetworksMemory_copy(memory.get(), target.get()), "Memory_copy");
+    EXPECT_EQ(::pread(file.get(), values.data(), count * sizeof(float), 0),
+              static_cast<ssize_t>(count * sizeof(float)));
+    return values;
+  }
+
+  const std::vector<float> a_ = {1, 2};
+};
+
+TEST_F(MemoryBehaviour, B43_MemoryOfFiles) {
+  ndk::MemoryHandle memory;
+  const base::Descriptor file = fileOf({0, 0});
+  EXPECT_CODE(BAD_DATA,
+              ANeuralNetworksMemory_createFromFd(0, PROT_READ, file.get(), 0, Out(memory)));
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksMemory_createFromFd(8, PROT_READ, -1, 0, Out(memory)));
+  EXPECT_CODE(BAD_DATA,
+              ANeuralNetworksMemory_createFromFd(8, PROT_READ, 1'000'000, 0, Out(memory)));
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksMemory_createFromFd(8, 0x40, file.get(), 0, Out(memory)));
+  EXPECT_CODE(BAD_DATA,
+              ANeuralNetworksMemory_createFromFd(SIZE_MAX, PROT_READ, file.get(), 8, Out(memory)));
+  EXPECT_EQ(memory, nullptr);
+
+  for (const size_t offset : {0, 20, 200, 5000}) {
+    SCOPED_TRACE(offset);
+    base::Descriptor values = fileOf({3, 4}, offset);
+    // Read-only descriptors and protection suffice for constants and inputs.
+    const std::string path = "/proc/self/fd/" + std::to_string(values.get());
+    base::Descriptor readOnly(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    ASSERT_TRUE(readOnly.valid());
+    values.reset();
+    const ndk::MemoryHandle constant = memoryOf(readOnly, 8, offset, PROT_READ);
+    readOnly.reset();
+
+    ndk::Model model;
+    const uint32_t x = model.operand(floats({2}));
+    const uint32_t c = model.operand(floats({2}));
+    const uint32_t y = model.operand(floats({2}));
+    ASSERT_CODE(NO_ERROR, ANeuralNetworksModel_setOperandValueFromMemory(
+                              model.get(), static_cast<int32_t>(c), constant.get(), 0, 8));
+    model.operation(ANEURALNETWORKS_ADD, {x, c, model.int32(0)}, {y});
+    model.finish({x}, {y});
+    const ndk::Compilation compilation = compile(model);
+    ndk::Execution execution(compilation);
+    std::vector<float> sum(2);
+    execution.output(0, sum);
+    ASSERT_CODE(NO_ERROR, setInput(execution, 0, constant, 0, 8));
+    execution.compute();
+    EXPECT_THAT(sum, testing::ElementsAre(6, 8));
+    // Where an output goes must be writable.
+    ndk::Execution wrong(compilation);
+    wrong.input(0, a_);
+    ASSERT_CODE(NO_ERROR, setOutput(wrong, 0, constant, 0, 8));
+    EXPECT_CODE(OP_FAILED, ANeuralNetworksExecution_compute(wrong.get()));
+  }
+}
+
+TEST_F(MemoryBehaviour, B43_FilesThatShrinkFailTheExecution) {
+  const base::Descriptor file = fileOf({1, 2, 3, 4});
+  const ndk::MemoryHandle memory = memoryOf(file, 16);
+  const ndk::Compilation compilation = compile(addModel());
+  std::vector<float> sum(2);
+  ndk::Execution execution(compilation);
+  execution.reusable().output(0, sum);
+  ASSERT_CODE(NO_ERROR, setInput(execution, 0, memory, 0, 8));
+  ASSERT_CODE(NO_ERROR, setInput(execution, 1, memory, 8, 8));
+  execution.compute();
+  EXPECT_THAT(sum, testing::ElementsAre(4, 6));
+  ASSERT_EQ(::ftruncate(file.get(), 0), 0);
+  EXPECT_CODE(OP_FAILED, ANeuralNetworksExecution_compute(execution.get()));
+
+  // One that is too short from the start can be no constant.
+  const ndk::MemoryHandle hole = memoryOf(file, 8);
+  ndk::Model model;
+  const auto index = static_cast<int32_t>(model.operand(floats({2})));
+  EXPECT_CODE(UNMAPPABLE,
+              ANeuralNetworksModel_setOperandValueFromMemory(model.get(), index, hole.get(), 0, 8));
+}
+
+TEST_F(MemoryBehaviour, B44_RangesInsideTheMemory) {
+  const base::Descriptor file = fileOf(std::vector<float>(16, 0));
+  const ndk::MemoryHandle memory = memoryOf(file, 64);
+  ndk::Model model;
+  const auto constant = static_cast<int32_t>(model.operand(floats({2})));
+  const auto setConstant = [&](size_t offset, size_t length) {
+    return ANeuralNetworksModel_setOperandValueFromMemory(model.get(), constant, memory.get(),
+                                                          offset, length);
+  };
+  EXPECT_CODE(NO_ERROR, setConstant(56, 8));
+  EXPECT_CODE(BAD_DATA, setConstant(57, 8));
+  EXPECT_CODE(BAD_DATA, setConstant(0, 4));
+  EXPECT_CODE(BAD_DATA, setConstant(SIZE_MAX - 3, 8));
+  EXPECT_CODE(BAD_DATA, setConstant(0, 0));
+  const ndk::Compilation compilation = compile(addModel());
+  ndk::Execution execution(compilation);
+  for (const auto& [offset, length] : {std::pair<size_t, size_t>(57, 8),
+                                       {SIZE_MAX, 8},
+                                       {SIZE_MAX - 7, 8},
+                                       {64, 8},
+                                       {0, 0},
+                                       {0, 7},
+                                       {0, 64}}) {
+    EXPECT_CODE(BAD_DATA, setInput(execution, 0, memory, offset, length));
+    EXPECT_CODE(BAD_DATA, setOutput(execution, 0, memory, offset, length));
+  }
+  EXPECT_CODE(NO_ERROR, setInput(execution, 0, memory, 56, 8));
+  EXPECT_CODE(NO_ERROR, setOutput(execution, 0, memory, 0, 8));
+}
+
+TEST_F(MemoryBehaviour, B45_RolesOfDescriptors) {
+  const ndk::Compilation compilation = compile(addModel());
+  const ndk::Compilation other = compile(addModel({3}));
+  const ndk::Model model = addModel();
+  const ndk::Compilation unfinished(model);
+  ndk::MemoryDescHandle desc;
+  ASSERT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_create(Out(desc)));
+  const auto addInput = [&](const ndk::Compilation& from, uint32_t index, float frequency) {
+    return ANeuralNetworksMemoryDesc_addInputRole(desc.get(), from.get(), index, frequency);
+  };
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksMemoryDesc_finish(desc.get()));
+  EXPECT_CODE(BAD_DATA, addInput(unfinished, 0, 1));
+  EXPECT_CODE(BAD_DATA, addInput(compilation, 2, 1));
+  for (const float frequency : {0.0f, -1.0f, 1.5f, NAN, INFINITY})
+    EXPECT_CODE(BAD_DATA, addInput(compilation, 0, frequency));
+  EXPECT_CODE(NO_ERROR, addInput(compilation, 0, 1));
+  EXPECT_CODE(BAD_DATA, addInput(compilation, 0, 0.5f));
+  // Other dimensions, or another type.
+  EXPECT_CODE(BAD_DATA, addInput(other, 0, 1));
+  EXPECT_CODE(BAD_DATA,
+              ANeuralNetworksMemoryDesc_addOutputRole(desc.get(), compilation.get(), 1, 1));
+  EXPECT_CODE(NO_ERROR,
+              ANeuralNetworksMemoryDesc_addOutputRole(desc.get(), compilation.get(), 0, 1));
+  ndk::MemoryHandle memory;
+  EXPECT_CODE(BAD_STATE, ANeuralNetworksMemory_createFromDesc(desc.get(), Out(memory)));
+  EXPECT_EQ(memory, nullptr);
+  EXPECT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_finish(desc.get()));
+  EXPECT_CODE(BAD_STATE, ANeuralNetworksMemoryDesc_finish(desc.get()));
+  EXPECT_CODE(BAD_STATE, addInput(compilation, 1, 1));
+  const uint32_t two = 2;
+  EXPECT_CODE(BAD_STATE, ANeuralNetworksMemoryDesc_setDimensions(desc.get(), 1, &two));
+  EXPECT_CODE(NO_ERROR, ANeuralNetworksMemory_createFromDesc(desc.get(), Out(memory)));
+}
+
+TEST_F(MemoryBehaviour, B46_DimensionsOfDescriptors) {
+  const ndk::Compilation compilation = compile(addModel({0, 3}));
+  const auto code = [&](const std::vector<std::vector<uint32_t>>& settings, bool rolesFirst) {
+    ndk::MemoryDescHandle desc;
+    ndk::check(ANeuralNetworksMemoryDesc_create(Out(desc)), "MemoryDesc_create");
+    int worst = 0;
+    const auto addRole = [&] {
+      worst = std::max(worst,
+                       ANeuralNetworksMemoryDesc_addInputRole(desc.get(), compilation.get(), 0, 1));
+    };
+    if (rolesFirst) addRole();
+    for (const std::vector<uint32_t>& dimensions : settings)
+      worst = std::max(
+          worst, ANeuralNetworksMemoryDesc_setDimensions(
+                     desc.get(), static_cast<uint32_t>(dimensions.size()), dimensions.data()));
+    if (!rolesFirst) addRole();
+    return worst;
+  };
+  for (const bool rolesFirst : {true, false}) {
+    SCOPED_TRACE(rolesFirst);
+    EXPECT_CODE(NO_ERROR, code({{2, 3}}, rolesFirst));
+    EXPECT_CODE(NO_ERROR, code({{2, 0}, {0, 3}}, rolesFirst));
+    EXPECT_CODE(NO_ERROR, code({{}}, rolesFirst));
+    EXPECT_CODE(BAD_DATA, code({{2, 4}}, rolesFirst));
+    EXPECT_CODE(BAD_DATA, code({{2, 3, 1}}, rolesFirst));
+    EXPECT_CODE(BAD_DATA, code({{2, 3}, {4, 3}}, rolesFirst));
+  }
+
+  // A scalar takes rank 0 only.
+  ndk::Model model;
+  const uint32_t x = model.operand(floats({2}));
+  const uint32_t activation = model.operand({ANEURALNETWORKS_INT32, {}, 0, 0});
+  const uint32_t y = model.operand(floats({2}));
+  model.operation(ANEURALNETWORKS_ADD, {x, x, activation}, {y});
+  model.finish({x, activation}, {y});
+  const ndk::Compilation scalar = compile(model);
+  const uint32_t one = 1;
+  for (const bool rolesFirst : {true, false}) {
+    ndk::MemoryDescHandle desc;
+    ASSERT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_create(Out(desc)));
+    const int first = rolesFirst
+                          ? ANeuralNetworksMemoryDesc_addInputRole(desc.get(), scalar.get(), 1, 1)
+                          : ANeuralNetworksMemoryDesc_setDimensions(desc.get(), 1, &one);
+    EXPECT_CODE(NO_ERROR, first);
+    const int second = rolesFirst
+                           ? ANeuralNetworksMemoryDesc_setDimensions(desc.get(), 1, &one)
+                           : ANeuralNetworksMemoryDesc_addInputRole(desc.get(), scalar.get(), 1, 1);
+    EXPECT_CODE(BAD_DATA, second);
+    EXPECT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_setDimensions(desc.get(), 0, nullptr));
+  }
+}
+
+TEST_F(MemoryBehaviour, B47_DeviceMemoryAsArgument) {
+  const ndk::Compilation compilation = compile(addModel());
+  const ndk::Compilation other = compile(addModel());
+  const ndk::MemoryHandle memory = deviceMemory(compilation);
+  ndk::Execution execution(compilation);
+  EXPECT_CODE(BAD_DATA, setInput(execution, 0, memory, 0, 8));
+  EXPECT_CODE(BAD_DATA, setInput(execution, 0, memory, 4, 0));
+  EXPECT_CODE(BAD_DATA, setOutput(execution, 0, memory, 0, 8));
+  EXPECT_CODE(BAD_DATA, setInput(execution, 1, memory, 0, 0));
+  EXPECT_CODE(BAD_DATA, setInput(ndk::Execution(other), 0, memory, 0, 0));
+  EXPECT_CODE(NO_ERROR, setInput(execution, 0, memory, 0, 0));
+  EXPECT_CODE(NO_ERROR, setOutput(execution, 0, memory, 0, 0));
+  // Never constants.
+  ndk::Model model;
+  const auto index = static_cast<int32_t>(model.operand(floats({2})));
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksModel_setOperandValueFromMemory(model.get(), index,
+                                                                       memory.get(), 0, 8));
+  // Read and written by one execution it cannot be.
+  execution.input(1, a_);
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksExecution_compute(execution.get()));
+}
+
+TEST_F(MemoryBehaviour, B48_DeviceMemoryWithoutValue) {
+  const ndk::Compilation compilation = compile(addModel());
+  ndk::BurstHandle burst;
+  ASSERT_CODE(NO_ERROR, ANeuralNetworksBurst_create(compilation.get(), Out(burst)));
+  const std::function<int(ndk::Execution&)> modes[] = {
+      [](ndk::Execution& execution) { return ANeuralNetworksExecution_compute(execution.get()); },
+      [](ndk::Execution& execution) {
+        ndk::EventHandle event;
+        return ANeuralNetworksExecution_startCompute(execution.get(), Out(event));
+      },
+      [&](ndk::Execution& execution) {
+        return ANeuralNetworksExecution_burstCompute(execution.get(), burst.get());
+      },
+      [](ndk::Execution& execution) {
+        return ANeuralNetworksEvent_wait(execution.startAfter({}).get());
+      }};
+  for (const auto& compute : modes) {
+    const ndk::MemoryHandle memory = deviceMemory(compilation);
+    ndk::Execution execution(compilation);
+    std::vector<float> sum(2);
+    execution.input(1, a_).output(0, sum);
+    ASSERT_CODE(NO_ERROR, setInput(execution, 0, memory, 0, 0));
+    EXPECT_CODE(OP_FAILED, compute(execution));
+  }
+  // Without a value again, since a copy failed, after it was set.
+  const ndk::MemoryHandle memory = deviceMemory(compilation);
+  ASSERT_CODE(NO_ERROR, copyIn(a_, memory));
+  ndk::Execution execution(compilation);
+  std::vector<float> sum(2);
+  execution.input(1, a_).output(0, sum);
+  ASSERT_CODE(NO_ERROR, setInput(execution, 0, memory, 0, 0));
+  EXPECT_CODE(BAD_DATA, copyIn({1, 2, 3}, memory));
+  EXPECT_CODE(OP_FAILED, ANeuralNetworksExecution_compute(execution.get()));
+  // The refusal does not use the execution up.
+  ASSERT_CODE(NO_ERROR, copyIn(a_, memory));
+  EXPECT_CODE(NO_ERROR, ANeuralNetworksExecution_compute(execution.get()));
+  EXPECT_THAT(sum, testing::ElementsAre(2, 4));
+}
+
+TEST_F(MemoryBehaviour, B49_OutputsGainAndLoseTheirValue) {
+  auto device =
+      std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "device", .allocates = true});
+  setDevicesForTest({device});
+  const ndk::Compilation compilation = compileForOne(addModel());
+  const ndk::MemoryHandle memory = deviceMemory(compilation);
+  EXPECT_EQ(device->allocations, 1);
+  const auto computeInto = [&] {
+    ndk::Execution execution(compilation);
+    execution.input(0, a_).input(1, a_);
+    ndk::check(setOutput(execution, 0, memory, 0, 0), "setOutputFromMemory");
+    return ANeuralNetworksExecution_compute(execution.get());
+  };
+  EXPECT_CODE(NO_ERROR, computeInto());
+  EXPECT_THAT(copyOut(memory, 2), testing::ElementsAre(2, 4));
+  // As an input of the next execution.
+  std::vector<float> sum(2);
+  ndk::Execution next(compilation);
+  next.input(1, a_).output(0, sum);
+  ASSERT_CODE(NO_ERROR, setInput(next, 0, memory, 0, 0));
+  next.compute();
+  EXPECT_THAT(sum, testing::ElementsAre(3, 6));
+
+  device->options.computeError = ErrorCode::kOpFailed;
+  EXPECT_CODE(OP_FAILED, computeInto());
+  const base::Descriptor file = fileOf(a_);
+  const ndk::MemoryHandle target = memoryOf(file, 8);
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksMemory_copy(memory.get(), target.get()));
+}
+
+TEST_F(MemoryBehaviour, B49_DynamicOutputsRecordTheirDimensions) {
+  auto device = std::make_shared<FakeDevice>(
+      FakeDeviceOptions{.name = "device", .allocates = true, .allocatesUnknown = true});
+  setDevicesForTest({device});
+  const ndk::Compilation compilation = compileForOne(addModel({0}));
+  const ndk::MemoryHandle memory = deviceMemory(compilation);
+  ndk::Execution execution(compilation);
+  const ndk::Type three = floats({3});
+  const ANeuralNetworksOperandType type = three.get();
+  const std::vector<float> values = {1, 2, 3};
+  for (const int32_t index : {0, 1})
+    ASSERT_CODE(NO_ERROR, ANeuralNetworksExecution_setInput(execution.get(), index, &type,
+                                                            values.data(), 12));
+  ASSERT_CODE(NO_ERROR, setOutput(execution, 0, memory, 0, 0));
+  execution.compute();
+  EXPECT_THAT(execution.outputDimensions(0), testing::ElementsAre(3));
+  EXPECT_THAT(copyOut(memory, 3), testing::ElementsAre(2, 4, 6));
+  // Plain bytes do not say what dimensions they have.
+  EXPECT_CODE(BAD_DATA, copyIn(values, memory));
+
+  // Where nobody allocates an unknown size there is no memory.
+  device->options.allocatesUnknown = false;
+  ndk::MemoryDescHandle desc;
+  ASSERT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_create(Out(desc)));
+  ASSERT_CODE(NO_ERROR,
+              ANeuralNetworksMemoryDesc_addInputRole(desc.get(), compilation.get(), 0, 1));
+  ASSERT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_finish(desc.get()));
+  ndk::MemoryHandle none;
+  EXPECT_CODE(OP_FAILED, ANeuralNetworksMemory_createFromDesc(desc.get(), Out(none)));
+}
+
+TEST_F(MemoryBehaviour, B50_Copies) {
+  for (const bool allocates : {true, false}) {
+    SCOPED_TRACE(allocates);
+    setDevicesForTest(
+        {std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "device", .allocates = allocates}),
+         std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "nnapi-reference"})});
+    const ndk::Compilation compilation = compile(addModel());
+    const ndk::MemoryHandle first = deviceMemory(compilation);
+    const ndk::MemoryHandle second = deviceMemory(compilation);
+    EXPECT_CODE(BAD_DATA, ANeuralNetworksMemory_copy(first.get(), second.get()));
+    EXPECT_CODE(NO_ERROR, ANeuralNetworksMemory_copy(first.get(), first.get()));
+    EXPECT_CODE(NO_ERROR, copyIn(a_, first));
+    EXPECT_CODE(NO_ERROR, ANeuralNetworksMemory_copy(first.get(), second.get()));
+    EXPECT_THAT(copyOut(second, 2), testing::ElementsAre(1, 2));
+    // A copy that fails leaves no value.
+    EXPECT_CODE(BAD_DATA, copyIn({1, 2, 3}, second));
+    EXPECT_CODE(BAD_DATA, ANeuralNetworksMemory_copy(second.get(), first.get()));
+    const base::Descriptor file = fileOf(a_);
+    const ndk::MemoryHandle plain = memoryOf(file, 8);
+    EXPECT_CODE(BAD_DATA, ANeuralNetworksMemory_copy(first.get(), plain.get()));
+    const ndk::MemoryHandle shorter = memoryOf(file, 4);
+    EXPECT_CODE(BAD_DATA, ANeuralNetworksMemory_copy(plain.get(), shorter.get()));
+    EXPECT_CODE(NO_ERROR, ANeuralNetworksMemory_copy(plain.get(), plain.get()));
+    // Another shape.
+    const ndk::Compilation wide = compile(addModel({3}));
+    const ndk::MemoryHandle three = deviceMemory(wide);
+    ASSERT_CODE(NO_ERROR, copyIn({1, 2, 3}, three));
+    EXPECT_CODE(BAD_DATA, ANeuralNetworksMemory_copy(three.get(), first.get()));
+  }
+}
+
+ndk::HardwareBufferHandle hardwareBuffer(uint32_t width, uint32_t height, uint32_t format) {
+  AHardwareBuffer_Desc description = {};
+  description.width = width;
+  description.height = height;
+  description.layers = 1;
+  description.format = format;
+  description.usage = AHARDWAREBUFFER_USAGE_CPU_READ_OFTEN | AHARDWAREBUFFER_USAGE_CPU_WRITE_OFTEN;
+  ndk::HardwareBufferHandle buffer;
+  EXPECT_EQ(AHardwareBuffer_allocate(&description, Out(buffer)), 0);
+  return buffer;
+}
+
+TEST_F(MemoryBehaviour, B51_HardwareBuffers) {
+  const ndk::Compilation compilation = compile(addModel());
+  // A BLOB is memory like any other.
+  const ndk::HardwareBufferHandle blob = hardwareBuffer(24, 1, AHARDWAREBUFFER_FORMAT_BLOB);
+  void* address = nullptr;
+  ASSERT_EQ(AHardwareBuffer_lock(blob.get(), AHARDWAREBUFFER_USAGE_CPU_WRITE_OFTEN, -1, nullptr,
+                                 &address),
+            0);
+  const float values[] = {1, 2, 3, 4, 0, 0};
+  std::memcpy(address, values, sizeof(values));
+  ASSERT_EQ(AHardwareBuffer_unlock(blob.get(), nullptr), 0);
+  ndk::MemoryHandle memory;
+  ASSERT_CODE(NO_ERROR, ANeuralNetworksMemory_createFromAHardwareBuffer(blob.get(), Out(memory)));
+  ndk::Execution execution(compilation);
+  ASSERT_CODE(NO_ERROR, setInput(execution, 0, memory, 0, 8));
+  ASSERT_CODE(NO_ERROR, setInput(execution, 1, memory, 8, 8));
+  EXPECT_CODE(BAD_DATA, setOutput(execution, 0, memory, 20, 8));
+  ASSERT_CODE(NO_ERROR, setOutput(execution, 0, memory, 16, 8));
+  execution.compute();
+  float sum[2];
+  std::memcpy(sum, static_cast<char*>(address) + 16, 8);
+  EXPECT_THAT(sum, testing::ElementsAre(4, 6));
+
+  // An image is used as a whole, and only as an argument.
+  const ndk::HardwareBufferHandle image =
+      hardwareBuffer(2, 1, AHARDWAREBUFFER_FORMAT_R8G8B8A8_UNORM);
+  ndk::MemoryHandle imageMemory;
+  ASSERT_CODE(NO_ERROR,
+              ANeuralNetworksMemory_createFromAHardwareBuffer(image.get(), Out(imageMemory)));
+  ndk::Model model;
+  const auto index = static_cast<int32_t>(model.operand(floats({2})));
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksModel_setOperandValueFromMemory(model.get(), index,
+                                                                       imageMemory.get(), 0, 8));
+  ndk::Execution second(compilation);
+  EXPECT_CODE(BAD_DATA, setInput(second, 0, imageMemory, 0, 8));
+  EXPECT_CODE(BAD_DATA, setOutput(second, 0, imageMemory, 4, 0));
+  EXPECT_CODE(NO_ERROR, setInput(second, 0, imageMemory, 0, 0));
+  std::vector<float> result(2);
+  second.input(1, a_).output(0, result).compute();
+  EXPECT_THAT(result, testing::ElementsAre(1, 2));
+  // One of another size than its operand fails the execution.
+  const ndk::HardwareBufferHandle large =
+      hardwareBuffer(3, 3, AHARDWAREBUFFER_FORMAT_R8G8B8A8_UNORM);
+  ASSERT_CODE(NO_ERROR,
+              ANeuralNetworksMemory_createFromAHardwareBuffer(large.get(), Out(imageMemory)));
+  ndk::Execution third(compilation);
+  ASSERT_CODE(NO_ERROR, setInput(third, 0, imageMemory, 0, 0));
+  third.input(1, a_).output(0, result);
+  EXPECT_CODE(OP_FAILED, ANeuralNetworksExecution_compute(third.get()));
+}
+
+}  // namespace
+}  // namespace hearth::nnapi

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hearth run` with the weight store: what is kept, shared, noticed and reported."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from command import HEARTH, DataTest
+
+
+class StoreTest(DataTest):
+
+    def setUp(self):
+        super().setUp()
+        self.store = self.folder / "store"
+        self.own = self.folder / "model.tflite"
+        shutil.copyfile(self.model("mobilenet_v1_0.75_192_quant"), self.own)
+
+    def start(self, *arguments, store=True, environment=None):
+        """The start report of a run, and the classes it found."""
+        arguments = [*arguments, "--random-input", "7", "--top", "3"]
+        if store:
+            arguments += ["--store", str(self.store)]
+        result = self.json("run", self.own, *arguments, env={**os.environ, **(environment or {})})
+        return result["start"], [(one["index"], one["score"]) for one in result["top"]]
+
+    def testTheSecondStartIsWarm(self):
+        cold, classes = self.start()
+        self.assertEqual(cold["state"], "cold")
+        self.assertEqual(cold["reason"], "first start of this model")
+        self.assertGreater(cold["packed_bytes"], 2_000_000)
+        for _ in range(2):
+            warm, again = self.start()
+            self.assertEqual(warm["state"], "warm", warm)
+            self.assertEqual(warm["packed_bytes"], 0)
+            self.assertEqual(again, classes)
+
+    def testAnotherCpuAndBackLiveSideBySide(self):
+        _, classes = self.start()
+        other = {"HEARTH_PACKING_SALT": "another"}
+        cold, again = self.start(environment=other)
+        self.assertEqual((cold["state"], cold["reason"]), ("cold", "packing changed"))
+        self.assertEqual(again, classes)
+        self.assertEqual(self.start()[0]["state"], "warm")
+        self.assertEqual(self.start(environment=other)[0]["state"], "warm")
+
+    def testTheRewrittenModelIsNoticed(self):
+        _, before = self.start()
+        data = bytearray(self.own.read_bytes())
+        # Weights fill the file up to its last tenth.
+        begin = len(data) // 4
+        for i in range(begin, begin + 50_000):
+            data[i] ^= 0x55
+        times = self.own.stat()
+        # The same size and modification time, in place and by renaming.
+        self.own.write_bytes(data)
+        os.utime(self.own, ns=(times.st_atime_ns, times.st_mtime_ns))
+        changed, after = self.start()
+        self.assertEqual((changed["state"], changed["reason"]), ("cold", "model changed"))
+        expected, fresh = self.start("--store-mode", "off", store=False)
+        self.assertEqual(expected["state"], "uncached")
+        self.assertEqual(after, fresh)
+        self.assertNotEqual(after, before)
+
+    def testSwitchedOffItWritesNothing(self):
+        start, _ = self.start("--store-mode", "off")
+        self.assertEqual(start["state"], "uncached")
+        self.assertRegex(start["reason"], "^off: ")
+        self.assertFalse(self.store.exists())
+
+    def testAFolderThatCannotBeUsedIsNoFailure(self):
+        self.store.write_text("a file")
+        start, _ = self.start()
+        self.assertEqual(start["state"], "uncached")
+        self.assertRegex(start["reason"], "^not-a-folder: ")
+        self.assertEqual(self.store.read_text(), "a file")
+
+    def testOneFileInPlaceOfTheStore(self):
+        cache = self.folder / "weights"
+        cold, classes = self.start("--weight-cache", cache, store=False)
+        self.assertEqual(cold["state"], "cold", cold)
+        self.assertEqual(cache.stat().st_mode & 0o777, 0o600)
+        warm, again = self.start("--weight-cache", cache, store=False)
+        self.assertEqual(warm["state"], "warm", warm)
+        self.assertEqual(again, classes)
+        # Another model in its place, and nothing is ever wrong.
+        other = {"HEARTH_PACKING_SALT": "another"}
+        self.assertEqual(
+            self.start("--weight-cache", cache, store=False, environment=other)[0]["state"], "cold")
+        replaced, again = self.start("--weight-cache", cache, store=False, environment=other)
+        self.assertEqual(replaced["state"], "warm")
+        self.assertEqual(again, classes)
+
+    def testEveryStartIsReported(self):
+        report = self.folder / "report.jsonl"
+        for _ in range(2):
+            self.start(environment={"HEARTH_REPORT": str(report)})
+        lines = [json.loads(line) for line in report.read_text().splitlines()]
+        self.assertEqual([line["start"]["state"] for line in lines], ["cold", "warm"])
+        for line in lines:
+            self.assertEqual(line["model"], str(self.own))
+            self.assertEqual(line["device"], "hearth-cpu")
+            self.assertGreater(line["pid"], 0)
+            self.assertRegex(line["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+
+    def testProcessesThatStartAtOnceAreAllRight(self):
+        for count in (2, 4, 16):
+            shutil.rmtree(self.store, ignore_errors=True)
+            command = [HEARTH, "run", self.own, "--random-input", "7", "--top", "3", "--json",
+                       "--store", self.store, "--threads", "1"]
+            processes = [subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE)
+                         for _ in range(count)]
+            results = [json.loads(process.communicate()[0]) for process in processes]
+            self.assertEqual({process.returncode for process in processes}, {0})
+            states = [result["start"]["state"] for result in results]
+            # One builds, the others wait for it.
+            self.assertEqual(sorted(states), ["cold"] + ["warm"] * (count - 1))
+            tops = [[(one["index"], one["score"]) for one in result["top"]] for result in results]
+            self.assertTrue(all(top == tops[0] for top in tops))
+
+
+if __name__ == "__main__":
+    unittest.main()
