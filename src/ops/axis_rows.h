@@ -24,7 +24,8 @@ void forEachAxisRow(const Dimensions& dimensions, size_t axis, const Visit& visi
   for (size_t i = 0; i < axis; ++i) outer *= dimensions[i];
   for (size_t i = axis + 1; i < dimensions.size(); ++i) inner *= dimensions[i];
   const size_t size = dimensions[axis];
-  if (size == 0) return;
+  // Not even empty loops: the other dimensions may be as large as they like.
+  if (size == 0 || inner == 0) return;
   for (size_t o = 0; o < outer; ++o) {
     for (size_t i = 0; i < inner; ++i) visit(AxisRow{o * size * inner + i, inner, size});
   }

@@ -74,7 +74,7 @@ Result<Parameters> parse(const OperationContext& context) {
   if (padding != kPaddingSame && padding != kPaddingValid)
     return fail(ErrorCode::kBadData, "The padding of {} is {}, it must be 1 or 2.",
                 context.describe(), padding);
-  if (filter[3] != data[4] ||
+  if (filter[3] == 0 || filter[4] == 0 || filter[3] != data[4] ||
       (context.hasInput(kBias) && context.inputs[kBias].dimensions != Dimensions{filter[4]}))
     return fail(ErrorCode::kBadData, "The filter {} and bias of {} do not fit its input {}.",
                 graph::describeDimensions(filter), context.describe(),

@@ -41,6 +41,8 @@ Status prepare(OperationContext& context) {
 }
 
 Status execute(OperationContext& context) {
+  // There may be any number of slices without elements.
+  if (context.outputs[0].elementCount() == 0) return {};
   const Tensor& data = context.inputs[0];
   const size_t depth = context.inputs[1].dimensions.back();
   uint64_t size = graph::elementSize(data.type());

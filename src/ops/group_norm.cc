@@ -91,6 +91,7 @@ void forEachOfGroup(const Parameters& p, size_t batch, size_t group, const Visit
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const Parameters p, parse(context));
   const RealInput input(context.inputs[kData]);
+  if (input.size() == 0) return {};  // there may be any number of empty groups
   const std::vector<float> scale = valuesOr(context, kScale, p.channels(), 1.0f);
   const std::vector<float> offset = valuesOr(context, kOffset, p.channels(), 0.0f);
   RealOutput output(context.outputs[0]);

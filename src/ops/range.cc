@@ -58,15 +58,22 @@ Status prepare(OperationContext& context) {
 }
 
 Status execute(OperationContext& context) {
-  return visitElementType(context.inputs[0].type(),
-                          [&]<typename T>(std::type_identity<T>) -> Status {
-                            const T start = *context.inputs[0].as<T>();
-                            const T delta = *context.inputs[2].as<T>();
-                            T* target = context.outputs[0].as<T>();
-                            for (uint32_t i = 0; i < context.outputs[0].dimensions[0]; ++i)
-                              target[i] = static_cast<T>(start + static_cast<T>(i) * delta);
-                            return {};
-                          });
+  return visitElementType(
+      context.inputs[0].type(), [&]<typename T>(std::type_identity<T>) -> Status {
+        const T start = *context.inputs[0].as<T>();
+        const T delta = *context.inputs[2].as<T>();
+        T* target = context.outputs[0].as<T>();
+        const uint32_t count = context.outputs[0].dimensions[0];
+        for (uint32_t i = 0; i < count; ++i) {
+          // The results fit their type, i * delta need not.
+          if constexpr (std::is_integral_v<T>)
+            target[i] = static_cast<T>(static_cast<uint64_t>(start) +
+                                       uint64_t{i} * static_cast<uint64_t>(delta));
+          else
+            target[i] = start + static_cast<T>(i) * delta;
+        }
+        return {};
+      });
 }
 
 }  // namespace

@@ -55,6 +55,7 @@ Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const Axes axes, parseAxes(context));
   HEARTH_ASSIGN(const std::vector<int64_t> lengths, context.intVector(1));
   const Tensor& data = context.inputs[0];
+  if (data.elementCount() == 0) return {};  // other dimensions may be as large as they like
   const int64_t longest = data.dimensions[axes.sequence];
   for (size_t i = 0; i < lengths.size(); ++i)
     if (lengths[i] < 0 || lengths[i] > longest)

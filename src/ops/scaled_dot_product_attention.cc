@@ -70,6 +70,7 @@ Status execute(OperationContext& context) {
     strides = maskStrides(context);
   }
   RealOutput output(context.outputs[0]);
+  if (output.size() == 0) return {};  // there may be any number of empty rows
   std::vector<float> logits(p.keys);
   for (size_t b = 0; b < p.batches; ++b) {
     for (size_t head = 0; head < p.heads; ++head) {

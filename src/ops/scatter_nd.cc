@@ -65,6 +65,11 @@ T sum(T a, T b) {
 
 Status execute(OperationContext& context) {
   const Tensor& output = context.outputs[0];
+  // There may be any number of updates without elements.
+  if (context.inputs[1].elementCount() == 0) {
+    std::memset(output.data, 0, output.elementCount() * graph::elementSize(output.type()));
+    return {};
+  }
   HEARTH_ASSIGN(const std::vector<uint64_t> slices,
                 readSliceNumbers(context, 0, output.dimensions));
   size_t size = 1;

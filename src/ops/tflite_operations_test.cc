@@ -103,6 +103,7 @@ TEST(RangeTest, StepsOfBothSigns) {
   EXPECT_THAT(run({1, 8, 3}), ElementsAre(1, 4, 7));
   EXPECT_THAT(run({5, 0, -2}), ElementsAre(5, 3, 1));
   EXPECT_THAT(run({5, 5, 1}), ElementsAre());
+  EXPECT_THAT(run({INT32_MIN, INT32_MAX, 1 << 30}), ElementsAre(INT32_MIN, -(1 << 30), 0, 1 << 30));
   EXPECT_THAT(run({5, 0, 1}), ElementsAre(-99));
   EXPECT_THAT(run({0, 5, 0}), ElementsAre(-99));
 }
@@ -216,6 +217,36 @@ TEST(Conv3dTest, SameAndValid) {
   };
   EXPECT_THAT(run(2), ElementsAre(3.5f, 10, 7.5f, 30));
   EXPECT_THAT(run(1), ElementsAre(3.5f, 10, 2.5f, 20, 7.5f, 30, 4.5f, 40));
+}
+
+// Empty tensors of large dimensions: no loop over what is not there.
+TEST(TfliteOperationsTest, EmptyTensorsTakeNoTime) {
+  constexpr uint32_t kMany = UINT32_MAX;
+  const auto run = [](OperationBuilder& builder) {
+    builder.inputShapesAreKnown().output();
+    return builder.run().has_value();
+  };
+  OperationBuilder gather(OperationType::kGatherNd);
+  gather.input({0}, std::vector<float>()).input({kMany, 0}, std::vector<int32_t>());
+  EXPECT_TRUE(run(gather));
+  OperationBuilder sums(OperationType::kCumsum);
+  sums.input({kMany, 3, 0}, std::vector<float>()).scalar(1).scalar(false).scalar(false);
+  EXPECT_TRUE(run(sums));
+  OperationBuilder reverse(OperationType::kReverseSequence);
+  reverse.input({kMany, 1, 0}, std::vector<float>()).input({1}, std::vector<int32_t>{0});
+  reverse.scalar(0).scalar(1);
+  EXPECT_TRUE(run(reverse));
+  OperationBuilder norm(OperationType::kGroupNorm);
+  norm.input({kMany, 0}, std::vector<float>()).omitted(kFloat).omitted(kFloat);
+  norm.scalar(1.0f).scalar(INT32_MAX).scalar(1);
+  EXPECT_TRUE(run(norm));
+  OperationBuilder attention(OperationType::kScaledDotProductAttention);
+  attention.input({1, kMany, 4, 0}, std::vector<float>())
+      .input({1, 1, 1, 0}, std::vector<float>())
+      .input({1, 1, 1, 0}, std::vector<float>())
+      .omitted(kFloat);
+  attention.scalar(1.0f).scalar(0.0f);
+  EXPECT_TRUE(run(attention));
 }
 
 TEST(SixteenBitActivationsTest, FullyConnected) {

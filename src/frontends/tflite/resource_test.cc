@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "frontends/tflite/model_file.h"
-#include "frontends/tflite/model_writer.h"
+#include "frontends/tflite/import_testing.h"
 
 namespace hearth::tflite {
 namespace {
@@ -44,18 +43,8 @@ ModelWriter counterModel() {
   return model;
 }
 
-Result<ImportedGraph> import(const ModelWriter& writer) {
-  HEARTH_ASSIGN(const auto file, ModelFile::fromPool(poolOf(writer.write())));
-  return file->importSubgraph(0);
-}
-
-std::string errorOf(const ModelWriter& writer) {
-  const auto imported = import(writer);
-  return imported ? "imported" : imported.error().message();
-}
-
 TEST(Resources, AreStatesOfTheModel) {
-  const auto imported = import(counterModel());
+  const auto imported = tryImport(counterModel());
   ASSERT_TRUE(imported) << imported.error().toString();
   const graph::Subgraph& main = imported->model->main();
   ASSERT_EQ(imported->states.size(), 1u);
@@ -71,7 +60,7 @@ TEST(Resources, AreStatesOfTheModel) {
 TEST(Resources, BeginWithZerosWithoutInitialisation) {
   ModelWriter model = counterModel();
   model.model.subgraphs[0]->operators.erase(model.model.subgraphs[0]->operators.begin());
-  const auto imported = import(model);
+  const auto imported = tryImport(model);
   ASSERT_TRUE(imported) << imported.error().toString();
   EXPECT_THAT(imported->states.at(0).initialValue, ElementsAre(0, 0, 0, 0));
 }

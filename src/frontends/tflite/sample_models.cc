@@ -300,6 +300,68 @@ ModelWriter transformer() {
   return model;
 }
 
+// Indices, counts and sequences, which NNAPI has not.
+ModelWriter indices() {
+  ModelWriter model;
+  const int32_t numbers = model.addTensor(TensorType::INT32, {3});
+  const int32_t data = model.addTensor(TensorType::FLOAT32, {3, 2});
+  const auto result = [&](TensorType type, ModelWriter::Shape shape) {
+    return model.addTensor(type, std::move(shape));
+  };
+  const int32_t sums = result(TensorType::FLOAT32, {3, 2});
+  schema::CumsumOptionsT cumsum;
+  cumsum.exclusive = true;
+  model.addOperator(BuiltinOperator::CUMSUM, {data, model.ints({0})}, {sums}, cumsum);
+  const int32_t hot = result(TensorType::FLOAT32, {3, 4});
+  const int32_t one = model.addConstant<float>(TensorType::FLOAT32, {}, {1});
+  const int32_t zero = model.addConstant<float>(TensorType::FLOAT32, {}, {0});
+  schema::OneHotOptionsT oneHot;
+  oneHot.axis = -1;
+  model.addOperator(BuiltinOperator::ONE_HOT, {numbers, model.ints({4}), one, zero}, {hot}, oneHot);
+  const int32_t column = result(TensorType::INT32, {3, 1});
+  model.addOperator(BuiltinOperator::RESHAPE, {numbers, model.ints({3, 1})}, {column});
+  const int32_t scattered = result(TensorType::FLOAT32, {4, 2});
+  model.addOperator(BuiltinOperator::SCATTER_ND, {column, sums, model.ints({4, 2})}, {scattered});
+  const int32_t reversed = result(TensorType::FLOAT32, {3, 2});
+  schema::ReverseSequenceOptionsT sequence;
+  sequence.seq_dim = 1;
+  model.addOperator(BuiltinOperator::REVERSE_SEQUENCE, {sums, numbers}, {reversed}, sequence);
+  const int32_t places = result(TensorType::INT64, {1, 2});
+  model.addOperator(BuiltinOperator::WHERE, {hot}, {places});
+  const int32_t shape = result(TensorType::INT32, {2});
+  model.addOperator(BuiltinOperator::SHAPE, {places}, {shape});
+  model.setArguments({numbers, data}, {scattered, reversed, shape});
+  return model;
+}
+
+// A counter that is read and assigned, with a value from a subgraph that runs once.
+ModelWriter resources() {
+  ModelWriter model;
+  const auto addHandle = [&] {
+    const int32_t handle = model.addTensor(TensorType::RESOURCE, {1});
+    schema::VarHandleOptionsT options;
+    options.shared_name = "counter";
+    model.addOperator(BuiltinOperator::VAR_HANDLE, {}, {handle}, options);
+    return handle;
+  };
+  const int32_t input = model.addTensor(TensorType::FLOAT32, {2});
+  schema::CallOnceOptionsT once;
+  once.init_subgraph_index = 1;
+  model.addOperator(BuiltinOperator::CALL_ONCE, {}, {}, once);
+  const int32_t handle = addHandle();
+  const int32_t before = model.addTensor(TensorType::FLOAT32, {2});
+  const int32_t after = model.addTensor(TensorType::FLOAT32, {2});
+  model.addOperator(BuiltinOperator::READ_VARIABLE, {handle}, {before});
+  model.addOperator(BuiltinOperator::ADD_N, {before, input, input}, {after});
+  model.addOperator(BuiltinOperator::ASSIGN_VARIABLE, {handle, after}, {});
+  model.setArguments({input}, {after});
+  model.addSubgraph("once");
+  const int32_t inner = addHandle();
+  const int32_t value = model.addConstant<float>(TensorType::FLOAT32, {2}, {1, 2});
+  model.addOperator(BuiltinOperator::ASSIGN_VARIABLE, {inner, value}, {});
+  return model;
+}
+
 // One composite that is known and one that is not.
 ModelWriter composites() {
   ModelWriter model;
@@ -367,6 +429,8 @@ std::vector<SampleModel> sampleModels() {
           {"sparse", sparse().write()},
           {"transformer", transformer().write()},
           {"composites", composites().write()},
+          {"indices", indices().write()},
+          {"resources", resources().write()},
           {"control_flow", controlFlow().write()}};
 }
 

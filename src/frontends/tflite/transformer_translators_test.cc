@@ -8,8 +8,7 @@
 #include <cstring>
 
 #include "base/descriptor.h"
-#include "frontends/tflite/model_file.h"
-#include "frontends/tflite/model_writer.h"
+#include "frontends/tflite/import_testing.h"
 
 namespace hearth::tflite {
 namespace {
@@ -20,13 +19,8 @@ using schema::TensorType;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Result<ImportedGraph> import(const ModelWriter& writer) {
-  HEARTH_ASSIGN(const auto file, ModelFile::fromPool(poolOf(writer.write())));
-  return file->importSubgraph(0);
-}
-
 std::vector<OperationType> typesOf(const ModelWriter& writer) {
-  const auto imported = import(writer);
+  const auto imported = tryImport(writer);
   std::vector<OperationType> types;
   if (!imported) {
     ADD_FAILURE() << imported.error().toString();
@@ -35,11 +29,6 @@ std::vector<OperationType> typesOf(const ModelWriter& writer) {
   for (const graph::Operation& operation : imported->model->main().operations)
     types.push_back(operation.type);
   return types;
-}
-
-std::string errorOf(const ModelWriter& writer) {
-  const auto imported = import(writer);
-  return imported ? "imported" : imported.error().message();
 }
 
 float floatArgument(const graph::Model& model, size_t index) {
@@ -74,7 +63,7 @@ ModelWriter composite(const std::string& name, std::vector<uint8_t> attributes,
 }
 
 TEST(Composites, KnownOnesAreOneOperation) {
-  const auto attention = import(
+  const auto attention = tryImport(
       composite("odml.scaled_dot_product_attention", flexMap({{"scale", 0.5}, {"logit_cap", 30}}),
                 {{1, 2, 4, 8}, {1, 6, 1, 8}, {1, 6, 1, 8}, {1, 1, 2, 6}}));
   ASSERT_TRUE(attention) << attention.error().toString();
@@ -83,8 +72,8 @@ TEST(Composites, KnownOnesAreOneOperation) {
   EXPECT_EQ(floatArgument(*attention->model, 4), 0.5f);
   EXPECT_EQ(floatArgument(*attention->model, 5), 30.0f);
 
-  const auto unscaled = import(composite("odml.scaled_dot_product_attention", {},
-                                         {{1, 2, 4, 16}, {1, 6, 1, 16}, {1, 6, 1, 16}}));
+  const auto unscaled = tryImport(composite("odml.scaled_dot_product_attention", {},
+                                            {{1, 2, 4, 16}, {1, 6, 1, 16}, {1, 6, 1, 16}}));
   ASSERT_TRUE(unscaled) << unscaled.error().toString();
   EXPECT_EQ(floatArgument(*unscaled->model, 4), 0.25f);
 
@@ -195,7 +184,7 @@ ModelWriter blockwiseLayer(ModelWriter::Shape scaleShape, int32_t blockSize) {
 }
 
 TEST(Blockwise, ScalesFollowTheLayer) {
-  const auto imported = import(blockwiseLayer({2, 2}, 2));
+  const auto imported = tryImport(blockwiseLayer({2, 2}, 2));
   ASSERT_TRUE(imported) << imported.error().toString();
   const graph::Subgraph& main = imported->model->main();
   const graph::Operation& layer = main.operations.at(0);
