@@ -117,7 +117,7 @@ class OperationBuilder {
   std::vector<T> result(size_t index = 0) const {
     const std::vector<uint8_t>& bytes = values_[operation_.outputs[index]];
     std::vector<T> values(bytes.size() / sizeof(T));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
     return values;
   }
   const Dimensions& dimensions(size_t index = 0) const {

@@ -14,7 +14,7 @@ std::vector<float> ConvertedConstant::convert() const {
 void ConvertedConstant::convertTo(float* target) const {
   ops::OperationContext context = context_;
   context.outputs[0].data = target;
-  // DEQUANTIZE cannot fail once its arguments were checked.
+  // Neither operation fails once its arguments were checked.
   (void)ops::findOperation(context.operation->type)->execute(context);
 }
 

@@ -9,8 +9,8 @@
 
 namespace hearth::cpu {
 
-// The result of DEQUANTIZE of a constant, which layers that pack it take from where the constant
-// lies: there is no float32 copy of it beyond the moment of packing.
+// The result of DEQUANTIZE or CAST of a constant, which layers that pack it take from where the
+// constant lies: there is no float32 copy of it beyond the moment of packing.
 class ConvertedConstant {
  public:
   // `context` is that of the operation, with known shapes. The model must outlive this.

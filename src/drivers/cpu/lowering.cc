@@ -159,8 +159,9 @@ Result<bool> lowerClamp(PlanBuilder* builder) {
   return addClamp(builder, inputOf(builder, 0), outputOf(builder), kActivation);
 }
 
-// A constant whose readers all pack it stays as it is until then.
-Result<bool> lowerDequantize(PlanBuilder* builder) {
+// Makes the output a converted constant: a constant whose readers all pack it stays as it is until
+// then. False when it is none, or somebody else reads it.
+bool convertsConstant(PlanBuilder* builder) {
   const uint32_t output = outputOf(builder);
   const auto packs = [&](uint32_t reader) {
     const graph::Operation& operation = builder->operation(reader);
@@ -176,7 +177,16 @@ Result<bool> lowerDequantize(PlanBuilder* builder) {
     builder->setConverted(output);
     return true;
   }
+  return false;
+}
+
+Result<bool> lowerDequantize(PlanBuilder* builder) {
+  if (convertsConstant(builder)) return true;
   return lowerUnary<xnn_unary_convert>(builder);
+}
+
+Result<bool> lowerCast(PlanBuilder* builder) {
+  return convertsConstant(builder);
 }
 
 // Same bytes in another shape; parameters were checked by shape inference.
@@ -291,6 +301,8 @@ Lowering findLowering(OperationType type) {
       return lowerUnary<xnn_unary_convert>;
     case OperationType::kDequantize:
       return lowerDequantize;
+    case OperationType::kCast:
+      return lowerCast;
     case OperationType::kReshape:
       return lowerRename;
     case OperationType::kSqueeze:

@@ -190,7 +190,9 @@ INSTANTIATE_TEST_SUITE_P(Types, HybridTest,
                                          OperandType::kTensorQuant8AsymmSigned,
                                          OperandType::kTensorInt4));
 
-TEST(ConvertedConstantTest, Float16WeightsArePackedFromWhereTheyLie) {
+class ConvertedConstantTest : public testing::TestWithParam<OperationType> {};
+
+TEST_P(ConvertedConstantTest, Float16WeightsArePackedFromWhereTheyLie) {
   constexpr uint32_t kInputs = 40;
   constexpr uint32_t kOutputs = 24;
   ModelBuilder builder;
@@ -206,15 +208,15 @@ TEST(ConvertedConstantTest, Float16WeightsArePackedFromWhereTheyLie) {
   const uint32_t filter = builder.temporary(kFloat, {kOutputs, kInputs});
   const uint32_t bias = builder.temporary(kFloat, {kOutputs});
   const uint32_t output = builder.output(kFloat, {3, kOutputs});
-  builder.operation(OperationType::kDequantize, {half}, {filter});
-  builder.operation(OperationType::kDequantize, {halfBias}, {bias});
+  builder.operation(GetParam(), {half}, {filter});
+  builder.operation(GetParam(), {halfBias}, {bias});
   builder.operation(OperationType::kFullyConnected, {input, filter, bias, builder.scalar(0)},
                     {output});
   expectLikeReference(builder.model(), {randomFloats(3 * kInputs, 7)}, 3 * kOutputs, "xnnpack",
                       1e-6f);
 }
 
-TEST(ConvertedConstantTest, AReaderThatDoesNotPackGetsIt) {
+TEST_P(ConvertedConstantTest, AReaderThatDoesNotPackGetsIt) {
   ModelBuilder builder;
   const uint32_t input = builder.input(kFloat, {4});
   const uint32_t half = builder.constant(
@@ -222,10 +224,13 @@ TEST(ConvertedConstantTest, AReaderThatDoesNotPackGetsIt) {
       std::vector<_Float16>{_Float16(1), _Float16(2.5), _Float16(-3), _Float16(0.25)});
   const uint32_t whole = builder.temporary(kFloat, {4});
   const uint32_t output = builder.output(kFloat, {4});
-  builder.operation(OperationType::kDequantize, {half}, {whole});
+  builder.operation(GetParam(), {half}, {whole});
   builder.operation(OperationType::kAdd, {input, whole, builder.scalar(0)}, {output});
   EXPECT_EQ(runOnCpu(builder.model(), {{1, 1, 1, 1}}, 4), (std::vector<float>{2, 3.5, -2, 1.25}));
 }
+
+INSTANTIATE_TEST_SUITE_P(Operations, ConvertedConstantTest,
+                         testing::Values(OperationType::kDequantize, OperationType::kCast));
 
 }  // namespace
 }  // namespace hearth::cpu
