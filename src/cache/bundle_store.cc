@@ -383,6 +383,8 @@ void BundleStore::drop(BundleFile& file, const SegmentKey& key, const StoreFailu
     const std::lock_guard lock(file.mutex);
     isFirst = file.wrong.empty();
     if (!file.wrong.insert(key).second) return;
+    // Whoever finds the segment gone finds it counted.
+    parts.corrupt.fetch_add(1, std::memory_order_relaxed);
   }
   {
     const std::lock_guard lock(parts.mutex);
@@ -398,7 +400,6 @@ void BundleStore::drop(BundleFile& file, const SegmentKey& key, const StoreFailu
         status.st_ino == file.generation.inode && status.st_dev == file.generation.device)
       (void)removeFile(parts.folder->get(), parts.name);
   }
-  parts.corrupt.fetch_add(1, std::memory_order_relaxed);
   parts.handlers->call(key);
 }
 

@@ -56,7 +56,7 @@ Status execute(OperationContext& context) {
     for (const int64_t segment : segments) {
       T* sums = target + static_cast<size_t>(segment) * row;
       for (size_t i = 0; i < row; ++i)
-        sums[i] = static_cast<T>(static_cast<Sum>(sums[i]) + static_cast<Sum>(*source++));
+        sums[i] = static_cast<T>(Sum{static_cast<Sum>(sums[i])} + static_cast<Sum>(*source++));
     }
     return {};
   });
