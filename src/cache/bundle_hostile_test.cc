@@ -153,10 +153,16 @@ TEST_F(BundleHostileTest, AnyFlippedBitIsFoundAndNeverUsedInStrictMode) {
     for (const SegmentKey& key : keys()) segments.push_back(store->find(key).segment);
     store->settle();
     EXPECT_EQ(store->counters().segmentsCorrupt, 1u);
-    EXPECT_EQ(std::ranges::count_if(segments, [](const auto& it) { return it->isCorrupt(); }), 1);
+    // The check in the background may be faster than the question for the segment.
+    const auto isWrong = [](const SegmentRef& it) {
+      return it == nullptr || it->isCorrupt();
+    };
+    EXPECT_EQ(std::ranges::count_if(segments, isWrong), 1);
     EXPECT_FALSE(fs::exists(path()));
     for (size_t i = 0; i < segments.size(); ++i)
-      EXPECT_EQ(equal(segments[i]->bytes(), bytesOf(i)), !segments[i]->isCorrupt());
+      if (segments[i] != nullptr) {
+        EXPECT_EQ(equal(segments[i]->bytes(), bytesOf(i)), !segments[i]->isCorrupt());
+      }
   }
 }
 
