@@ -74,10 +74,13 @@ void TaskThread::loop(const std::shared_ptr<State>& state, const char* name, Pri
   for (;;) {
     if (runNext(*state, lock)) continue;
     if (state->stopping) return;
-    if (state->later.empty())
+    if (state->later.empty()) {
       state->changed.wait(lock);
-    else
-      state->changed.wait_until(lock, state->later.front().due);
+    } else {
+      // A copy: the task may be gone while this waits, and the wait looks at the time again.
+      const Clock::time_point due = state->later.front().due;
+      state->changed.wait_until(lock, due);
+    }
   }
 }
 

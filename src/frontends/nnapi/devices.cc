@@ -2,7 +2,9 @@
 #include "frontends/nnapi/devices.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/log.h"
 #include "runtime/device_manager.h"
@@ -84,7 +86,13 @@ std::shared_ptr<hal::Device> referenceDevice() {
 
 void setDevicesForTest(DeviceList devices) {
   // Handles of earlier lists stay valid, as those of the real ones do.
-  handlesForTest() = devices.empty() ? nullptr : new Handles(makeHandles(devices));
+  static auto* const lists = new std::vector<std::unique_ptr<Handles>>;
+  if (devices.empty()) {
+    handlesForTest() = nullptr;
+    return;
+  }
+  lists->push_back(std::make_unique<Handles>(makeHandles(devices)));
+  handlesForTest() = lists->back().get();
 }
 
 }  // namespace hearth::nnapi
