@@ -123,13 +123,11 @@ void TaskThread::waitUntilIdle() {
 void TaskThread::stop(bool finish) {
   std::deque<Task> dropped;
   std::deque<Task> laterDropped;
-  bool isWorking;
   {
     const std::lock_guard lock(state_->mutex);
     state_->stopping = true;
     if (!finish) dropped.swap(state_->queue);
     state_->later.swap(laterDropped);
-    isWorking = state_->running != 0 || !state_->queue.empty();
   }
   state_->changed.notify_all();
   if (!thread_.joinable()) return;
@@ -138,11 +136,8 @@ void TaskThread::stop(bool finish) {
     std::unique_lock lock(state_->mutex);
     while (!state_->queue.empty()) runNext(*state_, lock);
     thread_.detach();
-  } else if (isWorking) {
-    thread_.join();
   } else {
-    // It only has to see that it is to end, for which it may wait long on a busy machine.
-    thread_.detach();
+    thread_.join();
   }
 }
 
