@@ -235,7 +235,7 @@ TEST_F(BundleHostileTest, WhatIsNoBundleIsLeftAlone) {
     EXPECT_EQ(after.st_ino, before.st_ino);
     EXPECT_EQ(after.st_size, before.st_size);
     EXPECT_EQ(readFile(target), payload(3, 5000));
-    fs::remove_all(path());
+    removeFolder(path());
   }
   // Planted after the store was opened.
   const auto store = open();

@@ -235,7 +235,7 @@ TEST_F(BundleStoreTest, ADeletedBundleIsBuiltAnew) {
   fs::remove(path());
   EXPECT_EQ(store->findPlan(planKey(1)).error().reason, StoreReason::kAbsent);
   EXPECT_TRUE(equal(kept->bytes(), bytesOf(1)));
-  fs::remove_all(folder_.path());
+  removeFolder(folder_.path());
   fs::create_directory(folder_.path());
   EXPECT_NE(build(*store), 0);
   EXPECT_EQ(build(*open(strict())), 0);

@@ -187,7 +187,7 @@ TEST_P(KeptStoreTest, AReaderSurvivesThatOthersBuildAnew) {
     // Another library's plan, other segments; then everything is deleted.
     const uint64_t others[] = {40, 100 + round};
     EXPECT_TRUE(start(*open(), 100 + round, others));
-    fs::remove_all(folder_.path() / "store");
+    removeFolder(folder_.path() / "store");
     fs::remove(folder_.path() / "bundle");
     waitBeyond(seen);
   }
@@ -313,7 +313,7 @@ TEST_P(KeptStoreTest, ManyProcessesStartColdAtOnce) {
   const uint64_t numbers[] = {70, 71, 72, 73};
   for (const int processes : {2, 4, 16}) {
     SCOPED_TRACE(processes);
-    fs::remove_all(folder_.path() / "store");
+    removeFolder(folder_.path() / "store");
     fs::remove(folder_.path() / "bundle");
     auto* const built = static_cast<std::atomic<int>*>(::mmap(nullptr, sizeof(std::atomic<int>),
                                                               PROT_READ | PROT_WRITE,

@@ -54,7 +54,7 @@ TEST_F(StoreFaultTest, InterruptedAndShortCallsAreNoFailures) {
   for (const char* fault : {"open:EINTR:1:3,pwrite:EINTR:1:2,rename:EINTR,mkdir:EINTR,fsync:EINTR",
                             "pwrite:short:1:*", "pread:short:1:*", "pread:EINTR:1:5"}) {
     SCOPED_TRACE(fault);
-    fs::remove_all(root());
+    removeFolder(root());
     ASSERT_TRUE(base::sys::injectText(fault));
     {
       const auto store = open();

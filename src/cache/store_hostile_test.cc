@@ -73,7 +73,7 @@ TEST_F(StoreHostileTest, LinksInPlaceOfFoldersAreNotFollowed) {
   fs::remove(root());
   fs::create_directory(root());
   for (const char* part : {"segments", "plans", "stamps", "tmp"}) {
-    fs::remove_all(root() / part);
+    removeFolder(root() / part);
     fs::create_directory_symlink(elsewhere, root() / part);
     EXPECT_EQ(WeightStore::open(options()).error().reason, StoreReason::kLink) << part;
     fs::remove(root() / part);
@@ -129,7 +129,7 @@ TEST_F(StoreHostileTest, WhateverIsPlantedInPlaceOfAnObjectIsIgnoredAndReplaced)
     SCOPED_TRACE(name);
     prepare();
     for (const fs::path& path : {segmentPath(segmentKey(1)), planPath(planKey(1))}) {
-      fs::remove_all(target);
+      removeFolder(target);
       fs::rename(path, target);
       plant(path, target);
     }
@@ -139,7 +139,7 @@ TEST_F(StoreHostileTest, WhateverIsPlantedInPlaceOfAnObjectIsIgnoredAndReplaced)
     EXPECT_TRUE(found.reason == StoreReason::kForeign || found.reason == StoreReason::kCorrupt);
     EXPECT_FALSE(store->findPlan(planKey(1)));
     expectReplaceable();
-    fs::remove_all(root());
+    removeFolder(root());
   }
 }
 
@@ -152,7 +152,7 @@ TEST_F(StoreHostileTest, PlantedFilesOfTheStoreItselfDoNoHarm) {
         Plant([](const fs::path& path) { writeFile(path, payload(9, 9000)); })}) {
     prepare();
     for (const char* name : {"identity.sqlite", "build.lock"}) {
-      fs::remove_all(root() / name);
+      removeFolder(root() / name);
       plant(root() / name);
     }
     const auto store = open();
@@ -165,7 +165,7 @@ TEST_F(StoreHostileTest, PlantedFilesOfTheStoreItselfDoNoHarm) {
     const auto file = base::Descriptor::open(model, O_RDONLY);
     EXPECT_TRUE(store->contentHash(file->get(), 0, 1000));
     store->settle();
-    fs::remove_all(root());
+    removeFolder(root());
   }
 }
 
@@ -296,15 +296,15 @@ TEST_F(StoreHostileTest, AStoreDeletedWhileInUseIsMadeAnew) {
   prepare();
   const auto store = open();
   const FoundSegment found = store->find(segmentKey(1));
-  fs::remove_all(root());
+  removeFolder(root());
   EXPECT_TRUE(equal(found.segment->bytes(), payload(1, 5000)));
   EXPECT_FALSE(store->find(segmentKey(3)));
   const auto published = store->publish(segmentKey(2), payload(2, 3000));
   ASSERT_TRUE(published) << published.error().message;
   EXPECT_TRUE(fs::exists(root()));
   EXPECT_EQ(store->findPlan(planKey(1)).error().reason, StoreReason::kAbsent);
-  fs::remove_all(root() / "segments");
-  fs::remove_all(root() / "plans");
+  removeFolder(root() / "segments");
+  removeFolder(root() / "plans");
   const auto again = store->publish(segmentKey(4), payload(4, 3000));
   EXPECT_TRUE(again || again.error().reason == StoreReason::kGone);
   store->settle();

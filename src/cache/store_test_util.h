@@ -68,6 +68,14 @@ inline std::vector<uint8_t> payload(uint64_t number, size_t size) {
   return bytes;
 }
 
+// Removes a folder that threads of the background may still write to.
+inline void removeFolder(const std::filesystem::path& path) {
+  std::error_code again;
+  do {
+    std::filesystem::remove_all(path, again);
+  } while (again && std::filesystem::exists(path));
+}
+
 inline bool equal(std::span<const uint8_t> a, std::span<const uint8_t> b) {
   return std::ranges::equal(a, b);
 }
