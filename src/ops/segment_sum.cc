@@ -55,8 +55,10 @@ Status execute(OperationContext& context) {
     const T* source = input.as<T>();
     for (const int64_t segment : segments) {
       T* sums = target + static_cast<size_t>(segment) * row;
-      for (size_t i = 0; i < row; ++i)
-        sums[i] = static_cast<T>(Sum{static_cast<Sum>(sums[i])} + static_cast<Sum>(*source++));
+      for (size_t i = 0; i < row; ++i) {
+        const Sum sum = static_cast<Sum>(sums[i]) + static_cast<Sum>(*source++);
+        sums[i] = static_cast<T>(sum);
+      }
     }
     return {};
   });
