@@ -4,7 +4,8 @@
 
 Runs inside the environment that ./dev makes. Phases: release build, checks of the sources,
 clang-tidy, Python tests, C++ tests, the C++ tests again under the address and undefined-behaviour
-sanitizers, a short run of each fuzz target. Cases are counted one by one, a check or a fuzz target
+sanitizers, the tests that use many threads under the thread
+sanitizer, a short run of each fuzz target. Cases are counted one by one, a check or a fuzz target
 as one case. The exit code is 1 when anything failed.
 """
 
@@ -49,6 +50,15 @@ def build(preset, *targets):
     return cases
 
 
+# What runs under the thread sanitizer: a few programs, so that they are built in minutes.
+THREAD_TESTS = {
+    "nnapi_threads_test": "*",
+    "runtime_test": "*",
+    "threads_test": "*",
+    "cache_test": "*.*Thread*",
+}
+
+
 def runChecks(*names):
     cases = test_runs.Cases()
     for name in names:
@@ -65,9 +75,9 @@ def main():
                         help="a missing test data folder is a failure")
     parser.add_argument("--phases",
                         help="which phases run, separated by commas, of checks, tidy, python, "
-                        "release, asan and fuzz (all)")
+                        "release, asan, tsan and fuzz (all)")
     arguments = parser.parse_args()
-    phases = ["checks", "tidy", "python", "release", "asan", "fuzz"]
+    phases = ["checks", "tidy", "python", "release", "asan", "tsan", "fuzz"]
     if arguments.phases:
         phases = arguments.phases.split(",")
     os.chdir(checkout.ROOT)
@@ -89,10 +99,11 @@ def main():
     # Models that tests compile are kept apart from the user's.
     store = tempfile.TemporaryDirectory(prefix="hearth-test-store-")
     os.environ["HEARTH_STORE"] = os.path.join(store.name, "store")
+    os.environ["XDG_STATE_HOME"] = os.path.join(store.name, "state")
     for variable in ("HEARTH_STORE_MODE", "HEARTH_STORE_SIZE", "HEARTH_SYSTEM_STORES"):
         os.environ.pop(variable, None)
 
-    for variable in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+    for variable in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"):
         os.environ.pop(variable, None)
     if report.phase("build release", lambda: build("release")):
         if "checks" in phases:
@@ -107,6 +118,9 @@ def main():
         os.environ["ASAN_OPTIONS"] = "detect_stack_use_after_return=1:allocator_may_return_null=1"
         os.environ["UBSAN_OPTIONS"] = "print_stacktrace=1"
         report.phase("tests, asan", lambda: test_runs.runCtest("asan"))
+    if "tsan" in phases and report.phase("build tsan", lambda: build("tsan", *THREAD_TESTS)):
+        os.environ["TSAN_OPTIONS"] = "halt_on_error=1:second_deadlock_stack=1"
+        report.phase("tests, tsan", lambda: test_runs.runCtest("tsan", THREAD_TESTS))
     if "fuzz" in phases and test_runs.hasFuzzers():
         if report.phase("build fuzz", lambda: build("fuzz", "hearth_fuzzers")):
             report.phase("fuzz", lambda: test_runs.runFuzzers(900 if arguments.long else 15))

@@ -149,8 +149,11 @@ def testsOf(preset):
                properties.get("WORKING_DIRECTORY"))
 
 
-def runCtest(preset):
-    """All tests of a preset, as many at once as there are CPUs."""
+def runCtest(preset, only=None):
+    """The tests of a preset, all or those in `only`, as many at once as there are CPUs.
+
+    `only` says for each test by name which of its cases run, as a GoogleTest filter.
+    """
     cases = Cases()
     timeoutFactor = 1 if preset == "release" else 3
     with tempfile.TemporaryDirectory(prefix="hearth-tests-") as folder:
@@ -161,10 +164,12 @@ def runCtest(preset):
                 missing = Cases()
                 missing.addFailure(f"{preset} {name}: its program is not built")
                 return missing, ""
+            if only is not None:
+                variables = {**variables, "GTEST_FILTER": only[name]}
             return runProgram(f"{preset} {name}", command, timeout * timeoutFactor,
                                {**os.environ, **variables}, folder)
 
-        tests = list(testsOf(preset))
+        tests = [test for test in testsOf(preset) if only is None or test[0] in only]
         together = [test for test in tests if not test[3]]
         alone = [test for test in tests if test[3]]
         with concurrent.futures.ThreadPoolExecutor(CPUS) as pool:

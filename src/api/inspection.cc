@@ -7,6 +7,8 @@
 
 #include "api/handles.h"
 #include "hearth/hearth.hpp"
+#include "runtime/partitioner.h"
+#include "runtime/step_model.h"
 
 namespace hearth::api {
 namespace {
@@ -95,6 +97,40 @@ void addDevices(const graph::Model& model, const runtime::DeviceManager& devices
   (*signature)["operations"] = std::move(operations);
 }
 
+// Tensors that a step takes or gives; `operands` are of the whole model.
+Json stepTensors(const graph::Subgraph& main, const std::vector<uint32_t>& operands) {
+  Json tensors = Json::array();
+  for (const uint32_t index : operands) {
+    const graph::Operand& operand = main.operands[index];
+    tensors.push_back({{"index", index},
+                       {"name", operand.name},
+                       {"type", graph::nameOf(operand.type)},
+                       {"shape", operand.dimensions},
+                       {"boundary", operand.lifetime == graph::Lifetime::kTemporary}});
+  }
+  return tensors;
+}
+
+// How NNAPI's compilations that leave the choice to the runtime divide the model.
+Json planJson(const graph::Model& model, const runtime::DeviceManager& devices) {
+  Json plan = {{"problem", nullptr}, {"steps", Json::array()}};
+  const auto steps = runtime::partition(model, devices.devices(), hal::Preference());
+  if (!steps) {
+    plan["problem"] = steps.error().toString();
+    return plan;
+  }
+  for (const runtime::PartitionStep& step : *steps) {
+    const runtime::StepModel part = runtime::makeStepModel(model, step.operations);
+    const bool isDevice = step.device < devices.devices().size();
+    plan["steps"].push_back(
+        {{"device", isDevice ? devices.devices()[step.device]->name() : "control flow"},
+         {"operations", step.operations},
+         {"inputs", stepTensors(model.main(), part.inputs)},
+         {"outputs", stepTensors(model.main(), part.outputs)}});
+  }
+  return plan;
+}
+
 Json signatureJson(const tflite::ModelFile& file, const std::string& key,
                    const runtime::DeviceManager& devices) {
   Json json = {{"key", key},
@@ -103,7 +139,8 @@ Json signatureJson(const tflite::ModelFile& file, const std::string& key,
                {"outputs", Json::array()},
                {"state_tensors", 0},
                {"devices", Json::array()},
-               {"operations", Json::array()}};
+               {"operations", Json::array()},
+               {"plan", nullptr}};
   const auto imported = file.importSignature(key);
   if (!imported) {
     json["problem"] = imported.error().toString();
@@ -115,6 +152,7 @@ Json signatureJson(const tflite::ModelFile& file, const std::string& key,
     json["outputs"].push_back(argumentJson(tensor));
   json["state_tensors"] = imported->states.size();
   addDevices(*imported->model, devices, &json);
+  json["plan"] = planJson(*imported->model, devices);
   return json;
 }
 

@@ -81,6 +81,18 @@ StoreResult<ObjectFile> openObject(int folder, const std::string& path) {
   return object;
 }
 
+StoreStatus makeParents(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    const std::string parent = path.substr(0, slash);
+    if (::access(parent.c_str(), F_OK) == 0) continue;
+    if (retried([&] { return sys::mkdirAt(AT_FDCWD, parent.c_str(), 0700); }) != 0 &&
+        errno != EEXIST)
+      return storeErrno(errno, base::formatText("Making the folder {}", parent));
+  }
+  return {};
+}
+
 StoreResult<base::Descriptor> openFolder(int parent, const std::string& name, bool create) {
   const auto open = [&] {
     return retried([&] {

@@ -50,6 +50,10 @@ StoreResult<ObjectFile> openObject(int folder, const std::string& path);
 // and not to be made, kLink, kNotAFolder, kNotOwned, kNotPrivate, kReadOnly, kNoSpace, kIoError.
 StoreResult<base::Descriptor> openFolder(int parent, const std::string& name, bool create);
 
+// Makes the folders above `path` as the XDG rules want them, 0700. What is there may be a link.
+// Errors: kReadOnly, kNoSpace, kIoError.
+StoreStatus makeParents(const std::string& path);
+
 // Reads or writes all bytes at `offset`. A file that ends early is kCorrupt.
 StoreStatus readAt(int fd, void* data, size_t size, uint64_t offset);
 StoreStatus writeAt(int fd, const void* data, size_t size, uint64_t offset);

@@ -7,27 +7,9 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/fault.h"
 #include "base/format.h"
 
 namespace hearth::cache {
-namespace {
-
-// Makes the folders above `path` as the XDG rules want them, 0700. What is there may be a link.
-StoreStatus makeParents(const std::string& path) {
-  for (size_t slash = path.find('/', 1); slash != std::string::npos;
-       slash = path.find('/', slash + 1)) {
-    const std::string parent = path.substr(0, slash);
-    if (::access(parent.c_str(), F_OK) == 0) continue;
-    if (retried([&] { return base::sys::mkdirAt(AT_FDCWD, parent.c_str(), 0700); }) != 0 &&
-        errno != EEXIST)
-      return storeErrno(errno, base::formatText("Making the folder {}", parent));
-  }
-  return {};
-}
-
-}  // namespace
-
 StoreResult<std::shared_ptr<const StoreFolder>> StoreFolder::open(const std::string& path,
                                                                   Access access) {
   // A slash at the end would let the system follow a link in the last component.

@@ -23,7 +23,7 @@
 namespace hearth::hal {
 
 // Version of this interface; a driver library built for another one is not loaded.
-inline constexpr uint32_t kApiVersion = 1;
+inline constexpr uint32_t kApiVersion = 2;
 
 // Values are NNAPI's.
 enum class DeviceType : int32_t { kUnknown = 0, kOther = 1, kCpu = 2, kGpu = 3, kAccelerator = 4 };
@@ -50,7 +50,8 @@ struct CacheFileCounts {
 
 using CacheToken = std::array<uint8_t, 32>;
 
-// Open cache files, owned by the call that takes them; empty vectors = no caching.
+// Open cache files, owned by the call that takes them; empty vectors = no caching. They are the
+// client's: anybody may write to them at any time.
 struct Cache {
   std::vector<base::Descriptor> modelFiles;
   std::vector<base::Descriptor> dataFiles;
@@ -86,6 +87,8 @@ struct StartReport {
   uint64_t hashedBytes = 0;               // of the model, to find out whether it changed
   uint64_t activationBytes = 0;           // arena of one execution context
   std::vector<std::string> routedAround;  // kernel families avoided on this CPU
+  // Why nothing was left in the client's cache files; empty when it was, or there were none.
+  std::string cacheProblem;
 };
 
 // One argument of a request. Pointers and pools are used in place; they must stay valid until the
@@ -173,15 +176,23 @@ class Device {
   virtual int64_t featureLevel() const = 0;  // NNAPI's: 27..31, 1000006, 1000007
   virtual Capabilities capabilities() const = 0;
   virtual std::vector<std::string> supportedExtensions() const { return {}; }
-  virtual CacheFileCounts numberOfCacheFilesNeeded() const { return {}; }
+  // How many files of each kind the driver wants for caching a compilation; none = it caches
+  // nothing. Asked for once: a device that wants more than 32 of a kind, or fails to answer, is not
+  // registered.
+  virtual Result<CacheFileCounts> numberOfCacheFilesNeeded() const { return CacheFileCounts{}; }
 
   // One entry for each operation of the main subgraph, in its order. The model passed
   // graph::validate(). kOpFailed for memory that the driver cannot map.
   virtual Result<std::vector<OperationSupport>> supportedOperations(const graph::Model& model) = 0;
 
-  // The model is shared: a driver may keep constants where they are.
+  // The model is shared: a driver may keep constants where they are. With cache files, what
+  // prepareModelFromCache needs is written into them before this returns; what prevents that is no
+  // error.
   virtual Result<std::shared_ptr<PreparedModel>> prepareModel(
       std::shared_ptr<const graph::Model> model, const PrepareOptions& options, Cache cache) = 0;
+  // What prepareModel left in these files under this token, without the model. Files that this
+  // driver did not write under this token, or that changed since, are an error, and not a byte of
+  // them is interpreted.
   virtual Result<std::shared_ptr<PreparedModel>> prepareModelFromCache(
       const PrepareOptions& /*options*/, Cache /*cache*/) {
     return fail(ErrorCode::kUnsupported, "The device {} keeps no compilation cache.", name());

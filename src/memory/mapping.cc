@@ -110,4 +110,19 @@ Result<Mapping> Mapping::anonymous(size_t size) {
   return mapping;
 }
 
+Result<Mapping> Mapping::reserved(size_t size) {
+  Mapping mapping;
+  mapping.base_ =
+      ::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapping.base_ == MAP_FAILED) {
+    mapping.base_ = nullptr;
+    return std::unexpected(
+        base::errnoError(errno, base::formatText("Reserving {} addresses", size)));
+  }
+  mapping.length_ = size;
+  mapping.data_ = static_cast<uint8_t*>(mapping.base_);
+  mapping.size_ = size;
+  return mapping;
+}
+
 }  // namespace hearth::memory

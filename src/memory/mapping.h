@@ -27,6 +27,10 @@ class Mapping {
   // Zeroed private memory, 64-byte aligned and page granular; huge pages are asked for from 2 MiB.
   static Result<Mapping> anonymous(size_t size);
 
+  // Addresses for `size` bytes that nobody can read or write: they stand for what must not be
+  // touched. Takes no memory.
+  static Result<Mapping> reserved(size_t size);
+
   uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
 

@@ -47,6 +47,7 @@ class CompoundModel final : public hal::PreparedModel,
         sum.state = report.state;
         sum.reason = report.reason;
       }
+      if (sum.cacheProblem.empty()) sum.cacheProblem = report.cacheProblem;
       for (const auto& [kind, bytes] : report.packedBytes) sum.packedBytes[kind] += bytes;
       sum.mappedBytes += report.mappedBytes;
       sum.activationBytes += report.activationBytes;
@@ -141,7 +142,7 @@ class CompoundExecution final : public hal::Execution {
 
   hal::ExecutionResult runStep(size_t index, const base::Deadline& deadline) {
     hal::ExecutionResult result;
-    const base::TraceSpan span("runtime", "step");
+    const base::TraceSpan span("runtime", model_->steps()[index].name);
     if (bound_[index] == nullptr || readsComputedShape(index)) {
       auto request = bind(model_->steps()[index]);
       if (!request) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -14,6 +15,7 @@ struct CompoundStep {
   std::shared_ptr<hal::PreparedModel> prepared;
   std::vector<uint32_t> inputs;
   std::vector<uint32_t> outputs;
+  std::string name = "step";  // for traces
 };
 
 // Several prepared models that together are one, for callers a prepared model like any other. Steps

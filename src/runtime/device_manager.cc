@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device_manager.h"
 
+#include <utility>
+
+#include "base/log.h"
 #include "drivers/cpu/cpu_device.h"
 #include "drivers/reference/reference_device.h"
 #include "hal/driver_library.h"
+#include "runtime/compilation_cache.h"
 
 namespace hearth::runtime {
 namespace {
@@ -15,10 +19,26 @@ std::vector<std::shared_ptr<hal::Device>> findDevices() {
   for (auto& device : hal::discoverDrivers({devices[0]->name(), reference->name()}).devices)
     devices.push_back(std::move(device));
   devices.push_back(reference);
-  return devices;
+  return DeviceManager::registrable(std::move(devices));
 }
 
 }  // namespace
+
+std::vector<std::shared_ptr<hal::Device>> DeviceManager::registrable(
+    std::vector<std::shared_ptr<hal::Device>> devices) {
+  std::erase_if(devices, [](const std::shared_ptr<hal::Device>& device) {
+    const auto counts = device->numberOfCacheFilesNeeded();
+    if (!counts) {
+      base::logWarn("The device {} is left out: {}", device->name(), counts.error().toString());
+      return true;
+    }
+    if (counts->model <= kMaxCacheFiles && counts->data <= kMaxCacheFiles) return false;
+    base::logWarn("The device {} is left out: it asks for {} and {} cache files, more than {}.",
+                  device->name(), counts->model, counts->data, kMaxCacheFiles);
+    return true;
+  });
+  return devices;
+}
 
 const DeviceManager& DeviceManager::shared() {
   // Never destroyed: threads of a driver may still run while the process exits.

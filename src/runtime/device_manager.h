@@ -17,6 +17,11 @@ class DeviceManager {
   explicit DeviceManager(std::vector<std::shared_ptr<hal::Device>> devices)
       : devices_(std::move(devices)) {}
 
+  // Those of `devices` that can be registered: one that asks for too many cache files, or does not
+  // answer how many it wants, is logged and left out.
+  static std::vector<std::shared_ptr<hal::Device>> registrable(
+      std::vector<std::shared_ptr<hal::Device>> devices);
+
   // hearth-cpu, then the drivers found by manifests in the order of the search path, then
   // nnapi-reference. Made at the first call; a driver that cannot be loaded is logged and left out.
   static const DeviceManager& shared();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/model_plan.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -18,9 +19,16 @@ namespace {
 // How deep control flow that no device takes as a whole may be nested.
 constexpr unsigned kMaxDepth = 32;
 
+// What all parts of one model are planned with.
+struct Planning {
+  const std::vector<std::shared_ptr<hal::Device>>& devices;
+  const hal::PrepareOptions& options;
+  const CacheRequest* cache;  // null: none
+  uint32_t models = 1;        // met so far, the main one included
+};
+
 Result<ModelPlan> planOnDevices(const std::shared_ptr<const graph::Model>& model,
-                                const std::vector<std::shared_ptr<hal::Device>>& devices,
-                                const hal::PrepareOptions& options, unsigned depth);
+                                Planning* planning, uint32_t modelIndex, unsigned depth);
 
 // Positions of the main subgraph's operands among its inputs and outputs.
 std::vector<uint32_t> positionsOf(const std::vector<uint32_t>& arguments, size_t operandCount) {
@@ -38,26 +46,59 @@ void noteUses(const std::vector<uint32_t>& operands, const std::vector<uint32_t>
       (*uses)[positions[operands[i]]].push_back({device, prepared, i});
 }
 
-Result<ModelPlan> planWhole(const std::shared_ptr<const graph::Model>& model,
-                            const std::shared_ptr<hal::Device>& device,
-                            const hal::PrepareOptions& options) {
+std::string describeStep(const std::string& device, const std::vector<uint32_t>& operations) {
+  std::string text =
+      base::formatText("{}: {}", device, operations.size() == 1 ? "operation" : "operations");
+  for (const uint32_t operation : operations) text += base::formatText(" {}", operation);
+  return text;
+}
+
+CacheKeyHash cacheKey(const Planning& planning) {
+  return CacheKeyHash(planning.cache != nullptr ? planning.cache->token : hal::CacheToken());
+}
+
+ModelPlan wholePlan(const graph::Model& model, const std::shared_ptr<hal::Device>& device,
+                    CachedPreparation made) {
   ModelPlan plan;
-  HEARTH_ASSIGN(plan.prepared, device->prepareModel(model, options, hal::Cache()));
+  plan.prepared = std::move(made.prepared);
+  plan.caches = {std::move(made.cache)};
   plan.devices = {device->name()};
   plan.operations.resize(1);
-  plan.operations[0].resize(model->main().operations.size());
+  plan.operations[0].resize(model.main().operations.size());
   std::iota(plan.operations[0].begin(), plan.operations[0].end(), 0u);
-  for (uint32_t i = 0; i < model->main().inputs.size(); ++i)
+  for (uint32_t i = 0; i < model.main().inputs.size(); ++i)
     plan.inputUses.push_back({{device, plan.prepared, i}});
-  for (uint32_t i = 0; i < model->main().outputs.size(); ++i)
+  for (uint32_t i = 0; i < model.main().outputs.size(); ++i)
     plan.outputUses.push_back({{device, plan.prepared, i}});
   return plan;
 }
 
-Result<ModelPlan> planSteps(const std::shared_ptr<const graph::Model>& model,
-                            const std::vector<std::shared_ptr<hal::Device>>& devices,
-                            std::vector<PartitionStep> steps, const hal::PrepareOptions& options,
-                            unsigned depth) {
+// What to say of several parts together: the first that is no hit.
+std::string sumOf(const std::vector<std::string>& caches) {
+  for (const std::string& cache : caches)
+    if (!cache.empty() && cache != kCacheHit) return cache;
+  return std::ranges::find(caches, kCacheHit) != caches.end() ? kCacheHit : "";
+}
+
+// The operations of a model that is not divided count for its key only where it is part of another.
+Result<ModelPlan> planWhole(const std::shared_ptr<const graph::Model>& model,
+                            const std::shared_ptr<hal::Device>& device, const Planning& planning,
+                            const PartitionStep& step, uint32_t modelIndex) {
+  CacheKeyHash key = cacheKey(planning);
+  if (modelIndex != 0)
+    for (const uint32_t operation : step.operations) key.addOperation(modelIndex, operation);
+  const auto itself = [&]() -> Result<std::shared_ptr<const graph::Model>> {
+    return model;
+  };
+  const CacheRequest* cache = planning.cache;
+  if (cache != nullptr && cache->isByFiles && modelIndex != 0) cache = nullptr;
+  HEARTH_ASSIGN(CachedPreparation made,
+                prepareCached(*device, itself, planning.options, cache, std::move(key)));
+  return wholePlan(*model, device, std::move(made));
+}
+
+Result<ModelPlan> planSteps(const std::shared_ptr<const graph::Model>& model, Planning* planning,
+                            std::vector<PartitionStep> steps, uint32_t modelIndex, unsigned depth) {
   const graph::Subgraph& main = model->main();
   const std::vector<uint32_t> inputs = positionsOf(main.inputs, main.operands.size());
   const std::vector<uint32_t> outputs = positionsOf(main.outputs, main.operands.size());
@@ -65,21 +106,36 @@ Result<ModelPlan> planSteps(const std::shared_ptr<const graph::Model>& model,
   plan.inputUses.resize(main.inputs.size());
   plan.outputUses.resize(main.outputs.size());
   std::vector<CompoundStep> parts;
+  std::vector<std::string> caches;  // of the subgraphs of one step
+  const bool hasFolder = planning->cache != nullptr && !planning->cache->isByFiles;
   const auto prepareSubgraph = [&](std::shared_ptr<const graph::Model> subgraph)
       -> Result<std::shared_ptr<hal::PreparedModel>> {
-    HEARTH_ASSIGN(ModelPlan inner, planOnDevices(subgraph, devices, options, depth + 1));
+    const uint32_t index = planning->models++;
+    HEARTH_ASSIGN(ModelPlan inner, planOnDevices(subgraph, planning, index, depth + 1));
+    caches.insert(caches.end(), inner.caches.begin(), inner.caches.end());
     return std::move(inner.prepared);
   };
   for (PartitionStep& step : steps) {
     std::shared_ptr<hal::Device> device;
-    if (step.device < devices.size()) device = devices[step.device];
+    if (step.device < planning->devices.size()) device = planning->devices[step.device];
     const std::string name = device != nullptr ? device->name() : "control flow";
     StepModel part = makeStepModel(*model, step.operations);
-    HEARTH_TRY_CONTEXT(graph::validate(*part.model), "in the part of {}", name);
+    const auto validated = [&]() -> Result<std::shared_ptr<const graph::Model>> {
+      HEARTH_TRY_CONTEXT(graph::validate(*part.model), "in the part of {}", name);
+      return part.model;
+    };
     CompoundStep made;
+    caches.clear();
     if (device != nullptr) {
-      HEARTH_ASSIGN(made.prepared, device->prepareModel(part.model, options, hal::Cache()));
+      CacheKeyHash key = cacheKey(*planning);
+      for (const uint32_t operation : step.operations) key.addOperation(modelIndex, operation);
+      HEARTH_ASSIGN(CachedPreparation prepared,
+                    prepareCached(*device, validated, planning->options,
+                                  hasFolder ? planning->cache : nullptr, std::move(key)));
+      made.prepared = std::move(prepared.prepared);
+      caches.push_back(std::move(prepared.cache));
     } else {
+      HEARTH_TRY(validated());
       HEARTH_ASSIGN(made.prepared, prepareControlFlow(part.model, prepareSubgraph));
     }
     noteUses(part.inputs, inputs, device, made.prepared, &plan.inputUses);
@@ -88,8 +144,10 @@ Result<ModelPlan> planSteps(const std::shared_ptr<const graph::Model>& model,
     noteUses(part.inputs, outputs, device, made.prepared, &plan.outputUses);
     made.inputs = std::move(part.inputs);
     made.outputs = std::move(part.outputs);
+    made.name = describeStep(name, step.operations);
     parts.push_back(std::move(made));
     plan.devices.push_back(name);
+    plan.caches.push_back(sumOf(caches));
     plan.operations.push_back(std::move(step.operations));
   }
   HEARTH_ASSIGN(plan.prepared, makeCompoundModel(model, std::move(parts)));
@@ -97,15 +155,15 @@ Result<ModelPlan> planSteps(const std::shared_ptr<const graph::Model>& model,
 }
 
 Result<ModelPlan> planOnDevices(const std::shared_ptr<const graph::Model>& model,
-                                const std::vector<std::shared_ptr<hal::Device>>& devices,
-                                const hal::PrepareOptions& options, unsigned depth) {
+                                Planning* planning, uint32_t modelIndex, unsigned depth) {
   if (depth > kMaxDepth)
     return fail(ErrorCode::kUnsupported,
                 "Control flow between devices is nested more than {} deep.", kMaxDepth);
-  HEARTH_ASSIGN(std::vector<PartitionStep> steps, partition(*model, devices, options.preference));
-  if (steps.size() == 1 && steps[0].device < devices.size())
-    return planWhole(model, devices[steps[0].device], options);
-  return planSteps(model, devices, std::move(steps), options, depth);
+  HEARTH_ASSIGN(std::vector<PartitionStep> steps,
+                partition(*model, planning->devices, planning->options.preference));
+  if (steps.size() == 1 && steps[0].device < planning->devices.size())
+    return planWhole(model, planning->devices[steps[0].device], *planning, steps[0], modelIndex);
+  return planSteps(model, planning, std::move(steps), modelIndex, depth);
 }
 
 bool isWorthTheFallback(const Error& error) {
@@ -119,16 +177,21 @@ Result<ModelPlan> planModel(std::shared_ptr<const graph::Model> model,
                             const ModelPlanOptions& options) {
   const base::TraceSpan span("runtime", "plan");
   if (devices.empty()) return fail(ErrorCode::kUnavailableDevice, "There is no device.");
-  auto plan = planOnDevices(model, devices, options.prepare, 0);
+  Planning planning{devices, options.prepare, options.cache.get()};
+  auto plan = planOnDevices(model, &planning, 0, 0);
   if (!plan) {
     if (options.fallback == nullptr || !isWorthTheFallback(plan.error())) return plan;
-    auto whole = planWhole(model, options.fallback, options.prepare);
+    auto whole = options.fallback->prepareModel(model, options.prepare, hal::Cache());
     if (!whole) return plan;
     base::logWarn("The whole model goes to {}. {}", options.fallback->name(),
                   plan.error().toString());
-    return whole;
+    return wholePlan(*model, options.fallback, {std::move(*whole), ""});
   }
   base::logDebug("A model is planned. {}.", describePlan(*plan));
+  if (base::traceEnabled()) {
+    const std::string text = describePlan(*plan);
+    const base::TraceSpan plan("runtime", text);
+  }
   const bool isFallbackAlone =
       options.fallback != nullptr && plan->devices == std::vector{options.fallback->name()};
   if (options.fallback != nullptr && !isFallbackAlone)
@@ -139,11 +202,8 @@ Result<ModelPlan> planModel(std::shared_ptr<const graph::Model> model,
 
 std::string describePlan(const ModelPlan& plan) {
   std::string text;
-  for (size_t i = 0; i < plan.devices.size(); ++i) {
-    text += base::formatText("{}{}: {}", i == 0 ? "" : "; ", plan.devices[i],
-                             plan.operations[i].size() == 1 ? "operation" : "operations");
-    for (const uint32_t operation : plan.operations[i]) text += base::formatText(" {}", operation);
-  }
+  for (size_t i = 0; i < plan.devices.size(); ++i)
+    text += (i == 0 ? "" : "; ") + describeStep(plan.devices[i], plan.operations[i]);
   return text;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "hal/device.h"
+#include "runtime/compilation_cache.h"
 #include "runtime/partitioner.h"
 
 namespace hearth::runtime {
@@ -23,7 +24,9 @@ struct ModelPlan {
   std::shared_ptr<hal::PreparedModel> prepared;  // the whole
   // Names, one for each step; "control flow" for an IF or WHILE whose parts are divided in turn.
   std::vector<std::string> devices;
-  std::vector<std::vector<uint32_t>> operations;    // of each step, in run order
+  std::vector<std::vector<uint32_t>> operations;  // of each step, in run order
+  // What became of the cache files of each step (CachedPreparation::cache).
+  std::vector<std::string> caches;
   std::vector<std::vector<ArgumentUse>> inputUses;  // by input of the model
   std::vector<std::vector<ArgumentUse>> outputUses;
 };
@@ -32,6 +35,8 @@ struct ModelPlanOptions {
   hal::PrepareOptions prepare;
   // Where the model goes as a whole when its plan or an execution fails; null: nowhere.
   std::shared_ptr<hal::Device> fallback;
+  // Where the devices cache what they make of the parts; null: nowhere.
+  std::shared_ptr<const CacheRequest> cache;
 };
 
 // Divides the model among the devices and prepares the parts. The model passed graph::validate().

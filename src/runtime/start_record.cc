@@ -46,7 +46,8 @@ Json start(const StartRecord& record) {
           {"shared_bytes", report.sharedBytes},
           {"hashed_bytes", report.hashedBytes},
           {"activation_bytes", report.activationBytes},
-          {"routed_around", report.routedAround}};
+          {"routed_around", report.routedAround},
+          {"cache", record.cache}};
 }
 
 std::string dump(const Json& json, int indent) {

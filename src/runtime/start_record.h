@@ -12,6 +12,7 @@ struct StartRecord {
   std::string model;  // path or name, may be empty
   std::string device;
   double prepareMs = 0;
+  std::string cache;  // what became of the client's cache files: "hit", why not, or empty: none
   hal::StartReport report;
 };
 

@@ -109,6 +109,41 @@ std::string tensorsText(const Json& subgraph) {
   return table.toString();
 }
 
+// "0-3, 5" for operations of one step.
+std::string rangesText(const std::vector<uint64_t>& numbers) {
+  std::string out;
+  for (size_t i = 0; i < numbers.size();) {
+    size_t end = i + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    out += base::formatText("{}{}", out.empty() ? "" : ", ", numbers[i]);
+    if (end - i > 1) out += base::formatText("-{}", numbers[end - 1]);
+    i = end;
+  }
+  return out;
+}
+
+std::string planText(const Json& plan) {
+  if (plan.is_null()) return "";
+  if (!plan["problem"].is_null())
+    return base::formatText("\n  There is no plan: {}\n", text(plan["problem"]));
+  TextTable table({"step", "device", "operations", "takes from and gives to other steps"}, "rlll");
+  size_t number = 0;
+  for (const Json& step : plan["steps"]) {
+    std::string boundary;
+    for (const char* list : {"inputs", "outputs"})
+      for (const Json& tensor : step[list])
+        if (tensor["boundary"].get<bool>())
+          boundary +=
+              base::formatText("{}{} {}{} {}", boundary.empty() ? "" : ", ",
+                               list[0] == 'i' ? "from" : "to", tensor["index"].dump(),
+                               text(tensor["name"]).empty() ? "" : " " + text(tensor["name"]),
+                               shapeText(tensor["shape"].get<std::vector<uint64_t>>()));
+    table.add({std::to_string(number++), text(step["device"]),
+               rangesText(step["operations"].get<std::vector<uint64_t>>()), boundary});
+  }
+  return "\n" + table.toString();
+}
+
 std::string describe(const Json& json, const InspectOptions& options) {
   std::string out = base::formatText("{}\n\n", printable(options.model));
   if (!text(json["description"]).empty())
@@ -132,6 +167,7 @@ std::string describe(const Json& json, const InspectOptions& options) {
     out += "\n" + operationsText(signature, options.isFull);
     const std::string refusals = refusalsText(signature);
     if (!refusals.empty()) out += "\n" + refusals;
+    if (options.hasPlan) out += planText(signature["plan"]);
   }
   for (size_t i = 0; i < json["subgraphs"].size(); ++i) {
     const Json& subgraph = json["subgraphs"][i];

@@ -210,6 +210,8 @@ int runMain(int argc, char** argv) {
       app.add_subcommand("inspect", "Show what a model holds and which device takes what");
   inspectApp->add_option("MODEL", inspect.model, "The .tflite file")->required();
   inspectApp->add_flag("--all", inspect.isFull, "Every operation and tensor, not groups");
+  inspectApp->add_flag("--plan", inspect.hasPlan,
+                       "Show how NNAPI divides the model among the devices");
   inspectApp
       ->add_option("--timeout", inspect.timeoutSeconds, "End with exit code 1 after this time")
       ->check(positiveSeconds());

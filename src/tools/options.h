@@ -43,7 +43,8 @@ struct InspectOptions {
   std::string model;
   double timeoutSeconds = 0;
   bool isJson = false;
-  bool isFull = false;  // every tensor and operation in the text
+  bool isFull = false;   // every tensor and operation in the text
+  bool hasPlan = false;  // the division among the devices in the text
 };
 
 struct DevicesOptions {

@@ -187,10 +187,16 @@ def inputFiles():
     yield "empty_first.png", before[:-4] + empty + before[-4:] + mark + behind
 
 
+def callSequences():
+    for seed in range(6):
+        yield f"{seed}.calls", hashlib.shake_128(bytes([seed])).digest(1200)
+
+
 def main():
     for target, seeds in (("driver_manifest_fuzz", manifests), ("nntv_fuzz", conformanceFiles),
                           ("store_file_fuzz", storeFiles), ("bundle_file_fuzz", bundles),
-                          ("stored_plan_fuzz", driverPlans), ("input_file_fuzz", inputFiles)):
+                          ("stored_plan_fuzz", driverPlans), ("input_file_fuzz", inputFiles),
+                          ("call_sequence_fuzz", callSequences)):
         folder = FOLDER / target
         folder.mkdir(exist_ok=True)
         for name, content in seeds():

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/cpu_device.h"
 
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "drivers/cpu/model_cache.h"
 #include "drivers/cpu/open_stores.h"
 #include "drivers/cpu/plan_builder.h"
 #include "drivers/cpu/prepared_model.h"
@@ -42,7 +47,39 @@ class CpuDevice final : public hal::Device {
   Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
       hal::Cache cache) override;
+
+  Result<hal::CacheFileCounts> numberOfCacheFilesNeeded() const override {
+    return kCacheFileCounts;
+  }
+  Result<std::shared_ptr<hal::PreparedModel>> prepareModelFromCache(
+      const hal::PrepareOptions& options, hal::Cache cache) override;
 };
+
+// What both ways to a prepared model need.
+struct Workplace {
+  const SelfTestResult& tested;
+  std::shared_ptr<threads::ThreadPool> pool;
+  std::shared_ptr<cache::SegmentStore> store;
+};
+
+Result<Workplace> workplaceFor(const hal::PrepareOptions& options) {
+  if (options.deadline.hasPassed())
+    return fail(ErrorCode::kMissedDeadlinePersistent,
+                "The deadline passes before the model is prepared.");
+  const Result<SelfTestResult>& tested = selfTest();
+  if (!tested) return std::unexpected(tested.error());
+  HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
+  return Workplace{*tested, std::move(pool), openStore(options)};
+}
+
+// Why nothing was saved; empty when it was, or nothing was to be.
+std::string save(const ModelParts& parts, cache::SegmentStore& store, const hal::Cache& cache) {
+  if (cache.modelFiles.empty() && cache.dataFiles.empty()) return "";
+  const Status saved = saveModel(parts, store, cache);
+  if (saved) return "";
+  base::logInfo("A compilation is not cached. {}", saved.error().toString());
+  return saved.error().toString();
+}
 
 Result<std::vector<hal::OperationSupport>> CpuDevice::supportedOperations(
     const graph::Model& model) {
@@ -63,23 +100,36 @@ Result<std::vector<hal::OperationSupport>> CpuDevice::supportedOperations(
 
 Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
     std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-    hal::Cache /*cache*/) {
+    hal::Cache cache) {
   if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
-  if (options.deadline.hasPassed())
-    return fail(ErrorCode::kMissedDeadlinePersistent,
-                "The deadline passes before the model is prepared.");
+  HEARTH_ASSIGN(const Workplace place, workplaceFor(options));
   HEARTH_TRY(hal::checkPoolsMapped(*model));
   HEARTH_TRY(graph::validate(*model));
   HEARTH_TRY(ops::validateOperations(*model));
-  const Result<SelfTestResult>& tested = selfTest();
-  if (!tested) return std::unexpected(tested.error());
-  HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
-  auto prepared = CpuPreparedModel::create(model, options, *tested, pool, openStore(options));
-  if (prepared) return *prepared;
+  auto prepared = CpuPreparedModel::create(model, options, place.tested, place.pool, place.store);
+  if (prepared) {
+    (*prepared)->setCacheProblem(save((*prepared)->parts(), *place.store, cache));
+    return *prepared;
+  }
   if (prepared.error().code() != ErrorCode::kUnsupported)
     return std::unexpected(std::move(prepared.error()));
-  return hal::prepareInterpreted(std::move(model), options, std::move(pool),
-                                 prepared.error().toString());
+  auto interpreted =
+      hal::prepareInterpreted(model, options, place.pool, prepared.error().toString());
+  if (interpreted) save({model, nullptr, nullptr, {}}, *place.store, cache);
+  return interpreted;
+}
+
+Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModelFromCache(
+    const hal::PrepareOptions& options, hal::Cache cache) {
+  HEARTH_ASSIGN(const Workplace place, workplaceFor(options));
+  HEARTH_ASSIGN(SavedModel saved, loadModel(*place.store, cache));
+  HEARTH_TRY(ops::validateOperations(*saved.model));
+  if (saved.isInterpreted)
+    return hal::prepareInterpreted(saved.model, options, place.pool,
+                                   "Shapes or branches are known only at run time.");
+  HEARTH_ASSIGN(std::shared_ptr<hal::PreparedModel> prepared,
+                CpuPreparedModel::createSaved(std::move(saved), options, place.tested, place.pool));
+  return prepared;
 }
 
 }  // namespace

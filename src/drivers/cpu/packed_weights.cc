@@ -171,6 +171,7 @@ void* PackedWeights::reserveSpace(void* context, size_t size) {
   {
     const std::lock_guard lock(self->mutex_);
     isKnown = self->places_.contains(currentPlace.place);
+    if (self->isSealed_ && !isKnown) return nullptr;
     if (!isKnown && size < kOwnSegment) {
       const auto place = self->reserveSmall(size);
       if (!place) return nullptr;

@@ -63,6 +63,10 @@ class PackedWeights {
   // that does not fit makes the place be packed anew.
   void preset(WeightPlace place, PackedPlace packed);
 
+  // From now on nothing is packed that is not there already: creation calls fail instead. For
+  // weights whose sources cannot be read.
+  void seal() { isSealed_ = true; }
+
   // Names the place of the creation call that the calling thread makes next. `source` names what is
   // packed there, for sharing in this process; null = with nobody.
   class PlaceScope {
@@ -139,6 +143,7 @@ class PackedWeights {
 
   xnn_weights_cache_provider* provider_;
   std::function<void(const std::shared_ptr<PackedSegment>&)> onPacked_;
+  bool isSealed_ = false;
   mutable std::mutex mutex_;
   std::map<WeightPlace, PackedPlace> places_;
   uint64_t sharedBytes_ = 0;

@@ -85,43 +85,63 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
   std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
   prepared->model_ = std::move(model);
   prepared->pool_ = std::move(pool);
-  const graph::Subgraph& graph = prepared->model_->main();
   prepared->session_ = std::make_shared<WeightSession>(
       std::move(store), prepared->model_, prepared->weights_, options,
       static_cast<unsigned>(prepared->pool_->threadCount()));
   prepared->session_->load();
+  HEARTH_TRY(prepared->plan(options, selfTest, false));
+  prepared->session_->publish();
+  return prepared;
+}
+
+Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
+    SavedModel saved, const hal::PrepareOptions& options, const SelfTestResult& selfTest,
+    std::shared_ptr<threads::ThreadPool> pool) {
+  const base::TraceSpan span("start", "prepare");
+  std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
+  prepared->model_ = std::move(saved.model);
+  prepared->pool_ = std::move(pool);
+  prepared->weights_ = std::move(saved.weights);
+  prepared->hasHoles_ = saved.hasHoles;
+  prepared->referenceOnly_ = std::move(saved.referenceOnly);
+  HEARTH_TRY(prepared->plan(options, selfTest, true));
+  prepared->report_.state = hal::StartReport::State::kWarm;
+  prepared->report_.mappedBytes = saved.mappedBytes;
+  return prepared;
+}
+
+Status CpuPreparedModel::plan(const hal::PrepareOptions& options, const SelfTestResult& selfTest,
+                              bool isFinal) {
   // XNNPACK says no only when an operator is made: plan again with the reference kernel for those.
-  std::set<uint32_t> referenceOnly;
   while (true) {
     if (options.deadline.hasPassed())
       return fail(ErrorCode::kMissedDeadlinePersistent,
                   "The deadline passes while the model is prepared.");
-    PlanBuilder builder(*prepared->model_, selfTest.traits, prepared->weights_.get(),
-                        referenceOnly);
+    PlanBuilder builder(*model_, selfTest.traits, weights_.get(), referenceOnly_);
     HEARTH_TRY(builder.build());
-    prepared->outputDimensions_.clear();
-    prepared->outputBytes_.clear();
-    for (uint32_t index : graph.outputs) {
-      prepared->outputDimensions_.push_back(builder.tensor(index).dimensions);
-      prepared->outputBytes_.push_back(tensorBytes(builder.tensor(index)));
+    outputDimensions_.clear();
+    outputBytes_.clear();
+    for (uint32_t index : model_->main().outputs) {
+      outputDimensions_.push_back(builder.tensor(index).dimensions);
+      outputBytes_.push_back(tensorBytes(builder.tensor(index)));
     }
-    prepared->ownedConstants_ = builder.takeOwnedConstants();
-    prepared->plan_ = builder.takePlan();
-    HEARTH_TRY(planArena(&prepared->plan_, options.maxActivationBytes));
+    ownedConstants_ = builder.takeOwnedConstants();
+    plan_ = builder.takePlan();
+    HEARTH_TRY(planArena(&plan_, options.maxActivationBytes));
     std::vector<uint32_t> refused;
-    auto context = ExecutionContext::create(prepared->plan_, prepared->pool_.get(), &refused);
+    auto context = ExecutionContext::create(plan_, pool_.get(), &refused);
     if (context) {
-      prepared->idle_.push_back(std::move(*context));
+      idle_.push_back(std::move(*context));
       break;
     }
-    const size_t before = referenceOnly.size();
-    referenceOnly.insert(refused.begin(), refused.end());
-    if (referenceOnly.size() == before) return std::unexpected(std::move(context.error()));
+    const size_t before = referenceOnly_.size();
+    referenceOnly_.insert(refused.begin(), refused.end());
+    if (isFinal || referenceOnly_.size() == before)
+      return std::unexpected(std::move(context.error()));
   }
-  prepared->session_->publish();
-  prepared->report_.activationBytes = prepared->plan_.arenaBytes;
-  prepared->report_.routedAround = selfTest.routedAround;
-  return prepared;
+  report_.activationBytes = plan_.arenaBytes;
+  report_.routedAround = selfTest.routedAround;
+  return {};
 }
 
 Result<std::unique_ptr<hal::Execution>> CpuPreparedModel::createExecution(hal::Request request) {
@@ -129,6 +149,7 @@ Result<std::unique_ptr<hal::Execution>> CpuPreparedModel::createExecution(hal::R
   // The plan takes every graph input for given; the interpreter knows how to do without.
   for (const ops::RunArgument& input : bound.inputs) {
     if (input.isPresent) continue;
+    if (hasHoles_) return fail(ErrorCode::kOpFailed, "An input is omitted that the model needs.");
     HEARTH_ASSIGN(std::shared_ptr<hal::PreparedModel> interpreted,
                   hal::prepareInterpreted(model_, {}, pool_, "an input is omitted"));
     return interpreted->createExecution(std::move(request));
@@ -138,7 +159,7 @@ Result<std::unique_ptr<hal::Execution>> CpuPreparedModel::createExecution(hal::R
 
 hal::StartReport CpuPreparedModel::startReport() const {
   hal::StartReport report = report_;
-  session_->describe(&report);
+  if (session_ != nullptr) session_->describe(&report);
   return report;
 }
 

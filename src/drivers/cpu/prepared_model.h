@@ -3,9 +3,12 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "drivers/cpu/execution_context.h"
+#include "drivers/cpu/model_cache.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/plan.h"
 #include "drivers/cpu/self_test.h"
@@ -27,6 +30,17 @@ class CpuPreparedModel final : public hal::PreparedModel,
       const SelfTestResult& selfTest, std::shared_ptr<threads::ThreadPool> pool,
       std::shared_ptr<cache::SegmentStore> store);
 
+  // Of what saveModel() left: reads no constant of the client's, packs nothing. Any error means
+  // that the model has to be prepared anew.
+  static Result<std::shared_ptr<CpuPreparedModel>> createSaved(
+      SavedModel saved, const hal::PrepareOptions& options, const SelfTestResult& selfTest,
+      std::shared_ptr<threads::ThreadPool> pool);
+
+  // For saveModel(); as long as this lives.
+  ModelParts parts() const { return {model_, &plan_, weights_.get(), referenceOnly_}; }
+  // What became of the client's cache files. Before anybody asks for the report.
+  void setCacheProblem(std::string problem) { report_.cacheProblem = std::move(problem); }
+
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
   hal::StartReport startReport() const override;
 
@@ -40,11 +54,16 @@ class CpuPreparedModel final : public hal::PreparedModel,
 
  private:
   CpuPreparedModel() = default;
+  // Plans the model and makes the kernels of the first context. `isFinal`: XNNPACK refuses no more
+  // than is known already.
+  Status plan(const hal::PrepareOptions& options, const SelfTestResult& selfTest, bool isFinal);
 
   std::shared_ptr<const graph::Model> model_;
   std::shared_ptr<threads::ThreadPool> pool_;
   std::shared_ptr<PackedWeights> weights_ = std::make_shared<PackedWeights>();
-  std::shared_ptr<WeightSession> session_;
+  std::shared_ptr<WeightSession> session_;  // null for a saved model
+  bool hasHoles_ = false;                   // SavedModel::hasHoles
+  std::set<uint32_t> referenceOnly_;        // operations that XNNPACK refuses
   std::vector<std::unique_ptr<uint8_t[]>> ownedConstants_;
   Plan plan_;
   std::vector<graph::Dimensions> outputDimensions_;

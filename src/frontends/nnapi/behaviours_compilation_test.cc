@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviours 13 to 22 of NNAPI: compilations.
+// Behaviours 13 to 17 of NNAPI: compilations.
 #include <array>
 #include <memory>
 
@@ -111,32 +111,6 @@ TEST_F(CompilationBehaviour, B17_ExecutionsNeedAFinishedCompilation) {
   check(compilation);
   EXPECT_CODE(OP_FAILED, ANeuralNetworksCompilation_finish(compilation.get()));
   check(compilation);
-}
-
-TEST_F(CompilationBehaviour, B20_NoCacheFolderIsNoError) {
-  const ndk::Model model = addModel();
-  const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] = {1};
-  for (const char* folder : {"/nowhere/at/all", "/proc", ""}) {
-    ndk::Compilation compilation(model);
-    EXPECT_CODE(NO_ERROR, ANeuralNetworksCompilation_setCaching(compilation.get(), folder, token));
-    EXPECT_CODE(NO_ERROR, ANeuralNetworksCompilation_finish(compilation.get()));
-    const std::vector<float> a = {1, 2};
-    std::vector<float> sum(2);
-    ndk::Execution(compilation).input(0, a).input(1, a).output(0, sum).compute();
-    EXPECT_THAT(sum, testing::ElementsAre(2, 4));
-  }
-}
-
-TEST_F(CompilationBehaviour, B22_DevicesThatWantTooManyCacheFilesAreNotListed) {
-  const auto device = [](const char* name, uint32_t model, uint32_t data) {
-    return std::make_shared<FakeDevice>(
-        FakeDeviceOptions{.name = name, .cacheFiles = {model, data}});
-  };
-  setDevicesForTest({device("none", 0, 0), device("most", 32, 32), device("model", 33, 0),
-                     device("data", 0, 33), device("both", 1, 1)});
-  std::vector<std::string> names;
-  for (const ANeuralNetworksDevice* listed : ndk::devices()) names.push_back(ndk::nameOf(listed));
-  EXPECT_THAT(names, testing::ElementsAre("none", "most", "both"));
 }
 
 }  // namespace

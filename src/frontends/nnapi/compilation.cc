@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/nnapi/compilation.h"
 
+#include <fcntl.h>
+
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "android/NeuralNetworksTypes.h"
 #include "base/deadline.h"
@@ -22,7 +26,22 @@ void reportStart(const runtime::ModelPlan& plan, std::chrono::steady_clock::time
   record.prepareMs =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   record.report = plan.prepared->startReport();
+  for (const std::string& cache : plan.caches)
+    if (record.cache.empty() || record.cache == runtime::kCacheHit) record.cache = cache;
+  if (!record.report.cacheProblem.empty())
+    record.cache += " Nothing is saved: " + record.report.cacheProblem;
   runtime::appendToReport(record);
+}
+
+Result<std::shared_ptr<const std::vector<base::Descriptor>>> duplicatesOf(
+    std::span<const int> files) {
+  auto copies = std::make_shared<std::vector<base::Descriptor>>();
+  for (const int file : files) {
+    copies->emplace_back(::fcntl(file, F_DUPFD_CLOEXEC, 0));
+    if (!copies->back().valid())
+      return fail(ErrorCode::kBadData, "The descriptor {} of a cache file is not open.", file);
+  }
+  return copies;
 }
 
 }  // namespace
@@ -67,9 +86,22 @@ Status Compilation::setTimeout(uint64_t duration) {
 
 Status Compilation::setCaching(const char* directory, const uint8_t* token) {
   HEARTH_TRY(requireOpen());
-  // No device here has cache files yet; what is packed is shared by content, without a token.
-  if (directory == nullptr || token == nullptr)
-    return fail(ErrorCode::kUnexpectedNull, "The cache folder or the token is null.");
+  runtime::CacheRequest request;
+  std::copy_n(token, request.token.size(), request.token.begin());
+  request.folder = directory;
+  cache_ = std::make_shared<const runtime::CacheRequest>(std::move(request));
+  return {};
+}
+
+Status Compilation::setCachingByFiles(std::span<const int> modelFiles,
+                                      std::span<const int> dataFiles, const uint8_t* token) {
+  HEARTH_TRY(requireOpen());
+  runtime::CacheRequest request;
+  std::copy_n(token, request.token.size(), request.token.begin());
+  request.isByFiles = true;
+  HEARTH_ASSIGN(request.modelFiles, duplicatesOf(modelFiles));
+  HEARTH_ASSIGN(request.dataFiles, duplicatesOf(dataFiles));
+  cache_ = std::make_shared<const runtime::CacheRequest>(std::move(request));
   return {};
 }
 
@@ -87,6 +119,7 @@ Status Compilation::finish() {
   const DeviceList devices = isExplicit ? explicitDevices_ : allDevices();
   runtime::ModelPlanOptions planOptions;
   planOptions.prepare = options_;
+  planOptions.cache = cache_;
   if (!isExplicit) planOptions.fallback = referenceDevice();
   HEARTH_ASSIGN(runtime::ModelPlan plan, runtime::planModel(model_, devices, planOptions));
   reportStart(plan, begin);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/result.h"
@@ -60,7 +61,12 @@ class Compilation {
   Status setPriority(int32_t priority);
   // Nanoseconds, 0 = no limit.
   Status setTimeout(uint64_t duration);
+  // `token` has BYTE_SIZE_OF_CACHE_TOKEN bytes. The last call counts.
   Status setCaching(const char* directory, const uint8_t* token);
+  // For a model that one device takes as a whole, in files that the client has open; they are
+  // duplicated.
+  Status setCachingByFiles(std::span<const int> modelFiles, std::span<const int> dataFiles,
+                           const uint8_t* token);
   Status finish();
 
   // kBadState when the compilation is not finished or failed.
@@ -75,6 +81,7 @@ class Compilation {
   const bool hasUnknownOperation_;
   const DeviceList explicitDevices_;
   hal::PrepareOptions options_;
+  std::shared_ptr<const runtime::CacheRequest> cache_;
   uint64_t timeout_ = 0;
   bool isFinished_ = false;
   std::shared_ptr<const CompiledModel> compiled_;

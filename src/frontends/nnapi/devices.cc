@@ -6,29 +6,18 @@
 #include <utility>
 #include <vector>
 
-#include "base/log.h"
 #include "runtime/device_manager.h"
 #include "runtime/partitioner.h"
 
 namespace hearth::nnapi {
 namespace {
 
-// NNAPI's limit; a device that asks for more is not listed.
-constexpr uint32_t kMaxCacheFiles = 32;
-
 using Handles = std::vector<std::unique_ptr<ANeuralNetworksDevice>>;
 
 Handles makeHandles(const DeviceList& devices) {
   Handles handles;
-  for (const std::shared_ptr<hal::Device>& device : devices) {
-    const hal::CacheFileCounts counts = device->numberOfCacheFilesNeeded();
-    if (counts.model > kMaxCacheFiles || counts.data > kMaxCacheFiles) {
-      base::logWarn("The device {} is left out: it asks for {} and {} cache files, more than {}.",
-                    device->name(), counts.model, counts.data, kMaxCacheFiles);
-      continue;
-    }
+  for (const std::shared_ptr<hal::Device>& device : devices)
     handles.emplace_back(new ANeuralNetworksDevice{device, device->name(), device->version()});
-  }
   return handles;
 }
 
@@ -91,7 +80,8 @@ void setDevicesForTest(DeviceList devices) {
     handlesForTest() = nullptr;
     return;
   }
-  lists->push_back(std::make_unique<Handles>(makeHandles(devices)));
+  lists->push_back(std::make_unique<Handles>(
+      makeHandles(runtime::DeviceManager::registrable(std::move(devices)))));
   handlesForTest() = lists->back().get();
 }
 

@@ -23,6 +23,15 @@ Status resultOf(const Execution::OutputShape& shape) {
   return fail(ErrorCode::kOutputInsufficientSize, "An output buffer was too small.");
 }
 
+// A call that asks one thing of an execution.
+template <typename Action>
+int onExecution(const char* function, ANeuralNetworksExecution* execution, Action action) {
+  return call(function, [&]() -> Status {
+    HEARTH_NOT_NULL(execution);
+    return action(*execution->execution);
+  });
+}
+
 }  // namespace
 
 int ANeuralNetworksExecution_create(ANeuralNetworksCompilation* compilation,
@@ -44,78 +53,58 @@ void ANeuralNetworksExecution_free(ANeuralNetworksExecution* execution) {
 int ANeuralNetworksExecution_setInput(ANeuralNetworksExecution* execution, int32_t index,
                                       const ANeuralNetworksOperandType* type, const void* buffer,
                                       size_t length) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(execution);
-    return execution->execution->setInput(index, type, buffer, length);
-  });
+  return onExecution(__func__, execution,
+                     [&](Execution& e) { return e.setInput(index, type, buffer, length); });
 }
 
 int ANeuralNetworksExecution_setInputFromMemory(ANeuralNetworksExecution* execution, int32_t index,
                                                 const ANeuralNetworksOperandType* type,
                                                 const ANeuralNetworksMemory* memory, size_t offset,
                                                 size_t length) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(execution);
+  return onExecution(__func__, execution, [&](Execution& e) -> Status {
     HEARTH_NOT_NULL(memory);
-    return execution->execution->setInputFromMemory(index, type, memory->memory, {offset, length});
+    return e.setInputFromMemory(index, type, memory->memory, {offset, length});
   });
 }
 
 int ANeuralNetworksExecution_setOutput(ANeuralNetworksExecution* execution, int32_t index,
                                        const ANeuralNetworksOperandType* type, void* buffer,
                                        size_t length) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(execution);
-    return execution->execution->setOutput(index, type, buffer, length);
-  });
+  return onExecution(__func__, execution,
+                     [&](Execution& e) { return e.setOutput(index, type, buffer, length); });
 }
 
 int ANeuralNetworksExecution_setOutputFromMemory(ANeuralNetworksExecution* execution, int32_t index,
                                                  const ANeuralNetworksOperandType* type,
                                                  const ANeuralNetworksMemory* memory, size_t offset,
                                                  size_t length) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(execution);
+  return onExecution(__func__, execution, [&](Execution& e) -> Status {
     HEARTH_NOT_NULL(memory);
-    return execution->execution->setOutputFromMemory(index, type, memory->memory, {offset, length});
+    return e.setOutputFromMemory(index, type, memory->memory, {offset, length});
   });
 }
 
 int ANeuralNetworksExecution_enableInputAndOutputPadding(ANeuralNetworksExecution* execution,
                                                          bool enable) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(execution);
-    return execution->execution->enablePadding(enable);
-  });
+  return onExecution(__func__, execution, [&](Execution& e) { return e.enablePadding(enable); });
 }
 
 int ANeuralNetworksExecution_setReusable(ANeuralNetworksExecution* execution, bool reusable) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(execution);
-    return execution->execution->setReusable(reusable);
-  });
+  return onExecution(__func__, execution, [&](Execution& e) { return e.setReusable(reusable); });
 }
 
 int ANeuralNetworksExecution_setTimeout(ANeuralNetworksExecution* execution, uint64_t duration) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(execution);
-    return execution->execution->setTimeout(duration);
-  });
+  return onExecution(__func__, execution, [&](Execution& e) { return e.setTimeout(duration); });
 }
 
 int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution* execution,
                                             uint64_t duration) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(execution);
-    return execution->execution->setLoopTimeout(duration);
-  });
+  return onExecution(__func__, execution, [&](Execution& e) { return e.setLoopTimeout(duration); });
 }
 
 int ANeuralNetworksExecution_setMeasureTiming(ANeuralNetworksExecution* execution, bool measure) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(execution);
-    return execution->execution->setMeasureTiming(measure);
-  });
+  return onExecution(__func__, execution,
+                     [&](Execution& e) { return e.setMeasureTiming(measure); });
 }
 
 int ANeuralNetworksExecution_addExtensionAttribute(ANeuralNetworksExecution* execution,
@@ -132,18 +121,14 @@ int ANeuralNetworksExecution_addExtensionAttribute(ANeuralNetworksExecution* exe
 }
 
 int ANeuralNetworksExecution_compute(ANeuralNetworksExecution* execution) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(execution);
-    return execution->execution->compute();
-  });
+  return onExecution(__func__, execution, [&](Execution& e) { return e.compute(); });
 }
 
 int ANeuralNetworksExecution_burstCompute(ANeuralNetworksExecution* execution,
                                           ANeuralNetworksBurst* burst) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(execution);
+  return onExecution(__func__, execution, [&](Execution& e) -> Status {
     HEARTH_NOT_NULL(burst);
-    return execution->execution->burstCompute(*burst);
+    return e.burstCompute(*burst);
   });
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/nnapi/fake_device.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "drivers/reference/reference_device.h"
@@ -18,6 +21,8 @@ struct FakeStorage {
 };
 
 namespace {
+
+constexpr std::string_view kCacheContent = "what the fake device caches";
 
 class FakeBuffer final : public hal::Buffer {
  public:
@@ -126,9 +131,52 @@ Result<std::shared_ptr<hal::PreparedModel>> FakeDevice::prepareModel(
     std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& prepare,
     hal::Cache cache) {
   ++preparations;
+  if (!cache.modelFiles.empty() || !cache.dataFiles.empty()) {
+    ++cachedPreparations;
+    for (const auto* files : {&cache.modelFiles, &cache.dataFiles})
+      for (const base::Descriptor& file : *files)
+        if (::pwrite(file.get(), kCacheContent.data(), kCacheContent.size(), 0) < 0)
+          return fail(ErrorCode::kIo, "The fake device cannot write its cache file.");
+    const std::lock_guard lock(mutex_);
+    tokens_.push_back(cache.token);
+    saved_[cache.token] = model;
+  }
   if (options.prepareError) return fail(*options.prepareError, "The fake device fails as told.");
-  HEARTH_ASSIGN(auto prepared, reference_->prepareModel(model, prepare, std::move(cache)));
+  HEARTH_ASSIGN(auto prepared, reference_->prepareModel(model, prepare, {}));
   return std::make_shared<FakePrepared>(this, std::move(model), std::move(prepared));
+}
+
+Result<hal::CacheFileCounts> FakeDevice::numberOfCacheFilesNeeded() const {
+  if (options.cacheFilesError) return fail(*options.cacheFilesError, "The fake device is silent.");
+  return options.cacheFiles;
+}
+
+Result<std::shared_ptr<hal::PreparedModel>> FakeDevice::prepareModelFromCache(
+    const hal::PrepareOptions& prepare, hal::Cache cache) {
+  ++preparationsFromCache;
+  if (cache.modelFiles.size() != options.cacheFiles.model ||
+      cache.dataFiles.size() != options.cacheFiles.data)
+    return fail(ErrorCode::kBadData, "The fake device gets the wrong number of files.");
+  for (const auto* files : {&cache.modelFiles, &cache.dataFiles})
+    for (const base::Descriptor& file : *files) {
+      std::string content(kCacheContent.size(), ' ');
+      if (::pread(file.get(), content.data(), content.size(), 0) < 0 || content != kCacheContent)
+        return fail(ErrorCode::kBadData, "The fake device's cache file is another's.");
+    }
+  if (options.fromCacheError) return fail(*options.fromCacheError, "The fake device has no cache.");
+  std::shared_ptr<const graph::Model> model;
+  {
+    const std::lock_guard lock(mutex_);
+    model = saved_[cache.token];
+  }
+  if (model == nullptr) return fail(ErrorCode::kBadData, "The token is unknown.");
+  HEARTH_ASSIGN(auto prepared, reference_->prepareModel(model, prepare, {}));
+  return std::make_shared<FakePrepared>(this, std::move(model), std::move(prepared));
+}
+
+std::vector<hal::CacheToken> FakeDevice::tokens() {
+  const std::lock_guard lock(mutex_);
+  return tokens_;
 }
 
 Result<std::unique_ptr<hal::Buffer>> FakeDevice::allocate(

@@ -23,7 +23,11 @@ struct FakeDeviceOptions {
   std::optional<hal::PerformanceInfo> relaxedPerformance;
   std::optional<ErrorCode> prepareError;
   std::optional<ErrorCode> computeError;
+  // Caching: how many files it wants (or why it does not say), and whether it takes them back.
   hal::CacheFileCounts cacheFiles;
+  std::optional<ErrorCode> cacheFilesError;
+  std::optional<ErrorCode> fromCacheError;
+  std::string version = "fake";
   std::vector<std::string> extensions;
   hal::DeviceType type = hal::DeviceType::kAccelerator;
   // Memory domains: whether allocate() works, and whether also for unknown dimensions.
@@ -40,19 +44,25 @@ class FakeDevice final : public hal::Device {
   std::atomic<int> preparations = 0;
   std::atomic<int> computations = 0;
   std::atomic<int> allocations = 0;
+  std::atomic<int> cachedPreparations = 0;     // of those that were given files
+  std::atomic<int> preparationsFromCache = 0;  // tried
+  // With which token each preparation was given files, in order.
+  std::vector<hal::CacheToken> tokens();
 
   std::string name() const override { return options.name; }
-  std::string version() const override { return "fake"; }
+  std::string version() const override { return options.version; }
   hal::DeviceType type() const override { return options.type; }
   int64_t featureLevel() const override { return 1000007; }
   hal::Capabilities capabilities() const override;
   std::vector<std::string> supportedExtensions() const override { return options.extensions; }
-  hal::CacheFileCounts numberOfCacheFilesNeeded() const override { return options.cacheFiles; }
+  Result<hal::CacheFileCounts> numberOfCacheFilesNeeded() const override;
   Result<std::vector<hal::OperationSupport>> supportedOperations(
       const graph::Model& model) override;
   Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
       hal::Cache cache) override;
+  Result<std::shared_ptr<hal::PreparedModel>> prepareModelFromCache(
+      const hal::PrepareOptions& options, hal::Cache cache) override;
   Result<std::unique_ptr<hal::Buffer>> allocate(const hal::BufferDescription& description,
                                                 const std::vector<hal::BufferRole>& roles) override;
 
@@ -64,6 +74,8 @@ class FakeDevice final : public hal::Device {
   std::mutex mutex_;
   uint32_t lastToken_ = 0;
   std::map<uint32_t, std::weak_ptr<struct FakeStorage>> storages_;
+  std::vector<hal::CacheToken> tokens_;
+  std::map<hal::CacheToken, std::shared_ptr<const graph::Model>> saved_;
 };
 
 }  // namespace hearth::nnapi

@@ -29,7 +29,8 @@ int setCachingFromFds(ANeuralNetworksCompilation* compilation, const int* modelC
     HEARTH_NOT_NULL(token);
     if (numModelCacheFiles != 0) HEARTH_NOT_NULL(modelCacheFds);
     if (numDataCacheFiles != 0) HEARTH_NOT_NULL(dataCacheFds);
-    return compilation->setCaching("", token);
+    return compilation->setCachingByFiles({modelCacheFds, numModelCacheFiles},
+                                          {dataCacheFds, numDataCacheFiles}, token);
   });
 }
 
@@ -39,7 +40,7 @@ int getNumberOfCacheFilesNeeded(const ANeuralNetworksDevice* device, uint32_t* n
     HEARTH_NOT_NULL(device);
     HEARTH_NOT_NULL(numModelCacheFiles);
     HEARTH_NOT_NULL(numDataCacheFiles);
-    const hal::CacheFileCounts counts = device->device->numberOfCacheFilesNeeded();
+    HEARTH_ASSIGN(const hal::CacheFileCounts counts, device->device->numberOfCacheFilesNeeded());
     *numModelCacheFiles = counts.model;
     *numDataCacheFiles = counts.data;
     return {};

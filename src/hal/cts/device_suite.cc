@@ -39,8 +39,10 @@ TEST_P(HalDevice, PerformanceIsAPositiveNumber) {
 }
 
 TEST_P(HalDevice, AsksForAtMost32CacheFilesOfAKind) {
-  EXPECT_LE(device().numberOfCacheFilesNeeded().model, 32u);
-  EXPECT_LE(device().numberOfCacheFilesNeeded().data, 32u);
+  const auto counts = device().numberOfCacheFilesNeeded();
+  ASSERT_TRUE(counts) << counts.error().toString();
+  EXPECT_LE(counts->model, 32u);
+  EXPECT_LE(counts->data, 32u);
 }
 
 TEST_P(HalDevice, ReportsOnEachOperationWithKernelOrReason) {

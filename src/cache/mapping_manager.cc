@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/mapping_manager.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <string_view>
+
+#include "base/fault.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "cache/fork_aware.h"
+#include "cache/object_file.h"
+
+namespace hearth::cache {
+namespace {
+
+constexpr char kFile[] = "cache-map.sqlite";
+// Long enough for the syncs of some dozen other processes.
+constexpr int kBusyMilliseconds = 2000;
+constexpr int64_t kHour = int64_t{3600} * 1'000'000'000;
+
+// A write syncs before it returns: an entry that a power failure took would only cost a miss, but
+// the next entries of a file that it damaged would be gone, too.
+constexpr char kSettings[] =
+    "PRAGMA synchronous=FULL; PRAGMA mmap_size=0; PRAGMA trusted_schema=OFF;";
+constexpr char kTable[] =
+    "CREATE TABLE IF NOT EXISTS content1(build BLOB, uid INTEGER, token BLOB, digest BLOB, "
+    "model INTEGER, data INTEGER, used INTEGER, checksum BLOB, "
+    "PRIMARY KEY(build, uid, token, digest)) WITHOUT ROWID";
+
+struct Finalize {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
+
+Statement prepare(sqlite3* database, std::string_view text, int& code) {
+  sqlite3_stmt* statement = nullptr;
+  code =
+      sqlite3_prepare_v2(database, text.data(), static_cast<int>(text.size()), &statement, nullptr);
+  return Statement(statement);
+}
+
+void bindDigest(sqlite3_stmt* statement, int column, const base::Sha256Digest& digest) {
+  sqlite3_bind_blob(statement, column, digest.data(), static_cast<int>(digest.size()),
+                    SQLITE_STATIC);
+}
+
+bool readDigest(sqlite3_stmt* statement, int column, base::Sha256Digest* digest) {
+  if (sqlite3_column_type(statement, column) != SQLITE_BLOB ||
+      sqlite3_column_bytes(statement, column) != static_cast<int>(digest->size()))
+    return false;
+  std::memcpy(digest->data(), sqlite3_column_blob(statement, column), digest->size());
+  return true;
+}
+
+// Over all of an entry: bytes that changed on the disk make it no entry.
+base::Sha256Digest checksum(const CacheOwner& owner, const CachedContent& content, int64_t used) {
+  base::Sha256 hash;
+  hash.update("content", 7);
+  hash.update(owner.build);
+  hash.update(&owner.uid, sizeof owner.uid);
+  hash.update(owner.token);
+  hash.update(content.digest);
+  hash.update(&content.modelBytes, sizeof content.modelBytes);
+  hash.update(&content.dataBytes, sizeof content.dataBytes);
+  hash.update(&used, sizeof used);
+  return hash.finish();
+}
+
+int64_t now() {
+  timespec time;
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+bool isDamage(int code) {
+  return code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_FORMAT ||
+         code == SQLITE_ERROR || code == SQLITE_SCHEMA;
+}
+
+std::string standardFolder() {
+  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state == '/')
+    return std::string(state) + "/hearth";
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
+    return std::string(home) + "/.local/state/hearth";
+  return "";
+}
+
+}  // namespace
+
+struct MappingManager::Row {
+  CachedContent content;
+  int64_t used = 0;
+};
+
+MappingManager::MappingManager(std::string folder) : folder_(std::move(folder)) {}
+
+MappingManager::~MappingManager() {
+  close();
+}
+
+std::shared_ptr<MappingManager> MappingManager::shared() {
+  struct Shared {
+    pid_t process = 0;
+    std::string folder;
+    std::shared_ptr<MappingManager> manager;
+  };
+  // Never destroyed: models may be prepared while the process exits.
+  static Shared* const shared = new Shared;
+  const std::lock_guard lock(ForkAware::registryMutex());
+  const std::string folder = standardFolder();
+  if (shared->manager == nullptr || shared->process != ::getpid() || shared->folder != folder) {
+    // A connection does not survive a fork, not even to be closed.
+    if (shared->process != ::getpid() && shared->manager != nullptr)
+      new std::shared_ptr<MappingManager>(shared->manager);
+    *shared = {::getpid(), folder, std::make_shared<MappingManager>(folder)};
+  }
+  return shared->manager;
+}
+
+void MappingManager::close() {
+  if (database_ != nullptr) sqlite3_close(database_);
+  database_ = nullptr;
+  directory_.reset();
+}
+
+// True when the file was unusable and has been removed.
+bool MappingManager::discardIfBroken(int code) {
+  if (!isDamage(code) || !directory_.valid()) return false;
+  base::logInfo("The file {}/{} is damaged and is made anew.", folder_, kFile);
+  base::Descriptor directory = std::move(directory_);
+  close();
+  for (const char* suffix : {"", "-journal", "-wal", "-shm"})
+    ::unlinkat(directory.get(), (std::string(kFile) + suffix).c_str(), 0);
+  return true;
+}
+
+Status MappingManager::open(bool create) {
+  struct stat status;
+  if (database_ != nullptr) {
+    // A map that was deleted or replaced is not the one that others write.
+    struct stat mine;
+    if (::fstatat(directory_.get(), kFile, &mine, AT_SYMLINK_NOFOLLOW) == 0 && mine.st_nlink == 1 &&
+        ::fstatat(AT_FDCWD, (folder_ + '/' + kFile).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        status.st_ino == mine.st_ino)
+      return {};
+    close();
+  }
+  if (folder_.empty())
+    return fail(ErrorCode::kIo, "XDG_STATE_HOME and HOME name no folder for the cache map.");
+  if (create)
+    if (auto made = makeParents(folder_); !made)
+      return fail(ErrorCode::kIo, "The cache map cannot be made: {}", made.error().message);
+  auto opened = openFolder(AT_FDCWD, folder_, create);
+  if (!opened) return fail(ErrorCode::kIo, "There is no cache map: {}", opened.error().message);
+  directory_ = std::move(*opened);
+  const std::string path = folder_ + '/' + kFile;
+  // One more try for the case that a broken file is removed on the way.
+  int code = SQLITE_CANTOPEN;
+  for (int attempt = 0; attempt < 2 && directory_.valid(); ++attempt) {
+    if (::fstatat(directory_.get(), kFile, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+      if (!S_ISREG(status.st_mode) || !isTrusted(status))
+        return fail(ErrorCode::kIo, "The cache map {} is no file that only the user may write.",
+                    path);
+    } else if (errno != ENOENT || !create) {
+      return fail(ErrorCode::kIo, "There is no cache map {}.", path);
+    } else {
+      // Made here for its mode, and never through a link.
+      const base::Descriptor made(base::sys::openAt(
+          directory_.get(), kFile, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    }
+    code = sqlite3_open_v2(path.c_str(), &database_,
+                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
+                           nullptr);
+    if (code == SQLITE_OK) {
+      sqlite3_busy_timeout(database_, kBusyMilliseconds);
+      code = sqlite3_exec(database_, kSettings, nullptr, nullptr, nullptr);
+    }
+    if (code == SQLITE_OK && create)
+      code = sqlite3_exec(database_, kTable, nullptr, nullptr, nullptr);
+    // What cannot be added to is not believed either: a later build might have said otherwise.
+    if (code == SQLITE_OK && sqlite3_db_readonly(database_, "main") != 0) code = SQLITE_READONLY;
+    if (code == SQLITE_OK) return {};
+    const base::Descriptor again = base::Descriptor(::dup(directory_.get()));
+    if (!discardIfBroken(code)) break;
+    if (!create) return fail(ErrorCode::kIo, "The cache map {} was damaged.", path);
+    directory_.reset(::dup(again.get()));
+  }
+  close();
+  return fail(ErrorCode::kIo, "The cache map {} cannot be used: {}.", path, sqlite3_errstr(code));
+}
+
+Result<std::vector<MappingManager::Row>> MappingManager::read(const CacheOwner& owner) {
+  HEARTH_TRY(open(false));
+  std::vector<Row> rows;
+  int code = 0;
+  {
+    const Statement statement =
+        prepare(database_,
+                "SELECT digest, model, data, used, checksum FROM content1 WHERE build = ? AND "
+                "uid = ? AND token = ? ORDER BY used DESC LIMIT 64",
+                code);
+    if (code == SQLITE_OK) {
+      bindDigest(statement.get(), 1, owner.build);
+      sqlite3_bind_int64(statement.get(), 2, owner.uid);
+      bindDigest(statement.get(), 3, owner.token);
+      while ((code = sqlite3_step(statement.get())) == SQLITE_ROW) {
+        Row row;
+        base::Sha256Digest check;
+        row.content.modelBytes = static_cast<uint64_t>(sqlite3_column_int64(statement.get(), 1));
+        row.content.dataBytes = static_cast<uint64_t>(sqlite3_column_int64(statement.get(), 2));
+        row.used = sqlite3_column_int64(statement.get(), 3);
+        if (readDigest(statement.get(), 0, &row.content.digest) &&
+            readDigest(statement.get(), 4, &check) &&
+            check == checksum(owner, row.content, row.used))
+          rows.push_back(row);
+      }
+    }
+  }
+  if (code == SQLITE_DONE) return rows;
+  discardIfBroken(code);
+  return fail(ErrorCode::kIo, "The cache map cannot be read: {}.", sqlite3_errstr(code));
+}
+
+Result<std::vector<CachedContent>> MappingManager::find(const CacheOwner& owner) {
+  const std::lock_guard lock(mutex_);
+  HEARTH_ASSIGN(const std::vector<Row> rows, read(owner));
+  std::vector<CachedContent> contents;
+  for (const Row& row : rows) contents.push_back(row.content);
+  return contents;
+}
+
+Status MappingManager::run(const std::string& statement) {
+  const int code = sqlite3_exec(database_, statement.c_str(), nullptr, nullptr, nullptr);
+  if (code == SQLITE_OK) return {};
+  discardIfBroken(code);
+  return fail(ErrorCode::kIo, "The cache map cannot be written: {}.", sqlite3_errstr(code));
+}
+
+Status MappingManager::write(const CacheOwner& owner, const CachedContent& content, int64_t when) {
+  int code = 0;
+  {
+    const Statement statement =
+        prepare(database_, "INSERT OR REPLACE INTO content1 VALUES(?, ?, ?, ?, ?, ?, ?, ?)", code);
+    if (code == SQLITE_OK) {
+      const base::Sha256Digest check = checksum(owner, content, when);
+      bindDigest(statement.get(), 1, owner.build);
+      sqlite3_bind_int64(statement.get(), 2, owner.uid);
+      bindDigest(statement.get(), 3, owner.token);
+      bindDigest(statement.get(), 4, content.digest);
+      sqlite3_bind_int64(statement.get(), 5, static_cast<int64_t>(content.modelBytes));
+      sqlite3_bind_int64(statement.get(), 6, static_cast<int64_t>(content.dataBytes));
+      sqlite3_bind_int64(statement.get(), 7, when);
+      bindDigest(statement.get(), 8, check);
+      code = sqlite3_step(statement.get());
+    }
+  }
+  if (code == SQLITE_DONE) return {};
+  discardIfBroken(code);
+  return fail(ErrorCode::kIo, "The cache map cannot be written: {}.", sqlite3_errstr(code));
+}
+
+Status MappingManager::remember(const CacheOwner& owner, const CachedContent& content) {
+  const std::lock_guard lock(mutex_);
+  HEARTH_TRY(open(true));
+  HEARTH_TRY(run("BEGIN IMMEDIATE"));
+  const std::string mine =
+      base::formatText("build = x'{}' AND uid = {}", base::toHex(owner.build), owner.uid);
+  const std::string same = base::formatText("{} AND token = x'{}'", mine, base::toHex(owner.token));
+  // The oldest of what is too many.
+  const auto evict = [&](std::string_view columns, const std::string& rows, int most) {
+    return run(base::formatText(
+        "DELETE FROM content1 WHERE {1} AND ({0}) IN (SELECT {0} FROM content1 WHERE {1} ORDER BY "
+        "used LIMIT MAX(0, (SELECT COUNT(*) FROM content1 WHERE {1}) - {2}))",
+        columns, rows, most));
+  };
+  Status status = write(owner, content, now());
+  if (status) status = evict("digest", same, kMostPerToken);
+  if (status) status = evict("token, digest", mine, kMostPerBuild);
+  if (status)
+    status = run(base::formatText(
+        "DELETE FROM content1 WHERE build NOT IN (SELECT build FROM content1 GROUP BY build ORDER "
+        "BY MAX(used) DESC LIMIT {})",
+        kMostBuilds));
+  if (status) return run("COMMIT");
+  if (database_ != nullptr) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
+  return status;
+}
+
+void MappingManager::touch(const CacheOwner& owner, const CachedContent& content) {
+  const std::lock_guard lock(mutex_);
+  const auto rows = read(owner);
+  if (!rows) return;
+  for (const Row& row : *rows)
+    if (row.content == content && now() - row.used > kHour) (void)write(owner, content, now());
+}
+
+}  // namespace hearth::cache

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "base/result.h"
+#include "base/sha256.h"
+
+struct sqlite3;
+
+namespace hearth::cache {
+
+// Whose cache files are meant. Files of another driver build, user or token are never consulted.
+struct CacheOwner {
+  base::Sha256Digest build{};  // of driver and libraries
+  uid_t uid = 0;
+  base::Sha256Digest token{};
+};
+
+// What was cached under a token: a digest of all bytes of model and data cache, and how many bytes
+// there are, so that nobody has to read files that cannot be the ones.
+struct CachedContent {
+  base::Sha256Digest digest{};
+  uint64_t modelBytes = 0;
+  uint64_t dataBytes = 0;
+  bool operator==(const CachedContent&) const = default;
+};
+
+// The map from token to what a driver wrote into a client's cache files: only what it vouches for
+// is interpreted. It lies in cache-map.sqlite, outlives kills, power failures and reboots, holds
+// several contents for a token and a bounded number of all, of which the least recently used go
+// first; another build's do not take the place of this one's. A damaged entry is forgotten, a
+// damaged file made anew. Thread-safe. Not usable in a forked child (a new object is).
+class MappingManager {
+ public:
+  // The file lies in `folder`, which is made (0700) when first written to. An empty path knows and
+  // takes nothing.
+  explicit MappingManager(std::string folder);
+  ~MappingManager();
+  MappingManager(const MappingManager&) = delete;
+  MappingManager& operator=(const MappingManager&) = delete;
+
+  // That of this process, in hearth of $XDG_STATE_HOME, or of .local/state in $HOME.
+  static std::shared_ptr<MappingManager> shared();
+
+  // The contents known for a token, most recent first. Errors: kIo when the map cannot be used.
+  Result<std::vector<CachedContent>> find(const CacheOwner& owner);
+
+  // Adds a content, durably; to be called before the files are written. kIo when that fails: what
+  // is written then cannot be found again.
+  Status remember(const CacheOwner& owner, const CachedContent& content);
+
+  // Notes that a content was used, at most once an hour. Best effort.
+  void touch(const CacheOwner& owner, const CachedContent& content);
+
+  // Bounds, of contents for a token, of all of one build and user, and of builds.
+  static constexpr int kMostPerToken = 8;
+  static constexpr int kMostPerBuild = 2048;
+  static constexpr int kMostBuilds = 16;
+
+ private:
+  struct Row;
+
+  Status open(bool create);
+  void close();
+  bool discardIfBroken(int code);
+  Result<std::vector<Row>> read(const CacheOwner& owner);
+  Status write(const CacheOwner& owner, const CachedContent& content, int64_t when);
+  Status run(const std::string& statement);
+
+  const std::string folder_;
+  std::mutex mutex_;
+  base::Descriptor directory_;
+  sqlite3* database_ = nullptr;
+};
+
+}  // namespace hearth::cache

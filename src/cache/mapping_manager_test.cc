@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/mapping_manager.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "cache/store_test_util.h"
+
+namespace hearth::cache {
+namespace {
+
+namespace fs = std::filesystem;
+
+base::Sha256Digest digest(uint64_t number) {
+  return segmentKey(number).bytes;
+}
+
+CacheOwner owner(uint64_t token, uint64_t build = 1, uid_t uid = 1000) {
+  return {digest(build), uid, digest(token)};
+}
+
+CachedContent content(uint64_t number) {
+  return {digest(number), number, 2 * number};
+}
+
+class MappingManagerTest : public testing::Test {
+ protected:
+  std::string folder() const { return memory_.path() / "state" / "hearth"; }
+  fs::path file() const { return fs::path(folder()) / "cache-map.sqlite"; }
+  // What a process of its own finds.
+  std::vector<CachedContent> found(const CacheOwner& who) const {
+    return MappingManager(folder()).find(who).value_or(std::vector<CachedContent>());
+  }
+
+  TempFolder memory_{TempFolder::Place::kMemory};
+};
+
+TEST_F(MappingManagerTest, RemembersForOtherProcesses) {
+  {
+    MappingManager manager(folder());
+    EXPECT_FALSE(manager.find(owner(1)));
+    EXPECT_FALSE(fs::exists(folder())) << "Nothing is made before something is remembered.";
+    ASSERT_TRUE(manager.remember(owner(1), content(10)));
+    ASSERT_TRUE(manager.remember(owner(1), content(11)));
+    EXPECT_THAT(manager.find(owner(1)).value(), testing::SizeIs(2));
+  }
+  EXPECT_THAT(found(owner(1)), testing::UnorderedElementsAre(content(10), content(11)));
+  EXPECT_THAT(found(owner(2)), testing::IsEmpty());
+  struct stat status;
+  ASSERT_EQ(::stat(file().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
+TEST_F(MappingManagerTest, OtherBuildsAndUsersAreOthers) {
+  MappingManager manager(folder());
+  ASSERT_TRUE(manager.remember(owner(1), content(10)));
+  EXPECT_THAT(manager.find(owner(1, 2)).value(), testing::IsEmpty());
+  EXPECT_THAT(manager.find(owner(1, 1, 1001)).value(), testing::IsEmpty());
+}
+
+TEST_F(MappingManagerTest, KeepsTheLatestOfAToken) {
+  MappingManager manager(folder());
+  for (uint64_t i = 0; i < 20; ++i) ASSERT_TRUE(manager.remember(owner(1), content(i)));
+  ASSERT_TRUE(manager.remember(owner(2), content(1)));
+  const auto contents = manager.find(owner(1)).value();
+  ASSERT_EQ(contents.size(), size_t{MappingManager::kMostPerToken});
+  EXPECT_EQ(contents.front(), content(19));
+  EXPECT_EQ(contents.back(), content(12));
+}
+
+TEST_F(MappingManagerTest, BuildsDoNotPushEachOtherOut) {
+  MappingManager manager(folder());
+  ASSERT_TRUE(manager.remember(owner(1, 1), content(1)));
+  for (uint64_t i = 0; i < MappingManager::kMostPerBuild + 10; ++i)
+    ASSERT_TRUE(manager.remember(owner(100 + i, 2), content(1)));
+  EXPECT_THAT(manager.find(owner(1, 1)).value(), testing::ElementsAre(content(1)));
+  EXPECT_THAT(manager.find(owner(100, 2)).value(), testing::IsEmpty()) << "the oldest";
+  EXPECT_THAT(manager.find(owner(110, 2)).value(), testing::SizeIs(1));
+  // Old builds go.
+  for (uint64_t i = 0; i < MappingManager::kMostBuilds; ++i)
+    ASSERT_TRUE(manager.remember(owner(1, 10 + i), content(1)));
+  EXPECT_THAT(manager.find(owner(1, 1)).value(), testing::IsEmpty());
+}
+
+TEST_F(MappingManagerTest, DamageOnlyForgets) {
+  ASSERT_TRUE(MappingManager(folder()).remember(owner(1), content(10)));
+  const auto size = fs::file_size(file());
+  for (uintmax_t at = 0; at < size; at += 37) {
+    {
+      std::fstream stream(file(), std::ios::in | std::ios::out | std::ios::binary);
+      stream.seekg(static_cast<std::streamoff>(at));
+      const char byte = static_cast<char>(stream.get() ^ 0x40);
+      stream.seekp(static_cast<std::streamoff>(at));
+      stream.put(byte);
+    }
+    for (const CachedContent& known : found(owner(1))) EXPECT_EQ(known, content(10)) << at;
+    MappingManager manager(folder());
+    const Status written = manager.remember(owner(1), content(10));
+    if (!written) {
+      // The damage showed while writing: the file is new the next time.
+      EXPECT_TRUE(manager.remember(owner(1), content(10))) << at;
+    }
+  }
+  EXPECT_THAT(found(owner(1)), testing::ElementsAre(content(10)));
+}
+
+TEST_F(MappingManagerTest, FilesOfOthersAreNotBelieved) {
+  ASSERT_TRUE(MappingManager(folder()).remember(owner(1), content(10)));
+  ASSERT_EQ(::chmod(file().c_str(), 0666), 0);
+  EXPECT_FALSE(MappingManager(folder()).find(owner(1)));
+  EXPECT_FALSE(MappingManager(folder()).remember(owner(1), content(10)));
+  ASSERT_EQ(::chmod(file().c_str(), 0600), 0);
+  EXPECT_TRUE(MappingManager(folder()).find(owner(1)));
+  const fs::path elsewhere = memory_.path() / "elsewhere";
+  fs::rename(file(), elsewhere);
+  fs::create_symlink(elsewhere, file());
+  EXPECT_FALSE(MappingManager(folder()).find(owner(1)));
+  EXPECT_FALSE(MappingManager(folder()).remember(owner(1), content(10)));
+}
+
+TEST_F(MappingManagerTest, AMapThatVanishesIsMadeAnew) {
+  MappingManager manager(folder());
+  ASSERT_TRUE(manager.remember(owner(1), content(10)));
+  fs::remove_all(memory_.path() / "state");
+  EXPECT_FALSE(manager.find(owner(1)));
+  ASSERT_TRUE(manager.remember(owner(1), content(11)));
+  EXPECT_THAT(found(owner(1)), testing::ElementsAre(content(11)));
+}
+
+TEST_F(MappingManagerTest, ManyProcessesWriteAtOnce) {
+  std::vector<pid_t> children;
+  for (uint64_t child = 0; child < 8; ++child)
+    children.push_back(startChild([&] {
+      MappingManager manager(folder());
+      bool good = true;
+      for (uint64_t i = 0; i < 10; ++i)
+        good &= manager.remember(owner(child), content(i)).has_value();
+      return good ? 0 : 1;
+    }));
+  for (const pid_t child : children) EXPECT_TRUE(succeeded(waitForChild(child)));
+  for (uint64_t child = 0; child < 8; ++child)
+    EXPECT_THAT(found(owner(child)), testing::SizeIs(MappingManager::kMostPerToken));
+}
+
+TEST_F(MappingManagerTest, WithoutAFolderNothingIsKnown) {
+  MappingManager manager("");
+  EXPECT_FALSE(manager.remember(owner(1), content(10)));
+  EXPECT_FALSE(manager.find(owner(1)));
+}
+
+}  // namespace
+}  // namespace hearth::cache

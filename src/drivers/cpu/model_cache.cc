@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/model_cache.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/trace.h"
+#include "cache/cache_files.h"
+#include "cache/mapping_manager.h"
+#include "drivers/cpu/build_identity.h"
+#include "drivers/cpu/cached_model.h"
+#include "drivers/cpu/packed_constants.h"
+#include "graph/model_bytes.h"
+
+namespace hearth::cpu {
+namespace {
+
+// Constants from here on are segments, smaller ones lie in the model cache.
+constexpr uint64_t kLargeConstant = 4096;
+// From here on it is worth telling apart constants that are only there packed.
+constexpr uint64_t kWorthAHole = 64;
+constexpr uint64_t kAlignment = 64;
+// From here on a thread of its own brings the pages in.
+constexpr uint64_t kWorthAThread = uint64_t{1} << 20;
+
+uint64_t roundedUp(uint64_t size) {
+  return (size + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+int64_t now() {
+  timespec time;
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// Bundles hold one plan and nothing else, and what one process has in memory is not found again.
+bool canName(const cache::SegmentStore& store) {
+  return store.kind() == cache::StoreKind::kStore;
+}
+
+Result<cache::CacheOwner> ownerOf(const hal::Cache& cache) {
+  const Result<BuildIdentity>& build = buildIdentity();
+  if (!build) return std::unexpected(build.error());
+  return cache::CacheOwner{build->fingerprint(), ::geteuid(), cache.token};
+}
+
+Status checkFiles(const hal::Cache& cache) {
+  if (cache.modelFiles.size() == kCacheFileCounts.model &&
+      cache.dataFiles.size() == kCacheFileCounts.data)
+    return {};
+  return fail(ErrorCode::kBadData, "There are {} and {} cache files; hearth-cpu takes {} and {}.",
+              cache.modelFiles.size(), cache.dataFiles.size(), kCacheFileCounts.model,
+              kCacheFileCounts.data);
+}
+
+// ---- saving ----
+
+// Collects the large bytes of a model and rewrites the model so that it refers to them.
+class Saver {
+ public:
+  Saver(const ModelParts& parts, cache::SegmentStore& store)
+      : parts_(parts), store_(store), model_(*parts.model) {}
+
+  void collect() {
+    if (canName(store_)) store_.flush();
+    if (parts_.weights != nullptr) collectPlaces();
+    rewriteModel();
+    if (canName(store_)) publishConstants();
+    name();
+  }
+
+  Status write(const hal::Cache& cache) {
+    HEARTH_ASSIGN(const cache::CacheOwner owner, ownerOf(cache));
+    data_.layOut();
+    const std::vector<uint8_t> head = data_.encodedHead();
+    const std::vector<uint8_t> plan = plan_.encoded();
+    const std::vector<uint8_t> padding(roundedUp(kReadSlack) + kAlignment);
+    std::vector<std::span<const uint8_t>> dataPieces = {head};
+    for (size_t i = 0; i < data_.segments.size(); ++i) {
+      const uint64_t size = data_.segments[i].size;
+      if (!data_.segments[i].isInline) continue;
+      dataPieces.push_back(sources_[i].bytes);
+      dataPieces.push_back(std::span(padding).first(roundedUp(size + kReadSlack) - size));
+    }
+    const std::span<const uint8_t> modelPieces[] = {plan};
+    // First what is known, then what is there: killed in between, the files are unknown ones.
+    HEARTH_TRY(cache::MappingManager::shared()->remember(
+        owner, cache::contentOf(modelPieces, dataPieces)));
+    return cache::writeCacheFiles(cache.modelFiles[0].get(), modelPieces, cache.dataFiles[0].get(),
+                                  dataPieces);
+  }
+
+ private:
+  struct Source {
+    std::span<const uint8_t> bytes;
+    cache::SegmentRef published;  // null: they go into the data cache
+  };
+
+  uint32_t add(std::span<const uint8_t> bytes, cache::SegmentRef published) {
+    sources_.push_back({bytes, std::move(published)});
+    return static_cast<uint32_t>(sources_.size() - 1);
+  }
+
+  void collectPlaces() {
+    // A segment that was not published is as long as what is used of it.
+    const std::map<WeightPlace, PackedPlace> places = parts_.weights->places();
+    std::map<PackedSegment*, uint64_t> used;
+    for (const auto& [place, packed] : places) {
+      uint64_t& size = used[packed.segment.get()];
+      size = std::max(size, packed.offset + packed.size);
+    }
+    std::map<PackedSegment*, uint32_t> indices;
+    StoredPlan stored;
+    for (const auto& [place, packed] : places) {
+      PackedSegment* const segment = packed.segment.get();
+      if (!indices.contains(segment)) {
+        cache::SegmentRef published = canName(store_) ? segment->published() : nullptr;
+        const uint64_t size = published != nullptr ? published->size() : used[segment];
+        indices[segment] = add({segment->data(), size}, std::move(published));
+        stored.segmentSizes.push_back(size);
+      }
+      stored.entries.push_back({place, packed.seed, indices[segment], packed.offset, packed.size});
+    }
+    placeSegments_ = static_cast<uint32_t>(sources_.size());
+    places_ = std::move(stored);
+  }
+
+  void rewriteModel() {
+    graph::Model model = model_;
+    model.constantBytes.clear();
+    model.pools.clear();
+    std::vector<bool> isPacked;
+    plan_.isInterpreted = parts_.plan == nullptr;
+    plan_.referenceOnly = parts_.referenceOnly;
+    if (parts_.plan != nullptr)
+      isPacked = findPackedConstants(model_, *parts_.plan, *parts_.weights);
+    for (size_t g = 0; g < model.subgraphs.size(); ++g)
+      for (size_t i = 0; i < model.subgraphs[g].operands.size(); ++i) {
+        graph::Operand& operand = model.subgraphs[g].operands[i];
+        if (!operand.isConstant()) continue;
+        const bool isHole =
+            g == 0 && i < isPacked.size() && isPacked[i] && operand.location.length >= kWorthAHole;
+        place(&operand, {model_.constantData(operand), operand.location.length}, isHole, &model);
+      }
+    // Kernels may read behind the last one.
+    model.constantBytes.resize(model.constantBytes.size() + kReadSlack);
+    plan_.model = graph::encodeModel(model);
+  }
+
+  // Says where the constant lies in the model that is saved.
+  void place(graph::Operand* operand, std::span<const uint8_t> bytes, bool isHole,
+             graph::Model* model) {
+    operand->lifetime = graph::Lifetime::kConstantReference;
+    operand->location = {0, 0, bytes.size()};
+    if (isHole) {
+      plan_.holeBytes = std::max(plan_.holeBytes, bytes.size() + kReadSlack);
+    } else if (bytes.size() >= kLargeConstant) {
+      auto [pool, isNew] = pools_.try_emplace({bytes.data(), bytes.size()}, 0);
+      if (isNew) {
+        plan_.poolSegments.push_back(add(bytes, nullptr));
+        pool->second = static_cast<uint32_t>(plan_.poolSegments.size());
+      }
+      operand->location.pool = pool->second;
+    } else {
+      operand->lifetime = graph::Lifetime::kConstantCopy;
+      operand->location.offset = roundedUp(model->constantBytes.size());
+      model->constantBytes.resize(operand->location.offset);
+      model->constantBytes.insert(model->constantBytes.end(), bytes.begin(), bytes.end());
+    }
+  }
+
+  void publishConstants() {
+    std::vector<cache::SegmentRef> published(sources_.size());
+    for (const uint32_t index : plan_.poolSegments) {
+      cache::PublishRequest request;
+      request.payload = sources_[index].bytes;
+      request.owner = parts_.model;
+      request.done = [&published, index](cache::StoreResult<cache::SegmentRef> result) {
+        if (result) published[index] = std::move(*result);
+      };
+      store_.publishAsync(std::move(request));
+    }
+    store_.flush();
+    for (const uint32_t index : plan_.poolSegments)
+      sources_[index].published = std::move(published[index]);
+  }
+
+  // Lists the segments, for the data cache and, so that garbage collection keeps them, as a plan of
+  // the store.
+  void name() {
+    std::vector<cache::SegmentKey> keys;
+    base::Sha256 pin;
+    pin.update("hearth-cpu compilation cache", 28);
+    for (const Source& source : sources_) {
+      CachedData::Segment segment;
+      segment.isInline = source.published == nullptr;
+      segment.size = segment.isInline ? source.bytes.size() : source.published->size();
+      if (!segment.isInline) {
+        segment.key = source.published->key();
+        keys.push_back(segment.key);
+        pin.update(segment.key.bytes);
+      }
+      data_.segments.push_back(segment);
+    }
+    if (parts_.weights != nullptr) {
+      for (uint32_t i = 0; i < placeSegments_; ++i)
+        places_.segmentSizes[i] = data_.segments[i].size;
+      // The places' segments come first; those of constants follow.
+      for (size_t i = placeSegments_; i < data_.segments.size(); ++i)
+        places_.segmentSizes.push_back(data_.segments[i].size);
+      plan_.places = places_.encoded();
+    }
+    if (keys.empty()) return;
+    plan_.pin = {pin.finish()};
+    const cache::PlanDescription description{"", "hearth-cpu compilation cache", now(), ""};
+    if (const auto kept = store_.publishPlan(plan_.pin, {}, keys, description); !kept)
+      base::logInfo("The segments of a compilation cache are not kept: {}", kept.error().message);
+  }
+
+  const ModelParts& parts_;
+  cache::SegmentStore& store_;
+  const graph::Model& model_;
+  std::vector<Source> sources_;  // by segment
+  uint32_t placeSegments_ = 0;
+  std::map<std::pair<const uint8_t*, uint64_t>, uint32_t> pools_;  // by where a constant lies
+  StoredPlan places_;
+  CachedPlan plan_;
+  CachedData data_;
+};
+
+// ---- loading ----
+
+// The model with the memory that its pools stand for.
+struct LoadedMemory {
+  cache::PlanRef pin;  // keeps the store's segments from garbage collection
+  std::vector<std::shared_ptr<PackedSegment>> segments;
+  memory::Mapping hole;
+  graph::Model model;
+};
+
+void bringIn(std::vector<cache::SegmentRef> segments, uint64_t bytes) {
+  const auto work = [segments = std::move(segments)] {
+    for (const cache::SegmentRef& segment : segments) segment->prefault();
+  };
+  if (bytes < kWorthAThread) return work();
+  try {
+    std::thread(work).detach();
+  } catch (const std::system_error&) {
+    // No thread to be had: the pages come as they are used.
+  }
+}
+
+Result<std::vector<std::shared_ptr<PackedSegment>>> segmentsOf(
+    const CachedData& data, cache::SegmentStore& store,
+    const std::shared_ptr<const memory::Mapping>& bytes, SavedModel* saved) {
+  std::vector<std::shared_ptr<PackedSegment>> segments;
+  std::vector<cache::SegmentRef> mapped;
+  for (const CachedData::Segment& segment : data.segments) {
+    cache::SegmentRef found;
+    if (segment.isInline) {
+      found = std::make_shared<const cache::Segment>(
+          segment.key, std::span(bytes->data() + segment.offset, segment.size), bytes);
+    } else {
+      if (!canName(store))
+        return fail(ErrorCode::kNotFound, "The cache names segments of a weight store.");
+      cache::FoundSegment kept = store.find(segment.key);
+      if (!kept || kept.segment->size() != segment.size)
+        return fail(ErrorCode::kNotFound, "The segment {} of the cache is not in the store: {}.",
+                    segment.key.hex(),
+                    cache::storeReasonName(kept ? cache::StoreReason::kCorrupt : kept.reason));
+      found = std::move(kept.segment);
+      mapped.push_back(found);
+      saved->mappedBytes += found->size();
+    }
+    segments.push_back(std::make_shared<PackedSegment>(std::move(found)));
+  }
+  bringIn(std::move(mapped), saved->mappedBytes);
+  return segments;
+}
+
+Result<std::vector<memory::PoolRef>> poolsOf(const CachedPlan& plan, LoadedMemory* memory) {
+  HEARTH_ASSIGN(memory->hole, memory::Mapping::reserved(std::max(plan.holeBytes, kReadSlack)));
+  std::vector<memory::PoolRef> pools = {
+      memory::Pool::borrowed(memory->hole.data(), memory->hole.size())};
+  // Behind a segment are bytes that can be read, too.
+  for (const uint32_t index : plan.poolSegments)
+    pools.push_back(memory::Pool::borrowed(memory->segments[index]->data(),
+                                           memory->segments[index]->size() + kReadSlack));
+  return pools;
+}
+
+}  // namespace
+
+Status saveModel(const ModelParts& parts, cache::SegmentStore& store, const hal::Cache& cache) {
+  const base::TraceSpan span("start", "save the compilation");
+  HEARTH_TRY(checkFiles(cache));
+  Saver saver(parts, store);
+  saver.collect();
+  return saver.write(cache);
+}
+
+Result<SavedModel> loadModel(cache::SegmentStore& store, const hal::Cache& cache) {
+  const base::TraceSpan span("start", "load the compilation");
+  HEARTH_TRY(checkFiles(cache));
+  HEARTH_ASSIGN(const cache::CacheOwner owner, ownerOf(cache));
+  const std::shared_ptr<cache::MappingManager> map = cache::MappingManager::shared();
+  HEARTH_ASSIGN(const std::vector<cache::CachedContent> contents, map->find(owner));
+  if (contents.empty())
+    return fail(ErrorCode::kNotFound, "Nothing is known to be cached under this token.");
+  HEARTH_ASSIGN(cache::CacheBytes bytes, cache::readCacheFiles(cache.modelFiles[0].get(),
+                                                               cache.dataFiles[0].get(), contents));
+  map->touch(owner, bytes.content);
+  const auto dataBytes = std::make_shared<const memory::Mapping>(std::move(bytes.data));
+  HEARTH_ASSIGN(const CachedData data,
+                CachedData::parse({dataBytes->data(), bytes.content.dataBytes}));
+  HEARTH_ASSIGN(CachedPlan plan, CachedPlan::parse({bytes.model.data(), bytes.content.modelBytes},
+                                                   data.segments.size()));
+  SavedModel saved;
+  saved.isInterpreted = plan.isInterpreted;
+  saved.referenceOnly = std::move(plan.referenceOnly);
+  saved.hasHoles = plan.holeBytes != 0;
+  const auto memory = std::make_shared<LoadedMemory>();
+  if (canName(store))
+    if (auto pin = store.findPlan(plan.pin)) memory->pin = std::move(*pin);
+  HEARTH_ASSIGN(memory->segments, segmentsOf(data, store, dataBytes, &saved));
+  HEARTH_ASSIGN(std::vector<memory::PoolRef> pools, poolsOf(plan, memory.get()));
+  HEARTH_ASSIGN(memory->model, graph::decodeModel(plan.model, std::move(pools)));
+  saved.model = {memory, &memory->model};
+  if (plan.isInterpreted) return saved;
+  HEARTH_ASSIGN(const StoredPlan places, StoredPlan::parse(plan.places, memory->segments.size()));
+  saved.weights = std::make_shared<PackedWeights>();
+  for (const StoredPlan::Entry& entry : places.entries) {
+    if (places.segmentSizes[entry.segment] != memory->segments[entry.segment]->size())
+      return fail(ErrorCode::kBadData, "The model cache is not of the data cache.");
+    saved.weights->preset(entry.place,
+                          {memory->segments[entry.segment], entry.offset, entry.size, entry.seed});
+  }
+  saved.weights->seal();
+  return saved;
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What hearth-cpu leaves in a client's cache files, and how it comes back from there.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+
+#include "base/result.h"
+#include "cache/segment_store.h"
+#include "drivers/cpu/packed_weights.h"
+#include "drivers/cpu/plan.h"
+#include "graph/model.h"
+#include "hal/device.h"
+
+namespace hearth::cpu {
+
+// One model cache and one data cache.
+inline constexpr hal::CacheFileCounts kCacheFileCounts = {1, 1};
+
+// A prepared model, as far as it is saved.
+struct ModelParts {
+  std::shared_ptr<const graph::Model> model;
+  const Plan* plan = nullptr;  // null, with the weights: the model is interpreted
+  const PackedWeights* weights = nullptr;
+  std::set<uint32_t> referenceOnly;  // operations that XNNPACK refuses
+};
+
+// Writes the model into the files, its large bytes into the weight store if there is one, else into
+// the data cache, too; and makes the mapping manager know it. Waits for the store to write what was
+// packed. Errors leave files behind that are none of this model.
+Status saveModel(const ModelParts& parts, cache::SegmentStore& store, const hal::Cache& cache);
+
+// What saveModel() wrote, made from private copies of the files.
+struct SavedModel {
+  std::shared_ptr<const graph::Model> model;  // keeps all its memory
+  // Constants that are only there packed cannot be read: no interpreter takes the model then.
+  bool hasHoles = false;
+  bool isInterpreted = false;
+  std::set<uint32_t> referenceOnly;
+  std::shared_ptr<PackedWeights> weights;  // sealed
+  uint64_t mappedBytes = 0;                // of the store
+};
+
+// kNotFound when the mapping manager does not know the files; then nothing in them was interpreted.
+// Other errors for segments that are gone. The caller prepares the model itself then.
+Result<SavedModel> loadModel(cache::SegmentStore& store, const hal::Cache& cache);
+
+}  // namespace hearth::cpu

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/model_bytes.h"
+
+#include <bit>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace hearth::graph {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "The format is little endian.");
+
+constexpr uint32_t kVersion = 1;
+
+class Writer {
+ public:
+  template <typename T>
+  void number(T value) {
+    static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
+    bytes(&value, sizeof value);
+  }
+  template <typename T>
+  void list(const std::vector<T>& values) {
+    number(static_cast<uint64_t>(values.size()));
+    bytes(values.data(), values.size() * sizeof(T));
+  }
+  std::vector<uint8_t> take() { return std::move(bytes_); }
+
+ private:
+  void bytes(const void* data, size_t size) {
+    const auto* begin = static_cast<const uint8_t*>(data);
+    bytes_.insert(bytes_.end(), begin, begin + size);
+  }
+  std::vector<uint8_t> bytes_;
+};
+
+// Numbers and lists as long as there are bytes for them; zeros and empty lists from then on.
+class Reader {
+ public:
+  explicit Reader(std::span<const uint8_t> bytes) : rest_(bytes) {}
+
+  template <typename T>
+  T number() {
+    T value{};
+    take(&value, sizeof value);
+    return value;
+  }
+  // A bool has two values, whatever the byte.
+  bool flag() { return number<uint8_t>() != 0; }
+  // How many elements follow that take at least `least` bytes each.
+  size_t count(size_t least) {
+    const auto value = number<uint64_t>();
+    if (value <= rest_.size() / least) return static_cast<size_t>(value);
+    isGood_ = false;
+    return 0;
+  }
+  template <typename T>
+  std::vector<T> list() {
+    std::vector<T> values(count(sizeof(T)));
+    take(values.data(), values.size() * sizeof(T));
+    return values;
+  }
+  bool isGood() const { return isGood_; }
+  bool isAtEnd() const { return rest_.empty(); }
+
+ private:
+  void take(void* to, size_t size) {
+    if (!isGood_ || size > rest_.size()) {
+      isGood_ = false;
+      return;
+    }
+    if (size != 0) std::memcpy(to, rest_.data(), size);
+    rest_ = rest_.subspan(size);
+  }
+
+  std::span<const uint8_t> rest_;
+  bool isGood_ = true;
+};
+
+// The least bytes that an element of each kind takes: lengths of lists are bounded by them.
+constexpr size_t kLeastOperand = 32;
+constexpr size_t kLeastOperation = 20;
+constexpr size_t kLeastSubgraph = 32;
+
+void write(Writer& writer, const Operand& operand) {
+  writer.number(operand.type);
+  writer.list(operand.dimensions);
+  writer.number(operand.scale);
+  writer.number(operand.zeroPoint);
+  writer.number(operand.perChannel.channelDim);
+  writer.list(operand.perChannel.scales);
+  writer.number(operand.lifetime);
+  writer.number(operand.location.pool);
+  writer.number(operand.location.offset);
+  writer.number(operand.location.length);
+  writer.number(operand.subgraphIndex);
+  writer.number(static_cast<uint8_t>(operand.isRankZeroTensor));
+}
+
+Result<Operand> readOperand(Reader& reader) {
+  Operand operand;
+  operand.type = reader.number<OperandType>();
+  operand.dimensions = reader.list<uint32_t>();
+  operand.scale = reader.number<float>();
+  operand.zeroPoint = reader.number<int32_t>();
+  operand.perChannel.channelDim = reader.number<uint32_t>();
+  operand.perChannel.scales = reader.list<float>();
+  const auto lifetime = reader.number<uint8_t>();
+  if (lifetime > static_cast<uint8_t>(Lifetime::kSubgraph))
+    return fail(ErrorCode::kBadData, "The life time {} of an operand is unknown.", lifetime);
+  operand.lifetime = static_cast<Lifetime>(lifetime);
+  operand.location.pool = reader.number<uint32_t>();
+  operand.location.offset = reader.number<uint64_t>();
+  operand.location.length = reader.number<uint64_t>();
+  operand.subgraphIndex = reader.number<uint32_t>();
+  operand.isRankZeroTensor = reader.flag();
+  return operand;
+}
+
+Result<Subgraph> readSubgraph(Reader& reader) {
+  Subgraph subgraph;
+  const size_t operands = reader.count(kLeastOperand);
+  for (size_t i = 0; i < operands && reader.isGood(); ++i) {
+    HEARTH_ASSIGN(Operand operand, readOperand(reader));
+    subgraph.operands.push_back(std::move(operand));
+  }
+  const size_t operations = reader.count(kLeastOperation);
+  for (size_t i = 0; i < operations && reader.isGood(); ++i) {
+    Operation operation;
+    operation.type = reader.number<OperationType>();
+    operation.inputs = reader.list<uint32_t>();
+    operation.outputs = reader.list<uint32_t>();
+    subgraph.operations.push_back(std::move(operation));
+  }
+  subgraph.inputs = reader.list<uint32_t>();
+  subgraph.outputs = reader.list<uint32_t>();
+  return subgraph;
+}
+
+}  // namespace
+
+std::vector<uint8_t> encodeModel(const Model& model) {
+  Writer writer;
+  writer.number(kVersion);
+  writer.number(static_cast<uint8_t>(model.relaxFloat32ToFloat16));
+  writer.list(model.constantBytes);
+  writer.number(static_cast<uint64_t>(model.subgraphs.size()));
+  for (const Subgraph& subgraph : model.subgraphs) {
+    writer.number(static_cast<uint64_t>(subgraph.operands.size()));
+    for (const Operand& operand : subgraph.operands) write(writer, operand);
+    writer.number(static_cast<uint64_t>(subgraph.operations.size()));
+    for (const Operation& operation : subgraph.operations) {
+      writer.number(operation.type);
+      writer.list(operation.inputs);
+      writer.list(operation.outputs);
+    }
+    writer.list(subgraph.inputs);
+    writer.list(subgraph.outputs);
+  }
+  return writer.take();
+}
+
+Result<Model> decodeModel(std::span<const uint8_t> bytes, std::vector<memory::PoolRef> pools) {
+  Reader reader(bytes);
+  if (const auto version = reader.number<uint32_t>(); version != kVersion)
+    return fail(ErrorCode::kBadData, "The bytes of a model have the version {}, not {}.", version,
+                kVersion);
+  Model model;
+  model.relaxFloat32ToFloat16 = reader.flag();
+  model.constantBytes = reader.list<uint8_t>();
+  model.pools = std::move(pools);
+  const size_t subgraphs = reader.count(kLeastSubgraph);
+  for (size_t i = 0; i < subgraphs && reader.isGood(); ++i) {
+    HEARTH_ASSIGN(Subgraph subgraph, readSubgraph(reader));
+    model.subgraphs.push_back(std::move(subgraph));
+  }
+  if (!reader.isGood() || !reader.isAtEnd())
+    return fail(ErrorCode::kBadData, "The {} bytes of a model {}.", bytes.size(),
+                reader.isGood() ? "go on behind its end" : "end before it does");
+  HEARTH_TRY(validate(model));
+  return model;
+}
+
+}  // namespace hearth::graph

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/model_bytes.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "graph/model_digest.h"
+
+namespace hearth::graph {
+namespace {
+
+constexpr size_t kPoolBytes = 256;
+alignas(64) constexpr uint8_t kPool[kPoolBytes] = {7};
+
+// out = in * weights + bias with per-channel weights in a pool, and a branch that copies.
+Model sample() {
+  Model model;
+  model.relaxFloat32ToFloat16 = true;
+  model.constantBytes = {1, 2, 3, 4, 5, 6, 7, 8};
+  model.pools = {memory::Pool::borrowed(kPool, kPoolBytes)};
+  Operand in;
+  in.dimensions = {0, 3};
+  in.lifetime = Lifetime::kSubgraphInput;
+  Operand weights;
+  weights.type = OperandType::kTensorQuant8SymmPerChannel;
+  weights.dimensions = {2, 3};
+  weights.perChannel = {0, {0.5f, 0.25f}};
+  weights.lifetime = Lifetime::kConstantReference;
+  weights.location = {0, 64, 6};
+  Operand bias;
+  bias.type = OperandType::kTensorInt32;
+  bias.dimensions = {2};
+  bias.lifetime = Lifetime::kConstantCopy;
+  bias.location = {0, 0, 8};
+  Operand none;
+  none.lifetime = Lifetime::kNoValue;
+  Operand out;
+  out.type = OperandType::kTensorQuant8Asymm;
+  out.dimensions = {0, 2};
+  out.scale = 0.125f;
+  out.zeroPoint = 9;
+  out.lifetime = Lifetime::kSubgraphOutput;
+  out.name = "out";
+  Subgraph main;
+  main.operands = {in, weights, bias, none, out};
+  main.operations = {{OperationType::kFullyConnected, {0, 1, 2, 3}, {4}, "layer"}};
+  main.inputs = {0};
+  main.outputs = {4};
+  Subgraph branch;
+  Operand result = in;
+  result.lifetime = Lifetime::kSubgraphOutput;
+  branch.operands = {in, result};
+  branch.operations = {{OperationType::kRelu, {0}, {1}, ""}};
+  branch.inputs = {0};
+  branch.outputs = {1};
+  model.subgraphs = {main, branch};
+  return model;
+}
+
+TEST(ModelBytes, GiveTheModelBack) {
+  const Model model = sample();
+  ASSERT_TRUE(validate(model)) << validate(model).error().toString();
+  const std::vector<uint8_t> bytes = encodeModel(model);
+  const auto decoded = decodeModel(bytes, model.pools);
+  ASSERT_TRUE(decoded) << decoded.error().toString();
+  EXPECT_EQ(structureDigest(*decoded), structureDigest(model));
+  EXPECT_EQ(encodeModel(*decoded), bytes);
+  // Names are for people.
+  EXPECT_EQ(decoded->main().operands[4].name, "");
+}
+
+TEST(ModelBytes, PoolsThatDoNotFitAreAnError) {
+  const std::vector<uint8_t> bytes = encodeModel(sample());
+  EXPECT_FALSE(decodeModel(bytes, {}));
+  EXPECT_FALSE(decodeModel(bytes, {memory::Pool::borrowed(kPool, 69)}));
+  EXPECT_TRUE(decodeModel(bytes, {memory::Pool::borrowed(kPool, 70)}));
+}
+
+TEST(ModelBytes, CutBytesAreAnError) {
+  const Model model = sample();
+  std::vector<uint8_t> bytes = encodeModel(model);
+  for (size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(decodeModel(std::span(bytes).first(size), model.pools)) << size;
+  bytes.push_back(0);
+  EXPECT_FALSE(decodeModel(bytes, model.pools));
+}
+
+// What is decoded is a valid model or an error, whatever the bytes; sanitizers see the rest.
+TEST(ModelBytes, ChangedBytesAreHarmless) {
+  const Model model = sample();
+  const std::vector<uint8_t> good = encodeModel(model);
+  std::mt19937 random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    std::vector<uint8_t> bytes = good;
+    for (unsigned changes = 1 + random() % 3; changes != 0; --changes)
+      bytes[random() % bytes.size()] = static_cast<uint8_t>(random() % 4 == 0 ? 0xff : random());
+    const auto decoded = decodeModel(bytes, model.pools);
+    if (decoded) EXPECT_TRUE(validate(*decoded));
+  }
+}
+
+TEST(ModelBytes, HugeCountsTakeNoMemory) {
+  const Model model = sample();
+  const std::vector<uint8_t> good = encodeModel(model);
+  // Every 8 bytes may be a length.
+  for (size_t at = 0; at + 8 <= good.size(); ++at) {
+    std::vector<uint8_t> bytes = good;
+    std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(at), 7, uint8_t{0});
+    bytes[at + 7] = 0x10;  // 2^60
+    const auto decoded = decodeModel(bytes, model.pools);
+    if (decoded) EXPECT_TRUE(validate(*decoded));
+  }
+}
+
+}  // namespace
+}  // namespace hearth::graph
