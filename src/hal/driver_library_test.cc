@@ -35,7 +35,7 @@ class DriverLibraryTest : public testing::Test {
     std::ofstream(path, std::ios::binary) << text;
   }
   static std::string manifest(const std::string& library, const std::string& name = "test-device",
-                              int version = 1) {
+                              uint32_t version = kApiVersion) {
     return base::formatText(R"({{"name": "{}", "library": "{}", "api_version": {}}})", name,
                             library, version);
   }
@@ -75,7 +75,7 @@ TEST_F(DriverLibraryTest, EveryProblemSkipsOneDriverOnly) {
   const std::string first = folder("first");
   const std::string second = folder("second");
   write(first + "/a.json", "{ this is no JSON");
-  write(first + "/b.json", manifest(kGood, "test-device", 2));
+  write(first + "/b.json", manifest(kGood, "test-device", kApiVersion - 1));
   write(first + "/c.json", manifest(kWithoutSymbol));
   write(first + "/d.json", manifest("missing.so"));
   write(first + "/e.json", manifest(kGood, "another-name"));
@@ -90,7 +90,8 @@ TEST_F(DriverLibraryTest, EveryProblemSkipsOneDriverOnly) {
   const DiscoveredDrivers found =
       discoverDrivers(first + ":" + root_.string() + "/missing::" + second, {});
   EXPECT_THAT(found.problems,
-              ElementsAre(HasSubstr("not a JSON object"), HasSubstr("version 2"),
+              ElementsAre(HasSubstr("not a JSON object"),
+                          HasSubstr(base::formatText("version {}", kApiVersion - 1)),
                           HasSubstr("does not export hearth_driver_create"),
                           HasSubstr("cannot be loaded"), HasSubstr("of the name test-device"),
                           HasSubstr("There is no such chip"), HasSubstr("not a JSON object"),

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/conformance/nnapi_device.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
 #include <utility>
 
 #include "android/NeuralNetworks.h"
@@ -26,9 +31,54 @@ constexpr ModeName kModeNames[] = {
     {NnapiMode::kReusable, "reusable"},
     {NnapiMode::kDeviceMemory, "device-memory"},
     {NnapiMode::kSharedMemory, "shared-memory"},
+    {NnapiMode::kCached, "cached"},
 };
 
 constexpr char kDefaultName[] = "default";
+
+// A folder for cache files and the driver's memory of them, for one model at a time: the process
+// has one environment.
+class CacheFolder {
+ public:
+  CacheFolder() {
+    std::string pattern = folderForAll() / "hearth-conformance-XXXXXX";
+    if (const char* made = ::mkdtemp(pattern.data())) path_ = made;
+    ::setenv("XDG_STATE_HOME", (path_ / "state").c_str(), 1);
+    ::setenv("HEARTH_REPORT", report().c_str(), 1);
+  }
+  ~CacheFolder() {
+    ::unsetenv("XDG_STATE_HOME");
+    ::unsetenv("HEARTH_REPORT");
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  CacheFolder(const CacheFolder&) = delete;
+  CacheFolder& operator=(const CacheFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+  // Whether the last compilation came from the cache, or, where that need not be, cached nothing.
+  Status checkHit(bool isNeeded) const {
+    std::ifstream lines(report());
+    std::string last;
+    for (std::string line; std::getline(lines, line);) last = line;
+    const bool isHit = last.find("\"cache\":\"hit\"") != std::string::npos;
+    const bool isNone = last.find("\"cache\":\"\"") != std::string::npos;
+    if (isHit || (isNone && !isNeeded)) return {};
+    return fail(ErrorCode::kOpFailed, "The second compilation is not from the cache: {}", last);
+  }
+
+ private:
+  // Memory, if there is such a place: syncing takes no time there.
+  static std::filesystem::path folderForAll() {
+    const std::filesystem::path memory = "/dev/shm";
+    std::error_code ignored;
+    return ::access(memory.c_str(), W_OK | X_OK) == 0
+               ? memory
+               : std::filesystem::temp_directory_path(ignored);
+  }
+  std::filesystem::path report() const { return path_ / "report"; }
+  std::filesystem::path path_;
+};
 
 class NnapiPreparedModel;
 
@@ -72,24 +122,11 @@ class NnapiPreparedModel final : public hal::PreparedModel,
 
   Status prepare(const ANeuralNetworksDevice* device, const hal::PrepareOptions& options) {
     HEARTH_TRY(buildNnapiModel(*graph_, &model_));
-    if (device != nullptr)
-      HEARTH_TRY(check(
-          ANeuralNetworksCompilation_createForDevices(model_.main(), &device, 1, Out(compilation_)),
-          "createForDevices"));
-    else
-      HEARTH_TRY(check(ANeuralNetworksCompilation_create(model_.main(), Out(compilation_)),
-                       "Compilation_create"));
-    HEARTH_TRY(check(ANeuralNetworksCompilation_setPreference(
-                         compilation_.get(), static_cast<int32_t>(options.preference)),
-                     "setPreference"));
-    HEARTH_TRY(check(ANeuralNetworksCompilation_setPriority(compilation_.get(),
-                                                            static_cast<int>(options.priority)),
-                     "setPriority"));
-    HEARTH_TRY(check(ANeuralNetworksCompilation_finish(compilation_.get()), "Compilation_finish"));
-    if (mode_ == NnapiMode::kBurst)
-      HEARTH_TRY(
-          check(ANeuralNetworksBurst_create(compilation_.get(), Out(burst_)), "Burst_create"));
-    return {};
+    if (mode_ != NnapiMode::kCached) return compile(device, options, nullptr);
+    CacheFolder folder;
+    HEARTH_TRY(compile(device, options, &folder));
+    HEARTH_TRY(compile(device, options, &folder));
+    return folder.checkHit(device != nullptr && namesOneThatCaches(device));
   }
 
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override {
@@ -107,6 +144,41 @@ class NnapiPreparedModel final : public hal::PreparedModel,
   ANeuralNetworksBurst* burst() const { return burst_.get(); }
 
  private:
+  static bool namesOneThatCaches(const ANeuralNetworksDevice* device) {
+    const char* name = nullptr;
+    return ANeuralNetworksDevice_getName(device, &name) == ANEURALNETWORKS_NO_ERROR &&
+           name == std::string_view("hearth-cpu");
+  }
+
+  // With a zero token where there is a folder for the cache.
+  Status compile(const ANeuralNetworksDevice* device, const hal::PrepareOptions& options,
+                 const CacheFolder* cache) {
+    if (device != nullptr)
+      HEARTH_TRY(check(
+          ANeuralNetworksCompilation_createForDevices(model_.main(), &device, 1, Out(compilation_)),
+          "createForDevices"));
+    else
+      HEARTH_TRY(check(ANeuralNetworksCompilation_create(model_.main(), Out(compilation_)),
+                       "Compilation_create"));
+    HEARTH_TRY(check(ANeuralNetworksCompilation_setPreference(
+                         compilation_.get(), static_cast<int32_t>(options.preference)),
+                     "setPreference"));
+    HEARTH_TRY(check(ANeuralNetworksCompilation_setPriority(compilation_.get(),
+                                                            static_cast<int>(options.priority)),
+                     "setPriority"));
+    if (cache != nullptr) {
+      const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] = {};
+      HEARTH_TRY(check(
+          ANeuralNetworksCompilation_setCaching(compilation_.get(), cache->path().c_str(), token),
+          "setCaching"));
+    }
+    HEARTH_TRY(check(ANeuralNetworksCompilation_finish(compilation_.get()), "Compilation_finish"));
+    if (mode_ == NnapiMode::kBurst)
+      HEARTH_TRY(
+          check(ANeuralNetworksBurst_create(compilation_.get(), Out(burst_)), "Burst_create"));
+    return {};
+  }
+
   const std::shared_ptr<const graph::Model> graph_;
   const NnapiMode mode_;
   bool hasKnownSizes_ = true;

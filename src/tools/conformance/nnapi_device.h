@@ -23,6 +23,7 @@ enum class NnapiMode {
   kReusable,      // one execution for all computations
   kDeviceMemory,  // arguments in device memories; sync with pointers where a size is unknown
   kSharedMemory,  // arguments in one shared memory
+  kCached,        // sync, compiled twice with a token: the second time from the cache
 };
 
 const char* nameOf(NnapiMode mode);
