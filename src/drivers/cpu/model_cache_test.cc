@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0
+// hearth-cpu as a caching driver: its files, and all that can happen to them.
+#include "drivers/cpu/model_cache.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <thread>
+
+#include "base/log.h"
+#include "cache/cache_files.h"
+#include "cache/store_test_util.h"
+#include "drivers/cpu/cpu_device.h"
+#include "hal/cts/model_builder.h"
+
+namespace hearth::cpu {
+namespace {
+
+namespace fs = std::filesystem;
+
+using graph::OperandType;
+using graph::OperationType;
+using State = hal::StartReport::State;
+
+constexpr uint32_t kSide = 8;
+constexpr uint32_t kChannels = 16;
+constexpr size_t kElements = size_t{kSide} * kSide * kChannels;
+
+// Constants in one memory, as NNAPI's clients have them.
+class Constants {
+ public:
+  explicit Constants(uint32_t seed)
+      : pool_(memory::Pool::anonymous(uint64_t{4} << 20).value()), state_(seed) {}
+
+  uint32_t add(hal::cts::ModelBuilder* builder, graph::Dimensions dimensions) {
+    const uint64_t offset = used_;
+    uint64_t count = 1;
+    for (const uint32_t dimension : dimensions) count *= dimension;
+    auto* values = reinterpret_cast<float*>(pool_->mutableData() + offset);
+    for (uint64_t i = 0; i < count; ++i) {
+      state_ = state_ * 1664525u + 1013904223u;
+      values[i] = static_cast<float>(state_ >> 8) / (1u << 24) - 0.5f;
+    }
+    used_ = (offset + count * sizeof(float) + 63) / 64 * 64;
+    return builder->reference(OperandType::kTensorFloat32, std::move(dimensions), pool_, offset);
+  }
+  // What a client may do once its model is gone.
+  void wipe() const { std::memset(pool_->mutableData(), 0x7f, pool_->size()); }
+
+ private:
+  memory::PoolRef pool_;
+  uint32_t state_;
+  uint64_t used_ = 0;
+};
+
+// DEPTHWISE_CONV_2D, CONV_2D and ADD of a constant: packed at each start, packed once, never
+// packed.
+struct Sample {
+  // Another `activation` makes another model cache, another seed another data cache.
+  explicit Sample(uint32_t seed, uint32_t filters = kChannels, int32_t activation = 0)
+      : constants(seed) {
+    hal::cts::ModelBuilder builder;
+    const auto type = OperandType::kTensorFloat32;
+    const uint32_t in = builder.input(type, {1, kSide, kSide, kChannels});
+    const uint32_t deep = builder.temporary(type, {1, kSide, kSide, kChannels});
+    const uint32_t wide = builder.temporary(type, {1, kSide, kSide, filters});
+    const uint32_t narrow = builder.temporary(type, {1, kSide, kSide, kChannels});
+    const uint32_t out = builder.output(type, {1, kSide, kSide, kChannels});
+    const uint32_t depthwise = constants.add(&builder, {1, 3, 3, kChannels});
+    const uint32_t depthwiseBias = constants.add(&builder, {kChannels});
+    const uint32_t filter = constants.add(&builder, {filters, 3, 3, kChannels});
+    const uint32_t bias = constants.add(&builder, {filters});
+    const uint32_t back = constants.add(&builder, {kChannels, 1, 1, filters});
+    const uint32_t backBias = constants.add(&builder, {kChannels});
+    const uint32_t more = constants.add(&builder, {1, kSide, kSide, kChannels});
+    const uint32_t same = builder.scalar(1);
+    const uint32_t one = builder.scalar(1);
+    const uint32_t none = builder.scalar(0);
+    builder.operation(OperationType::kDepthwiseConv2d,
+                      {in, depthwise, depthwiseBias, same, one, one, one, none}, {deep});
+    builder.operation(OperationType::kConv2d, {deep, filter, bias, same, one, one, none}, {wide});
+    builder.operation(OperationType::kConv2d, {wide, back, backBias, same, one, one, none},
+                      {narrow});
+    builder.operation(OperationType::kAdd, {narrow, more, builder.scalar(activation)}, {out});
+    model = std::make_shared<const graph::Model>(builder.model());
+  }
+  Constants constants;
+  std::shared_ptr<const graph::Model> model;
+};
+
+std::vector<float> outputOf(hal::PreparedModel& prepared) {
+  std::vector<float> in(kElements);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i % 17) / 8 - 1;
+  std::vector<float> out(kElements, -1);
+  hal::Request request;
+  request.inputs.resize(1);
+  request.inputs[0].kind = hal::Argument::Kind::kPointer;
+  request.inputs[0].pointer = in.data();
+  request.inputs[0].length = in.size() * sizeof(float);
+  request.outputs.resize(1);
+  request.outputs[0].kind = hal::Argument::Kind::kPointer;
+  request.outputs[0].pointer = out.data();
+  request.outputs[0].length = out.size() * sizeof(float);
+  auto execution = prepared.createExecution(std::move(request));
+  if (!execution) {
+    ADD_FAILURE() << execution.error().toString();
+    return {};
+  }
+  const hal::ExecutionResult result = (*execution)->compute(base::Deadline());
+  EXPECT_TRUE(result.status) << result.status.error().toString();
+  return out;
+}
+
+class ModelCacheTest : public testing::Test {
+ protected:
+  ModelCacheTest() {
+    base::setLogLevel(base::LogLevel::kOff);
+    ::setenv("XDG_STATE_HOME", (root() / "state").c_str(), 1);
+    options_.store = cache::StoreOptions{.mode = cache::StoreMode::kOff};
+  }
+  ~ModelCacheTest() override { ::unsetenv("XDG_STATE_HOME"); }
+
+  const fs::path& root() const { return memory_.path(); }
+  void useStore() {
+    options_.store =
+        cache::StoreOptions{.path = (root() / "store").string(), .maxBytes = uint64_t{1} << 40};
+  }
+
+  fs::path modelFile(const std::string& name = "a") const { return root() / (name + ".model"); }
+  fs::path dataFile(const std::string& name = "a") const { return root() / (name + ".data"); }
+  static base::Descriptor opened(const fs::path& path, int flags = O_RDWR | O_CREAT) {
+    return base::Descriptor(::open(path.c_str(), flags | O_CLOEXEC, 0600));
+  }
+  hal::Cache files(const std::string& name = "a", uint8_t token = 1) const {
+    hal::Cache cache;
+    cache.modelFiles.push_back(opened(modelFile(name)));
+    cache.dataFiles.push_back(opened(dataFile(name)));
+    cache.token = {token};
+    return cache;
+  }
+
+  Result<std::shared_ptr<hal::PreparedModel>> prepare(const Sample& sample, hal::Cache cache) {
+    return device_->prepareModel(sample.model, options_, std::move(cache));
+  }
+  Result<std::shared_ptr<hal::PreparedModel>> restore(hal::Cache cache) {
+    return device_->prepareModelFromCache(options_, std::move(cache));
+  }
+  std::vector<float> expected(const Sample& sample) { return outputOf(**prepare(sample, {})); }
+  // The files are not taken, nothing in them is interpreted, and a compilation repairs them.
+  void expectMiss(const std::string& what) {
+    const uint64_t trusted = cache::trustedCacheBytes();
+    EXPECT_FALSE(restore(files())) << what;
+    EXPECT_EQ(cache::trustedCacheBytes(), trusted) << what;
+  }
+  void expectRepair(const Sample& sample, const std::vector<float>& right) {
+    const auto prepared = prepare(sample, files());
+    ASSERT_TRUE(prepared);
+    EXPECT_EQ(outputOf(**prepared), right);
+    const auto restored = restore(files());
+    ASSERT_TRUE(restored) << restored.error().toString();
+    EXPECT_EQ(outputOf(**restored), right);
+  }
+
+  cache::TempFolder memory_{cache::TempFolder::Place::kMemory};
+  std::shared_ptr<hal::Device> device_ = createCpuDevice();
+  hal::PrepareOptions options_;
+};
+
+// Both where large bytes may be: in the data cache, and in the store.
+class ModelCachePlaces : public ModelCacheTest, public testing::WithParamInterface<bool> {
+ protected:
+  ModelCachePlaces() {
+    if (GetParam()) useStore();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Store, ModelCachePlaces, testing::Bool(), [](const auto& info) {
+  return info.param ? std::string("On") : std::string("Off");
+});
+
+TEST_P(ModelCachePlaces, AHitNeedsNoConstantOfTheClient) {
+  const Sample sample(1, 600);
+  const auto right = expected(sample);
+  const auto prepared = prepare(sample, files());
+  ASSERT_TRUE(prepared);
+  EXPECT_EQ((*prepared)->startReport().cacheProblem, "");
+  sample.constants.wipe();
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  EXPECT_EQ(outputOf(**restored), right);
+  const hal::StartReport report = (*restored)->startReport();
+  EXPECT_EQ(report.state, State::kWarm);
+  EXPECT_TRUE(report.packedBytes.empty());
+  EXPECT_EQ(report.mappedBytes != 0, GetParam());
+  // With a store the data cache only names what is there.
+  EXPECT_EQ(fs::file_size(dataFile()) < 4096, GetParam());
+}
+
+TEST_P(ModelCachePlaces, ConcurrentExecutionsOfAHit) {
+  const Sample sample(2, 600);
+  const auto right = expected(sample);
+  ASSERT_TRUE(prepare(sample, files()));
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int round = 0; round < 10; ++round) EXPECT_EQ(outputOf(**restored), right);
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_P(ModelCachePlaces, EveryChangedByteIsAMiss) {
+  const Sample sample(3);
+  const auto right = expected(sample);
+  ASSERT_TRUE(prepare(sample, files()));
+  std::mt19937 random(5);
+  for (const fs::path& path : {modelFile(), dataFile()}) {
+    const std::vector<uint8_t> good = cache::readFile(path);
+    ASSERT_FALSE(good.empty());
+    const base::Descriptor file = opened(path);
+    for (int i = 0; i < 5000; ++i) {
+      const auto at = static_cast<off_t>(random() % good.size());
+      const auto wrong = static_cast<uint8_t>(good[static_cast<size_t>(at)] ^ (1 + random() % 255));
+      ASSERT_EQ(::pwrite(file.get(), &wrong, 1, at), 1);
+      expectMiss(path.extension().string() + " " + std::to_string(at));
+      ASSERT_EQ(::pwrite(file.get(), &good[static_cast<size_t>(at)], 1, at), 1);
+    }
+  }
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored);
+  EXPECT_EQ(outputOf(**restored), right);
+}
+
+TEST_P(ModelCachePlaces, OtherSizesAreAMiss) {
+  const Sample sample(4);
+  const auto right = expected(sample);
+  for (const fs::path& path : {modelFile(), dataFile()}) {
+    ASSERT_TRUE(prepare(sample, files()));
+    const std::vector<uint8_t> good = cache::readFile(path);
+    std::vector<size_t> sizes = {0, 1, good.size() - 1, good.size() + 1, 2 * good.size()};
+    for (size_t size = 4096; size < good.size(); size += 4096) sizes.push_back(size);
+    for (const size_t size : sizes) {
+      std::vector<uint8_t> bytes = good;
+      bytes.resize(size);
+      cache::writeFile(path, bytes);
+      expectMiss(path.extension().string() + " of " + std::to_string(size));
+    }
+    // A file that claims to be huge is not even read.
+    if (::truncate(path.c_str(), off_t{1} << 60) == 0) expectMiss("2^60 bytes");
+    fs::remove(path);
+    expectMiss("new file");
+    expectRepair(sample, right);
+  }
+}
+
+TEST_P(ModelCachePlaces, FilesOfOthersAreAMiss) {
+  const Sample first(5);
+  const Sample second(6, kChannels, 1);
+  const auto right = expected(first);
+  ASSERT_TRUE(prepare(first, files("a", 1)));
+  ASSERT_TRUE(prepare(second, files("b", 2)));
+  EXPECT_FALSE(restore(files("a", 2))) << "the token of another";
+  EXPECT_FALSE(restore(files("b", 1)));
+  // One file of each.
+  const auto mixed = [&](const std::string& model, const std::string& data, uint8_t token) {
+    hal::Cache cache = files(model, token);
+    cache.dataFiles.clear();
+    cache.dataFiles.push_back(opened(dataFile(data)));
+    return restore(std::move(cache));
+  };
+  EXPECT_TRUE(mixed("a", "a", 1));
+  EXPECT_FALSE(mixed("a", "b", 1));
+  EXPECT_FALSE(mixed("b", "a", 1));
+  EXPECT_FALSE(mixed("a", "b", 2));
+  // Under one token, too: the parts of two contents do not make a third.
+  ASSERT_TRUE(prepare(second, files("b", 1)));
+  EXPECT_TRUE(restore(files("a", 1)));
+  EXPECT_TRUE(restore(files("b", 1)));
+  EXPECT_FALSE(mixed("a", "b", 1));
+  EXPECT_FALSE(mixed("b", "a", 1));
+  expectRepair(first, right);
+}
+
+TEST_P(ModelCachePlaces, FilesThatChangeMeanwhile) {
+  const Sample sample(7);
+  const auto right = expected(sample);
+  ASSERT_TRUE(prepare(sample, files()));
+  const std::vector<uint8_t> model = cache::readFile(modelFile());
+  const std::vector<uint8_t> data = cache::readFile(dataFile());
+  std::atomic<bool> isOver = false;
+  std::thread attacker([&] {
+    std::mt19937 random(1);
+    const base::Descriptor modelAgain = opened(modelFile());
+    const base::Descriptor dataAgain = opened(dataFile());
+    while (!isOver) {
+      const bool isModel = random() % 2 == 0;
+      const std::vector<uint8_t>& good = isModel ? model : data;
+      const int file = (isModel ? modelAgain : dataAgain).get();
+      const auto at = static_cast<off_t>(random() % good.size());
+      const uint8_t wrong = static_cast<uint8_t>(random());
+      (void)!::pwrite(file, &wrong, 1, at);
+      if (random() % 4 == 0) (void)!::ftruncate(file, at);
+      (void)!::pwrite(file, good.data(), good.size(), 0);
+    }
+  });
+  int hits = 0;
+  for (int i = 0; i < 500; ++i) {
+    const auto restored = restore(files());
+    if (!restored) continue;
+    ++hits;
+    EXPECT_EQ(outputOf(**restored), right);
+  }
+  for (int i = 0; i < 20; ++i) {
+    const auto prepared = prepare(sample, files());
+    ASSERT_TRUE(prepared);
+    EXPECT_EQ(outputOf(**prepared), right);
+  }
+  isOver = true;
+  attacker.join();
+  RecordProperty("hits", hits);
+  expectRepair(sample, right);
+}
+
+TEST_P(ModelCachePlaces, ThingsThatAreNoFiles) {
+  const Sample sample(8);
+  const auto right = expected(sample);
+  ASSERT_EQ(::mkfifo((root() / "fifo").c_str(), 0600), 0);
+  fs::create_directory(root() / "folder");
+  const std::function<base::Descriptor()> things[] = {
+      [&] { return opened(root() / "fifo", O_RDWR | O_NONBLOCK); },
+      [&] { return opened(root() / "folder", O_RDONLY | O_DIRECTORY); },
+      [&] { return opened("/dev/zero", O_RDWR); },
+      [&] { return base::Descriptor(); },
+      [&] { return opened(modelFile("new"), O_RDONLY | O_CREAT); },
+      [&] { return opened(modelFile("new"), O_WRONLY | O_CREAT); },
+  };
+  ASSERT_TRUE(prepare(sample, files()));
+  for (const auto& thing : things) {
+    for (const bool isModel : {true, false}) {
+      const auto with = [&] {
+        hal::Cache cache = files();
+        (isModel ? cache.modelFiles : cache.dataFiles)[0] = thing();
+        return cache;
+      };
+      EXPECT_FALSE(restore(with()));
+      const auto prepared = prepare(sample, with());
+      ASSERT_TRUE(prepared) << prepared.error().toString();
+      EXPECT_EQ(outputOf(**prepared), right);
+    }
+  }
+  hal::Cache none = files();
+  none.dataFiles.clear();
+  EXPECT_FALSE(restore(std::move(none)));
+  expectRepair(sample, right);
+}
+
+TEST_P(ModelCachePlaces, ALockThatIsNeverReleased) {
+  const Sample sample(9);
+  const auto right = expected(sample);
+  const hal::Cache held = files();
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  ASSERT_EQ(::fcntl(held.modelFiles[0].get(), F_OFD_SETLK, &lock), 0);
+  const auto prepared = prepare(sample, files());
+  ASSERT_TRUE(prepared);
+  EXPECT_EQ(outputOf(**prepared), right);
+  EXPECT_THAT((*prepared)->startReport().cacheProblem, testing::HasSubstr("lock"));
+  expectMiss("nothing was written");
+  lock.l_type = F_UNLCK;
+  ASSERT_EQ(::fcntl(held.modelFiles[0].get(), F_OFD_SETLK, &lock), 0);
+  expectRepair(sample, right);
+}
+
+TEST_P(ModelCachePlaces, WithoutTheMapNothingIsBelieved) {
+  const Sample sample(10);
+  const auto right = expected(sample);
+  ASSERT_TRUE(prepare(sample, files()));
+  fs::remove_all(root() / "state");
+  expectMiss("the map is gone");
+  // A folder where the map should be.
+  fs::create_directories(root() / "state" / "hearth" / "cache-map.sqlite");
+  const auto prepared = prepare(sample, files());
+  ASSERT_TRUE(prepared);
+  EXPECT_EQ(outputOf(**prepared), right);
+  EXPECT_THAT((*prepared)->startReport().cacheProblem, testing::HasSubstr("cache map"));
+  expectMiss("there is no map");
+  fs::remove_all(root() / "state");
+  expectRepair(sample, right);
+}
+
+TEST_F(ModelCacheTest, EvictedSegmentsAreAMiss) {
+  useStore();
+  const Sample sample(11, 600);
+  const auto right = expected(sample);
+  ASSERT_TRUE(prepare(sample, files()));
+  ASSERT_TRUE(restore(files()));
+  for (const auto& entry : fs::recursive_directory_iterator(root() / "store" / "segments"))
+    if (entry.is_regular_file()) fs::remove(entry.path());
+  EXPECT_FALSE(restore(files()));
+  expectRepair(sample, right);
+}
+
+TEST_F(ModelCacheTest, TokensShareTheSegmentsOfAModel) {
+  useStore();
+  const Sample sample(12, 600);
+  const auto right = expected(sample);
+  const auto segments = [&] {
+    size_t count = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(root() / "store" / "segments"))
+      count += entry.is_regular_file();
+    return count;
+  };
+  ASSERT_TRUE(prepare(sample, files("a", 1)));
+  const size_t before = segments();
+  EXPECT_GT(before, 0u);
+  ASSERT_TRUE(prepare(sample, files("b", 2)));
+  EXPECT_EQ(segments(), before);
+  for (const auto& [name, token] : {std::pair("a", 1), std::pair("b", 2)}) {
+    const auto restored = restore(files(name, static_cast<uint8_t>(token)));
+    ASSERT_TRUE(restored);
+    EXPECT_EQ(outputOf(**restored), right);
+  }
+}
+
+TEST_F(ModelCacheTest, AnOmittedInputIsAnErrorAndNoCrash) {
+  const Sample sample(13);
+  ASSERT_TRUE(prepare(sample, files()));
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored);
+  hal::Request request;
+  request.inputs.resize(1);
+  request.outputs.resize(1);
+  EXPECT_FALSE((*restored)->createExecution(std::move(request)));
+}
+
+TEST_F(ModelCacheTest, SampleModelsComeBack) {
+  size_t count = 0;
+  for (const hal::cts::NamedModel& sample : hal::cts::sampleModels()) {
+    const auto model = std::make_shared<const graph::Model>(sample.model);
+    const std::string name = "sample" + std::to_string(count++);
+    ASSERT_TRUE(device_->prepareModel(model, options_, files(name))) << sample.name;
+    const auto restored = restore(files(name));
+    EXPECT_TRUE(restored) << sample.name << ": " << (restored ? "" : restored.error().toString());
+  }
+}
+
+}  // namespace
+}  // namespace hearth::cpu
