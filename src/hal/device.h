@@ -60,7 +60,8 @@ struct Cache {
 // What a driver does with one operation of a model.
 struct OperationSupport {
   bool supported = false;
-  std::string kernel;  // "xnnpack", "own", "reference"; empty when not supported
+  // "xnnpack", "own", "reference"; empty when not supported. explainOperations() only.
+  std::string kernel;
   std::string reason;  // one sentence why not; empty when supported
 };
 
@@ -178,6 +179,11 @@ class Device {
   // One entry for each operation of the main subgraph, in its order. The model passed
   // graph::validate(). kOpFailed for memory that the driver cannot map.
   virtual Result<std::vector<OperationSupport>> supportedOperations(const graph::Model& model) = 0;
+
+  // The same with the kernel that each operation gets, for people: may take as long as preparing.
+  virtual Result<std::vector<OperationSupport>> explainOperations(const graph::Model& model) {
+    return supportedOperations(model);
+  }
 
   // The model is shared: a driver may keep constants where they are.
   virtual Result<std::shared_ptr<PreparedModel>> prepareModel(

@@ -208,9 +208,11 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   const graph::Operand& filter = builder->operand(g.filter);
   const graph::Operand& output = builder->operand(g.output);
   if (!scalesFit(input, filter, output)) return false;
-  if (builder->traits().avoidInt8OneRowTail && mayEndInOneRow(convolution) &&
-      !convolution.isDepthwise && input.type == OperandType::kTensorQuant8AsymmSigned)
-    return false;
+  KernelTraits traits;
+  if (!convolution.isDepthwise && input.type == OperandType::kTensorQuant8AsymmSigned) {
+    HEARTH_ASSIGN(traits, builder->traits());
+  }
+  if (traits.avoidInt8OneRowTail && mayEndInOneRow(convolution)) return false;
   HEARTH_ASSIGN(const bool isOwn, addUint8Convolution(builder, convolution));
   if (isOwn) return true;
 
@@ -247,8 +249,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   c.floats = ops::activationRange(g.activation);
   c.steps = ops::quantizedActivationRange(g.activation, output);
   c.weights = builder->weights();
-  c.guardOneRowTail = builder->traits().guardInt8OneRowTail && !g.isDepthwise &&
-                      c.type == OperandType::kTensorQuant8AsymmSigned;
+  c.guardOneRowTail = traits.guardInt8OneRowTail;
   c.source = builder->read(g.input);
   c.destination = builder->write(g.output);
   if (c.guardOneRowTail)

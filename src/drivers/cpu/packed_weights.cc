@@ -4,7 +4,9 @@
 #include <hearth_xnnpack.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "drivers/cpu/shared_packings.h"
@@ -21,21 +23,26 @@ size_t roundedUp(size_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+struct Free {
+  void operator()(uint8_t* memory) const { std::free(memory); }
+};
+
 struct CurrentPlace {
   WeightPlace place;
   const char* kind = "";
   const base::Sha256Digest* source = nullptr;
   // Takes what XNNPACK packs without asking whether it is there already.
-  std::shared_ptr<PackedSegment> scratch;
+  std::unique_ptr<uint8_t, Free> scratch;
   bool mayPack = true;
 };
 thread_local CurrentPlace currentPlace;
+thread_local uint64_t packedByThread = 0;
 
 }  // namespace
 
 PackedWeights::PlaceScope::PlaceScope(PackedWeights*, WeightPlace place, const char* kind,
                                       const base::Sha256Digest* source) {
-  currentPlace = {place, kind, source, nullptr};
+  currentPlace = {place, kind, source, nullptr, true};
 }
 
 void PackedWeights::PlaceScope::forbidPacking() {
@@ -86,6 +93,10 @@ Result<const uint8_t*> PackedWeights::pack(WeightPlace place, const char* kind,
 Result<const uint8_t*> PackedWeights::constant(uint32_t operand, std::span<const uint8_t> source) {
   return pack({WeightPlace::kConstants, operand}, "CONSTANT", nullptr, source.size(),
               [&](uint8_t* data) { std::memcpy(data, source.data(), source.size()); });
+}
+
+uint64_t PackedWeights::packedByThisThread() {
+  return packedByThread;
 }
 
 bool PackedWeights::has(WeightPlace place) const {
@@ -178,14 +189,16 @@ void* PackedWeights::reserveSpace(void* context, size_t size) {
       return place->data();
     }
   }
+  if (isKnown) {
+    // lookUpOrInsert will point to the known bytes.
+    auto* const scratch = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, roundedUp(size)));
+    if (scratch != nullptr) std::memset(scratch, 0, size);
+    currentPlace.scratch.reset(scratch);
+    return scratch;
+  }
   auto memory = PackedSegment::allocate(size);
   if (!memory) return nullptr;
   uint8_t* const data = (*memory)->data();
-  if (isKnown) {
-    // lookUpOrInsert will point to the known bytes.
-    currentPlace.scratch = std::move(*memory);
-    return data;
-  }
   const std::lock_guard lock(self->mutex_);
   self->reservations_[data] = {std::move(*memory), 0, size, 0};
   return data;
@@ -211,8 +224,12 @@ size_t PackedWeights::lookUpOrInsert(void* context, const xnn_weights_cache_look
     if (reservation != self->reservations_.end()) {
       packed = std::move(reservation->second);
       self->reservations_.erase(reservation);
-    } else if (currentPlace.scratch != nullptr && currentPlace.scratch->data() == data) {
-      packed = {std::move(currentPlace.scratch), 0, size, 0};
+    } else if (currentPlace.scratch != nullptr && currentPlace.scratch.get() == data) {
+      auto memory = PackedSegment::allocate(size);
+      if (!memory) return SIZE_MAX;
+      std::memcpy((*memory)->data(), data, size);
+      currentPlace.scratch = nullptr;
+      packed = {std::move(*memory), 0, size, 0};
     } else {
       return SIZE_MAX;
     }
@@ -223,6 +240,7 @@ size_t PackedWeights::lookUpOrInsert(void* context, const xnn_weights_cache_look
         self->groups_, [&](const Group& group) { return group.segment == packed.segment; });
     if (!isGrouped) own = packed.segment;
     self->packedBytes_[currentPlace.kind] += size;
+    packedByThread += size;
     if (own != nullptr && currentPlace.source != nullptr)
       SharedPackings::instance().add(*currentPlace.source, {own, packed.seed});
     self->places_[currentPlace.place] = std::move(packed);

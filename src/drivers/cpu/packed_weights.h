@@ -105,6 +105,9 @@ class PackedWeights {
   // `source` is not read. Error: kOutOfMemory.
   Result<const uint8_t*> constant(uint32_t operand, std::span<const uint8_t> source);
 
+  // Bytes that the calling thread has packed so far, for any model.
+  static uint64_t packedByThisThread();
+
   bool has(WeightPlace place) const;
   // The same, or other prepared models of the process have it.
   bool isPacked(WeightPlace place, const base::Sha256Digest* source) const;

@@ -197,7 +197,7 @@ class WeightSessionTest : public cache::StoreTest {
   // Waits for what goes on in the background.
   void settle() {
     cache::StoreOptions same = options();
-    same.fingerprint = buildIdentity()->fingerprint();
+    same.fingerprint = storeFingerprint();
     cache::openSegmentStore(same)->settle();
   }
 
@@ -377,7 +377,7 @@ TEST_F(WeightSessionTest, AFlippedBitIsNeverUsedInStrictMode) {
     EXPECT_EQ(repacked.report.state, State::kCold);
     EXPECT_EQ(repacked.report.reason, "segment corrupt");
     EXPECT_EQ(repacked.output, expected);
-    strict.fingerprint = buildIdentity()->fingerprint();
+    strict.fingerprint = storeFingerprint();
     cache::openSegmentStore(strict)->settle();
   }
 }
