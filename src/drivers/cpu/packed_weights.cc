@@ -27,30 +27,50 @@ struct Free {
   void operator()(uint8_t* memory) const { std::free(memory); }
 };
 
-struct CurrentPlace {
+thread_local uint64_t packedByThread = 0;
+
+}  // namespace
+
+struct PackedWeights::CurrentPlace {
   WeightPlace place;
   const char* kind = "";
   const base::Sha256Digest* source = nullptr;
   // Takes what XNNPACK packs without asking whether it is there already.
   std::unique_ptr<uint8_t, Free> scratch;
-  bool mayPack = true;
+  Packing packing = Packing::kAllowed;
+  size_t measured = 0;
 };
-thread_local CurrentPlace currentPlace;
-thread_local uint64_t packedByThread = 0;
+thread_local PackedWeights::CurrentPlace PackedWeights::currentPlace;
 
-}  // namespace
-
-PackedWeights::PlaceScope::PlaceScope(PackedWeights*, WeightPlace place, const char* kind,
-                                      const base::Sha256Digest* source) {
-  currentPlace = {place, kind, source, nullptr, true};
-}
-
-void PackedWeights::PlaceScope::forbidPacking() {
-  currentPlace.mayPack = false;
+PackedWeights::PlaceScope::PlaceScope(WeightPlace place, const char* kind,
+                                      const base::Sha256Digest* source, Packing packing) {
+  currentPlace = {place, kind, source, nullptr, packing, 0};
 }
 
 PackedWeights::PlaceScope::~PlaceScope() {
   currentPlace = {};
+}
+
+void PackedWeights::forbidPacking() {
+  if (currentPlace.packing == Packing::kAllowed) currentPlace.packing = Packing::kForbidden;
+}
+
+bool PackedWeights::isProven(WeightPlace place) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = places_.find(place);
+  return known == places_.end() || known->second.isProven;
+}
+
+void PackedWeights::proveSize(WeightPlace place) {
+  const std::lock_guard lock(mutex_);
+  const auto known = places_.find(place);
+  if (known == places_.end()) return;
+  if (known->second.size == currentPlace.measured) {
+    known->second.isProven = true;
+    return;
+  }
+  places_.erase(known);
+  ++droppedPresets_;
 }
 
 PackedWeights::PackedWeights() : provider_(new xnn_weights_cache_provider{}) {
@@ -73,15 +93,20 @@ PackedWeights::~PackedWeights() {
 void PackedWeights::preset(WeightPlace place, PackedPlace packed) {
   if (packed.offset % kAlignment != 0) return;
   const std::lock_guard lock(mutex_);
+  packed.isProven = false;
   places_[place] = std::move(packed);
 }
 
 Result<const uint8_t*> PackedWeights::pack(WeightPlace place, const char* kind,
                                            const base::Sha256Digest* source, size_t size,
                                            const std::function<void(uint8_t*)>& fill) {
-  const PlaceScope scope(this, place, kind, source);
+  const PlaceScope scope(place, kind, source, Packing::kAllowed);
   const auto known = findPlace(0);
   if (known && known->size == size) return known->data();
+  if (known) {
+    const std::lock_guard lock(mutex_);
+    droppedPresets_ += places_.erase(place);
+  }
   auto* data = static_cast<uint8_t*>(reserveSpace(this, size));
   if (data == nullptr)
     return fail(ErrorCode::kOutOfMemory, "There is no memory for {} bytes of packed weights.",
@@ -119,6 +144,16 @@ uint64_t PackedWeights::sharedBytes() const {
   return sharedBytes_;
 }
 
+uint64_t PackedWeights::repackedBytes() const {
+  const std::lock_guard lock(mutex_);
+  return repackedBytes_;
+}
+
+size_t PackedWeights::droppedPresets() const {
+  const std::lock_guard lock(mutex_);
+  return droppedPresets_;
+}
+
 size_t PackedWeights::sizeOf(WeightPlace place) const {
   const std::lock_guard lock(mutex_);
   const auto it = places_.find(place);
@@ -145,6 +180,7 @@ std::optional<PackedPlace> PackedWeights::findPlace(uint32_t seed) {
       // Bytes of another function are not what the operator takes. (Nothing that is in use gets
       // lost: XNNPACK asks with one seed at each place.)
       places_.erase(it);
+      ++droppedPresets_;
     }
   }
   if (currentPlace.source == nullptr) return std::nullopt;
@@ -158,6 +194,7 @@ std::optional<PackedPlace> PackedWeights::findPlace(uint32_t seed) {
 
 // What XNNPACK calls an offset is the address itself: it is handed back to offset_to_addr only.
 size_t PackedWeights::lookUp(void* context, const xnn_weights_cache_look_up_key* key) {
+  if (currentPlace.packing == Packing::kMeasured) return SIZE_MAX;
   const auto packed = static_cast<PackedWeights*>(context)->findPlace(key->seed);
   return packed ? reinterpret_cast<size_t>(packed->data()) : SIZE_MAX;
 }
@@ -177,7 +214,8 @@ std::optional<PackedPlace> PackedWeights::reserveSmall(size_t size) {
 
 void* PackedWeights::reserveSpace(void* context, size_t size) {
   auto* self = static_cast<PackedWeights*>(context);
-  if (!currentPlace.mayPack) return nullptr;
+  if (currentPlace.packing == Packing::kMeasured) currentPlace.measured = size;
+  if (currentPlace.packing != Packing::kAllowed) return nullptr;
   bool isKnown = false;
   {
     const std::lock_guard lock(self->mutex_);
@@ -218,6 +256,7 @@ size_t PackedWeights::lookUpOrInsert(void* context, const xnn_weights_cache_look
     if (known != self->places_.end() && known->second.size == size) {
       if (reservation != self->reservations_.end()) self->reservations_.erase(reservation);
       currentPlace.scratch = nullptr;
+      self->repackedBytes_ += size;
       return reinterpret_cast<size_t>(known->second.data());
     }
     PackedPlace packed;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <set>
 #include <thread>
 #include <unordered_map>
 
@@ -258,10 +259,33 @@ void WeightSession::publishSegment(const std::shared_ptr<PackedSegment>& packed,
 
 void WeightSession::publish() {
   if (build_ != nullptr) rememberMachine(store_);
-  if (!isKept_) return;
+  repackedBytes_ = weights_->repackedBytes();
+  if (!isKept_ && !repairPlan()) return;
   for (const PackedWeights::Group& group : weights_->closeGroups())
     publishSegment(group.segment, group.size);
   store_->afterPublishing([self = shared_from_this()] { self->finish(); });
+}
+
+// True when the plan that was found is wrong and has to be written again: its places did not have
+// the sizes that the operations read.
+bool WeightSession::repairPlan() {
+  if (weights_->droppedPresets() == 0) return false;
+  base::logWarn("The plan of {} names packed weights of a wrong size and is not used for them.",
+                modelName());
+  {
+    const std::lock_guard lock(mutex_);
+    state_ = hal::StartReport::State::kCold;
+    reason_ = "plan corrupt";
+  }
+  const cache::StoreFailure readOnly = store_->writability();
+  if (readOnly.reason != cache::StoreReason::kNone) return false;
+  std::set<std::shared_ptr<PackedSegment>> own;
+  for (const auto& [place, packed] : weights_->places())
+    if (packed.segment->published() == nullptr && packed.offset == 0 &&
+        packed.size == packed.segment->size())
+      own.insert(packed.segment);
+  for (const auto& packed : own) publishSegment(packed, packed->size());
+  return true;
 }
 
 // On a thread of the store, when all segments are written.
@@ -316,6 +340,7 @@ void WeightSession::describe(hal::StartReport* report) const {
   report->state = state_;
   report->reason = reason_;
   report->packedBytes = weights_->packedBytes();
+  report->repackedBytes = repackedBytes_;
   report->mappedBytes = mappedBytes_;
   report->sharedBytes = weights_->sharedBytes();
   report->hashedBytes = hashedBytes_;

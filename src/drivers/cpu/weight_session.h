@@ -50,6 +50,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   void populate(std::vector<cache::SegmentRef> segments) const;
   Status hashPools();
   cache::PlanKey planKey() const;
+  bool repairPlan();
   void publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size);
   void finish();
   void fail(cache::StoreReason reason, const std::string& message);
@@ -73,6 +74,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   hal::StartReport::State state_ = hal::StartReport::State::kUncached;
   std::string reason_;
   uint64_t mappedBytes_ = 0;
+  uint64_t repackedBytes_ = 0;
   uint64_t hashedBytes_ = 0;
 };
 
