@@ -5,11 +5,12 @@
 #include <utility>
 
 #include "base/log.h"
+#include "cache/anonymous_store.h"
+#include "drivers/cpu/machine.h"
 #include "drivers/cpu/model_cache.h"
 #include "drivers/cpu/open_stores.h"
 #include "drivers/cpu/plan_builder.h"
 #include "drivers/cpu/prepared_model.h"
-#include "drivers/cpu/self_test.h"
 #include "drivers/cpu/thread_pools.h"
 #include "hal/interpreted_model.h"
 #include "hal/operation_check.h"
@@ -42,7 +43,12 @@ class CpuDevice final : public hal::Device {
   }
 
   Result<std::vector<hal::OperationSupport>> supportedOperations(
-      const graph::Model& model) override;
+      const graph::Model& model) override {
+    HEARTH_TRY(hal::checkPoolsMapped(model));
+    HEARTH_TRY(graph::validate(model));
+    return hal::checkOperations(model);
+  }
+  Result<std::vector<hal::OperationSupport>> explainOperations(const graph::Model& model) override;
 
   Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
@@ -55,23 +61,6 @@ class CpuDevice final : public hal::Device {
       const hal::PrepareOptions& options, hal::Cache cache) override;
 };
 
-// What both ways to a prepared model need.
-struct Workplace {
-  const SelfTestResult& tested;
-  std::shared_ptr<threads::ThreadPool> pool;
-  std::shared_ptr<cache::SegmentStore> store;
-};
-
-Result<Workplace> workplaceFor(const hal::PrepareOptions& options) {
-  if (options.deadline.hasPassed())
-    return fail(ErrorCode::kMissedDeadlinePersistent,
-                "The deadline passes before the model is prepared.");
-  const Result<SelfTestResult>& tested = selfTest();
-  if (!tested) return std::unexpected(tested.error());
-  HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
-  return Workplace{*tested, std::move(pool), openStore(options)};
-}
-
 // Why nothing was saved; empty when it was, or nothing was to be.
 std::string save(const ModelParts& parts, cache::SegmentStore& store, const hal::Cache& cache) {
   if (cache.modelFiles.empty() && cache.dataFiles.empty()) return "";
@@ -81,17 +70,18 @@ std::string save(const ModelParts& parts, cache::SegmentStore& store, const hal:
   return saved.error().toString();
 }
 
-Result<std::vector<hal::OperationSupport>> CpuDevice::supportedOperations(
-    const graph::Model& model) {
-  HEARTH_TRY(hal::checkPoolsMapped(model));
-  HEARTH_TRY(graph::validate(model));
-  std::vector<hal::OperationSupport> support = hal::checkOperations(model);
+Status checkDeadline(const hal::PrepareOptions& options) {
+  if (!options.deadline.hasPassed()) return {};
+  return fail(ErrorCode::kMissedDeadlinePersistent,
+              "The deadline passes before the model is prepared.");
+}
+
+Result<std::vector<hal::OperationSupport>> CpuDevice::explainOperations(const graph::Model& model) {
+  HEARTH_ASSIGN(std::vector<hal::OperationSupport> support, supportedOperations(model));
   for (const hal::OperationSupport& operation : support)
     if (!operation.supported) return support;
   // The plan tells which kernel an operation gets; without known shapes all are interpreted.
-  const Result<SelfTestResult>& tested = selfTest();
-  if (!tested) return support;
-  PlanBuilder builder(model, tested->traits, nullptr, {});
+  PlanBuilder builder(model, nullptr, {});
   if (!builder.build()) return support;
   const std::vector<std::string> kernels = builder.takeKernels();
   for (size_t i = 0; i < kernels.size(); ++i) support[i].kernel = kernels[i];
@@ -102,33 +92,42 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
     std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
     hal::Cache cache) {
   if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
-  HEARTH_ASSIGN(const Workplace place, workplaceFor(options));
+  HEARTH_TRY(checkDeadline(options));
   HEARTH_TRY(hal::checkPoolsMapped(*model));
   HEARTH_TRY(graph::validate(*model));
   HEARTH_TRY(ops::validateOperations(*model));
-  auto prepared = CpuPreparedModel::create(model, options, place.tested, place.pool, place.store);
+  HEARTH_TRY(initializeXnnpack());
+  const std::shared_ptr<cache::SegmentStore> store =
+      WeightSession::isWorthKeeping(*model)
+          ? openStore(options)
+          : std::make_shared<cache::AnonymousStore>(
+                cache::StoreFailure{cache::StoreReason::kOff, "The model is too small to keep."});
+  recallMachine(*store);
+  HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
+  auto prepared = CpuPreparedModel::create(model, options, pool, store);
   if (prepared) {
-    (*prepared)->setCacheProblem(save((*prepared)->parts(), *place.store, cache));
+    (*prepared)->setCacheProblem(save((*prepared)->parts(), *store, cache));
     return *prepared;
   }
   if (prepared.error().code() != ErrorCode::kUnsupported)
     return std::unexpected(std::move(prepared.error()));
-  auto interpreted =
-      hal::prepareInterpreted(model, options, place.pool, prepared.error().toString());
-  if (interpreted) save({model, nullptr, nullptr, {}}, *place.store, cache);
+  auto interpreted = hal::prepareInterpreted(model, options, pool, prepared.error().toString());
+  if (interpreted) save({model, nullptr, nullptr, {}}, *store, cache);
   return interpreted;
 }
 
 Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModelFromCache(
     const hal::PrepareOptions& options, hal::Cache cache) {
-  HEARTH_ASSIGN(const Workplace place, workplaceFor(options));
-  HEARTH_ASSIGN(SavedModel saved, loadModel(*place.store, cache));
+  HEARTH_TRY(checkDeadline(options));
+  HEARTH_TRY(initializeXnnpack());
+  HEARTH_ASSIGN(SavedModel saved, loadModel(options, cache));
   HEARTH_TRY(ops::validateOperations(*saved.model));
+  HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
   if (saved.isInterpreted)
-    return hal::prepareInterpreted(saved.model, options, place.pool,
+    return hal::prepareInterpreted(saved.model, options, pool,
                                    "Shapes or branches are known only at run time.");
   HEARTH_ASSIGN(std::shared_ptr<hal::PreparedModel> prepared,
-                CpuPreparedModel::createSaved(std::move(saved), options, place.tested, place.pool));
+                CpuPreparedModel::createSaved(std::move(saved), options, std::move(pool)));
   return prepared;
 }
 

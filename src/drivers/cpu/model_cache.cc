@@ -16,6 +16,8 @@
 #include "cache/mapping_manager.h"
 #include "drivers/cpu/build_identity.h"
 #include "drivers/cpu/cached_model.h"
+#include "drivers/cpu/machine.h"
+#include "drivers/cpu/open_stores.h"
 #include "drivers/cpu/packed_constants.h"
 #include "graph/model_bytes.h"
 
@@ -46,9 +48,16 @@ bool canName(const cache::SegmentStore& store) {
 }
 
 Result<cache::CacheOwner> ownerOf(const hal::Cache& cache) {
+  cache::CacheOwner owner{{}, ::geteuid(), cache.token};
+  // Known without running a kernel, where the CPU tells what it is.
+  if (const auto processor = processorIdentity()) {
+    owner.build = *processor;
+    return owner;
+  }
   const Result<BuildIdentity>& build = buildIdentity();
   if (!build) return std::unexpected(build.error());
-  return cache::CacheOwner{build->fingerprint(), ::geteuid(), cache.token};
+  owner.build = build->fingerprint();
+  return owner;
 }
 
 Status checkFiles(const hal::Cache& cache) {
@@ -258,7 +267,7 @@ void bringIn(std::vector<cache::SegmentRef> segments, uint64_t bytes) {
 }
 
 Result<std::vector<std::shared_ptr<PackedSegment>>> segmentsOf(
-    const CachedData& data, cache::SegmentStore& store,
+    const CachedData& data, cache::SegmentStore* store,
     const std::shared_ptr<const memory::Mapping>& bytes, SavedModel* saved) {
   std::vector<std::shared_ptr<PackedSegment>> segments;
   std::vector<cache::SegmentRef> mapped;
@@ -268,9 +277,7 @@ Result<std::vector<std::shared_ptr<PackedSegment>>> segmentsOf(
       found = std::make_shared<const cache::Segment>(
           segment.key, std::span(bytes->data() + segment.offset, segment.size), bytes);
     } else {
-      if (!canName(store))
-        return fail(ErrorCode::kNotFound, "The cache names segments of a weight store.");
-      cache::FoundSegment kept = store.find(segment.key);
+      cache::FoundSegment kept = store->find(segment.key);
       if (!kept || kept.segment->size() != segment.size)
         return fail(ErrorCode::kNotFound, "The segment {} of the cache is not in the store: {}.",
                     segment.key.hex(),
@@ -306,7 +313,7 @@ Status saveModel(const ModelParts& parts, cache::SegmentStore& store, const hal:
   return saver.write(cache);
 }
 
-Result<SavedModel> loadModel(cache::SegmentStore& store, const hal::Cache& cache) {
+Result<SavedModel> loadModel(const hal::PrepareOptions& options, const hal::Cache& cache) {
   const base::TraceSpan span("start", "load the compilation");
   HEARTH_TRY(checkFiles(cache));
   HEARTH_ASSIGN(const cache::CacheOwner owner, ownerOf(cache));
@@ -327,9 +334,16 @@ Result<SavedModel> loadModel(cache::SegmentStore& store, const hal::Cache& cache
   saved.referenceOnly = std::move(plan.referenceOnly);
   saved.hasHoles = plan.holeBytes != 0;
   const auto memory = std::make_shared<LoadedMemory>();
-  if (canName(store))
-    if (auto pin = store.findPlan(plan.pin)) memory->pin = std::move(*pin);
-  HEARTH_ASSIGN(memory->segments, segmentsOf(data, store, dataBytes, &saved));
+  std::shared_ptr<cache::SegmentStore> store;
+  if (std::ranges::any_of(data.segments, [](const auto& segment) { return !segment.isInline; })) {
+    store = openStore(options);
+    if (!canName(*store))
+      return fail(ErrorCode::kNotFound, "The cache names segments of a weight store: {}",
+                  store->writability().message);
+    recallMachine(*store);
+    if (auto pin = store->findPlan(plan.pin)) memory->pin = std::move(*pin);
+  }
+  HEARTH_ASSIGN(memory->segments, segmentsOf(data, store.get(), dataBytes, &saved));
   HEARTH_ASSIGN(std::vector<memory::PoolRef> pools, poolsOf(plan, memory.get()));
   HEARTH_ASSIGN(memory->model, graph::decodeModel(plan.model, std::move(pools)));
   saved.model = {memory, &memory->model};

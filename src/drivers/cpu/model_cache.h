@@ -44,6 +44,7 @@ struct SavedModel {
 
 // kNotFound when the mapping manager does not know the files; then nothing in them was interpreted.
 // Other errors for segments that are gone. The caller prepares the model itself then.
-Result<SavedModel> loadModel(cache::SegmentStore& store, const hal::Cache& cache);
+// The store that `options` name is opened only if the files refer to it.
+Result<SavedModel> loadModel(const hal::PrepareOptions& options, const hal::Cache& cache);
 
 }  // namespace hearth::cpu

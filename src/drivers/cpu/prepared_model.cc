@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/trace.h"
+#include "drivers/cpu/machine.h"
 #include "drivers/cpu/plan_builder.h"
 #include "hal/interpreted_model.h"
 #include "hal/request_check.h"
@@ -79,8 +80,7 @@ class CpuExecution final : public hal::Execution {
 
 Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
     std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-    const SelfTestResult& selfTest, std::shared_ptr<threads::ThreadPool> pool,
-    std::shared_ptr<cache::SegmentStore> store) {
+    std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store) {
   base::TraceSpan span("start", "prepare");
   std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
   prepared->model_ = std::move(model);
@@ -89,13 +89,13 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
       std::move(store), prepared->model_, prepared->weights_, options,
       static_cast<unsigned>(prepared->pool_->threadCount()));
   prepared->session_->load();
-  HEARTH_TRY(prepared->plan(options, selfTest, false));
+  HEARTH_TRY(prepared->plan(options, false));
   prepared->session_->publish();
   return prepared;
 }
 
 Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
-    SavedModel saved, const hal::PrepareOptions& options, const SelfTestResult& selfTest,
+    SavedModel saved, const hal::PrepareOptions& options,
     std::shared_ptr<threads::ThreadPool> pool) {
   const base::TraceSpan span("start", "prepare");
   std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
@@ -104,20 +104,20 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
   prepared->weights_ = std::move(saved.weights);
   prepared->hasHoles_ = saved.hasHoles;
   prepared->referenceOnly_ = std::move(saved.referenceOnly);
-  HEARTH_TRY(prepared->plan(options, selfTest, true));
+  HEARTH_TRY(prepared->plan(options, true));
   prepared->report_.state = hal::StartReport::State::kWarm;
   prepared->report_.mappedBytes = saved.mappedBytes;
   return prepared;
 }
 
-Status CpuPreparedModel::plan(const hal::PrepareOptions& options, const SelfTestResult& selfTest,
-                              bool isFinal) {
+Status CpuPreparedModel::plan(const hal::PrepareOptions& options, bool isSaved) {
+  const bool isCold = !isSaved && !session_->isWarm();
   // XNNPACK says no only when an operator is made: plan again with the reference kernel for those.
   while (true) {
     if (options.deadline.hasPassed())
       return fail(ErrorCode::kMissedDeadlinePersistent,
                   "The deadline passes while the model is prepared.");
-    PlanBuilder builder(*model_, selfTest.traits, weights_.get(), referenceOnly_);
+    PlanBuilder builder(*model_, weights_.get(), referenceOnly_);
     HEARTH_TRY(builder.build());
     outputDimensions_.clear();
     outputBytes_.clear();
@@ -129,18 +129,18 @@ Status CpuPreparedModel::plan(const hal::PrepareOptions& options, const SelfTest
     plan_ = builder.takePlan();
     HEARTH_TRY(planArena(&plan_, options.maxActivationBytes));
     std::vector<uint32_t> refused;
-    auto context = ExecutionContext::create(plan_, pool_.get(), &refused);
+    auto context = ExecutionContext::create(plan_, pool_.get(), isCold, &refused);
+    if (builder.asksForTraits()) report_.routedAround = selfTest()->routedAround;
     if (context) {
       idle_.push_back(std::move(*context));
       break;
     }
     const size_t before = referenceOnly_.size();
     referenceOnly_.insert(refused.begin(), refused.end());
-    if (isFinal || referenceOnly_.size() == before)
+    if (isSaved || referenceOnly_.size() == before)
       return std::unexpected(std::move(context.error()));
   }
   report_.activationBytes = plan_.arenaBytes;
-  report_.routedAround = selfTest.routedAround;
   return {};
 }
 
@@ -176,7 +176,7 @@ Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
   }
   if (context == nullptr) {
     std::vector<uint32_t> refused;
-    HEARTH_ASSIGN(context, ExecutionContext::create(plan_, pool_.get(), &refused));
+    HEARTH_ASSIGN(context, ExecutionContext::create(plan_, pool_.get(), false, &refused));
   }
   Status status = context->run(inputs, outputs, pool_.get(), deadline);
   std::lock_guard lock(mutex_);

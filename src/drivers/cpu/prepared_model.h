@@ -11,7 +11,6 @@
 #include "drivers/cpu/model_cache.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/plan.h"
-#include "drivers/cpu/self_test.h"
 #include "drivers/cpu/weight_session.h"
 #include "hal/device.h"
 #include "threads/thread_pool.h"
@@ -27,13 +26,12 @@ class CpuPreparedModel final : public hal::PreparedModel,
   // interpreter.
   static Result<std::shared_ptr<CpuPreparedModel>> create(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-      const SelfTestResult& selfTest, std::shared_ptr<threads::ThreadPool> pool,
-      std::shared_ptr<cache::SegmentStore> store);
+      std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store);
 
   // Of what saveModel() left: reads no constant of the client's, packs nothing. Any error means
   // that the model has to be prepared anew.
   static Result<std::shared_ptr<CpuPreparedModel>> createSaved(
-      SavedModel saved, const hal::PrepareOptions& options, const SelfTestResult& selfTest,
+      SavedModel saved, const hal::PrepareOptions& options,
       std::shared_ptr<threads::ThreadPool> pool);
 
   // For saveModel(); as long as this lives.
@@ -54,9 +52,9 @@ class CpuPreparedModel final : public hal::PreparedModel,
 
  private:
   CpuPreparedModel() = default;
-  // Plans the model and makes the kernels of the first context. `isFinal`: XNNPACK refuses no more
-  // than is known already.
-  Status plan(const hal::PrepareOptions& options, const SelfTestResult& selfTest, bool isFinal);
+  // Plans the model and makes the kernels of the first context. XNNPACK refuses no more of a saved
+  // model than is known already.
+  Status plan(const hal::PrepareOptions& options, bool isSaved);
 
   std::shared_ptr<const graph::Model> model_;
   std::shared_ptr<threads::ThreadPool> pool_;

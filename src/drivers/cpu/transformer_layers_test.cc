@@ -66,7 +66,7 @@ std::vector<float> runOnCpu(const graph::Model& model,
 // `kernel` is what the device says of the last operation.
 void expectLikeReference(const graph::Model& model, const std::vector<std::vector<float>>& inputs,
                          size_t outputCount, const char* kernel, float tolerance) {
-  const auto support = createCpuDevice()->supportedOperations(model);
+  const auto support = createCpuDevice()->explainOperations(model);
   ASSERT_TRUE(support) << support.error().toString();
   EXPECT_EQ(support->back().kernel, kernel);
   const std::vector<float> made = runOnCpu(model, inputs, outputCount);
