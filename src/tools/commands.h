@@ -10,6 +10,8 @@ namespace hearth::tools {
 
 // Both `run` and `bench`.
 Outcome<void> runCommand(const RunOptions& options);
+// `bench` through the C functions of NNAPI: start and inference, with or without cache files.
+Outcome<void> nnapiBenchCommand(const RunOptions& options);
 Outcome<void> inspectCommand(const InspectOptions& options);
 Outcome<void> devicesCommand(const DevicesOptions& options);
 // A store that has wrong objects is a failure of `verify`, which removes them.

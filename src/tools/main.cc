@@ -110,6 +110,21 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
   app->add_flag("--json", options->isJson, "Print one JSON object");
 }
 
+void addNnapiOptions(CLI::App* app, RunOptions* options) {
+  CLI::Option* const api =
+      app->add_option("--api", options->api, "hearth, or nnapi: the C functions of NNAPI (hearth)")
+          ->check(CLI::IsMember({"hearth", "nnapi"}))
+          ->type_name("API");
+  CLI::Option* const folder =
+      app->add_option("--cache-dir", options->cacheDir,
+                      "Folder for NNAPI's compilation caching; with --api nnapi")
+          ->needs(api)
+          ->type_name("DIR");
+  app->add_option("--token", options->token, "The token under which it caches (zeros)")
+      ->needs(folder)
+      ->type_name("HEX");
+}
+
 void addConformanceOptions(CLI::App* app, ConformanceOptions* options) {
   options->processes = std::max(1u, std::thread::hardware_concurrency());
   app->add_option("FILE", options->files, "Files of test vectors (*.nntv)")->required();
@@ -204,6 +219,7 @@ int runMain(int argc, char** argv) {
   CLI::App* benchApp =
       app.add_subcommand("bench", "Measure start, inference and memory of a model");
   addRunOptions(benchApp, &bench, &benchNormalization);
+  addNnapiOptions(benchApp, &bench);
 
   InspectOptions inspect;
   CLI::App* inspectApp =
@@ -244,7 +260,7 @@ int runMain(int argc, char** argv) {
     if (*runApp)
       outcome = runCommand(run);
     else if (*benchApp)
-      outcome = runCommand(bench);
+      outcome = bench.api == "nnapi" ? nnapiBenchCommand(bench) : runCommand(bench);
     else if (*inspectApp)
       outcome = inspectCommand(inspect);
     else if (*cacheApp)

@@ -37,6 +37,10 @@ struct RunOptions {
   double timeoutSeconds = 0;  // 0 = none
   bool isJson = false;
   bool isBench = false;
+  // `bench` only.
+  std::string api = "hearth";  // or "nnapi"
+  std::string cacheDir;        // for compilation caching
+  std::string token;           // 64 hexadecimal digits; empty: zeros
 };
 
 struct InspectOptions {

@@ -3,6 +3,10 @@
 
 #include <sys/mman.h>
 
+#include <cstring>
+
+#include "android/NeuralNetworksExtensions.h"
+
 namespace hearth::conformance {
 namespace {
 
@@ -64,7 +68,16 @@ class ModelBuilder {
         operand.dimensions.empty() ? nullptr : operand.dimensions.data(), operand.scale,
         operand.zeroPoint};
     HEARTH_TRY(check(ANeuralNetworksModel_addOperand(model, &type), "addOperand"));
-    if (!operand.perChannel.scales.empty()) {
+    if (operand.type == graph::OperandType::kTensorInt4 && !operand.perChannel.scales.empty()) {
+      const uint32_t channel = operand.perChannel.channelDim;
+      std::vector<uint8_t> bytes(sizeof channel + operand.perChannel.scales.size() * sizeof(float));
+      std::memcpy(bytes.data(), &channel, sizeof channel);
+      std::memcpy(bytes.data() + sizeof channel, operand.perChannel.scales.data(),
+                  bytes.size() - sizeof channel);
+      HEARTH_TRY(check(
+          ANeuralNetworksModel_setOperandExtensionData(model, index, bytes.data(), bytes.size()),
+          "setOperandExtensionData"));
+    } else if (!operand.perChannel.scales.empty()) {
       const ANeuralNetworksSymmPerChannelQuantParams parameters = {
           operand.perChannel.channelDim, static_cast<uint32_t>(operand.perChannel.scales.size()),
           operand.perChannel.scales.data()};

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// `hearth bench --api nnapi`: the model of a .tflite file through the C functions of NNAPI.
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <span>
+
+#include "android/NeuralNetworksExtensions.h"
+#include "base/descriptor.h"
+#include "base/format.h"
+#include "base/sha256.h"
+#include "frontends/tflite/model_file.h"
+#include "tools/commands.h"
+#include "tools/conformance/nnapi_handles.h"
+#include "tools/conformance/nnapi_model.h"
+#include "tools/latency.h"
+#include "tools/text_table.h"
+#include "tools/watch.h"
+
+namespace hearth::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Json = nlohmann::ordered_json;
+using Token = std::array<uint8_t, ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN>;
+
+constexpr uint64_t kRepeat = 20;
+
+double millisecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+// NNAPI tells how a model started in its report only, so this process gets one in memory.
+class StartReports {
+ public:
+  StartReports() : file_(::memfd_create("hearth-report", MFD_CLOEXEC)) {
+    ::setenv("HEARTH_REPORT", base::formatText("/proc/self/fd/{}", file_.get()).c_str(), 1);
+  }
+  // The last one; null where there is none.
+  Json last() const {
+    const uint64_t size = file_.size().value_or(0);
+    std::string text(size, ' ');
+    if (::pread(file_.get(), text.data(), text.size(), 0) < 0) return nullptr;
+    if (text.ends_with('\n')) text.pop_back();
+    const Json line = Json::parse(text.substr(text.rfind('\n') + 1), nullptr, false);
+    return line.is_object() ? line.value("start", Json()) : Json();
+  }
+
+ private:
+  base::Descriptor file_;
+};
+
+Outcome<Token> parseToken(const std::string& text) {
+  Token token{};
+  const auto wrong = [&] {
+    return usage("The token is \"{}\", not {} hexadecimal digits.", text, 2 * token.size());
+  };
+  if (text.empty()) return token;
+  if (text.size() != 2 * token.size()) return wrong();
+  if (text.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) return wrong();
+  for (size_t i = 0; i < token.size(); ++i)
+    token[i] = static_cast<uint8_t>(std::stoul(text.substr(2 * i, 2), nullptr, 16));
+  return token;
+}
+
+// The extension's codes in the model are those that the process gives to its first extension.
+Status nameExtension() {
+  conformance::ModelHandle model;
+  HEARTH_TRY(conformance::check(ANeuralNetworksModel_create(conformance::Out(model)), "create"));
+  int32_t type = 0;
+  HEARTH_TRY(conformance::check(
+      ANeuralNetworksModel_getExtensionOperandType(
+          model.get(), std::string(graph::kTfliteExtensionName).c_str(), 0, &type),
+      "getExtensionOperandType"));
+  if (type == graph::tfliteExtensionCode(0)) return {};
+  return fail(ErrorCode::kBadState, "The extension {} has another prefix than {}.",
+              graph::kTfliteExtensionName, graph::kTfliteExtensionPrefix);
+}
+
+// What starts with the first model of a process, whichever it is.
+Status startLibraries() {
+  HEARTH_TRY(nameExtension());
+  ndk::Model model;
+  const ndk::Type type = {ANEURALNETWORKS_TENSOR_FLOAT32, {1}, 0, 0};
+  const uint32_t a = model.operand(type);
+  const uint32_t sum = model.operand(type);
+  model.operation(ANEURALNETWORKS_ADD, {a, a, model.int32(0)}, {sum});
+  model.finish({a}, {sum});
+  ndk::Compilation(model).finish();
+  return {};
+}
+
+Result<ANeuralNetworksDevice*> findDevice(const std::string& name) {
+  for (ANeuralNetworksDevice* device : ndk::devices())
+    if (ndk::nameOf(device) == name) return device;
+  return fail(ErrorCode::kNotFound, "NNAPI lists no device {}.", name);
+}
+
+class NnapiBench {
+ public:
+  explicit NnapiBench(const RunOptions& options) : options_(options) {}
+
+  Status compile(const graph::Model& graph, const Token& token) {
+    auto begin = Clock::now();
+    HEARTH_TRY(conformance::buildNnapiModel(graph, &model_));
+    json_["model_ms"] = millisecondsSince(begin);
+    if (options_.device.empty()) {
+      HEARTH_TRY(conformance::check(
+          ANeuralNetworksCompilation_create(model_.main(), conformance::Out(compilation_)),
+          "Compilation_create"));
+    } else {
+      HEARTH_ASSIGN(const ANeuralNetworksDevice* device, findDevice(options_.device));
+      HEARTH_TRY(conformance::check(ANeuralNetworksCompilation_createForDevices(
+                                        model_.main(), &device, 1, conformance::Out(compilation_)),
+                                    "createForDevices"));
+    }
+    if (!options_.cacheDir.empty())
+      HEARTH_TRY(
+          conformance::check(ANeuralNetworksCompilation_setCaching(
+                                 compilation_.get(), options_.cacheDir.c_str(), token.data()),
+                             "setCaching"));
+    begin = Clock::now();
+    HEARTH_TRY(conformance::check(ANeuralNetworksCompilation_finish(compilation_.get()),
+                                  "Compilation_finish"));
+    json_["finish_ms"] = millisecondsSince(begin);
+    return {};
+  }
+
+  Status run(const graph::Model& graph) {
+    const graph::Subgraph& main = graph.main();
+    std::mt19937 random(static_cast<unsigned>(options_.randomSeed.value_or(0)));
+    conformance::ExecutionHandle execution;
+    HEARTH_TRY(conformance::check(
+        ANeuralNetworksExecution_create(compilation_.get(), conformance::Out(execution)),
+        "Execution_create"));
+    HEARTH_TRY(conformance::check(ANeuralNetworksExecution_setReusable(execution.get(), true),
+                                  "setReusable"));
+    std::vector<std::vector<uint8_t>> arguments;
+    for (const bool isInput : {true, false}) {
+      const std::vector<uint32_t>& indices = isInput ? main.inputs : main.outputs;
+      for (size_t i = 0; i < indices.size(); ++i) {
+        const graph::Operand& operand = main.operands[indices[i]];
+        HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(operand));
+        arguments.emplace_back(bytes);
+        if (isInput) fill(operand.type, random, arguments.back());
+        const auto index = static_cast<int32_t>(i);
+        const auto set = isInput
+                             ? ANeuralNetworksExecution_setInput(execution.get(), index, nullptr,
+                                                                 arguments.back().data(), bytes)
+                             : ANeuralNetworksExecution_setOutput(execution.get(), index, nullptr,
+                                                                  arguments.back().data(), bytes);
+        HEARTH_TRY(conformance::check(set, isInput ? "setInput" : "setOutput"));
+      }
+    }
+    std::vector<double> times;
+    for (uint64_t i = 0; i <= options_.repeat.value_or(kRepeat); ++i) {
+      const auto begin = Clock::now();
+      HEARTH_TRY(conformance::check(ANeuralNetworksExecution_compute(execution.get()), "compute"));
+      times.push_back(millisecondsSince(begin));
+      if (i != 0) continue;
+      json_["first_inference_ms"] = times.front();
+      base::Sha256 hash;
+      for (size_t o = main.inputs.size(); o < arguments.size(); ++o) hash.update(arguments[o]);
+      json_["outputs_sha256"] = base::toHex(hash.finish());
+    }
+    times.erase(times.begin());
+    json_["inferences"] = times.size();
+    const std::optional<double> median = percentile(std::move(times), 50);
+    json_["median_ms"] = median ? Json(*median) : Json();
+    return {};
+  }
+
+  Json& json() { return json_; }
+
+ private:
+  // Small numbers of the type: indices that exist, floats of a sensible size.
+  static void fill(graph::OperandType type, std::mt19937& random, std::vector<uint8_t>& bytes) {
+    if (type == graph::OperandType::kTensorFloat32) {
+      const std::span values(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float));
+      for (float& value : values) value = static_cast<float>(random() >> 8) / (1u << 24) - 0.5f;
+    } else if (graph::isQuantized(type)) {
+      for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random() >> 24);
+    }
+  }
+
+  const RunOptions& options_;
+  conformance::NnapiModel model_;
+  conformance::CompilationHandle compilation_;
+  Json json_ = Json::object();
+};
+
+std::string describe(const Json& json) {
+  TextTable table({"step", "time"}, "lr");
+  const auto add = [&](const char* name, const char* key) {
+    if (json[key].is_number()) table.add({name, millisecondsText(json[key].get<double>())});
+  };
+  add("libraries", "libraries_ms");
+  add("model file", "file_ms");
+  add("NNAPI model", "model_ms");
+  add("Compilation_finish", "finish_ms");
+  add("first inference", "first_inference_ms");
+  add("then (median)", "median_ms");
+  std::string text = printable(json["model"].get<std::string>()) + "\n\n" + table.toString();
+  if (json["start"].is_object()) {
+    const std::string cache = json["start"].value("cache", "");
+    text += base::formatText("\n  {}{}{}\n", json["start"].value("state", ""),
+                             cache.empty() ? "" : "; compilation cache: ", printable(cache));
+  }
+  return text;
+}
+
+}  // namespace
+
+Outcome<void> nnapiBenchCommand(const RunOptions& options) {
+  const auto token = parseToken(options.token);
+  if (!token) return std::unexpected(token.error());
+  Watch watch(options.timeoutSeconds);
+  const StartReports reports;
+  NnapiBench bench(options);
+  Json& json = bench.json();
+  json = {{"model", options.model}, {"api", "nnapi"}};
+  const auto work = [&]() -> Status {
+    watch.beginStage("starting the libraries");
+    auto begin = Clock::now();
+    HEARTH_TRY(startLibraries());
+    json["libraries_ms"] = millisecondsSince(begin);
+    watch.beginStage("reading the model");
+    begin = Clock::now();
+    HEARTH_ASSIGN(const std::shared_ptr<tflite::ModelFile> file,
+                  tflite::ModelFile::open(options.model));
+    HEARTH_ASSIGN(const tflite::ImportedGraph graph, file->importSignature(options.signature));
+    json["file_ms"] = millisecondsSince(begin);
+    watch.beginStage("compiling the model");
+    HEARTH_TRY(bench.compile(*graph.model, *token));
+    json["start"] = reports.last();
+    watch.beginStage("running the model");
+    return bench.run(*graph.model);
+  };
+  try {
+    if (const Status status = work(); !status) return std::unexpected(Failure(status.error()));
+  } catch (const ndk::Exception& exception) {
+    return std::unexpected(Failure(kExitFailure, exception.what()));
+  }
+  watch.beginStage("");
+  std::cout << (options.isJson ? json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+                               : describe(json));
+  return {};
+}
+
+}  // namespace hearth::tools
