@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/mapping.h"
 
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,6 +24,22 @@ size_t pageSize() {
 }
 
 }  // namespace
+
+bool isDmaBuf(int fd) {
+  struct statfs status;
+  return ::fstatfs(fd, &status) == 0 && status.f_type == DMA_BUF_MAGIC;
+}
+
+std::optional<uint64_t> mappableSize(int fd) {
+  struct stat status;
+  // Regular files are memfd and shm, too.
+  if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+    return static_cast<uint64_t>(status.st_size);
+  if (!isDmaBuf(fd)) return std::nullopt;
+  const off_t end = ::lseek(fd, 0, SEEK_END);
+  if (end < 0) return std::nullopt;
+  return static_cast<uint64_t>(end);
+}
 
 Mapping::Mapping(Mapping&& other) noexcept
     : base_(std::exchange(other.base_, nullptr)),
@@ -43,17 +61,11 @@ Mapping::~Mapping() {
 
 Result<Mapping> Mapping::ofFile(int fd, uint64_t offset, size_t size, Access access) {
   if (size == 0) return fail(ErrorCode::kBadData, "A mapping of 0 bytes is asked for.");
-  struct stat status;
-  if (::fstat(fd, &status) != 0)
-    return std::unexpected(base::errnoError(errno, "Reading the size of a file to map"));
-  // Only regular files (memfd and shm among them) have a size that says what can be read.
-  if (S_ISREG(status.st_mode)) {
-    const auto fileSize = static_cast<uint64_t>(status.st_size);
-    if (offset > fileSize || size > fileSize - offset)
-      return fail(ErrorCode::kBadData,
-                  "The range of {} bytes at offset {} is outside the file, which has {} bytes.",
-                  size, offset, fileSize);
-  }
+  const std::optional<uint64_t> fileSize = mappableSize(fd);
+  if (fileSize && (offset > *fileSize || size > *fileSize - offset))
+    return fail(ErrorCode::kBadData,
+                "The range of {} bytes at offset {} is outside the file, which has {} bytes.", size,
+                offset, *fileSize);
   const size_t page = pageSize();
   const size_t head = static_cast<size_t>(offset % page);
   if (size > std::numeric_limits<size_t>::max() / 2 - 2 * kHugePage)

@@ -3,10 +3,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/result.h"
 
 namespace hearth::memory {
+
+// Whether the descriptor is a dma-buf: memory that devices share, whose size never changes.
+bool isDmaBuf(int fd);
+
+// How many bytes of it can be mapped; none where the descriptor does not say (character devices).
+std::optional<uint64_t> mappableSize(int fd);
 
 // One mapped range with at least one readable page behind it, because XNNPACK reads up to 16 bytes
 // past its inputs. Move-only; the range lives as long as the object. Not thread-safe to move.

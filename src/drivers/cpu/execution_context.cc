@@ -15,6 +15,8 @@
 namespace hearth::cpu {
 namespace {
 
+std::atomic<uint64_t> copied = 0;
+
 // Whether bytes behind a buffer can be read without leaving its last page.
 bool tailIsInLastPage(const void* data, uint64_t bytes) {
   static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -128,6 +130,10 @@ Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(const Plan& p
   return context;
 }
 
+uint64_t ExecutionContext::copiedBytes() {
+  return copied;
+}
+
 Result<void*> ExecutionContext::staging(std::vector<memory::Mapping>* list, size_t index,
                                         uint64_t bytes) {
   memory::Mapping& mapping = (*list)[index];
@@ -145,6 +151,7 @@ Status ExecutionContext::bind(std::span<const Buffer> inputs, std::span<const Bu
         (!inputs[i].hasReadableTail && !tailIsInLastPage(address, inputs[i].bytes))) {
       HEARTH_ASSIGN(address, staging(&inputStaging_, i, inputs[i].bytes + kReadSlack));
       std::memcpy(address, inputs[i].data, inputs[i].bytes);
+      copied += inputs[i].bytes;
     }
     changed |= boundInputs_[i] != address;
     boundInputs_[i] = address;
@@ -204,9 +211,11 @@ Status ExecutionContext::run(std::span<const Buffer> inputs, std::span<const Buf
     HEARTH_TRY_CONTEXT(kernels_[n]->run(pool), "while running operation {}",
                        plan_.nodes[n].operation);
   }
-  for (size_t i = 0; i < boundOutputs_.size(); ++i)
-    if (outputs[i].data != nullptr && boundOutputs_[i] != outputs[i].data)
-      std::memcpy(outputs[i].data, boundOutputs_[i], outputs[i].bytes);
+  for (size_t i = 0; i < boundOutputs_.size(); ++i) {
+    if (outputs[i].data == nullptr || boundOutputs_[i] == outputs[i].data) continue;
+    std::memcpy(outputs[i].data, boundOutputs_[i], outputs[i].bytes);
+    copied += outputs[i].bytes;
+  }
   return {};
 }
 

@@ -17,6 +17,10 @@ namespace hearth::cpu {
 // Used by one thread at a time. The plan and its weights must outlive it.
 class ExecutionContext {
  public:
+  // Bytes of client memory that executions of this process copied, because kernels cannot use them
+  // where they lie.
+  static uint64_t copiedBytes();
+
   // Makes and reshapes all kernels, in parallel where weights are packed. A kernel that XNNPACK
   // refuses is reported through `refused` (operation indices); the error is then kUnsupported.
   static Result<std::unique_ptr<ExecutionContext>> create(const Plan& plan,

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Behaviours 43 to 51 of NNAPI: memory.
 #include <fcntl.h>
+#include <linux/udmabuf.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <memory>
 
 #include "base/descriptor.h"
+#include "drivers/cpu/execution_context.h"
 #include "frontends/nnapi/devices.h"
 #include "frontends/nnapi/fake_device.h"
 #include "frontends/nnapi/test_models.h"
@@ -159,6 +163,87 @@ TEST_F(MemoryBehaviour, B43_FilesThatShrinkFailTheExecution) {
   const auto index = static_cast<int32_t>(model.operand(floats({2})));
   EXPECT_CODE(UNMAPPABLE,
               ANeuralNetworksModel_setOperandValueFromMemory(model.get(), index, hole.get(), 0, 8));
+}
+
+// Memory that devices share, where the system has a driver for it, else what it would be made from.
+base::Descriptor sharedWithDevices(size_t size) {
+  base::Descriptor pages(::memfd_create("pages", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  EXPECT_EQ(::ftruncate(pages.get(), static_cast<off_t>(size)), 0);
+  EXPECT_EQ(::fcntl(pages.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  const base::Descriptor driver(::open("/dev/udmabuf", O_RDWR | O_CLOEXEC));
+  udmabuf_create wanted{};
+  wanted.memfd = static_cast<uint32_t>(pages.get());
+  wanted.flags = UDMABUF_FLAGS_CLOEXEC;
+  wanted.size = size;
+  base::Descriptor shared(driver.valid() ? ::ioctl(driver.get(), UDMABUF_CREATE, &wanted) : -1);
+  return shared.valid() ? std::move(shared) : std::move(pages);
+}
+
+TEST_F(MemoryBehaviour, B43_MemoryThatDevicesShare) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const base::Descriptor shared = sharedWithDevices(page);
+  const ndk::MemoryHandle memory = memoryOf(shared, page);
+  void* const address = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED, shared.get(), 0);
+  ASSERT_NE(address, MAP_FAILED);
+  auto* const values = static_cast<float*>(address);
+  values[0] = 3;
+  values[1] = 5;
+  const ndk::Model model = addModel();
+  const ndk::Compilation compilation = compile(model);
+  ndk::Execution execution(compilation);
+  EXPECT_CODE(NO_ERROR, setInput(execution, 0, memory, 0, 8));
+  EXPECT_CODE(NO_ERROR, setOutput(execution, 0, memory, 64, 8));
+  execution.input(1, a_).compute();
+  EXPECT_EQ(values[16], 4);
+  EXPECT_EQ(values[17], 7);
+  ::munmap(address, page);
+  // Behind its end there is nothing to map.
+  const ndk::MemoryHandle larger = memoryOf(shared, 2 * page);
+  ndk::Execution outside(compilation);
+  EXPECT_CODE(NO_ERROR, setInput(outside, 0, larger, page, 8));
+  std::vector<float> sum(2);
+  outside.input(1, a_).output(0, sum);
+  EXPECT_CODE(OP_FAILED, ANeuralNetworksExecution_compute(outside.get()));
+}
+
+TEST_F(MemoryBehaviour, B43_ArgumentsReachTheKernelsWithoutACopy) {
+  constexpr size_t kCount = 1000;
+  constexpr size_t kBytes = kCount * sizeof(float);
+  const ndk::Model model = addModel({kCount});
+  const ndk::Compilation compilation(model, {ndk::devices()[0]});
+  ASSERT_CODE(NO_ERROR, ANeuralNetworksCompilation_finish(compilation.get()));
+  // By pointer: with bytes behind the arguments, which kernels may read.
+  alignas(64) std::array<float, 3 * kCount + 64> buffer{};
+  buffer[0] = 1;
+  buffer[kCount] = 2;
+  const uint64_t before = cpu::ExecutionContext::copiedBytes();
+  const auto byPointer = [&](size_t shift) {
+    const ndk::Execution execution(compilation);
+    for (int32_t i = 0; i < 2; ++i)
+      EXPECT_CODE(NO_ERROR, ANeuralNetworksExecution_setInput(execution.get(), i, nullptr,
+                                                              &buffer[shift + i * kCount], kBytes));
+    EXPECT_CODE(NO_ERROR, ANeuralNetworksExecution_setOutput(execution.get(), 0, nullptr,
+                                                             &buffer[shift + 2 * kCount], kBytes));
+    return ANeuralNetworksExecution_compute(execution.get());
+  };
+  EXPECT_CODE(NO_ERROR, byPointer(0));
+  EXPECT_EQ(buffer[2 * kCount], 3);
+  EXPECT_EQ(cpu::ExecutionContext::copiedBytes(), before);
+  // By memory.
+  const base::Descriptor file = fileOf(std::vector<float>(3 * kCount, 4));
+  const ndk::MemoryHandle memory = memoryOf(file, 3 * kBytes);
+  const ndk::Execution execution(compilation);
+  for (int32_t i = 0; i < 2; ++i)
+    EXPECT_CODE(NO_ERROR, setInput(execution, i, memory, static_cast<size_t>(i) * kBytes, kBytes));
+  EXPECT_CODE(NO_ERROR, setOutput(execution, 0, memory, 2 * kBytes, kBytes));
+  EXPECT_CODE(NO_ERROR, ANeuralNetworksExecution_compute(execution.get()));
+  float sum = 0;
+  EXPECT_EQ(::pread(file.get(), &sum, sizeof(sum), 2 * kBytes), ssize_t{sizeof(sum)});
+  EXPECT_EQ(sum, 8);
+  EXPECT_EQ(cpu::ExecutionContext::copiedBytes(), before);
+  // What is not aligned to 8 bytes is copied, as the documentation says: the counter counts.
+  EXPECT_CODE(NO_ERROR, byPointer(1));
+  EXPECT_EQ(cpu::ExecutionContext::copiedBytes(), before + 3 * kBytes);
 }
 
 TEST_F(MemoryBehaviour, B44_RangesInsideTheMemory) {

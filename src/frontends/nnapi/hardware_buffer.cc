@@ -77,12 +77,11 @@ int waitForFence(int fence) {
 
 // A shared memory that the peer can neither shrink under a mapping nor has made too small.
 int checkReceived(int fd, uint64_t size) {
-  struct stat status;
-  if (::fstat(fd, &status) != 0) return errno;
   const int seals = ::fcntl(fd, F_GET_SEALS);
-  if (!S_ISREG(status.st_mode) || seals < 0 || (seals & F_SEAL_SHRINK) == 0 ||
-      static_cast<uint64_t>(status.st_size) < size) {
-    base::logWarn("A received hardware buffer of {} bytes is no sealed memory of that size.", size);
+  const bool isFixed = (seals >= 0 && (seals & F_SEAL_SHRINK) != 0) || memory::isDmaBuf(fd);
+  if (!isFixed || memory::mappableSize(fd).value_or(0) < size) {
+    base::logWarn("A received hardware buffer of {} bytes is no memory that keeps that size.",
+                  size);
     return EINVAL;
   }
   return 0;
