@@ -82,7 +82,7 @@ struct StartReport {
   State state = State::kUncached;
   std::string reason;                           // why not warm; empty when it is
   std::map<std::string, uint64_t> packedBytes;  // by operation kind
-  uint64_t repackedBytes = 0;             // packed again although the store had them
+  uint64_t repackedBytes = 0;                   // packed again although the store had them
   uint64_t mappedBytes = 0;               // packed at an earlier start and mapped from the store
   uint64_t sharedBytes = 0;               // packed by another compilation of this process
   uint64_t hashedBytes = 0;               // of the model, to find out whether it changed
@@ -189,6 +189,14 @@ class Device {
   // The model is shared: a driver may keep constants where they are.
   virtual Result<std::shared_ptr<PreparedModel>> prepareModel(
       std::shared_ptr<const graph::Model> model, const PrepareOptions& options, Cache cache) = 0;
+  // How prepareModel would start now: state, reason and mappedBytes. Packs, changes and keeps
+  // nothing.
+  virtual Result<StartReport> explainStart(std::shared_ptr<const graph::Model> /*model*/,
+                                           const PrepareOptions& /*options*/) {
+    StartReport report;
+    report.reason = "the device " + name() + " keeps no packed weights";
+    return report;
+  }
   virtual Result<std::shared_ptr<PreparedModel>> prepareModelFromCache(
       const PrepareOptions& /*options*/, Cache /*cache*/) {
     return fail(ErrorCode::kUnsupported, "The device {} keeps no compilation cache.", name());

@@ -35,9 +35,9 @@ xnn_status createFrom(const Creation& c, const void* kernel, xnn_operator_t* op)
   xnn_weights_cache_t cache = c.weights->provider();
   switch (c.type) {
     case OperandType::kTensorFloat32:
-      return xnn_create_fully_connected_nc_f32(
-          in, out, in, out, static_cast<const float*>(kernel), static_cast<const float*>(c.bias),
-          c.floats.lowest, c.floats.highest, 0, nullptr, cache, op);
+      return xnn_create_fully_connected_nc_f32(in, out, in, out, static_cast<const float*>(kernel),
+                                               static_cast<const float*>(c.bias), c.floats.lowest,
+                                               c.floats.highest, 0, nullptr, cache, op);
     case OperandType::kTensorQuant8Asymm:
       return xnn_create_fully_connected_nc_qu8(
           in, out, in, out, static_cast<uint8_t>(c.inputZero), c.inputScale,

@@ -98,7 +98,8 @@ class PackedWeights {
       if (status == decltype(status){}) return status;
     }
     const auto bytes = convert();
-    return create(place, kind, source, [&] { return make(static_cast<const void*>(bytes.data())); });
+    return create(place, kind, source,
+                  [&] { return make(static_cast<const void*>(bytes.data())); });
   }
 
   // What the creation calls take as xnn_weights_cache_t.
