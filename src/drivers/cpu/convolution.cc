@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "drivers/cpu/hybrid_convolution.h"
 #include "drivers/cpu/uint8_convolution.h"
 #include "drivers/cpu/xnn_kernel.h"
 
@@ -156,20 +157,6 @@ bool mayEndInOneRow(const Convolution& g) {
   return isIndirect && g.groupInputChannels > 64 && pixels > 16 && pixels % 16 == 1;
 }
 
-// What choosing and packing a kernel depends on.
-std::shared_ptr<const base::Sha256Digest> packedFrom(PlanBuilder* builder, const Convolution& g) {
-  const uint32_t operands[] = {g.input, g.filter, g.bias, g.output};
-  const uint64_t parameters[] = {g.kernelHeight,
-                                 g.kernelWidth,
-                                 g.strideHeight,
-                                 g.strideWidth,
-                                 g.top + g.bottom + g.left + g.right,
-                                 g.groups,
-                                 g.groupInputChannels,
-                                 g.groupOutputChannels};
-  return builder->packingSource(operands, parameters);
-}
-
 bool typesFit(PlanBuilder* builder, const Convolution& g) {
   const graph::Operand& input = builder->operand(g.input);
   const graph::Operand& filter = builder->operand(g.filter);
@@ -191,6 +178,20 @@ bool typesFit(PlanBuilder* builder, const Convolution& g) {
 
 }  // namespace
 
+std::shared_ptr<const base::Sha256Digest> convolutionPacking(PlanBuilder* builder,
+                                                             const Convolution& g) {
+  const uint32_t operands[] = {g.input, g.filter, g.bias, g.output};
+  const uint64_t parameters[] = {g.kernelHeight,
+                                 g.kernelWidth,
+                                 g.strideHeight,
+                                 g.strideWidth,
+                                 g.top + g.bottom + g.left + g.right,
+                                 g.groups,
+                                 g.groupInputChannels,
+                                 g.groupOutputChannels};
+  return builder->packingSource(operands, parameters);
+}
+
 void applyPaddedView(const PlanBuilder::PaddedView& view, Convolution* convolution) {
   convolution->input = view.source;
   convolution->top += view.top;
@@ -202,7 +203,7 @@ void applyPaddedView(const PlanBuilder::PaddedView& view, Convolution* convoluti
 }
 
 Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution) {
-  if (!typesFit(builder, convolution)) return false;
+  if (!typesFit(builder, convolution)) return addHybridConvolution(builder, convolution);
   Convolution g = convolution;
   const graph::Operand& input = builder->operand(g.input);
   const graph::Operand& filter = builder->operand(g.filter);
@@ -231,7 +232,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
     if (g.bias != UINT32_MAX) {
       HEARTH_ASSIGN(c.bias, builder->biasData(g.bias, c.place));
     }
-    c.packed = packedFrom(builder, g);
+    c.packed = convolutionPacking(builder, g);
   }
   if (c.isPerChannel) {
     c.kernelScales = filter.perChannel.scales;

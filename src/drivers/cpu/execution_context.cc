@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/log.h"
 #include "base/trace.h"
 #include "threads/thread_pool.h"
 
@@ -71,8 +72,11 @@ Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(const Plan& p
         errors[n] = std::move(bytes.error());
       }
     }
-    if (errors[n] && errors[n]->code() == ErrorCode::kUnsupported)
+    if (errors[n] && errors[n]->code() == ErrorCode::kUnsupported) {
+      base::logInfo("Operation {} ({}) goes to its reference kernel: {}", plan.nodes[n].operation,
+                    plan.nodes[n].name, errors[n]->toString());
       refused->push_back(plan.nodes[n].operation);
+    }
   }
   for (std::optional<Error>& error : errors)
     if (error) return std::unexpected(std::move(*error));
