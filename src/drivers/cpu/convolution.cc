@@ -203,15 +203,16 @@ void applyPaddedView(const PlanBuilder::PaddedView& view, Convolution* convoluti
 }
 
 Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution) {
-  if (!typesFit(builder, convolution)) return addHybridConvolution(builder, convolution);
+  const bool endsWrongly = builder->traits().avoidInt8OneRowTail && !convolution.isDepthwise &&
+                           mayEndInOneRow(convolution);
+  if (!typesFit(builder, convolution))
+    return endsWrongly ? false : addHybridConvolution(builder, convolution);
   Convolution g = convolution;
   const graph::Operand& input = builder->operand(g.input);
   const graph::Operand& filter = builder->operand(g.filter);
   const graph::Operand& output = builder->operand(g.output);
   if (!scalesFit(input, filter, output)) return false;
-  if (builder->traits().avoidInt8OneRowTail && mayEndInOneRow(convolution) &&
-      !convolution.isDepthwise && input.type == OperandType::kTensorQuant8AsymmSigned)
-    return false;
+  if (endsWrongly && input.type == OperandType::kTensorQuant8AsymmSigned) return false;
   HEARTH_ASSIGN(const bool isOwn, addUint8Convolution(builder, convolution));
   if (isOwn) return true;
 

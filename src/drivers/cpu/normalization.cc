@@ -108,11 +108,14 @@ void normalizePlanes(const GroupNorm& norm, const KernelRun& run, size_t batch, 
   const size_t channel = group * p.groupChannels;
   const float* scale = norm.hasScale ? run.at<float>(norm.scale) + channel : nullptr;
   const float* offset = norm.hasOffset ? run.at<float>(norm.offset) + channel : nullptr;
+  const auto centre = static_cast<float>(mean);
+  const auto rest = static_cast<float>(mean - centre);
   for (size_t o = 0; o < p.outer; ++o, source += stride, target += stride) {
-    for (size_t c = 0; c < p.groupChannels; ++c)
-      scaleRun(source + c * p.inner, p.inner, static_cast<float>(mean),
-               scale == nullptr ? factor : factor * scale[c], offset == nullptr ? 0.0f : offset[c],
-               target + c * p.inner);
+    for (size_t c = 0; c < p.groupChannels; ++c) {
+      const float scaled = scale == nullptr ? factor : factor * scale[c];
+      scaleRun(source + c * p.inner, p.inner, centre, scaled,
+               (offset == nullptr ? 0.0f : offset[c]) - rest * scaled, target + c * p.inner);
+    }
   }
 }
 
@@ -184,6 +187,8 @@ void normalizePixels(const GroupNorm& norm, const KernelRun& run, size_t batch) 
     factors[c] = static_cast<float>(1.0 / std::sqrt(variances[c] + p.epsilon)) *
                  (norm.hasScale ? run.at<float>(norm.scale)[c] : 1.0f);
   if (norm.hasOffset) std::copy_n(run.at<float>(norm.offset), channels, offsets.begin());
+  for (size_t c = 0; c < channels; ++c)
+    offsets[c] -= static_cast<float>(exactMeans[c] - means[c]) * factors[c];
   threads::forRanges(run.pool, p.outer, threads::grainOf(channels * sizeof(float)),
                      [&, mean = means.data(), factor = factors.data(), offset = offsets.data()](
                          uint64_t begin, uint64_t end) {
