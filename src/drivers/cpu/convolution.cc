@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/convolution.h"
 
+#include <optional>
 #include <vector>
 
+#include "drivers/cpu/function_kernel.h"
 #include "drivers/cpu/hybrid_convolution.h"
 #include "drivers/cpu/uint8_convolution.h"
+#include "drivers/cpu/window_gather.h"
 #include "drivers/cpu/xnn_kernel.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::cpu {
 namespace {
@@ -157,6 +161,42 @@ bool mayEndInOneRow(const Convolution& g) {
   return isIndirect && g.groupInputChannels > 64 && pixels > 16 && pixels % 16 == 1;
 }
 
+// XNNPACK rounds the channels of each place of a window up to its step, up to 64: with few of them
+// most of the products are of zeros. Int8 only: float32 has no such steps.
+bool wantsWindows(PlanBuilder* builder, const Convolution& g) {
+  constexpr size_t kMostChannels = 16;
+  constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+  const uint64_t places = uint64_t{g.kernelHeight} * g.kernelWidth;
+  return builder->operand(g.input).type == OperandType::kTensorQuant8AsymmSigned &&
+         !g.isDepthwise && g.groups == 1 && places > 1 && g.groupInputChannels <= kMostChannels &&
+         g.batch * g.outputHeight * g.outputWidth * places * g.groupInputChannels <= kMostBytes;
+}
+
+// Gathers the windows to one row each, and makes the convolution one over single pixels of them.
+ValueId addWindows(PlanBuilder* builder, Convolution* g) {
+  const WindowGather windows(*g, static_cast<uint8_t>(builder->operand(g->input).zeroPoint));
+  const ValueId source = builder->read(g->input);
+  const ValueId target = builder->temporary(windows.windowCount() * windows.windowBytes());
+  builder->add("own", {source}, {target}).create = [=] {
+    return makeFunctionKernel([=](const KernelRun& run) -> Status {
+      threads::forRanges(run.pool, windows.windowCount(), threads::grainOf(windows.windowBytes()),
+                         [&](uint64_t begin, uint64_t end) {
+                           windows.gather(run.at<uint8_t>(source), begin, end,
+                                          run.at<uint8_t>(target) + begin * windows.windowBytes());
+                         });
+      return {};
+    });
+  };
+  g->groupInputChannels = windows.windowBytes();
+  g->inputHeight = g->outputHeight;
+  g->inputWidth = g->outputWidth;
+  g->top = g->bottom = g->left = g->right = 0;
+  g->kernelHeight = g->kernelWidth = 1;
+  g->strideHeight = g->strideWidth = 1;
+  g->dilationHeight = g->dilationWidth = 1;
+  return target;
+}
+
 bool typesFit(PlanBuilder* builder, const Convolution& g) {
   const graph::Operand& input = builder->operand(g.input);
   const graph::Operand& filter = builder->operand(g.filter);
@@ -218,6 +258,8 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
 
   Creation c;
   if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
+  std::optional<ValueId> windows;
+  if (wantsWindows(builder, g)) windows = addWindows(builder, &g);
   c.geometry = g;
   c.type = input.type;
   c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
@@ -251,7 +293,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   c.weights = builder->weights();
   c.guardOneRowTail = builder->traits().guardInt8OneRowTail && !g.isDepthwise &&
                       c.type == OperandType::kTensorQuant8AsymmSigned;
-  c.source = builder->read(g.input);
+  c.source = windows ? *windows : builder->read(g.input);
   c.destination = builder->write(g.output);
   if (c.guardOneRowTail)
     builder->reserveWriteSlack(c.destination, g.groups * g.groupOutputChannels);
