@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/log.h"
 #include "base/trace.h"
 #include "drivers/cpu/packed_weights.h"
 #include "threads/thread_pool.h"
@@ -79,8 +80,11 @@ Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(const Plan& p
         errors[n] = std::move(bytes.error());
       }
     }
-    if (errors[n] && errors[n]->code() == ErrorCode::kUnsupported)
+    if (errors[n] && errors[n]->code() == ErrorCode::kUnsupported) {
+      base::logInfo("Operation {} ({}) goes to its reference kernel: {}", plan.nodes[n].operation,
+                    plan.nodes[n].name, errors[n]->toString());
       refused->push_back(plan.nodes[n].operation);
+    }
   }
   span.reset();
   for (std::optional<Error>& error : errors)
