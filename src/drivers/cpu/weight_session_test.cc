@@ -488,7 +488,8 @@ TEST_F(WeightSessionTest, APlanWithAWrongSizeIsNotBelieved) {
   cache::PlanKey key{};
   size_t places = 0;
   const auto plan = [&] {
-    for (const auto& known : store->inventory()->plans)
+    const auto inventory = store->inventory();
+    for (const auto& known : inventory->plans)
       if (!known.segments.empty()) key = known.key;
     const auto found = store->findPlan(key);
     EXPECT_TRUE(found) << found.error().message;
