@@ -277,6 +277,8 @@ HEARTH_EXPORT hearth_status hearth_execution_set_input(hearth_execution* executi
                                                        const void* data, size_t bytes,
                                                        const uint32_t* dimensions, size_t rank,
                                                        hearth_error** error);
+// The memory may be that of an input, as for a cache that a model reads and writes: it is then
+// updated in place where the model allows it, and the input is copied first where it does not.
 // `bytes` must be at least the tensor's size; where that is not known before a run, a run into too
 // small a buffer fails with HEARTH_OUTPUT_INSUFFICIENT_SIZE and hearth_execution_output_shape then
 // tells what is needed.

@@ -91,7 +91,7 @@ struct StartReport {
 };
 
 // One argument of a request. Pointers and pools are used in place; they must stay valid until the
-// computation that uses them has returned.
+// computation that uses them has returned. An output may lie over inputs: the result is the same.
 struct Argument {
   enum class Kind { kNoValue, kPointer, kPool, kBuffer };
   Kind kind = Kind::kNoValue;
