@@ -12,6 +12,7 @@
 #include "ops/registry.h"
 #include "ops/tensor_types.h"
 #include "ops/validation.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
 namespace {
@@ -100,10 +101,16 @@ Status searchAs(OperationContext& context, size_t axis) {
   const size_t size = input.dimensions[axis];
   Index* target = context.outputs[0].as<Index>();
   return visitElementType(input.type(), [&]<typename T>(std::type_identity<T>) -> Status {
-    if (wantsLargest)
-      search(input.as<T>(), outer, size, inner, target, std::greater<T>());
-    else
-      search(input.as<T>(), outer, size, inner, target, std::less<T>());
+    const T* source = input.as<T>();
+    threads::forRanges(
+        context.threadPool, outer, threads::grainOf(size * inner * sizeof(T)),
+        [&](uint64_t begin, uint64_t end) {
+          const T* first = source + begin * size * inner;
+          if (wantsLargest)
+            search(first, end - begin, size, inner, target + begin * inner, std::greater<T>());
+          else
+            search(first, end - begin, size, inner, target + begin * inner, std::less<T>());
+        });
     return {};
   });
 }

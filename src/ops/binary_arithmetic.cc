@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "ops/broadcast.h"
+#include "ops/broadcast_rows.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
@@ -181,11 +182,9 @@ void computeIntegers(const OperationContext& context, const BinaryParameters& p)
   const bool hasHighest = std::isfinite(range.highest);
   const T lowest = hasLowest ? static_cast<T>(range.lowest) : std::numeric_limits<T>::min();
   const T highest = hasHighest ? static_cast<T>(range.highest) : std::numeric_limits<T>::max();
-  forEachBroadcast(p.outputDimensions, context.inputs[0].dimensions, context.inputs[1].dimensions,
-                   [&](size_t index, size_t ai, size_t bi) {
-                     output[index] = std::clamp(Function::template applyInteger<T>(a[ai], b[bi]),
-                                                lowest, highest);
-                   });
+  mapBroadcast(context, p.outputDimensions, a, b, output, [=](T x, T y) {
+    return std::clamp(Function::template applyInteger<T>(x, y), lowest, highest);
+  });
 }
 
 template <typename Function>
@@ -195,10 +194,8 @@ Status executeReal(OperationContext& context) {
   const RealInput b(context.inputs[1]);
   RealOutput output(context.outputs[0]);
   const ActivationRange range = activationRange(p.activation);
-  forEachBroadcast(p.outputDimensions, context.inputs[0].dimensions, context.inputs[1].dimensions,
-                   [&](size_t index, size_t ai, size_t bi) {
-                     output[index] = range.apply(Function::apply(a[ai], b[bi]));
-                   });
+  mapBroadcast(context, p.outputDimensions, a.data(), b.data(), output.data(),
+               [&](float x, float y) { return range.apply(Function::apply(x, y)); });
   output.store();
   return {};
 }

@@ -51,7 +51,8 @@ Status execute(OperationContext& context) {
     const bool isRepeated = i < added || input.dimensions[i - added] == 1;
     loops.push_back({output.dimensions[i], isRepeated ? 0 : from[i - added], to[i]});
   }
-  copyStrided(graph::elementSize(input.type()), std::move(loops), input.data, output.data);
+  copyStrided(graph::elementSize(input.type()), std::move(loops), input.data, output.data,
+              context.threadPool);
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include "ops/registry.h"
 #include "ops/tensor_types.h"
 #include "ops/validation.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
 namespace {
@@ -61,18 +62,24 @@ To convert(From value) {
 }
 
 template <typename From>
-Status castFrom(const Tensor& input, const Tensor& output) {
+Status castFrom(const Tensor& input, const Tensor& output, threads::ThreadPool* pool) {
   const uint64_t count = input.elementCount();
   const From* source = input.as<From>();
+  const auto forParts = [&](const auto& convertPart) {
+    threads::forRanges(pool, count, threads::grainOf(sizeof(From)), convertPart);
+    return Status{};
+  };
   if (output.type() == OperandType::kTensorBool8) {
-    for (uint64_t i = 0; i < count; ++i)
-      output.as<uint8_t>()[i] = source[i] != static_cast<From>(0);
-    return {};
+    uint8_t* target = output.as<uint8_t>();
+    return forParts([=](uint64_t begin, uint64_t end) {
+      for (uint64_t i = begin; i < end; ++i) target[i] = source[i] != static_cast<From>(0);
+    });
   }
   return visitElementType(output.type(), [&]<typename To>(std::type_identity<To>) -> Status {
     To* target = output.as<To>();
-    for (uint64_t i = 0; i < count; ++i) target[i] = convert<To>(source[i]);
-    return {};
+    return forParts([=](uint64_t begin, uint64_t end) {
+      for (uint64_t i = begin; i < end; ++i) target[i] = convert<To>(source[i]);
+    });
   });
 }
 
@@ -84,7 +91,7 @@ Status execute(OperationContext& context) {
     return {};
   }
   return visitElementType(input.type(), [&]<typename From>(std::type_identity<From>) {
-    return castFrom<From>(input, output);
+    return castFrom<From>(input, output, context.threadPool);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "ops/broadcast.h"
+#include "ops/broadcast_rows.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
@@ -33,30 +34,34 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, std::move(dimensions));
 }
 
-template <typename Compare, typename Values>
-void compareAll(const OperationContext& context, const Values& a, const Values& b) {
-  uint8_t* output = context.outputs[0].as<uint8_t>();
-  forEachBroadcast(
-      context.outputs[0].dimensions, context.inputs[0].dimensions, context.inputs[1].dimensions,
-      [&](size_t index, size_t ai, size_t bi) { output[index] = Compare()(a[ai], b[bi]) ? 1 : 0; });
+template <typename Compare, typename T>
+void compareAll(const OperationContext& context, const T* a, const T* b) {
+  mapBroadcast(context, context.outputs[0].dimensions, a, b, context.outputs[0].as<uint8_t>(),
+               [](T x, T y) { return static_cast<uint8_t>(Compare()(x, y)); });
+}
+
+template <typename Compare, typename T>
+void compareStored(const OperationContext& context) {
+  compareAll<Compare>(context, context.inputs[0].as<T>(), context.inputs[1].as<T>());
 }
 
 template <typename Compare>
 Status execute(OperationContext& context) {
   const Tensor& a = context.inputs[0];
   const Tensor& b = context.inputs[1];
-  switch (a.type()) {
-    case OperandType::kTensorBool8:
-      compareAll<Compare>(context, a.as<uint8_t>(), b.as<uint8_t>());
-      break;
-    case OperandType::kTensorInt32:
-      compareAll<Compare>(context, a.as<int32_t>(), b.as<int32_t>());
-      break;
-    case OperandType::kTensorInt64:
-      compareAll<Compare>(context, a.as<int64_t>(), b.as<int64_t>());
-      break;
-    default:
-      compareAll<Compare>(context, RealInput(a), RealInput(b));
+  // Numbers of one scale and zero point have the order of what they stand for.
+  const bool isSame = isSameQuantization(*a.operand, *b.operand);
+  if (a.type() == OperandType::kTensorInt32) {
+    compareStored<Compare, int32_t>(context);
+  } else if (a.type() == OperandType::kTensorInt64) {
+    compareStored<Compare, int64_t>(context);
+  } else if (a.type() == OperandType::kTensorBool8 ||
+             (a.type() == OperandType::kTensorQuant8Asymm && isSame)) {
+    compareStored<Compare, uint8_t>(context);
+  } else if (a.type() == OperandType::kTensorQuant8AsymmSigned && isSame) {
+    compareStored<Compare, int8_t>(context);
+  } else {
+    compareAll<Compare>(context, RealInput(a).data(), RealInput(b).data());
   }
   return {};
 }

@@ -89,7 +89,8 @@ Status execute(OperationContext& context) {
     const int64_t row = inner * input.dimensions[parameters.axis];
     uint8_t* target = output.as<uint8_t>() + static_cast<size_t>(position) * element;
     if (!is8Bit(output.type()) || sameQuantization(*input.operand, *output.operand))
-      copyStrided(element, {{outer, row, stride}, {row, 1, 1}}, input.data, target);
+      copyStrided(element, {{outer, row, stride}, {row, 1, 1}}, input.data, target,
+                  context.threadPool);
     else if (output.type() == OperandType::kTensorQuant8Asymm)
       copyRequantized<uint8_t>(input, *output.operand, outer, row, stride, target);
     else

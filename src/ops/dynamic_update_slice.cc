@@ -4,7 +4,6 @@
 #include "ops/dynamic_update_slice.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "ops/registry.h"
 #include "ops/strided_copy.h"
@@ -53,7 +52,9 @@ Status execute(OperationContext& context) {
   const Tensor& output = context.outputs[0];
   const size_t element = graph::elementSize(data.type());
   // A driver may give the data's own memory to the output.
-  if (output.data != data.data) std::memcpy(output.data, data.data, data.elementCount() * element);
+  if (output.data != data.data)
+    copyStrided(1, {{static_cast<int64_t>(data.elementCount() * element), 1, 1}}, data.data,
+                output.data, context.threadPool);
   const std::vector<int64_t> from = rowMajorStrides(update.dimensions);
   const std::vector<int64_t> to = rowMajorStrides(output.dimensions);
   std::vector<CopyDimension> loops;
@@ -64,7 +65,7 @@ Status execute(OperationContext& context) {
     start += begin[i] * to[i];
   }
   copyStrided(element, std::move(loops), update.data,
-              output.as<uint8_t>() + static_cast<size_t>(start) * element);
+              output.as<uint8_t>() + static_cast<size_t>(start) * element, context.threadPool);
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include "ops/tensor_types.h"
 #include "ops/validation.h"
 #include "ops/weight_rows.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
 namespace {
@@ -49,17 +50,22 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, std::move(dimensions));
 }
 
-// Calls copyRow(row number, position in the output) for each look-up.
+// Calls copyRow(row number, position in the output) for each look-up; a row has `bytes` bytes.
 template <typename CopyRow>
-Status forEachLookup(const OperationContext& context, const CopyRow& copyRow) {
+Status forEachLookup(const OperationContext& context, uint64_t bytes, const CopyRow& copyRow) {
   const int32_t* lookups = context.inputs[0].as<int32_t>();
+  const uint32_t count = context.inputs[0].dimensions[0];
   const uint32_t rows = context.inputs[1].dimensions[0];
-  for (uint32_t i = 0; i < context.inputs[0].dimensions[0]; ++i) {
+  for (uint32_t i = 0; i < count; ++i) {
     if (lookups[i] < 0 || static_cast<uint32_t>(lookups[i]) >= rows)
       return fail(ErrorCode::kBadData, "Look-up {} of {} is {}, there are {} rows.", i,
                   context.describe(), lookups[i], rows);
-    copyRow(static_cast<uint64_t>(lookups[i]), i);
   }
+  threads::forRanges(context.threadPool, count, threads::grainOf(bytes),
+                     [&](uint64_t begin, uint64_t end) {
+                       for (uint64_t i = begin; i < end; ++i)
+                         copyRow(static_cast<uint64_t>(lookups[i]), i);
+                     });
   return {};
 }
 
@@ -69,13 +75,14 @@ Status execute(OperationContext& context) {
   if (values.type() != output.type()) {
     const WeightRows table(context, 1, kBlockScales);
     float* target = output.as<float>();
-    return forEachLookup(context, [&](uint64_t row, uint64_t position) {
-      table.read(row, target + position * table.rowSize());
-    });
+    return forEachLookup(context, table.rowSize() * sizeof(float),
+                         [&](uint64_t row, uint64_t position) {
+                           table.read(row, target + position * table.rowSize());
+                         });
   }
   uint64_t size = graph::elementSize(values.type());
   for (size_t i = 1; i < values.rank(); ++i) size *= values.dimensions[i];
-  return forEachLookup(context, [&](uint64_t row, uint64_t position) {
+  return forEachLookup(context, size, [&](uint64_t row, uint64_t position) {
     std::memcpy(output.as<uint8_t>() + position * size, values.as<uint8_t>() + row * size, size);
   });
 }

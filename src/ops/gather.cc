@@ -6,6 +6,7 @@
 #include "ops/registry.h"
 #include "ops/tensor_types.h"
 #include "ops/validation.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
 namespace {
@@ -52,13 +53,15 @@ Status execute(OperationContext& context) {
   for (size_t i = axis + 1; i < input.rank(); ++i) row *= input.dimensions[i];
   const uint8_t* source = input.as<uint8_t>();
   uint8_t* target = context.outputs[0].as<uint8_t>();
-  for (uint64_t o = 0; o < outer; ++o) {
-    for (const int64_t index : indices) {
-      std::memcpy(target, source + static_cast<uint64_t>(index) * row, row);
-      target += row;
-    }
-    source += static_cast<uint64_t>(limit) * row;
-  }
+  const uint64_t slab = static_cast<uint64_t>(limit) * row;
+  const uint64_t count = indices.size();
+  threads::forRanges(
+      context.threadPool, outer * count, threads::grainOf(row), [&](uint64_t begin, uint64_t end) {
+        for (uint64_t i = begin; i < end; ++i)
+          std::memcpy(target + i * row,
+                      source + i / count * slab + static_cast<uint64_t>(indices[i % count]) * row,
+                      row);
+      });
   return {};
 }
 

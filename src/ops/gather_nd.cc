@@ -8,6 +8,7 @@
 #include "ops/registry.h"
 #include "ops/tensor_types.h"
 #include "ops/validation.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
 namespace {
@@ -48,11 +49,13 @@ Status execute(OperationContext& context) {
   uint64_t size = graph::elementSize(data.type());
   for (size_t i = depth; i < data.rank(); ++i) size *= data.dimensions[i];
   HEARTH_ASSIGN(const std::vector<uint64_t> slices, readSliceNumbers(context, 1, data.dimensions));
+  const uint8_t* source = data.as<uint8_t>();
   uint8_t* target = context.outputs[0].as<uint8_t>();
-  for (const uint64_t slice : slices) {
-    std::memcpy(target, data.as<uint8_t>() + slice * size, size);
-    target += size;
-  }
+  threads::forRanges(context.threadPool, slices.size(), threads::grainOf(size),
+                     [&](uint64_t begin, uint64_t end) {
+                       for (uint64_t i = begin; i < end; ++i)
+                         std::memcpy(target + i * size, source + slices[i] * size, size);
+                     });
   return {};
 }
 

@@ -3,6 +3,8 @@
 // each group gets the mean 0 and the variance 1 over all of its positions. Inputs: data, scale and
 // offset (one element for each channel; may be omitted), epsilon, INT32 number of groups, INT32
 // dimension of the channels (not 0, which counts batch elements).
+#include "ops/group_norm.h"
+
 #include <cmath>
 
 #include "ops/elementwise.h"
@@ -26,47 +28,8 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
   return signature.inputType(kAxis, OperandType::kInt32);
 }
 
-// The data are [batches, groups, groupChannels, inner] or, with the channels last,
-// [batches, outer, groups, groupChannels]: in general there are positions before and behind them.
-struct Parameters {
-  size_t batches = 0;
-  size_t outer = 1;
-  size_t groups = 0;
-  size_t groupChannels = 0;
-  size_t inner = 1;
-  float epsilon = 0.0f;
-
-  size_t channels() const { return groups * groupChannels; }
-};
-
-Result<Parameters> parse(const OperationContext& context) {
-  HEARTH_TRY(requireArguments(context, 1, 1));
-  HEARTH_TRY(requireRank(context, kData, 2, kMaximumRank));
-  const Dimensions& data = context.inputs[kData].dimensions;
-  Parameters p;
-  HEARTH_ASSIGN(p.epsilon, floatScalar(context, kEpsilon));
-  HEARTH_ASSIGN(const int32_t groups, context.scalar<int32_t>(kGroups));
-  HEARTH_ASSIGN(const int32_t axis, context.scalar<int32_t>(kAxis));
-  HEARTH_ASSIGN(const size_t channelAxis, resolveAxis(context, axis, data.size()));
-  const uint32_t channels = data[channelAxis];
-  if (channelAxis == 0 || groups <= 0 || channels % static_cast<uint32_t>(groups) != 0)
-    return fail(ErrorCode::kBadData, "{} has {} groups along dimension {} of {}.",
-                context.describe(), groups, channelAxis, graph::describeDimensions(data));
-  p.batches = data[0];
-  for (size_t i = 1; i < channelAxis; ++i) p.outer *= data[i];
-  for (size_t i = channelAxis + 1; i < data.size(); ++i) p.inner *= data[i];
-  p.groups = static_cast<size_t>(groups);
-  p.groupChannels = channels / p.groups;
-  for (const size_t i : {kScale, kOffset})
-    if (context.hasInput(i) && context.inputs[i].elementCount() != channels)
-      return fail(ErrorCode::kBadData, "Input {} of {} is {}, there are {} channels.",
-                  static_cast<size_t>(i), context.describe(),
-                  graph::describeDimensions(context.inputs[i].dimensions), channels);
-  return p;
-}
-
 Status prepare(OperationContext& context) {
-  HEARTH_TRY(parse(context));
+  HEARTH_TRY(parseGroupNorm(context));
   return context.setOutputDimensions(0, context.inputs[kData].dimensions);
 }
 
@@ -79,7 +42,7 @@ std::vector<float> valuesOr(const OperationContext& context, size_t index, size_
 
 // Calls visit(flat index, channel) for each element of a group.
 template <typename Visit>
-void forEachOfGroup(const Parameters& p, size_t batch, size_t group, const Visit& visit) {
+void forEachOfGroup(const GroupNormParameters& p, size_t batch, size_t group, const Visit& visit) {
   for (size_t o = 0; o < p.outer; ++o) {
     for (size_t c = group * p.groupChannels; c < (group + 1) * p.groupChannels; ++c) {
       const size_t first = ((batch * p.outer + o) * p.channels() + c) * p.inner;
@@ -89,7 +52,7 @@ void forEachOfGroup(const Parameters& p, size_t batch, size_t group, const Visit
 }
 
 Status execute(OperationContext& context) {
-  HEARTH_ASSIGN(const Parameters p, parse(context));
+  HEARTH_ASSIGN(const GroupNormParameters p, parseGroupNorm(context));
   const RealInput input(context.inputs[kData]);
   if (input.size() == 0) return {};  // there may be any number of empty groups
   const std::vector<float> scale = valuesOr(context, kScale, p.channels(), 1.0f);
@@ -117,6 +80,32 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+
+Result<GroupNormParameters> parseGroupNorm(const OperationContext& context) {
+  HEARTH_TRY(requireArguments(context, 1, 1));
+  HEARTH_TRY(requireRank(context, kData, 2, kMaximumRank));
+  const Dimensions& data = context.inputs[kData].dimensions;
+  GroupNormParameters p;
+  HEARTH_ASSIGN(p.epsilon, floatScalar(context, kEpsilon));
+  HEARTH_ASSIGN(const int32_t groups, context.scalar<int32_t>(kGroups));
+  HEARTH_ASSIGN(const int32_t axis, context.scalar<int32_t>(kAxis));
+  HEARTH_ASSIGN(const size_t channelAxis, resolveAxis(context, axis, data.size()));
+  const uint32_t channels = data[channelAxis];
+  if (channelAxis == 0 || groups <= 0 || channels % static_cast<uint32_t>(groups) != 0)
+    return fail(ErrorCode::kBadData, "{} has {} groups along dimension {} of {}.",
+                context.describe(), groups, channelAxis, graph::describeDimensions(data));
+  p.batches = data[0];
+  for (size_t i = 1; i < channelAxis; ++i) p.outer *= data[i];
+  for (size_t i = channelAxis + 1; i < data.size(); ++i) p.inner *= data[i];
+  p.groups = static_cast<size_t>(groups);
+  p.groupChannels = channels / p.groups;
+  for (const size_t i : {kScale, kOffset})
+    if (context.hasInput(i) && context.inputs[i].elementCount() != channels)
+      return fail(ErrorCode::kBadData, "Input {} of {} is {}, there are {} channels.",
+                  static_cast<size_t>(i), context.describe(),
+                  graph::describeDimensions(context.inputs[i].dimensions), channels);
+  return p;
+}
 
 const OperationDefinition kGroupNormOperation = {OperationType::kGroupNorm, validate, prepare,
                                                  execute};

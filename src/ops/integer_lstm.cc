@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <limits>
 
+#include "base/vector_dispatch.h"
 #include "ops/quantized_sequence_lstm.h"
 
 namespace hearth::ops {
@@ -23,10 +24,14 @@ int8_t saturate8(int64_t value) {
 
 // Wraps like the 32-bit accumulators of the models' training tools.
 int32_t dot(const int8_t* weights, const int16_t* values, size_t count) {
-  uint32_t sum = 0;
-  for (size_t i = 0; i < count; ++i)
-    sum += static_cast<uint32_t>(static_cast<int32_t>(weights[i]) * values[i]);
-  return static_cast<int32_t>(sum);
+  uint32_t result = 0;
+  base::onWidestVectors([&]() HEARTH_INLINE {
+    uint32_t sum = 0;
+    for (size_t i = 0; i < count; ++i)
+      sum += static_cast<uint32_t>(static_cast<int32_t>(weights[i]) * values[i]);
+    result = sum;
+  });
+  return static_cast<int32_t>(result);
 }
 
 int32_t wrappingSum(int32_t a, int32_t b) {

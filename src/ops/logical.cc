@@ -2,6 +2,7 @@
 // LOGICAL_AND and LOGICAL_OR (inputs: two tensors, broadcast), LOGICAL_NOT (data). Any byte but 0
 // counts as true; results are 0 and 1.
 #include "ops/broadcast.h"
+#include "ops/broadcast_rows.h"
 #include "ops/elementwise.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
@@ -31,12 +32,11 @@ Status executeBinary(OperationContext& context) {
   const uint8_t* a = context.inputs[0].as<uint8_t>();
   const uint8_t* b = context.inputs[1].as<uint8_t>();
   uint8_t* output = context.outputs[0].as<uint8_t>();
-  forEachBroadcast(context.outputs[0].dimensions, context.inputs[0].dimensions,
-                   context.inputs[1].dimensions, [&](size_t index, size_t ai, size_t bi) {
-                     const bool left = a[ai] != 0;
-                     const bool right = b[bi] != 0;
-                     output[index] = (isAnd ? left && right : left || right) ? 1 : 0;
-                   });
+  mapBroadcast(context, context.outputs[0].dimensions, a, b, output, [](uint8_t x, uint8_t y) {
+    const bool left = x != 0;
+    const bool right = y != 0;
+    return static_cast<uint8_t>(isAnd ? left & right : left | right);
+  });
   return {};
 }
 

@@ -57,7 +57,7 @@ Status execute(OperationContext& context) {
   const int64_t stride = row * static_cast<int64_t>(count);
   for (size_t i = 0; i < count; ++i)
     copyStrided(element, {{outer, row, stride}, {row, 1, 1}}, context.inputs[i + 1].data,
-                output.as<uint8_t>() + i * static_cast<size_t>(row) * element);
+                output.as<uint8_t>() + i * static_cast<size_t>(row) * element, context.threadPool);
   return {};
 }
 

@@ -83,7 +83,7 @@ Status execute(OperationContext& context) {
     start += parameters.before[i] * to[i];
   }
   copyStrided(element, std::move(loops), input.data,
-              output.as<uint8_t>() + static_cast<size_t>(start) * element);
+              output.as<uint8_t>() + static_cast<size_t>(start) * element, context.threadPool);
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include "ops/quantized_sequence_lstm.h"
 
 #include <cstring>
+#include <utility>
 
 #include "ops/integer_lstm.h"
 #include "ops/registry.h"
@@ -69,29 +70,43 @@ Status prepare(OperationContext& context) {
 }
 
 Status execute(OperationContext& context) {
-  HEARTH_ASSIGN(const Parameters parameters, parse(context));
-  HEARTH_ASSIGN(IntegerLstm lstm, IntegerLstm::make(context, parameters.cell));
-  const Tensor& outputState = context.inputs[kOutputState];
-  const Tensor& cellState = context.inputs[kCellState];
-  std::vector<int8_t> output(outputState.as<int8_t>(),
-                             outputState.as<int8_t>() + outputState.elementCount());
-  std::vector<int16_t> cell(cellState.as<int16_t>(),
-                            cellState.as<int16_t>() + cellState.elementCount());
-  const size_t inputSize = parameters.cell.inputSize;
-  const size_t outputSize = parameters.cell.outputSize;
-  forEachStep(parameters.shape, false, [&](size_t batch, size_t row) {
-    int8_t* state = output.data() + batch * outputSize;
-    lstm.step(context.inputs[kInput].as<int8_t>() + row * inputSize, state,
-              cell.data() + batch * parameters.cell.unitCount);
-    std::memcpy(context.outputs[0].as<int8_t>() + row * outputSize, state, outputSize);
-  });
-  if (context.hasOutput(1)) std::memcpy(context.outputs[1].data, output.data(), output.size());
-  if (context.hasOutput(2))
-    std::memcpy(context.outputs[2].data, cell.data(), cell.size() * sizeof(int16_t));
+  HEARTH_ASSIGN(QuantizedSequenceLstm lstm, QuantizedSequenceLstm::make(context));
+  lstm.run(context);
   return {};
 }
 
 }  // namespace
+
+QuantizedSequenceLstm::QuantizedSequenceLstm(IntegerLstm cell, const SequenceShape& shape,
+                                             size_t inputSize, size_t outputSize, size_t unitCount)
+    : cell_(std::move(cell)),
+      shape_(shape),
+      inputSize_(inputSize),
+      outputSize_(outputSize),
+      unitCount_(unitCount) {}
+
+Result<QuantizedSequenceLstm> QuantizedSequenceLstm::make(const OperationContext& context) {
+  HEARTH_ASSIGN(const Parameters parameters, parse(context));
+  HEARTH_ASSIGN(IntegerLstm cell, IntegerLstm::make(context, parameters.cell));
+  return QuantizedSequenceLstm(std::move(cell), parameters.shape, parameters.cell.inputSize,
+                               parameters.cell.outputSize, parameters.cell.unitCount);
+}
+
+void QuantizedSequenceLstm::run(const OperationContext& context) {
+  const Tensor& outputState = context.inputs[kOutputState];
+  const Tensor& cellState = context.inputs[kCellState];
+  output_.assign(outputState.as<int8_t>(), outputState.as<int8_t>() + outputState.elementCount());
+  state_.assign(cellState.as<int16_t>(), cellState.as<int16_t>() + cellState.elementCount());
+  forEachStep(shape_, false, [&](size_t batch, size_t row) {
+    int8_t* output = output_.data() + batch * outputSize_;
+    cell_.step(context.inputs[kInput].as<int8_t>() + row * inputSize_, output,
+               state_.data() + batch * unitCount_);
+    std::memcpy(context.outputs[0].as<int8_t>() + row * outputSize_, output, outputSize_);
+  });
+  if (context.hasOutput(1)) std::memcpy(context.outputs[1].data, output_.data(), output_.size());
+  if (context.hasOutput(2))
+    std::memcpy(context.outputs[2].data, state_.data(), state_.size() * sizeof(int16_t));
+}
 
 const OperationDefinition kQuantizedSequenceLstmOperation = {OperationType::kQuantizedSequenceLstm,
                                                              validate, prepare, execute};

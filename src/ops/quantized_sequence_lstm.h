@@ -3,10 +3,14 @@
 // with 8-bit input, weights and output state, 16-bit cell state and tanh as activation.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/result.h"
+#include "ops/integer_lstm.h"
 #include "ops/operation.h"
+#include "ops/sequence_shape.h"
 
 namespace hearth::ops {
 
@@ -56,5 +60,24 @@ inline constexpr uint32_t kIntermediateZeroPoints = 32;
 inline constexpr uint32_t kInputCount = 37;
 inline constexpr uint32_t kOutputCount = 3;
 }  // namespace quantized_sequence_lstm
+
+// One operation, made ready for any number of runs. Not thread-safe.
+class QuantizedSequenceLstm {
+ public:
+  // All inputs have data; those of weights and biases must stay where they are.
+  static Result<QuantizedSequenceLstm> make(const OperationContext& context);
+  // `context` is the same but for the addresses of input, states and outputs.
+  void run(const OperationContext& context);
+
+ private:
+  QuantizedSequenceLstm(IntegerLstm cell, const SequenceShape& shape, size_t inputSize,
+                        size_t outputSize, size_t unitCount);
+
+  IntegerLstm cell_;
+  SequenceShape shape_;
+  size_t inputSize_, outputSize_, unitCount_;
+  std::vector<int8_t> output_;  // states while it runs
+  std::vector<int16_t> state_;
+};
 
 }  // namespace hearth::ops

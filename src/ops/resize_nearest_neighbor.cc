@@ -7,6 +7,7 @@
 #include "ops/operation.h"
 #include "ops/registry.h"
 #include "ops/resize.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
 namespace {
@@ -67,16 +68,20 @@ Status execute(OperationContext& context) {
   const size_t outputRow = pixel * parameters.outputWidth;
   const uint8_t* source = input.as<uint8_t>();
   uint8_t* target = context.outputs[0].as<uint8_t>();
-  for (uint64_t image = 0; image < images; ++image) {
-    for (size_t i = 0; i < rows.size(); ++i) {
-      if (i > 0 && rows[i] == rows[i - 1])
-        std::memcpy(target, target - outputRow, outputRow);
-      else
-        copyRow(source + rows[i] * inputRow, columns, pixel, target);
-      target += outputRow;
-    }
-    source += inputRow * input.dimensions[y];
-  }
+  const uint64_t height = rows.size();
+  threads::forRanges(context.threadPool, images * height, threads::grainOf(outputRow),
+                     [&](uint64_t begin, uint64_t end) {
+                       for (uint64_t row = begin; row < end; ++row) {
+                         const uint64_t i = row % height;
+                         uint8_t* out = target + row * outputRow;
+                         if (row > begin && i > 0 && rows[i] == rows[i - 1])
+                           std::memcpy(out, out - outputRow, outputRow);
+                         else
+                           copyRow(
+                               source + (row / height * input.dimensions[y] + rows[i]) * inputRow,
+                               columns, pixel, out);
+                       }
+                     });
   return {};
 }
 

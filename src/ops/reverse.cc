@@ -57,7 +57,7 @@ Status execute(OperationContext& context) {
   }
   const size_t element = graph::elementSize(input.type());
   copyStrided(element, std::move(loops), input.as<uint8_t>() + static_cast<size_t>(start) * element,
-              context.outputs[0].data);
+              context.outputs[0].data, context.threadPool);
   return {};
 }
 

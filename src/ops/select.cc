@@ -2,6 +2,7 @@
 // SELECT: element by element from one of two tensors. SELECT_V2 of the extension broadcasts all
 // three inputs.
 #include "ops/broadcast.h"
+#include "ops/broadcast_rows.h"
 #include "ops/element_visitor.h"
 #include "ops/operation.h"
 #include "ops/quantization.h"
@@ -53,24 +54,30 @@ Status validateBroadcast(const graph::Model& model, const graph::Subgraph& subgr
   return signature.sameQuantization(1, 2);
 }
 
+template <typename T>
+void selectBroadcast(const OperationContext& context, const Dimensions& dimensions) {
+  const uint8_t* condition = context.inputs[0].as<uint8_t>();
+  const T* yes = context.inputs[1].as<T>();
+  const T* no = context.inputs[2].as<T>();
+  T* target = context.outputs[0].as<T>();
+  forEachBroadcastRow<3>(
+      context.threadPool, dimensions,
+      {&context.inputs[0].dimensions, &context.inputs[1].dimensions, &context.inputs[2].dimensions},
+      [=](const BroadcastRow<3>& row) {
+        for (size_t i = 0; i < row.count; ++i)
+          target[row.first + i] = condition[row.at[0] + i * row.step[0]] != 0
+                                      ? yes[row.at[1] + i * row.step[1]]
+                                      : no[row.at[2] + i * row.step[2]];
+      });
+}
+
 Status executeBroadcast(OperationContext& context) {
   HEARTH_ASSIGN(const Dimensions dimensions, broadcastAll(context));
-  return visitElementType(
-      context.inputs[1].type(), [&]<typename T>(std::type_identity<T>) -> Status {
-        const uint8_t* condition = context.inputs[0].as<uint8_t>();
-        T* target = context.outputs[0].as<T>();
-        for (const size_t chosen : {1, 2}) {
-          const T* values = context.inputs[chosen].as<T>();
-          const bool wanted = chosen == 1;
-          forEachBroadcast(dimensions, context.inputs[0].dimensions,
-                           context.inputs[chosen].dimensions,
-                           [&](size_t index, size_t conditionIndex, size_t valueIndex) {
-                             if ((condition[conditionIndex] != 0) == wanted)
-                               target[index] = values[valueIndex];
-                           });
-        }
-        return {};
-      });
+  return visitElementType(context.inputs[1].type(),
+                          [&]<typename T>(std::type_identity<T>) -> Status {
+                            selectBroadcast<T>(context, dimensions);
+                            return {};
+                          });
 }
 
 template <typename T>
@@ -95,7 +102,11 @@ void selectElements(const OperationContext& context) {
       return;
     }
   }
-  for (uint64_t i = 0; i < count; ++i) target[i] = condition[i] != 0 ? yes[i] : no[i];
+  threads::forRanges(context.threadPool, count, threads::grainOf(sizeof(T)),
+                     [=](uint64_t begin, uint64_t end) {
+                       for (uint64_t i = begin; i < end; ++i)
+                         target[i] = condition[i] != 0 ? yes[i] : no[i];
+                     });
 }
 
 Status execute(OperationContext& context) {

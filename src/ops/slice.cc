@@ -38,8 +38,8 @@ Status execute(OperationContext& context) {
 
 void executeSlice(const OperationContext& context, const SliceParameters& parameters) {
   const Tensor& input = context.inputs[0];
-  copySlice(graph::elementSize(input.type()), input.dimensions, parameters.ranges,
-            input.as<uint8_t>(), context.outputs[0].data);
+  copySlice(graph::elementSize(input.type()), input.dimensions, parameters.ranges, input.data,
+            context.outputs[0].data, context.threadPool);
 }
 
 Result<SliceParameters> parseSlice(const OperationContext& context) {

@@ -59,7 +59,7 @@ Status execute(OperationContext& context) {
   for (const Loop& loop : positions)
     loops.push_back({loop.size, toDepth ? loop.wide : loop.deep, toDepth ? loop.deep : loop.wide});
   copyStrided(graph::elementSize(input.type()), std::move(loops), input.data,
-              context.outputs[0].data);
+              context.outputs[0].data, context.threadPool);
   return {};
 }
 

@@ -46,7 +46,7 @@ Status execute(OperationContext& context) {
     if (!context.hasOutput(i)) continue;
     copyStrided(element, {{outer, stride, row}, {row, 1, 1}},
                 input.as<uint8_t>() + i * static_cast<size_t>(row) * element,
-                context.outputs[i].data);
+                context.outputs[i].data, context.threadPool);
   }
   return {};
 }

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "threads/parallel_ranges.h"
+
 namespace hearth::ops {
 namespace {
 
@@ -91,10 +93,27 @@ void mergeAdjacent(std::vector<CopyDimension>* loops) {
   *loops = std::move(merged);
 }
 
+// Loops in bytes, in the order in which they run, over blocks of `block` bytes.
+void copyBlocks(size_t block, const std::vector<CopyDimension>& loops, bool tiled,
+                const uint8_t* source, uint8_t* target) {
+  switch (block) {
+    case 1:
+      return copyLoops(FixedBlock<1>{}, loops, tiled, source, target);
+    case 2:
+      return copyLoops(FixedBlock<2>{}, loops, tiled, source, target);
+    case 4:
+      return copyLoops(FixedBlock<4>{}, loops, tiled, source, target);
+    case 8:
+      return copyLoops(FixedBlock<8>{}, loops, tiled, source, target);
+    default:
+      return copyLoops(AnyBlock{block}, loops, tiled, source, target);
+  }
+}
+
 }  // namespace
 
 void copyStrided(size_t elementSize, std::vector<CopyDimension> loops, const void* source,
-                 void* target) {
+                 void* target, threads::ThreadPool* pool) {
   for (const CopyDimension& loop : loops)
     if (loop.size == 0) return;
   std::erase_if(loops, [](const CopyDimension& loop) { return loop.size == 1; });
@@ -126,18 +145,22 @@ void copyStrided(size_t elementSize, std::vector<CopyDimension> loops, const voi
   }
   const auto* from = static_cast<const uint8_t*>(source);
   auto* to = static_cast<uint8_t*>(target);
-  switch (block) {
-    case 1:
-      return copyLoops(FixedBlock<1>{}, loops, tiled, from, to);
-    case 2:
-      return copyLoops(FixedBlock<2>{}, loops, tiled, from, to);
-    case 4:
-      return copyLoops(FixedBlock<4>{}, loops, tiled, from, to);
-    case 8:
-      return copyLoops(FixedBlock<8>{}, loops, tiled, from, to);
-    default:
-      return copyLoops(AnyBlock{block}, loops, tiled, from, to);
+  if (loops.empty()) {
+    threads::forRanges(pool, block, threads::kBytesPerTask, [&](uint64_t begin, uint64_t end) {
+      std::memcpy(to + begin, from + begin, end - begin);
+    });
+    return;
   }
+  uint64_t bytes = block;
+  for (size_t i = 1; i < loops.size(); ++i) bytes *= static_cast<uint64_t>(loops[i].size);
+  threads::forRanges(pool, static_cast<uint64_t>(loops[0].size), threads::grainOf(bytes),
+                     [&](uint64_t begin, uint64_t end) {
+                       std::vector<CopyDimension> part = loops;
+                       const auto first = static_cast<int64_t>(begin);
+                       part[0].size = static_cast<int64_t>(end - begin);
+                       copyBlocks(block, part, tiled, from + first * part[0].sourceStride,
+                                  to + first * part[0].targetStride);
+                     });
 }
 
 void fillElements(size_t elementSize, const void* value, void* target, uint64_t count) {
@@ -159,7 +182,8 @@ void fillElements(size_t elementSize, const void* value, void* target, uint64_t 
 }
 
 void copySlice(size_t elementSize, const graph::Dimensions& dimensions,
-               std::span<const SliceRange> ranges, const void* source, void* target) {
+               std::span<const SliceRange> ranges, const void* source, void* target,
+               threads::ThreadPool* pool) {
   const std::vector<int64_t> strides = rowMajorStrides(dimensions);
   std::vector<CopyDimension> loops(ranges.size());
   int64_t start = 0;
@@ -174,7 +198,7 @@ void copySlice(size_t elementSize, const graph::Dimensions& dimensions,
   }
   copyStrided(elementSize, std::move(loops),
               static_cast<const uint8_t*>(source) + static_cast<size_t>(start) * elementSize,
-              target);
+              target, pool);
 }
 
 std::vector<int64_t> rowMajorStrides(const graph::Dimensions& dimensions) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/model.h"
+#include "threads/thread_pool.h"
 
 namespace hearth::ops {
 
@@ -22,9 +23,10 @@ struct CopyDimension {
 
 // Copies the product of all sizes elements of `elementSize` bytes. `source` and `target` point at
 // the element with all indices 0; the caller has checked that every position lies in bounds. The
-// order of the loops is chosen here (rows become memcpy, transpositions run in tiles).
+// order of the loops is chosen here (rows become memcpy, transpositions run in tiles). Large copies
+// are divided among the threads of `pool`, if there is one.
 void copyStrided(size_t elementSize, std::vector<CopyDimension> loops, const void* source,
-                 void* target);
+                 void* target, threads::ThreadPool* pool = nullptr);
 
 // The elements that a slice takes along one dimension: `size` of them from `begin` on, `stride`
 // apart. All of them lie inside; begin may be anything when size is 0.
@@ -36,7 +38,8 @@ struct SliceRange {
 
 // Copies the slice of a row-major tensor of `dimensions` (one range for each) into dense memory.
 void copySlice(size_t elementSize, const graph::Dimensions& dimensions,
-               std::span<const SliceRange> ranges, const void* source, void* target);
+               std::span<const SliceRange> ranges, const void* source, void* target,
+               threads::ThreadPool* pool = nullptr);
 
 // Writes `count` copies of the element at `value`.
 void fillElements(size_t elementSize, const void* value, void* target, uint64_t count);

@@ -62,7 +62,8 @@ Status execute(OperationContext& context) {
     loops.push_back({multiples[i], 0, to[i] * input.dimensions[i]});
     loops.push_back({input.dimensions[i], from[i], to[i]});
   }
-  copyStrided(graph::elementSize(input.type()), std::move(loops), input.data, output.data);
+  copyStrided(graph::elementSize(input.type()), std::move(loops), input.data, output.data,
+              context.threadPool);
   return {};
 }
 

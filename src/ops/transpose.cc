@@ -36,7 +36,7 @@ Status execute(OperationContext& context) {
   for (size_t i = 0; i < to.size(); ++i)
     loops.push_back({parameters.dimensions[i], from[parameters.permutation[i]], to[i]});
   copyStrided(graph::elementSize(input.type()), std::move(loops), input.data,
-              context.outputs[0].data);
+              context.outputs[0].data, context.threadPool);
   return {};
 }
 

@@ -5,7 +5,6 @@
 
 #include "ops/half.h"
 #include "ops/int4.h"
-#include "ops/real_values.h"
 
 namespace hearth::ops {
 namespace {
@@ -52,9 +51,14 @@ Status checkBlockScales(const OperationContext& context, size_t weights, size_t 
 WeightRows::WeightRows(const OperationContext& context, size_t weights, size_t blockScales)
     : weights_(context.inputs[weights]), rowSize_(rowSizeOf(weights_)) {
   if (!context.hasInput(blockScales)) return;
-  const RealInput scales(context.inputs[blockScales]);
-  blockScales_.assign(scales.begin(), scales.end());
-  blockSize_ = rowSize_ / context.inputs[blockScales].dimensions[1];
+  blockScales_ = &context.inputs[blockScales];
+  blockSize_ = rowSize_ / blockScales_->dimensions[1];
+}
+
+float WeightRows::blockScale(uint64_t index) const {
+  if (blockScales_->type() == OperandType::kTensorFloat16)
+    return static_cast<float>(blockScales_->as<Half>()[index]);
+  return blockScales_->as<float>()[index];
 }
 
 void WeightRows::read(uint64_t row, float* target) const {
@@ -80,10 +84,12 @@ void WeightRows::read(uint64_t row, float* target) const {
     return;
   }
   const uint8_t* pairs = weights_.as<uint8_t>();
-  const float* scales = blockScales_.data() + (blockSize_ == 0 ? 0 : first / blockSize_);
-  for (size_t i = 0; i < rowSize_; ++i)
-    target[i] = (blockSize_ == 0 ? scale : scales[i / blockSize_]) *
-                static_cast<float>(int4At(pairs, first + i));
+  const size_t run = blockSize_ == 0 ? rowSize_ : blockSize_;
+  for (size_t i = 0; i < rowSize_; i += run) {
+    const float factor = blockSize_ == 0 ? scale : blockScale((first + i) / blockSize_);
+    for (size_t j = i; j < i + run; ++j)
+      target[j] = factor * static_cast<float>(int4At(pairs, first + j));
+  }
 }
 
 }  // namespace hearth::ops

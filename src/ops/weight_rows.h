@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "base/result.h"
 #include "ops/operation.h"
@@ -28,7 +27,8 @@ Status validateWeightScales(const Signature& signature, size_t weights,
 // For prepare(): the shape of `blockScales` fits that of `weights`; passes when it is omitted.
 Status checkBlockScales(const OperationContext& context, size_t weights, size_t blockScales);
 
-// A row is a slice along dimension 0. Both inputs were checked as above, and they have data.
+// A row is a slice along dimension 0. Both inputs were checked as above, and they have data. The
+// context must outlive this. Thread-safe.
 class WeightRows {
  public:
   WeightRows(const OperationContext& context, size_t weights, size_t blockScales);
@@ -38,10 +38,12 @@ class WeightRows {
   void read(uint64_t row, float* target) const;
 
  private:
+  float blockScale(uint64_t index) const;
+
   const Tensor& weights_;
+  const Tensor* blockScales_ = nullptr;  // [rows, blocks]
   size_t rowSize_;
-  size_t blockSize_ = 0;            // 0: no block scales
-  std::vector<float> blockScales_;  // row by row
+  size_t blockSize_ = 0;  // 0: no block scales
 };
 
 }  // namespace hearth::ops

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/convolution.h"
 
+#include <optional>
 #include <vector>
 
+#include "drivers/cpu/function_kernel.h"
+#include "drivers/cpu/hybrid_convolution.h"
 #include "drivers/cpu/uint8_convolution.h"
+#include "drivers/cpu/window_gather.h"
 #include "drivers/cpu/xnn_kernel.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::cpu {
 namespace {
@@ -154,18 +159,40 @@ bool mayEndInOneRow(const Convolution& g) {
   return isIndirect && g.groupInputChannels > 64 && pixels > 16 && pixels % 16 == 1;
 }
 
-// What choosing and packing a kernel depends on.
-std::shared_ptr<const base::Sha256Digest> packedFrom(PlanBuilder* builder, const Convolution& g) {
-  const uint32_t operands[] = {g.input, g.filter, g.bias, g.output};
-  const uint64_t parameters[] = {g.kernelHeight,
-                                 g.kernelWidth,
-                                 g.strideHeight,
-                                 g.strideWidth,
-                                 g.top + g.bottom + g.left + g.right,
-                                 g.groups,
-                                 g.groupInputChannels,
-                                 g.groupOutputChannels};
-  return builder->packingSource(operands, parameters);
+// XNNPACK rounds the channels of each place of a window up to its step, up to 64: with few of them
+// most of the products are of zeros. Int8 only: float32 has no such steps.
+bool wantsWindows(PlanBuilder* builder, const Convolution& g) {
+  constexpr size_t kMostChannels = 16;
+  constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+  const uint64_t places = uint64_t{g.kernelHeight} * g.kernelWidth;
+  return builder->operand(g.input).type == OperandType::kTensorQuant8AsymmSigned &&
+         !g.isDepthwise && g.groups == 1 && places > 1 && g.groupInputChannels <= kMostChannels &&
+         g.batch * g.outputHeight * g.outputWidth * places * g.groupInputChannels <= kMostBytes;
+}
+
+// Gathers the windows to one row each, and makes the convolution one over single pixels of them.
+ValueId addWindows(PlanBuilder* builder, Convolution* g) {
+  const WindowGather windows(*g, static_cast<uint8_t>(builder->operand(g->input).zeroPoint));
+  const ValueId source = builder->read(g->input);
+  const ValueId target = builder->temporary(windows.windowCount() * windows.windowBytes());
+  builder->add("own", {source}, {target}).create = [=] {
+    return makeFunctionKernel([=](const KernelRun& run) -> Status {
+      threads::forRanges(run.pool, windows.windowCount(), threads::grainOf(windows.windowBytes()),
+                         [&](uint64_t begin, uint64_t end) {
+                           windows.gather(run.at<uint8_t>(source), begin, end,
+                                          run.at<uint8_t>(target) + begin * windows.windowBytes());
+                         });
+      return {};
+    });
+  };
+  g->groupInputChannels = windows.windowBytes();
+  g->inputHeight = g->outputHeight;
+  g->inputWidth = g->outputWidth;
+  g->top = g->bottom = g->left = g->right = 0;
+  g->kernelHeight = g->kernelWidth = 1;
+  g->strideHeight = g->strideWidth = 1;
+  g->dilationHeight = g->dilationWidth = 1;
+  return target;
 }
 
 bool typesFit(PlanBuilder* builder, const Convolution& g) {
@@ -189,6 +216,20 @@ bool typesFit(PlanBuilder* builder, const Convolution& g) {
 
 }  // namespace
 
+std::shared_ptr<const base::Sha256Digest> convolutionPacking(PlanBuilder* builder,
+                                                             const Convolution& g) {
+  const uint32_t operands[] = {g.input, g.filter, g.bias, g.output};
+  const uint64_t parameters[] = {g.kernelHeight,
+                                 g.kernelWidth,
+                                 g.strideHeight,
+                                 g.strideWidth,
+                                 g.top + g.bottom + g.left + g.right,
+                                 g.groups,
+                                 g.groupInputChannels,
+                                 g.groupOutputChannels};
+  return builder->packingSource(operands, parameters);
+}
+
 void applyPaddedView(const PlanBuilder::PaddedView& view, Convolution* convolution) {
   convolution->input = view.source;
   convolution->top += view.top;
@@ -200,22 +241,25 @@ void applyPaddedView(const PlanBuilder::PaddedView& view, Convolution* convoluti
 }
 
 Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution) {
-  if (!typesFit(builder, convolution)) return false;
   Convolution g = convolution;
   const graph::Operand& input = builder->operand(g.input);
+  const bool isHybrid = !typesFit(builder, convolution);
+  KernelTraits traits;
+  if (!g.isDepthwise && (isHybrid || input.type == OperandType::kTensorQuant8AsymmSigned)) {
+    HEARTH_ASSIGN(traits, builder->traits());
+  }
+  if (traits.avoidInt8OneRowTail && mayEndInOneRow(g)) return false;
+  if (isHybrid) return addHybridConvolution(builder, g);
   const graph::Operand& filter = builder->operand(g.filter);
   const graph::Operand& output = builder->operand(g.output);
   if (!scalesFit(input, filter, output)) return false;
-  KernelTraits traits;
-  if (!convolution.isDepthwise && input.type == OperandType::kTensorQuant8AsymmSigned) {
-    HEARTH_ASSIGN(traits, builder->traits());
-  }
-  if (traits.avoidInt8OneRowTail && mayEndInOneRow(convolution)) return false;
   HEARTH_ASSIGN(const bool isOwn, addUint8Convolution(builder, convolution));
   if (isOwn) return true;
 
   Creation c;
   if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
+  std::optional<ValueId> windows;
+  if (wantsWindows(builder, g)) windows = addWindows(builder, &g);
   c.geometry = g;
   c.type = input.type;
   c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
@@ -231,7 +275,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
     if (g.bias != UINT32_MAX) {
       HEARTH_ASSIGN(c.bias, builder->biasData(g.bias, c.place));
     }
-    c.packed = packedFrom(builder, g);
+    c.packed = convolutionPacking(builder, g);
   }
   if (c.isPerChannel) {
     c.kernelScales = filter.perChannel.scales;
@@ -248,7 +292,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   c.steps = ops::quantizedActivationRange(g.activation, output);
   c.weights = builder->weights();
   c.guardOneRowTail = traits.guardInt8OneRowTail;
-  c.source = builder->read(g.input);
+  c.source = windows ? *windows : builder->read(g.input);
   c.destination = builder->write(g.output);
   if (c.guardOneRowTail)
     builder->reserveWriteSlack(c.destination, g.groups * g.groupOutputChannels);

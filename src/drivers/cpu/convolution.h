@@ -29,6 +29,10 @@ struct Convolution {
 // Takes over padding that the input's view leaves to its reader.
 void applyPaddedView(const PlanBuilder::PaddedView& view, Convolution* convolution);
 
+// What choosing and packing a kernel depends on, for PackedWeights::PlaceScope.
+std::shared_ptr<const base::Sha256Digest> convolutionPacking(PlanBuilder* builder,
+                                                             const Convolution& convolution);
+
 // Adds the node; false when types or constants are not what XNNPACK takes.
 Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution);
 

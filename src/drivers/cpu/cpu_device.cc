@@ -59,6 +59,8 @@ class CpuDevice final : public hal::Device {
   }
   Result<std::shared_ptr<hal::PreparedModel>> prepareModelFromCache(
       const hal::PrepareOptions& options, hal::Cache cache) override;
+  Result<hal::StartReport> explainStart(std::shared_ptr<const graph::Model> model,
+                                        const hal::PrepareOptions& options) override;
 };
 
 // Why nothing was saved; empty when it was, or nothing was to be.
@@ -129,6 +131,18 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModelFromCache(
   HEARTH_ASSIGN(std::shared_ptr<hal::PreparedModel> prepared,
                 CpuPreparedModel::createSaved(std::move(saved), options, std::move(pool)));
   return prepared;
+}
+
+Result<hal::StartReport> CpuDevice::explainStart(std::shared_ptr<const graph::Model> model,
+                                                 const hal::PrepareOptions& options) {
+  if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
+  HEARTH_TRY(graph::validate(*model));
+  HEARTH_TRY(initializeXnnpack());
+  const std::shared_ptr<cache::SegmentStore> store = openStoreForLooking(options);
+  recallMachine(*store);
+  return std::make_shared<WeightSession>(store, std::move(model), std::make_shared<PackedWeights>(),
+                                         options, options.threads)
+      ->explain();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "drivers/cpu/block_fully_connected.h"
 #include "drivers/cpu/hybrid_fully_connected.h"
 #include "drivers/cpu/xnn_kernel.h"
 
@@ -136,6 +137,7 @@ bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
 }  // namespace
 
 Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer) {
+  if (layer.blockScales != UINT32_MAX) return addBlockFullyConnected(builder, layer);
   if (!typesFit(builder, layer)) return addHybridFullyConnected(builder, layer);
   const graph::Operand& input = builder->operand(layer.input);
   const graph::Operand& filter = builder->operand(layer.filter);

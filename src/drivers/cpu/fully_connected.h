@@ -17,7 +17,7 @@ struct FullyConnected {
   uint32_t bias = UINT32_MAX;  // operand; UINT32_MAX = none
   ops::FusedActivation activation = ops::FusedActivation::kNone;
   size_t rows = 1, inputChannels = 1, outputChannels = 1;
-  bool hasBlockScales = false;  // the scales of the filter are an operand of their own
+  uint32_t blockScales = UINT32_MAX;  // operand; UINT32_MAX = the filter has its own
 };
 
 // Adds the node; false when types or constants are not what XNNPACK takes.

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/hybrid_fully_connected.h"
 
-#include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
+#include "drivers/cpu/hybrid_weights.h"
+#include "drivers/cpu/quantized_rows.h"
 #include "drivers/cpu/xnn_kernel.h"
 
 namespace hearth::cpu {
 namespace {
-
-using graph::OperandType;
-
-// The rows of an operand as 8-bit numbers, and the scale and zero point of each.
-struct QuantizedRows {
-  ValueId numbers = 0;
-  ValueId parameters = 0;
-};
 
 struct Creation {
   FullyConnected layer;
@@ -31,16 +26,6 @@ struct Creation {
   ValueId destination = 0;
 };
 
-// Two numbers of 4 bits in each byte, the lower half first.
-std::vector<int8_t> widened(const uint8_t* pairs, size_t count) {
-  std::vector<int8_t> numbers(count + kReadSlack);
-  for (size_t i = 0; i < count; ++i) {
-    const int half = pairs[i / 2] >> (i % 2 * 4) & 0xF;
-    numbers[i] = static_cast<int8_t>(half >= 8 ? half - 16 : half);
-  }
-  return numbers;
-}
-
 xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
   const size_t in = c.layer.inputChannels;
   const size_t out = c.layer.outputChannels;
@@ -50,86 +35,24 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
         c.floats.lowest, c.floats.highest, 0, nullptr, c.weights->provider(), op);
   };
   if (c.isInt4) {
-    // Every number of 4 bits is one of 8 bits: packed once, they run on the kernels that are right
-    // on every CPU, which XNNPACK's own for 4 bits are not.
     return c.weights->createConverted(
-        c.place, "FULLY_CONNECTED", c.packed.get(), [&] { return widened(c.kernel, in * out); },
+        c.place, "FULLY_CONNECTED", c.packed.get(), [&] { return widenInt4(c.kernel, in * out); },
         create);
   }
   return c.weights->create(c.place, "FULLY_CONNECTED", c.packed.get(),
                            [&] { return create(c.kernel); });
 }
 
-// Made once for all layers that read the operand.
-QuantizedRows quantized(PlanBuilder* builder, const FullyConnected& layer) {
-  const size_t rows = layer.rows;
-  const size_t channels = layer.inputChannels;
-  if (const auto known = builder->quantizedRows(layer.input, layer.inputChannels))
-    return {known->first, known->second};
-  QuantizedRows made;
-  const ValueId source = builder->read(layer.input);
-  made.numbers = builder->temporary(rows * channels);
-  made.parameters = builder->temporary((rows + XNN_EXTRA_QUANTIZATION_PARAMS) *
-                                       sizeof(struct xnn_quantization_params));
-  Node& node = builder->add("xnnpack", {source}, {made.numbers, made.parameters});
-  node.create = [=]() -> Result<std::unique_ptr<Kernel>> {
-    xnn_operator_t op = nullptr;
-    const xnn_status status = xnn_create_convert_nc_f32_qd8(0, &op);
-    XnnCalls calls;
-    calls.reshape = [=](xnn_operator_t o, size_t*, size_t*, pthreadpool_t pool) {
-      return xnn_reshape_convert_nc_f32_qd8(o, rows, channels, channels, channels, pool);
-    };
-    calls.setup = [=](xnn_operator_t o, void*, std::span<void* const> at) {
-      return xnn_setup_convert_nc_f32_qd8(
-          o, static_cast<const float*>(at[source]), static_cast<int8_t*>(at[made.numbers]),
-          static_cast<struct xnn_quantization_params*>(at[made.parameters]));
-    };
-    return makeXnnKernel("convert_nc_f32_qd8", status, op, std::move(calls));
-  };
-  builder->setQuantizedRows(layer.input, layer.inputChannels, {made.numbers, made.parameters});
-  return made;
-}
-
-bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
-  const graph::Operand& filter = builder->operand(layer.filter);
-  if (builder->operand(layer.input).type != OperandType::kTensorFloat32 ||
-      builder->operand(layer.output).type != OperandType::kTensorFloat32 || !filter.isConstant())
-    return false;
-  if (layer.bias != UINT32_MAX &&
-      (!builder->operand(layer.bias).isConstant() ||
-       builder->operand(layer.bias).type != OperandType::kTensorFloat32))
-    return false;
-  if (layer.hasBlockScales) return false;
-  switch (filter.type) {
-    case OperandType::kTensorQuant8AsymmSigned:
-    case OperandType::kTensorQuant8Symm:
-      return filter.zeroPoint == 0;
-    case OperandType::kTensorQuant8SymmPerChannel:
-      return filter.perChannel.channelDim == 0;
-    case OperandType::kTensorInt4:
-      return filter.zeroPoint == 0 &&
-             (filter.perChannel.scales.empty() || filter.perChannel.channelDim == 0);
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected& layer) {
-  if (!typesFit(builder, layer)) return false;
-  const graph::Operand& filter = builder->operand(layer.filter);
+  std::optional<HybridWeights> weights = hybridWeights(
+      builder, layer.input, layer.filter, layer.bias, layer.output, layer.outputChannels);
+  if (!weights) return false;
   Creation c;
   c.layer = layer;
-  c.isInt4 = filter.type == OperandType::kTensorInt4;
-  c.kernelScales = filter.perChannel.scales;
-  if (c.kernelScales.empty()) c.kernelScales.assign(layer.outputChannels, filter.scale);
-  if (c.kernelScales.size() != layer.outputChannels) return false;
-  // XNNPACK takes scales that are normal numbers only.
-  if (!std::ranges::all_of(c.kernelScales, [](float s) { return std::isnormal(s) && s > 0; }))
-    return false;
-  c.kernelScales.resize(c.kernelScales.size() + XNN_EXTRA_QUANTIZATION_PARAMS,
-                        c.kernelScales.back());
+  c.isInt4 = weights->isInt4;
+  c.kernelScales = std::move(weights->scales);
   c.place = {builder->currentOperation(), 0};
   c.kernel = builder->weightData(layer.filter, c.place);
   if (layer.bias != UINT32_MAX)
@@ -139,7 +62,7 @@ Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected&
   c.packed = builder->packingSource(operands, parameters);
   c.floats = ops::activationRange(layer.activation);
   c.weights = builder->weights();
-  c.source = quantized(builder, layer);
+  c.source = quantizeRows(builder, layer.input, layer.rows, layer.inputChannels);
   c.destination = builder->write(layer.output);
 
   Node& node = builder->add("xnnpack", {c.source.numbers, c.source.parameters}, {c.destination});

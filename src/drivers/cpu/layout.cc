@@ -156,13 +156,47 @@ Result<bool> addTranspose(PlanBuilder* builder, uint32_t input, uint32_t output,
   return true;
 }
 
+namespace {
+
+struct Mean {
+  xnn_datatype type = xnn_datatype_invalid;
+  xnn_quantization_params from{0, 1.0f}, to{0, 1.0f};
+  std::vector<size_t> shape;
+  std::vector<int64_t> axes;  // neighbours
+  ValueId source = 0, destination = 0;
+};
+
+void addMeanNode(PlanBuilder* builder, const Mean& mean) {
+  builder->add("xnnpack", {mean.source}, {mean.destination}).create =
+      [mean]() -> Result<std::unique_ptr<Kernel>> {
+    xnn_operator_t op = nullptr;
+    // Dimensions are kept or dropped by the plan: the bytes are the same.
+    const xnn_status status = xnn_create_reduce_nd(xnn_reduce_mean, mean.type, &mean.from, &mean.to,
+                                                   XNN_FLAG_KEEP_DIMS, &op);
+    XnnCalls calls;
+    calls.reshape = [mean](xnn_operator_t o, size_t* workspace, size_t* alignment,
+                           pthreadpool_t pool) {
+      const xnn_status reshaped =
+          xnn_reshape_reduce_nd(o, mean.axes.size(), mean.axes.data(), mean.shape.size(),
+                                mean.shape.data(), workspace, alignment, pool);
+      // The float32 form asks for a workspace, and with one it calls a conversion that it lacks.
+      if (mean.type == xnn_datatype_fp32) *workspace = 0;
+      return reshaped;
+    };
+    calls.setup = [mean](xnn_operator_t o, void* workspace, std::span<void* const> at) {
+      return xnn_setup_reduce_nd(o, workspace, at[mean.source], at[mean.destination]);
+    };
+    return makeXnnKernel("reduce_nd", status, op, std::move(calls));
+  };
+}
+
+}  // namespace
+
 Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
                      const std::vector<uint32_t>& axes) {
   const graph::Operand& operandIn = builder->operand(input);
   const graph::Operand& operandOut = builder->operand(output);
   if (operandIn.type != operandOut.type || axes.empty()) return false;
-  // XNNPACK sums over several groups of axes wrongly.
-  if (axes.back() - axes.front() + 1 != axes.size()) return false;
   xnn_datatype type;
   switch (operandIn.type) {
     case OperandType::kTensorFloat32:
@@ -183,34 +217,35 @@ Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
   const Dimensions& dimensions = dimensionsOf(builder, input);
   if (dimensions.size() > XNN_MAX_TENSOR_DIMS || product(dimensions, 0, dimensions.size()) == 0)
     return false;
-  const std::vector<size_t> shape(dimensions.begin(), dimensions.end());
-  const std::vector<int64_t> reduced(axes.begin(), axes.end());
   const bool isFloat = operandIn.type == OperandType::kTensorFloat32;
-  const xnn_quantization_params quantIn{operandIn.zeroPoint, isFloat ? 1.0f : operandIn.scale};
-  const xnn_quantization_params quantOut{operandOut.zeroPoint, isFloat ? 1.0f : operandOut.scale};
-  const ValueId source = builder->read(input);
-  const ValueId destination = builder->write(output);
-  builder->add("xnnpack", {source}, {destination}).create =
-      [=]() -> Result<std::unique_ptr<Kernel>> {
-    xnn_operator_t op = nullptr;
-    // Dimensions are kept or dropped by the plan: the bytes are the same.
-    const xnn_status status =
-        xnn_create_reduce_nd(xnn_reduce_mean, type, &quantIn, &quantOut, XNN_FLAG_KEEP_DIMS, &op);
-    XnnCalls calls;
-    calls.reshape = [=](xnn_operator_t o, size_t* workspace, size_t* alignment,
-                        pthreadpool_t pool) {
-      const xnn_status reshaped =
-          xnn_reshape_reduce_nd(o, reduced.size(), reduced.data(), shape.size(), shape.data(),
-                                workspace, alignment, pool);
-      // The float32 form asks for a workspace, and with one it calls a conversion that it lacks.
-      if (isFloat) *workspace = 0;
-      return reshaped;
-    };
-    calls.setup = [=](xnn_operator_t o, void* workspace, std::span<void* const> at) {
-      return xnn_setup_reduce_nd(o, workspace, at[source], at[destination]);
-    };
-    return makeXnnKernel("reduce_nd", status, op, std::move(calls));
-  };
+  Mean mean;
+  mean.type = type;
+  if (!isFloat) {
+    mean.from = {operandIn.zeroPoint, operandIn.scale};
+    mean.to = {operandOut.zeroPoint, operandOut.scale};
+  }
+  mean.shape.assign(dimensions.begin(), dimensions.end());
+  mean.source = builder->read(input);
+  // XNNPACK sums over several groups of neighbouring axes wrongly: each is a mean of its own, the
+  // last one first. Steps between would round 8-bit numbers.
+  std::vector<std::vector<int64_t>> groups;
+  for (const uint32_t axis : axes) {
+    if (groups.empty() || groups.back().back() + 1 != axis) groups.emplace_back();
+    groups.back().push_back(axis);
+  }
+  if (groups.size() > 1 && !isFloat) return false;
+  for (; !groups.empty(); groups.pop_back()) {
+    mean.axes = groups.back();
+    std::vector<size_t> shape = mean.shape;
+    uint64_t count = 1;
+    for (const int64_t axis : mean.axes) shape[static_cast<size_t>(axis)] = 1;
+    for (const size_t size : shape) count *= size;
+    mean.destination =
+        groups.size() == 1 ? builder->write(output) : builder->temporary(count * sizeof(float));
+    addMeanNode(builder, mean);
+    mean.shape = std::move(shape);
+    mean.source = mean.destination;
+  }
   return true;
 }
 

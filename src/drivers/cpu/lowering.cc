@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which operations XNNPACK takes, and how their arguments become its parameters.
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 
 #include "drivers/cpu/attention.h"
+#include "drivers/cpu/batch_matmul.h"
 #include "drivers/cpu/convolution.h"
 #include "drivers/cpu/elementwise.h"
+#include "drivers/cpu/float_functions.h"
 #include "drivers/cpu/fully_connected.h"
 #include "drivers/cpu/layout.h"
+#include "drivers/cpu/normalization.h"
 #include "drivers/cpu/plan_builder.h"
 #include "drivers/cpu/pooling.h"
+#include "drivers/cpu/quantized_softmax.h"
+#include "drivers/cpu/sequence_lstm.h"
+#include "drivers/cpu/shared_operations.h"
 #include "ops/concatenation.h"
 #include "ops/conv_2d.h"
 #include "ops/fully_connected.h"
@@ -19,6 +27,7 @@
 #include "ops/softmax.h"
 #include "ops/split.h"
 #include "ops/transpose.h"
+#include "ops/validation.h"
 
 namespace hearth::cpu {
 namespace {
@@ -126,14 +135,17 @@ Result<bool> lowerFullyConnected(PlanBuilder* builder) {
   layer.rows = parameters.batches;
   layer.inputChannels = parameters.inputSize;
   layer.outputChannels = parameters.units;
-  layer.hasBlockScales = builder->context().hasInput(4);
+  if (builder->context().hasInput(4)) layer.blockScales = inputOf(builder, 4);
   return addFullyConnected(builder, layer);
 }
 
 Result<bool> lowerSoftmax(PlanBuilder* builder) {
   HEARTH_ASSIGN(const auto parameters, ops::parseSoftmax(builder->context()));
   if (parameters.axis + 1 != builder->context().inputs[0].rank()) return false;
-  return addSoftmax(builder, inputOf(builder, 0), outputOf(builder), parameters.beta);
+  HEARTH_ASSIGN(const bool isDone,
+                addSoftmax(builder, inputOf(builder, 0), outputOf(builder), parameters.beta));
+  if (isDone) return true;
+  return addQuantizedSoftmax(builder, inputOf(builder, 0), outputOf(builder), parameters.beta);
 }
 
 template <xnn_binary_operator kOperator>
@@ -159,14 +171,15 @@ Result<bool> lowerClamp(PlanBuilder* builder) {
   return addClamp(builder, inputOf(builder, 0), outputOf(builder), kActivation);
 }
 
-// Makes the output a converted constant: a constant whose readers all pack it stays as it is until
-// then. False when it is none, or somebody else reads it.
+// Makes the output a converted constant: a constant whose readers all pack it, or take rows of it
+// from where it lies, stays as it is. False when it is none, or somebody else reads it.
 bool convertsConstant(PlanBuilder* builder) {
   const uint32_t output = outputOf(builder);
   const auto packs = [&](uint32_t reader) {
     const graph::Operation& operation = builder->operation(reader);
     const bool hasWeights = operation.type == OperationType::kFullyConnected ||
                             operation.type == OperationType::kConv2d;
+    if (operation.type == OperationType::kEmbeddingLookup) return operation.inputs[1] == output;
     return hasWeights && !builder->isReferenceOnly(reader) && operation.inputs[0] != output &&
            (operation.inputs[1] == output || operation.inputs[2] == output);
   };
@@ -186,7 +199,58 @@ Result<bool> lowerDequantize(PlanBuilder* builder) {
 }
 
 Result<bool> lowerCast(PlanBuilder* builder) {
-  return convertsConstant(builder);
+  if (convertsConstant(builder)) return true;
+  return lowerShared(builder);
+}
+
+Result<bool> lowerElu(PlanBuilder* builder) {
+  HEARTH_ASSIGN(const float alpha, ops::floatScalar(builder->context(), 1));
+  // XNNPACK takes factors that are positive normal numbers only.
+  if (!std::isnormal(alpha) || alpha < 0.0f) return false;
+  xnn_unary_params params{};
+  params.elu.alpha = alpha;
+  return addUnary(builder, xnn_unary_elu, &params, inputOf(builder, 0), outputOf(builder));
+}
+
+Result<bool> lowerRelu0To1(PlanBuilder* builder) {
+  xnn_unary_params params{};
+  params.clamp = {0.0f, 1.0f};
+  return addUnary(builder, xnn_unary_clamp, &params, inputOf(builder, 0), outputOf(builder));
+}
+
+// Element-wise kernels of src/ops, for the types whose elements they read as they are stored.
+Result<bool> lowerNumbers(PlanBuilder* builder) {
+  switch (builder->operand(inputOf(builder, 0)).type) {
+    case OperandType::kTensorFloat32:
+    case OperandType::kTensorInt32:
+    case OperandType::kTensorInt64:
+    case OperandType::kTensorBool8:
+      return lowerShared(builder);
+    default:
+      return false;
+  }
+}
+
+Result<bool> lowerComparison(PlanBuilder* builder) {
+  const graph::Operand& a = builder->operand(inputOf(builder, 0));
+  const bool isQuantized8 =
+      a.type == OperandType::kTensorQuant8Asymm || a.type == OperandType::kTensorQuant8AsymmSigned;
+  if (isQuantized8 && ops::isSameQuantization(a, builder->operand(inputOf(builder, 1))))
+    return lowerShared(builder);
+  return lowerNumbers(builder);
+}
+
+// As kLowering does, or else on the kernel of src/ops.
+template <Lowering kLowering>
+Result<bool> lowerOrShare(PlanBuilder* builder) {
+  HEARTH_ASSIGN(const bool isDone, kLowering(builder));
+  return isDone ? true : lowerShared(builder);
+}
+
+template <Lowering kLowering>
+Result<bool> lowerOrShareNumbers(PlanBuilder* builder) {
+  HEARTH_ASSIGN(const bool isDone, kLowering(builder));
+  return isDone ? true : lowerNumbers(builder);
 }
 
 // Same bytes in another shape; parameters were checked by shape inference.
@@ -245,87 +309,105 @@ Result<bool> lowerAttention(PlanBuilder* builder) {
   return addAttention(builder, attention);
 }
 
+struct Entry {
+  OperationType type;
+  Lowering lowering;
+};
+
+constexpr Entry kLowerings[] = {
+    {OperationType::kConv2d, lowerConv2d},
+    {OperationType::kGroupedConv2d, lowerGroupedConv2d},
+    {OperationType::kDepthwiseConv2d, lowerDepthwiseConv2d},
+    {OperationType::kAveragePool2d, lowerPool2d},
+    {OperationType::kMaxPool2d, lowerPool2d},
+    {OperationType::kFullyConnected, lowerFullyConnected},
+    {OperationType::kSoftmax, lowerSoftmax},
+    {OperationType::kAdd, lowerOrShareNumbers<lowerArithmetic<xnn_binary_add>>},
+    {OperationType::kSub, lowerOrShareNumbers<lowerArithmetic<xnn_binary_subtract>>},
+    {OperationType::kMul, lowerOrShareNumbers<lowerArithmetic<xnn_binary_multiply>>},
+    {OperationType::kDiv, lowerOrShareNumbers<lowerArithmetic<xnn_binary_divide>>},
+    {OperationType::kMaximum, lowerOrShareNumbers<lowerPlainBinary<xnn_binary_maximum>>},
+    {OperationType::kMinimum, lowerOrShareNumbers<lowerPlainBinary<xnn_binary_minimum>>},
+    {OperationType::kRelu, lowerClamp<ops::FusedActivation::kRelu>},
+    {OperationType::kRelu1, lowerClamp<ops::FusedActivation::kRelu1>},
+    {OperationType::kRelu6, lowerClamp<ops::FusedActivation::kRelu6>},
+    {OperationType::kLogistic, lowerUnary<xnn_unary_sigmoid>},
+    {OperationType::kTanh, lowerUnary<xnn_unary_tanh>},
+    {OperationType::kAbs, lowerUnary<xnn_unary_abs>},
+    {OperationType::kNeg, lowerUnary<xnn_unary_negate>},
+    {OperationType::kFloor, lowerUnary<xnn_unary_floor>},
+    {OperationType::kHardSwish, lowerUnary<xnn_unary_hardswish>},
+    {OperationType::kSqrt, lowerUnary<xnn_unary_square_root>},
+    {OperationType::kRsqrt, lowerUnary<xnn_unary_reciprocal_square_root>},
+    {OperationType::kQuantize, lowerUnary<xnn_unary_convert>},
+    {OperationType::kDequantize, lowerDequantize},
+    {OperationType::kCast, lowerCast},
+    {OperationType::kReshape, lowerRename},
+    {OperationType::kSqueeze, lowerRename},
+    {OperationType::kExpandDims, lowerRename},
+    {OperationType::kConcatenation, lowerConcatenation},
+    {OperationType::kSplit, lowerSplit},
+    {OperationType::kTranspose, lowerOrShare<lowerTranspose>},
+    {OperationType::kPad, lowerOrShare<lowerPad>},
+    {OperationType::kMean, lowerMean},
+    {OperationType::kResizeBilinear, lowerResizeBilinear},
+    {OperationType::kScaledDotProductAttention, lowerAttention},
+    {OperationType::kFloorDiv, lowerNumbers},
+    {OperationType::kFloorMod, lowerNumbers},
+    {OperationType::kTruncatedDiv, lowerNumbers},
+    {OperationType::kPow, lowerNumbers},
+    {OperationType::kAtan2, lowerNumbers},
+    {OperationType::kPrelu, lowerPlainBinary<xnn_binary_prelu>},
+    {OperationType::kEqual, lowerComparison},
+    {OperationType::kNotEqual, lowerComparison},
+    {OperationType::kLess, lowerComparison},
+    {OperationType::kLessEqual, lowerComparison},
+    {OperationType::kGreater, lowerComparison},
+    {OperationType::kGreaterEqual, lowerComparison},
+    {OperationType::kLogicalAnd, lowerShared},
+    {OperationType::kLogicalOr, lowerShared},
+    {OperationType::kSelect, lowerShared},
+    {OperationType::kSelectV2, lowerShared},
+    {OperationType::kCeil, lowerUnary<xnn_unary_ceiling>},
+    {OperationType::kRound, lowerUnary<xnn_unary_bankers_rounding>},
+    {OperationType::kLog, lowerUnary<xnn_unary_log>},
+    {OperationType::kElu, lowerElu},
+    {OperationType::kGelu, lowerGelu},
+    {OperationType::kExp, lowerExp},
+    {OperationType::kSin, lowerSin},
+    {OperationType::kCos, lowerCos},
+    {OperationType::kRelu0To1, lowerRelu0To1},
+    {OperationType::kSlice, lowerShared},
+    {OperationType::kStridedSlice, lowerShared},
+    {OperationType::kPack, lowerShared},
+    {OperationType::kTile, lowerShared},
+    {OperationType::kBroadcastTo, lowerShared},
+    {OperationType::kReverse, lowerShared},
+    {OperationType::kPadV2, lowerShared},
+    {OperationType::kSpaceToDepth, lowerShared},
+    {OperationType::kDepthToSpace, lowerShared},
+    {OperationType::kSpaceToBatchNd, lowerShared},
+    {OperationType::kBatchToSpaceNd, lowerShared},
+    {OperationType::kGather, lowerShared},
+    {OperationType::kGatherNd, lowerShared},
+    {OperationType::kEmbeddingLookup, lowerEmbeddingLookup},
+    {OperationType::kDynamicUpdateSlice, lowerDynamicUpdateSlice},
+    {OperationType::kArgmax, lowerShared},
+    {OperationType::kArgmin, lowerShared},
+    {OperationType::kArgmax64, lowerShared},
+    {OperationType::kArgmin64, lowerShared},
+    {OperationType::kResizeNearestNeighbor, lowerShared},
+    {OperationType::kRmsNorm, lowerRmsNorm},
+    {OperationType::kGroupNorm, lowerGroupNorm},
+    {OperationType::kBatchMatmul, lowerBatchMatmul},
+    {OperationType::kQuantizedSequenceLstm, lowerQuantizedSequenceLstm},
+};
+
 }  // namespace
 
 Lowering findLowering(OperationType type) {
-  switch (type) {
-    case OperationType::kConv2d:
-      return lowerConv2d;
-    case OperationType::kGroupedConv2d:
-      return lowerGroupedConv2d;
-    case OperationType::kDepthwiseConv2d:
-      return lowerDepthwiseConv2d;
-    case OperationType::kAveragePool2d:
-      return lowerPool2d;
-    case OperationType::kMaxPool2d:
-      return lowerPool2d;
-    case OperationType::kFullyConnected:
-      return lowerFullyConnected;
-    case OperationType::kSoftmax:
-      return lowerSoftmax;
-    case OperationType::kAdd:
-      return lowerArithmetic<xnn_binary_add>;
-    case OperationType::kSub:
-      return lowerArithmetic<xnn_binary_subtract>;
-    case OperationType::kMul:
-      return lowerArithmetic<xnn_binary_multiply>;
-    case OperationType::kDiv:
-      return lowerArithmetic<xnn_binary_divide>;
-    case OperationType::kMaximum:
-      return lowerPlainBinary<xnn_binary_maximum>;
-    case OperationType::kMinimum:
-      return lowerPlainBinary<xnn_binary_minimum>;
-    case OperationType::kRelu:
-      return lowerClamp<ops::FusedActivation::kRelu>;
-    case OperationType::kRelu1:
-      return lowerClamp<ops::FusedActivation::kRelu1>;
-    case OperationType::kRelu6:
-      return lowerClamp<ops::FusedActivation::kRelu6>;
-    case OperationType::kLogistic:
-      return lowerUnary<xnn_unary_sigmoid>;
-    case OperationType::kTanh:
-      return lowerUnary<xnn_unary_tanh>;
-    case OperationType::kAbs:
-      return lowerUnary<xnn_unary_abs>;
-    case OperationType::kNeg:
-      return lowerUnary<xnn_unary_negate>;
-    case OperationType::kFloor:
-      return lowerUnary<xnn_unary_floor>;
-    case OperationType::kHardSwish:
-      return lowerUnary<xnn_unary_hardswish>;
-    case OperationType::kSqrt:
-      return lowerUnary<xnn_unary_square_root>;
-    case OperationType::kRsqrt:
-      return lowerUnary<xnn_unary_reciprocal_square_root>;
-    case OperationType::kQuantize:
-      return lowerUnary<xnn_unary_convert>;
-    case OperationType::kDequantize:
-      return lowerDequantize;
-    case OperationType::kCast:
-      return lowerCast;
-    case OperationType::kReshape:
-      return lowerRename;
-    case OperationType::kSqueeze:
-      return lowerRename;
-    case OperationType::kExpandDims:
-      return lowerRename;
-    case OperationType::kConcatenation:
-      return lowerConcatenation;
-    case OperationType::kSplit:
-      return lowerSplit;
-    case OperationType::kTranspose:
-      return lowerTranspose;
-    case OperationType::kPad:
-      return lowerPad;
-    case OperationType::kMean:
-      return lowerMean;
-    case OperationType::kResizeBilinear:
-      return lowerResizeBilinear;
-    case OperationType::kScaledDotProductAttention:
-      return lowerAttention;
-    default:
-      return nullptr;
-  }
+  const auto* entry = std::ranges::find(kLowerings, type, &Entry::type);
+  return entry == std::end(kLowerings) ? nullptr : entry->lowering;
 }
 
 }  // namespace hearth::cpu

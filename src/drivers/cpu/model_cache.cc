@@ -127,6 +127,7 @@ class Saver {
     }
     std::map<PackedSegment*, uint32_t> indices;
     StoredPlan stored;
+    stored.graphs.emplace_back();
     for (const auto& [place, packed] : places) {
       PackedSegment* const segment = packed.segment.get();
       if (!indices.contains(segment)) {
@@ -135,7 +136,8 @@ class Saver {
         indices[segment] = add({segment->data(), size}, std::move(published));
         stored.segmentSizes.push_back(size);
       }
-      stored.entries.push_back({place, packed.seed, indices[segment], packed.offset, packed.size});
+      stored.entries.push_back(
+          {0, place, packed.seed, indices[segment], packed.offset, packed.size});
     }
     placeSegments_ = static_cast<uint32_t>(sources_.size());
     places_ = std::move(stored);

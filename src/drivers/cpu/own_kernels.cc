@@ -4,28 +4,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "threads/thread_pool.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::cpu {
 namespace {
 
-// Less work than this is not worth waking another thread for.
-constexpr uint64_t kBytesPerTask = 64 << 10;
-
-// Calls fn(begin, end) over [0, count) in parts of at least `grain`.
-template <typename Function>
-void forRanges(threads::ThreadPool* pool, uint64_t count, uint64_t grain, const Function& fn) {
-  if (pool == nullptr || count <= grain) {
-    fn(uint64_t{0}, count);
-    return;
-  }
-  const uint64_t parts = std::min<uint64_t>((count + grain - 1) / grain, pool->threadCount() * 4);
-  const uint64_t step = (count + parts - 1) / parts;
-  pool->parallelFor(parts, [&](size_t part) {
-    const uint64_t begin = std::min(count, part * step);
-    fn(begin, std::min(count, begin + step));
-  });
-}
+using threads::forRanges;
+using threads::grainOf;
 
 // One source for all instruction sets; the loader picks the widest that the CPU has.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
@@ -55,8 +40,7 @@ class CopyKernel final : public Kernel {
       const BlockCopy& copy = copies_[i];
       const Pointers& at = pointers_[i];
       if (copy.bytes == 0) continue;
-      const uint64_t grain = std::max<uint64_t>(1, kBytesPerTask / copy.bytes);
-      forRanges(pool, copy.rows, grain, [&](uint64_t begin, uint64_t end) {
+      forRanges(pool, copy.rows, grainOf(copy.bytes), [&](uint64_t begin, uint64_t end) {
         for (uint64_t row = begin; row < end; ++row)
           std::memcpy(at.destination + row * copy.destinationStride,
                       at.source + row * copy.sourceStride, copy.bytes);
@@ -89,10 +73,10 @@ class SpatialPadKernel final : public Kernel {
   Status run(threads::ThreadPool* pool) override {
     const uint64_t outputHeight = pad_.height + pad_.top + pad_.bottom;
     const uint64_t rowBytes = (pad_.width + pad_.left + pad_.right) * pad_.pixelBytes;
-    const uint64_t grain = std::max<uint64_t>(1, kBytesPerTask / std::max<uint64_t>(1, rowBytes));
-    forRanges(pool, pad_.batch * outputHeight, grain, [&](uint64_t begin, uint64_t end) {
-      for (uint64_t row = begin; row < end; ++row) padRow(row, outputHeight, rowBytes);
-    });
+    forRanges(pool, pad_.batch * outputHeight, grainOf(rowBytes),
+              [&](uint64_t begin, uint64_t end) {
+                for (uint64_t row = begin; row < end; ++row) padRow(row, outputHeight, rowBytes);
+              });
     return {};
   }
 
@@ -155,7 +139,7 @@ class PlaneInterleaveKernel final : public Kernel {
     for (uint64_t image = 0; image < interleave_.batch; ++image) {
       const uint8_t* planes = source_ + image * 3 * pixels;
       uint8_t* out = destination_ + image * 3 * pixels;
-      forRanges(pool, pixels, kBytesPerTask / 3, [&](uint64_t begin, uint64_t end) {
+      forRanges(pool, pixels, grainOf(3), [&](uint64_t begin, uint64_t end) {
         interleave3(planes + begin, planes + pixels + begin, planes + 2 * pixels + begin,
                     out + 3 * begin, end - begin);
       });
@@ -183,7 +167,7 @@ class FloatAddKernel final : public Kernel {
   }
 
   Status run(threads::ThreadPool* pool) override {
-    forRanges(pool, add_.count, kBytesPerTask / sizeof(float), [&](uint64_t begin, uint64_t end) {
+    forRanges(pool, add_.count, grainOf(sizeof(float)), [&](uint64_t begin, uint64_t end) {
       addClamped(a_ + begin, b_ + begin, sum_ + begin, end - begin, add_.lowest, add_.highest);
     });
     return {};

@@ -42,8 +42,16 @@ class Search {
       : main_(model.main()),
         places_(weights.places()),
         readers_(main_.operands.size()),
-        kernels_(main_.operations.size()) {
-    for (const Node& node : plan.nodes) kernels_[node.operation] = node.kernel;
+        kernels_(main_.operations.size()),
+        isReadByNode_(main_.operands.size()) {
+    for (const Node& node : plan.nodes) {
+      std::string_view& kernel = kernels_[node.operation];
+      if (kernel != "reference") kernel = node.kernel;
+      for (const ValueId id : node.inputs) {
+        const Value& value = plan.values[plan.resolve(id).root];
+        if (value.place == Value::Place::kConstant) isReadByNode_[value.index] = true;
+      }
+    }
     for (uint32_t o = 0; o < main_.operations.size(); ++o)
       for (uint32_t i = 0; i < main_.operations[o].inputs.size(); ++i)
         readers_[main_.operations[o].inputs[i]].push_back({o, i});
@@ -51,6 +59,7 @@ class Search {
 
   // Whether all who read the operand do so to pack it.
   bool isPackedOnly(uint32_t operand) const {
+    if (isReadByNode_[operand]) return false;
     for (const Reader& reader : readers_[operand])
       if (!packs(reader, operand)) return false;
     return !readers_[operand].empty();
@@ -105,6 +114,7 @@ class Search {
   const std::map<WeightPlace, PackedPlace> places_;
   std::vector<std::vector<Reader>> readers_;  // by operand
   std::vector<std::string_view> kernels_;     // by operation; empty without a node
+  std::vector<bool> isReadByNode_;            // by operand: while the model runs
 };
 
 }  // namespace

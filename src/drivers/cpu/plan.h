@@ -23,7 +23,7 @@ struct Value {
     kConstant,  // `constant`, never written
   };
   Place place = Place::kArena;
-  uint32_t index = 0;
+  uint32_t index = 0;  // of kConstant: the operand
   const uint8_t* constant = nullptr;
   uint64_t bytes = 0;
   uint64_t writeSlack = 0;   // bytes behind it that a kernel overwrites

@@ -121,34 +121,39 @@ Status PlanBuilder::lower() {
       HEARTH_ASSIGN(done, lowering(this));
     }
   }
-  if (!done) HEARTH_TRY(addReference());
+  if (!done) addOperation("reference", context_);
   kernels_[operation_] = plan_.nodes.size() == before ? "none" : plan_.nodes.back().kernel;
   return {};
 }
 
-Status PlanBuilder::addReference() {
+PlanBuilder::Arguments PlanBuilder::addArguments(const char* kernel,
+                                                 const ops::OperationContext& context) {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   ReferenceArguments arguments;
-  for (size_t i = 0; i < context_.inputs.size(); ++i) {
-    const ops::Tensor& tensor = context_.inputs[i];
+  for (size_t i = 0; i < context.inputs.size(); ++i) {
+    const ops::Tensor& tensor = context.inputs[i];
     arguments.inputs.push_back(ReferenceArguments::kNone);
     if (!tensor.isPresent || tensor.data != nullptr) continue;
     if (tensor.operand->lifetime == graph::Lifetime::kSubgraph) continue;
-    arguments.inputs.back() = read(context_.operation->inputs[i]);
+    arguments.inputs.back() = read(context.operation->inputs[i]);
     inputs.push_back(arguments.inputs.back());
   }
-  for (size_t i = 0; i < context_.outputs.size(); ++i) {
+  for (size_t i = 0; i < context.outputs.size(); ++i) {
     arguments.outputs.push_back(ReferenceArguments::kNone);
-    if (!context_.outputs[i].isPresent) continue;
-    arguments.outputs.back() = write(context_.operation->outputs[i]);
+    if (!context.outputs[i].isPresent) continue;
+    arguments.outputs.back() = write(context.operation->outputs[i]);
     outputs.push_back(arguments.outputs.back());
   }
-  Node& node = add("reference", std::move(inputs), std::move(outputs));
-  node.create = [context = context_, arguments]() {
+  return {add(kernel, std::move(inputs), std::move(outputs)), std::move(arguments)};
+}
+
+Node& PlanBuilder::addOperation(const char* kernel, const ops::OperationContext& context) {
+  const auto [node, arguments] = addArguments(kernel, context);
+  node.create = [context, arguments = arguments]() {
     return makeReferenceKernel(context, arguments);
   };
-  return {};
+  return node;
 }
 
 const uint8_t* PlanBuilder::copyOf(const graph::Operand& operand, const uint8_t* data) {
@@ -259,6 +264,7 @@ ValueId PlanBuilder::read(uint32_t index) {
     // A reader that does not pack it.
     Value value;
     value.place = Value::Place::kConstant;
+    value.index = index;
     value.bytes = tensorBytes(tensors_[index]);
     value.name = operand.name;
     owned_.push_back(std::make_unique<uint8_t[]>(value.bytes + kReadSlack));
@@ -270,6 +276,7 @@ ValueId PlanBuilder::read(uint32_t index) {
   // Everything else that is read has been written before, so this is a constant.
   Value value;
   value.place = Value::Place::kConstant;
+  value.index = index;
   value.bytes = tensorBytes(tensors_[index]);
   value.name = operand.name;
   value.constant = model_.constantData(operand);

@@ -18,6 +18,7 @@
 #include "drivers/cpu/converted_constant.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/plan.h"
+#include "drivers/cpu/reference_kernel.h"
 #include "drivers/cpu/self_test.h"
 #include "graph/model.h"
 #include "ops/operation.h"
@@ -90,6 +91,17 @@ class PlanBuilder {
 
   // Adds a node; fills operation, name and kernel.
   Node& add(const char* kernel, std::vector<ValueId> inputs, std::vector<ValueId> outputs);
+  // Adds a node that runs the kernel of src/ops. `context` is that of the current operation, or one
+  // whose inputs with data are other constants.
+  Node& addOperation(const char* kernel, const ops::OperationContext& context);
+  // The node alone, for a kernel made otherwise of the same context.
+  struct Arguments {
+    Node& node;
+    ReferenceArguments arguments;
+  };
+  Arguments addArguments(const char* kernel, const ops::OperationContext& context);
+  // Where a constant lies.
+  const uint8_t* constantOf(ValueId value) const { return plan_.values[value].constant; }
 
   // Spatial zero padding that the consumers of an operand apply themselves.
   struct PaddedView {
@@ -136,7 +148,6 @@ class PlanBuilder {
  private:
   Status infer(const graph::Operation& operation);
   Status lower();
-  Status addReference();
   void materialize(uint32_t operand);
   ValueId newValue(Value value);
   // Whether kReadSlack bytes behind a constant can be read where it lies.

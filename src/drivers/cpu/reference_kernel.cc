@@ -13,12 +13,7 @@ class ReferenceKernel final : public Kernel {
   Result<size_t> reshape(threads::ThreadPool*) override { return 0; }
 
   Status setup(std::span<void* const> addresses, void*) override {
-    for (size_t i = 0; i < arguments_.inputs.size(); ++i)
-      if (arguments_.inputs[i] != ReferenceArguments::kNone)
-        context_.inputs[i].data = addresses[arguments_.inputs[i]];
-    for (size_t i = 0; i < arguments_.outputs.size(); ++i)
-      if (arguments_.outputs[i] != ReferenceArguments::kNone)
-        context_.outputs[i].data = addresses[arguments_.outputs[i]];
+    bindArguments(addresses, arguments_, &context_);
     return {};
   }
 
@@ -34,6 +29,16 @@ class ReferenceKernel final : public Kernel {
 };
 
 }  // namespace
+
+void bindArguments(std::span<void* const> addresses, const ReferenceArguments& arguments,
+                   ops::OperationContext* context) {
+  for (size_t i = 0; i < arguments.inputs.size(); ++i)
+    if (arguments.inputs[i] != ReferenceArguments::kNone)
+      context->inputs[i].data = addresses[arguments.inputs[i]];
+  for (size_t i = 0; i < arguments.outputs.size(); ++i)
+    if (arguments.outputs[i] != ReferenceArguments::kNone)
+      context->outputs[i].data = addresses[arguments.outputs[i]];
+}
 
 Result<std::unique_ptr<Kernel>> makeReferenceKernel(ops::OperationContext context,
                                                     ReferenceArguments arguments) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "drivers/cpu/kernel.h"
@@ -16,6 +17,10 @@ struct ReferenceArguments {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
 };
+
+// Gives the tensors of `context` the addresses of their values.
+void bindArguments(std::span<void* const> addresses, const ReferenceArguments& arguments,
+                   ops::OperationContext* context);
 
 // A kernel of src/ops as a step of a plan. `context` has all shapes.
 Result<std::unique_ptr<Kernel>> makeReferenceKernel(ops::OperationContext context,

@@ -2,10 +2,10 @@
 #include "drivers/cpu/uint8_convolution.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "drivers/cpu/vnni_gemm.h"
+#include "drivers/cpu/window_gather.h"
 #include "threads/thread_pool.h"
 
 namespace hearth::cpu {
@@ -30,7 +30,9 @@ struct Creation {
 class Uint8ConvolutionKernel final : public Kernel {
  public:
   Uint8ConvolutionKernel(std::shared_ptr<const Creation> creation, const uint8_t* packed)
-      : creation_(std::move(creation)), gemm_(creation_->gemm) {
+      : creation_(std::move(creation)),
+        gemm_(creation_->gemm),
+        windows_(creation_->geometry, static_cast<uint8_t>(creation_->inputZero)) {
     gemm_.packed = packed;
     const Convolution& g = creation_->geometry;
     // A window of one pixel in every place takes its rows straight from the input.
@@ -69,7 +71,7 @@ class Uint8ConvolutionKernel final : public Kernel {
       const uint8_t* rows = source_ + first * gemm_.inputs;
       if (!isDirect_) {
         uint8_t* buffer = gathered_.data() + thread * (kPixelsPerTask * gemm_.inputs + kReadSlack);
-        for (size_t i = 0; i < count; ++i) gather(first + i, buffer + i * gemm_.inputs);
+        windows_.gather(source_, first, first + count, buffer);
         rows = buffer;
       }
       vnniMultiply(gemm_, rows, gemm_.inputs, count, firstColumn, lastColumn,
@@ -84,44 +86,9 @@ class Uint8ConvolutionKernel final : public Kernel {
   }
 
  private:
-  // The inputs under the window of one output pixel, padding filled with the zero point.
-  void gather(size_t pixel, uint8_t* out) const {
-    const Convolution& g = creation_->geometry;
-    const size_t channels = g.groupInputChannels;
-    const size_t x = pixel % g.outputWidth;
-    const size_t y = pixel / g.outputWidth % g.outputHeight;
-    const size_t image = pixel / g.outputWidth / g.outputHeight;
-    const auto firstX = static_cast<int64_t>(x * g.strideWidth) - g.left;
-    const auto firstY = static_cast<int64_t>(y * g.strideHeight) - g.top;
-    const auto width = static_cast<int64_t>(g.inputWidth);
-    const auto height = static_cast<int64_t>(g.inputHeight);
-    const uint8_t* base = source_ + image * g.inputHeight * g.inputWidth * channels;
-    const size_t rowBytes = g.kernelWidth * channels;
-    const bool isContiguous = g.dilationWidth == 1 && firstX >= 0 &&
-                              firstX + static_cast<int64_t>(g.kernelWidth) <= width;
-    for (uint32_t ky = 0; ky < g.kernelHeight; ++ky, out += rowBytes) {
-      const int64_t inputY = firstY + static_cast<int64_t>(ky) * g.dilationHeight;
-      if (inputY < 0 || inputY >= height) {
-        std::memset(out, creation_->inputZero, rowBytes);
-        continue;
-      }
-      const uint8_t* row = base + inputY * width * static_cast<int64_t>(channels);
-      if (isContiguous) {
-        std::memcpy(out, row + firstX * static_cast<int64_t>(channels), rowBytes);
-        continue;
-      }
-      for (uint32_t kx = 0; kx < g.kernelWidth; ++kx) {
-        const int64_t inputX = firstX + static_cast<int64_t>(kx) * g.dilationWidth;
-        if (inputX < 0 || inputX >= width)
-          std::memset(out + kx * channels, creation_->inputZero, channels);
-        else
-          std::memcpy(out + kx * channels, row + inputX * static_cast<int64_t>(channels), channels);
-      }
-    }
-  }
-
   const std::shared_ptr<const Creation> creation_;
   VnniGemm gemm_;
+  const WindowGather windows_;
   bool isDirect_ = false;
   std::vector<uint8_t> gathered_;
   const uint8_t* source_ = nullptr;

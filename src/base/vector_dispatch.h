@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// One source for all instruction sets: a body is compiled for each, and the widest that the CPU has
+// runs.
+#pragma once
+
+namespace hearth::base {
+
+// For the call operator of a body and all that it calls: only what is inlined is compiled anew.
+#define HEARTH_INLINE __attribute__((always_inline))
+
+#if defined(__x86_64__)
+template <typename Body>
+__attribute__((target("avx2,fma,f16c"))) void callForAvx2(const Body& body) {
+  body();
+}
+template <typename Body>
+__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,prefer-vector-width=512"))) void
+callForAvx512(const Body& body) {
+  body();
+}
+#endif
+
+// Calls body().
+template <typename Body>
+void onWidestVectors(const Body& body) {
+#if defined(__x86_64__)
+  static const int level = __builtin_cpu_supports("avx512bw") &&
+                                   __builtin_cpu_supports("avx512dq") &&
+                                   __builtin_cpu_supports("avx512vl")
+                               ? 2
+                           : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                                   __builtin_cpu_supports("f16c")
+                               ? 1
+                               : 0;
+  if (level == 2) return callForAvx512(body);
+  if (level == 1) return callForAvx2(body);
+#endif
+  body();
+}
+
+}  // namespace hearth::base

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of ours, and of XNNPACK for language and diffusion models, give what the reference
+// kernels give.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "drivers/cpu/reference_comparison.h"
+#include "hal/cts/model_builder.h"
+
+namespace hearth::cpu {
+namespace {
+
+using graph::Dimensions;
+using graph::OperandType;
+using graph::OperationType;
+using hal::cts::ModelBuilder;
+
+constexpr auto kFloat = OperandType::kTensorFloat32;
+constexpr auto kInt8 = OperandType::kTensorQuant8AsymmSigned;
+
+size_t countOf(const Dimensions& dimensions) {
+  size_t count = 1;
+  for (const uint32_t dimension : dimensions) count *= dimension;
+  return count;
+}
+
+Bytes floatsFor(const Dimensions& dimensions, unsigned seed, float spread = 1.0f) {
+  return bytesOf(randomFloats(countOf(dimensions), seed, spread));
+}
+
+// From subnormal to huge, both signs, and what is no number.
+std::vector<float> tellingFloats() {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> values = {0.0f,   -0.0f, kInfinity, std::numeric_limits<float>::quiet_NaN(),
+                               1e-40f, 88.5f, 88.9f,     -87.4f,
+                               -103.9f};
+  for (float x = -25.0f; x < 25.0f; x += 0.01f) values.push_back(x);
+  for (float x = 1e-6f; x < 1e6f; x *= 1.7f) values.insert(values.end(), {x, -x});
+  return values;
+}
+
+// The greatest deviation from the reference in parts of the value, or of 1 where that is more.
+double greatestDeviation(OperationType type, bool hasFlag, bool flag,
+                         const std::vector<float>& values) {
+  ModelBuilder builder;
+  const Dimensions dimensions = {static_cast<uint32_t>(values.size())};
+  std::vector<uint32_t> inputs = {builder.input(kFloat, dimensions)};
+  if (hasFlag) inputs.push_back(builder.scalar(flag));
+  builder.operation(type, inputs, {builder.output(kFloat, dimensions)});
+  const auto compared = runBoth(builder.model(), {bytesOf(values)});
+  EXPECT_TRUE(compared) << compared.error().toString();
+  if (!compared) return INFINITY;
+  double greatest = 0.0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    float made;
+    float expected;
+    std::memcpy(&made, compared->made[0].data() + i * sizeof made, sizeof made);
+    std::memcpy(&expected, compared->expected[0].data() + i * sizeof expected, sizeof expected);
+    if (made == expected || (std::isnan(made) && std::isnan(expected))) continue;
+    const double scale = std::max(1.0, std::abs(double{expected}));
+    greatest = std::max(greatest, std::abs(double{made} - expected) / scale);
+  }
+  return greatest;
+}
+
+TEST(FloatFunctionsTest, DeviateByRoundingOnly) {
+  const std::vector<float> values = tellingFloats();
+  EXPECT_LT(greatestDeviation(OperationType::kGelu, true, false, values), 5e-7);
+  EXPECT_LT(greatestDeviation(OperationType::kGelu, true, true, values), 5e-7);
+  EXPECT_LT(greatestDeviation(OperationType::kExp, false, false, values), 3e-7);
+  EXPECT_LT(greatestDeviation(OperationType::kSin, false, false, values), 1e-6);
+  EXPECT_LT(greatestDeviation(OperationType::kCos, false, false, values), 1e-6);
+}
+
+TEST(FloatFunctionsTest, SineOfManyTurnsIsExact) {
+  std::vector<float> values;
+  for (float x = -8192.0f; x <= 8192.0f; x += 1.37f) values.push_back(x);
+  EXPECT_LT(greatestDeviation(OperationType::kSin, false, false, values), 1e-6);
+  EXPECT_LT(greatestDeviation(OperationType::kCos, false, false, values), 1e-6);
+}
+
+TEST(RmsNormTest, EqualsTheReference) {
+  for (const uint32_t size : {1u, 3u, 31u, 64u, 100u, 2048u}) {
+    for (const bool hasScale : {false, true}) {
+      ModelBuilder builder;
+      const Dimensions dimensions = {3, 7, size};
+      const uint32_t data = builder.input(kFloat, dimensions);
+      const uint32_t scale = hasScale ? builder.constant(kFloat, {size}, randomFloats(size, 2))
+                                      : builder.omitted(kFloat);
+      builder.operation(OperationType::kRmsNorm, {data, scale, builder.scalar(1e-6f)},
+                        {builder.output(kFloat, dimensions)});
+      EXPECT_EQ(
+          differenceFromReference(builder.model(), {floatsFor(dimensions, 1, 5.0f)}, "own", 1e-6f),
+          "")
+          << size;
+    }
+  }
+}
+
+struct GroupNormCase {
+  Dimensions dimensions;
+  int32_t groups;
+  int32_t axis;
+  bool hasScale, hasOffset;
+};
+
+class GroupNormTest : public testing::TestWithParam<GroupNormCase> {};
+
+TEST_P(GroupNormTest, EqualsTheReference) {
+  const GroupNormCase& c = GetParam();
+  ModelBuilder builder;
+  const uint32_t data = builder.input(kFloat, c.dimensions);
+  const size_t rank = c.dimensions.size();
+  const uint32_t channels =
+      c.dimensions[static_cast<size_t>(c.axis < 0 ? c.axis + static_cast<int32_t>(rank) : c.axis)];
+  const auto perChannel = [&](bool isGiven, unsigned seed) {
+    return isGiven ? builder.constant(kFloat, {channels}, randomFloats(channels, seed))
+                   : builder.omitted(kFloat);
+  };
+  const uint32_t scale = perChannel(c.hasScale, 2);
+  const uint32_t offset = perChannel(c.hasOffset, 3);
+  builder.operation(OperationType::kGroupNorm,
+                    {data, scale, offset, builder.scalar(1e-5f), builder.scalar(c.groups),
+                     builder.scalar(c.axis)},
+                    {builder.output(kFloat, c.dimensions)});
+  std::vector<float> values = randomFloats(countOf(c.dimensions), 1);
+  // A mean far from 0 costs digits where a kernel is careless.
+  for (float& value : values) value += 300.0f;
+  EXPECT_EQ(differenceFromReference(builder.model(), {bytesOf(values)}, "own", 2e-5f), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, GroupNormTest,
+                         testing::Values(GroupNormCase{{1, 8, 8, 20}, 4, -1, true, true},
+                                         GroupNormCase{{2, 5, 33}, 3, 2, true, false},
+                                         GroupNormCase{{1, 40, 40, 320}, 32, 3, false, true},
+                                         GroupNormCase{{2, 12, 5, 7}, 4, 1, true, true},
+                                         GroupNormCase{{1, 6, 64, 64}, 1, 1, false, false},
+                                         GroupNormCase{{1, 4}, 2, 1, true, true},
+                                         GroupNormCase{{3, 9, 6, 2}, 3, 2, true, true}));
+
+struct MatmulCase {
+  Dimensions left, right, product;
+  bool isRightTransposed;
+  const char* kernel = "xnnpack";
+};
+
+class BatchMatmulTest : public testing::TestWithParam<MatmulCase> {};
+
+TEST_P(BatchMatmulTest, EqualsTheReference) {
+  const MatmulCase& c = GetParam();
+  ModelBuilder builder;
+  const uint32_t left = builder.input(kFloat, c.left);
+  const uint32_t right = builder.input(kFloat, c.right);
+  builder.operation(OperationType::kBatchMatmul,
+                    {left, right, builder.scalar(false), builder.scalar(c.isRightTransposed)},
+                    {builder.output(kFloat, c.product)});
+  EXPECT_EQ(differenceFromReference(builder.model(), {floatsFor(c.left, 1), floatsFor(c.right, 2)},
+                                    c.kernel, 1e-6f),
+            "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, BatchMatmulTest,
+    testing::Values(MatmulCase{{5, 7}, {7, 3}, {5, 3}, false},
+                    MatmulCase{{5, 7}, {3, 7}, {5, 3}, true},
+                    MatmulCase{{4, 17, 33}, {4, 33, 21}, {4, 17, 21}, false},
+                    MatmulCase{{2, 3, 17, 64}, {2, 3, 40, 64}, {2, 3, 17, 40}, true},
+                    MatmulCase{{2, 3, 5, 8}, {1, 1, 8, 6}, {2, 3, 5, 6}, false},
+                    MatmulCase{{2, 3, 5, 8}, {8, 6}, {2, 3, 5, 6}, false},
+                    MatmulCase{{2, 3, 5, 8}, {2, 1, 6, 8}, {2, 3, 5, 6}, true},
+                    MatmulCase{{1, 3, 5, 8}, {2, 1, 6, 8}, {2, 3, 5, 6}, true, "reference"},
+                    MatmulCase{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}, false}));
+
+struct BlockCase {
+  uint32_t rows, inputs, outputs, block;
+  bool areScalesHalf, hasBias;
+  int32_t activation = 0;
+};
+
+class BlockFullyConnectedTest : public testing::TestWithParam<BlockCase> {};
+
+TEST_P(BlockFullyConnectedTest, EqualsTheReference) {
+  const BlockCase& c = GetParam();
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kFloat, {c.rows, c.inputs});
+  const uint32_t filter = builder.constant(OperandType::kTensorInt4, {c.outputs, c.inputs},
+                                           randomBytes(size_t{c.outputs} * c.inputs / 2, 3));
+  const uint32_t blocks = c.inputs / c.block;
+  std::vector<float> scales = randomFloats(size_t{c.outputs} * blocks, 4, 0.02f);
+  std::vector<_Float16> halfScales;
+  for (const float one : scales) halfScales.push_back(static_cast<_Float16>(one));
+  const uint32_t scale = c.areScalesHalf ? builder.constant(OperandType::kTensorFloat16,
+                                                            {c.outputs, blocks}, halfScales)
+                                         : builder.constant(kFloat, {c.outputs, blocks}, scales);
+  const uint32_t bias = c.hasBias
+                            ? builder.constant(kFloat, {c.outputs}, randomFloats(c.outputs, 5))
+                            : builder.omitted(kFloat);
+  builder.operation(OperationType::kFullyConnected,
+                    {input, filter, bias, builder.scalar(c.activation), scale},
+                    {builder.output(kFloat, {c.rows, c.outputs})});
+  EXPECT_EQ(differenceFromReference(builder.model(), {floatsFor({c.rows, c.inputs}, 1, 3.0f)},
+                                    "own", 5e-6f),
+            "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, BlockFullyConnectedTest,
+    testing::Values(BlockCase{1, 32, 1, 32, true, false}, BlockCase{1, 64, 5, 32, true, true},
+                    BlockCase{1, 2048, 70, 32, true, false}, BlockCase{3, 96, 17, 32, false, true},
+                    BlockCase{4, 160, 33, 32, true, true, 1}, BlockCase{5, 192, 8, 64, true, false},
+                    BlockCase{17, 384, 21, 128, false, true},
+                    BlockCase{9, 512, 12, 256, true, false, 3},
+                    BlockCase{130, 4096, 35, 32, true, true},
+                    // Block sizes of the portable path.
+                    BlockCase{2, 48, 7, 16, true, true}, BlockCase{6, 30, 4, 10, false, false},
+                    BlockCase{3, 96, 5, 96, true, false}));
+
+struct HybridConvolutionCase {
+  Dimensions input;
+  uint32_t outputs, kernel, stride;
+  uint32_t groups = 1;
+  OperandType type = OperandType::kTensorQuant8SymmPerChannel;
+  int32_t padding = 1;  // SAME
+  bool hasBias = true;
+};
+
+class HybridConvolutionTest : public testing::TestWithParam<HybridConvolutionCase> {};
+
+TEST_P(HybridConvolutionTest, EqualsTheReference) {
+  const HybridConvolutionCase& c = GetParam();
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kFloat, c.input);
+  const uint32_t channels = c.input[3] / c.groups;
+  const Dimensions shape = {c.outputs, c.kernel, c.kernel, channels};
+  const bool isInt4 = c.type == OperandType::kTensorInt4;
+  const bool isPerChannel = c.type == OperandType::kTensorQuant8SymmPerChannel;
+  const uint32_t filter = builder.constant(
+      c.type, shape, randomBytes(isInt4 ? (countOf(shape) + 1) / 2 : countOf(shape), 2),
+      isPerChannel ? 0.0f : 0.02f);
+  const uint32_t bias = c.hasBias
+                            ? builder.constant(kFloat, {c.outputs}, randomFloats(c.outputs, 3))
+                            : builder.omitted(kFloat);
+  const auto sizeOf = [&](uint32_t size) {
+    return c.padding == 1 ? (size + c.stride - 1) / c.stride : (size - c.kernel) / c.stride + 1;
+  };
+  const Dimensions output = {c.input[0], sizeOf(c.input[1]), sizeOf(c.input[2]), c.outputs};
+  const auto stride = static_cast<int32_t>(c.stride);
+  builder.operation(OperationType::kConv2d,
+                    {input, filter, bias, builder.scalar(c.padding), builder.scalar(stride),
+                     builder.scalar(stride), builder.scalar(0)},
+                    {builder.output(kFloat, output)});
+  graph::Model model = builder.model();
+  if (isPerChannel) {
+    for (uint32_t i = 0; i < c.outputs; ++i)
+      model.main().operands[filter].perChannel.scales.push_back(0.01f +
+                                                                0.001f * static_cast<float>(i));
+  }
+  EXPECT_EQ(differenceFromReference(model, {floatsFor(c.input, 1, 2.0f)}, "xnnpack", 1e-5f), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, HybridConvolutionTest,
+    testing::Values(HybridConvolutionCase{{1, 8, 8, 5}, 7, 3, 1},
+                    HybridConvolutionCase{{2, 9, 7, 16}, 20, 3, 2},
+                    HybridConvolutionCase{{1, 7, 7, 96}, 40, 3, 1},
+                    HybridConvolutionCase{{1, 13, 13, 72}, 33, 3, 2},
+                    HybridConvolutionCase{{3, 7, 7, 80}, 16, 1, 1},
+                    HybridConvolutionCase{{1, 17, 1, 128}, 24, 3, 1},
+                    HybridConvolutionCase{{1, 10, 10, 8}, 12, 5, 1, 2},
+                    HybridConvolutionCase{{1, 6, 6, 4}, 3, 3, 1, 1, kInt8, 2, false},
+                    HybridConvolutionCase{
+                        {1, 8, 8, 6}, 10, 3, 1, 1, OperandType::kTensorInt4, 1, true}));
+
+TEST(QuantizedSoftmaxTest, EqualsTheReference) {
+  for (const OperandType type : {kInt8, OperandType::kTensorQuant8Asymm}) {
+    for (const uint32_t channels : {1u, 2u, 10u, 1000u}) {
+      for (const float beta : {1.0f, 0.5f, 20.0f}) {
+        ModelBuilder builder;
+        const bool isSigned = type == kInt8;
+        const uint32_t data = builder.input(type, {40, channels}, 0.1f, isSigned ? -3 : 110);
+        builder.operation(OperationType::kSoftmax, {data, builder.scalar(beta)},
+                          {builder.output(type, {40, channels}, 1.0f / 256, isSigned ? -128 : 0)});
+        EXPECT_EQ(differenceFromReference(builder.model(), {randomBytes(size_t{40} * channels, 1)},
+                                          isSigned ? "own" : "xnnpack", 0.0f),
+                  "")
+            << channels << " " << beta;
+      }
+    }
+  }
+}
+
+TEST(MeanTest, SeveralGroupsOfAxesEqualTheReference) {
+  for (const std::vector<int32_t>& axes :
+       std::vector<std::vector<int32_t>>{{0, 2}, {1, 2, 4}, {0, 1, 3}, {0, 2, 4}, {4, 1}}) {
+    ModelBuilder builder;
+    const Dimensions dimensions = {2, 5, 6, 3, 7};
+    Dimensions kept = dimensions;
+    for (const int32_t axis : axes) kept[static_cast<size_t>(axis)] = 1;
+    const uint32_t data = builder.input(kFloat, dimensions);
+    const uint32_t given =
+        builder.constant(OperandType::kTensorInt32, {static_cast<uint32_t>(axes.size())}, axes);
+    builder.operation(OperationType::kMean, {data, given, builder.scalar(1)},
+                      {builder.output(kFloat, kept)});
+    EXPECT_EQ(
+        differenceFromReference(builder.model(), {floatsFor(dimensions, 1)}, "xnnpack", 1e-6f), "");
+  }
+}
+
+// The cache of a language model: the output takes the input's memory where that dies.
+TEST(DynamicUpdateSliceTest, EqualsTheReferenceInPlaceAndNot) {
+  const Dimensions cache = {1, 40, 2, 16};
+  const Dimensions update = {1, 3, 2, 16};
+  for (const bool dies : {true, false}) {
+    ModelBuilder builder;
+    const uint32_t given = builder.input(kFloat, cache);
+    const uint32_t rows = builder.input(kFloat, update);
+    const uint32_t begin = builder.input(OperandType::kTensorInt32, {4});
+    const uint32_t data = builder.temporary(kFloat, cache);
+    builder.operation(OperationType::kAbs, {given}, {data});
+    const uint32_t updated = builder.temporary(kFloat, cache);
+    builder.operation(OperationType::kDynamicUpdateSlice, {data, rows, begin}, {updated});
+    builder.operation(OperationType::kSub, {updated, dies ? given : data, builder.scalar(0)},
+                      {builder.output(kFloat, cache)});
+    EXPECT_EQ(differenceFromReference(builder.model(),
+                                      {floatsFor(cache, 1), floatsFor(update, 2),
+                                       bytesOf(std::vector<int32_t>{0, 38, 0, 0})},
+                                      "xnnpack", 1e-6f),
+              "");
+  }
+}
+
+}  // namespace
+}  // namespace hearth::cpu

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "drivers/cpu/convolution.h"
+
+namespace hearth::cpu {
+
+// The 8-bit inputs under the windows of a convolution with one group, window after window: a
+// convolution becomes a product of matrices. Thread-safe.
+class WindowGather {
+ public:
+  // `fill` stands for padding.
+  WindowGather(const Convolution& convolution, uint8_t fill);
+
+  // Of one window, in the filter's order.
+  size_t windowBytes() const { return rows_ * rowBytes_; }
+  // Windows of all images.
+  size_t windowCount() const { return batch_ * outputHeight_ * outputWidth_; }
+
+  // Writes the windows [first, last) to `target`. kReadSlack bytes behind the tensor `source` can
+  // be read.
+  void gather(const uint8_t* source, size_t first, size_t last, uint8_t* target) const;
+
+ private:
+  // `count` windows of one line of the output, the first at `first`; a row of a window is copied as
+  // kBytes bytes, or as it is when that is 0.
+  template <size_t kBytes>
+  void gatherLine(const uint8_t* source, size_t line, size_t first, size_t count, uint8_t* target,
+                  const uint8_t* end) const;
+  void gatherRow(const uint8_t* row, int64_t x, uint8_t* target) const;
+
+  size_t batch_, outputHeight_, outputWidth_, inputHeight_, inputWidth_;
+  size_t rows_, columns_, channels_, rowBytes_;
+  int64_t strideHeight_, strideWidth_, dilationHeight_, dilationWidth_, top_, left_;
+  uint8_t fill_;
+};
+
+}  // namespace hearth::cpu

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "threads/thread_pool.h"
+
+namespace hearth::threads {
+
+// Less memory than this is not worth waking another thread for.
+inline constexpr uint64_t kBytesPerTask = 64 << 10;
+
+// Calls fn(begin, end) over [0, count) in parts of at least `grain`, on the threads of `pool`
+// (null: here, in one call). Parts are contiguous and never overlap.
+template <typename Function>
+void forRanges(ThreadPool* pool, uint64_t count, uint64_t grain, const Function& fn) {
+  if (pool == nullptr || count <= grain) {
+    if (count != 0) fn(uint64_t{0}, count);
+    return;
+  }
+  const uint64_t parts = std::min<uint64_t>((count + grain - 1) / grain, pool->threadCount() * 4);
+  const uint64_t step = (count + parts - 1) / parts;
+  pool->parallelFor(parts, [&](size_t part) {
+    const uint64_t begin = std::min(count, part * step);
+    const uint64_t end = std::min(count, begin + step);
+    if (begin != end) fn(begin, end);
+  });
+}
+
+// Elements of `bytes` bytes each that make a part worth a thread.
+inline uint64_t grainOf(uint64_t bytes) {
+  return std::max<uint64_t>(1, kBytesPerTask / std::max<uint64_t>(1, bytes));
+}
+
+}  // namespace hearth::threads
