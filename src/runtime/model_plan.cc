@@ -93,7 +93,7 @@ Result<ModelPlan> planWhole(const std::shared_ptr<const graph::Model>& model,
   const CacheRequest* cache = planning.cache;
   if (cache != nullptr && cache->isByFiles && modelIndex != 0) cache = nullptr;
   HEARTH_ASSIGN(CachedPreparation made,
-                prepareCached(*device, itself, planning.options, cache, std::move(key)));
+                prepareCached(*device, itself, planning.options, cache, key));
   return wholePlan(*model, device, std::move(made));
 }
 
@@ -131,7 +131,7 @@ Result<ModelPlan> planSteps(const std::shared_ptr<const graph::Model>& model, Pl
       for (const uint32_t operation : step.operations) key.addOperation(modelIndex, operation);
       HEARTH_ASSIGN(CachedPreparation prepared,
                     prepareCached(*device, validated, planning->options,
-                                  hasFolder ? planning->cache : nullptr, std::move(key)));
+                                  hasFolder ? planning->cache : nullptr, key));
       made.prepared = std::move(prepared.prepared);
       caches.push_back(std::move(prepared.cache));
     } else {

@@ -157,6 +157,20 @@ def driverPlans():
     yield "record.json", json.dumps([origin | {"cpu": ["avx2", "fma"]}, origin]).encode()
 
 
+def cachedModels():
+    named = struct.pack("<QQQ", 0, 4096, 0) + digest(b"segment")
+    inline = struct.pack("<QQQ", 1, 100, 128) + bytes(32)
+    yield "data.cache", (struct.pack("<8sII", b"HCPUDATA", 1, 2) + named + inline).ljust(292, b"x")
+    # One RELU of two floats.
+    def operand(lifetime):
+        return struct.pack("<iQIfiIQBIQQIB", 3, 1, 2, 0, 0, 0, 0, lifetime, 0, 0, 0, 0, 0)
+    model = (struct.pack("<IBQQ", 1, 0, 0, 1) + struct.pack("<Q", 2) + operand(1) + operand(2) +
+             struct.pack("<Q", 1) + struct.pack("<iQIQI", 19, 1, 0, 1, 1) +
+             struct.pack("<QI", 1, 0) + struct.pack("<QI", 1, 1))
+    head = struct.pack("<8sII32s5Q", b"HCPUMODL", 1, 0, digest(b"pin"), 64, 1, 1, 8, len(model))
+    yield "model.cache", head + struct.pack("<II", 0, 1) + b"no plan." + model
+
+
 def inputFiles():
     for name, array in (("float.npy", numpy.linspace(-1, 1, 6, dtype=numpy.float32).reshape(2, 3)),
                         ("bool.npy", numpy.array([True, False])),
@@ -198,6 +212,7 @@ def main():
     for target, seeds in (("driver_manifest_fuzz", manifests), ("nntv_fuzz", conformanceFiles),
                           ("store_file_fuzz", storeFiles), ("bundle_file_fuzz", bundles),
                           ("stored_plan_fuzz", driverPlans), ("input_file_fuzz", inputFiles),
+                          ("cached_model_fuzz", cachedModels),
                           ("call_sequence_fuzz", callSequences)):
         folder = FOLDER / target
         folder.mkdir(exist_ok=True)

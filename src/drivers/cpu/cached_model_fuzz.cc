@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as model cache and as data cache, should they ever get past the mapping manager.
+#include <cstdint>
+#include <cstdlib>
+
+#include "drivers/cpu/cached_model.h"
+#include "graph/model_bytes.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace hearth;
+  const std::span bytes(data, size);
+  if (const auto cached = cpu::CachedData::parse(bytes)) {
+    for (const cpu::CachedData::Segment& segment : cached->segments)
+      if (segment.isInline && (segment.offset > size || segment.size > size - segment.offset))
+        std::abort();
+  }
+  for (const size_t segments : {0, 2}) {
+    const auto plan = cpu::CachedPlan::parse(bytes, segments);
+    if (!plan) continue;
+    for (const uint32_t index : plan->poolSegments)
+      if (index >= segments) std::abort();
+    (void)cpu::StoredPlan::parse(plan->places, segments);
+    static const uint8_t memory[4096] = {};
+    const auto model =
+        graph::decodeModel(plan->model, {memory::Pool::borrowed(memory, sizeof memory)});
+    if (model && !graph::validate(*model)) std::abort();
+  }
+  return 0;
+}
