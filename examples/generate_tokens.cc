@@ -165,8 +165,8 @@ int main(int argc, char** argv) try {
               << prefill.size() << " tokens, " << 1000 / steady(decodeMs) << " tokens/s\n";
     return 0;
   }
-  std::cout << "{\"prepare_ms\": " << readyMs << ", \"prefill\": "
-            << prefill.compilation().startReportJson()
+  std::cout << "{\"prepare_ms\": " << readyMs
+            << ", \"prefill\": " << prefill.compilation().startReportJson()
             << ", \"decode\": " << decode.compilation().startReportJson()
             << ", \"first_prefill_ms\": " << (prefillMs.empty() ? 0 : prefillMs[0])
             << ", \"prefill_ms\": " << steady(prefillMs)
