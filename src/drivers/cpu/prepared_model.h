@@ -46,6 +46,10 @@ class CpuPreparedModel final : public hal::PreparedModel,
   Status run(std::span<const ExecutionContext::Buffer> inputs,
              std::span<const ExecutionContext::Buffer> outputs, const base::Deadline& deadline);
 
+  // Packs anew what a segment of the store holds whose bytes turned out wrong, in the place of
+  // those, while executions go on. On a thread of the store.
+  void repair(const cache::SegmentKey& key);
+
   // Dimensions of the graph outputs, as inferred.
   const std::vector<graph::Dimensions>& outputDimensions() const { return outputDimensions_; }
   const std::vector<uint64_t>& outputBytes() const { return outputBytes_; }
