@@ -96,7 +96,7 @@ Result<StoredPlan> StoredPlan::parse(std::span<const uint8_t> bytes, size_t segm
   if (!plan.graphs.empty())
     std::memcpy(plan.graphs.data(), at, plan.graphs.size() * sizeof(base::Sha256Digest));
   at += plan.graphs.size() * sizeof(base::Sha256Digest);
-  std::memcpy(plan.segmentSizes.data(), at, segmentCount * sizeof(uint64_t));
+  if (segmentCount != 0) std::memcpy(plan.segmentSizes.data(), at, segmentCount * sizeof(uint64_t));
   at += segmentCount * sizeof(uint64_t);
   plan.entries.reserve(static_cast<size_t>(head.entryCount));
   for (uint64_t i = 0; i < head.entryCount; ++i, at += sizeof(StoredEntry)) {

@@ -365,13 +365,14 @@ TEST_F(CachingBehaviour, B21_TheCpuComputesTheSameFromItsCache) {
     constexpr uint32_t kWidth = 64;
     std::vector<float> weights(kWidth * kWidth);
     std::vector<float> offsets(16 * kWidth);
+    const std::vector<float> biases(kWidth, 0.5f);
     for (size_t i = 0; i < weights.size(); ++i)
       weights[i] = static_cast<float>((i * 37) % 41) / 16 - 1;
     for (size_t i = 0; i < offsets.size(); ++i) offsets[i] = static_cast<float>(i % 7);
     ndk::Model model;
     const uint32_t in = model.operand(floats({16, kWidth}));
     const uint32_t filter = model.constant<float>(floats({kWidth, kWidth}), weights);
-    const uint32_t bias = model.constant<float>(floats({kWidth}), std::vector<float>(kWidth, 0.5));
+    const uint32_t bias = model.constant<float>(floats({kWidth}), biases);
     const uint32_t layer = model.operand(floats({16, kWidth}));
     const uint32_t more = model.constant<float>(floats({16, kWidth}), offsets);
     const uint32_t out = model.operand(floats({16, kWidth}));
