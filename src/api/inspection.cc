@@ -73,7 +73,7 @@ void addDevices(const graph::Model& model, const runtime::DeviceManager& devices
                           {"devices", Json::array()}});
   Json summaries = Json::array();
   for (const auto& device : devices.devices()) {
-    const auto support = device->supportedOperations(model);
+    const auto support = device->explainOperations(model);
     Json summary = {{"device", device->name()}, {"operations_taken", 0}, {"problem", nullptr}};
     if (!support) {
       summary["problem"] = support.error().toString();

@@ -1,46 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
+// OpenSSL's own context of a digest, not its EVP interface: that one loads the library's providers
+// at the first use, which takes longer than a whole start from the store.
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/sha256.h"
 
-#include <openssl/evp.h>
+#include <openssl/sha.h>
 
 #include <new>
 
 namespace hearth::base {
 namespace {
 
-// Never freed: hashes may run in static destructors and detached threads.
-const EVP_MD* algorithm() {
-  static const EVP_MD* const fetched = [] {
-    OSSL_LIB_CTX* library = OSSL_LIB_CTX_new();
-    const EVP_MD* found = library ? EVP_MD_fetch(library, "SHA2-256", nullptr) : nullptr;
-    if (found == nullptr) throw std::bad_alloc();
-    return found;
-  }();
-  return fetched;
-}
+static_assert(std::is_trivially_copyable_v<SHA256_CTX>);
 
 }  // namespace
 
-void Sha256::Free::operator()(evp_md_ctx_st* context) const {
-  EVP_MD_CTX_free(context);
-}
-
-Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
-  if (!context_) throw std::bad_alloc();
+Sha256::Sha256() {
+  static_assert(sizeof(SHA256_CTX) <= sizeof state_ && alignof(SHA256_CTX) <= alignof(Sha256));
   start();
 }
 
 void Sha256::start() {
-  if (EVP_DigestInit_ex2(context_.get(), algorithm(), nullptr) != 1) throw std::bad_alloc();
+  SHA256_Init(new (state_.data()) SHA256_CTX);
 }
 
 void Sha256::update(std::span<const uint8_t> bytes) {
-  if (EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) != 1) throw std::bad_alloc();
+  SHA256_Update(std::launder(reinterpret_cast<SHA256_CTX*>(state_.data())), bytes.data(),
+                bytes.size());
 }
 
 Sha256Digest Sha256::finish() {
   Sha256Digest digest;
-  if (EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr) != 1) throw std::bad_alloc();
+  SHA256_Final(digest.data(), std::launder(reinterpret_cast<SHA256_CTX*>(state_.data())));
   start();
   return digest;
 }

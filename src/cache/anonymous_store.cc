@@ -85,6 +85,12 @@ class AnonymousTable : public ContentMemory, private ForkAware {
     contents_[contentKey(file, offset, size)] = {digest, readAt};
   }
 
+  // Users keep their facts themselves as long as the process lives.
+  std::optional<base::Sha256Digest> fact(const base::Sha256Digest&) override {
+    return std::nullopt;
+  }
+  void rememberFact(const base::Sha256Digest&, const base::Sha256Digest&) override {}
+
   std::shared_ptr<BuildLock> buildLock() {
     const std::lock_guard lock(mutex_);
     return buildLock_;
@@ -204,6 +210,19 @@ StoreResult<PlanRef> AnonymousStore::publishPlan(const PlanKey& key, std::span<c
 Result<base::Sha256Digest> AnonymousStore::contentHash(int fd, uint64_t offset, uint64_t size,
                                                        unsigned threads) {
   return rememberedHash(fd, offset, size, threads, &table_, table_.hashed);
+}
+
+std::optional<base::Sha256Digest> AnonymousStore::recalledContentHash(int fd, uint64_t offset,
+                                                                      uint64_t size) {
+  return recalledHash(fd, offset, size, &table_);
+}
+
+std::optional<base::Sha256Digest> AnonymousStore::recall(const base::Sha256Digest& key) {
+  return table_.fact(key);
+}
+
+void AnonymousStore::remember(const base::Sha256Digest& key, const base::Sha256Digest& value) {
+  table_.rememberFact(key, value);
 }
 
 std::shared_ptr<void> AnonymousStore::addCorruptionHandler(CorruptionHandler) {

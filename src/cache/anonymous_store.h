@@ -30,6 +30,7 @@ class AnonymousStore : public SegmentStore {
   void afterPublishing(std::function<void()> task) override { task(); }
   void flush() override {}
   void settle() override {}
+  void checkFound() override {}
   // A plan is found as long as somebody holds it.
   StoreResult<PlanRef> findPlan(const PlanKey& key) override;
   StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
@@ -37,6 +38,10 @@ class AnonymousStore : public SegmentStore {
                                    const PlanDescription& description) override;
   Result<base::Sha256Digest> contentHash(int fd, uint64_t offset, uint64_t size,
                                          unsigned threads) override;
+  std::optional<base::Sha256Digest> recalledContentHash(int fd, uint64_t offset,
+                                                        uint64_t size) override;
+  std::optional<base::Sha256Digest> recall(const base::Sha256Digest& key) override;
+  void remember(const base::Sha256Digest& key, const base::Sha256Digest& value) override;
   // Nothing is ever found wrong here.
   std::shared_ptr<void> addCorruptionHandler(CorruptionHandler handler) override;
   StoreCounters counters() const override;

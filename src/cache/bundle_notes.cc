@@ -111,6 +111,16 @@ void BundleNotes::rememberContent(const FileIdentity& file, uint64_t offset, uin
   put({.key = contentKey(file, offset, size), .digest = digest, .when = readAt});
 }
 
+std::optional<base::Sha256Digest> BundleNotes::fact(const base::Sha256Digest& key) {
+  const std::optional<Note> note = find(key);
+  if (!note || note->digest == base::Sha256Digest{}) return std::nullopt;
+  return note->digest;
+}
+
+void BundleNotes::rememberFact(const base::Sha256Digest& key, const base::Sha256Digest& value) {
+  put({.key = key, .digest = value, .when = now()});
+}
+
 bool BundleNotes::has(const base::Sha256Digest& key) {
   const std::optional<Note> note = find(key);
   return note && note->digest == base::Sha256Digest{};

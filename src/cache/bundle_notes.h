@@ -14,8 +14,8 @@
 namespace hearth::cache {
 
 // What is remembered at the end of a bundle, the only part that is written again: digests of model
-// files' content, that the bundle is on disk for good, and when it was checked. 64 notes of 128
-// bytes with a checksum each; a damaged one only forgets, and a new one takes the place of the
+// files' content, facts, that the bundle is on disk for good, and when it was checked. 64 notes of
+// 128 bytes with a checksum each; a damaged one only forgets, and a new one takes the place of the
 // oldest. Writing keeps the file's time of modification, which tells whether anything else was
 // written. No error ever comes out. Thread-safe.
 class BundleNotes : public ContentMemory {
@@ -38,10 +38,13 @@ class BundleNotes : public ContentMemory {
   void rememberContent(const FileIdentity& file, uint64_t offset, uint64_t size,
                        const base::Sha256Digest& digest, int64_t readAt) override;
 
+  std::optional<base::Sha256Digest> fact(const base::Sha256Digest& key) override;
+  void rememberFact(const base::Sha256Digest& key, const base::Sha256Digest& value) override;
+
   // Notes that only stand there or not.
   bool has(const base::Sha256Digest& key);
   void add(const base::Sha256Digest& key);
-  // Forgets all but content digests: they are of another bundle.
+  // Forgets all but content digests and facts: they are of another bundle.
   void keepContentsOnly();
 
   // For fork.

@@ -334,7 +334,7 @@ StoreResult<SegmentRef> BundleStore::load(const std::shared_ptr<BundleFile>& fil
 
 void BundleStore::checkInBackground(const std::shared_ptr<BundleFile>& file) {
   BundleParts& parts = *parts_;
-  parts.checker.post([this, &parts, file] {
+  parts.checker.postHeld([this, &parts, file] {
     const base::Sha256Digest note = file->checkedNote(parts.boot);
     const bool isRemembered = parts.boot != BootId{} && parts.notes->has(note);
     if (!isRemembered) {
@@ -355,6 +355,10 @@ void BundleStore::checkInBackground(const std::shared_ptr<BundleFile>& file) {
     }
     if (file->isDoubtful || !parts.notes->has(file->durableNote())) makeDurable(file);
   });
+}
+
+void BundleStore::checkFound() {
+  parts_->checker.release();
 }
 
 void BundleStore::makeDurable(const std::shared_ptr<BundleFile>& file) {
@@ -626,6 +630,19 @@ StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<cons
 Result<base::Sha256Digest> BundleStore::contentHash(int fd, uint64_t offset, uint64_t size,
                                                     unsigned threads) {
   return rememberedHash(fd, offset, size, threads, parts_->notes.get(), parts_->hashed);
+}
+
+std::optional<base::Sha256Digest> BundleStore::recalledContentHash(int fd, uint64_t offset,
+                                                                   uint64_t size) {
+  return recalledHash(fd, offset, size, parts_->notes.get());
+}
+
+std::optional<base::Sha256Digest> BundleStore::recall(const base::Sha256Digest& key) {
+  return parts_->notes->fact(key);
+}
+
+void BundleStore::remember(const base::Sha256Digest& key, const base::Sha256Digest& value) {
+  parts_->notes->rememberFact(key, value);
 }
 
 std::shared_ptr<void> BundleStore::addCorruptionHandler(CorruptionHandler handler) {

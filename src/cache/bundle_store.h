@@ -43,6 +43,7 @@ class BundleStore : public SegmentStore,
   void afterPublishing(std::function<void()> task) override;
   void flush() override;
   void settle() override;
+  void checkFound() override;
   // kAbsent with a sentence when the bundle holds another plan.
   StoreResult<PlanRef> findPlan(const PlanKey& key) override;
   // Takes what publishAsync has finished, and what of the old bundle is right. kBusy while another
@@ -52,6 +53,10 @@ class BundleStore : public SegmentStore,
                                    const PlanDescription& description) override;
   Result<base::Sha256Digest> contentHash(int fd, uint64_t offset, uint64_t size,
                                          unsigned threads) override;
+  std::optional<base::Sha256Digest> recalledContentHash(int fd, uint64_t offset,
+                                                        uint64_t size) override;
+  std::optional<base::Sha256Digest> recall(const base::Sha256Digest& key) override;
+  void remember(const base::Sha256Digest& key, const base::Sha256Digest& value) override;
   std::shared_ptr<void> addCorruptionHandler(CorruptionHandler handler) override;
   StoreCounters counters() const override;
 

@@ -78,13 +78,20 @@ bool isReadWellAfterChange(const FileIdentity& file, int64_t readAt) {
          static_cast<uint64_t>(readAt) - static_cast<uint64_t>(lastChange) >= kRacyNanoseconds;
 }
 
+std::optional<base::Sha256Digest> recalledHash(int fd, uint64_t offset, uint64_t size,
+                                               ContentMemory* memory) {
+  if (memory == nullptr || !isIdentityTelling(fd)) return std::nullopt;
+  const auto file = FileIdentity::of(fd);
+  if (!file || offset > file->generation.size || size > file->generation.size - offset)
+    return std::nullopt;
+  return memory->content(*file, offset, size);
+}
+
 Result<base::Sha256Digest> rememberedHash(int fd, uint64_t offset, uint64_t size, unsigned threads,
                                           ContentMemory* memory, std::atomic<uint64_t>& hashed) {
+  if (const auto digest = recalledHash(fd, offset, size, memory)) return *digest;
   const bool isTelling = memory != nullptr && isIdentityTelling(fd);
   HEARTH_ASSIGN(const FileIdentity before, FileIdentity::of(fd));
-  if (isTelling && offset <= before.generation.size && size <= before.generation.size - offset) {
-    if (const auto digest = memory->content(before, offset, size)) return *digest;
-  }
   const int64_t start = now();
   HEARTH_ASSIGN(const base::Sha256Digest digest, hashContent(fd, offset, size, threads));
   hashed.fetch_add(size, std::memory_order_relaxed);

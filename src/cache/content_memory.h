@@ -33,7 +33,7 @@ base::Sha256Digest contentKey(const FileIdentity& file, uint64_t offset, uint64_
 // may leave the same time stamp.
 bool isReadWellAfterChange(const FileIdentity& file, int64_t readAt);
 
-// Digests of files' content that somebody remembers. Thread-safe.
+// What somebody remembers: digests of files' content, and facts of their users. Thread-safe.
 class ContentMemory {
  public:
   virtual ~ContentMemory() = default;
@@ -43,7 +43,15 @@ class ContentMemory {
                                                     uint64_t size) = 0;
   virtual void rememberContent(const FileIdentity& file, uint64_t offset, uint64_t size,
                                const base::Sha256Digest& digest, int64_t readAt) = 0;
+
+  // 32 bytes, not all zero, that were remembered under a key of the user's.
+  virtual std::optional<base::Sha256Digest> fact(const base::Sha256Digest& key) = 0;
+  virtual void rememberFact(const base::Sha256Digest& key, const base::Sha256Digest& value) = 0;
 };
+
+// The digest from `memory` (may be null), without reading the range.
+std::optional<base::Sha256Digest> recalledHash(int fd, uint64_t offset, uint64_t size,
+                                               ContentMemory* memory);
 
 // What hashContent gives, from `memory` (may be null) where it can be had there; else the bytes are
 // read, added to `hashed`, and the digest is remembered. Errors as hashContent.

@@ -87,38 +87,48 @@ IdentityTable::~IdentityTable() {
 void IdentityTable::close() {
   if (database_ != nullptr) sqlite3_close(database_);
   database_ = nullptr;
+  isReadyForWriting_ = false;
 }
 
-bool IdentityTable::open() {
-  if (database_ != nullptr) return true;
+bool IdentityTable::open(bool forWriting) {
+  if (database_ != nullptr && (!forWriting || isReadyForWriting_)) return true;
   if (failed_) return false;
   // One more try for the case that a broken file is removed on the way.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    struct stat status;
-    if (::fstatat(folder_, kFile, &status, AT_SYMLINK_NOFOLLOW) == 0) {
-      if (!S_ISREG(status.st_mode) || !isTrusted(status)) break;
-    } else if (errno != ENOENT || !writable_) {
-      break;
-    } else {
-      // Made here for its mode, and never through a link.
-      const base::Descriptor made(
-          ::openat(folder_, kFile, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    int code = SQLITE_OK;
+    if (database_ == nullptr) {
+      struct stat status;
+      if (::fstatat(folder_, kFile, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+        if (!S_ISREG(status.st_mode) || !isTrusted(status)) break;
+      } else if (errno != ENOENT || !writable_) {
+        break;
+      } else if (!forWriting) {
+        return false;
+      } else {
+        // Made here for its mode, and never through a link.
+        const base::Descriptor made(
+            ::openat(folder_, kFile, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+      }
+      code = sqlite3_open_v2(path_.c_str(), &database_,
+                             (writable_ ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
+                                 SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
+                             nullptr);
+      if (code == SQLITE_OK) {
+        sqlite3_busy_timeout(database_, kBusyMilliseconds);
+        // A mapped file that somebody truncates would end the process.
+        code = sqlite3_exec(database_, "PRAGMA mmap_size=0", nullptr, nullptr, nullptr);
+      }
     }
-    int code = sqlite3_open_v2(path_.c_str(), &database_,
-                               (writable_ ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
-                                   SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
-                               nullptr);
-    if (code == SQLITE_OK) {
-      sqlite3_busy_timeout(database_, kBusyMilliseconds);
+    // Not for reading, which is on the path of every start.
+    if (code == SQLITE_OK && forWriting) {
       // Without syncs a power failure may damage the file, which is noticed; a killed process not.
-      code = sqlite3_exec(database_, "PRAGMA synchronous=OFF; PRAGMA mmap_size=0;", nullptr,
-                          nullptr, nullptr);
-    }
-    if (code == SQLITE_OK && writable_)
       code = sqlite3_exec(database_,
+                          "PRAGMA synchronous=OFF;"
                           "CREATE TABLE IF NOT EXISTS entry1(key BLOB PRIMARY KEY, digest BLOB, "
                           "time INTEGER, checksum BLOB) WITHOUT ROWID",
                           nullptr, nullptr, nullptr);
+      isReadyForWriting_ = code == SQLITE_OK;
+    }
     if (code == SQLITE_OK) return true;
     if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
       close();
@@ -146,12 +156,17 @@ bool IdentityTable::discardIfBroken(int code) {
 
 std::optional<IdentityTable::Entry> IdentityTable::read(const base::Sha256Digest& key) {
   const std::lock_guard lock(mutex_);
-  if (!open()) return std::nullopt;
+  if (!open(false)) return std::nullopt;
+  constexpr std::string_view kSelect = "SELECT digest, time, checksum FROM entry1 WHERE key = ?";
   int code = 0;
   std::optional<Entry> entry;
   {
-    const Statement statement =
-        prepare(database_, "SELECT digest, time, checksum FROM entry1 WHERE key = ?", code);
+    Statement statement = prepare(database_, kSelect, code);
+    // A file without the table is new, or broken, which making the table tells.
+    if (code == SQLITE_ERROR && writable_ && !isReadyForWriting_) {
+      if (!open(true)) return std::nullopt;
+      statement = prepare(database_, kSelect, code);
+    }
     if (code == SQLITE_OK) {
       sqlite3_bind_blob(statement.get(), 1, key.data(), static_cast<int>(key.size()),
                         SQLITE_STATIC);
@@ -174,7 +189,7 @@ std::optional<IdentityTable::Entry> IdentityTable::read(const base::Sha256Digest
 void IdentityTable::write(const base::Sha256Digest& key, const Entry& entry) {
   if (!writable_) return;
   const std::lock_guard lock(mutex_);
-  if (!open()) return;
+  if (!open(true)) return;
   int code = 0;
   {
     const Statement statement =
@@ -207,6 +222,16 @@ void IdentityTable::rememberContent(const FileIdentity& file, uint64_t offset, u
   write(contentKey(file, offset, size), {digest, readAt});
 }
 
+std::optional<base::Sha256Digest> IdentityTable::fact(const base::Sha256Digest& key) {
+  const std::optional<Entry> entry = read(key);
+  if (!entry) return std::nullopt;
+  return entry->digest;
+}
+
+void IdentityTable::rememberFact(const base::Sha256Digest& key, const base::Sha256Digest& value) {
+  write(key, {value, now()});
+}
+
 bool IdentityTable::isChecked(const SegmentKey& key, const FileGeneration& file,
                               const BootId& boot) {
   return boot != BootId{} && read(checkedKey(key, file, boot)).has_value();
@@ -220,7 +245,7 @@ void IdentityTable::rememberChecked(const SegmentKey& key, const FileGeneration&
 void IdentityTable::forgetOlderThan(int64_t seconds) {
   if (!writable_) return;
   const std::lock_guard lock(mutex_);
-  if (!open()) return;
+  if (!open(true)) return;
   int code = 0;
   {
     const Statement statement = prepare(database_, "DELETE FROM entry1 WHERE time < ?", code);

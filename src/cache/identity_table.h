@@ -34,6 +34,9 @@ class IdentityTable : public ContentMemory {
   void rememberContent(const FileIdentity& file, uint64_t offset, uint64_t size,
                        const base::Sha256Digest& digest, int64_t readAt) override;
 
+  std::optional<base::Sha256Digest> fact(const base::Sha256Digest& key) override;
+  void rememberFact(const base::Sha256Digest& key, const base::Sha256Digest& value) override;
+
   bool isChecked(const SegmentKey& key, const FileGeneration& file, const BootId& boot);
   void rememberChecked(const SegmentKey& key, const FileGeneration& file, const BootId& boot);
 
@@ -49,7 +52,7 @@ class IdentityTable : public ContentMemory {
     int64_t when = 0;
   };
 
-  bool open();
+  bool open(bool forWriting);
   void close();
   // True when the file was unusable and has been removed.
   bool discardIfBroken(int code);
@@ -61,6 +64,7 @@ class IdentityTable : public ContentMemory {
   const bool writable_;
   std::mutex mutex_;
   sqlite3* database_ = nullptr;
+  bool isReadyForWriting_ = false;
   bool failed_ = false;  // not to be tried again
 };
 

@@ -116,6 +116,9 @@ class SegmentStore {
   virtual void flush() = 0;
   // The same, and when all of it is synced, marked and checked.
   virtual void settle() = 0;
+  // Lets the background checks of what find() gave begin. Nobody else does but settle(): a start
+  // calls it when it has what it needs, since the checks would compete with it.
+  virtual void checkFound() = 0;
 
   // A plan, every byte checked. kAbsent, kCorrupt, kForeign, kIoError.
   virtual StoreResult<PlanRef> findPlan(const PlanKey& key) = 0;
@@ -138,6 +141,16 @@ class SegmentStore {
   Result<base::Sha256Digest> contentHash(int fd, uint64_t offset, uint64_t size) {
     return contentHash(fd, offset, size, 0);
   }
+
+  // The same where it is remembered; nothing is read. For ranges of which nobody knows whether
+  // they are worth hashing.
+  virtual std::optional<base::Sha256Digest> recalledContentHash(int fd, uint64_t offset,
+                                                                uint64_t size) = 0;
+
+  // 32 bytes, not all zero, that this or an earlier process left under a key of its own. May be
+  // forgotten at any time; as right as what was remembered.
+  virtual std::optional<base::Sha256Digest> recall(const base::Sha256Digest& key) = 0;
+  virtual void remember(const base::Sha256Digest& key, const base::Sha256Digest& value) = 0;
 
   // Calls `handler` on a thread of the store when a segment in use turns out wrong, until the
   // result is destroyed (which waits for a call that runs; not from the handler).

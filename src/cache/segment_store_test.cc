@@ -213,6 +213,24 @@ TEST_P(KeptStoreTest, AStartThatDiesAtOnceLeavesNoEmptyCache) {
 }
 #endif
 
+TEST_P(KeptStoreTest, FactsAreThereForTheNextProcess) {
+  const base::Sha256Digest key = segmentKey(5).bytes;
+  {
+    const auto store = open();
+    EXPECT_FALSE(store->recall(key));
+    store->remember(key, segmentKey(6).bytes);
+    EXPECT_EQ(store->recall(key), segmentKey(6).bytes);
+    EXPECT_FALSE(store->recall(segmentKey(7).bytes));
+    // A bundle exists from its first plan on.
+    const uint64_t numbers[] = {1};
+    EXPECT_EQ(start(*store, 1, numbers), 1);
+  }
+  EXPECT_EQ(open()->recall(key), segmentKey(6).bytes);
+  EXPECT_EQ(open(StoreMode::kReadOnly)->recall(key), segmentKey(6).bytes);
+  open(StoreMode::kReadOnly)->remember(key, segmentKey(8).bytes);
+  EXPECT_EQ(open()->recall(key), segmentKey(6).bytes);
+}
+
 // E6: the same path, another model of the same size: never the old digest, on which the plan's key
 // depends.
 TEST_P(SegmentStoreTest, AModelThatChangedIsNoticedHoweverItWasWritten) {

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <algorithm>
+#include <iterator>
 
 #include <system_error>
 #include <utility>
@@ -62,6 +64,21 @@ bool TaskThread::postLater(std::function<void()> task, std::chrono::nanoseconds 
   return true;
 }
 
+void TaskThread::postHeld(std::function<void()> task) {
+  const std::lock_guard lock(state_->mutex);
+  state_->held.push_back({.run = std::move(task)});
+}
+
+void TaskThread::release() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->held.empty() || !start()) return;
+    std::ranges::move(state_->held, std::back_inserter(state_->queue));
+    state_->held.clear();
+  }
+  state_->changed.notify_all();
+}
+
 void TaskThread::loop(const std::shared_ptr<State>& state, const char* name, Priority priority) {
   ::pthread_setname_np(::pthread_self(), name);
   if (priority == Priority::kIdle) {
@@ -106,6 +123,7 @@ bool TaskThread::runNext(State& state, std::unique_lock<std::mutex>& lock) {
 }
 
 void TaskThread::waitUntilIdle() {
+  release();
   std::unique_lock lock(state_->mutex);
   ++state_->waiters;
   state_->changed.notify_all();
@@ -123,11 +141,13 @@ void TaskThread::waitUntilIdle() {
 void TaskThread::stop(bool finish) {
   std::deque<Task> dropped;
   std::deque<Task> laterDropped;
+  std::deque<Task> heldDropped;
   {
     const std::lock_guard lock(state_->mutex);
     state_->stopping = true;
     if (!finish) dropped.swap(state_->queue);
     state_->later.swap(laterDropped);
+    state_->held.swap(heldDropped);
   }
   state_->changed.notify_all();
   if (!thread_.joinable()) return;

@@ -34,6 +34,9 @@ class TaskThread {
   // The same, not before `delay` has passed, and not at all when stopped by then. One delay for all
   // such tasks of a thread.
   bool postLater(std::function<void()> task, std::chrono::nanoseconds delay);
+  // The same, not before release() or waitUntilIdle(); until then no thread is started for it.
+  void postHeld(std::function<void()> task);
+  void release();
   // Returns when all tasks posted before are done, those for later too. Not from a task.
   void waitUntilIdle();
   // After the task that runs, and those queued if `finish`, the thread ends; waits for that, except
@@ -55,6 +58,7 @@ class TaskThread {
     std::condition_variable changed;
     std::deque<Task> queue;
     std::deque<Task> later;
+    std::deque<Task> held;
     int waiters = 0;  // while there are some, what is for later is due now
     size_t cost = 0;  // of what is queued and running
     int running = 0;

@@ -191,8 +191,17 @@ void WeightStore::settle() {
 void WeightStore::opened(SegmentOrigin origin) {
   StoreParts& parts = *parts_;
   if (origin.checked && (origin.durable || !origin.folder->isWritable())) return;
-  const auto shared = std::make_shared<SegmentOrigin>(std::move(origin));
-  parts.checker.post([this, shared] { inspect(shared); });
+  const bool isOurs = origin.checked;
+  auto task = [this, shared = std::make_shared<SegmentOrigin>(std::move(origin))] {
+    inspect(shared);
+  };
+  // What was found is used by a start that has better things to do just now.
+  if (!isOurs) return parts.checker.postHeld(std::move(task));
+  parts.checker.post(std::move(task));
+}
+
+void WeightStore::checkFound() {
+  parts_->checker.release();
 }
 
 void WeightStore::inspect(std::shared_ptr<SegmentOrigin> origin) {
@@ -395,6 +404,20 @@ StoreResult<PlanRef> WeightStore::publishPlan(const PlanKey& key, std::span<cons
 Result<base::Sha256Digest> WeightStore::contentHash(int fd, uint64_t offset, uint64_t size,
                                                     unsigned threads) {
   return rememberedHash(fd, offset, size, threads, identities(), parts_->hashed);
+}
+
+std::optional<base::Sha256Digest> WeightStore::recalledContentHash(int fd, uint64_t offset,
+                                                                   uint64_t size) {
+  return recalledHash(fd, offset, size, identities());
+}
+
+std::optional<base::Sha256Digest> WeightStore::recall(const base::Sha256Digest& key) {
+  IdentityTable* const table = identities();
+  return table == nullptr ? std::nullopt : table->fact(key);
+}
+
+void WeightStore::remember(const base::Sha256Digest& key, const base::Sha256Digest& value) {
+  if (IdentityTable* const table = identities()) table->rememberFact(key, value);
 }
 
 std::shared_ptr<void> WeightStore::addCorruptionHandler(CorruptionHandler handler) {

@@ -65,6 +65,7 @@ class WeightStore : public SegmentStore, private ForkAware {
   void afterPublishing(std::function<void()> task) override;
   void flush() override;
   void settle() override;
+  void checkFound() override;
 
   StoreResult<PlanRef> findPlan(const PlanKey& key) override;
   StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
@@ -73,6 +74,10 @@ class WeightStore : public SegmentStore, private ForkAware {
 
   Result<base::Sha256Digest> contentHash(int fd, uint64_t offset, uint64_t size,
                                          unsigned threads) override;
+  std::optional<base::Sha256Digest> recalledContentHash(int fd, uint64_t offset,
+                                                        uint64_t size) override;
+  std::optional<base::Sha256Digest> recall(const base::Sha256Digest& key) override;
+  void remember(const base::Sha256Digest& key, const base::Sha256Digest& value) override;
 
   std::shared_ptr<void> addCorruptionHandler(CorruptionHandler handler) override;
 

@@ -60,7 +60,8 @@ struct Cache {
 // What a driver does with one operation of a model.
 struct OperationSupport {
   bool supported = false;
-  std::string kernel;  // "xnnpack", "own", "reference"; empty when not supported
+  // "xnnpack", "own", "reference"; empty when not supported. explainOperations() only.
+  std::string kernel;
   std::string reason;  // one sentence why not; empty when supported
 };
 
@@ -81,6 +82,7 @@ struct StartReport {
   State state = State::kUncached;
   std::string reason;                           // why not warm; empty when it is
   std::map<std::string, uint64_t> packedBytes;  // by operation kind
+  uint64_t repackedBytes = 0;                   // packed again although the store had them
   uint64_t mappedBytes = 0;               // packed at an earlier start and mapped from the store
   uint64_t sharedBytes = 0;               // packed by another compilation of this process
   uint64_t hashedBytes = 0;               // of the model, to find out whether it changed
@@ -178,6 +180,11 @@ class Device {
   // One entry for each operation of the main subgraph, in its order. The model passed
   // graph::validate(). kOpFailed for memory that the driver cannot map.
   virtual Result<std::vector<OperationSupport>> supportedOperations(const graph::Model& model) = 0;
+
+  // The same with the kernel that each operation gets, for people: may take as long as preparing.
+  virtual Result<std::vector<OperationSupport>> explainOperations(const graph::Model& model) {
+    return supportedOperations(model);
+  }
 
   // The model is shared: a driver may keep constants where they are.
   virtual Result<std::shared_ptr<PreparedModel>> prepareModel(

@@ -42,6 +42,7 @@ Json start(const StartRecord& record) {
           {"prepare_ms", record.prepareMs},
           {"packed_bytes", packed},
           {"packed_bytes_by_operation", report.packedBytes},
+          {"repacked_bytes", report.repackedBytes},
           {"mapped_bytes", report.mappedBytes},
           {"shared_bytes", report.sharedBytes},
           {"hashed_bytes", report.hashedBytes},

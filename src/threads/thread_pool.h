@@ -109,6 +109,7 @@ class HEARTH_THREADS_EXPORT ThreadPool {
                  uint32_t flags);
   void work(size_t index);
   void waitForWorkers();
+  void leaveProcessorOfCaller();
   void workerLoop();
   bool waitForJob(uint32_t seen, bool maySpin);
   static void* workerEntry(void* pool);
@@ -124,6 +125,7 @@ class HEARTH_THREADS_EXPORT ThreadPool {
   alignas(64) std::atomic<uint64_t> state_{0};
   alignas(64) std::atomic<uint32_t> wakeWord_{0};
   std::atomic<uint32_t> sleepers_{0};
+  std::atomic<int> callerProcessor_{-1};  // when it last woke somebody
   alignas(64) std::atomic<uint32_t> activeRuns_{0};
   std::atomic<bool> stopping_{false};
   alignas(64) std::atomic<bool> busy_{false};

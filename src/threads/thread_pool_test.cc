@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <pthreadpool.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,6 +68,27 @@ std::chrono::duration<double> processTime() {
     return time.tv_sec + time.tv_usec * 1e-6;
   };
   return std::chrono::duration<double>(seconds(usage.ru_utime) + seconds(usage.ru_stime));
+}
+
+// Workers move away from the caller's processor when they wake there, and may go wherever the
+// process may all the same.
+TEST(ThreadPool, WorkersMayUseEveryProcessor) {
+  cpu_set_t all;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  const auto pool = makePool(3);
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> wrong{0};
+    std::atomic<size_t> started{0};
+    pool->parallelFor(3, [&](size_t) {
+      // So that each is on a thread of its own.
+      ++started;
+      eventually([&] { return started == 3; });
+      cpu_set_t mine;
+      if (sched_getaffinity(0, sizeof mine, &mine) != 0 || !CPU_EQUAL(&mine, &all)) ++wrong;
+    });
+    EXPECT_EQ(wrong, 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 TEST(ThreadPool, RefusesTooManyThreads) {

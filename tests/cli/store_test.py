@@ -41,6 +41,25 @@ class StoreTest(DataTest):
             self.assertEqual(warm["packed_bytes"], 0)
             self.assertEqual(again, classes)
 
+    def testTheMachineIsTestedOnce(self):
+        shutil.copyfile(self.model("mobilenet_v2_quantized_1x3x224x224"), self.own)
+
+        def found(**environment):
+            trace = self.folder / "trace.json"
+            self.start(environment={"HEARTH_TRACE": str(trace), **environment})
+            events = json.loads(trace.read_text())
+            names = {event["name"] for event in events}
+            self.assertIn("load packed weights", names)
+            return names & {"self-test", "build identity"}
+
+        everything = {"self-test", "build identity"}
+        self.assertEqual(found(), everything)
+        self.assertEqual(found(), set())
+        self.assertEqual(found(HEARTH_PACKING_SALT="another"), everything)
+        (self.store / "identity.sqlite").unlink()
+        self.assertEqual(found(), everything)
+        self.assertEqual(found(), set())
+
     def testAnotherCpuAndBackLiveSideBySide(self):
         _, classes = self.start()
         other = {"HEARTH_PACKING_SALT": "another"}

@@ -5,6 +5,9 @@
 #include <hearth_xnnpack.h>
 #include <link.h>
 #include <sys/stat.h>
+#if defined(__x86_64__)
+#include <sys/platform/x86.h>
+#endif
 
 #include <algorithm>
 #include <cstring>
@@ -217,19 +220,57 @@ std::vector<std::string> cpuFeatures() {
   return features;
 }
 
-Result<BuildIdentity> makeIdentity() {
+base::Sha256Digest xnnpackIdentity() {
+  return base::Sha256::of(
+      {static_cast<const uint8_t*>(xnn_experimental_get_build_identifier_data()),
+       xnn_experimental_get_build_identifier_size()});
+}
+
+}  // namespace
+
+Result<BuildIdentity> findBuildIdentity() {
   const base::TraceSpan span("start", "build identity");
+  HEARTH_ASSIGN(const base::Sha256Digest packing, packingIdentity());
+  return buildIdentityWith(packing);
+}
+
+Result<BuildIdentity> buildIdentityWith(const base::Sha256Digest& packing) {
   BuildIdentity identity;
   HEARTH_ASSIGN(identity.driver, driverIdentity());
-  identity.xnnpack =
-      base::Sha256::of({static_cast<const uint8_t*>(xnn_experimental_get_build_identifier_data()),
-                        xnn_experimental_get_build_identifier_size()});
-  HEARTH_ASSIGN(identity.packing, packingIdentity());
+  identity.xnnpack = xnnpackIdentity();
+  identity.packing = packing;
   identity.cpuFeatures = cpuFeatures();
   return identity;
 }
 
-}  // namespace
+std::optional<base::Sha256Digest> processorIdentity() {
+#if defined(__x86_64__)
+  const auto driver = driverIdentity();
+  if (!driver) return std::nullopt;
+  base::Sha256 hash;
+  hash.update(*driver);
+  hash.update(xnnpackIdentity());
+  // As the dynamic linker has read them: in virtual machines the instruction itself is slow.
+  for (const unsigned index : {CPUID_INDEX_1, CPUID_INDEX_7, CPUID_INDEX_80000001,
+                               CPUID_INDEX_7_ECX_1, CPUID_INDEX_19, CPUID_INDEX_24_ECX_0}) {
+    cpuid_feature leaf = *__x86_get_cpuid_feature_leaf(index);
+    // The number of the processor that this happened to run on.
+    if (index == CPUID_INDEX_1)
+      leaf.cpuid_array[cpuid_register_index_ebx] = leaf.active_array[cpuid_register_index_ebx] = 0;
+    hash.update(leaf.cpuid_array, sizeof leaf.cpuid_array);
+    hash.update(leaf.active_array, sizeof leaf.active_array);
+  }
+  const std::string salt = base::envString(base::Env::kPackingSalt);
+  hash.update(salt.data(), salt.size());
+  return hash.finish();
+#else
+  return std::nullopt;
+#endif
+}
+
+base::Sha256Digest storeFingerprint() {
+  return processorIdentity().value_or(base::Sha256Digest{});
+}
 
 base::Sha256Digest BuildIdentity::fingerprint() const {
   base::Sha256 hash;
@@ -237,11 +278,6 @@ base::Sha256Digest BuildIdentity::fingerprint() const {
   hash.update(xnnpack);
   hash.update(packing);
   return hash.finish();
-}
-
-const Result<BuildIdentity>& buildIdentity() {
-  static const Result<BuildIdentity> identity = makeIdentity();
-  return identity;
 }
 
 }  // namespace hearth::cpu

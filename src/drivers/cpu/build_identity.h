@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,20 @@ struct BuildIdentity {
   base::Sha256Digest fingerprint() const;
 };
 
-// Of this process; made once, after XNNPACK was initialised. The environment variable
-// HEARTH_PACKING_SALT is mixed into `packing`, so that tests can pretend another CPU. Thread-safe.
-const Result<BuildIdentity>& buildIdentity();
+// Finds it out by packing fixed weights. XNNPACK has been started. The environment variable
+// HEARTH_PACKING_SALT is mixed into `packing`, so that tests can pretend another CPU. Use
+// buildIdentity() of machine.h, which does so once for the process.
+Result<BuildIdentity> findBuildIdentity();
+
+// The same where `packing` is known.
+Result<BuildIdentity> buildIdentityWith(const base::Sha256Digest& packing);
+
+// Tells driver, XNNPACK, CPU and salt apart without running a kernel, but more than need be: CPUs
+// that pack alike may differ in it. None where the CPU does not tell what it is.
+std::optional<base::Sha256Digest> processorIdentity();
+
+// What plans of this process are marked with, so that garbage collection knows those of others:
+// processorIdentity(), or zeros where there is none, which no plan is of.
+base::Sha256Digest storeFingerprint();
 
 }  // namespace hearth::cpu

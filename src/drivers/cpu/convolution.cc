@@ -36,31 +36,18 @@ struct Creation {
   ValueId source = 0, destination = 0;
 };
 
-xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
+xnn_status createFrom(const Creation& c, const void* kernel, xnn_operator_t* op) {
   const Convolution& g = c.geometry;
   const uint32_t flags = g.isDepthwise ? XNN_FLAG_DEPTHWISE_CONVOLUTION : 0;
   const size_t inputStride = g.groups * g.groupInputChannels;
   const size_t outputStride = g.groups * g.groupOutputChannels;
-  if (c.convertedKernel != nullptr)
-    return c.weights->createConverted(
-        c.place, "CONV_2D", c.packed.get(), [&] { return c.convertedKernel->convert(); },
-        [&](const void* kernel) {
-          return xnn_create_convolution2d_nhwc_f32(
-              g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
-              g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
-              g.groupOutputChannels, inputStride, outputStride, static_cast<const float*>(kernel),
-              static_cast<const float*>(c.bias), c.floats.lowest, c.floats.highest, flags, nullptr,
-              c.weights->provider(), op);
-        });
-  const PackedWeights::PlaceScope scope(
-      c.weights, c.place, g.isDepthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", c.packed.get());
   xnn_weights_cache_t cache = c.weights->provider();
   switch (c.type) {
     case OperandType::kTensorFloat32:
       return xnn_create_convolution2d_nhwc_f32(
           g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
           g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
-          g.groupOutputChannels, inputStride, outputStride, static_cast<const float*>(c.kernel),
+          g.groupOutputChannels, inputStride, outputStride, static_cast<const float*>(kernel),
           static_cast<const float*>(c.bias), c.floats.lowest, c.floats.highest, flags, nullptr,
           cache, op);
     case OperandType::kTensorQuant8Asymm:
@@ -69,7 +56,7 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
           g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
           g.groupOutputChannels, inputStride, outputStride, static_cast<uint8_t>(c.inputZero),
           c.inputScale, static_cast<uint8_t>(c.kernelZero), c.kernelScale,
-          static_cast<const uint8_t*>(c.kernel), static_cast<const int32_t*>(c.bias),
+          static_cast<const uint8_t*>(kernel), static_cast<const int32_t*>(c.bias),
           static_cast<uint8_t>(c.outputZero), c.outputScale, static_cast<uint8_t>(c.steps.lowest),
           static_cast<uint8_t>(c.steps.highest), flags, nullptr, cache, op);
     default:
@@ -78,7 +65,7 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
             g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
             g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
             g.groupOutputChannels, inputStride, outputStride, static_cast<int8_t>(c.inputZero),
-            c.inputScale, c.kernelScales.data(), static_cast<const int8_t*>(c.kernel),
+            c.inputScale, c.kernelScales.data(), static_cast<const int8_t*>(kernel),
             static_cast<const int32_t*>(c.bias), static_cast<int8_t>(c.outputZero), c.outputScale,
             static_cast<int8_t>(c.steps.lowest), static_cast<int8_t>(c.steps.highest), flags,
             nullptr, cache, op);
@@ -86,11 +73,22 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
           g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
           g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
           g.groupOutputChannels, inputStride, outputStride, static_cast<int8_t>(c.inputZero),
-          c.inputScale, c.kernelScale, static_cast<const int8_t*>(c.kernel),
+          c.inputScale, c.kernelScale, static_cast<const int8_t*>(kernel),
           static_cast<const int32_t*>(c.bias), static_cast<int8_t>(c.outputZero), c.outputScale,
           static_cast<int8_t>(c.steps.lowest), static_cast<int8_t>(c.steps.highest), flags, nullptr,
           cache, op);
   }
+}
+
+xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
+  const char* const kind = c.geometry.isDepthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D";
+  const auto make = [&](const void* kernel) {
+    return createFrom(c, kernel, op);
+  };
+  if (c.convertedKernel != nullptr)
+    return c.weights->createConverted(
+        c.place, kind, c.packed.get(), [&] { return c.convertedKernel->convert(); }, make);
+  return c.weights->create(c.place, kind, c.packed.get(), [&] { return make(c.kernel); });
 }
 
 xnn_status reshapeOperator(const Creation& c, xnn_operator_t op, size_t* workspace,
@@ -243,16 +241,23 @@ void applyPaddedView(const PlanBuilder::PaddedView& view, Convolution* convoluti
 }
 
 Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution) {
-  const bool endsWrongly = builder->traits().avoidInt8OneRowTail && !convolution.isDepthwise &&
-                           mayEndInOneRow(convolution);
+  // The self-test is asked for only where its result counts.
+  const bool hasInt8Products =
+      !convolution.isDepthwise &&
+      graph::elementSize(builder->operand(convolution.filter).type) <= 1 &&
+      builder->operand(convolution.input).type != OperandType::kTensorQuant8Asymm;
+  KernelTraits traits;
+  if (hasInt8Products) {
+    HEARTH_ASSIGN(traits, builder->traits());
+    if (traits.avoidInt8OneRowTail && mayEndInOneRow(convolution)) return false;
+  }
   if (!typesFit(builder, convolution))
-    return endsWrongly ? false : addHybridConvolution(builder, convolution);
+    return addHybridConvolution(builder, convolution, traits.guardInt8OneRowTail);
   Convolution g = convolution;
   const graph::Operand& input = builder->operand(g.input);
   const graph::Operand& filter = builder->operand(g.filter);
   const graph::Operand& output = builder->operand(g.output);
   if (!scalesFit(input, filter, output)) return false;
-  if (endsWrongly && input.type == OperandType::kTensorQuant8AsymmSigned) return false;
   HEARTH_ASSIGN(const bool isOwn, addUint8Convolution(builder, convolution));
   if (isOwn) return true;
 
@@ -291,8 +296,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   c.floats = ops::activationRange(g.activation);
   c.steps = ops::quantizedActivationRange(g.activation, output);
   c.weights = builder->weights();
-  c.guardOneRowTail = builder->traits().guardInt8OneRowTail && !g.isDepthwise &&
-                      c.type == OperandType::kTensorQuant8AsymmSigned;
+  c.guardOneRowTail = traits.guardInt8OneRowTail;
   c.source = windows ? *windows : builder->read(g.input);
   c.destination = builder->write(g.output);
   if (c.guardOneRowTail)

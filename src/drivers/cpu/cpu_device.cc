@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/cpu_device.h"
 
+#include "cache/anonymous_store.h"
+#include "drivers/cpu/machine.h"
 #include "drivers/cpu/open_stores.h"
 #include "drivers/cpu/plan_builder.h"
 #include "drivers/cpu/prepared_model.h"
-#include "drivers/cpu/self_test.h"
 #include "drivers/cpu/thread_pools.h"
 #include "hal/interpreted_model.h"
 #include "hal/operation_check.h"
@@ -37,24 +38,24 @@ class CpuDevice final : public hal::Device {
   }
 
   Result<std::vector<hal::OperationSupport>> supportedOperations(
-      const graph::Model& model) override;
+      const graph::Model& model) override {
+    HEARTH_TRY(hal::checkPoolsMapped(model));
+    HEARTH_TRY(graph::validate(model));
+    return hal::checkOperations(model);
+  }
+  Result<std::vector<hal::OperationSupport>> explainOperations(const graph::Model& model) override;
 
   Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
       hal::Cache cache) override;
 };
 
-Result<std::vector<hal::OperationSupport>> CpuDevice::supportedOperations(
-    const graph::Model& model) {
-  HEARTH_TRY(hal::checkPoolsMapped(model));
-  HEARTH_TRY(graph::validate(model));
-  std::vector<hal::OperationSupport> support = hal::checkOperations(model);
+Result<std::vector<hal::OperationSupport>> CpuDevice::explainOperations(const graph::Model& model) {
+  HEARTH_ASSIGN(std::vector<hal::OperationSupport> support, supportedOperations(model));
   for (const hal::OperationSupport& operation : support)
     if (!operation.supported) return support;
   // The plan tells which kernel an operation gets; without known shapes all are interpreted.
-  const Result<SelfTestResult>& tested = selfTest();
-  if (!tested) return support;
-  PlanBuilder builder(model, tested->traits, nullptr, {});
+  PlanBuilder builder(model, nullptr, {});
   if (!builder.build()) return support;
   const std::vector<std::string> kernels = builder.takeKernels();
   for (size_t i = 0; i < kernels.size(); ++i) support[i].kernel = kernels[i];
@@ -71,10 +72,15 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
   HEARTH_TRY(hal::checkPoolsMapped(*model));
   HEARTH_TRY(graph::validate(*model));
   HEARTH_TRY(ops::validateOperations(*model));
-  const Result<SelfTestResult>& tested = selfTest();
-  if (!tested) return std::unexpected(tested.error());
+  HEARTH_TRY(initializeXnnpack());
+  const std::shared_ptr<cache::SegmentStore> store =
+      WeightSession::isWorthKeeping(*model)
+          ? openStore(options)
+          : std::make_shared<cache::AnonymousStore>(
+                cache::StoreFailure{cache::StoreReason::kOff, "The model is too small to keep."});
+  recallMachine(*store);
   HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
-  auto prepared = CpuPreparedModel::create(model, options, *tested, pool, openStore(options));
+  auto prepared = CpuPreparedModel::create(model, options, pool, store);
   if (prepared) return *prepared;
   if (prepared.error().code() != ErrorCode::kUnsupported)
     return std::unexpected(std::move(prepared.error()));

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/trace.h"
+#include "drivers/cpu/packed_weights.h"
 #include "threads/thread_pool.h"
 
 namespace hearth::cpu {
@@ -42,26 +43,33 @@ bool isAligned(const void* data) {
 
 Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(const Plan& plan,
                                                                    threads::ThreadPool* pool,
+                                                                   bool packs,
                                                                    std::vector<uint32_t>* refused) {
   std::unique_ptr<ExecutionContext> context(new ExecutionContext(plan));
   const size_t nodeCount = plan.nodes.size();
   context->kernels_.resize(nodeCount);
-  // Creating packs weights, the long part of a cold start: one node per task.
   std::vector<std::optional<Error>> errors(nodeCount);
   auto make = [&](size_t n) {
+    const uint64_t packedBefore = PackedWeights::packedByThisThread();
     auto kernel = plan.nodes[n].create();
-    for (const std::span<const uint8_t>& source : plan.nodes[n].packedSources) releasePages(source);
+    if (PackedWeights::packedByThisThread() != packedBefore)
+      for (const std::span<const uint8_t>& source : plan.nodes[n].packedSources)
+        releasePages(source);
     if (kernel) {
       context->kernels_[n] = std::move(*kernel);
     } else {
       errors[n] = std::move(kernel.error());
     }
   };
-  if (pool != nullptr) {
+  // Packing is the long part of a cold start: one node per task. Without it, waking threads takes
+  // longer than the work.
+  std::optional<base::TraceSpan> span(std::in_place, "start", "make kernels");
+  if (pool != nullptr && packs) {
     pool->parallelFor(nodeCount, make);
   } else {
     for (size_t n = 0; n < nodeCount; ++n) make(n);
   }
+  span.emplace("start", "shape kernels");
   size_t workspaceBytes = 0;
   for (size_t n = 0; n < nodeCount; ++n) {
     if (!errors[n]) {
@@ -78,6 +86,7 @@ Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(const Plan& p
       refused->push_back(plan.nodes[n].operation);
     }
   }
+  span.reset();
   for (std::optional<Error>& error : errors)
     if (error) return std::unexpected(std::move(*error));
 

@@ -17,10 +17,10 @@ namespace hearth::cpu {
 // Used by one thread at a time. The plan and its weights must outlive it.
 class ExecutionContext {
  public:
-  // Makes and reshapes all kernels, in parallel where the pool has threads. A kernel that XNNPACK
+  // Makes and reshapes all kernels, in parallel where weights are packed. A kernel that XNNPACK
   // refuses is reported through `refused` (operation indices); the error is then kUnsupported.
   static Result<std::unique_ptr<ExecutionContext>> create(const Plan& plan,
-                                                          threads::ThreadPool* pool,
+                                                          threads::ThreadPool* pool, bool packs,
                                                           std::vector<uint32_t>* refused);
 
   // Runs the plan on the client's memory: one pointer and size for each graph input and output.

@@ -30,29 +30,19 @@ struct Creation {
   ValueId source = 0, destination = 0;
 };
 
-xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
+xnn_status createFrom(const Creation& c, const void* kernel, xnn_operator_t* op) {
   const size_t in = c.layer.inputChannels;
   const size_t out = c.layer.outputChannels;
-  if (c.convertedKernel != nullptr)
-    return c.weights->createConverted(
-        c.place, "FULLY_CONNECTED", c.packed.get(), [&] { return c.convertedKernel->convert(); },
-        [&](const void* kernel) {
-          return xnn_create_fully_connected_nc_f32(
-              in, out, in, out, static_cast<const float*>(kernel),
-              static_cast<const float*>(c.bias), c.floats.lowest, c.floats.highest, 0, nullptr,
-              c.weights->provider(), op);
-        });
-  const PackedWeights::PlaceScope scope(c.weights, c.place, "FULLY_CONNECTED", c.packed.get());
   xnn_weights_cache_t cache = c.weights->provider();
   switch (c.type) {
     case OperandType::kTensorFloat32:
-      return xnn_create_fully_connected_nc_f32(
-          in, out, in, out, static_cast<const float*>(c.kernel), static_cast<const float*>(c.bias),
-          c.floats.lowest, c.floats.highest, 0, nullptr, cache, op);
+      return xnn_create_fully_connected_nc_f32(in, out, in, out, static_cast<const float*>(kernel),
+                                               static_cast<const float*>(c.bias), c.floats.lowest,
+                                               c.floats.highest, 0, nullptr, cache, op);
     case OperandType::kTensorQuant8Asymm:
       return xnn_create_fully_connected_nc_qu8(
           in, out, in, out, static_cast<uint8_t>(c.inputZero), c.inputScale,
-          static_cast<uint8_t>(c.kernelZero), c.kernelScale, static_cast<const uint8_t*>(c.kernel),
+          static_cast<uint8_t>(c.kernelZero), c.kernelScale, static_cast<const uint8_t*>(kernel),
           static_cast<const int32_t*>(c.bias), static_cast<uint8_t>(c.outputZero), c.outputScale,
           static_cast<uint8_t>(c.steps.lowest), static_cast<uint8_t>(c.steps.highest), 0, nullptr,
           cache, op);
@@ -60,15 +50,26 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
       if (c.isPerChannel)
         return xnn_create_fully_connected_nc_qs8_qc8w(
             in, out, in, out, static_cast<int8_t>(c.inputZero), c.inputScale, c.kernelScales.data(),
-            static_cast<const int8_t*>(c.kernel), static_cast<const int32_t*>(c.bias),
+            static_cast<const int8_t*>(kernel), static_cast<const int32_t*>(c.bias),
             static_cast<int8_t>(c.outputZero), c.outputScale, static_cast<int8_t>(c.steps.lowest),
             static_cast<int8_t>(c.steps.highest), 0, nullptr, cache, op);
       return xnn_create_fully_connected_nc_qs8(
           in, out, in, out, static_cast<int8_t>(c.inputZero), c.inputScale, c.kernelScale,
-          static_cast<const int8_t*>(c.kernel), static_cast<const int32_t*>(c.bias),
+          static_cast<const int8_t*>(kernel), static_cast<const int32_t*>(c.bias),
           static_cast<int8_t>(c.outputZero), c.outputScale, static_cast<int8_t>(c.steps.lowest),
           static_cast<int8_t>(c.steps.highest), 0, nullptr, cache, op);
   }
+}
+
+xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
+  constexpr char kKind[] = "FULLY_CONNECTED";
+  const auto make = [&](const void* kernel) {
+    return createFrom(c, kernel, op);
+  };
+  if (c.convertedKernel != nullptr)
+    return c.weights->createConverted(
+        c.place, kKind, c.packed.get(), [&] { return c.convertedKernel->convert(); }, make);
+  return c.weights->create(c.place, kKind, c.packed.get(), [&] { return make(c.kernel); });
 }
 
 xnn_status reshapeOperator(const Creation& c, xnn_operator_t op, pthreadpool_t pool) {

@@ -42,13 +42,13 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
     return c.weights->createConverted(
         c.place, "CONV_2D", c.packed.get(), [&] { return widenInt4(c.kernel, count); }, create);
   }
-  const PackedWeights::PlaceScope scope(c.weights, c.place, "CONV_2D", c.packed.get());
-  return create(c.kernel);
+  return c.weights->create(c.place, "CONV_2D", c.packed.get(), [&] { return create(c.kernel); });
 }
 
 }  // namespace
 
-Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convolution) {
+Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convolution,
+                                  bool guardOneRowTail) {
   Convolution g = convolution;
   if (g.isDepthwise) return false;
   std::optional<HybridWeights> weights = hybridWeights(builder, g.input, g.filter, g.bias, g.output,
@@ -66,7 +66,7 @@ Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convo
   c.packed = convolutionPacking(builder, g);
   c.floats = ops::activationRange(g.activation);
   c.weights = builder->weights();
-  c.guardOneRowTail = builder->traits().guardInt8OneRowTail;
+  c.guardOneRowTail = guardOneRowTail;
   c.source = quantizeRows(builder, g.input, g.batch,
                           g.inputHeight * g.inputWidth * g.groups * g.groupInputChannels);
   c.destination = builder->write(g.output);

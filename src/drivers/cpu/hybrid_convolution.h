@@ -7,7 +7,9 @@
 
 namespace hearth::cpu {
 
-// Adds the nodes; false for other types and for depthwise convolutions.
-Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convolution);
+// Adds the nodes; false for other types and for depthwise convolutions. `guardOneRowTail` is the
+// self-test's word (see KernelTraits).
+Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convolution,
+                                  bool guardOneRowTail);
 
 }  // namespace hearth::cpu

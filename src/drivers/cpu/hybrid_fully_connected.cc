@@ -39,8 +39,8 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
         c.place, "FULLY_CONNECTED", c.packed.get(), [&] { return widenInt4(c.kernel, in * out); },
         create);
   }
-  const PackedWeights::PlaceScope scope(c.weights, c.place, "FULLY_CONNECTED", c.packed.get());
-  return create(c.kernel);
+  return c.weights->create(c.place, "FULLY_CONNECTED", c.packed.get(),
+                           [&] { return create(c.kernel); });
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ std::shared_ptr<cache::SegmentStore> openStore(const hal::PrepareOptions& option
   } else {
     return std::make_shared<cache::AnonymousStore>(std::move(standard.error()));
   }
-  if (const auto& build = buildIdentity()) wanted.fingerprint = build->fingerprint();
+  wanted.fingerprint = storeFingerprint();
   std::shared_ptr<cache::SegmentStore> store = cache::openSegmentStore(wanted);
   remember(store);
   return store;

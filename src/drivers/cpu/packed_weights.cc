@@ -4,7 +4,9 @@
 #include <hearth_xnnpack.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "drivers/cpu/shared_packings.h"
@@ -21,29 +23,54 @@ size_t roundedUp(size_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-struct CurrentPlace {
+struct Free {
+  void operator()(uint8_t* memory) const { std::free(memory); }
+};
+
+thread_local uint64_t packedByThread = 0;
+
+}  // namespace
+
+struct PackedWeights::CurrentPlace {
   WeightPlace place;
   const char* kind = "";
   const base::Sha256Digest* source = nullptr;
   // Takes what XNNPACK packs without asking whether it is there already.
-  std::shared_ptr<PackedSegment> scratch;
-  bool mayPack = true;
+  std::unique_ptr<uint8_t, Free> scratch;
+  Packing packing = Packing::kAllowed;
+  size_t measured = 0;
 };
-thread_local CurrentPlace currentPlace;
+thread_local PackedWeights::CurrentPlace PackedWeights::currentPlace;
 
-}  // namespace
-
-PackedWeights::PlaceScope::PlaceScope(PackedWeights*, WeightPlace place, const char* kind,
-                                      const base::Sha256Digest* source) {
-  currentPlace = {place, kind, source, nullptr};
-}
-
-void PackedWeights::PlaceScope::forbidPacking() {
-  currentPlace.mayPack = false;
+PackedWeights::PlaceScope::PlaceScope(WeightPlace place, const char* kind,
+                                      const base::Sha256Digest* source, Packing packing) {
+  currentPlace = {place, kind, source, nullptr, packing, 0};
 }
 
 PackedWeights::PlaceScope::~PlaceScope() {
   currentPlace = {};
+}
+
+void PackedWeights::forbidPacking() {
+  if (currentPlace.packing == Packing::kAllowed) currentPlace.packing = Packing::kForbidden;
+}
+
+bool PackedWeights::isProven(WeightPlace place) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = places_.find(place);
+  return known == places_.end() || known->second.isProven;
+}
+
+void PackedWeights::proveSize(WeightPlace place) {
+  const std::lock_guard lock(mutex_);
+  const auto known = places_.find(place);
+  if (known == places_.end()) return;
+  if (known->second.size == currentPlace.measured) {
+    known->second.isProven = true;
+    return;
+  }
+  places_.erase(known);
+  ++droppedPresets_;
 }
 
 PackedWeights::PackedWeights() : provider_(new xnn_weights_cache_provider{}) {
@@ -66,15 +93,20 @@ PackedWeights::~PackedWeights() {
 void PackedWeights::preset(WeightPlace place, PackedPlace packed) {
   if (packed.offset % kAlignment != 0) return;
   const std::lock_guard lock(mutex_);
+  packed.isProven = false;
   places_[place] = std::move(packed);
 }
 
 Result<const uint8_t*> PackedWeights::pack(WeightPlace place, const char* kind,
                                            const base::Sha256Digest* source, size_t size,
                                            const std::function<void(uint8_t*)>& fill) {
-  const PlaceScope scope(this, place, kind, source);
+  const PlaceScope scope(place, kind, source, Packing::kAllowed);
   const auto known = findPlace(0);
   if (known && known->size == size) return known->data();
+  if (known) {
+    const std::lock_guard lock(mutex_);
+    droppedPresets_ += places_.erase(place);
+  }
   auto* data = static_cast<uint8_t*>(reserveSpace(this, size));
   if (data == nullptr)
     return fail(ErrorCode::kOutOfMemory, "There is no memory for {} bytes of packed weights.",
@@ -86,6 +118,10 @@ Result<const uint8_t*> PackedWeights::pack(WeightPlace place, const char* kind,
 Result<const uint8_t*> PackedWeights::constant(uint32_t operand, std::span<const uint8_t> source) {
   return pack({WeightPlace::kConstants, operand}, "CONSTANT", nullptr, source.size(),
               [&](uint8_t* data) { std::memcpy(data, source.data(), source.size()); });
+}
+
+uint64_t PackedWeights::packedByThisThread() {
+  return packedByThread;
 }
 
 bool PackedWeights::has(WeightPlace place) const {
@@ -106,6 +142,16 @@ std::map<std::string, uint64_t> PackedWeights::packedBytes() const {
 uint64_t PackedWeights::sharedBytes() const {
   const std::lock_guard lock(mutex_);
   return sharedBytes_;
+}
+
+uint64_t PackedWeights::repackedBytes() const {
+  const std::lock_guard lock(mutex_);
+  return repackedBytes_;
+}
+
+size_t PackedWeights::droppedPresets() const {
+  const std::lock_guard lock(mutex_);
+  return droppedPresets_;
 }
 
 size_t PackedWeights::sizeOf(WeightPlace place) const {
@@ -134,6 +180,7 @@ std::optional<PackedPlace> PackedWeights::findPlace(uint32_t seed) {
       // Bytes of another function are not what the operator takes. (Nothing that is in use gets
       // lost: XNNPACK asks with one seed at each place.)
       places_.erase(it);
+      ++droppedPresets_;
     }
   }
   if (currentPlace.source == nullptr) return std::nullopt;
@@ -147,6 +194,7 @@ std::optional<PackedPlace> PackedWeights::findPlace(uint32_t seed) {
 
 // What XNNPACK calls an offset is the address itself: it is handed back to offset_to_addr only.
 size_t PackedWeights::lookUp(void* context, const xnn_weights_cache_look_up_key* key) {
+  if (currentPlace.packing == Packing::kMeasured) return SIZE_MAX;
   const auto packed = static_cast<PackedWeights*>(context)->findPlace(key->seed);
   return packed ? reinterpret_cast<size_t>(packed->data()) : SIZE_MAX;
 }
@@ -166,7 +214,8 @@ std::optional<PackedPlace> PackedWeights::reserveSmall(size_t size) {
 
 void* PackedWeights::reserveSpace(void* context, size_t size) {
   auto* self = static_cast<PackedWeights*>(context);
-  if (!currentPlace.mayPack) return nullptr;
+  if (currentPlace.packing == Packing::kMeasured) currentPlace.measured = size;
+  if (currentPlace.packing != Packing::kAllowed) return nullptr;
   bool isKnown = false;
   {
     const std::lock_guard lock(self->mutex_);
@@ -178,14 +227,16 @@ void* PackedWeights::reserveSpace(void* context, size_t size) {
       return place->data();
     }
   }
+  if (isKnown) {
+    // lookUpOrInsert will point to the known bytes.
+    auto* const scratch = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, roundedUp(size)));
+    if (scratch != nullptr) std::memset(scratch, 0, size);
+    currentPlace.scratch.reset(scratch);
+    return scratch;
+  }
   auto memory = PackedSegment::allocate(size);
   if (!memory) return nullptr;
   uint8_t* const data = (*memory)->data();
-  if (isKnown) {
-    // lookUpOrInsert will point to the known bytes.
-    currentPlace.scratch = std::move(*memory);
-    return data;
-  }
   const std::lock_guard lock(self->mutex_);
   self->reservations_[data] = {std::move(*memory), 0, size, 0};
   return data;
@@ -205,14 +256,19 @@ size_t PackedWeights::lookUpOrInsert(void* context, const xnn_weights_cache_look
     if (known != self->places_.end() && known->second.size == size) {
       if (reservation != self->reservations_.end()) self->reservations_.erase(reservation);
       currentPlace.scratch = nullptr;
+      self->repackedBytes_ += size;
       return reinterpret_cast<size_t>(known->second.data());
     }
     PackedPlace packed;
     if (reservation != self->reservations_.end()) {
       packed = std::move(reservation->second);
       self->reservations_.erase(reservation);
-    } else if (currentPlace.scratch != nullptr && currentPlace.scratch->data() == data) {
-      packed = {std::move(currentPlace.scratch), 0, size, 0};
+    } else if (currentPlace.scratch != nullptr && currentPlace.scratch.get() == data) {
+      auto memory = PackedSegment::allocate(size);
+      if (!memory) return SIZE_MAX;
+      std::memcpy((*memory)->data(), data, size);
+      currentPlace.scratch = nullptr;
+      packed = {std::move(*memory), 0, size, 0};
     } else {
       return SIZE_MAX;
     }
@@ -223,6 +279,7 @@ size_t PackedWeights::lookUpOrInsert(void* context, const xnn_weights_cache_look
         self->groups_, [&](const Group& group) { return group.segment == packed.segment; });
     if (!isGrouped) own = packed.segment;
     self->packedBytes_[currentPlace.kind] += size;
+    packedByThread += size;
     if (own != nullptr && currentPlace.source != nullptr)
       SharedPackings::instance().add(*currentPlace.source, {own, packed.seed});
     self->places_[currentPlace.place] = std::move(packed);

@@ -38,6 +38,8 @@ struct PackedPlace {
   uint64_t offset = 0;  // in the segment
   uint64_t size = 0;
   uint32_t seed = 0;  // XNNPACK's name of the packing function, 0 for ours
+  // Whether the size is known to be what the operation reads.
+  bool isProven = true;
   uint8_t* data() const { return segment->data() + offset; }
 };
 
@@ -59,39 +61,45 @@ class PackedWeights {
     onPacked_ = std::move(handler);
   }
 
-  // What a place packed at an earlier start holds. Before the creation calls; an alignment or seed
-  // that does not fit makes the place be packed anew.
+  // What a place packed at an earlier start holds. Before the creation calls; an alignment, seed or
+  // size that does not fit makes the place be packed anew.
   void preset(WeightPlace place, PackedPlace packed);
 
-  // Names the place of the creation call that the calling thread makes next. `source` names what is
-  // packed there, for sharing in this process; null = with nobody.
-  class PlaceScope {
-   public:
-    PlaceScope(PackedWeights* weights, WeightPlace place, const char* kind,
-               const base::Sha256Digest* source);
-    ~PlaceScope();
-    PlaceScope(const PlaceScope&) = delete;
-    PlaceScope& operator=(const PlaceScope&) = delete;
-    // The creation call has no weights to read: it fails where it would have to pack.
-    void forbidPacking();
-  };
+  // Makes an operator whose weights are packed at `place`: `make` is XNNPACK's creation call with
+  // provider(), and returns its status. `source` names what is packed there, for sharing in this
+  // process; null = with nobody.
+  //
+  // What was preset is used only if it has the size that the operation reads. XNNPACK tells that
+  // when it asks for memory, so `make` is called once more before, without any to give.
+  template <typename Make>
+  auto create(WeightPlace place, const char* kind, const base::Sha256Digest* source, Make make) {
+    if (!isProven(place)) {
+      const PlaceScope scope(place, kind, nullptr, Packing::kMeasured);
+      const auto status = make();
+      if (status == decltype(status){}) return status;
+      proveSize(place);
+    }
+    const PlaceScope scope(place, kind, source, Packing::kAllowed);
+    return make();
+  }
 
-  // For weights that have to be converted before they are packed. `create` is a creation call on
-  // the bytes it is given: first, if the place is packed already, on any address, which is then not
-  // read; else, or should that fail, on what `convert` makes, a container.
-  template <typename Convert, typename Create>
+  // The same for weights that have to be converted before they are packed. `make` is a creation
+  // call on the bytes it is given: first, if the place is packed already, on any address, which is
+  // then not read; else, or should that fail, on what `convert` makes, a container.
+  template <typename Convert, typename Make>
   auto createConverted(WeightPlace place, const char* kind, const base::Sha256Digest* source,
-                       Convert convert, Create create) {
+                       Convert convert, Make make) {
+    alignas(64) static const uint8_t nothing[64] = {};
     if (isPacked(place, source)) {
-      PlaceScope scope(this, place, kind, source);
-      scope.forbidPacking();
-      alignas(64) static const uint8_t nothing[64] = {};
-      const auto status = create(static_cast<const void*>(nothing));
+      const auto status = create(place, kind, source, [&] {
+        forbidPacking();
+        return make(static_cast<const void*>(nothing));
+      });
       if (status == decltype(status){}) return status;
     }
     const auto bytes = convert();
-    const PlaceScope scope(this, place, kind, source);
-    return create(static_cast<const void*>(bytes.data()));
+    return create(place, kind, source,
+                  [&] { return make(static_cast<const void*>(bytes.data())); });
   }
 
   // What the creation calls take as xnn_weights_cache_t.
@@ -105,12 +113,19 @@ class PackedWeights {
   // `source` is not read. Error: kOutOfMemory.
   Result<const uint8_t*> constant(uint32_t operand, std::span<const uint8_t> source);
 
+  // Bytes that the calling thread has packed so far, for any model.
+  static uint64_t packedByThisThread();
+
   bool has(WeightPlace place) const;
   // The same, or other prepared models of the process have it.
   bool isPacked(WeightPlace place, const base::Sha256Digest* source) const;
 
   // Bytes packed in this start, by operation kind.
   std::map<std::string, uint64_t> packedBytes() const;
+  // Bytes that XNNPACK has packed although they were there: it does not ask before some packings.
+  uint64_t repackedBytes() const;
+  // Presets that did not have the size that the operation reads, or were of another function.
+  size_t droppedPresets() const;
   // Bytes that other prepared models of this process had packed.
   uint64_t sharedBytes() const;
   // Size of the packed weights of a place, 0 when it has none.
@@ -127,6 +142,27 @@ class PackedWeights {
   std::vector<Group> closeGroups();
 
  private:
+  enum class Packing {
+    kAllowed,
+    kMeasured,   // the size that is asked for is noted and the call then fails
+    kForbidden,  // the creation call has no weights to read: it fails where it would have to pack
+  };
+  // Names the place of the creation call that the calling thread makes next.
+  class PlaceScope {
+   public:
+    PlaceScope(WeightPlace place, const char* kind, const base::Sha256Digest* source,
+               Packing packing);
+    ~PlaceScope();
+    PlaceScope(const PlaceScope&) = delete;
+    PlaceScope& operator=(const PlaceScope&) = delete;
+  };
+  struct CurrentPlace;
+  static thread_local CurrentPlace currentPlace;
+
+  static void forbidPacking();
+  bool isProven(WeightPlace place) const;
+  void proveSize(WeightPlace place);
+
   static size_t lookUp(void* context, const xnn_weights_cache_look_up_key* key);
   static void* reserveSpace(void* context, size_t size);
   static size_t lookUpOrInsert(void* context, const xnn_weights_cache_look_up_key* key, void* data,
@@ -142,6 +178,8 @@ class PackedWeights {
   mutable std::mutex mutex_;
   std::map<WeightPlace, PackedPlace> places_;
   uint64_t sharedBytes_ = 0;
+  uint64_t repackedBytes_ = 0;
+  size_t droppedPresets_ = 0;
   std::map<uint8_t*, PackedPlace> reservations_;  // handed out for packing, not yet inserted
   std::vector<Group> groups_;                     // open ones
   std::map<std::string, uint64_t> packedBytes_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "drivers/cpu/machine.h"
 #include "drivers/cpu/own_kernels.h"
 #include "drivers/cpu/reference_kernel.h"
 
@@ -15,13 +16,19 @@ uint64_t tensorBytes(const ops::Tensor& tensor) {
   return count * graph::elementSize(tensor.type());
 }
 
-PlanBuilder::PlanBuilder(const graph::Model& model, const KernelTraits& traits,
-                         PackedWeights* weights, std::set<uint32_t> referenceOnly)
+PlanBuilder::PlanBuilder(const graph::Model& model, PackedWeights* weights,
+                         std::set<uint32_t> referenceOnly)
     : model_(model),
       subgraph_(model.main()),
-      traits_(traits),
       weights_(weights),
       referenceOnly_(std::move(referenceOnly)) {}
+
+Result<KernelTraits> PlanBuilder::traits() {
+  const Result<SelfTestResult>& tested = selfTest();
+  if (!tested) return std::unexpected(tested.error());
+  asksForTraits_ = true;
+  return tested->traits;
+}
 
 ValueId PlanBuilder::newValue(Value value) {
   const auto id = static_cast<ValueId>(plan_.values.size());

@@ -19,24 +19,16 @@
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/plan.h"
 #include "drivers/cpu/reference_kernel.h"
+#include "drivers/cpu/self_test.h"
 #include "graph/model.h"
 #include "ops/operation.h"
 
 namespace hearth::cpu {
 
-// What is known about this CPU and changes how operations are planned.
-struct KernelTraits {
-  // int8 indirect GEMM computes a last tile of one row wrongly (AMX): run it as two rows.
-  bool guardInt8OneRowTail = false;
-  // That does not help on this CPU: leave the shapes that are wrong to the reference kernel.
-  bool avoidInt8OneRowTail = false;
-};
-
 // Collects values and nodes. Used by one thread. The model must outlive the plan.
 class PlanBuilder {
  public:
-  PlanBuilder(const graph::Model& model, const KernelTraits& traits, PackedWeights* weights,
-              std::set<uint32_t> referenceOnly);
+  PlanBuilder(const graph::Model& model, PackedWeights* weights, std::set<uint32_t> referenceOnly);
 
   // The whole main subgraph. kUnsupported when it cannot be planned because shapes or branches are
   // known only at run time.
@@ -46,13 +38,15 @@ class PlanBuilder {
   // Copies of constants that were not aligned for their type or end too close to unreadable memory;
   // the plan's values point into them.
   std::vector<std::unique_ptr<uint8_t[]>> takeOwnedConstants() { return std::move(owned_); }
+  bool asksForTraits() const { return asksForTraits_; }
   // Which kernel runs each operation; "none" for operations that only rename memory.
   std::vector<std::string> takeKernels() { return std::move(kernels_); }
 
   // ---- for lowerings ----
 
   const graph::Model& model() const { return model_; }
-  const KernelTraits& traits() const { return traits_; }
+  // Which int8 convolutions this CPU gets wrong: the self-test's result.
+  Result<KernelTraits> traits();
   PackedWeights* weights() const { return weights_; }
   uint32_t currentOperation() const { return operation_; }
   const graph::Operand& operand(uint32_t index) const { return subgraph_.operands[index]; }
@@ -162,7 +156,7 @@ class PlanBuilder {
 
   const graph::Model& model_;
   const graph::Subgraph& subgraph_;
-  const KernelTraits traits_;
+  bool asksForTraits_ = false;
   PackedWeights* weights_;
   std::set<uint32_t> referenceOnly_;
 

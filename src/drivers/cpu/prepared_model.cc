@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/trace.h"
+#include "drivers/cpu/machine.h"
 #include "drivers/cpu/plan_builder.h"
 #include "hal/interpreted_model.h"
 #include "hal/request_check.h"
@@ -79,8 +80,7 @@ class CpuExecution final : public hal::Execution {
 
 Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
     std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-    const SelfTestResult& selfTest, std::shared_ptr<threads::ThreadPool> pool,
-    std::shared_ptr<cache::SegmentStore> store) {
+    std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store) {
   base::TraceSpan span("start", "prepare");
   std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
   prepared->model_ = std::move(model);
@@ -96,8 +96,7 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
     if (options.deadline.hasPassed())
       return fail(ErrorCode::kMissedDeadlinePersistent,
                   "The deadline passes while the model is prepared.");
-    PlanBuilder builder(*prepared->model_, selfTest.traits, prepared->weights_.get(),
-                        referenceOnly);
+    PlanBuilder builder(*prepared->model_, prepared->weights_.get(), referenceOnly);
     HEARTH_TRY(builder.build());
     prepared->outputDimensions_.clear();
     prepared->outputBytes_.clear();
@@ -109,7 +108,9 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
     prepared->plan_ = builder.takePlan();
     HEARTH_TRY(planArena(&prepared->plan_, options.maxActivationBytes));
     std::vector<uint32_t> refused;
-    auto context = ExecutionContext::create(prepared->plan_, prepared->pool_.get(), &refused);
+    auto context = ExecutionContext::create(prepared->plan_, prepared->pool_.get(),
+                                            !prepared->session_->isWarm(), &refused);
+    if (builder.asksForTraits()) prepared->report_.routedAround = selfTest()->routedAround;
     if (context) {
       prepared->idle_.push_back(std::move(*context));
       break;
@@ -120,7 +121,6 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
   }
   prepared->session_->publish();
   prepared->report_.activationBytes = prepared->plan_.arenaBytes;
-  prepared->report_.routedAround = selfTest.routedAround;
   return prepared;
 }
 
@@ -155,7 +155,7 @@ Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
   }
   if (context == nullptr) {
     std::vector<uint32_t> refused;
-    HEARTH_ASSIGN(context, ExecutionContext::create(plan_, pool_.get(), &refused));
+    HEARTH_ASSIGN(context, ExecutionContext::create(plan_, pool_.get(), false, &refused));
   }
   Status status = context->run(inputs, outputs, pool_.get(), deadline);
   std::lock_guard lock(mutex_);

@@ -8,7 +8,6 @@
 #include "drivers/cpu/execution_context.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/plan.h"
-#include "drivers/cpu/self_test.h"
 #include "drivers/cpu/weight_session.h"
 #include "hal/device.h"
 #include "threads/thread_pool.h"
@@ -24,8 +23,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   // interpreter.
   static Result<std::shared_ptr<CpuPreparedModel>> create(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-      const SelfTestResult& selfTest, std::shared_ptr<threads::ThreadPool> pool,
-      std::shared_ptr<cache::SegmentStore> store);
+      std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store);
 
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
   hal::StartReport startReport() const override;

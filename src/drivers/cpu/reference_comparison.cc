@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "drivers/cpu/cpu_device.h"
 #include "drivers/cpu/execution_context.h"
+#include "drivers/cpu/plan_builder.h"
 #include "drivers/cpu/self_test.h"
 #include "hal/interpreted_model.h"
 #include "ops/half.h"
@@ -60,15 +61,15 @@ std::string compareSteps(OperandType type, const Bytes& made, const Bytes& expec
 
 // Whether XNNPACK takes what the plan gives it.
 Status checkKernels(const graph::Model& model) {
-  HEARTH_ASSIGN(const SelfTestResult tested, selfTest());
+  HEARTH_TRY(initializeXnnpack());
   PackedWeights weights;
-  PlanBuilder builder(model, tested.traits, &weights, {});
+  PlanBuilder builder(model, &weights, {});
   HEARTH_TRY(builder.build());
   const auto constants = builder.takeOwnedConstants();
   Plan plan = builder.takePlan();
   HEARTH_TRY(planArena(&plan, 0));
   std::vector<uint32_t> refused;
-  HEARTH_TRY(ExecutionContext::create(plan, nullptr, &refused));
+  HEARTH_TRY(ExecutionContext::create(plan, nullptr, true, &refused));
   return {};
 }
 
@@ -129,7 +130,7 @@ Result<Comparison> runBoth(const graph::Model& model, const std::vector<Bytes>& 
 
 std::string differenceFromReference(const graph::Model& model, const std::vector<Bytes>& inputs,
                                     const char* kernel, float tolerance) {
-  const auto support = createCpuDevice()->supportedOperations(model);
+  const auto support = createCpuDevice()->explainOperations(model);
   if (!support) return support.error().toString();
   if (support->back().kernel != kernel)
     return base::formatText("the kernel is {}", support->back().kernel);

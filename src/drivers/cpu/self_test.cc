@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/trace.h"
+#include "drivers/cpu/plan.h"
 #include "drivers/cpu/xnn_kernel.h"
 
 namespace hearth::cpu {
@@ -88,36 +89,40 @@ Result<bool> isInt8ConvolutionRight(const Shape& shape, bool guardOneRowTail) {
 // Shapes whose output has one pixel more than a multiple of 16, which a right kernel does not mind.
 constexpr Shape kTellingShapes[] = {{3, 1, 1, 17}, {1, 2, 1, 17}, {3, 1, 7, 7}, {3, 2, 1, 17}};
 
-Result<SelfTestResult> runSelfTest() {
-  base::TraceSpan span("start", "self-test");
-  const xnn_status status = xnn_initialize(nullptr);
-  if (status != xnn_status_success)
-    return fail(ErrorCode::kOpFailed, "XNNPACK does not start on this CPU (status {}).",
-                static_cast<int>(status));
-  SelfTestResult result;
-  for (const Shape& shape : kTellingShapes) {
-    HEARTH_ASSIGN(const bool isRight, isInt8ConvolutionRight(shape, false));
-    if (!isRight) result.traits.guardInt8OneRowTail = true;
-  }
-  if (!result.traits.guardInt8OneRowTail) return result;
-  for (const Shape& shape : kTellingShapes) {
-    HEARTH_ASSIGN(const bool isRight, isInt8ConvolutionRight(shape, true));
-    if (!isRight) result.traits.avoidInt8OneRowTail = true;
-  }
-  if (result.traits.avoidInt8OneRowTail) {
-    result.traits.guardInt8OneRowTail = false;
-    result.routedAround.push_back("int8 convolution with one row in the last tile, not run here");
-    return result;
-  }
-  result.routedAround.push_back("int8 convolution, last row tile of one row");
-  return result;
-}
-
 }  // namespace
 
-const Result<SelfTestResult>& selfTest() {
-  static const Result<SelfTestResult> result = runSelfTest();
-  return result;
+SelfTestResult::SelfTestResult(const KernelTraits& found) : traits(found) {
+  if (traits.avoidInt8OneRowTail)
+    routedAround.push_back("int8 convolution with one row in the last tile, not run here");
+  if (traits.guardInt8OneRowTail)
+    routedAround.push_back("int8 convolution, last row tile of one row");
+}
+
+Status initializeXnnpack() {
+  static const xnn_status status = [] {
+    const base::TraceSpan span("start", "start XNNPACK");
+    return xnn_initialize(nullptr);
+  }();
+  if (status == xnn_status_success) return {};
+  return fail(ErrorCode::kOpFailed, "XNNPACK does not start on this CPU (status {}).",
+              static_cast<int>(status));
+}
+
+Result<SelfTestResult> runSelfTest() {
+  const base::TraceSpan span("start", "self-test");
+  HEARTH_TRY(initializeXnnpack());
+  KernelTraits traits;
+  for (const Shape& shape : kTellingShapes) {
+    HEARTH_ASSIGN(const bool isRight, isInt8ConvolutionRight(shape, false));
+    if (!isRight) traits.guardInt8OneRowTail = true;
+  }
+  if (!traits.guardInt8OneRowTail) return SelfTestResult(traits);
+  for (const Shape& shape : kTellingShapes) {
+    HEARTH_ASSIGN(const bool isRight, isInt8ConvolutionRight(shape, true));
+    if (!isRight) traits.avoidInt8OneRowTail = true;
+  }
+  if (traits.avoidInt8OneRowTail) traits.guardInt8OneRowTail = false;
+  return SelfTestResult(traits);
 }
 
 }  // namespace hearth::cpu

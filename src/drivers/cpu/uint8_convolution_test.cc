@@ -139,7 +139,7 @@ std::shared_ptr<const graph::Model> modelOf(const Case& c, const Data& data) {
 std::vector<uint8_t> runOnDevice(const Case& c, Data& data, unsigned threads) {
   const auto device = createCpuDevice();
   const auto model = modelOf(c, data);
-  const auto support = device->supportedOperations(*model);
+  const auto support = device->explainOperations(*model);
   EXPECT_TRUE(support) << support.error().toString();
   if (!support) return {};
   EXPECT_EQ(support->front().kernel, "own");

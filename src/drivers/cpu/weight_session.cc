@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <set>
 #include <thread>
 #include <unordered_map>
 
@@ -12,7 +13,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "cache/content_hash.h"
-#include "drivers/cpu/plan_record.h"
+#include "drivers/cpu/machine.h"
 #include "drivers/cpu/stored_plan.h"
 #include "graph/model_digest.h"
 
@@ -65,20 +66,25 @@ WeightSession::WeightSession(std::shared_ptr<cache::SegmentStore> store,
       model_(std::move(model)),
       weights_(std::move(weights)),
       options_(options),
-      threads_(threads),
-      build_(buildIdentity()) {}
+      threads_(threads) {}
+
+bool WeightSession::isWorthKeeping(const graph::Model& model) {
+  return constantBytes(model) >= kWorthKeeping;
+}
 
 void WeightSession::load() {
   const base::TraceSpan span("start", "load packed weights");
+  if (!isWorthKeeping(*model_)) {
+    reason_ = "too small to keep";
+    return;
+  }
   if (store_->kind() == cache::StoreKind::kAnonymous) {
     const cache::StoreFailure why = store_->writability();
     return fail(why.reason, why.message);
   }
-  if (!build_) return fail(cache::StoreReason::kOff, build_.error().toString());
-  if (constantBytes(*model_) < kWorthKeeping) {
-    reason_ = "too small to keep";
-    return;
-  }
+  const Result<BuildIdentity>& build = buildIdentity();
+  if (!build) return fail(cache::StoreReason::kOff, build.error().toString());
+  build_ = &*build;
   structure_ = graph::structureDigest(*model_);
   const auto preference = static_cast<uint8_t>(options_.preference);
   planOptions_ = base::Sha256::of({&preference, 1});
@@ -110,21 +116,24 @@ void WeightSession::load() {
 
 // True when all is preset. Sets the reason otherwise.
 bool WeightSession::findPlan() {
-  PlanRecord record;
-  if (store_->kind() == cache::StoreKind::kStore) {
-    const auto found = store_->findPlan(recordKey(structure_));
-    if (found) record = PlanRecord::parse((*found)->bytes());
-    if (record.empty()) {
-      reason_ = "first start of this model";
+  std::optional<PlanRecord> known;
+  if (!recallPools()) {
+    // Reading all of the model is worth it only if something like it was packed before.
+    if (store_->kind() == cache::StoreKind::kStore) {
+      known = findRecord();
+      if (known->empty()) {
+        reason_ = "first start of this model";
+        return false;
+      }
+    }
+    if (const Status hashed = hashPools(); !hashed) {
+      reason_ = hashed.error().toString();
       return false;
     }
   }
-  if (const Status hashed = hashPools(); !hashed) {
-    reason_ = hashed.error().toString();
-    return false;
-  }
   const auto plan = store_->findPlan(planKey());
   if (plan) return presetFrom(**plan) && (plan_ = *plan, true);
+  const PlanRecord record = known ? *std::move(known) : findRecord();
   reason_ = record.difference({*build_, planOptions_, digestOf(pools_)});
   if (plan.error().reason != cache::StoreReason::kAbsent) {
     reason_ = base::formatText("plan {}", cache::storeReasonName(plan.error().reason));
@@ -132,6 +141,31 @@ bool WeightSession::findPlan() {
     reason_ = record.empty() ? "another model or build in the bundle" : "evicted";
   }
   return false;
+}
+
+PlanRecord WeightSession::findRecord() {
+  if (store_->kind() != cache::StoreKind::kStore) return {};
+  const auto found = store_->findPlan(recordKey(structure_));
+  return found ? PlanRecord::parse((*found)->bytes()) : PlanRecord();
+}
+
+// True when the contents of all pools are known without reading much.
+bool WeightSession::recallPools() {
+  if (!pools_.empty()) return true;
+  constexpr size_t kMost = size_t{1} << 20;
+  std::vector<base::Sha256Digest> digests;
+  for (const memory::PoolRef& pool : model_->pools) {
+    if (pool->fd() < 0) {
+      if (pool->size() > kMost) return false;
+      digests.push_back(cache::hashContent({pool->data(), pool->size()}));
+      continue;
+    }
+    const auto digest = store_->recalledContentHash(pool->fd(), pool->offset(), pool->size());
+    if (!digest) return false;
+    digests.push_back(*digest);
+  }
+  pools_ = std::move(digests);
+  return true;
 }
 
 bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
@@ -174,8 +208,10 @@ bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
 void WeightSession::populate(std::vector<cache::SegmentRef> segments) const {
   uint64_t bytes = 0;
   for (const cache::SegmentRef& segment : segments) bytes += segment->size();
-  const auto bringIn = [segments = std::move(segments)] {
+  const auto bringIn = [segments = std::move(segments), weak = std::weak_ptr(store_)] {
     for (const cache::SegmentRef& segment : segments) segment->prefault();
+    // A store that is closed meanwhile ends its threads without this one's help.
+    if (const auto store = weak.lock()) store->checkFound();
   };
   if (bytes < kWorthAThread) return bringIn();
   try {
@@ -222,10 +258,34 @@ void WeightSession::publishSegment(const std::shared_ptr<PackedSegment>& packed,
 }
 
 void WeightSession::publish() {
-  if (!isKept_) return;
+  if (build_ != nullptr) rememberMachine(store_);
+  repackedBytes_ = weights_->repackedBytes();
+  if (!isKept_ && !repairPlan()) return;
   for (const PackedWeights::Group& group : weights_->closeGroups())
     publishSegment(group.segment, group.size);
   store_->afterPublishing([self = shared_from_this()] { self->finish(); });
+}
+
+// True when the plan that was found is wrong and has to be written again: its places did not have
+// the sizes that the operations read.
+bool WeightSession::repairPlan() {
+  if (weights_->droppedPresets() == 0) return false;
+  base::logWarn("The plan of {} names packed weights of a wrong size and is not used for them.",
+                modelName());
+  {
+    const std::lock_guard lock(mutex_);
+    state_ = hal::StartReport::State::kCold;
+    reason_ = "plan corrupt";
+  }
+  const cache::StoreFailure readOnly = store_->writability();
+  if (readOnly.reason != cache::StoreReason::kNone) return false;
+  std::set<std::shared_ptr<PackedSegment>> own;
+  for (const auto& [place, packed] : weights_->places())
+    if (packed.segment->published() == nullptr && packed.offset == 0 &&
+        packed.size == packed.segment->size())
+      own.insert(packed.segment);
+  for (const auto& packed : own) publishSegment(packed, packed->size());
+  return true;
 }
 
 // On a thread of the store, when all segments are written.
@@ -256,9 +316,7 @@ void WeightSession::finish() {
     plan_ = std::move(*plan);
   }
   if (store_->kind() != cache::StoreKind::kStore) return;
-  PlanRecord record;
-  if (const auto found = store_->findPlan(recordKey(structure_)))
-    record = PlanRecord::parse((*found)->bytes());
+  PlanRecord record = findRecord();
   if (!record.add({*build_, planOptions_, digestOf(pools_)})) return;
   if (const auto written = store_->publishPlan(recordKey(structure_), record.encoded(), {},
                                                {modelName(), "hearth-cpu record", now(), ""});
@@ -272,11 +330,17 @@ void WeightSession::fail(cache::StoreReason reason, const std::string& message) 
   reason_ = base::formatText("{}: {}", cache::storeReasonName(reason), message);
 }
 
+bool WeightSession::isWarm() const {
+  const std::lock_guard lock(mutex_);
+  return state_ == hal::StartReport::State::kWarm;
+}
+
 void WeightSession::describe(hal::StartReport* report) const {
   const std::lock_guard lock(mutex_);
   report->state = state_;
   report->reason = reason_;
   report->packedBytes = weights_->packedBytes();
+  report->repackedBytes = repackedBytes_;
   report->mappedBytes = mappedBytes_;
   report->sharedBytes = weights_->sharedBytes();
   report->hashedBytes = hashedBytes_;

@@ -11,6 +11,7 @@
 #include "cache/segment_store.h"
 #include "drivers/cpu/build_identity.h"
 #include "drivers/cpu/packed_weights.h"
+#include "drivers/cpu/plan_record.h"
 #include "graph/model.h"
 #include "hal/device.h"
 
@@ -25,6 +26,9 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
                 std::shared_ptr<const graph::Model> model, std::shared_ptr<PackedWeights> weights,
                 const hal::PrepareOptions& options, unsigned threads);
 
+  // Whether a start from the store costs less than packing the model's constants.
+  static bool isWorthKeeping(const graph::Model& model);
+
   // Presets what an earlier start packed. When nothing is there and another process is at it,
   // waits for it, as long as it gets on.
   void load();
@@ -32,15 +36,21 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   // Writes what was packed into the store, in the background.
   void publish();
 
+  // Whether load() found everything.
+  bool isWarm() const;
+
   // State, reason, bytes packed and mapped as of now.
   void describe(hal::StartReport* report) const;
 
  private:
   bool findPlan();
+  PlanRecord findRecord();
+  bool recallPools();
   bool presetFrom(const cache::LoadedPlan& plan);
   void populate(std::vector<cache::SegmentRef> segments) const;
   Status hashPools();
   cache::PlanKey planKey() const;
+  bool repairPlan();
   void publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size);
   void finish();
   void fail(cache::StoreReason reason, const std::string& message);
@@ -51,8 +61,8 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   const std::shared_ptr<PackedWeights> weights_;
   const hal::PrepareOptions options_;
   const unsigned threads_;
-  const Result<BuildIdentity>& build_;
 
+  const BuildIdentity* build_ = nullptr;  // from load() on, unless that fails
   base::Sha256Digest structure_{};
   base::Sha256Digest planOptions_{};
   std::vector<base::Sha256Digest> pools_;  // contents; empty until hashed
@@ -64,6 +74,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   hal::StartReport::State state_ = hal::StartReport::State::kUncached;
   std::string reason_;
   uint64_t mappedBytes_ = 0;
+  uint64_t repackedBytes_ = 0;
   uint64_t hashedBytes_ = 0;
 };
 

@@ -11,8 +11,10 @@
 #include <sstream>
 #include <thread>
 
+#include "cache/content_hash.h"
 #include "cache/store_test_util.h"
 #include "drivers/cpu/cpu_device.h"
+#include "drivers/cpu/stored_plan.h"
 
 namespace hearth::cpu {
 namespace {
@@ -197,7 +199,7 @@ class WeightSessionTest : public cache::StoreTest {
   // Waits for what goes on in the background.
   void settle() {
     cache::StoreOptions same = options();
-    same.fingerprint = buildIdentity()->fingerprint();
+    same.fingerprint = storeFingerprint();
     cache::openSegmentStore(same)->settle();
   }
 
@@ -377,7 +379,7 @@ TEST_F(WeightSessionTest, AFlippedBitIsNeverUsedInStrictMode) {
     EXPECT_EQ(repacked.report.state, State::kCold);
     EXPECT_EQ(repacked.report.reason, "segment corrupt");
     EXPECT_EQ(repacked.output, expected);
-    strict.fingerprint = buildIdentity()->fingerprint();
+    strict.fingerprint = storeFingerprint();
     cache::openSegmentStore(strict)->settle();
   }
 }
@@ -435,6 +437,52 @@ TEST_F(WeightSessionTest, ADamagedPlanIsReplaced) {
     settle();
   }
   EXPECT_EQ(start(test).report.state, State::kWarm);
+}
+
+// A store whose checksums are all right may still have been made by somebody else.
+TEST_F(WeightSessionTest, APlanWithAWrongSizeIsNotBelieved) {
+  const TestModel test(1);
+  save(test);
+  const std::vector<float> expected = start(test).output;
+  settle();
+  const auto store = cache::WeightStore::open(options()).value();
+  cache::PlanKey key{};
+  size_t places = 0;
+  const auto plan = [&] {
+    for (const auto& known : store->inventory()->plans)
+      if (!known.segments.empty()) key = known.key;
+    return store->findPlan(key).value();
+  };
+  places = StoredPlan::parse(plan()->bytes(), plan()->segments().size())->entries.size();
+  EXPECT_GE(places, 4u);
+  for (size_t place = 0; place < places; ++place) {
+    const cache::PlanRef right = plan();
+    StoredPlan stored = *StoredPlan::parse(right->bytes(), right->segments().size());
+    // The first of the place's bytes, all of a segment of its own.
+    StoredPlan::Entry& entry = stored.entries[place];
+    const cache::SegmentRef whole = store->find(right->segments()[entry.segment]).segment;
+    ASSERT_TRUE(whole);
+    const size_t size = entry.size > 128 ? entry.size - 128 : entry.size / 2;
+    const std::vector<uint8_t> cut(whole->data() + entry.offset,
+                                   whole->data() + entry.offset + size);
+    const cache::SegmentRef planted = store->publish(cache::contentSegmentKey(cut), cut).value();
+    std::vector<cache::SegmentKey> keys(right->segments().begin(), right->segments().end());
+    entry = {entry.place, entry.seed, static_cast<uint32_t>(keys.size()), 0, cut.size()};
+    keys.push_back(planted->key());
+    stored.segmentSizes.push_back(cut.size());
+    ASSERT_TRUE(store->publishPlan(key, stored.encoded(), keys));
+    {
+      const Start wrong = start(test);
+      EXPECT_EQ(wrong.report.state, State::kCold) << place;
+      EXPECT_EQ(wrong.report.reason, "plan corrupt") << place;
+      EXPECT_EQ(wrong.output, expected) << place;
+      settle();
+    }
+    const Start mended = start(test);
+    EXPECT_EQ(mended.report.state, State::kWarm) << place << ": " << mended.report.reason;
+    EXPECT_EQ(mended.packed(), 0u) << place;
+    EXPECT_EQ(mended.output, expected) << place;
+  }
 }
 
 TEST_F(WeightSessionTest, ThreadsThatStartAtOnceBuildOnePlan) {

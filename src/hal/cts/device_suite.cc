@@ -46,9 +46,14 @@ TEST_P(HalDevice, AsksForAtMost32CacheFilesOfAKind) {
 TEST_P(HalDevice, ReportsOnEachOperationWithKernelOrReason) {
   for (const NamedModel& sample : sampleModels()) {
     const auto supports = device().supportedOperations(sample.model);
+    const auto explained = device().explainOperations(sample.model);
     ASSERT_TRUE(supports) << sample.name << ": " << supports.error().toString();
+    ASSERT_TRUE(explained) << sample.name << ": " << explained.error().toString();
     ASSERT_EQ(supports->size(), sample.model.main().operations.size());
-    for (const OperationSupport& support : *supports) {
+    ASSERT_EQ(explained->size(), supports->size());
+    for (size_t i = 0; i < supports->size(); ++i) {
+      const OperationSupport& support = (*explained)[i];
+      EXPECT_EQ(support.supported, (*supports)[i].supported) << sample.name;
       EXPECT_EQ(support.supported, support.reason.empty()) << sample.name;
       EXPECT_EQ(support.supported, !support.kernel.empty()) << sample.name;
     }

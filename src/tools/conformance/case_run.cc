@@ -76,7 +76,7 @@ Status checkOutputs(const Case& testCase, const CaseModel& model,
 
 Status checkSupport(hal::Device& device, const graph::Model& model, bool isWanted,
                     std::vector<OperationKernel>* kernels) {
-  auto supports = device.supportedOperations(model);
+  auto supports = device.explainOperations(model);
   if (!supports) {
     if (!isWanted) return {};
     return std::unexpected(std::move(supports.error()).addContext("asking for support"));
