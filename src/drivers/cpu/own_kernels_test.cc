@@ -292,6 +292,46 @@ TEST(QuantizedSoftmaxTest, EqualsTheReference) {
   }
 }
 
+struct PoolCase {
+  Dimensions input;
+  int32_t padding, stride, filter, activation;
+};
+
+class QuantizedAveragePoolTest : public testing::TestWithParam<PoolCase> {};
+
+TEST_P(QuantizedAveragePoolTest, EqualsTheReference) {
+  const PoolCase& c = GetParam();
+  for (const OperandType type : {kInt8, OperandType::kTensorQuant8Asymm}) {
+    ModelBuilder builder;
+    const int32_t zero = type == kInt8 ? -20 : 108;
+    const uint32_t input = builder.input(type, c.input, 0.05f, zero);
+    std::vector<uint32_t> inputs = {input};
+    // The padding of each side, then strides, filter and activation.
+    for (const int32_t value : {c.padding, c.padding, c.padding, c.padding, c.stride, c.stride,
+                                c.filter, c.filter, c.activation})
+      inputs.push_back(builder.scalar(value));
+    const auto sizeOf = [&](uint32_t size) {
+      return static_cast<uint32_t>(
+          (static_cast<int32_t>(size) + 2 * c.padding - c.filter) / c.stride + 1);
+    };
+    builder.operation(
+        OperationType::kAveragePool2d, inputs,
+        {builder.output(type, {c.input[0], sizeOf(c.input[1]), sizeOf(c.input[2]), c.input[3]},
+                        0.05f, zero)});
+    const bool isOwn = type == kInt8 || c.padding != 0;
+    EXPECT_EQ(differenceFromReference(builder.model(), {randomBytes(countOf(c.input), 1)},
+                                      isOwn ? "own" : "xnnpack", 0.0f),
+              "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, QuantizedAveragePoolTest,
+                         testing::Values(PoolCase{{1, 8, 8, 5}, 0, 2, 2, 0},
+                                         PoolCase{{2, 7, 9, 16}, 1, 1, 3, 0},
+                                         PoolCase{{1, 5, 6, 33}, 2, 2, 3, 1},
+                                         PoolCase{{1, 30, 30, 70}, 3, 3, 7, 3},
+                                         PoolCase{{3, 2, 2, 1}, 1, 1, 2, 2}));
+
 TEST(MeanTest, SeveralGroupsOfAxesEqualTheReference) {
   for (const std::vector<int32_t>& axes :
        std::vector<std::vector<int32_t>>{{0, 2}, {1, 2, 4}, {0, 1, 3}, {0, 2, 4}, {4, 1}}) {

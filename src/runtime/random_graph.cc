@@ -1,0 +1,774 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/random_graph.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "ops/half.h"
+#include "ops/operation.h"
+#include "ops/real_values.h"
+
+namespace hearth::runtime {
+namespace {
+
+using graph::Dimensions;
+using graph::Lifetime;
+using graph::OperandType;
+using graph::OperationType;
+
+constexpr auto kFloat = OperandType::kTensorFloat32;
+constexpr auto kHalf = OperandType::kTensorFloat16;
+constexpr auto kInt32 = OperandType::kTensorInt32;
+constexpr auto kBool = OperandType::kTensorBool8;
+constexpr auto kUint8 = OperandType::kTensorQuant8Asymm;
+constexpr auto kInt8 = OperandType::kTensorQuant8AsymmSigned;
+
+// What is known of an operand.
+struct Value {
+  std::vector<uint8_t> bytes;
+  double error = 0;     // how far another right implementation may be off
+  double greatest = 0;  // absolute
+};
+
+// Type and quantisation of a result.
+struct Form {
+  OperandType type = kFloat;
+  float scale = 0;
+  int32_t zeroPoint = 0;
+};
+
+size_t countOf(const Dimensions& dimensions) {
+  size_t count = 1;
+  for (const uint32_t dimension : dimensions) count *= dimension;
+  return count;
+}
+
+bool isReal(OperandType type) {
+  return type == kFloat || type == kHalf || type == kUint8 || type == kInt8;
+}
+
+class Generator {
+ public:
+  explicit Generator(uint64_t seed) : random_(seed) {
+    model_.subgraphs.resize(1);
+    const size_t inputs = 2 + random_() % 3;
+    for (size_t i = 0; i < inputs; ++i) addInput(anyType(), anyShape());
+  }
+
+  RandomGraph make(size_t operations) {
+    while (main().operations.size() < operations) addOperation();
+    return finish();
+  }
+
+ private:
+  graph::Subgraph& main() { return model_.main(); }
+  graph::Operand& operand(uint32_t index) { return main().operands[index]; }
+  const Dimensions& shape(uint32_t index) { return operand(index).dimensions; }
+  OperandType type(uint32_t index) { return operand(index).type; }
+
+  uint32_t number(uint32_t least, uint32_t most) {
+    return least + static_cast<uint32_t>(random_() % (most - least + 1));
+  }
+  bool chance(uint32_t percent) { return random_() % 100 < percent; }
+  float real(float least, float most) {
+    return std::uniform_real_distribution<float>(least, most)(random_);
+  }
+
+  OperandType anyType() {
+    constexpr OperandType kTypes[] = {kFloat, kFloat, kFloat, kInt8, kUint8, kHalf, kInt32, kBool};
+    return kTypes[random_() % std::size(kTypes)];
+  }
+  Dimensions anyShape() {
+    if (chance(60)) return {number(1, 2), number(4, 9), number(4, 9), number(1, 12)};
+    Dimensions dimensions(number(1, 4));
+    for (uint32_t& dimension : dimensions) dimension = number(1, 7);
+    return dimensions;
+  }
+  Form anyForm(OperandType type, float range) {
+    Form form{type};
+    if (type == kUint8 || type == kInt8) {
+      form.scale = 2 * range / 255;
+      form.zeroPoint = static_cast<int32_t>(number(0, 60)) - 30 + (type == kUint8 ? 128 : 0);
+    }
+    return form;
+  }
+
+  std::vector<uint8_t> randomContent(OperandType type, size_t count) {
+    std::vector<uint8_t> bytes(count * graph::elementSize(type));
+    for (size_t i = 0; i < count; ++i) {
+      switch (type) {
+        case kFloat:
+          put(&bytes, i, real(-4, 4));
+          break;
+        case kHalf:
+          put(&bytes, i, static_cast<ops::Half>(real(-4, 4)));
+          break;
+        case kInt32:
+          put(&bytes, i, static_cast<int32_t>(number(0, 40)) - 20);
+          break;
+        case kBool:
+          bytes[i] = random_() % 2;
+          break;
+        default:
+          bytes[i] = static_cast<uint8_t>(random_());
+      }
+    }
+    return bytes;
+  }
+  template <typename T>
+  static void put(std::vector<uint8_t>* bytes, size_t index, T value) {
+    std::memcpy(bytes->data() + index * sizeof(T), &value, sizeof(T));
+  }
+
+  uint32_t add(graph::Operand operand, std::vector<uint8_t> bytes) {
+    const auto index = static_cast<uint32_t>(main().operands.size());
+    main().operands.push_back(std::move(operand));
+    Value value;
+    value.bytes = std::move(bytes);
+    values_.push_back(std::move(value));
+    values_.back().greatest = greatestOf(index);
+    return index;
+  }
+  graph::Operand shaped(Form form, Dimensions dimensions) {
+    graph::Operand made;
+    made.type = form.type;
+    made.dimensions = std::move(dimensions);
+    made.scale = form.scale;
+    made.zeroPoint = form.zeroPoint;
+    return made;
+  }
+  uint32_t addInput(OperandType type, const Dimensions& dimensions) {
+    graph::Operand made = shaped(anyForm(type, 4), dimensions);
+    made.lifetime = Lifetime::kSubgraphInput;
+    const uint32_t index = add(std::move(made), randomContent(type, countOf(dimensions)));
+    main().inputs.push_back(index);
+    tensors_.push_back(index);
+    return index;
+  }
+  uint32_t addConstant(Form form, const Dimensions& dimensions, std::vector<uint8_t> bytes) {
+    graph::Operand made = shaped(form, dimensions);
+    made.lifetime = Lifetime::kConstantCopy;
+    while (model_.constantBytes.size() % 8 != 0) model_.constantBytes.push_back(0);
+    made.location.offset = model_.constantBytes.size();
+    made.location.length = bytes.size();
+    model_.constantBytes.insert(model_.constantBytes.end(), bytes.begin(), bytes.end());
+    return add(std::move(made), std::move(bytes));
+  }
+  uint32_t scalar(int32_t value) { return addScalar(OperandType::kInt32, value); }
+  uint32_t scalar(float value) { return addScalar(OperandType::kFloat32, value); }
+  uint32_t scalar(bool value) { return addScalar(OperandType::kBool, uint8_t{value}); }
+  template <typename T>
+  uint32_t addScalar(OperandType type, T value) {
+    std::vector<uint8_t> bytes(sizeof(T));
+    put(&bytes, 0, value);
+    return addConstant({type}, {}, std::move(bytes));
+  }
+  uint32_t ints(const std::vector<int32_t>& numbers) {
+    std::vector<uint8_t> bytes(numbers.size() * sizeof(int32_t));
+    std::memcpy(bytes.data(), numbers.data(), bytes.size());
+    return addConstant({kInt32}, {static_cast<uint32_t>(numbers.size())}, std::move(bytes));
+  }
+
+  ops::Tensor tensorOf(uint32_t index) {
+    ops::Tensor tensor;
+    tensor.operand = &operand(index);
+    tensor.dimensions = shape(index);
+    tensor.data = values_[index].bytes.data();
+    tensor.isPresent = tensor.hasKnownShape = true;
+    return tensor;
+  }
+  double greatestOf(uint32_t index) {
+    if (!isReal(type(index))) return 0;
+    const ops::RealInput values(tensorOf(index));
+    double greatest = 0;
+    for (const float value : values) greatest = std::max(greatest, std::abs(double{value}));
+    return greatest;
+  }
+
+  // A tensor to read, with a property; none if there is no such.
+  template <typename Fits>
+  std::optional<uint32_t> pick(const Fits& fits) {
+    std::vector<uint32_t> found;
+    for (const uint32_t index : tensors_)
+      if (fits(index)) found.push_back(index);
+    if (found.empty()) return std::nullopt;
+    // Fresh results first, so that graphs become deep.
+    const size_t from = chance(60) ? found.size() * 2 / 3 : 0;
+    return found[from + random_() % (found.size() - from)];
+  }
+  std::optional<uint32_t> pickReal() {
+    return pick([&](uint32_t i) { return isReal(type(i)) && isTelling(i); });
+  }
+  // Not yet so far off that a comparison would say little.
+  bool isTelling(uint32_t index) { return values_[index].error <= 0.05 * values_[index].greatest; }
+  bool isExact(uint32_t index) { return values_[index].error == 0; }
+
+  // Adds the operation if it is valid; `errorOf` gives what the output may be off by, apart from
+  // its own rounding, from the output's operand.
+  struct Rule {
+    double passedOn = 0;     // from the inputs
+    bool isExact = false;    // adds no rounding
+    double accumulated = 0;  // greatest sum of absolute products, for float rounding
+  };
+  std::optional<uint32_t> addResult(OperationType operationType, std::vector<uint32_t> inputs,
+                                    Form form, Rule rule) {
+    graph::Operation operation;
+    operation.type = operationType;
+    operation.inputs = std::move(inputs);
+    const auto output = static_cast<uint32_t>(main().operands.size());
+    operation.outputs = {output};
+    graph::Operand made = shaped(form, {});
+    made.lifetime = Lifetime::kTemporary;
+    main().operands.push_back(made);
+    values_.emplace_back();
+    const auto giveUp = [&]() -> std::optional<uint32_t> {
+      main().operands.pop_back();
+      values_.pop_back();
+      return std::nullopt;
+    };
+    const ops::OperationDefinition* definition = ops::findOperation(operationType);
+    if (!definition->validate(model_, main(), operation)) return giveUp();
+    ops::OperationContext context = ops::makeContext(model_, main(), operation);
+    for (size_t i = 0; i < operation.inputs.size(); ++i) {
+      if (operand(operation.inputs[i]).lifetime == Lifetime::kNoValue) continue;
+      context.inputs[i] = tensorOf(operation.inputs[i]);
+    }
+    constexpr size_t kMostElements = 20000;
+    if (!definition->prepare(context)) return giveUp();
+    const size_t count = context.outputs[0].elementCount();
+    if (count == 0 || count > kMostElements || context.outputs[0].rank() == 0) return giveUp();
+    operand(output).dimensions = context.outputs[0].dimensions;
+    std::vector<uint8_t> bytes(count * graph::elementSize(form.type));
+    context.outputs[0].data = bytes.data();
+    if (!definition->execute(context)) return giveUp();
+    values_[output].bytes = std::move(bytes);
+    const double greatest = greatestOf(output);
+    // Neither infinities nor numbers beyond float16.
+    if (!(greatest < 1000)) return giveUp();
+    values_[output].greatest = greatest;
+    values_[output].error = errorOf(form, rule, greatest);
+    main().operations.push_back(std::move(operation));
+    tensors_.push_back(output);
+    return output;
+  }
+  static double errorOf(Form form, const Rule& rule, double greatest) {
+    if (!isReal(form.type)) return 0;
+    double error = rule.passedOn;
+    if (form.type == kHalf && (!rule.isExact || error > 0)) error += 2e-3 * greatest + 1e-6;
+    if (form.type == kFloat && !rule.isExact)
+      error += 1e-5 * std::max(greatest, rule.accumulated) + 1e-7;
+    if (form.scale > 0 && !rule.isExact) error += 1.01 * form.scale;
+    return error;
+  }
+
+  // The input's own form, or a new quantisation for numbers up to `range`.
+  Form formOf(uint32_t index) {
+    return {type(index), operand(index).scale, operand(index).zeroPoint};
+  }
+  Form formFor(OperandType type, double range) {
+    return anyForm(type, static_cast<float>(std::max(range, 0.1)));
+  }
+
+  // Something to combine `index` with element by element.
+  uint32_t partnerOf(uint32_t index) {
+    const auto other = pick([&](uint32_t i) {
+      return type(i) == type(index) && shape(i) == shape(index) && (isExact(i) || isTelling(i));
+    });
+    if (other && chance(60)) return *other;
+    Dimensions dimensions = shape(index);
+    for (uint32_t& dimension : dimensions)
+      if (chance(25)) dimension = 1;
+    if (chance(30) && dimensions.size() > 1) dimensions.erase(dimensions.begin());
+    if (chance(30)) return addInput(type(index), dimensions);
+    return addConstant(anyForm(type(index), 4), dimensions,
+                       randomContent(type(index), countOf(dimensions)));
+  }
+
+  void addOperation() {
+    using Maker = void (Generator::*)();
+    constexpr Maker kMakers[] = {
+        &Generator::addArithmetic,  &Generator::addArithmetic,     &Generator::addArithmetic,
+        &Generator::addFunction,    &Generator::addFunction,       &Generator::addConvolution,
+        &Generator::addConvolution, &Generator::addFullyConnected, &Generator::addPooling,
+        &Generator::addMove,        &Generator::addMove,           &Generator::addMove,
+        &Generator::addMove,        &Generator::addConcatenation,  &Generator::addConversion,
+        &Generator::addConversion,  &Generator::addReduction,      &Generator::addSoftmax,
+        &Generator::addMatmul,      &Generator::addLogic,          &Generator::addJump,
+        &Generator::addResize,      &Generator::addUpdate};
+    (this->*kMakers[random_() % std::size(kMakers)])();
+  }
+
+  void addArithmetic() {
+    const auto a = pick([&](uint32_t i) {
+      return type(i) == kInt32 || (isReal(type(i)) && (isExact(i) || isTelling(i)));
+    });
+    if (!a) return;
+    const uint32_t b = partnerOf(*a);
+    constexpr OperationType kTypes[] = {OperationType::kAdd,     OperationType::kSub,
+                                        OperationType::kMul,     OperationType::kMaximum,
+                                        OperationType::kMinimum, OperationType::kAdd};
+    const OperationType operation = kTypes[random_() % std::size(kTypes)];
+    const Value& left = values_[*a];
+    const Value& right = values_[b];
+    const bool isProduct = operation == OperationType::kMul;
+    const bool isChoice =
+        operation == OperationType::kMaximum || operation == OperationType::kMinimum;
+    const double range =
+        isProduct ? left.greatest * right.greatest : left.greatest + right.greatest;
+    Rule rule;
+    rule.passedOn = isProduct ? left.error * right.greatest + right.error * left.greatest +
+                                    left.error * right.error
+                              : left.error + right.error;
+    // One correctly rounded step, which every implementation has.
+    rule.isExact = type(*a) == kFloat || type(*a) == kInt32;
+    std::vector<uint32_t> inputs = {*a, b};
+    if (!isChoice) inputs.push_back(scalar(static_cast<int32_t>(chance(60) ? 0 : number(1, 3))));
+    addResult(operation, inputs, formFor(type(*a), range), rule);
+  }
+
+  void addFunction() {
+    const auto a = pickReal();
+    if (!a) return;
+    struct Function {
+      OperationType type;
+      double steepness;
+      double range;  // 0: that of the input
+      bool isExact;  // in float32
+      bool hasFlag = false;
+    };
+    constexpr Function kFunctions[] = {
+        {OperationType::kRelu, 1, 0, true},          {OperationType::kRelu6, 1, 6, true},
+        {OperationType::kRelu1, 1, 1, true},         {OperationType::kTanh, 1, 0, false},
+        {OperationType::kLogistic, 0.25, 0, false},  {OperationType::kAbs, 1, 0, true},
+        {OperationType::kNeg, 1, 0, true},           {OperationType::kHardSwish, 1.5, 0, false},
+        {OperationType::kSin, 1, 1, false},          {OperationType::kCos, 1, 1, false},
+        {OperationType::kGelu, 1.13, 0, false, true}};
+    const Function& function = kFunctions[random_() % std::size(kFunctions)];
+    Form form = formOf(*a);
+    const bool isRelu = function.type == OperationType::kRelu ||
+                        function.type == OperationType::kRelu6 ||
+                        function.type == OperationType::kRelu1;
+    if (form.scale > 0) {
+      const bool isSigned = form.type == kInt8;
+      if (function.type == OperationType::kTanh)
+        form = {form.type, 1.0f / 128, isSigned ? 0 : 128};
+      else if (function.type == OperationType::kLogistic)
+        form = {form.type, 1.0f / 256, isSigned ? -128 : 0};
+      else if (!isRelu)
+        form = formFor(form.type, function.range > 0 ? function.range : values_[*a].greatest);
+    }
+    std::vector<uint32_t> inputs = {*a};
+    if (function.hasFlag) inputs.push_back(scalar(chance(50)));
+    addResult(function.type, inputs, form,
+              {function.steepness * values_[*a].error, function.isExact && form.type == kFloat});
+  }
+
+  // Weights for a layer over `input`, with the greatest sum of their absolute values.
+  struct Weights {
+    uint32_t filter = 0, bias = 0;
+    double sum = 0;
+    double greatestBias = 0;
+  };
+  Weights weightsFor(uint32_t input, const Dimensions& dimensions, size_t outputs,
+                     size_t channelDim, bool isHybrid) {
+    Weights weights;
+    const OperandType inputType = type(input);
+    Form form{inputType};
+    const bool isPerChannel = (inputType == kInt8 || isHybrid) && chance(60);
+    if (isPerChannel)
+      form.type = OperandType::kTensorQuant8SymmPerChannel;
+    else if (isHybrid)
+      form = {kInt8, 0.01f, 0};
+    else if (inputType == kInt8)
+      form = {kInt8, 0.01f, 0};
+    else if (inputType == kUint8)
+      form = {kUint8, 0.01f, static_cast<int32_t>(number(100, 156))};
+    const size_t count = countOf(dimensions);
+    weights.filter = addConstant({form.type, form.scale, form.zeroPoint}, dimensions,
+                                 randomContent(isPerChannel ? kInt8 : form.type, count));
+    if (isPerChannel) {
+      graph::PerChannelQuantization& scales = operand(weights.filter).perChannel;
+      scales.channelDim = static_cast<uint32_t>(channelDim);
+      for (size_t i = 0; i < outputs; ++i) scales.scales.push_back(real(0.004f, 0.012f));
+    }
+    const bool isQuantized = inputType == kInt8 || inputType == kUint8;
+    Form biasForm{isQuantized ? kInt32 : inputType};
+    if (isQuantized && !isPerChannel) biasForm.scale = operand(input).scale * form.scale;
+    weights.bias = addConstant(biasForm, {static_cast<uint32_t>(outputs)},
+                               randomContent(biasForm.type, outputs));
+    weights.greatestBias = isQuantized ? 20.0 * operand(input).scale * 0.012 : 4;
+    const ops::RealInput values(tensorOf(weights.filter));
+    std::vector<double> sums(outputs);
+    size_t inner = 1;
+    for (size_t i = channelDim + 1; i < dimensions.size(); ++i) inner *= dimensions[i];
+    for (size_t i = 0; i < values.size(); ++i)
+      sums[i / inner % outputs] += std::abs(double{values[i]});
+    weights.sum = *std::ranges::max_element(sums);
+    return weights;
+  }
+  // The rule for sums of products with them. Quantised activations of a hybrid layer may be a step
+  // off where the input is.
+  Rule productRule(uint32_t input, const Weights& weights, bool isHybrid) {
+    const Value& value = values_[input];
+    Rule rule;
+    rule.passedOn = value.error * weights.sum;
+    if (isHybrid)
+      rule.passedOn += (2 * (value.greatest + value.error) / 255 + value.error) * weights.sum;
+    rule.accumulated = value.greatest * weights.sum + weights.greatestBias;
+    return rule;
+  }
+  Form productForm(uint32_t input, const Weights& weights) {
+    // Sums of random signs stay far below the sum of the absolute values.
+    return formFor(type(input), 0.3 * values_[input].greatest * weights.sum + weights.greatestBias);
+  }
+
+  void addConvolution() {
+    const auto input =
+        pick([&](uint32_t i) { return isReal(type(i)) && isTelling(i) && shape(i).size() == 4; });
+    if (!input) return;
+    const uint32_t channels = shape(*input)[3];
+    const bool isDepthwise = chance(35);
+    const bool isHybrid = type(*input) == kFloat && !isDepthwise && chance(25);
+    const uint32_t multiplier = number(1, 2);
+    const uint32_t outputs = isDepthwise ? channels * multiplier : number(1, 14);
+    const uint32_t height = number(1, 3);
+    const uint32_t width = number(1, 3);
+    const Dimensions dimensions = isDepthwise ? Dimensions{1, height, width, outputs}
+                                              : Dimensions{outputs, height, width, channels};
+    const Weights weights = weightsFor(*input, dimensions, outputs, isDepthwise ? 3 : 0, isHybrid);
+    std::vector<uint32_t> inputs = {*input, weights.filter, weights.bias};
+    inputs.push_back(scalar(static_cast<int32_t>(number(1, 2))));  // padding
+    inputs.push_back(scalar(static_cast<int32_t>(number(1, 2))));  // strides
+    inputs.push_back(scalar(static_cast<int32_t>(number(1, 2))));
+    if (isDepthwise) inputs.push_back(scalar(static_cast<int32_t>(multiplier)));
+    inputs.push_back(scalar(static_cast<int32_t>(number(0, 3))));
+    addResult(isDepthwise ? OperationType::kDepthwiseConv2d : OperationType::kConv2d, inputs,
+              productForm(*input, weights), productRule(*input, weights, isHybrid));
+  }
+
+  void addFullyConnected() {
+    const auto input = pick([&](uint32_t i) {
+      return isReal(type(i)) && isTelling(i) && shape(i).size() >= 2 && shape(i).back() > 1;
+    });
+    if (!input) return;
+    const uint32_t inputs = shape(*input).back();
+    const uint32_t outputs = number(1, 20);
+    const bool isHybrid = type(*input) == kFloat && chance(35);
+    const Weights weights = weightsFor(*input, {outputs, inputs}, outputs, 0, isHybrid);
+    addResult(OperationType::kFullyConnected,
+              {*input, weights.filter, weights.bias, scalar(static_cast<int32_t>(number(0, 3)))},
+              productForm(*input, weights), productRule(*input, weights, isHybrid));
+  }
+
+  void addPooling() {
+    const auto input =
+        pick([&](uint32_t i) { return isReal(type(i)) && isTelling(i) && shape(i).size() == 4; });
+    if (!input) return;
+    std::vector<uint32_t> inputs = {*input, scalar(static_cast<int32_t>(number(1, 2)))};
+    for (int i = 0; i < 4; ++i) inputs.push_back(scalar(static_cast<int32_t>(number(1, 3))));
+    inputs.push_back(scalar(static_cast<int32_t>(number(0, 3))));
+    addResult(chance(50) ? OperationType::kAveragePool2d : OperationType::kMaxPool2d, inputs,
+              formOf(*input), {values_[*input].error});
+  }
+
+  void addMove() {
+    const auto input = pick([](uint32_t) { return true; });
+    if (!input) return;
+    const Dimensions dimensions = shape(*input);
+    const size_t rank = dimensions.size();
+    const Rule rule{values_[*input].error, true};
+    const Form form = formOf(*input);
+    const auto last = static_cast<int32_t>(rank) - 1;
+    std::vector<int32_t> numbers;
+    switch (random_() % 9) {
+      case 0: {
+        const auto count = static_cast<int32_t>(countOf(dimensions));
+        if (chance(50))
+          numbers = {count};
+        else
+          numbers = {static_cast<int32_t>(dimensions[0]), -1};
+        addResult(OperationType::kReshape, {*input, ints(numbers)}, form, rule);
+        return;
+      }
+      case 1: {
+        for (int32_t i = 0; i <= last; ++i) numbers.push_back(i);
+        std::shuffle(numbers.begin(), numbers.end(), random_);
+        addResult(OperationType::kTranspose, {*input, ints(numbers)}, form, rule);
+        return;
+      }
+      case 2: {
+        std::vector<int32_t> sizes;
+        for (const uint32_t dimension : dimensions) {
+          numbers.push_back(static_cast<int32_t>(number(0, dimension - 1)));
+          sizes.push_back(
+              static_cast<int32_t>(number(1, dimension - static_cast<uint32_t>(numbers.back()))));
+        }
+        addResult(OperationType::kSlice, {*input, ints(numbers), ints(sizes)}, form, rule);
+        return;
+      }
+      case 3: {
+        for (size_t i = 0; i < 2 * rank; ++i) numbers.push_back(chance(60) ? 0 : 1);
+        std::vector<uint8_t> bytes(numbers.size() * sizeof(int32_t));
+        std::memcpy(bytes.data(), numbers.data(), bytes.size());
+        const uint32_t paddings =
+            addConstant({kInt32}, {static_cast<uint32_t>(rank), 2}, std::move(bytes));
+        addResult(OperationType::kPad, {*input, paddings}, form, rule);
+        return;
+      }
+      case 4: {
+        for (size_t i = 0; i < rank; ++i) numbers.push_back(static_cast<int32_t>(number(1, 2)));
+        addResult(OperationType::kTile, {*input, ints(numbers)}, form, rule);
+        return;
+      }
+      case 5: {
+        const auto axis = static_cast<int32_t>(random_() % rank);
+        for (uint32_t i = 0; i < number(1, 4); ++i)
+          numbers.push_back(
+              static_cast<int32_t>(random_() % dimensions[static_cast<size_t>(axis)]));
+        addResult(OperationType::kGather, {*input, scalar(axis), ints(numbers)}, form, rule);
+        return;
+      }
+      case 6:
+        if (rank == 4)
+          addResult(chance(50) ? OperationType::kDepthToSpace : OperationType::kSpaceToDepth,
+                    {*input, scalar(static_cast<int32_t>(number(1, 2)))}, form, rule);
+        return;
+      case 7:
+        if (rank < 4)
+          addResult(OperationType::kExpandDims,
+                    {*input, scalar(static_cast<int32_t>(random_() % (rank + 1)))}, form, rule);
+        return;
+      default: {
+        std::vector<int32_t> ends;
+        std::vector<int32_t> strides;
+        for (const uint32_t dimension : dimensions) {
+          const auto size = static_cast<int32_t>(dimension);
+          const bool isBackwards = chance(25);
+          numbers.push_back(isBackwards ? size - 1
+                                        : static_cast<int32_t>(number(0, dimension / 2)));
+          ends.push_back(isBackwards ? -size - 1 : size);
+          strides.push_back((isBackwards ? -1 : 1) * static_cast<int32_t>(number(1, 2)));
+        }
+        addResult(
+            OperationType::kStridedSlice,
+            {*input, ints(numbers), ints(ends), ints(strides), scalar(0), scalar(0), scalar(0)},
+            form, rule);
+      }
+    }
+  }
+
+  void addConcatenation() {
+    const auto first = pick([](uint32_t) { return true; });
+    if (!first) return;
+    const Form form = formOf(*first);
+    std::vector<uint32_t> inputs = {*first};
+    double error = values_[*first].error;
+    for (uint32_t i = 0; i < number(1, 3); ++i) {
+      const auto next = pick([&](uint32_t other) {
+        return type(other) == form.type && shape(other) == shape(*first) &&
+               operand(other).scale == form.scale && operand(other).zeroPoint == form.zeroPoint;
+      });
+      inputs.push_back(*next);
+      error = std::max(error, values_[*next].error);
+    }
+    inputs.push_back(scalar(static_cast<int32_t>(random_() % shape(*first).size())));
+    addResult(OperationType::kConcatenation, inputs, form, {error, true});
+  }
+
+  void addConversion() {
+    const auto input = pickReal();
+    if (!input) return;
+    const Value& value = values_[*input];
+    if (operand(*input).scale > 0) {
+      addResult(OperationType::kDequantize, {*input}, {chance(80) ? kFloat : kHalf}, {value.error});
+    } else if (chance(70)) {
+      addResult(OperationType::kQuantize, {*input},
+                formFor(chance(50) ? kInt8 : kUint8, value.greatest), {value.error});
+    } else {
+      addResult(OperationType::kCast, {*input}, {type(*input) == kFloat ? kHalf : kFloat},
+                {value.error});
+    }
+  }
+
+  void addReduction() {
+    const auto input = pickReal();
+    if (!input) return;
+    std::vector<int32_t> axes;
+    double count = 1;
+    for (size_t i = 0; i < shape(*input).size(); ++i) {
+      if (!chance(50)) continue;
+      axes.push_back(static_cast<int32_t>(i));
+      count *= shape(*input)[i];
+    }
+    if (axes.empty()) return;
+    const Value& value = values_[*input];
+    switch (random_() % 3) {
+      case 0:
+        addResult(OperationType::kMean,
+                  {*input, ints(axes), scalar(static_cast<int32_t>(number(0, 1)))},
+                  chance(50) ? formOf(*input) : formFor(type(*input), value.greatest),
+                  {value.error, false, value.greatest});
+        return;
+      case 1:
+        addResult(OperationType::kReduceMax, {*input, ints(axes), scalar(chance(50))},
+                  formOf(*input), {value.error, true});
+        return;
+      default:
+        if (type(*input) == kFloat)
+          addResult(OperationType::kReduceSum, {*input, ints(axes), scalar(chance(50))},
+                    formOf(*input), {value.error * count, false, value.greatest * count});
+    }
+  }
+
+  void addSoftmax() {
+    const auto input = pickReal();
+    if (!input) return;
+    Form form = formOf(*input);
+    if (form.scale > 0) form = {form.type, 1.0f / 256, form.type == kInt8 ? -128 : 0};
+    const uint32_t beta = type(*input) == kHalf
+                              ? addScalar(OperandType::kFloat16, static_cast<ops::Half>(1.0f))
+                              : scalar(1.0f);
+    addResult(OperationType::kSoftmax, {*input, beta}, form, {values_[*input].error});
+  }
+
+  void addMatmul() {
+    const auto left =
+        pick([&](uint32_t i) { return isReal(type(i)) && isTelling(i) && shape(i).size() >= 2; });
+    if (!left) return;
+    const bool isTransposed = chance(50);
+    const uint32_t depth = shape(*left).back();
+    const uint32_t columns = number(1, 9);
+    Dimensions dimensions = shape(*left);
+    dimensions[dimensions.size() - 2] = isTransposed ? columns : depth;
+    dimensions.back() = isTransposed ? depth : columns;
+    const uint32_t right = addInput(type(*left), dimensions);
+    const Value& a = values_[*left];
+    const Value& b = values_[right];
+    Rule rule;
+    rule.passedOn = a.error * b.greatest * depth;
+    rule.accumulated = a.greatest * b.greatest * depth;
+    addResult(OperationType::kBatchMatmul, {*left, right, scalar(false), scalar(isTransposed)},
+              formFor(type(*left), 0.5 * rule.accumulated), rule);
+  }
+
+  void addLogic() {
+    const auto condition = pick([&](uint32_t i) { return type(i) == kBool; });
+    if (!condition) return;
+    if (chance(40)) {
+      addResult(chance(50) ? OperationType::kLogicalAnd : OperationType::kLogicalOr,
+                {*condition, partnerOf(*condition)}, {kBool}, {});
+      return;
+    }
+    const auto yes = pick([&](uint32_t i) { return shape(i) == shape(*condition); });
+    const auto no = pick([&](uint32_t i) {
+      return shape(i) == shape(*condition) && type(i) == type(*yes) &&
+             operand(i).scale == operand(*yes).scale &&
+             operand(i).zeroPoint == operand(*yes).zeroPoint;
+    });
+    addResult(chance(50) ? OperationType::kSelect : OperationType::kSelectV2,
+              {*condition, *yes, *no}, formOf(*yes),
+              {std::max(values_[*yes].error, values_[*no].error), true});
+  }
+
+  // Operations that are steep without bound somewhere.
+  void addJump() {
+    const auto input = pick([&](uint32_t i) { return isExact(i); });
+    if (!input) return;
+    switch (random_() % 4) {
+      case 0: {
+        constexpr OperationType kTypes[] = {OperationType::kLess, OperationType::kGreaterEqual,
+                                            OperationType::kEqual, OperationType::kNotEqual};
+        const uint32_t other = partnerOf(*input);
+        if (isExact(other))
+          addResult(kTypes[random_() % std::size(kTypes)], {*input, other}, {kBool}, {});
+        return;
+      }
+      case 1:
+        if (type(*input) != kBool)
+          addResult(chance(50) ? OperationType::kArgmax : OperationType::kArgmin,
+                    {*input, scalar(static_cast<int32_t>(random_() % shape(*input).size()))},
+                    {kInt32}, {});
+        return;
+      case 2:
+        if (type(*input) == kFloat || type(*input) == kHalf)
+          addResult(chance(50) ? OperationType::kFloor : OperationType::kCast, {*input},
+                    formOf(*input), {0, true});
+        return;
+      default: {
+        constexpr OperandType kTargets[] = {kInt32, kFloat, kBool};
+        const OperandType target = kTargets[random_() % std::size(kTargets)];
+        if (target != type(*input) && operand(*input).scale == 0)
+          addResult(OperationType::kCast, {*input}, {target}, {0, true});
+      }
+    }
+  }
+
+  void addResize() {
+    const auto input =
+        pick([&](uint32_t i) { return isReal(type(i)) && isTelling(i) && shape(i).size() == 4; });
+    if (!input) return;
+    const auto size = [&] {
+      return scalar(static_cast<int32_t>(number(2, 12)));
+    };
+    const uint32_t width = size();
+    const uint32_t height = size();
+    if (chance(50))
+      addResult(OperationType::kResizeNearestNeighbor, {*input, width, height, scalar(false)},
+                formOf(*input), {values_[*input].error, true});
+    else
+      addResult(OperationType::kResizeBilinear, {*input, width, height, scalar(false)},
+                formOf(*input), {values_[*input].error});
+  }
+
+  void addUpdate() {
+    const auto input = pick([](uint32_t) { return true; });
+    if (!input) return;
+    Dimensions dimensions = shape(*input);
+    std::vector<int32_t> begin;
+    for (uint32_t& dimension : dimensions) {
+      const uint32_t size = number(1, dimension);
+      begin.push_back(static_cast<int32_t>(number(0, dimension - size)));
+      dimension = size;
+    }
+    const uint32_t update =
+        addConstant(formOf(*input), dimensions, randomContent(type(*input), countOf(dimensions)));
+    addResult(OperationType::kDynamicUpdateSlice, {*input, update, ints(begin)}, formOf(*input),
+              {values_[*input].error, true});
+  }
+
+  RandomGraph finish() {
+    std::vector<bool> isRead(main().operands.size());
+    for (const graph::Operation& operation : main().operations)
+      for (const uint32_t input : operation.inputs) isRead[input] = true;
+    RandomGraph made;
+    for (const graph::Operation& operation : main().operations) {
+      const uint32_t output = operation.outputs[0];
+      // What nobody reads, and some of the rest.
+      if (isRead[output] && !chance(10)) continue;
+      operand(output).lifetime = Lifetime::kSubgraphOutput;
+      main().outputs.push_back(output);
+      made.outputs.push_back(values_[output].bytes);
+      made.tolerances.push_back(values_[output].error);
+    }
+    for (const uint32_t input : main().inputs) made.inputs.push_back(values_[input].bytes);
+    made.model = std::make_shared<graph::Model>(std::move(model_));
+    return made;
+  }
+
+  std::mt19937_64 random_;
+  graph::Model model_;
+  std::vector<Value> values_;      // by operand
+  std::vector<uint32_t> tensors_;  // inputs and results
+};
+
+}  // namespace
+
+RandomGraph makeRandomGraph(uint64_t seed, size_t operations) {
+  return Generator(seed).make(operations);
+}
+
+}  // namespace hearth::runtime
