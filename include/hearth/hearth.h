@@ -233,6 +233,13 @@ HEARTH_EXPORT hearth_status hearth_compile(const hearth_model* model,
                                            hearth_compilation** compilation, hearth_error** error);
 HEARTH_EXPORT void hearth_compilation_free(hearth_compilation* compilation);
 
+// How hearth_compile with the same arguments would start now, as JSON: `state`, `reason` (which
+// part of what packed weights depend on has changed) and `mapped_bytes`, as in the start report.
+// Packs, writes and waits for nothing; a model whose content is not known yet is read once.
+HEARTH_EXPORT hearth_status hearth_model_explain_start(const hearth_model* model,
+                                                       const hearth_compile_options* options,
+                                                       char** json, hearth_error** error);
+
 HEARTH_EXPORT const char* hearth_compilation_device(const hearth_compilation* compilation);
 HEARTH_EXPORT size_t hearth_compilation_input_count(const hearth_compilation* compilation);
 HEARTH_EXPORT size_t hearth_compilation_output_count(const hearth_compilation* compilation);
@@ -270,6 +277,8 @@ HEARTH_EXPORT hearth_status hearth_execution_set_input(hearth_execution* executi
                                                        const void* data, size_t bytes,
                                                        const uint32_t* dimensions, size_t rank,
                                                        hearth_error** error);
+// The memory may be that of an input, as for a cache that a model reads and writes: it is then
+// updated in place where the model allows it, and the input is copied first where it does not.
 // `bytes` must be at least the tensor's size; where that is not known before a run, a run into too
 // small a buffer fails with HEARTH_OUTPUT_INSUFFICIENT_SIZE and hearth_execution_output_shape then
 // tells what is needed.

@@ -356,6 +356,23 @@ class Model {
     return detail::takeString(json);
   }
   Compilation compile(const CompileOptions& options = {}) const {
+    const hearth_compile_options raw = rawOptions(options);
+    hearth_compilation* compilation = nullptr;
+    detail::call(hearth_compile, get(), &raw, &compilation);
+    return Compilation(compilation);
+  }
+  // How compile() would start now: see hearth_model_explain_start.
+  std::string explainStart(const CompileOptions& options = {}) const {
+    const hearth_compile_options raw = rawOptions(options);
+    char* json = nullptr;
+    detail::call(hearth_model_explain_start, get(), &raw, &json);
+    return detail::takeString(json);
+  }
+  const hearth_model* get() const { return handle_.get(); }
+
+ private:
+  // Points into `options`.
+  static hearth_compile_options rawOptions(const CompileOptions& options) {
     hearth_compile_options raw = HEARTH_COMPILE_OPTIONS_INIT;
     raw.signature = options.signature.empty() ? nullptr : options.signature.c_str();
     raw.device = options.device.empty() ? nullptr : options.device.c_str();
@@ -368,14 +385,9 @@ class Model {
     raw.store = options.store.empty() ? nullptr : options.store.c_str();
     raw.store_bytes = options.storeBytes;
     raw.weight_cache = options.weightCache.empty() ? nullptr : options.weightCache.c_str();
-    hearth_compilation* compilation = nullptr;
-    detail::call(hearth_compile, get(), static_cast<const hearth_compile_options*>(&raw),
-                 &compilation);
-    return Compilation(compilation);
+    return raw;
   }
-  const hearth_model* get() const { return handle_.get(); }
 
- private:
   std::unique_ptr<hearth_model, void (*)(hearth_model*)> handle_;
 };
 

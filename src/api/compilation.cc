@@ -109,6 +109,18 @@ std::optional<hearth::cache::StoreOptions> storeOptions(const hearth_compile_opt
   return store;
 }
 
+hearth::runtime::CompilationOptions runtimeOptions(const hearth_compile_options& options) {
+  hearth::runtime::CompilationOptions made;
+  if (options.device != nullptr) made.device = options.device;
+  made.prepare.preference = static_cast<hearth::hal::Preference>(options.preference);
+  made.prepare.priority = static_cast<hearth::hal::Priority>(options.priority);
+  made.prepare.threads = options.threads;
+  made.prepare.maxActivationBytes = options.max_activation_bytes;
+  made.prepare.deadline = hearth::api::deadlineAfter(options.timeout_ns);
+  made.prepare.store = storeOptions(options);
+  return made;
+}
+
 Status compile(const hearth_model& model, const hearth_compile_options& options,
                hearth_compilation** out) {
   const auto begin = std::chrono::steady_clock::now();
@@ -121,16 +133,8 @@ Status compile(const hearth_model& model, const hearth_compile_options& options,
   for (hearth::tflite::StatePair& state : imported.states)
     states.push_back({state.input, state.output, std::move(state.initialValue)});
 
-  hearth::runtime::CompilationOptions runtimeOptions;
-  if (options.device != nullptr) runtimeOptions.device = options.device;
-  runtimeOptions.prepare.preference = static_cast<hearth::hal::Preference>(options.preference);
-  runtimeOptions.prepare.priority = static_cast<hearth::hal::Priority>(options.priority);
-  runtimeOptions.prepare.threads = options.threads;
-  runtimeOptions.prepare.maxActivationBytes = options.max_activation_bytes;
-  runtimeOptions.prepare.deadline = hearth::api::deadlineAfter(options.timeout_ns);
-  runtimeOptions.prepare.store = storeOptions(options);
   HEARTH_ASSIGN(made->compilation, hearth::runtime::Compilation::create(
-                                       imported.model, std::move(states), runtimeOptions,
+                                       imported.model, std::move(states), runtimeOptions(options),
                                        hearth::runtime::DeviceManager::shared()));
   made->device = made->compilation->device().name();
   made->start.model = model.path;
@@ -139,6 +143,19 @@ Status compile(const hearth_model& model, const hearth_compile_options& options,
   made->start.prepareMs = model.loadMs + hearth::api::millisecondsSince(begin);
   hearth::runtime::appendToReport(made->start);
   *out = new hearth_compilation{std::move(made)};
+  return {};
+}
+
+Status explainStart(const hearth_model& model, const hearth_compile_options& options, char** json) {
+  const auto begin = std::chrono::steady_clock::now();
+  HEARTH_ASSIGN(hearth::tflite::ImportedGraph imported,
+                model.file->importSignature(options.signature == nullptr ? "" : options.signature));
+  hearth::runtime::StartRecord record;
+  HEARTH_ASSIGN(record.report, hearth::runtime::Compilation::explainStart(
+                                   imported.model, runtimeOptions(options),
+                                   hearth::runtime::DeviceManager::shared()));
+  record.prepareMs = hearth::api::millisecondsSince(begin);
+  *json = hearth::api::copyString(hearth::runtime::startJson(record, 2));
   return {};
 }
 
@@ -188,6 +205,17 @@ hearth_status hearth_compile(const hearth_model* model, const hearth_compile_opt
     if (compilation == nullptr) return nullArgument("compilation");
     HEARTH_ASSIGN(const hearth_compile_options read, readOptions(options));
     return compile(*model, read, compilation);
+  });
+}
+
+hearth_status hearth_model_explain_start(const hearth_model* model,
+                                         const hearth_compile_options* options, char** json,
+                                         hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (model == nullptr) return nullArgument("model");
+    if (json == nullptr) return nullArgument("json");
+    HEARTH_ASSIGN(const hearth_compile_options read, readOptions(options));
+    return explainStart(*model, read, json);
   });
 }
 

@@ -558,7 +558,7 @@ StoreResult<PlanRef> BundleStore::findPlan(const PlanKey& key) {
     return storeFail(StoreReason::kCorrupt, "A segment of the bundle {} has changed.",
                      parts_->options.bundle);
   if (parts_->current->plan->content().key != key)
-    return storeFail(StoreReason::kAbsent,
+    return storeFail(StoreReason::kOtherPlan,
                      "The bundle {} holds the plan {}, of another model, library or CPU.",
                      parts_->options.bundle, parts_->current->plan->content().key.hex());
   return parts_->current->plan;

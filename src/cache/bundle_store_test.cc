@@ -101,7 +101,7 @@ TEST_F(BundleStoreTest, AnotherPlanReplacesTheFileAndReadersKeepTheOldOne) {
   // Another model that shares one segment: that one is taken over, not built again.
   const auto other = store->findPlan(planKey(2));
   ASSERT_FALSE(other);
-  EXPECT_EQ(other.error().reason, StoreReason::kAbsent);
+  EXPECT_EQ(other.error().reason, StoreReason::kOtherPlan);
   EXPECT_NE(other.error().message.find(planKey(1).hex()), std::string::npos);
   ASSERT_TRUE(publish(*store, segmentKey(50), payload(50, 7777)));
   const std::vector<SegmentKey> segments = {segmentKey(50), keys()[2]};

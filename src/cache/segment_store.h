@@ -120,7 +120,7 @@ class SegmentStore {
   // calls it when it has what it needs, since the checks would compete with it.
   virtual void checkFound() = 0;
 
-  // A plan, every byte checked. kAbsent, kCorrupt, kForeign, kIoError.
+  // A plan, every byte checked. kAbsent, kCorrupt, kForeign, kIoError; of a bundle also kOtherPlan.
   virtual StoreResult<PlanRef> findPlan(const PlanKey& key) = 0;
   // Replaces the plan of this key, or, in a bundle, the bundle's content. To be called whenever a
   // segment was published, even if the plan had been found: only this makes a bundle whole.

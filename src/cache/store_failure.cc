@@ -35,6 +35,8 @@ const char* storeReasonName(StoreReason reason) {
       return "none";
     case StoreReason::kAbsent:
       return "absent";
+    case StoreReason::kOtherPlan:
+      return "other-plan";
     case StoreReason::kOff:
       return "off";
     case StoreReason::kNoHome:

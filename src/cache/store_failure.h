@@ -15,6 +15,7 @@ namespace hearth::cache {
 enum class StoreReason : int {
   kNone,
   kAbsent,      // no such object
+  kOtherPlan,   // the bundle holds another plan
   kOff,         // the store is switched off
   kNoHome,      // no folder is named and there is no home folder
   kReadOnly,    // the store or its file system may not be written

@@ -91,7 +91,7 @@ struct StartReport {
 };
 
 // One argument of a request. Pointers and pools are used in place; they must stay valid until the
-// computation that uses them has returned.
+// computation that uses them has returned. An output may lie over inputs: the result is the same.
 struct Argument {
   enum class Kind { kNoValue, kPointer, kPool, kBuffer };
   Kind kind = Kind::kNoValue;
@@ -189,6 +189,14 @@ class Device {
   // The model is shared: a driver may keep constants where they are.
   virtual Result<std::shared_ptr<PreparedModel>> prepareModel(
       std::shared_ptr<const graph::Model> model, const PrepareOptions& options, Cache cache) = 0;
+  // How prepareModel would start now: state, reason and mappedBytes. Packs, changes and keeps
+  // nothing.
+  virtual Result<StartReport> explainStart(std::shared_ptr<const graph::Model> /*model*/,
+                                           const PrepareOptions& /*options*/) {
+    StartReport report;
+    report.reason = "the device " + name() + " keeps no packed weights";
+    return report;
+  }
   virtual Result<std::shared_ptr<PreparedModel>> prepareModelFromCache(
       const PrepareOptions& /*options*/, Cache /*cache*/) {
     return fail(ErrorCode::kUnsupported, "The device {} keeps no compilation cache.", name());

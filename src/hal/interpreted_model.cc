@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hal/interpreted_model.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -21,7 +23,9 @@ class InterpretedExecution final : public Execution {
     ops::RunOptions options;
     options.deadline = deadline;
     options.loopTimeoutNanoseconds = request_.loopTimeout;
-    ops::RunResult run = interpreter_->run(request_.inputs, request_.outputs, options);
+    std::vector<std::vector<uint64_t>> copies;
+    const std::vector<ops::RunArgument> inputs = readableInputs(&copies);
+    ops::RunResult run = interpreter_->run(inputs, request_.outputs, options);
     ExecutionResult result;
     result.status = std::move(run.status);
     for (ops::RunOutputShape& shape : run.outputShapes)
@@ -35,6 +39,25 @@ class InterpretedExecution final : public Execution {
   }
 
  private:
+  // The inputs; those that an output shares memory with are copied, since operations write their
+  // results while others have yet to read.
+  std::vector<ops::RunArgument> readableInputs(std::vector<std::vector<uint64_t>>* copies) const {
+    std::vector<ops::RunArgument> inputs = request_.inputs;
+    for (ops::RunArgument& input : inputs) {
+      const auto begin = reinterpret_cast<uintptr_t>(input.data);
+      const bool isShared = std::ranges::any_of(request_.outputs, [&](const auto& output) {
+        const auto other = reinterpret_cast<uintptr_t>(output.data);
+        return input.length != 0 && output.length != 0 && begin < other + output.length &&
+               other < begin + input.length;
+      });
+      if (!isShared) continue;
+      copies->emplace_back((input.length + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+      std::memcpy(copies->back().data(), input.data, input.length);
+      input.data = copies->back().data();
+    }
+    return inputs;
+  }
+
   std::shared_ptr<const ops::Interpreter> interpreter_;
   BoundRequest request_;
 };

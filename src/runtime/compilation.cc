@@ -137,20 +137,33 @@ uint64_t defaultActivationLimit() {
   return pages * pageBytes / 2;
 }
 
-Result<std::shared_ptr<const Compilation>> Compilation::create(
-    std::shared_ptr<const graph::Model> model, std::vector<StatePair> states,
-    const CompilationOptions& options, const DeviceManager& devices) {
-  const base::TraceSpan span("runtime", "compile");
-  HEARTH_TRY(graph::validate(*model));
-  HEARTH_TRY(checkStates(*model, states));
+Result<hal::PrepareOptions> Compilation::prepareOptions(const graph::Model& model,
+                                                        const CompilationOptions& options) {
+  HEARTH_TRY(graph::validate(model));
   hal::PrepareOptions prepare = options.prepare;
   if (prepare.threads == 0) {
     HEARTH_ASSIGN(const int64_t threads, base::envInteger(base::Env::kThreads));
     prepare.threads = static_cast<unsigned>(threads);
   }
   if (prepare.maxActivationBytes == 0) prepare.maxActivationBytes = defaultActivationLimit();
-  HEARTH_TRY(checkActivations(*model, prepare.maxActivationBytes));
+  HEARTH_TRY(checkActivations(model, prepare.maxActivationBytes));
+  return prepare;
+}
 
+Result<hal::StartReport> Compilation::explainStart(std::shared_ptr<const graph::Model> model,
+                                                   const CompilationOptions& options,
+                                                   const DeviceManager& devices) {
+  HEARTH_ASSIGN(const hal::PrepareOptions prepare, prepareOptions(*model, options));
+  HEARTH_ASSIGN(const auto device, chooseDevice(*model, options.device, devices));
+  return device->explainStart(std::move(model), prepare);
+}
+
+Result<std::shared_ptr<const Compilation>> Compilation::create(
+    std::shared_ptr<const graph::Model> model, std::vector<StatePair> states,
+    const CompilationOptions& options, const DeviceManager& devices) {
+  const base::TraceSpan span("runtime", "compile");
+  HEARTH_ASSIGN(const hal::PrepareOptions prepare, prepareOptions(*model, options));
+  HEARTH_TRY(checkStates(*model, states));
   std::shared_ptr<Compilation> compilation(new Compilation());
   HEARTH_ASSIGN(compilation->device_, chooseDevice(*model, options.device, devices));
   HEARTH_ASSIGN(compilation->prepared_,

@@ -40,6 +40,12 @@ class Compilation {
       std::shared_ptr<const graph::Model> model, std::vector<StatePair> states,
       const CompilationOptions& options, const DeviceManager& devices);
 
+  // How create() would start now, on the device that it would choose; nothing is packed or kept.
+  // The same errors.
+  static Result<hal::StartReport> explainStart(std::shared_ptr<const graph::Model> model,
+                                               const CompilationOptions& options,
+                                               const DeviceManager& devices);
+
   const graph::Model& model() const { return *model_; }
   hal::Device& device() const { return *device_; }
   hal::PreparedModel& preparedModel() const { return *prepared_; }
@@ -58,6 +64,8 @@ class Compilation {
   }
 
  private:
+  static Result<hal::PrepareOptions> prepareOptions(const graph::Model& model,
+                                                    const CompilationOptions& options);
   Compilation() = default;
 
   std::shared_ptr<const graph::Model> model_;

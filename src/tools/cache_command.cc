@@ -352,6 +352,9 @@ Outcome<void> cacheCommand(const CacheOptions& options) {
       return list(options);
     case CacheAction::kStat:
       return stat(options);
+    case CacheAction::kExplain:
+    case CacheAction::kWarm:
+      return cacheModelCommand(options);
     case CacheAction::kVerify:
       return verify(options);
     case CacheAction::kPrune:

@@ -32,6 +32,21 @@ CLI::App* addCacheCommand(CLI::App* app, CacheOptions* options) {
   addBundle(list);
   list->add_flag("--all", options->isAll, "Also plans without weights");
   add("stat", "Show what the store holds in all", CacheAction::kStat);
+  const auto addModel = [&](CLI::App* command) {
+    addBundle(command);
+    command->add_option("MODEL", options->model, "The .tflite file")->required();
+    command->add_option("--signature", options->signature, "Only this signature (all)")
+        ->type_name("KEY");
+    command->add_option("--device", options->device, "As for hearth run")->type_name("NAME");
+  };
+  addModel(
+      add("explain", "Say how the next start of a model goes, and why", CacheAction::kExplain));
+  CLI::App* const warm =
+      add("warm", "Pack a model's weights now, so that its next start is warm", CacheAction::kWarm);
+  addModel(warm);
+  warm->add_option("--threads", options->threads, "Threads that pack (HEARTH_THREADS)")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
   addBundle(
       add("verify", "Read and check every byte, and remove what is wrong", CacheAction::kVerify));
   CLI::App* const prune =

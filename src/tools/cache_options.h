@@ -9,13 +9,17 @@
 
 namespace hearth::tools {
 
-enum class CacheAction { kList, kStat, kVerify, kPrune, kRemove, kPath };
+enum class CacheAction { kList, kStat, kExplain, kWarm, kVerify, kPrune, kRemove, kPath };
 
 // What `hearth cache` is told.
 struct CacheOptions {
   CacheAction action = CacheAction::kList;
   std::string store;                 // folder; empty = as the environment says
-  std::string bundle;                // list and verify: this file in place of the store
+  std::string bundle;                // list, explain, warm, verify: this file in place of the store
+  std::string model;                 // explain, warm: a .tflite file
+  std::string signature;             // explain, warm: only this one
+  std::string device;                // explain, warm
+  uint32_t threads = 0;              // warm
   std::optional<uint64_t> maxBytes;  // prune
   std::optional<std::chrono::seconds> olderThan;  // prune
   std::vector<std::string> plans;                 // remove: keys, beginnings of keys, or models

@@ -14,6 +14,8 @@ Outcome<void> inspectCommand(const InspectOptions& options);
 Outcome<void> devicesCommand(const DevicesOptions& options);
 // A store that has wrong objects is a failure of `verify`, which removes them.
 Outcome<void> cacheCommand(const CacheOptions& options);
+// The commands of `hearth cache` that prepare a model: explain and warm.
+Outcome<void> cacheModelCommand(const CacheOptions& options);
 // Prints the report also when cases fail, which is a failure.
 Outcome<void> conformanceCommand(const ConformanceOptions& options);
 

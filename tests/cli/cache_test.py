@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import shutil
 import sys
 import unittest
 
@@ -145,6 +146,41 @@ class CacheTest(DataTest):
             sentence = self.refuse(1, "cache", *arguments, env=self.environment)
             self.assertIn("read-only", sentence)
         self.assertEqual(len(self.plans()), 1)
+
+    def testExplainsTheNextStart(self):
+        model = self.folder / "model.tflite"
+        shutil.copyfile(self.model(MODELS[0]), model)
+
+        def next(*arguments, **environment):
+            result = self.json("cache", "explain", model, *arguments,
+                               env={**self.environment, **environment})
+            self.assertEqual(result["model"], str(model))
+            [start] = result["signatures"]
+            return start["state"], start["reason"]
+
+        self.assertEqual(next(), ("cold", "there is no store yet"))
+        self.assertFalse(self.store.exists())
+        [start] = self.cache("warm", model)["signatures"]
+        self.assertEqual(start["state"], "warm")
+        self.assertGreater(start["packed_bytes"], 100_000)
+        self.assertEqual(next(), ("warm", ""))
+        [start] = self.cache("warm", model)["signatures"]
+        self.assertEqual((start["state"], start["packed_bytes"]), ("warm", 0))
+        self.assertEqual(next(HEARTH_PACKING_SALT="x"), ("cold", "packing changed"))
+        content = bytearray(model.read_bytes())
+        content[len(content) // 2] ^= 1
+        model.write_bytes(content)
+        plans = self.plans()
+        self.assertEqual(next(), ("cold", "model changed"))
+        self.assertEqual(self.plans(), plans)
+        self.assertEqual(next("--device", "nnapi-reference")[0], "uncached")
+        self.assertEqual(next(HEARTH_STORE_MODE="off")[0], "uncached")
+        self.assertIn("model changed", self.succeed("cache", "explain", model,
+                                                    env=self.environment))
+        self.refuse(2, "cache", "explain", model, "--signature", "x", env=self.environment)
+        self.refuse(2, "cache", "warm", self.folder / "none", env=self.environment)
+        read_only = {**self.environment, "HEARTH_STORE_MODE": "read-only"}
+        self.assertIn("read-only", self.refuse(1, "cache", "warm", model, env=read_only))
 
     def testABundleIsListedAndChecked(self):
         bundle = self.folder / "model.bundle"

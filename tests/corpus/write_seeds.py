@@ -144,12 +144,14 @@ def bundles():
 
 
 def driverPlans():
-    for name, segments, places in (("one", [4096], [(0, 0, 7, 0, 0, 4096)]),
-                                   ("two", [4096, 100], [(0, 0, 7, 0, 64, 128),
-                                                         (2, 1, 9, 1, 64, 36)])):
-        yield f"{name}.plan", (struct.pack("<8sIIQ", b"HCPUPLAN", 1, len(segments), len(places)) +
+    for name, graphs, segments, places in (
+            ("one", 1, [4096], [(0, 0, 0, 0, 7, 0, 0, 4096)]),
+            ("two", 2, [4096, 100], [(0, 0, 0, 0, 7, 0, 64, 128), (1, 0, 2, 1, 9, 1, 64, 36)])):
+        yield f"{name}.plan", (struct.pack("<8s4IQ", b"HCPUPLAN", 2, graphs, len(segments), 0,
+                                           len(places)) +
+                               b"".join(digest(bytes([graph])) for graph in range(graphs)) +
                                struct.pack(f"<{len(segments)}Q", *segments) +
-                               b"".join(struct.pack("<4I2Q", *place) for place in places))
+                               b"".join(struct.pack("<6I2Q", *place) for place in places))
     origin = {name: digest(name.encode()).hex()
               for name in ("driver", "xnnpack", "packing", "options", "pools")}
     yield "record.json", json.dumps([origin | {"cpu": ["avx2", "fma"]}, origin]).encode()

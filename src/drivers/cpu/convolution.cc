@@ -241,20 +241,15 @@ void applyPaddedView(const PlanBuilder::PaddedView& view, Convolution* convoluti
 }
 
 Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution) {
-  // The self-test is asked for only where its result counts.
-  const bool hasInt8Products =
-      !convolution.isDepthwise &&
-      graph::elementSize(builder->operand(convolution.filter).type) <= 1 &&
-      builder->operand(convolution.input).type != OperandType::kTensorQuant8Asymm;
-  KernelTraits traits;
-  if (hasInt8Products) {
-    HEARTH_ASSIGN(traits, builder->traits());
-    if (traits.avoidInt8OneRowTail && mayEndInOneRow(convolution)) return false;
-  }
-  if (!typesFit(builder, convolution))
-    return addHybridConvolution(builder, convolution, traits.guardInt8OneRowTail);
   Convolution g = convolution;
   const graph::Operand& input = builder->operand(g.input);
+  const bool isHybrid = !typesFit(builder, convolution);
+  KernelTraits traits;
+  if (!g.isDepthwise && (isHybrid || input.type == OperandType::kTensorQuant8AsymmSigned)) {
+    HEARTH_ASSIGN(traits, builder->traits());
+  }
+  if (traits.avoidInt8OneRowTail && mayEndInOneRow(g)) return false;
+  if (isHybrid) return addHybridConvolution(builder, g);
   const graph::Operand& filter = builder->operand(g.filter);
   const graph::Operand& output = builder->operand(g.output);
   if (!scalesFit(input, filter, output)) return false;

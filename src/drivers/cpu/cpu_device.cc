@@ -48,6 +48,9 @@ class CpuDevice final : public hal::Device {
   Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
       hal::Cache cache) override;
+
+  Result<hal::StartReport> explainStart(std::shared_ptr<const graph::Model> model,
+                                        const hal::PrepareOptions& options) override;
 };
 
 Result<std::vector<hal::OperationSupport>> CpuDevice::explainOperations(const graph::Model& model) {
@@ -86,6 +89,18 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
     return std::unexpected(std::move(prepared.error()));
   return hal::prepareInterpreted(std::move(model), options, std::move(pool),
                                  prepared.error().toString());
+}
+
+Result<hal::StartReport> CpuDevice::explainStart(std::shared_ptr<const graph::Model> model,
+                                                 const hal::PrepareOptions& options) {
+  if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
+  HEARTH_TRY(graph::validate(*model));
+  HEARTH_TRY(initializeXnnpack());
+  const std::shared_ptr<cache::SegmentStore> store = openStoreForLooking(options);
+  recallMachine(*store);
+  return std::make_shared<WeightSession>(store, std::move(model), std::make_shared<PackedWeights>(),
+                                         options, options.threads)
+      ->explain();
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <optional>
@@ -129,7 +130,71 @@ Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(const Plan& p
       }
     }
   }
+  context->findInPlacePairs();
   return context;
+}
+
+void ExecutionContext::findInPlacePairs() {
+  constexpr size_t kNever = SIZE_MAX;
+  std::vector<size_t> lastRead(boundInputs_.size(), 0);
+  std::vector<bool> isRead(boundInputs_.size());
+  std::vector<size_t> firstWrite(boundOutputs_.size(), kNever);
+  for (size_t n = 0; n < plan_.nodes.size(); ++n) {
+    for (const ValueId id : plan_.nodes[n].inputs) {
+      const Value& root = plan_.values[plan_.resolve(id).root];
+      if (root.place != Value::Place::kInput) continue;
+      lastRead[root.index] = n;
+      isRead[root.index] = true;
+    }
+    for (const ValueId id : plan_.nodes[n].outputs) {
+      const Value& root = plan_.values[plan_.resolve(id).root];
+      if (root.place == Value::Place::kOutput)
+        firstWrite[root.index] = std::min(firstWrite[root.index], n);
+    }
+  }
+  mayOverwrite_.assign(boundInputs_.size(), std::vector<bool>(boundOutputs_.size()));
+  for (size_t i = 0; i < boundInputs_.size(); ++i) {
+    for (size_t o = 0; o < boundOutputs_.size(); ++o) {
+      if (!isRead[i] || lastRead[i] < firstWrite[o]) {
+        mayOverwrite_[i][o] = true;
+        continue;
+      }
+      if (lastRead[i] != firstWrite[o]) continue;
+      // The node that reads it last writes over it: as in the arena, if its kernel can.
+      const Node& node = plan_.nodes[lastRead[i]];
+      const auto isWhole = [&](ValueId id, Value::Place place, size_t index) {
+        const auto [rootId, offset] = plan_.resolve(id);
+        const Value& root = plan_.values[rootId];
+        return offset == 0 && root.place == place && root.index == index;
+      };
+      size_t reads = 0;
+      bool isInPlace = false;
+      for (uint32_t position = 0; position < node.inputs.size(); ++position) {
+        const Value& root = plan_.values[plan_.resolve(node.inputs[position]).root];
+        if (root.place != Value::Place::kInput || root.index != i) continue;
+        ++reads;
+        isInPlace = std::ranges::find(node.inPlaceInputs, position) != node.inPlaceInputs.end() &&
+                    isWhole(node.inputs[position], Value::Place::kInput, i);
+      }
+      mayOverwrite_[i][o] =
+          reads == 1 && isInPlace && isWhole(node.outputs[0], Value::Place::kOutput, o);
+    }
+  }
+}
+
+// Whether a kernel would write over an input that another has yet to read.
+bool ExecutionContext::isOverwritten(size_t input, const Buffer& buffer,
+                                     std::span<const Buffer> outputs) const {
+  const auto begin = reinterpret_cast<uintptr_t>(buffer.data);
+  for (size_t o = 0; o < boundOutputs_.size(); ++o) {
+    const auto other = reinterpret_cast<uintptr_t>(outputs[o].data);
+    if (other == 0 || buffer.bytes == 0 || outputs[o].bytes == 0) continue;
+    const uint64_t distance = begin > other ? begin - other : other - begin;
+    if (distance >= (begin > other ? outputs[o].bytes : buffer.bytes)) continue;
+    const bool isSame = begin == other && buffer.bytes <= outputs[o].bytes;
+    if (!isSame || !mayOverwrite_[input][o]) return true;
+  }
+  return false;
 }
 
 Result<void*> ExecutionContext::staging(std::vector<memory::Mapping>* list, size_t index,
@@ -145,7 +210,7 @@ Status ExecutionContext::bind(std::span<const Buffer> inputs, std::span<const Bu
   bool changed = !isSetUp_;
   for (size_t i = 0; i < boundInputs_.size(); ++i) {
     void* address = inputs[i].data;
-    if (!isAligned(address) ||
+    if (!isAligned(address) || isOverwritten(i, inputs[i], outputs) ||
         (!inputs[i].hasReadableTail && !tailIsInLastPage(address, inputs[i].bytes))) {
       HEARTH_ASSIGN(address, staging(&inputStaging_, i, inputs[i].bytes + kReadSlack));
       std::memcpy(address, inputs[i].data, inputs[i].bytes);

@@ -23,7 +23,9 @@ class ExecutionContext {
                                                           threads::ThreadPool* pool, bool packs,
                                                           std::vector<uint32_t>* refused);
 
-  // Runs the plan on the client's memory: one pointer and size for each graph input and output.
+  // Runs the plan on the client's memory: one pointer and size for each graph input and output. An
+  // output may be an input's memory, as for the caches of language models: it is written in place
+  // where nobody reads the input afterwards, and else the input is copied first.
   struct Buffer {
     void* data = nullptr;  // null: an output that nobody wants
     uint64_t bytes = 0;
@@ -36,6 +38,8 @@ class ExecutionContext {
   explicit ExecutionContext(const Plan& plan) : plan_(plan) {}
   Status bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs);
   Status setup();
+  void findInPlacePairs();
+  bool isOverwritten(size_t input, const Buffer& buffer, std::span<const Buffer> outputs) const;
   Result<void*> staging(std::vector<memory::Mapping>* list, size_t index, uint64_t bytes);
 
   const Plan& plan_;
@@ -50,6 +54,8 @@ class ExecutionContext {
   std::vector<uint64_t> outputWriteSlack_;  // by graph output: bytes that a kernel writes behind it
   std::vector<bool> outputIsRead_;          // by graph output: a later node reads it
   std::vector<bool> touchesClient_;         // by node
+  // By graph input: outputs that may be written to its memory.
+  std::vector<std::vector<bool>> mayOverwrite_;
   bool isSetUp_ = false;
 };
 

@@ -47,8 +47,7 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
 
 }  // namespace
 
-Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convolution,
-                                  bool guardOneRowTail) {
+Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convolution) {
   Convolution g = convolution;
   if (g.isDepthwise) return false;
   std::optional<HybridWeights> weights = hybridWeights(builder, g.input, g.filter, g.bias, g.output,
@@ -66,7 +65,8 @@ Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convo
   c.packed = convolutionPacking(builder, g);
   c.floats = ops::activationRange(g.activation);
   c.weights = builder->weights();
-  c.guardOneRowTail = guardOneRowTail;
+  HEARTH_ASSIGN(const KernelTraits traits, builder->traits());
+  c.guardOneRowTail = traits.guardInt8OneRowTail;
   c.source = quantizeRows(builder, g.input, g.batch,
                           g.inputHeight * g.inputWidth * g.groups * g.groupInputChannels);
   c.destination = builder->write(g.output);

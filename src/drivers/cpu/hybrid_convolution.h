@@ -7,9 +7,7 @@
 
 namespace hearth::cpu {
 
-// Adds the nodes; false for other types and for depthwise convolutions. `guardOneRowTail` is the
-// self-test's word (see KernelTraits).
-Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convolution,
-                                  bool guardOneRowTail);
+// Adds the nodes; false for other types and for depthwise convolutions.
+Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convolution);
 
 }  // namespace hearth::cpu

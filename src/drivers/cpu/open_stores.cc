@@ -52,22 +52,33 @@ void remember(const std::shared_ptr<cache::SegmentStore>& store) {
   known.all.push_back(store);
 }
 
+cache::StoreResult<cache::StoreOptions> storeOptions(const hal::PrepareOptions& options) {
+  cache::StoreOptions wanted;
+  if (options.store) {
+    wanted = *options.store;
+  } else {
+    HEARTH_ASSIGN(wanted, cache::StoreOptions::fromEnvironment());
+  }
+  wanted.fingerprint = storeFingerprint();
+  return wanted;
+}
+
 }  // namespace
 
 std::shared_ptr<cache::SegmentStore> openStore(const hal::PrepareOptions& options) {
   const base::TraceSpan span("start", "open the store");
-  cache::StoreOptions wanted;
-  if (options.store) {
-    wanted = *options.store;
-  } else if (auto standard = cache::StoreOptions::fromEnvironment()) {
-    wanted = std::move(*standard);
-  } else {
-    return std::make_shared<cache::AnonymousStore>(std::move(standard.error()));
-  }
-  wanted.fingerprint = storeFingerprint();
-  std::shared_ptr<cache::SegmentStore> store = cache::openSegmentStore(wanted);
+  auto wanted = storeOptions(options);
+  if (!wanted) return std::make_shared<cache::AnonymousStore>(std::move(wanted.error()));
+  std::shared_ptr<cache::SegmentStore> store = cache::openSegmentStore(*wanted);
   remember(store);
   return store;
+}
+
+std::shared_ptr<cache::SegmentStore> openStoreForLooking(const hal::PrepareOptions& options) {
+  auto wanted = storeOptions(options);
+  if (!wanted) return std::make_shared<cache::AnonymousStore>(std::move(wanted.error()));
+  if (wanted->mode == cache::StoreMode::kReadWrite) wanted->mode = cache::StoreMode::kReadOnly;
+  return cache::openSegmentStore(*wanted);
 }
 
 }  // namespace hearth::cpu

@@ -13,4 +13,8 @@ namespace hearth::cpu {
 // would leave nothing to the next one. Thread-safe.
 std::shared_ptr<cache::SegmentStore> openStore(const hal::PrepareOptions& options);
 
+// The same store without leave to write, which is not made when it is not there: then its
+// writability() is kGone.
+std::shared_ptr<cache::SegmentStore> openStoreForLooking(const hal::PrepareOptions& options);
+
 }  // namespace hearth::cpu

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/stored_plan.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <type_traits>
@@ -11,18 +12,22 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "The format is little endian.");
 
 constexpr char kMagic[8] = {'H', 'C', 'P', 'U', 'P', 'L', 'A', 'N'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint64_t kAlignment = 64;
 
 struct Head {
   char magic[8];
   uint32_t version;
+  uint32_t graphCount;
   uint32_t segmentCount;
+  uint32_t reserved;
   uint64_t entryCount;
 };
-static_assert(sizeof(Head) == 24 && std::is_trivially_copyable_v<Head>);
+static_assert(sizeof(Head) == 32 && std::is_trivially_copyable_v<Head>);
 
 struct StoredEntry {
+  uint32_t graph;
+  uint32_t reserved;
   uint32_t operation;
   uint32_t role;
   uint32_t seed;
@@ -30,14 +35,21 @@ struct StoredEntry {
   uint64_t offset;
   uint64_t size;
 };
-static_assert(sizeof(StoredEntry) == 32 && std::is_trivially_copyable_v<StoredEntry>);
+static_assert(sizeof(StoredEntry) == 40 && std::is_trivially_copyable_v<StoredEntry>);
 
 }  // namespace
+
+std::optional<uint32_t> StoredPlan::graphNumber(const base::Sha256Digest& graph) const {
+  const auto found = std::ranges::find(graphs, graph);
+  if (found == graphs.end()) return std::nullopt;
+  return static_cast<uint32_t>(found - graphs.begin());
+}
 
 std::vector<uint8_t> StoredPlan::encoded() const {
   Head head{};
   std::memcpy(head.magic, kMagic, sizeof kMagic);
   head.version = kVersion;
+  head.graphCount = static_cast<uint32_t>(graphs.size());
   head.segmentCount = static_cast<uint32_t>(segmentSizes.size());
   head.entryCount = entries.size();
   std::vector<uint8_t> bytes;
@@ -46,10 +58,12 @@ std::vector<uint8_t> StoredPlan::encoded() const {
     bytes.insert(bytes.end(), begin, begin + size);
   };
   append(&head, sizeof head);
+  append(graphs.data(), graphs.size() * sizeof(base::Sha256Digest));
   append(segmentSizes.data(), segmentSizes.size() * sizeof(uint64_t));
   for (const Entry& entry : entries) {
-    const StoredEntry stored{entry.place.operation, entry.place.role, entry.seed,
-                             entry.segment,         entry.offset,     entry.size};
+    const StoredEntry stored{entry.graph,      0,          entry.place.operation,
+                             entry.place.role, entry.seed, entry.segment,
+                             entry.offset,     entry.size};
     append(&stored, sizeof stored);
   }
   return bytes;
@@ -67,29 +81,41 @@ Result<StoredPlan> StoredPlan::parse(std::span<const uint8_t> bytes, size_t segm
   // Each count is bounded by the bytes first, so that no product can wrap.
   if (head.segmentCount != segmentCount || head.segmentCount > rest / sizeof(uint64_t) ||
       head.entryCount > rest / sizeof(StoredEntry) ||
-      head.segmentCount * sizeof(uint64_t) + head.entryCount * sizeof(StoredEntry) != rest)
-    return fail(
-        ErrorCode::kBadData,
-        "A plan of hearth-cpu of {} bytes and {} segments claims {} segments and {} places.",
-        bytes.size(), segmentCount, head.segmentCount, head.entryCount);
+      head.graphCount > rest / sizeof(base::Sha256Digest) || head.reserved != 0 ||
+      head.graphCount * sizeof(base::Sha256Digest) + head.segmentCount * sizeof(uint64_t) +
+              head.entryCount * sizeof(StoredEntry) !=
+          rest)
+    return fail(ErrorCode::kBadData,
+                "A plan of hearth-cpu of {} bytes and {} segments claims {} graphs, {} segments "
+                "and {} places.",
+                bytes.size(), segmentCount, head.graphCount, head.segmentCount, head.entryCount);
   StoredPlan plan;
+  plan.graphs.resize(head.graphCount);
   plan.segmentSizes.resize(segmentCount);
   const uint8_t* at = bytes.data() + sizeof head;
+  if (!plan.graphs.empty())
+    std::memcpy(plan.graphs.data(), at, plan.graphs.size() * sizeof(base::Sha256Digest));
+  at += plan.graphs.size() * sizeof(base::Sha256Digest);
   std::memcpy(plan.segmentSizes.data(), at, segmentCount * sizeof(uint64_t));
   at += segmentCount * sizeof(uint64_t);
   plan.entries.reserve(static_cast<size_t>(head.entryCount));
   for (uint64_t i = 0; i < head.entryCount; ++i, at += sizeof(StoredEntry)) {
     StoredEntry stored;
     std::memcpy(&stored, at, sizeof stored);
-    const bool isInside = stored.segment < segmentCount && stored.size != 0 &&
+    const bool isInside = stored.graph < head.graphCount && stored.reserved == 0 &&
+                          stored.segment < segmentCount && stored.size != 0 &&
                           stored.size <= plan.segmentSizes[stored.segment] &&
                           stored.offset <= plan.segmentSizes[stored.segment] - stored.size;
     if (!isInside || stored.offset % kAlignment != 0)
       return fail(ErrorCode::kBadData,
-                  "Place {} of a plan of hearth-cpu is {} bytes at {} of segment {}.", i,
-                  stored.size, stored.offset, stored.segment);
-    plan.entries.push_back(
-        {{stored.operation, stored.role}, stored.seed, stored.segment, stored.offset, stored.size});
+                  "Place {} of a plan of hearth-cpu is {} bytes at {} of segment {} for graph {}.",
+                  i, stored.size, stored.offset, stored.segment, stored.graph);
+    plan.entries.push_back({stored.graph,
+                            {stored.operation, stored.role},
+                            stored.seed,
+                            stored.segment,
+                            stored.offset,
+                            stored.size});
   }
   return plan;
 }

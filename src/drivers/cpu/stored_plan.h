@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,17 +12,23 @@
 
 namespace hearth::cpu {
 
-// Value type. Segments are numbered in the order of the plan object's list of keys.
+// Value type. Segments are numbered in the order of the plan object's list of keys. In a weight
+// store each signature of a model has a plan of its own; a bundle has one for all of them.
 struct StoredPlan {
   struct Entry {
+    uint32_t graph = 0;
     WeightPlace place;
     uint32_t seed = 0;
     uint32_t segment = 0;
     uint64_t offset = 0;
     uint64_t size = 0;
   };
+  std::vector<base::Sha256Digest> graphs;  // what tells signatures apart
   std::vector<uint64_t> segmentSizes;
-  std::vector<Entry> entries;  // by place
+  std::vector<Entry> entries;
+
+  // The number of a graph; none when the plan is not for it.
+  std::optional<uint32_t> graphNumber(const base::Sha256Digest& graph) const;
 
   std::vector<uint8_t> encoded() const;
   // The inverse: `segmentCount` is that of the plan object. Every entry of the result lies within

@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto plan = StoredPlan::parse(bytes, segments);
     if (!plan) continue;
     for (const StoredPlan::Entry& entry : plan->entries)
-      if (entry.segment >= segments || entry.size > plan->segmentSizes[entry.segment] ||
+      if (entry.graph >= plan->graphs.size() || entry.segment >= segments ||
+          entry.size > plan->segmentSizes[entry.segment] ||
           entry.offset > plan->segmentSizes[entry.segment] - entry.size)
         std::abort();
     if (plan->encoded() != bytes) std::abort();

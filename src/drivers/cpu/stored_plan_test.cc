@@ -10,8 +10,9 @@ namespace {
 
 StoredPlan example() {
   StoredPlan plan;
+  plan.graphs = {base::Sha256::of({}), base::Sha256Digest{7}};
   plan.segmentSizes = {4096, 100};
-  plan.entries = {{{0, 0}, 7, 0, 0, 4096}, {{2, 1}, 9, 1, 64, 36}};
+  plan.entries = {{0, {0, 0}, 7, 0, 0, 4096}, {1, {2, 1}, 9, 1, 64, 36}};
   return plan;
 }
 
@@ -19,6 +20,10 @@ TEST(StoredPlan, ComesBack) {
   const std::vector<uint8_t> bytes = example().encoded();
   const auto plan = StoredPlan::parse(bytes, 2);
   ASSERT_TRUE(plan) << plan.error().toString();
+  EXPECT_EQ(plan->graphs, example().graphs);
+  EXPECT_EQ(plan->graphNumber(base::Sha256Digest{7}), 1u);
+  EXPECT_EQ(plan->graphNumber(base::Sha256Digest{8}), std::nullopt);
+  EXPECT_EQ(plan->entries[1].graph, 1u);
   EXPECT_EQ(plan->segmentSizes, example().segmentSizes);
   ASSERT_EQ(plan->entries.size(), 2u);
   EXPECT_EQ(plan->entries[1].place, (WeightPlace{2, 1}));
@@ -52,12 +57,13 @@ TEST(StoredPlan, PlacesOutsideTheirSegmentAreRefused) {
   EXPECT_TRUE(refused([](StoredPlan::Entry& entry) { entry.offset = UINT64_MAX - 63; }));
   EXPECT_TRUE(refused([](StoredPlan::Entry& entry) { entry.offset = 32; }));
   EXPECT_TRUE(refused([](StoredPlan::Entry& entry) { entry.segment = 2; }));
+  EXPECT_TRUE(refused([](StoredPlan::Entry& entry) { entry.graph = 2; }));
 }
 
 TEST(StoredPlan, HugeCountsAreRefused) {
   std::vector<uint8_t> bytes = example().encoded();
   const uint64_t many = UINT64_MAX / 32 + 2;
-  std::memcpy(bytes.data() + 16, &many, sizeof many);
+  std::memcpy(bytes.data() + 24, &many, sizeof many);
   EXPECT_FALSE(StoredPlan::parse(bytes, 2));
 }
 

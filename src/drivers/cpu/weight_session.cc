@@ -14,7 +14,6 @@
 #include "base/trace.h"
 #include "cache/content_hash.h"
 #include "drivers/cpu/machine.h"
-#include "drivers/cpu/stored_plan.h"
 #include "graph/model_digest.h"
 
 namespace hearth::cpu {
@@ -72,24 +71,47 @@ bool WeightSession::isWorthKeeping(const graph::Model& model) {
   return constantBytes(model) >= kWorthKeeping;
 }
 
-void WeightSession::load() {
-  const base::TraceSpan span("start", "load packed weights");
+// What the keys are made from; false when there is nothing to look for, with the reason.
+bool WeightSession::identify() {
   if (!isWorthKeeping(*model_)) {
     reason_ = "too small to keep";
-    return;
+    return false;
   }
   if (store_->kind() == cache::StoreKind::kAnonymous) {
     const cache::StoreFailure why = store_->writability();
-    return fail(why.reason, why.message);
+    fail(why.reason, why.message);
+    return false;
   }
   const Result<BuildIdentity>& build = buildIdentity();
-  if (!build) return fail(cache::StoreReason::kOff, build.error().toString());
+  if (!build) {
+    fail(cache::StoreReason::kOff, build.error().toString());
+    return false;
+  }
   build_ = &*build;
   structure_ = graph::structureDigest(*model_);
   const auto preference = static_cast<uint8_t>(options_.preference);
   planOptions_ = base::Sha256::of({&preference, 1});
+  graph_ = keyOf<cache::PlanKey>("hearth-cpu graph", {structure_, planOptions_}).bytes;
   state_ = hal::StartReport::State::kCold;
-  if (findPlan()) return;
+  return true;
+}
+
+hal::StartReport WeightSession::explain() {
+  isOnlyAsked_ = true;
+  if (identify()) {
+    findPlan();
+  } else if (store_->writability().reason == cache::StoreReason::kGone && isWorthKeeping(*model_)) {
+    state_ = hal::StartReport::State::kCold;
+    reason_ = "there is no store yet";
+  }
+  hal::StartReport report;
+  describe(&report);
+  return report;
+}
+
+void WeightSession::load() {
+  const base::TraceSpan span("start", "load packed weights");
+  if (!identify() || findPlan()) return;
   const std::string reason = reason_;
   const cache::StoreFailure readOnly = store_->writability();
   if (readOnly.reason != cache::StoreReason::kNone) {
@@ -135,10 +157,12 @@ bool WeightSession::findPlan() {
   if (plan) return presetFrom(**plan) && (plan_ = *plan, true);
   const PlanRecord record = known ? *std::move(known) : findRecord();
   reason_ = record.difference({*build_, planOptions_, digestOf(pools_)});
-  if (plan.error().reason != cache::StoreReason::kAbsent) {
+  if (plan.error().reason == cache::StoreReason::kOtherPlan) {
+    reason_ = "another model or build in the bundle";
+  } else if (plan.error().reason != cache::StoreReason::kAbsent) {
     reason_ = base::formatText("plan {}", cache::storeReasonName(plan.error().reason));
   } else if (reason_.empty()) {
-    reason_ = record.empty() ? "another model or build in the bundle" : "evicted";
+    reason_ = record.empty() ? "first start of this model" : "evicted";
   }
   return false;
 }
@@ -175,10 +199,22 @@ bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
     base::logWarn("{}", stored.error().toString());
     return false;
   }
+  const std::optional<uint32_t> graph = stored->graphNumber(graph_);
+  if (!graph) {
+    reason_ = "first start of this signature";
+    return false;
+  }
+  std::vector<bool> isUsed(plan.segments().size());
+  for (const StoredPlan::Entry& entry : stored->entries)
+    if (entry.graph == *graph) isUsed[entry.segment] = true;
   std::vector<std::shared_ptr<PackedSegment>> segments;
   std::vector<cache::SegmentRef> mapped;
   cache::StoreReason missing = cache::StoreReason::kNone;
   for (size_t i = 0; i < plan.segments().size(); ++i) {
+    if (!isUsed[i]) {
+      segments.push_back(nullptr);
+      continue;
+    }
     cache::FoundSegment found = store_->find(plan.segments()[i]);
     if (found && found.segment->size() != stored->segmentSizes[i])
       found = {nullptr, cache::StoreReason::kCorrupt};
@@ -188,9 +224,9 @@ bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
   }
   mappedBytes_ = 0;
   for (const cache::SegmentRef& segment : mapped) mappedBytes_ += segment->size();
-  populate(std::move(mapped));
+  if (!isOnlyAsked_) populate(std::move(mapped));
   for (const StoredPlan::Entry& entry : stored->entries)
-    if (segments[entry.segment] != nullptr)
+    if (entry.graph == *graph && segments[entry.segment] != nullptr)
       weights_->preset(entry.place,
                        {segments[entry.segment], entry.offset, entry.size, entry.seed});
   if (missing != cache::StoreReason::kNone) {
@@ -242,8 +278,11 @@ Status WeightSession::hashPools() {
 }
 
 cache::PlanKey WeightSession::planKey() const {
+  // A bundle has one plan, which holds all signatures of a model.
+  if (store_->kind() == cache::StoreKind::kBundle)
+    return keyOf<cache::PlanKey>("hearth-cpu bundle", {build_->fingerprint(), digestOf(pools_)});
   return keyOf<cache::PlanKey>("hearth-cpu plan",
-                               {structure_, planOptions_, build_->fingerprint(), digestOf(pools_)});
+                               {graph_, build_->fingerprint(), digestOf(pools_)});
 }
 
 void WeightSession::publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size) {
@@ -293,23 +332,20 @@ void WeightSession::finish() {
   const auto release = std::exchange(ticket_, nullptr);
   if (const Status hashed = hashPools(); !hashed)
     return fail(cache::StoreReason::kIoError, hashed.error().toString());
-  StoredPlan stored;
   std::vector<cache::SegmentKey> keys;
-  std::unordered_map<cache::SegmentKey, uint32_t> indices;
-  for (const auto& [place, packed] : weights_->places()) {
-    const cache::SegmentRef segment = packed.segment->published();
-    if (segment == nullptr) continue;
-    const auto [it, isNew] =
-        indices.try_emplace(segment->key(), static_cast<uint32_t>(keys.size()));
-    if (isNew) {
-      keys.push_back(segment->key());
-      stored.segmentSizes.push_back(segment->size());
-    }
-    stored.entries.push_back({place, packed.seed, it->second, packed.offset, packed.size});
-  }
+  StoredPlan stored = currentPlan(&keys);
   if (keys.empty()) return;
   const cache::PlanDescription description{modelName(), "hearth-cpu", now(), ""};
-  auto plan = store_->publishPlan(planKey(), stored.encoded(), keys, description);
+  auto plan = cache::StoreResult<cache::PlanRef>(nullptr);
+  if (store_->kind() == cache::StoreKind::kBundle) {
+    StoredPlan all = stored;
+    std::vector<cache::SegmentKey> allKeys = keys;
+    addOthers(&all, &allKeys);
+    plan = store_->publishPlan(planKey(), all.encoded(), allKeys, description);
+  }
+  // In a bundle, when what the others had is wrong.
+  if (!plan || *plan == nullptr)
+    plan = store_->publishPlan(planKey(), stored.encoded(), keys, description);
   if (!plan) return fail(plan.error().reason, plan.error().message);
   {
     const std::lock_guard lock(mutex_);
@@ -328,6 +364,57 @@ void WeightSession::fail(cache::StoreReason reason, const std::string& message) 
   const std::lock_guard lock(mutex_);
   state_ = hal::StartReport::State::kUncached;
   reason_ = base::formatText("{}: {}", cache::storeReasonName(reason), message);
+}
+
+// What is published of this model's places.
+StoredPlan WeightSession::currentPlan(std::vector<cache::SegmentKey>* keys) const {
+  StoredPlan stored;
+  stored.graphs = {graph_};
+  std::unordered_map<cache::SegmentKey, uint32_t> numbers;
+  for (const auto& [place, packed] : weights_->places()) {
+    const cache::SegmentRef segment = packed.segment->published();
+    if (segment == nullptr) continue;
+    const auto [it, isNew] =
+        numbers.try_emplace(segment->key(), static_cast<uint32_t>(keys->size()));
+    if (isNew) {
+      keys->push_back(segment->key());
+      stored.segmentSizes.push_back(segment->size());
+    }
+    stored.entries.push_back({0, place, packed.seed, it->second, packed.offset, packed.size});
+  }
+  return stored;
+}
+
+// Takes over what the bundle has for other signatures.
+void WeightSession::addOthers(StoredPlan* stored, std::vector<cache::SegmentKey>* keys) const {
+  const auto found = store_->findPlan(planKey());
+  if (!found) return;
+  const auto known = StoredPlan::parse((*found)->bytes(), (*found)->segments().size());
+  if (!known) return;
+  std::vector<uint32_t> graphs(known->graphs.size(), UINT32_MAX);
+  std::vector<uint32_t> segments(known->segmentSizes.size(), UINT32_MAX);
+  for (const StoredPlan::Entry& entry : known->entries) {
+    if (known->graphs[entry.graph] == graph_) continue;
+    uint32_t& graph = graphs[entry.graph];
+    if (graph == UINT32_MAX) {
+      graph = static_cast<uint32_t>(stored->graphs.size());
+      stored->graphs.push_back(known->graphs[entry.graph]);
+    }
+    uint32_t& segment = segments[entry.segment];
+    if (segment == UINT32_MAX) {
+      const cache::SegmentKey& key = (*found)->segments()[entry.segment];
+      const auto same = std::ranges::find(*keys, key);
+      segment = static_cast<uint32_t>(same - keys->begin());
+      if (same == keys->end()) {
+        keys->push_back(key);
+        stored->segmentSizes.push_back(known->segmentSizes[entry.segment]);
+      }
+    }
+    StoredPlan::Entry moved = entry;
+    moved.graph = graph;
+    moved.segment = segment;
+    stored->entries.push_back(moved);
+  }
 }
 
 bool WeightSession::isWarm() const {

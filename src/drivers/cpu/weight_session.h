@@ -12,6 +12,7 @@
 #include "drivers/cpu/build_identity.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/plan_record.h"
+#include "drivers/cpu/stored_plan.h"
 #include "graph/model.h"
 #include "hal/device.h"
 
@@ -29,6 +30,9 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   // Whether a start from the store costs less than packing the model's constants.
   static bool isWorthKeeping(const graph::Model& model);
 
+  // What load() would find, without presetting, packing or waiting. Nothing else is called then.
+  hal::StartReport explain();
+
   // Presets what an earlier start packed. When nothing is there and another process is at it,
   // waits for it, as long as it gets on.
   void load();
@@ -43,6 +47,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   void describe(hal::StartReport* report) const;
 
  private:
+  bool identify();
   bool findPlan();
   PlanRecord findRecord();
   bool recallPools();
@@ -53,6 +58,8 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   bool repairPlan();
   void publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size);
   void finish();
+  StoredPlan currentPlan(std::vector<cache::SegmentKey>* keys) const;
+  void addOthers(StoredPlan* stored, std::vector<cache::SegmentKey>* keys) const;
   void fail(cache::StoreReason reason, const std::string& message);
   std::string modelName() const;
 
@@ -65,9 +72,11 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   const BuildIdentity* build_ = nullptr;  // from load() on, unless that fails
   base::Sha256Digest structure_{};
   base::Sha256Digest planOptions_{};
+  base::Sha256Digest graph_{};             // both
   std::vector<base::Sha256Digest> pools_;  // contents; empty until hashed
   std::shared_ptr<cache::BuildTicket> ticket_;
   cache::PlanRef plan_;  // keeps its segments from garbage collection
+  bool isOnlyAsked_ = false;
   bool isKept_ = false;  // whether there is something to publish
 
   mutable std::mutex mutex_;

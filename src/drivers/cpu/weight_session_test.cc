@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <fstream>
@@ -314,6 +315,44 @@ TEST_F(WeightSessionTest, SignaturesShareTheirLargeSegments) {
   EXPECT_EQ(start(three).report.state, State::kWarm);
 }
 
+// The signatures of a language model take turns, and each has a place in the one file.
+TEST_F(WeightSessionTest, ABundleHoldsEverySignature) {
+  const TestModel one(1);
+  const TestModel three(1, 3);
+  save(one);
+  cache::StoreOptions bundle;
+  bundle.bundle = (folder_.path() / "bundle").string();
+  bundle.fingerprint = storeFingerprint();
+  const auto settleBundle = [&] {
+    cache::openSegmentStore(bundle)->settle();
+  };
+  const Start cold = start(one, bundle);
+  EXPECT_EQ(cold.report.state, State::kCold);
+  EXPECT_EQ(cold.report.reason, "first start of this model");
+  settleBundle();
+  const Start other = start(three, bundle);
+  EXPECT_EQ(other.report.state, State::kCold);
+  EXPECT_EQ(other.report.reason, "first start of this signature");
+  settleBundle();
+  const size_t size = std::filesystem::file_size(bundle.bundle);
+  for (int round = 0; round < 2; ++round) {
+    const Start warm = start(one, bundle);
+    EXPECT_EQ(warm.report.state, State::kWarm) << warm.report.reason;
+    EXPECT_EQ(warm.output, cold.output);
+    const Start warmToo = start(three, bundle);
+    EXPECT_EQ(warmToo.report.state, State::kWarm) << warmToo.report.reason;
+    EXPECT_EQ(warmToo.output, other.output);
+    settleBundle();
+    EXPECT_EQ(std::filesystem::file_size(bundle.bundle), size);
+  }
+  // Large weights are there once: without sharing twice as much would be on disk.
+  struct stat status;
+  ASSERT_EQ(::stat(bundle.bundle.c_str(), &status), 0);
+  EXPECT_LT(static_cast<size_t>(status.st_blocks) * 512, one.file.size() * 3 / 2);
+  save(TestModel(2));
+  EXPECT_EQ(start(TestModel(2), bundle).report.reason, "another model or build in the bundle");
+}
+
 TEST_F(WeightSessionTest, AModelOfWhichOneLayerChangedSharesTheOthers) {
   TestModel before(1);
   TestModel after(1);
@@ -449,9 +488,12 @@ TEST_F(WeightSessionTest, APlanWithAWrongSizeIsNotBelieved) {
   cache::PlanKey key{};
   size_t places = 0;
   const auto plan = [&] {
-    for (const auto& known : store->inventory()->plans)
+    const auto inventory = store->inventory();
+    for (const auto& known : inventory->plans)
       if (!known.segments.empty()) key = known.key;
-    return store->findPlan(key).value();
+    const auto found = store->findPlan(key);
+    EXPECT_TRUE(found) << found.error().message;
+    return found.value();
   };
   places = StoredPlan::parse(plan()->bytes(), plan()->segments().size())->entries.size();
   EXPECT_GE(places, 4u);
@@ -467,10 +509,12 @@ TEST_F(WeightSessionTest, APlanWithAWrongSizeIsNotBelieved) {
                                    whole->data() + entry.offset + size);
     const cache::SegmentRef planted = store->publish(cache::contentSegmentKey(cut), cut).value();
     std::vector<cache::SegmentKey> keys(right->segments().begin(), right->segments().end());
-    entry = {entry.place, entry.seed, static_cast<uint32_t>(keys.size()), 0, cut.size()};
+    entry = {entry.graph, entry.place, entry.seed, static_cast<uint32_t>(keys.size()),
+             0,           cut.size()};
     keys.push_back(planted->key());
     stored.segmentSizes.push_back(cut.size());
-    ASSERT_TRUE(store->publishPlan(key, stored.encoded(), keys));
+    const auto written = store->publishPlan(key, stored.encoded(), keys);
+    ASSERT_TRUE(written) << written.error().message;
     {
       const Start wrong = start(test);
       EXPECT_EQ(wrong.report.state, State::kCold) << place;

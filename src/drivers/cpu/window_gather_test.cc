@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <random>
 
+#include "drivers/cpu/machine.h"
 #include "drivers/cpu/reference_comparison.h"
-#include "drivers/cpu/self_test.h"
 #include "drivers/cpu/xnn_kernel.h"
 #include "hal/cts/model_builder.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests, good and bad, on models of known shapes.
+#include <algorithm>
 #include <thread>
 
 #include "hal/cts/device_fixture.h"
@@ -223,6 +224,29 @@ TEST_P(HalExecution, InputsAreNotWritten) {
       computeOnce(*prepared, {{argumentFor(a), argumentFor(b)}, {argumentFor(out)}}).status);
   EXPECT_EQ(a, keptA);
   EXPECT_EQ(b, keptB);
+}
+
+TEST_P(HalExecution, OutputsMayLieOverInputs) {
+  HEARTH_CTS_PREPARE(prepared, chainModel({3, 7}));
+  const std::vector<float> a = counted(21), b = counted(21, 5);
+  const std::vector<float> expected = chainResult(a, b);
+  // Both inputs in one memory, and the result at every distance from them.
+  for (size_t at = 0; at <= 63; ++at) {
+    std::vector<float> memory(84, -1.0f);
+    std::copy(a.begin(), a.end(), memory.begin() + 21);
+    std::copy(b.begin(), b.end(), memory.begin() + 42);
+    const auto argument = [&](size_t first) {
+      Argument made;
+      made.kind = Argument::Kind::kPointer;
+      made.pointer = memory.data() + first;
+      made.length = 21 * sizeof(float);
+      return made;
+    };
+    const ExecutionResult result =
+        computeOnce(*prepared, {{argument(21), argument(42)}, {argument(at)}});
+    ASSERT_TRUE(result.status) << result.status.error().toString();
+    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), memory.begin() + at)) << at;
+  }
 }
 
 TEST_P(HalExecution, OneInputUsedTwice) {

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// `hearth cache explain` and `hearth cache warm`.
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/format.h"
+#include "hearth/hearth.hpp"
+#include "tools/cache_report.h"
+#include "tools/commands.h"
+#include "tools/media/array.h"
+#include "tools/text_table.h"
+#include "tools/watch.h"
+
+namespace hearth::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+CompileOptions compileOptions(const CacheOptions& options, const std::string& signature) {
+  CompileOptions made;
+  made.signature = signature;
+  made.device = options.device;
+  made.threads = options.threads;
+  made.store = options.store;
+  made.weightCache = options.bundle;
+  return made;
+}
+
+// How the start of one signature goes, in the keys of a start report.
+Json explained(const Model& model, const CacheOptions& options, const std::string& signature) {
+  const Json start = Json::parse(model.explainStart(compileOptions(options, signature)));
+  return {{"signature", signature},
+          {"state", start["state"]},
+          {"reason", start["reason"]},
+          {"mapped_bytes", start["mapped_bytes"]}};
+}
+
+// Packs what is not there. `state` is the next start's, `packed_bytes` what was missing.
+Json warmed(const Model& model, const CacheOptions& options, const std::string& signature) {
+  uint64_t packed = 0;
+  {
+    const Compilation compilation = model.compile(compileOptions(options, signature));
+    packed = compilation.startReport().packedBytes;
+  }
+  // A second start waits for the first to have written everything, as any other process does.
+  const Compilation again = model.compile(compileOptions(options, signature));
+  const StartReport report = again.startReport();
+  return {{"signature", signature},
+          {"state", Json::parse(again.startReportJson())["state"]},
+          {"reason", report.reason},
+          {"mapped_bytes", report.mappedBytes},
+          {"packed_bytes", packed}};
+}
+
+std::string text(const Json& starts, bool isWarmed) {
+  TextTable table(
+      isWarmed ? std::vector<std::string>{"signature", "next start", "in the store", "packed now",
+                                          "reason"}
+               : std::vector<std::string>{"signature", "next start", "in the store", "reason"},
+      isWarmed ? "llrrl" : "llrl");
+  for (const Json& start : starts) {
+    const std::string key = start["signature"].get<std::string>();
+    std::vector<std::string> row = {key.empty() ? "-" : printable(key),
+                                    start["state"].get<std::string>(),
+                                    bytesText(start["mapped_bytes"].get<uint64_t>())};
+    if (isWarmed) row.push_back(bytesText(start["packed_bytes"].get<uint64_t>()));
+    row.push_back(printable(start["reason"].get<std::string>()));
+    table.add(row);
+  }
+  return table.toString();
+}
+
+}  // namespace
+
+Outcome<void> cacheModelCommand(const CacheOptions& options) {
+  const bool isWarmed = options.action == CacheAction::kWarm;
+  Watch watch(0);
+  Json starts = Json::array();
+  try {
+    watch.beginStage("reading the model");
+    const Model model(options.model);
+    std::vector<std::string> signatures = model.signatureKeys();
+    if (!options.signature.empty()) signatures = {options.signature};
+    for (const std::string& signature : signatures) {
+      watch.beginStage(base::formatText("{} {}", isWarmed ? "packing" : "looking for",
+                                        signature.empty() ? "the weights" : signature));
+      starts.push_back(isWarmed ? warmed(model, options, signature)
+                                : explained(model, options, signature));
+    }
+  } catch (const Exception& exception) {
+    Failure failure(exception);
+    if (exception.code() == HEARTH_NOT_FOUND) failure.exitCode = kExitUsage;
+    return std::unexpected(std::move(failure));
+  }
+  for (const Json& start : starts) {
+    if (!isWarmed || start["state"] == "warm" || start["reason"] == "too small to keep") continue;
+    std::string reason = start["reason"].get<std::string>();
+    while (reason.ends_with('.')) reason.pop_back();
+    return std::unexpected(
+        Failure(kExitFailure, base::formatText("The next start of {} is {} ({}).", options.model,
+                                               start["state"].get<std::string>(), reason)));
+  }
+  if (options.isJson)
+    std::cout << Json{{"model", options.model}, {"signatures", starts}}.dump(
+                     2, ' ', false, Json::error_handler_t::replace)
+              << "\n";
+  else
+    std::cout << text(starts, isWarmed);
+  return {};
+}
+
+}  // namespace hearth::tools
