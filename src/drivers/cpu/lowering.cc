@@ -17,6 +17,7 @@
 #include "drivers/cpu/quantized_softmax.h"
 #include "drivers/cpu/sequence_lstm.h"
 #include "drivers/cpu/shared_operations.h"
+#include "drivers/cpu/transpose_convolution.h"
 #include "ops/concatenation.h"
 #include "ops/conv_2d.h"
 #include "ops/fully_connected.h"
@@ -366,6 +367,8 @@ constexpr Entry kLowerings[] = {
     {OperationType::kGreaterEqual, lowerComparison},
     {OperationType::kLogicalAnd, lowerShared},
     {OperationType::kLogicalOr, lowerShared},
+    {OperationType::kLogicalNot, lowerShared},
+    {OperationType::kTransposeConv2d, lowerTransposeConv2d},
     {OperationType::kSelect, lowerShared},
     {OperationType::kSelectV2, lowerShared},
     {OperationType::kCeil, lowerUnary<xnn_unary_ceiling>},
