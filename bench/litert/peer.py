@@ -45,14 +45,21 @@ class InterpreterSide:
                 for detail in self._interpreter.get_output_details()]
 
 
+def compiledModel(path, threads, weightCache=None):
+    """The model, and when its preparation began. `weightCache`: a file, though LiteRT's
+    documentation speaks of a folder."""
+    from ai_edge_litert.compiled_model import CompiledModel
+    from ai_edge_litert.cpu_options import CpuOptions
+    from ai_edge_litert.options import Options
+    cache = {} if weightCache is None else {"xnnpack_weight_cache_path": str(weightCache)}
+    start = time.perf_counter()
+    return CompiledModel.from_file(
+        str(path), options=Options(cpu_options=CpuOptions(num_threads=threads, **cache))), start
+
+
 class CompiledModelSide:
-    def __init__(self, path, threads):
-        from ai_edge_litert.compiled_model import CompiledModel
-        from ai_edge_litert.cpu_options import CpuOptions
-        from ai_edge_litert.options import Options
-        self.start = time.perf_counter()
-        self._model = CompiledModel.from_file(
-            str(path), options=Options(cpu_options=CpuOptions(num_threads=threads)))
+    def __init__(self, path, threads, weightCache=None):
+        self._model, self.start = compiledModel(path, threads, weightCache)
         self._inputs = self._model.create_input_buffers(0)
         self._outputs = self._model.create_output_buffers(0)
         self.prepared = time.perf_counter()
@@ -76,6 +83,56 @@ class CompiledModelSide:
         return result
 
 
+class Generation:
+    """A language model's signatures over one key-value cache: what one call writes is what the
+    next one reads, and nothing is copied."""
+
+    def __init__(self, path, threads, weightCache):
+        self._model, start = compiledModel(path, threads, weightCache)
+        self._signatures = {}
+        for index in range(self._model.get_num_signatures()):
+            signature = self._model.get_signature_by_index(index)
+            self._signatures[signature["key"]] = (
+                index, dict(zip(signature["inputs"], self._model.create_input_buffers(index))),
+                dict(zip(signature["outputs"], self._model.create_output_buffers(index))))
+        self.prepareMs = 1e3 * (time.perf_counter() - start)
+        details = self._model.get_input_tensor_details("prefill")
+        self.prefillTokens = int(details["tokens"]["shape"][-1])
+        self._cache = {name: buffer for name, buffer in self._signatures["prefill"][1].items()
+                       if name.startswith("kv_cache")}
+        for name, buffer in self._cache.items():
+            buffer.write(np.zeros(details[name]["shape"], np.float32))
+
+    def run(self, key, tokens, position):
+        """Milliseconds of one call."""
+        index, inputs, outputs = self._signatures[key]
+        inputs["tokens"].write(np.asarray([tokens], np.int32))
+        inputs["input_pos"].write(
+            np.arange(position, position + len(tokens), dtype=np.int32))
+        start = time.perf_counter()
+        self._model.run_by_index(
+            index, [self._cache.get(name, buffer) for name, buffer in inputs.items()],
+            list(outputs.values()))
+        milliseconds = 1e3 * (time.perf_counter() - start)
+        for name in self._cache:
+            self._cache[name], outputs[name] = outputs[name], self._cache[name]
+        return milliseconds
+
+
+def generate(arguments):
+    model = Generation(arguments.model, arguments.threads, arguments.weight_cache)
+    startPeak = memory()["peak_rss_kib"]
+    count = model.prefillTokens
+    tokens = [1 + i % 100 for i in range(count + 1)]
+    prefills = [model.run("prefill", tokens[:count], 0) for _ in range(arguments.prefills)]
+    decodes = [model.run("decode", tokens[count:], count + i) for i in range(arguments.repeat)]
+    steady = lambda times: float(np.median(times[1:] or times))
+    result = {"prepare_ms": model.prepareMs, "first_prefill_ms": prefills[0],
+              "prefill_ms": steady(prefills), "first_decode_ms": decodes[0],
+              "decode_ms": steady(decodes), "start_peak_rss_kib": startPeak, **memory()}
+    print(json.dumps(result))
+
+
 def memory():
     """KiB of this process, Python and LiteRT's libraries included."""
     words = {}
@@ -92,6 +149,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path)
     parser.add_argument("--api", choices=["interpreter", "compiled"], default="interpreter")
+    parser.add_argument("--weight-cache", type=Path, help="with --api compiled")
+    parser.add_argument("--generate", action="store_true",
+                        help="prefill and decode of a language model; --repeat tokens")
+    parser.add_argument("--prefills", type=int, default=1, help="with --generate")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--random-input", type=int, default=1, metavar="SEED")
@@ -99,8 +160,13 @@ def main():
     parser.add_argument("--output", type=Path, help=".npy file for the first output")
     arguments = parser.parse_args()
 
-    sides = {"interpreter": InterpreterSide, "compiled": CompiledModelSide}
-    side = sides[arguments.api](arguments.model, arguments.threads)
+    if arguments.generate:
+        return generate(arguments)
+    if arguments.api == "interpreter":
+        side = InterpreterSide(arguments.model, arguments.threads)
+    else:
+        side = CompiledModelSide(arguments.model, arguments.threads, arguments.weight_cache)
+    startPeak = memory()["peak_rss_kib"]
     if arguments.input is not None:
         arrays = [np.load(arguments.input)]
     else:
@@ -121,7 +187,8 @@ def main():
             inference[f"p{percent}"] = float(np.percentile(times[1:], percent))
     print(json.dumps({"model": str(arguments.model),
                       "start": {"prepare_ms": 1e3 * (side.prepared - side.start)},
-                      "inference_ms": inference, "memory": memory()}))
+                      "inference_ms": inference,
+                      "memory": {"start_peak_rss_kib": startPeak, **memory()}}))
 
 
 if __name__ == "__main__":

@@ -505,8 +505,7 @@ SegmentRef BundleStore::findForPlan(const SegmentKey& key) {
   return isThere ? find(key).segment : nullptr;
 }
 
-StoreResult<SegmentRef> BundleStore::publish(const SegmentKey& key,
-                                             std::span<const uint8_t> payload) {
+StoreResult<SegmentRef> BundleStore::publish(const SegmentKey& key, const SegmentPayload& payload) {
   BundleParts& parts = *parts_;
   if (SegmentRef found = findForPlan(key); found && found->size() == payload.size()) return found;
   const std::lock_guard writing(parts.writing);
@@ -529,8 +528,11 @@ void BundleStore::publishAsync(PublishRequest request) {
   const size_t cost = request.payload.size();
   const auto shared = std::make_shared<PublishRequest>(std::move(request));
   const auto run = [this, shared] {
+    std::vector<base::Sha256Digest> blocks;
+    if (!shared->key) blocks = blockDigests(shared->payload);
     auto result =
-        publish(shared->key ? *shared->key : contentSegmentKey(shared->payload), shared->payload);
+        publish(shared->key ? *shared->key : contentSegmentKey(shared->payload.size(), blocks),
+                {shared->payload, blocks});
     shared->ticket.release();
     if (shared->done) shared->done(std::move(result));
   };

@@ -74,7 +74,7 @@ class BundleStore : public SegmentStore,
   StoreResult<std::shared_ptr<BundleWriter>> writer();
   SegmentRef findForPlan(const SegmentKey& key);
   void stopIfUnused(std::shared_ptr<BundleWriter> writer);
-  StoreResult<SegmentRef> publish(const SegmentKey& key, std::span<const uint8_t> payload);
+  StoreResult<SegmentRef> publish(const SegmentKey& key, const SegmentPayload& payload);
   void makeDurable(const std::shared_ptr<BundleFile>& file);
 
   // All that threads of this process change; a forked child gets a new one and leaves the old one,

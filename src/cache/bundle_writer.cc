@@ -116,9 +116,8 @@ bool BundleWriter::isEmpty() const {
   return segments_.empty();
 }
 
-StoreResult<SegmentInfo> BundleWriter::add(const SegmentKey& key,
-                                           std::span<const uint8_t> payload) {
-  if (payload.empty())
+StoreResult<SegmentInfo> BundleWriter::add(const SegmentKey& key, const SegmentPayload& payload) {
+  if (payload.size() == 0)
     return storeFail(StoreReason::kBadRequest, "The segment {} has no bytes.", key.hex());
   SegmentInfo info{.key = key,
                    .offset = bundlePayloadOffset(end_, payload.size()),

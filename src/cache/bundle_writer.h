@@ -37,7 +37,7 @@ class BundleWriter {
   bool isEmpty() const;
 
   // Errors: kNoSpace, kIoError, kBadRequest; what was written before stays.
-  StoreResult<SegmentInfo> add(const SegmentKey& key, std::span<const uint8_t> payload);
+  StoreResult<SegmentInfo> add(const SegmentKey& key, const SegmentPayload& payload);
   // Copies a segment of another bundle. Also kCorrupt, when it has changed.
   StoreResult<SegmentInfo> copy(int from, const SegmentInfo& info);
 

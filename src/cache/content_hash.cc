@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cache/object_file.h"
+#include "cache/segment_file.h"
 
 namespace hearth::cache {
 namespace {
@@ -45,10 +46,10 @@ struct Work {
   }
 };
 
-base::Sha256Digest digestOf(uint64_t size, const std::vector<base::Sha256Digest>& blocks) {
+base::Sha256Digest digestOf(uint64_t size, std::span<const base::Sha256Digest> blocks) {
   base::Sha256 hash;
   hash.update(&size, sizeof size);
-  hash.update(blocks.data(), blocks.size() * sizeof(base::Sha256Digest));
+  hash.update(blocks.data(), blocks.size_bytes());
   return hash.finish();
 }
 
@@ -77,16 +78,26 @@ Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, u
   return digestOf(size, work.digests);
 }
 
-base::Sha256Digest hashContent(std::span<const uint8_t> bytes) {
+std::vector<base::Sha256Digest> blockDigests(std::span<const uint8_t> payload) {
+  static_assert(kBlock == kSegmentBlock);
   std::vector<base::Sha256Digest> digests;
-  for (size_t offset = 0; offset < bytes.size(); offset += kBlock)
-    digests.push_back(
-        base::Sha256::of(bytes.subspan(offset, std::min<size_t>(kBlock, bytes.size() - offset))));
-  return digestOf(bytes.size(), digests);
+  digests.reserve(payload.size() / kBlock + 1);
+  for (size_t offset = 0; offset < payload.size(); offset += kBlock)
+    digests.push_back(base::Sha256::of(
+        payload.subspan(offset, std::min<size_t>(kBlock, payload.size() - offset))));
+  return digests;
+}
+
+base::Sha256Digest hashContent(std::span<const uint8_t> bytes) {
+  return digestOf(bytes.size(), blockDigests(bytes));
 }
 
 SegmentKey contentSegmentKey(std::span<const uint8_t> payload) {
   return {hashContent(payload)};
+}
+
+SegmentKey contentSegmentKey(size_t size, std::span<const base::Sha256Digest> blocks) {
+  return {digestOf(size, blocks)};
 }
 
 }  // namespace hearth::cache

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "base/sha256.h"
@@ -22,5 +23,10 @@ base::Sha256Digest hashContent(std::span<const uint8_t> bytes);
 // The key of a segment that is named by what it holds, so that equal packings are one segment
 // whoever made them.
 SegmentKey contentSegmentKey(std::span<const uint8_t> payload);
+
+// The SHA-256 of each MiB, which that key is made from and which a segment file holds: computed
+// once for both.
+std::vector<base::Sha256Digest> blockDigests(std::span<const uint8_t> payload);
+SegmentKey contentSegmentKey(size_t size, std::span<const base::Sha256Digest> blocks);
 
 }  // namespace hearth::cache

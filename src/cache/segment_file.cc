@@ -170,7 +170,7 @@ StoreStatus checkSegmentBlocks(int fd, const SegmentInfo& info,
   return {};
 }
 
-StoreStatus writePayload(int fd, std::span<const uint8_t> payload, SegmentInfo& info) {
+StoreStatus writePayload(int fd, const SegmentPayload& payload, SegmentInfo& info) {
   // Tells of a full disk before the work. Where the file system cannot, the writes will.
   if (payload.size() >= kSegmentBlock &&
       retried([&] {
@@ -179,10 +179,13 @@ StoreStatus writePayload(int fd, std::span<const uint8_t> payload, SegmentInfo& 
       }) != 0 &&
       (errno == ENOSPC || errno == EDQUOT))
     return storeErrno(errno, base::formatText("Reserving {} bytes on disk", payload.size()));
+  const bool isHashed = payload.blocks.size() == segmentBlocks(payload.size());
+  info.blocks.assign(payload.blocks.begin(), payload.blocks.end());
+  if (!isHashed) info.blocks.clear();
   info.blocks.reserve(static_cast<size_t>(segmentBlocks(payload.size())));
   for (size_t offset = 0; offset < payload.size(); offset += kWriteSize) {
-    const auto part = payload.subspan(offset, std::min(kWriteSize, payload.size() - offset));
-    for (size_t i = 0; i < segmentBlocks(part.size()); ++i)
+    const auto part = payload.bytes.subspan(offset, std::min(kWriteSize, payload.size() - offset));
+    for (size_t i = 0; !isHashed && i < segmentBlocks(part.size()); ++i)
       info.blocks.push_back(base::Sha256::of(blockOf(part, i)));
     HEARTH_TRY(writeAt(fd, part.data(), part.size(), info.offset + offset));
     HEARTH_CRASH_POINT("segment.after_write");
@@ -191,8 +194,8 @@ StoreStatus writePayload(int fd, std::span<const uint8_t> payload, SegmentInfo& 
 }
 
 StoreResult<SegmentInfo> writeSegmentFile(int fd, const SegmentKey& key,
-                                          std::span<const uint8_t> payload, const BootId& boot) {
-  if (payload.empty())
+                                          const SegmentPayload& payload, const BootId& boot) {
+  if (payload.size() == 0)
     return storeFail(StoreReason::kBadRequest, "The segment {} has no bytes.", key.hex());
   SegmentInfo info{.key = key, .payloadSize = payload.size(), .writtenIn = boot};
   HEARTH_TRY(writePayload(fd, payload, info));

@@ -18,6 +18,7 @@
 #include "base/sha256.h"
 #include "cache/boot_id.h"
 #include "cache/segment_key.h"
+#include "cache/segment_payload.h"
 #include "cache/store_failure.h"
 
 namespace hearth::cache {
@@ -63,11 +64,11 @@ StoreStatus checkSegmentBlocks(int fd, const SegmentInfo& info,
                                const std::function<bool()>& cancelled = {});
 
 // Writes a payload at info.offset and adds the digests of its blocks. Errors as writeSegmentFile.
-StoreStatus writePayload(int fd, std::span<const uint8_t> payload, SegmentInfo& info);
+StoreStatus writePayload(int fd, const SegmentPayload& payload, SegmentInfo& info);
 
 // Writes a whole segment file into an empty one and gives what parseSegmentTail would. Errors:
 // kNoSpace, kReadOnly, kIoError; the file is then of no use.
 StoreResult<SegmentInfo> writeSegmentFile(int fd, const SegmentKey& key,
-                                          std::span<const uint8_t> payload, const BootId& boot);
+                                          const SegmentPayload& payload, const BootId& boot);
 
 }  // namespace hearth::cache

@@ -128,8 +128,7 @@ SegmentRef SegmentTable::share(const SegmentKey& key, SegmentRef segment) {
   return segment;
 }
 
-StoreResult<SegmentRef> SegmentTable::write(const SegmentKey& key,
-                                            std::span<const uint8_t> payload) {
+StoreResult<SegmentRef> SegmentTable::write(const SegmentKey& key, const SegmentPayload& payload) {
   FoundSegment found = find(key);
   // What this process still maps may have been removed from the store by another.
   if (found && found.segment->size() == payload.size() && isInStore(key)) return found.segment;
@@ -147,7 +146,7 @@ StoreResult<SegmentRef> SegmentTable::write(const SegmentKey& key,
 }
 
 StoreResult<SegmentRef> SegmentTable::writeIn(const FolderRef& folder, const SegmentKey& key,
-                                              std::span<const uint8_t> payload) {
+                                              const SegmentPayload& payload) {
   HEARTH_ASSIGN(TempObject file, TempObject::create(folder->temporary()));
   HEARTH_ASSIGN(SegmentInfo info, writeSegmentFile(file.fd(), key, payload, folders_.boot()));
   HEARTH_ASSIGN(memory::Mapping mapping, mapPayload(file.fd(), info));

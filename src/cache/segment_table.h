@@ -37,7 +37,7 @@ class SegmentTable {
   FoundSegment find(const SegmentKey& key);
 
   // Writes a new object and maps it. Finds the one that is there instead, if it is whole.
-  StoreResult<SegmentRef> write(const SegmentKey& key, std::span<const uint8_t> payload);
+  StoreResult<SegmentRef> write(const SegmentKey& key, const SegmentPayload& payload);
 
   // Takes a wrong object out of use: nobody finds it again, and it is removed where it may be. Its
   // users' segment is marked, and `dropped` is called once for each such object.
@@ -82,7 +82,7 @@ class SegmentTable {
   StoreStatus checkNow(const Opened& opened);
   StoreResult<SegmentRef> load(const FolderRef& folder, const SegmentKey& key);
   StoreResult<SegmentRef> writeIn(const FolderRef& folder, const SegmentKey& key,
-                                  std::span<const uint8_t> payload);
+                                  const SegmentPayload& payload);
   bool reject(const FileGeneration& generation);
   bool isRejected(const FileGeneration& generation);
   StoreResult<std::pair<ObjectFile, bool>> openFile(const StoreFolder& folder,

@@ -155,8 +155,7 @@ BuildTicket WeightStore::acquire(const SegmentKey& key, std::chrono::nanoseconds
   return {};
 }
 
-StoreResult<SegmentRef> WeightStore::publish(const SegmentKey& key,
-                                             std::span<const uint8_t> payload) {
+StoreResult<SegmentRef> WeightStore::publish(const SegmentKey& key, const SegmentPayload& payload) {
   HEARTH_TRY(makeRoom(payload.size()));
   auto segment = parts_->segments.write(key, payload);
   if (const std::shared_ptr<BuildLock> lock = buildLock()) lock->noteProgress();
@@ -167,8 +166,11 @@ void WeightStore::publishAsync(PublishRequest request) {
   const size_t cost = request.payload.size();
   const auto shared = std::make_shared<PublishRequest>(std::move(request));
   const auto run = [this, shared] {
+    std::vector<base::Sha256Digest> blocks;
+    if (!shared->key) blocks = blockDigests(shared->payload);
     auto result =
-        publish(shared->key ? *shared->key : contentSegmentKey(shared->payload), shared->payload);
+        publish(shared->key ? *shared->key : contentSegmentKey(shared->payload.size(), blocks),
+                {shared->payload, blocks});
     shared->ticket.release();
     if (shared->done) shared->done(std::move(result));
   };

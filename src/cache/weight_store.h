@@ -58,7 +58,7 @@ class WeightStore : public SegmentStore, private ForkAware {
 
   // Writes a segment and gives it back mapped; visible to others only whole. When it is there
   // already that one is given. Reasons: kReadOnly, kNoSpace, kOverLimit, kIoError, kGone, ...
-  StoreResult<SegmentRef> publish(const SegmentKey& key, std::span<const uint8_t> payload);
+  StoreResult<SegmentRef> publish(const SegmentKey& key, const SegmentPayload& payload);
 
   // Waits while 256 MiB are queued.
   void publishAsync(PublishRequest request) override;

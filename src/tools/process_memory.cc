@@ -23,8 +23,12 @@ uint64_t readKib(const char* path, const std::string& key) {
 }  // namespace
 
 ProcessMemory readProcessMemory() {
-  return {readKib("/proc/self/status", "VmHWM:"), readKib("/proc/self/status", "RssAnon:"),
+  return {readPeakRssKib(), readKib("/proc/self/status", "RssAnon:"),
           readKib("/proc/self/smaps_rollup", "Pss:")};
+}
+
+uint64_t readPeakRssKib() {
+  return readKib("/proc/self/status", "VmHWM:");
 }
 
 }  // namespace hearth::tools

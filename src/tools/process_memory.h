@@ -14,4 +14,7 @@ struct ProcessMemory {
 
 ProcessMemory readProcessMemory();
 
+// VmHWM alone, which costs nothing to read.
+uint64_t readPeakRssKib();
+
 }  // namespace hearth::tools

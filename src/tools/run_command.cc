@@ -93,6 +93,7 @@ Outcome<void> Session::prepare(RunReport* report) {
     return std::unexpected(Failure(exception));
   }
   report->prepareMs = millisecondsSince(begin);
+  report->startPeakRssKib = readPeakRssKib();
   report->model = options_.model;
   report->device = compilation->device();
   report->start = compilation->startReport();

@@ -37,6 +37,7 @@ struct RunReport {
   StartReport start;
   double firstMs = 0;
   std::vector<double> steadyMs;  // one for each repeat
+  uint64_t startPeakRssKib = 0;  // when the model was ready
   ProcessMemory memory;
   std::vector<Output> outputs;
   std::vector<Class> top;

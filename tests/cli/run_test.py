@@ -63,7 +63,7 @@ class RunTest(DataTest):
                     self.assertGreater(times[key], 0)
                 else:
                     self.assertIsNone(times[key])
-            for key in ("peak_rss_kib", "anonymous_rss_kib", "pss_kib", "activation_bytes"):
+            for key in ("start_peak_rss_kib", "peak_rss_kib", "anonymous_rss_kib", "pss_kib", "activation_bytes"):
                 self.assertGreater(result["memory"][key], 0, key)
             output = result["outputs"][0]
             self.assertEqual(output["shape"], [1, 2])

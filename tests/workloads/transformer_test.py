@@ -3,7 +3,9 @@
 
 import contextlib
 import io
+import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -157,6 +159,43 @@ class DeviceTest(Folder):
                             self.assertLessEqual(check.relativeError(actual, expected), limit)
                             self.assertEqual(actual.argmax(1).tolist(),
                                              expected.argmax(1).tolist())
+
+    def testTheExampleContinuesAText(self):
+        model = self.written(transformer.languageModel("lm", PHI, "f32", prefill=6, cache=24))
+        prompt = [5, 9, 7, 100, 3, 8, 11, 150, 2]
+
+        def greedy(count):
+            # A token a time, the way that needs no prefill.
+            shape = model.signature("decode").graph.shape
+            cache = {name: np.zeros(shape(index), np.float32)
+                     for name, index in model.signature("decode").inputs.items()
+                     if name.startswith("kv")}
+            tokens = list(prompt)
+            for step in range(len(prompt) - 1 + count):
+                cache = reference.runSignature(model, "decode", {
+                    "tokens": np.array([[tokens[step]]], np.int32),
+                    "input_pos": np.array([step], np.int32), **cache})
+                logits = cache.pop("logits").reshape(-1)
+                if step + 1 == len(tokens):
+                    tokens.append(int(logits.argmax()))
+            return tokens[len(prompt):]
+
+        program = [HEARTH.parent / "generate_tokens", self.path]
+        words = [*map(str, prompt), "--count", "8"]
+        expected = greedy(8)
+        self.assertGreater(len(set(expected)), 1)
+        for _ in ("cold", "warm"):
+            run = subprocess.run([*program, *words], capture_output=True, text=True, timeout=60)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertEqual([int(word) for word in run.stdout.split()], expected)
+        run = subprocess.run([*program, *words, "--json", "--threads", "1"], capture_output=True,
+                             text=True, timeout=60)
+        self.assertEqual(json.loads(run.stdout)["tokens"], expected)
+        self.assertEqual(subprocess.run(program, capture_output=True, timeout=60).returncode, 2)
+        run = subprocess.run([*program, "1", "--count", "24"], capture_output=True, text=True,
+                             timeout=60)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("24", run.stderr)
 
     def testDiffusion(self):
         for form in ("f32", "f16", "i8"):

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the starts of Hearth with its weight store and of LiteRT with its weight cache.
+
+    compare.py                                      all rows, tables on stdout
+    compare.py --rows 'resnet50*' --rounds 3
+    compare.py --output weight-cache.md --plot weight-cache.svg --json figures.json
+
+Each row runs in three states: no cache, building one, and reusing it, with the page cache warm and
+(reusing) dropped; reusing also with several processes that start at once. Language models run a
+prefill of 128 tokens and then decode single ones, over one key-value cache; other models run one
+inference and then more. Both sides take turns in fresh processes, with the same threads. LiteRT is
+its CompiledModel, the only interface that has a weight cache.
+
+The models are generated (8 GB in all, minutes) and kept in the cache folder
+(${XDG_CACHE_HOME:-~/.cache}/hearth); the virtual environment with LiteRT's wheel as well. Exit code:
+0 when both sides ran each row, 1 when not (the report says what failed), 2 for wrong arguments.
+"""
+
+import argparse
+import fnmatch
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(ROOT / "bench")]
+import measurement  # noqa: E402
+import report  # noqa: E402
+import rows  # noqa: E402
+from litert import compare as litert  # noqa: E402
+
+DROPPED = "reusing, page cache dropped"
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def measure(programs, row, path, arguments):
+    """{(side, state): [samples]}, {(side, state): sentence}"""
+    samples, failures = {}, {}
+    rounds = min(row.rounds, arguments.rounds)
+
+    def take(side, state, *words, count=None, key=None):
+        key = (side, key or state)
+        if key in failures:
+            return
+        try:
+            sample = programs.run(side, row, path, state, *words, count=count)
+            if state == measurement.BUILDING:
+                sample["disk_bytes"] = programs.bytesOnDisk(side, row)
+            samples.setdefault(key, []).append(sample)
+        except (measurement.Failure, OSError, ValueError, KeyError) as failure:
+            failures[key] = str(failure)
+            say(f"{row.name}, {side}, {key[1]}: {failure}")
+
+    for number in range(rounds):
+        order = measurement.SIDES if number % 2 == 0 else measurement.SIDES[::-1]
+        for side in order:
+            take(side, measurement.NONE, arguments.repeat, 3)
+        for side in order:
+            programs.clear(side, row)
+            take(side, measurement.BUILDING, arguments.repeat, 3)
+        for side in order:
+            take(side, measurement.REUSING, arguments.repeat, 3)
+        if number < 3:
+            for side in order:
+                programs.dropPages(side, row, path)
+                take(side, measurement.REUSING, 1, 1, key=DROPPED)
+            for count in row.processes:
+                for side in order:
+                    take(side, measurement.REUSING, arguments.repeat, 3, count=count,
+                         key=f"{count} processes")
+    for side in measurement.SIDES:
+        programs.clear(side, row)
+    return samples, failures
+
+
+def parseArguments(words):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", nargs="+", metavar="PATTERN", default=["*"],
+                        help="names, with * and ?; --rows list prints them")
+    parser.add_argument("--rounds", type=int, default=7, help="at most (7; the largest model: 3)")
+    parser.add_argument("--repeat", type=int, default=16,
+                        help="inferences after the first, or decoded tokens (16)")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--folder", type=Path, help="for the caches (a temporary one)")
+    parser.add_argument("--hearth", type=Path, help="the program; default: the one on PATH, "
+                        "else that of the release build")
+    parser.add_argument("--python", type=Path, help="Python with LiteRT, instead of making one")
+    parser.add_argument("--output", type=Path, help="Markdown file; default: stdout")
+    parser.add_argument("--plot", type=Path, help="SVG file")
+    parser.add_argument("--json", type=Path, help="file for the figures")
+    arguments = parser.parse_args(words)
+    if min(arguments.rounds, arguments.repeat, arguments.threads) < 1:
+        parser.error("--threads, --rounds and --repeat are at least 1")
+    if arguments.hearth is None:
+        arguments.hearth = shutil.which("hearth") or ROOT / "build" / "release" / "bin" / "hearth"
+    return arguments
+
+
+def main(words=None):
+    arguments = parseArguments(words)
+    if arguments.rows == ["list"]:
+        print("\n".join(row.name for row in rows.ROWS))
+        return 0
+    chosen = [row for row in rows.ROWS
+              if any(fnmatch.fnmatch(row.name, pattern) for pattern in arguments.rows)]
+    if not chosen:
+        say(f"compare.py: no row matches {' '.join(arguments.rows)}")
+        return 2
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hearth"
+    results = []
+    try:
+        python = arguments.python or litert.environmentPython(cache)
+        with tempfile.TemporaryDirectory(prefix="hearth-bench-", dir=arguments.folder) as folder:
+            programs = measurement.Programs(arguments.hearth, python, arguments.threads,
+                                            Path(folder))
+            for row in chosen:
+                path = row.path(cache / "workloads", say)
+                say(row.name)
+                samples, failures = measure(programs, row, path, arguments)
+                results.append(report.Result(row.name, path.stat().st_size, row.isLanguageModel,
+                                             samples, failures))
+                # After each row: a run that is stopped leaves what it has.
+                write(results, arguments)
+    except (litert.Failure, OSError, subprocess.CalledProcessError) as error:
+        say(f"compare.py: {error}")
+        return 1
+    if arguments.output is None:
+        sys.stdout.write(report.markdown(results, facts(arguments)))
+    return 0 if all(not result.failures for result in results) else 1
+
+
+def facts(arguments):
+    return [*litert.facts(argparse.Namespace(rounds=f"at most {arguments.rounds}",
+                                             repeat=arguments.repeat)),
+            ("threads", arguments.threads)]
+
+
+def write(results, arguments):
+    if arguments.output is not None:
+        arguments.output.write_text(report.markdown(results, facts(arguments)))
+    if arguments.plot is not None:
+        arguments.plot.write_text(report.plot(results))
+    if arguments.json is not None:
+        content = {"about": dict(facts(arguments)), "rows": [one.json() for one in results]}
+        arguments.json.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

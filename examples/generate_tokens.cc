@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lets a language model go on with a text: generate_tokens MODEL TOKEN... [--count N] [--threads N]
+// [--json]. The model has the signatures `prefill` (a fixed number of tokens at once) and `decode`
+// (one token, gives `logits`), which read and write the same tensors kv_cache_*. Prints the numbers
+// of the most likely tokens; what turns text into tokens is not part of such a file.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "hearth/hearth.hpp"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double millisecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+// Kilobytes that the kernel counts for this process under `key`.
+uint64_t memoryKib(const std::string& key) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.compare(0, key.size(), key) == 0) return std::stoull(line.substr(key.size() + 1));
+  return 0;
+}
+
+using Caches = std::map<std::string, std::vector<uint8_t>>;
+
+// One signature, run on the caches that all signatures share.
+class Signature {
+ public:
+  Signature(const hearth::Model& model, const hearth::CompileOptions& options, Caches* caches)
+      : compilation_(model.compile(options)), execution_(compilation_.createExecution()) {
+    const auto isCache = [](const hearth::TensorInfo& tensor) {
+      return tensor.name.rfind("kv_cache", 0) == 0;
+    };
+    const std::vector<hearth::TensorInfo> inputs = compilation_.inputs();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (isCache(inputs[i])) {
+        std::vector<uint8_t>& cache = (*caches)[inputs[i].name];
+        cache.resize(inputs[i].byteSize);
+        length_ = inputs[i].dimensions.at(1);
+        execution_.setInput(i, cache.data(), cache.size());
+        continue;
+      }
+      std::vector<int32_t>& numbers = inputs[i].name == "tokens" ? tokens_ : positions_;
+      numbers.resize(inputs[i].byteSize / sizeof(int32_t));
+      execution_.setInput(i, numbers);
+    }
+    const std::vector<hearth::TensorInfo> outputs = compilation_.outputs();
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      // Written where it is read: nothing of a cache is copied.
+      if (isCache(outputs[i])) {
+        std::vector<uint8_t>& cache = caches->at(outputs[i].name);
+        execution_.setOutput(i, cache.data(), cache.size());
+      } else {
+        logits_.resize(outputs[i].byteSize / sizeof(float));
+        execution_.setOutput(i, logits_);
+      }
+    }
+  }
+
+  // How many tokens it takes at once.
+  size_t size() const { return tokens_.size(); }
+  // How many tokens the caches have room for.
+  size_t length() const { return length_; }
+  const hearth::Compilation& compilation() const { return compilation_; }
+
+  // Tokens from `begin` on, the first at `position`. Where they end before the signature's size the
+  // rest is filled up; its entries in the cache are written again before anybody reads them.
+  void run(const std::vector<int32_t>& tokens, size_t begin, size_t position) {
+    for (size_t i = 0; i < size(); ++i) {
+      tokens_[i] = begin + i < tokens.size() ? tokens[begin + i] : 0;
+      positions_[i] = static_cast<int32_t>(position + i);
+    }
+    execution_.run();
+  }
+  int32_t mostLikely() const {
+    return static_cast<int32_t>(std::max_element(logits_.begin(), logits_.end()) - logits_.begin());
+  }
+
+ private:
+  hearth::Compilation compilation_;
+  std::vector<int32_t> tokens_;
+  std::vector<int32_t> positions_;
+  std::vector<float> logits_;
+  size_t length_ = 0;
+  hearth::Execution execution_;  // uses the memory above
+};
+
+// The median of all times but the first, if there are others.
+double steady(std::vector<double> times) {
+  if (times.size() < 2) return times.empty() ? 0 : times[0];
+  std::sort(times.begin() + 1, times.end());
+  return times[(times.size() + 1) / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  std::vector<int32_t> tokens;
+  size_t count = 16;
+  size_t prefills = 1;
+  bool isJson = false;
+  hearth::CompileOptions options;
+  for (int i = 2; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--json") {
+      isJson = true;
+    } else if ((word == "--count" || word == "--threads" || word == "--prefills") && i + 1 < argc) {
+      const unsigned long number = std::stoul(argv[++i]);
+      if (word == "--count") count = number;
+      if (word == "--threads") options.threads = static_cast<uint32_t>(number);
+      if (word == "--prefills") prefills = number;  // for measurements: the same again
+    } else {
+      tokens.push_back(std::stoi(word));
+    }
+  }
+  if (tokens.empty()) {
+    std::cerr << "usage: generate_tokens MODEL TOKEN... [--count N] [--threads N] [--json]\n";
+    return 2;
+  }
+
+  const Clock::time_point begin = Clock::now();
+  const hearth::Model model(argv[1]);
+  Caches caches;
+  options.signature = "prefill";
+  Signature prefill(model, options, &caches);
+  options.signature = "decode";
+  Signature decode(model, options, &caches);
+  const double readyMs = millisecondsSince(begin);
+  const uint64_t peakAtStart = memoryKib("VmHWM");
+  if (tokens.size() + count > decode.length() || tokens.size() > decode.length() - prefill.size())
+    throw std::runtime_error("The caches have room for " + std::to_string(decode.length()) +
+                             " tokens.");
+
+  // All but the last token fill the caches; the last one gives the first new one.
+  const size_t known = tokens.size() - 1;
+  std::vector<double> prefillMs;
+  for (size_t round = 0; round < prefills; ++round) {
+    for (size_t at = 0; at < known; at += prefill.size()) {
+      const Clock::time_point start = Clock::now();
+      prefill.run(tokens, at, at);
+      prefillMs.push_back(millisecondsSince(start));
+    }
+  }
+  std::vector<double> decodeMs;
+  for (size_t i = 0; i < count; ++i) {
+    const Clock::time_point start = Clock::now();
+    decode.run(tokens, tokens.size() - 1, tokens.size() - 1);
+    tokens.push_back(decode.mostLikely());
+    decodeMs.push_back(millisecondsSince(start));
+    if (!isJson) std::cout << tokens.back() << ' ' << std::flush;
+  }
+  if (!isJson) {
+    std::cout << '\n';
+    std::cerr << "ready after " << readyMs << " ms, prefill " << steady(prefillMs) << " ms for "
+              << prefill.size() << " tokens, " << 1000 / steady(decodeMs) << " tokens/s\n";
+    return 0;
+  }
+  std::cout << "{\"prepare_ms\": " << readyMs
+            << ", \"prefill\": " << prefill.compilation().startReportJson()
+            << ", \"decode\": " << decode.compilation().startReportJson()
+            << ", \"first_prefill_ms\": " << (prefillMs.empty() ? 0 : prefillMs[0])
+            << ", \"prefill_ms\": " << steady(prefillMs)
+            << ", \"first_decode_ms\": " << (decodeMs.empty() ? 0 : decodeMs[0])
+            << ", \"decode_ms\": " << steady(decodeMs)
+            << ", \"start_peak_rss_kib\": " << peakAtStart
+            << ", \"peak_rss_kib\": " << memoryKib("VmHWM")
+            << ", \"anonymous_rss_kib\": " << memoryKib("RssAnon") << ", \"tokens\": [";
+  for (size_t i = known + 1; i < tokens.size(); ++i)
+    std::cout << (i == known + 1 ? "" : ", ") << tokens[i];
+  std::cout << "]}\n";
+  return 0;
+} catch (const std::exception& exception) {
+  std::cerr << "generate_tokens: " << exception.what() << '\n';
+  return 1;
+}
