@@ -219,28 +219,6 @@ Result<bool> lowerRelu0To1(PlanBuilder* builder) {
   return addUnary(builder, xnn_unary_clamp, &params, inputOf(builder, 0), outputOf(builder));
 }
 
-// Element-wise kernels of src/ops, for the types whose elements they read as they are stored.
-Result<bool> lowerNumbers(PlanBuilder* builder) {
-  switch (builder->operand(inputOf(builder, 0)).type) {
-    case OperandType::kTensorFloat32:
-    case OperandType::kTensorInt32:
-    case OperandType::kTensorInt64:
-    case OperandType::kTensorBool8:
-      return lowerShared(builder);
-    default:
-      return false;
-  }
-}
-
-Result<bool> lowerComparison(PlanBuilder* builder) {
-  const graph::Operand& a = builder->operand(inputOf(builder, 0));
-  const bool isQuantized8 =
-      a.type == OperandType::kTensorQuant8Asymm || a.type == OperandType::kTensorQuant8AsymmSigned;
-  if (isQuantized8 && ops::isSameQuantization(a, builder->operand(inputOf(builder, 1))))
-    return lowerShared(builder);
-  return lowerNumbers(builder);
-}
-
 // As kLowering does, or else on the kernel of src/ops.
 template <Lowering kLowering>
 Result<bool> lowerOrShare(PlanBuilder* builder) {

@@ -89,17 +89,6 @@ xnn_status setupOperator(const Creation& c, xnn_operator_t op, std::span<void* c
   }
 }
 
-// The limits of XNNPACK's requantisation, for every output channel.
-bool scalesFit(const Creation& c) {
-  if (c.type == OperandType::kTensorFloat32) return true;
-  const double factor = static_cast<double>(c.input.scale) / c.output.scale;
-  if (c.type == OperandType::kTensorQuant8Asymm)
-    return isScaleInRange(factor * c.filter.scale, -32, 8);
-  for (const float scale : c.kernelScales)
-    if (!isScaleInRange(factor * scale, -32, 8)) return false;
-  return true;
-}
-
 bool typesFit(const Creation& c) {
   if (c.input.type != c.output.type || !c.filter.isConstant()) return false;
   switch (c.type) {
@@ -135,7 +124,7 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
     if (c.kernelScales.empty()) c.kernelScales.assign(channels, c.filter.scale);
     c.kernelScales.resize(channels + XNN_EXTRA_QUANTIZATION_PARAMS, c.kernelScales.back());
   }
-  if (!scalesFit(c)) return false;
+  if (!requantizationFits(c.input, c.filter, c.output)) return false;
   HEARTH_ASSIGN(c.kernel, builder->rawData(operation.inputs[1]));
   if (hasBias) {
     HEARTH_ASSIGN(c.bias, builder->rawData(operation.inputs[2]));
