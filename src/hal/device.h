@@ -83,6 +83,7 @@ struct StartReport {
   std::string reason;                           // why not warm; empty when it is
   std::map<std::string, uint64_t> packedBytes;  // by operation kind
   uint64_t repackedBytes = 0;                   // packed again although the store had them
+  uint64_t repairedBytes = 0;                   // found wrong while in use, and packed again
   uint64_t mappedBytes = 0;               // packed at an earlier start and mapped from the store
   uint64_t sharedBytes = 0;               // packed by another compilation of this process
   uint64_t hashedBytes = 0;               // of the model, to find out whether it changed

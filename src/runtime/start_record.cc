@@ -43,6 +43,7 @@ Json start(const StartRecord& record) {
           {"packed_bytes", packed},
           {"packed_bytes_by_operation", report.packedBytes},
           {"repacked_bytes", report.repackedBytes},
+          {"repaired_bytes", report.repairedBytes},
           {"mapped_bytes", report.mappedBytes},
           {"shared_bytes", report.sharedBytes},
           {"hashed_bytes", report.hashedBytes},

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/packed_segment.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
+#include "base/descriptor.h"
+#include "base/format.h"
 #include "base/log.h"
 
 namespace hearth::cpu {
@@ -16,7 +23,8 @@ Result<std::shared_ptr<PackedSegment>> PackedSegment::allocate(size_t size) {
 }
 
 PackedSegment::PackedSegment(cache::SegmentRef segment)
-    : data_(const_cast<uint8_t*>(segment->data())),
+    : origin_(segment),
+      data_(const_cast<uint8_t*>(segment->data())),
       size_(segment->size()),
       published_(std::move(segment)) {}
 
@@ -27,6 +35,29 @@ void PackedSegment::adopt(cache::SegmentRef published) {
   }
   const std::lock_guard lock(mutex_);
   published_ = std::move(published);
+}
+
+Status PackedSegment::repair(const std::function<void(uint8_t* bytes)>& write) {
+  static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t length = (size_ + page - 1) / page * page;
+  const base::Descriptor file(::memfd_create("hearth-repaired", MFD_CLOEXEC));
+  void* fresh = MAP_FAILED;
+  if (file.valid() && ::ftruncate(file.get(), static_cast<off_t>(length)) == 0)
+    fresh = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (fresh == MAP_FAILED)
+    return std::unexpected(
+        base::errnoError(errno, base::formatText("Replacing {} bytes of packed weights", size_)));
+  auto* const bytes = static_cast<uint8_t*>(fresh);
+  std::memcpy(bytes, data_, size_);
+  write(bytes);
+  ::munmap(fresh, length);
+  // In one step for whoever reads there: a page is the old one or the new one.
+  if (::mmap(data_, length, PROT_READ, MAP_SHARED | MAP_FIXED, file.get(), 0) == MAP_FAILED)
+    return std::unexpected(
+        base::errnoError(errno, base::formatText("Replacing {} bytes of packed weights", size_)));
+  const std::lock_guard lock(mutex_);
+  published_ = nullptr;
+  return {};
 }
 
 cache::SegmentRef PackedSegment::published() const {

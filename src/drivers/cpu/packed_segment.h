@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -32,10 +33,16 @@ class PackedSegment {
   // Null before it was published.
   cache::SegmentRef published() const;
 
+  // Replaces bytes that turned out wrong, while kernels read them: `write` gets a copy of all bytes
+  // and puts the right ones in their places. The memory is this process's own from then on. Error:
+  // kOutOfMemory; the memory is as before.
+  Status repair(const std::function<void(uint8_t* bytes)>& write);
+
  private:
   PackedSegment() = default;
 
   memory::Mapping memory_;
+  cache::SegmentRef origin_;  // whose mapping data_ is, where it is not memory_
   uint8_t* data_ = nullptr;
   size_t size_ = 0;
   mutable std::mutex mutex_;

@@ -73,7 +73,8 @@ void PackedWeights::proveSize(WeightPlace place) {
   ++droppedPresets_;
 }
 
-PackedWeights::PackedWeights() : provider_(new xnn_weights_cache_provider{}) {
+PackedWeights::PackedWeights(bool isPrivate)
+    : isPrivate_(isPrivate), provider_(new xnn_weights_cache_provider{}) {
   provider_->context = this;
   provider_->look_up = &lookUp;
   provider_->reserve_space = &reserveSpace;
@@ -130,8 +131,8 @@ bool PackedWeights::has(WeightPlace place) const {
 }
 
 bool PackedWeights::isPacked(WeightPlace place, const base::Sha256Digest* source) const {
-  return has(place) ||
-         (source != nullptr && SharedPackings::instance().find(*source).segment != nullptr);
+  return has(place) || (source != nullptr && !isPrivate_ &&
+                        SharedPackings::instance().find(*source).segment != nullptr);
 }
 
 std::map<std::string, uint64_t> PackedWeights::packedBytes() const {
@@ -183,7 +184,7 @@ std::optional<PackedPlace> PackedWeights::findPlace(uint32_t seed) {
       ++droppedPresets_;
     }
   }
-  if (currentPlace.source == nullptr) return std::nullopt;
+  if (currentPlace.source == nullptr || isPrivate_) return std::nullopt;
   const SharedPacking shared = SharedPackings::instance().find(*currentPlace.source);
   if (shared.segment == nullptr || shared.seed != seed) return std::nullopt;
   const PackedPlace packed{shared.segment, 0, shared.segment->size(), seed};
@@ -280,7 +281,7 @@ size_t PackedWeights::lookUpOrInsert(void* context, const xnn_weights_cache_look
     if (!isGrouped) own = packed.segment;
     self->packedBytes_[currentPlace.kind] += size;
     packedByThread += size;
-    if (own != nullptr && currentPlace.source != nullptr)
+    if (own != nullptr && currentPlace.source != nullptr && !self->isPrivate_)
       SharedPackings::instance().add(*currentPlace.source, {own, packed.seed});
     self->places_[currentPlace.place] = std::move(packed);
   }

@@ -50,7 +50,8 @@ class PackedWeights {
   // From this size on a packing is a segment of its own, which others can share.
   static constexpr size_t kOwnSegment = size_t{1} << 20;
 
-  PackedWeights();
+  // `isPrivate`: nothing is taken from, or given to, other prepared models of the process.
+  explicit PackedWeights(bool isPrivate = false);
   ~PackedWeights();
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
@@ -173,6 +174,7 @@ class PackedWeights {
   std::optional<PackedPlace> findPlace(uint32_t seed);
   std::optional<PackedPlace> reserveSmall(size_t size);
 
+  const bool isPrivate_;
   xnn_weights_cache_provider* provider_;
   std::function<void(const std::shared_ptr<PackedSegment>&)> onPacked_;
   mutable std::mutex mutex_;

@@ -2,7 +2,10 @@
 #include "drivers/cpu/prepared_model.h"
 
 #include <chrono>
+#include <cstring>
+#include <map>
 
+#include "base/log.h"
 #include "base/trace.h"
 #include "drivers/cpu/machine.h"
 #include "drivers/cpu/plan_builder.h"
@@ -91,7 +94,7 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
       static_cast<unsigned>(prepared->pool_->threadCount()));
   prepared->session_->load();
   // XNNPACK says no only when an operator is made: plan again with the reference kernel for those.
-  std::set<uint32_t> referenceOnly;
+  std::set<uint32_t>& referenceOnly = prepared->referenceOnly_;
   while (true) {
     if (options.deadline.hasPassed())
       return fail(ErrorCode::kMissedDeadlinePersistent,
@@ -119,9 +122,57 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
     referenceOnly.insert(refused.begin(), refused.end());
     if (referenceOnly.size() == before) return std::unexpected(std::move(context.error()));
   }
+  prepared->session_->onCorrupt([weak = std::weak_ptr(prepared)](const cache::SegmentKey& key) {
+    if (const auto self = weak.lock()) self->repair(key);
+  });
   prepared->session_->publish();
   prepared->report_.activationBytes = prepared->plan_.arenaBytes;
   return prepared;
+}
+
+void CpuPreparedModel::repair(const cache::SegmentKey& key) {
+  const base::TraceSpan span("start", "repair packed weights");
+  // The wrong places are packed as at a cold start, into memory of their own.
+  PackedWeights fresh(true);
+  std::map<std::shared_ptr<PackedSegment>, std::vector<WeightPlace>> wrong;
+  for (const auto& [place, packed] : weights_->places()) {
+    const cache::SegmentRef published = packed.segment->published();
+    if (published != nullptr && published->key() == key)
+      wrong[packed.segment].push_back(place);
+    else
+      fresh.preset(place, packed);
+  }
+  if (wrong.empty()) return;
+  const auto packAgain = [&]() -> Status {
+    PlanBuilder builder(*model_, &fresh, referenceOnly_);
+    HEARTH_TRY(builder.build());
+    const auto constants = builder.takeOwnedConstants();
+    Plan plan = builder.takePlan();
+    HEARTH_TRY(planArena(&plan, 0));
+    std::vector<uint32_t> refused;
+    HEARTH_TRY(ExecutionContext::create(plan, pool_.get(), true, &refused));
+    const std::map<WeightPlace, PackedPlace> right = fresh.places();
+    const std::map<WeightPlace, PackedPlace> used = weights_->places();
+    for (const auto& [segment, places] : wrong) {
+      for (const WeightPlace& place : places)
+        if (!right.contains(place) || right.at(place).size != used.at(place).size)
+          return fail(ErrorCode::kOpFailed, "Operation {} is packed otherwise than before.",
+                      place.operation);
+      HEARTH_TRY(segment->repair([&](uint8_t* bytes) {
+        for (const WeightPlace& place : places)
+          std::memcpy(bytes + used.at(place).offset, right.at(place).data(), right.at(place).size);
+      }));
+    }
+    return {};
+  };
+  if (const Status repaired = packAgain(); !repaired) {
+    base::logWarn("Wrong packed weights of a running model stay in use. {}",
+                  repaired.error().toString());
+    return;
+  }
+  std::vector<std::shared_ptr<PackedSegment>> segments;
+  for (const auto& [segment, places] : wrong) segments.push_back(segment);
+  session_->repaired(segments);
 }
 
 Result<std::unique_ptr<hal::Execution>> CpuPreparedModel::createExecution(hal::Request request) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "drivers/cpu/execution_context.h"
@@ -32,6 +33,10 @@ class CpuPreparedModel final : public hal::PreparedModel,
   Status run(std::span<const ExecutionContext::Buffer> inputs,
              std::span<const ExecutionContext::Buffer> outputs, const base::Deadline& deadline);
 
+  // Packs anew what a segment of the store holds whose bytes turned out wrong, in the place of
+  // those, while executions go on. On a thread of the store.
+  void repair(const cache::SegmentKey& key);
+
   // Dimensions of the graph outputs, as inferred.
   const std::vector<graph::Dimensions>& outputDimensions() const { return outputDimensions_; }
   const std::vector<uint64_t>& outputBytes() const { return outputBytes_; }
@@ -44,6 +49,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::shared_ptr<PackedWeights> weights_ = std::make_shared<PackedWeights>();
   std::shared_ptr<WeightSession> session_;
   std::vector<std::unique_ptr<uint8_t[]>> ownedConstants_;
+  std::set<uint32_t> referenceOnly_;  // operations that XNNPACK refused
   Plan plan_;
   std::vector<graph::Dimensions> outputDimensions_;
   std::vector<uint64_t> outputBytes_;

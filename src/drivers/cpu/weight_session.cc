@@ -305,6 +305,31 @@ void WeightSession::publish() {
   store_->afterPublishing([self = shared_from_this()] { self->finish(); });
 }
 
+void WeightSession::onCorrupt(std::function<void(const cache::SegmentKey&)> handler) {
+  if (store_->kind() == cache::StoreKind::kAnonymous) return;
+  corruptionHandler_ = store_->addCorruptionHandler(
+      [handler = std::move(handler), weak = std::weak_ptr(store_)](const cache::SegmentKey& key) {
+        // Packing takes long, and others wait for those that are called here.
+        if (const auto store = weak.lock())
+          store->afterPublishing([handler, key] { handler(key); });
+      });
+}
+
+void WeightSession::repaired(const std::vector<std::shared_ptr<PackedSegment>>& segments) {
+  uint64_t bytes = 0;
+  for (const auto& segment : segments) bytes += segment->size();
+  base::logWarn("{} bytes of packed weights of {} were wrong; they are packed anew.", bytes,
+                modelName());
+  {
+    const std::lock_guard lock(mutex_);
+    repairedBytes_ += bytes;
+    reason_ = "segment corrupt";
+  }
+  if (store_->writability().reason != cache::StoreReason::kNone) return;
+  for (const auto& segment : segments) publishSegment(segment, segment->size());
+  store_->afterPublishing([self = shared_from_this()] { self->finish(); });
+}
+
 // True when the plan that was found is wrong and has to be written again: its places did not have
 // the sizes that the operations read.
 bool WeightSession::repairPlan() {
@@ -428,6 +453,7 @@ void WeightSession::describe(hal::StartReport* report) const {
   report->reason = reason_;
   report->packedBytes = weights_->packedBytes();
   report->repackedBytes = repackedBytes_;
+  report->repairedBytes = repairedBytes_;
   report->mappedBytes = mappedBytes_;
   report->sharedBytes = weights_->sharedBytes();
   report->hashedBytes = hashedBytes_;

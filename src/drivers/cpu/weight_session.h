@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -39,6 +40,12 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
 
   // Writes what was packed into the store, in the background.
   void publish();
+
+  // Calls `handler` on a thread of the store when the background check finds a segment wrong that
+  // this model may use.
+  void onCorrupt(std::function<void(const cache::SegmentKey&)> handler);
+  // The segments hold right bytes again: they are written anew, and reported.
+  void repaired(const std::vector<std::shared_ptr<PackedSegment>>& segments);
 
   // Whether load() found everything.
   bool isWarm() const;
@@ -84,6 +91,8 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   std::string reason_;
   uint64_t mappedBytes_ = 0;
   uint64_t repackedBytes_ = 0;
+  uint64_t repairedBytes_ = 0;
+  std::shared_ptr<void> corruptionHandler_;
   uint64_t hashedBytes_ = 0;
 };
 
