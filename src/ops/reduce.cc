@@ -11,6 +11,7 @@
 #include "ops/registry.h"
 #include "ops/tensor_types.h"
 #include "ops/validation.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
 namespace {
@@ -99,6 +100,25 @@ void fold(const T* source, const std::vector<Run>& runs, Accumulator* results, F
   }
 }
 
+// The same on the threads of `pool` where the first dimension is kept: each takes a part of it.
+template <typename T, typename Accumulator, typename Fold>
+void foldParts(threads::ThreadPool* pool, const T* source, const std::vector<Run>& runs,
+               Accumulator* results, Fold combine) {
+  if (runs.size() < 2 || runs[0].isReduced) return fold(source, runs, results, combine);
+  uint64_t inputs = 1;
+  uint64_t outputs = 1;
+  for (size_t i = 1; i < runs.size(); ++i) {
+    inputs *= static_cast<uint64_t>(runs[i].size);
+    if (!runs[i].isReduced) outputs *= static_cast<uint64_t>(runs[i].size);
+  }
+  threads::forRanges(pool, static_cast<uint64_t>(runs[0].size),
+                     threads::grainOf(inputs * sizeof(T)), [&](uint64_t begin, uint64_t end) {
+                       std::vector<Run> part = runs;
+                       part[0].size = static_cast<int64_t>(end - begin);
+                       fold(source + begin * inputs, part, results + begin * outputs, combine);
+                     });
+}
+
 struct Reduction {
   const OperationContext& context;
   std::vector<Run> runs;
@@ -108,7 +128,8 @@ struct Reduction {
   template <typename T, typename Accumulator, typename Fold>
   std::vector<Accumulator> run(Accumulator start, Fold combine) const {
     std::vector<Accumulator> results(outputCount, start);
-    if (inputCount > 0) fold(context.inputs[0].as<T>(), runs, results.data(), combine);
+    if (inputCount > 0)
+      foldParts(context.threadPool, context.inputs[0].as<T>(), runs, results.data(), combine);
     return results;
   }
 
@@ -117,7 +138,8 @@ struct Reduction {
   Status runInPlace(T start, Fold combine) const {
     T* results = context.outputs[0].as<T>();
     std::fill_n(results, outputCount, start);
-    if (inputCount > 0) fold(context.inputs[0].as<T>(), runs, results, combine);
+    if (inputCount > 0)
+      foldParts(context.threadPool, context.inputs[0].as<T>(), runs, results, combine);
     return {};
   }
 };

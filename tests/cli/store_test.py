@@ -7,11 +7,12 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from command import HEARTH, DataTest
+from command import HEARTH, ROOT, CommandTest, DataTest
 
 
 class StoreTest(DataTest):
@@ -142,6 +143,55 @@ class StoreTest(DataTest):
             self.assertEqual(sorted(states), ["cold"] + ["warm"] * (count - 1))
             tops = [[(one["index"], one["score"]) for one in result["top"]] for result in results]
             self.assertTrue(all(top == tops[0] for top in tops))
+
+
+class MemoryTest(CommandTest):
+    """What several processes that start cold at once take together."""
+
+    MEGABYTES = 400
+
+    def setUp(self):
+        super().setUp()
+        self.store = self.folder / "store"
+        self.own = self.folder / "model.tflite"
+        subprocess.run([sys.executable, ROOT / "bench/workloads/generate.py", "mlp", self.own,
+                        "--megabytes", str(self.MEGABYTES)], check=True,
+                       stdout=subprocess.DEVNULL)
+
+    def peak(self, count):
+        """The largest sum of PSS in KiB, and the results."""
+        shutil.rmtree(self.store, ignore_errors=True)
+        command = [HEARTH, "bench", self.own, "--random-input", "7", "--json", "--repeat", "3",
+                   "--store", self.store, "--threads", "2"]
+        processes = [subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE)
+                     for _ in range(count)]
+        peak = 0
+        while any(process.poll() is None for process in processes):
+            peak = max(peak, sum(self.pss(process.pid) for process in processes))
+            time.sleep(0.01)
+        results = [json.loads(process.communicate()[0]) for process in processes]
+        self.assertEqual({process.returncode for process in processes}, {0})
+        return peak, results
+
+    @staticmethod
+    def pss(pid):
+        try:
+            text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+        except OSError:
+            return 0
+        return next((int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")),
+                    0)
+
+    def testTenProcessesTakeTheMemoryOfOne(self):
+        alone, [result] = self.peak(1)
+        self.assertGreaterEqual(result["start"]["packed_bytes"], self.MEGABYTES << 20)
+        activations = result["memory"]["activation_bytes"] // 1024
+        for count in (2, 10):
+            together, results = self.peak(count)
+            states = sorted(result["start"]["state"] for result in results)
+            self.assertEqual(states, ["cold"] + ["warm"] * (count - 1))
+            limit = 1.3 * alone + count * (6 * 1024 + activations)
+            self.assertLessEqual(together, limit, f"{count} processes, one takes {alone} KiB")
 
 
 if __name__ == "__main__":

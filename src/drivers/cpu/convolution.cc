@@ -139,18 +139,6 @@ xnn_status setupOperator(const Creation& c, xnn_operator_t op, void* workspace,
   }
 }
 
-// The limits of XNNPACK's requantisation.
-bool scalesFit(const graph::Operand& input, const graph::Operand& filter,
-               const graph::Operand& output) {
-  if (!graph::isQuantized(input.type)) return true;
-  const double factor = static_cast<double>(input.scale) / output.scale;
-  if (filter.type != OperandType::kTensorQuant8SymmPerChannel)
-    return isScaleInRange(factor * filter.scale, -32, 8);
-  for (float scale : filter.perChannel.scales)
-    if (!isScaleInRange(factor * scale, -32, 8)) return false;
-  return true;
-}
-
 // Whether the last tile of rows may be one row, in a family that is wrong then on some CPUs:
 // indirect GEMM over more than 64 input channels.
 bool mayEndInOneRow(const Convolution& g) {
@@ -252,7 +240,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   if (isHybrid) return addHybridConvolution(builder, g);
   const graph::Operand& filter = builder->operand(g.filter);
   const graph::Operand& output = builder->operand(g.output);
-  if (!scalesFit(input, filter, output)) return false;
+  if (!requantizationFits(input, filter, output)) return false;
   HEARTH_ASSIGN(const bool isOwn, addUint8Convolution(builder, convolution));
   if (isOwn) return true;
 

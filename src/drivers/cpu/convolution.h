@@ -29,7 +29,7 @@ struct Convolution {
 // Takes over padding that the input's view leaves to its reader.
 void applyPaddedView(const PlanBuilder::PaddedView& view, Convolution* convolution);
 
-// What choosing and packing a kernel depends on, for PackedWeights::PlaceScope.
+// What choosing and packing a kernel depends on, for PackedWeights::create().
 std::shared_ptr<const base::Sha256Digest> convolutionPacking(PlanBuilder* builder,
                                                              const Convolution& convolution);
 

@@ -73,16 +73,24 @@ Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(const Plan& p
     for (size_t n = 0; n < nodeCount; ++n) make(n);
   }
   span.emplace("start", "shape kernels");
+  std::vector<size_t> workspaces(nodeCount);
+  const auto shape = [&](size_t n) {
+    if (errors[n]) return;
+    auto bytes = context->kernels_[n]->reshape(pool);
+    if (bytes)
+      workspaces[n] = *bytes;
+    else
+      errors[n] = std::move(bytes.error());
+  };
+  // Convolutions write tables here, of megabytes for large images.
+  if (pool != nullptr) {
+    pool->parallelFor(nodeCount, shape);
+  } else {
+    for (size_t n = 0; n < nodeCount; ++n) shape(n);
+  }
   size_t workspaceBytes = 0;
   for (size_t n = 0; n < nodeCount; ++n) {
-    if (!errors[n]) {
-      auto bytes = context->kernels_[n]->reshape(pool);
-      if (bytes) {
-        workspaceBytes = std::max(workspaceBytes, *bytes);
-      } else {
-        errors[n] = std::move(bytes.error());
-      }
-    }
+    workspaceBytes = std::max(workspaceBytes, workspaces[n]);
     if (errors[n] && errors[n]->code() == ErrorCode::kUnsupported) {
       base::logInfo("Operation {} ({}) goes to its reference kernel: {}", plan.nodes[n].operation,
                     plan.nodes[n].name, errors[n]->toString());

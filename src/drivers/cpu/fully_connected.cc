@@ -102,18 +102,6 @@ xnn_status setupOperator(const Creation& c, xnn_operator_t op, std::span<void* c
   }
 }
 
-// The limits of XNNPACK's requantisation.
-bool scalesFit(const graph::Operand& input, const graph::Operand& filter,
-               const graph::Operand& output) {
-  if (!graph::isQuantized(input.type)) return true;
-  const double factor = static_cast<double>(input.scale) / output.scale;
-  if (filter.type != OperandType::kTensorQuant8SymmPerChannel)
-    return isScaleInRange(factor * filter.scale, -32, 8);
-  for (float scale : filter.perChannel.scales)
-    if (!isScaleInRange(factor * scale, -32, 8)) return false;
-  return true;
-}
-
 bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
   const graph::Operand& input = builder->operand(layer.input);
   const graph::Operand& filter = builder->operand(layer.filter);
@@ -142,7 +130,7 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   const graph::Operand& input = builder->operand(layer.input);
   const graph::Operand& filter = builder->operand(layer.filter);
   const graph::Operand& output = builder->operand(layer.output);
-  if (!scalesFit(input, filter, output)) return false;
+  if (!requantizationFits(input, filter, output)) return false;
   Creation c;
   c.layer = layer;
   c.type = input.type;

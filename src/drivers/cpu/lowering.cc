@@ -17,6 +17,7 @@
 #include "drivers/cpu/quantized_softmax.h"
 #include "drivers/cpu/sequence_lstm.h"
 #include "drivers/cpu/shared_operations.h"
+#include "drivers/cpu/transpose_convolution.h"
 #include "ops/concatenation.h"
 #include "ops/conv_2d.h"
 #include "ops/fully_connected.h"
@@ -218,28 +219,6 @@ Result<bool> lowerRelu0To1(PlanBuilder* builder) {
   return addUnary(builder, xnn_unary_clamp, &params, inputOf(builder, 0), outputOf(builder));
 }
 
-// Element-wise kernels of src/ops, for the types whose elements they read as they are stored.
-Result<bool> lowerNumbers(PlanBuilder* builder) {
-  switch (builder->operand(inputOf(builder, 0)).type) {
-    case OperandType::kTensorFloat32:
-    case OperandType::kTensorInt32:
-    case OperandType::kTensorInt64:
-    case OperandType::kTensorBool8:
-      return lowerShared(builder);
-    default:
-      return false;
-  }
-}
-
-Result<bool> lowerComparison(PlanBuilder* builder) {
-  const graph::Operand& a = builder->operand(inputOf(builder, 0));
-  const bool isQuantized8 =
-      a.type == OperandType::kTensorQuant8Asymm || a.type == OperandType::kTensorQuant8AsymmSigned;
-  if (isQuantized8 && ops::isSameQuantization(a, builder->operand(inputOf(builder, 1))))
-    return lowerShared(builder);
-  return lowerNumbers(builder);
-}
-
 // As kLowering does, or else on the kernel of src/ops.
 template <Lowering kLowering>
 Result<bool> lowerOrShare(PlanBuilder* builder) {
@@ -349,7 +328,7 @@ constexpr Entry kLowerings[] = {
     {OperationType::kSplit, lowerSplit},
     {OperationType::kTranspose, lowerOrShare<lowerTranspose>},
     {OperationType::kPad, lowerOrShare<lowerPad>},
-    {OperationType::kMean, lowerMean},
+    {OperationType::kMean, lowerOrShare<lowerMean>},
     {OperationType::kResizeBilinear, lowerResizeBilinear},
     {OperationType::kScaledDotProductAttention, lowerAttention},
     {OperationType::kFloorDiv, lowerNumbers},
@@ -366,6 +345,14 @@ constexpr Entry kLowerings[] = {
     {OperationType::kGreaterEqual, lowerComparison},
     {OperationType::kLogicalAnd, lowerShared},
     {OperationType::kLogicalOr, lowerShared},
+    {OperationType::kLogicalNot, lowerShared},
+    {OperationType::kReduceAll, lowerShared},
+    {OperationType::kReduceAny, lowerShared},
+    {OperationType::kReduceMax, lowerShared},
+    {OperationType::kReduceMin, lowerShared},
+    {OperationType::kReduceProd, lowerShared},
+    {OperationType::kReduceSum, lowerShared},
+    {OperationType::kTransposeConv2d, lowerTransposeConv2d},
     {OperationType::kSelect, lowerShared},
     {OperationType::kSelectV2, lowerShared},
     {OperationType::kCeil, lowerUnary<xnn_unary_ceiling>},

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "drivers/cpu/cpu_device.h"
 #include "drivers/cpu/reference_comparison.h"
 #include "hal/cts/model_builder.h"
 
@@ -274,6 +275,66 @@ INSTANTIATE_TEST_SUITE_P(
                     HybridConvolutionCase{
                         {1, 8, 8, 6}, 10, 3, 1, 1, OperandType::kTensorInt4, 1, true}));
 
+struct TransposeConvolutionCase {
+  Dimensions input;
+  uint32_t outputs, kernel, stride;
+  OperandType type;
+  bool isSame;
+  int32_t activation = 0;
+};
+
+class TransposeConvolutionTest : public testing::TestWithParam<TransposeConvolutionCase> {};
+
+TEST_P(TransposeConvolutionTest, EqualsTheReference) {
+  const TransposeConvolutionCase& c = GetParam();
+  const bool isFloat = c.type == kFloat;
+  const int32_t zero = isFloat ? 0 : c.type == kInt8 ? -9 : 120;
+  ModelBuilder builder;
+  const uint32_t input = builder.input(c.type, c.input, isFloat ? 0.0f : 0.03f, zero);
+  const Dimensions shape = {c.outputs, c.kernel, c.kernel, c.input[3]};
+  const size_t weightCount = countOf(shape);
+  const uint32_t filter = isFloat ? builder.constant(kFloat, shape, randomFloats(weightCount, 2))
+                                  : builder.constant(c.type, shape, randomBytes(weightCount, 2),
+                                                     0.02f, c.type == kInt8 ? 0 : 125);
+  const std::vector<int32_t> numbers(c.outputs, 300);
+  const uint32_t bias =
+      isFloat ? builder.constant(kFloat, {c.outputs}, randomFloats(c.outputs, 3))
+              : builder.constant(OperandType::kTensorInt32, {c.outputs}, numbers, 0.03f * 0.02f);
+  const auto sizeOf = [&](uint32_t size) {
+    return c.isSame ? size * c.stride : (size - 1) * c.stride + c.kernel;
+  };
+  const Dimensions output = {c.input[0], sizeOf(c.input[1]), sizeOf(c.input[2]), c.outputs};
+  const uint32_t outputShape = builder.constant(OperandType::kTensorInt32, {4},
+                                                std::vector<int32_t>(output.begin(), output.end()));
+  const auto stride = static_cast<int32_t>(c.stride);
+  builder.operation(
+      OperationType::kTransposeConv2d,
+      {input, filter, bias, outputShape, builder.scalar(c.isSame ? 1 : 2), builder.scalar(stride),
+       builder.scalar(stride), builder.scalar(c.activation), builder.scalar(false)},
+      {builder.output(c.type, output, isFloat ? 0.0f : 0.5f, isFloat ? 0 : zero)});
+  const size_t count = countOf(c.input);
+  // On some CPUs int8 goes to the reference kernel.
+  const auto support = createCpuDevice()->explainOperations(builder.model());
+  ASSERT_TRUE(support) << support.error().toString();
+  const std::string kernel = c.type == kInt8 ? support->back().kernel : "xnnpack";
+  EXPECT_EQ(differenceFromReference(builder.model(),
+                                    {isFloat ? floatsFor(c.input, 1) : randomBytes(count, 1)},
+                                    kernel.c_str(), 2e-6f),
+            "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, TransposeConvolutionTest,
+    testing::Values(
+        TransposeConvolutionCase{{1, 4, 5, 3}, 6, 3, 2, kFloat, true},
+        TransposeConvolutionCase{{2, 3, 3, 17}, 9, 2, 2, kFloat, false, 1},
+        TransposeConvolutionCase{{1, 7, 7, 70}, 5, 4, 3, kFloat, true},
+        TransposeConvolutionCase{{1, 5, 5, 8}, 11, 3, 1, kFloat, false, 3},
+        TransposeConvolutionCase{{1, 4, 5, 3}, 6, 3, 2, OperandType::kTensorQuant8Asymm, true},
+        TransposeConvolutionCase{{2, 6, 3, 20}, 9, 2, 2, OperandType::kTensorQuant8Asymm, false, 1},
+        TransposeConvolutionCase{{1, 4, 5, 3}, 6, 3, 2, kInt8, true},
+        TransposeConvolutionCase{{1, 7, 7, 80}, 10, 3, 1, kInt8, false}));
+
 TEST(QuantizedSoftmaxTest, EqualsTheReference) {
   for (const OperandType type : {kInt8, OperandType::kTensorQuant8Asymm}) {
     for (const uint32_t channels : {1u, 2u, 10u, 1000u}) {
@@ -292,6 +353,46 @@ TEST(QuantizedSoftmaxTest, EqualsTheReference) {
   }
 }
 
+struct PoolCase {
+  Dimensions input;
+  int32_t padding, stride, filter, activation;
+};
+
+class QuantizedAveragePoolTest : public testing::TestWithParam<PoolCase> {};
+
+TEST_P(QuantizedAveragePoolTest, EqualsTheReference) {
+  const PoolCase& c = GetParam();
+  for (const OperandType type : {kInt8, OperandType::kTensorQuant8Asymm}) {
+    ModelBuilder builder;
+    const int32_t zero = type == kInt8 ? -20 : 108;
+    const uint32_t input = builder.input(type, c.input, 0.05f, zero);
+    std::vector<uint32_t> inputs = {input};
+    // The padding of each side, then strides, filter and activation.
+    for (const int32_t value : {c.padding, c.padding, c.padding, c.padding, c.stride, c.stride,
+                                c.filter, c.filter, c.activation})
+      inputs.push_back(builder.scalar(value));
+    const auto sizeOf = [&](uint32_t size) {
+      return static_cast<uint32_t>(
+          (static_cast<int32_t>(size) + 2 * c.padding - c.filter) / c.stride + 1);
+    };
+    builder.operation(
+        OperationType::kAveragePool2d, inputs,
+        {builder.output(type, {c.input[0], sizeOf(c.input[1]), sizeOf(c.input[2]), c.input[3]},
+                        0.05f, zero)});
+    const bool isOwn = type == kInt8 || c.padding != 0;
+    EXPECT_EQ(differenceFromReference(builder.model(), {randomBytes(countOf(c.input), 1)},
+                                      isOwn ? "own" : "xnnpack", 0.0f),
+              "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, QuantizedAveragePoolTest,
+                         testing::Values(PoolCase{{1, 8, 8, 5}, 0, 2, 2, 0},
+                                         PoolCase{{2, 7, 9, 16}, 1, 1, 3, 0},
+                                         PoolCase{{1, 5, 6, 33}, 2, 2, 3, 1},
+                                         PoolCase{{1, 30, 30, 70}, 3, 3, 7, 3},
+                                         PoolCase{{3, 2, 2, 1}, 1, 1, 2, 2}));
+
 TEST(MeanTest, SeveralGroupsOfAxesEqualTheReference) {
   for (const std::vector<int32_t>& axes :
        std::vector<std::vector<int32_t>>{{0, 2}, {1, 2, 4}, {0, 1, 3}, {0, 2, 4}, {4, 1}}) {
@@ -306,6 +407,71 @@ TEST(MeanTest, SeveralGroupsOfAxesEqualTheReference) {
                       {builder.output(kFloat, kept)});
     EXPECT_EQ(
         differenceFromReference(builder.model(), {floatsFor(dimensions, 1)}, "xnnpack", 1e-6f), "");
+  }
+}
+
+// Shared kernels give on several threads what they give on one: tensors are large enough for both.
+TEST(SharedOperationsTest, ThreadsChangeNothing) {
+  const Dimensions dimensions = {30, 40, 50};
+  const Bytes data = floatsFor(dimensions, 1);
+  const auto expectSame = [&](OperationType type, std::vector<uint32_t> arguments,
+                              ModelBuilder builder, OperandType outputType,
+                              const Dimensions& output) {
+    builder.operation(type, std::move(arguments), {builder.output(outputType, output)});
+    EXPECT_EQ(differenceFromReference(builder.model(), {data}, "own", 0.0f), "")
+        << graph::nameOf(type);
+  };
+  const auto ints = [](ModelBuilder* builder, const std::vector<int32_t>& values) {
+    return builder->constant(OperandType::kTensorInt32, {static_cast<uint32_t>(values.size())},
+                             values);
+  };
+  for (const OperationType type : {OperationType::kReduceSum, OperationType::kReduceMax}) {
+    for (const std::vector<int32_t>& axes :
+         std::vector<std::vector<int32_t>>{{1}, {2}, {0}, {0, 2}}) {
+      ModelBuilder builder;
+      const uint32_t input = builder.input(kFloat, dimensions);
+      Dimensions kept = dimensions;
+      for (const int32_t axis : axes) kept[static_cast<size_t>(axis)] = 1;
+      const uint32_t given = ints(&builder, axes);
+      const uint32_t keeps = builder.scalar(true);
+      expectSame(type, {input, given, keeps}, builder, kFloat, kept);
+    }
+  }
+  for (const int32_t axis : {0, 1, 2}) {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(kFloat, dimensions);
+    Dimensions kept = dimensions;
+    kept.erase(kept.begin() + axis);
+    const uint32_t along = builder.scalar(axis);
+    expectSame(OperationType::kArgmax, {input, along}, builder, OperandType::kTensorInt32, kept);
+  }
+  {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(kFloat, dimensions);
+    const uint32_t axis = builder.scalar(int32_t{1});
+    const uint32_t rows = ints(&builder, {39, 0, 7, 7, 12});
+    expectSame(OperationType::kGather, {input, axis, rows}, builder, kFloat, {30, 5, 50});
+  }
+  {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(kFloat, dimensions);
+    const uint32_t other = builder.constant(kFloat, {40, 1}, randomFloats(40, 2));
+    expectSame(OperationType::kLess, {input, other}, builder, OperandType::kTensorBool8,
+               dimensions);
+  }
+  {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(kFloat, dimensions);
+    expectSame(OperationType::kCast, {input}, builder, OperandType::kTensorInt32, dimensions);
+  }
+  {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(kFloat, {1, 30, 40, 50});
+    const uint32_t width = builder.scalar(int32_t{55});
+    const uint32_t height = builder.scalar(int32_t{33});
+    const uint32_t layout = builder.scalar(false);
+    expectSame(OperationType::kResizeNearestNeighbor, {input, width, height, layout}, builder,
+               kFloat, {1, 33, 55, 50});
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/pooling.h"
 
+#include "drivers/cpu/quantized_average_pool.h"
 #include "drivers/cpu/xnn_kernel.h"
 
 namespace hearth::cpu {
@@ -111,7 +112,9 @@ Result<bool> addPooling(PlanBuilder* builder, const Pooling& pooling) {
   const bool isUnsigned = input.type == OperandType::kTensorQuant8Asymm;
   const bool isSigned = input.type == OperandType::kTensorQuant8AsymmSigned;
   if (input.type != output.type || !(isFloat || isUnsigned || isSigned)) return false;
-  if (!pooling.isMaximum && isSigned) return false;
+  const bool isPadded = pooling.top + pooling.bottom + pooling.left + pooling.right != 0;
+  if (!pooling.isMaximum && (isSigned || (isUnsigned && isPadded)))
+    return addQuantizedAveragePool(builder, pooling);
   // Maximum pooling does not rescale.
   if (pooling.isMaximum && !isFloat &&
       (input.scale != output.scale || input.zeroPoint != output.zeroPoint))

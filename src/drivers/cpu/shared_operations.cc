@@ -1,11 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/shared_operations.h"
 
+#include "ops/validation.h"
+
 namespace hearth::cpu {
+
+using graph::OperandType;
 
 Result<bool> lowerShared(PlanBuilder* builder) {
   builder->addOperation("own", builder->context());
   return true;
+}
+
+Result<bool> lowerNumbers(PlanBuilder* builder) {
+  switch (builder->operand(builder->context().operation->inputs[0]).type) {
+    case OperandType::kTensorFloat32:
+    case OperandType::kTensorInt32:
+    case OperandType::kTensorInt64:
+    case OperandType::kTensorBool8:
+      return lowerShared(builder);
+    default:
+      return false;
+  }
+}
+
+Result<bool> lowerComparison(PlanBuilder* builder) {
+  const graph::Operand& a = builder->operand(builder->context().operation->inputs[0]);
+  const bool isQuantized8 =
+      a.type == OperandType::kTensorQuant8Asymm || a.type == OperandType::kTensorQuant8AsymmSigned;
+  if (isQuantized8 &&
+      ops::isSameQuantization(a, builder->operand(builder->context().operation->inputs[1])))
+    return lowerShared(builder);
+  return lowerNumbers(builder);
 }
 
 Result<bool> lowerDynamicUpdateSlice(PlanBuilder* builder) {

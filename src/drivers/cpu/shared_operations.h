@@ -10,6 +10,12 @@ namespace hearth::cpu {
 // The operation as src/ops has it.
 Result<bool> lowerShared(PlanBuilder* builder);
 
+// Element-wise kernels, for the types whose elements they read as they are stored; false for
+// others.
+Result<bool> lowerNumbers(PlanBuilder* builder);
+// The same, and 8-bit types where both inputs have one quantisation.
+Result<bool> lowerComparison(PlanBuilder* builder);
+
 // The update goes into the data's own memory where nobody reads them afterwards.
 Result<bool> lowerDynamicUpdateSlice(PlanBuilder* builder);
 

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <fstream>
@@ -426,6 +428,29 @@ TEST_F(WeightSessionTest, AFlippedBitIsNeverUsedInStrictMode) {
     strict.fingerprint = storeFingerprint();
     cache::openSegmentStore(strict)->settle();
   }
+}
+
+// A child sees the parent's mappings, and has none of its threads and locks.
+TEST_F(WeightSessionTest, AForkedChildComputesAndStartsOnItsOwn) {
+  const TestModel test(1);
+  save(test);
+  for (const char* state : {"cold", "warm"}) {
+    const Start parent = start(test);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const bool same = runAgain(parent) == parent.output;
+      // Its own start, over the same store: cold while the parent still writes, and right anyway.
+      const Start own = start(test);
+      ::_exit(same && own.output == parent.output && !HasFailure() ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << state << ": " << status;
+    EXPECT_EQ(runAgain(parent), parent.output);
+    settle();
+  }
+  EXPECT_EQ(start(test).report.state, State::kWarm);
 }
 
 // In the default mode a wrong byte may be mapped before the background check finds it.

@@ -174,7 +174,7 @@ graph::Model modelOf(const Convolution& g, const Constants& constants) {
 }
 
 TEST(WindowConvolutionTest, GivesTheBytesOfXnnpacksConvolution) {
-  ASSERT_TRUE(selfTest());
+  ASSERT_TRUE(initializeXnnpack());
   std::mt19937 random(2);
   for (int round = 0; round < 60; ++round) {
     const Convolution g = randomConvolution(&random, 16);

@@ -50,6 +50,17 @@ class XnnKernel final : public Kernel {
 
 }  // namespace
 
+bool requantizationFits(const graph::Operand& input, const graph::Operand& filter,
+                        const graph::Operand& output) {
+  if (!graph::isQuantized(input.type)) return true;
+  const double factor = static_cast<double>(input.scale) / output.scale;
+  if (filter.type != graph::OperandType::kTensorQuant8SymmPerChannel)
+    return isScaleInRange(factor * filter.scale, -32, 8);
+  for (const float scale : filter.perChannel.scales)
+    if (!isScaleInRange(factor * scale, -32, 8)) return false;
+  return true;
+}
+
 Error xnnError(xnn_status status, const char* call) {
   switch (status) {
     case xnn_status_out_of_memory:

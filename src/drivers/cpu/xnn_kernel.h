@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "drivers/cpu/kernel.h"
+#include "graph/model.h"
 #include "threads/gemm_hint.h"
 
 namespace hearth::cpu {
@@ -33,6 +34,11 @@ struct XnnCalls {
 inline bool isScaleInRange(double scale, int lowest, int highest) {
   return scale >= std::ldexp(1.0, lowest) && scale < std::ldexp(1.0, highest);
 }
+
+// Whether the quotients of scales of a layer's input, filter and output are within the limits of
+// XNNPACK's requantisation, for every output channel. True for float32.
+bool requantizationFits(const graph::Operand& input, const graph::Operand& filter,
+                        const graph::Operand& output);
 
 // Error for a status of XNNPACK: kUnsupported for parameters that it refuses, else kOpFailed or
 // kOutOfMemory; `call` names the function.

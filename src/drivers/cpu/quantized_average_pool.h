@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "drivers/cpu/pooling.h"
+
+namespace hearth::cpu {
+
+// Average pooling of 8-bit tensors on a kernel of ours: XNNPACK lacks int8, and for uint8 it
+// divides by the size of the window also where part of it lies in the padding.
+Result<bool> addQuantizedAveragePool(PlanBuilder* builder, const Pooling& pooling);
+
+}  // namespace hearth::cpu

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random models give the same results on both built-in devices and however they are divided between
+// the two.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <set>
+
+#include "base/format.h"
+#include "drivers/cpu/cpu_device.h"
+#include "drivers/reference/reference_device.h"
+#include "ops/half.h"
+#include "runtime/model_plan.h"
+#include "runtime/random_graph.h"
+
+namespace hearth::runtime {
+namespace {
+
+using graph::OperandType;
+using Tensors = std::vector<std::vector<uint8_t>>;
+
+// A device that leaves some operations of one model to others.
+class PickyDevice final : public hal::Device {
+ public:
+  PickyDevice(std::shared_ptr<hal::Device> device, std::vector<bool> takes)
+      : device_(std::move(device)), takes_(std::move(takes)) {}
+  std::string name() const override { return device_->name(); }
+  std::string version() const override { return device_->version(); }
+  hal::DeviceType type() const override { return device_->type(); }
+  int64_t featureLevel() const override { return device_->featureLevel(); }
+  hal::Capabilities capabilities() const override { return device_->capabilities(); }
+  std::vector<std::string> supportedExtensions() const override {
+    return device_->supportedExtensions();
+  }
+  Result<std::vector<hal::OperationSupport>> supportedOperations(
+      const graph::Model& model) override {
+    HEARTH_ASSIGN(std::vector<hal::OperationSupport> support, device_->supportedOperations(model));
+    for (size_t i = 0; i < takes_.size(); ++i)
+      if (!takes_[i]) support[i] = {false, "", "The test keeps it."};
+    return support;
+  }
+  Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
+      std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
+      hal::Cache cache) override {
+    return device_->prepareModel(std::move(model), options, std::move(cache));
+  }
+
+ private:
+  std::shared_ptr<hal::Device> device_;
+  std::vector<bool> takes_;
+};
+
+Result<Tensors> run(const RandomGraph& graph, hal::PreparedModel& prepared) {
+  hal::Request request;
+  const auto add = [](const std::vector<uint8_t>& bytes, std::vector<hal::Argument>* arguments) {
+    hal::Argument argument;
+    argument.kind = hal::Argument::Kind::kPointer;
+    argument.pointer = const_cast<uint8_t*>(bytes.data());
+    argument.length = bytes.size();
+    arguments->push_back(argument);
+  };
+  Tensors outputs;
+  for (const std::vector<uint8_t>& output : graph.outputs)
+    outputs.emplace_back(output.size(), uint8_t{0xA5});
+  for (const std::vector<uint8_t>& input : graph.inputs) add(input, &request.inputs);
+  for (const std::vector<uint8_t>& output : outputs) add(output, &request.outputs);
+  HEARTH_ASSIGN(const auto execution, prepared.createExecution(request));
+  // The second run has the memory that the first one left.
+  for (int i = 0; i < 2; ++i) HEARTH_TRY(execution->compute({}).status);
+  return outputs;
+}
+
+bool isReal(OperandType type) {
+  return type == OperandType::kTensorFloat32 || type == OperandType::kTensorFloat16 ||
+         type == OperandType::kTensorQuant8Asymm || type == OperandType::kTensorQuant8AsymmSigned;
+}
+
+// Of one of these types. Both zeros are one number.
+double realAt(const graph::Operand& operand, const std::vector<uint8_t>& bytes, size_t index) {
+  const auto as = [&]<typename T>(T value) {
+    std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
+    return static_cast<double>(value);
+  };
+  switch (operand.type) {
+    case OperandType::kTensorFloat32:
+      return as(float{});
+    case OperandType::kTensorFloat16:
+      return static_cast<double>(static_cast<float>([&] {
+        ops::Half value;
+        std::memcpy(&value, bytes.data() + index * sizeof value, sizeof value);
+        return value;
+      }()));
+    case OperandType::kTensorQuant8Asymm:
+      return operand.scale * (as(uint8_t{}) - operand.zeroPoint);
+    default:
+      return operand.scale * (as(int8_t{}) - operand.zeroPoint);
+  }
+}
+
+// Empty when all outputs are within their tolerances.
+std::string difference(const RandomGraph& graph, const Tensors& made) {
+  const graph::Subgraph& main = graph.model->main();
+  for (size_t o = 0; o < made.size(); ++o) {
+    if (made[o] == graph.outputs[o]) continue;
+    const graph::Operand& operand = main.operands[main.outputs[o]];
+    const std::string name = base::formatText("Output {}, {}, ", o, graph::describe(operand));
+    if (!isReal(operand.type)) return name + "has other bytes";
+    const size_t count = made[o].size() / graph::elementSize(operand.type);
+    for (size_t i = 0; i < count; ++i) {
+      const double have = realAt(operand, made[o], i);
+      const double want = realAt(operand, graph.outputs[o], i);
+      if (!(std::abs(have - want) <= graph.tolerances[o]))
+        return name + base::formatText("element {} is {}, it must be {} within {}", i, have, want,
+                                       graph.tolerances[o]);
+    }
+  }
+  return {};
+}
+
+std::string describeOperations(const graph::Model& model) {
+  std::string text;
+  for (const graph::Operation& operation : model.main().operations) {
+    text += base::formatText("  {}", graph::nameOf(operation.type));
+    for (const uint32_t input : operation.inputs)
+      text += base::formatText(" {}:{}", input, graph::describe(model.main().operands[input]));
+    const uint32_t output = operation.outputs[0];
+    text += base::formatText(" -> {}:{}\n", output, graph::describe(model.main().operands[output]));
+  }
+  return text;
+}
+
+class RandomGraphTest : public testing::Test {
+ protected:
+  // The plan of the model over these devices gives the expected results.
+  void expectResults(const RandomGraph& graph,
+                     const std::vector<std::shared_ptr<hal::Device>>& devices) {
+    ModelPlanOptions options;
+    options.prepare.threads = 2;
+    options.prepare.store = cache::StoreOptions{};
+    options.prepare.store->mode = cache::StoreMode::kOff;
+    const auto plan = planModel(graph.model, devices, options);
+    ASSERT_TRUE(plan) << plan.error().toString();
+    const auto made = run(graph, *plan->prepared);
+    ASSERT_TRUE(made) << describePlan(*plan) << "\n" << made.error().toString();
+    ASSERT_EQ(difference(graph, *made), "") << describePlan(*plan) << "\n"
+                                            << describeOperations(*graph.model);
+  }
+
+  void expectSameEverywhere(uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const size_t count = 5 + random() % 46;
+    const RandomGraph graph = makeRandomGraph(seed, count);
+    ASSERT_TRUE(graph::validate(*graph.model));
+    ASSERT_FALSE(graph.outputs.empty());
+    expectResults(graph, {reference_});
+    if (HasFatalFailure()) return;
+    expectResults(graph, {cpu_});
+    // All divisions of the smallest graphs, some of the others.
+    const bool isSmall = count <= 5;
+    for (uint64_t i = 0; i < (isSmall ? uint64_t{1} << count : 3); ++i) {
+      if (HasFatalFailure()) return;
+      std::vector<bool> takes(count);
+      for (size_t o = 0; o < count; ++o) takes[o] = isSmall ? (i >> o & 1) != 0 : random() % 2 != 0;
+      expectResults(graph, {std::make_shared<PickyDevice>(cpu_, takes), reference_});
+    }
+  }
+
+  const std::shared_ptr<hal::Device> cpu_ = cpu::createCpuDevice();
+  const std::shared_ptr<hal::Device> reference_ = drivers::reference::createDevice();
+};
+
+TEST_F(RandomGraphTest, GivesTheSameOnBothDevicesAndOnAllDivisions) {
+  const char* text = std::getenv("HEARTH_TEST_LONG");
+  const bool isLong = text != nullptr && *text != 0 && std::strcmp(text, "0") != 0;
+  const char* first = std::getenv("HEARTH_TEST_SEED");
+  const uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
+  const uint64_t seeds = isLong ? 5000 : 300;
+  for (uint64_t seed = begin; seed < begin + seeds; ++seed) {
+    SCOPED_TRACE(base::formatText("seed {}", seed));
+    expectSameEverywhere(seed);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// The graphs are worth running: many kinds of operations and types, tolerances that tell.
+TEST_F(RandomGraphTest, GraphsAreVariedAndTelling) {
+  std::set<graph::OperationType> operations;
+  std::set<OperandType> types;
+  size_t exact = 0;
+  size_t telling = 0;
+  size_t outputs = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    const RandomGraph graph = makeRandomGraph(seed, 30);
+    const graph::Subgraph& main = graph.model->main();
+    EXPECT_EQ(main.operations.size(), 30u);
+    for (const graph::Operation& operation : main.operations) operations.insert(operation.type);
+    for (const graph::Operand& operand : main.operands) types.insert(operand.type);
+    for (size_t o = 0; o < graph.outputs.size(); ++o) {
+      ++outputs;
+      const graph::Operand& operand = main.operands[main.outputs[o]];
+      double greatest = 0;
+      if (graph.tolerances[o] == 0) {
+        ++exact;
+        continue;
+      }
+      for (size_t i = 0; i < graph.outputs[o].size() / graph::elementSize(operand.type); ++i)
+        greatest = std::max(greatest, std::abs(realAt(operand, graph.outputs[o], i)));
+      if (graph.tolerances[o] < 0.1 * greatest) ++telling;
+    }
+  }
+  EXPECT_GE(operations.size(), 45u);
+  EXPECT_GE(types.size(), 8u);
+  EXPECT_GT(exact, outputs / 10);
+  EXPECT_GT(exact + telling, outputs * 8 / 10);
+}
+
+}  // namespace
+}  // namespace hearth::runtime
