@@ -9,7 +9,6 @@ namespace hearth::cpu {
 
 // Rows up to this size are copied as so many bytes, or half as many, in one or two moves.
 static constexpr size_t kWide = 32;
-static_assert(kWide <= kReadSlack);
 
 WindowGather::WindowGather(const Convolution& g, uint8_t fill)
     : batch_(g.batch),
@@ -53,6 +52,7 @@ void WindowGather::gatherLine(const uint8_t* source, size_t line, size_t first, 
   const auto channels = static_cast<int64_t>(channels_);
   const auto y = static_cast<int64_t>(line % outputHeight_) * strideHeight_ - top_;
   const uint8_t* image = source + line / outputHeight_ * inputHeight_ * inputWidth_ * channels_;
+  const uint8_t* sourceEnd = source + batch_ * inputHeight_ * inputWidth_ * channels_;
   // Where each row of the windows begins at x = 0; null in the padding.
   std::vector<const uint8_t*> rows(rows_, nullptr);
   for (size_t r = 0; r < rows_; ++r) {
@@ -71,7 +71,7 @@ void WindowGather::gatherLine(const uint8_t* source, size_t line, size_t first, 
         std::memset(target, fill_, rowBytes_);
       else if (!isInside)
         gatherRow(rows[r], x, target);
-      else if (kBytes != 0 && hasRoom)
+      else if (kBytes != 0 && hasRoom && rows[r] + x * channels + kBytes <= sourceEnd)
         std::memcpy(target, rows[r] + x * channels, kBytes);
       else
         std::memcpy(target, rows[r] + x * channels, rowBytes_);

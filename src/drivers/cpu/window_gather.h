@@ -20,8 +20,7 @@ class WindowGather {
   // Windows of all images.
   size_t windowCount() const { return batch_ * outputHeight_ * outputWidth_; }
 
-  // Writes the windows [first, last) to `target`. kReadSlack bytes behind the tensor `source` can
-  // be read.
+  // Writes the windows [first, last) of the tensor `source` to `target`.
   void gather(const uint8_t* source, size_t first, size_t last, uint8_t* target) const;
 
  private:
