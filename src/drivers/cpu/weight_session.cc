@@ -305,14 +305,18 @@ void WeightSession::publish() {
   store_->afterPublishing([self = shared_from_this()] { self->finish(); });
 }
 
-void WeightSession::onCorrupt(std::function<void(const cache::SegmentKey&)> handler) {
+void WeightSession::onCorrupt(const std::function<void(const cache::SegmentKey&)>& handler) {
   if (store_->kind() == cache::StoreKind::kAnonymous) return;
   corruptionHandler_ = store_->addCorruptionHandler(
-      [handler = std::move(handler), weak = std::weak_ptr(store_)](const cache::SegmentKey& key) {
+      [handler, weak = std::weak_ptr(store_)](const cache::SegmentKey& key) {
         // Packing takes long, and others wait for those that are called here.
         if (const auto store = weak.lock())
           store->afterPublishing([handler, key] { handler(key); });
       });
+  // The check may have been faster than the preparation.
+  for (const auto& [place, packed] : weights_->places())
+    if (const cache::SegmentRef used = packed.segment->published(); used && used->isCorrupt())
+      store_->afterPublishing([handler, key = used->key()] { handler(key); });
 }
 
 void WeightSession::repaired(const std::vector<std::shared_ptr<PackedSegment>>& segments) {

@@ -43,7 +43,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
 
   // Calls `handler` on a thread of the store when the background check finds a segment wrong that
   // this model may use.
-  void onCorrupt(std::function<void(const cache::SegmentKey&)> handler);
+  void onCorrupt(const std::function<void(const cache::SegmentKey&)>& handler);
   // The segments hold right bytes again: they are written anew, and reported.
   void repaired(const std::vector<std::shared_ptr<PackedSegment>>& segments);
 
