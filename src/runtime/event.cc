@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "runtime/fence_order.h"
+
 namespace hearth::runtime {
 
 void Event::complete(Status status) {
@@ -14,6 +16,7 @@ void Event::complete(Status status) {
     const std::lock_guard lock(mutex_);
     status_ = std::move(status);
     callbacks.swap(callbacks_);
+    beforeSignallingFence();
     if (fence_.valid()) ::eventfd_write(fence_.get(), 1);
     done_.notify_all();
   }
@@ -52,6 +55,7 @@ void Event::whenDone(std::function<void(const Status&)> then) {
 Result<base::Descriptor> Event::fence() {
   const std::lock_guard lock(mutex_);
   if (!fence_.valid()) {
+    if (status_) beforeSignallingFence();
     fence_.reset(::eventfd(status_ ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!fence_.valid()) return std::unexpected(base::errnoError(errno, "Making a fence"));
   }

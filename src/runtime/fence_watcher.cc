@@ -13,6 +13,8 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/fence_order.h"
+
 namespace hearth::runtime {
 namespace {
 
@@ -81,6 +83,7 @@ class FenceWatcher {
         ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, it->second.fence.get(), nullptr);
         entries_.erase(it);
       }
+      afterFindingFenceSignalled();
       event->complete(statusOf(ready.events));
     }
   }
@@ -116,6 +119,7 @@ Result<std::shared_ptr<Event>> watchFence(base::Descriptor fence) {
   if (::poll(&now, 1, 0) == 1) {
     if ((now.revents & POLLNVAL) != 0)
       return fail(ErrorCode::kBadData, "The descriptor {} of a fence is closed.", fence.get());
+    afterFindingFenceSignalled();
     auto event = std::make_shared<Event>();
     event->complete(statusOf(static_cast<uint32_t>(now.revents)));
     return event;

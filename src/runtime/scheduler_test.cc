@@ -10,6 +10,13 @@
 
 #include "runtime/event.h"
 
+// The scheduler starts threads in a forked child on purpose. Visible, so that the sanitizer's
+// library finds it.
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options();
+const char* __tsan_default_options() {
+  return "die_after_fork=0";
+}
+
 namespace hearth::runtime {
 namespace {
 
