@@ -74,6 +74,7 @@ HEARTH_VNNI void multiplyTile(const VnniGemm& gemm, const uint8_t* a, size_t str
                               uint8_t* output, size_t outputStride) {
   const size_t bytes = panelBytes(gemm.inputs);
   const size_t groups = groupsOf(gemm.inputs);
+  const size_t wholeGroups = gemm.inputs / kGroup;
   __m512i sums[kRows][kPanels];
   for (size_t p = 0; p < kPanels; ++p) {
     const __m512i constants = _mm512_load_si512(panel + p * bytes);
@@ -86,8 +87,12 @@ HEARTH_VNNI void multiplyTile(const VnniGemm& gemm, const uint8_t* a, size_t str
     for (size_t p = 0; p < kPanels; ++p)
       factors[p] = _mm512_load_si512(weights + p * bytes + g * kVnniColumns * kGroup);
     for (size_t r = 0; r < kRows; ++r) {
-      int32_t four;
-      std::memcpy(&four, a + r * stride + g * kGroup, sizeof(four));
+      int32_t four = 0;
+      // The last row may end where the caller's memory does.
+      if (g < wholeGroups) [[likely]]
+        std::memcpy(&four, a + r * stride + g * kGroup, sizeof(four));
+      else
+        std::memcpy(&four, a + r * stride + g * kGroup, gemm.inputs % kGroup);
       const __m512i inputs = _mm512_set1_epi32(four);
       for (size_t p = 0; p < kPanels; ++p)
         sums[r][p] = _mm512_dpbusd_epi32(sums[r][p], inputs, factors[p]);
