@@ -133,9 +133,9 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
   c.steps = ops::quantizedActivationRange(c.parameters.activation, c.output);
   c.source = builder->read(operation.inputs[0]);
   c.destination = builder->write(operation.outputs[0]);
-  builder->add("xnnpack", {c.source}, {c.destination}).create =
-      [shared =
-           std::make_shared<const Creation>(std::move(c))]() -> Result<std::unique_ptr<Kernel>> {
+  Node& node = builder->add("xnnpack", {c.source}, {c.destination});
+  node.create = [shared = std::make_shared<const Creation>(
+                     std::move(c))]() -> Result<std::unique_ptr<Kernel>> {
     xnn_operator_t op = nullptr;
     const xnn_status status = createOperator(*shared, &op);
     XnnCalls calls;
