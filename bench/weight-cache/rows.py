@@ -23,10 +23,10 @@ class Row:
         digest = hashlib.sha256(repr(self.words).encode())
         for source in sorted(GENERATOR.parent.glob("*.py")):
             digest.update(source.read_bytes())
-        path = cache / f"{self.name}-{digest.hexdigest()[:12]}.tflite"
+        path = cache / f"start-{self.name}-{digest.hexdigest()[:12]}.tflite"
         if not path.exists():
             cache.mkdir(parents=True, exist_ok=True)
-            for outdated in cache.glob(f"{self.name}-*.tflite"):
+            for outdated in cache.glob(f"start-{self.name}-*.tflite"):
                 outdated.unlink()
             say(f"writing {path}")
             kind, *options = self.words
