@@ -82,20 +82,25 @@ HEARTH_VNNI void multiplyTile(const VnniGemm& gemm, const uint8_t* a, size_t str
       sums[r][p] = _mm512_add_epi32(constants, _mm512_set1_epi32(rowTerms[r]));
   }
   const uint8_t* weights = panel + kVnniColumns * sizeof(int32_t);
-  for (size_t g = 0; g < groups; ++g) {
-    __m512i factors[kPanels];
-    for (size_t p = 0; p < kPanels; ++p)
-      factors[p] = _mm512_load_si512(weights + p * bytes + g * kVnniColumns * kGroup);
-    for (size_t r = 0; r < kRows; ++r) {
-      int32_t four = 0;
-      // The last row may end where the caller's memory does.
-      if (g < wholeGroups) [[likely]]
-        std::memcpy(&four, a + r * stride + g * kGroup, sizeof(four));
-      else
-        std::memcpy(&four, a + r * stride + g * kGroup, gemm.inputs % kGroup);
-      const __m512i inputs = _mm512_set1_epi32(four);
+  // What is behind the whole groups, copied: a row may end where the caller's memory does.
+  uint8_t tails[kRows * kGroup] = {};
+  const size_t rest = gemm.inputs % kGroup;
+  if (rest != 0)
+    for (size_t r = 0; r < kRows; ++r)
+      std::memcpy(tails + r * kGroup, a + r * stride + wholeGroups * kGroup, rest);
+  size_t end = wholeGroups;
+  for (size_t g = 0; g < groups; end = groups, a = tails, stride = kGroup) {
+    for (; g < end; ++g, a += kGroup) {
+      __m512i factors[kPanels];
       for (size_t p = 0; p < kPanels; ++p)
-        sums[r][p] = _mm512_dpbusd_epi32(sums[r][p], inputs, factors[p]);
+        factors[p] = _mm512_load_si512(weights + p * bytes + g * kVnniColumns * kGroup);
+      for (size_t r = 0; r < kRows; ++r) {
+        int32_t four;
+        std::memcpy(&four, a + r * stride, sizeof(four));
+        const __m512i inputs = _mm512_set1_epi32(four);
+        for (size_t p = 0; p < kPanels; ++p)
+          sums[r][p] = _mm512_dpbusd_epi32(sums[r][p], inputs, factors[p]);
+      }
     }
   }
   const __m512 scale = _mm512_set1_ps(gemm.scale);
