@@ -256,9 +256,12 @@ struct LoadedMemory {
   graph::Model model;
 };
 
-void bringIn(std::vector<cache::SegmentRef> segments, uint64_t bytes) {
-  const auto work = [segments = std::move(segments)] {
+void bringIn(std::vector<cache::SegmentRef> segments, uint64_t bytes,
+             std::weak_ptr<cache::SegmentStore> weak) {
+  const auto work = [segments = std::move(segments), weak = std::move(weak)] {
     for (const cache::SegmentRef& segment : segments) segment->prefault();
+    // The background checks of what was found wait for this.
+    if (const auto store = weak.lock()) store->checkFound();
   };
   if (bytes < kWorthAThread) return work();
   try {
@@ -269,7 +272,7 @@ void bringIn(std::vector<cache::SegmentRef> segments, uint64_t bytes) {
 }
 
 Result<std::vector<std::shared_ptr<PackedSegment>>> segmentsOf(
-    const CachedData& data, cache::SegmentStore* store,
+    const CachedData& data, const std::shared_ptr<cache::SegmentStore>& store,
     const std::shared_ptr<const memory::Mapping>& bytes, SavedModel* saved) {
   std::vector<std::shared_ptr<PackedSegment>> segments;
   std::vector<cache::SegmentRef> mapped;
@@ -290,7 +293,7 @@ Result<std::vector<std::shared_ptr<PackedSegment>>> segmentsOf(
     }
     segments.push_back(std::make_shared<PackedSegment>(std::move(found)));
   }
-  bringIn(std::move(mapped), saved->mappedBytes);
+  bringIn(std::move(mapped), saved->mappedBytes, store);
   return segments;
 }
 
@@ -345,7 +348,7 @@ Result<SavedModel> loadModel(const hal::PrepareOptions& options, const hal::Cach
     recallMachine(*store);
     if (auto pin = store->findPlan(plan.pin)) memory->pin = std::move(*pin);
   }
-  HEARTH_ASSIGN(memory->segments, segmentsOf(data, store.get(), dataBytes, &saved));
+  HEARTH_ASSIGN(memory->segments, segmentsOf(data, store, dataBytes, &saved));
   HEARTH_ASSIGN(std::vector<memory::PoolRef> pools, poolsOf(plan, memory.get()));
   HEARTH_ASSIGN(memory->model, graph::decodeModel(plan.model, std::move(pools)));
   saved.model = {memory, &memory->model};
