@@ -17,7 +17,7 @@ if [ ! -f "$folder/configured" ] || [ CMakePresets.json -nt "$folder/configured"
   touch "$folder/configured"
 fi
 # Checkouts share what the compiler cache holds.
-export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 if [ $# -gt 0 ]; then
   exec cmake --build "$folder" --target "$@"
 fi
