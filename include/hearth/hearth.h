@@ -177,6 +177,16 @@ typedef enum hearth_cache_policy {
   HEARTH_CACHE_STRICT = 4,      // the same, and every byte is checked before it is used
 } hearth_cache_policy;
 
+// When a model is made ready. Just in time is for programs that want the first result soon: a
+// compilation returns as soon as it is known that the model runs, its weights are packed while the
+// program goes on and in the first execution, and what is kept for the next start is written after
+// that. Starts that find all packed weights return early in any case.
+typedef enum hearth_preparation {
+  HEARTH_PREPARE_DEFAULT = 0,  // as HEARTH_PREPARATION says, else whole
+  HEARTH_PREPARE_WHOLE = 1,    // before the compilation returns
+  HEARTH_PREPARE_JUST_IN_TIME = 2,
+} hearth_preparation;
+
 typedef struct hearth_compile_options {
   size_t size;
   const char* signature;  // NULL = the first
@@ -190,6 +200,7 @@ typedef struct hearth_compile_options {
   const char* store;              // folder of the weight store; NULL = as HEARTH_STORE says
   uint64_t store_bytes;           // the most that it may take; 0 = as HEARTH_STORE_SIZE says
   const char* weight_cache;       // one file to be used in place of the store; NULL = none
+  hearth_preparation preparation;
 } hearth_compile_options;
 
 #define HEARTH_COMPILE_OPTIONS_INIT  \
@@ -204,7 +215,8 @@ typedef struct hearth_compile_options {
    0,                                \
    NULL,                             \
    0,                                \
-   NULL}
+   NULL,                             \
+   HEARTH_PREPARE_DEFAULT}
 
 typedef enum hearth_start_state {
   HEARTH_START_COLD = 0,      // weights were packed and kept for the next start

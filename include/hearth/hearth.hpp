@@ -180,6 +180,7 @@ struct CompileOptions {
   std::string store;                    // folder of the weight store; empty = as HEARTH_STORE says
   uint64_t storeBytes = 0;              // the most it may take; 0 = as HEARTH_STORE_SIZE says
   std::string weightCache;              // one file in place of the store; empty = none
+  hearth_preparation preparation = HEARTH_PREPARE_DEFAULT;
 };
 
 // A run in flight. Does not own the execution, which waits for it when it is destroyed.
@@ -385,6 +386,7 @@ class Model {
     raw.store = options.store.empty() ? nullptr : options.store.c_str();
     raw.store_bytes = options.storeBytes;
     raw.weight_cache = options.weightCache.empty() ? nullptr : options.weightCache.c_str();
+    raw.preparation = options.preparation;
     return raw;
   }
 

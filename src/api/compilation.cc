@@ -50,6 +50,10 @@ Result<hearth_compile_options> readOptions(const hearth_compile_options* given) 
   if (options.cache < HEARTH_CACHE_DEFAULT || options.cache > HEARTH_CACHE_STRICT)
     return fail(ErrorCode::kBadData, "There is no cache policy {}.",
                 static_cast<int>(options.cache));
+  if (options.preparation < HEARTH_PREPARE_DEFAULT ||
+      options.preparation > HEARTH_PREPARE_JUST_IN_TIME)
+    return fail(ErrorCode::kBadData, "There is no preparation {}.",
+                static_cast<int>(options.preparation));
   return options;
 }
 
@@ -109,9 +113,16 @@ std::optional<hearth::cache::StoreOptions> storeOptions(const hearth_compile_opt
   return store;
 }
 
-hearth::runtime::CompilationOptions runtimeOptions(const hearth_compile_options& options) {
+Result<hearth::hal::Preparation> preparationOf(const hearth_compile_options& options) {
+  if (options.preparation == HEARTH_PREPARE_DEFAULT) return hearth::runtime::defaultPreparation();
+  return options.preparation == HEARTH_PREPARE_WHOLE ? hearth::hal::Preparation::kWhole
+                                                     : hearth::hal::Preparation::kJustInTime;
+}
+
+Result<hearth::runtime::CompilationOptions> runtimeOptions(const hearth_compile_options& options) {
   hearth::runtime::CompilationOptions made;
   if (options.device != nullptr) made.device = options.device;
+  HEARTH_ASSIGN(made.prepare.preparation, preparationOf(options));
   made.prepare.preference = static_cast<hearth::hal::Preference>(options.preference);
   made.prepare.priority = static_cast<hearth::hal::Priority>(options.priority);
   made.prepare.threads = options.threads;
@@ -133,15 +144,15 @@ Status compile(const hearth_model& model, const hearth_compile_options& options,
   for (hearth::tflite::StatePair& state : imported.states)
     states.push_back({state.input, state.output, std::move(state.initialValue)});
 
-  HEARTH_ASSIGN(made->compilation, hearth::runtime::Compilation::create(
-                                       imported.model, std::move(states), runtimeOptions(options),
-                                       hearth::runtime::DeviceManager::shared()));
+  HEARTH_ASSIGN(const hearth::runtime::CompilationOptions wanted, runtimeOptions(options));
+  HEARTH_ASSIGN(made->compilation,
+                hearth::runtime::Compilation::create(imported.model, std::move(states), wanted,
+                                                     hearth::runtime::DeviceManager::shared()));
   made->device = made->compilation->device().name();
-  made->start.model = model.path;
-  made->start.device = made->device;
-  made->start.report = made->compilation->startReport();
-  made->start.prepareMs = model.loadMs + hearth::api::millisecondsSince(begin);
-  hearth::runtime::appendToReport(made->start);
+  made->startSoFar.model = model.path;
+  made->startSoFar.device = made->device;
+  made->startSoFar.prepareMs = model.loadMs + hearth::api::millisecondsSince(begin);
+  if (hearth::runtime::isReportWanted()) hearth::runtime::appendToReport(made->start());
   *out = new hearth_compilation{std::move(made)};
   return {};
 }
@@ -151,9 +162,10 @@ Status explainStart(const hearth_model& model, const hearth_compile_options& opt
   HEARTH_ASSIGN(hearth::tflite::ImportedGraph imported,
                 model.file->importSignature(options.signature == nullptr ? "" : options.signature));
   hearth::runtime::StartRecord record;
-  HEARTH_ASSIGN(record.report, hearth::runtime::Compilation::explainStart(
-                                   imported.model, runtimeOptions(options),
-                                   hearth::runtime::DeviceManager::shared()));
+  HEARTH_ASSIGN(const hearth::runtime::CompilationOptions wanted, runtimeOptions(options));
+  HEARTH_ASSIGN(record.report,
+                hearth::runtime::Compilation::explainStart(
+                    imported.model, wanted, hearth::runtime::DeviceManager::shared()));
   record.prepareMs = hearth::api::millisecondsSince(begin);
   *json = hearth::api::copyString(hearth::runtime::startJson(record, 2));
   return {};
@@ -195,6 +207,14 @@ hearth_start_state publicState(hearth::hal::StartReport::State state) {
 }
 
 }  // namespace
+
+const hearth::runtime::StartRecord& CompiledSignature::start() const {
+  std::call_once(startOnce_, [this] {
+    start_ = startSoFar;
+    start_.report = compilation->startReport();
+  });
+  return start_;
+}
 
 extern "C" {
 
@@ -256,11 +276,11 @@ hearth_status hearth_compilation_start_report(const hearth_compilation* compilat
   return guarded(error, [&]() -> Status {
     if (compilation == nullptr) return nullArgument("compilation");
     const CompiledSignature& signature = *compilation->signature;
-    const hearth::hal::StartReport& source = signature.start.report;
+    const hearth::hal::StartReport& source = signature.start().report;
     hearth_start_report made{};
     made.state = publicState(source.state);
     made.reason = source.reason.c_str();
-    made.prepare_ms = signature.start.prepareMs;
+    made.prepare_ms = signature.start().prepareMs;
     made.packed_bytes = sum(source.packedBytes);
     made.mapped_bytes = source.mappedBytes;
     made.activation_bytes = source.activationBytes;
@@ -275,7 +295,7 @@ hearth_status hearth_compilation_start_report_json(const hearth_compilation* com
   return guarded(error, [&]() -> Status {
     if (compilation == nullptr) return nullArgument("compilation");
     if (json == nullptr) return nullArgument("json");
-    *json = hearth::api::copyString(hearth::runtime::startJson(compilation->signature->start, 2));
+    *json = hearth::api::copyString(hearth::runtime::startJson(compilation->signature->start(), 2));
     return {};
   });
 }

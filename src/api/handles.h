@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
@@ -51,7 +52,15 @@ struct CompiledSignature {
   std::vector<Tensor> inputs;
   std::vector<Tensor> outputs;
   std::string device;
-  runtime::StartRecord start;
+
+  // How it started; waits until it has.
+  const runtime::StartRecord& start() const;
+
+  runtime::StartRecord startSoFar;  // without the driver's report
+
+ private:
+  mutable std::once_flag startOnce_;
+  mutable runtime::StartRecord start_;
 };
 
 }  // namespace hearth::api

@@ -14,6 +14,10 @@ constexpr EnvVariable kTable[] = {
      "File for a Chrome trace of what the process does; %p in the name becomes the process id."},
     {Env::kThreads, "HEARTH_THREADS", EnvKind::kInteger, "0",
      "Threads that execute a model; 0 is one for each CPU that the process may use.", "", 0, 1024},
+    {Env::kPreparation, "HEARTH_PREPARATION", EnvKind::kChoice, "whole",
+     "When a model is made ready: whole, before a compilation returns; or just-in-time, while the "
+     "program goes on and in the first execution.",
+     "whole|just-in-time"},
     {Env::kDriverPath, "HEARTH_DRIVER_PATH", EnvKind::kString,
      "/usr/local/share/hearth/drivers:/usr/share/hearth/drivers",
      "Folders with driver manifests, separated by colons."},

@@ -16,6 +16,7 @@ enum class Env {
   kLog,
   kTrace,
   kThreads,
+  kPreparation,
   kDriverPath,
   kStore,
   kStoreMode,

@@ -38,6 +38,7 @@ void ForkAware::leaveForkRegistry() {
 
 void ForkAware::prepare() {
   registry().mutex.lock();
+  for (ForkAware* object : registry().objects) object->pauseForFork();
   for (ForkAware* object : registry().objects) object->lockForFork();
 }
 

@@ -24,6 +24,9 @@ class ForkAware {
   // registry's lock.
   void leaveForkRegistry();
 
+  // Before anything is locked, for what may itself be waiting for a lock of another such object:
+  // ends, or keeps from going on, what other threads do in here, until unlockAfterFork().
+  virtual void pauseForFork() {}
   virtual void lockForFork() = 0;
   virtual void unlockAfterFork() = 0;  // in the parent and in the child
   virtual void renewInChild() = 0;     // after that

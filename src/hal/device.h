@@ -66,7 +66,15 @@ struct OperationSupport {
   std::string reason;  // one sentence why not; empty when supported
 };
 
+// When a driver makes a model ready.
+enum class Preparation : uint8_t {
+  kWhole,       // before prepareModel returns
+  kJustInTime,  // prepareModel returns as soon as it knows that it can; the rest happens while the
+                // client goes on, and in the first execution
+};
+
 struct PrepareOptions {
+  Preparation preparation = Preparation::kWhole;
   Preference preference = Preference::kFastSingleAnswer;
   Priority priority = Priority::kMedium;
   base::Deadline deadline;

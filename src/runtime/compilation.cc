@@ -131,6 +131,11 @@ Result<std::shared_ptr<hal::Device>> chooseDevice(const graph::Model& model,
 
 }  // namespace
 
+Result<hal::Preparation> defaultPreparation() {
+  HEARTH_ASSIGN(const std::string word, base::envChoice(base::Env::kPreparation));
+  return word == "whole" ? hal::Preparation::kWhole : hal::Preparation::kJustInTime;
+}
+
 uint64_t defaultActivationLimit() {
   const auto pages = static_cast<uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 1L));
   const auto pageBytes = static_cast<uint64_t>(std::max(sysconf(_SC_PAGESIZE), 1L));

@@ -27,6 +27,9 @@ struct CompilationOptions {
   hal::PrepareOptions prepare;
 };
 
+// What HEARTH_PREPARATION says. Error: kBadData for another word than its two.
+Result<hal::Preparation> defaultPreparation();
+
 // Half of the machine's memory, in bytes.
 uint64_t defaultActivationLimit();
 

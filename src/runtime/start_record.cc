@@ -70,6 +70,10 @@ std::string startJson(const StartRecord& record, int indent) {
   return dump(start(record), indent);
 }
 
+bool isReportWanted() {
+  return !base::envString(base::Env::kReport).empty();
+}
+
 void appendToReport(const StartRecord& record) {
   const std::string path = reportPath();
   if (path.empty()) return;

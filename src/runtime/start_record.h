@@ -19,6 +19,9 @@ struct StartRecord {
 // One JSON object with the keys that docs/cli.md lists for `start`; `indent` as nlohmann's dump.
 std::string startJson(const StartRecord& record, int indent);
 
+// Whether HEARTH_REPORT names a file.
+bool isReportWanted();
+
 // Adds a line of JSON with time, process, model, device and `start` to the file that HEARTH_REPORT
 // names, if it names one; %p in the name becomes the process id. Lines of several processes do not
 // mix. A file that cannot be written is logged and nothing else.

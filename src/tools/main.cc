@@ -89,6 +89,10 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
                   "Threads to use (HEARTH_THREADS, else the device's choice)")
       ->check(CLI::Range(0u, kMaxThreads))
       ->type_name("N");
+  app->add_option("--preparation", options->preparation,
+                  "When the model is made ready: whole or just-in-time (HEARTH_PREPARATION)")
+      ->check(CLI::IsMember({"whole", "just-in-time"}))
+      ->type_name("WHEN");
   addStoreFlags(app, &options->store);
   app->add_option("--repeat", options->repeat, "Runs after the first (0; 20 for bench)")
       ->check(CLI::Range(uint64_t{0}, kMaxRepeat))

@@ -31,6 +31,7 @@ struct RunOptions {
   std::string signature;
   std::optional<Normalization> normalization;
   uint32_t threads = 0;
+  std::string preparation;  // whole or just-in-time; empty = as the environment says
   StoreFlags store;
   uint64_t maxActivationBytes = 0;
   std::optional<uint64_t> repeat;

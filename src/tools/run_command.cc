@@ -61,6 +61,7 @@ class Session {
   std::vector<Array> inputs_;
   std::vector<Array> outputs_;
   std::optional<Picture> picture_;
+  std::optional<Compilation> compilation_;
   // Last, so that it ends before the memory that it uses.
   std::optional<Execution> execution_;
 };
@@ -72,34 +73,34 @@ Outcome<void> Session::prepare(RunReport* report) {
   options.signature = options_.signature;
   options.device = options_.device;
   options.threads = options_.threads;
+  if (!options_.preparation.empty())
+    options.preparation =
+        options_.preparation == "whole" ? HEARTH_PREPARE_WHOLE : HEARTH_PREPARE_JUST_IN_TIME;
   options.maxActivationBytes = options_.maxActivationBytes;
   options.store = options_.store.path;
   options.cache = cachePolicy(options_.store.mode);
   options.storeBytes = options_.store.maxBytes;
   options.weightCache = options_.store.weightCache;
-  std::optional<Compilation> compilation;
   try {
     const Model model(options_.model);
     try {
-      compilation.emplace(model.compile(options));
+      compilation_.emplace(model.compile(options));
     } catch (const Exception& exception) {
       Failure failure(exception);
       // Here only a device or a signature can be what was not found.
       if (exception.code() == HEARTH_NOT_FOUND) failure.exitCode = kExitUsage;
       return std::unexpected(std::move(failure));
     }
-    execution_.emplace(compilation->createExecution());
+    execution_.emplace(compilation_->createExecution());
   } catch (const Exception& exception) {
     return std::unexpected(Failure(exception));
   }
   report->prepareMs = millisecondsSince(begin);
   report->startPeakRssKib = readPeakRssKib();
   report->model = options_.model;
-  report->device = compilation->device();
-  report->start = compilation->startReport();
-  report->startJson = compilation->startReportJson();
-  inputInfos_ = compilation->inputs();
-  outputInfos_ = compilation->outputs();
+  report->device = compilation_->device();
+  inputInfos_ = compilation_->inputs();
+  outputInfos_ = compilation_->outputs();
   return {};
 }
 
@@ -202,6 +203,8 @@ Outcome<void> Session::run(RunReport* report) {
       report->steadyMs.push_back(millisecondsSince(start));
     }
     report->memory = readProcessMemory();
+    report->start = compilation_->startReport();
+    report->startJson = compilation_->startReportJson();
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const std::vector<uint32_t> shape = execution_->outputShape(i);
       outputs_[i].shape.assign(shape.begin(), shape.end());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/cpu_device.h"
 
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -106,15 +107,18 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
                 cache::StoreFailure{cache::StoreReason::kOff, "The model is too small to keep."});
   recallMachine(*store);
   HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
-  auto prepared = CpuPreparedModel::create(model, options, pool, store);
-  if (prepared) {
-    (*prepared)->setCacheProblem(save((*prepared)->parts(), *store, cache));
-    return *prepared;
-  }
+  const auto files = std::make_shared<const hal::Cache>(std::move(cache));
+  std::function<void(CpuPreparedModel&)> keep;
+  if (!files->modelFiles.empty() || !files->dataFiles.empty())
+    keep = [store, files](CpuPreparedModel& prepared) {
+      prepared.setCacheProblem(save(prepared.parts(), *store, *files));
+    };
+  auto prepared = CpuPreparedModel::create(model, options, pool, store, std::move(keep));
+  if (prepared) return *prepared;
   if (prepared.error().code() != ErrorCode::kUnsupported)
     return std::unexpected(std::move(prepared.error()));
   auto interpreted = hal::prepareInterpreted(model, options, pool, prepared.error().toString());
-  if (interpreted) save({model, nullptr, nullptr, {}}, *store, cache);
+  if (interpreted) save({model, nullptr, nullptr, {}}, *store, *files);
   return interpreted;
 }
 

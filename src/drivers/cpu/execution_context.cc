@@ -26,86 +26,24 @@ bool tailIsInLastPage(const void* data, uint64_t bytes) {
   return bytes != 0 && (end - 1) / page == (end - 1 + kReadSlack) / page;
 }
 
-// Lets go of the whole pages of clean bytes of a file; they come back from the page cache if
-// somebody reads them after all.
-void releasePages(std::span<const uint8_t> bytes) {
-  static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  constexpr size_t kWorthACall = size_t{64} << 10;
-  if (bytes.size() < kWorthACall) return;
-  const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
-  const uintptr_t first = (begin + page - 1) / page * page;
-  const uintptr_t last = (begin + bytes.size()) / page * page;
-  if (last > first) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
-}
-
 bool isAligned(const void* data) {
   return reinterpret_cast<uintptr_t>(data) % 8 == 0;
 }
 
+bool overlap(const ExecutionContext::Buffer& a, const ExecutionContext::Buffer& b) {
+  const auto begin = reinterpret_cast<uintptr_t>(a.data);
+  const auto other = reinterpret_cast<uintptr_t>(b.data);
+  if (begin == 0 || other == 0 || a.bytes == 0 || b.bytes == 0) return false;
+  return begin < other ? other - begin < a.bytes : begin - other < b.bytes;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(const Plan& plan,
-                                                                   threads::ThreadPool* pool,
-                                                                   bool packs,
-                                                                   std::vector<uint32_t>* refused) {
-  std::unique_ptr<ExecutionContext> context(new ExecutionContext(plan));
-  const size_t nodeCount = plan.nodes.size();
-  context->kernels_.resize(nodeCount);
-  std::vector<std::optional<Error>> errors(nodeCount);
-  auto make = [&](size_t n) {
-    const uint64_t packedBefore = PackedWeights::packedByThisThread();
-    auto kernel = plan.nodes[n].create();
-    if (PackedWeights::packedByThisThread() != packedBefore)
-      for (const std::span<const uint8_t>& source : plan.nodes[n].packedSources)
-        releasePages(source);
-    if (kernel) {
-      context->kernels_[n] = std::move(*kernel);
-    } else {
-      errors[n] = std::move(kernel.error());
-    }
-  };
-  // Packing is the long part of a cold start: one node per task. Without it, waking threads takes
-  // longer than the work.
-  std::optional<base::TraceSpan> span(std::in_place, "start", "make kernels");
-  if (pool != nullptr && packs) {
-    pool->parallelFor(nodeCount, make);
-  } else {
-    for (size_t n = 0; n < nodeCount; ++n) make(n);
-  }
-  span.emplace("start", "shape kernels");
-  std::vector<size_t> workspaces(nodeCount);
-  const auto shape = [&](size_t n) {
-    if (errors[n]) return;
-    auto bytes = context->kernels_[n]->reshape(pool);
-    if (bytes)
-      workspaces[n] = *bytes;
-    else
-      errors[n] = std::move(bytes.error());
-  };
-  // Convolutions write tables here, of megabytes for large images.
-  if (pool != nullptr) {
-    pool->parallelFor(nodeCount, shape);
-  } else {
-    for (size_t n = 0; n < nodeCount; ++n) shape(n);
-  }
-  size_t workspaceBytes = 0;
-  for (size_t n = 0; n < nodeCount; ++n) {
-    workspaceBytes = std::max(workspaceBytes, workspaces[n]);
-    if (errors[n] && errors[n]->code() == ErrorCode::kUnsupported) {
-      base::logInfo("Operation {} ({}) goes to its reference kernel: {}", plan.nodes[n].operation,
-                    plan.nodes[n].name, errors[n]->toString());
-      refused->push_back(plan.nodes[n].operation);
-    }
-  }
-  span.reset();
-  for (std::optional<Error>& error : errors)
-    if (error) return std::unexpected(std::move(*error));
-
+Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(
+    const Plan& plan, std::shared_ptr<KernelMaker> kernels) {
+  std::unique_ptr<ExecutionContext> context(new ExecutionContext(plan, std::move(kernels)));
   HEARTH_ASSIGN(context->arena_, memory::Mapping::anonymous(plan.arenaBytes + kReadSlack));
-  if (workspaceBytes != 0) {
-    HEARTH_ASSIGN(context->workspace_, memory::Mapping::anonymous(workspaceBytes + kReadSlack));
-  }
-
+  const size_t nodeCount = plan.nodes.size();
   context->addresses_.resize(plan.values.size());
   size_t inputCount = 0;
   size_t outputCount = 0;
@@ -122,6 +60,7 @@ Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(const Plan& p
   context->outputWriteSlack_.resize(outputCount, 0);
   context->outputIsRead_.resize(outputCount, false);
   context->touchesClient_.resize(nodeCount, false);
+  context->isSetUp_.resize(nodeCount, false);
   for (ValueId id = 0; id < plan.values.size(); ++id) {
     const Value& value = plan.values[id];
     const Value& root = plan.values[plan.resolve(id).root];
@@ -199,13 +138,9 @@ void ExecutionContext::findInPlacePairs() {
 // Whether a kernel would write over an input that another has yet to read.
 bool ExecutionContext::isOverwritten(size_t input, const Buffer& buffer,
                                      std::span<const Buffer> outputs) const {
-  const auto begin = reinterpret_cast<uintptr_t>(buffer.data);
   for (size_t o = 0; o < boundOutputs_.size(); ++o) {
-    const auto other = reinterpret_cast<uintptr_t>(outputs[o].data);
-    if (other == 0 || buffer.bytes == 0 || outputs[o].bytes == 0) continue;
-    const uint64_t distance = begin > other ? begin - other : other - begin;
-    if (distance >= (begin > other ? outputs[o].bytes : buffer.bytes)) continue;
-    const bool isSame = begin == other && buffer.bytes <= outputs[o].bytes;
+    if (!overlap(buffer, outputs[o])) continue;
+    const bool isSame = buffer.data == outputs[o].data && buffer.bytes <= outputs[o].bytes;
     if (!isSame || !mayOverwrite_[input][o]) return true;
   }
   return false;
@@ -221,7 +156,7 @@ Result<void*> ExecutionContext::staging(std::vector<memory::Mapping>* list, size
 }
 
 Status ExecutionContext::bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
-  bool changed = !isSetUp_;
+  bool changed = !isBound_;
   for (size_t i = 0; i < boundInputs_.size(); ++i) {
     void* address = inputs[i].data;
     if (!isAligned(address) || isOverwritten(i, inputs[i], outputs) ||
@@ -244,10 +179,15 @@ Status ExecutionContext::bind(std::span<const Buffer> inputs, std::span<const Bu
     changed |= boundOutputs_[i] != address;
     boundOutputs_[i] = address;
   }
-  return changed ? setup() : Status{};
+  if (!changed) return {};
+  resolveAddresses();
+  for (size_t n = 0; n < isSetUp_.size(); ++n)
+    if (touchesClient_[n]) isSetUp_[n] = false;
+  isBound_ = true;
+  return {};
 }
 
-Status ExecutionContext::setup() {
+void ExecutionContext::resolveAddresses() {
   for (ValueId id = 0; id < plan_.values.size(); ++id) {
     const auto [rootId, offset] = plan_.resolve(id);
     const Value& root = plan_.values[rootId];
@@ -268,25 +208,57 @@ Status ExecutionContext::setup() {
     }
     addresses_[id] = base == nullptr ? nullptr : base + offset;
   }
-  for (size_t n = 0; n < kernels_.size(); ++n) {
-    if (isSetUp_ && !touchesClient_[n]) continue;
-    HEARTH_TRY(kernels_[n]->setup(addresses_, workspace_.data()));
+}
+
+// Scratch memory for a kernel that is made.
+Result<void*> ExecutionContext::workspaceFor(size_t node) {
+  if (kernels_->workspaceBytes(node) > workspaceBytes_) {
+    const uint64_t bytes = kernels_->workspaceBytes();
+    HEARTH_ASSIGN(memory::Mapping larger, memory::Mapping::anonymous(bytes + kReadSlack));
+    if (workspaceBytes_ != 0) outgrown_.push_back(std::move(workspace_));
+    workspace_ = std::move(larger);
+    workspaceBytes_ = bytes;
   }
-  isSetUp_ = true;
+  return workspace_.data();
+}
+
+Status ExecutionContext::setUp(size_t node, Kernel* kernel) {
+  HEARTH_ASSIGN(void* const workspace, workspaceFor(node));
+  HEARTH_TRY(kernel->setup(addresses_, workspace));
+  isSetUp_[node] = true;
   return {};
 }
 
 Status ExecutionContext::run(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
                              threads::ThreadPool* pool, const base::Deadline& deadline) {
+  if (!kernels_->isComplete()) {
+    // A run that finds an operation refused is repeated, which it cannot be once it has written
+    // over its inputs.
+    const auto isOverAnInput = [&](const Buffer& output) {
+      return std::ranges::any_of(inputs,
+                                 [&](const Buffer& input) { return overlap(input, output); });
+    };
+    if (std::ranges::any_of(outputs, isOverAnInput)) {
+      kernels_->finish();
+      for (size_t n = 0; n < isSetUp_.size(); ++n) HEARTH_TRY(kernels_->get(n));
+    }
+  }
+  if (!outgrown_.empty()) {
+    outgrown_.clear();
+    isSetUp_.assign(isSetUp_.size(), false);
+  }
   HEARTH_TRY(bind(inputs, outputs));
   const threads::ActiveRun active(pool);
-  for (size_t n = 0; n < kernels_.size(); ++n) {
+  for (size_t n = 0; n < isSetUp_.size(); ++n) {
     if (deadline.hasPassed())
       return fail(ErrorCode::kMissedDeadlineTransient, "The deadline passes before {}.",
                   plan_.nodes[n].name);
+    HEARTH_ASSIGN(Kernel* const kernel, kernels_->get(n));
+    if (!isSetUp_[n]) {
+      HEARTH_TRY(setUp(n, kernel));
+    }
     base::TraceSpan span("kernel", plan_.nodes[n].name);
-    HEARTH_TRY_CONTEXT(kernels_[n]->run(pool), "while running operation {}",
-                       plan_.nodes[n].operation);
+    HEARTH_TRY_CONTEXT(kernel->run(pool), "while running operation {}", plan_.nodes[n].operation);
   }
   for (size_t i = 0; i < boundOutputs_.size(); ++i) {
     if (outputs[i].data == nullptr || boundOutputs_[i] == outputs[i].data) continue;

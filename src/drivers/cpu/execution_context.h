@@ -3,11 +3,12 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/deadline.h"
 #include "base/result.h"
-#include "drivers/cpu/kernel.h"
+#include "drivers/cpu/kernel_maker.h"
 #include "drivers/cpu/plan.h"
 #include "memory/mapping.h"
 
@@ -21,15 +22,16 @@ class ExecutionContext {
   // where they lie.
   static uint64_t copiedBytes();
 
-  // Makes and reshapes all kernels, in parallel where weights are packed. A kernel that XNNPACK
-  // refuses is reported through `refused` (operation indices); the error is then kUnsupported.
+  // `kernels` makes those of `plan`, which it belongs to, and may still be at it.
   static Result<std::unique_ptr<ExecutionContext>> create(const Plan& plan,
-                                                          threads::ThreadPool* pool, bool packs,
-                                                          std::vector<uint32_t>* refused);
+                                                          std::shared_ptr<KernelMaker> kernels);
+
+  const Plan& plan() const { return plan_; }
 
   // Runs the plan on the client's memory: one pointer and size for each graph input and output. An
   // output may be an input's memory, as for the caches of language models: it is written in place
-  // where nobody reads the input afterwards, and else the input is copied first.
+  // where nobody reads the input afterwards, and else the input is copied first. kUnsupported when
+  // XNNPACK refuses an operation whose kernel is made only now: the inputs are as they were then.
   struct Buffer {
     void* data = nullptr;  // null: an output that nobody wants
     uint64_t bytes = 0;
@@ -39,17 +41,24 @@ class ExecutionContext {
              threads::ThreadPool* pool, const base::Deadline& deadline);
 
  private:
-  explicit ExecutionContext(const Plan& plan) : plan_(plan) {}
+  ExecutionContext(const Plan& plan, std::shared_ptr<KernelMaker> kernels)
+      : plan_(plan), kernels_(std::move(kernels)) {}
   Status bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs);
-  Status setup();
+  void resolveAddresses();
+  Status setUp(size_t node, Kernel* kernel);
+  Result<void*> workspaceFor(size_t node);
   void findInPlacePairs();
   bool isOverwritten(size_t input, const Buffer& buffer, std::span<const Buffer> outputs) const;
   Result<void*> staging(std::vector<memory::Mapping>* list, size_t index, uint64_t bytes);
 
   const Plan& plan_;
-  std::vector<std::unique_ptr<Kernel>> kernels_;
+  const std::shared_ptr<KernelMaker> kernels_;
   memory::Mapping arena_;
+  // Scratch memory grows while kernels are made; those that were set up with a smaller one keep it
+  // until the run ends.
   memory::Mapping workspace_;
+  uint64_t workspaceBytes_ = 0;
+  std::vector<memory::Mapping> outgrown_;
   std::vector<void*> addresses_;    // by value
   std::vector<void*> boundInputs_;  // what the kernels were set up with
   std::vector<void*> boundOutputs_;
@@ -58,9 +67,10 @@ class ExecutionContext {
   std::vector<uint64_t> outputWriteSlack_;  // by graph output: bytes that a kernel writes behind it
   std::vector<bool> outputIsRead_;          // by graph output: a later node reads it
   std::vector<bool> touchesClient_;         // by node
+  std::vector<bool> isSetUp_;               // by node
   // By graph input: outputs that may be written to its memory.
   std::vector<std::vector<bool>> mayOverwrite_;
-  bool isSetUp_ = false;
+  bool isBound_ = false;
 };
 
 }  // namespace hearth::cpu

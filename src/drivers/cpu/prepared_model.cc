@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/trace.h"
+#include "drivers/cpu/kernel_maker.h"
 #include "drivers/cpu/machine.h"
 #include "drivers/cpu/plan_builder.h"
 #include "hal/interpreted_model.h"
@@ -83,7 +84,8 @@ class CpuExecution final : public hal::Execution {
 
 Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
     std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-    std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store) {
+    std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store,
+    std::function<void(CpuPreparedModel&)> whenReady) {
   base::TraceSpan span("start", "prepare");
   std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
   prepared->model_ = std::move(model);
@@ -91,12 +93,16 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
   prepared->session_ = std::make_shared<WeightSession>(
       std::move(store), prepared->model_, prepared->weights_, options,
       static_cast<unsigned>(prepared->pool_->threadCount()));
-  prepared->session_->load();
-  HEARTH_TRY(prepared->plan(options, false));
-  prepared->session_->onCorrupt([weak = std::weak_ptr(prepared)](const cache::SegmentKey& key) {
-    if (const auto self = weak.lock()) self->repair(key);
-  });
-  prepared->session_->publish();
+  const bool isJustInTime = options.preparation == hal::Preparation::kJustInTime;
+  prepared->session_->load(isJustInTime);
+  const bool isWarm = prepared->session_->isWarm();
+  if (isJustInTime || (isWarm && whenReady == nullptr)) {
+    HEARTH_TRY(prepared->planAhead(options, !isWarm, std::move(whenReady)));
+    return prepared;
+  }
+  HEARTH_TRY(prepared->planWhole(options));
+  prepared->publish();
+  if (whenReady != nullptr) whenReady(*prepared);
   return prepared;
 }
 
@@ -110,44 +116,104 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
   prepared->weights_ = std::move(saved.weights);
   prepared->hasHoles_ = saved.hasHoles;
   prepared->referenceOnly_ = std::move(saved.referenceOnly);
-  HEARTH_TRY(prepared->plan(options, true));
   prepared->report_.state = hal::StartReport::State::kWarm;
   prepared->report_.mappedBytes = saved.mappedBytes;
+  HEARTH_TRY(prepared->planAhead(options, false, nullptr));
   return prepared;
 }
 
-Status CpuPreparedModel::plan(const hal::PrepareOptions& options, bool isSaved) {
-  const bool isCold = !isSaved && !session_->isWarm();
-  // XNNPACK says no only when an operator is made: plan again with the reference kernel for those.
-  while (true) {
-    if (options.deadline.hasPassed())
-      return fail(ErrorCode::kMissedDeadlinePersistent,
-                  "The deadline passes while the model is prepared.");
-    PlanBuilder builder(*model_, weights_.get(), referenceOnly_);
-    HEARTH_TRY(builder.build());
-    outputDimensions_.clear();
-    outputBytes_.clear();
+CpuPreparedModel::~CpuPreparedModel() {
+  if (ahead_ != nullptr) ahead_->end();
+}
+
+Result<std::unique_ptr<CpuPreparedModel::Planned>> CpuPreparedModel::makePlan(
+    const hal::PrepareOptions& options) {
+  if (options.deadline.hasPassed())
+    return fail(ErrorCode::kMissedDeadlinePersistent,
+                "The deadline passes while the model is prepared.");
+  PlanBuilder builder(*model_, weights_.get(), referenceOnly_);
+  HEARTH_TRY(builder.build());
+  auto planned = std::make_unique<Planned>();
+  planned->ownedConstants = builder.takeOwnedConstants();
+  // Which kernel an operation gets does not change its shapes.
+  if (outputBytes_.empty()) {
     for (uint32_t index : model_->main().outputs) {
       outputDimensions_.push_back(builder.tensor(index).dimensions);
       outputBytes_.push_back(tensorBytes(builder.tensor(index)));
     }
-    ownedConstants_ = builder.takeOwnedConstants();
-    plan_ = builder.takePlan();
-    HEARTH_TRY(planArena(&plan_, options.maxActivationBytes));
-    std::vector<uint32_t> refused;
-    auto context = ExecutionContext::create(plan_, pool_.get(), isCold, &refused);
-    if (builder.asksForTraits()) report_.routedAround = selfTest()->routedAround;
-    if (context) {
-      idle_.push_back(std::move(*context));
-      break;
-    }
-    const size_t before = referenceOnly_.size();
-    referenceOnly_.insert(refused.begin(), refused.end());
-    if (isSaved || referenceOnly_.size() == before)
-      return std::unexpected(std::move(context.error()));
   }
-  report_.activationBytes = plan_.arenaBytes;
+  planned->plan = builder.takePlan();
+  HEARTH_TRY(planArena(&planned->plan, options.maxActivationBytes));
+  const std::lock_guard lock(mutex_);
+  report_.activationBytes = planned->plan.arenaBytes;
+  if (builder.asksForTraits()) report_.routedAround = selfTest()->routedAround;
+  return planned;
+}
+
+Status CpuPreparedModel::planWhole(const hal::PrepareOptions& options) {
+  // XNNPACK says no only when an operator is made: plan again with the reference kernel for those.
+  while (true) {
+    HEARTH_ASSIGN(std::unique_ptr<Planned> planned, makePlan(options));
+    const auto kernels = std::make_shared<KernelMaker>(planned->plan, pool_.get());
+    if (Status made = kernels->makeAll(); !made) {
+      const size_t before = referenceOnly_.size();
+      const std::vector<uint32_t> refused = kernels->refused();
+      referenceOnly_.insert(refused.begin(), refused.end());
+      if (referenceOnly_.size() == before) return made;
+      continue;
+    }
+    HEARTH_ASSIGN(auto context, ExecutionContext::create(planned->plan, kernels));
+    const std::lock_guard lock(mutex_);
+    plans_.push_back(std::move(planned));
+    idle_.clear();
+    idle_.push_back(std::move(context));
+    return {};
+  }
+}
+
+Status CpuPreparedModel::planAhead(const hal::PrepareOptions& options, bool packs,
+                                   std::function<void(CpuPreparedModel&)> whenReady) {
+  HEARTH_ASSIGN(std::unique_ptr<Planned> planned, makePlan(options));
+  ahead_ = std::make_shared<KernelMaker>(planned->plan, pool_.get());
+  HEARTH_ASSIGN(auto context, ExecutionContext::create(planned->plan, ahead_));
+  plans_.push_back(std::move(planned));
+  idle_.push_back(std::move(context));
+  hal::PrepareOptions later = options;
+  later.deadline = {};
+  // Packing is worth all threads; the rest is done before one more has started.
+  const auto threads = packs ? static_cast<unsigned>(pool_->threadCount()) : 1;
+  ahead_->makeAhead(
+      threads, [this, later] { complete(later); },
+      [this, whenReady = std::move(whenReady)] {
+        if (whenReady != nullptr) whenReady(*this);
+      });
   return {};
+}
+
+void CpuPreparedModel::complete(const hal::PrepareOptions& options) {
+  // XNNPACK refuses no more of a saved model than was known when it was saved.
+  const std::vector<uint32_t> refused = ahead_->refused();
+  if (!refused.empty() && session_ != nullptr) {
+    referenceOnly_.insert(refused.begin(), refused.end());
+    if (Status replanned = planWhole(options); !replanned) {
+      const std::lock_guard lock(mutex_);
+      replanned_ = std::move(replanned);
+      return;
+    }
+  }
+  if (session_ != nullptr) publish();
+}
+
+void CpuPreparedModel::publish() {
+  session_->onCorrupt([weak = weak_from_this()](const cache::SegmentKey& key) {
+    if (const auto self = weak.lock()) self->repair(key);
+  });
+  session_->publish();
+}
+
+void CpuPreparedModel::setCacheProblem(std::string problem) {
+  const std::lock_guard lock(mutex_);
+  report_.cacheProblem = std::move(problem);
 }
 
 void CpuPreparedModel::repair(const cache::SegmentKey& key) {
@@ -169,8 +235,7 @@ void CpuPreparedModel::repair(const cache::SegmentKey& key) {
     const auto constants = builder.takeOwnedConstants();
     Plan plan = builder.takePlan();
     HEARTH_TRY(planArena(&plan, 0));
-    std::vector<uint32_t> refused;
-    HEARTH_TRY(ExecutionContext::create(plan, pool_.get(), true, &refused));
+    HEARTH_TRY(KernelMaker(plan, pool_.get()).makeAll());
     const std::map<WeightPlace, PackedPlace> right = fresh.places();
     const std::map<WeightPlace, PackedPlace> used = weights_->places();
     for (const auto& [segment, places] : wrong) {
@@ -209,30 +274,53 @@ Result<std::unique_ptr<hal::Execution>> CpuPreparedModel::createExecution(hal::R
 }
 
 hal::StartReport CpuPreparedModel::startReport() const {
-  hal::StartReport report = report_;
+  if (ahead_ != nullptr) ahead_->finish();
+  hal::StartReport report;
+  {
+    const std::lock_guard lock(mutex_);
+    report = report_;
+  }
   if (session_ != nullptr) session_->describe(&report);
   return report;
+}
+
+Result<std::unique_ptr<ExecutionContext>> CpuPreparedModel::takeContext() {
+  const Plan* plan = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    HEARTH_TRY(replanned_);
+    if (!idle_.empty()) {
+      std::unique_ptr<ExecutionContext> context = std::move(idle_.back());
+      idle_.pop_back();
+      return context;
+    }
+    plan = &plans_.back()->plan;
+  }
+  // What is not packed yet is packed for the first context.
+  if (ahead_ != nullptr && !ahead_->isComplete()) {
+    ahead_->finish();
+    return takeContext();
+  }
+  auto kernels = std::make_shared<KernelMaker>(*plan, pool_.get());
+  HEARTH_TRY(kernels->makeAll());
+  return ExecutionContext::create(*plan, std::move(kernels));
 }
 
 Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
                              std::span<const ExecutionContext::Buffer> outputs,
                              const base::Deadline& deadline) {
-  std::unique_ptr<ExecutionContext> context;
-  {
-    std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      context = std::move(idle_.back());
-      idle_.pop_back();
-    }
+  while (true) {
+    HEARTH_ASSIGN(std::unique_ptr<ExecutionContext> context, takeContext());
+    Status status = context->run(inputs, outputs, pool_.get(), deadline);
+    // XNNPACK has refused an operation whose kernel was made ahead: without it, once more.
+    const bool isRefused =
+        !status && status.error().code() == ErrorCode::kUnsupported && ahead_ != nullptr;
+    if (isRefused) ahead_->finish();
+    const std::lock_guard lock(mutex_);
+    const bool isInForce = &context->plan() == &plans_.back()->plan;
+    if (isInForce) idle_.push_back(std::move(context));
+    if (!isRefused || isInForce) return status;
   }
-  if (context == nullptr) {
-    std::vector<uint32_t> refused;
-    HEARTH_ASSIGN(context, ExecutionContext::create(plan_, pool_.get(), false, &refused));
-  }
-  Status status = context->run(inputs, outputs, pool_.get(), deadline);
-  std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(context));
-  return status;
 }
 
 }  // namespace hearth::cpu

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -22,11 +23,15 @@ namespace hearth::cpu {
 class CpuPreparedModel final : public hal::PreparedModel,
                                public std::enable_shared_from_this<CpuPreparedModel> {
  public:
-  // kUnsupported when shapes or branches are known only at run time: the caller then takes the
-  // interpreter.
+  // With just-in-time preparation, and where all packed weights come from the store, it returns
+  // before the kernels are made: they are made ahead of the first execution and in it. Just in
+  // time, `whenReady` is called when they are there, with the model, on a thread of its own; else
+  // it is called before the return, if it is not null, and all is ready then. kUnsupported when
+  // shapes or branches are known only at run time: the caller then takes the interpreter.
   static Result<std::shared_ptr<CpuPreparedModel>> create(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-      std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store);
+      std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store,
+      std::function<void(CpuPreparedModel&)> whenReady);
 
   // Of what saveModel() left: reads no constant of the client's, packs nothing. Any error means
   // that the model has to be prepared anew.
@@ -34,12 +39,17 @@ class CpuPreparedModel final : public hal::PreparedModel,
       SavedModel saved, const hal::PrepareOptions& options,
       std::shared_ptr<threads::ThreadPool> pool);
 
-  // For saveModel(); as long as this lives.
-  ModelParts parts() const { return {model_, &plan_, weights_.get(), referenceOnly_}; }
-  // What became of the client's cache files. Before anybody asks for the report.
-  void setCacheProblem(std::string problem) { report_.cacheProblem = std::move(problem); }
+  // For saveModel(); as long as this lives, and when it is ready.
+  ModelParts parts() const {
+    return {model_, &plans_.back()->plan, weights_.get(), referenceOnly_};
+  }
+  // What became of the client's cache files.
+  void setCacheProblem(std::string problem);
+
+  ~CpuPreparedModel() override;
 
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
+  // Waits until all kernels are made.
   hal::StartReport startReport() const override;
 
   // One computation with memory that the request check has resolved.
@@ -56,9 +66,24 @@ class CpuPreparedModel final : public hal::PreparedModel,
 
  private:
   CpuPreparedModel() = default;
-  // Plans the model and makes the kernels of the first context. XNNPACK refuses no more of a saved
-  // model than is known already.
-  Status plan(const hal::PrepareOptions& options, bool isSaved);
+  CpuPreparedModel(const CpuPreparedModel&) = delete;
+  CpuPreparedModel& operator=(const CpuPreparedModel&) = delete;
+  // A plan with what its nodes refer to.
+  struct Planned {
+    Plan plan;
+    std::vector<std::unique_ptr<uint8_t[]>> ownedConstants;
+  };
+
+  Result<std::unique_ptr<Planned>> makePlan(const hal::PrepareOptions& options);
+  // Plans the model and makes the kernels of the first context.
+  Status planWhole(const hal::PrepareOptions& options);
+  // Plans it and makes the kernels ahead of their use; packs weights where they are missing.
+  Status planAhead(const hal::PrepareOptions& options, bool packs,
+                   std::function<void(CpuPreparedModel&)> whenReady);
+  // When the kernels that were made ahead are there.
+  void complete(const hal::PrepareOptions& options);
+  void publish();
+  Result<std::unique_ptr<ExecutionContext>> takeContext();
 
   std::shared_ptr<const graph::Model> model_;
   std::shared_ptr<threads::ThreadPool> pool_;
@@ -66,14 +91,16 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::shared_ptr<WeightSession> session_;  // null for a saved model
   bool hasHoles_ = false;                   // SavedModel::hasHoles
   std::set<uint32_t> referenceOnly_;        // operations that XNNPACK refuses
-  std::vector<std::unique_ptr<uint8_t[]>> ownedConstants_;
-  Plan plan_;
   std::vector<graph::Dimensions> outputDimensions_;
   std::vector<uint64_t> outputBytes_;
-  hal::StartReport report_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  hal::StartReport report_;
+  // The last one is in force; executions may still run an earlier one.
+  std::vector<std::unique_ptr<Planned>> plans_;
+  Status replanned_;  // whether the plan in force could be made
   std::vector<std::unique_ptr<ExecutionContext>> idle_;
+  std::shared_ptr<KernelMaker> ahead_;  // null when everything was made at once
 };
 
 }  // namespace hearth::cpu

@@ -8,7 +8,7 @@
 
 #include "base/format.h"
 #include "drivers/cpu/cpu_device.h"
-#include "drivers/cpu/execution_context.h"
+#include "drivers/cpu/kernel_maker.h"
 #include "drivers/cpu/plan_builder.h"
 #include "drivers/cpu/self_test.h"
 #include "hal/interpreted_model.h"
@@ -68,9 +68,7 @@ Status checkKernels(const graph::Model& model) {
   const auto constants = builder.takeOwnedConstants();
   Plan plan = builder.takePlan();
   HEARTH_TRY(planArena(&plan, 0));
-  std::vector<uint32_t> refused;
-  HEARTH_TRY(ExecutionContext::create(plan, nullptr, true, &refused));
-  return {};
+  return KernelMaker(plan, nullptr).makeAll();
 }
 
 }  // namespace

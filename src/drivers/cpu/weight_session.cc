@@ -109,7 +109,7 @@ hal::StartReport WeightSession::explain() {
   return report;
 }
 
-void WeightSession::load() {
+void WeightSession::load(bool publishesLast) {
   const base::TraceSpan span("start", "load packed weights");
   if (!identify() || findPlan()) return;
   const std::string reason = reason_;
@@ -131,6 +131,8 @@ void WeightSession::load() {
   }
   reason_ = reason;  // a wrong object is found once and then gone
   isKept_ = true;
+  publishesLast_ = publishesLast;
+  if (publishesLast) return;
   weights_->onPacked([weak = weak_from_this()](const std::shared_ptr<PackedSegment>& packed) {
     if (const auto self = weak.lock()) self->publishSegment(packed, packed->size());
   });
@@ -300,6 +302,7 @@ void WeightSession::publish() {
   if (build_ != nullptr) rememberMachine(store_);
   repackedBytes_ = weights_->repackedBytes();
   if (!isKept_ && !repairPlan()) return;
+  if (publishesLast_) publishOwn();
   for (const PackedWeights::Group& group : weights_->closeGroups())
     publishSegment(group.segment, group.size);
   store_->afterPublishing([self = shared_from_this()] { self->finish(); });
@@ -347,13 +350,18 @@ bool WeightSession::repairPlan() {
   }
   const cache::StoreFailure readOnly = store_->writability();
   if (readOnly.reason != cache::StoreReason::kNone) return false;
+  publishOwn();
+  return true;
+}
+
+// Packings that are segments of their own and not of the store.
+void WeightSession::publishOwn() {
   std::set<std::shared_ptr<PackedSegment>> own;
   for (const auto& [place, packed] : weights_->places())
     if (packed.segment->published() == nullptr && packed.offset == 0 &&
         packed.size == packed.segment->size())
       own.insert(packed.segment);
   for (const auto& packed : own) publishSegment(packed, packed->size());
-  return true;
 }
 
 // On a thread of the store, when all segments are written.

@@ -35,8 +35,9 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   hal::StartReport explain();
 
   // Presets what an earlier start packed. When nothing is there and another process is at it,
-  // waits for it, as long as it gets on.
-  void load();
+  // waits for it, as long as it gets on. `publishesLast`: what is packed is written by publish()
+  // and not while packing goes on.
+  void load(bool publishesLast = false);
 
   // Writes what was packed into the store, in the background.
   void publish();
@@ -63,6 +64,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   Status hashPools();
   cache::PlanKey planKey() const;
   bool repairPlan();
+  void publishOwn();
   void publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size);
   void finish();
   StoredPlan currentPlan(std::vector<cache::SegmentKey>* keys) const;
@@ -85,6 +87,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   cache::PlanRef plan_;  // keeps its segments from garbage collection
   bool isOnlyAsked_ = false;
   bool isKept_ = false;  // whether there is something to publish
+  bool publishesLast_ = false;
 
   mutable std::mutex mutex_;
   hal::StartReport::State state_ = hal::StartReport::State::kUncached;

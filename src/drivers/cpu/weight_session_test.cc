@@ -172,14 +172,17 @@ class WeightSessionTest : public cache::StoreTest {
     hal::PrepareOptions prepare;
     prepare.threads = 2;
     prepare.store = options;
+    prepare.preparation = preparation_;
     auto prepared = device_->prepareModel(model, prepare, hal::Cache());
     EXPECT_TRUE(prepared) << prepared.error().toString();
     if (!prepared) return result;
     result.prepared = *prepared;
     result.pool = *pool;
-    result.report = (*prepared)->startReport();
     result.batch = model->main().operands[0].dimensions[0];
-    result.output = runAgain(result);
+    // The report waits for what happens just in time, as no program does.
+    if (preparation_ == hal::Preparation::kJustInTime) result.output = runAgain(result);
+    result.report = (*prepared)->startReport();
+    if (preparation_ == hal::Preparation::kWhole) result.output = runAgain(result);
     return result;
   }
   static std::vector<float> runAgain(const Start& start) {
@@ -232,6 +235,7 @@ class WeightSessionTest : public cache::StoreTest {
   }
 
   std::shared_ptr<hal::Device> device_;
+  hal::Preparation preparation_ = hal::Preparation::kWhole;
 };
 
 TEST_F(WeightSessionTest, TheSecondStartPacksNothing) {
@@ -615,6 +619,107 @@ TEST_F(WeightSessionTest, ThreadsThatStartAtOnceBuildOnePlan) {
   }
   EXPECT_EQ(cold, 1u);
   EXPECT_EQ(segmentFiles().size(), 3u);
+}
+
+TEST_F(WeightSessionTest, JustInTimeTheResultIsTheSameAndTheNextStartWarm) {
+  const TestModel test(1);
+  save(test);
+  cache::StoreOptions off = options();
+  off.mode = cache::StoreMode::kOff;
+  const std::vector<float> expected = start(test, off).output;
+  preparation_ = hal::Preparation::kJustInTime;
+  {
+    const Start cold = start(test);
+    EXPECT_EQ(cold.output, expected);
+    EXPECT_EQ(cold.report.state, State::kCold);
+    EXPECT_GT(cold.packed() + cold.report.sharedBytes, uint64_t{4} << 20);
+    settle();
+    EXPECT_EQ(runAgain(cold), expected);
+  }
+  EXPECT_EQ(segmentFiles().size(), 3u);
+  const Start warm = start(test);
+  EXPECT_EQ(warm.report.state, State::kWarm) << warm.report.reason;
+  EXPECT_EQ(warm.packed(), 0u);
+  EXPECT_EQ(warm.output, expected);
+}
+
+TEST_F(WeightSessionTest, JustInTimeAModelThatNobodyRunsIsKeptOrLeft) {
+  const TestModel test(1);
+  save(test);
+  preparation_ = hal::Preparation::kJustInTime;
+  auto pool = memory::Pool::openFile(folder_.path() / "model.bin");
+  ASSERT_TRUE(pool);
+  auto model = std::make_shared<graph::Model>(test.model);
+  model->pools = {*pool};
+  hal::PrepareOptions prepare;
+  prepare.threads = 2;
+  prepare.store = options();
+  prepare.preparation = preparation_;
+  // Freed at any moment of its preparation.
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(device_->prepareModel(model, prepare, hal::Cache()));
+  settle();
+  const Start after = start(test);
+  EXPECT_EQ(after.report.reason.find("corrupt"), std::string::npos) << after.report.reason;
+  settle();
+  EXPECT_EQ(start(test).report.state, State::kWarm);
+}
+
+TEST_F(WeightSessionTest, JustInTimeAForkedChildMakesWhatIsMissing) {
+  const TestModel test(1);
+  save(test);
+  preparation_ = hal::Preparation::kJustInTime;
+  cache::StoreOptions off = options();
+  off.mode = cache::StoreMode::kOff;
+  const std::vector<float> expected = start(test, off).output;
+  for (int i = 0; i < 10; ++i) {
+    auto pool = memory::Pool::openFile(folder_.path() / "model.bin");
+    ASSERT_TRUE(pool);
+    auto model = std::make_shared<graph::Model>(test.model);
+    model->pools = {*pool};
+    hal::PrepareOptions prepare;
+    prepare.threads = 2;
+    prepare.store = off;
+    prepare.preparation = preparation_;
+    Start parent;
+    auto prepared = device_->prepareModel(model, prepare, hal::Cache());
+    ASSERT_TRUE(prepared);
+    parent.prepared = *prepared;
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) ::_exit(runAgain(parent) == expected && !HasFailure() ? 0 : 1);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    EXPECT_EQ(runAgain(parent), expected);
+  }
+}
+
+TEST_F(WeightSessionTest, JustInTimeSeveralThreadsRunAtOnce) {
+  const TestModel test(1);
+  save(test);
+  preparation_ = hal::Preparation::kJustInTime;
+  for (const bool isWarm : {false, true}) {
+    const Start first = start(test);
+    Start shared;
+    {
+      auto model = std::make_shared<graph::Model>(test.model);
+      model->pools = {first.pool};
+      hal::PrepareOptions prepare;
+      prepare.threads = 2;
+      prepare.store = options();
+      prepare.preparation = preparation_;
+      auto prepared = device_->prepareModel(model, prepare, hal::Cache());
+      ASSERT_TRUE(prepared);
+      shared.prepared = *prepared;
+    }
+    std::vector<std::vector<float>> outputs(4);
+    std::vector<std::thread> threads;
+    threads.reserve(outputs.size());
+    for (auto& output : outputs) threads.emplace_back([&] { output = runAgain(shared); });
+    for (std::thread& thread : threads) thread.join();
+    for (const auto& output : outputs) EXPECT_EQ(output, first.output) << isWarm;
+    settle();
+  }
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ namespace {
 
 // The C API has no other way to tell how a model started.
 void reportStart(const runtime::ModelPlan& plan, std::chrono::steady_clock::time_point begin) {
+  if (!runtime::isReportWanted()) return;
   runtime::StartRecord record;
   for (const std::string& device : plan.devices)
     record.device += (record.device.empty() ? "" : ", ") + device;
@@ -62,6 +63,9 @@ Status Compilation::setPreference(int32_t preference) {
       preference > ANEURALNETWORKS_PREFER_SUSTAINED_SPEED)
     return fail(ErrorCode::kBadData, "The preference {} is unknown.", preference);
   options_.preference = static_cast<hal::Preference>(preference);
+  // Who asks for it, not whom the documentation gives it to, would rather have the first answer
+  // soon than have everything done when finish() returns.
+  wantsFirstAnswer_ = options_.preference == hal::Preference::kFastSingleAnswer;
   return {};
 }
 
@@ -114,6 +118,8 @@ Status Compilation::finish() {
   HEARTH_ASSIGN(const int64_t threads, base::envInteger(base::Env::kThreads));
   options_.threads = static_cast<unsigned>(threads);
   options_.maxActivationBytes = runtime::defaultActivationLimit();
+  HEARTH_ASSIGN(options_.preparation, runtime::defaultPreparation());
+  if (wantsFirstAnswer_) options_.preparation = hal::Preparation::kJustInTime;
   if (timeout_ != 0) options_.deadline = base::Deadline::after(timeout_);
   const bool isExplicit = !explicitDevices_.empty();
   const DeviceList devices = isExplicit ? explicitDevices_ : allDevices();

@@ -83,6 +83,7 @@ class Compilation {
   hal::PrepareOptions options_;
   std::shared_ptr<const runtime::CacheRequest> cache_;
   uint64_t timeout_ = 0;
+  bool wantsFirstAnswer_ = false;
   bool isFinished_ = false;
   std::shared_ptr<const CompiledModel> compiled_;
 };

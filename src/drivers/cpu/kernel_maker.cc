@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/kernel_maker.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <new>
+#include <span>
+#include <system_error>
+
+#include "base/log.h"
+#include "base/trace.h"
+#include "cache/fork_aware.h"
+#include "drivers/cpu/packed_weights.h"
+#include "threads/thread_pool.h"
+
+namespace hearth::cpu {
+namespace {
+
+// Lets go of the whole pages of clean bytes of a file; they come back from the page cache if
+// somebody reads them after all.
+void releasePages(std::span<const uint8_t> bytes) {
+  static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  constexpr size_t kWorthACall = size_t{64} << 10;
+  if (bytes.size() < kWorthACall) return;
+  const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
+  const uintptr_t first = (begin + page - 1) / page * page;
+  const uintptr_t last = (begin + bytes.size()) / page * page;
+  if (last > first) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
+// Many are inside at a time, and none during a fork. (A shared mutex knows its holder by the
+// thread's number, which a child has not.)
+class Gate {
+ public:
+  void enter() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !isClosed_; });
+    ++inside_;
+  }
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    if (--inside_ == 0) changed_.notify_all();
+  }
+
+  // Waits until nobody is inside, and keeps it so, by the same thread or its image in a child.
+  void close() {
+    std::unique_lock lock(mutex_);
+    isClosed_ = true;
+    changed_.wait(lock, [this] { return inside_ == 0; });
+    lock.release();
+  }
+  void open() {
+    isClosed_ = false;
+    mutex_.unlock();
+    changed_.notify_all();
+  }
+  // Those who wait in the parent are not there.
+  void renewInChild() { new (&changed_) std::condition_variable; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool isClosed_ = false;
+  size_t inside_ = 0;
+};
+
+}  // namespace
+
+// Those that work ahead. A fork waits until none is inside a kernel's creation, which holds locks
+// that the child would find taken for ever; and a process that exits waits for them, since they use
+// objects that live until the program's end.
+class RunningMakers final : private cache::ForkAware {
+ public:
+  static RunningMakers& instance() {
+    // Never destroyed: makers may live in static objects.
+    static RunningMakers* const running = [] {
+      const std::lock_guard held(registryMutex());
+      return new RunningMakers(held);
+    }();
+    return *running;
+  }
+
+  // Inside is whoever makes a kernel that others may wait for.
+  class Inside {
+   public:
+    Inside() { instance().gate_.enter(); }
+    ~Inside() { instance().gate_.leave(); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+  };
+
+  void add(KernelMaker* maker) {
+    static const int atExit [[maybe_unused]] = std::atexit([] { instance().stopAll(); });
+    const std::lock_guard lock(mutex_);
+    makers_.push_back(maker);
+  }
+
+  void remove(KernelMaker* maker) {
+    const std::lock_guard lock(mutex_);
+    std::erase(makers_, maker);
+  }
+
+ private:
+  using ForkAware::ForkAware;
+
+  void stopAll() {
+    const std::lock_guard lock(mutex_);
+    for (KernelMaker* maker : makers_) maker->stop();
+  }
+
+  void pauseForFork() override { gate_.close(); }
+  void lockForFork() override { mutex_.lock(); }
+  void unlockAfterFork() override {
+    mutex_.unlock();
+    gate_.open();
+  }
+  void renewInChild() override {
+    gate_.renewInChild();
+    // The threads are not there: nobody can join them.
+    for (KernelMaker* maker : makers_)
+      for (std::thread& thread : maker->threads_) new (&thread) std::thread();
+  }
+
+  Gate gate_;
+  std::mutex mutex_;
+  std::vector<KernelMaker*> makers_;
+};
+
+KernelMaker::KernelMaker(const Plan& plan, threads::ThreadPool* pool)
+    : plan_(plan), pool_(pool), made_(plan.nodes.size()), states_(plan.nodes.size()) {}
+
+KernelMaker::~KernelMaker() {
+  end();
+}
+
+void KernelMaker::end() {
+  if (completed_ == nullptr) return;
+  RunningMakers::instance().remove(this);
+  stop();
+  if (allMade()) finish();
+}
+
+void KernelMaker::make(size_t node) {
+  const uint64_t packedBefore = PackedWeights::packedByThisThread();
+  auto kernel = plan_.nodes[node].create();
+  if (PackedWeights::packedByThisThread() != packedBefore)
+    for (const std::span<const uint8_t>& source : plan_.nodes[node].packedSources)
+      releasePages(source);
+  Made& made = made_[node];
+  if (kernel) {
+    // Convolutions write tables here, of megabytes for large images.
+    if (const auto bytes = (*kernel)->reshape(pool_)) {
+      made.kernel = std::move(*kernel);
+      made.workspaceBytes = *bytes;
+      uint64_t most = workspaceBytes_.load(std::memory_order_relaxed);
+      while (most < *bytes && !workspaceBytes_.compare_exchange_weak(most, *bytes)) {
+      }
+    } else {
+      made.error = bytes.error();
+    }
+  } else {
+    made.error = std::move(kernel.error());
+  }
+  if (made.error && made.error->code() == ErrorCode::kUnsupported)
+    base::logInfo("Operation {} ({}) goes to its reference kernel: {}", plan_.nodes[node].operation,
+                  plan_.nodes[node].name, made.error->toString());
+  states_[node].store(kMade, std::memory_order_release);
+  madeCount_.fetch_add(1, std::memory_order_acq_rel);
+  states_[node].notify_all();
+}
+
+Status KernelMaker::makeAll() {
+  const base::TraceSpan span("start", "make kernels");
+  if (pool_ != nullptr) {
+    pool_->parallelFor(made_.size(), [this](size_t node) { make(node); });
+  } else {
+    for (size_t node = 0; node < made_.size(); ++node) make(node);
+  }
+  isComplete_.store(true, std::memory_order_release);
+  for (const Made& made : made_)
+    if (made.error) return std::unexpected(*made.error);
+  return {};
+}
+
+void KernelMaker::makeAhead(unsigned threads, std::function<void()> completed,
+                            std::function<void()> afterwards) {
+  completed_ = std::move(completed);
+  afterwards_ = std::move(afterwards);
+  RunningMakers::instance().add(this);
+  try {
+    const std::lock_guard lock(threadsMutex_);
+    for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {
+    // With fewer threads it takes longer.
+  }
+  if (threads_.empty()) work();
+}
+
+// False when another thread has it, or has made it.
+bool KernelMaker::makeIfOpen(size_t node) {
+  if (states_[node].load(std::memory_order_acquire) != kOpen) return false;
+  const RunningMakers::Inside inside;
+  int expected = kOpen;
+  if (!states_[node].compare_exchange_strong(expected, kClaimed, std::memory_order_acq_rel))
+    return false;
+  make(node);
+  return true;
+}
+
+void KernelMaker::await(size_t node) {
+  for (int state = states_[node].load(std::memory_order_acquire); state != kMade;
+       state = states_[node].load(std::memory_order_acquire))
+    states_[node].wait(state, std::memory_order_acquire);
+}
+
+Result<Kernel*> KernelMaker::get(size_t node) {
+  if (!makeIfOpen(node)) await(node);
+  const Made& made = made_[node];
+  if (made.error) return std::unexpected(*made.error);
+  return made.kernel.get();
+}
+
+void KernelMaker::finish() {
+  if (isComplete()) return;
+  for (size_t node = 0; node < made_.size(); ++node)
+    if (!makeIfOpen(node)) await(node);
+  const RunningMakers::Inside inside;
+  std::call_once(completedOnce_, [this] {
+    if (completed_ != nullptr) completed_();
+    isComplete_.store(true, std::memory_order_release);
+  });
+}
+
+void KernelMaker::work() {
+  {
+    const base::TraceSpan span("start", "make kernels ahead");
+    for (size_t node = 0; node < made_.size() && !isStopping_; ++node) makeIfOpen(node);
+  }
+  // One that stops may leave the last kernel to another, which then goes on.
+  if (isStopping_ && !allMade()) return;
+  finish();
+  std::call_once(afterwardsOnce_, afterwards_);
+}
+
+void KernelMaker::stop() {
+  isStopping_ = true;
+  const std::lock_guard lock(threadsMutex_);
+  for (std::thread& thread : threads_)
+    if (thread.joinable()) thread.join();
+  threads_.clear();
+}
+
+std::vector<uint32_t> KernelMaker::refused() const {
+  std::vector<uint32_t> operations;
+  for (size_t node = 0; node < made_.size(); ++node)
+    if (states_[node].load(std::memory_order_acquire) == kMade && made_[node].error &&
+        made_[node].error->code() == ErrorCode::kUnsupported)
+      operations.push_back(plan_.nodes[node].operation);
+  return operations;
+}
+
+}  // namespace hearth::cpu
