@@ -114,7 +114,8 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
   if (prepared.error().code() != ErrorCode::kUnsupported)
     return std::unexpected(std::move(prepared.error()));
   auto interpreted = hal::prepareInterpreted(model, options, pool, prepared.error().toString());
-  if (interpreted) save({model, nullptr, nullptr, {}}, *store, cache);
+  if (interpreted)
+    (*interpreted)->setCacheProblem(save({model, nullptr, nullptr, {}}, *store, cache));
   return interpreted;
 }
 
