@@ -360,6 +360,7 @@ Outcome<void> path(const CacheOptions& options) {
 }  // namespace
 
 Outcome<void> cacheCommand(const CacheOptions& options) {
+  if (!options.cacheDir.empty()) return cacheFolderCommand(options);
   switch (options.action) {
     case CacheAction::kList:
       return list(options);
