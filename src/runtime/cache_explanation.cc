@@ -98,7 +98,7 @@ Result<std::vector<CacheExplanation>> explainCaches(
   planOptions.preparePart = [&](hal::Device& device, const ModelSource& source,
                                 const hal::PrepareOptions& prepare, const CacheRequest*,
                                 CacheKeyHash key) {
-    return explainer.prepare(device, source, prepare, std::move(key));
+    return explainer.prepare(device, source, prepare, key);
   };
   HEARTH_TRY(planModel(std::move(model), devices, planOptions));
   return parts;
