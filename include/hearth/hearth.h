@@ -252,6 +252,21 @@ HEARTH_EXPORT hearth_status hearth_model_explain_start(const hearth_model* model
                                                        const hearth_compile_options* options,
                                                        char** json, hearth_error** error);
 
+// The bytes of NNAPI's cache token.
+#define HEARTH_CACHE_TOKEN_BYTES 32
+
+// What a compilation through NNAPI, with the device of `options` or without a list of devices,
+// would do with the files that ANeuralNetworksCompilation_setCaching names in `folder` for `token`,
+// as JSON: `state` and `parts` as `hearth cache explain --json` has them. Changes nothing.
+HEARTH_EXPORT hearth_status hearth_model_explain_cache(const hearth_model* model,
+                                                       const hearth_compile_options* options,
+                                                       const char* folder, const uint8_t* token,
+                                                       char** json, hearth_error** error);
+// What such a folder holds, as JSON: `sets` and `others` as `hearth cache ls --cache-dir --json`
+// has them. Changes nothing.
+HEARTH_EXPORT hearth_status hearth_cache_folder_describe(const char* folder, char** json,
+                                                         hearth_error** error);
+
 HEARTH_EXPORT const char* hearth_compilation_device(const hearth_compilation* compilation);
 HEARTH_EXPORT size_t hearth_compilation_input_count(const hearth_compilation* compilation);
 HEARTH_EXPORT size_t hearth_compilation_output_count(const hearth_compilation* compilation);

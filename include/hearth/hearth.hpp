@@ -3,6 +3,7 @@
 // of hearth.h hold. Link with libhearth.so.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -330,6 +331,13 @@ class Compilation {
   std::unique_ptr<hearth_compilation, void (*)(hearth_compilation*)> handle_;
 };
 
+// What a folder for NNAPI's compilation caching holds: see hearth_cache_folder_describe.
+inline std::string describeCacheFolder(const std::string& folder) {
+  char* json = nullptr;
+  detail::call(hearth_cache_folder_describe, folder.c_str(), &json);
+  return detail::takeString(json);
+}
+
 // A .tflite file. Thread-safe.
 class Model {
  public:
@@ -367,6 +375,15 @@ class Model {
     const hearth_compile_options raw = rawOptions(options);
     char* json = nullptr;
     detail::call(hearth_model_explain_start, get(), &raw, &json);
+    return detail::takeString(json);
+  }
+  // What a compilation through NNAPI would do with its cache files: see hearth_model_explain_cache.
+  std::string explainCache(const std::string& folder,
+                           const std::array<uint8_t, HEARTH_CACHE_TOKEN_BYTES>& token,
+                           const CompileOptions& options = {}) const {
+    const hearth_compile_options raw = rawOptions(options);
+    char* json = nullptr;
+    detail::call(hearth_model_explain_cache, get(), &raw, folder.c_str(), token.data(), &json);
     return detail::takeString(json);
   }
   const hearth_model* get() const { return handle_.get(); }

@@ -49,6 +49,16 @@ TEST(ApiTest, ListsDevices) {
   EXPECT_EQ(hearth_device_get(0, nullptr, nullptr), HEARTH_UNEXPECTED_NULL);
 }
 
+TEST(ApiTest, DescribesACacheFolder) {
+  EXPECT_EQ(codeOf([] { describeCacheFolder("/nonexistent"); }), HEARTH_NOT_FOUND);
+  char* json = nullptr;
+  EXPECT_EQ(hearth_cache_folder_describe(nullptr, &json, nullptr), HEARTH_UNEXPECTED_NULL);
+  EXPECT_EQ(hearth_cache_folder_describe("/", nullptr, nullptr), HEARTH_UNEXPECTED_NULL);
+  EXPECT_EQ(hearth_model_explain_cache(nullptr, nullptr, "/", nullptr, &json, nullptr),
+            HEARTH_UNEXPECTED_NULL);
+  EXPECT_EQ(json, nullptr);
+}
+
 // Of an older client: what it does not know is not written.
 TEST(ApiTest, FillsNoMoreThanTheClientKnows) {
   hearth_device_info info{};

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compilation functions of hearth.h.
+#include <algorithm>
 #include <cstddef>
 #include <numeric>
 #include <optional>
 
 #include "api/handles.h"
+#include "runtime/cache_explanation.h"
 #include "runtime/device_manager.h"
 
 using hearth::ErrorCode;
@@ -171,6 +173,26 @@ Status explainStart(const hearth_model& model, const hearth_compile_options& opt
   return {};
 }
 
+Status explainCache(const hearth_model& model, const hearth_compile_options& options,
+                    const char* folder, const uint8_t* token, char** json) {
+  HEARTH_ASSIGN(hearth::tflite::ImportedGraph imported,
+                model.file->importSignature(options.signature == nullptr ? "" : options.signature));
+  const auto& manager = hearth::runtime::DeviceManager::shared();
+  std::vector<std::shared_ptr<hearth::hal::Device>> devices = manager.devices();
+  const hearth::runtime::CompilationOptions made = runtimeOptions(options);
+  if (!made.device.empty()) {
+    HEARTH_ASSIGN(std::shared_ptr<hearth::hal::Device> device, manager.find(made.device));
+    devices = {std::move(device)};
+  }
+  hearth::runtime::CacheRequest request;
+  request.folder = folder;
+  std::copy_n(token, request.token.size(), request.token.begin());
+  HEARTH_ASSIGN(const std::vector<hearth::runtime::CacheExplanation> parts,
+                hearth::runtime::explainCaches(imported.model, devices, made.prepare, request));
+  *json = hearth::api::copyString(hearth::runtime::explanationJson(parts));
+  return {};
+}
+
 Status describe(const std::vector<Tensor>& tensors, size_t index, const char* kind,
                 hearth_tensor_info* info) {
   if (index >= tensors.size())
@@ -236,6 +258,31 @@ hearth_status hearth_model_explain_start(const hearth_model* model,
     if (json == nullptr) return nullArgument("json");
     HEARTH_ASSIGN(const hearth_compile_options read, readOptions(options));
     return explainStart(*model, read, json);
+  });
+}
+
+hearth_status hearth_model_explain_cache(const hearth_model* model,
+                                         const hearth_compile_options* options, const char* folder,
+                                         const uint8_t* token, char** json, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (model == nullptr) return nullArgument("model");
+    if (folder == nullptr) return nullArgument("folder");
+    if (token == nullptr) return nullArgument("token");
+    if (json == nullptr) return nullArgument("json");
+    HEARTH_ASSIGN(const hearth_compile_options read, readOptions(options));
+    return explainCache(*model, read, folder, token, json);
+  });
+}
+
+hearth_status hearth_cache_folder_describe(const char* folder, char** json, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (folder == nullptr) return nullArgument("folder");
+    if (json == nullptr) return nullArgument("json");
+    HEARTH_ASSIGN(const hearth::runtime::CacheListing listing,
+                  hearth::runtime::listCacheFolder(
+                      folder, hearth::runtime::DeviceManager::shared().devices()));
+    *json = hearth::api::copyString(hearth::runtime::listingJson(listing));
+    return {};
   });
 }
 

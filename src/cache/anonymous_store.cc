@@ -85,12 +85,6 @@ class AnonymousTable : public ContentMemory, private ForkAware {
     contents_[contentKey(file, offset, size)] = {digest, readAt};
   }
 
-  // Users keep their facts themselves as long as the process lives.
-  std::optional<base::Sha256Digest> fact(const base::Sha256Digest&) override {
-    return std::nullopt;
-  }
-  void rememberFact(const base::Sha256Digest&, const base::Sha256Digest&) override {}
-
   std::shared_ptr<BuildLock> buildLock() {
     const std::lock_guard lock(mutex_);
     return buildLock_;
@@ -217,13 +211,12 @@ std::optional<base::Sha256Digest> AnonymousStore::recalledContentHash(int fd, ui
   return recalledHash(fd, offset, size, &table_);
 }
 
-std::optional<base::Sha256Digest> AnonymousStore::recall(const base::Sha256Digest& key) {
-  return table_.fact(key);
+// Users keep their facts themselves as long as the process lives.
+std::optional<std::vector<uint8_t>> AnonymousStore::recall(std::string_view) {
+  return std::nullopt;
 }
 
-void AnonymousStore::remember(const base::Sha256Digest& key, const base::Sha256Digest& value) {
-  table_.rememberFact(key, value);
-}
+void AnonymousStore::remember(std::span<const Fact>) {}
 
 std::shared_ptr<void> AnonymousStore::addCorruptionHandler(CorruptionHandler) {
   return nullptr;

@@ -38,8 +38,9 @@ class BundleNotes : public ContentMemory {
   void rememberContent(const FileIdentity& file, uint64_t offset, uint64_t size,
                        const base::Sha256Digest& digest, int64_t readAt) override;
 
-  std::optional<base::Sha256Digest> fact(const base::Sha256Digest& key) override;
-  void rememberFact(const base::Sha256Digest& key, const base::Sha256Digest& value) override;
+  // 32 bytes, not all zero, that were remembered under a key of the user's.
+  std::optional<base::Sha256Digest> fact(const base::Sha256Digest& key);
+  void rememberFact(const base::Sha256Digest& key, const base::Sha256Digest& value);
 
   // Notes that only stand there or not.
   bool has(const base::Sha256Digest& key);

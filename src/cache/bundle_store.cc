@@ -134,6 +134,10 @@ std::vector<std::pair<StoreOptions, std::weak_ptr<BundleStore>>>& openBundles() 
   return *bundles;
 }
 
+base::Sha256Digest factNote(std::string_view key) {
+  return base::Sha256::of({reinterpret_cast<const uint8_t*>(key.data()), key.size()});
+}
+
 // Whether a file that is no whole bundle was one, or was to become one, so that it may be replaced:
 // its first bytes are a bundle's but for one, or all of its head got lost.
 StoreResult<bool> wasBundle(int fd, uint64_t size) {
@@ -639,12 +643,19 @@ std::optional<base::Sha256Digest> BundleStore::recalledContentHash(int fd, uint6
   return recalledHash(fd, offset, size, parts_->notes.get());
 }
 
-std::optional<base::Sha256Digest> BundleStore::recall(const base::Sha256Digest& key) {
-  return parts_->notes->fact(key);
+std::optional<std::vector<uint8_t>> BundleStore::recall(std::string_view key) {
+  const std::optional<base::Sha256Digest> note = parts_->notes->fact(factNote(key));
+  if (!note) return std::nullopt;
+  return std::vector<uint8_t>(note->begin(), note->end());
 }
 
-void BundleStore::remember(const base::Sha256Digest& key, const base::Sha256Digest& value) {
-  parts_->notes->rememberFact(key, value);
+void BundleStore::remember(std::span<const Fact> facts) {
+  for (const Fact& fact : facts) {
+    base::Sha256Digest note{};
+    if (fact.value.size() != note.size()) continue;
+    std::ranges::copy(fact.value, note.begin());
+    parts_->notes->rememberFact(factNote(fact.key), note);
+  }
 }
 
 std::shared_ptr<void> BundleStore::addCorruptionHandler(CorruptionHandler handler) {

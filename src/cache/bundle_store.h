@@ -55,8 +55,8 @@ class BundleStore : public SegmentStore,
                                          unsigned threads) override;
   std::optional<base::Sha256Digest> recalledContentHash(int fd, uint64_t offset,
                                                         uint64_t size) override;
-  std::optional<base::Sha256Digest> recall(const base::Sha256Digest& key) override;
-  void remember(const base::Sha256Digest& key, const base::Sha256Digest& value) override;
+  std::optional<std::vector<uint8_t>> recall(std::string_view key) override;
+  void remember(std::span<const Fact> facts) override;
   std::shared_ptr<void> addCorruptionHandler(CorruptionHandler handler) override;
   StoreCounters counters() const override;
 

@@ -155,6 +155,30 @@ Result<CacheBytes> readCacheFiles(int modelFile, int dataFile,
   return fail(ErrorCode::kNotFound, "The cache files are not what was written into them.");
 }
 
+Result<CachedContent> contentOfFiles(int modelFile, int dataFile) {
+  CachedContent content;
+  HEARTH_ASSIGN(content.modelBytes, sizeOf(modelFile));
+  HEARTH_ASSIGN(content.dataBytes, sizeOf(dataFile));
+  ContentHash hash(content.modelBytes, content.dataBytes);
+  std::vector<uint8_t> buffer(size_t{1} << 20);
+  for (const auto& [file, size] :
+       {std::pair(modelFile, content.modelBytes), std::pair(dataFile, content.dataBytes)}) {
+    uint64_t done = 0;
+    while (done < size) {
+      const uint64_t wanted = std::min<uint64_t>(buffer.size(), size - done);
+      const ssize_t count = retried(
+          [&] { return sys::pread(file, buffer.data(), wanted, static_cast<off_t>(done)); });
+      if (count < 0) return std::unexpected(base::errnoError(errno, "Reading a cache file"));
+      if (count == 0)
+        return fail(ErrorCode::kIo, "A cache file ends after {} bytes of {}.", done, size);
+      hash.add({buffer.data(), static_cast<size_t>(count)});
+      done += static_cast<uint64_t>(count);
+    }
+  }
+  content.digest = hash.finish();
+  return content;
+}
+
 Status writeCacheFiles(int modelFile, CachePieces model, int dataFile, CachePieces data) {
   HEARTH_ASSIGN(const FileLock lock, FileLock::take(modelFile));
   HEARTH_CRASH_POINT("cache_files.before_data");

@@ -32,6 +32,9 @@ struct CacheBytes {
 Result<CacheBytes> readCacheFiles(int modelFile, int dataFile,
                                   std::span<const CachedContent> contents);
 
+// The digest and sizes of what is in the files now; nothing is kept or interpreted. kIo.
+Result<CachedContent> contentOfFiles(int modelFile, int dataFile);
+
 // Writes both files, under a lock on the model file that is waited for a second at most. The files
 // are whole afterwards, or not those of any content. Errors: kIo.
 Status writeCacheFiles(int modelFile, CachePieces model, int dataFile, CachePieces data);

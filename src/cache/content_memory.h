@@ -33,7 +33,7 @@ base::Sha256Digest contentKey(const FileIdentity& file, uint64_t offset, uint64_
 // may leave the same time stamp.
 bool isReadWellAfterChange(const FileIdentity& file, int64_t readAt);
 
-// What somebody remembers: digests of files' content, and facts of their users. Thread-safe.
+// Somebody who remembers digests of files' content. Thread-safe.
 class ContentMemory {
  public:
   virtual ~ContentMemory() = default;
@@ -43,10 +43,6 @@ class ContentMemory {
                                                     uint64_t size) = 0;
   virtual void rememberContent(const FileIdentity& file, uint64_t offset, uint64_t size,
                                const base::Sha256Digest& digest, int64_t readAt) = 0;
-
-  // 32 bytes, not all zero, that were remembered under a key of the user's.
-  virtual std::optional<base::Sha256Digest> fact(const base::Sha256Digest& key) = 0;
-  virtual void rememberFact(const base::Sha256Digest& key, const base::Sha256Digest& value) = 0;
 };
 
 // The digest from `memory` (may be null), without reading the range.

@@ -222,16 +222,6 @@ void IdentityTable::rememberContent(const FileIdentity& file, uint64_t offset, u
   write(contentKey(file, offset, size), {digest, readAt});
 }
 
-std::optional<base::Sha256Digest> IdentityTable::fact(const base::Sha256Digest& key) {
-  const std::optional<Entry> entry = read(key);
-  if (!entry) return std::nullopt;
-  return entry->digest;
-}
-
-void IdentityTable::rememberFact(const base::Sha256Digest& key, const base::Sha256Digest& value) {
-  write(key, {value, now()});
-}
-
 bool IdentityTable::isChecked(const SegmentKey& key, const FileGeneration& file,
                               const BootId& boot) {
   return boot != BootId{} && read(checkedKey(key, file, boot)).has_value();

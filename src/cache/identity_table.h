@@ -34,9 +34,6 @@ class IdentityTable : public ContentMemory {
   void rememberContent(const FileIdentity& file, uint64_t offset, uint64_t size,
                        const base::Sha256Digest& digest, int64_t readAt) override;
 
-  std::optional<base::Sha256Digest> fact(const base::Sha256Digest& key) override;
-  void rememberFact(const base::Sha256Digest& key, const base::Sha256Digest& value) override;
-
   bool isChecked(const SegmentKey& key, const FileGeneration& file, const BootId& boot);
   void rememberChecked(const SegmentKey& key, const FileGeneration& file, const BootId& boot);
 

@@ -96,12 +96,8 @@ std::string standardFolder() {
 
 }  // namespace
 
-struct MappingManager::Row {
-  CachedContent content;
-  int64_t used = 0;
-};
-
-MappingManager::MappingManager(std::string folder) : folder_(std::move(folder)) {}
+MappingManager::MappingManager(std::string folder, Use use)
+    : folder_(std::move(folder)), use_(use) {}
 
 MappingManager::~MappingManager() {
   close();
@@ -126,6 +122,10 @@ std::shared_ptr<MappingManager> MappingManager::shared() {
   return shared->manager;
 }
 
+std::unique_ptr<MappingManager> MappingManager::forLooking() {
+  return std::make_unique<MappingManager>(standardFolder(), Use::kLook);
+}
+
 void MappingManager::close() {
   if (database_ != nullptr) sqlite3_close(database_);
   database_ = nullptr;
@@ -134,7 +134,7 @@ void MappingManager::close() {
 
 // True when the file was unusable and has been removed.
 bool MappingManager::discardIfBroken(int code) {
-  if (!isDamage(code) || !directory_.valid()) return false;
+  if (!isDamage(code) || !directory_.valid() || use_ == Use::kLook) return false;
   base::logInfo("The file {}/{} is damaged and is made anew.", folder_, kFile);
   base::Descriptor directory = std::move(directory_);
   close();
@@ -160,7 +160,9 @@ Status MappingManager::open(bool create) {
     if (auto made = makeParents(folder_); !made)
       return fail(ErrorCode::kIo, "The cache map cannot be made: {}", made.error().message);
   auto opened = openFolder(AT_FDCWD, folder_, create);
-  if (!opened) return fail(ErrorCode::kIo, "There is no cache map: {}", opened.error().message);
+  if (!opened)
+    return fail(opened.error().reason == StoreReason::kGone ? ErrorCode::kNotFound : ErrorCode::kIo,
+                "There is no cache map: {}", opened.error().message);
   directory_ = std::move(*opened);
   const std::string path = folder_ + '/' + kFile;
   // One more try for the case that a broken file is removed on the way.
@@ -171,7 +173,8 @@ Status MappingManager::open(bool create) {
         return fail(ErrorCode::kIo, "The cache map {} is no file that only the user may write.",
                     path);
     } else if (errno != ENOENT || !create) {
-      return fail(ErrorCode::kIo, "There is no cache map {}.", path);
+      return fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
+                  "There is no cache map {}.", path);
     } else {
       // Made here for its mode, and never through a link.
       const base::Descriptor made(base::sys::openAt(
@@ -198,29 +201,32 @@ Status MappingManager::open(bool create) {
   return fail(ErrorCode::kIo, "The cache map {} cannot be used: {}.", path, sqlite3_errstr(code));
 }
 
-Result<std::vector<MappingManager::Row>> MappingManager::read(const CacheOwner& owner) {
+Result<std::vector<KnownContent>> MappingManager::read(
+    const char* condition, const std::function<void(sqlite3_stmt*)>& bind) {
   HEARTH_TRY(open(false));
-  std::vector<Row> rows;
+  std::vector<KnownContent> rows;
   int code = 0;
   {
     const Statement statement =
         prepare(database_,
-                "SELECT digest, model, data, used, checksum FROM content1 WHERE build = ? AND "
-                "uid = ? AND token = ? ORDER BY used DESC LIMIT 64",
+                base::formatText("SELECT digest, model, data, used, checksum, build, uid, token "
+                                 "FROM content1 WHERE {} ORDER BY used DESC LIMIT 64",
+                                 condition),
                 code);
     if (code == SQLITE_OK) {
-      bindDigest(statement.get(), 1, owner.build);
-      sqlite3_bind_int64(statement.get(), 2, owner.uid);
-      bindDigest(statement.get(), 3, owner.token);
+      bind(statement.get());
       while ((code = sqlite3_step(statement.get())) == SQLITE_ROW) {
-        Row row;
+        KnownContent row;
         base::Sha256Digest check;
         row.content.modelBytes = static_cast<uint64_t>(sqlite3_column_int64(statement.get(), 1));
         row.content.dataBytes = static_cast<uint64_t>(sqlite3_column_int64(statement.get(), 2));
         row.used = sqlite3_column_int64(statement.get(), 3);
+        row.owner.uid = static_cast<uid_t>(sqlite3_column_int64(statement.get(), 6));
         if (readDigest(statement.get(), 0, &row.content.digest) &&
             readDigest(statement.get(), 4, &check) &&
-            check == checksum(owner, row.content, row.used))
+            readDigest(statement.get(), 5, &row.owner.build) &&
+            readDigest(statement.get(), 7, &row.owner.token) &&
+            check == checksum(row.owner, row.content, row.used))
           rows.push_back(row);
       }
     }
@@ -230,12 +236,34 @@ Result<std::vector<MappingManager::Row>> MappingManager::read(const CacheOwner& 
   return fail(ErrorCode::kIo, "The cache map cannot be read: {}.", sqlite3_errstr(code));
 }
 
+Result<std::vector<KnownContent>> MappingManager::readOf(const CacheOwner& owner) {
+  return read("build = ? AND uid = ? AND token = ?", [&](sqlite3_stmt* statement) {
+    bindDigest(statement, 1, owner.build);
+    sqlite3_bind_int64(statement, 2, owner.uid);
+    bindDigest(statement, 3, owner.token);
+  });
+}
+
 Result<std::vector<CachedContent>> MappingManager::find(const CacheOwner& owner) {
   const std::lock_guard lock(mutex_);
-  HEARTH_ASSIGN(const std::vector<Row> rows, read(owner));
+  HEARTH_ASSIGN(const std::vector<KnownContent> rows, readOf(owner));
   std::vector<CachedContent> contents;
-  for (const Row& row : rows) contents.push_back(row.content);
+  for (const KnownContent& row : rows) contents.push_back(row.content);
   return contents;
+}
+
+Result<std::vector<KnownContent>> MappingManager::findUnder(const base::Sha256Digest& token) {
+  const std::lock_guard lock(mutex_);
+  return read("token = ?", [&](sqlite3_stmt* statement) { bindDigest(statement, 1, token); });
+}
+
+Result<std::vector<KnownContent>> MappingManager::findSized(uint64_t modelBytes,
+                                                            uint64_t dataBytes) {
+  const std::lock_guard lock(mutex_);
+  return read("model = ? AND data = ?", [&](sqlite3_stmt* statement) {
+    sqlite3_bind_int64(statement, 1, static_cast<int64_t>(modelBytes));
+    sqlite3_bind_int64(statement, 2, static_cast<int64_t>(dataBytes));
+  });
 }
 
 Status MappingManager::run(const std::string& statement) {
@@ -270,6 +298,8 @@ Status MappingManager::write(const CacheOwner& owner, const CachedContent& conte
 
 Status MappingManager::remember(const CacheOwner& owner, const CachedContent& content) {
   const std::lock_guard lock(mutex_);
+  if (use_ == Use::kLook)
+    return fail(ErrorCode::kBadState, "The cache map is open for looking at it only.");
   HEARTH_TRY(open(true));
   HEARTH_TRY(run("BEGIN IMMEDIATE"));
   const std::string mine =
@@ -297,9 +327,10 @@ Status MappingManager::remember(const CacheOwner& owner, const CachedContent& co
 
 void MappingManager::touch(const CacheOwner& owner, const CachedContent& content) {
   const std::lock_guard lock(mutex_);
-  const auto rows = read(owner);
+  if (use_ == Use::kLook) return;
+  const auto rows = readOf(owner);
   if (!rows) return;
-  for (const Row& row : *rows)
+  for (const KnownContent& row : *rows)
     if (row.content == content && now() - row.used > kHour) (void)write(owner, content, now());
 }
 

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,6 +15,7 @@
 #include "base/sha256.h"
 
 struct sqlite3;
+struct sqlite3_stmt;
 
 namespace hearth::cache {
 
@@ -33,6 +35,13 @@ struct CachedContent {
   bool operator==(const CachedContent&) const = default;
 };
 
+// One entry of the map.
+struct KnownContent {
+  CacheOwner owner;
+  CachedContent content;
+  int64_t used = 0;  // nanoseconds since 1970
+};
+
 // The map from token to what a driver wrote into a client's cache files: only what it vouches for
 // is interpreted. It lies in cache-map.sqlite, outlives kills, power failures and reboots, holds
 // several contents for a token and a bounded number of all, of which the least recently used go
@@ -40,18 +49,30 @@ struct CachedContent {
 // damaged file made anew. Thread-safe. Not usable in a forked child (a new object is).
 class MappingManager {
  public:
+  enum class Use {
+    kKeep,
+    kLook,  // changes nothing: remembers and removes nothing, not even a damaged file
+  };
   // The file lies in `folder`, which is made (0700) when first written to. An empty path knows and
   // takes nothing.
-  explicit MappingManager(std::string folder);
+  explicit MappingManager(std::string folder, Use use = Use::kKeep);
   ~MappingManager();
   MappingManager(const MappingManager&) = delete;
   MappingManager& operator=(const MappingManager&) = delete;
 
   // That of this process, in hearth of $XDG_STATE_HOME, or of .local/state in $HOME.
   static std::shared_ptr<MappingManager> shared();
+  // The same map for looking at it.
+  static std::unique_ptr<MappingManager> forLooking();
 
   // The contents known for a token, most recent first. Errors: kIo when the map cannot be used.
   Result<std::vector<CachedContent>> find(const CacheOwner& owner);
+
+  // For people: all that is known under a token, whichever build and user it is of, and of contents
+  // of these sizes, whichever token they are under; most recent first, a bounded number. kNotFound
+  // when there is no map, kIo when it cannot be used.
+  Result<std::vector<KnownContent>> findUnder(const base::Sha256Digest& token);
+  Result<std::vector<KnownContent>> findSized(uint64_t modelBytes, uint64_t dataBytes);
 
   // Adds a content, durably; to be called before the files are written. kIo when that fails: what
   // is written then cannot be found again.
@@ -66,16 +87,18 @@ class MappingManager {
   static constexpr int kMostBuilds = 16;
 
  private:
-  struct Row;
-
   Status open(bool create);
   void close();
   bool discardIfBroken(int code);
-  Result<std::vector<Row>> read(const CacheOwner& owner);
+  // `condition` has a ? for each of what `bind` sets, from 1.
+  Result<std::vector<KnownContent>> read(const char* condition,
+                                         const std::function<void(sqlite3_stmt*)>& bind);
+  Result<std::vector<KnownContent>> readOf(const CacheOwner& owner);
   Status write(const CacheOwner& owner, const CachedContent& content, int64_t when);
   Status run(const std::string& statement);
 
   const std::string folder_;
+  const Use use_;
   std::mutex mutex_;
   base::Descriptor directory_;
   sqlite3* database_ = nullptr;

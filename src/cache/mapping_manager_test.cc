@@ -152,5 +152,43 @@ TEST_F(MappingManagerTest, WithoutAFolderNothingIsKnown) {
   EXPECT_FALSE(manager.find(owner(1)));
 }
 
+TEST_F(MappingManagerTest, PeopleSeeAllOfATokenAndAllOfASize) {
+  MappingManager manager(folder());
+  ASSERT_TRUE(manager.remember(owner(1, 1), content(10)));
+  ASSERT_TRUE(manager.remember(owner(1, 2, 7), content(11)));
+  ASSERT_TRUE(manager.remember(owner(2, 1), content(10)));
+  const auto under = manager.findUnder(digest(1));
+  ASSERT_TRUE(under);
+  ASSERT_THAT(*under, testing::SizeIs(2));
+  EXPECT_EQ(under->front().content, content(11));
+  EXPECT_EQ(under->front().owner.build, digest(2));
+  EXPECT_EQ(under->front().owner.uid, 7u);
+  EXPECT_GT(under->front().used, 0);
+  const auto sized = manager.findSized(10, 20);
+  ASSERT_TRUE(sized);
+  ASSERT_THAT(*sized, testing::SizeIs(2));
+  EXPECT_EQ(sized->front().owner.token, digest(2));
+  EXPECT_THAT(*manager.findUnder(digest(9)), testing::IsEmpty());
+  EXPECT_THAT(*manager.findSized(10, 21), testing::IsEmpty());
+}
+
+TEST_F(MappingManagerTest, LookingChangesNothing) {
+  MappingManager looking(folder(), MappingManager::Use::kLook);
+  EXPECT_EQ(looking.findUnder(digest(1)).error().code(), ErrorCode::kNotFound);
+  EXPECT_FALSE(looking.remember(owner(1), content(10)));
+  EXPECT_FALSE(fs::exists(folder()));
+  ASSERT_TRUE(MappingManager(folder()).remember(owner(1), content(10)));
+  EXPECT_THAT(*looking.findUnder(digest(1)), testing::SizeIs(1));
+  EXPECT_FALSE(looking.remember(owner(1), content(11)));
+  looking.touch(owner(1), content(10));
+  EXPECT_THAT(found(owner(1)), testing::ElementsAre(content(10)));
+  // A damaged file is for the next writer to remove.
+  const std::vector<uint8_t> damaged = payload(1, 5000);
+  writeFile(file(), damaged);
+  MappingManager again(folder(), MappingManager::Use::kLook);
+  EXPECT_EQ(again.findUnder(digest(1)).error().code(), ErrorCode::kIo);
+  EXPECT_EQ(readFile(file()), damaged);
+}
+
 }  // namespace
 }  // namespace hearth::cache

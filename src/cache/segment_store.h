@@ -9,6 +9,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/sha256.h"
@@ -63,6 +66,12 @@ struct PublishRequest {
   // the payload (then Segment::mapOver can give the payload's memory back), or with the reason why
   // there is none. On a thread of the store or on the caller's. May be empty.
   std::function<void(StoreResult<SegmentRef>)> done;
+};
+
+// Bytes that a driver wants to find again: what it measured or tested on this machine.
+struct Fact {
+  std::string key;  // a name of the kind of fact, a zero byte, and all that the fact depends on
+  std::vector<uint8_t> value;
 };
 
 // What happened since the store was opened in this process.
@@ -147,10 +156,13 @@ class SegmentStore {
   virtual std::optional<base::Sha256Digest> recalledContentHash(int fd, uint64_t offset,
                                                                 uint64_t size) = 0;
 
-  // 32 bytes, not all zero, that this or an earlier process left under a key of its own. May be
-  // forgotten at any time; as right as what was remembered.
-  virtual std::optional<base::Sha256Digest> recall(const base::Sha256Digest& key) = 0;
-  virtual void remember(const base::Sha256Digest& key, const base::Sha256Digest& value) = 0;
+  // What this or an earlier process left under a key of its own. May be forgotten at any time; as
+  // right as what was remembered.
+  virtual std::optional<std::vector<uint8_t>> recall(std::string_view key) = 0;
+  // Keeps facts for later processes, durably, before it returns: for the background. Nothing
+  // happens where nothing can be written. Limits: kFactLimits; a bundle keeps values of 32 bytes
+  // that are not all zero, and no others.
+  virtual void remember(std::span<const Fact> facts) = 0;
 
   // Calls `handler` on a thread of the store when a segment in use turns out wrong, until the
   // result is destroyed (which waits for a call that runs; not from the handler).

@@ -214,21 +214,23 @@ TEST_P(KeptStoreTest, AStartThatDiesAtOnceLeavesNoEmptyCache) {
 #endif
 
 TEST_P(KeptStoreTest, FactsAreThereForTheNextProcess) {
-  const base::Sha256Digest key = segmentKey(5).bytes;
+  const std::string key("a fact\0about this", 17);
+  const std::vector<uint8_t> value = payload(6, 32);
   {
     const auto store = open();
     EXPECT_FALSE(store->recall(key));
-    store->remember(key, segmentKey(6).bytes);
-    EXPECT_EQ(store->recall(key), segmentKey(6).bytes);
-    EXPECT_FALSE(store->recall(segmentKey(7).bytes));
+    store->remember(std::vector<Fact>{{"another", payload(5, 32)}, {key, value}});
+    EXPECT_EQ(store->recall(key), value);
+    EXPECT_EQ(store->recall("another"), payload(5, 32));
+    EXPECT_FALSE(store->recall("a fact"));
     // A bundle exists from its first plan on.
     const uint64_t numbers[] = {1};
     EXPECT_EQ(start(*store, 1, numbers), 1);
   }
-  EXPECT_EQ(open()->recall(key), segmentKey(6).bytes);
-  EXPECT_EQ(open(StoreMode::kReadOnly)->recall(key), segmentKey(6).bytes);
-  open(StoreMode::kReadOnly)->remember(key, segmentKey(8).bytes);
-  EXPECT_EQ(open()->recall(key), segmentKey(6).bytes);
+  EXPECT_EQ(open()->recall(key), value);
+  EXPECT_EQ(open(StoreMode::kReadOnly)->recall(key), value);
+  open(StoreMode::kReadOnly)->remember(std::vector<Fact>{{key, payload(8, 32)}});
+  EXPECT_EQ(open()->recall(key), value);
 }
 
 // E6: the same path, another model of the same size: never the old digest, on which the plan's key

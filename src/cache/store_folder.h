@@ -18,6 +18,7 @@ namespace hearth::cache {
 //   plans/<64 digits>.plan
 //   stamps/<64 digits>            modified when the plan of that key was last loaded
 //   tmp/                          files being written
+//   machine.blobs                 what drivers found out about this machine (store_facts.h)
 //   build.lock, identity.sqlite
 //
 // Immutable after open; thread-safe.

@@ -151,7 +151,7 @@ TEST_F(StoreHostileTest, PlantedFilesOfTheStoreItselfDoNoHarm) {
         Plant([](const fs::path& path) { fs::create_symlink("/nowhere/x", path); }),
         Plant([](const fs::path& path) { writeFile(path, payload(9, 9000)); })}) {
     prepare();
-    for (const char* name : {"identity.sqlite", "build.lock"}) {
+    for (const char* name : {"identity.sqlite", "build.lock", "machine.blobs"}) {
       removeFolder(root() / name);
       plant(root() / name);
     }
@@ -164,6 +164,9 @@ TEST_F(StoreHostileTest, PlantedFilesOfTheStoreItselfDoNoHarm) {
     writeFile(model, payload(5, 1000));
     const auto file = base::Descriptor::open(model, O_RDONLY);
     EXPECT_TRUE(store->contentHash(file->get(), 0, 1000));
+    EXPECT_FALSE(store->recall("fact"));
+    store->remember(std::vector<Fact>{{"fact", payload(6, 10)}});
+    EXPECT_EQ(store->recall("fact"), payload(6, 10));
     store->settle();
     removeFolder(root());
   }

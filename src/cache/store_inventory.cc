@@ -9,7 +9,9 @@
 #include <string_view>
 
 #include "base/descriptor.h"
+#include "cache/blob_cache_file.h"
 #include "cache/object_file.h"
+#include "cache/store_facts.h"
 
 namespace hearth::cache {
 namespace {
@@ -95,6 +97,23 @@ StoreInventory::Plan planOf(const StoreFolder& folder, const PlanKey& key, const
   return plan;
 }
 
+StoreInventory::Facts factsOf(const StoreFolder& folder) {
+  StoreInventory::Facts facts;
+  struct stat status;
+  if (::fstatat(folder.root(), kFactsFile, &status, AT_SYMLINK_NOFOLLOW) != 0) return facts;
+  facts.bytesOnDisk = static_cast<uint64_t>(status.st_blocks) * 512;
+  const auto blobs = readBlobCacheFile(folder.root(), kFactsFile, kFactLimits);
+  if (!blobs) {
+    facts.isCorrupt = blobs.error().reason != StoreReason::kAbsent;
+    return facts;
+  }
+  for (const auto& [key, blob] : *blobs)
+    facts.entries.push_back({.kind = key.substr(0, key.find('\0')),
+                             .bytes = key.size() + blob.value.size(),
+                             .lastUsed = blob.used});
+  return facts;
+}
+
 }  // namespace
 
 StoreInventory StoreInventory::of(const StoreFolder& folder) {
@@ -121,6 +140,7 @@ StoreInventory StoreInventory::of(const StoreFolder& folder) {
   inventory.temporaries = othersOf(folder.temporary());
   for (const Other& file : inventory.temporaries) inventory.bytesOnDisk += file.bytesOnDisk;
   inventory.stamps = othersOf(folder.stamps());
+  inventory.facts = factsOf(folder);
   return inventory;
 }
 

@@ -37,10 +37,23 @@ struct StoreInventory {
     bool isLocked = false;
   };
 
+  // What drivers remember (SegmentStore::remember); its size does not count for the store's limit.
+  struct Facts {
+    struct Entry {
+      std::string kind;  // the key up to its first zero byte
+      uint64_t bytes = 0;
+      int64_t lastUsed = 0;  // nanoseconds since 1970
+    };
+    std::vector<Entry> entries;
+    uint64_t bytesOnDisk = 0;
+    bool isCorrupt = false;  // or somebody else's
+  };
+
   std::vector<Plan> plans;
   std::unordered_map<SegmentKey, Segment> segments;
   std::vector<Other> temporaries;
   std::vector<Other> stamps;
+  Facts facts;
   uint64_t bytesOnDisk = 0;  // of plans, segments and temporary files
 
   static StoreInventory of(const StoreFolder& folder);

@@ -14,9 +14,11 @@
 
 #include "base/fault.h"
 #include "base/log.h"
+#include "cache/blob_cache.h"
 #include "cache/content_hash.h"
 #include "cache/corruption_handlers.h"
 #include "cache/identity_table.h"
+#include "cache/store_facts.h"
 #include "cache/task_thread.h"
 
 namespace hearth::cache {
@@ -32,6 +34,7 @@ struct StoreParts {
     segments.onDropped([this](const SegmentKey& key, const StoreFailure&) { handlers->call(key); });
     if (const FolderRef own = folders->own()) {
       identities.emplace(own->root(), own->path(), own->isWritable());
+      facts.emplace(own, kFactsFile, kFactLimits);
       buildLock = BuildLock::open(*own);
       identityFolder = own;
     }
@@ -43,6 +46,7 @@ struct StoreParts {
   PlanTable plans;
   FolderRef identityFolder;  // keeps the descriptor that `identities` uses
   std::optional<IdentityTable> identities;
+  std::optional<BlobCache> facts;
   std::mutex buildLockMutex;
   std::shared_ptr<BuildLock> buildLock;
   std::mutex roomMutex;
@@ -348,6 +352,13 @@ StoreResult<WeightStore::VerifyReport> WeightStore::verifyAll(
     else if (!status)
       ++report.wrongSegments;
   }
+  if (parts_->facts) {
+    const auto facts = parts_->facts->verify();
+    report.wrongFacts = !facts && (facts.error().reason == StoreReason::kCorrupt ||
+                                   facts.error().reason == StoreReason::kForeign);
+    if (!facts && !report.wrongFacts) return std::unexpected(facts.error());
+    report.facts = facts.value_or(0);
+  }
   report.isComplete = true;
   return report;
 }
@@ -383,6 +394,7 @@ StoreStatus WeightStore::removeAll() {
     (void)removeFile(folder->stamps(), stamp.name);
   for (const StoreInventory::Other& file : inventory.temporaries)
     if (!file.isLocked) (void)removeFile(folder->temporary(), file.name);
+  if (parts_->facts) HEARTH_TRY(parts_->facts->removeAll());
   if (IdentityTable* const table = identities()) table->forgetOlderThan(0);
   return {};
 }
@@ -413,13 +425,16 @@ std::optional<base::Sha256Digest> WeightStore::recalledContentHash(int fd, uint6
   return recalledHash(fd, offset, size, identities());
 }
 
-std::optional<base::Sha256Digest> WeightStore::recall(const base::Sha256Digest& key) {
-  IdentityTable* const table = identities();
-  return table == nullptr ? std::nullopt : table->fact(key);
+std::optional<std::vector<uint8_t>> WeightStore::recall(std::string_view key) {
+  return parts_->facts ? parts_->facts->get(key) : std::nullopt;
 }
 
-void WeightStore::remember(const base::Sha256Digest& key, const base::Sha256Digest& value) {
-  if (IdentityTable* const table = identities()) table->rememberFact(key, value);
+void WeightStore::remember(std::span<const Fact> facts) {
+  StoreParts& parts = *parts_;
+  if (!parts.facts || !parts.folders->writable()) return;
+  for (const Fact& fact : facts) parts.facts->set(fact.key, fact.value);
+  if (const StoreStatus saved = parts.facts->save(); !saved)
+    base::logDebug("What is known of this machine is not kept. {}", saved.error().message);
 }
 
 std::shared_ptr<void> WeightStore::addCorruptionHandler(CorruptionHandler handler) {
@@ -443,6 +458,7 @@ void WeightStore::lockForFork() {
   if (parts.buildLock != nullptr) parts.buildLock->mutex().lock();
   parts.segments.mutex().lock();
   parts.folders->mutex().lock();
+  if (parts.facts) parts.facts->mutex().lock();
   // So that no thread is inside SQLite.
   if (parts.identities) parts.identities->mutex().lock();
 }
@@ -450,6 +466,7 @@ void WeightStore::lockForFork() {
 void WeightStore::unlockAfterFork() {
   StoreParts& parts = *parts_;
   if (parts.identities) parts.identities->mutex().unlock();
+  if (parts.facts) parts.facts->mutex().unlock();
   parts.folders->mutex().unlock();
   parts.segments.mutex().unlock();
   if (parts.buildLock != nullptr) parts.buildLock->mutex().unlock();
@@ -460,6 +477,7 @@ void WeightStore::unlockAfterFork() {
 void WeightStore::renewInChild() {
   StoreParts& old = *parts_;
   if (old.buildLock != nullptr) old.buildLock->abandonInChild();
+  if (old.facts) old.facts->closeInChild();
   auto* const fresh = new StoreParts(old.folders, old.handlers,
                                      [this](SegmentOrigin origin) { opened(std::move(origin)); });
   fresh->segments.inherit(old.segments);

@@ -76,8 +76,8 @@ class WeightStore : public SegmentStore, private ForkAware {
                                          unsigned threads) override;
   std::optional<base::Sha256Digest> recalledContentHash(int fd, uint64_t offset,
                                                         uint64_t size) override;
-  std::optional<base::Sha256Digest> recall(const base::Sha256Digest& key) override;
-  void remember(const base::Sha256Digest& key, const base::Sha256Digest& value) override;
+  std::optional<std::vector<uint8_t>> recall(std::string_view key) override;
+  void remember(std::span<const Fact> facts) override;
 
   std::shared_ptr<void> addCorruptionHandler(CorruptionHandler handler) override;
 
@@ -97,6 +97,8 @@ class WeightStore : public SegmentStore, private ForkAware {
     uint64_t bytes = 0;
     uint64_t wrongPlans = 0;
     uint64_t wrongSegments = 0;
+    uint64_t facts = 0;
+    bool wrongFacts = false;  // the file that holds all of them
     bool isComplete = false;
   };
   StoreResult<VerifyReport> verifyAll(const std::function<bool(uint64_t, uint64_t)>& progress);

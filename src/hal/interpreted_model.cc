@@ -62,10 +62,10 @@ class InterpretedExecution final : public Execution {
   BoundRequest request_;
 };
 
-class InterpretedModel final : public PreparedModel {
+class PlainInterpretedModel final : public InterpretedModel {
  public:
-  InterpretedModel(std::shared_ptr<const graph::Model> model,
-                   std::shared_ptr<const ops::Interpreter> interpreter, std::string reason)
+  PlainInterpretedModel(std::shared_ptr<const graph::Model> model,
+                        std::shared_ptr<const ops::Interpreter> interpreter, std::string reason)
       : model_(std::move(model)),
         interpreter_(std::move(interpreter)),
         reason_(std::move(reason)) {}
@@ -80,28 +80,31 @@ class InterpretedModel final : public PreparedModel {
     report.state = StartReport::State::kUncached;
     report.reason = reason_;
     report.activationBytes = interpreter_->activationBytes();
+    report.cacheProblem = cacheProblem_;
     return report;
   }
+
+  void setCacheProblem(std::string problem) override { cacheProblem_ = std::move(problem); }
 
  private:
   std::shared_ptr<const graph::Model> model_;
   std::shared_ptr<const ops::Interpreter> interpreter_;
   const std::string reason_;
+  std::string cacheProblem_;
 };
 
 }  // namespace
 
-Result<std::shared_ptr<PreparedModel>> prepareInterpreted(std::shared_ptr<const graph::Model> model,
-                                                          const PrepareOptions& options,
-                                                          std::shared_ptr<threads::ThreadPool> pool,
-                                                          std::string reason) {
+Result<std::shared_ptr<InterpretedModel>> prepareInterpreted(
+    std::shared_ptr<const graph::Model> model, const PrepareOptions& options,
+    std::shared_ptr<threads::ThreadPool> pool, std::string reason) {
   ops::InterpreterOptions interpreterOptions;
   interpreterOptions.maxActivationBytes = options.maxActivationBytes;
   interpreterOptions.threadPool = std::move(pool);
   HEARTH_ASSIGN(std::shared_ptr<const ops::Interpreter> interpreter,
                 ops::Interpreter::create(model, std::move(interpreterOptions)));
-  return std::make_shared<InterpretedModel>(std::move(model), std::move(interpreter),
-                                            std::move(reason));
+  return std::make_shared<PlainInterpretedModel>(std::move(model), std::move(interpreter),
+                                                 std::move(reason));
 }
 
 }  // namespace hearth::hal

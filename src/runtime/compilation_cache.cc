@@ -57,22 +57,6 @@ Result<std::vector<base::Descriptor>> duplicates(const std::vector<base::Descrip
   return copies;
 }
 
-Result<hal::Cache> openCache(const CacheRequest& request, const hal::CacheToken& key,
-                             const hal::CacheFileCounts& counts, bool create) {
-  hal::Cache cache;
-  cache.token = key;
-  if (request.isByFiles) {
-    HEARTH_ASSIGN(cache.modelFiles, duplicates(*request.modelFiles, counts.model));
-    HEARTH_ASSIGN(cache.dataFiles, duplicates(*request.dataFiles, counts.data));
-    return cache;
-  }
-  HEARTH_ASSIGN(cache.modelFiles,
-                openFiles(request.folder, key, CacheFileKind::kModel, counts.model, create));
-  HEARTH_ASSIGN(cache.dataFiles,
-                openFiles(request.folder, key, CacheFileKind::kData, counts.data, create));
-  return cache;
-}
-
 Result<std::shared_ptr<hal::PreparedModel>> prepareFromFiles(hal::Device& device,
                                                              const hal::PrepareOptions& options,
                                                              const CacheRequest& request,
@@ -119,9 +103,25 @@ std::string cacheFileName(const std::string& folder, const hal::CacheToken& key,
   return name + std::to_string(index);
 }
 
-Result<CachedPreparation> prepareCached(
-    hal::Device& device, const std::function<Result<std::shared_ptr<const graph::Model>>()>& model,
-    const hal::PrepareOptions& options, const CacheRequest* request, CacheKeyHash key) {
+Result<hal::Cache> openCache(const CacheRequest& request, const hal::CacheToken& key,
+                             const hal::CacheFileCounts& counts, bool create) {
+  hal::Cache cache;
+  cache.token = key;
+  if (request.isByFiles) {
+    HEARTH_ASSIGN(cache.modelFiles, duplicates(*request.modelFiles, counts.model));
+    HEARTH_ASSIGN(cache.dataFiles, duplicates(*request.dataFiles, counts.data));
+    return cache;
+  }
+  HEARTH_ASSIGN(cache.modelFiles,
+                openFiles(request.folder, key, CacheFileKind::kModel, counts.model, create));
+  HEARTH_ASSIGN(cache.dataFiles,
+                openFiles(request.folder, key, CacheFileKind::kData, counts.data, create));
+  return cache;
+}
+
+Result<CachedPreparation> prepareCached(hal::Device& device, const ModelSource& model,
+                                        const hal::PrepareOptions& options,
+                                        const CacheRequest* request, CacheKeyHash key) {
   CachedPreparation made;
   hal::CacheFileCounts counts;
   if (request != nullptr)

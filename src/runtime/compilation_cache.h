@@ -51,6 +51,11 @@ enum class CacheFileKind : char { kModel = '1', kData = '2' };
 std::string cacheFileName(const std::string& folder, const hal::CacheToken& key, CacheFileKind kind,
                           uint32_t index);
 
+// The files of a key, open for reading and writing; `create` makes those that are missing. Errors:
+// kIo, kBadData.
+Result<hal::Cache> openCache(const CacheRequest& request, const hal::CacheToken& key,
+                             const hal::CacheFileCounts& counts, bool create);
+
 inline constexpr char kCacheHit[] = "hit";
 
 struct CachedPreparation {
@@ -59,12 +64,15 @@ struct CachedPreparation {
   std::string cache;
 };
 
+// Gives the model of a part, which is not made before.
+using ModelSource = std::function<Result<std::shared_ptr<const graph::Model>>()>;
+
 // Makes a part of a model ready: from its cache files, if they are there and the driver takes them;
 // else from what `model` gives (asked only then), with the files open for writing if that works;
 // and without any where `request` is null or the device caches nothing. Problems of the cache are
 // never errors.
-Result<CachedPreparation> prepareCached(
-    hal::Device& device, const std::function<Result<std::shared_ptr<const graph::Model>>()>& model,
-    const hal::PrepareOptions& options, const CacheRequest* request, CacheKeyHash key);
+Result<CachedPreparation> prepareCached(hal::Device& device, const ModelSource& model,
+                                        const hal::PrepareOptions& options,
+                                        const CacheRequest* request, CacheKeyHash key);
 
 }  // namespace hearth::runtime

@@ -24,7 +24,8 @@ struct Planning {
   const std::vector<std::shared_ptr<hal::Device>>& devices;
   const hal::PrepareOptions& options;
   const CacheRequest* cache;  // null: none
-  uint32_t models = 1;        // met so far, the main one included
+  const PreparePart& preparePart;
+  uint32_t models = 1;  // met so far, the main one included
 };
 
 Result<ModelPlan> planOnDevices(const std::shared_ptr<const graph::Model>& model,
@@ -93,7 +94,7 @@ Result<ModelPlan> planWhole(const std::shared_ptr<const graph::Model>& model,
   const CacheRequest* cache = planning.cache;
   if (cache != nullptr && cache->isByFiles && modelIndex != 0) cache = nullptr;
   HEARTH_ASSIGN(CachedPreparation made,
-                prepareCached(*device, itself, planning.options, cache, key));
+                planning.preparePart(*device, itself, planning.options, cache, key));
   return wholePlan(*model, device, std::move(made));
 }
 
@@ -130,8 +131,8 @@ Result<ModelPlan> planSteps(const std::shared_ptr<const graph::Model>& model, Pl
       CacheKeyHash key = cacheKey(*planning);
       for (const uint32_t operation : step.operations) key.addOperation(modelIndex, operation);
       HEARTH_ASSIGN(CachedPreparation prepared,
-                    prepareCached(*device, validated, planning->options,
-                                  hasFolder ? planning->cache : nullptr, key));
+                    planning->preparePart(*device, validated, planning->options,
+                                          hasFolder ? planning->cache : nullptr, key));
       made.prepared = std::move(prepared.prepared);
       caches.push_back(std::move(prepared.cache));
     } else {
@@ -177,7 +178,7 @@ Result<ModelPlan> planModel(std::shared_ptr<const graph::Model> model,
                             const ModelPlanOptions& options) {
   const base::TraceSpan span("runtime", "plan");
   if (devices.empty()) return fail(ErrorCode::kUnavailableDevice, "There is no device.");
-  Planning planning{devices, options.prepare, options.cache.get()};
+  Planning planning{devices, options.prepare, options.cache.get(), options.preparePart};
   auto plan = planOnDevices(model, &planning, 0, 0);
   if (!plan) {
     if (options.fallback == nullptr || !isWorthTheFallback(plan.error())) return plan;

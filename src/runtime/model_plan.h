@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,12 +32,18 @@ struct ModelPlan {
   std::vector<std::vector<ArgumentUse>> outputUses;
 };
 
+// How one part is made ready (prepareCached).
+using PreparePart = std::function<Result<CachedPreparation>(
+    hal::Device& device, const ModelSource& model, const hal::PrepareOptions& options,
+    const CacheRequest* request, CacheKeyHash key)>;
+
 struct ModelPlanOptions {
   hal::PrepareOptions prepare;
   // Where the model goes as a whole when its plan or an execution fails; null: nowhere.
   std::shared_ptr<hal::Device> fallback;
   // Where the devices cache what they make of the parts; null: nowhere.
   std::shared_ptr<const CacheRequest> cache;
+  PreparePart preparePart = prepareCached;
 };
 
 // Divides the model among the devices and prepares the parts. The model passed graph::validate().

@@ -119,6 +119,7 @@ Outcome<OpenBundle> openBundle(const std::string& path) {
 
 Outcome<void> list(const CacheOptions& options) {
   std::vector<ListedPlan> plans;
+  cache::StoreInventory::Facts facts;
   std::string path = options.bundle;
   if (!path.empty()) {
     auto bundle = openBundle(path);
@@ -133,11 +134,13 @@ Outcome<void> list(const CacheOptions& options) {
     const auto inventory = inventoryOf(*store);
     if (!inventory) return std::unexpected(inventory.error());
     plans = listedPlans(*inventory);
+    facts = inventory->facts;
   }
   if (options.isJson)
-    print({{"path", path}, {"plans", plansJson(plans)}});
+    print({{"path", path}, {"plans", plansJson(plans)}, {"facts", factsJson(facts)}});
   else
-    std::cout << plansText(plans, options.isAll, now());
+    std::cout << plansText(plans, options.isAll, now())
+              << (options.isAll ? factsText(facts, now()) : "");
   return {};
 }
 
@@ -164,7 +167,10 @@ Outcome<void> stat(const CacheOptions& options) {
            {"orphans", sums.orphans},
            {"orphan_bytes", sums.orphanBytes},
            {"temporaries", sums.temporaries},
-           {"temporary_bytes", sums.temporaryBytes}});
+           {"temporary_bytes", sums.temporaryBytes},
+           {"facts", sums.facts},
+           {"fact_bytes", sums.factBytes},
+           {"facts_corrupt", sums.factsCorrupt}});
     return {};
   }
   TextTable table({"weight store", printable(where->path)}, "lr");
@@ -180,6 +186,10 @@ Outcome<void> stat(const CacheOptions& options) {
   table.add({"saved by sharing", bytesText(sums.sharedBytes)});
   table.add({"being written",
              base::formatText("{} ({})", sums.temporaries, bytesText(sums.temporaryBytes))});
+  table.add({"facts about the machine",
+             sums.factsCorrupt
+                 ? "corrupt"
+                 : base::formatText("{} ({})", sums.facts, bytesText(sums.factBytes))});
   std::cout << table.toString();
   return {};
 }
@@ -224,22 +234,25 @@ Outcome<void> verify(const CacheOptions& options) {
     if (!verified) return std::unexpected(failure(verified.error()));
     report = *verified;
   }
-  if (report.wrongPlans + report.wrongSegments != 0)
+  if (report.wrongPlans + report.wrongSegments != 0 || report.wrongFacts)
     return std::unexpected(Failure(
-        kExitFailure, base::formatText("{} of {} plans and {} of {} segments in {} are wrong{}.",
-                                       report.wrongPlans, report.plans, report.wrongSegments,
-                                       report.segments, where->path,
-                                       (*store)->writability().reason == cache::StoreReason::kNone
-                                           ? " and are removed"
-                                           : "")));
+        kExitFailure,
+        base::formatText("{} of {} plans and {} of {} segments{} in {} are wrong{}.",
+                         report.wrongPlans, report.plans, report.wrongSegments, report.segments,
+                         report.wrongFacts ? " and the facts about the machine" : "", where->path,
+                         (*store)->writability().reason == cache::StoreReason::kNone
+                             ? " and are removed"
+                             : "")));
   if (options.isJson)
     print({{"path", where->path},
            {"plans", report.plans},
            {"segments", report.segments},
-           {"bytes", report.bytes}});
+           {"bytes", report.bytes},
+           {"facts", report.facts}});
   else
-    std::cout << base::formatText("{} plans and {} segments with {} are right.\n", report.plans,
-                                  report.segments, bytesText(report.bytes));
+    std::cout << base::formatText("{} plans and {} segments with {} are right, and {} facts.\n",
+                                  report.plans, report.segments, bytesText(report.bytes),
+                                  report.facts);
   return {};
 }
 
@@ -347,6 +360,7 @@ Outcome<void> path(const CacheOptions& options) {
 }  // namespace
 
 Outcome<void> cacheCommand(const CacheOptions& options) {
+  if (!options.cacheDir.empty()) return cacheFolderCommand(options);
   switch (options.action) {
     case CacheAction::kList:
       return list(options);

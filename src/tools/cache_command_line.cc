@@ -27,9 +27,18 @@ CLI::App* addCacheCommand(CLI::App* app, CacheOptions* options) {
         ->excludes("--store");
   };
 
+  const auto addFolder = [&](CLI::App* command) {
+    return command
+        ->add_option("--cache-dir", options->cacheDir,
+                     "A folder for NNAPI's compilation caching, in place of the store")
+        ->type_name("DIR")
+        ->excludes("--weight-cache");
+  };
+
   CLI::App* const list =
       add("ls", "List the plans: models whose packed weights are kept", CacheAction::kList);
   addBundle(list);
+  addFolder(list)->excludes("--store");
   list->add_flag("--all", options->isAll, "Also plans without weights");
   add("stat", "Show what the store holds in all", CacheAction::kStat);
   const auto addModel = [&](CLI::App* command) {
@@ -39,16 +48,23 @@ CLI::App* addCacheCommand(CLI::App* app, CacheOptions* options) {
         ->type_name("KEY");
     command->add_option("--device", options->device, "As for hearth run")->type_name("NAME");
   };
-  addModel(
-      add("explain", "Say how the next start of a model goes, and why", CacheAction::kExplain));
+  CLI::App* const explain =
+      add("explain", "Say how the next start of a model goes, and why", CacheAction::kExplain);
+  addModel(explain);
+  CLI::Option* const folder = addFolder(explain);
+  explain->add_option("--token", options->token, "The token for --cache-dir (zeros)")
+      ->type_name("HEX")
+      ->needs(folder);
   CLI::App* const warm =
       add("warm", "Pack a model's weights now, so that its next start is warm", CacheAction::kWarm);
   addModel(warm);
   warm->add_option("--threads", options->threads, "Threads that pack (HEARTH_THREADS)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
-  addBundle(
-      add("verify", "Read and check every byte, and remove what is wrong", CacheAction::kVerify));
+  CLI::App* const verify =
+      add("verify", "Read and check every byte, and remove what is wrong", CacheAction::kVerify);
+  addBundle(verify);
+  addFolder(verify)->excludes("--store");
   CLI::App* const prune =
       add("prune", "Remove what is no longer used, least recently used first", CacheAction::kPrune);
   prune

@@ -16,6 +16,8 @@ struct CacheOptions {
   CacheAction action = CacheAction::kList;
   std::string store;                 // folder; empty = as the environment says
   std::string bundle;                // list, explain, warm, verify: this file in place of the store
+  std::string cacheDir;              // list, explain, verify: an application's folder instead
+  std::string token;                 // explain with cacheDir: hexadecimal digits
   std::string model;                 // explain, warm: a .tflite file
   std::string signature;             // explain, warm: only this one
   std::string device;                // explain, warm

@@ -103,8 +103,28 @@ Json plansJson(const std::vector<ListedPlan>& plans) {
   return list;
 }
 
+std::string factsText(const cache::StoreInventory::Facts& facts, int64_t now) {
+  if (facts.entries.empty()) return "";
+  TextTable table({"fact", "size", "used"}, "lrr");
+  for (const auto& fact : facts.entries)
+    table.add({printable(fact.kind), bytesText(fact.bytes), agoText(fact.lastUsed, now)});
+  return "\n" + table.toString();
+}
+
+Json factsJson(const cache::StoreInventory::Facts& facts) {
+  Json list = Json::array();
+  for (const auto& fact : facts.entries)
+    list.push_back(
+        {{"kind", fact.kind}, {"bytes", fact.bytes}, {"last_used", timeJson(fact.lastUsed)}});
+  return list;
+}
+
 StoreSums storeSums(const cache::StoreInventory& inventory) {
-  StoreSums sums{.segments = inventory.segments.size(), .bytes = inventory.bytesOnDisk};
+  StoreSums sums{.segments = inventory.segments.size(),
+                 .bytes = inventory.bytesOnDisk,
+                 .facts = inventory.facts.entries.size(),
+                 .factBytes = inventory.facts.bytesOnDisk,
+                 .factsCorrupt = inventory.facts.isCorrupt};
   for (const cache::StoreInventory::Plan& plan : inventory.plans) {
     sums.corrupt += plan.isCorrupt;
     if (plan.segments.empty()) continue;

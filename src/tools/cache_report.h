@@ -33,6 +33,10 @@ ListedPlan listedPlan(const cache::BundleInfo& bundle);
 std::string plansText(const std::vector<ListedPlan>& plans, bool isAll, int64_t now);
 nlohmann::ordered_json plansJson(const std::vector<ListedPlan>& plans);
 
+// What drivers remember in a store: a table, empty without any.
+std::string factsText(const cache::StoreInventory::Facts& facts, int64_t now);
+nlohmann::ordered_json factsJson(const cache::StoreInventory::Facts& facts);
+
 // Sums over a store.
 struct StoreSums {
   uint64_t plans = 0;    // that have segments
@@ -45,7 +49,10 @@ struct StoreSums {
   uint64_t sharedBytes = 0;  // what the store would take more if plans shared no segment
   uint64_t temporaries = 0;
   uint64_t temporaryBytes = 0;
-  uint64_t bytes = 0;  // on disk in all
+  uint64_t bytes = 0;  // on disk in all, without the facts
+  uint64_t facts = 0;
+  uint64_t factBytes = 0;
+  bool factsCorrupt = false;
 };
 StoreSums storeSums(const cache::StoreInventory& inventory);
 

@@ -18,6 +18,9 @@ Outcome<void> devicesCommand(const DevicesOptions& options);
 Outcome<void> cacheCommand(const CacheOptions& options);
 // The commands of `hearth cache` that prepare a model: explain and warm.
 Outcome<void> cacheModelCommand(const CacheOptions& options);
+// Those that take --cache-dir, with it: ls, verify (where files that do not verify are a failure)
+// and explain.
+Outcome<void> cacheFolderCommand(const CacheOptions& options);
 // Prints the report also when cases fail, which is a failure.
 Outcome<void> conformanceCommand(const ConformanceOptions& options);
 

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -16,6 +15,7 @@
 #include "base/format.h"
 #include "base/sha256.h"
 #include "frontends/tflite/model_file.h"
+#include "tools/cache_token.h"
 #include "tools/commands.h"
 #include "tools/conformance/nnapi_handles.h"
 #include "tools/conformance/nnapi_model.h"
@@ -28,7 +28,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
-using Token = std::array<uint8_t, ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN>;
 
 constexpr uint64_t kRepeat = 20;
 
@@ -55,19 +54,6 @@ class StartReports {
  private:
   base::Descriptor file_;
 };
-
-Outcome<Token> parseToken(const std::string& text) {
-  Token token{};
-  const auto wrong = [&] {
-    return usage("The token is \"{}\", not {} hexadecimal digits.", text, 2 * token.size());
-  };
-  if (text.empty()) return token;
-  if (text.size() != 2 * token.size()) return wrong();
-  if (text.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) return wrong();
-  for (size_t i = 0; i < token.size(); ++i)
-    token[i] = static_cast<uint8_t>(std::stoul(text.substr(2 * i, 2), nullptr, 16));
-  return token;
-}
 
 // The extension's codes in the model are those that the process gives to its first extension.
 Status nameExtension() {
@@ -106,7 +92,7 @@ class NnapiBench {
  public:
   explicit NnapiBench(const RunOptions& options) : options_(options) {}
 
-  Status compile(const graph::Model& graph, const Token& token) {
+  Status compile(const graph::Model& graph, const CacheToken& token) {
     auto begin = Clock::now();
     HEARTH_TRY(conformance::buildNnapiModel(graph, &model_));
     json_["model_ms"] = millisecondsSince(begin);
@@ -218,7 +204,7 @@ std::string describe(const Json& json) {
 }  // namespace
 
 Outcome<void> nnapiBenchCommand(const RunOptions& options) {
-  const auto token = parseToken(options.token);
+  const auto token = parseCacheToken(options.token);
   if (!token) return std::unexpected(token.error());
   Watch watch(options.timeoutSeconds);
   const StartReports reports;

@@ -25,7 +25,7 @@ class EmptyStoreTest(CommandTest):
 
     def testAStoreThatIsNotThereIsEmptyAndStaysSo(self):
         self.assertEqual(self.cache("path"), {"path": str(self.store), "exists": False})
-        self.assertEqual(self.cache("ls"), {"path": str(self.store), "plans": []})
+        self.assertEqual(self.cache("ls"), {"path": str(self.store), "plans": [], "facts": []})
         stat = self.cache("stat")
         self.assertFalse(stat["exists"])
         self.assertEqual(stat["bytes"], 0)
@@ -138,6 +138,34 @@ class CacheTest(DataTest):
         self.assertEqual(self.cache("verify")["segments"], 0)
         self.assertEqual(self.start(MODELS[0]), "cold")
         self.assertEqual(self.start(MODELS[0]), "warm")
+
+    def testFactsAboutTheMachineAreKeptApart(self):
+        self.start(MODELS[0])
+        facts = self.cache("ls")["facts"]
+        self.assertEqual({fact["kind"] for fact in facts},
+                         {"hearth-cpu packing", "hearth-cpu self-test"})
+        stat = self.cache("stat")
+        self.assertEqual((stat["facts"], stat["facts_corrupt"]), (2, False))
+        self.assertEqual(self.cache("verify")["facts"], 2)
+        self.assertIn("hearth-cpu packing",
+                      self.succeed("cache", "ls", "--all", env=self.environment))
+        # They do not count for the store's size, so nothing is won by removing them.
+        self.assertEqual(self.cache("prune", "--max-size", "0")["bytes"], 0)
+        self.assertEqual(self.cache("stat")["facts"], 2)
+        file = self.store / "machine.blobs"
+        content = bytearray(file.read_bytes())
+        content[70] ^= 1
+        file.chmod(0o600)
+        file.write_bytes(content)
+        self.assertTrue(self.cache("stat")["facts_corrupt"])
+        self.assertIn("facts", self.refuse(1, "cache", "verify", env=self.environment))
+        self.assertFalse(file.exists())
+        self.assertEqual(self.cache("verify")["facts"], 0)
+        # The next start finds them out again.
+        self.start(MODELS[0])
+        self.assertEqual(self.cache("stat")["facts"], 2)
+        self.cache("rm", "--all")
+        self.assertFalse(file.exists())
 
     def testReadOnlyModeRemovesNothing(self):
         self.start(MODELS[0])

@@ -143,6 +143,14 @@ def bundles():
         yield f"{count}.bundle", head + index
 
 
+def blobCaches():
+    entries = b"".join(struct.pack("<IIq", len(key), len(value), 1_700_000_000) + key + value
+                       for key, value in ((b"a", b"1"), (b"kind\0of", bytes(range(20)))))
+    for name, count, content in (("empty.blobs", 0, b""), ("two.blobs", 2, entries)):
+        head = struct.pack("<8sIIQ8x", b"HRTHBLB\n", 1, count, len(content))
+        yield name, head + digest(head + content) + content
+
+
 def driverPlans():
     for name, graphs, segments, places in (
             ("one", 1, [4096], [(0, 0, 0, 0, 7, 0, 0, 4096)]),
@@ -211,6 +219,7 @@ def callSequences():
 def main():
     for target, seeds in (("driver_manifest_fuzz", manifests), ("nntv_fuzz", conformanceFiles),
                           ("store_file_fuzz", storeFiles), ("bundle_file_fuzz", bundles),
+                          ("blob_cache_fuzz", blobCaches),
                           ("stored_plan_fuzz", driverPlans), ("input_file_fuzz", inputFiles),
                           ("cached_model_fuzz", cachedModels),
                           ("call_sequence_fuzz", callSequences)):

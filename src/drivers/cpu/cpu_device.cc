@@ -7,12 +7,14 @@
 
 #include "base/log.h"
 #include "cache/anonymous_store.h"
+#include "drivers/cpu/cache_explanation.h"
 #include "drivers/cpu/machine.h"
 #include "drivers/cpu/model_cache.h"
 #include "drivers/cpu/open_stores.h"
 #include "drivers/cpu/plan_builder.h"
 #include "drivers/cpu/prepared_model.h"
 #include "drivers/cpu/thread_pools.h"
+#include "hal/cache_explainer.h"
 #include "hal/interpreted_model.h"
 #include "hal/operation_check.h"
 #include "hal/request_check.h"
@@ -21,7 +23,7 @@
 namespace hearth::cpu {
 namespace {
 
-class CpuDevice final : public hal::Device {
+class CpuDevice final : public hal::Device, public hal::CacheExplainer {
  public:
   std::string name() const override { return kCpuDeviceName; }
   std::string version() const override { return HEARTH_VERSION; }
@@ -62,6 +64,15 @@ class CpuDevice final : public hal::Device {
       const hal::PrepareOptions& options, hal::Cache cache) override;
   Result<hal::StartReport> explainStart(std::shared_ptr<const graph::Model> model,
                                         const hal::PrepareOptions& options) override;
+
+  Result<base::Sha256Digest> cacheBuild() const override {
+    HEARTH_ASSIGN(const cache::CacheOwner owner, cacheOwner({}));
+    return owner.build;
+  }
+  hal::CacheVerdict explainCache(const graph::Model& model, const hal::PrepareOptions& options,
+                                 const hal::Cache& cache) override {
+    return cpu::explainCache(model, options, cache);
+  }
 };
 
 // Why nothing was saved; empty when it was, or nothing was to be.
@@ -118,7 +129,8 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
   if (prepared.error().code() != ErrorCode::kUnsupported)
     return std::unexpected(std::move(prepared.error()));
   auto interpreted = hal::prepareInterpreted(model, options, pool, prepared.error().toString());
-  if (interpreted) save({model, nullptr, nullptr, {}}, *store, *files);
+  if (interpreted)
+    (*interpreted)->setCacheProblem(save({model, nullptr, nullptr, {}}, *store, *files));
   return interpreted;
 }
 

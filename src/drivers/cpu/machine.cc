@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/machine.h"
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/trace.h"
 
 namespace hearth::cpu {
 namespace {
 
-// Of a remembered self-test: a digest's first bytes.
+// Of a remembered self-test: its first bytes. All facts have the size of a digest, so that a bundle
+// takes them, too.
 constexpr uint8_t kTestedMark = 1;
 constexpr uint8_t kGuardOneRowTail = 1;
 constexpr uint8_t kAvoidOneRowTail = 2;
@@ -28,18 +34,31 @@ Machine& machine() {
   return *known;
 }
 
-base::Sha256Digest factKey(std::string_view fact, const base::Sha256Digest& processor) {
-  base::Sha256 hash;
-  hash.update(fact.data(), fact.size());
-  hash.update(processor);
-  return hash.finish();
+// A name and, behind a zero byte, all that the fact depends on.
+std::string factKey(std::string_view fact, const base::Sha256Digest& processor) {
+  std::string key(fact);
+  key += '\0';
+  key.append(processor.begin(), processor.end());
+  return key;
 }
 
-base::Sha256Digest testedKey(const base::Sha256Digest& processor) {
+std::string testedKey(const base::Sha256Digest& processor) {
   return factKey("hearth-cpu self-test", processor);
 }
-base::Sha256Digest packingKey(const base::Sha256Digest& processor) {
+std::string packingKey(const base::Sha256Digest& processor) {
   return factKey("hearth-cpu packing", processor);
+}
+
+cache::Fact factOf(std::string key, const base::Sha256Digest& value) {
+  return {std::move(key), {value.begin(), value.end()}};
+}
+
+std::optional<base::Sha256Digest> recallDigest(cache::SegmentStore& store, std::string_view key) {
+  const std::optional<std::vector<uint8_t>> value = store.recall(key);
+  base::Sha256Digest digest;
+  if (!value || value->size() != digest.size()) return std::nullopt;
+  std::ranges::copy(*value, digest.begin());
+  return digest;
 }
 
 }  // namespace
@@ -72,8 +91,8 @@ void recallMachine(cache::SegmentStore& store) {
   const base::TraceSpan span("start", "recall the machine");
   const auto processor = processorIdentity();
   if (!processor) return;
-  const auto test = store.recall(testedKey(*processor));
-  const auto packing = store.recall(packingKey(*processor));
+  const auto test = recallDigest(store, testedKey(*processor));
+  const auto packing = recallDigest(store, packingKey(*processor));
   const bool isTested = test && (*test)[0] == kTestedMark;
   if (isTested && !tested) {
     KernelTraits traits;
@@ -95,14 +114,16 @@ void rememberMachine(const std::shared_ptr<cache::SegmentStore>& store) {
     const auto processor = processorIdentity();
     const auto known = weak.lock();
     if (!processor || known == nullptr) return;
+    std::vector<cache::Fact> facts;
     if (const Result<SelfTestResult>& tested = selfTest()) {
       base::Sha256Digest fact{kTestedMark};
       if (tested->traits.guardInt8OneRowTail) fact[1] |= kGuardOneRowTail;
       if (tested->traits.avoidInt8OneRowTail) fact[1] |= kAvoidOneRowTail;
-      known->remember(testedKey(*processor), fact);
+      facts.push_back(factOf(testedKey(*processor), fact));
     }
     if (const Result<BuildIdentity>& build = buildIdentity())
-      known->remember(packingKey(*processor), build->packing);
+      facts.push_back(factOf(packingKey(*processor), build->packing));
+    known->remember(facts);
     const std::lock_guard lock(machine().mutex);
     machine().isRemembered = true;
   });

@@ -47,19 +47,6 @@ bool canName(const cache::SegmentStore& store) {
   return store.kind() == cache::StoreKind::kStore;
 }
 
-Result<cache::CacheOwner> ownerOf(const hal::Cache& cache) {
-  cache::CacheOwner owner{{}, ::geteuid(), cache.token};
-  // Known without running a kernel, where the CPU tells what it is.
-  if (const auto processor = processorIdentity()) {
-    owner.build = *processor;
-    return owner;
-  }
-  const Result<BuildIdentity>& build = buildIdentity();
-  if (!build) return std::unexpected(build.error());
-  owner.build = build->fingerprint();
-  return owner;
-}
-
 Status checkFiles(const hal::Cache& cache) {
   if (cache.modelFiles.size() == kCacheFileCounts.model &&
       cache.dataFiles.size() == kCacheFileCounts.data)
@@ -86,7 +73,7 @@ class Saver {
   }
 
   Status write(const hal::Cache& cache) {
-    HEARTH_ASSIGN(const cache::CacheOwner owner, ownerOf(cache));
+    HEARTH_ASSIGN(const cache::CacheOwner owner, cacheOwner(cache.token));
     data_.layOut();
     const std::vector<uint8_t> head = data_.encodedHead();
     const std::vector<uint8_t> plan = plan_.encoded();
@@ -308,27 +295,18 @@ Result<std::vector<memory::PoolRef>> poolsOf(const CachedPlan& plan, LoadedMemor
   return pools;
 }
 
-}  // namespace
+using OpenStore = std::shared_ptr<cache::SegmentStore> (*)(const hal::PrepareOptions&);
 
-Status saveModel(const ModelParts& parts, cache::SegmentStore& store, const hal::Cache& cache) {
-  const base::TraceSpan span("start", "save the compilation");
+Result<SavedModel> load(const hal::PrepareOptions& options, const hal::Cache& cache,
+                        cache::MappingManager& map, OpenStore openStore) {
   HEARTH_TRY(checkFiles(cache));
-  Saver saver(parts, store);
-  saver.collect();
-  return saver.write(cache);
-}
-
-Result<SavedModel> loadModel(const hal::PrepareOptions& options, const hal::Cache& cache) {
-  const base::TraceSpan span("start", "load the compilation");
-  HEARTH_TRY(checkFiles(cache));
-  HEARTH_ASSIGN(const cache::CacheOwner owner, ownerOf(cache));
-  const std::shared_ptr<cache::MappingManager> map = cache::MappingManager::shared();
-  HEARTH_ASSIGN(const std::vector<cache::CachedContent> contents, map->find(owner));
+  HEARTH_ASSIGN(const cache::CacheOwner owner, cacheOwner(cache.token));
+  HEARTH_ASSIGN(const std::vector<cache::CachedContent> contents, map.find(owner));
   if (contents.empty())
     return fail(ErrorCode::kNotFound, "Nothing is known to be cached under this token.");
   HEARTH_ASSIGN(cache::CacheBytes bytes, cache::readCacheFiles(cache.modelFiles[0].get(),
                                                                cache.dataFiles[0].get(), contents));
-  map->touch(owner, bytes.content);
+  map.touch(owner, bytes.content);
   const auto dataBytes = std::make_shared<const memory::Mapping>(std::move(bytes.data));
   HEARTH_ASSIGN(const CachedData data,
                 CachedData::parse({dataBytes->data(), bytes.content.dataBytes}));
@@ -363,6 +341,39 @@ Result<SavedModel> loadModel(const hal::PrepareOptions& options, const hal::Cach
   }
   saved.weights->seal();
   return saved;
+}
+
+}  // namespace
+
+Result<cache::CacheOwner> cacheOwner(const hal::CacheToken& token) {
+  cache::CacheOwner owner{{}, ::geteuid(), token};
+  // Known without running a kernel, where the CPU tells what it is.
+  if (const auto processor = processorIdentity()) {
+    owner.build = *processor;
+    return owner;
+  }
+  const Result<BuildIdentity>& build = buildIdentity();
+  if (!build) return std::unexpected(build.error());
+  owner.build = build->fingerprint();
+  return owner;
+}
+
+Status saveModel(const ModelParts& parts, cache::SegmentStore& store, const hal::Cache& cache) {
+  const base::TraceSpan span("start", "save the compilation");
+  HEARTH_TRY(checkFiles(cache));
+  Saver saver(parts, store);
+  saver.collect();
+  return saver.write(cache);
+}
+
+Result<SavedModel> loadModel(const hal::PrepareOptions& options, const hal::Cache& cache) {
+  const base::TraceSpan span("start", "load the compilation");
+  return load(options, cache, *cache::MappingManager::shared(), openStore);
+}
+
+Result<SavedModel> lookAtModel(const hal::PrepareOptions& options, const hal::Cache& cache,
+                               cache::MappingManager& map) {
+  return load(options, cache, map, openStoreForLooking);
 }
 
 }  // namespace hearth::cpu

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/result.h"
+#include "cache/mapping_manager.h"
 #include "cache/segment_store.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/plan.h"
@@ -46,5 +47,13 @@ struct SavedModel {
 // Other errors for segments that are gone. The caller prepares the model itself then.
 // The store that `options` name is opened only if the files refer to it.
 Result<SavedModel> loadModel(const hal::PrepareOptions& options, const hal::Cache& cache);
+
+// The same for people who ask what loadModel would do: neither the map nor the store is changed or
+// made.
+Result<SavedModel> lookAtModel(const hal::PrepareOptions& options, const hal::Cache& cache,
+                               cache::MappingManager& map);
+
+// Whose files a token's are, when this process writes them. kOpFailed.
+Result<cache::CacheOwner> cacheOwner(const hal::CacheToken& token);
 
 }  // namespace hearth::cpu

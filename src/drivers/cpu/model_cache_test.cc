@@ -16,7 +16,9 @@
 
 #include "base/log.h"
 #include "cache/cache_files.h"
+#include "cache/segment_store.h"
 #include "cache/store_test_util.h"
+#include "drivers/cpu/build_identity.h"
 #include "drivers/cpu/cpu_device.h"
 #include "hal/cts/model_builder.h"
 
@@ -428,6 +430,47 @@ TEST_F(ModelCacheTest, TokensShareTheSegmentsOfAModel) {
     ASSERT_TRUE(restored);
     EXPECT_EQ(outputOf(**restored), right);
   }
+}
+
+// Nobody else lets the checks begin: a start from a compilation cache has no other moment for it.
+TEST_F(ModelCacheTest, SegmentsThatAreBroughtInAreChecked) {
+  useStore();
+  const Sample sample(20, 600);
+  ASSERT_TRUE(prepare(sample, files()));
+  // A store with the same segments, of which nobody knows that they are right.
+  const fs::path copy = root() / "copy";
+  fs::copy(root() / "store", copy, fs::copy_options::recursive);
+  fs::remove(copy / "identity.sqlite");
+  options_.store->path = copy.string();
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  cache::StoreOptions options = *options_.store;
+  options.fingerprint = storeFingerprint();
+  const auto store = cache::openSegmentStore(options);
+  for (int i = 0; i < 3000 && store->counters().segmentsChecked == 0; ++i) ::usleep(10'000);
+  EXPECT_GT(store->counters().segmentsChecked, 0u);
+}
+
+TEST_F(ModelCacheTest, AnInterpretedModelSaysWhyNothingIsSaved) {
+  hal::cts::ModelBuilder builder;
+  const uint32_t in = builder.input(OperandType::kTensorFloat32, {0});
+  builder.operation(OperationType::kRelu, {in}, {builder.output(OperandType::kTensorFloat32, {0})});
+  const auto model = std::make_shared<const graph::Model>(builder.model());
+  const hal::Cache held = files();
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  ASSERT_EQ(::fcntl(held.modelFiles[0].get(), F_OFD_SETLK, &lock), 0);
+  auto prepared = device_->prepareModel(model, options_, files());
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  EXPECT_NE((*prepared)->startReport().reason, "");
+  EXPECT_THAT((*prepared)->startReport().cacheProblem, testing::HasSubstr("lock"));
+  lock.l_type = F_UNLCK;
+  ASSERT_EQ(::fcntl(held.modelFiles[0].get(), F_OFD_SETLK, &lock), 0);
+  prepared = device_->prepareModel(model, options_, files());
+  ASSERT_TRUE(prepared);
+  EXPECT_EQ((*prepared)->startReport().cacheProblem, "");
+  EXPECT_TRUE(restore(files()));
 }
 
 TEST_F(ModelCacheTest, AnOmittedInputIsAnErrorAndNoCrash) {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "base/sha256.h"
+#include "graph/model.h"
+#include "hal/device.h"
+
+namespace hearth::hal {
+
+// What prepareModelFromCache would do.
+struct CacheVerdict {
+  bool isHit = false;
+  std::string code;    // a word for programs, "hit" or why not
+  std::string reason;  // a sentence why not; empty for a hit
+  // Whether the files hold the model that was asked about, which no compilation checks; none where
+  // that is not known. Weights are not compared.
+  std::optional<bool> isSameModel;
+};
+
+// A device that tells about its files for compilation caching, for people. To be implemented beside
+// Device. Thread-safe.
+class CacheExplainer {
+ public:
+  virtual ~CacheExplainer() = default;
+  // cache::CacheOwner::build of the files that it takes. kOpFailed when it cannot tell.
+  virtual Result<base::Sha256Digest> cacheBuild() const = 0;
+  // Neither the files nor anything else that the driver keeps is changed.
+  virtual CacheVerdict explainCache(const graph::Model& model, const PrepareOptions& options,
+                                    const Cache& cache) = 0;
+};
+
+}  // namespace hearth::hal

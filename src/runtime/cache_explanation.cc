@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cache_explanation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/format.h"
+#include "hal/cache_explainer.h"
+#include "runtime/cache_file_state.h"
+#include "runtime/model_plan.h"
+
+namespace hearth::runtime {
+namespace {
+
+// Takes the place of a model that nobody will run.
+class UnpreparedModel final : public hal::PreparedModel {
+ public:
+  Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request /*request*/) override {
+    return fail(ErrorCode::kBadState, "The model was not prepared, only its cache was looked at.");
+  }
+  hal::StartReport startReport() const override { return {}; }
+};
+
+class Explainer {
+ public:
+  Explainer(const CacheRequest& request, std::vector<CacheExplanation>* parts)
+      : request_(request), parts_(parts) {}
+
+  Result<CachedPreparation> prepare(hal::Device& device, const ModelSource& model,
+                                    const hal::PrepareOptions& options, CacheKeyHash key) {
+    HEARTH_ASSIGN(const std::shared_ptr<const graph::Model> wanted, model());
+    CacheExplanation part;
+    part.device = device.name();
+    part.operations = wanted->main().operations.size();
+    const hal::CacheFileCounts counts =
+        device.numberOfCacheFilesNeeded().value_or(hal::CacheFileCounts());
+    if (counts.model == 0 && counts.data == 0) {
+      part.code = "no-caching";
+      part.reason = base::formatText("The device {} caches nothing.", part.device);
+    } else {
+      explain(device, *wanted, options, key.finish(device, options), counts, &part);
+    }
+    parts_->push_back(std::move(part));
+    return CachedPreparation{std::make_shared<UnpreparedModel>(), ""};
+  }
+
+ private:
+  void explain(hal::Device& device, const graph::Model& model, const hal::PrepareOptions& options,
+               const hal::CacheToken& key, const hal::CacheFileCounts& counts,
+               CacheExplanation* part) {
+    const auto miss = [&](std::string code, std::string reason) {
+      part->state = CacheExplanation::State::kMiss;
+      part->code = std::move(code);
+      part->reason = std::move(reason);
+    };
+    part->key = cacheKeyLetters(key);
+    for (const auto& [kind, count] : {std::pair(CacheFileKind::kModel, counts.model),
+                                      std::pair(CacheFileKind::kData, counts.data)})
+      for (uint32_t i = 0; i < count; ++i)
+        part->files.push_back(stateOfCacheFile(request_.folder, key, kind, i));
+    const auto present = std::ranges::count_if(part->files, &CacheFileState::exists);
+    if (present == 0) return miss("no-files", "There are no files with this key.");
+    if (static_cast<size_t>(present) < part->files.size())
+      return miss("incomplete", base::formatText("Of {} files with this key {} are there.",
+                                                 part->files.size(), present));
+    const auto cache = openCache(request_, key, counts, false);
+    if (!cache) return miss("unreadable", cache.error().toString());
+    auto* const explainer = dynamic_cast<hal::CacheExplainer*>(&device);
+    if (explainer == nullptr) {
+      part->state = CacheExplanation::State::kUnknown;
+      part->code = "not-told";
+      part->reason = base::formatText("The driver of {} does not tell what it makes of its files.",
+                                      part->device);
+      return;
+    }
+    hal::CacheVerdict verdict = explainer->explainCache(model, options, *cache);
+    if (!verdict.isHit) return miss(std::move(verdict.code), std::move(verdict.reason));
+    part->state = CacheExplanation::State::kHit;
+    part->code = std::move(verdict.code);
+    part->isSameModel = verdict.isSameModel;
+  }
+
+  const CacheRequest& request_;
+  std::vector<CacheExplanation>* const parts_;
+};
+
+}  // namespace
+
+Result<std::vector<CacheExplanation>> explainCaches(
+    std::shared_ptr<const graph::Model> model,
+    const std::vector<std::shared_ptr<hal::Device>>& devices, const hal::PrepareOptions& options,
+    const CacheRequest& request) {
+  std::vector<CacheExplanation> parts;
+  Explainer explainer(request, &parts);
+  ModelPlanOptions planOptions;
+  planOptions.prepare = options;
+  planOptions.cache = std::make_shared<const CacheRequest>(request);
+  planOptions.preparePart = [&](hal::Device& device, const ModelSource& source,
+                                const hal::PrepareOptions& prepare, const CacheRequest*,
+                                CacheKeyHash key) {
+    return explainer.prepare(device, source, prepare, key);
+  };
+  HEARTH_TRY(planModel(std::move(model), devices, planOptions));
+  return parts;
+}
+
+}  // namespace hearth::runtime

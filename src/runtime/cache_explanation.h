@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a compilation would do with its cache files and why, and what an application's cache folder
+// holds: for people. Nothing is changed, made or prepared.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/model.h"
+#include "hal/device.h"
+#include "runtime/compilation_cache.h"
+
+namespace hearth::runtime {
+
+struct CacheFileState {
+  std::string name;  // in the folder
+  CacheFileKind kind = CacheFileKind::kModel;
+  uint32_t index = 0;
+  bool exists = false;
+  uint64_t bytes = 0;
+  int64_t modified = 0;   // nanoseconds since 1970
+  bool isLocked = false;  // by a process that writes it, or by the client
+};
+
+// One part of a plan that a device takes.
+struct CacheExplanation {
+  enum class State {
+    kHit,
+    kMiss,
+    kUncached,  // the device caches nothing
+    kUnknown,   // the driver does not tell
+  };
+  std::string device;
+  size_t operations = 0;
+  State state = State::kUncached;
+  std::string code;    // a word for programs, "hit" or why not
+  std::string reason;  // a sentence; empty for a hit
+  std::string key;     // the letters that the files' names begin with
+  std::vector<CacheFileState> files;
+  std::optional<bool> isSameModel;  // see hal::CacheVerdict
+};
+
+// The parts in the order in which a compilation prepares them. Errors as planModel() without a
+// fallback.
+Result<std::vector<CacheExplanation>> explainCaches(
+    std::shared_ptr<const graph::Model> model,
+    const std::vector<std::shared_ptr<hal::Device>>& devices, const hal::PrepareOptions& options,
+    const CacheRequest& request);
+
+// Files whose names begin with the same key.
+struct CacheSet {
+  std::string key;
+  std::vector<CacheFileState> files;
+  bool isVerified = false;
+  std::string code;             // a word for programs, "verified" or why not
+  std::string reason;           // a sentence; empty when verified
+  std::string device;           // that takes them today; empty = none of this build, or not known
+  std::string build;            // of the driver that wrote them, hexadecimal; empty = not known
+  std::optional<uid_t> user;    // who wrote them
+  std::optional<int64_t> used;  // nanoseconds since 1970, as the driver's map has it
+};
+
+struct CacheListing {
+  std::vector<CacheSet> sets;       // last written first
+  std::vector<std::string> others;  // names of what is no cache file, sorted
+};
+
+// Errors: kIo, kNotFound for a folder that cannot be read.
+Result<CacheListing> listCacheFolder(const std::string& folder,
+                                     const std::vector<std::shared_ptr<hal::Device>>& devices);
+
+// Both as JSON objects, with the keys of docs/cli.md. States: "hit", "miss", "uncached", "unknown".
+std::string explanationJson(const std::vector<CacheExplanation>& parts);
+std::string listingJson(const CacheListing& listing);
+
+}  // namespace hearth::runtime

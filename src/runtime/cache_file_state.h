@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "hal/device.h"
+#include "runtime/cache_explanation.h"
+#include "runtime/compilation_cache.h"
+
+namespace hearth::runtime {
+
+// The 64 letters of a key.
+std::string cacheKeyLetters(const hal::CacheToken& key);
+
+struct CacheFileName {
+  hal::CacheToken key{};
+  CacheFileKind kind = CacheFileKind::kModel;
+  uint32_t index = 0;
+};
+// What a file's name says, without its folder; none when it is no cache file's.
+std::optional<CacheFileName> parseCacheFileName(std::string_view name);
+
+// How the file is now. Only regular files exist, links do not.
+CacheFileState stateOfCacheFile(const std::string& folder, const hal::CacheToken& key,
+                                CacheFileKind kind, uint32_t index);
+
+}  // namespace hearth::runtime
