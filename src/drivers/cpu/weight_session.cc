@@ -132,7 +132,8 @@ void WeightSession::load() {
   reason_ = reason;  // a wrong object is found once and then gone
   isKept_ = true;
   weights_->onPacked([weak = weak_from_this()](const std::shared_ptr<PackedSegment>& packed) {
-    if (const auto self = weak.lock()) self->publishSegment(packed, packed->size());
+    // Much more is packed after it: the memory is wanted back.
+    if (const auto self = weak.lock()) self->publishSegment(packed, packed->size(), true);
   });
 }
 
@@ -285,7 +286,8 @@ cache::PlanKey WeightSession::planKey() const {
                                {graph_, build_->fingerprint(), digestOf(pools_)});
 }
 
-void WeightSession::publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size) {
+void WeightSession::publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size,
+                                   bool isCopiedFirst) {
   cache::PublishRequest request;
   request.payload = {packed->data(), size};
   request.owner = packed;
@@ -293,6 +295,10 @@ void WeightSession::publishSegment(const std::shared_ptr<PackedSegment>& packed,
     if (result) return packed->adopt(std::move(*result));
     if (const auto self = weak.lock()) self->fail(result.error().reason, result.error().message);
   };
+  if (isCopiedFirst)
+    request.copied = [packed](const memory::Mapping& copy) {
+      packed->adoptCopy(copy);
+    };
   store_->publishAsync(std::move(request));
 }
 
