@@ -36,9 +36,20 @@ Status Segment::mapOver(void* address) const {
   return layOver(mapping_, address);
 }
 
-void Segment::prefault() const {
+void Segment::prefault(size_t offset, size_t size) const {
   if (mapping_.size() == 0) return;
-  ::madvise(const_cast<uint8_t*>(data()), wholePages(size()), MADV_POPULATE_READ);
+  ::madvise(const_cast<uint8_t*>(data()) + offset, wholePages(size), MADV_POPULATE_READ);
+}
+
+bool Segment::isResident() const {
+  if (mapping_.size() == 0) return true;
+  unsigned char page = 0;
+  return ::mincore(const_cast<uint8_t*>(data()), 1, &page) != 0 || (page & 1) != 0;
+}
+
+void Segment::expectDisk() const {
+  if (mapping_.size() == 0) return;
+  ::madvise(const_cast<uint8_t*>(data()), wholePages(size()), MADV_HUGEPAGE);
 }
 
 }  // namespace hearth::cache

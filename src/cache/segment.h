@@ -42,9 +42,15 @@ class Segment {
   // kUnsupported for other memory of this process.
   Status mapOver(void* address) const;
 
-  // Brings the pages in and into this process's page tables; returns when that is done. Best
-  // effort.
-  void prefault() const;
+  // Brings a part of the pages in and into this process's page tables; returns when that is done.
+  // Best effort. `offset` is a multiple of a page's size.
+  void prefault(size_t offset, size_t size) const;
+  void prefault() const { prefault(0, size()); }
+
+  // Whether the first page is in memory, as far as the kernel tells.
+  bool isResident() const;
+  // Asks for reading in huge pages from now on.
+  void expectDisk() const;
 
   // Whether the background check found a wrong block. Set once, never cleared.
   bool isCorrupt() const { return corrupt_.load(std::memory_order_acquire); }
