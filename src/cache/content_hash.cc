@@ -55,7 +55,8 @@ base::Sha256Digest digestOf(uint64_t size, std::span<const base::Sha256Digest> b
 
 }  // namespace
 
-Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, unsigned threads) {
+Result<std::vector<base::Sha256Digest>> blockDigests(int fd, uint64_t offset, uint64_t size,
+                                                     unsigned threads) {
   Work work{.fd = fd, .offset = offset, .size = size};
   work.digests.resize(static_cast<size_t>((size + kBlock - 1) / kBlock));
   if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
@@ -75,7 +76,12 @@ Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, u
     return fail(isShort ? ErrorCode::kBadData : ErrorCode::kIo, "Hashing {} bytes at {} fails. {}",
                 size, offset, work.failure->message);
   }
-  return digestOf(size, work.digests);
+  return std::move(work.digests);
+}
+
+Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, unsigned threads) {
+  HEARTH_ASSIGN(const auto digests, blockDigests(fd, offset, size, threads));
+  return digestOf(size, digests);
 }
 
 std::vector<base::Sha256Digest> blockDigests(std::span<const uint8_t> payload) {

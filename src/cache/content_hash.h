@@ -27,6 +27,9 @@ SegmentKey contentSegmentKey(std::span<const uint8_t> payload);
 // The SHA-256 of each MiB, which that key is made from and which a segment file holds: computed
 // once for both.
 std::vector<base::Sha256Digest> blockDigests(std::span<const uint8_t> payload);
+// The same of a payload in a file; `threads` and errors as hashContent.
+Result<std::vector<base::Sha256Digest>> blockDigests(int fd, uint64_t offset, uint64_t size,
+                                                     unsigned threads);
 SegmentKey contentSegmentKey(size_t size, std::span<const base::Sha256Digest> blocks);
 
 }  // namespace hearth::cache

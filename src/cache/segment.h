@@ -14,6 +14,12 @@
 
 namespace hearth::cache {
 
+// Lays the pages of a mapped file over memory that holds the same bytes, which other threads may be
+// reading. `address` is page-aligned, its memory a private mapping with whole pages of its own for
+// the mapping's size. That part then lives as long as the caller's memory. Error: kIo; the memory
+// is as before.
+Status layOver(const memory::Mapping& file, void* address);
+
 // The payload of one segment, shared by all of the process that found it: a read-only mapping of
 // its object, or memory of this process. It stays valid when the object is removed from the store.
 // Immutable and thread-safe.
@@ -32,16 +38,19 @@ class Segment {
   size_t size() const { return bytes_.size(); }
   std::span<const uint8_t> bytes() const { return bytes_; }
 
-  // Lays the payload's pages over memory that holds the same bytes, which other threads may be
-  // reading. `address` is page-aligned, its memory a private mapping with whole pages of its own
-  // for size() bytes. That part then lives as long as the caller's mapping. Does nothing when
-  // the segment is that memory. Error: kIo, or kUnsupported for other memory of this process; the
-  // memory is as before.
+  // layOver of the payload's pages. Does nothing when the segment is that memory. Error: also
+  // kUnsupported for other memory of this process.
   Status mapOver(void* address) const;
 
-  // Brings the pages in and into this process's page tables; returns when that is done. Best
-  // effort.
-  void prefault() const;
+  // Brings a part of the pages in and into this process's page tables; returns when that is done.
+  // Best effort. `offset` is a multiple of a page's size.
+  void prefault(size_t offset, size_t size) const;
+  void prefault() const { prefault(0, size()); }
+
+  // Whether the first page is in memory, as far as the kernel tells.
+  bool isResident() const;
+  // Asks for reading in huge pages from now on.
+  void expectDisk() const;
 
   // Whether the background check found a wrong block. Set once, never cleared.
   bool isCorrupt() const { return corrupt_.load(std::memory_order_acquire); }

@@ -9,6 +9,7 @@
 #include "base/crash_point.h"
 #include "base/fault.h"
 #include "base/format.h"
+#include "cache/content_hash.h"
 #include "cache/object_file.h"
 
 namespace hearth::cache {
@@ -59,6 +60,17 @@ std::span<const uint8_t> blockOf(std::span<const uint8_t> payload, size_t index)
 std::unexpected<StoreFailure> wrongBlock(const SegmentInfo& info, size_t index) {
   return storeFail(StoreReason::kCorrupt, "Block {} of the segment {} has changed.", index,
                    info.key.hex());
+}
+
+// Tells of a full disk before the work. Where the file system cannot, the writes will.
+StoreStatus reserveOnDisk(int fd, uint64_t offset, size_t size) {
+  if (size >= kSegmentBlock &&
+      retried([&] {
+        return base::sys::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(size));
+      }) != 0 &&
+      (errno == ENOSPC || errno == EDQUOT))
+    return storeErrno(errno, base::formatText("Reserving {} bytes on disk", size));
+  return {};
 }
 
 }  // namespace
@@ -170,26 +182,28 @@ StoreStatus checkSegmentBlocks(int fd, const SegmentInfo& info,
   return {};
 }
 
-StoreStatus writePayload(int fd, const SegmentPayload& payload, SegmentInfo& info) {
-  // Tells of a full disk before the work. Where the file system cannot, the writes will.
-  if (payload.size() >= kSegmentBlock &&
-      retried([&] {
-        return base::sys::fallocate(fd, 0, static_cast<off_t>(info.offset),
-                                    static_cast<off_t>(payload.size()));
-      }) != 0 &&
-      (errno == ENOSPC || errno == EDQUOT))
-    return storeErrno(errno, base::formatText("Reserving {} bytes on disk", payload.size()));
-  const bool isHashed = payload.blocks.size() == segmentBlocks(payload.size());
-  info.blocks.assign(payload.blocks.begin(), payload.blocks.end());
-  if (!isHashed) info.blocks.clear();
-  info.blocks.reserve(static_cast<size_t>(segmentBlocks(payload.size())));
-  for (size_t offset = 0; offset < payload.size(); offset += kWriteSize) {
-    const auto part = payload.bytes.subspan(offset, std::min(kWriteSize, payload.size() - offset));
-    for (size_t i = 0; !isHashed && i < segmentBlocks(part.size()); ++i)
-      info.blocks.push_back(base::Sha256::of(blockOf(part, i)));
-    HEARTH_TRY(writeAt(fd, part.data(), part.size(), info.offset + offset));
+StoreStatus writePayloadBytes(int fd, std::span<const uint8_t> payload, uint64_t offset) {
+  HEARTH_TRY(reserveOnDisk(fd, offset, payload.size()));
+  for (size_t done = 0; done < payload.size(); done += kWriteSize) {
+    const auto part = payload.subspan(done, std::min(kWriteSize, payload.size() - done));
+    HEARTH_TRY(writeAt(fd, part.data(), part.size(), offset + done));
     HEARTH_CRASH_POINT("segment.after_write");
   }
+  return {};
+}
+
+StoreStatus writePayload(int fd, const SegmentPayload& payload, SegmentInfo& info) {
+  if (payload.blocks.size() == segmentBlocks(payload.size()))
+    info.blocks.assign(payload.blocks.begin(), payload.blocks.end());
+  else
+    info.blocks = blockDigests(payload.bytes);
+  return writePayloadBytes(fd, payload.bytes, info.offset);
+}
+
+StoreStatus writeSegmentTail(int fd, const SegmentInfo& info) {
+  const std::vector<uint8_t> tail = makeSegmentTail(info);
+  HEARTH_TRY(writeAt(fd, tail.data(), tail.size(), info.payloadSize));
+  HEARTH_CRASH_POINT("segment.after_tail");
   return {};
 }
 
@@ -199,9 +213,7 @@ StoreResult<SegmentInfo> writeSegmentFile(int fd, const SegmentKey& key,
     return storeFail(StoreReason::kBadRequest, "The segment {} has no bytes.", key.hex());
   SegmentInfo info{.key = key, .payloadSize = payload.size(), .writtenIn = boot};
   HEARTH_TRY(writePayload(fd, payload, info));
-  const std::vector<uint8_t> tail = makeSegmentTail(info);
-  HEARTH_TRY(writeAt(fd, tail.data(), tail.size(), payload.size()));
-  HEARTH_CRASH_POINT("segment.after_tail");
+  HEARTH_TRY(writeSegmentTail(fd, info));
   return info;
 }
 

@@ -63,8 +63,15 @@ StoreStatus checkSegmentPayload(std::span<const uint8_t> payload, const SegmentI
 StoreStatus checkSegmentBlocks(int fd, const SegmentInfo& info,
                                const std::function<bool()>& cancelled = {});
 
+// Writes the bytes of a payload at `offset`. Errors as writeSegmentFile.
+StoreStatus writePayloadBytes(int fd, std::span<const uint8_t> payload, uint64_t offset);
+
 // Writes a payload at info.offset and adds the digests of its blocks. Errors as writeSegmentFile.
 StoreStatus writePayload(int fd, const SegmentPayload& payload, SegmentInfo& info);
+
+// Writes what stands behind the payload in a segment file; the file is then whole. Errors as
+// writeSegmentFile.
+StoreStatus writeSegmentTail(int fd, const SegmentInfo& info);
 
 // Writes a whole segment file into an empty one and gives what parseSegmentTail would. Errors:
 // kNoSpace, kReadOnly, kIoError; the file is then of no use.

@@ -62,6 +62,11 @@ struct PublishRequest {
   std::span<const uint8_t> payload;   // not changed any more as long as `owner` lives
   std::shared_ptr<const void> owner;  // keeps the payload's memory
   BuildTicket ticket;                 // released when done
+  // With a key of none: called at most once, before `done`, with a mapping of the payload in a file
+  // that may become the segment. Whoever lays it over the payload (layOver) gives that memory back
+  // before the payload is hashed. The segment's data() is the mapping's where it did become the
+  // segment. Threads as `done`; on the caller's where much is queued. May be empty.
+  std::function<void(const memory::Mapping& copy)> copied;
   // Called once, unless the process forks or dies: with the segment, which may lie elsewhere than
   // the payload (then Segment::mapOver can give the payload's memory back), or with the reason why
   // there is none. On a thread of the store or on the caller's. May be empty.

@@ -12,13 +12,14 @@
 #include "base/fault.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "cache/content_hash.h"
 
 namespace hearth::cache {
 namespace {
 
-StoreResult<memory::Mapping> mapPayload(int fd, const SegmentInfo& info) {
-  auto mapping = memory::Mapping::ofFile(fd, 0, static_cast<size_t>(info.payloadSize),
-                                         memory::Mapping::Access::kReadOnly);
+StoreResult<memory::Mapping> mapPayload(int fd, uint64_t size) {
+  auto mapping =
+      memory::Mapping::ofFile(fd, 0, static_cast<size_t>(size), memory::Mapping::Access::kReadOnly);
   if (!mapping) return storeFail(StoreReason::kIoError, "{}", mapping.error().toString());
   return std::move(*mapping);
 }
@@ -113,7 +114,8 @@ StoreResult<SegmentRef> SegmentTable::load(const FolderRef& folder, const Segmen
     HEARTH_TRY(checkNow(opened));
     origin.checked = true;
   }
-  HEARTH_ASSIGN(memory::Mapping mapping, mapPayload(opened.descriptor.get(), origin.info));
+  HEARTH_ASSIGN(memory::Mapping mapping,
+                mapPayload(opened.descriptor.get(), origin.info.payloadSize));
   SegmentRef segment = share(key, std::make_shared<Segment>(key, std::move(mapping)));
   origin.segment = segment;
   opened_(std::move(origin));
@@ -149,16 +151,60 @@ StoreResult<SegmentRef> SegmentTable::writeIn(const FolderRef& folder, const Seg
                                               const SegmentPayload& payload) {
   HEARTH_ASSIGN(TempObject file, TempObject::create(folder->temporary()));
   HEARTH_ASSIGN(SegmentInfo info, writeSegmentFile(file.fd(), key, payload, folders_.boot()));
-  HEARTH_ASSIGN(memory::Mapping mapping, mapPayload(file.fd(), info));
-  HEARTH_ASSIGN(const base::Descriptor shard, folder->openShard(key, true));
-  HEARTH_TRY(file.placeAt(shard.get(), StoreFolder::segmentName(key, false)));
+  HEARTH_ASSIGN(memory::Mapping mapping, mapPayload(file.fd(), payload.size()));
+  SegmentDraft draft{folder, std::move(file), std::move(mapping)};
+  return place(draft, std::move(info));
+}
+
+StoreResult<SegmentDraft> SegmentTable::draft(std::span<const uint8_t> payload) {
+  const auto draftIn = [&](const FolderRef& folder) -> StoreResult<SegmentDraft> {
+    HEARTH_ASSIGN(TempObject file, TempObject::create(folder->temporary()));
+    HEARTH_TRY(writePayloadBytes(file.fd(), payload, 0));
+    HEARTH_ASSIGN(memory::Mapping mapping, mapPayload(file.fd(), payload.size()));
+    return SegmentDraft{folder, std::move(file), std::move(mapping)};
+  };
+  for (int attempt = 0;; ++attempt) {
+    HEARTH_ASSIGN(const FolderRef folder, folders_.writable());
+    auto draft = draftIn(folder);
+    if (draft || draft.error().reason != StoreReason::kGone || attempt > 0 ||
+        !folders_.reopenIfGone())
+      return draft;
+  }
+}
+
+StoreResult<SegmentRef> SegmentTable::finish(SegmentDraft draft) {
+  const size_t size = draft.payload.size();
+  // Not through the mapping, whose pages would count as this process's memory.
+  auto blocks = blockDigests(draft.file.fd(), 0, size, 1);
+  if (!blocks) return storeFail(StoreReason::kIoError, "{}", blocks.error().toString());
+  const SegmentInfo info{.key = contentSegmentKey(size, *blocks),
+                         .payloadSize = size,
+                         .writtenIn = folders_.boot(),
+                         .blocks = std::move(*blocks)};
+  const FoundSegment found = find(info.key);
+  if (found && found.segment->size() == size && isInStore(info.key)) return found.segment;
+  if (found.reason == StoreReason::kForeign)
+    (void)clearPlace(draft.folder->segments(), StoreFolder::segmentPath(info.key, true),
+                     draft.folder->temporary());
+  HEARTH_TRY(writeSegmentTail(draft.file.fd(), info));
+  auto placed = place(draft, info);
+  if (placed || placed.error().reason != StoreReason::kGone) return placed;
+  // The store was deleted meanwhile, the file with it.
+  return write(info.key, {{draft.payload.data(), size}, info.blocks});
+}
+
+// Gives a whole file its name.
+StoreResult<SegmentRef> SegmentTable::place(SegmentDraft& draft, SegmentInfo info) {
+  const SegmentKey key = info.key;
+  HEARTH_ASSIGN(const base::Descriptor shard, draft.folder->openShard(key, true));
+  HEARTH_TRY(draft.file.placeAt(shard.get(), StoreFolder::segmentName(key, false)));
   struct stat status;
-  if (::fstat(file.fd(), &status) != 0)
+  if (::fstat(draft.file.fd(), &status) != 0)
     return storeErrno(errno, "Reading the state of a new segment");
   counters_.written.fetch_add(1, std::memory_order_relaxed);
-  counters_.writtenBytes.fetch_add(payload.size(), std::memory_order_relaxed);
-  SegmentRef segment = share(key, std::make_shared<Segment>(key, std::move(mapping)));
-  opened_({.folder = folder,
+  counters_.writtenBytes.fetch_add(info.payloadSize, std::memory_order_relaxed);
+  SegmentRef segment = share(key, std::make_shared<Segment>(key, std::move(draft.payload)));
+  opened_({.folder = draft.folder,
            .generation = FileGeneration::of(status),
            .info = std::move(info),
            .checked = true,

@@ -28,6 +28,14 @@ struct SegmentOrigin {
   std::weak_ptr<const Segment> segment;
 };
 
+// A payload in a file of the store that has no name yet, since nobody has computed its digest.
+// Removed when it is not finished.
+struct SegmentDraft {
+  FolderRef folder;
+  TempObject file;
+  memory::Mapping payload;  // the file's pages
+};
+
 // Finds, writes and drops segment objects in the folders of a store. Thread-safe.
 class SegmentTable {
  public:
@@ -38,6 +46,12 @@ class SegmentTable {
 
   // Writes a new object and maps it. Finds the one that is there instead, if it is whole.
   StoreResult<SegmentRef> write(const SegmentKey& key, const SegmentPayload& payload);
+
+  // Writes the bytes of an object only. Errors as write.
+  StoreResult<SegmentDraft> draft(std::span<const uint8_t> payload);
+  // Makes it the object of contentSegmentKey, whose segment has the draft's mapping. Finds the one
+  // that is there instead, if it is whole.
+  StoreResult<SegmentRef> finish(SegmentDraft draft);
 
   // Takes a wrong object out of use: nobody finds it again, and it is removed where it may be. Its
   // users' segment is marked, and `dropped` is called once for each such object.
@@ -83,6 +97,7 @@ class SegmentTable {
   StoreResult<SegmentRef> load(const FolderRef& folder, const SegmentKey& key);
   StoreResult<SegmentRef> writeIn(const FolderRef& folder, const SegmentKey& key,
                                   const SegmentPayload& payload);
+  StoreResult<SegmentRef> place(SegmentDraft& draft, SegmentInfo info);
   bool reject(const FileGeneration& generation);
   bool isRejected(const FileGeneration& generation);
   StoreResult<std::pair<ObjectFile, bool>> openFile(const StoreFolder& folder,

@@ -33,6 +33,10 @@ class StoreCrashTest : public StoreTest {
       keys.push_back(keyOf(i));
       if (!(*store)->publish(keys.back(), bytesOf(i))) return 2;
     }
+    // Copied before it has a name.
+    (*store)->publishAsync({.payload = bytesOf(3), .copied = [](const memory::Mapping&) {
+                            }});
+    (*store)->flush();
     if (!(*store)->publishPlan(planKey(1), payload(101, 3000), keys)) return 3;
     if (!(*store)->publishPlan(planKey(2), payload(102, 3000), {})) return 4;
     (*store)->settle();

@@ -7,8 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "base/descriptor.h"
 #include "base/fault.h"
+#include "cache/content_hash.h"
 #include "cache/store_test_util.h"
 
 namespace hearth::cache {
@@ -47,6 +50,36 @@ TEST_F(StoreFaultTest, EveryFailureToWriteHasAReasonAndLeavesNothing) {
     EXPECT_EQ(store->find(key).reason, StoreReason::kAbsent);
     EXPECT_TRUE(fs::is_empty(root() / "tmp"));
     EXPECT_TRUE(store->publish(key, payload(1, 2u << 20)));
+  }
+}
+
+TEST_F(StoreFaultTest, WhatIsCopiedFirstFailsWithTheSameReasons) {
+  const std::pair<const char*, StoreReason> faults[] = {
+      {"pwrite:ENOSPC", StoreReason::kNoSpace},   {"pwrite:ENOSPC:2", StoreReason::kNoSpace},
+      {"pwrite:ENOSPC:4", StoreReason::kNoSpace}, {"fallocate:ENOSPC", StoreReason::kNoSpace},
+      {"pwrite:EIO", StoreReason::kIoError},      {"pread:EIO", StoreReason::kIoError},
+      {"open:EROFS", StoreReason::kReadOnly},     {"mkdir:EDQUOT", StoreReason::kNoSpace},
+      {"rename:EIO", StoreReason::kIoError},
+  };
+  const auto store = open();
+  // Three writes of bytes, and one of what stands behind them.
+  const std::vector<uint8_t> bytes = payload(1, 20u << 20);
+  for (const auto& [fault, reason] : faults) {
+    SCOPED_TRACE(fault);
+    std::optional<StoreResult<SegmentRef>> result;
+    ASSERT_TRUE(base::sys::injectText(fault));
+    store->publishAsync({.payload = bytes,
+                         .copied = [](const memory::Mapping&) {},
+                         .done =
+                             [&](StoreResult<SegmentRef> segment) {
+                               result = segment;
+                             }});
+    store->flush();
+    base::sys::clearFaults();
+    ASSERT_TRUE(result && !*result);
+    EXPECT_EQ(result->error().reason, reason) << result->error().message;
+    EXPECT_TRUE(fs::is_empty(root() / "tmp"));
+    EXPECT_FALSE(store->find(contentSegmentKey(bytes)));
   }
 }
 

@@ -54,6 +54,16 @@ bool TaskThread::post(std::function<void()> task, size_t cost) {
   return true;
 }
 
+bool TaskThread::tryPost(std::function<void()> task, size_t cost, size_t limit) {
+  std::unique_lock lock(state_->mutex);
+  if (!start() || cost > limit || state_->cost > limit - cost) return false;
+  state_->cost += cost;
+  state_->queue.push_back({.run = std::move(task), .cost = cost});
+  lock.unlock();
+  state_->changed.notify_all();
+  return true;
+}
+
 bool TaskThread::postLater(std::function<void()> task, std::chrono::nanoseconds delay) {
   {
     const std::lock_guard lock(state_->mutex);
@@ -64,19 +74,30 @@ bool TaskThread::postLater(std::function<void()> task, std::chrono::nanoseconds 
   return true;
 }
 
-void TaskThread::postHeld(std::function<void()> task) {
+bool TaskThread::postHeld(std::function<void()> task, size_t most) {
   const std::lock_guard lock(state_->mutex);
+  if (state_->stopping || state_->held.size() >= most) return false;
   state_->held.push_back({.run = std::move(task)});
+  return true;
+}
+
+// Called under the lock: queues what is kept, or gives it to the caller where no thread can be had.
+std::deque<TaskThread::Task> TaskThread::takeHeld() {
+  std::deque<Task> taken;
+  taken.swap(state_->held);
+  if (taken.empty() || !start()) return taken;
+  std::ranges::move(taken, std::back_inserter(state_->queue));
+  return {};
 }
 
 void TaskThread::release() {
+  std::deque<Task> undone;
   {
     const std::lock_guard lock(state_->mutex);
-    if (state_->held.empty() || !start()) return;
-    std::ranges::move(state_->held, std::back_inserter(state_->queue));
-    state_->held.clear();
+    if (!state_->stopping) undone = takeHeld();
   }
   state_->changed.notify_all();
+  for (const Task& task : undone) task.run();
 }
 
 void TaskThread::loop(const std::shared_ptr<State>& state, const char* name, Priority priority) {
@@ -139,17 +160,20 @@ void TaskThread::waitUntilIdle() {
 }
 
 void TaskThread::stop(bool finish) {
+  std::deque<Task> undone;
   std::deque<Task> dropped;
   std::deque<Task> laterDropped;
   std::deque<Task> heldDropped;
   {
     const std::lock_guard lock(state_->mutex);
+    if (finish) undone = takeHeld();
     state_->stopping = true;
     if (!finish) dropped.swap(state_->queue);
     state_->later.swap(laterDropped);
     state_->held.swap(heldDropped);
   }
   state_->changed.notify_all();
+  for (const Task& task : undone) task.run();
   if (!thread_.joinable()) return;
   if (thread_.get_id() == std::this_thread::get_id()) {
     // The rest is done here, as long as what the tasks use is still there.

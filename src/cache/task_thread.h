@@ -31,11 +31,15 @@ class TaskThread {
 
   // False when no thread can be had or it was stopped; the task is then not run.
   bool post(std::function<void()> task, size_t cost = 0);
+  // The same without waiting: false also when more than `limit` would be queued with it.
+  bool tryPost(std::function<void()> task, size_t cost, size_t limit);
   // The same, not before `delay` has passed, and not at all when stopped by then. One delay for all
   // such tasks of a thread.
   bool postLater(std::function<void()> task, std::chrono::nanoseconds delay);
-  // The same, not before release() or waitUntilIdle(); until then no thread is started for it.
-  void postHeld(std::function<void()> task);
+  // Keeps a task until release(), waitUntilIdle() or stop(true); until then no thread is started
+  // for it. False when `most` are kept or the thread was stopped.
+  bool postHeld(std::function<void()> task, size_t most = SIZE_MAX);
+  // Posts what is kept. Where no thread can be had for it, it is done here.
   void release();
   // Returns when all tasks posted before are done, those for later too. Not from a task.
   void waitUntilIdle();
@@ -65,6 +69,7 @@ class TaskThread {
     std::atomic<bool> stopping = false;
   };
   bool start();
+  std::deque<Task> takeHeld();
   // Runs the next task that is due; `lock` is let go meanwhile. False when there is none.
   static bool runNext(State& state, std::unique_lock<std::mutex>& lock);
   static void loop(const std::shared_ptr<State>& state, const char* name, Priority priority);

@@ -63,6 +63,11 @@ struct StoreParts {
 
 namespace {
 
+// Bytes that wait to be copied into files while they are packed, beside what each packing thread
+// has in hand.
+constexpr size_t kCopyQueue = size_t{16} << 20;
+// Each has an open file.
+constexpr size_t kMostDrafts = 64;
 // Syncing is left to processes that live that long: a short one would wait for it at its end.
 constexpr std::chrono::seconds kSyncDelay{5};
 constexpr std::chrono::seconds kSumPeriod{30};
@@ -162,11 +167,13 @@ BuildTicket WeightStore::acquire(const SegmentKey& key, std::chrono::nanoseconds
 StoreResult<SegmentRef> WeightStore::publish(const SegmentKey& key, const SegmentPayload& payload) {
   HEARTH_TRY(makeRoom(payload.size()));
   auto segment = parts_->segments.write(key, payload);
-  if (const std::shared_ptr<BuildLock> lock = buildLock()) lock->noteProgress();
+  noteProgress();
   return segment;
 }
 
 void WeightStore::publishAsync(PublishRequest request) {
+  if (!request.key && request.copied && !request.payload.empty())
+    return publishCopied(std::move(request));
   const size_t cost = request.payload.size();
   const auto shared = std::make_shared<PublishRequest>(std::move(request));
   const auto run = [this, shared] {
@@ -181,7 +188,45 @@ void WeightStore::publishAsync(PublishRequest request) {
   if (!parts_->writer.post(run, cost)) run();
 }
 
+void WeightStore::publishCopied(PublishRequest request) {
+  struct Work {
+    PublishRequest request;
+    std::optional<SegmentDraft> draft;
+    void end(StoreResult<SegmentRef> result) {
+      request.ticket.release();
+      if (request.done) request.done(std::move(result));
+    }
+  };
+  const size_t size = request.payload.size();
+  const auto work = std::make_shared<Work>(std::move(request));
+  const auto write = [this, work] {
+    if (StoreStatus room = makeRoom(work->request.payload.size()); !room)
+      return work->end(std::unexpected(std::move(room.error())));
+    auto draft = parts_->segments.draft(work->request.payload);
+    if (!draft) return work->end(std::unexpected(std::move(draft.error())));
+    work->draft.emplace(std::move(*draft));
+    work->request.copied(work->draft->payload);
+    noteProgress();
+  };
+  const auto finish = [this, work] {
+    if (!work->draft) return;
+    auto segment = parts_->segments.finish(std::move(*work->draft));
+    noteProgress();
+    work->end(std::move(segment));
+  };
+  TaskThread& writer = parts_->writer;
+  if (!writer.tryPost(write, size, kCopyQueue)) write();
+  if (writer.postHeld(finish, kMostDrafts)) return;
+  writer.release();
+  if (!writer.post(finish)) finish();
+}
+
+void WeightStore::noteProgress() {
+  if (const std::shared_ptr<BuildLock> lock = buildLock()) lock->noteProgress();
+}
+
 void WeightStore::afterPublishing(std::function<void()> task) {
+  parts_->writer.release();
   if (!parts_->writer.post(task)) task();
 }
 
@@ -202,8 +247,10 @@ void WeightStore::opened(SegmentOrigin origin) {
     inspect(shared);
   };
   // What was found is used by a start that has better things to do just now.
-  if (!isOurs) return parts.checker.postHeld(std::move(task));
-  parts.checker.post(std::move(task));
+  if (isOurs)
+    parts.checker.post(std::move(task));
+  else
+    parts.checker.postHeld(std::move(task));
 }
 
 void WeightStore::checkFound() {

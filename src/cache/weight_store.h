@@ -60,7 +60,10 @@ class WeightStore : public SegmentStore, private ForkAware {
   // already that one is given. Reasons: kReadOnly, kNoSpace, kOverLimit, kIoError, kGone, ...
   StoreResult<SegmentRef> publish(const SegmentKey& key, const SegmentPayload& payload);
 
-  // Waits while 256 MiB are queued.
+  // A payload that is copied first (PublishRequest::copied) is written by the caller when 16 MiB
+  // are queued, and hashed when afterPublishing says that the caller has no more, so that packing
+  // neither waits for this nor shares its processors with it. With others it waits while 256 MiB
+  // are queued.
   void publishAsync(PublishRequest request) override;
   void afterPublishing(std::function<void()> task) override;
   void flush() override;
@@ -116,7 +119,9 @@ class WeightStore : public SegmentStore, private ForkAware {
 
   IdentityTable* identities() const;
   std::shared_ptr<BuildLock> buildLock() const;
+  void noteProgress();
   void opened(SegmentOrigin origin);
+  void publishCopied(PublishRequest request);
   void inspect(std::shared_ptr<SegmentOrigin> origin);
   void makeDurable();
   StoreStatus makeRoom(uint64_t bytes);

@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <optional>
 #include <thread>
 
 #include "base/descriptor.h"
+#include "cache/content_hash.h"
 #include "cache/store_test_util.h"
 
 namespace hearth::cache {
@@ -109,6 +111,107 @@ TEST_F(StoreTest, PublishAsyncGivesTheMappedSegmentAndLaysItOverTheSource) {
   EXPECT_TRUE(laidOver);
   EXPECT_TRUE(equal({memory->data(), size}, bytes));
   EXPECT_EQ(store->acquire(segmentKey(7)).role(), BuildTicket::Role::kFound);
+}
+
+// Publishes bytes that are copied before they are hashed.
+class CopiedFirstTest : public StoreTest {
+ protected:
+  struct Published {
+    std::shared_ptr<memory::Mapping> memory;
+    std::vector<uint8_t> bytes;
+    const uint8_t* copy = nullptr;  // the mapping that was offered
+    std::optional<StoreResult<SegmentRef>> result;
+  };
+
+  static std::shared_ptr<Published> publish(WeightStore& store, uint64_t number, size_t size) {
+    const auto published = std::make_shared<Published>();
+    published->bytes = payload(number, size);
+    published->memory = std::make_shared<memory::Mapping>(memory::Mapping::anonymous(size).value());
+    std::ranges::copy(published->bytes, published->memory->data());
+    store.publishAsync({.payload = {published->memory->data(), size},
+                        .owner = published->memory,
+                        .copied =
+                            [published](const memory::Mapping& copy) {
+                              published->copy = copy.data();
+                              EXPECT_TRUE(layOver(copy, published->memory->data()));
+                            },
+                        .done =
+                            [published](StoreResult<SegmentRef> result) {
+                              published->result = std::move(result);
+                            }});
+    return published;
+  }
+
+  size_t temporaries() const {
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(root() / "tmp"),
+                                             std::filesystem::directory_iterator()));
+  }
+};
+
+TEST_F(CopiedFirstTest, TheMemoryIsTheFilesBeforeItHasAName) {
+  const auto store = open();
+  // More than may wait, so that the caller copies it.
+  const auto large = publish(*store, 1, (size_t{20} << 20) + 5);
+  EXPECT_NE(large->copy, nullptr);
+  EXPECT_EQ(temporaries(), 1u);
+  EXPECT_FALSE(large->result);
+  const auto small = publish(*store, 2, 100'000);
+  bool areDone = false;
+  store->afterPublishing([&] { areDone = large->result && small->result; });
+  store->flush();
+  EXPECT_TRUE(areDone);
+  EXPECT_EQ(temporaries(), 0u);
+  for (const auto& published : {large, small}) {
+    ASSERT_TRUE(*published->result) << published->result->error().message;
+    const SegmentRef segment = **published->result;
+    EXPECT_EQ(segment->key(), contentSegmentKey(published->bytes));
+    EXPECT_EQ(segment->data(), published->copy);
+    EXPECT_TRUE(equal(segment->bytes(), published->bytes));
+    EXPECT_TRUE(equal({published->memory->data(), published->bytes.size()}, published->bytes));
+    EXPECT_EQ(store->find(segment->key()).segment, segment);
+  }
+  store->settle();
+  EXPECT_EQ(store->verifyAll({})->wrongSegments, 0u);
+}
+
+TEST_F(CopiedFirstTest, EqualBytesAreOneSegment) {
+  const auto store = open();
+  const auto first = publish(*store, 1, 3u << 20);
+  const auto second = publish(*store, 1, 3u << 20);
+  store->flush();
+  ASSERT_TRUE(*first->result && *second->result);
+  EXPECT_EQ(**first->result, **second->result);
+  EXPECT_EQ(store->counters().segmentsWritten, 1u);
+  EXPECT_EQ(temporaries(), 0u);
+}
+
+TEST_F(CopiedFirstTest, ClosingTheStoreFinishesThem) {
+  const auto published = publish(*open(), 1, 3u << 20);
+  ASSERT_TRUE(published->result && *published->result);
+  EXPECT_TRUE(open()->find(contentSegmentKey(published->bytes)));
+}
+
+TEST_F(CopiedFirstTest, ManyDoNotHoldOpenFilesUntilTheEnd) {
+  const auto store = open();
+  std::vector<std::shared_ptr<Published>> all;
+  for (uint64_t i = 0; i < 200; ++i) all.push_back(publish(*store, i, 70'000));
+  // The first ones are done though nobody has said that no more will come.
+  while (store->counters().segmentsWritten < 100)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  store->flush();
+  for (const auto& published : all) EXPECT_TRUE(published->result && *published->result);
+  EXPECT_EQ(store->counters().segmentsWritten, 200u);
+}
+
+TEST_F(CopiedFirstTest, AStoreThatIsDeletedMeanwhileGetsThemAllTheSame) {
+  const auto store = open();
+  const auto published = publish(*store, 1, size_t{20} << 20);
+  ASSERT_NE(published->copy, nullptr);
+  removeFolder(root());
+  store->flush();
+  ASSERT_TRUE(published->result && *published->result) << published->result->error().message;
+  EXPECT_TRUE(equal((**published->result)->bytes(), published->bytes));
+  EXPECT_TRUE(std::filesystem::exists(segmentPath(contentSegmentKey(published->bytes), false)));
 }
 
 TEST_F(StoreTest, OffAndReadOnlyWriteNothing) {

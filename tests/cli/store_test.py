@@ -182,6 +182,17 @@ class MemoryTest(CommandTest):
         return next((int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")),
                     0)
 
+    def testPackingTakesTheMemoryOfAFewParts(self):
+        _, [result] = self.peak(1)
+        self.assertEqual(result["start"]["state"], "cold")
+        self.assertGreaterEqual(result["start"]["packed_bytes"], self.MEGABYTES << 20)
+        # Layers of 64 MiB are packed in parts of 32: two threads have one each in hand, from as many
+        # bytes of the model, and the thread that writes has the last 16 MiB or one part.
+        parts = 5 * 33 * 1024
+        others = 40 * 1024
+        self.assertLessEqual(result["memory"]["start_peak_rss_kib"],
+                             parts + others + result["memory"]["activation_bytes"] // 1024)
+
     def testTenProcessesTakeTheMemoryOfOne(self):
         alone, [result] = self.peak(1)
         self.assertGreaterEqual(result["start"]["packed_bytes"], self.MEGABYTES << 20)

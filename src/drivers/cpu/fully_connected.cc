@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "drivers/cpu/block_fully_connected.h"
+#include "drivers/cpu/channel_parts.h"
 #include "drivers/cpu/hybrid_fully_connected.h"
 #include "drivers/cpu/xnn_kernel.h"
 
@@ -14,9 +15,10 @@ using graph::OperandType;
 
 struct Creation {
   FullyConnected layer;
+  ChannelRange channels;
   OperandType type = OperandType::kTensorFloat32;
   bool isPerChannel = false;
-  const void* kernel = nullptr;
+  const void* kernel = nullptr;          // of the first of the channels, as are bias and scales
   ConvertedConstantRef convertedKernel;  // in place of it
   const void* bias = nullptr;
   std::vector<float> kernelScales;
@@ -32,16 +34,17 @@ struct Creation {
 
 xnn_status createFrom(const Creation& c, const void* kernel, xnn_operator_t* op) {
   const size_t in = c.layer.inputChannels;
-  const size_t out = c.layer.outputChannels;
+  const size_t out = c.channels.count;
+  const size_t stride = c.layer.outputChannels;
   xnn_weights_cache_t cache = c.weights->provider();
   switch (c.type) {
     case OperandType::kTensorFloat32:
-      return xnn_create_fully_connected_nc_f32(in, out, in, out, static_cast<const float*>(kernel),
-                                               static_cast<const float*>(c.bias), c.floats.lowest,
-                                               c.floats.highest, 0, nullptr, cache, op);
+      return xnn_create_fully_connected_nc_f32(
+          in, out, in, stride, static_cast<const float*>(kernel), static_cast<const float*>(c.bias),
+          c.floats.lowest, c.floats.highest, 0, nullptr, cache, op);
     case OperandType::kTensorQuant8Asymm:
       return xnn_create_fully_connected_nc_qu8(
-          in, out, in, out, static_cast<uint8_t>(c.inputZero), c.inputScale,
+          in, out, in, stride, static_cast<uint8_t>(c.inputZero), c.inputScale,
           static_cast<uint8_t>(c.kernelZero), c.kernelScale, static_cast<const uint8_t*>(kernel),
           static_cast<const int32_t*>(c.bias), static_cast<uint8_t>(c.outputZero), c.outputScale,
           static_cast<uint8_t>(c.steps.lowest), static_cast<uint8_t>(c.steps.highest), 0, nullptr,
@@ -49,12 +52,13 @@ xnn_status createFrom(const Creation& c, const void* kernel, xnn_operator_t* op)
     default:
       if (c.isPerChannel)
         return xnn_create_fully_connected_nc_qs8_qc8w(
-            in, out, in, out, static_cast<int8_t>(c.inputZero), c.inputScale, c.kernelScales.data(),
-            static_cast<const int8_t*>(kernel), static_cast<const int32_t*>(c.bias),
-            static_cast<int8_t>(c.outputZero), c.outputScale, static_cast<int8_t>(c.steps.lowest),
-            static_cast<int8_t>(c.steps.highest), 0, nullptr, cache, op);
+            in, out, in, stride, static_cast<int8_t>(c.inputZero), c.inputScale,
+            c.kernelScales.data(), static_cast<const int8_t*>(kernel),
+            static_cast<const int32_t*>(c.bias), static_cast<int8_t>(c.outputZero), c.outputScale,
+            static_cast<int8_t>(c.steps.lowest), static_cast<int8_t>(c.steps.highest), 0, nullptr,
+            cache, op);
       return xnn_create_fully_connected_nc_qs8(
-          in, out, in, out, static_cast<int8_t>(c.inputZero), c.inputScale, c.kernelScale,
+          in, out, in, stride, static_cast<int8_t>(c.inputZero), c.inputScale, c.kernelScale,
           static_cast<const int8_t*>(kernel), static_cast<const int32_t*>(c.bias),
           static_cast<int8_t>(c.outputZero), c.outputScale, static_cast<int8_t>(c.steps.lowest),
           static_cast<int8_t>(c.steps.highest), 0, nullptr, cache, op);
@@ -86,7 +90,8 @@ xnn_status reshapeOperator(const Creation& c, xnn_operator_t op, pthreadpool_t p
 
 xnn_status setupOperator(const Creation& c, xnn_operator_t op, std::span<void* const> at) {
   const void* in = at[c.source];
-  void* out = at[c.destination];
+  void* out =
+      static_cast<uint8_t*>(at[c.destination]) + c.channels.first * graph::elementSize(c.type);
   switch (c.type) {
     case OperandType::kTensorFloat32:
       return xnn_setup_fully_connected_nc_f32(op, static_cast<const float*>(in),
@@ -100,6 +105,22 @@ xnn_status setupOperator(const Creation& c, xnn_operator_t op, std::span<void* c
                             : xnn_setup_fully_connected_nc_qs8(op, static_cast<const int8_t*>(in),
                                                                static_cast<int8_t*>(out));
   }
+}
+
+Result<std::unique_ptr<Kernel>> makeKernel(std::shared_ptr<const Creation> creation) {
+  const Creation& c = *creation;
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(c, &op);
+  XnnCalls calls;
+  calls.reshape = [creation](xnn_operator_t o, size_t*, size_t*, pthreadpool_t pool) {
+    return reshapeOperator(*creation, o, pool);
+  };
+  calls.setup = [creation](xnn_operator_t o, void*, std::span<void* const> at) {
+    return setupOperator(*creation, o, at);
+  };
+  calls.hint.columns = c.channels.count;
+  calls.hint.packedBytesPerColumn = c.weights->sizeOf(c.place) / c.channels.count;
+  return makeXnnKernel("fully_connected_nc", status, op, std::move(calls));
 }
 
 bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
@@ -131,54 +152,56 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   const graph::Operand& filter = builder->operand(layer.filter);
   const graph::Operand& output = builder->operand(layer.output);
   if (!requantizationFits(input, filter, output)) return false;
-  Creation c;
-  c.layer = layer;
-  c.type = input.type;
-  c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
-  c.place = {builder->currentOperation(), 0};
-  c.kernel = builder->weightData(layer.filter, c.place);
-  c.convertedKernel = builder->converted(layer.filter);
+  const ConvertedConstantRef converted = builder->converted(layer.filter);
+  const size_t channelBytes = layer.inputChannels * graph::elementSize(filter.type);
+  // What is converted is so as a whole.
+  const std::vector<ChannelRange> parts =
+      channelParts(layer.outputChannels, converted == nullptr ? channelBytes : 0);
+  // Where the last one ends is where packing may read too far.
+  const WeightPlace last = {builder->currentOperation(), static_cast<uint32_t>(parts.size() - 1)};
+  const uint8_t* const kernel = builder->weightData(layer.filter, last);
+  const uint8_t* bias = nullptr;
   if (layer.bias != UINT32_MAX) {
-    HEARTH_ASSIGN(c.bias, builder->biasData(layer.bias, c.place));
+    HEARTH_ASSIGN(bias, builder->biasData(layer.bias, last));
   }
-  const uint32_t operands[] = {layer.input, layer.filter, layer.bias, layer.output};
-  const uint64_t parameters[] = {layer.inputChannels, layer.outputChannels};
-  c.packed = builder->packingSource(operands, parameters);
-  if (c.isPerChannel) {
-    c.kernelScales = filter.perChannel.scales;
-    c.kernelScales.resize(c.kernelScales.size() + XNN_EXTRA_QUANTIZATION_PARAMS,
-                          c.kernelScales.back());
+  const ValueId source = builder->read(layer.input);
+  const ValueId destination = builder->write(layer.output);
+  for (uint32_t part = 0; part < parts.size(); ++part) {
+    const ChannelRange channels = parts[part];
+    Creation c;
+    c.layer = layer;
+    c.channels = channels;
+    c.type = input.type;
+    c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
+    c.place = {builder->currentOperation(), part};
+    c.convertedKernel = converted;
+    if (kernel != nullptr) c.kernel = kernel + channels.first * channelBytes;
+    // float32 or int32.
+    if (bias != nullptr) c.bias = bias + channels.first * sizeof(int32_t);
+    const uint32_t operands[] = {layer.input, layer.filter, layer.bias, layer.output};
+    const uint64_t parameters[] = {layer.inputChannels, channels.count, channels.first};
+    c.packed = builder->packingSource(operands, parameters);
+    if (c.isPerChannel) c.kernelScales = scalesOf(filter.perChannel.scales, channels);
+    c.inputScale = input.scale;
+    c.kernelScale = filter.scale;
+    c.outputScale = output.scale;
+    c.inputZero = input.zeroPoint;
+    c.kernelZero = filter.zeroPoint;
+    c.outputZero = output.zeroPoint;
+    c.floats = ops::activationRange(layer.activation);
+    c.steps = ops::quantizedActivationRange(layer.activation, output);
+    c.weights = builder->weights();
+    c.source = source;
+    c.destination = destination;
+    Node& node = builder->add("xnnpack", {source}, {destination});
+    if (parts.size() == 1)
+      builder->releaseAfterPacking(&node, layer.filter);
+    else
+      releaseAfterPacking(*builder, &node, layer.filter, channels, channelBytes);
+    node.create = [creation = std::make_shared<const Creation>(std::move(c))] {
+      return makeKernel(creation);
+    };
   }
-  c.inputScale = input.scale;
-  c.kernelScale = filter.scale;
-  c.outputScale = output.scale;
-  c.inputZero = input.zeroPoint;
-  c.kernelZero = filter.zeroPoint;
-  c.outputZero = output.zeroPoint;
-  c.floats = ops::activationRange(layer.activation);
-  c.steps = ops::quantizedActivationRange(layer.activation, output);
-  c.weights = builder->weights();
-  c.source = builder->read(layer.input);
-  c.destination = builder->write(layer.output);
-
-  Node& node = builder->add("xnnpack", {c.source}, {c.destination});
-  builder->releaseAfterPacking(&node, layer.filter);
-  node.create = [shared = std::make_shared<const Creation>(
-                     std::move(c))]() -> Result<std::unique_ptr<Kernel>> {
-    xnn_operator_t op = nullptr;
-    const xnn_status status = createOperator(*shared, &op);
-    XnnCalls calls;
-    calls.reshape = [shared](xnn_operator_t o, size_t*, size_t*, pthreadpool_t pool) {
-      return reshapeOperator(*shared, o, pool);
-    };
-    calls.setup = [shared](xnn_operator_t o, void*, std::span<void* const> at) {
-      return setupOperator(*shared, o, at);
-    };
-    calls.hint.columns = shared->layer.outputChannels;
-    calls.hint.packedBytesPerColumn =
-        shared->weights->sizeOf(shared->place) / shared->layer.outputChannels;
-    return makeXnnKernel("fully_connected_nc", status, op, std::move(calls));
-  };
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "drivers/cpu/channel_parts.h"
 #include "drivers/cpu/hybrid_weights.h"
 #include "drivers/cpu/quantized_rows.h"
 #include "drivers/cpu/xnn_kernel.h"
@@ -14,7 +15,9 @@ namespace {
 
 struct Creation {
   FullyConnected layer;
+  ChannelRange channels;
   bool isInt4 = false;
+  // Of the first of the channels.
   const uint8_t* kernel = nullptr;
   const float* bias = nullptr;
   std::vector<float> kernelScales;
@@ -28,11 +31,12 @@ struct Creation {
 
 xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
   const size_t in = c.layer.inputChannels;
-  const size_t out = c.layer.outputChannels;
+  const size_t out = c.channels.count;
   const auto create = [&](const void* kernel) {
     return xnn_create_fully_connected_nc_qd8_f32_qc8w(
-        in, out, in, out, c.kernelScales.data(), static_cast<const int8_t*>(kernel), c.bias,
-        c.floats.lowest, c.floats.highest, 0, nullptr, c.weights->provider(), op);
+        in, out, in, c.layer.outputChannels, c.kernelScales.data(),
+        static_cast<const int8_t*>(kernel), c.bias, c.floats.lowest, c.floats.highest, 0, nullptr,
+        c.weights->provider(), op);
   };
   if (c.isInt4) {
     return c.weights->createConverted(
@@ -43,49 +47,70 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
                            [&] { return create(c.kernel); });
 }
 
+Result<std::unique_ptr<Kernel>> makeKernel(std::shared_ptr<const Creation> creation) {
+  const Creation& c = *creation;
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(c, &op);
+  XnnCalls calls;
+  calls.reshape = [creation](xnn_operator_t o, size_t*, size_t*, pthreadpool_t pool) {
+    return xnn_reshape_fully_connected_nc_qd8_f32_qc8w(o, creation->layer.rows, pool);
+  };
+  calls.setup = [creation](xnn_operator_t o, void*, std::span<void* const> at) {
+    return xnn_setup_fully_connected_nc_qd8_f32_qc8w(
+        o, static_cast<const int8_t*>(at[creation->source.numbers]),
+        static_cast<float*>(at[creation->destination]) + creation->channels.first,
+        static_cast<const struct xnn_quantization_params*>(at[creation->source.parameters]));
+  };
+  calls.hint.columns = c.channels.count;
+  calls.hint.packedBytesPerColumn = c.weights->sizeOf(c.place) / c.channels.count;
+  return makeXnnKernel("fully_connected_nc_qd8_f32_qc8w", status, op, std::move(calls));
+}
+
 }  // namespace
 
 Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected& layer) {
-  std::optional<HybridWeights> weights = hybridWeights(
+  const std::optional<HybridWeights> weights = hybridWeights(
       builder, layer.input, layer.filter, layer.bias, layer.output, layer.outputChannels);
   if (!weights) return false;
-  Creation c;
-  c.layer = layer;
-  c.isInt4 = weights->isInt4;
-  c.kernelScales = std::move(weights->scales);
-  c.place = {builder->currentOperation(), 0};
-  c.kernel = builder->weightData(layer.filter, c.place);
+  // Two numbers of 4 bits share a byte: all channels begin at one only if they have an even number.
+  const bool isDivisible = !weights->isInt4 || layer.inputChannels % 2 == 0;
+  const size_t channelBytes = weights->isInt4 ? layer.inputChannels / 2 : layer.inputChannels;
+  const std::vector<ChannelRange> parts =
+      channelParts(layer.outputChannels, isDivisible ? channelBytes : 0);
+  // Where the last one ends is where packing may read too far.
+  const WeightPlace last = {builder->currentOperation(), static_cast<uint32_t>(parts.size() - 1)};
+  const uint8_t* const kernel = builder->weightData(layer.filter, last);
+  const float* bias = nullptr;
   if (layer.bias != UINT32_MAX)
-    c.bias = reinterpret_cast<const float*>(builder->weightData(layer.bias, c.place));
-  const uint32_t operands[] = {layer.filter, layer.bias};
-  const uint64_t parameters[] = {layer.inputChannels, layer.outputChannels};
-  c.packed = builder->packingSource(operands, parameters);
-  c.floats = ops::activationRange(layer.activation);
-  c.weights = builder->weights();
-  c.source = quantizeRows(builder, layer.input, layer.rows, layer.inputChannels);
-  c.destination = builder->write(layer.output);
-
-  Node& node = builder->add("xnnpack", {c.source.numbers, c.source.parameters}, {c.destination});
-  builder->releaseAfterPacking(&node, layer.filter);
-  node.create = [shared = std::make_shared<const Creation>(
-                     std::move(c))]() -> Result<std::unique_ptr<Kernel>> {
-    xnn_operator_t op = nullptr;
-    const xnn_status status = createOperator(*shared, &op);
-    XnnCalls calls;
-    calls.reshape = [shared](xnn_operator_t o, size_t*, size_t*, pthreadpool_t pool) {
-      return xnn_reshape_fully_connected_nc_qd8_f32_qc8w(o, shared->layer.rows, pool);
+    bias = reinterpret_cast<const float*>(builder->weightData(layer.bias, last));
+  const QuantizedRows source = quantizeRows(builder, layer.input, layer.rows, layer.inputChannels);
+  const ValueId destination = builder->write(layer.output);
+  for (uint32_t part = 0; part < parts.size(); ++part) {
+    const ChannelRange channels = parts[part];
+    Creation c;
+    c.layer = layer;
+    c.channels = channels;
+    c.isInt4 = weights->isInt4;
+    c.kernelScales = scalesOf(weights->scales, channels);
+    c.place = {builder->currentOperation(), part};
+    c.kernel = kernel + channels.first * channelBytes;
+    if (bias != nullptr) c.bias = bias + channels.first;
+    const uint32_t operands[] = {layer.filter, layer.bias};
+    const uint64_t parameters[] = {layer.inputChannels, channels.count, channels.first};
+    c.packed = builder->packingSource(operands, parameters);
+    c.floats = ops::activationRange(layer.activation);
+    c.weights = builder->weights();
+    c.source = source;
+    c.destination = destination;
+    Node& node = builder->add("xnnpack", {source.numbers, source.parameters}, {destination});
+    if (parts.size() == 1)
+      builder->releaseAfterPacking(&node, layer.filter);
+    else
+      releaseAfterPacking(*builder, &node, layer.filter, channels, channelBytes);
+    node.create = [creation = std::make_shared<const Creation>(std::move(c))] {
+      return makeKernel(creation);
     };
-    calls.setup = [shared](xnn_operator_t o, void*, std::span<void* const> at) {
-      return xnn_setup_fully_connected_nc_qd8_f32_qc8w(
-          o, static_cast<const int8_t*>(at[shared->source.numbers]),
-          static_cast<float*>(at[shared->destination]),
-          static_cast<const struct xnn_quantization_params*>(at[shared->source.parameters]));
-    };
-    calls.hint.columns = shared->layer.outputChannels;
-    calls.hint.packedBytesPerColumn =
-        shared->weights->sizeOf(shared->place) / shared->layer.outputChannels;
-    return makeXnnKernel("fully_connected_nc_qd8_f32_qc8w", status, op, std::move(calls));
-  };
+  }
   return true;
 }
 

@@ -28,12 +28,22 @@ PackedSegment::PackedSegment(cache::SegmentRef segment)
       size_(segment->size()),
       published_(std::move(segment)) {}
 
+void PackedSegment::adoptCopy(const memory::Mapping& copy) {
+  if (copy.size() > size_) return;
+  if (const Status mapped = cache::layOver(copy, data_); !mapped)
+    return base::logInfo("{}", mapped.error().toString());
+  const std::lock_guard lock(mutex_);
+  copy_ = copy.data();
+}
+
 void PackedSegment::adopt(cache::SegmentRef published) {
-  if (published->size() <= size_ && published->data() != data_) {
+  const std::lock_guard lock(mutex_);
+  // Once: another mapping may have that address later.
+  const uint8_t* const copy = std::exchange(copy_, nullptr);
+  if (published->size() <= size_ && published->data() != data_ && published->data() != copy) {
     if (const Status mapped = published->mapOver(data_); !mapped)
       base::logInfo("{}", mapped.error().toString());
   }
-  const std::lock_guard lock(mutex_);
   published_ = std::move(published);
 }
 

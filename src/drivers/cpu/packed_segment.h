@@ -27,8 +27,10 @@ class PackedSegment {
   uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
 
-  // Lays the published copy over this memory, whose bytes are final. When that does not work the
-  // private copy stays in use.
+  // Lays the pages of a file that has the same bytes over this memory, whose bytes are final. When
+  // that does not work the private copy stays in use.
+  void adoptCopy(const memory::Mapping& copy);
+  // The same with the published segment, unless it is the copy's file.
   void adopt(cache::SegmentRef published);
   // Null before it was published.
   cache::SegmentRef published() const;
@@ -46,6 +48,7 @@ class PackedSegment {
   uint8_t* data_ = nullptr;
   size_t size_ = 0;
   mutable std::mutex mutex_;
+  const uint8_t* copy_ = nullptr;  // the mapping that was laid over data_ last
   cache::SegmentRef published_;
 };
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <ctime>
 #include <set>
-#include <thread>
 #include <unordered_map>
 
 #include "base/format.h"
@@ -14,6 +13,7 @@
 #include "base/trace.h"
 #include "cache/content_hash.h"
 #include "drivers/cpu/machine.h"
+#include "drivers/cpu/page_in.h"
 #include "graph/model_digest.h"
 
 namespace hearth::cpu {
@@ -21,8 +21,6 @@ namespace {
 
 // Below this many bytes of constants a start from the store costs more than packing.
 constexpr uint64_t kWorthKeeping = uint64_t{64} << 10;
-// From here on a thread of its own brings the pages in.
-constexpr uint64_t kWorthAThread = uint64_t{1} << 20;
 
 template <typename Key>
 Key keyOf(std::string_view kind, std::initializer_list<base::Sha256Digest> parts) {
@@ -134,7 +132,8 @@ void WeightSession::load(bool publishesLast) {
   publishesLast_ = publishesLast;
   if (publishesLast) return;
   weights_->onPacked([weak = weak_from_this()](const std::shared_ptr<PackedSegment>& packed) {
-    if (const auto self = weak.lock()) self->publishSegment(packed, packed->size());
+    // Much more is packed after it: the memory is wanted back.
+    if (const auto self = weak.lock()) self->publishSegment(packed, packed->size(), true);
   });
 }
 
@@ -244,19 +243,10 @@ bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
 
 // Brings the pages in while kernels are made, in the order of their use.
 void WeightSession::populate(std::vector<cache::SegmentRef> segments) const {
-  uint64_t bytes = 0;
-  for (const cache::SegmentRef& segment : segments) bytes += segment->size();
-  const auto bringIn = [segments = std::move(segments), weak = std::weak_ptr(store_)] {
-    for (const cache::SegmentRef& segment : segments) segment->prefault();
-    // A store that is closed meanwhile ends its threads without this one's help.
+  // A store that is closed meanwhile ends its threads without this one's help.
+  pageIn(std::move(segments), [weak = std::weak_ptr(store_)] {
     if (const auto store = weak.lock()) store->checkFound();
-  };
-  if (bytes < kWorthAThread) return bringIn();
-  try {
-    std::thread(bringIn).detach();
-  } catch (const std::system_error&) {
-    // No thread to be had: the pages come as they are used.
-  }
+  });
 }
 
 Status WeightSession::hashPools() {
@@ -287,7 +277,8 @@ cache::PlanKey WeightSession::planKey() const {
                                {graph_, build_->fingerprint(), digestOf(pools_)});
 }
 
-void WeightSession::publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size) {
+void WeightSession::publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size,
+                                   bool isCopiedFirst) {
   cache::PublishRequest request;
   request.payload = {packed->data(), size};
   request.owner = packed;
@@ -295,6 +286,10 @@ void WeightSession::publishSegment(const std::shared_ptr<PackedSegment>& packed,
     if (result) return packed->adopt(std::move(*result));
     if (const auto self = weak.lock()) self->fail(result.error().reason, result.error().message);
   };
+  if (isCopiedFirst)
+    request.copied = [packed](const memory::Mapping& copy) {
+      packed->adoptCopy(copy);
+    };
   store_->publishAsync(std::move(request));
 }
 

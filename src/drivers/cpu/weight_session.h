@@ -65,7 +65,8 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   cache::PlanKey planKey() const;
   bool repairPlan();
   void publishOwn();
-  void publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size);
+  void publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size,
+                      bool isCopiedFirst = false);
   void finish();
   StoredPlan currentPlan(std::vector<cache::SegmentKey>* keys) const;
   void addOthers(StoredPlan* stored, std::vector<cache::SegmentKey>* keys) const;

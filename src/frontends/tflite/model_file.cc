@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "frontends/tflite/file_view.h"
 #include "frontends/tflite/model_builder.h"
+#include "frontends/tflite/scattered_reads.h"
 #include "frontends/tflite/summarizer.h"
 #include "frontends/tflite/tensor_operand.h"
 #include "frontends/tflite/text.h"
@@ -61,6 +62,7 @@ Result<std::vector<TensorInfo>> describeTensors(const FileView& view,
 
 Result<ImportedGraph> importGraph(const FileView& view, size_t index,
                                   const schema::SignatureDef* signature) {
+  const ScatteredReads scattered(*view.pool());
   ModelBuilder builder(view);
   ImportedGraph imported;
   HEARTH_ASSIGN(imported.model, builder.build(index));
@@ -92,7 +94,8 @@ Result<std::shared_ptr<ModelFile>> ModelFile::open(const std::string& path) {
 }
 
 Result<std::shared_ptr<ModelFile>> ModelFile::fromPool(memory::PoolRef pool) {
-  HEARTH_ASSIGN(FileView view, FileView::open(std::move(pool)));
+  const ScatteredReads scattered(*pool);
+  HEARTH_ASSIGN(FileView view, FileView::open(pool));
   return std::shared_ptr<ModelFile>(
       new ModelFile(std::make_unique<const Contents>(std::move(view))));
 }

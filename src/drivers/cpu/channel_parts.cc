@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/channel_parts.h"
+
+#include <hearth_xnnpack.h>
+
+#include <algorithm>
+#include <span>
+
+namespace hearth::cpu {
+namespace {
+
+constexpr size_t kWorthSplitting = size_t{64} << 20;
+constexpr size_t kPart = size_t{32} << 20;
+// A multiple of what all microkernels take at once.
+constexpr size_t kChannelTile = 64;
+
+}  // namespace
+
+std::vector<ChannelRange> channelParts(size_t channels, size_t bytesPerChannel) {
+  // No overflow: a constant of that size exists.
+  const size_t bytes = channels * bytesPerChannel;
+  if (bytes < kWorthSplitting) return {{0, channels}};
+  const size_t parts = (bytes + kPart - 1) / kPart;
+  const size_t each = ((channels + parts - 1) / parts + kChannelTile - 1) / kChannelTile;
+  std::vector<ChannelRange> ranges;
+  for (size_t first = 0; first < channels; first += each * kChannelTile)
+    ranges.push_back({first, std::min(each * kChannelTile, channels - first)});
+  return ranges;
+}
+
+std::vector<float> scalesOf(const std::vector<float>& all, ChannelRange channels) {
+  const auto first = all.begin() + static_cast<ptrdiff_t>(channels.first);
+  std::vector<float> scales(first, first + static_cast<ptrdiff_t>(channels.count));
+  scales.resize(channels.count + XNN_EXTRA_QUANTIZATION_PARAMS, scales.back());
+  return scales;
+}
+
+void releaseAfterPacking(const PlanBuilder& builder, Node* node, uint32_t filter,
+                         ChannelRange channels, size_t bytesPerChannel) {
+  const size_t before = node->packedSources.size();
+  builder.releaseAfterPacking(node, filter);
+  if (node->packedSources.size() == before) return;
+  std::span<const uint8_t>& source = node->packedSources.back();
+  source = source.subspan(channels.first * bytesPerChannel, channels.count * bytesPerChannel);
+}
+
+}  // namespace hearth::cpu

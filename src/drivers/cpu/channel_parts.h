@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "drivers/cpu/plan_builder.h"
+
+namespace hearth::cpu {
+
+// Output channels that one operator computes of a layer.
+struct ChannelRange {
+  size_t first = 0;
+  size_t count = 0;
+  bool operator==(const ChannelRange&) const = default;
+};
+
+// A fully connected layer whose weights take much memory (the last layer of a language model: half
+// a gigabyte) is several operators, each with output channels of its own: then several threads pack
+// it, and what is packed and not yet written is never more than some of the parts. All of the
+// layer for others. The parts are in order, begin at multiples of 64 channels, and are a function
+// of the arguments alone, so that every start makes the same ones.
+std::vector<ChannelRange> channelParts(size_t channels, size_t bytesPerChannel);
+
+// The scales of some channels, with more behind the last one, for XNNPACK reads past it.
+std::vector<float> scalesOf(const std::vector<float>& all, ChannelRange channels);
+
+// PlanBuilder::releaseAfterPacking for a node that packs these channels of a filter only, each of
+// which has `bytesPerChannel`.
+void releaseAfterPacking(const PlanBuilder& builder, Node* node, uint32_t filter,
+                         ChannelRange channels, size_t bytesPerChannel);
+
+}  // namespace hearth::cpu
