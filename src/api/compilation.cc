@@ -179,7 +179,7 @@ Status explainCache(const hearth_model& model, const hearth_compile_options& opt
                 model.file->importSignature(options.signature == nullptr ? "" : options.signature));
   const auto& manager = hearth::runtime::DeviceManager::shared();
   std::vector<std::shared_ptr<hearth::hal::Device>> devices = manager.devices();
-  const hearth::runtime::CompilationOptions made = runtimeOptions(options);
+  HEARTH_ASSIGN(const hearth::runtime::CompilationOptions made, runtimeOptions(options));
   if (!made.device.empty()) {
     HEARTH_ASSIGN(std::shared_ptr<hearth::hal::Device> device, manager.find(made.device));
     devices = {std::move(device)};
