@@ -13,9 +13,9 @@ const Blob* BlobTable::find(std::string_view key) const {
 }
 
 bool BlobTable::isAllowed(uint64_t keyBytes, uint64_t valueBytes) const {
-  return keyBytes != 0 && valueBytes != 0 && keyBytes <= limits_.maxKeyBytes &&
-         valueBytes <= limits_.maxValueBytes && keyBytes <= limits_.maxBytes &&
-         valueBytes <= limits_.maxBytes - keyBytes;
+  return keyBytes != 0 && valueBytes != 0 && keyBytes <= UINT32_MAX && valueBytes <= UINT32_MAX &&
+         keyBytes <= limits_.maxKeyBytes && valueBytes <= limits_.maxValueBytes &&
+         keyBytes <= limits_.maxBytes && valueBytes <= limits_.maxBytes - keyBytes;
 }
 
 bool BlobTable::set(std::string_view key, std::span<const uint8_t> value, int64_t used) {
@@ -69,7 +69,7 @@ void BlobTable::evictTo(uint64_t bytes, std::string_view spared) {
   if (policy_.eviction == BlobEviction::kLeastRecentlyUsed) {
     std::ranges::stable_sort(entries, {}, [](const auto& entry) { return entry->second.used; });
   } else {
-    // Differs from one eviction to the next; nobody is to predict it, but nothing depends on that.
+    // Nobody relies on which entries go, or on their being the same in two runs.
     static thread_local std::minstd_rand random{std::random_device()()};
     std::ranges::shuffle(entries, random);
   }

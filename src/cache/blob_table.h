@@ -12,7 +12,7 @@
 
 namespace hearth::cache {
 
-// What a table takes at most, in bytes.
+// What a table takes at most, in bytes; below 4 GiB each.
 struct BlobLimits {
   uint64_t maxKeyBytes = 256;
   uint64_t maxValueBytes = uint64_t{16} << 10;

@@ -210,7 +210,7 @@ Result<std::vector<KnownContent>> MappingManager::read(
     const Statement statement =
         prepare(database_,
                 base::formatText("SELECT digest, model, data, used, checksum, build, uid, token "
-                                 "FROM content1 WHERE {} ORDER BY used DESC LIMIT 64",
+                                 "FROM content1 WHERE {} ORDER BY used DESC LIMIT 256",
                                  condition),
                 code);
     if (code == SQLITE_OK) {

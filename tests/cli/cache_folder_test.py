@@ -6,10 +6,9 @@ import fcntl
 import os
 import pathlib
 import sys
+import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-
-import unittest
 
 from caching_test import CachingTest, OTHER_TOKEN, TOKEN
 

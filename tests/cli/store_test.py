@@ -57,7 +57,7 @@ class StoreTest(DataTest):
         self.assertEqual(found(), everything)
         self.assertEqual(found(), set())
         self.assertEqual(found(HEARTH_PACKING_SALT="another"), everything)
-        (self.store / "identity.sqlite").unlink()
+        (self.store / "machine.blobs").unlink()
         self.assertEqual(found(), everything)
         self.assertEqual(found(), set())
 
