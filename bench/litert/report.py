@@ -9,6 +9,12 @@ SIDES = (INTERPRETER, COMPILED, HEARTH)
 RATIO_FROM_MS = 0.5
 
 
+def toFirstResult(sample):
+    """Milliseconds from opening the file; Hearth may still prepare while the inputs are made."""
+    inference = sample["inference_ms"]
+    return sample["start"]["prepare_ms"] + inference.get("first_result", inference["first"])
+
+
 class Spread:
     """Median and range of one quantity over the rounds."""
 
@@ -36,8 +42,7 @@ class Row:
         self.failures = failures
         self.steady = {side: Spread([sample["inference_ms"]["p50"] for sample in values])
                        for side, values in samples.items() if values}
-        self.start = {side: Spread([sample["start"]["prepare_ms"] + sample["inference_ms"]["first"]
-                                    for sample in values])
+        self.start = {side: Spread([toFirstResult(sample) for sample in values])
                       for side, values in samples.items() if values}
 
     def fasterPeer(self, spreads):

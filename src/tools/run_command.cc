@@ -61,6 +61,7 @@ class Session {
   std::vector<Array> inputs_;
   std::vector<Array> outputs_;
   std::optional<Picture> picture_;
+  Clock::time_point prepared_;
   std::optional<Compilation> compilation_;
   // Last, so that it ends before the memory that it uses.
   std::optional<Execution> execution_;
@@ -95,7 +96,8 @@ Outcome<void> Session::prepare(RunReport* report) {
   } catch (const Exception& exception) {
     return std::unexpected(Failure(exception));
   }
-  report->prepareMs = millisecondsSince(begin);
+  prepared_ = Clock::now();
+  report->prepareMs = std::chrono::duration<double, std::milli>(prepared_ - begin).count();
   report->startPeakRssKib = readPeakRssKib();
   report->model = options_.model;
   report->device = compilation_->device();
@@ -197,6 +199,7 @@ Outcome<void> Session::run(RunReport* report) {
     const Clock::time_point begin = Clock::now();
     HEARTH_TRY(runFirst());
     report->firstMs = millisecondsSince(begin);
+    report->firstResultMs = millisecondsSince(prepared_);
     for (uint64_t i = 0; i < repeat; ++i) {
       const Clock::time_point start = Clock::now();
       execution_->run();

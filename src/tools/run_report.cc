@@ -86,6 +86,7 @@ std::string toJson(const RunReport& report) {
                {"start", std::move(start)},
                {"inference_ms",
                 {{"first", report.firstMs},
+                 {"first_result", report.firstResultMs},
                  {"p50", orNull(percentile(report.steadyMs, 50))},
                  {"p90", orNull(percentile(report.steadyMs, 90))},
                  {"p99", orNull(percentile(report.steadyMs, 99))},

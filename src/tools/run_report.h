@@ -36,6 +36,7 @@ struct RunReport {
   double prepareMs = 0;
   StartReport start;
   double firstMs = 0;
+  double firstResultMs = 0;      // from the end of the preparation to the end of the first run
   std::vector<double> steadyMs;  // one for each repeat
   uint64_t startPeakRssKib = 0;  // when the model was ready
   ProcessMemory memory;

@@ -21,6 +21,7 @@ RunReport report() {
   made.prepareMs = 2.5;
   made.start.activationBytes = 77;
   made.firstMs = 3;
+  made.firstResultMs = 4;
   made.memory = {1, 2, 3};
   made.outputs = {{"probs", {1, 2}, HEARTH_TYPE_UINT8, "d/output_0.npy"}};
   made.top = {{1, "cat", 0.5}, {0, std::nullopt, NAN}};
@@ -35,6 +36,7 @@ TEST(RunReportTest, HasEveryKey) {
   EXPECT_EQ(json["start"]["prepare_ms"], 2.5);
   EXPECT_EQ(json["start"]["packed_bytes"], 5);
   EXPECT_EQ(json["inference_ms"]["first"], 3);
+  EXPECT_EQ(json["inference_ms"]["first_result"], 4);
   EXPECT_TRUE(json["inference_ms"]["p50"].is_null());
   EXPECT_EQ(json["memory"]["peak_rss_kib"], 1);
   EXPECT_EQ(json["memory"]["anonymous_rss_kib"], 2);

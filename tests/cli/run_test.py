@@ -57,6 +57,7 @@ class RunTest(DataTest):
                 self.assertIsInstance(start[key], int)
             times = result["inference_ms"]
             self.assertGreater(times["first"], 0)
+            self.assertGreaterEqual(times["first_result"], times["first"])
             self.assertEqual(times["runs"], runs)
             for key in ("p50", "p90", "p99"):
                 if runs:
