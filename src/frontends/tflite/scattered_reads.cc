@@ -10,6 +10,9 @@ namespace hearth::tflite {
 
 ScatteredReads::ScatteredReads(const memory::Pool& pool) {
   if (pool.kind() != memory::PoolKind::kMmapFd || pool.writable()) return;
+  // All of a small file comes sooner than many of its pages one by one.
+  constexpr size_t kWorthIt = size_t{8} << 20;
+  if (pool.size() < kWorthIt) return;
   static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<uintptr_t>(pool.data());
   begin_ = reinterpret_cast<void*>(begin / page * page);

@@ -5,10 +5,10 @@
 
 namespace hearth::tflite {
 
-// While this lives, a fault in a mapped file brings in the page and not what lies around it. The
-// tables of a model and the lengths of its buffers are a few bytes in each of many places, with the
-// weights between them: reading around each place reads all weights, which a start from the weight
-// store does not need. No two at a time on one pool; it outlives this.
+// While this lives, a fault in a large mapped file brings in the page and not what lies around it.
+// The tables of a model and the lengths of its buffers are a few bytes in each of many places, with
+// the weights between them: reading around each place reads all weights, which a start from the
+// weight store does not need. No two at a time on one pool; it outlives this.
 class ScatteredReads {
  public:
   explicit ScatteredReads(const memory::Pool& pool);
@@ -20,7 +20,7 @@ class ScatteredReads {
   void advise(int advice) const;
 
   void* begin_ = nullptr;
-  size_t size_ = 0;  // 0 for memory of others
+  size_t size_ = 0;  // 0 for small files and memory of others
 };
 
 }  // namespace hearth::tflite
