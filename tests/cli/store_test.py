@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -167,11 +168,31 @@ class MemoryTest(CommandTest):
                      for _ in range(count)]
         peak = 0
         while any(process.poll() is None for process in processes):
-            peak = max(peak, sum(self.pss(process.pid) for process in processes))
+            # At one instant: pages that are counted before another process maps them, and again
+            # as its share afterwards, are no memory.
+            for process in processes:
+                process.send_signal(signal.SIGSTOP)
+            try:
+                for process in processes:
+                    while self.isRunning(process.pid):
+                        time.sleep(0.0002)
+                peak = max(peak, sum(self.pss(process.pid) for process in processes))
+            finally:
+                for process in processes:
+                    process.send_signal(signal.SIGCONT)
             time.sleep(0.01)
         results = [json.loads(process.communicate()[0]) for process in processes]
         self.assertEqual({process.returncode for process in processes}, {0})
         return peak, results
+
+    @staticmethod
+    def isRunning(pid):
+        """Whether a process is neither stopped nor gone."""
+        try:
+            text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            return False
+        return text.rpartition(")")[2].split()[0] not in "TtZXx"
 
     @staticmethod
     def pss(pid):
