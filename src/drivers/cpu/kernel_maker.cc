@@ -70,9 +70,9 @@ class Gate {
 
 }  // namespace
 
-// Those that work ahead. A fork waits until none is inside a kernel's creation, which holds locks
-// that the child would find taken for ever; and a process that exits waits for them, since they use
-// objects that live until the program's end.
+// Those that work ahead. Around a fork their threads end and nobody else is inside a kernel's
+// creation: both hold locks, those of the allocator among them, that the child would find taken for
+// ever. A process that exits ends them, too, since they use objects that live until then.
 class RunningMakers final : private cache::ForkAware {
  public:
   static RunningMakers& instance() {
@@ -93,41 +93,49 @@ class RunningMakers final : private cache::ForkAware {
     Inside& operator=(const Inside&) = delete;
   };
 
-  void add(KernelMaker* maker) {
-    static const int atExit [[maybe_unused]] = std::atexit([] { instance().stopAll(); });
+  // False when no thread can be started.
+  bool start(KernelMaker* maker) {
+    static const int atExit [[maybe_unused]] = std::atexit([] { instance().endAll(); });
     const std::lock_guard lock(mutex_);
     makers_.push_back(maker);
+    maker->startThreads();
+    return !maker->threads_.empty();
   }
 
-  void remove(KernelMaker* maker) {
+  void end(KernelMaker* maker) {
     const std::lock_guard lock(mutex_);
+    maker->endThreads();
     std::erase(makers_, maker);
   }
 
  private:
   using ForkAware::ForkAware;
 
-  void stopAll() {
+  void endAll() {
     const std::lock_guard lock(mutex_);
-    for (KernelMaker* maker : makers_) maker->stop();
+    for (KernelMaker* maker : makers_) maker->endThreads();
   }
 
-  void pauseForFork() override { gate_.close(); }
-  void lockForFork() override { mutex_.lock(); }
+  void pauseForFork() override {
+    mutex_.lock();
+    for (KernelMaker* maker : makers_) maker->endThreads();
+    gate_.close();
+    forking_ = ::getpid();
+  }
+  void lockForFork() override {}
   void unlockAfterFork() override {
-    mutex_.unlock();
     gate_.open();
+    if (::getpid() == forking_)
+      for (KernelMaker* maker : makers_)
+        if (!maker->isComplete()) maker->startThreads();
+    mutex_.unlock();
   }
-  void renewInChild() override {
-    gate_.renewInChild();
-    // The threads are not there: nobody can join them.
-    for (KernelMaker* maker : makers_)
-      for (std::thread& thread : maker->threads_) new (&thread) std::thread();
-  }
+  void renewInChild() override { gate_.renewInChild(); }
 
   Gate gate_;
-  std::mutex mutex_;
+  std::mutex mutex_;  // of the threads of all makers, too
   std::vector<KernelMaker*> makers_;
+  pid_t forking_ = 0;
 };
 
 KernelMaker::KernelMaker(const Plan& plan, threads::ThreadPool* pool)
@@ -139,8 +147,7 @@ KernelMaker::~KernelMaker() {
 
 void KernelMaker::end() {
   if (completed_ == nullptr) return;
-  RunningMakers::instance().remove(this);
-  stop();
+  RunningMakers::instance().end(this);
   if (allMade()) finish();
 }
 
@@ -188,16 +195,25 @@ Status KernelMaker::makeAll() {
 
 void KernelMaker::makeAhead(unsigned threads, std::function<void()> completed,
                             std::function<void()> afterwards) {
+  threadCount_ = threads;
   completed_ = std::move(completed);
   afterwards_ = std::move(afterwards);
-  RunningMakers::instance().add(this);
+  if (!RunningMakers::instance().start(this)) work();
+}
+
+void KernelMaker::startThreads() {
+  isEnding_ = false;
   try {
-    const std::lock_guard lock(threadsMutex_);
-    for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    for (unsigned i = 0; i < threadCount_; ++i) threads_.emplace_back([this] { work(); });
   } catch (const std::system_error&) {
     // With fewer threads it takes longer.
   }
-  if (threads_.empty()) work();
+}
+
+void KernelMaker::endThreads() {
+  isEnding_ = true;
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 // False when another thread has it, or has made it.
@@ -238,20 +254,12 @@ void KernelMaker::finish() {
 void KernelMaker::work() {
   {
     const base::TraceSpan span("start", "make kernels ahead");
-    for (size_t node = 0; node < made_.size() && !isStopping_; ++node) makeIfOpen(node);
+    for (size_t node = 0; node < made_.size() && !isEnding_; ++node) makeIfOpen(node);
   }
-  // One that stops may leave the last kernel to another, which then goes on.
-  if (isStopping_ && !allMade()) return;
+  // One that ends may leave the last kernel to another, which then goes on.
+  if (isEnding_ && !allMade()) return;
   finish();
   std::call_once(afterwardsOnce_, afterwards_);
-}
-
-void KernelMaker::stop() {
-  isStopping_ = true;
-  const std::lock_guard lock(threadsMutex_);
-  for (std::thread& thread : threads_)
-    if (thread.joinable()) thread.join();
-  threads_.clear();
 }
 
 std::vector<uint32_t> KernelMaker::refused() const {

@@ -76,7 +76,9 @@ class KernelMaker {
   void await(size_t node);
   bool allMade() const { return madeCount_.load(std::memory_order_acquire) == made_.size(); }
   void work();
-  void stop();
+  // Under the lock of RunningMakers.
+  void startThreads();
+  void endThreads();
 
   friend class RunningMakers;
 
@@ -87,12 +89,12 @@ class KernelMaker {
   std::atomic<size_t> madeCount_ = 0;
   std::atomic<uint64_t> workspaceBytes_ = 0;
   std::atomic<bool> isComplete_ = false;
-  std::atomic<bool> isStopping_ = false;
+  std::atomic<bool> isEnding_ = false;
   std::once_flag completedOnce_;
   std::once_flag afterwardsOnce_;
   std::function<void()> completed_;
   std::function<void()> afterwards_;
-  std::mutex threadsMutex_;
+  unsigned threadCount_ = 0;
   std::vector<std::thread> threads_;
 };
 
