@@ -26,8 +26,12 @@ std::mutex& ForkAware::registryMutex() {
   return registry().mutex;
 }
 
-ForkAware::ForkAware(const std::lock_guard<std::mutex>&) {
+void ForkAware::watchForks() {
   static const int handlers [[maybe_unused]] = ::pthread_atfork(prepare, inParent, inChild);
+}
+
+ForkAware::ForkAware(const std::lock_guard<std::mutex>&) {
+  watchForks();
   registry().objects.push_back(this);
 }
 
@@ -38,7 +42,6 @@ void ForkAware::leaveForkRegistry() {
 
 void ForkAware::prepare() {
   registry().mutex.lock();
-  for (ForkAware* object : registry().objects) object->pauseForFork();
   for (ForkAware* object : registry().objects) object->lockForFork();
 }
 

@@ -10,6 +10,10 @@ namespace hearth::cache {
 // every table whole.
 class ForkAware {
  public:
+  // Registers the handlers that do this. What pthread_atfork() is given after it prepares before
+  // anything is locked: for threads that have to end, and may need these locks for it.
+  static void watchForks();
+
   // Held while such objects are made or looked up, and during a fork; taken before any lock of
   // theirs. Never destroyed.
   static std::mutex& registryMutex();
@@ -24,9 +28,6 @@ class ForkAware {
   // registry's lock.
   void leaveForkRegistry();
 
-  // Before anything is locked, for what may itself be waiting for a lock of another such object:
-  // ends, or keeps from going on, what other threads do in here, until unlockAfterFork().
-  virtual void pauseForFork() {}
   virtual void lockForFork() = 0;
   virtual void unlockAfterFork() = 0;  // in the parent and in the child
   virtual void renewInChild() = 0;     // after that

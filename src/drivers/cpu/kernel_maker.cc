@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/kernel_maker.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -73,14 +74,11 @@ class Gate {
 // Those that work ahead. Around a fork their threads end and nobody else is inside a kernel's
 // creation: both hold locks, those of the allocator among them, that the child would find taken for
 // ever. A process that exits ends them, too, since they use objects that live until then.
-class RunningMakers final : private cache::ForkAware {
+class RunningMakers {
  public:
   static RunningMakers& instance() {
     // Never destroyed: makers may live in static objects.
-    static RunningMakers* const running = [] {
-      const std::lock_guard held(registryMutex());
-      return new RunningMakers(held);
-    }();
+    static RunningMakers* const running = new RunningMakers;
     return *running;
   }
 
@@ -95,7 +93,6 @@ class RunningMakers final : private cache::ForkAware {
 
   // False when no thread can be started.
   bool start(KernelMaker* maker) {
-    static const int atExit [[maybe_unused]] = std::atexit([] { instance().endAll(); });
     const std::lock_guard lock(mutex_);
     makers_.push_back(maker);
     maker->startThreads();
@@ -109,33 +106,36 @@ class RunningMakers final : private cache::ForkAware {
   }
 
  private:
-  using ForkAware::ForkAware;
+  RunningMakers() {
+    // Before the stores are locked: the threads may be at work with one.
+    cache::ForkAware::watchForks();
+    ::pthread_atfork([] { instance().prepareFork(); }, [] { instance().afterFork(false); },
+                     [] { instance().afterFork(true); });
+    std::atexit([] { instance().endAll(); });
+  }
 
   void endAll() {
     const std::lock_guard lock(mutex_);
     for (KernelMaker* maker : makers_) maker->endThreads();
   }
 
-  void pauseForFork() override {
+  void prepareFork() {
     mutex_.lock();
     for (KernelMaker* maker : makers_) maker->endThreads();
     gate_.close();
-    forking_ = ::getpid();
   }
-  void lockForFork() override {}
-  void unlockAfterFork() override {
+  void afterFork(bool isChild) {
+    if (isChild) gate_.renewInChild();
     gate_.open();
-    if (::getpid() == forking_)
+    if (!isChild)
       for (KernelMaker* maker : makers_)
         if (!maker->isComplete()) maker->startThreads();
     mutex_.unlock();
   }
-  void renewInChild() override { gate_.renewInChild(); }
 
   Gate gate_;
   std::mutex mutex_;  // of the threads of all makers, too
   std::vector<KernelMaker*> makers_;
-  pid_t forking_ = 0;
 };
 
 KernelMaker::KernelMaker(const Plan& plan, threads::ThreadPool* pool)
