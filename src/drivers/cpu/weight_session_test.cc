@@ -161,9 +161,9 @@ class WeightSessionTest : public cache::StoreTest {
     ::utimensat(AT_FDCWD, (folder_.path() / name).c_str(), times, 0);
   }
 
-  // Prepares the model over its saved file, runs it, and waits until the store has all.
-  Start start(const TestModel& test, const cache::StoreOptions& options,
-              const char* name = "model.bin") {
+  // Prepares the model over its saved file; neither runs it nor asks how it started.
+  Start prepareOnly(const TestModel& test, const cache::StoreOptions& options,
+                    const char* name = "model.bin") {
     Start result;
     auto pool = memory::Pool::openFile(folder_.path() / name);
     EXPECT_TRUE(pool) << pool.error().toString();
@@ -179,9 +179,17 @@ class WeightSessionTest : public cache::StoreTest {
     result.prepared = *prepared;
     result.pool = *pool;
     result.batch = model->main().operands[0].dimensions[0];
+    return result;
+  }
+
+  // The same, runs it, and takes the report.
+  Start start(const TestModel& test, const cache::StoreOptions& options,
+              const char* name = "model.bin") {
+    Start result = prepareOnly(test, options, name);
+    if (result.prepared == nullptr) return result;
     // The report waits for what happens just in time, as no program does.
     if (preparation_ == hal::Preparation::kJustInTime) result.output = runAgain(result);
-    result.report = (*prepared)->startReport();
+    result.report = result.prepared->startReport();
     if (preparation_ == hal::Preparation::kWhole) result.output = runAgain(result);
     return result;
   }
@@ -647,16 +655,8 @@ TEST_F(WeightSessionTest, JustInTimeAModelThatNobodyRunsIsKeptOrLeft) {
   const TestModel test(1);
   save(test);
   preparation_ = hal::Preparation::kJustInTime;
-  auto pool = memory::Pool::openFile(folder_.path() / "model.bin");
-  ASSERT_TRUE(pool);
-  auto model = std::make_shared<graph::Model>(test.model);
-  model->pools = {*pool};
-  hal::PrepareOptions prepare;
-  prepare.threads = 2;
-  prepare.store = options();
-  prepare.preparation = preparation_;
   // Freed at any moment of its preparation.
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(device_->prepareModel(model, prepare, hal::Cache()));
+  for (int i = 0; i < 20; ++i) ASSERT_NE(prepareOnly(test, options()).prepared, nullptr);
   settle();
   const Start after = start(test);
   EXPECT_EQ(after.report.reason.find("corrupt"), std::string::npos) << after.report.reason;
@@ -672,18 +672,8 @@ TEST_F(WeightSessionTest, JustInTimeAForkedChildMakesWhatIsMissing) {
   off.mode = cache::StoreMode::kOff;
   const std::vector<float> expected = start(test, off).output;
   for (int i = 0; i < 10; ++i) {
-    auto pool = memory::Pool::openFile(folder_.path() / "model.bin");
-    ASSERT_TRUE(pool);
-    auto model = std::make_shared<graph::Model>(test.model);
-    model->pools = {*pool};
-    hal::PrepareOptions prepare;
-    prepare.threads = 2;
-    prepare.store = off;
-    prepare.preparation = preparation_;
-    Start parent;
-    auto prepared = device_->prepareModel(model, prepare, hal::Cache());
-    ASSERT_TRUE(prepared);
-    parent.prepared = *prepared;
+    const Start parent = prepareOnly(test, off);
+    ASSERT_NE(parent.prepared, nullptr);
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) ::_exit(runAgain(parent) == expected && !HasFailure() ? 0 : 1);
@@ -700,18 +690,8 @@ TEST_F(WeightSessionTest, JustInTimeSeveralThreadsRunAtOnce) {
   preparation_ = hal::Preparation::kJustInTime;
   for (const bool isWarm : {false, true}) {
     const Start first = start(test);
-    Start shared;
-    {
-      auto model = std::make_shared<graph::Model>(test.model);
-      model->pools = {first.pool};
-      hal::PrepareOptions prepare;
-      prepare.threads = 2;
-      prepare.store = options();
-      prepare.preparation = preparation_;
-      auto prepared = device_->prepareModel(model, prepare, hal::Cache());
-      ASSERT_TRUE(prepared);
-      shared.prepared = *prepared;
-    }
+    const Start shared = prepareOnly(test, options());
+    ASSERT_NE(shared.prepared, nullptr);
     std::vector<std::vector<float>> outputs(4);
     std::vector<std::thread> threads;
     threads.reserve(outputs.size());
