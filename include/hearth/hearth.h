@@ -187,6 +187,16 @@ typedef enum hearth_preparation {
   HEARTH_PREPARE_JUST_IN_TIME = 2,
 } hearth_preparation;
 
+// Whether kernels are chosen by measuring. A model starts with those that are good on most
+// machines. After some tens of executions the following ones are measured with others, one step at
+// a time, which may make them a little slower; then those that are fastest on this machine take
+// over, without making an execution wait, and the next start of the model begins with them.
+typedef enum hearth_tuning {
+  HEARTH_TUNING_DEFAULT = 0,  // as HEARTH_TUNING says, else on
+  HEARTH_TUNING_ON = 1,
+  HEARTH_TUNING_OFF = 2,
+} hearth_tuning;
+
 typedef struct hearth_compile_options {
   size_t size;
   const char* signature;  // NULL = the first
@@ -201,6 +211,7 @@ typedef struct hearth_compile_options {
   uint64_t store_bytes;           // the most that it may take; 0 = as HEARTH_STORE_SIZE says
   const char* weight_cache;       // one file to be used in place of the store; NULL = none
   hearth_preparation preparation;
+  hearth_tuning tuning;
 } hearth_compile_options;
 
 #define HEARTH_COMPILE_OPTIONS_INIT  \
@@ -216,7 +227,8 @@ typedef struct hearth_compile_options {
    NULL,                             \
    0,                                \
    NULL,                             \
-   HEARTH_PREPARE_DEFAULT}
+   HEARTH_PREPARE_DEFAULT,           \
+   HEARTH_TUNING_DEFAULT}
 
 typedef enum hearth_start_state {
   HEARTH_START_COLD = 0,      // weights were packed and kept for the next start

@@ -182,6 +182,7 @@ struct CompileOptions {
   uint64_t storeBytes = 0;              // the most it may take; 0 = as HEARTH_STORE_SIZE says
   std::string weightCache;              // one file in place of the store; empty = none
   hearth_preparation preparation = HEARTH_PREPARE_DEFAULT;
+  hearth_tuning tuning = HEARTH_TUNING_DEFAULT;
 };
 
 // A run in flight. Does not own the execution, which waits for it when it is destroyed.
@@ -404,6 +405,7 @@ class Model {
     raw.store_bytes = options.storeBytes;
     raw.weight_cache = options.weightCache.empty() ? nullptr : options.weightCache.c_str();
     raw.preparation = options.preparation;
+    raw.tuning = options.tuning;
     return raw;
   }
 

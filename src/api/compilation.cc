@@ -56,6 +56,8 @@ Result<hearth_compile_options> readOptions(const hearth_compile_options* given) 
       options.preparation > HEARTH_PREPARE_JUST_IN_TIME)
     return fail(ErrorCode::kBadData, "There is no preparation {}.",
                 static_cast<int>(options.preparation));
+  if (options.tuning < HEARTH_TUNING_DEFAULT || options.tuning > HEARTH_TUNING_OFF)
+    return fail(ErrorCode::kBadData, "There is no tuning {}.", static_cast<int>(options.tuning));
   return options;
 }
 
@@ -121,10 +123,16 @@ Result<hearth::hal::Preparation> preparationOf(const hearth_compile_options& opt
                                                      : hearth::hal::Preparation::kJustInTime;
 }
 
+Result<bool> isTuned(const hearth_compile_options& options) {
+  if (options.tuning == HEARTH_TUNING_DEFAULT) return hearth::runtime::isTunedByDefault();
+  return options.tuning == HEARTH_TUNING_ON;
+}
+
 Result<hearth::runtime::CompilationOptions> runtimeOptions(const hearth_compile_options& options) {
   hearth::runtime::CompilationOptions made;
   if (options.device != nullptr) made.device = options.device;
   HEARTH_ASSIGN(made.prepare.preparation, preparationOf(options));
+  HEARTH_ASSIGN(made.prepare.isTuned, isTuned(options));
   made.prepare.preference = static_cast<hearth::hal::Preference>(options.preference);
   made.prepare.priority = static_cast<hearth::hal::Priority>(options.priority);
   made.prepare.threads = options.threads;
@@ -154,7 +162,11 @@ Status compile(const hearth_model& model, const hearth_compile_options& options,
   made->startSoFar.model = model.path;
   made->startSoFar.device = made->device;
   made->startSoFar.prepareMs = model.loadMs + hearth::api::millisecondsSince(begin);
-  if (hearth::runtime::isReportWanted()) hearth::runtime::appendToReport(made->start());
+  if (hearth::runtime::isReportWanted()) {
+    hearth::runtime::StartRecord record = made->startSoFar;
+    record.report = made->compilation->startReportSoFar();
+    hearth::runtime::appendToReport(record);
+  }
   *out = new hearth_compilation{std::move(made)};
   return {};
 }
@@ -342,7 +354,10 @@ hearth_status hearth_compilation_start_report_json(const hearth_compilation* com
   return guarded(error, [&]() -> Status {
     if (compilation == nullptr) return nullArgument("compilation");
     if (json == nullptr) return nullArgument("json");
-    *json = hearth::api::copyString(hearth::runtime::startJson(compilation->signature->start(), 2));
+    // Other than how it started, what happened since then changes.
+    hearth::runtime::StartRecord record = compilation->signature->startSoFar;
+    record.report = compilation->signature->compilation->startReport();
+    *json = hearth::api::copyString(hearth::runtime::startJson(record, 2));
     return {};
   });
 }

@@ -18,6 +18,9 @@ constexpr EnvVariable kTable[] = {
      "When a model is made ready: whole, before a compilation returns; or just-in-time, while the "
      "program goes on and in the first execution.",
      "whole|just-in-time"},
+    {Env::kTuning, "HEARTH_TUNING", EnvKind::kChoice, "on",
+     "Whether kernels are chosen by measuring executions of a model that is used for a while.",
+     "on|off"},
     {Env::kDriverPath, "HEARTH_DRIVER_PATH", EnvKind::kString,
      "/usr/local/share/hearth/drivers:/usr/share/hearth/drivers",
      "Folders with driver manifests, separated by colons."},

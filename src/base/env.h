@@ -17,6 +17,7 @@ enum class Env {
   kTrace,
   kThreads,
   kPreparation,
+  kTuning,
   kDriverPath,
   kStore,
   kStoreMode,

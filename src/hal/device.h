@@ -79,10 +79,28 @@ struct PrepareOptions {
   Priority priority = Priority::kMedium;
   base::Deadline deadline;
   unsigned threads = 0;  // 0 = the driver's choice
+  // Whether kernels may be chosen by measuring executions; for drivers that have a choice.
+  bool isTuned = false;
   // Where packed weights are kept between starts; none = as the environment says. For drivers that
   // keep any.
   std::optional<cache::StoreOptions> store;
   uint64_t maxActivationBytes = 0;  // 0 = no limit; above it preparation fails, naming the tensor
+};
+
+// What a device found out about the kernels of a model while it ran, and which stage it is in.
+struct TuningReport {
+  enum class State {
+    kOff,        // kernels are chosen without measuring
+    kMeasuring,  // the first stage: executions are, or will be, measured
+    kMeasured,   // the second stage, since `executions` of the first
+    kRecalled,   // the second stage, from the start: an earlier process measured
+  };
+  State state = State::kOff;
+  uint64_t executions = 0;
+  uint32_t changedNodes = 0;  // steps that run otherwise than in the first stage
+  // Nanoseconds of one execution's kernels in either stage, as measured; 0 when no step changed.
+  uint64_t quickTime = 0;
+  uint64_t chosenTime = 0;
 };
 
 // How a compilation started. Times are in milliseconds.
@@ -98,6 +116,7 @@ struct StartReport {
   uint64_t hashedBytes = 0;               // of the model, to find out whether it changed
   uint64_t activationBytes = 0;           // arena of one execution context
   std::vector<std::string> routedAround;  // kernel families avoided on this CPU
+  TuningReport tuning;
   // Why nothing was left in the client's cache files; empty when it was, or there were none.
   std::string cacheProblem;
 };
@@ -153,7 +172,10 @@ class PreparedModel {
   virtual ~PreparedModel() = default;
   // Checks the request against the model (counts, lengths, dimensions); kBadData says what differs.
   virtual Result<std::unique_ptr<Execution>> createExecution(Request request) = 0;
+  // How it started: waits for what of that still goes on.
   virtual StartReport startReport() const = 0;
+  // What is known of it now.
+  virtual StartReport startReportSoFar() const { return startReport(); }
 };
 
 // Driver-managed memory (memory domains). Thread-safe.

@@ -136,6 +136,11 @@ Result<hal::Preparation> defaultPreparation() {
   return word == "whole" ? hal::Preparation::kWhole : hal::Preparation::kJustInTime;
 }
 
+Result<bool> isTunedByDefault() {
+  HEARTH_ASSIGN(const std::string word, base::envChoice(base::Env::kTuning));
+  return word == "on";
+}
+
 uint64_t defaultActivationLimit() {
   const auto pages = static_cast<uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 1L));
   const auto pageBytes = static_cast<uint64_t>(std::max(sysconf(_SC_PAGESIZE), 1L));

@@ -30,6 +30,9 @@ struct CompilationOptions {
 // What HEARTH_PREPARATION says. Error: kBadData for another word than its two.
 Result<hal::Preparation> defaultPreparation();
 
+// What HEARTH_TUNING says. Error: kBadData for another word than its two.
+Result<bool> isTunedByDefault();
+
 // Half of the machine's memory, in bytes.
 uint64_t defaultActivationLimit();
 
@@ -53,6 +56,7 @@ class Compilation {
   hal::Device& device() const { return *device_; }
   hal::PreparedModel& preparedModel() const { return *prepared_; }
   hal::StartReport startReport() const { return prepared_->startReport(); }
+  hal::StartReport startReportSoFar() const { return prepared_->startReportSoFar(); }
   const std::vector<StatePair>& states() const { return states_; }
   hal::Priority priority() const { return priority_; }
 

@@ -35,12 +35,17 @@ class CompoundModel final : public hal::PreparedModel,
 
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
 
-  hal::StartReport startReport() const override {
+  hal::StartReport startReport() const override { return sumOf(&hal::PreparedModel::startReport); }
+  hal::StartReport startReportSoFar() const override {
+    return sumOf(&hal::PreparedModel::startReportSoFar);
+  }
+
+  hal::StartReport sumOf(hal::StartReport (hal::PreparedModel::*reportOf)() const) const {
     hal::StartReport sum;
     sum.state = hal::StartReport::State::kWarm;
     sum.activationBytes = sharedBytes_;
     for (const CompoundStep& step : steps_) {
-      const hal::StartReport report = step.prepared->startReport();
+      const hal::StartReport report = (*step.prepared.*reportOf)();
       // The state of the whole is the least good one.
       if (report.state != hal::StartReport::State::kWarm &&
           sum.state != hal::StartReport::State::kUncached) {

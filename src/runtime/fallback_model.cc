@@ -38,6 +38,7 @@ class FallbackModel final : public hal::PreparedModel,
 
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
   hal::StartReport startReport() const override { return prepared_->startReport(); }
+  hal::StartReport startReportSoFar() const override { return prepared_->startReportSoFar(); }
 
   Result<std::unique_ptr<hal::Execution>> createSecond(hal::Request request, const Error& reason) {
     base::logWarn("An execution is computed again on {}. {}", device_->name(), reason.toString());

@@ -32,6 +32,29 @@ const char* stateName(hal::StartReport::State state) {
   return "uncached";
 }
 
+const char* stageName(hal::TuningReport::State state) {
+  switch (state) {
+    case hal::TuningReport::State::kMeasuring:
+      return "measuring";
+    case hal::TuningReport::State::kMeasured:
+      return "measured";
+    case hal::TuningReport::State::kRecalled:
+      return "recalled";
+    case hal::TuningReport::State::kOff:
+      break;
+  }
+  return "off";
+}
+
+Json tuning(const hal::TuningReport& report) {
+  constexpr double kMillion = 1e6;
+  return {{"state", stageName(report.state)},
+          {"executions", report.executions},
+          {"changed_steps", report.changedNodes},
+          {"first_ms", static_cast<double>(report.quickTime) / kMillion},
+          {"second_ms", static_cast<double>(report.chosenTime) / kMillion}};
+}
+
 Json start(const StartRecord& record) {
   const hal::StartReport& report = record.report;
   const uint64_t packed =
@@ -49,6 +72,7 @@ Json start(const StartRecord& record) {
           {"hashed_bytes", report.hashedBytes},
           {"activation_bytes", report.activationBytes},
           {"routed_around", report.routedAround},
+          {"tuning", tuning(report.tuning)},
           {"cache", record.cache}};
 }
 

@@ -93,6 +93,10 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
                   "When the model is made ready: whole or just-in-time (HEARTH_PREPARATION)")
       ->check(CLI::IsMember({"whole", "just-in-time"}))
       ->type_name("WHEN");
+  app->add_option("--tuning", options->tuning,
+                  "Whether kernels are chosen by measuring runs: on or off (HEARTH_TUNING)")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->type_name("WORD");
   addStoreFlags(app, &options->store);
   app->add_option("--repeat", options->repeat, "Runs after the first (0; 20 for bench)")
       ->check(CLI::Range(uint64_t{0}, kMaxRepeat))

@@ -32,6 +32,7 @@ struct RunOptions {
   std::optional<Normalization> normalization;
   uint32_t threads = 0;
   std::string preparation;  // whole or just-in-time; empty = as the environment says
+  std::string tuning;       // on or off; empty = as the environment says
   StoreFlags store;
   uint64_t maxActivationBytes = 0;
   std::optional<uint64_t> repeat;

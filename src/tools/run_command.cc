@@ -77,6 +77,8 @@ Outcome<void> Session::prepare(RunReport* report) {
   if (!options_.preparation.empty())
     options.preparation =
         options_.preparation == "whole" ? HEARTH_PREPARE_WHOLE : HEARTH_PREPARE_JUST_IN_TIME;
+  if (!options_.tuning.empty())
+    options.tuning = options_.tuning == "on" ? HEARTH_TUNING_ON : HEARTH_TUNING_OFF;
   options.maxActivationBytes = options_.maxActivationBytes;
   options.store = options_.store.path;
   options.cache = cachePolicy(options_.store.mode);

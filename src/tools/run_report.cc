@@ -2,6 +2,7 @@
 #include "tools/run_report.h"
 #include "base/format.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -28,6 +29,42 @@ Json orNull(const std::string& text) {
 // JSON has no infinity and no NaN.
 Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+// The repeats in either stage of a model whose kernels were chosen meanwhile.
+struct Stages {
+  std::vector<double> firstMs, secondMs;
+};
+std::optional<Stages> stagesOf(const RunReport& report, const Json& tuning) {
+  if (tuning["state"] != "measured") return std::nullopt;
+  // The first run of all is no repeat.
+  const auto executions = tuning["executions"].get<size_t>();
+  const size_t before = std::min(std::max<size_t>(executions, 1) - 1, report.steadyMs.size());
+  const auto border = report.steadyMs.begin() + static_cast<std::ptrdiff_t>(before);
+  return Stages{{report.steadyMs.begin(), border}, {border, report.steadyMs.end()}};
+}
+
+Json stageJson(const std::vector<double>& times) {
+  return {{"runs", times.size()}, {"p50", orNull(percentile(times, 50))}};
+}
+
+std::string tuningText(const RunReport& report) {
+  const Json tuning = Json::parse(report.startJson)["tuning"];
+  const std::string state = tuning["state"];
+  if (state != "measured" && state != "recalled") return "";
+  const unsigned changed = tuning["changed_steps"];
+  std::string text = state == "recalled"
+                         ? "chosen by an earlier process"
+                         : base::formatText("chosen after {} runs", uint64_t{tuning["executions"]});
+  text += changed == 0 ? ", all as in the first stage"
+                       : base::formatText(", {} step{} otherwise than in the first stage", changed,
+                                          changed == 1 ? "" : "s");
+  const std::optional<Stages> stages = stagesOf(report, tuning);
+  if (stages && !stages->firstMs.empty() && !stages->secondMs.empty())
+    text += base::formatText("; p50 {} before, {} after",
+                             millisecondsText(*percentile(stages->firstMs, 50)),
+                             millisecondsText(*percentile(stages->secondMs, 50)));
+  return text;
 }
 
 std::string inferenceText(const RunReport& report) {
@@ -80,6 +117,7 @@ std::string segmentsText(const RunReport& report) {
 std::string toJson(const RunReport& report) {
   Json start = Json::parse(report.startJson);
   start["prepare_ms"] = report.prepareMs;
+  const std::optional<Stages> stages = stagesOf(report, start["tuning"]);
   const uint64_t activationBytes = report.start.activationBytes;
   Json json = {{"model", report.model},
                {"device", report.device},
@@ -101,6 +139,9 @@ std::string toJson(const RunReport& report) {
                {"top", Json::array()},
                {"segments", Json::array()},
                {"overlay", orNull(report.overlay)}};
+  if (stages)
+    json["inference_ms"]["stages"] = {{"first", stageJson(stages->firstMs)},
+                                      {"second", stageJson(stages->secondMs)}};
   for (const RunReport::Output& output : report.outputs)
     json["outputs"].push_back({{"name", output.name},
                                {"shape", output.shape},
@@ -121,6 +162,8 @@ std::string toText(const RunReport& report, bool isBench) {
       report.device);
   text += "  start       " + startText(report) + "\n";
   text += "  inference   " + inferenceText(report) + "\n";
+  if (const std::string tuning = tuningText(report); !tuning.empty())
+    text += "  kernels     " + tuning + "\n";
   text += base::formatText(
       "  memory      peak {}, private {}, proportional {}, activations {}\n",
       bytesText(report.memory.peakRssKib * 1024), bytesText(report.memory.anonymousRssKib * 1024),

@@ -17,7 +17,8 @@ RunReport report() {
   RunReport made;
   made.model = "a/model.tflite";
   made.device = "hearth-cpu";
-  made.startJson = R"({"state":"uncached","reason":"none","prepare_ms":1,"packed_bytes":5})";
+  made.startJson =
+      R"({"state":"uncached","reason":"none","prepare_ms":1,"packed_bytes":5,"tuning":{"state":"off"}})";
   made.prepareMs = 2.5;
   made.start.activationBytes = 77;
   made.firstMs = 3;
@@ -60,6 +61,21 @@ TEST(RunReportTest, ReportsSteadyRuns) {
   EXPECT_EQ(json["inference_ms"]["p50"], 2);
   EXPECT_EQ(json["inference_ms"]["p99"], 4);
   EXPECT_THAT(toText(made, true), HasSubstr("(4 runs)"));
+}
+
+TEST(RunReportTest, TellsTheStagesApart) {
+  RunReport made = report();
+  made.startJson =
+      R"({"state":"warm","tuning":{"state":"measured","executions":4,"changed_steps":2}})";
+  made.steadyMs = {5, 6, 7, 1, 2, 3, 2};
+  const nlohmann::json json = nlohmann::json::parse(toJson(made));
+  // Four executions are the first run and three repeats.
+  const nlohmann::json stages = json["inference_ms"]["stages"];
+  EXPECT_EQ(stages["first"], (nlohmann::json{{"runs", 3}, {"p50", 6}}));
+  EXPECT_EQ(stages["second"], (nlohmann::json{{"runs", 4}, {"p50", 2}}));
+  EXPECT_THAT(toText(made, true), HasSubstr("chosen after 4 runs, 2 steps otherwise"));
+  EXPECT_FALSE(nlohmann::json::parse(toJson(report()))["inference_ms"].contains("stages"));
+  EXPECT_THAT(toText(report(), true), testing::Not(HasSubstr("kernels")));
 }
 
 TEST(RunReportTest, SurvivesNamesThatAreNoText) {

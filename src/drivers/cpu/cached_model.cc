@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kDataMagic[8] = {'H', 'C', 'P', 'U', 'D', 'A', 'T', 'A'};
 constexpr char kModelMagic[8] = {'H', 'C', 'P', 'U', 'M', 'O', 'D', 'L'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint64_t kAlignment = 64;
 
 struct DataHead {
@@ -37,10 +37,11 @@ struct ModelHead {
   uint64_t holeBytes;
   uint64_t referenceOnlyCount;
   uint64_t poolCount;
+  uint64_t choiceBytes;
   uint64_t placeBytes;
   uint64_t modelBytes;
 };
-static_assert(sizeof(ModelHead) == 88 && std::is_trivially_copyable_v<ModelHead>);
+static_assert(sizeof(ModelHead) == 96 && std::is_trivially_copyable_v<ModelHead>);
 
 uint64_t roundedUp(uint64_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
@@ -116,12 +117,14 @@ std::vector<uint8_t> CachedPlan::encoded() const {
   head.holeBytes = holeBytes;
   head.referenceOnlyCount = referenceOnly.size();
   head.poolCount = poolSegments.size();
+  head.choiceBytes = choices.size();
   head.placeBytes = places.size();
   head.modelBytes = model.size();
   std::vector<uint8_t> bytes;
   append(&bytes, &head, sizeof head);
   for (const uint32_t operation : referenceOnly) append(&bytes, &operation, sizeof operation);
   append(&bytes, poolSegments.data(), poolSegments.size() * sizeof(uint32_t));
+  append(&bytes, choices.data(), choices.size());
   append(&bytes, places.data(), places.size());
   append(&bytes, model.data(), model.size());
   return bytes;
@@ -138,10 +141,10 @@ Result<CachedPlan> CachedPlan::parse(std::span<const uint8_t> bytes, size_t segm
   // Each part is bounded by the bytes first, so that no sum can wrap.
   const uint64_t rest = bytes.size() - sizeof head;
   const uint64_t most = rest / sizeof(uint32_t);
-  if (head.referenceOnlyCount > most || head.poolCount > most || head.placeBytes > rest ||
-      head.modelBytes > rest ||
-      (head.referenceOnlyCount + head.poolCount) * sizeof(uint32_t) + head.placeBytes +
-              head.modelBytes !=
+  if (head.referenceOnlyCount > most || head.poolCount > most || head.choiceBytes > rest ||
+      head.placeBytes > rest || head.modelBytes > rest ||
+      (head.referenceOnlyCount + head.poolCount) * sizeof(uint32_t) + head.choiceBytes +
+              head.placeBytes + head.modelBytes !=
           rest)
     return fail(ErrorCode::kBadData, "A model cache of {} bytes claims parts of another size.",
                 bytes.size());
@@ -163,6 +166,8 @@ Result<CachedPlan> CachedPlan::parse(std::span<const uint8_t> bytes, size_t segm
       return fail(ErrorCode::kBadData, "Pool {} of a model cache is segment {} of {}.", i,
                   plan.poolSegments.back(), segmentCount);
   }
+  plan.choices.assign(at, at + head.choiceBytes);
+  at += head.choiceBytes;
   plan.places.assign(at, at + head.placeBytes);
   at += head.placeBytes;
   plan.model.assign(at, at + head.modelBytes);

@@ -41,6 +41,7 @@ struct CachedPlan {
   std::set<uint32_t> referenceOnly;    // operations that XNNPACK refuses
   uint64_t holeBytes = 0;              // size of pool 0, whose constants are only there packed
   std::vector<uint32_t> poolSegments;  // the segment that pool i + 1 is
+  std::vector<uint8_t> choices;        // MeasuredChoices; empty before they are known
   std::vector<uint8_t> places;         // StoredPlan
   std::vector<uint8_t> model;          // graph::encodeModel
 

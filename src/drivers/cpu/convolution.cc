@@ -147,41 +147,77 @@ bool mayEndInOneRow(const Convolution& g) {
   return isIndirect && g.groupInputChannels > 64 && pixels > 16 && pixels % 16 == 1;
 }
 
-// XNNPACK rounds the channels of each place of a window up to its step, up to 64: with few of them
-// most of the products are of zeros. Int8 only: float32 has no such steps.
-bool wantsWindows(PlanBuilder* builder, const Convolution& g) {
-  constexpr size_t kMostChannels = 16;
+// Whether the windows can be gathered to one row each, which makes the convolution one over single
+// pixels of them: fewer steps for XNNPACK, but more memory to write and read.
+bool canGatherWindows(OperandType type, const Convolution& g) {
+  // With more, a place of a window is work enough.
+  constexpr size_t kMostChannelBytes = 64;
   constexpr uint64_t kMostBytes = uint64_t{64} << 20;
   const uint64_t places = uint64_t{g.kernelHeight} * g.kernelWidth;
-  return builder->operand(g.input).type == OperandType::kTensorQuant8AsymmSigned &&
-         !g.isDepthwise && g.groups == 1 && places > 1 && g.groupInputChannels <= kMostChannels &&
-         g.batch * g.outputHeight * g.outputWidth * places * g.groupInputChannels <= kMostBytes;
+  const uint64_t channelBytes = g.groupInputChannels * graph::elementSize(type);
+  return !g.isDepthwise && g.groups == 1 && places > 1 && channelBytes <= kMostChannelBytes &&
+         g.batch * g.outputHeight * g.outputWidth * places * channelBytes <= kMostBytes;
 }
 
-// Gathers the windows to one row each, and makes the convolution one over single pixels of them.
-ValueId addWindows(PlanBuilder* builder, Convolution* g) {
-  const WindowGather windows(*g, static_cast<uint8_t>(builder->operand(g->input).zeroPoint));
-  const ValueId source = builder->read(g->input);
-  const ValueId target = builder->temporary(windows.windowCount() * windows.windowBytes());
-  builder->add("own", {source}, {target}).create = [=] {
-    return makeFunctionKernel([=](const KernelRun& run) -> Status {
-      threads::forRanges(run.pool, windows.windowCount(), threads::grainOf(windows.windowBytes()),
-                         [&](uint64_t begin, uint64_t end) {
-                           windows.gather(run.at<uint8_t>(source), begin, end,
-                                          run.at<uint8_t>(target) + begin * windows.windowBytes());
-                         });
-      return {};
-    });
-  };
-  g->groupInputChannels = windows.windowBytes();
-  g->inputHeight = g->outputHeight;
-  g->inputWidth = g->outputWidth;
-  g->top = g->bottom = g->left = g->right = 0;
-  g->kernelHeight = g->kernelWidth = 1;
-  g->strideHeight = g->strideWidth = 1;
-  g->dilationHeight = g->dilationWidth = 1;
-  return target;
+// XNNPACK rounds the channels of each place of a window up to its step, up to 64: with few of them
+// most of the products are of zeros. Int8 only: float32 has no such steps.
+bool wantsWindows(OperandType type, const Convolution& g) {
+  constexpr size_t kMostChannels = 16;
+  return type == OperandType::kTensorQuant8AsymmSigned && g.groupInputChannels <= kMostChannels &&
+         canGatherWindows(type, g);
 }
+
+// The convolution over gathered windows.
+Convolution overWindows(Convolution g) {
+  g.groupInputChannels *= size_t{g.kernelHeight} * g.kernelWidth;
+  g.inputHeight = g.outputHeight;
+  g.inputWidth = g.outputWidth;
+  g.top = g.bottom = g.left = g.right = 0;
+  g.kernelHeight = g.kernelWidth = 1;
+  g.strideHeight = g.strideWidth = 1;
+  g.dilationHeight = g.dilationWidth = 1;
+  return g;
+}
+
+// Gathers the windows in scratch memory before a convolution over them.
+class WindowedKernel final : public Kernel {
+ public:
+  // `product` reads `source`.
+  WindowedKernel(const WindowGather& windows, ValueId source, std::unique_ptr<Kernel> product)
+      : windows_(windows), source_(source), product_(std::move(product)) {}
+
+  Result<size_t> reshape(threads::ThreadPool* pool) override {
+    constexpr size_t kAlignment = 64;
+    HEARTH_ASSIGN(const size_t bytes, product_->reshape(pool));
+    productBytes_ = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return productBytes_ + windows_.windowCount() * windows_.windowBytes() + kReadSlack;
+  }
+
+  Status setup(std::span<void* const> addresses, void* workspace) override {
+    input_ = static_cast<const uint8_t*>(addresses[source_]);
+    gathered_ = static_cast<uint8_t*>(workspace) + productBytes_;
+    std::vector<void*> at(addresses.begin(), addresses.end());
+    at[source_] = gathered_;
+    return product_->setup(at, workspace);
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    const size_t bytes = windows_.windowBytes();
+    threads::forRanges(pool, windows_.windowCount(), threads::grainOf(bytes),
+                       [&](uint64_t begin, uint64_t end) {
+                         windows_.gather(input_, begin, end, gathered_ + begin * bytes);
+                       });
+    return product_->run(pool);
+  }
+
+ private:
+  const WindowGather windows_;
+  const ValueId source_;
+  const std::unique_ptr<Kernel> product_;
+  size_t productBytes_ = 0;
+  const uint8_t* input_ = nullptr;
+  uint8_t* gathered_ = nullptr;
+};
 
 bool typesFit(PlanBuilder* builder, const Convolution& g) {
   const graph::Operand& input = builder->operand(g.input);
@@ -200,6 +236,91 @@ bool typesFit(PlanBuilder* builder, const Convolution& g) {
     default:
       return false;
   }
+}
+
+Result<std::unique_ptr<Kernel>> createKernel(const std::shared_ptr<const Creation>& shared) {
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(*shared, &op);
+  XnnCalls calls;
+  calls.reshape = [shared](xnn_operator_t o, size_t* workspace, size_t* alignment,
+                           pthreadpool_t pool) {
+    return reshapeOperator(*shared, o, workspace, alignment, pool);
+  };
+  calls.setup = [shared](xnn_operator_t o, void* workspace, std::span<void* const> at) {
+    return setupOperator(*shared, o, workspace, at);
+  };
+  const Convolution& g = shared->geometry;
+  if (!g.isDepthwise) {
+    calls.hint.columns = g.groupOutputChannels;
+    calls.hint.packedBytesPerColumn =
+        shared->weights->sizeOf(shared->place) / (g.groups * g.groupOutputChannels);
+    calls.hint.guardOneRowTail = shared->guardOneRowTail;
+  }
+  return makeXnnKernel("convolution2d_nhwc", status, op, std::move(calls));
+}
+
+using CreateKernel = std::function<Result<std::unique_ptr<Kernel>>()>;
+
+// One of the kernels that a convolution may get, and where its weights are packed.
+struct Variant {
+  WeightPlace place;
+  bool isWindowed = false;
+};
+
+Result<CreateKernel> variantOf(PlanBuilder* builder, const Convolution& convolution,
+                               const Variant& variant, const KernelTraits& traits, ValueId source,
+                               ValueId destination) {
+  const Convolution g = variant.isWindowed ? overWindows(convolution) : convolution;
+  const graph::Operand& input = builder->operand(g.input);
+  const graph::Operand& filter = builder->operand(g.filter);
+  const graph::Operand& output = builder->operand(g.output);
+  Creation c;
+  c.geometry = g;
+  c.type = input.type;
+  c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
+  c.place = variant.place;
+  if (g.isDepthwise) {
+    HEARTH_ASSIGN(c.kernel, builder->rawData(g.filter));
+    if (g.bias != UINT32_MAX) {
+      HEARTH_ASSIGN(c.bias, builder->rawData(g.bias));
+    }
+  } else {
+    c.kernel = builder->weightData(g.filter, c.place);
+    c.convertedKernel = builder->converted(g.filter);
+    if (g.bias != UINT32_MAX) {
+      HEARTH_ASSIGN(c.bias, builder->biasData(g.bias, c.place));
+    }
+    c.packed = convolutionPacking(builder, g);
+  }
+  if (c.isPerChannel) {
+    c.kernelScales = filter.perChannel.scales;
+    c.kernelScales.resize(c.kernelScales.size() + XNN_EXTRA_QUANTIZATION_PARAMS,
+                          c.kernelScales.back());
+  }
+  c.inputScale = input.scale;
+  c.kernelScale = filter.scale;
+  c.outputScale = output.scale;
+  c.inputZero = input.zeroPoint;
+  c.kernelZero = filter.zeroPoint;
+  c.outputZero = output.zeroPoint;
+  c.floats = ops::activationRange(g.activation);
+  c.steps = ops::quantizedActivationRange(g.activation, output);
+  c.weights = builder->weights();
+  c.guardOneRowTail = traits.guardInt8OneRowTail;
+  c.source = source;
+  c.destination = destination;
+  const auto shared = std::make_shared<const Creation>(std::move(c));
+  if (!variant.isWindowed)
+    return [shared] {
+      return createKernel(shared);
+    };
+  const bool isFloat = input.type == OperandType::kTensorFloat32;
+  const WindowGather windows(convolution, graph::elementSize(input.type),
+                             isFloat ? 0 : static_cast<uint8_t>(input.zeroPoint));
+  return [shared, windows]() -> Result<std::unique_ptr<Kernel>> {
+    HEARTH_ASSIGN(std::unique_ptr<Kernel> product, createKernel(shared));
+    return std::make_unique<WindowedKernel>(windows, shared->source, std::move(product));
+  };
 }
 
 }  // namespace
@@ -244,70 +365,24 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   HEARTH_ASSIGN(const bool isOwn, addUint8Convolution(builder, convolution));
   if (isOwn) return true;
 
-  Creation c;
   if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
-  std::optional<ValueId> windows;
-  if (wantsWindows(builder, g)) windows = addWindows(builder, &g);
-  c.geometry = g;
-  c.type = input.type;
-  c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
-  c.place = {builder->currentOperation(), 0};
-  if (g.isDepthwise) {
-    HEARTH_ASSIGN(c.kernel, builder->rawData(g.filter));
-    if (g.bias != UINT32_MAX) {
-      HEARTH_ASSIGN(c.bias, builder->rawData(g.bias));
-    }
-  } else {
-    c.kernel = builder->weightData(g.filter, c.place);
-    c.convertedKernel = builder->converted(g.filter);
-    if (g.bias != UINT32_MAX) {
-      HEARTH_ASSIGN(c.bias, builder->biasData(g.bias, c.place));
-    }
-    c.packed = convolutionPacking(builder, g);
+  Variant first;
+  first.place = {builder->currentOperation(), 0};
+  first.isWindowed = wantsWindows(input.type, g);
+  const ValueId source = builder->read(g.input);
+  const ValueId destination = builder->write(g.output);
+  if (traits.guardInt8OneRowTail)
+    builder->reserveWriteSlack(destination, g.groups * g.groupOutputChannels);
+  HEARTH_ASSIGN(CreateKernel create, variantOf(builder, g, first, traits, source, destination));
+  CreateKernel createOther;
+  if (canGatherWindows(input.type, g)) {
+    const Variant other{{builder->currentOperation(), 1}, !first.isWindowed};
+    HEARTH_ASSIGN(createOther, variantOf(builder, g, other, traits, source, destination));
   }
-  if (c.isPerChannel) {
-    c.kernelScales = filter.perChannel.scales;
-    c.kernelScales.resize(c.kernelScales.size() + XNN_EXTRA_QUANTIZATION_PARAMS,
-                          c.kernelScales.back());
-  }
-  c.inputScale = input.scale;
-  c.kernelScale = filter.scale;
-  c.outputScale = output.scale;
-  c.inputZero = input.zeroPoint;
-  c.kernelZero = filter.zeroPoint;
-  c.outputZero = output.zeroPoint;
-  c.floats = ops::activationRange(g.activation);
-  c.steps = ops::quantizedActivationRange(g.activation, output);
-  c.weights = builder->weights();
-  c.guardOneRowTail = traits.guardInt8OneRowTail;
-  c.source = windows ? *windows : builder->read(g.input);
-  c.destination = builder->write(g.output);
-  if (c.guardOneRowTail)
-    builder->reserveWriteSlack(c.destination, g.groups * g.groupOutputChannels);
-
-  Node& node = builder->add("xnnpack", {c.source}, {c.destination});
+  Node& node = builder->add("xnnpack", {source}, {destination});
   builder->releaseAfterPacking(&node, g.filter);
-  node.create = [shared = std::make_shared<const Creation>(
-                     std::move(c))]() -> Result<std::unique_ptr<Kernel>> {
-    xnn_operator_t op = nullptr;
-    const xnn_status status = createOperator(*shared, &op);
-    XnnCalls calls;
-    calls.reshape = [shared](xnn_operator_t o, size_t* workspace, size_t* alignment,
-                             pthreadpool_t pool) {
-      return reshapeOperator(*shared, o, workspace, alignment, pool);
-    };
-    calls.setup = [shared](xnn_operator_t o, void* workspace, std::span<void* const> at) {
-      return setupOperator(*shared, o, workspace, at);
-    };
-    const Convolution& g = shared->geometry;
-    if (!g.isDepthwise) {
-      calls.hint.columns = g.groupOutputChannels;
-      calls.hint.packedBytesPerColumn =
-          shared->weights->sizeOf(shared->place) / (g.groups * g.groupOutputChannels);
-      calls.hint.guardOneRowTail = shared->guardOneRowTail;
-    }
-    return makeXnnKernel("convolution2d_nhwc", status, op, std::move(calls));
-  };
+  node.create = std::move(create);
+  node.createOther = std::move(createOther);
   return true;
 }
 

@@ -130,7 +130,7 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
     return std::unexpected(std::move(prepared.error()));
   auto interpreted = hal::prepareInterpreted(model, options, pool, prepared.error().toString());
   if (interpreted)
-    (*interpreted)->setCacheProblem(save({model, nullptr, nullptr, {}}, *store, *files));
+    (*interpreted)->setCacheProblem(save({model, nullptr, nullptr, {}, {}}, *store, *files));
   return interpreted;
 }
 
@@ -144,8 +144,15 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModelFromCache(
   if (saved.isInterpreted)
     return hal::prepareInterpreted(saved.model, options, pool,
                                    "Shapes or branches are known only at run time.");
+  std::function<void(const MeasuredChoices&)> keep;
+  if (options.isTuned)
+    keep = [files = saved.files, own = std::make_shared<const hal::Cache>(std::move(cache))](
+               const MeasuredChoices& measured) {
+      if (const Status kept = saveChoices(*files, measured.encoded(), *own); !kept)
+        base::logInfo("Measured kernels are not cached. {}", kept.error().toString());
+    };
   HEARTH_ASSIGN(std::shared_ptr<hal::PreparedModel> prepared,
-                CpuPreparedModel::createSaved(std::move(saved), options, std::move(pool)));
+                CpuPreparedModel::createSaved(std::move(saved), options, std::move(pool), keep));
   return prepared;
 }
 

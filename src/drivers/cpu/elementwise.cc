@@ -154,26 +154,12 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
   if (tensorA.dimensions == tensorOut.dimensions) inPlace.push_back(0);
   if (tensorB.dimensions == tensorOut.dimensions) inPlace.push_back(1);
 
-  if (op == xnn_binary_add && type == xnn_datatype_fp32 && inPlace.size() == 2) {
-    const ops::ActivationRange range = ops::activationRange(activation);
-    const FloatAdd add{valueA,       valueB,       valueOut, tensorOut.elementCount(),
-                       range.lowest, range.highest};
-    Node& node = builder->add("own", {valueA, valueB}, {valueOut});
-    node.inPlaceInputs = inPlace;
-    node.create = [add] {
-      return makeFloatAddKernel(add);
-    };
-    return true;
-  }
-
   const xnn_quantization_params quantA = quantizationOf(operandA);
   const xnn_quantization_params quantB = quantizationOf(operandB);
   const xnn_quantization_params quantOut = quantizationOf(operandOut);
   const std::vector<size_t> shapeA = shapeOf(tensorA);
   const std::vector<size_t> shapeB = shapeOf(tensorB);
-  Node& node = builder->add("xnnpack", {valueA, valueB}, {valueOut});
-  node.inPlaceInputs = inPlace;
-  node.create = [=]() -> Result<std::unique_ptr<Kernel>> {
+  const auto createXnn = [=]() -> Result<std::unique_ptr<Kernel>> {
     xnn_operator_t created = nullptr;
     const xnn_status status =
         xnn_create_binary_elementwise_nd(op, type, &quantA, &quantB, &quantOut, 0, &created);
@@ -187,6 +173,23 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
     };
     return makeXnnKernel("binary_elementwise_nd", status, created, std::move(calls));
   };
+
+  if (op == xnn_binary_add && type == xnn_datatype_fp32 && inPlace.size() == 2) {
+    const ops::ActivationRange range = ops::activationRange(activation);
+    const FloatAdd add{valueA,       valueB,       valueOut, tensorOut.elementCount(),
+                       range.lowest, range.highest};
+    Node& node = builder->add("own", {valueA, valueB}, {valueOut});
+    node.inPlaceInputs = inPlace;
+    node.create = [add] {
+      return makeFloatAddKernel(add);
+    };
+    if (std::isinf(range.lowest) && std::isinf(range.highest)) node.createOther = createXnn;
+    return true;
+  }
+
+  Node& node = builder->add("xnnpack", {valueA, valueB}, {valueOut});
+  node.inPlaceInputs = inPlace;
+  node.create = createXnn;
   addClampInPlace(builder, valueOut, output, activation);
   return true;
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <optional>
 
@@ -211,9 +212,9 @@ void ExecutionContext::resolveAddresses() {
 }
 
 // Scratch memory for a kernel that is made.
-Result<void*> ExecutionContext::workspaceFor(size_t node) {
-  if (kernels_->workspaceBytes(node) > workspaceBytes_) {
-    const uint64_t bytes = kernels_->workspaceBytes();
+Result<void*> ExecutionContext::workspaceFor(const KernelMaker& maker, size_t node) {
+  if (maker.workspaceBytes(node) > workspaceBytes_) {
+    const uint64_t bytes = maker.workspaceBytes();
     HEARTH_ASSIGN(memory::Mapping larger, memory::Mapping::anonymous(bytes + kReadSlack));
     if (workspaceBytes_ != 0) outgrown_.push_back(std::move(workspace_));
     workspace_ = std::move(larger);
@@ -222,15 +223,33 @@ Result<void*> ExecutionContext::workspaceFor(size_t node) {
   return workspace_.data();
 }
 
-Status ExecutionContext::setUp(size_t node, Kernel* kernel) {
-  HEARTH_ASSIGN(void* const workspace, workspaceFor(node));
-  HEARTH_TRY(kernel->setup(addresses_, workspace));
-  isSetUp_[node] = true;
+Status ExecutionContext::setUp(const KernelMaker& maker, size_t node, Kernel* kernel) {
+  HEARTH_ASSIGN(void* const workspace, workspaceFor(maker, node));
+  return kernel->setup(addresses_, workspace);
+}
+
+Status ExecutionContext::runMeasured(size_t node, threads::ThreadPool* pool,
+                                     const Measurement& measurement) {
+  using Clock = std::chrono::steady_clock;
+  const KernelChoice choice = choiceOf(measurement.choices, node);
+  const bool isOther = choice.which == KernelChoice::Which::kOther;
+  KernelMaker* const maker = isOther ? measurement.others : kernels_.get();
+  HEARTH_ASSIGN(Kernel* const kernel, maker->get(node));
+  // Other kernels are there for some runs only: nobody keeps track of what they are set up with.
+  if (isOther || !isSetUp_[node]) {
+    HEARTH_TRY(setUp(*maker, node, kernel));
+    if (!isOther) isSetUp_[node] = true;
+  }
+  const Clock::time_point begin = Clock::now();
+  HEARTH_TRY(kernel->run(choice.isSerial ? nullptr : pool));
+  measurement.times[node] = static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
   return {};
 }
 
 Status ExecutionContext::run(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
-                             threads::ThreadPool* pool, const base::Deadline& deadline) {
+                             threads::ThreadPool* pool, const base::Deadline& deadline,
+                             const Measurement* measurement) {
   if (!kernels_->isComplete()) {
     // A run that finds an operation refused is repeated, which it cannot be once it has written
     // over its inputs.
@@ -253,12 +272,19 @@ Status ExecutionContext::run(std::span<const Buffer> inputs, std::span<const Buf
     if (deadline.hasPassed())
       return fail(ErrorCode::kMissedDeadlineTransient, "The deadline passes before {}.",
                   plan_.nodes[n].name);
+    if (measurement != nullptr) {
+      HEARTH_TRY_CONTEXT(runMeasured(n, pool, *measurement), "while running operation {}",
+                         plan_.nodes[n].operation);
+      continue;
+    }
     HEARTH_ASSIGN(Kernel* const kernel, kernels_->get(n));
     if (!isSetUp_[n]) {
-      HEARTH_TRY(setUp(n, kernel));
+      HEARTH_TRY(setUp(*kernels_, n, kernel));
+      isSetUp_[n] = true;
     }
     base::TraceSpan span("kernel", plan_.nodes[n].name);
-    HEARTH_TRY_CONTEXT(kernel->run(pool), "while running operation {}", plan_.nodes[n].operation);
+    HEARTH_TRY_CONTEXT(kernel->run(kernels_->choice(n).isSerial ? nullptr : pool),
+                       "while running operation {}", plan_.nodes[n].operation);
   }
   for (size_t i = 0; i < boundOutputs_.size(); ++i) {
     if (outputs[i].data == nullptr || boundOutputs_[i] == outputs[i].data) continue;

@@ -27,6 +27,7 @@ class ExecutionContext {
                                                           std::shared_ptr<KernelMaker> kernels);
 
   const Plan& plan() const { return plan_; }
+  const KernelMaker& kernels() const { return *kernels_; }
 
   // Runs the plan on the client's memory: one pointer and size for each graph input and output. An
   // output may be an input's memory, as for the caches of language models: it is written in place
@@ -37,16 +38,25 @@ class ExecutionContext {
     uint64_t bytes = 0;
     bool hasReadableTail = false;  // kReadSlack bytes behind it can be read
   };
+  // A run that is measured: how each node runs in it (all kernels of the context being the first
+  // ones), who has the other kernels, and where the nanoseconds that each node took are to go.
+  struct Measurement {
+    const KernelChoices& choices;
+    KernelMaker* others = nullptr;
+    std::span<uint64_t> times;
+  };
   Status run(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
-             threads::ThreadPool* pool, const base::Deadline& deadline);
+             threads::ThreadPool* pool, const base::Deadline& deadline,
+             const Measurement* measurement = nullptr);
 
  private:
   ExecutionContext(const Plan& plan, std::shared_ptr<KernelMaker> kernels)
       : plan_(plan), kernels_(std::move(kernels)) {}
   Status bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs);
   void resolveAddresses();
-  Status setUp(size_t node, Kernel* kernel);
-  Result<void*> workspaceFor(size_t node);
+  Status setUp(const KernelMaker& maker, size_t node, Kernel* kernel);
+  Result<void*> workspaceFor(const KernelMaker& maker, size_t node);
+  Status runMeasured(size_t node, threads::ThreadPool* pool, const Measurement& measurement);
   void findInPlacePairs();
   bool isOverwritten(size_t input, const Buffer& buffer, std::span<const Buffer> outputs) const;
   Result<void*> staging(std::vector<memory::Mapping>* list, size_t index, uint64_t bytes);

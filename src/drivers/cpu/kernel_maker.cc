@@ -138,8 +138,13 @@ class RunningMakers {
   std::vector<KernelMaker*> makers_;
 };
 
-KernelMaker::KernelMaker(const Plan& plan, threads::ThreadPool* pool)
-    : plan_(plan), pool_(pool), made_(plan.nodes.size()), states_(plan.nodes.size()) {}
+KernelMaker::KernelMaker(const Plan& plan, threads::ThreadPool* pool,
+                         std::shared_ptr<const KernelChoices> choices)
+    : plan_(plan),
+      pool_(pool),
+      choices_(std::move(choices)),
+      made_(plan.nodes.size()),
+      states_(plan.nodes.size()) {}
 
 KernelMaker::~KernelMaker() {
   end();
@@ -152,13 +157,16 @@ void KernelMaker::end() {
 }
 
 void KernelMaker::make(size_t node) {
+  const KernelChoice::Which which = choice(node).which;
   const uint64_t packedBefore = PackedWeights::packedByThisThread();
-  auto kernel = plan_.nodes[node].create();
+  Result<std::unique_ptr<Kernel>> kernel = nullptr;
+  if (which == KernelChoice::Which::kFirst) kernel = plan_.nodes[node].create();
+  if (which == KernelChoice::Which::kOther) kernel = plan_.nodes[node].createOther();
   if (PackedWeights::packedByThisThread() != packedBefore)
     for (const std::span<const uint8_t>& source : plan_.nodes[node].packedSources)
       releasePages(source);
   Made& made = made_[node];
-  if (kernel) {
+  if (kernel && *kernel != nullptr) {
     // Convolutions write tables here, of megabytes for large images.
     if (const auto bytes = (*kernel)->reshape(pool_)) {
       made.kernel = std::move(*kernel);
@@ -169,9 +177,10 @@ void KernelMaker::make(size_t node) {
     } else {
       made.error = bytes.error();
     }
-  } else {
+  } else if (!kernel) {
     made.error = std::move(kernel.error());
   }
+  if (made.error) hasFailed_.store(true, std::memory_order_release);
   if (made.error && made.error->code() == ErrorCode::kUnsupported)
     base::logInfo("Operation {} ({}) goes to its reference kernel: {}", plan_.nodes[node].operation,
                   plan_.nodes[node].name, made.error->toString());

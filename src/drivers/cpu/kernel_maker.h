@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "drivers/cpu/kernel.h"
+#include "drivers/cpu/kernel_choice.h"
 #include "drivers/cpu/plan.h"
 
 namespace hearth::threads {
@@ -26,8 +27,10 @@ namespace hearth::cpu {
 // by those who ask for them.
 class KernelMaker {
  public:
-  // Plan and pool outlive it; a null pool makes one kernel after the other.
-  KernelMaker(const Plan& plan, threads::ThreadPool* pool);
+  // Plan and pool outlive it; a null pool makes one kernel after the other. Null choices: the first
+  // kernel of each node.
+  KernelMaker(const Plan& plan, threads::ThreadPool* pool,
+              std::shared_ptr<const KernelChoices> choices = nullptr);
   ~KernelMaker();
   KernelMaker(const KernelMaker&) = delete;
   KernelMaker& operator=(const KernelMaker&) = delete;
@@ -41,6 +44,12 @@ class KernelMaker {
   // of that is done at once.
   void makeAhead(unsigned threads, std::function<void()> completed,
                  std::function<void()> afterwards);
+
+  // How the nodes run whose kernels these are.
+  const std::shared_ptr<const KernelChoices>& choices() const { return choices_; }
+  KernelChoice choice(size_t node) const {
+    return choices_ == nullptr ? KernelChoice() : choiceOf(*choices_, node);
+  }
 
   // The kernel of a node, made by the caller if nobody is at it. The error that making it gave:
   // kUnsupported when XNNPACK refuses the operation.
@@ -62,6 +71,8 @@ class KernelMaker {
 
   // Of kernels made so far: operations (indices) that XNNPACK refuses.
   std::vector<uint32_t> refused() const;
+  // Whether one of the kernels made so far could not be.
+  bool hasFailed() const { return hasFailed_.load(std::memory_order_acquire); }
 
  private:
   enum State : int { kOpen, kClaimed, kMade };
@@ -84,11 +95,13 @@ class KernelMaker {
 
   const Plan& plan_;
   threads::ThreadPool* const pool_;
+  const std::shared_ptr<const KernelChoices> choices_;
   std::vector<Made> made_;
   std::vector<std::atomic<int>> states_;
   std::atomic<size_t> madeCount_ = 0;
   std::atomic<uint64_t> workspaceBytes_ = 0;
   std::atomic<bool> isComplete_ = false;
+  std::atomic<bool> hasFailed_ = false;
   std::atomic<bool> isEnding_ = false;
   std::once_flag completedOnce_;
   std::once_flag afterwardsOnce_;

@@ -137,6 +137,7 @@ class Saver {
     std::vector<bool> isPacked;
     plan_.isInterpreted = parts_.plan == nullptr;
     plan_.referenceOnly = parts_.referenceOnly;
+    plan_.choices = parts_.choices;
     if (parts_.plan != nullptr)
       isPacked = findPackedConstants(model_, *parts_.plan, *parts_.weights);
     for (size_t g = 0; g < model.subgraphs.size(); ++g)
@@ -233,6 +234,16 @@ class Saver {
   CachedData data_;
 };
 
+}  // namespace
+
+struct SavedFiles {
+  CachedPlan plan;
+  std::shared_ptr<const memory::Mapping> data;
+  uint64_t dataBytes = 0;
+};
+
+namespace {
+
 // ---- loading ----
 
 // The model with the memory that its pools stand for.
@@ -316,6 +327,7 @@ Result<SavedModel> load(const hal::PrepareOptions& options, const hal::Cache& ca
   saved.isInterpreted = plan.isInterpreted;
   saved.referenceOnly = std::move(plan.referenceOnly);
   saved.hasHoles = plan.holeBytes != 0;
+  saved.choices = plan.choices;
   const auto memory = std::make_shared<LoadedMemory>();
   std::shared_ptr<cache::SegmentStore> store;
   if (std::ranges::any_of(data.segments, [](const auto& segment) { return !segment.isInline; })) {
@@ -340,6 +352,8 @@ Result<SavedModel> load(const hal::PrepareOptions& options, const hal::Cache& ca
                           {memory->segments[entry.segment], entry.offset, entry.size, entry.seed});
   }
   saved.weights->seal();
+  saved.files =
+      std::make_shared<const SavedFiles>(std::move(plan), dataBytes, bytes.content.dataBytes);
   return saved;
 }
 
@@ -364,6 +378,19 @@ Status saveModel(const ModelParts& parts, cache::SegmentStore& store, const hal:
   Saver saver(parts, store);
   saver.collect();
   return saver.write(cache);
+}
+
+Status saveChoices(const SavedFiles& files, std::vector<uint8_t> choices, const hal::Cache& cache) {
+  HEARTH_ASSIGN(const cache::CacheOwner owner, cacheOwner(cache.token));
+  CachedPlan plan = files.plan;
+  plan.choices = std::move(choices);
+  const std::vector<uint8_t> model = plan.encoded();
+  const std::span<const uint8_t> modelPieces[] = {model};
+  const std::span<const uint8_t> dataPieces[] = {{files.data->data(), files.dataBytes}};
+  HEARTH_TRY(
+      cache::MappingManager::shared()->remember(owner, cache::contentOf(modelPieces, dataPieces)));
+  return cache::writeCacheFiles(cache.modelFiles[0].get(), modelPieces, cache.dataFiles[0].get(),
+                                dataPieces);
 }
 
 Result<SavedModel> loadModel(const hal::PrepareOptions& options, const hal::Cache& cache) {

@@ -25,12 +25,16 @@ struct ModelParts {
   const Plan* plan = nullptr;  // null, with the weights: the model is interpreted
   const PackedWeights* weights = nullptr;
   std::set<uint32_t> referenceOnly;  // operations that XNNPACK refuses
+  std::vector<uint8_t> choices;      // MeasuredChoices; empty before they are known
 };
 
 // Writes the model into the files, its large bytes into the weight store if there is one, else into
 // the data cache, too; and makes the mapping manager know it. Waits for the store to write what was
 // packed. Errors leave files behind that are none of this model.
 Status saveModel(const ModelParts& parts, cache::SegmentStore& store, const hal::Cache& cache);
+
+// Bytes that were read, as they are written again when more is known.
+struct SavedFiles;
 
 // What saveModel() wrote, made from private copies of the files.
 struct SavedModel {
@@ -40,13 +44,18 @@ struct SavedModel {
   bool isInterpreted = false;
   std::set<uint32_t> referenceOnly;
   std::shared_ptr<PackedWeights> weights;  // sealed
+  std::vector<uint8_t> choices;            // MeasuredChoices; empty before they were known
   uint64_t mappedBytes = 0;                // of the store
+  std::shared_ptr<const SavedFiles> files;
 };
 
 // kNotFound when the mapping manager does not know the files; then nothing in them was interpreted.
 // Other errors for segments that are gone. The caller prepares the model itself then.
 // The store that `options` name is opened only if the files refer to it.
 Result<SavedModel> loadModel(const hal::PrepareOptions& options, const hal::Cache& cache);
+
+// Writes the files anew, with choices that were measured since. kIo, kOpFailed.
+Status saveChoices(const SavedFiles& files, std::vector<uint8_t> choices, const hal::Cache& cache);
 
 // The same for people who ask what loadModel would do: neither the map nor the store is changed or
 // made.

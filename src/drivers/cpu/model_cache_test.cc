@@ -30,6 +30,7 @@ namespace fs = std::filesystem;
 using graph::OperandType;
 using graph::OperationType;
 using State = hal::StartReport::State;
+using Tuning = hal::TuningReport::State;
 
 constexpr uint32_t kSide = 8;
 constexpr uint32_t kChannels = 16;
@@ -482,6 +483,48 @@ TEST_F(ModelCacheTest, AnOmittedInputIsAnErrorAndNoCrash) {
   request.inputs.resize(1);
   request.outputs.resize(1);
   EXPECT_FALSE((*restored)->createExecution(std::move(request)));
+}
+
+// What was measured is written into the files, whoever measured it.
+TEST_P(ModelCachePlaces, MeasuredKernelsComeBack) {
+  const Sample sample(14, 600);
+  const auto right = expected(sample);
+  const auto tune = [&](hal::PreparedModel& prepared) {
+    for (int i = 0; i < 3000; ++i) {
+      if (prepared.startReport().tuning.state != Tuning::kMeasuring) return;
+      const std::vector<float> output = outputOf(prepared);
+      for (size_t k = 0; k < right.size(); ++k) ASSERT_NEAR(output[k], right[k], 1e-4f);
+    }
+    ADD_FAILURE() << "measures without end";
+  };
+  // The files follow in the background.
+  const auto expectRecalled = [&](const std::string& name) {
+    for (int i = 0; i < 2000; ++i) {
+      const auto restored = restore(files(name));
+      if (restored && (*restored)->startReport().tuning.state == Tuning::kRecalled) {
+        const std::vector<float> output = outputOf(**restored);
+        for (size_t k = 0; k < right.size(); ++k) EXPECT_NEAR(output[k], right[k], 1e-4f);
+        return;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ADD_FAILURE() << "not recalled";
+  };
+  ASSERT_TRUE(prepare(sample, files("plain")));
+  options_.isTuned = true;
+  {
+    const auto prepared = prepare(sample, files());
+    ASSERT_TRUE(prepared);
+    tune(**prepared);
+    expectRecalled("a");
+  }
+  // Prepared from files that know nothing of it yet, without the client's constants.
+  sample.constants.wipe();
+  const auto restored = restore(files("plain"));
+  ASSERT_TRUE(restored) << restored.error().toString();
+  EXPECT_EQ((*restored)->startReport().tuning.state, Tuning::kMeasuring);
+  tune(**restored);
+  expectRecalled("plain");
 }
 
 TEST_F(ModelCacheTest, SampleModelsComeBack) {

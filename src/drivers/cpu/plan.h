@@ -50,6 +50,9 @@ struct Node {
   // Makes the kernel of one context. Thread-safe; packs weights the first time. kUnsupported means
   // that XNNPACK refuses these parameters: the operation is then planned with its reference kernel.
   std::function<Result<std::unique_ptr<Kernel>>()> create;
+  // The same for another kernel, which may be the faster one on some machines; null where there is
+  // none. Tried when the model has been used for a while.
+  std::function<Result<std::unique_ptr<Kernel>>()> createOther;
 };
 
 struct Plan {

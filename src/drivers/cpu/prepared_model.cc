@@ -17,6 +17,8 @@
 namespace hearth::cpu {
 namespace {
 
+constexpr char kChoicesFact[] = "hearth-cpu kernels";
+
 class CpuExecution final : public hal::Execution {
  public:
   CpuExecution(std::shared_ptr<CpuPreparedModel> prepared, hal::BoundRequest request)
@@ -90,6 +92,11 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
   std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
   prepared->model_ = std::move(model);
   prepared->pool_ = std::move(pool);
+  prepared->setTuned(options.isTuned);
+  if (whenReady != nullptr)
+    prepared->whenChosen_ = [self = prepared.get(), whenReady](const MeasuredChoices&) {
+      whenReady(*self);
+    };
   prepared->session_ = std::make_shared<WeightSession>(
       std::move(store), prepared->model_, prepared->weights_, options,
       static_cast<unsigned>(prepared->pool_->threadCount()));
@@ -107,8 +114,8 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
 }
 
 Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
-    SavedModel saved, const hal::PrepareOptions& options,
-    std::shared_ptr<threads::ThreadPool> pool) {
+    SavedModel saved, const hal::PrepareOptions& options, std::shared_ptr<threads::ThreadPool> pool,
+    std::function<void(const MeasuredChoices&)> whenChosen) {
   const base::TraceSpan span("start", "prepare");
   std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
   prepared->model_ = std::move(saved.model);
@@ -116,6 +123,9 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
   prepared->weights_ = std::move(saved.weights);
   prepared->hasHoles_ = saved.hasHoles;
   prepared->referenceOnly_ = std::move(saved.referenceOnly);
+  prepared->setTuned(options.isTuned);
+  prepared->savedChoices_ = std::move(saved.choices);
+  prepared->whenChosen_ = std::move(whenChosen);
   prepared->report_.state = hal::StartReport::State::kWarm;
   prepared->report_.mappedBytes = saved.mappedBytes;
   HEARTH_TRY(prepared->planAhead(options, false, nullptr));
@@ -123,7 +133,13 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
 }
 
 CpuPreparedModel::~CpuPreparedModel() {
+  stages_.reset();
   if (ahead_ != nullptr) ahead_->end();
+}
+
+ModelParts CpuPreparedModel::parts() const {
+  const std::lock_guard lock(mutex_);
+  return {model_, &plans_.back()->plan, weights_.get(), referenceOnly_, savedChoices_};
 }
 
 Result<std::unique_ptr<CpuPreparedModel::Planned>> CpuPreparedModel::makePlan(
@@ -144,7 +160,9 @@ Result<std::unique_ptr<CpuPreparedModel::Planned>> CpuPreparedModel::makePlan(
   }
   planned->plan = builder.takePlan();
   HEARTH_TRY(planArena(&planned->plan, options.maxActivationBytes));
+  std::shared_ptr<const KernelChoices> choices = recalledChoices(planned->plan);
   const std::lock_guard lock(mutex_);
+  choices_ = std::move(choices);
   report_.activationBytes = planned->plan.arenaBytes;
   if (builder.asksForTraits()) report_.routedAround = selfTest()->routedAround;
   return planned;
@@ -154,7 +172,7 @@ Status CpuPreparedModel::planWhole(const hal::PrepareOptions& options) {
   // XNNPACK says no only when an operator is made: plan again with the reference kernel for those.
   while (true) {
     HEARTH_ASSIGN(std::unique_ptr<Planned> planned, makePlan(options));
-    const auto kernels = std::make_shared<KernelMaker>(planned->plan, pool_.get());
+    const auto kernels = std::make_shared<KernelMaker>(planned->plan, pool_.get(), choices_);
     if (Status made = kernels->makeAll(); !made) {
       const size_t before = referenceOnly_.size();
       const std::vector<uint32_t> refused = kernels->refused();
@@ -174,12 +192,13 @@ Status CpuPreparedModel::planWhole(const hal::PrepareOptions& options) {
 Status CpuPreparedModel::planAhead(const hal::PrepareOptions& options, bool packs,
                                    std::function<void(CpuPreparedModel&)> whenReady) {
   HEARTH_ASSIGN(std::unique_ptr<Planned> planned, makePlan(options));
-  ahead_ = std::make_shared<KernelMaker>(planned->plan, pool_.get());
+  ahead_ = std::make_shared<KernelMaker>(planned->plan, pool_.get(), choices_);
   HEARTH_ASSIGN(auto context, ExecutionContext::create(planned->plan, ahead_));
   plans_.push_back(std::move(planned));
   idle_.push_back(std::move(context));
   hal::PrepareOptions later = options;
   later.deadline = {};
+  packsAhead_ = packs;
   // Packing is worth all threads; the rest is done before one more has started.
   const auto threads = packs ? static_cast<unsigned>(pool_->threadCount()) : 1;
   ahead_->makeAhead(
@@ -236,6 +255,8 @@ void CpuPreparedModel::repair(const cache::SegmentKey& key) {
     Plan plan = builder.takePlan();
     HEARTH_TRY(planArena(&plan, 0));
     HEARTH_TRY(KernelMaker(plan, pool_.get()).makeAll());
+    // Other kernels may pack something else, and so did those of the running model.
+    HEARTH_TRY(KernelMaker(plan, pool_.get(), otherKernels(plan)).makeAll());
     const std::map<WeightPlace, PackedPlace> right = fresh.places();
     const std::map<WeightPlace, PackedPlace> used = weights_->places();
     for (const auto& [segment, places] : wrong) {
@@ -275,6 +296,15 @@ Result<std::unique_ptr<hal::Execution>> CpuPreparedModel::createExecution(hal::R
 
 hal::StartReport CpuPreparedModel::startReport() const {
   if (ahead_ != nullptr) ahead_->finish();
+  return reportNow();
+}
+
+hal::StartReport CpuPreparedModel::startReportSoFar() const {
+  // Without what is packed just in time it would say little.
+  return packsAhead_ ? startReport() : reportNow();
+}
+
+hal::StartReport CpuPreparedModel::reportNow() const {
   hal::StartReport report;
   {
     const std::lock_guard lock(mutex_);
@@ -286,6 +316,7 @@ hal::StartReport CpuPreparedModel::startReport() const {
 
 Result<std::unique_ptr<ExecutionContext>> CpuPreparedModel::takeContext() {
   const Plan* plan = nullptr;
+  std::shared_ptr<const KernelChoices> choices;
   {
     const std::lock_guard lock(mutex_);
     HEARTH_TRY(replanned_);
@@ -295,13 +326,14 @@ Result<std::unique_ptr<ExecutionContext>> CpuPreparedModel::takeContext() {
       return context;
     }
     plan = &plans_.back()->plan;
+    choices = choices_;
   }
   // What is not packed yet is packed for the first context.
   if (ahead_ != nullptr && !ahead_->isComplete()) {
     ahead_->finish();
     return takeContext();
   }
-  auto kernels = std::make_shared<KernelMaker>(*plan, pool_.get());
+  auto kernels = std::make_shared<KernelMaker>(*plan, pool_.get(), std::move(choices));
   HEARTH_TRY(kernels->makeAll());
   return ExecutionContext::create(*plan, std::move(kernels));
 }
@@ -311,16 +343,83 @@ Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
                              const base::Deadline& deadline) {
   while (true) {
     HEARTH_ASSIGN(std::unique_ptr<ExecutionContext> context, takeContext());
-    Status status = context->run(inputs, outputs, pool_.get(), deadline);
+    KernelStages* const stages = stagesOf(*context);
+    Status status = stages != nullptr ? stages->run(*context, inputs, outputs, deadline)
+                                      : context->run(inputs, outputs, pool_.get(), deadline);
     // XNNPACK has refused an operation whose kernel was made ahead: without it, once more.
     const bool isRefused =
         !status && status.error().code() == ErrorCode::kUnsupported && ahead_ != nullptr;
     if (isRefused) ahead_->finish();
     const std::lock_guard lock(mutex_);
-    const bool isInForce = &context->plan() == &plans_.back()->plan;
+    ++executions_;
+    const bool isInForce =
+        &context->plan() == &plans_.back()->plan && context->kernels().choices() == choices_;
     if (isInForce) idle_.push_back(std::move(context));
     if (!isRefused || isInForce) return status;
   }
+}
+
+std::shared_ptr<const KernelChoices> CpuPreparedModel::recalledChoices(const Plan& plan) {
+  if (!isTuned_) return nullptr;
+  const std::vector<uint8_t> bytes =
+      session_ != nullptr ? session_->recall(kChoicesFact) : savedChoices_;
+  const auto measured = MeasuredChoices::parse(bytes, plan.nodes.size());
+  if (!measured || measured->threads != pool_->threadCount()) return nullptr;
+  for (size_t node = 0; node < plan.nodes.size(); ++node)
+    if (measured->choices[node].which == KernelChoice::Which::kOther &&
+        plan.nodes[node].createOther == nullptr)
+      return nullptr;
+  const std::lock_guard lock(mutex_);
+  report_.tuning = {hal::TuningReport::State::kRecalled, 0, measured->changedNodes(),
+                    measured->quickTime, measured->chosenTime};
+  savedChoices_ = bytes;
+  return std::make_shared<const KernelChoices>(measured->choices);
+}
+
+void CpuPreparedModel::setTuned(bool isTuned) {
+  isTuned_ = isTuned;
+  if (isTuned) report_.tuning.state = hal::TuningReport::State::kMeasuring;
+}
+
+KernelStages* CpuPreparedModel::stagesOf(const ExecutionContext& context) {
+  if (ahead_ != nullptr && !ahead_->isComplete()) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const bool isFirstStage = choices_ == nullptr && context.kernels().choices() == nullptr;
+  if (!isTuned_ || !isFirstStage || &context.plan() != &plans_.back()->plan) return nullptr;
+  if (stages_ == nullptr)
+    stages_ = std::make_unique<KernelStages>(
+        context.plan(), pool_.get(),
+        KernelStages::Handlers{
+            [this](std::unique_ptr<ExecutionContext> first) { beginSecondStage(std::move(first)); },
+            [this](const MeasuredChoices& measured) {
+              keepChoices(measured);
+            }});
+  return stages_.get();
+}
+
+void CpuPreparedModel::beginSecondStage(std::unique_ptr<ExecutionContext> context) {
+  std::vector<std::unique_ptr<ExecutionContext>> before;
+  const std::lock_guard lock(mutex_);
+  choices_ = context->kernels().choices();
+  before.swap(idle_);
+  idle_.push_back(std::move(context));
+  report_.tuning.state = hal::TuningReport::State::kMeasured;
+  report_.tuning.executions = executions_;
+}
+
+void CpuPreparedModel::keepChoices(const MeasuredChoices& measured) {
+  {
+    const std::lock_guard lock(mutex_);
+    report_.tuning.changedNodes = measured.changedNodes();
+    report_.tuning.quickTime = measured.quickTime;
+    report_.tuning.chosenTime = measured.chosenTime;
+    savedChoices_ = measured.encoded();
+  }
+  if (session_ != nullptr) {
+    session_->publishAgain();
+    session_->remember(kChoicesFact, measured.encoded());
+  }
+  if (whenChosen_ != nullptr) whenChosen_(measured);
 }
 
 }  // namespace hearth::cpu

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "drivers/cpu/execution_context.h"
+#include "drivers/cpu/kernel_choice.h"
+#include "drivers/cpu/kernel_stages.h"
 #include "drivers/cpu/model_cache.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/plan.h"
@@ -26,23 +28,24 @@ class CpuPreparedModel final : public hal::PreparedModel,
   // With just-in-time preparation, and where all packed weights come from the store, it returns
   // before the kernels are made: they are made ahead of the first execution and in it. Just in
   // time, `whenReady` is called when they are there, with the model, on a thread of its own; else
-  // it is called before the return, if it is not null, and all is ready then. kUnsupported when
-  // shapes or branches are known only at run time: the caller then takes the interpreter.
+  // it is called before the return, if it is not null, and all is ready then. It is called once
+  // more when the second stage has begun (KernelStages). kUnsupported when shapes or branches are
+  // known only at run time: the caller then takes the interpreter.
   static Result<std::shared_ptr<CpuPreparedModel>> create(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
       std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store,
       std::function<void(CpuPreparedModel&)> whenReady);
 
-  // Of what saveModel() left: reads no constant of the client's, packs nothing. Any error means
-  // that the model has to be prepared anew.
+  // Of what saveModel() left: reads no constant of the client's, packs nothing. `whenChosen` is
+  // called on a thread of its own when the second stage has begun. Any error means that the model
+  // has to be prepared anew.
   static Result<std::shared_ptr<CpuPreparedModel>> createSaved(
       SavedModel saved, const hal::PrepareOptions& options,
-      std::shared_ptr<threads::ThreadPool> pool);
+      std::shared_ptr<threads::ThreadPool> pool,
+      std::function<void(const MeasuredChoices&)> whenChosen);
 
   // For saveModel(); as long as this lives, and when it is ready.
-  ModelParts parts() const {
-    return {model_, &plans_.back()->plan, weights_.get(), referenceOnly_};
-  }
+  ModelParts parts() const;
   // What became of the client's cache files.
   void setCacheProblem(std::string problem);
 
@@ -51,6 +54,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
   // Waits until all kernels are made.
   hal::StartReport startReport() const override;
+  hal::StartReport startReportSoFar() const override;
 
   // One computation with memory that the request check has resolved.
   Status run(std::span<const ExecutionContext::Buffer> inputs,
@@ -83,7 +87,15 @@ class CpuPreparedModel final : public hal::PreparedModel,
   // When the kernels that were made ahead are there.
   void complete(const hal::PrepareOptions& options);
   void publish();
+  void setTuned(bool isTuned);
+  hal::StartReport reportNow() const;
+  // What an earlier process measured for the plan; null where nothing fits.
+  std::shared_ptr<const KernelChoices> recalledChoices(const Plan& plan);
   Result<std::unique_ptr<ExecutionContext>> takeContext();
+  // Who runs executions of the context in the first stage; null when they are not measured.
+  KernelStages* stagesOf(const ExecutionContext& context);
+  void beginSecondStage(std::unique_ptr<ExecutionContext> context);
+  void keepChoices(const MeasuredChoices& measured);
 
   std::shared_ptr<const graph::Model> model_;
   std::shared_ptr<threads::ThreadPool> pool_;
@@ -91,6 +103,9 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::shared_ptr<WeightSession> session_;  // null for a saved model
   bool hasHoles_ = false;                   // SavedModel::hasHoles
   std::set<uint32_t> referenceOnly_;        // operations that XNNPACK refuses
+  bool isTuned_ = false;                    // hal::PrepareOptions::isTuned
+  std::vector<uint8_t> savedChoices_;       // of a saved model
+  std::function<void(const MeasuredChoices&)> whenChosen_;
   std::vector<graph::Dimensions> outputDimensions_;
   std::vector<uint64_t> outputBytes_;
 
@@ -99,8 +114,13 @@ class CpuPreparedModel final : public hal::PreparedModel,
   // The last one is in force; executions may still run an earlier one.
   std::vector<std::unique_ptr<Planned>> plans_;
   Status replanned_;  // whether the plan in force could be made
+  // How the kernels of that plan run; null in the first stage.
+  std::shared_ptr<const KernelChoices> choices_;
+  uint64_t executions_ = 0;
   std::vector<std::unique_ptr<ExecutionContext>> idle_;
   std::shared_ptr<KernelMaker> ahead_;  // null when everything was made at once
+  bool packsAhead_ = false;
+  std::unique_ptr<KernelStages> stages_;  // from the first execution that can be measured on
 };
 
 }  // namespace hearth::cpu

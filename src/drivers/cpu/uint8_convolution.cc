@@ -32,7 +32,7 @@ class Uint8ConvolutionKernel final : public Kernel {
   Uint8ConvolutionKernel(std::shared_ptr<const Creation> creation, const uint8_t* packed)
       : creation_(std::move(creation)),
         gemm_(creation_->gemm),
-        windows_(creation_->geometry, static_cast<uint8_t>(creation_->inputZero)) {
+        windows_(creation_->geometry, 1, static_cast<uint8_t>(creation_->inputZero)) {
     gemm_.packed = packed;
     const Convolution& g = creation_->geometry;
     // A window of one pixel in every place takes its rows straight from the input.

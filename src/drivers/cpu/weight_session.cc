@@ -303,6 +303,39 @@ void WeightSession::publish() {
   store_->afterPublishing([self = shared_from_this()] { self->finish(); });
 }
 
+void WeightSession::publishAgain() {
+  const auto isNew = [](const auto& place) {
+    return place.second.segment->published() == nullptr;
+  };
+  if (build_ == nullptr || store_->writability().reason != cache::StoreReason::kNone ||
+      std::ranges::none_of(weights_->places(), isNew))
+    return;
+  publishOwn();
+  for (const PackedWeights::Group& group : weights_->closeGroups())
+    publishSegment(group.segment, group.size);
+  store_->afterPublishing([self = shared_from_this()] { self->finish(); });
+}
+
+std::string WeightSession::factKey(std::string_view kind) const {
+  std::string key(kind);
+  key += '\0';
+  key.append(graph_.begin(), graph_.end());
+  const base::Sha256Digest build = build_->fingerprint();
+  key.append(build.begin(), build.end());
+  return key;
+}
+
+std::vector<uint8_t> WeightSession::recall(std::string_view kind) const {
+  if (build_ == nullptr) return {};
+  return store_->recall(factKey(kind)).value_or(std::vector<uint8_t>());
+}
+
+void WeightSession::remember(std::string_view kind, std::vector<uint8_t> bytes) const {
+  if (build_ == nullptr) return;
+  const cache::Fact fact{factKey(kind), std::move(bytes)};
+  store_->remember({&fact, 1});
+}
+
 void WeightSession::onCorrupt(const std::function<void(const cache::SegmentKey&)>& handler) {
   if (store_->kind() == cache::StoreKind::kAnonymous) return;
   corruptionHandler_ = store_->addCorruptionHandler(

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cache/segment_store.h"
@@ -42,6 +43,15 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   // Writes what was packed into the store, in the background.
   void publish();
 
+  // The same for what was packed since then.
+  void publishAgain();
+
+  // Bytes that an earlier process left about the graph of this model, as it is prepared by this
+  // build on this CPU; empty when there are none. From load() on.
+  std::vector<uint8_t> recall(std::string_view kind) const;
+  // Leaves them; durable when it returns, where the store can be written.
+  void remember(std::string_view kind, std::vector<uint8_t> bytes) const;
+
   // Calls `handler` on a thread of the store when the background check finds a segment wrong that
   // this model may use.
   void onCorrupt(const std::function<void(const cache::SegmentKey&)>& handler);
@@ -63,6 +73,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   void populate(std::vector<cache::SegmentRef> segments) const;
   Status hashPools();
   cache::PlanKey planKey() const;
+  std::string factKey(std::string_view kind) const;
   bool repairPlan();
   void publishOwn();
   void publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size,

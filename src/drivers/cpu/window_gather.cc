@@ -10,7 +10,7 @@ namespace hearth::cpu {
 // Rows up to this size are copied as so many bytes, or half as many, in one or two moves.
 static constexpr size_t kWide = 32;
 
-WindowGather::WindowGather(const Convolution& g, uint8_t fill)
+WindowGather::WindowGather(const Convolution& g, size_t elementBytes, uint8_t fill)
     : batch_(g.batch),
       outputHeight_(g.outputHeight),
       outputWidth_(g.outputWidth),
@@ -18,8 +18,8 @@ WindowGather::WindowGather(const Convolution& g, uint8_t fill)
       inputWidth_(g.inputWidth),
       rows_(g.kernelHeight),
       columns_(g.kernelWidth),
-      channels_(g.groupInputChannels),
-      rowBytes_(g.kernelWidth * g.groupInputChannels),
+      channels_(g.groupInputChannels * elementBytes),
+      rowBytes_(g.kernelWidth * g.groupInputChannels * elementBytes),
       strideHeight_(g.strideHeight),
       strideWidth_(g.strideWidth),
       dilationHeight_(g.dilationHeight),

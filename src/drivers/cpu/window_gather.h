@@ -8,12 +8,12 @@
 
 namespace hearth::cpu {
 
-// The 8-bit inputs under the windows of a convolution with one group, window after window: a
-// convolution becomes a product of matrices. Thread-safe.
+// The inputs under the windows of a convolution with one group, window after window: a convolution
+// becomes a product of matrices. Thread-safe.
 class WindowGather {
  public:
-  // `fill` stands for padding.
-  WindowGather(const Convolution& convolution, uint8_t fill);
+  // An input has `elementBytes`; each byte of padding is `fill`.
+  WindowGather(const Convolution& convolution, size_t elementBytes, uint8_t fill);
 
   // Of one window, in the filter's order.
   size_t windowBytes() const { return rows_ * rowBytes_; }
@@ -32,7 +32,9 @@ class WindowGather {
   void gatherRow(const uint8_t* row, int64_t x, uint8_t* target) const;
 
   size_t batch_, outputHeight_, outputWidth_, inputHeight_, inputWidth_;
-  size_t rows_, columns_, channels_, rowBytes_;
+  size_t rows_, columns_;
+  size_t channels_;  // bytes of one input
+  size_t rowBytes_;
   int64_t strideHeight_, strideWidth_, dilationHeight_, dilationWidth_, top_, left_;
   uint8_t fill_;
 };

@@ -58,7 +58,7 @@ TEST(WindowGatherTest, FollowsTheDefinition) {
     const Convolution g = randomConvolution(&random, 12);
     const Bytes input = randomBytes(inputCount(g), static_cast<unsigned>(round));
     constexpr uint8_t kFill = 0x5A;
-    const WindowGather windows(g, kFill);
+    const WindowGather windows(g, 1, kFill);
     ASSERT_EQ(windows.windowCount(), g.batch * g.outputHeight * g.outputWidth);
     const size_t first = random() % windows.windowCount();
     const size_t last = first + 1 + random() % (windows.windowCount() - first);

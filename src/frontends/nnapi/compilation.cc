@@ -26,7 +26,7 @@ void reportStart(const runtime::ModelPlan& plan, std::chrono::steady_clock::time
     record.device += (record.device.empty() ? "" : ", ") + device;
   record.prepareMs =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-  record.report = plan.prepared->startReport();
+  record.report = plan.prepared->startReportSoFar();
   for (const std::string& cache : plan.caches)
     if (record.cache.empty() || record.cache == runtime::kCacheHit) record.cache = cache;
   if (!record.report.cacheProblem.empty())
@@ -119,6 +119,7 @@ Status Compilation::finish() {
   options_.threads = static_cast<unsigned>(threads);
   options_.maxActivationBytes = runtime::defaultActivationLimit();
   HEARTH_ASSIGN(options_.preparation, runtime::defaultPreparation());
+  HEARTH_ASSIGN(options_.isTuned, runtime::isTunedByDefault());
   if (wantsFirstAnswer_) options_.preparation = hal::Preparation::kJustInTime;
   if (timeout_ != 0) options_.deadline = base::Deadline::after(timeout_);
   const bool isExplicit = !explicitDevices_.empty();
