@@ -15,6 +15,7 @@
 #include "base/format.h"
 #include "base/sha256.h"
 #include "frontends/tflite/model_file.h"
+#include "graph/rank_zero.h"
 #include "tools/cache_token.h"
 #include "tools/commands.h"
 #include "tools/conformance/nnapi_handles.h"
@@ -220,13 +221,15 @@ Outcome<void> nnapiBenchCommand(const RunOptions& options) {
     begin = Clock::now();
     HEARTH_ASSIGN(const std::shared_ptr<tflite::ModelFile> file,
                   tflite::ModelFile::open(options.model));
-    HEARTH_ASSIGN(const tflite::ImportedGraph graph, file->importSignature(options.signature));
+    HEARTH_ASSIGN(const tflite::ImportedGraph imported, file->importSignature(options.signature));
+    graph::Model graph = *imported.model;
+    HEARTH_TRY_CONTEXT(graph::liftRankZeroTensors(&graph), "while making it a model of NNAPI");
     json["file_ms"] = millisecondsSince(begin);
     watch.beginStage("compiling the model");
-    HEARTH_TRY(bench.compile(*graph.model, *token));
+    HEARTH_TRY(bench.compile(graph, *token));
     json["start"] = reports.last();
     watch.beginStage("running the model");
-    return bench.run(*graph.model);
+    return bench.run(graph);
   };
   try {
     if (const Status status = work(); !status) return std::unexpected(Failure(status.error()));
