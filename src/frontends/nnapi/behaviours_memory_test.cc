@@ -212,8 +212,11 @@ TEST_F(MemoryBehaviour, B43_ArgumentsReachTheKernelsWithoutACopy) {
   const ndk::Model model = addModel({kCount});
   const ndk::Compilation compilation(model, {ndk::devices()[0]});
   ASSERT_CODE(NO_ERROR, ANeuralNetworksCompilation_finish(compilation.get()));
-  // By pointer: with bytes behind the arguments, which kernels may read.
-  alignas(64) std::array<float, 3 * kCount + 64> buffer{};
+  // By pointer: with bytes behind the arguments, which kernels may read. That can be known only
+  // within a page, so no argument may end where one does.
+  constexpr size_t kPage = 4096;
+  static_assert(kBytes % kPage + 64 < kPage && 2 * kBytes % kPage + 64 < kPage);
+  alignas(kPage) std::array<float, 3 * kCount + 64> buffer{};
   buffer[0] = 1;
   buffer[kCount] = 2;
   const uint64_t before = cpu::ExecutionContext::copiedBytes();
