@@ -79,7 +79,7 @@ TEST_P(LargeLayerTest, EqualsTheReference) {
       model.main().operands[filter].perChannel.scales.push_back(0.01f +
                                                                 1e-6f * static_cast<float>(i));
   EXPECT_EQ(differenceFromReference(model, {bytesOf(randomFloats(size_t{kRows} * inputs, 3))},
-                                    "xnnpack", 1e-5f),
+                                    type == kFloat ? floatLayerKernel() : "xnnpack", 1e-5f),
             "");
 }
 

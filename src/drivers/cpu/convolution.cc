@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "drivers/cpu/function_kernel.h"
+#include "drivers/cpu/float_layer.h"
 #include "drivers/cpu/hybrid_convolution.h"
 #include "drivers/cpu/uint8_convolution.h"
 #include "drivers/cpu/window_gather.h"
@@ -259,12 +259,33 @@ Result<std::unique_ptr<Kernel>> createKernel(const std::shared_ptr<const Creatio
   return makeXnnKernel("convolution2d_nhwc", status, op, std::move(calls));
 }
 
+// The same convolution on a product of ours.
+Result<std::unique_ptr<Kernel>> createFloatLayer(const Creation& c) {
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(c, &op);
+  if (status != xnn_status_success) return std::unexpected(xnnError(status, "convolution2d_nhwc"));
+  // Made for its packing only.
+  const XnnOperator packed(op);
+  const Convolution& g = c.geometry;
+  FloatLayer layer;
+  layer.geometry = g;
+  layer.product.taps = size_t{g.kernelHeight} * g.kernelWidth;
+  layer.product.channels = g.groupInputChannels;
+  layer.product.columns = layer.product.outputStride = g.groupOutputChannels;
+  layer.product.lowest = c.floats.lowest;
+  layer.product.highest = c.floats.highest;
+  layer.source = c.source;
+  layer.destination = c.destination;
+  return makeFloatLayerKernel(layer, *c.weights, c.place);
+}
+
 using CreateKernel = std::function<Result<std::unique_ptr<Kernel>>()>;
 
 // One of the kernels that a convolution may get, and where its weights are packed.
 struct Variant {
   WeightPlace place;
   bool isWindowed = false;
+  bool isOwnProduct = false;
 };
 
 Result<CreateKernel> variantOf(PlanBuilder* builder, const Convolution& convolution,
@@ -310,6 +331,10 @@ Result<CreateKernel> variantOf(PlanBuilder* builder, const Convolution& convolut
   c.source = source;
   c.destination = destination;
   const auto shared = std::make_shared<const Creation>(std::move(c));
+  if (variant.isOwnProduct)
+    return [shared] {
+      return createFloatLayer(*shared);
+    };
   if (!variant.isWindowed)
     return [shared] {
       return createKernel(shared);
@@ -375,11 +400,18 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
     builder->reserveWriteSlack(destination, g.groups * g.groupOutputChannels);
   HEARTH_ASSIGN(CreateKernel create, variantOf(builder, g, first, traits, source, destination));
   CreateKernel createOther;
-  if (canGatherWindows(input.type, g)) {
+  const bool hasOwn =
+      input.type == OperandType::kTensorFloat32 && isFloatLayer(g) && hasFloatProduct();
+  if (hasOwn) {
+    // Of the same packed weights.
+    createOther = std::move(create);
+    const Variant own{first.place, false, true};
+    HEARTH_ASSIGN(create, variantOf(builder, g, own, traits, source, destination));
+  } else if (canGatherWindows(input.type, g)) {
     const Variant other{{builder->currentOperation(), 1}, !first.isWindowed};
     HEARTH_ASSIGN(createOther, variantOf(builder, g, other, traits, source, destination));
   }
-  Node& node = builder->add("xnnpack", {source}, {destination});
+  Node& node = builder->add(hasOwn ? "own" : "xnnpack", {source}, {destination});
   builder->releaseAfterPacking(&node, g.filter);
   node.create = std::move(create);
   node.createOther = std::move(createOther);

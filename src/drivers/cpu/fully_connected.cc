@@ -5,6 +5,7 @@
 
 #include "drivers/cpu/block_fully_connected.h"
 #include "drivers/cpu/channel_parts.h"
+#include "drivers/cpu/float_layer.h"
 #include "drivers/cpu/hybrid_fully_connected.h"
 #include "drivers/cpu/xnn_kernel.h"
 
@@ -123,6 +124,26 @@ Result<std::unique_ptr<Kernel>> makeKernel(std::shared_ptr<const Creation> creat
   return makeXnnKernel("fully_connected_nc", status, op, std::move(calls));
 }
 
+// The same layer on a product of ours.
+Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(c, &op);
+  if (status != xnn_status_success) return std::unexpected(xnnError(status, "fully_connected_nc"));
+  // Made for its packing only.
+  const XnnOperator packed(op);
+  FloatLayer layer;
+  layer.geometry.batch = c.layer.rows;
+  layer.geometry.groupInputChannels = layer.product.channels = c.layer.inputChannels;
+  layer.geometry.groupOutputChannels = layer.product.columns = c.channels.count;
+  layer.product.outputStride = c.layer.outputChannels;
+  layer.product.lowest = c.floats.lowest;
+  layer.product.highest = c.floats.highest;
+  layer.source = c.source;
+  layer.destination = c.destination;
+  layer.outputOffset = c.channels.first;
+  return makeFloatLayerKernel(layer, *c.weights, c.place);
+}
+
 bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
   const graph::Operand& input = builder->operand(layer.input);
   const graph::Operand& filter = builder->operand(layer.filter);
@@ -193,13 +214,22 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
     c.weights = builder->weights();
     c.source = source;
     c.destination = destination;
-    Node& node = builder->add("xnnpack", {source}, {destination});
+    // XNNPACK packs fewer channels than a panel has in another way.
+    const bool hasOwn = c.type == OperandType::kTensorFloat32 && hasFloatProduct() &&
+                        channels.count >= kFloatColumns;
+    Node& node = builder->add(hasOwn ? "own" : "xnnpack", {source}, {destination});
     if (parts.size() == 1)
       builder->releaseAfterPacking(&node, layer.filter);
     else
       releaseAfterPacking(*builder, &node, layer.filter, channels, channelBytes);
-    node.create = [creation = std::make_shared<const Creation>(std::move(c))] {
+    const auto creation = std::make_shared<const Creation>(std::move(c));
+    node.create = [creation] {
       return makeKernel(creation);
+    };
+    if (!hasOwn) continue;
+    node.createOther = std::move(node.create);
+    node.create = [creation] {
+      return makeOwnKernel(*creation);
     };
   }
   return true;

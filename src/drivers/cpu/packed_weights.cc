@@ -161,6 +161,12 @@ size_t PackedWeights::sizeOf(WeightPlace place) const {
   return it == places_.end() ? 0 : it->second.size;
 }
 
+const uint8_t* PackedWeights::dataOf(WeightPlace place) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = places_.find(place);
+  return it == places_.end() ? nullptr : it->second.data();
+}
+
 std::map<WeightPlace, PackedPlace> PackedWeights::places() const {
   const std::lock_guard lock(mutex_);
   return places_;

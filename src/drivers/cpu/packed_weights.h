@@ -135,6 +135,8 @@ class PackedWeights {
   uint64_t sharedBytes() const;
   // Size of the packed weights of a place, 0 when it has none.
   size_t sizeOf(WeightPlace place) const;
+  // Where they are, null when it has none. Valid, and with the same address, as long as this lives.
+  const uint8_t* dataOf(WeightPlace place) const;
 
   // Everything that is packed now.
   std::map<WeightPlace, PackedPlace> places() const;

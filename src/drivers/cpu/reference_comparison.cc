@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "drivers/cpu/cpu_device.h"
+#include "drivers/cpu/float_product.h"
 #include "drivers/cpu/kernel_maker.h"
 #include "drivers/cpu/plan_builder.h"
 #include "drivers/cpu/self_test.h"
@@ -72,6 +73,10 @@ Status checkKernels(const graph::Model& model) {
 }
 
 }  // namespace
+
+const char* floatLayerKernel() {
+  return hasFloatProduct() ? "own" : "xnnpack";
+}
 
 std::vector<float> randomFloats(size_t count, unsigned seed, float spread) {
   std::mt19937 random(seed);

@@ -40,6 +40,9 @@ struct Comparison {
 };
 Result<Comparison> runBoth(const graph::Model& model, const std::vector<Bytes>& inputs);
 
+// What the device says runs a float32 convolution or fully connected layer on this CPU.
+const char* floatLayerKernel();
+
 // What a comparison tells: all is well when it is empty. float32 and float16 outputs may differ by
 // `tolerance` times the greatest finite number of the output, 8-bit ones by one step, others not at
 // all. NaN equals NaN. `kernel` is what the device must say of the last operation.

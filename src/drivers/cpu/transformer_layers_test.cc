@@ -151,7 +151,7 @@ TEST_P(ConvertedConstantTest, Float16WeightsArePackedFromWhereTheyLie) {
   builder.operation(GetParam(), {halfBias}, {bias});
   builder.operation(OperationType::kFullyConnected, {input, filter, bias, builder.scalar(0)},
                     {output});
-  expectLikeReference(builder.model(), {randomFloats(3 * kInputs, 7)}, "xnnpack", 1e-6f);
+  expectLikeReference(builder.model(), {randomFloats(3 * kInputs, 7)}, floatLayerKernel(), 1e-6f);
 }
 
 // The table of a language model that is also its last layer.
@@ -175,7 +175,7 @@ TEST_P(ConvertedConstantTest, LookUpsTakeRowsFromWhereTheyLie) {
   builder.operation(OperationType::kAdd, {input, rows, builder.scalar(0)}, {sum});
   builder.operation(OperationType::kFullyConnected, {sum, table, bias, builder.scalar(0)},
                     {builder.output(kFloat, {3, kRows})});
-  expectLikeReference(builder.model(), {randomFloats(3 * kInputs, 7)}, "xnnpack", 1e-6f);
+  expectLikeReference(builder.model(), {randomFloats(3 * kInputs, 7)}, floatLayerKernel(), 1e-6f);
 }
 
 TEST_P(ConvertedConstantTest, AReaderThatDoesNotPackGetsIt) {

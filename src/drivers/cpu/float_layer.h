@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "drivers/cpu/convolution.h"
+#include "drivers/cpu/float_product.h"
+#include "drivers/cpu/kernel.h"
+#include "drivers/cpu/packed_weights.h"
+
+namespace hearth::cpu {
+
+// A float32 convolution with one group, or a fully connected layer as one over single pixels.
+struct FloatLayer {
+  Convolution geometry;  // sizes, pads, strides and dilations of it
+  // Its packed weights are those of the layer, and stay where they are as long as the kernel lives.
+  FloatProduct product;
+  ValueId source = 0, destination = 0;
+  size_t outputOffset = 0;  // elements of `destination` before the first column
+};
+
+// Whether the geometry is one of those.
+bool isFloatLayer(const Convolution& geometry);
+
+// A kernel with a product of ours, where hasFloatProduct(), over what XNNPACK's creation call has
+// packed at `place`. kUnsupported when that is not of the layer's size.
+Result<std::unique_ptr<Kernel>> makeFloatLayerKernel(FloatLayer layer, const PackedWeights& weights,
+                                                     WeightPlace place);
+
+}  // namespace hearth::cpu
