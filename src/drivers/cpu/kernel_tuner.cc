@@ -11,6 +11,11 @@ constexpr size_t kFirstOnAll = 0;
 constexpr size_t kFirstOnOne = 1;
 constexpr size_t kOtherOnAll = 2;
 
+// A candidate that is so much slower, as a part of the time, in its first executions is given up:
+// each of them takes longer for it.
+constexpr double kHopelessLoss = 0.2;
+constexpr size_t kHopelessRuns = 2;
+
 // A candidate has to be so much faster, as a part of the time, before it replaces the first one.
 constexpr double kNodeGain = 0.05;
 constexpr double kWholeGain = 0.005;
@@ -23,6 +28,10 @@ KernelTuner::Time median(std::vector<KernelTuner::Time> times) {
 
 bool isFasterBy(double gain, KernelTuner::Time time, KernelTuner::Time than) {
   return static_cast<double>(time) < static_cast<double>(than) * (1 - gain);
+}
+
+bool isSlowerBy(double loss, KernelTuner::Time time, KernelTuner::Time than) {
+  return static_cast<double>(time) > static_cast<double>(than) * (1 + loss);
 }
 
 }  // namespace
@@ -100,6 +109,11 @@ void KernelTuner::end(const Trial& trial) {
     std::vector<Time>& times = times_[node][trial.candidate];
     if (isTried_[node][trial.candidate] && times.size() < effort_.nodeRounds)
       times.push_back(trial.times[node]);
+    if (trial.candidate != kFirstOnAll && times.size() == kHopelessRuns &&
+        isSlowerBy(kHopelessLoss, std::ranges::min(times), median(times_[node][kFirstOnAll]))) {
+      isTried_[node][trial.candidate] = false;
+      times.clear();
+    }
     for (const unsigned candidate : turns_)
       isEnough &=
           !isTried_[node][candidate] || times_[node][candidate].size() >= effort_.nodeRounds;

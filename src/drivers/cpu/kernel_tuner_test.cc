@@ -88,6 +88,19 @@ TEST(KernelTunerTest, LongNodesAreNotTriedOnOneThread) {
   EXPECT_EQ(outcome.result.choices, (KernelChoices{kFirstOnAll, kFirstOnOne}));
 }
 
+TEST(KernelTunerTest, WhatIsMuchSlowerIsTriedTwice) {
+  const Plan plan = planOf(2, {0, 1});
+  KernelTuner tuner(plan, 1);
+  const Outcome outcome = tune(&tuner, [](size_t node, KernelChoice choice, int) -> Time {
+    const Time time = node == 0 ? 300 : 90;
+    return choice.which == Which::kOther ? time : 100;
+  });
+  size_t slow = 0;
+  for (const KernelChoices& trial : outcome.trials) slow += trial[0].which == Which::kOther;
+  EXPECT_EQ(slow, 2u);
+  EXPECT_EQ(outcome.result.choices, (KernelChoices{kFirstOnAll, kOtherOnAll}));
+}
+
 TEST(KernelTunerTest, OneThreadHasNothingToTryButOtherKernels) {
   const Plan plan = planOf(2, {1});
   KernelTuner tuner(plan, 1);
