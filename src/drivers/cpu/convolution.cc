@@ -279,19 +279,12 @@ Result<std::unique_ptr<Kernel>> createFloatLayer(const Creation& c) {
   return makeFloatLayerKernel(layer, *c.weights, c.place);
 }
 
-using CreateKernel = std::function<Result<std::unique_ptr<Kernel>>()>;
-
-// One of the kernels that a convolution may get, and where its weights are packed.
-struct Variant {
-  WeightPlace place;
-  bool isWindowed = false;
-  bool isOwnProduct = false;
-};
-
-Result<CreateKernel> variantOf(PlanBuilder* builder, const Convolution& convolution,
-                               const Variant& variant, const KernelTraits& traits, ValueId source,
-                               ValueId destination) {
-  const Convolution g = variant.isWindowed ? overWindows(convolution) : convolution;
+// The data of a kernel that packs at `place`, over gathered windows or not.
+Result<std::shared_ptr<const Creation>> creationOf(PlanBuilder* builder,
+                                                   const Convolution& convolution,
+                                                   WeightPlace place, bool isWindowed,
+                                                   const KernelTraits& traits) {
+  const Convolution g = isWindowed ? overWindows(convolution) : convolution;
   const graph::Operand& input = builder->operand(g.input);
   const graph::Operand& filter = builder->operand(g.filter);
   const graph::Operand& output = builder->operand(g.output);
@@ -299,7 +292,7 @@ Result<CreateKernel> variantOf(PlanBuilder* builder, const Convolution& convolut
   c.geometry = g;
   c.type = input.type;
   c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
-  c.place = variant.place;
+  c.place = place;
   if (g.isDepthwise) {
     HEARTH_ASSIGN(c.kernel, builder->rawData(g.filter));
     if (g.bias != UINT32_MAX) {
@@ -328,23 +321,23 @@ Result<CreateKernel> variantOf(PlanBuilder* builder, const Convolution& convolut
   c.steps = ops::quantizedActivationRange(g.activation, output);
   c.weights = builder->weights();
   c.guardOneRowTail = traits.guardInt8OneRowTail;
-  c.source = source;
-  c.destination = destination;
-  const auto shared = std::make_shared<const Creation>(std::move(c));
-  if (variant.isOwnProduct)
-    return [shared] {
-      return createFloatLayer(*shared);
+  c.source = builder->read(g.input);
+  c.destination = builder->write(g.output);
+  return std::make_shared<const Creation>(std::move(c));
+}
+
+using CreateKernel = std::function<Result<std::unique_ptr<Kernel>>()>;
+
+// Of a kernel on XNNPACK; `windows` are gathered before it, if there are any.
+CreateKernel onXnnpack(const std::shared_ptr<const Creation>& creation,
+                       const std::optional<WindowGather>& windows) {
+  if (!windows)
+    return [creation] {
+      return createKernel(creation);
     };
-  if (!variant.isWindowed)
-    return [shared] {
-      return createKernel(shared);
-    };
-  const bool isFloat = input.type == OperandType::kTensorFloat32;
-  const WindowGather windows(convolution, graph::elementSize(input.type),
-                             isFloat ? 0 : static_cast<uint8_t>(input.zeroPoint));
-  return [shared, windows]() -> Result<std::unique_ptr<Kernel>> {
-    HEARTH_ASSIGN(std::unique_ptr<Kernel> product, createKernel(shared));
-    return std::make_unique<WindowedKernel>(windows, shared->source, std::move(product));
+  return [creation, windows = *windows]() -> Result<std::unique_ptr<Kernel>> {
+    HEARTH_ASSIGN(std::unique_ptr<Kernel> product, createKernel(creation));
+    return std::make_unique<WindowedKernel>(windows, creation->source, std::move(product));
   };
 }
 
@@ -391,27 +384,35 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   if (isOwn) return true;
 
   if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
-  Variant first;
-  first.place = {builder->currentOperation(), 0};
-  first.isWindowed = wantsWindows(input.type, g);
-  const ValueId source = builder->read(g.input);
-  const ValueId destination = builder->write(g.output);
+  const WeightPlace place{builder->currentOperation(), 0};
+  const bool isWindowed = wantsWindows(input.type, g);
+  const WindowGather gather(g, graph::elementSize(input.type),
+                            input.type == OperandType::kTensorFloat32
+                                ? uint8_t{0}
+                                : static_cast<uint8_t>(input.zeroPoint));
+  const auto windows = [&](bool isUsed) {
+    return isUsed ? std::optional(gather) : std::nullopt;
+  };
+  HEARTH_ASSIGN(const std::shared_ptr<const Creation> first,
+                creationOf(builder, g, place, isWindowed, traits));
   if (traits.guardInt8OneRowTail)
-    builder->reserveWriteSlack(destination, g.groups * g.groupOutputChannels);
-  HEARTH_ASSIGN(CreateKernel create, variantOf(builder, g, first, traits, source, destination));
+    builder->reserveWriteSlack(first->destination, g.groups * g.groupOutputChannels);
+  CreateKernel create = onXnnpack(first, windows(isWindowed));
   CreateKernel createOther;
   const bool hasOwn =
       input.type == OperandType::kTensorFloat32 && isFloatLayer(g) && hasFloatProduct();
   if (hasOwn) {
     // Of the same packed weights.
     createOther = std::move(create);
-    const Variant own{first.place, false, true};
-    HEARTH_ASSIGN(create, variantOf(builder, g, own, traits, source, destination));
+    create = [first] {
+      return createFloatLayer(*first);
+    };
   } else if (canGatherWindows(input.type, g)) {
-    const Variant other{{builder->currentOperation(), 1}, !first.isWindowed};
-    HEARTH_ASSIGN(createOther, variantOf(builder, g, other, traits, source, destination));
+    HEARTH_ASSIGN(const std::shared_ptr<const Creation> other,
+                  creationOf(builder, g, {builder->currentOperation(), 1}, !isWindowed, traits));
+    createOther = onXnnpack(other, windows(!isWindowed));
   }
-  Node& node = builder->add(hasOwn ? "own" : "xnnpack", {source}, {destination});
+  Node& node = builder->add(hasOwn ? "own" : "xnnpack", {first->source}, {first->destination});
   builder->releaseAfterPacking(&node, g.filter);
   node.create = std::move(create);
   node.createOther = std::move(createOther);

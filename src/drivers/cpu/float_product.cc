@@ -93,16 +93,16 @@ HEARTH_FMA void multiplyTile(const FloatProduct& product, const float* const* in
 
 template <size_t kRows, size_t kPanels>
 void multiplyRows(const FloatProduct& product, const float* const* inputs, size_t rowsOfTap,
-                  size_t panel, size_t lastPanel, float* output) {
-  const auto tile = [&]<size_t kTogether>() {
+                  size_t firstPanel, size_t lastPanel, float* output) {
+  const auto tile = [&]<size_t kTogether>(size_t panel) {
     const size_t first = panel * kFloatColumns;
     multiplyTile<kRows, kTogether>(product, inputs, rowsOfTap,
                                    product.packed + panel * product.panelSize(),
                                    product.columns - first, output + first);
-    panel += kTogether;
   };
-  while (panel + kPanels <= lastPanel) tile.template operator()<kPanels>();
-  while (panel < lastPanel) tile.template operator()<1>();
+  size_t panel = firstPanel;
+  for (; panel + kPanels <= lastPanel; panel += kPanels) tile.template operator()<kPanels>(panel);
+  for (; panel < lastPanel; ++panel) tile.template operator()<1>(panel);
 }
 
 // What XNNPACK packs for [columns][taps][channels] weights, compared with the description: of a
