@@ -10,8 +10,10 @@
 namespace hearth::cpu {
 namespace {
 
-// Rows of one task: each panel of weights passes over them while it is in the first-level cache.
-constexpr size_t kRowsPerTask = 8 * kFloatRows;
+// Rows of one task, fewer where each takes much scratch memory (a hostile model may have windows of
+// any size).
+constexpr size_t kMostRows = 8 * kFloatRows;
+constexpr size_t kScratchPerTask = size_t{512} << 10;
 // Panels of one task, so that they stay in the second-level cache while all rows pass.
 constexpr size_t kPanelBytesPerTask = size_t{256} << 10;
 // Of a place of a window: with fewer the windows are gathered, since steps over them are short.
@@ -39,11 +41,15 @@ class FloatLayerKernel final : public Kernel {
     } else {
       zeros_.resize(g.groupInputChannels);
     }
+    const size_t scratch =
+        way_ == Way::kGathered ? product_.channels * sizeof(float) : product_.taps * sizeof(float*);
+    rowsPerTask_ = std::clamp(kScratchPerTask / scratch, kFloatRows, kMostRows);
+    rowsPerTask_ -= rowsPerTask_ % kFloatRows;
   }
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
     const size_t threads = pool == nullptr ? 1 : pool->threadCount();
-    const size_t taskRows = std::min(rows_, kRowsPerTask);
+    const size_t taskRows = std::min(rows_, rowsPerTask_);
     pointersPerThread_ = taskRows * product_.taps;
     pointers_.resize(threads * pointersPerThread_);
     if (way_ == Way::kGathered) {
@@ -61,7 +67,7 @@ class FloatLayerKernel final : public Kernel {
 
   Status run(threads::ThreadPool* pool) override {
     const size_t threads = pool == nullptr ? 1 : pool->threadCount();
-    const size_t chunks = (rows_ + kRowsPerTask - 1) / kRowsPerTask;
+    const size_t chunks = (rows_ + rowsPerTask_ - 1) / rowsPerTask_;
     const size_t panels = product_.panels();
     const size_t panelBytes = product_.panelSize() * sizeof(float);
     size_t blocks = 1;
@@ -71,8 +77,8 @@ class FloatLayerKernel final : public Kernel {
     blocks = std::min(blocks, panels);
     const auto task = [&](size_t index, size_t thread) {
       const size_t block = index / chunks;
-      const size_t first = index % chunks * kRowsPerTask;
-      compute(first, std::min(kRowsPerTask, rows_ - first), block * panels / blocks,
+      const size_t first = index % chunks * rowsPerTask_;
+      compute(first, std::min(rowsPerTask_, rows_ - first), block * panels / blocks,
               (block + 1) * panels / blocks, thread);
     };
     if (pool == nullptr) {
@@ -137,6 +143,7 @@ class FloatLayerKernel final : public Kernel {
   FloatProduct product_;
   const WindowGather windows_;
   const size_t rows_;
+  size_t rowsPerTask_ = 0;
   Way way_ = Way::kDirect;
   std::vector<float> zeros_;  // in place of padding
   std::vector<const float*> pointers_;

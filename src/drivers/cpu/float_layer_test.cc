@@ -168,6 +168,26 @@ TEST_F(FloatLayerTest, RowsOfAFullyConnectedLayer) {
     }
 }
 
+// Windows that take more memory than others are computed a few rows at a time.
+TEST_F(FloatLayerTest, LargeWindows) {
+  for (const size_t channels : {3, 16}) {
+    Convolution g;
+    g.inputHeight = g.inputWidth = 30;
+    g.groupInputChannels = channels;
+    g.groupOutputChannels = 17;
+    g.kernelHeight = g.kernelWidth = 90;
+    g.top = g.left = 44;
+    g.bottom = g.right = 45;
+    g.outputHeight = g.outputWidth = 30;
+    Layer made;
+    makeConvolution(g, -kInfinity, kInfinity, 11, &made);
+    std::vector<float> input = randomFloats(30 * 30 * channels + 4, 12);
+    const std::vector<float> expected = onXnnpack(made, input, size_t{30} * 30 * 17);
+    input.resize(input.size() - 4);
+    ASSERT_EQ(onOurs(made, input, size_t{30} * 30 * 17, pool_.get()), expected) << channels;
+  }
+}
+
 TEST_F(FloatLayerTest, ChannelsOfALargerLayer) {
   Convolution g;
   g.batch = 9;
