@@ -4,11 +4,25 @@
 #include <cstdlib>
 
 #include "drivers/cpu/cached_model.h"
+#include "drivers/cpu/kernel_choice.h"
 #include "graph/model_bytes.h"
+
+namespace {
+
+void tryChoices(std::span<const uint8_t> bytes) {
+  constexpr size_t kNodes = 3;
+  const auto measured = hearth::cpu::MeasuredChoices::parse(bytes, kNodes);
+  if (!measured) return;
+  if (measured->choices.size() != kNodes) std::abort();
+  if (hearth::cpu::MeasuredChoices::parse(measured->encoded(), kNodes) != measured) std::abort();
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hearth;
   const std::span bytes(data, size);
+  tryChoices(bytes);
   if (const auto cached = cpu::CachedData::parse(bytes)) {
     for (const cpu::CachedData::Segment& segment : cached->segments)
       if (segment.isInline && (segment.offset > size || segment.size > size - segment.offset))
@@ -20,6 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const uint32_t index : plan->poolSegments)
       if (index >= segments) std::abort();
     (void)cpu::StoredPlan::parse(plan->places, segments);
+    tryChoices(plan->choices);
     static const uint8_t memory[4096] = {};
     const auto model =
         graph::decodeModel(plan->model, {memory::Pool::borrowed(memory, sizeof memory)});
