@@ -255,8 +255,10 @@ void CpuPreparedModel::repair(const cache::SegmentKey& key) {
     Plan plan = builder.takePlan();
     HEARTH_TRY(planArena(&plan, 0));
     HEARTH_TRY(KernelMaker(plan, pool_.get()).makeAll());
-    // Other kernels may pack something else, and so did those of the running model.
-    HEARTH_TRY(KernelMaker(plan, pool_.get(), otherKernels(plan)).makeAll());
+    // The running model may have the packings of other kernels, too. Where those cannot be made
+    // here, it has none: what is missing is found below.
+    if (Status made = KernelMaker(plan, pool_.get(), otherKernels(plan)).makeAll(); !made)
+      base::logInfo("Not all other kernels can be packed again. {}", made.error().toString());
     const std::map<WeightPlace, PackedPlace> right = fresh.places();
     const std::map<WeightPlace, PackedPlace> used = weights_->places();
     for (const auto& [segment, places] : wrong) {
