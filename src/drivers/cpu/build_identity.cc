@@ -197,6 +197,7 @@ Result<base::Sha256Digest> packingIdentity() {
   return recorder.hash().finish();
 }
 
+// As found when this code was loaded, without the instruction, which is slow in virtual machines.
 std::vector<std::string> cpuFeatures() {
   std::vector<std::string> features;
 #if defined(__x86_64__)
@@ -204,18 +205,27 @@ std::vector<std::string> cpuFeatures() {
   const auto add = [&](bool has, const char* name) {
     if (has) features.emplace_back(name);
   };
+  add(__builtin_cpu_supports("amx-fp16"), "amx-fp16");
   add(__builtin_cpu_supports("amx-int8"), "amx-int8");
   add(__builtin_cpu_supports("avx"), "avx");
   add(__builtin_cpu_supports("avx2"), "avx2");
   add(__builtin_cpu_supports("avx512bw"), "avx512bw");
+  add(__builtin_cpu_supports("avx512cd"), "avx512cd");
+  add(__builtin_cpu_supports("avx512dq"), "avx512dq");
   add(__builtin_cpu_supports("avx512f"), "avx512f");
+  add(__builtin_cpu_supports("avx512fp16"), "avx512fp16");
   add(__builtin_cpu_supports("avx512vbmi"), "avx512vbmi");
+  add(__builtin_cpu_supports("avx512vl"), "avx512vl");
   add(__builtin_cpu_supports("avx512vnni"), "avx512vnni");
   add(__builtin_cpu_supports("avxvnni"), "avxvnni");
+  add(__builtin_cpu_supports("avxvnniint8"), "avxvnniint8");
   add(__builtin_cpu_supports("f16c"), "f16c");
   add(__builtin_cpu_supports("fma"), "fma");
+  add(__builtin_cpu_supports("fma4"), "fma4");
   add(__builtin_cpu_supports("gfni"), "gfni");
+  add(__builtin_cpu_supports("sse4.1"), "sse4.1");
   add(__builtin_cpu_supports("ssse3"), "ssse3");
+  add(__builtin_cpu_supports("xop"), "xop");
 #endif
   return features;
 }
@@ -259,6 +269,11 @@ std::optional<base::Sha256Digest> processorIdentity() {
       leaf.cpuid_array[cpuid_register_index_ebx] = leaf.active_array[cpuid_register_index_ebx] = 0;
     hash.update(leaf.cpuid_array, sizeof leaf.cpuid_array);
     hash.update(leaf.active_array, sizeof leaf.active_array);
+  }
+  // What was hidden from this process after the dynamic linker's look.
+  for (const std::string& feature : cpuFeatures()) {
+    hash.update(feature.data(), feature.size());
+    hash.update("", 1);
   }
   const std::string salt = base::envString(base::Env::kPackingSalt);
   hash.update(salt.data(), salt.size());
