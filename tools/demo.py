@@ -13,6 +13,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 import checkout
 
@@ -90,6 +91,9 @@ def largeModel(megabytes):
         if run.returncode != 0:
             raise DemoError(f"The generator ends with exit code {run.returncode}.")
         partial.rename(path)
+        # What was written less than two seconds ago may change again unseen: the next start would
+        # read all of it once more.
+        time.sleep(2.1)
     return path
 
 
