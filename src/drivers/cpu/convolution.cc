@@ -4,8 +4,10 @@
 #include <optional>
 #include <vector>
 
+#include "drivers/cpu/depthwise_layer.h"
 #include "drivers/cpu/float_layer.h"
 #include "drivers/cpu/hybrid_convolution.h"
+#include "drivers/cpu/int8_layer.h"
 #include "drivers/cpu/uint8_convolution.h"
 #include "drivers/cpu/window_gather.h"
 #include "drivers/cpu/xnn_kernel.h"
@@ -279,6 +281,28 @@ Result<std::unique_ptr<Kernel>> createFloatLayer(const Creation& c) {
   return makeFloatLayerKernel(layer, *c.weights, c.place);
 }
 
+// The same for int8; the windows of `geometry` are gathered if its weights are those of windows.
+Result<std::unique_ptr<Kernel>> createInt8Layer(const Creation& c, const Convolution& geometry) {
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(c, &op);
+  if (status != xnn_status_success) return std::unexpected(xnnError(status, "convolution2d_nhwc"));
+  // Made for its packing only.
+  const XnnOperator packed(op);
+  const size_t inputs =
+      size_t{geometry.kernelHeight} * geometry.kernelWidth * geometry.groupInputChannels;
+  Int8Layer layer;
+  layer.geometry = geometry;
+  layer.product.inputs = (inputs + kInt8Group - 1) / kInt8Group * kInt8Group;
+  layer.product.columns = layer.product.outputStride = geometry.groupOutputChannels;
+  layer.product.outputZero = c.outputZero;
+  layer.product.lowest = c.steps.lowest;
+  layer.product.highest = c.steps.highest;
+  layer.inputZero = c.inputZero;
+  layer.source = c.source;
+  layer.destination = c.destination;
+  return makeInt8LayerKernel(layer, *c.weights, c.place);
+}
+
 // The data of a kernel that packs at `place`, over gathered windows or not.
 Result<std::shared_ptr<const Creation>> creationOf(PlanBuilder* builder,
                                                    const Convolution& convolution,
@@ -382,6 +406,8 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   if (!requantizationFits(input, filter, output)) return false;
   HEARTH_ASSIGN(const bool isOwn, addUint8Convolution(builder, convolution));
   if (isOwn) return true;
+  HEARTH_ASSIGN(const bool isOwnDepthwise, addDepthwiseLayer(builder, convolution));
+  if (isOwnDepthwise) return true;
 
   if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
   const WeightPlace place{builder->currentOperation(), 0};
@@ -399,13 +425,16 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
     builder->reserveWriteSlack(first->destination, g.groups * g.groupOutputChannels);
   CreateKernel create = onXnnpack(first, windows(isWindowed));
   CreateKernel createOther;
-  const bool hasOwn =
+  const bool hasOwnFloat =
       input.type == OperandType::kTensorFloat32 && isFloatLayer(g) && hasFloatProduct();
+  const bool hasOwnInt8 = input.type == OperandType::kTensorQuant8AsymmSigned &&
+                          isInt8Layer(first->geometry) && hasInt8Product();
+  const bool hasOwn = hasOwnFloat || hasOwnInt8;
   if (hasOwn) {
     // Of the same packed weights.
     createOther = std::move(create);
-    create = [first] {
-      return createFloatLayer(*first);
+    create = [first, g, hasOwnFloat] {
+      return hasOwnFloat ? createFloatLayer(*first) : createInt8Layer(*first, g);
     };
   } else if (canGatherWindows(input.type, g)) {
     HEARTH_ASSIGN(const std::shared_ptr<const Creation> other,

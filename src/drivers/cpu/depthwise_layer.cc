@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/depthwise_layer.h"
+
+#include <array>
+#include <vector>
+
+#include "threads/parallel_ranges.h"
+
+namespace hearth::cpu {
+namespace {
+
+class DepthwiseLayerKernel final : public Kernel {
+ public:
+  explicit DepthwiseLayerKernel(const DepthwiseLayer& layer)
+      : layer_(layer), padding_(layer.product.channels, static_cast<int8_t>(layer.inputZero)) {
+    const Convolution& g = layer_.geometry;
+    hasTiles_ =
+        g.dilationWidth == 1 && g.strideWidth <= kMostTileStride && g.outputWidth >= kDepthwiseTile;
+  }
+
+  Result<size_t> reshape(threads::ThreadPool*) override { return 0; }
+
+  Status setup(std::span<void* const> addresses, void*) override {
+    source_ = static_cast<const int8_t*>(addresses[layer_.source]);
+    destination_ = static_cast<int8_t*>(addresses[layer_.destination]);
+    return {};
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    const Convolution& g = layer_.geometry;
+    const size_t lineBytes = g.outputWidth * layer_.product.channels;
+    threads::forRanges(pool, g.batch * g.outputHeight, threads::grainOf(lineBytes * kWork),
+                       [&](uint64_t begin, uint64_t end) {
+                         for (uint64_t line = begin; line < end; ++line) compute(line);
+                       });
+    return {};
+  }
+
+ private:
+  static constexpr size_t kMostTileStride = 2;
+  static constexpr size_t kMostKernel = 5;
+  static constexpr size_t kMostColumns = (kDepthwiseTile - 1) * kMostTileStride + kMostKernel;
+  // An output is as much work as so many bytes that are only moved.
+  static constexpr size_t kWork = 8;
+
+  using Rows = std::array<const int8_t*, kMostKernel>;
+  using Columns = std::array<const int8_t*, kMostColumns * kMostKernel>;
+
+  void compute(size_t line) const {
+    const Convolution& g = layer_.geometry;
+    const DepthwiseProduct& product = layer_.product;
+    const int8_t* const image =
+        source_ + line / g.outputHeight * g.inputHeight * g.inputWidth * product.channels;
+    const auto firstY = static_cast<int64_t>(line % g.outputHeight * g.strideHeight) - g.top;
+    Rows rows{};  // null in the padding
+    for (uint32_t y = 0; y < g.kernelHeight; ++y) {
+      const int64_t inputY = firstY + int64_t{y} * g.dilationHeight;
+      if (inputY >= 0 && inputY < static_cast<int64_t>(g.inputHeight))
+        rows[y] = image + static_cast<size_t>(inputY) * g.inputWidth * product.channels;
+    }
+    int8_t* const output = destination_ + line * g.outputWidth * product.channels;
+    Columns columns;
+    if (!hasTiles_) {
+      for (size_t x = 0; x < g.outputWidth; ++x) {
+        findColumns(rows, x, g.kernelWidth, g.dilationWidth, &columns);
+        multiplyDepthwise(product, columns.data(), output + x * product.channels);
+      }
+      return;
+    }
+    const size_t count = depthwiseTileColumns(g.kernelWidth, g.strideWidth);
+    for (size_t x = 0; x < g.outputWidth; x += kDepthwiseTile) {
+      // The last tile begins early, over outputs that are there already.
+      x = std::min(x, g.outputWidth - kDepthwiseTile);
+      findColumns(rows, x, count, 1, &columns);
+      multiplyDepthwiseTile(product, g.strideWidth, columns.data(), output + x * product.channels);
+    }
+  }
+
+  // `count` columns from those of the output `x` on, each `step` behind the one before.
+  void findColumns(const Rows& rows, size_t x, size_t count, size_t step, Columns* columns) const {
+    const Convolution& g = layer_.geometry;
+    const size_t channels = layer_.product.channels;
+    const int8_t** at = columns->data();
+    auto inputX = static_cast<int64_t>(x * g.strideWidth) - g.left;
+    for (size_t c = 0; c < count; ++c, inputX += static_cast<int64_t>(step)) {
+      const bool isInside = inputX >= 0 && inputX < static_cast<int64_t>(g.inputWidth);
+      for (size_t y = 0; y < g.kernelHeight; ++y)
+        *at++ = isInside && rows[y] != nullptr ? rows[y] + static_cast<size_t>(inputX) * channels
+                                               : padding_.data();
+    }
+  }
+
+  const DepthwiseLayer layer_;
+  const std::vector<int8_t> padding_;
+  bool hasTiles_ = false;
+  const int8_t* source_ = nullptr;
+  int8_t* destination_ = nullptr;
+};
+
+// What packing reads.
+struct Creation {
+  DepthwiseLayer layer;
+  const uint8_t* filter = nullptr;
+  const uint8_t* bias = nullptr;
+  std::vector<float> factors;
+  PackedWeights* weights = nullptr;
+  WeightPlace place;
+  std::shared_ptr<const base::Sha256Digest> packed;  // what is packed there
+};
+
+Result<std::unique_ptr<Kernel>> makeKernel(const Creation& c) {
+  DepthwiseLayer layer = c.layer;
+  HEARTH_ASSIGN(layer.product.packed,
+                c.weights->pack(c.place, "DEPTHWISE_CONV_2D", c.packed.get(),
+                                depthwisePackedBytes(layer.product), [&](uint8_t* data) {
+                                  packDepthwise(layer.product,
+                                                reinterpret_cast<const int8_t*>(c.filter),
+                                                reinterpret_cast<const int32_t*>(c.bias),
+                                                c.factors.data(), layer.inputZero, data);
+                                }));
+  return makeDepthwiseLayerKernel(layer);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeDepthwiseLayerKernel(const DepthwiseLayer& layer) {
+  return std::make_unique<DepthwiseLayerKernel>(layer);
+}
+
+Result<bool> addDepthwiseLayer(PlanBuilder* builder, const Convolution& convolution) {
+  Convolution g = convolution;
+  const graph::Operand& input = builder->operand(g.input);
+  const graph::Operand& filter = builder->operand(g.filter);
+  const graph::Operand& output = builder->operand(g.output);
+  if (input.type != graph::OperandType::kTensorQuant8AsymmSigned || !g.isDepthwise ||
+      g.groupInputChannels != 1 || g.groupOutputChannels != 1 ||
+      !hasDepthwiseProduct(g.kernelHeight, g.kernelWidth))
+    return false;
+  if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
+  auto creation = std::make_shared<Creation>();
+  Creation& c = *creation;
+  c.layer.geometry = g;
+  DepthwiseProduct& product = c.layer.product;
+  product.kernelHeight = g.kernelHeight;
+  product.kernelWidth = g.kernelWidth;
+  product.channels = g.groups;
+  product.outputZero = output.zeroPoint;
+  const ops::QuantizedRange range = ops::quantizedActivationRange(g.activation, output);
+  product.lowest = range.lowest;
+  product.highest = range.highest;
+  c.layer.inputZero = input.zeroPoint;
+  const bool isPerChannel = filter.type == graph::OperandType::kTensorQuant8SymmPerChannel;
+  for (size_t channel = 0; channel < product.channels; ++channel) {
+    const float scale = isPerChannel ? filter.perChannel.scales[channel] : filter.scale;
+    // In XNNPACK's order, so that no result differs from its own.
+    c.factors.push_back(input.scale * scale / output.scale);
+  }
+  c.place = {builder->currentOperation(), 0};
+  c.filter = builder->weightData(g.filter, c.place);
+  if (g.bias != UINT32_MAX) {
+    HEARTH_ASSIGN(c.bias, builder->biasData(g.bias, c.place));
+  }
+  const uint32_t operands[] = {g.input, g.filter, g.bias, g.output};
+  const uint64_t parameters[] = {kDepthwiseTile, g.kernelHeight, g.kernelWidth, g.groups};
+  c.packed = builder->packingSource(operands, parameters);
+  c.weights = builder->weights();
+  c.layer.source = builder->read(g.input);
+  c.layer.destination = builder->write(g.output);
+  Node& node = builder->add("own", {c.layer.source}, {c.layer.destination});
+  builder->releaseAfterPacking(&node, g.filter);
+  node.create = [creation] {
+    return makeKernel(*creation);
+  };
+  return true;
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/int8_layer.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "drivers/cpu/window_gather.h"
+#include "threads/thread_pool.h"
+
+namespace hearth::cpu {
+namespace {
+
+// Rows of one task: so many that they stay in the second-level cache beside the weights.
+constexpr size_t kMostRows = 8 * kInt8Rows;
+constexpr size_t kScratchPerTask = size_t{256} << 10;
+// Groups of panels share a gathered input.
+constexpr size_t kPanelsPerBlock = 2;
+// Fewer tasks than this for a thread balance badly when threads run unevenly.
+constexpr size_t kTasksPerThread = 4;
+
+class Int8LayerKernel final : public Kernel {
+ public:
+  explicit Int8LayerKernel(const Int8Layer& layer)
+      : layer_(layer),
+        windows_(layer.geometry, 1, static_cast<uint8_t>(layer.inputZero)),
+        rowBytes_(windows_.windowBytes()) {
+    const Convolution& g = layer_.geometry;
+    isDirect_ = g.kernelHeight == 1 && g.kernelWidth == 1 && g.strideHeight == 1 &&
+                g.strideWidth == 1 && g.top + g.bottom + g.left + g.right == 0;
+  }
+
+  Result<size_t> reshape(threads::ThreadPool* pool) override {
+    const size_t threads = pool == nullptr ? 1 : pool->threadCount();
+    const size_t rows = windows_.windowCount();
+    rowsPerTask_ = std::clamp(kScratchPerTask / rowBytes_, kInt8Rows, kMostRows);
+    if (threads > 1) rowsPerTask_ = std::min(rowsPerTask_, rows / (threads * kTasksPerThread));
+    rowsPerTask_ = std::max(kInt8Rows, rowsPerTask_ - rowsPerTask_ % kInt8Rows);
+    // The last group of inputs may be partly outside.
+    scratchPerThread_ = std::min(rows, rowsPerTask_) * rowBytes_ + kInt8Group;
+    scratch_.resize(threads * scratchPerThread_);
+    return 0;
+  }
+
+  Status setup(std::span<void* const> addresses, void*) override {
+    source_ = static_cast<const int8_t*>(addresses[layer_.source]);
+    destination_ = static_cast<int8_t*>(addresses[layer_.destination]);
+    return {};
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    const size_t threads = pool == nullptr ? 1 : pool->threadCount();
+    const size_t rows = windows_.windowCount();
+    const size_t chunks = (rows + rowsPerTask_ - 1) / rowsPerTask_;
+    const size_t panels = layer_.product.panels();
+    size_t blocks = 1;
+    if (threads > 1)
+      blocks = std::clamp<size_t>((threads * kTasksPerThread + chunks - 1) / chunks, 1,
+                                  (panels + kPanelsPerBlock - 1) / kPanelsPerBlock);
+    const auto task = [&](size_t index, size_t thread) {
+      const size_t block = index / chunks;
+      const size_t first = index % chunks * rowsPerTask_;
+      compute(first, std::min(rowsPerTask_, rows - first), block * panels / blocks,
+              (block + 1) * panels / blocks, scratch_.data() + thread * scratchPerThread_);
+    };
+    if (pool == nullptr) {
+      for (size_t i = 0; i < chunks * blocks; ++i) task(i, 0);
+    } else {
+      pool->parallelFor(chunks * blocks, task);
+    }
+    return {};
+  }
+
+ private:
+  void compute(size_t first, size_t count, size_t firstPanel, size_t lastPanel,
+               uint8_t* scratch) const {
+    const int8_t* from = source_ + first * rowBytes_;
+    if (!isDirect_) {
+      windows_.gather(reinterpret_cast<const uint8_t*>(source_), first, first + count, scratch);
+      from = reinterpret_cast<const int8_t*>(scratch);
+    }
+    makeUnsigned(from, count * rowBytes_, scratch);
+    multiplyInt8(layer_.product, scratch, rowBytes_, count, firstPanel, lastPanel,
+                 destination_ + first * layer_.product.outputStride);
+  }
+
+  const Int8Layer layer_;
+  const WindowGather windows_;
+  const size_t rowBytes_;
+  bool isDirect_ = false;
+  size_t rowsPerTask_ = kInt8Rows;
+  std::vector<uint8_t> scratch_;
+  size_t scratchPerThread_ = 0;
+  const int8_t* source_ = nullptr;
+  int8_t* destination_ = nullptr;
+};
+
+}  // namespace
+
+bool isInt8Layer(const Convolution& g) {
+  // XNNPACK packs one channel to one channel as a depthwise convolution, and pads the channels of
+  // each place of a window.
+  const bool isOneToOne = g.groupInputChannels == 1 && g.groupOutputChannels == 1;
+  return !g.isDepthwise && g.groups == 1 && !isOneToOne &&
+         (g.kernelHeight * g.kernelWidth == 1 || g.groupInputChannels % kInt8Group == 0);
+}
+
+Result<std::unique_ptr<Kernel>> makeInt8LayerKernel(Int8Layer layer, const PackedWeights& weights,
+                                                    WeightPlace place) {
+  const size_t bytes = layer.product.panels() * layer.product.panelBytes();
+  if (weights.sizeOf(place) < bytes)
+    return fail(ErrorCode::kUnsupported, "A layer of {} bytes is packed to {}.", bytes,
+                weights.sizeOf(place));
+  layer.product.packed = weights.dataOf(place);
+  return std::make_unique<Int8LayerKernel>(layer);
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/int8_product.h"
+
+#include <hearth_xnnpack.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "drivers/cpu/packed_weights.h"
+#include "drivers/cpu/self_test.h"
+#include "drivers/cpu/vnni_gemm.h"
+#include "drivers/cpu/xnn_kernel.h"
+
+#if defined(__x86_64__)
+#include "drivers/cpu/vnni_vectors.h"
+#endif
+
+namespace hearth::cpu {
+
+#if defined(__x86_64__)
+
+namespace {
+
+using Vector = WholeVector;
+
+// Biases of 8 columns where the sums of their first four inputs are, zeros for the last four.
+HEARTH_VNNI Vector::Ints startOf(const uint8_t* bias) {
+  return _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(bias)));
+}
+
+// The sums of 16 columns from those of halves of their groups.
+HEARTH_VNNI Vector::Ints sumsOf(Vector::Ints first, Vector::Ints last) {
+  const Vector::Ints even =
+      _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  const Vector::Ints odd =
+      _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+  return _mm512_add_epi32(_mm512_permutex2var_epi32(first, even, last),
+                          _mm512_permutex2var_epi32(first, odd, last));
+}
+
+// kRows rows and kPanels panels, of which the last may be partly outside. All loops over them are
+// unrolled: the sums live in registers.
+template <size_t kRows, size_t kPanels>
+HEARTH_VNNI_FUNCTION void multiplyTile(const Int8Product& product, const uint8_t* rows,
+                                       size_t stride, const uint8_t* panel, size_t columns,
+                                       int8_t* output) {
+  // Vectors of weights of 8 columns.
+  constexpr size_t kHalves = 2 * kPanels;
+  const size_t panelBytes = product.panelBytes();
+  Vector::Ints sums[kRows][kHalves];
+#pragma GCC unroll 4
+  for (size_t h = 0; h < kHalves; ++h) {
+    const Vector::Ints bias = startOf(panel + h / 2 * panelBytes + h % 2 * (Vector::kBytes / 2));
+#pragma GCC unroll 12
+    for (size_t r = 0; r < kRows; ++r) sums[r][h] = bias;
+  }
+  const uint8_t* weights = panel + Vector::kBytes;
+  const uint8_t* const end = rows + product.inputs;
+  for (; rows < end; rows += kInt8Group, weights += 2 * Vector::kBytes) {
+    Vector::Ints factors[kHalves];
+#pragma GCC unroll 4
+    for (size_t h = 0; h < kHalves; ++h)
+      factors[h] = Vector::load(weights + h / 2 * panelBytes + h % 2 * Vector::kBytes);
+#pragma GCC unroll 12
+    for (size_t r = 0; r < kRows; ++r) {
+      int64_t group;
+      std::memcpy(&group, rows + r * stride, sizeof group);
+      const Vector::Ints inputs = _mm512_set1_epi64(group);
+#pragma GCC unroll 4
+      for (size_t h = 0; h < kHalves; ++h) Vector::dot(sums[r][h], inputs, factors[h]);
+    }
+  }
+  const auto ceiling = Vector::ofFloats(static_cast<float>(product.highest - product.outputZero));
+  const Vector::Ints zeroWords = Vector::ofWords(static_cast<int16_t>(product.outputZero));
+  const Vector::Ints lowestBytes = Vector::ofBytes(static_cast<int8_t>(product.lowest));
+  // Narrowing leaves 4 bytes of each panel beside one another.
+  const Vector::Ints order =
+      _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+#pragma GCC unroll 12
+  for (size_t r = 0; r < kRows; ++r) {
+    Vector::Ints steps[4];
+#pragma GCC unroll 4
+    for (size_t p = 0; p < 4; ++p)
+      // The factors are behind the weights.
+      steps[p] = p < kPanels ? Vector::scaled(sumsOf(sums[r][2 * p], sums[r][2 * p + 1]),
+                                              Vector::loadFloats(weights + p * panelBytes), ceiling)
+                             : steps[0];
+    const Vector::Ints bytes =
+        _mm512_permutexvar_epi32(order, Vector::narrowed(steps, zeroWords, lowestBytes));
+    Vector::store(output + r * product.outputStride, bytes,
+                  std::min(columns, kPanels * kInt8Columns));
+  }
+}
+
+template <size_t kRows, size_t kPanels>
+void multiplyRows(const Int8Product& product, const uint8_t* rows, size_t stride, size_t count,
+                  const uint8_t* panel, size_t columns, int8_t* output) {
+  for (; count >= kRows; count -= kRows) {
+    multiplyTile<kRows, kPanels>(product, rows, stride, panel, columns, output);
+    rows += kRows * stride;
+    output += kRows * product.outputStride;
+  }
+  if constexpr (kRows > 1) {
+    // Half of the rows at a time, so that few kernels do.
+    if (count > 0)
+      multiplyRows<kRows / 2, kPanels>(product, rows, stride, count, panel, columns, output);
+  }
+}
+
+// What XNNPACK packs for [columns][taps][channels] weights, compared with the description: of a
+// convolution, or of a fully connected layer where `side` is 0.
+bool isPackedInPanels(uint32_t side, size_t channels, size_t columns) {
+  constexpr int8_t kInputZero = 3;
+  const size_t taps = std::max<size_t>(1, size_t{side} * side);
+  std::vector<int8_t> weights(columns * taps * channels);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<int8_t>(i * 37 + i / 251);
+  std::vector<int32_t> bias(columns);
+  for (size_t i = 0; i < columns; ++i) bias[i] = static_cast<int32_t>(i * 3) - 50;
+  std::vector<float> scales(columns + XNN_EXTRA_QUANTIZATION_PARAMS, 1.0f);
+  for (size_t i = 0; i < columns; ++i) scales[i] = 0.01f / static_cast<float>(i + 3);
+  constexpr float kInputScale = 0.3f;
+  constexpr float kOutputScale = 0.7f;
+  PackedWeights packed(true);
+  const WeightPlace place;
+  xnn_operator_t op = nullptr;
+  const xnn_status status = packed.create(place, "CONV_2D", nullptr, [&] {
+    if (side == 0)
+      return xnn_create_fully_connected_nc_qs8_qc8w(channels, columns, channels, columns,
+                                                    kInputZero, kInputScale, scales.data(),
+                                                    weights.data(), bias.data(), -5, kOutputScale,
+                                                    -128, 127, 0, nullptr, packed.provider(), &op);
+    return xnn_create_convolution2d_nhwc_qs8_qc8w(
+        0, 0, 0, 0, side, side, 1, 1, 1, 1, 1, channels, columns, channels, columns, kInputZero,
+        kInputScale, scales.data(), weights.data(), bias.data(), -5, kOutputScale, -128, 127, 0,
+        nullptr, packed.provider(), &op);
+  });
+  const XnnOperator owned(op);
+  const size_t padded = (channels + kInt8Group - 1) / kInt8Group * kInt8Group;
+  Int8Product product;
+  product.inputs = taps * padded;
+  product.columns = columns;
+  if (status != xnn_status_success ||
+      packed.sizeOf(place) < product.panels() * product.panelBytes())
+    return false;
+  for (size_t column = 0; column < columns; ++column) {
+    const uint8_t* const panel =
+        packed.dataOf(place) + column / kInt8Columns * product.panelBytes();
+    const size_t lane = column % kInt8Columns;
+    int32_t sum = 0;
+    for (size_t k = 0; k < product.inputs; ++k) {
+      const size_t channel = k % padded;
+      const int8_t weight = channel < channels
+                                ? weights[(column * taps + k / padded) * channels + channel]
+                                : int8_t{0};
+      const uint8_t* const group =
+          panel + Vector::kBytes + (k / kInt8Group * kInt8Columns + lane) * kInt8Group;
+      if (group[k % kInt8Group] != static_cast<uint8_t>(weight)) return false;
+      sum += weight;
+    }
+    const int32_t constant = bias[column] - sum * (kInputZero + 128);
+    const float factor = kInputScale * scales[column] / kOutputScale;
+    const uint8_t* const last = panel + Vector::kBytes + kInt8Columns * product.inputs;
+    if (std::memcmp(panel + lane * sizeof constant, &constant, sizeof constant) != 0 ||
+        std::memcmp(last + lane * sizeof factor, &factor, sizeof factor) != 0)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool hasInt8Product() {
+  static const bool has = hasVnniGemm() && initializeXnnpack() && isPackedInPanels(0, 5, 37) &&
+                          isPackedInPanels(1, 5, 37) && isPackedInPanels(3, 5, 37);
+  return has;
+}
+
+HEARTH_VNNI_FUNCTION void makeUnsigned(const int8_t* from, size_t count, uint8_t* to) {
+  const Vector::Ints flip = Vector::ofBytes(-128);
+  for (; count >= Vector::kBytes; count -= Vector::kBytes) {
+    Vector::store(to, Vector::exclusiveOr(Vector::load(from), flip));
+    from += Vector::kBytes;
+    to += Vector::kBytes;
+  }
+  if (count > 0) Vector::store(to, Vector::exclusiveOr(Vector::load(from, count), flip), count);
+}
+
+void multiplyInt8(const Int8Product& product, const uint8_t* rows, size_t stride, size_t count,
+                  size_t firstPanel, size_t lastPanel, int8_t* output) {
+  // Panels that are multiplied together, about as many each time.
+  constexpr size_t kMostPanels = 2;
+  const size_t times = (lastPanel - firstPanel + kMostPanels - 1) / kMostPanels;
+  for (size_t i = 0; i < times; ++i) {
+    const size_t all = lastPanel - firstPanel;
+    const size_t first = firstPanel + i * all / times;
+    const size_t panels = firstPanel + (i + 1) * all / times - first;
+    const uint8_t* const panel = product.packed + first * product.panelBytes();
+    const size_t columns = product.columns - first * kInt8Columns;
+    int8_t* const at = output + first * kInt8Columns;
+    if (panels == 1)
+      multiplyRows<12, 1>(product, rows, stride, count, panel, columns, at);
+    else
+      multiplyRows<6, 2>(product, rows, stride, count, panel, columns, at);
+  }
+}
+
+#else
+
+bool hasInt8Product() {
+  return false;
+}
+void makeUnsigned(const int8_t*, size_t, uint8_t*) {}
+void multiplyInt8(const Int8Product&, const uint8_t*, size_t, size_t, size_t, size_t, int8_t*) {}
+
+#endif
+
+}  // namespace hearth::cpu
