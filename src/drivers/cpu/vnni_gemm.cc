@@ -5,7 +5,7 @@
 #include <cstring>
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#include "drivers/cpu/vnni_vectors.h"
 #endif
 
 namespace hearth::cpu {
@@ -51,11 +51,11 @@ void vnniPack(const uint8_t* weights, const int32_t* bias, size_t inputs, size_t
 
 #if defined(__x86_64__)
 
-#define HEARTH_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
-
 namespace {
 
-HEARTH_VNNI int32_t sumOfRow(const uint8_t* row, size_t count) {
+using Vector = WholeVector;
+
+HEARTH_VNNI_FUNCTION int32_t sumOfRow(const uint8_t* row, size_t count) {
   const __m512i zero = _mm512_setzero_si512();
   __m512i sums = zero;
   for (; count >= 64; count -= 64, row += 64)
@@ -69,15 +69,17 @@ HEARTH_VNNI int32_t sumOfRow(const uint8_t* row, size_t count) {
 
 // A tile of kRows rows and kPanels * 16 columns.
 template <size_t kRows, size_t kPanels>
-HEARTH_VNNI void multiplyTile(const VnniGemm& gemm, const uint8_t* a, size_t stride,
-                              const int32_t* rowTerms, const uint8_t* panel, size_t columns,
-                              uint8_t* output, size_t outputStride) {
+HEARTH_VNNI_FUNCTION void multiplyTile(const VnniGemm& gemm, const uint8_t* a, size_t stride,
+                                       const int32_t* rowTerms, const uint8_t* panel,
+                                       size_t columns, uint8_t* output, size_t outputStride) {
   const size_t bytes = panelBytes(gemm.inputs);
   const size_t groups = groupsOf(gemm.inputs);
   const size_t wholeGroups = gemm.inputs / kGroup;
   __m512i sums[kRows][kPanels];
+#pragma GCC unroll 4
   for (size_t p = 0; p < kPanels; ++p) {
     const __m512i constants = _mm512_load_si512(panel + p * bytes);
+#pragma GCC unroll 6
     for (size_t r = 0; r < kRows; ++r)
       sums[r][p] = _mm512_add_epi32(constants, _mm512_set1_epi32(rowTerms[r]));
   }
@@ -92,14 +94,16 @@ HEARTH_VNNI void multiplyTile(const VnniGemm& gemm, const uint8_t* a, size_t str
   for (size_t g = 0; g < groups; end = groups, a = tails, stride = kGroup) {
     for (; g < end; ++g, a += kGroup) {
       __m512i factors[kPanels];
+#pragma GCC unroll 4
       for (size_t p = 0; p < kPanels; ++p)
         factors[p] = _mm512_load_si512(weights + p * bytes + g * kVnniColumns * kGroup);
+#pragma GCC unroll 6
       for (size_t r = 0; r < kRows; ++r) {
         int32_t four;
         std::memcpy(&four, a + r * stride, sizeof(four));
         const __m512i inputs = _mm512_set1_epi32(four);
-        for (size_t p = 0; p < kPanels; ++p)
-          sums[r][p] = _mm512_dpbusd_epi32(sums[r][p], inputs, factors[p]);
+#pragma GCC unroll 4
+        for (size_t p = 0; p < kPanels; ++p) Vector::dot(sums[r][p], inputs, factors[p]);
       }
     }
   }
@@ -108,7 +112,9 @@ HEARTH_VNNI void multiplyTile(const VnniGemm& gemm, const uint8_t* a, size_t str
   const __m512i zeroPoint = _mm512_set1_epi32(gemm.outputZero);
   const __m512i floor = _mm512_set1_epi32(gemm.lowest);
   const __m512i top = _mm512_set1_epi32(gemm.highest);
+#pragma GCC unroll 6
   for (size_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
     for (size_t p = 0; p < kPanels; ++p) {
       // The bound above goes before the conversion, which has no result for large numbers.
       const __m512 scaled =
@@ -126,9 +132,9 @@ HEARTH_VNNI void multiplyTile(const VnniGemm& gemm, const uint8_t* a, size_t str
 }
 
 template <size_t kRows>
-HEARTH_VNNI void multiplyRows(const VnniGemm& gemm, const uint8_t* a, size_t stride,
-                              const int32_t* rowTerms, size_t firstColumn, size_t lastColumn,
-                              uint8_t* output, size_t outputStride) {
+HEARTH_VNNI_FUNCTION void multiplyRows(const VnniGemm& gemm, const uint8_t* a, size_t stride,
+                                       const int32_t* rowTerms, size_t firstColumn,
+                                       size_t lastColumn, uint8_t* output, size_t outputStride) {
   const size_t bytes = panelBytes(gemm.inputs);
   size_t column = firstColumn;
   while (column < lastColumn) {
@@ -161,9 +167,9 @@ bool hasVnniGemm() {
   return has;
 }
 
-HEARTH_VNNI void vnniMultiply(const VnniGemm& gemm, const uint8_t* a, size_t stride, size_t rows,
-                              size_t firstColumn, size_t lastColumn, uint8_t* output,
-                              size_t outputStride) {
+HEARTH_VNNI_FUNCTION void vnniMultiply(const VnniGemm& gemm, const uint8_t* a, size_t stride,
+                                       size_t rows, size_t firstColumn, size_t lastColumn,
+                                       uint8_t* output, size_t outputStride) {
   const int32_t signedZero = gemm.weightZero - 128;
   // A block of columns whose weights stay in the first-level cache while all rows pass.
   constexpr size_t kBlock = 4 * kVnniColumns;
