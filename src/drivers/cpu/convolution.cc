@@ -403,7 +403,8 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   if (isHybrid) return addHybridConvolution(builder, g);
   const graph::Operand& filter = builder->operand(g.filter);
   const graph::Operand& output = builder->operand(g.output);
-  if (!requantizationFits(input, filter, output)) return false;
+  if (!requantizationFits(input, filter, output) || !activationFits(g.activation, output))
+    return false;
   HEARTH_ASSIGN(const bool isOwn, addUint8Convolution(builder, convolution));
   if (isOwn) return true;
   HEARTH_ASSIGN(const bool isOwnDepthwise, addDepthwiseLayer(builder, convolution));

@@ -75,6 +75,17 @@ bool unaryQuantizationFits(xnn_unary_operator op, const graph::Operand& in,
   }
 }
 
+// Whether a clamp leaves an integer more than one value, which XNNPACK asserts.
+bool clampFits(const xnn_unary_params& params, const graph::Operand& out) {
+  if (!graph::isQuantized(out.type)) return true;
+  const ops::QuantizedRange range = ops::quantizedRange(out.type);
+  const auto stepOf = [&](float limit) {
+    return std::clamp(std::nearbyint(double{limit} / out.scale) + out.zeroPoint,
+                      static_cast<double>(range.lowest), static_cast<double>(range.highest));
+  };
+  return stepOf(params.clamp.min) < stepOf(params.clamp.max);
+}
+
 struct Unary {
   xnn_unary_operator op = xnn_unary_invalid;
   bool hasParams = false;
@@ -146,7 +157,9 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
   const ops::Tensor& tensorB = builder->tensor(b);
   const ops::Tensor& tensorOut = builder->tensor(output);
   if (tensorOut.rank() > XNN_MAX_TENSOR_DIMS || tensorOut.elementCount() == 0) return false;
-  if (!quantizationFits(op, operandA, operandB, operandOut)) return false;
+  if (!quantizationFits(op, operandA, operandB, operandOut) ||
+      !activationFits(activation, operandOut))
+    return false;
   const ValueId valueA = builder->read(a);
   const ValueId valueB = builder->read(b);
   const ValueId valueOut = builder->write(output);
@@ -207,7 +220,9 @@ Result<bool> addUnary(PlanBuilder* builder, xnn_unary_operator op, const xnn_una
   if (op != xnn_unary_convert &&
       (unary.inputType != unary.outputType || unary.inputType == xnn_datatype_fp16))
     return false;
-  if (!unaryQuantizationFits(op, builder->operand(input), builder->operand(output))) return false;
+  if (!unaryQuantizationFits(op, builder->operand(input), builder->operand(output)) ||
+      (op == xnn_unary_clamp && !clampFits(*params, builder->operand(output))))
+    return false;
   unary.inputQuantization = quantizationOf(builder->operand(input));
   unary.outputQuantization = quantizationOf(builder->operand(output));
   unary.count = builder->tensor(output).elementCount();
@@ -233,11 +248,14 @@ Result<bool> addSoftmax(PlanBuilder* builder, uint32_t input, uint32_t output, f
   if (operandIn.type != operandOut.type || tensor.rank() == 0 || tensor.elementCount() == 0)
     return false;
   const bool isFloat = operandIn.type == OperandType::kTensorFloat32 && beta == 1.0f;
-  // XNNPACK's uint8 form writes steps of 1/256 only.
-  const bool isQuantized = operandIn.type == OperandType::kTensorQuant8Asymm &&
-                           operandOut.scale == 0x1.0p-8f && operandOut.zeroPoint == 0 && beta > 0;
-  if (!isFloat && !isQuantized) return false;
   const size_t channels = tensor.dimensions.back();
+  // XNNPACK's uint8 form writes steps of 1/256 only, and adds up in 32 bits what is 2^23 - 1 for
+  // the greatest of the row: its sum wraps where many channels are alike.
+  constexpr size_t kMostSummed = 512;
+  const bool isQuantized = operandIn.type == OperandType::kTensorQuant8Asymm &&
+                           operandOut.scale == 0x1.0p-8f && operandOut.zeroPoint == 0 && beta > 0 &&
+                           channels <= kMostSummed;
+  if (!isFloat && !isQuantized) return false;
   const size_t rows = tensor.elementCount() / channels;
   const float scale = operandIn.scale * beta;
   const float outputScale = operandOut.scale;

@@ -172,7 +172,8 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   const graph::Operand& input = builder->operand(layer.input);
   const graph::Operand& filter = builder->operand(layer.filter);
   const graph::Operand& output = builder->operand(layer.output);
-  if (!requantizationFits(input, filter, output)) return false;
+  if (!requantizationFits(input, filter, output) || !activationFits(layer.activation, output))
+    return false;
   const ConvertedConstantRef converted = builder->converted(layer.filter);
   const size_t channelBytes = layer.inputChannels * graph::elementSize(filter.type);
   // What is converted is so as a whole.

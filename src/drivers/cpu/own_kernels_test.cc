@@ -337,19 +337,70 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(QuantizedSoftmaxTest, EqualsTheReference) {
   for (const OperandType type : {kInt8, OperandType::kTensorQuant8Asymm}) {
-    for (const uint32_t channels : {1u, 2u, 10u, 1000u}) {
+    for (const uint32_t channels : {1u, 2u, 10u, 512u, 513u, 1000u}) {
       for (const float beta : {1.0f, 0.5f, 20.0f}) {
         ModelBuilder builder;
         const bool isSigned = type == kInt8;
+        const char* const kernel = isSigned || channels > 512 ? "own" : "xnnpack";
         const uint32_t data = builder.input(type, {40, channels}, 0.1f, isSigned ? -3 : 110);
         builder.operation(OperationType::kSoftmax, {data, builder.scalar(beta)},
                           {builder.output(type, {40, channels}, 1.0f / 256, isSigned ? -128 : 0)});
-        EXPECT_EQ(differenceFromReference(builder.model(), {randomBytes(size_t{40} * channels, 1)},
-                                          isSigned ? "own" : "xnnpack", 0.0f),
+        const size_t count = size_t{40} * channels;
+        EXPECT_EQ(differenceFromReference(builder.model(), {randomBytes(count, 1)}, kernel, 0.0f),
                   "")
+            << channels << " " << beta;
+        // Many alike: XNNPACK's sum of them wraps from 513 on.
+        EXPECT_EQ(differenceFromReference(builder.model(), {Bytes(count, 77)}, kernel, 0.0f), "")
             << channels << " " << beta;
       }
     }
+  }
+}
+
+// XNNPACK asserts that an activation leaves an integer more than one value.
+TEST(ActivationTest, OfOneValue) {
+  constexpr float kScale = 5.0f;  // RELU1 leaves the zero point
+  for (const OperandType type : {kInt8, OperandType::kTensorQuant8Asymm}) {
+    const int32_t zero = type == kInt8 ? -3 : 110;
+    const Dimensions shape = {1, 6, 6, 8};
+    const auto compare = [&](const auto& add) {
+      ModelBuilder builder;
+      const uint32_t data = builder.input(type, shape, kScale, zero);
+      add(&builder, data);
+      EXPECT_EQ(differenceFromReference(builder.model(), {randomBytes(288, 1)}, nullptr, 0.0f), "");
+    };
+    compare([&](ModelBuilder* builder, uint32_t data) {
+      builder->operation(OperationType::kRelu1, {data},
+                         {builder->output(type, shape, kScale, zero)});
+    });
+    compare([&](ModelBuilder* builder, uint32_t data) {
+      builder->operation(OperationType::kAdd, {data, data, builder->scalar(2)},
+                         {builder->output(type, shape, kScale, zero)});
+    });
+    for (const OperationType pool : {OperationType::kMaxPool2d, OperationType::kAveragePool2d})
+      compare([&](ModelBuilder* builder, uint32_t data) {
+        std::vector<uint32_t> inputs = {data};
+        for (const int32_t number : {2, 1, 1, 3, 3, 2}) inputs.push_back(builder->scalar(number));
+        builder->operation(pool, inputs, {builder->output(type, {1, 4, 4, 8}, kScale, zero)});
+      });
+    compare([&](ModelBuilder* builder, uint32_t data) {
+      const uint32_t filter =
+          builder->constant(type, {4, 8}, std::vector<uint8_t>(32, 3), 0.1f, type == kInt8 ? 0 : 7);
+      const uint32_t bias = builder->constant(OperandType::kTensorInt32, {4},
+                                              std::vector<int32_t>(4, 9), kScale * 0.1f);
+      builder->operation(OperationType::kFullyConnected, {data, filter, bias, builder->scalar(2)},
+                         {builder->output(type, {36, 4}, kScale, zero)});
+    });
+    compare([&](ModelBuilder* builder, uint32_t data) {
+      const uint32_t filter = builder->constant(type, {4, 1, 1, 8}, std::vector<uint8_t>(32, 3),
+                                                0.1f, type == kInt8 ? 0 : 7);
+      const uint32_t bias = builder->constant(OperandType::kTensorInt32, {4},
+                                              std::vector<int32_t>(4, 9), kScale * 0.1f);
+      std::vector<uint32_t> inputs = {data, filter, bias};
+      for (const int32_t number : {2, 1, 1, 2}) inputs.push_back(builder->scalar(number));
+      builder->operation(OperationType::kConv2d, inputs,
+                         {builder->output(type, {1, 6, 6, 4}, kScale, zero)});
+    });
   }
 }
 

@@ -122,6 +122,7 @@ Result<bool> addPooling(PlanBuilder* builder, const Pooling& pooling) {
   if (!pooling.isMaximum && isUnsigned &&
       !isScaleInRange(static_cast<double>(input.scale) / output.scale, -8, 8))
     return false;
+  if (!activationFits(pooling.activation, output)) return false;
   if (pooling.filterHeight == 1 && pooling.filterWidth == 1) return false;
   Creation c;
   c.pool = pooling;

@@ -45,7 +45,7 @@ const char* floatLayerKernel();
 
 // What a comparison tells: all is well when it is empty. float32 and float16 outputs may differ by
 // `tolerance` times the greatest finite number of the output, 8-bit ones by one step, others not at
-// all. NaN equals NaN. `kernel` is what the device must say of the last operation.
+// all. NaN equals NaN. `kernel` is what the device must say of the last operation (null: anything).
 std::string differenceFromReference(const graph::Model& model, const std::vector<Bytes>& inputs,
                                     const char* kernel, float tolerance);
 

@@ -124,7 +124,9 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
     if (c.kernelScales.empty()) c.kernelScales.assign(channels, c.filter.scale);
     c.kernelScales.resize(channels + XNN_EXTRA_QUANTIZATION_PARAMS, c.kernelScales.back());
   }
-  if (!requantizationFits(c.input, c.filter, c.output)) return false;
+  if (!requantizationFits(c.input, c.filter, c.output) ||
+      !activationFits(c.parameters.activation, c.output))
+    return false;
   HEARTH_ASSIGN(c.kernel, builder->rawData(operation.inputs[1]));
   if (hasBias) {
     HEARTH_ASSIGN(c.bias, builder->rawData(operation.inputs[2]));

@@ -61,6 +61,12 @@ bool requantizationFits(const graph::Operand& input, const graph::Operand& filte
   return true;
 }
 
+bool activationFits(ops::FusedActivation activation, const graph::Operand& output) {
+  if (!graph::isQuantized(output.type)) return true;
+  const ops::QuantizedRange range = ops::quantizedActivationRange(activation, output);
+  return range.lowest < range.highest;
+}
+
 Error xnnError(xnn_status status, const char* call) {
   switch (status) {
     case xnn_status_out_of_memory:

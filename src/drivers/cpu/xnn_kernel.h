@@ -9,6 +9,7 @@
 
 #include "drivers/cpu/kernel.h"
 #include "graph/model.h"
+#include "ops/activation.h"
 #include "threads/gemm_hint.h"
 
 namespace hearth::cpu {
@@ -39,6 +40,10 @@ inline bool isScaleInRange(double scale, int lowest, int highest) {
 // XNNPACK's requantisation, for every output channel. True for float32.
 bool requantizationFits(const graph::Operand& input, const graph::Operand& filter,
                         const graph::Operand& output);
+
+// Whether an activation leaves an integer output more than one value, which XNNPACK asserts, too.
+// True for floats.
+bool activationFits(ops::FusedActivation activation, const graph::Operand& output);
 
 // Error for a status of XNNPACK: kUnsupported for parameters that it refuses, else kOpFailed or
 // kOutOfMemory; `call` names the function.
