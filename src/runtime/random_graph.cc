@@ -34,13 +34,13 @@ class Generator : LayerMaker {
         &Generator::addConversion,  &Generator::addReduction,      &Generator::addSoftmax,
         &Generator::addMatmul,      &Generator::addLogic,          &Generator::addJump,
         &Generator::addNorm,        &Generator::addExtension,      &Generator::addExtension,
-        &Generator::addResize,      &Generator::addUpdate};
+        &Generator::addResize,      &Generator::addUpdate,         &Generator::addLstm};
     (this->*kMakers[random_() % std::size(kMakers)])();
   }
 
   void addArithmetic() {
     const auto a = pick([&](uint32_t i) {
-      return type(i) == kInt32 || (isReal(type(i)) && (isExact(i) || isTelling(i)));
+      return isInteger(type(i)) || (isReal(type(i)) && (isExact(i) || isTelling(i)));
     });
     if (!a) return;
     const uint32_t b = partnerOf(*a);
@@ -60,7 +60,7 @@ class Generator : LayerMaker {
                                     left.error * right.error
                               : left.error + right.error;
     // One correctly rounded step, which every implementation has.
-    rule.isExact = type(*a) == kFloat || type(*a) == kInt32;
+    rule.isExact = type(*a) == kFloat || isInteger(type(*a));
     std::vector<uint32_t> inputs = {*a, b};
     if (!isChoice) inputs.push_back(scalar(static_cast<int32_t>(chance(60) ? 0 : number(1, 3))));
     addResult(operation, inputs, formFor(type(*a), range), rule);
@@ -89,11 +89,10 @@ class Generator : LayerMaker {
                         function.type == OperationType::kRelu6 ||
                         function.type == OperationType::kRelu1;
     if (form.scale > 0) {
-      const bool isSigned = form.type == kInt8;
       if (function.type == OperationType::kTanh)
-        form = {form.type, 1.0f / 128, isSigned ? 0 : 128};
+        form = formOfUnit(form.type, true);
       else if (function.type == OperationType::kLogistic)
-        form = {form.type, 1.0f / 256, isSigned ? -128 : 0};
+        form = formOfUnit(form.type, false);
       else if (!isRelu)
         form = formFor(form.type, function.range > 0 ? function.range : values_[*a].greatest);
     }
@@ -214,8 +213,9 @@ class Generator : LayerMaker {
     if (operand(*input).scale > 0) {
       addResult(OperationType::kDequantize, {*input}, {chance(80) ? kFloat : kHalf}, {value.error});
     } else if (chance(70)) {
+      constexpr OperandType kTargets[] = {kInt8, kUint8, kInt16};
       addResult(OperationType::kQuantize, {*input},
-                formFor(chance(50) ? kInt8 : kUint8, value.greatest), {value.error});
+                formFor(kTargets[random_() % std::size(kTargets)], value.greatest), {value.error});
     } else {
       addResult(OperationType::kCast, {*input}, {type(*input) == kFloat ? kHalf : kFloat},
                 {value.error});
@@ -256,7 +256,7 @@ class Generator : LayerMaker {
     const auto input = pickReal();
     if (!input) return;
     Form form = formOf(*input);
-    if (form.scale > 0) form = {form.type, 1.0f / 256, form.type == kInt8 ? -128 : 0};
+    if (form.scale > 0) form = formOfUnit(form.type, false);
     const uint32_t beta = type(*input) == kHalf
                               ? addScalar(OperandType::kFloat16, static_cast<ops::Half>(1.0f))
                               : scalar(1.0f);
@@ -307,7 +307,7 @@ class Generator : LayerMaker {
                     formOf(*input), {0, true});
         return;
       default: {
-        constexpr OperandType kTargets[] = {kInt32, kFloat, kBool};
+        constexpr OperandType kTargets[] = {kInt32, kFloat, kBool, kInt64};
         const OperandType target = kTargets[random_() % std::size(kTargets)];
         if (target != type(*input) && operand(*input).scale == 0)
           addResult(OperationType::kCast, {*input}, {target}, {0, true});
@@ -407,7 +407,7 @@ class Generator : LayerMaker {
         if (type(*input) == kBool) addResult(OperationType::kLogicalNot, {*input}, {kBool}, {});
         return;
       case 6:
-        if (type(*input) == kInt32) {
+        if (isInteger(type(*input))) {
           constexpr OperationType kTypes[] = {OperationType::kFloorDiv, OperationType::kFloorMod};
           addResult(kTypes[random_() % std::size(kTypes)], {*input, partnerOf(*input)}, form, {});
         }

@@ -29,6 +29,8 @@ inline constexpr auto kInt32 = OperandType::kTensorInt32;
 inline constexpr auto kBool = OperandType::kTensorBool8;
 inline constexpr auto kUint8 = OperandType::kTensorQuant8Asymm;
 inline constexpr auto kInt8 = OperandType::kTensorQuant8AsymmSigned;
+inline constexpr auto kInt16 = OperandType::kTensorQuant16Symm;
+inline constexpr auto kInt64 = OperandType::kTensorInt64;
 
 // What is known of an operand.
 struct Value {
@@ -51,7 +53,11 @@ inline size_t countOf(const Dimensions& dimensions) {
 }
 
 inline bool isReal(OperandType type) {
-  return type == kFloat || type == kHalf || type == kUint8 || type == kInt8;
+  return type == kFloat || type == kHalf || type == kUint8 || type == kInt8 || type == kInt16;
+}
+
+inline bool isInteger(OperandType type) {
+  return type == kInt32 || type == kInt64;
 }
 
 // Collects a model. Used by one thread.
@@ -73,7 +79,8 @@ class GraphBuilder {
   }
 
   OperandType anyType() {
-    constexpr OperandType kTypes[] = {kFloat, kFloat, kFloat, kInt8, kUint8, kHalf, kInt32, kBool};
+    constexpr OperandType kTypes[] = {kFloat, kFloat, kFloat, kFloat, kInt8,  kInt8,  kUint8,
+                                      kUint8, kHalf,  kInt16, kInt32, kInt32, kInt64, kBool};
     return kTypes[random_() % std::size(kTypes)];
   }
   Dimensions anyShape() {
@@ -87,6 +94,8 @@ class GraphBuilder {
     if (type == kUint8 || type == kInt8) {
       form.scale = 2 * range / 255;
       form.zeroPoint = static_cast<int32_t>(number(0, 60)) - 30 + (type == kUint8 ? 128 : 0);
+    } else if (type == kInt16) {
+      form.scale = range / 32767;
     }
     return form;
   }
@@ -103,6 +112,12 @@ class GraphBuilder {
           break;
         case kInt32:
           put(&bytes, i, static_cast<int32_t>(number(0, 40)) - 20);
+          break;
+        case kInt64:
+          put(&bytes, i, int64_t{number(0, 40)} - 20);
+          break;
+        case kInt16:
+          put(&bytes, i, static_cast<int16_t>(random_()));
           break;
         case kBool:
           bytes[i] = random_() % 2;
@@ -176,7 +191,7 @@ class GraphBuilder {
     return tensor;
   }
   double greatestOf(uint32_t index) {
-    if (!isReal(type(index))) return 0;
+    if (!isReal(type(index)) || values_[index].bytes.empty()) return 0;
     const ops::RealInput values(tensorOf(index));
     double greatest = 0;
     for (const float value : values) greatest = std::max(greatest, std::abs(double{value}));
@@ -265,6 +280,13 @@ class GraphBuilder {
   }
   Form formFor(OperandType type, double range) {
     return anyForm(type, static_cast<float>(std::max(range, 0.1)));
+  }
+
+  // What functions onto [-1, 1] and [0, 1] have to give.
+  static Form formOfUnit(OperandType type, bool isSigned) {
+    if (type == kInt16) return {type, 1.0f / 32768, 0};
+    if (isSigned) return {type, 1.0f / 128, type == kInt8 ? 0 : 128};
+    return {type, 1.0f / 256, type == kInt8 ? -128 : 0};
   }
 
   // Something to combine `index` with element by element.

@@ -26,12 +26,12 @@ class LayerMaker : protected GraphBuilder {
     Weights weights;
     const OperandType inputType = type(input);
     Form form{inputType};
-    const bool isPerChannel = (inputType == kInt8 || isHybrid) && chance(60);
+    const bool isPerChannel = (inputType == kInt8 || inputType == kInt16 || isHybrid) && chance(60);
     if (isPerChannel)
       form.type = OperandType::kTensorQuant8SymmPerChannel;
     else if (isHybrid)
       form = {kInt8, 0.01f, 0};
-    else if (inputType == kInt8)
+    else if (inputType == kInt8 || inputType == kInt16)
       form = {kInt8, 0.01f, 0};
     else if (inputType == kUint8)
       form = {kUint8, 0.01f, static_cast<int32_t>(number(100, 156))};
@@ -43,7 +43,7 @@ class LayerMaker : protected GraphBuilder {
       scales.channelDim = static_cast<uint32_t>(channelDim);
       for (size_t i = 0; i < outputs; ++i) scales.scales.push_back(real(0.004f, 0.012f));
     }
-    const bool isQuantized = inputType == kInt8 || inputType == kUint8;
+    const bool isQuantized = operand(input).scale > 0;
     Form biasForm{isQuantized ? kInt32 : inputType};
     if (isQuantized && !isPerChannel) biasForm.scale = operand(input).scale * form.scale;
     weights.bias = addConstant(biasForm, {static_cast<uint32_t>(outputs)},
@@ -121,6 +121,53 @@ class LayerMaker : protected GraphBuilder {
     inputs.push_back(scalar(static_cast<int32_t>(number(0, 3))));
     addResult(chance(50) ? OperationType::kAveragePool2d : OperationType::kMaxPool2d, inputs,
               formOf(*input), {values_[*input].error});
+  }
+
+  // Its weights are so small that no error grows from step to step.
+  void addLstm() {
+    const auto input =
+        pick([&](uint32_t i) { return type(i) == kFloat && isExact(i) && shape(i).size() == 3; });
+    if (!input) return;
+    const bool isTimeMajor = chance(50);
+    const uint32_t batch = shape(*input)[isTimeMajor ? 1 : 0];
+    const uint32_t features = shape(*input)[2];
+    const uint32_t units = number(1, 4);
+    const auto weights = [&](const Dimensions& dimensions, float most) {
+      const size_t count = countOf(dimensions);
+      std::vector<uint8_t> bytes(count * sizeof(float));
+      for (size_t i = 0; i < count; ++i) put(&bytes, i, real(-most, most));
+      return addConstant({kFloat}, dimensions, std::move(bytes));
+    };
+    const auto omitted = [&] {
+      graph::Operand none;
+      none.type = kFloat;
+      none.lifetime = Lifetime::kNoValue;
+      return add(std::move(none), {});
+    };
+    const bool hasInputGate = chance(60);
+    std::vector<uint32_t> inputs = {*input};
+    const auto addGates = [&](const Dimensions& dimensions, float most) {
+      for (int gate = 0; gate < 4; ++gate)
+        inputs.push_back(gate == 0 && !hasInputGate ? omitted() : weights(dimensions, most));
+    };
+    addGates({units, features}, 0.5f);
+    addGates({units, units}, 0.2f);
+    const bool hasPeepholes = chance(30);
+    for (int gate = 0; gate < 3; ++gate)
+      inputs.push_back(hasPeepholes && (gate > 0 || hasInputGate) ? weights({units}, 0.2f)
+                                                                  : omitted());
+    addGates({units}, 0.5f);
+    inputs.push_back(omitted());  // projection
+    inputs.push_back(omitted());
+    inputs.push_back(weights({batch, units}, 0.5f));  // states
+    inputs.push_back(weights({batch, units}, 0.5f));
+    inputs.push_back(scalar(int32_t{4}));  // tanh
+    inputs.push_back(scalar(chance(50) ? 0.0f : 2.0f));
+    inputs.push_back(scalar(0.0f));
+    inputs.push_back(scalar(isTimeMajor));
+    for (int gate = 0; gate < 4; ++gate) inputs.push_back(omitted());  // normalisation
+    addResult(OperationType::kUnidirectionalSequenceLstm, inputs, {kFloat},
+              {0, false, values_[*input].greatest * features + 4});
   }
 
   void addMatmul() {

@@ -75,7 +75,8 @@ Result<Tensors> run(const RandomGraph& graph, hal::PreparedModel& prepared) {
 
 bool isReal(OperandType type) {
   return type == OperandType::kTensorFloat32 || type == OperandType::kTensorFloat16 ||
-         type == OperandType::kTensorQuant8Asymm || type == OperandType::kTensorQuant8AsymmSigned;
+         type == OperandType::kTensorQuant8Asymm || type == OperandType::kTensorQuant8AsymmSigned ||
+         type == OperandType::kTensorQuant16Symm;
 }
 
 // Of one of these types. Both zeros are one number.
@@ -95,6 +96,8 @@ double realAt(const graph::Operand& operand, const std::vector<uint8_t>& bytes, 
       }()));
     case OperandType::kTensorQuant8Asymm:
       return operand.scale * (as(uint8_t{}) - operand.zeroPoint);
+    case OperandType::kTensorQuant16Symm:
+      return operand.scale * as(int16_t{});
     default:
       return operand.scale * (as(int8_t{}) - operand.zeroPoint);
   }
@@ -212,7 +215,10 @@ TEST_F(RandomGraphTest, GraphsAreVariedAndTelling) {
     }
   }
   EXPECT_GE(operations.size(), 45u);
-  EXPECT_GE(types.size(), 8u);
+  EXPECT_GE(types.size(), 10u);
+  EXPECT_TRUE(operations.contains(graph::OperationType::kUnidirectionalSequenceLstm));
+  EXPECT_TRUE(types.contains(OperandType::kTensorInt64));
+  EXPECT_TRUE(types.contains(OperandType::kTensorQuant16Symm));
   EXPECT_GT(exact, outputs / 10);
   EXPECT_GT(exact + telling, outputs * 8 / 10);
 }
