@@ -9,6 +9,7 @@
 #include <limits>
 #include <random>
 
+#include "drivers/cpu/random_convolution.h"
 #include "drivers/cpu/reference_comparison.h"
 #include "drivers/cpu/self_test.h"
 #include "drivers/cpu/xnn_kernel.h"
@@ -18,38 +19,6 @@ namespace hearth::cpu {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-size_t outputSize(size_t input, uint32_t padding, uint32_t kernel, uint32_t dilation,
-                  uint32_t stride) {
-  return (input + padding - (kernel - 1) * dilation - 1) / stride + 1;
-}
-
-Convolution randomConvolution(std::mt19937* random) {
-  const auto number = [&](uint32_t least, uint32_t most) {
-    return least + static_cast<uint32_t>((*random)() % (most - least + 1));
-  };
-  Convolution g;
-  g.batch = number(1, 2);
-  g.inputHeight = number(7, 14);
-  g.inputWidth = number(7, 14);
-  g.groupInputChannels = number(0, 1) == 0 ? number(1, 8) : number(14, 40);
-  g.groupOutputChannels = number(1, 70);
-  g.kernelHeight = number(1, 3);
-  g.kernelWidth = number(1, 3);
-  g.strideHeight = number(1, 2);
-  g.strideWidth = number(1, 2);
-  g.dilationHeight = number(1, 2);
-  g.dilationWidth = number(1, 2);
-  g.top = number(0, 2);
-  g.bottom = number(0, 2);
-  g.left = number(0, 2);
-  g.right = number(0, 2);
-  g.outputHeight =
-      outputSize(g.inputHeight, g.top + g.bottom, g.kernelHeight, g.dilationHeight, g.strideHeight);
-  g.outputWidth =
-      outputSize(g.inputWidth, g.left + g.right, g.kernelWidth, g.dilationWidth, g.strideWidth);
-  return g;
-}
 
 // A layer with its weights packed by XNNPACK, and the operator that did so.
 struct Layer {
@@ -135,7 +104,7 @@ class FloatLayerTest : public testing::Test {
 TEST_F(FloatLayerTest, ConvolutionsAreThoseOfXnnpack) {
   std::mt19937 random(1);
   for (unsigned round = 0; round < 150; ++round) {
-    const Convolution g = randomConvolution(&random);
+    const Convolution g = randomConvolution(&random, 40, 3, 2);
     const bool isClamped = round % 3 == 0;
     Layer made;
     makeConvolution(g, isClamped ? -0.5f : -kInfinity, isClamped ? 1.0f : kInfinity, round, &made);
