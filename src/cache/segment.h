@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "cache/segment_key.h"
 #include "cache/store_failure.h"
+#include "memory/lost_pages.h"
 #include "memory/mapping.h"
 
 namespace hearth::cache {
@@ -26,7 +27,10 @@ Status layOver(const memory::Mapping& file, void* address);
 class Segment {
  public:
   Segment(const SegmentKey& key, memory::Mapping mapping)
-      : key_(key), mapping_(std::move(mapping)), bytes_(mapping_.data(), mapping_.size()) {}
+      : key_(key),
+        mapping_(std::move(mapping)),
+        watched_(mapping_.data(), mapping_.size()),
+        bytes_(mapping_.data(), mapping_.size()) {}
   // A part of memory that `owner` keeps and that nobody changes.
   Segment(const SegmentKey& key, std::span<const uint8_t> bytes, std::shared_ptr<const void> owner)
       : key_(key), owner_(std::move(owner)), bytes_(bytes) {}
@@ -59,6 +63,7 @@ class Segment {
  private:
   SegmentKey key_;
   memory::Mapping mapping_;            // empty for memory of this process
+  memory::WatchedPages watched_;       // of the mapping: its file may be truncated
   std::shared_ptr<const void> owner_;  // null for a mapping
   std::span<const uint8_t> bytes_;
   mutable std::atomic<bool> corrupt_ = false;

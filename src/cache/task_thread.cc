@@ -6,11 +6,13 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
 #include <algorithm>
 #include <iterator>
-
 #include <system_error>
 #include <utility>
+
+#include "base/signals.h"
 
 namespace hearth::cache {
 
@@ -26,9 +28,8 @@ bool TaskThread::start() {
   if (state_->stopping) return false;
   if (thread_.joinable()) return true;
   // The program's signal handlers are not to run on a thread that it does not know.
-  sigset_t all;
+  const sigset_t all = base::signalsOfOthers();
   sigset_t before;
-  sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     thread_ = std::thread(

@@ -22,6 +22,7 @@
 #include <chrono>
 #include <climits>
 
+#include "base/signals.h"
 #include "threads/denormals.h"
 
 namespace hearth::threads {
@@ -131,9 +132,8 @@ ThreadPool::~ThreadPool() {
 
 Status ThreadPool::startWorkers() {
   // Signals belong to the program's own threads.
-  sigset_t all;
+  const sigset_t all = base::signalsOfOthers();
   sigset_t previous;
-  sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &previous);
   callerProcessor_.store(sched_getcpu(), std::memory_order_relaxed);
   int error = 0;

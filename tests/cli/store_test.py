@@ -43,6 +43,34 @@ class StoreTest(DataTest):
             self.assertEqual(warm["packed_bytes"], 0)
             self.assertEqual(again, classes)
 
+    def testTruncatedWhileInUse(self):
+        _, classes = self.start()
+        command = [HEARTH, "run", self.own, "--random-input", "7", "--top", "3", "--store", self.store,
+                   "--repeat", "1500", "--json"]
+        with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as process:
+            maps = pathlib.Path(f"/proc/{process.pid}/maps")
+            while "/segments/" not in maps.read_text():
+                self.assertIsNone(process.poll())
+                time.sleep(0.01)
+            time.sleep(0.3)
+            for segment in (self.store / "segments").rglob("*"):
+                if segment.is_file():
+                    os.chmod(segment, 0o600)
+                    os.truncate(segment, 0)
+            self.assertIsNone(process.poll(), "It is to be truncated while the model runs.")
+            output, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, errors)
+        result = json.loads(output)
+        self.assertEqual([(one["index"], one["score"]) for one in result["top"]], classes)
+        self.assertEqual(result["start"]["reason"], "segment corrupt")
+        self.assertGreater(result["start"]["repaired_bytes"], 1_000_000)
+        # What it did not read meanwhile, the next start finds.
+        self.hearth("run", self.own, "--random-input", "7", "--store", self.store)
+        warm, again = self.start()
+        self.assertEqual(warm["state"], "warm", warm)
+        self.assertEqual(again, classes)
+
     def testTheMachineIsTestedOnce(self):
         shutil.copyfile(self.model("mobilenet_v2_quantized_1x3x224x224"), self.own)
 

@@ -19,11 +19,13 @@ Result<std::shared_ptr<PackedSegment>> PackedSegment::allocate(size_t size) {
   HEARTH_ASSIGN(segment->memory_, memory::Mapping::anonymous(size));
   segment->data_ = segment->memory_.data();
   segment->size_ = size;
+  segment->watched_ = memory::WatchedPages(segment->data_, size);
   return segment;
 }
 
 PackedSegment::PackedSegment(cache::SegmentRef segment)
     : origin_(segment),
+      watched_(segment->data(), segment->size()),
       data_(const_cast<uint8_t*>(segment->data())),
       size_(segment->size()),
       published_(std::move(segment)) {}
@@ -65,6 +67,7 @@ Status PackedSegment::repair(const std::function<void(uint8_t* bytes)>& write) {
   if (::mmap(data_, length, PROT_READ, MAP_SHARED | MAP_FIXED, file.get(), 0) == MAP_FAILED)
     return std::unexpected(
         base::errnoError(errno, base::formatText("Replacing {} bytes of packed weights", size_)));
+  watched_.forgetLosses();
   const std::lock_guard lock(mutex_);
   published_ = nullptr;
   return {};

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "cache/segment.h"
+#include "memory/lost_pages.h"
 #include "memory/mapping.h"
 
 namespace hearth::cpu {
@@ -32,6 +33,8 @@ class PackedSegment {
   void adoptCopy(const memory::Mapping& copy);
   // The same with the published segment, unless it is the copy's file.
   void adopt(cache::SegmentRef published);
+  // Whether pages of the file behind it were lost, and read as zeros, since the last repair().
+  bool hasLosses() const { return watched_.hasLosses(); }
   // Null before it was published.
   cache::SegmentRef published() const;
 
@@ -45,6 +48,7 @@ class PackedSegment {
 
   memory::Mapping memory_;
   cache::SegmentRef origin_;  // whose mapping data_ is, where it is not memory_
+  memory::WatchedPages watched_;
   uint8_t* data_ = nullptr;
   size_t size_ = 0;
   mutable std::mutex mutex_;

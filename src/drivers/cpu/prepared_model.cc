@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/prepared_model.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -236,51 +237,81 @@ void CpuPreparedModel::setCacheProblem(std::string problem) {
 }
 
 void CpuPreparedModel::repair(const cache::SegmentKey& key) {
+  const std::lock_guard lock(repairMutex_);
+  const Status repaired = packAgain([&](const PackedSegment& segment) {
+    const cache::SegmentRef published = segment.published();
+    return published != nullptr && published->key() == key;
+  });
+  if (!repaired)
+    base::logWarn("Wrong packed weights of a running model stay in use. {}",
+                  repaired.error().toString());
+}
+
+Status CpuPreparedModel::packAgain(const std::function<bool(const PackedSegment&)>& isWrong) {
   const base::TraceSpan span("start", "repair packed weights");
   // The wrong places are packed as at a cold start, into memory of their own.
   PackedWeights fresh(true);
   std::map<std::shared_ptr<PackedSegment>, std::vector<WeightPlace>> wrong;
   for (const auto& [place, packed] : weights_->places()) {
-    const cache::SegmentRef published = packed.segment->published();
-    if (published != nullptr && published->key() == key)
+    if (isWrong(*packed.segment))
       wrong[packed.segment].push_back(place);
     else
       fresh.preset(place, packed);
   }
-  if (wrong.empty()) return;
-  const auto packAgain = [&]() -> Status {
-    PlanBuilder builder(*model_, &fresh, referenceOnly_);
-    HEARTH_TRY(builder.build());
-    const auto constants = builder.takeOwnedConstants();
-    Plan plan = builder.takePlan();
-    HEARTH_TRY(planArena(&plan, 0));
-    HEARTH_TRY(KernelMaker(plan, pool_.get()).makeAll());
-    // The running model may have the packings of other kernels, too. Where those cannot be made
-    // here, it has none: what is missing is found below.
-    if (Status made = KernelMaker(plan, pool_.get(), otherKernels(plan)).makeAll(); !made)
-      base::logInfo("Not all other kernels can be packed again. {}", made.error().toString());
-    const std::map<WeightPlace, PackedPlace> right = fresh.places();
-    const std::map<WeightPlace, PackedPlace> used = weights_->places();
-    for (const auto& [segment, places] : wrong) {
+  if (wrong.empty()) return {};
+  PlanBuilder builder(*model_, &fresh, referenceOnly_);
+  HEARTH_TRY(builder.build());
+  const auto constants = builder.takeOwnedConstants();
+  Plan plan = builder.takePlan();
+  HEARTH_TRY(planArena(&plan, 0));
+  HEARTH_TRY(KernelMaker(plan, pool_.get()).makeAll());
+  // The running model may have the packings of other kernels, too. Where those cannot be made
+  // here, it has none: what is missing is found below.
+  if (Status made = KernelMaker(plan, pool_.get(), otherKernels(plan)).makeAll(); !made)
+    base::logInfo("Not all other kernels can be packed again. {}", made.error().toString());
+  const std::map<WeightPlace, PackedPlace> right = fresh.places();
+  const std::map<WeightPlace, PackedPlace> used = weights_->places();
+  for (const auto& [segment, places] : wrong) {
+    for (const WeightPlace& place : places)
+      if (!right.contains(place) || right.at(place).size != used.at(place).size)
+        return fail(ErrorCode::kOpFailed, "Operation {} is packed otherwise than before.",
+                    place.operation);
+    HEARTH_TRY(segment->repair([&](uint8_t* bytes) {
       for (const WeightPlace& place : places)
-        if (!right.contains(place) || right.at(place).size != used.at(place).size)
-          return fail(ErrorCode::kOpFailed, "Operation {} is packed otherwise than before.",
-                      place.operation);
-      HEARTH_TRY(segment->repair([&](uint8_t* bytes) {
-        for (const WeightPlace& place : places)
-          std::memcpy(bytes + used.at(place).offset, right.at(place).data(), right.at(place).size);
-      }));
-    }
-    return {};
-  };
-  if (const Status repaired = packAgain(); !repaired) {
-    base::logWarn("Wrong packed weights of a running model stay in use. {}",
-                  repaired.error().toString());
-    return;
+        std::memcpy(bytes + used.at(place).offset, right.at(place).data(), right.at(place).size);
+    }));
   }
+  if (session_ == nullptr) return {};
   std::vector<std::shared_ptr<PackedSegment>> segments;
   for (const auto& [segment, places] : wrong) segments.push_back(segment);
   session_->repaired(segments);
+  return {};
+}
+
+Status CpuPreparedModel::replaceLosses() {
+  const std::lock_guard lock(repairMutex_);
+  const uint64_t losses = memory::lossCount();
+  const auto hasLosses = [](const PackedSegment& segment) {
+    return segment.hasLosses();
+  };
+  const auto places = weights_->places();
+  if (std::ranges::any_of(places,
+                          [&](const auto& one) { return hasLosses(*one.second.segment); })) {
+    // The model is only read where it has all its constants.
+    Status repaired = hasHoles_ ? fail(ErrorCode::kOpFailed, "The model is to be compiled again.")
+                                : packAgain(hasLosses);
+    if (!repaired)
+      return fail(ErrorCode::kOpFailed,
+                  "Packed weights were lost while the model was in use, since their file was "
+                  "truncated or cannot be read. {}",
+                  repaired.error().message());
+    const std::lock_guard contexts(mutex_);
+    // Their kernels may have read what was lost.
+    idle_.clear();
+    ++replacedLosses_;
+  }
+  checkedLosses_ = losses;
+  return {};
 }
 
 Result<std::unique_ptr<hal::Execution>> CpuPreparedModel::createExecution(hal::Request request) {
@@ -344,6 +375,32 @@ Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
                              std::span<const ExecutionContext::Buffer> outputs,
                              const base::Deadline& deadline) {
   while (true) {
+    const uint64_t replaced = replacedLosses_;
+    Status status = runOnce(inputs, outputs, deadline);
+    if (memory::lossCount() != checkedLosses_) HEARTH_TRY(replaceLosses());
+    if (replacedLosses_ == replaced) return status;
+    // It computed with zeros. Once more, if the inputs are still there.
+    const auto overlap = [](const ExecutionContext::Buffer& a, const ExecutionContext::Buffer& b) {
+      const auto* const first = static_cast<const uint8_t*>(a.data);
+      const auto* const second = static_cast<const uint8_t*>(b.data);
+      return first != nullptr && second != nullptr && std::less<>()(first, second + b.bytes) &&
+             std::less<>()(second, first + a.bytes);
+    };
+    for (const ExecutionContext::Buffer& input : inputs)
+      for (const ExecutionContext::Buffer& output : outputs)
+        if (overlap(input, output))
+          return fail(
+              ErrorCode::kOpFailed,
+              "Packed weights were lost during the computation and are packed again, but an "
+              "output has overwritten an input; start again with new inputs.");
+  }
+}
+
+Status CpuPreparedModel::runOnce(std::span<const ExecutionContext::Buffer> inputs,
+                                 std::span<const ExecutionContext::Buffer> outputs,
+                                 const base::Deadline& deadline) {
+  while (true) {
+    const uint64_t replaced = replacedLosses_;
     HEARTH_ASSIGN(std::unique_ptr<ExecutionContext> context, takeContext());
     KernelStages* const stages = stagesOf(*context);
     Status status = stages != nullptr ? stages->run(*context, inputs, outputs, deadline)
@@ -354,8 +411,8 @@ Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
     if (isRefused) ahead_->finish();
     const std::lock_guard lock(mutex_);
     ++executions_;
-    const bool isInForce =
-        &context->plan() == &plans_.back()->plan && context->kernels().choices() == choices_;
+    const bool isInForce = &context->plan() == &plans_.back()->plan &&
+                           context->kernels().choices() == choices_ && replacedLosses_ == replaced;
     if (isInForce) idle_.push_back(std::move(context));
     if (!isRefused || isInForce) return status;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -92,6 +93,12 @@ class CpuPreparedModel final : public hal::PreparedModel,
   // What an earlier process measured for the plan; null where nothing fits.
   std::shared_ptr<const KernelChoices> recalledChoices(const Plan& plan);
   Result<std::unique_ptr<ExecutionContext>> takeContext();
+  Status runOnce(std::span<const ExecutionContext::Buffer> inputs,
+                 std::span<const ExecutionContext::Buffer> outputs, const base::Deadline& deadline);
+  // Packs the segments again for which this is true, in their places. repairMutex_ is held.
+  Status packAgain(const std::function<bool(const PackedSegment&)>& isWrong);
+  // The same for those of which pages were lost, if there are any. Error: they stay lost.
+  Status replaceLosses();
   // Who runs executions of the context in the first stage; null when they are not measured.
   KernelStages* stagesOf(const ExecutionContext& context);
   void beginSecondStage(std::unique_ptr<ExecutionContext> context);
@@ -120,6 +127,9 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::vector<std::unique_ptr<ExecutionContext>> idle_;
   std::shared_ptr<KernelMaker> ahead_;  // null when everything was made at once
   bool packsAhead_ = false;
+  std::mutex repairMutex_;
+  std::atomic<uint64_t> checkedLosses_ = 0;  // memory::lossCount() when nothing was lost here
+  std::atomic<uint64_t> replacedLosses_ = 0;
   std::unique_ptr<KernelStages> stages_;  // from the first execution that can be measured on
 };
 

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/lost_pages.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "memory/mapping.h"
+
+namespace hearth::memory {
+namespace {
+
+constexpr size_t kSize = size_t{1} << 20;
+
+class LostPagesTest : public testing::Test {
+ protected:
+  LostPagesTest() : file_(::memfd_create("lost-pages", MFD_CLOEXEC)) {
+    const std::vector<uint8_t> content(kSize, 7);
+    EXPECT_EQ(::pwrite(file_.get(), content.data(), kSize, 0), static_cast<ssize_t>(kSize));
+    mapping_ = Mapping::ofFile(file_.get(), 0, kSize, Mapping::Access::kReadOnly).value();
+  }
+  size_t countOf(uint8_t value) const {
+    return static_cast<size_t>(std::count(mapping_.data(), mapping_.data() + kSize, value));
+  }
+
+  base::Descriptor file_;
+  Mapping mapping_;
+};
+
+TEST_F(LostPagesTest, AreZerosAndTold) {
+  WatchedPages watched(mapping_.data(), kSize);
+  EXPECT_EQ(countOf(7), kSize);
+  EXPECT_FALSE(watched.hasLosses());
+  const uint64_t before = lossCount();
+  ASSERT_EQ(::ftruncate(file_.get(), kSize / 4), 0);
+  EXPECT_EQ(countOf(0), kSize - kSize / 4);
+  EXPECT_EQ(countOf(7), kSize / 4);
+  EXPECT_TRUE(watched.hasLosses());
+  EXPECT_GT(lossCount(), before);
+  watched.forgetLosses();
+  EXPECT_FALSE(watched.hasLosses());
+}
+
+TEST_F(LostPagesTest, SeveralThreadsMeetThem) {
+  const WatchedPages watched(mapping_.data(), kSize);
+  ASSERT_EQ(::ftruncate(file_.get(), 0), 0);
+  std::vector<std::thread> threads;
+  std::atomic<size_t> zeros = 0;
+  for (int i = 0; i < 4; ++i) threads.emplace_back([&] { zeros += countOf(0); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(zeros, 4 * kSize);
+  EXPECT_TRUE(watched.hasLosses());
+}
+
+TEST_F(LostPagesTest, BelongToTheirRanges) {
+  WatchedPages first(mapping_.data(), kSize / 2);
+  const WatchedPages second(mapping_.data() + kSize / 2, kSize / 2);
+  WatchedPages moved = std::move(first);
+  ASSERT_EQ(::ftruncate(file_.get(), kSize / 2), 0);
+  EXPECT_EQ(countOf(0), kSize / 2);
+  EXPECT_FALSE(moved.hasLosses());
+  EXPECT_FALSE(first.hasLosses());
+  EXPECT_TRUE(second.hasLosses());
+}
+
+// The handler before ours gets what is not watched.
+TEST_F(LostPagesTest, OthersAreNotTouched) {
+  const WatchedPages watched(mapping_.data(), kSize / 2);
+  ASSERT_EQ(::ftruncate(file_.get(), 0), 0);
+  EXPECT_DEATH(
+      { static_cast<void>(*static_cast<volatile uint8_t*>(mapping_.data() + kSize / 2)); }, "");
+}
+
+}  // namespace
+}  // namespace hearth::memory
