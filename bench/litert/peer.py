@@ -60,6 +60,7 @@ def compiledModel(path, threads, weightCache=None):
 class CompiledModelSide:
     def __init__(self, path, threads, weightCache=None):
         self._model, self.start = compiledModel(path, threads, weightCache)
+        self.loaded = time.perf_counter()
         self._inputs = self._model.create_input_buffers(0)
         self._outputs = self._model.create_output_buffers(0)
         self.prepared = time.perf_counter()
@@ -150,6 +151,8 @@ def main():
     parser.add_argument("model", type=Path)
     parser.add_argument("--api", choices=["interpreter", "compiled"], default="interpreter")
     parser.add_argument("--weight-cache", type=Path, help="with --api compiled")
+    parser.add_argument("--only-start", action="store_true",
+                        help="with --api compiled: no inference, and from_file_ms apart")
     parser.add_argument("--generate", action="store_true",
                         help="prefill and decode of a language model; --repeat tokens")
     parser.add_argument("--prefills", type=int, default=1, help="with --generate")
@@ -167,6 +170,11 @@ def main():
     else:
         side = CompiledModelSide(arguments.model, arguments.threads, arguments.weight_cache)
     startPeak = memory()["peak_rss_kib"]
+    if arguments.only_start:
+        start = {"prepare_ms": 1e3 * (side.prepared - side.start),
+                 "from_file_ms": 1e3 * (side.loaded - side.start)}
+        print(json.dumps({"model": str(arguments.model), "start": start, "memory": memory()}))
+        return
     if arguments.input is not None:
         arrays = [np.load(arguments.input)]
     else:

@@ -29,8 +29,9 @@ constexpr int64_t kHour = int64_t{3600} * 1'000'000'000;
 
 // A write syncs before it returns: an entry that a power failure took would only cost a miss, but
 // the next entries of a file that it damaged would be gone, too.
-constexpr char kSettings[] =
-    "PRAGMA synchronous=FULL; PRAGMA mmap_size=0; PRAGMA trusted_schema=OFF;";
+constexpr char kWriteSettings[] = "PRAGMA synchronous=FULL";
+// For people; more entries of one token there are not.
+constexpr char kLatest[] = " ORDER BY used DESC LIMIT 256";
 constexpr char kTable[] =
     "CREATE TABLE IF NOT EXISTS content1(build BLOB, uid INTEGER, token BLOB, digest BLOB, "
     "model INTEGER, data INTEGER, used INTEGER, checksum BLOB, "
@@ -81,6 +82,14 @@ int64_t now() {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+// Without statements, whose parsing is a good part of a look-up's time.
+void setUpReading(sqlite3* database) {
+  sqlite3_busy_timeout(database, kBusyMilliseconds);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_int64 mapped = 0;
+  sqlite3_file_control(database, "main", SQLITE_FCNTL_MMAP_SIZE, &mapped);
+}
+
 bool isDamage(int code) {
   return code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_FORMAT ||
          code == SQLITE_ERROR || code == SQLITE_SCHEMA;
@@ -129,6 +138,7 @@ std::unique_ptr<MappingManager> MappingManager::forLooking() {
 void MappingManager::close() {
   if (database_ != nullptr) sqlite3_close(database_);
   database_ = nullptr;
+  isSetForWriting_ = false;
   directory_.reset();
 }
 
@@ -183,10 +193,7 @@ Status MappingManager::open(bool create) {
     code = sqlite3_open_v2(path.c_str(), &database_,
                            SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
                            nullptr);
-    if (code == SQLITE_OK) {
-      sqlite3_busy_timeout(database_, kBusyMilliseconds);
-      code = sqlite3_exec(database_, kSettings, nullptr, nullptr, nullptr);
-    }
+    if (code == SQLITE_OK) setUpReading(database_);
     if (code == SQLITE_OK && create)
       code = sqlite3_exec(database_, kTable, nullptr, nullptr, nullptr);
     // What cannot be added to is not believed either: a later build might have said otherwise.
@@ -202,7 +209,7 @@ Status MappingManager::open(bool create) {
 }
 
 Result<std::vector<KnownContent>> MappingManager::read(
-    const char* condition, const std::function<void(sqlite3_stmt*)>& bind) {
+    const std::string& condition, const std::function<void(sqlite3_stmt*)>& bind) {
   HEARTH_TRY(open(false));
   std::vector<KnownContent> rows;
   int code = 0;
@@ -210,7 +217,7 @@ Result<std::vector<KnownContent>> MappingManager::read(
     const Statement statement =
         prepare(database_,
                 base::formatText("SELECT digest, model, data, used, checksum, build, uid, token "
-                                 "FROM content1 WHERE {} ORDER BY used DESC LIMIT 256",
+                                 "FROM content1 WHERE {}",
                                  condition),
                 code);
     if (code == SQLITE_OK) {
@@ -237,30 +244,35 @@ Result<std::vector<KnownContent>> MappingManager::read(
 }
 
 Result<std::vector<KnownContent>> MappingManager::readOf(const CacheOwner& owner) {
-  return read("build = ? AND uid = ? AND token = ?", [&](sqlite3_stmt* statement) {
-    bindDigest(statement, 1, owner.build);
-    sqlite3_bind_int64(statement, 2, owner.uid);
-    bindDigest(statement, 3, owner.token);
-  });
+  // In no order that SQLite would have to make a sorter for.
+  HEARTH_ASSIGN(std::vector<KnownContent> rows,
+                read("build = ? AND uid = ? AND token = ? LIMIT 256", [&](sqlite3_stmt* statement) {
+                  bindDigest(statement, 1, owner.build);
+                  sqlite3_bind_int64(statement, 2, owner.uid);
+                  bindDigest(statement, 3, owner.token);
+                }));
+  std::ranges::sort(rows, std::ranges::greater(), &KnownContent::used);
+  return rows;
 }
 
 Result<std::vector<CachedContent>> MappingManager::find(const CacheOwner& owner) {
   const std::lock_guard lock(mutex_);
-  HEARTH_ASSIGN(const std::vector<KnownContent> rows, readOf(owner));
+  HEARTH_ASSIGN(found_, readOf(owner));
   std::vector<CachedContent> contents;
-  for (const KnownContent& row : rows) contents.push_back(row.content);
+  for (const KnownContent& row : found_) contents.push_back(row.content);
   return contents;
 }
 
 Result<std::vector<KnownContent>> MappingManager::findUnder(const base::Sha256Digest& token) {
   const std::lock_guard lock(mutex_);
-  return read("token = ?", [&](sqlite3_stmt* statement) { bindDigest(statement, 1, token); });
+  return read(base::formatText("token = ?{}", kLatest),
+              [&](sqlite3_stmt* statement) { bindDigest(statement, 1, token); });
 }
 
 Result<std::vector<KnownContent>> MappingManager::findSized(uint64_t modelBytes,
                                                             uint64_t dataBytes) {
   const std::lock_guard lock(mutex_);
-  return read("model = ? AND data = ?", [&](sqlite3_stmt* statement) {
+  return read(base::formatText("model = ? AND data = ?{}", kLatest), [&](sqlite3_stmt* statement) {
     sqlite3_bind_int64(statement, 1, static_cast<int64_t>(modelBytes));
     sqlite3_bind_int64(statement, 2, static_cast<int64_t>(dataBytes));
   });
@@ -271,6 +283,12 @@ Status MappingManager::run(const std::string& statement) {
   if (code == SQLITE_OK) return {};
   discardIfBroken(code);
   return fail(ErrorCode::kIo, "The cache map cannot be written: {}.", sqlite3_errstr(code));
+}
+
+Status MappingManager::setUpWriting() {
+  if (!isSetForWriting_) HEARTH_TRY(run(kWriteSettings));
+  isSetForWriting_ = true;
+  return {};
 }
 
 Status MappingManager::write(const CacheOwner& owner, const CachedContent& content, int64_t when) {
@@ -301,6 +319,7 @@ Status MappingManager::remember(const CacheOwner& owner, const CachedContent& co
   if (use_ == Use::kLook)
     return fail(ErrorCode::kBadState, "The cache map is open for looking at it only.");
   HEARTH_TRY(open(true));
+  HEARTH_TRY(setUpWriting());
   HEARTH_TRY(run("BEGIN IMMEDIATE"));
   const std::string mine =
       base::formatText("build = x'{}' AND uid = {}", base::toHex(owner.build), owner.uid);
@@ -328,10 +347,14 @@ Status MappingManager::remember(const CacheOwner& owner, const CachedContent& co
 void MappingManager::touch(const CacheOwner& owner, const CachedContent& content) {
   const std::lock_guard lock(mutex_);
   if (use_ == Use::kLook) return;
+  const auto isLongAgo = [&](const KnownContent& row) {
+    return row.owner == owner && row.content == content && now() - row.used > kHour;
+  };
+  // What the look-up found before is asked first: mostly there is nothing to do.
+  if (std::ranges::none_of(found_, isLongAgo)) return;
   const auto rows = readOf(owner);
-  if (!rows) return;
-  for (const KnownContent& row : *rows)
-    if (row.content == content && now() - row.used > kHour) (void)write(owner, content, now());
+  if (rows && std::ranges::any_of(*rows, isLongAgo) && setUpWriting())
+    (void)write(owner, content, now());
 }
 
 }  // namespace hearth::cache

@@ -24,6 +24,7 @@ struct CacheOwner {
   base::Sha256Digest build{};  // of driver and libraries
   uid_t uid = 0;
   base::Sha256Digest token{};
+  bool operator==(const CacheOwner&) const = default;
 };
 
 // What was cached under a token: a digest of all bytes of model and data cache, and how many bytes
@@ -78,7 +79,7 @@ class MappingManager {
   // is written then cannot be found again.
   Status remember(const CacheOwner& owner, const CachedContent& content);
 
-  // Notes that a content was used, at most once an hour. Best effort.
+  // Notes that a content which find() gave last was used, at most once an hour. Best effort.
   void touch(const CacheOwner& owner, const CachedContent& content);
 
   // Bounds, of contents for a token, of all of one build and user, and of builds.
@@ -91,9 +92,11 @@ class MappingManager {
   void close();
   bool discardIfBroken(int code);
   // `condition` has a ? for each of what `bind` sets, from 1.
-  Result<std::vector<KnownContent>> read(const char* condition,
+  Result<std::vector<KnownContent>> read(const std::string& condition,
                                          const std::function<void(sqlite3_stmt*)>& bind);
   Result<std::vector<KnownContent>> readOf(const CacheOwner& owner);
+  // Before anything is written through a connection.
+  Status setUpWriting();
   Status write(const CacheOwner& owner, const CachedContent& content, int64_t when);
   Status run(const std::string& statement);
 
@@ -102,6 +105,8 @@ class MappingManager {
   std::mutex mutex_;
   base::Descriptor directory_;
   sqlite3* database_ = nullptr;
+  bool isSetForWriting_ = false;
+  std::vector<KnownContent> found_;  // what find() gave last
 };
 
 }  // namespace hearth::cache

@@ -121,11 +121,13 @@ Result<Operand> readOperand(Reader& reader) {
 Result<Subgraph> readSubgraph(Reader& reader) {
   Subgraph subgraph;
   const size_t operands = reader.count(kLeastOperand);
+  subgraph.operands.reserve(operands);
   for (size_t i = 0; i < operands && reader.isGood(); ++i) {
     HEARTH_ASSIGN(Operand operand, readOperand(reader));
     subgraph.operands.push_back(std::move(operand));
   }
   const size_t operations = reader.count(kLeastOperation);
+  subgraph.operations.reserve(operations);
   for (size_t i = 0; i < operations && reader.isGood(); ++i) {
     Operation operation;
     operation.type = reader.number<OperationType>();

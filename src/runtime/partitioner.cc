@@ -30,33 +30,46 @@ float subgraphCost(const graph::Model& model, const graph::Operand& reference,
   return sum;
 }
 
-// What each device answers, one row for each device; an empty row takes nothing.
-using Answers = std::vector<std::vector<hal::OperationSupport>>;
+// What the devices answer, each asked when that first matters: mostly the fastest takes everything,
+// and answering means to look at the whole model.
+class Answers {
+ public:
+  Answers(const graph::Model& model, std::span<const std::shared_ptr<hal::Device>> devices)
+      : model_(model), devices_(devices), answers_(devices.size()) {}
 
-Answers askDevices(const graph::Model& model,
-                   std::span<const std::shared_ptr<hal::Device>> devices) {
-  Answers answers;
-  for (const std::shared_ptr<hal::Device>& device : devices) {
-    auto support = device->supportedOperations(model);
-    if (support && support->size() == model.main().operations.size()) {
-      answers.push_back(std::move(*support));
-      continue;
-    }
-    base::logWarn("The device {} is left out: {}", device->name(),
-                  support ? base::formatText("it answers for {} operations of {}.", support->size(),
-                                             model.main().operations.size())
-                          : support.error().toString());
-    answers.emplace_back();
+  // For each operation; nothing from a device that is left out.
+  const std::vector<hal::OperationSupport>& of(size_t device) {
+    std::optional<std::vector<hal::OperationSupport>>& answer = answers_[device];
+    if (!answer) answer = ask(*devices_[device]);
+    return *answer;
   }
-  return answers;
-}
+
+ private:
+  std::vector<hal::OperationSupport> ask(hal::Device& device) const {
+    auto support = device.supportedOperations(model_);
+    if (support && support->size() == model_.main().operations.size()) return std::move(*support);
+    base::logWarn("The device {} is left out: {}", device.name(),
+                  support ? base::formatText("it answers for {} operations of {}.", support->size(),
+                                             model_.main().operations.size())
+                          : support.error().toString());
+    return {};
+  }
+
+  const graph::Model& model_;
+  const std::span<const std::shared_ptr<hal::Device>> devices_;
+  std::vector<std::optional<std::vector<hal::OperationSupport>>> answers_;
+};
 
 Result<std::vector<size_t>> chooseDevices(const graph::Model& model,
                                           std::span<const std::shared_ptr<hal::Device>> devices,
                                           hal::Preference preference) {
-  const Answers answers = askDevices(model, devices);
+  Answers answers(model, devices);
   std::vector<hal::Capabilities> capabilities;
-  for (const auto& device : devices) capabilities.push_back(device->capabilities());
+  std::vector<bool> isReference;
+  for (const auto& device : devices) {
+    capabilities.push_back(device->capabilities());
+    isReference.push_back(device->name() == kReferenceDeviceName);
+  }
   std::vector<size_t> chosen;
   std::string missing;
   size_t missingCount = 0;
@@ -66,17 +79,17 @@ Result<std::vector<size_t>> chooseDevices(const graph::Model& model,
     float bestCost = 0;
     std::string reasons;
     for (size_t d = 0; d < devices.size(); ++d) {
-      if (answers[d].empty() || !answers[d][i].supported) {
-        if (!answers[d].empty() && !answers[d][i].reason.empty())
-          reasons += base::formatText(" {}: {}", devices[d]->name(), answers[d][i].reason);
+      const float cost = operationCost(model, model.main(), operation, capabilities[d], preference);
+      const bool wouldWin = !best || cost < bestCost || (cost == bestCost && isReference[d]);
+      if (!wouldWin) continue;
+      const std::vector<hal::OperationSupport>& answer = answers.of(d);
+      if (answer.empty() || !answer[i].supported) {
+        if (!answer.empty() && !answer[i].reason.empty())
+          reasons += base::formatText(" {}: {}", devices[d]->name(), answer[i].reason);
         continue;
       }
-      const float cost = operationCost(model, model.main(), operation, capabilities[d], preference);
-      const bool winsTie = best && cost == bestCost && devices[d]->name() == kReferenceDeviceName;
-      if (!best || cost < bestCost || winsTie) {
-        best = d;
-        bestCost = cost;
-      }
+      best = d;
+      bestCost = cost;
     }
     const bool isControlFlow = operation.type == graph::OperationType::kIf ||
                                operation.type == graph::OperationType::kWhile;

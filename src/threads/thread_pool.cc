@@ -33,6 +33,8 @@ constexpr uint64_t kTicket = uint64_t{1} << 16;
 constexpr uint64_t kTicketMask = 0x7fff;
 constexpr uint64_t kReturned = 1;
 constexpr uint64_t kReturnedMask = 0xffff;
+// Generations that no process has: a pool that nobody has started, and one that is being started.
+constexpr uint32_t kAsleep = UINT32_MAX - 1;
 constexpr uint32_t kRebuilding = UINT32_MAX;
 constexpr uint64_t kMaxItems = uint64_t{1} << 31;
 
@@ -112,17 +114,23 @@ void watchForks() {
 }  // namespace
 
 Result<std::unique_ptr<ThreadPool>> ThreadPool::create(size_t threads) {
-  if (threads > kMaxThreads)
-    return fail(ErrorCode::kBadData, "A thread pool of {} threads exceeds the limit of {}.",
-                threads, kMaxThreads);
-  watchForks();
-  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads == 0 ? usableProcessors() : threads));
+  HEARTH_ASSIGN(std::unique_ptr<ThreadPool> pool, createAsleep(threads));
+  pool->generation_.store(forkGeneration.load());
+  pool->callerProcessor_.store(sched_getcpu(), std::memory_order_relaxed);
   HEARTH_TRY(pool->startWorkers());
   return pool;
 }
 
+Result<std::unique_ptr<ThreadPool>> ThreadPool::createAsleep(size_t threads) {
+  if (threads > kMaxThreads)
+    return fail(ErrorCode::kBadData, "A thread pool of {} threads exceeds the limit of {}.",
+                threads, kMaxThreads);
+  watchForks();
+  return std::unique_ptr<ThreadPool>(new ThreadPool(threads == 0 ? usableProcessors() : threads));
+}
+
 ThreadPool::ThreadPool(size_t threads)
-    : threadCount_(threads), slots_(threads), generation_(forkGeneration.load()) {
+    : threadCount_(threads), slots_(threads), generation_(kAsleep) {
   workers_.reserve(threads - 1);
 }
 
@@ -135,7 +143,6 @@ Status ThreadPool::startWorkers() {
   const sigset_t all = base::signalsOfOthers();
   sigset_t previous;
   pthread_sigmask(SIG_SETMASK, &all, &previous);
-  callerProcessor_.store(sched_getcpu(), std::memory_order_relaxed);
   int error = 0;
   while (error == 0 && workers_.size() + 1 < threadCount_) {
     pthread_t worker;
@@ -159,7 +166,7 @@ void ThreadPool::stopWorkers() {
   workers_.clear();
 }
 
-// False while another thread of a forked child rebuilds the pool.
+// False while another thread starts the pool, the first time or again in a forked child.
 bool ThreadPool::belongsToThisProcess() {
   const uint32_t current = forkGeneration.load(std::memory_order_relaxed);
   uint32_t mine = generation_.load(std::memory_order_acquire);

@@ -43,6 +43,12 @@ class HEARTH_THREADS_EXPORT ThreadPool {
   // `threads` includes the caller; 0 means one for each processor this process may use. Error:
   // kBadData above kMaxThreads, kResourceExhaustedTransient when a thread cannot be started.
   static Result<std::unique_ptr<ThreadPool>> create(size_t threads);
+  // The same without starting threads: start() or the first parallel call does that, and where a
+  // thread cannot be started then there are fewer. Error: kBadData.
+  static Result<std::unique_ptr<ThreadPool>> createAsleep(size_t threads);
+
+  // Starts the workers unless they are there, or somebody else is at it.
+  void start() { static_cast<void>(belongsToThisProcess()); }
 
   // Joins the workers. No call may be in progress.
   ~ThreadPool();

@@ -10,6 +10,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <thread>
@@ -95,6 +97,27 @@ TEST(ThreadPool, RefusesTooManyThreads) {
   auto pool = ThreadPool::create(ThreadPool::kMaxThreads + 1);
   ASSERT_FALSE(pool);
   EXPECT_EQ(pool.error().code(), ErrorCode::kBadData);
+}
+
+TEST(ThreadPool, AsleepItHasNoThreadsBeforeTheyAreWanted) {
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+  };
+  const auto before = threads();
+  {
+    EXPECT_TRUE(ThreadPool::createAsleep(3)) << "destroyed as it is";
+  }
+  const auto called = ThreadPool::createAsleep(3).value();
+  const auto started = ThreadPool::createAsleep(3).value();
+  EXPECT_EQ(threads(), before);
+  started->start();
+  EXPECT_EQ(threads(), before + 2);
+  started->start();
+  EXPECT_EQ(threads(), before + 2);
+  EXPECT_TRUE(runAtOnce(*started, 3));
+  EXPECT_TRUE(runAtOnce(*called, 3));
+  EXPECT_EQ(threads(), before + 4);
+  EXPECT_FALSE(ThreadPool::createAsleep(ThreadPool::kMaxThreads + 1));
 }
 
 TEST(ThreadPool, ZeroMeansOneThreadPerProcessor) {

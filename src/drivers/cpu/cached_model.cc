@@ -168,9 +168,9 @@ Result<CachedPlan> CachedPlan::parse(std::span<const uint8_t> bytes, size_t segm
   }
   plan.choices.assign(at, at + head.choiceBytes);
   at += head.choiceBytes;
-  plan.places.assign(at, at + head.placeBytes);
+  plan.places = {at, head.placeBytes};
   at += head.placeBytes;
-  plan.model.assign(at, at + head.modelBytes);
+  plan.model = {at, head.modelBytes};
   return plan;
 }
 

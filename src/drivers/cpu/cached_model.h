@@ -42,11 +42,13 @@ struct CachedPlan {
   uint64_t holeBytes = 0;              // size of pool 0, whose constants are only there packed
   std::vector<uint32_t> poolSegments;  // the segment that pool i + 1 is
   std::vector<uint8_t> choices;        // MeasuredChoices; empty before they are known
-  std::vector<uint8_t> places;         // StoredPlan
-  std::vector<uint8_t> model;          // graph::encodeModel
+  // Views, of what was parsed or is to be encoded.
+  std::span<const uint8_t> places;  // StoredPlan
+  std::span<const uint8_t> model;   // graph::encodeModel
 
   std::vector<uint8_t> encoded() const;
-  // kBadData for bytes that are no model cache, or one for another number of segments.
+  // kBadData for bytes that are no model cache, or one for another number of segments. The bytes
+  // outlive the result.
   static Result<CachedPlan> parse(std::span<const uint8_t> bytes, size_t segmentCount);
 };
 

@@ -261,6 +261,7 @@ void KernelMaker::finish() {
 }
 
 void KernelMaker::work() {
+  if (pool_ != nullptr) pool_->start();
   {
     const base::TraceSpan span("start", "make kernels ahead");
     for (size_t node = 0; node < made_.size() && !isEnding_; ++node) makeIfOpen(node);

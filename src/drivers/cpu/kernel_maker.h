@@ -38,10 +38,10 @@ class KernelMaker {
   // Makes all on the pool's threads. The first error; see refused().
   Status makeAll();
 
-  // Makes them on `threads` threads, in the order of the plan. When all are made, `completed` is
-  // called once, on one of those threads or by finish(), which returns after it. Then those threads
-  // call `afterwards`, once, for what nobody should wait for. Where no thread can be started, all
-  // of that is done at once.
+  // Makes them on `threads` threads, in the order of the plan, and starts the pool's. When all are
+  // made, `completed` is called once, on one of those threads or by finish(), which returns after
+  // it. Then those threads call `afterwards`, once, for what nobody should wait for. Where no
+  // thread can be started, all of that is done at once.
   void makeAhead(unsigned threads, std::function<void()> completed,
                  std::function<void()> afterwards);
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <ctime>
 #include <map>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "drivers/cpu/machine.h"
 #include "drivers/cpu/open_stores.h"
 #include "drivers/cpu/packed_constants.h"
+#include "drivers/cpu/page_in.h"
 #include "graph/model_bytes.h"
 
 namespace hearth::cpu {
@@ -29,8 +29,6 @@ constexpr uint64_t kLargeConstant = 4096;
 // From here on it is worth telling apart constants that are only there packed.
 constexpr uint64_t kWorthAHole = 64;
 constexpr uint64_t kAlignment = 64;
-// From here on a thread of its own brings the pages in.
-constexpr uint64_t kWorthAThread = uint64_t{1} << 20;
 
 uint64_t roundedUp(uint64_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
@@ -73,6 +71,8 @@ class Saver {
   }
 
   Status write(const hal::Cache& cache) {
+    plan_.places = placeBytes_;
+    plan_.model = modelBytes_;
     HEARTH_ASSIGN(const cache::CacheOwner owner, cacheOwner(cache.token));
     data_.layOut();
     const std::vector<uint8_t> head = data_.encodedHead();
@@ -150,7 +150,7 @@ class Saver {
       }
     // Kernels may read behind the last one.
     model.constantBytes.resize(model.constantBytes.size() + kReadSlack);
-    plan_.model = graph::encodeModel(model);
+    modelBytes_ = graph::encodeModel(model);
   }
 
   // Says where the constant lies in the model that is saved.
@@ -214,7 +214,7 @@ class Saver {
       // The places' segments come first; those of constants follow.
       for (size_t i = placeSegments_; i < data_.segments.size(); ++i)
         places_.segmentSizes.push_back(data_.segments[i].size);
-      plan_.places = places_.encoded();
+      placeBytes_ = places_.encoded();
     }
     if (keys.empty()) return;
     plan_.pin = {pin.finish()};
@@ -231,13 +231,16 @@ class Saver {
   std::map<std::pair<const uint8_t*, uint64_t>, uint32_t> pools_;  // by where a constant lies
   StoredPlan places_;
   CachedPlan plan_;
+  std::vector<uint8_t> placeBytes_;  // that plan_ refers to, as it does to the model's
+  std::vector<uint8_t> modelBytes_;
   CachedData data_;
 };
 
 }  // namespace
 
 struct SavedFiles {
-  CachedPlan plan;
+  memory::Mapping model;
+  CachedPlan plan;  // refers to `model`
   std::shared_ptr<const memory::Mapping> data;
   uint64_t dataBytes = 0;
 };
@@ -253,21 +256,6 @@ struct LoadedMemory {
   memory::Mapping hole;
   graph::Model model;
 };
-
-void bringIn(std::vector<cache::SegmentRef> segments, uint64_t bytes,
-             std::weak_ptr<cache::SegmentStore> weak) {
-  const auto work = [segments = std::move(segments), weak = std::move(weak)] {
-    for (const cache::SegmentRef& segment : segments) segment->prefault();
-    // The background checks of what was found wait for this.
-    if (const auto store = weak.lock()) store->checkFound();
-  };
-  if (bytes < kWorthAThread) return work();
-  try {
-    std::thread(work).detach();
-  } catch (const std::system_error&) {
-    // No thread to be had: the pages come as they are used.
-  }
-}
 
 Result<std::vector<std::shared_ptr<PackedSegment>>> segmentsOf(
     const CachedData& data, const std::shared_ptr<cache::SegmentStore>& store,
@@ -291,7 +279,10 @@ Result<std::vector<std::shared_ptr<PackedSegment>>> segmentsOf(
     }
     segments.push_back(std::make_shared<PackedSegment>(std::move(found)));
   }
-  bringIn(std::move(mapped), saved->mappedBytes, store);
+  pageIn(std::move(mapped), [weak = std::weak_ptr(store)] {
+    // The background checks of what was found wait for this.
+    if (const auto known = weak.lock()) known->checkFound();
+  });
   return segments;
 }
 
@@ -352,8 +343,8 @@ Result<SavedModel> load(const hal::PrepareOptions& options, const hal::Cache& ca
                           {memory->segments[entry.segment], entry.offset, entry.size, entry.seed});
   }
   saved.weights->seal();
-  saved.files =
-      std::make_shared<const SavedFiles>(std::move(plan), dataBytes, bytes.content.dataBytes);
+  saved.files = std::make_shared<const SavedFiles>(std::move(bytes.model), std::move(plan),
+                                                   dataBytes, bytes.content.dataBytes);
   return saved;
 }
 

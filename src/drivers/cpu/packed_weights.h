@@ -69,6 +69,7 @@ class PackedWeights {
   // From now on nothing is packed that is not there already: creation calls fail instead. For
   // weights whose sources cannot be read.
   void seal() { isSealed_ = true; }
+  bool isSealed() const { return isSealed_; }
 
   // Makes an operator whose weights are packed at `place`: `make` is XNNPACK's creation call with
   // provider(), and returns its status. `source` names what is packed there, for sharing in this

@@ -43,9 +43,24 @@ struct Work {
   }
 };
 
-bool start(const std::shared_ptr<Work>& work) {
+bool isCold(const std::vector<cache::SegmentRef>& segments) {
+  bool isCold = false;
+  for (const cache::SegmentRef& segment : segments) {
+    if (segment->isResident()) continue;
+    isCold = true;
+    segment->expectDisk();
+  }
+  return isCold;
+}
+
+// The first of all threads finds out how many there have to be: the caller has better things to do.
+bool start(const std::shared_ptr<Work>& work, bool isFirst = true) {
   try {
-    std::thread([work] { work->run(); }).detach();
+    std::thread([work, isFirst] {
+      if (isFirst && isCold(work->segments))
+        for (int i = 1; i < kDiskReaders; ++i) start(work, false);
+      work->run();
+    }).detach();
     return true;
   } catch (const std::system_error&) {
     return false;
@@ -59,20 +74,13 @@ void pageIn(std::vector<cache::SegmentRef> segments, std::function<void()> done)
   work->segments = std::move(segments);
   work->done = std::move(done);
   uint64_t bytes = 0;
-  bool isCold = false;
   for (const cache::SegmentRef& segment : work->segments) {
     bytes += segment->size();
     for (size_t offset = 0; offset < segment->size(); offset += kPiece)
       work->pieces.push_back({segment.get(), offset, std::min(kPiece, segment->size() - offset)});
   }
   if (bytes < kWorthAThread) return work->run();
-  for (const cache::SegmentRef& segment : work->segments) {
-    if (segment->isResident()) continue;
-    isCold = true;
-    segment->expectDisk();
-  }
-  for (int i = 0; i < (isCold ? kDiskReaders : 1); ++i)
-    if (!start(work)) return;
+  start(work);
 }
 
 }  // namespace hearth::cpu

@@ -187,7 +187,7 @@ Result<const uint8_t*> PlanBuilder::rawData(uint32_t index) {
 
 std::shared_ptr<const base::Sha256Digest> PlanBuilder::packingSource(
     std::span<const uint32_t> operands, std::span<const uint64_t> parameters) {
-  if (weights_ == nullptr) return nullptr;
+  if (weights_ == nullptr || weights_->isSealed()) return nullptr;
   base::Sha256 hash;
   const auto add = [&](const auto& value) {
     hash.update(&value, sizeof value);

@@ -20,7 +20,8 @@ Result<std::shared_ptr<threads::ThreadPool>> sharedThreadPool(unsigned threads) 
   }
   std::lock_guard lock(mutex);
   if (auto pool = pools[threads].lock()) return pool;
-  HEARTH_ASSIGN(std::unique_ptr<threads::ThreadPool> created, threads::ThreadPool::create(threads));
+  HEARTH_ASSIGN(std::unique_ptr<threads::ThreadPool> created,
+                threads::ThreadPool::createAsleep(threads));
   std::shared_ptr<threads::ThreadPool> pool = std::move(created);
   pools[threads] = pool;
   return pool;

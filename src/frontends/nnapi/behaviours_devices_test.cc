@@ -193,6 +193,29 @@ std::vector<std::vector<float>> compute(const ndk::Compilation& compilation, siz
   return outputs;
 }
 
+TEST_F(DeviceBehaviour, B54_ADeviceThatCannotWinIsNotAsked) {
+  auto adds = std::make_shared<FakeDevice>(FakeDeviceOptions{
+      .name = "adds", .operations = {graph::OperationType::kAdd}, .performance = {0.5f, 0.5f}});
+  auto slow =
+      std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "slow", .performance = {0.9f, 0.9f}});
+  setDevicesForTest({adds, slow});
+  const auto preparedOn = [&](ANeuralNetworksOperationType type) {
+    for (const auto& device : {adds, slow}) device->questions = device->preparations = 0;
+    ndk::Model model;
+    const uint32_t a = model.operand(floats({2}));
+    const uint32_t result = model.operand(floats({2}));
+    model.operation(type, {a, a, model.int32(0)}, {result});
+    model.finish({a}, {result});
+    ndk::Compilation(model).finish();
+    return adds->preparations != 0 ? "adds" : slow->preparations != 0 ? "slow" : "";
+  };
+  EXPECT_STREQ(preparedOn(ANEURALNETWORKS_ADD), "adds");
+  EXPECT_EQ(slow->questions, 0);
+  EXPECT_STREQ(preparedOn(ANEURALNETWORKS_MUL), "slow");
+  EXPECT_EQ(adds->questions, 1);
+  EXPECT_EQ(slow->questions, 1);
+}
+
 TEST_F(DeviceBehaviour, B55_RandomPartitionsGiveTheSameResults) {
   const auto restricted = [](const char* name, std::set<graph::OperationType> operations) {
     return std::make_shared<FakeDevice>(FakeDeviceOptions{

@@ -119,6 +119,7 @@ hal::Capabilities FakeDevice::capabilities() const {
 
 Result<std::vector<hal::OperationSupport>> FakeDevice::supportedOperations(
     const graph::Model& model) {
+  ++questions;
   HEARTH_ASSIGN(auto support, reference_->supportedOperations(model));
   for (size_t i = 0; i < support.size(); ++i)
     if (!options.operations.empty() &&

@@ -41,6 +41,7 @@ class FakeDevice final : public hal::Device {
   explicit FakeDevice(FakeDeviceOptions options);
 
   FakeDeviceOptions options;
+  std::atomic<int> questions = 0;  // which operations it takes
   std::atomic<int> preparations = 0;
   std::atomic<int> computations = 0;
   std::atomic<int> allocations = 0;
