@@ -168,13 +168,27 @@ TEST_P(HybridTest, EqualsTheReference) {
       model.main().operands[filter].perChannel.scales.push_back(0.01f +
                                                                 0.001f * static_cast<float>(i));
   }
-  expectLikeReference(model, {randomFloats(kRows * kInputs, 9, 3.0f)}, "xnnpack", 1e-5f);
+  expectLikeReference(model, {randomFloats(kRows * kInputs, 9, 3.0f)}, hybridLayerKernel(), 1e-5f);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, HybridTest,
                          testing::Values(OperandType::kTensorQuant8SymmPerChannel,
                                          OperandType::kTensorQuant8AsymmSigned,
                                          OperandType::kTensorInt4));
+
+TEST(HybridLayerTest, ManyShortRowsGoInSeveralPasses) {
+  constexpr uint32_t kRows = 300000;
+  constexpr uint32_t kOutputs = 17;
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kFloat, {kRows, 1});
+  const uint32_t filter = builder.constant(
+      OperandType::kTensorQuant8AsymmSigned, {kOutputs, 1},
+      std::vector<int8_t>{1, -2, 3, -4, 5, -6, 7, -8, 9, 10, 11, 12, 13, 14, 15, 16, 127}, 0.02f);
+  builder.operation(OperationType::kFullyConnected,
+                    {input, filter, builder.omitted(kFloat), builder.scalar(0)},
+                    {builder.output(kFloat, {kRows, kOutputs})});
+  expectLikeReference(builder.model(), {randomFloats(kRows, 9)}, hybridLayerKernel(), 1e-5f);
+}
 
 class ConvertedConstantTest : public testing::TestWithParam<OperationType> {};
 
