@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -38,13 +40,16 @@ Status validatePerChannel(const Operand& operand) {
   if (channels == 0 || quantization.scales.size() != channels)
     return fail(ErrorCode::kBadData, "The operand {} has {} scales for {} channels.",
                 describe(operand), quantization.scales.size(), channels);
-  for (size_t i = 0; i < quantization.scales.size(); ++i) {
-    const float scale = quantization.scales[i];
-    if (!std::isfinite(scale) || scale <= 0.0f)
-      return fail(ErrorCode::kBadData, "Scale {} of {} is {}, it must be finite and positive.", i,
-                  describe(operand), scale);
-  }
-  return {};
+  const auto isGood = [](float scale) {
+    return scale > 0.0f && scale <= std::numeric_limits<float>::max();
+  };
+  // Without a way out of the loop: the embeddings of a language model have hundreds of thousands.
+  bool areGood = true;
+  for (const float scale : quantization.scales) areGood &= isGood(scale);
+  if (areGood) return {};
+  const auto bad = std::ranges::find_if_not(quantization.scales, isGood);
+  return fail(ErrorCode::kBadData, "Scale {} of {} is {}, it must be finite and positive.",
+              bad - quantization.scales.begin(), describe(operand), *bad);
 }
 
 Status validateQuantization(const Operand& operand) {

@@ -2,7 +2,7 @@
 #include "drivers/cpu/hybrid_weights.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 #include "drivers/cpu/xnn_kernel.h"
 #include "ops/int4.h"
@@ -43,12 +43,16 @@ std::optional<HybridWeights> hybridWeights(PlanBuilder* builder, uint32_t input,
   if (bias != UINT32_MAX && !isConstantFloat(builder->operand(bias))) return std::nullopt;
   HybridWeights found;
   found.isInt4 = weights.type == OperandType::kTensorInt4;
+  found.scales.reserve(outputs + XNN_EXTRA_QUANTIZATION_PARAMS);
   found.scales = weights.perChannel.scales;
   if (found.scales.empty()) found.scales.assign(outputs, weights.scale);
-  // XNNPACK takes scales that are normal numbers only.
-  if (found.scales.size() != outputs ||
-      !std::ranges::all_of(found.scales, [](float s) { return std::isnormal(s) && s > 0; }))
-    return std::nullopt;
+  if (found.scales.size() != outputs) return std::nullopt;
+  // XNNPACK takes scales that are normal numbers only. There may be very many: no way out of the
+  // loop.
+  using Limits = std::numeric_limits<float>;
+  bool areNormal = true;
+  for (const float s : found.scales) areNormal &= s >= Limits::min() && s <= Limits::max();
+  if (!areNormal) return std::nullopt;
   found.scales.resize(outputs + XNN_EXTRA_QUANTIZATION_PARAMS, found.scales.back());
   return found;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/tflite/tensor_operand.h"
 
-#include <cmath>
+#include <algorithm>
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -27,9 +28,10 @@ struct Quantization {
   }
   bool isSymmetric() const {
     if (zeroPoints == nullptr) return true;
+    bool isSymmetric = true;
     for (uint32_t i = 0; i < zeroPoints->size(); ++i)
-      if (zeroPointAt(*zeroPoints, i) != 0) return false;
-    return true;
+      isSymmetric &= zeroPointAt(*zeroPoints, i) == 0;
+    return isSymmetric;
   }
 };
 
@@ -53,9 +55,17 @@ Result<Quantization> readQuantization(const schema::Tensor& tensor, const std::s
   quantization.scales = source->scale();
   quantization.zeroPoints = source->zero_point();
   quantization.dimension = source->quantized_dimension();
-  for (size_t i = 0; i < quantization.scaleCount(); ++i) {
-    const float scale = quantization.scales->Get(static_cast<uint32_t>(i));
-    if (!std::isfinite(scale) || scale < 0.0f)
+  const auto count = static_cast<uint32_t>(quantization.scaleCount());
+  const auto isGood = [&](uint32_t i) {
+    const float scale = quantization.scales->Get(i);
+    return scale >= 0.0f && scale <= std::numeric_limits<float>::max();
+  };
+  // Without a way out of the loop: the embeddings of a language model have hundreds of thousands.
+  bool areGood = true;
+  for (uint32_t i = 0; i < count; ++i) areGood &= isGood(i);
+  for (uint32_t i = 0; i < count && !areGood; ++i) {
+    const float scale = quantization.scales->Get(i);
+    if (!isGood(i))
       return fail(ErrorCode::kBadData,
                   "Scale {} of the tensor \"{}\" is {}, it must be finite and positive.", i, name,
                   scale);
@@ -99,10 +109,15 @@ Status setPerChannel(const Quantization& quantization, const std::string& name,
                 "not supported.",
                 name);
   operand->perChannel.channelDim = static_cast<uint32_t>(dimension);
-  operand->perChannel.scales.assign(quantization.scales->begin(), quantization.scales->end());
-  for (size_t i = 0; i < operand->perChannel.scales.size(); ++i)
-    if (operand->perChannel.scales[i] == 0.0f)
-      return fail(ErrorCode::kBadData, "Scale {} of the tensor \"{}\" is 0.", i, name);
+  std::vector<float>& scales = operand->perChannel.scales;
+  if constexpr (std::endian::native == std::endian::little)
+    scales.assign(quantization.scales->data(),
+                  quantization.scales->data() + quantization.scales->size());
+  else
+    scales.assign(quantization.scales->begin(), quantization.scales->end());
+  if (const auto zero = std::ranges::find(scales, 0.0f); zero != scales.end())
+    return fail(ErrorCode::kBadData, "Scale {} of the tensor \"{}\" is 0.", zero - scales.begin(),
+                name);
   return {};
 }
 
