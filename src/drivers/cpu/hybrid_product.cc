@@ -53,6 +53,10 @@ namespace {
 
 // Bytes of weights that are fetched ahead of their use where only one pass reads them.
 constexpr size_t kAhead = 1024;
+// Groups of inputs that all tiles pass before the next ones: their weights stay in the first-level
+// cache. Meanwhile the sums of so many rows are kept.
+constexpr size_t kGroupsTogether = 256;
+constexpr size_t kRowsTogether = 16 * kHybridRows;
 
 // sums += dot products of four neighbours of `inputs` and `weights`. Written out since GCC copies
 // the sums of the intrinsic function to other registers until none are left, and then to memory.
@@ -61,25 +65,48 @@ constexpr size_t kAhead = 1024;
   __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(inputs), "v"(weights));
 }
 
-// kRows rows and one panel. What is `ahead` is fetched meanwhile, `aheadStep` bytes for each group
-// of inputs.
+// Rows and a part of one panel's inputs.
+struct Tile {
+  const uint8_t* rows = nullptr;  // from the first input on, as `panel`
+  const struct xnn_quantization_params* parameters = nullptr;
+  const uint8_t* panel = nullptr;
+  size_t firstGroup = 0;
+  size_t groups = 0;
+  // Sums of the inputs before, and for those behind: [rows][2][16], where a part is not all.
+  int32_t* sums = nullptr;
+  // What is fetched meanwhile, so many bytes for each group of inputs.
+  const uint8_t* ahead = nullptr;
+  size_t aheadStep = 0;
+  size_t columns = 0;
+  float* output = nullptr;
+};
+
 template <size_t kRows>
-HEARTH_VNNI void multiplyTile(const HybridProduct& product, const uint8_t* rows,
-                              const struct xnn_quantization_params* parameters,
-                              const uint8_t* panel, const uint8_t* ahead, size_t aheadStep,
-                              size_t columns, float* output) {
+HEARTH_VNNI void multiplyTile(const HybridProduct& product, const Tile& tile) {
   // Pointers to each third row: an address has room for the stride and twice the stride.
   constexpr size_t kTriples = (kRows + 2) / 3;
   const size_t stride = hybridRowBytes(product.inputs);
   const uint8_t* triples[kTriples];
 #pragma GCC unroll 4
-  for (size_t t = 0; t < kTriples; ++t) triples[t] = rows + 3 * t * stride;
+  for (size_t t = 0; t < kTriples; ++t)
+    triples[t] = tile.rows + tile.firstGroup * kGroup + 3 * t * stride;
   __m512i low[kRows];
   __m512i high[kRows];
+  if (tile.firstGroup == 0) {
 #pragma GCC unroll 12
-  for (size_t r = 0; r < kRows; ++r) low[r] = high[r] = _mm512_setzero_si512();
-  const uint8_t* weights = panel + kHybridColumns * sizeof(int32_t);
-  for (size_t g = groupsOf(product.inputs); g > 0; --g) {
+    for (size_t r = 0; r < kRows; ++r) low[r] = high[r] = _mm512_setzero_si512();
+  } else {
+#pragma GCC unroll 12
+    for (size_t r = 0; r < kRows; ++r) {
+      low[r] = _mm512_loadu_si512(tile.sums + 2 * r * kHybridColumns);
+      high[r] = _mm512_loadu_si512(tile.sums + (2 * r + 1) * kHybridColumns);
+    }
+  }
+  const uint8_t* weights =
+      tile.panel + kHybridColumns * sizeof(int32_t) + tile.firstGroup * kGroupBytes;
+  const uint8_t* ahead = tile.ahead;
+  const size_t aheadStep = tile.aheadStep;
+  for (size_t g = tile.groups; g > 0; --g) {
     const __m512i first = _mm512_loadu_si512(weights);
     const __m512i second = _mm512_loadu_si512(weights + kLine);
     if constexpr (kRows == 1) {
@@ -101,39 +128,83 @@ HEARTH_VNNI void multiplyTile(const HybridProduct& product, const uint8_t* rows,
 #pragma GCC unroll 4
     for (size_t t = 0; t < kTriples; ++t) triples[t] += kGroup;
   }
+  if (tile.firstGroup + tile.groups < groupsOf(product.inputs)) {
+#pragma GCC unroll 12
+    for (size_t r = 0; r < kRows; ++r) {
+      _mm512_storeu_si512(tile.sums + 2 * r * kHybridColumns, low[r]);
+      _mm512_storeu_si512(tile.sums + (2 * r + 1) * kHybridColumns, high[r]);
+    }
+    return;
+  }
   const __m512i evens =
       _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
   const __m512i odds = _mm512_or_si512(evens, _mm512_set1_epi32(1));
-  const __m512i weightSums = _mm512_loadu_si512(panel);
+  const __m512i weightSums = _mm512_loadu_si512(tile.panel);
   const __m512 scales = _mm512_loadu_ps(weights);
   const __m512 biases = _mm512_loadu_ps(weights + kLine);
   const __m512 lowest = _mm512_set1_ps(product.lowest);
   const __m512 highest = _mm512_set1_ps(product.highest);
   const __mmask16 mask =
-      columns >= kHybridColumns ? 0xffff : static_cast<__mmask16>((1u << columns) - 1);
+      tile.columns >= kHybridColumns ? 0xffff : static_cast<__mmask16>((1u << tile.columns) - 1);
 #pragma GCC unroll 12
   for (size_t r = 0; r < kRows; ++r) {
     // Neighbours have the sums of four inputs each.
     const __m512i both = _mm512_add_epi32(_mm512_permutex2var_epi32(low[r], evens, high[r]),
                                           _mm512_permutex2var_epi32(low[r], odds, high[r]));
-    const __m512i zeroPoint = _mm512_set1_epi32(parameters[r].zero_point + 128);
+    const __m512i zeroPoint = _mm512_set1_epi32(tile.parameters[r].zero_point + 128);
     const __m512i sum = _mm512_add_epi32(both, _mm512_mullo_epi32(weightSums, zeroPoint));
     const __m512 scaled =
-        _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_set1_ps(parameters[r].scale));
+        _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_set1_ps(tile.parameters[r].scale));
     const __m512 value = _mm512_fmadd_ps(scaled, scales, biases);
     // In this order a NaN stays one.
-    _mm512_mask_storeu_ps(output + r * product.outputStride, mask,
+    _mm512_mask_storeu_ps(tile.output + r * product.outputStride, mask,
                           _mm512_min_ps(highest, _mm512_max_ps(lowest, value)));
   }
 }
 
-using TileFunction = void (*)(const HybridProduct&, const uint8_t*,
-                              const struct xnn_quantization_params*, const uint8_t*, const uint8_t*,
-                              size_t, size_t, float*);
+using TileFunction = void (*)(const HybridProduct&, const Tile&);
 
 template <size_t... kIndex>
 constexpr std::array<TileFunction, kHybridRows> allTiles(std::index_sequence<kIndex...>) {
   return {multiplyTile<kIndex + 1>...};
+}
+
+// `output`: of the first row and the panel's first column.
+void multiplyPanel(const HybridProduct& product, const uint8_t* prepared,
+                   const struct xnn_quantization_params* parameters, size_t rows, size_t panel,
+                   float* output) {
+  static constexpr std::array<TileFunction, kHybridRows> kTiles =
+      allTiles(std::make_index_sequence<kHybridRows>());
+  const size_t groups = groupsOf(product.inputs);
+  const size_t tiles = (rows + kHybridRows - 1) / kHybridRows;
+  // What one row reads of a panel is not read again.
+  const size_t groupsTogether = rows == 1 ? groups : kGroupsTogether;
+  int32_t sums[kRowsTogether * 2 * kHybridColumns];
+  Tile tile;
+  tile.panel = product.packed + panel * product.panelBytes();
+  tile.columns = product.columns - panel * kHybridColumns;
+  for (size_t first = 0; first < groups; first += groupsTogether) {
+    tile.firstGroup = first;
+    tile.groups = std::min(groupsTogether, groups - first);
+    // What comes next is fetched while this is in use, a little with each tile: all at once would
+    // fill the queues.
+    const size_t bytes = tile.groups * kGroupBytes + kLine;
+    tile.aheadStep = kGroupBytes;
+    if (rows > 1)
+      tile.aheadStep = std::min(kLine, (bytes + tiles * tile.groups - 1) / (tiles * tile.groups));
+    for (size_t t = 0; t < tiles; ++t) {
+      // As even as can be.
+      const size_t row = t * rows / tiles;
+      const size_t count = (t + 1) * rows / tiles - row;
+      tile.rows = prepared + row * hybridRowBytes(product.inputs);
+      tile.parameters = parameters + row;
+      tile.sums = sums + row * 2 * kHybridColumns;
+      tile.ahead = tile.panel + first * kGroupBytes +
+                   (rows == 1 ? kAhead : bytes + t * tile.groups * tile.aheadStep);
+      tile.output = output + row * product.outputStride;
+      kTiles[count - 1](product, tile);
+    }
+  }
 }
 
 // What XNNPACK packs, compared with the description.
@@ -200,29 +271,11 @@ bool hasHybridProduct() {
 void multiplyHybrid(const HybridProduct& product, const uint8_t* prepared,
                     const struct xnn_quantization_params* parameters, size_t rows,
                     size_t firstPanel, size_t lastPanel, float* output) {
-  static constexpr std::array<TileFunction, kHybridRows> kTiles =
-      allTiles(std::make_index_sequence<kHybridRows>());
-  if (rows == 0) return;
-  const size_t panelBytes = product.panelBytes();
-  const size_t tiles = (rows + kHybridRows - 1) / kHybridRows;
-  // One row goes through memory once, and nothing is reused. For more, the next panel comes while
-  // this one is in use, a little with each tile: all at once would fill the queues.
-  const size_t groups = groupsOf(product.inputs);
-  const size_t aheadStep =
-      rows == 1 ? kGroupBytes
-                : std::min(kLine, (panelBytes + tiles * groups - 1) / (tiles * groups));
   for (size_t p = firstPanel; p < lastPanel; ++p) {
-    const uint8_t* const panel = product.packed + p * panelBytes;
-    const size_t column = p * kHybridColumns;
-    for (size_t t = 0; t < tiles; ++t) {
-      // As even as can be.
-      const size_t row = t * rows / tiles;
-      const size_t count = (t + 1) * rows / tiles - row;
-      const uint8_t* const ahead =
-          rows == 1 ? panel + kAhead : panel + panelBytes + t * groups * aheadStep;
-      kTiles[count - 1](product, prepared + row * hybridRowBytes(product.inputs), parameters + row,
-                        panel, ahead, aheadStep, product.columns - column,
-                        output + row * product.outputStride + column);
+    for (size_t first = 0; first < rows; first += kRowsTogether) {
+      const size_t count = std::min(kRowsTogether, rows - first);
+      multiplyPanel(product, prepared + first * hybridRowBytes(product.inputs), parameters + first,
+                    count, p, output + first * product.outputStride + p * kHybridColumns);
     }
   }
 }

@@ -101,14 +101,16 @@ TEST_P(HybridProductTest, EqualsXnnpack) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, HybridProductTest,
-                         testing::Values(Shape{1, 8, 16}, Shape{1, 1, 17}, Shape{2, 7, 16},
-                                         Shape{3, 9, 47}, Shape{4, 64, 33}, Shape{5, 65, 100},
-                                         Shape{6, 63, 16}, Shape{7, 100, 31}, Shape{8, 128, 48},
-                                         Shape{9, 33, 19}, Shape{10, 40, 64}, Shape{11, 17, 21},
-                                         Shape{12, 300, 50}, Shape{13, 31, 18}, Shape{25, 96, 40},
-                                         Shape{128, 72, 160}, Shape{14, 50, 35, -1.0f, 2.0f},
-                                         Shape{1, 4096, 80, 0.0f}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, HybridProductTest,
+    testing::Values(Shape{1, 8, 16}, Shape{1, 1, 17}, Shape{2, 7, 16}, Shape{3, 9, 47},
+                    Shape{4, 64, 33}, Shape{5, 65, 100}, Shape{6, 63, 16}, Shape{7, 100, 31},
+                    Shape{8, 128, 48}, Shape{9, 33, 19}, Shape{10, 40, 64}, Shape{11, 17, 21},
+                    Shape{12, 300, 50}, Shape{13, 31, 18}, Shape{25, 96, 40}, Shape{128, 72, 160},
+                    Shape{14, 50, 35, -1.0f, 2.0f}, Shape{1, 4096, 80, 0.0f},
+                    // Sums that are kept, and more rows than have room for them.
+                    Shape{2, 2049, 16}, Shape{30, 4100, 40}, Shape{13, 6144, 24},
+                    Shape{200, 2060, 33}));
 
 }  // namespace
 }  // namespace hearth::cpu
