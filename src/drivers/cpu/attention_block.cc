@@ -238,20 +238,23 @@ HEARTH_AVX512 void attendAvx512(const ops::AttentionParameters& p, const Attenti
   attendWith<Wide>(p, block);
 }
 
-enum class Level { kNarrow, kAvx2, kAvx512 };
-
-Level levelOfCpu() {
-  static const Level level =
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-              __builtin_cpu_supports("avx512vl")
-          ? Level::kAvx512
-      : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? Level::kAvx2
-                                                                        : Level::kNarrow;
-  return level;
-}
 #endif
 
 }  // namespace
+
+AttentionLevel attentionLevel() {
+#if defined(__x86_64__)
+  static const AttentionLevel level =
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+              __builtin_cpu_supports("avx512vl")
+          ? AttentionLevel::kAvx512
+      : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? AttentionLevel::kAvx2
+                                                                        : AttentionLevel::kNarrow;
+  return level;
+#else
+  return AttentionLevel::kNarrow;
+#endif
+}
 
 KeyRange seenKeys(const float* mask, size_t stride, uint32_t keys) {
   if (stride == 0) return *mask == kMasked ? KeyRange{} : KeyRange{0, keys};
@@ -269,18 +272,23 @@ KeyRange seenKeys(const float* mask, size_t stride, uint32_t keys) {
   return range;
 }
 
-void packKeys(const float* keys, size_t stride, size_t size, KeyRange range, float* packed) {
-#if defined(__x86_64__)
-  if (levelOfCpu() == Level::kAvx512) return packWith<Wide>(keys, stride, size, range, packed);
-  if (levelOfCpu() == Level::kAvx2) return packWith<Middle>(keys, stride, size, range, packed);
-#endif
-  packWith<Narrow>(keys, stride, size, range, packed);
+void packKeys(const float* keys, size_t stride, size_t size, KeyRange range, float* packed,
+              AttentionLevel level) {
+  switch (level) {
+    case AttentionLevel::kAvx512:
+      return packWith<Wide>(keys, stride, size, range, packed);
+    case AttentionLevel::kAvx2:
+      return packWith<Middle>(keys, stride, size, range, packed);
+    case AttentionLevel::kNarrow:
+      return packWith<Narrow>(keys, stride, size, range, packed);
+  }
 }
 
-void attend(const ops::AttentionParameters& p, const AttentionBlock& block) {
+void attend(const ops::AttentionParameters& p, const AttentionBlock& block,
+            [[maybe_unused]] AttentionLevel level) {
 #if defined(__x86_64__)
-  if (levelOfCpu() == Level::kAvx512) return attendAvx512(p, block);
-  if (levelOfCpu() == Level::kAvx2) return attendAvx2(p, block);
+  if (level == AttentionLevel::kAvx512) return attendAvx512(p, block);
+  if (level == AttentionLevel::kAvx2) return attendAvx2(p, block);
 #endif
   attendWith<Narrow>(p, block);
 }

@@ -10,6 +10,10 @@
 
 namespace hearth::cpu {
 
+// What this CPU's widest instructions are; a lower one works as well.
+enum class AttentionLevel { kNarrow, kAvx2, kAvx512 };
+AttentionLevel attentionLevel();
+
 // Rows that one block has at most.
 inline constexpr size_t kAttentionRows = 8;
 // The room of a row of logits is a multiple of this, and so is that of packed keys.
@@ -31,7 +35,8 @@ KeyRange seenKeys(const float* mask, size_t stride, uint32_t keys);
 // Keys [range.begin, range.end), of which `keys` is position 0 and each one has `size` elements,
 // turned for a block with many rows: panels of as many keys as its inner loop takes, each with all
 // keys' first elements, then all their second ones. `packed` has paddedKeys(keys) * size elements.
-void packKeys(const float* keys, size_t stride, size_t size, KeyRange range, float* packed);
+void packKeys(const float* keys, size_t stride, size_t size, KeyRange range, float* packed,
+              AttentionLevel level = attentionLevel());
 
 // Where one block lies. Rows from `rows` on repeat the last one.
 struct AttentionBlock {
@@ -50,6 +55,7 @@ struct AttentionBlock {
   float* logits = nullptr;            // [kAttentionRows][paddedKeys(parameters.keys)]
 };
 
-void attend(const ops::AttentionParameters& parameters, const AttentionBlock& block);
+void attend(const ops::AttentionParameters& parameters, const AttentionBlock& block,
+            AttentionLevel level = attentionLevel());
 
 }  // namespace hearth::cpu
