@@ -113,7 +113,7 @@ Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected&
     c.layer = layer;
     c.channels = channels;
     c.isInt4 = weights->isInt4;
-    c.kernelScales = scalesOf(weights->scales, channels);
+    c.kernelScales = weights->scales(channels);
     c.place = {builder->currentOperation(), part};
     c.kernel = kernel + channels.first * channelBytes;
     if (bias != nullptr) c.bias = bias + channels.first;

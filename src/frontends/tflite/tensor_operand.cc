@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <utility>
 
 #include "frontends/tflite/text.h"
+#include "graph/float_range.h"
 
 namespace hearth::tflite {
 namespace {
@@ -35,6 +37,14 @@ struct Quantization {
   }
 };
 
+// A quick look that knows no scale of -0; there may be very many.
+bool areAllGood(const Quantization& quantization) {
+  if (quantization.scaleCount() == 0) return true;
+  if constexpr (std::endian::native != std::endian::little) return false;
+  return graph::areWithin({quantization.scales->data(), quantization.scaleCount()}, 0.0f,
+                          std::numeric_limits<float>::max());
+}
+
 Result<Quantization> readQuantization(const schema::Tensor& tensor, const std::string& name) {
   Quantization quantization;
   const schema::QuantizationParameters* source = tensor.quantization();
@@ -55,17 +65,10 @@ Result<Quantization> readQuantization(const schema::Tensor& tensor, const std::s
   quantization.scales = source->scale();
   quantization.zeroPoints = source->zero_point();
   quantization.dimension = source->quantized_dimension();
-  const auto count = static_cast<uint32_t>(quantization.scaleCount());
-  const auto isGood = [&](uint32_t i) {
+  if (areAllGood(quantization)) return quantization;
+  for (uint32_t i = 0; i < quantization.scaleCount(); ++i) {
     const float scale = quantization.scales->Get(i);
-    return scale >= 0.0f && scale <= std::numeric_limits<float>::max();
-  };
-  // Without a way out of the loop: the embeddings of a language model have hundreds of thousands.
-  bool areGood = true;
-  for (uint32_t i = 0; i < count; ++i) areGood &= isGood(i);
-  for (uint32_t i = 0; i < count && !areGood; ++i) {
-    const float scale = quantization.scales->Get(i);
-    if (!isGood(i))
+    if (!std::isfinite(scale) || scale < 0.0f)
       return fail(ErrorCode::kBadData,
                   "Scale {} of the tensor \"{}\" is {}, it must be finite and positive.", i, name,
                   scale);
@@ -115,6 +118,9 @@ Status setPerChannel(const Quantization& quantization, const std::string& name,
                   quantization.scales->data() + quantization.scales->size());
   else
     scales.assign(quantization.scales->begin(), quantization.scales->end());
+  if (graph::areWithin(scales, std::numeric_limits<float>::denorm_min(),
+                       std::numeric_limits<float>::max()))
+    return {};
   if (const auto zero = std::ranges::find(scales, 0.0f); zero != scales.end())
     return fail(ErrorCode::kBadData, "Scale {} of the tensor \"{}\" is 0.", zero - scales.begin(),
                 name);
