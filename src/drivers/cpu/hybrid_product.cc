@@ -51,8 +51,9 @@ void prepareHybridRow(const int8_t* numbers, size_t inputs, uint8_t* prepared) {
 
 namespace {
 
-// Bytes of weights that are fetched ahead of their use where only one pass reads them.
-constexpr size_t kAhead = 1024;
+// Bytes of weights that are fetched ahead of their use where only one pass reads them: a page, so
+// that its address is translated in time, too.
+constexpr size_t kAhead = 4096;
 // Groups of inputs that all tiles pass before the next ones: their weights stay in the first-level
 // cache. Meanwhile the sums of so many rows are kept.
 constexpr size_t kGroupsTogether = 256;
@@ -109,12 +110,9 @@ HEARTH_VNNI void multiplyTile(const HybridProduct& product, const Tile& tile) {
   for (size_t g = tile.groups; g > 0; --g) {
     const __m512i first = _mm512_loadu_si512(weights);
     const __m512i second = _mm512_loadu_si512(weights + kLine);
-    if constexpr (kRows == 1) {
-      _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T0);
-      _mm_prefetch(reinterpret_cast<const char*>(ahead + kLine), _MM_HINT_T0);
-    } else {
-      _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
-    }
+    _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
+    if constexpr (kRows == 1)
+      _mm_prefetch(reinterpret_cast<const char*>(ahead + kLine), _MM_HINT_T1);
     ahead += aheadStep;
     weights += kGroupBytes;
 #pragma GCC unroll 12
@@ -208,7 +206,7 @@ void multiplyPanel(const HybridProduct& product, const uint8_t* prepared,
 }
 
 // What XNNPACK packs, compared with the description.
-bool isPackedInPanels(size_t inputs, size_t columns) {
+bool isPackedInPanels(PackedWeights& packed, WeightPlace place, size_t inputs, size_t columns) {
   // Behind both there is something to read.
   std::vector<int8_t> weights(columns * inputs + XNN_EXTRA_BYTES);
   for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<int8_t>(i * 7 % 255 - 127);
@@ -219,8 +217,6 @@ bool isPackedInPanels(size_t inputs, size_t columns) {
     biases[i] = -1.0f - static_cast<float>(i);
   }
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  PackedWeights packed(true);
-  const WeightPlace place;
   xnn_operator_t op = nullptr;
   const xnn_status status = packed.create(place, "FULLY_CONNECTED", nullptr, [&] {
     return xnn_create_fully_connected_nc_qd8_f32_qc8w(
@@ -261,10 +257,14 @@ bool isPackedInPanels(size_t inputs, size_t columns) {
 }  // namespace
 
 bool hasHybridProduct() {
-  static const bool has =
-      __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-      initializeXnnpack() && isPackedInPanels(13, 37) && isPackedInPanels(16, 16);
+  static const bool has = [] {
+    if (!__builtin_cpu_supports("avx512vnni") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl") ||
+        !initializeXnnpack())
+      return false;
+    PackedWeights packed(true);
+    return isPackedInPanels(packed, {0, 0}, 13, 37) && isPackedInPanels(packed, {0, 1}, 16, 16);
+  }();
   return has;
 }
 
