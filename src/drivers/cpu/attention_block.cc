@@ -18,17 +18,20 @@ constexpr float kMasked = -std::numeric_limits<float>::infinity();
 // sums for each row, two of keys or values, and one for the row's element fit.
 template <size_t kSize, size_t kRowsOfTile>
 struct Registers {
-  typedef float Vector __attribute__((vector_size(kSize), aligned(4), may_alias));
+  typedef float Vector __attribute__((vector_size(kSize)));
   static constexpr size_t kLanes = kSize / sizeof(float);
   static constexpr size_t kRows = kRowsOfTile;
   // Of keys or values that one step takes.
   static constexpr size_t kColumns = 2 * kLanes;
   static_assert(kKeyPanel % kColumns == 0 && kAttentionRows % kRows == 0);
 
-  HEARTH_INLINE static const Vector& at(const float* values) {
-    return *reinterpret_cast<const Vector*>(values);
+  // From and to memory of any alignment.
+  HEARTH_INLINE static void load(Vector& vector, const float* values) {
+    std::memcpy(&vector, values, sizeof vector);
   }
-  HEARTH_INLINE static Vector& at(float* values) { return *reinterpret_cast<Vector*>(values); }
+  HEARTH_INLINE static void store(float* values, const Vector& vector) {
+    std::memcpy(values, &vector, sizeof vector);
+  }
 };
 using Wide = Registers<64, 8>;
 using WideOfFew = Registers<64, 4>;
@@ -46,8 +49,10 @@ HEARTH_INLINE inline void panelDots(const float* const* queries, const float* pa
 #pragma GCC unroll 8
   for (size_t r = 0; r < R::kRows; ++r) rows[r] = queries[r];
   for (size_t i = 0; i < size; ++i, panel += R::kColumns) {
-    const typename R::Vector first = R::at(panel);
-    const typename R::Vector second = R::at(panel + R::kLanes);
+    typename R::Vector first;
+    typename R::Vector second;
+    R::load(first, panel);
+    R::load(second, panel + R::kLanes);
 #pragma GCC unroll 8
     for (size_t r = 0; r < R::kRows; ++r) {
       sums[r][0] += rows[r][i] * first;
@@ -56,8 +61,8 @@ HEARTH_INLINE inline void panelDots(const float* const* queries, const float* pa
   }
 #pragma GCC unroll 8
   for (size_t r = 0; r < R::kRows; ++r) {
-    R::at(logits + r * stride) = sums[r][0];
-    R::at(logits + r * stride + R::kLanes) = sums[r][1];
+    R::store(logits + r * stride, sums[r][0]);
+    R::store(logits + r * stride + R::kLanes, sums[r][1]);
   }
 }
 
@@ -70,17 +75,23 @@ HEARTH_INLINE inline void keyDots(const float* const* queries, const float* key,
     typename R::Vector sums[kRows][2] = {};
     size_t i = 0;
     for (; i + R::kColumns <= size; i += R::kColumns) {
+      typename R::Vector keys[2];
+      R::load(keys[0], key + i);
+      R::load(keys[1], key + i + R::kLanes);
 #pragma GCC unroll 8
       for (size_t r = 0; r < kRows; ++r) {
-        const float* query = queries[first + r] + i;
-        sums[r][0] += R::at(query) * R::at(key + i);
-        sums[r][1] += R::at(query + R::kLanes) * R::at(key + i + R::kLanes);
+        typename R::Vector query[2];
+        R::load(query[0], queries[first + r] + i);
+        R::load(query[1], queries[first + r] + i + R::kLanes);
+        sums[r][0] += query[0] * keys[0];
+        sums[r][1] += query[1] * keys[1];
       }
     }
 #pragma GCC unroll 8
     for (size_t r = 0; r < kRows; ++r) {
       float lanes[R::kLanes];
-      R::at(lanes) = sums[r][0] + sums[r][1];
+      sums[r][0] += sums[r][1];
+      R::store(lanes, sums[r][0]);
 #pragma GCC unroll 8
       for (size_t half = R::kLanes / 2; half > 0; half /= 2)
 #pragma GCC unroll 8
@@ -140,8 +151,10 @@ HEARTH_INLINE inline void mix(const float* weights, size_t stride, const float* 
       for (size_t i = 0; i < R::kColumns; ++i) part[i] = i < columns ? values[i] : 0.0f;
       value = part;
     }
-    const typename R::Vector first = R::at(value);
-    const typename R::Vector second = R::at(value + R::kLanes);
+    typename R::Vector first;
+    typename R::Vector second;
+    R::load(first, value);
+    R::load(second, value + R::kLanes);
 #pragma GCC unroll 8
     for (size_t r = 0; r < R::kRows; ++r) {
       sums[r][0] += weights[r * stride + s] * first;
@@ -152,8 +165,10 @@ HEARTH_INLINE inline void mix(const float* weights, size_t stride, const float* 
   for (size_t r = 0; r < R::kRows; ++r) {
     if (r >= rows) break;
     float part[R::kColumns];
-    R::at(part) = sums[r][0] * factors[r];
-    R::at(part + R::kLanes) = sums[r][1] * factors[r];
+    sums[r][0] *= factors[r];
+    sums[r][1] *= factors[r];
+    R::store(part, sums[r][0]);
+    R::store(part + R::kLanes, sums[r][1]);
     if constexpr (kIsWhole)
       std::memcpy(outputs[r], part, sizeof part);
     else
