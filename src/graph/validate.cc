@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/float_range.h"
 #include "graph/model.h"
 
 namespace hearth::graph {
@@ -40,16 +41,14 @@ Status validatePerChannel(const Operand& operand) {
   if (channels == 0 || quantization.scales.size() != channels)
     return fail(ErrorCode::kBadData, "The operand {} has {} scales for {} channels.",
                 describe(operand), quantization.scales.size(), channels);
-  const auto isScale = [](float scale) {
-    return scale > 0.0f && scale <= std::numeric_limits<float>::max();
+  using Limits = std::numeric_limits<float>;
+  if (areWithin(quantization.scales, Limits::denorm_min(), Limits::max())) return {};
+  const auto isGood = [](float scale) {
+    return scale > 0.0f && scale <= Limits::max();
   };
-  // Without a jump for each: models of 8 bits have tens of thousands.
-  bool areAllGood = true;
-  for (const float scale : quantization.scales) areAllGood &= isScale(scale);
-  if (areAllGood) return {};
-  const auto wrong = std::ranges::find_if_not(quantization.scales, isScale);
+  const auto bad = std::ranges::find_if_not(quantization.scales, isGood);
   return fail(ErrorCode::kBadData, "Scale {} of {} is {}, it must be finite and positive.",
-              wrong - quantization.scales.begin(), describe(operand), *wrong);
+              bad - quantization.scales.begin(), describe(operand), *bad);
 }
 
 Status validateQuantization(const Operand& operand) {

@@ -3,126 +3,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 
-#include "threads/thread_pool.h"
+#include "drivers/cpu/attention_block.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::cpu {
 namespace {
 
-// Rows of queries that go over the keys together, so that each key is loaded once for all.
-constexpr size_t kRows = 4;
-// Partial sums of a dot product, as many as the widest registers hold twice.
-constexpr size_t kLanes = 32;
-
-// Where one block of rows lies. Rows beyond the last repeat it and are not stored.
-struct Block {
-  std::array<const float*, kRows> queries;
-  std::array<const float*, kRows> masks;  // null: no mask
-  std::array<float*, kRows> outputs;
-  size_t rows = 0;
-  const float* keys = nullptr;  // of the first position
-  const float* values = nullptr;
-  size_t keyStride = 0;  // from one position to the next, in elements, as the two below
-  size_t valueStride = 0;
-  size_t maskStride = 0;
-  float* logits = nullptr;  // [kRows][keys]
-};
-
-using BlockFunction = void (*)(const ops::AttentionParameters&, const Block&);
-
-// Compiled once for each instruction set.
-[[gnu::always_inline]] inline void dots(const Block& block, const float* key, size_t size,
-                                        float (&results)[kRows]) {
-  float sums[kRows][kLanes] = {};
-  size_t i = 0;
-  for (; i + kLanes <= size; i += kLanes)
-    for (size_t r = 0; r < kRows; ++r)
-      for (size_t lane = 0; lane < kLanes; ++lane)
-        sums[r][lane] += block.queries[r][i + lane] * key[i + lane];
-  for (size_t r = 0; r < kRows; ++r) {
-    float total = 0.0f;
-    for (size_t lane = 0; lane < kLanes; ++lane) total += sums[r][lane];
-    for (size_t rest = i; rest < size; ++rest) total += block.queries[r][rest] * key[rest];
-    results[r] = total;
-  }
-}
-
-// In place; a row that the mask leaves nothing of becomes NaN, as its soft-max is.
-[[gnu::always_inline]] inline void softmax(float* logits, size_t count) {
-  float highest = -std::numeric_limits<float>::infinity();
-  for (size_t s = 0; s < count; ++s) highest = std::max(highest, logits[s]);
-  double sum = 0.0;
-  for (size_t s = 0; s < count; ++s) {
-    logits[s] = std::exp(logits[s] - highest);
-    sum += logits[s];
-  }
-  const auto factor = static_cast<float>(1.0 / sum);
-  for (size_t s = 0; s < count; ++s) logits[s] *= factor;
-}
-
-[[gnu::always_inline]] inline void attend(const ops::AttentionParameters& p, const Block& block) {
-  constexpr float kMasked = -std::numeric_limits<float>::infinity();
-  for (size_t s = 0; s < p.keys; ++s) {
-    std::array<float, kRows> masks{};
-    bool isSeen = block.masks[0] == nullptr;
-    if (!isSeen) {
-      for (size_t r = 0; r < kRows; ++r) {
-        masks[r] = block.masks[r][s * block.maskStride];
-        isSeen |= masks[r] != kMasked;
-      }
-    }
-    float logits[kRows];
-    if (isSeen) dots(block, block.keys + s * block.keyStride, p.size, logits);
-    for (size_t r = 0; r < kRows; ++r) {
-      float logit = kMasked;
-      if (isSeen) {
-        logit = p.scale * logits[r];
-        if (p.logitCap > 0.0f) logit = p.logitCap * std::tanh(logit / p.logitCap);
-        logit += masks[r];
-      }
-      block.logits[r * p.keys + s] = logit;
-    }
-  }
-  for (size_t r = 0; r < block.rows; ++r) {
-    softmax(block.logits + r * p.keys, p.keys);
-    std::fill_n(block.outputs[r], p.valueSize, 0.0f);
-  }
-  for (size_t s = 0; s < p.keys; ++s) {
-    const float* value = block.values + s * block.valueStride;
-    for (size_t r = 0; r < block.rows; ++r) {
-      const float weight = block.logits[r * p.keys + s];
-      // Later positions of a causal mask; not NaN, which has to show.
-      if (weight == 0.0f) continue;
-      float* output = block.outputs[r];
-      for (size_t i = 0; i < p.valueSize; ++i) output[i] += weight * value[i];
-    }
-  }
-}
-
-void attendPortable(const ops::AttentionParameters& p, const Block& block) {
-  attend(p, block);
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) void attendAvx2(const ops::AttentionParameters& p,
-                                                    const Block& block) {
-  attend(p, block);
-}
-__attribute__((target("avx512f,avx512vl,fma,prefer-vector-width=512"))) void attendAvx512(
-    const ops::AttentionParameters& p, const Block& block) {
-  attend(p, block);
-}
-#endif
-
-BlockFunction chooseFunction() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) return attendAvx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return attendAvx2;
-#endif
-  return attendPortable;
-}
+// With fewer rows, turning the keys takes longer than it spares.
+constexpr size_t kWorthPacking = 16;
 
 struct Arguments {
   ops::AttentionParameters parameters;
@@ -134,12 +23,28 @@ struct Arguments {
 
 class AttentionKernel final : public Kernel {
  public:
-  explicit AttentionKernel(const Arguments& arguments)
-      : arguments_(arguments), function_(chooseFunction()) {}
+  explicit AttentionKernel(const Arguments& arguments) : arguments_(arguments) {
+    const ops::AttentionParameters& p = arguments_.parameters;
+    rows_ = size_t{p.heads / p.groups} * p.queries;
+    isPacked_ = rows_ >= kWorthPacking && p.keys >= kKeyPanel / 2;
+    const std::array<size_t, 3> dimensions = {p.batches, p.heads, p.queries};
+    for (size_t i = dimensions.size(); i-- > 0;) {
+      rangeStrides_[i] = arguments_.maskStrides[i] == 0 ? 0 : rangeCount_;
+      if (rangeStrides_[i] != 0) rangeCount_ *= dimensions[i];
+    }
+  }
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
-    threads_ = pool == nullptr ? 1 : pool->threadCount();
-    return threads_ * kRows * arguments_.parameters.keys * sizeof(float);
+    const ops::AttentionParameters& p = arguments_.parameters;
+    const size_t threads = pool == nullptr ? 1 : pool->threadCount();
+    // All threads have work also where one token is decoded.
+    while (rowsPerBlock_ > 1 && size_t{p.batches} * p.groups * blocks() < threads)
+      rowsPerBlock_ /= 2;
+    ranges_.assign(arguments_.hasMask ? rangeCount_ : 0, {});
+    logitsPerThread_ = kAttentionRows * paddedKeys(p.keys);
+    const size_t packed =
+        isPacked_ ? size_t{p.batches} * p.groups * paddedKeys(p.keys) * p.size : 0;
+    return (threads * logitsPerThread_ + packed) * sizeof(float);
   }
 
   Status setup(std::span<void* const> at, void* workspace) override {
@@ -148,65 +53,142 @@ class AttentionKernel final : public Kernel {
     values_ = static_cast<const float*>(at[arguments_.values]);
     mask_ = arguments_.hasMask ? static_cast<const float*>(at[arguments_.mask]) : nullptr;
     output_ = static_cast<float*>(at[arguments_.output]);
-    logits_ = static_cast<float*>(workspace);
+    workspace_ = static_cast<float*>(workspace);
     return {};
   }
 
   Status run(threads::ThreadPool* pool) override {
     const ops::AttentionParameters& p = arguments_.parameters;
-    // Heads of one group and all queries share keys and values.
-    const size_t rows = size_t{p.heads / p.groups} * p.queries;
-    const size_t blocks = (rows + kRows - 1) / kRows;
-    const size_t tasks = size_t{p.batches} * p.groups * blocks;
+    const size_t threads = pool == nullptr ? 1 : pool->threadCount();
+    packed_ = workspace_ + threads * logitsPerThread_;
+    used_ = {0, p.keys};
+    if (mask_ != nullptr) findRanges(pool);
+    const size_t groups = size_t{p.batches} * p.groups;
+    if (isPacked_) {
+      const size_t panels = paddedKeys(used_.end - used_.begin) / kKeyPanel;
+      threads::forRanges(pool, groups * panels,
+                         threads::grainOf(kKeyPanel * p.size * sizeof(float)),
+                         [&](uint64_t begin, uint64_t end) {
+                           for (uint64_t i = begin; i < end; ++i) packPanel(i / panels, i % panels);
+                         });
+    }
     const auto task = [&](size_t index, size_t thread) {
-      const size_t batch = index / blocks / p.groups;
-      const size_t group = index / blocks % p.groups;
-      runBlock(batch, group, index % blocks * kRows, rows, thread);
+      const size_t group = index / blocks();
+      runBlock(group / p.groups, group % p.groups, index % blocks() * rowsPerBlock_, thread);
     };
     if (pool == nullptr) {
-      for (size_t i = 0; i < tasks; ++i) task(i, 0);
+      for (size_t i = 0; i < groups * blocks(); ++i) task(i, 0);
     } else {
-      pool->parallelFor(tasks, task);
+      pool->parallelFor(groups * blocks(), task);
     }
     return {};
   }
 
  private:
-  void runBlock(size_t batch, size_t group, size_t first, size_t rows, size_t thread) const {
+  size_t blocks() const { return (rows_ + rowsPerBlock_ - 1) / rowsPerBlock_; }
+  size_t keyStride() const {
+    return size_t{arguments_.parameters.groups} * arguments_.parameters.size;
+  }
+  const float* keysOf(size_t batch, size_t group) const {
+    const ops::AttentionParameters& p = arguments_.parameters;
+    return keys_ + batch * p.keys * keyStride() + group * p.size;
+  }
+  size_t rangeOf(size_t batch, size_t head, size_t query) const {
+    return batch * rangeStrides_[0] + head * rangeStrides_[1] + query * rangeStrides_[2];
+  }
+  const float* maskOf(size_t batch, size_t head, size_t query) const {
+    const auto& strides = arguments_.maskStrides;
+    return mask_ + batch * strides[0] + head * strides[1] + query * strides[2];
+  }
+
+  // What each row of the mask leaves, and all of them together.
+  void findRanges(threads::ThreadPool* pool) {
+    const ops::AttentionParameters& p = arguments_.parameters;
+    const auto countOf = [&](size_t dimension, size_t size) {
+      return rangeStrides_[dimension] == 0 ? size_t{1} : size;
+    };
+    const size_t heads = countOf(1, p.heads);
+    const size_t queries = countOf(2, p.queries);
+    threads::forRanges(pool, ranges_.size(), threads::grainOf(p.keys * sizeof(float)),
+                       [&](uint64_t begin, uint64_t end) {
+                         for (uint64_t i = begin; i < end; ++i) {
+                           const float* mask =
+                               maskOf(i / queries / heads, i / queries % heads, i % queries);
+                           ranges_[i] = seenKeys(mask, arguments_.maskStrides[3], p.keys);
+                         }
+                       });
+    used_ = {p.keys, 0};
+    for (const KeyRange& range : ranges_) include(&used_, range);
+    if (used_.begin >= used_.end) used_ = {};
+  }
+
+  static void include(KeyRange* all, const KeyRange& range) {
+    if (range.begin >= range.end) return;
+    all->begin = std::min(all->begin, range.begin);
+    all->end = std::max(all->end, range.end);
+  }
+
+  float* packedOf(size_t group) const {
+    const ops::AttentionParameters& p = arguments_.parameters;
+    return packed_ + group * paddedKeys(p.keys) * p.size;
+  }
+
+  // Of a group of all batches.
+  void packPanel(size_t group, size_t panel) const {
+    const ops::AttentionParameters& p = arguments_.parameters;
+    KeyRange range = used_;
+    range.begin += static_cast<uint32_t>(panel * kKeyPanel);
+    range.end = std::min(range.end, range.begin + static_cast<uint32_t>(kKeyPanel));
+    packKeys(keysOf(group / p.groups, group % p.groups), keyStride(), p.size, range,
+             packedOf(group) + panel * kKeyPanel * p.size);
+  }
+
+  void runBlock(size_t batch, size_t group, size_t first, size_t thread) const {
     const ops::AttentionParameters& p = arguments_.parameters;
     const size_t headsOfGroup = p.heads / p.groups;
-    Block block;
-    block.rows = std::min(kRows, rows - first);
-    block.keyStride = size_t{p.groups} * p.size;
+    AttentionBlock block;
+    block.rows = std::min(rowsPerBlock_, rows_ - first);
+    block.keyStride = keyStride();
     block.valueStride = size_t{p.groups} * p.valueSize;
     block.maskStride = arguments_.maskStrides[3];
-    block.keys = keys_ + batch * p.keys * block.keyStride + group * p.size;
+    block.keys = keysOf(batch, group);
     block.values = values_ + batch * p.keys * block.valueStride + group * p.valueSize;
-    block.logits = logits_ + thread * kRows * p.keys;
-    for (size_t r = 0; r < kRows; ++r) {
+    block.logits = workspace_ + thread * logitsPerThread_;
+    block.range = mask_ == nullptr ? used_ : KeyRange{p.keys, 0};
+    if (isPacked_) {
+      block.packedKeys = packedOf(batch * p.groups + group);
+      block.firstPacked = used_.begin;
+    }
+    for (size_t r = 0; r < kAttentionRows; ++r) {
       const size_t row = first + std::min(r, block.rows - 1);
       const size_t query = row / headsOfGroup;
       const size_t head = group * headsOfGroup + row % headsOfGroup;
       const size_t place = (batch * p.queries + query) * p.heads + head;
       block.queries[r] = queries_ + place * p.size;
       block.outputs[r] = output_ + place * p.valueSize;
-      const auto& strides = arguments_.maskStrides;
-      block.masks[r] = mask_ == nullptr
-                           ? nullptr
-                           : mask_ + batch * strides[0] + head * strides[1] + query * strides[2];
+      if (mask_ == nullptr) continue;
+      block.masks[r] = maskOf(batch, head, query);
+      include(&block.range, ranges_[rangeOf(batch, head, query)]);
     }
-    function_(p, block);
+    attend(p, block);
   }
 
   const Arguments arguments_;
-  const BlockFunction function_;
-  size_t threads_ = 1;
+  size_t rows_ = 0;  // of each group: heads of one group and all queries share keys and values
+  size_t rowsPerBlock_ = kAttentionRows;
+  bool isPacked_ = false;
+  size_t logitsPerThread_ = 0;
+  std::vector<KeyRange> ranges_;  // of each row of the mask
+  size_t rangeCount_ = 1;
+  std::array<size_t, 3> rangeStrides_{};  // for a step along batches, heads and queries
+  KeyRange used_;
   const float* queries_ = nullptr;
   const float* keys_ = nullptr;
   const float* values_ = nullptr;
   const float* mask_ = nullptr;
   float* output_ = nullptr;
-  float* logits_ = nullptr;
+  float* workspace_ = nullptr;
+  float* packed_ = nullptr;
 };
 
 }  // namespace

@@ -78,9 +78,10 @@ TEST_P(LargeLayerTest, EqualsTheReference) {
     for (uint32_t i = 0; i < kOutputs; ++i)
       model.main().operands[filter].perChannel.scales.push_back(0.01f +
                                                                 1e-6f * static_cast<float>(i));
-  EXPECT_EQ(differenceFromReference(model, {bytesOf(randomFloats(size_t{kRows} * inputs, 3))},
-                                    type == kFloat ? floatLayerKernel() : "xnnpack", 1e-5f),
-            "");
+  EXPECT_EQ(
+      differenceFromReference(model, {bytesOf(randomFloats(size_t{kRows} * inputs, 3))},
+                              type == kFloat ? floatLayerKernel() : hybridLayerKernel(), 1e-5f),
+      "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, LargeLayerTest,

@@ -14,7 +14,8 @@ namespace {
 
 struct Creation {
   Convolution geometry;
-  HybridWeights filter;
+  bool isInt4 = false;
+  std::vector<float> kernelScales;
   const uint8_t* kernel = nullptr;
   const float* bias = nullptr;
   ops::ActivationRange floats{};
@@ -33,10 +34,10 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
         g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
         g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
         g.groupOutputChannels, g.groups * g.groupInputChannels, g.groups * g.groupOutputChannels,
-        c.filter.scales.data(), static_cast<const int8_t*>(kernel), c.bias, c.floats.lowest,
+        c.kernelScales.data(), static_cast<const int8_t*>(kernel), c.bias, c.floats.lowest,
         c.floats.highest, 0, nullptr, c.weights->provider(), op);
   };
-  if (c.filter.isInt4) {
+  if (c.isInt4) {
     const size_t count =
         g.groups * g.groupOutputChannels * g.kernelHeight * g.kernelWidth * g.groupInputChannels;
     return c.weights->createConverted(
@@ -50,14 +51,15 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
 Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convolution) {
   Convolution g = convolution;
   if (g.isDepthwise) return false;
-  std::optional<HybridWeights> weights = hybridWeights(builder, g.input, g.filter, g.bias, g.output,
-                                                       size_t{g.groups} * g.groupOutputChannels);
+  const std::optional<HybridWeights> weights = hybridWeights(
+      builder, g.input, g.filter, g.bias, g.output, size_t{g.groups} * g.groupOutputChannels);
   if (!weights) return false;
   // Padding with zeros leaves the least and the greatest number of an image alone.
   if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
   Creation c;
   c.geometry = g;
-  c.filter = std::move(*weights);
+  c.isInt4 = weights->isInt4;
+  c.kernelScales = weights->scales({0, size_t{g.groups} * g.groupOutputChannels});
   c.place = {builder->currentOperation(), 0};
   c.kernel = builder->weightData(g.filter, c.place);
   if (g.bias != UINT32_MAX)

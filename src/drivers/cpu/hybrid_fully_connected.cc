@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "drivers/cpu/channel_parts.h"
+#include "drivers/cpu/hybrid_layer.h"
 #include "drivers/cpu/hybrid_weights.h"
 #include "drivers/cpu/quantized_rows.h"
 #include "drivers/cpu/xnn_kernel.h"
@@ -66,6 +67,27 @@ Result<std::unique_ptr<Kernel>> makeKernel(std::shared_ptr<const Creation> creat
   return makeXnnKernel("fully_connected_nc_qd8_f32_qc8w", status, op, std::move(calls));
 }
 
+// The same layer on a product of ours.
+Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(c, &op);
+  if (status != xnn_status_success)
+    return std::unexpected(xnnError(status, "fully_connected_nc_qd8_f32_qc8w"));
+  // Made for its packing only.
+  const XnnOperator packed(op);
+  HybridLayer layer;
+  layer.product.inputs = c.layer.inputChannels;
+  layer.product.columns = c.channels.count;
+  layer.product.lowest = c.floats.lowest;
+  layer.product.highest = c.floats.highest;
+  layer.product.outputStride = c.layer.outputChannels;
+  layer.rows = c.layer.rows;
+  layer.source = c.source;
+  layer.destination = c.destination;
+  layer.outputOffset = c.channels.first;
+  return makeHybridLayerKernel(layer, *c.weights, c.place);
+}
+
 }  // namespace
 
 Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected& layer) {
@@ -91,7 +113,7 @@ Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected&
     c.layer = layer;
     c.channels = channels;
     c.isInt4 = weights->isInt4;
-    c.kernelScales = scalesOf(weights->scales, channels);
+    c.kernelScales = weights->scales(channels);
     c.place = {builder->currentOperation(), part};
     c.kernel = kernel + channels.first * channelBytes;
     if (bias != nullptr) c.bias = bias + channels.first;
@@ -102,13 +124,22 @@ Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected&
     c.weights = builder->weights();
     c.source = source;
     c.destination = destination;
-    Node& node = builder->add("xnnpack", {source.numbers, source.parameters}, {destination});
+    // XNNPACK packs fewer channels than a panel has in another way.
+    const bool hasOwn = hasHybridProduct() && channels.count >= kHybridColumns;
+    Node& node = builder->add(hasOwn ? "own" : "xnnpack", {source.numbers, source.parameters},
+                              {destination});
     if (parts.size() == 1)
       builder->releaseAfterPacking(&node, layer.filter);
     else
       releaseAfterPacking(*builder, &node, layer.filter, channels, channelBytes);
-    node.create = [creation = std::make_shared<const Creation>(std::move(c))] {
+    const auto creation = std::make_shared<const Creation>(std::move(c));
+    node.create = [creation] {
       return makeKernel(creation);
+    };
+    if (!hasOwn) continue;
+    node.createOther = std::move(node.create);
+    node.create = [creation] {
+      return makeOwnKernel(*creation);
     };
   }
   return true;

@@ -2,9 +2,11 @@
 #include "drivers/cpu/hybrid_weights.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
+#include <span>
 
 #include "drivers/cpu/xnn_kernel.h"
+#include "graph/float_range.h"
 #include "ops/int4.h"
 
 namespace hearth::cpu {
@@ -43,14 +45,20 @@ std::optional<HybridWeights> hybridWeights(PlanBuilder* builder, uint32_t input,
   if (bias != UINT32_MAX && !isConstantFloat(builder->operand(bias))) return std::nullopt;
   HybridWeights found;
   found.isInt4 = weights.type == OperandType::kTensorInt4;
-  found.scales = weights.perChannel.scales;
-  if (found.scales.empty()) found.scales.assign(outputs, weights.scale);
+  const std::vector<float>& scales = weights.perChannel.scales;
+  if (!scales.empty() && scales.size() != outputs) return std::nullopt;
   // XNNPACK takes scales that are normal numbers only.
-  if (found.scales.size() != outputs ||
-      !std::ranges::all_of(found.scales, [](float s) { return std::isnormal(s) && s > 0; }))
-    return std::nullopt;
-  found.scales.resize(outputs + XNN_EXTRA_QUANTIZATION_PARAMS, found.scales.back());
+  using Limits = std::numeric_limits<float>;
+  const std::span<const float> checked =
+      scales.empty() ? std::span(&weights.scale, 1) : std::span(scales);
+  if (!graph::areWithin(checked, Limits::min(), Limits::max())) return std::nullopt;
+  found.operand = &weights;
   return found;
+}
+
+std::vector<float> HybridWeights::scales(ChannelRange channels) const {
+  if (!operand->perChannel.scales.empty()) return scalesOf(operand->perChannel.scales, channels);
+  return std::vector<float>(channels.count + XNN_EXTRA_QUANTIZATION_PARAMS, operand->scale);
 }
 
 std::vector<int8_t> widenInt4(const uint8_t* pairs, size_t count) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "drivers/cpu/channel_parts.h"
 #include "drivers/cpu/plan_builder.h"
 
 namespace hearth::cpu {
@@ -14,7 +15,10 @@ struct HybridWeights {
   // TENSOR_INT4: every number of 4 bits is one of 8 bits. Packed as those, they run on kernels that
   // are right on every CPU, which XNNPACK's own for 4 bits are not.
   bool isInt4 = false;
-  std::vector<float> scales;  // one for each output; padded, for XNNPACK reads past the last one
+  const graph::Operand* operand = nullptr;
+
+  // One for each of some outputs; padded, for XNNPACK reads past the last one.
+  std::vector<float> scales(ChannelRange channels) const;
 };
 
 // What the layer's constants are; none when the layer is no hybrid one, or one that XNNPACK does

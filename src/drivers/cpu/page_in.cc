@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/page_in.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -17,6 +20,14 @@ constexpr uint64_t kWorthAThread = uint64_t{1} << 20;
 // What one thread takes at a time: a few huge pages.
 constexpr size_t kPiece = size_t{4} << 20;
 constexpr int kDiskReaders = 4;
+// A page that is touched brings in those around it that are in memory: so many bytes on Linux,
+// unless somebody tunes it.
+constexpr size_t kFaultAround = size_t{64} << 10;
+// Of the thread that touches pages: where processors are few the start itself goes first. What is
+// not here in time is brought in by whoever reads it.
+constexpr int kTouchingPriority = 19;
+
+const auto kPage = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
 
 struct Piece {
   const cache::Segment* segment;
@@ -27,6 +38,7 @@ struct Piece {
 struct Work {
   std::vector<cache::SegmentRef> segments;
   std::vector<Piece> pieces;
+  bool isCold = false;
   std::function<void()> done;
   std::atomic<size_t> next = 0;
 
@@ -38,8 +50,19 @@ struct Work {
       const size_t index = next.fetch_add(1, std::memory_order_relaxed);
       if (index >= pieces.size()) return;
       const Piece& piece = pieces[index];
-      piece.segment->prefault(piece.offset, piece.size);
+      if (isCold)
+        piece.segment->prefault(piece.offset, piece.size);
+      else
+        touch(piece);
     }
+  }
+
+  // Of what is in memory already, a page here and there is enough. Asking for all of them takes
+  // several times as long, and as long no other thread of the process can map memory.
+  static void touch(const Piece& piece) {
+    for (size_t offset = 0; offset < piece.size; offset += kFaultAround)
+      piece.segment->prefault(piece.offset + offset, 1);
+    piece.segment->prefault(piece.offset + (piece.size - 1) / kPage * kPage, 1);
   }
 };
 
@@ -57,8 +80,11 @@ bool isCold(const std::vector<cache::SegmentRef>& segments) {
 bool start(const std::shared_ptr<Work>& work, bool isFirst = true) {
   try {
     std::thread([work, isFirst] {
-      if (isFirst && isCold(work->segments))
+      if (isFirst && (work->isCold = isCold(work->segments)))
         for (int i = 1; i < kDiskReaders; ++i) start(work, false);
+      // Waiting for a disk costs no processor.
+      if (!work->isCold)
+        ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kTouchingPriority);
       work->run();
     }).detach();
     return true;

@@ -198,42 +198,57 @@ std::shared_ptr<const base::Sha256Digest> PlanBuilder::packingSource(
     const bool isGiven = index != UINT32_MAX;
     add(isGiven);
     if (!isGiven) continue;
-    const graph::Operand& operand = subgraph_.operands[index];
-    add(operand.type);
-    add(operand.scale);
-    add(operand.zeroPoint);
-    add(operand.perChannel.channelDim);
-    add(operand.perChannel.scales.size());
-    hash.update(operand.perChannel.scales.data(), operand.perChannel.scales.size() * sizeof(float));
-    if (const ConvertedConstantRef& converted = converted_[index]) {
-      const uint32_t source[] = {converted->source()};
-      const auto inner = packingSource(source, {});
-      if (inner == nullptr) return nullptr;
-      hash.update(*inner);
-      continue;
-    }
-    if (!operand.isConstant()) continue;
-    for (const uint32_t dimension : operand.dimensions) add(dimension);
-    add(operand.location.length);
-    if (operand.lifetime == graph::Lifetime::kConstantCopy) {
-      hash.update(model_.constantData(operand), operand.location.length);
-      continue;
-    }
-    const memory::Pool& pool = *model_.pools[operand.location.pool];
-    if (pool.fd() < 0) return nullptr;
-    poolFiles_.resize(model_.pools.size());
-    std::optional<cache::FileIdentity>& file = poolFiles_[operand.location.pool];
-    if (!file) {
-      auto identity = cache::FileIdentity::of(pool.fd());
-      // Memory that can be written has no identity, and so has a file without a name.
-      if (!identity || pool.writable() || !cache::isIdentityTelling(pool.fd())) return nullptr;
-      file = *identity;
-    }
-    const base::Sha256Digest place =
-        cache::contentKey(*file, pool.offset() + operand.location.offset, operand.location.length);
-    hash.update(place);
+    // Once for all parts of a layer: the last one of a language model has a megabyte of scales.
+    auto known = operandSources_.find(index);
+    if (known == operandSources_.end())
+      known = operandSources_.emplace(index, operandSource(index)).first;
+    if (!known->second) return nullptr;
+    hash.update(*known->second);
   }
   return std::make_shared<const base::Sha256Digest>(hash.finish());
+}
+
+// Of what an operand holds; none where the constant has no place that others can name.
+std::optional<base::Sha256Digest> PlanBuilder::operandSource(uint32_t index) {
+  base::Sha256 hash;
+  const auto add = [&](const auto& value) {
+    hash.update(&value, sizeof value);
+  };
+  const graph::Operand& operand = subgraph_.operands[index];
+  add(operand.type);
+  add(operand.scale);
+  add(operand.zeroPoint);
+  add(operand.perChannel.channelDim);
+  add(operand.perChannel.scales.size());
+  hash.update(operand.perChannel.scales.data(), operand.perChannel.scales.size() * sizeof(float));
+  const ConvertedConstantRef& converted = converted_[index];
+  add(converted != nullptr);
+  if (converted != nullptr) {
+    const auto inner = operandSource(converted->source());
+    if (!inner) return std::nullopt;
+    hash.update(*inner);
+    return hash.finish();
+  }
+  if (!operand.isConstant()) return hash.finish();
+  for (const uint32_t dimension : operand.dimensions) add(dimension);
+  add(operand.location.length);
+  if (operand.lifetime == graph::Lifetime::kConstantCopy) {
+    hash.update(model_.constantData(operand), operand.location.length);
+    return hash.finish();
+  }
+  const memory::Pool& pool = *model_.pools[operand.location.pool];
+  if (pool.fd() < 0) return std::nullopt;
+  poolFiles_.resize(model_.pools.size());
+  std::optional<cache::FileIdentity>& file = poolFiles_[operand.location.pool];
+  if (!file) {
+    auto identity = cache::FileIdentity::of(pool.fd());
+    // Memory that can be written has no identity, and so has a file without a name.
+    if (!identity || pool.writable() || !cache::isIdentityTelling(pool.fd())) return std::nullopt;
+    file = *identity;
+  }
+  hash.update(
+      cache::contentKey(*file, pool.offset() + operand.location.offset, operand.location.length));
+  return hash.finish();
 }
 
 void PlanBuilder::releaseAfterPacking(Node* node, uint32_t index) const {

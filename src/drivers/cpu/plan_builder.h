@@ -149,6 +149,7 @@ class PlanBuilder {
   Status infer(const graph::Operation& operation);
   Status lower();
   void materialize(uint32_t operand);
+  std::optional<base::Sha256Digest> operandSource(uint32_t operand);
   ValueId newValue(Value value);
   // Whether kReadSlack bytes behind a constant can be read where it lies.
   bool hasReadableTail(const graph::Operand& operand) const;
@@ -170,6 +171,7 @@ class PlanBuilder {
   std::vector<ConvertedConstantRef> converted_;                // by operand
   std::vector<std::vector<uint32_t>> consumers_;               // by operand
   std::map<std::pair<uint32_t, size_t>, std::pair<ValueId, ValueId>> quantizedRows_;
+  std::map<uint32_t, std::optional<base::Sha256Digest>> operandSources_;
   uint32_t operation_ = 0;
   ops::OperationContext context_;
 };

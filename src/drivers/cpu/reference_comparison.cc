@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "drivers/cpu/cpu_device.h"
 #include "drivers/cpu/float_product.h"
+#include "drivers/cpu/hybrid_product.h"
 #include "drivers/cpu/kernel_maker.h"
 #include "drivers/cpu/plan_builder.h"
 #include "drivers/cpu/self_test.h"
@@ -76,6 +77,10 @@ Status checkKernels(const graph::Model& model) {
 
 const char* floatLayerKernel() {
   return hasFloatProduct() ? "own" : "xnnpack";
+}
+
+const char* hybridLayerKernel() {
+  return hasHybridProduct() ? "own" : "xnnpack";
 }
 
 std::vector<float> randomFloats(size_t count, unsigned seed, float spread) {

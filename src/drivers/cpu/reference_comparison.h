@@ -42,6 +42,9 @@ Result<Comparison> runBoth(const graph::Model& model, const std::vector<Bytes>& 
 
 // What the device says runs a float32 convolution or fully connected layer on this CPU.
 const char* floatLayerKernel();
+// The same of a fully connected layer of 16 outputs or more with float32 activations and weights
+// of 8 bits.
+const char* hybridLayerKernel();
 
 // What a comparison tells: all is well when it is empty. float32 and float16 outputs may differ by
 // `tolerance` times the greatest finite number of the output, 8-bit ones by one step, others not at

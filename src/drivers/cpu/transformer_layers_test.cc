@@ -33,6 +33,7 @@ struct AttentionCase {
   // Dimensions of the mask; none = no mask.
   graph::Dimensions mask;
   bool isCausal = false;
+  uint32_t firstKey = 0;  // what is before it is masked
 };
 
 class AttentionTest : public testing::TestWithParam<AttentionCase> {};
@@ -58,7 +59,8 @@ TEST_P(AttentionTest, EqualsTheReference) {
     if (c.isCausal) {
       const uint32_t keys = c.mask.back();
       for (size_t i = 0; i < count; ++i)
-        if (i % keys > i / keys) values[i] = -std::numeric_limits<float>::infinity();
+        if (i % keys > c.firstKey + i / keys % c.queries || i % keys < c.firstKey)
+          values[i] = -std::numeric_limits<float>::infinity();
     }
     inputs.push_back(std::move(values));
   }
@@ -74,7 +76,17 @@ INSTANTIATE_TEST_SUITE_P(
                     AttentionCase{1, 7, 3, 40, 7, 3, 40, 0.0f, {1, 1, 7, 7}, true},
                     AttentionCase{1, 6, 4, 16, 10, 4, 16, 3.0f, {10}},
                     AttentionCase{2, 3, 2, 31, 5, 1, 12, 0.0f, {2, 1, 1, 5}},
-                    AttentionCase{1, 1, 1, 1, 1, 1, 1}));
+                    AttentionCase{1, 1, 1, 1, 1, 1, 1},
+                    // Enough rows for keys that are turned.
+                    AttentionCase{1, 77, 3, 64, 77, 3, 64},
+                    AttentionCase{2, 13, 8, 40, 50, 2, 80, 0.0f, {1, 1, 13, 50}, true, 5},
+                    AttentionCase{1, 30, 4, 256, 128, 1, 256, 0.0f, {1, 1, 30, 128}, true},
+                    AttentionCase{1, 30, 4, 7, 128, 1, 33, 2.0f, {1, 1, 30, 128}, true, 67},
+                    AttentionCase{2, 9, 6, 17, 33, 3, 65, 0.0f, {2, 6, 9, 33}},
+                    AttentionCase{1, 64, 1, 1, 16, 1, 1, 0.0f, {64, 1}},
+                    // One token, with heads of their own and with shared ones.
+                    AttentionCase{1, 1, 6, 80, 45, 6, 80, 0.0f, {1, 1, 1, 45}, true, 44},
+                    AttentionCase{1, 1, 3, 100, 60, 1, 31, 0.0f, {60}}));
 
 TEST(AttentionMaskTest, ARowOfNothingIsNaN) {
   ModelBuilder builder;
@@ -92,6 +104,41 @@ TEST(AttentionMaskTest, ARowOfNothingIsNaN) {
                        randomFloats(12, 3),
                        {none, none, none, 0.0f, none, 1.0f}},
                       "own", 1e-6f);
+}
+
+TEST(AttentionMaskTest, WhatIsMaskedForAllRowsMayBeAnything) {
+  constexpr uint32_t kQueries = 20;
+  constexpr uint32_t kKeys = 70;
+  constexpr uint32_t kSize = 24;
+  const float none = -std::numeric_limits<float>::infinity();
+  ModelBuilder builder;
+  const uint32_t q = builder.input(kFloat, {1, kQueries, 2, kSize});
+  const uint32_t k = builder.input(kFloat, {1, kKeys, 1, kSize});
+  const uint32_t v = builder.input(kFloat, {1, kKeys, 1, kSize});
+  const uint32_t mask = builder.input(kFloat, {1, 1, kQueries, kKeys});
+  const uint32_t output = builder.output(kFloat, {1, kQueries, 2, kSize});
+  builder.operation(OperationType::kScaledDotProductAttention,
+                    {q, k, v, mask, builder.scalar(1.0f), builder.scalar(0.0f)}, {output});
+  std::vector<float> keys = randomFloats(kKeys * kSize, 2);
+  std::vector<float> values = randomFloats(kKeys * kSize, 3);
+  std::vector<float> masks(kQueries * kKeys, 0.0f);
+  for (uint32_t row = 0; row < kQueries; ++row)
+    for (uint32_t key = 0; key < kKeys; ++key)
+      if (key < 3 || key >= 40) masks[row * kKeys + key] = none;
+  std::vector<Bytes> inputs = {bytesOf(randomFloats(kQueries * 2 * kSize, 1)), bytesOf(keys),
+                               bytesOf(values), bytesOf(masks)};
+  const auto clean = runBoth(builder.model(), inputs);
+  ASSERT_TRUE(clean) << clean.error().toString();
+  for (uint32_t key = 0; key < kKeys; ++key) {
+    if (key >= 3 && key < 40) continue;
+    for (uint32_t i = 0; i < kSize; ++i)
+      keys[key * kSize + i] = values[key * kSize + i] = std::numeric_limits<float>::quiet_NaN();
+  }
+  inputs[1] = bytesOf(keys);
+  inputs[2] = bytesOf(values);
+  const auto unwritten = runBoth(builder.model(), inputs);
+  ASSERT_TRUE(unwritten) << unwritten.error().toString();
+  EXPECT_EQ(unwritten->made, clean->made);
 }
 
 // Weights of each type, for layers of 37 inputs and 21 outputs.
@@ -121,13 +168,27 @@ TEST_P(HybridTest, EqualsTheReference) {
       model.main().operands[filter].perChannel.scales.push_back(0.01f +
                                                                 0.001f * static_cast<float>(i));
   }
-  expectLikeReference(model, {randomFloats(kRows * kInputs, 9, 3.0f)}, "xnnpack", 1e-5f);
+  expectLikeReference(model, {randomFloats(kRows * kInputs, 9, 3.0f)}, hybridLayerKernel(), 1e-5f);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, HybridTest,
                          testing::Values(OperandType::kTensorQuant8SymmPerChannel,
                                          OperandType::kTensorQuant8AsymmSigned,
                                          OperandType::kTensorInt4));
+
+TEST(HybridLayerTest, ManyShortRowsGoInSeveralPasses) {
+  constexpr uint32_t kRows = 300000;
+  constexpr uint32_t kOutputs = 17;
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kFloat, {kRows, 1});
+  const uint32_t filter = builder.constant(
+      OperandType::kTensorQuant8AsymmSigned, {kOutputs, 1},
+      std::vector<int8_t>{1, -2, 3, -4, 5, -6, 7, -8, 9, 10, 11, 12, 13, 14, 15, 16, 127}, 0.02f);
+  builder.operation(OperationType::kFullyConnected,
+                    {input, filter, builder.omitted(kFloat), builder.scalar(0)},
+                    {builder.output(kFloat, {kRows, kOutputs})});
+  expectLikeReference(builder.model(), {randomFloats(kRows, 9)}, hybridLayerKernel(), 1e-5f);
+}
 
 class ConvertedConstantTest : public testing::TestWithParam<OperationType> {};
 

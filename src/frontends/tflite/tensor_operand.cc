@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/tflite/tensor_operand.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "frontends/tflite/text.h"
+#include "graph/float_range.h"
 
 namespace hearth::tflite {
 namespace {
@@ -27,11 +30,20 @@ struct Quantization {
   }
   bool isSymmetric() const {
     if (zeroPoints == nullptr) return true;
+    bool isSymmetric = true;
     for (uint32_t i = 0; i < zeroPoints->size(); ++i)
-      if (zeroPointAt(*zeroPoints, i) != 0) return false;
-    return true;
+      isSymmetric &= zeroPointAt(*zeroPoints, i) == 0;
+    return isSymmetric;
   }
 };
+
+// A quick look that knows no scale of -0; there may be very many.
+bool areAllGood(const Quantization& quantization) {
+  if (quantization.scaleCount() == 0) return true;
+  if constexpr (std::endian::native != std::endian::little) return false;
+  return graph::areWithin({quantization.scales->data(), quantization.scaleCount()}, 0.0f,
+                          std::numeric_limits<float>::max());
+}
 
 Result<Quantization> readQuantization(const schema::Tensor& tensor, const std::string& name) {
   Quantization quantization;
@@ -53,8 +65,9 @@ Result<Quantization> readQuantization(const schema::Tensor& tensor, const std::s
   quantization.scales = source->scale();
   quantization.zeroPoints = source->zero_point();
   quantization.dimension = source->quantized_dimension();
-  for (size_t i = 0; i < quantization.scaleCount(); ++i) {
-    const float scale = quantization.scales->Get(static_cast<uint32_t>(i));
+  if (areAllGood(quantization)) return quantization;
+  for (uint32_t i = 0; i < quantization.scaleCount(); ++i) {
+    const float scale = quantization.scales->Get(i);
     if (!std::isfinite(scale) || scale < 0.0f)
       return fail(ErrorCode::kBadData,
                   "Scale {} of the tensor \"{}\" is {}, it must be finite and positive.", i, name,
@@ -99,10 +112,18 @@ Status setPerChannel(const Quantization& quantization, const std::string& name,
                 "not supported.",
                 name);
   operand->perChannel.channelDim = static_cast<uint32_t>(dimension);
-  operand->perChannel.scales.assign(quantization.scales->begin(), quantization.scales->end());
-  for (size_t i = 0; i < operand->perChannel.scales.size(); ++i)
-    if (operand->perChannel.scales[i] == 0.0f)
-      return fail(ErrorCode::kBadData, "Scale {} of the tensor \"{}\" is 0.", i, name);
+  std::vector<float>& scales = operand->perChannel.scales;
+  if constexpr (std::endian::native == std::endian::little)
+    scales.assign(quantization.scales->data(),
+                  quantization.scales->data() + quantization.scales->size());
+  else
+    scales.assign(quantization.scales->begin(), quantization.scales->end());
+  if (graph::areWithin(scales, std::numeric_limits<float>::denorm_min(),
+                       std::numeric_limits<float>::max()))
+    return {};
+  if (const auto zero = std::ranges::find(scales, 0.0f); zero != scales.end())
+    return fail(ErrorCode::kBadData, "Scale {} of the tensor \"{}\" is 0.", zero - scales.begin(),
+                name);
   return {};
 }
 

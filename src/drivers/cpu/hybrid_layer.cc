@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/hybrid_layer.h"
+
+#include <hearth_xnnpack.h>
+
+#include <algorithm>
+
+#include "threads/parallel_ranges.h"
+
+namespace hearth::cpu {
+namespace {
+
+// Rows and panels of one task: together they stay in the second-level cache.
+constexpr size_t kRowBytesPerTask = size_t{1} << 20;
+constexpr size_t kPanelBytesPerTask = size_t{768} << 10;
+// Scratch memory: prepared rows are longer than given ones, and there may be very many short ones.
+constexpr size_t kRowBytesPerPass = size_t{32} << 20;
+// Fewer tasks than this for a thread balance badly when threads run unevenly.
+constexpr size_t kTasksPerThread = 16;
+
+class HybridLayerKernel final : public Kernel {
+ public:
+  explicit HybridLayerKernel(const HybridLayer& layer)
+      : layer_(layer),
+        rowBytes_(hybridRowBytes(layer.product.inputs)),
+        rowsPerPass_(std::min(layer.rows, std::max(kRowBytesPerPass / rowBytes_, kHybridRows))) {}
+
+  Result<size_t> reshape(threads::ThreadPool*) override { return rowsPerPass_ * rowBytes_; }
+
+  Status setup(std::span<void* const> addresses, void* workspace) override {
+    numbers_ = static_cast<const int8_t*>(addresses[layer_.source.numbers]);
+    parameters_ =
+        static_cast<const struct xnn_quantization_params*>(addresses[layer_.source.parameters]);
+    destination_ = static_cast<float*>(addresses[layer_.destination]) + layer_.outputOffset;
+    prepared_ = static_cast<uint8_t*>(workspace);
+    return {};
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    for (size_t row = 0; row < layer_.rows; row += rowsPerPass_)
+      computeRows(pool, row, std::min(rowsPerPass_, layer_.rows - row));
+    return {};
+  }
+
+ private:
+  void computeRows(threads::ThreadPool* pool, size_t first, size_t rows) const {
+    const HybridProduct& product = layer_.product;
+    threads::forRanges(pool, rows, threads::grainOf(product.inputs),
+                       [&](uint64_t begin, uint64_t end) {
+                         for (uint64_t row = begin; row < end; ++row)
+                           prepareHybridRow(numbers_ + (first + row) * product.inputs,
+                                            product.inputs, prepared_ + row * rowBytes_);
+                       });
+    const size_t most = std::max(kRowBytesPerTask / rowBytes_, kHybridRows);
+    const size_t chunks = (rows + most - 1) / most;
+    const size_t threads = pool == nullptr ? 1 : pool->threadCount();
+    const size_t panels = product.panels();
+    size_t blocks = 1;
+    // Weights that only one chunk of rows reads need no cache.
+    if (chunks > 1) blocks = std::max(blocks, panels * product.panelBytes() / kPanelBytesPerTask);
+    if (threads > 1) blocks = std::max(blocks, (threads * kTasksPerThread + chunks - 1) / chunks);
+    blocks = std::min(blocks, panels);
+    const auto task = [&](size_t index, size_t) {
+      const size_t block = index / chunks;
+      const size_t begin = index % chunks * rows / chunks;
+      const size_t end = (index % chunks + 1) * rows / chunks;
+      multiplyHybrid(product, prepared_ + begin * rowBytes_, parameters_ + first + begin,
+                     end - begin, block * panels / blocks, (block + 1) * panels / blocks,
+                     destination_ + (first + begin) * product.outputStride);
+    };
+    if (pool == nullptr) {
+      for (size_t i = 0; i < chunks * blocks; ++i) task(i, 0);
+    } else {
+      pool->parallelFor(chunks * blocks, task);
+    }
+  }
+
+  const HybridLayer layer_;
+  const size_t rowBytes_;
+  const size_t rowsPerPass_;
+  const int8_t* numbers_ = nullptr;
+  const struct xnn_quantization_params* parameters_ = nullptr;
+  float* destination_ = nullptr;
+  uint8_t* prepared_ = nullptr;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> makeHybridLayerKernel(HybridLayer layer,
+                                                      const PackedWeights& weights,
+                                                      WeightPlace place) {
+  const size_t bytes = layer.product.panels() * layer.product.panelBytes();
+  if (weights.sizeOf(place) < bytes)
+    return fail(ErrorCode::kUnsupported, "A layer of {} bytes is packed to {}.", bytes,
+                weights.sizeOf(place));
+  layer.product.packed = weights.dataOf(place);
+  return std::make_unique<HybridLayerKernel>(layer);
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of rows of 8-bit numbers that are quantised while a model runs and weights of 8 bits for
+// each channel, on AVX-512 VNNI, over the panels that XNNPACK packs for that and with its very
+// results. Its own kernel turns the sign of every number again for each panel, on the units that
+// multiply; here rows are turned once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct xnn_quantization_params;
+
+namespace hearth::cpu {
+
+// Rows that one call of the inner kernel computes at most, and columns that a panel has.
+inline constexpr size_t kHybridRows = 12;
+inline constexpr size_t kHybridColumns = 16;
+
+// Whether this CPU has the instructions, and XNNPACK packs such weights on it as described below.
+// Found out once for the process; thread-safe.
+bool hasHybridProduct();
+
+// output[row][column] = clamp(bias[column] + scale[column] * rowScale[row] * sum over inputs).
+struct HybridProduct {
+  // For each 16 columns the negative sums of their weights, then for each 8 inputs 16 x 8 weights,
+  // then 16 scales and 16 biases; what is beyond the inputs and columns is zero.
+  const uint8_t* packed = nullptr;
+  size_t inputs = 0;
+  size_t columns = 0;
+  float lowest = 0, highest = 0;
+  size_t outputStride = 0;  // from one row to the next, in elements
+
+  size_t panels() const { return (columns + kHybridColumns - 1) / kHybridColumns; }
+  size_t panelBytes() const;
+};
+
+// Bytes from one prepared row to the next.
+size_t hybridRowBytes(size_t inputs);
+
+// A row as the product takes it: `numbers` plus 128, and zeros up to hybridRowBytes(inputs).
+void prepareHybridRow(const int8_t* numbers, size_t inputs, uint8_t* prepared);
+
+// `rows` prepared rows with their parameters times panels [firstPanel, lastPanel); output is where
+// the first row begins.
+void multiplyHybrid(const HybridProduct& product, const uint8_t* prepared,
+                    const struct xnn_quantization_params* parameters, size_t rows,
+                    size_t firstPanel, size_t lastPanel, float* output);
+
+}  // namespace hearth::cpu
