@@ -15,7 +15,7 @@
 #include "drivers/cpu/xnn_kernel.h"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#include "drivers/cpu/vnni_vectors.h"
 #endif
 
 namespace hearth::cpu {
@@ -47,8 +47,6 @@ void prepareHybridRow(const int8_t* numbers, size_t inputs, uint8_t* prepared) {
 
 #if defined(__x86_64__)
 
-#define HEARTH_VNNI __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
-
 namespace {
 
 // Bytes of weights that are fetched ahead of their use where only one pass reads them: a page, so
@@ -58,13 +56,6 @@ constexpr size_t kAhead = 4096;
 // cache. Meanwhile the sums of so many rows are kept.
 constexpr size_t kGroupsTogether = 256;
 constexpr size_t kRowsTogether = 16 * kHybridRows;
-
-// sums += dot products of four neighbours of `inputs` and `weights`. Written out since GCC copies
-// the sums of the intrinsic function to other registers until none are left, and then to memory.
-[[gnu::always_inline]] HEARTH_VNNI inline void addProducts(__m512i& sums, __m512i inputs,
-                                                           __m512i weights) {
-  __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(inputs), "v"(weights));
-}
 
 // Rows and a part of one panel's inputs.
 struct Tile {
@@ -83,7 +74,7 @@ struct Tile {
 };
 
 template <size_t kRows>
-HEARTH_VNNI void multiplyTile(const HybridProduct& product, const Tile& tile) {
+HEARTH_VNNI_FUNCTION void multiplyTile(const HybridProduct& product, const Tile& tile) {
   // Pointers to each third row: an address has room for the stride and twice the stride.
   constexpr size_t kTriples = (kRows + 2) / 3;
   const size_t stride = hybridRowBytes(product.inputs);
@@ -120,8 +111,8 @@ HEARTH_VNNI void multiplyTile(const HybridProduct& product, const Tile& tile) {
       int64_t eight;
       std::memcpy(&eight, triples[r / 3] + r % 3 * stride, sizeof eight);
       const __m512i inputs = _mm512_set1_epi64(eight);
-      addProducts(low[r], inputs, first);
-      addProducts(high[r], inputs, second);
+      WholeVector::dot(low[r], inputs, first);
+      WholeVector::dot(high[r], inputs, second);
     }
 #pragma GCC unroll 4
     for (size_t t = 0; t < kTriples; ++t) triples[t] += kGroup;
