@@ -6,6 +6,7 @@
 
 #include "drivers/cpu/attention_block.h"
 #include "threads/parallel_ranges.h"
+#include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {
 namespace {
@@ -36,7 +37,7 @@ class AttentionKernel final : public Kernel {
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
     const ops::AttentionParameters& p = arguments_.parameters;
-    const size_t threads = pool == nullptr ? 1 : pool->threadCount();
+    const size_t threads = threads::threadsOf(pool);
     // All threads have work also where one token is decoded.
     while (rowsPerBlock_ > 1 && size_t{p.batches} * p.groups * blocks() < threads)
       rowsPerBlock_ /= 2;
@@ -59,7 +60,7 @@ class AttentionKernel final : public Kernel {
 
   Status run(threads::ThreadPool* pool) override {
     const ops::AttentionParameters& p = arguments_.parameters;
-    const size_t threads = pool == nullptr ? 1 : pool->threadCount();
+    const size_t threads = threads::threadsOf(pool);
     packed_ = workspace_ + threads * logitsPerThread_;
     used_ = {0, p.keys};
     if (mask_ != nullptr) findRanges(pool);
@@ -76,11 +77,7 @@ class AttentionKernel final : public Kernel {
       const size_t group = index / blocks();
       runBlock(group / p.groups, group % p.groups, index % blocks() * rowsPerBlock_, thread);
     };
-    if (pool == nullptr) {
-      for (size_t i = 0; i < groups * blocks(); ++i) task(i, 0);
-    } else {
-      pool->parallelFor(groups * blocks(), task);
-    }
+    threads::forTasks(pool, groups * blocks(), task);
     return {};
   }
 

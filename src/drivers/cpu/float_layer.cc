@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "drivers/cpu/window_gather.h"
-#include "threads/thread_pool.h"
+#include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {
 namespace {
@@ -48,7 +48,7 @@ class FloatLayerKernel final : public Kernel {
   }
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
-    const size_t threads = pool == nullptr ? 1 : pool->threadCount();
+    const size_t threads = threads::threadsOf(pool);
     const size_t taskRows = std::min(rows_, rowsPerTask_);
     pointersPerThread_ = taskRows * product_.taps;
     pointers_.resize(threads * pointersPerThread_);
@@ -66,7 +66,7 @@ class FloatLayerKernel final : public Kernel {
   }
 
   Status run(threads::ThreadPool* pool) override {
-    const size_t threads = pool == nullptr ? 1 : pool->threadCount();
+    const size_t threads = threads::threadsOf(pool);
     const size_t chunks = (rows_ + rowsPerTask_ - 1) / rowsPerTask_;
     const size_t panels = product_.panels();
     const size_t panelBytes = product_.panelSize() * sizeof(float);
@@ -81,11 +81,7 @@ class FloatLayerKernel final : public Kernel {
       compute(first, std::min(rowsPerTask_, rows_ - first), block * panels / blocks,
               (block + 1) * panels / blocks, thread);
     };
-    if (pool == nullptr) {
-      for (size_t i = 0; i < chunks * blocks; ++i) task(i, 0);
-    } else {
-      pool->parallelFor(chunks * blocks, task);
-    }
+    threads::forTasks(pool, chunks * blocks, task);
     return {};
   }
 

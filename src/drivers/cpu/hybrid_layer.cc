@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "threads/parallel_ranges.h"
+#include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {
 namespace {
@@ -53,7 +54,7 @@ class HybridLayerKernel final : public Kernel {
                        });
     const size_t most = std::max(kRowBytesPerTask / rowBytes_, kHybridRows);
     const size_t chunks = (rows + most - 1) / most;
-    const size_t threads = pool == nullptr ? 1 : pool->threadCount();
+    const size_t threads = threads::threadsOf(pool);
     const size_t panels = product.panels();
     size_t blocks = 1;
     // Weights that only one chunk of rows reads need no cache.
@@ -68,11 +69,7 @@ class HybridLayerKernel final : public Kernel {
                      end - begin, block * panels / blocks, (block + 1) * panels / blocks,
                      destination_ + (first + begin) * product.outputStride);
     };
-    if (pool == nullptr) {
-      for (size_t i = 0; i < chunks * blocks; ++i) task(i, 0);
-    } else {
-      pool->parallelFor(chunks * blocks, task);
-    }
+    threads::forTasks(pool, chunks * blocks, task);
   }
 
   const HybridLayer layer_;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "drivers/cpu/window_gather.h"
-#include "threads/thread_pool.h"
+#include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {
 namespace {
@@ -30,7 +30,7 @@ class Int8LayerKernel final : public Kernel {
   }
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
-    const size_t threads = pool == nullptr ? 1 : pool->threadCount();
+    const size_t threads = threads::threadsOf(pool);
     const size_t rows = windows_.windowCount();
     rowsPerTask_ = std::clamp(kScratchPerTask / rowBytes_, kInt8Rows, kMostRows);
     if (threads > 1) rowsPerTask_ = std::min(rowsPerTask_, rows / (threads * kTasksPerThread));
@@ -48,7 +48,7 @@ class Int8LayerKernel final : public Kernel {
   }
 
   Status run(threads::ThreadPool* pool) override {
-    const size_t threads = pool == nullptr ? 1 : pool->threadCount();
+    const size_t threads = threads::threadsOf(pool);
     const size_t rows = windows_.windowCount();
     const size_t chunks = (rows + rowsPerTask_ - 1) / rowsPerTask_;
     const size_t panels = layer_.product.panels();
@@ -62,11 +62,7 @@ class Int8LayerKernel final : public Kernel {
       compute(first, std::min(rowsPerTask_, rows - first), block * panels / blocks,
               (block + 1) * panels / blocks, scratch_.data() + thread * scratchPerThread_);
     };
-    if (pool == nullptr) {
-      for (size_t i = 0; i < chunks * blocks; ++i) task(i, 0);
-    } else {
-      pool->parallelFor(chunks * blocks, task);
-    }
+    threads::forTasks(pool, chunks * blocks, task);
     return {};
   }
 

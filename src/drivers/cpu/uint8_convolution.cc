@@ -6,7 +6,7 @@
 
 #include "drivers/cpu/vnni_gemm.h"
 #include "drivers/cpu/window_gather.h"
-#include "threads/thread_pool.h"
+#include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {
 namespace {
@@ -41,7 +41,7 @@ class Uint8ConvolutionKernel final : public Kernel {
   }
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
-    const size_t threads = pool == nullptr ? 1 : pool->threadCount();
+    const size_t threads = threads::threadsOf(pool);
     if (!isDirect_) gathered_.resize(threads * (kPixelsPerTask * gemm_.inputs + kReadSlack));
     return 0;
   }
@@ -56,7 +56,7 @@ class Uint8ConvolutionKernel final : public Kernel {
     const Convolution& g = creation_->geometry;
     const size_t pixels = g.batch * g.outputHeight * g.outputWidth;
     const size_t chunks = (pixels + kPixelsPerTask - 1) / kPixelsPerTask;
-    const size_t threads = pool == nullptr ? 1 : pool->threadCount();
+    const size_t threads = threads::threadsOf(pool);
     // Few pixels (the end of a network): split the columns, too.
     constexpr size_t kColumnStep = 4 * kVnniColumns;
     const size_t steps = (gemm_.columns + kColumnStep - 1) / kColumnStep;
@@ -77,11 +77,7 @@ class Uint8ConvolutionKernel final : public Kernel {
       vnniMultiply(gemm_, rows, gemm_.inputs, count, firstColumn, lastColumn,
                    destination_ + first * gemm_.columns, gemm_.columns);
     };
-    if (pool == nullptr) {
-      for (size_t i = 0; i < chunks * parts; ++i) task(i, 0);
-    } else {
-      pool->parallelFor(chunks * parts, task);
-    }
+    threads::forTasks(pool, chunks * parts, task);
     return {};
   }
 
