@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "base/vector_dispatch.h"
 #include "ops/activation.h"
 #include "ops/operation.h"
 #include "ops/output_shape.h"
@@ -112,9 +113,16 @@ Status prepare(OperationContext& context) {
 
 // Adds one filter tap, [inputs, outputs], times one input pixel to the sums.
 void addTap(const float* pixel, const float* tap, size_t inputs, std::vector<float>* sums) {
-  for (size_t c = 0; c < inputs; ++c) {
-    for (float& sum : *sums) sum += pixel[c] * *tap++;
-  }
+  float* target = sums->data();
+  const size_t count = sums->size();
+  base::onWidestVectors([=]() HEARTH_INLINE {
+    for (size_t c = 0; c < inputs; ++c) {
+      const float factor = pixel[c];
+      const float* row = tap + c * count;
+#pragma GCC ivdep
+      for (size_t i = 0; i < count; ++i) target[i] += factor * row[i];
+    }
+  });
 }
 
 Status execute(OperationContext& context) {
