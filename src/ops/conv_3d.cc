@@ -116,12 +116,18 @@ void addTap(const float* pixel, const float* tap, size_t inputs, std::vector<flo
   float* target = sums->data();
   const size_t count = sums->size();
   base::onWidestVectors([=]() HEARTH_INLINE {
-    for (size_t c = 0; c < inputs; ++c) {
-      const float factor = pixel[c];
-      const float* row = tap + c * count;
-#pragma GCC ivdep
-      for (size_t i = 0; i < count; ++i) target[i] += factor * row[i];
+    // Some outputs at a time, whose sums stay in registers.
+    constexpr size_t kOutputs = 16;
+    size_t first = 0;
+    for (; first + kOutputs <= count; first += kOutputs) {
+      float values[kOutputs];
+      for (size_t i = 0; i < kOutputs; ++i) values[i] = target[first + i];
+      for (size_t c = 0; c < inputs; ++c)
+        for (size_t i = 0; i < kOutputs; ++i) values[i] += pixel[c] * tap[c * count + first + i];
+      for (size_t i = 0; i < kOutputs; ++i) target[first + i] = values[i];
     }
+    for (size_t c = 0; c < inputs; ++c)
+      for (size_t i = first; i < count; ++i) target[i] += pixel[c] * tap[c * count + i];
   });
 }
 

@@ -174,5 +174,44 @@ TEST(LongRowsTest, ChoicesWithOneElement) {
   }
 }
 
+// Beyond the type, and what is no number.
+TEST(LongRowsTest, FloatsToIntegers) {
+  const std::vector<float> values = {
+      NAN,  INFINITY,    -INFINITY,  0x1p31f,        0x1.fffffep30f, -0x1p31f, -1e20f, 1e20f, -0.9f,
+      0.9f, -123456.75f, 123456.75f, 0x1.fffffep22f, -0.0f,          7.0f,     -7.0f,  1e-40f};
+  const std::vector<int32_t> expected = {
+      0, INT32_MAX, INT32_MIN, INT32_MAX, 2147483520, INT32_MIN, INT32_MIN, INT32_MAX, 0,
+      0, -123456,   123456,    8388607,   0,          7,         -7,        0};
+  OperationBuilder builder(OperationType::kCast);
+  builder.input({static_cast<uint32_t>(values.size())}, values).output(OperandType::kTensorInt32);
+  ASSERT_TRUE(builder.run());
+  EXPECT_EQ(builder.result<int32_t>(), expected);
+}
+
+// Channels that fill vectors, and some more.
+TEST(LongRowsTest, ThreeDimensionalConvolution) {
+  for (const uint32_t outputs : {3u, 16u, 37u}) {
+    const uint32_t inputs = 5;
+    const std::vector<float> image = randomValues<float>(4 * inputs, -9, 9);
+    const std::vector<float> filter = randomValues<float>(2 * inputs * outputs, -9, 9);
+    OperationBuilder builder(OperationType::kConv3d);
+    builder.input({1, 1, 1, 4, inputs}, image).input({1, 1, 2, inputs, outputs}, filter);
+    builder.input({outputs}, std::vector<float>(outputs, 1.0f));
+    builder.scalars({2, 1, 1, 1, 1, 1, 1, 0}).output();
+    const Status status = builder.run();
+    ASSERT_TRUE(status) << status.error().toString();
+    const std::vector<float> made = builder.result<float>();
+    ASSERT_EQ(made.size(), 3 * outputs);
+    for (size_t x = 0; x < 3; ++x)
+      for (size_t o = 0; o < outputs; ++o) {
+        float sum = 1.0f;
+        for (size_t tap = 0; tap < 2; ++tap)
+          for (size_t c = 0; c < inputs; ++c)
+            sum += image[(x + tap) * inputs + c] * filter[(tap * inputs + c) * outputs + o];
+        EXPECT_EQ(made[x * outputs + o], sum);
+      }
+  }
+}
+
 }  // namespace
 }  // namespace hearth::ops

@@ -112,7 +112,7 @@ template <typename T, typename Accumulator, typename Operation>
 void foldColumns(const T* source, int64_t rows, int64_t columns, Accumulator* results,
                  Operation operation) {
   base::onWidestVectors([=]() HEARTH_INLINE {
-    constexpr int64_t kColumns = 128 / sizeof(Accumulator);
+    constexpr int64_t kColumns = sizeof(Accumulator) < 4 ? 32 : 16;
     // So many rows stay in the cache for the other columns.
     constexpr int64_t kRows = 128;
     for (int64_t begin = 0; begin < rows; begin += kRows) {
@@ -317,10 +317,10 @@ Status execute(OperationContext& context) {
   if (reduction.outputCount == 0) return {};
   if (type == OperationType::kReduceAll)
     return reduction.runInPlace<uint8_t>(
-        1, [](uint8_t a, uint8_t b) -> uint8_t { return a != 0 && b != 0; });
+        1, [](uint8_t a, uint8_t b) -> uint8_t { return (a != 0) & (b != 0); });
   if (type == OperationType::kReduceAny)
     return reduction.runInPlace<uint8_t>(
-        0, [](uint8_t a, uint8_t b) -> uint8_t { return a != 0 || b != 0; });
+        0, [](uint8_t a, uint8_t b) -> uint8_t { return (a | b) != 0; });
   return visitElementType(input.type(), [&]<typename T>(std::type_identity<T>) -> Status {
     if (isSelecting(type)) return selectExtreme<T>(reduction, type == OperationType::kReduceMax);
     if constexpr (!std::is_integral_v<T>) {

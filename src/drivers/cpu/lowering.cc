@@ -11,6 +11,7 @@
 #include "drivers/cpu/float_functions.h"
 #include "drivers/cpu/fully_connected.h"
 #include "drivers/cpu/layout.h"
+#include "drivers/cpu/log_softmax.h"
 #include "drivers/cpu/normalization.h"
 #include "drivers/cpu/plan_builder.h"
 #include "drivers/cpu/pooling.h"
@@ -321,6 +322,7 @@ constexpr Entry kLowerings[] = {
     {OperationType::kMaxPool2d, lowerPool2d},
     {OperationType::kFullyConnected, lowerFullyConnected},
     {OperationType::kSoftmax, lowerSoftmax},
+    {OperationType::kLogSoftmax, lowerLogSoftmax},
     {OperationType::kAdd, lowerOrShareNumbers<lowerArithmetic<xnn_binary_add>>},
     {OperationType::kSub, lowerOrShareNumbers<lowerArithmetic<xnn_binary_subtract>>},
     {OperationType::kMul, lowerOrShareNumbers<lowerArithmetic<xnn_binary_multiply>>},
