@@ -82,6 +82,7 @@ class Tensor:
     dtype: np.dtype
     data: Any = None  # ndarray or LazyArray for constants
     quantization: Quantization | BlockQuantization | None = None
+    isVariable: bool = False  # keeps its value between inferences
 
 
 @dataclass

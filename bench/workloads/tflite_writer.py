@@ -146,14 +146,17 @@ def _indexOf(graph, graphs):
 
 
 def _tensor(tensor, buffer):
-    return Table({
+    fields = {
         schema.TENSOR_SHAPE: Vector(np.int32, tensor.shape),
         schema.TENSOR_TYPE: Scalar("b", schema.TYPE_CODES[tensor.dtype]),
         schema.TENSOR_BUFFER: Scalar("I", buffer),
         schema.TENSOR_NAME: String(tensor.name),
         schema.TENSOR_QUANTIZATION: _quantization(tensor.quantization),
         schema.TENSOR_HAS_RANK: Scalar("?", True),
-    })
+    }
+    if tensor.isVariable:
+        fields[schema.TENSOR_IS_VARIABLE] = Scalar("?", True)
+    return Table(fields)
 
 
 def _quantization(quantization):

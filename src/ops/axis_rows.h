@@ -16,6 +16,19 @@ struct AxisRow {
   size_t index(size_t i) const { return first + i * stride; }
 };
 
+// A tensor as [outer, size, inner], with `size` that of one axis. The product of all three may be
+// 0.
+struct AxisBlocks {
+  size_t outer = 1;
+  size_t size = 0;
+  size_t inner = 1;
+
+  AxisBlocks(const Dimensions& dimensions, size_t axis) : size(dimensions[axis]) {
+    for (size_t i = 0; i < axis; ++i) outer *= dimensions[i];
+    for (size_t i = axis + 1; i < dimensions.size(); ++i) inner *= dimensions[i];
+  }
+};
+
 // Calls visit(row) for each row along `axis` < dimensions.size(); never for an empty tensor.
 template <typename Visit>
 void forEachAxisRow(const Dimensions& dimensions, size_t axis, const Visit& visit) {

@@ -13,6 +13,7 @@
 
 #include "ops/broadcast.h"
 #include "ops/broadcast_rows.h"
+#include "ops/element_visitor.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
@@ -213,6 +214,35 @@ Status execute(OperationContext& context) {
   return {};
 }
 
+// Of numbers of one scale and zero point the larger is the larger as it is stored.
+template <typename Function>
+Status executeSelecting(OperationContext& context) {
+  const Tensor& output = context.outputs[0];
+  const bool isOneScale = isSameQuantization(*context.inputs[0].operand, *output.operand) &&
+                          isSameQuantization(*context.inputs[1].operand, *output.operand);
+  if (!graph::isQuantized(output.type()) || !isOneScale) return execute<Function>(context);
+  HEARTH_ASSIGN(const BinaryParameters p, parseBinary(context));
+  return visitElementType(output.type(), [&]<typename T>(std::type_identity<T>) -> Status {
+    if constexpr (std::is_integral_v<T>)
+      mapBroadcast(context, p.outputDimensions, context.inputs[0].as<T>(),
+                   context.inputs[1].as<T>(), output.as<T>(),
+                   [](T x, T y) { return Function::template applyInteger<T>(x, y); });
+    return {};
+  });
+}
+
+// A square is worth no call.
+Status executePow(OperationContext& context) {
+  const Tensor& exponent = context.inputs[1];
+  if (exponent.type() != OperandType::kTensorFloat32 || exponent.elementCount() != 1 ||
+      *exponent.as<float>() != 2.0f)
+    return execute<Pow>(context);
+  HEARTH_ASSIGN(const BinaryParameters p, parseBinary(context));
+  mapBroadcast(context, p.outputDimensions, context.inputs[0].as<float>(), exponent.as<float>(),
+               context.outputs[0].as<float>(), [](float base, float) { return base * base; });
+  return {};
+}
+
 }  // namespace
 
 Result<BinaryParameters> parseBinary(const OperationContext& context) {
@@ -236,12 +266,12 @@ const OperationDefinition kFloorDivOperation = {OperationType::kFloorDiv, valida
 const OperationDefinition kFloorModOperation = {OperationType::kFloorMod, validateArithmetic,
                                                 prepare, execute<FloorMod>};
 const OperationDefinition kMaximumOperation = {OperationType::kMaximum, validateArithmetic, prepare,
-                                               execute<Maximum>};
+                                               executeSelecting<Maximum>};
 const OperationDefinition kMinimumOperation = {OperationType::kMinimum, validateArithmetic, prepare,
-                                               execute<Minimum>};
+                                               executeSelecting<Minimum>};
 const OperationDefinition kMulOperation = {OperationType::kMul, validateArithmetic, prepare,
                                            execute<Mul>};
-const OperationDefinition kPowOperation = {OperationType::kPow, validatePow, prepare, execute<Pow>};
+const OperationDefinition kPowOperation = {OperationType::kPow, validatePow, prepare, executePow};
 const OperationDefinition kTruncatedDivOperation = {
     OperationType::kTruncatedDiv, validateArithmetic, prepare, execute<TruncatedDiv>};
 const OperationDefinition kSubOperation = {OperationType::kSub, validateArithmetic, prepare,

@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "base/vector_dispatch.h"
 #include "ops/activation.h"
 #include "ops/operation.h"
 #include "ops/output_shape.h"
@@ -112,9 +113,22 @@ Status prepare(OperationContext& context) {
 
 // Adds one filter tap, [inputs, outputs], times one input pixel to the sums.
 void addTap(const float* pixel, const float* tap, size_t inputs, std::vector<float>* sums) {
-  for (size_t c = 0; c < inputs; ++c) {
-    for (float& sum : *sums) sum += pixel[c] * *tap++;
-  }
+  float* target = sums->data();
+  const size_t count = sums->size();
+  base::onWidestVectors([=]() HEARTH_INLINE {
+    // Some outputs at a time, whose sums stay in registers.
+    constexpr size_t kOutputs = 16;
+    size_t first = 0;
+    for (; first + kOutputs <= count; first += kOutputs) {
+      float values[kOutputs];
+      for (size_t i = 0; i < kOutputs; ++i) values[i] = target[first + i];
+      for (size_t c = 0; c < inputs; ++c)
+        for (size_t i = 0; i < kOutputs; ++i) values[i] += pixel[c] * tap[c * count + first + i];
+      for (size_t i = 0; i < kOutputs; ++i) target[first + i] = values[i];
+    }
+    for (size_t c = 0; c < inputs; ++c)
+      for (size_t i = first; i < count; ++i) target[i] += pixel[c] * tap[c * count + i];
+  });
 }
 
 Status execute(OperationContext& context) {

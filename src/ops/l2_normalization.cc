@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/vector_dispatch.h"
 #include "ops/axis_rows.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
 namespace {
@@ -41,10 +43,47 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, context.inputs[0].dimensions);
 }
 
+// Neighbours: sums of every eighth square, so that the loop vectorises.
+void normalizeRow(const float* input, float* output, size_t size) {
+  base::onWidestVectors([=]() HEARTH_INLINE {
+    constexpr size_t kLanes = 8;
+    double sums[kLanes] = {};
+    const size_t whole = size / kLanes * kLanes;
+    for (size_t i = 0; i < whole; i += kLanes) {
+      for (size_t lane = 0; lane < kLanes; ++lane) {
+        const double value = input[i + lane];
+        sums[lane] += value * value;
+      }
+    }
+    double sum = 0.0;
+    for (const double part : sums) sum += part;
+    for (size_t i = whole; i < size; ++i) {
+      const double value = input[i];
+      sum += value * value;
+    }
+    const double factor = 1.0 / std::max(std::sqrt(sum), kSmallestLength);
+#pragma GCC ivdep
+    for (size_t i = 0; i < size; ++i)
+      output[i] = static_cast<float>(static_cast<double>(input[i]) * factor);
+  });
+}
+
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const size_t axis, parseAxis(context));
   const RealInput input(context.inputs[0]);
   RealOutput output(context.outputs[0]);
+  const AxisBlocks blocks(context.inputs[0].dimensions, axis);
+  if (blocks.inner == 1 && blocks.size != 0) {
+    threads::forRanges(context.threadPool, blocks.outer,
+                       threads::grainOf(blocks.size * sizeof(float)),
+                       [&](uint64_t begin, uint64_t end) {
+                         for (uint64_t row = begin; row < end; ++row)
+                           normalizeRow(input.data() + row * blocks.size,
+                                        output.data() + row * blocks.size, blocks.size);
+                       });
+    output.store();
+    return {};
+  }
   forEachAxisRow(context.inputs[0].dimensions, axis, [&](const AxisRow& row) {
     double sum = 0.0;
     for (size_t i = 0; i < row.size; ++i) {

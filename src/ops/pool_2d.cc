@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/vector_dispatch.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
@@ -84,6 +85,14 @@ struct RootMeanSquare {
   float result() const { return std::sqrt(average.result()); }
 };
 
+// Of all channels of a window, which lie side by side.
+void addSquares(const float* pixel, double* sums, size_t channels) {
+  base::onWidestVectors([=]() HEARTH_INLINE {
+#pragma GCC ivdep
+    for (size_t c = 0; c < channels; ++c) sums[c] += static_cast<double>(pixel[c] * pixel[c]);
+  });
+}
+
 template <typename Pool>
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const Pool2dParameters p, parsePool2d(context));
@@ -93,6 +102,7 @@ Status execute(OperationContext& context) {
   const ActivationRange range = activationRange(p.activation);
   const RealInput input(context.inputs[0]);
   RealOutput output(context.outputs[0]);
+  std::vector<double> squares;
   for (uint32_t b = 0; b < p.output.batches; ++b) {
     for (uint32_t row = 0; row < p.output.height; ++row) {
       const int64_t top = int64_t{row} * w.strideHeight - w.padding.top;
@@ -102,6 +112,22 @@ Status execute(OperationContext& context) {
         const int64_t left = int64_t{column} * w.strideWidth - w.padding.left;
         const int64_t firstColumn = std::max<int64_t>(left, 0);
         const int64_t lastColumn = std::min<int64_t>(left + w.filterWidth, p.input.width);
+        if constexpr (std::is_same_v<Pool, RootMeanSquare>) {
+          if (inputLayout.channelStride == 1 && outputLayout.channelStride == 1) {
+            squares.assign(p.output.channels, 0.0);
+            for (int64_t y = firstRow; y < lastRow; ++y)
+              for (int64_t x = firstColumn; x < lastColumn; ++x)
+                addSquares(input.data() + inputLayout.offset(b, static_cast<size_t>(y),
+                                                             static_cast<size_t>(x)),
+                           squares.data(), p.output.channels);
+            const double count =
+                static_cast<double>((lastRow - firstRow) * (lastColumn - firstColumn));
+            float* target = output.data() + outputLayout.offset(b, row, column);
+            for (size_t c = 0; c < p.output.channels; ++c)
+              target[c] = range.apply(std::sqrt(static_cast<float>(squares[c] / count)));
+            continue;
+          }
+        }
         for (size_t c = 0; c < p.output.channels; ++c) {
           Pool pool;
           for (int64_t y = firstRow; y < lastRow; ++y) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PRELU. Inputs: data, alpha (slope of negative values, broadcast).
 #include "ops/broadcast.h"
+#include "ops/broadcast_rows.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
@@ -29,10 +30,11 @@ Status execute(OperationContext& context) {
   const RealInput input(context.inputs[0]);
   const RealInput alpha(context.inputs[1]);
   RealOutput output(context.outputs[0]);
-  forEachBroadcast(context.outputs[0].dimensions, context.inputs[0].dimensions,
-                   context.inputs[1].dimensions, [&](size_t index, size_t i, size_t a) {
-                     output[index] = input[i] < 0.0f ? input[i] * alpha[a] : input[i];
-                   });
+  mapBroadcast(context, context.outputs[0].dimensions, input.data(), alpha.data(), output.data(),
+               [](float value, float slope) {
+                 const float product = value * slope;
+                 return value < 0.0f ? product : value;
+               });
   output.store();
   return {};
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/vector_dispatch.h"
 #include "ops/real_values.h"
 
 namespace hearth::ops {
@@ -45,9 +46,11 @@ void applyActivation(RecurrentActivation activation, float* values, size_t count
   }
 }
 
-float dotProduct(const float* a, const float* b, size_t count) {
+namespace {
+
+HEARTH_INLINE inline float dotProductInline(const float* a, const float* b, size_t count) {
   // Independent sums: the compiler may not reorder a single one into vector lanes.
-  constexpr size_t kLanes = 8;
+  constexpr size_t kLanes = 16;
   float sums[kLanes] = {};
   size_t i = 0;
   for (; i + kLanes <= count; i += kLanes)
@@ -58,9 +61,21 @@ float dotProduct(const float* a, const float* b, size_t count) {
   return sum;
 }
 
+}  // namespace
+
+float dotProduct(const float* a, const float* b, size_t count) {
+  float sum = 0.0f;
+  float* result = &sum;
+  base::onWidestVectors([=]() HEARTH_INLINE { *result = dotProductInline(a, b, count); });
+  return sum;
+}
+
 void addProduct(const float* matrix, size_t rows, size_t columns, const float* vector,
                 float* target) {
-  for (size_t r = 0; r < rows; ++r) target[r] += dotProduct(matrix + r * columns, vector, columns);
+  base::onWidestVectors([=]() HEARTH_INLINE {
+    for (size_t r = 0; r < rows; ++r)
+      target[r] += dotProductInline(matrix + r * columns, vector, columns);
+  });
 }
 
 void storeReal(const OperationContext& context, size_t output, const std::vector<float>& values) {

@@ -2,9 +2,11 @@
 #include "ops/reduce.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <type_traits>
 
+#include "base/vector_dispatch.h"
 #include "ops/element_visitor.h"
 #include "ops/output_shape.h"
 #include "ops/quantization.h"
@@ -61,13 +63,91 @@ std::vector<Run> mergedRuns(const Dimensions& dimensions, const std::vector<bool
   return runs;
 }
 
+// How elements become a result: `combine` adds one, `merge` the result of others.
+template <typename Accumulator, typename Combine, typename Merge>
+struct Fold {
+  Accumulator start;  // of no elements
+  Combine combine;
+  Merge merge;
+};
+
+// A row into one result; many at once, which are merged at last, where the row is long.
+template <typename T, typename Accumulator, typename Operation>
+void foldRow(const T* source, int64_t size, Accumulator* result, Operation operation) {
+  constexpr int64_t kLanes = 64 / sizeof(T) < 16 ? 16 : 64 / sizeof(T);
+  int64_t i = 0;
+  if (size >= 4 * kLanes) {
+    Accumulator lanes[kLanes];
+    std::fill_n(lanes, kLanes, operation.start);
+    const int64_t end = size / kLanes * kLanes;
+    Accumulator* sums = lanes;
+    base::onWidestVectors([=]() HEARTH_INLINE {
+      Accumulator values[kLanes];
+      for (int64_t lane = 0; lane < kLanes; ++lane) values[lane] = sums[lane];
+      for (int64_t at = 0; at < end; at += kLanes)
+        for (int64_t lane = 0; lane < kLanes; ++lane)
+          values[lane] = operation.combine(values[lane], source[at + lane]);
+      for (int64_t lane = 0; lane < kLanes; ++lane) sums[lane] = values[lane];
+    });
+    for (const Accumulator& lane : lanes) *result = operation.merge(*result, lane);
+    i = end;
+  }
+  Accumulator value = *result;
+  for (; i < size; ++i) value = operation.combine(value, source[i]);
+  *result = value;
+}
+
+// Each element of a row into a result of its own.
+template <typename T, typename Accumulator, typename Operation>
+void foldInto(const T* source, int64_t size, Accumulator* results, Operation operation) {
+  base::onWidestVectors([=]() HEARTH_INLINE {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < size; ++i) results[i] = operation.combine(results[i], source[i]);
+  });
+}
+
+// Rows one below the other into one row of results, some columns at a time, whose results stay in
+// registers meanwhile.
+template <typename T, typename Accumulator, typename Operation>
+void foldColumns(const T* source, int64_t rows, int64_t columns, Accumulator* results,
+                 Operation operation) {
+  base::onWidestVectors([=]() HEARTH_INLINE {
+    constexpr int64_t kColumns = sizeof(Accumulator) < 4 ? 32 : 16;
+    // So many rows stay in the cache for the other columns.
+    constexpr int64_t kRows = 128;
+    for (int64_t begin = 0; begin < rows; begin += kRows) {
+      const int64_t end = std::min(rows, begin + kRows);
+      int64_t first = 0;
+      for (; first + kColumns <= columns; first += kColumns) {
+        Accumulator values[kColumns];
+        for (int64_t i = 0; i < kColumns; ++i) values[i] = results[first + i];
+        for (int64_t row = begin; row < end; ++row)
+          for (int64_t i = 0; i < kColumns; ++i)
+            values[i] = operation.combine(values[i], source[row * columns + first + i]);
+        for (int64_t i = 0; i < kColumns; ++i) results[first + i] = values[i];
+      }
+      for (; first < columns; ++first) {
+        Accumulator value = results[first];
+        for (int64_t row = begin; row < end; ++row)
+          value = operation.combine(value, source[row * columns + first]);
+        results[first] = value;
+      }
+    }
+  });
+}
+
 // Folds every input element into its output position; the input is read once, front to back.
-template <typename T, typename Accumulator, typename Fold>
-void fold(const T* source, const std::vector<Run>& runs, Accumulator* results, Fold combine) {
+template <typename T, typename Accumulator, typename Operation>
+void fold(const T* source, const std::vector<Run>& runs, Accumulator* results,
+          Operation operation) {
   if (runs.empty()) {
-    results[0] = combine(results[0], source[0]);
+    results[0] = operation.combine(results[0], source[0]);
     return;
   }
+  // Rows that are not worth a call for each.
+  constexpr int64_t kNarrow = 256;
+  if (runs.size() == 2 && runs[0].isReduced && runs[1].size <= kNarrow)
+    return foldColumns(source, runs[0].size, runs[1].size, results, operation);
   const Run inner = runs.back();
   std::vector<int64_t> strides(runs.size(), 0);
   int64_t kept = 1;
@@ -81,13 +161,10 @@ void fold(const T* source, const std::vector<Run>& runs, Accumulator* results, F
   int64_t at = 0;
   while (true) {
     Accumulator* result = results + at;
-    if (inner.isReduced) {
-      Accumulator value = *result;
-      for (int64_t i = 0; i < inner.size; ++i) value = combine(value, source[i]);
-      *result = value;
-    } else {
-      for (int64_t i = 0; i < inner.size; ++i) result[i] = combine(result[i], source[i]);
-    }
+    if (inner.isReduced)
+      foldRow(source, inner.size, result, operation);
+    else
+      foldInto(source, inner.size, result, operation);
     source += inner.size;
     size_t d = outer;
     for (; d > 0; --d) {
@@ -101,10 +178,10 @@ void fold(const T* source, const std::vector<Run>& runs, Accumulator* results, F
 }
 
 // The same on the threads of `pool` where the first dimension is kept: each takes a part of it.
-template <typename T, typename Accumulator, typename Fold>
+template <typename T, typename Accumulator, typename Operation>
 void foldParts(threads::ThreadPool* pool, const T* source, const std::vector<Run>& runs,
-               Accumulator* results, Fold combine) {
-  if (runs.size() < 2 || runs[0].isReduced) return fold(source, runs, results, combine);
+               Accumulator* results, Operation operation) {
+  if (runs.size() < 2 || runs[0].isReduced) return fold(source, runs, results, operation);
   uint64_t inputs = 1;
   uint64_t outputs = 1;
   for (size_t i = 1; i < runs.size(); ++i) {
@@ -115,7 +192,7 @@ void foldParts(threads::ThreadPool* pool, const T* source, const std::vector<Run
                      threads::grainOf(inputs * sizeof(T)), [&](uint64_t begin, uint64_t end) {
                        std::vector<Run> part = runs;
                        part[0].size = static_cast<int64_t>(end - begin);
-                       fold(source + begin * inputs, part, results + begin * outputs, combine);
+                       fold(source + begin * inputs, part, results + begin * outputs, operation);
                      });
 }
 
@@ -125,21 +202,23 @@ struct Reduction {
   uint64_t inputCount;
   uint64_t outputCount;
 
-  template <typename T, typename Accumulator, typename Fold>
-  std::vector<Accumulator> run(Accumulator start, Fold combine) const {
+  template <typename T, typename Accumulator, typename Combine, typename Merge>
+  std::vector<Accumulator> run(Accumulator start, Combine combine, Merge merge) const {
     std::vector<Accumulator> results(outputCount, start);
+    const Fold<Accumulator, Combine, Merge> operation = {start, combine, merge};
     if (inputCount > 0)
-      foldParts(context.threadPool, context.inputs[0].as<T>(), runs, results.data(), combine);
+      foldParts(context.threadPool, context.inputs[0].as<T>(), runs, results.data(), operation);
     return results;
   }
 
   // Straight into the output, for accumulators of the element's own type.
-  template <typename T, typename Fold>
-  Status runInPlace(T start, Fold combine) const {
+  template <typename T, typename Combine>
+  Status runInPlace(T start, Combine combine) const {
     T* results = context.outputs[0].as<T>();
     std::fill_n(results, outputCount, start);
+    const Fold<T, Combine, Combine> operation = {start, combine, combine};
     if (inputCount > 0)
-      foldParts(context.threadPool, context.inputs[0].as<T>(), runs, results, combine);
+      foldParts(context.threadPool, context.inputs[0].as<T>(), runs, results, operation);
     return {};
   }
 };
@@ -159,8 +238,12 @@ template <typename T>
 Status reduceReal(const Reduction& reduction, OperationType type) {
   const bool isProduct = type == OperationType::kReduceProd;
   const std::vector<double> results =
-      isProduct ? reduction.run<T>(1.0, [](double a, T b) { return a * static_cast<double>(b); })
-                : reduction.run<T>(0.0, [](double a, T b) { return a + static_cast<double>(b); });
+      isProduct
+          ? reduction.run<T>(
+                1.0, [](double a, T b) { return a * static_cast<double>(b); },
+                std::multiplies<double>())
+          : reduction.run<T>(
+                0.0, [](double a, T b) { return a + static_cast<double>(b); }, std::plus<double>());
   const double divisor =
       type == OperationType::kMean
           ? static_cast<double>(reduction.inputCount) / static_cast<double>(reduction.outputCount)
@@ -175,10 +258,12 @@ template <typename T>
 Status reduceInteger(const Reduction& reduction, OperationType type) {
   const bool isProduct = type == OperationType::kReduceProd;
   const std::vector<uint64_t> results =
-      isProduct ? reduction.run<T>(uint64_t{1},
-                                   [](uint64_t a, T b) { return a * static_cast<uint64_t>(b); })
-                : reduction.run<T>(uint64_t{0},
-                                   [](uint64_t a, T b) { return a + static_cast<uint64_t>(b); });
+      isProduct ? reduction.run<T>(
+                      uint64_t{1}, [](uint64_t a, T b) { return a * static_cast<uint64_t>(b); },
+                      std::multiplies<uint64_t>())
+                : reduction.run<T>(
+                      uint64_t{0}, [](uint64_t a, T b) { return a + static_cast<uint64_t>(b); },
+                      std::plus<uint64_t>());
   const uint64_t count =
       reduction.outputCount == 0 ? 0 : reduction.inputCount / reduction.outputCount;
   T* target = reduction.context.outputs[0].as<T>();
@@ -203,14 +288,16 @@ Status reduceQuantized(const Reduction& reduction, OperationType type) {
   const int32_t zeroPoint = from.zeroPoint;
   if (type == OperationType::kReduceProd) {
     const double scale = from.scale;
-    const std::vector<double> results =
-        reduction.run<T>(1.0, [=](double a, T b) { return a * (scale * (b - zeroPoint)); });
+    const std::vector<double> results = reduction.run<T>(
+        1.0, [=](double a, T b) { return a * (scale * (b - zeroPoint)); },
+        std::multiplies<double>());
     for (size_t i = 0; i < results.size(); ++i)
       target[i] = static_cast<T>(quantize(results[i], to));
     return {};
   }
   const std::vector<int64_t> results = reduction.run<T>(
-      int64_t{0}, [=](int64_t a, T b) { return a + (static_cast<int32_t>(b) - zeroPoint); });
+      int64_t{0}, [=](int64_t a, T b) { return a + (static_cast<int32_t>(b) - zeroPoint); },
+      std::plus<int64_t>());
   // How many elements one result is the mean of.
   const uint64_t count = type == OperationType::kMean && reduction.inputCount > 0
                              ? reduction.inputCount / reduction.outputCount
@@ -230,10 +317,10 @@ Status execute(OperationContext& context) {
   if (reduction.outputCount == 0) return {};
   if (type == OperationType::kReduceAll)
     return reduction.runInPlace<uint8_t>(
-        1, [](uint8_t a, uint8_t b) -> uint8_t { return a != 0 && b != 0; });
+        1, [](uint8_t a, uint8_t b) -> uint8_t { return (a != 0) & (b != 0); });
   if (type == OperationType::kReduceAny)
     return reduction.runInPlace<uint8_t>(
-        0, [](uint8_t a, uint8_t b) -> uint8_t { return a != 0 || b != 0; });
+        0, [](uint8_t a, uint8_t b) -> uint8_t { return (a | b) != 0; });
   return visitElementType(input.type(), [&]<typename T>(std::type_identity<T>) -> Status {
     if (isSelecting(type)) return selectExtreme<T>(reduction, type == OperationType::kReduceMax);
     if constexpr (!std::is_integral_v<T>) {

@@ -53,14 +53,26 @@ Status execute(OperationContext& context) {
   const size_t size = input.dimensions.back();
   const size_t rows = input.elementCount() / size;
   return visitElementType(input.type(), [&]<typename T>(std::type_identity<T>) -> Status {
-    std::vector<int32_t> order(size);
+    std::vector<int32_t> order(static_cast<size_t>(k));
     for (size_t row = 0; row < rows; ++row) {
       const T* values = input.as<T>() + row * size;
-      std::iota(order.begin(), order.end(), 0);
-      std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int32_t a, int32_t b) {
+      const auto comesBefore = [&](int32_t a, int32_t b) {
         if (isLarger(values[a], values[b])) return true;
         return !isLarger(values[b], values[a]) && a < b;
-      });
+      };
+      // A heap with the last of the best at its front. Most elements are compared with that one
+      // alone; equal ones come behind it.
+      std::iota(order.begin(), order.end(), 0);
+      std::make_heap(order.begin(), order.end(), comesBefore);
+      T last = values[order.front()];
+      for (size_t i = order.size(); i < size; ++i) {
+        if (!isLarger(values[i], last)) continue;
+        std::pop_heap(order.begin(), order.end(), comesBefore);
+        order.back() = static_cast<int32_t>(i);
+        std::push_heap(order.begin(), order.end(), comesBefore);
+        last = values[order.front()];
+      }
+      std::sort_heap(order.begin(), order.end(), comesBefore);
       for (size_t i = 0; i < static_cast<size_t>(k); ++i) {
         const size_t at = row * static_cast<size_t>(k) + i;
         if (context.hasOutput(0)) context.outputs[0].as<T>()[at] = values[order[i]];

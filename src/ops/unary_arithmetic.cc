@@ -53,7 +53,9 @@ float nearestInteger(float x) {
   return std::nearbyint(x);
 }
 float signOf(float x) {
-  return std::isnan(x) ? x : static_cast<float>((x > 0.0f) - (x < 0.0f));
+  const float positive = x > 0.0f ? 1.0f : x;
+  const float either = x < 0.0f ? -1.0f : positive;
+  return x == 0.0f ? 0.0f : either;
 }
 float squareRoot(float x) {
   return std::sqrt(x);

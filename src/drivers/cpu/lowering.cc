@@ -11,6 +11,7 @@
 #include "drivers/cpu/float_functions.h"
 #include "drivers/cpu/fully_connected.h"
 #include "drivers/cpu/layout.h"
+#include "drivers/cpu/log_softmax.h"
 #include "drivers/cpu/normalization.h"
 #include "drivers/cpu/plan_builder.h"
 #include "drivers/cpu/pooling.h"
@@ -18,6 +19,7 @@
 #include "drivers/cpu/sequence_lstm.h"
 #include "drivers/cpu/shared_operations.h"
 #include "drivers/cpu/transpose_convolution.h"
+#include "drivers/cpu/value_table.h"
 #include "ops/concatenation.h"
 #include "ops/conv_2d.h"
 #include "ops/fully_connected.h"
@@ -196,7 +198,8 @@ bool convertsConstant(PlanBuilder* builder) {
 
 Result<bool> lowerDequantize(PlanBuilder* builder) {
   if (convertsConstant(builder)) return true;
-  return lowerUnary<xnn_unary_convert>(builder);
+  HEARTH_ASSIGN(const bool isDone, lowerUnary<xnn_unary_convert>(builder));
+  return isDone ? true : lowerByTable(builder);
 }
 
 Result<bool> lowerCast(PlanBuilder* builder) {
@@ -226,10 +229,28 @@ Result<bool> lowerOrShare(PlanBuilder* builder) {
   return isDone ? true : lowerShared(builder);
 }
 
+// As kLowering does, or else by a table.
+template <Lowering kLowering>
+Result<bool> lowerOrTable(PlanBuilder* builder) {
+  HEARTH_ASSIGN(const bool isDone, kLowering(builder));
+  return isDone ? true : lowerByTable(builder);
+}
+
 template <Lowering kLowering>
 Result<bool> lowerOrShareNumbers(PlanBuilder* builder) {
   HEARTH_ASSIGN(const bool isDone, kLowering(builder));
   return isDone ? true : lowerNumbers(builder);
+}
+
+// MAXIMUM and MINIMUM: integers, and quantised numbers of one scale, as they are stored.
+template <xnn_binary_operator kOperator>
+Result<bool> lowerSelecting(PlanBuilder* builder) {
+  HEARTH_ASSIGN(const bool isDone, lowerPlainBinary<kOperator>(builder));
+  if (isDone) return true;
+  if (!ops::isSameQuantization(builder->operand(inputOf(builder, 0)),
+                               builder->operand(outputOf(builder))))
+    return false;
+  return lowerComparison(builder);
 }
 
 // Same bytes in another shape; parameters were checked by shape inference.
@@ -301,26 +322,28 @@ constexpr Entry kLowerings[] = {
     {OperationType::kMaxPool2d, lowerPool2d},
     {OperationType::kFullyConnected, lowerFullyConnected},
     {OperationType::kSoftmax, lowerSoftmax},
+    {OperationType::kLogSoftmax, lowerLogSoftmax},
     {OperationType::kAdd, lowerOrShareNumbers<lowerArithmetic<xnn_binary_add>>},
     {OperationType::kSub, lowerOrShareNumbers<lowerArithmetic<xnn_binary_subtract>>},
     {OperationType::kMul, lowerOrShareNumbers<lowerArithmetic<xnn_binary_multiply>>},
     {OperationType::kDiv, lowerOrShareNumbers<lowerArithmetic<xnn_binary_divide>>},
-    {OperationType::kMaximum, lowerOrShareNumbers<lowerPlainBinary<xnn_binary_maximum>>},
-    {OperationType::kMinimum, lowerOrShareNumbers<lowerPlainBinary<xnn_binary_minimum>>},
-    {OperationType::kRelu, lowerClamp<ops::FusedActivation::kRelu>},
-    {OperationType::kRelu1, lowerClamp<ops::FusedActivation::kRelu1>},
-    {OperationType::kRelu6, lowerClamp<ops::FusedActivation::kRelu6>},
-    {OperationType::kLogistic, lowerUnary<xnn_unary_sigmoid>},
-    {OperationType::kTanh, lowerUnary<xnn_unary_tanh>},
-    {OperationType::kAbs, lowerUnary<xnn_unary_abs>},
-    {OperationType::kNeg, lowerUnary<xnn_unary_negate>},
-    {OperationType::kFloor, lowerUnary<xnn_unary_floor>},
-    {OperationType::kHardSwish, lowerUnary<xnn_unary_hardswish>},
-    {OperationType::kSqrt, lowerUnary<xnn_unary_square_root>},
-    {OperationType::kRsqrt, lowerUnary<xnn_unary_reciprocal_square_root>},
-    {OperationType::kQuantize, lowerUnary<xnn_unary_convert>},
+    {OperationType::kMaximum, lowerSelecting<xnn_binary_maximum>},
+    {OperationType::kMinimum, lowerSelecting<xnn_binary_minimum>},
+    {OperationType::kRelu, lowerOrTable<lowerClamp<ops::FusedActivation::kRelu>>},
+    {OperationType::kRelu1, lowerOrTable<lowerClamp<ops::FusedActivation::kRelu1>>},
+    {OperationType::kRelu6, lowerOrTable<lowerClamp<ops::FusedActivation::kRelu6>>},
+    {OperationType::kLogistic, lowerOrTable<lowerUnary<xnn_unary_sigmoid>>},
+    {OperationType::kTanh, lowerOrTable<lowerUnary<xnn_unary_tanh>>},
+    {OperationType::kAbs, lowerOrTable<lowerUnary<xnn_unary_abs>>},
+    {OperationType::kNeg, lowerOrTable<lowerUnary<xnn_unary_negate>>},
+    {OperationType::kFloor, lowerOrTable<lowerUnary<xnn_unary_floor>>},
+    {OperationType::kHardSwish, lowerOrTable<lowerUnary<xnn_unary_hardswish>>},
+    {OperationType::kSqrt, lowerOrTable<lowerUnary<xnn_unary_square_root>>},
+    {OperationType::kRsqrt, lowerOrTable<lowerUnary<xnn_unary_reciprocal_square_root>>},
+    {OperationType::kQuantize, lowerOrTable<lowerUnary<xnn_unary_convert>>},
     {OperationType::kDequantize, lowerDequantize},
     {OperationType::kCast, lowerCast},
+    {OperationType::kSign, lowerOrTable<lowerNumbers>},
     {OperationType::kReshape, lowerRename},
     {OperationType::kSqueeze, lowerRename},
     {OperationType::kExpandDims, lowerRename},
@@ -328,6 +351,8 @@ constexpr Entry kLowerings[] = {
     {OperationType::kSplit, lowerSplit},
     {OperationType::kTranspose, lowerOrShare<lowerTranspose>},
     {OperationType::kPad, lowerOrShare<lowerPad>},
+    {OperationType::kCumsum, lowerShared},
+    {OperationType::kTopkV2, lowerShared},
     {OperationType::kMean, lowerOrShare<lowerMean>},
     {OperationType::kResizeBilinear, lowerResizeBilinear},
     {OperationType::kScaledDotProductAttention, lowerAttention},
@@ -336,7 +361,7 @@ constexpr Entry kLowerings[] = {
     {OperationType::kTruncatedDiv, lowerNumbers},
     {OperationType::kPow, lowerNumbers},
     {OperationType::kAtan2, lowerNumbers},
-    {OperationType::kPrelu, lowerPlainBinary<xnn_binary_prelu>},
+    {OperationType::kPrelu, lowerOrTable<lowerPlainBinary<xnn_binary_prelu>>},
     {OperationType::kEqual, lowerComparison},
     {OperationType::kNotEqual, lowerComparison},
     {OperationType::kLess, lowerComparison},
@@ -355,15 +380,15 @@ constexpr Entry kLowerings[] = {
     {OperationType::kTransposeConv2d, lowerTransposeConv2d},
     {OperationType::kSelect, lowerShared},
     {OperationType::kSelectV2, lowerShared},
-    {OperationType::kCeil, lowerUnary<xnn_unary_ceiling>},
-    {OperationType::kRound, lowerUnary<xnn_unary_bankers_rounding>},
-    {OperationType::kLog, lowerUnary<xnn_unary_log>},
-    {OperationType::kElu, lowerElu},
-    {OperationType::kGelu, lowerGelu},
-    {OperationType::kExp, lowerExp},
-    {OperationType::kSin, lowerSin},
-    {OperationType::kCos, lowerCos},
-    {OperationType::kRelu0To1, lowerRelu0To1},
+    {OperationType::kCeil, lowerOrTable<lowerUnary<xnn_unary_ceiling>>},
+    {OperationType::kRound, lowerOrTable<lowerUnary<xnn_unary_bankers_rounding>>},
+    {OperationType::kLog, lowerOrTable<lowerUnary<xnn_unary_log>>},
+    {OperationType::kElu, lowerOrTable<lowerElu>},
+    {OperationType::kGelu, lowerOrTable<lowerGelu>},
+    {OperationType::kExp, lowerOrTable<lowerExp>},
+    {OperationType::kSin, lowerOrTable<lowerSin>},
+    {OperationType::kCos, lowerOrTable<lowerCos>},
+    {OperationType::kRelu0To1, lowerOrTable<lowerRelu0To1>},
     {OperationType::kSlice, lowerShared},
     {OperationType::kStridedSlice, lowerShared},
     {OperationType::kPack, lowerShared},

@@ -83,6 +83,40 @@ TEST(FloatFunctionsTest, SineOfManyTurnsIsExact) {
   EXPECT_LT(greatestDeviation(OperationType::kCos, false, false, values), 1e-6);
 }
 
+TEST(LogSoftmaxTest, EqualsTheReference) {
+  for (const uint32_t size : {1u, 15u, 16u, 100u, 1001u}) {
+    for (const float beta : {1.0f, 0.3f}) {
+      ModelBuilder builder;
+      const uint32_t data = builder.input(kFloat, {9, size});
+      builder.operation(OperationType::kLogSoftmax,
+                        {data, builder.scalar(beta), builder.scalar(int32_t{-1})},
+                        {builder.output(kFloat, {9, size})});
+      EXPECT_EQ(
+          differenceFromReference(builder.model(), {floatsFor({9, size}, 1, 20.0f)}, "own", 1e-6f),
+          "")
+          << size;
+    }
+  }
+}
+
+TEST(LogSoftmaxTest, BytesEqualTheReference) {
+  for (const OperandType type : {kInt8, OperandType::kTensorQuant8Asymm}) {
+    const int32_t highest = type == kInt8 ? 127 : 255;
+    for (const uint32_t size : {1u, 5u, 64u, 1003u}) {
+      for (const float scale : {0.01f, 0.1f, 1.0f}) {
+        ModelBuilder builder;
+        const uint32_t data = builder.input(type, {9, size}, scale, 4);
+        builder.operation(OperationType::kLogSoftmax,
+                          {data, builder.scalar(1.0f), builder.scalar(int32_t{-1})},
+                          {builder.output(type, {9, size}, 1.0f / 16, highest)});
+        EXPECT_EQ(differenceFromReference(builder.model(), {randomBytes(9 * size, 3)}, "own", 0.0f),
+                  "")
+            << size;
+      }
+    }
+  }
+}
+
 TEST(RmsNormTest, EqualsTheReference) {
   for (const uint32_t size : {1u, 3u, 31u, 64u, 100u, 2048u}) {
     for (const bool hasScale : {false, true}) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/vector_dispatch.h"
 #include "drivers/cpu/function_kernel.h"
 #include "threads/parallel_ranges.h"
 
@@ -32,6 +33,33 @@ Span covered(size_t position, uint32_t stride, uint32_t before, uint32_t filter,
 }
 
 template <typename T>
+void addPixel(const T* pixel, int32_t* sums, size_t channels) {
+  base::onWidestVectors([=]() HEARTH_INLINE {
+#pragma GCC ivdep
+    for (size_t c = 0; c < channels; ++c) sums[c] += pixel[c];
+  });
+}
+
+// The means of `channels` sums, rounded half away from zero.
+template <typename T>
+void writeMeans(const AveragePool& a, const int32_t* sums, float factor, T* out) {
+  const size_t channels = a.pool.channels;
+  const int32_t zero = a.outputZero;
+  const ops::QuantizedRange steps = a.steps;
+  base::onWidestVectors([=]() HEARTH_INLINE {
+#pragma GCC ivdep
+    for (size_t c = 0; c < channels; ++c) {
+      float mean = static_cast<float>(sums[c]) * factor;
+      mean = mean < -512.0f ? -512.0f : mean;
+      mean = mean > 512.0f ? 512.0f : mean;
+      int32_t rounded = static_cast<int32_t>(mean + (mean < 0.0f ? -0.5f : 0.5f)) + zero;
+      rounded = std::max(rounded, steps.lowest);
+      out[c] = static_cast<T>(std::min(rounded, steps.highest));
+    }
+  });
+}
+
+template <typename T>
 void poolLine(const AveragePool& a, size_t line, const T* source, T* target) {
   const Pooling& p = a.pool;
   const size_t y = line % p.outputHeight;
@@ -46,17 +74,12 @@ void poolLine(const AveragePool& a, size_t line, const T* source, T* target) {
     for (size_t row = rows.begin; row < rows.end; ++row) {
       for (size_t column = columns.begin; column < columns.end; ++column) {
         const T* pixel = image + (row * p.inputWidth + column) * p.channels;
-        for (size_t c = 0; c < p.channels; ++c) sums[c] += pixel[c];
+        addPixel(pixel, sums.data(), p.channels);
       }
     }
     // A window of padding alone has the mean 0.
     const float factor = count == 0 ? 0.0f : a.scale / static_cast<float>(count);
-    T* out = target + (line * p.outputWidth + x) * p.channels;
-    for (size_t c = 0; c < p.channels; ++c) {
-      const float mean = std::clamp(static_cast<float>(sums[c]) * factor, -512.0f, 512.0f);
-      const int32_t rounded = static_cast<int32_t>(mean + (mean < 0.0f ? -0.5f : 0.5f));
-      out[c] = static_cast<T>(std::clamp(rounded + a.outputZero, a.steps.lowest, a.steps.highest));
-    }
+    writeMeans(a, sums.data(), factor, target + (line * p.outputWidth + x) * p.channels);
   }
 }
 

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors that are large enough for the vectorised loops of operations whose other tests are small.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "ops/operation_builder.h"
+#include "ops/quantization.h"
+
+namespace hearth::ops {
+namespace {
+
+constexpr auto kFloat = OperandType::kTensorFloat32;
+constexpr auto kInt8 = OperandType::kTensorQuant8AsymmSigned;
+
+template <typename T>
+std::vector<T> randomValues(size_t count, int lowest, int highest) {
+  std::mt19937 random(static_cast<unsigned>(count));
+  std::uniform_int_distribution<int> draw(lowest, highest);
+  std::vector<T> values(count);
+  for (T& value : values) value = static_cast<T>(draw(random));
+  return values;
+}
+
+std::vector<float> reduced(OperationType type, Dimensions dimensions, int32_t axis,
+                           const std::vector<float>& values) {
+  OperationBuilder builder(type);
+  builder.input(std::move(dimensions), values).input({1}, std::vector<int32_t>{axis});
+  if (type == OperationType::kMean)
+    builder.scalar(0);
+  else
+    builder.scalar(false);
+  builder.output();
+  EXPECT_TRUE(builder.run());
+  return builder.result<float>();
+}
+
+// Rows are folded in many lanes, columns side by side; whole numbers have one right sum.
+TEST(LongRowsTest, Reductions) {
+  for (const uint32_t size : {1u, 15u, 63u, 64u, 65u, 257u, 1000u}) {
+    const uint32_t rows = 7;
+    const std::vector<float> values = randomValues<float>(size_t{rows} * size, -99, 99);
+    std::vector<float> turned(values.size());
+    for (size_t r = 0; r < rows; ++r)
+      for (size_t i = 0; i < size; ++i) turned[i * rows + r] = values[r * size + i];
+    for (const OperationType type :
+         {OperationType::kReduceSum, OperationType::kReduceMax, OperationType::kReduceMin}) {
+      std::vector<float> expected;
+      for (size_t r = 0; r < rows; ++r) {
+        const float* row = values.data() + r * size;
+        expected.push_back(
+            type == OperationType::kReduceSum   ? std::accumulate(row, row + size, 0.0f)
+            : type == OperationType::kReduceMax ? *std::max_element(row, row + size)
+                                                : *std::min_element(row, row + size));
+      }
+      EXPECT_EQ(reduced(type, {rows, size}, 1, values), expected) << size;
+      EXPECT_EQ(reduced(type, {size, rows}, 0, turned), expected) << size;
+    }
+  }
+}
+
+TEST(LongRowsTest, ReductionsOfBytes) {
+  for (const uint32_t columns : {1u, 5u, 64u, 300u}) {
+    const uint32_t rows = 500;
+    const std::vector<int8_t> values = randomValues<int8_t>(size_t{rows} * columns, -128, 127);
+    std::vector<int8_t> highest(columns, -128);
+    std::vector<int64_t> sums(columns, 0);
+    for (size_t i = 0; i < values.size(); ++i) {
+      highest[i % columns] = std::max(highest[i % columns], values[i]);
+      sums[i % columns] += values[i] - 3;
+    }
+    const auto input = OperationBuilder::tensor(kInt8, {rows, columns}, 0.5f, 3);
+    OperationBuilder largest(OperationType::kReduceMax);
+    largest.input(input, values).input({1}, std::vector<int32_t>{0}).scalar(false);
+    largest.output(OperationBuilder::tensor(kInt8, {}, 0.5f, 3));
+    ASSERT_TRUE(largest.run());
+    EXPECT_EQ(largest.result<int8_t>(), highest);
+    OperationBuilder sum(OperationType::kReduceSum);
+    const auto output = OperationBuilder::tensor(kInt8, {}, 16.0f, 1);
+    sum.input(input, values).input({1}, std::vector<int32_t>{0}).scalar(false).output(output);
+    ASSERT_TRUE(sum.run());
+    for (size_t i = 0; i < columns; ++i)
+      EXPECT_EQ(sum.result<int8_t>()[i], quantize(0.5 * static_cast<double>(sums[i]), output));
+  }
+}
+
+TEST(LongRowsTest, NotANumberIsNoExtreme) {
+  std::vector<float> values(300, 1.0f);
+  values[7] = values[200] = NAN;
+  values[100] = 5.0f;
+  EXPECT_EQ(reduced(OperationType::kReduceMax, {1, 300}, 1, values), std::vector<float>{5.0f});
+}
+
+TEST(LongRowsTest, RunningSumsOfColumns) {
+  const uint32_t rows = 37;
+  const uint32_t columns = 19;
+  const std::vector<float> values = randomValues<float>(2 * rows * columns, -99, 99);
+  for (const bool isExclusive : {false, true}) {
+    for (const bool isReverse : {false, true}) {
+      OperationBuilder builder(OperationType::kCumsum);
+      builder.input({2, rows, columns}, values).scalar(1).scalar(isExclusive).scalar(isReverse);
+      builder.output();
+      ASSERT_TRUE(builder.run());
+      const std::vector<float> made = builder.result<float>();
+      for (size_t block = 0; block < 2; ++block) {
+        for (size_t column = 0; column < columns; ++column) {
+          float total = 0.0f;
+          for (size_t i = 0; i < rows; ++i) {
+            const size_t row = isReverse ? rows - 1 - i : i;
+            const size_t at = (block * rows + row) * columns + column;
+            const float before = total;
+            total += values[at];
+            ASSERT_EQ(made[at], isExclusive ? before : total) << at;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(LongRowsTest, LargestOfManyEqualNumbers) {
+  const std::vector<float> values = randomValues<float>(5000, 0, 50);
+  for (const int32_t k : {1, 2, 10, 4999, 5000}) {
+    OperationBuilder builder(OperationType::kTopkV2);
+    builder.input({1, 5000}, values).scalar(k).output().output(OperandType::kTensorInt32);
+    ASSERT_TRUE(builder.run());
+    std::vector<int32_t> order(values.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+      return values[static_cast<size_t>(a)] > values[static_cast<size_t>(b)];
+    });
+    order.resize(static_cast<size_t>(k));
+    EXPECT_EQ(builder.result<int32_t>(1), order);
+  }
+}
+
+// As quantize() rounds each number: products are quarters, of which many lie between two steps.
+TEST(LongRowsTest, RoundingToBytes) {
+  std::vector<int8_t> all(256);
+  std::iota(all.begin(), all.end(), static_cast<int8_t>(-128));
+  const auto output = OperationBuilder::tensor(kInt8, {}, 0.5f, -7);
+  OperationBuilder builder(OperationType::kMul);
+  builder.input(OperationBuilder::tensor(kInt8, {256, 1}, 0.5f, 5), all);
+  builder.input(OperationBuilder::tensor(kInt8, {256}, 0.5f, 0), all).scalar(0).output(output);
+  ASSERT_TRUE(builder.run());
+  const std::vector<int8_t> made = builder.result<int8_t>();
+  for (size_t i = 0; i < made.size(); ++i)
+    ASSERT_EQ(made[i], quantize(0.25 * (all[i / 256] - 5) * all[i % 256], output)) << i;
+}
+
+TEST(LongRowsTest, ChoicesWithOneElement) {
+  constexpr uint32_t kCount = 300;
+  const std::vector<uint8_t> which = randomValues<uint8_t>(kCount, 0, 1);
+  const std::vector<float> many = randomValues<float>(kCount, -99, 99);
+  const std::vector<float> one = {1000.0f};
+  for (const bool isYesOne : {false, true}) {
+    for (const bool isNoOne : {false, true}) {
+      OperationBuilder builder(OperationType::kSelectV2);
+      builder.input(OperationBuilder::tensor(OperandType::kTensorBool8, {kCount}), which);
+      builder.input({isYesOne ? 1 : kCount}, isYesOne ? one : many);
+      builder.input({isNoOne ? 1 : kCount}, isNoOne ? one : many);
+      builder.output();
+      ASSERT_TRUE(builder.run());
+      const std::vector<float> made = builder.result<float>();
+      for (size_t i = 0; i < kCount; ++i) {
+        const bool isOne = which[i] != 0 ? isYesOne : isNoOne;
+        ASSERT_EQ(made[i], isOne ? one[0] : many[i]) << i;
+      }
+    }
+  }
+}
+
+// Beyond the type, and what is no number.
+TEST(LongRowsTest, FloatsToIntegers) {
+  const std::vector<float> values = {
+      NAN,  INFINITY,    -INFINITY,  0x1p31f,        0x1.fffffep30f, -0x1p31f, -1e20f, 1e20f, -0.9f,
+      0.9f, -123456.75f, 123456.75f, 0x1.fffffep22f, -0.0f,          7.0f,     -7.0f,  1e-40f};
+  const std::vector<int32_t> expected = {
+      0, INT32_MAX, INT32_MIN, INT32_MAX, 2147483520, INT32_MIN, INT32_MIN, INT32_MAX, 0,
+      0, -123456,   123456,    8388607,   0,          7,         -7,        0};
+  OperationBuilder builder(OperationType::kCast);
+  builder.input({static_cast<uint32_t>(values.size())}, values).output(OperandType::kTensorInt32);
+  ASSERT_TRUE(builder.run());
+  EXPECT_EQ(builder.result<int32_t>(), expected);
+}
+
+// Channels that fill vectors, and some more.
+TEST(LongRowsTest, ThreeDimensionalConvolution) {
+  for (const uint32_t outputs : {3u, 16u, 37u}) {
+    const uint32_t inputs = 5;
+    const std::vector<float> image = randomValues<float>(4 * inputs, -9, 9);
+    const std::vector<float> filter = randomValues<float>(2 * inputs * outputs, -9, 9);
+    OperationBuilder builder(OperationType::kConv3d);
+    builder.input({1, 1, 1, 4, inputs}, image).input({1, 1, 2, inputs, outputs}, filter);
+    builder.input({outputs}, std::vector<float>(outputs, 1.0f));
+    builder.scalars({2, 1, 1, 1, 1, 1, 1, 0}).output();
+    const Status status = builder.run();
+    ASSERT_TRUE(status) << status.error().toString();
+    const std::vector<float> made = builder.result<float>();
+    ASSERT_EQ(made.size(), 3 * outputs);
+    for (size_t x = 0; x < 3; ++x)
+      for (size_t o = 0; o < outputs; ++o) {
+        float sum = 1.0f;
+        for (size_t tap = 0; tap < 2; ++tap)
+          for (size_t c = 0; c < inputs; ++c)
+            sum += image[(x + tap) * inputs + c] * filter[(tap * inputs + c) * outputs + o];
+        EXPECT_EQ(made[x * outputs + o], sum);
+      }
+  }
+}
+
+}  // namespace
+}  // namespace hearth::ops
