@@ -237,17 +237,23 @@ void CpuPreparedModel::setCacheProblem(std::string problem) {
 }
 
 void CpuPreparedModel::repair(const cache::SegmentKey& key) {
-  const std::lock_guard lock(repairMutex_);
-  const Status repaired = packAgain([&](const PackedSegment& segment) {
+  std::unique_lock lock(repairMutex_);
+  const Result<Segments> repaired = packAgain([&](const PackedSegment& segment) {
     const cache::SegmentRef published = segment.published();
     return published != nullptr && published->key() == key;
   });
-  if (!repaired)
-    base::logWarn("Wrong packed weights of a running model stay in use. {}",
-                  repaired.error().toString());
+  lock.unlock();
+  if (repaired) return keepRepaired(*repaired);
+  base::logWarn("Wrong packed weights of a running model stay in use. {}",
+                repaired.error().toString());
 }
 
-Status CpuPreparedModel::packAgain(const std::function<bool(const PackedSegment&)>& isWrong) {
+void CpuPreparedModel::keepRepaired(const Segments& segments) {
+  if (session_ != nullptr && !segments.empty()) session_->repaired(segments);
+}
+
+Result<CpuPreparedModel::Segments> CpuPreparedModel::packAgain(
+    const std::function<bool(const PackedSegment&)>& isWrong) {
   const base::TraceSpan span("start", "repair packed weights");
   // The wrong places are packed as at a cold start, into memory of their own.
   PackedWeights fresh(true);
@@ -258,7 +264,7 @@ Status CpuPreparedModel::packAgain(const std::function<bool(const PackedSegment&
     else
       fresh.preset(place, packed);
   }
-  if (wrong.empty()) return {};
+  if (wrong.empty()) return Segments();
   PlanBuilder builder(*model_, &fresh, referenceOnly_);
   HEARTH_TRY(builder.build());
   const auto constants = builder.takeOwnedConstants();
@@ -281,15 +287,13 @@ Status CpuPreparedModel::packAgain(const std::function<bool(const PackedSegment&
         std::memcpy(bytes + used.at(place).offset, right.at(place).data(), right.at(place).size);
     }));
   }
-  if (session_ == nullptr) return {};
-  std::vector<std::shared_ptr<PackedSegment>> segments;
+  Segments segments;
   for (const auto& [segment, places] : wrong) segments.push_back(segment);
-  session_->repaired(segments);
-  return {};
+  return segments;
 }
 
 Status CpuPreparedModel::replaceLosses() {
-  const std::lock_guard lock(repairMutex_);
+  std::unique_lock lock(repairMutex_);
   const uint64_t losses = memory::lossCount();
   const auto hasLosses = [](const PackedSegment& segment) {
     return segment.hasLosses();
@@ -298,17 +302,23 @@ Status CpuPreparedModel::replaceLosses() {
   if (std::ranges::any_of(places,
                           [&](const auto& one) { return hasLosses(*one.second.segment); })) {
     // The model is only read where it has all its constants.
-    Status repaired = hasHoles_ ? fail(ErrorCode::kOpFailed, "The model is to be compiled again.")
-                                : packAgain(hasLosses);
+    Result<Segments> repaired = fail(ErrorCode::kOpFailed, "The model is to be compiled again.");
+    if (!hasHoles_) repaired = packAgain(hasLosses);
     if (!repaired)
       return fail(ErrorCode::kOpFailed,
                   "Packed weights were lost while the model was in use, since their file was "
                   "truncated or cannot be read. {}",
                   repaired.error().message());
-    const std::lock_guard contexts(mutex_);
-    // Their kernels may have read what was lost.
-    idle_.clear();
-    ++replacedLosses_;
+    {
+      const std::lock_guard contexts(mutex_);
+      // Their kernels may have read what was lost.
+      idle_.clear();
+      ++replacedLosses_;
+    }
+    checkedLosses_ = losses;
+    lock.unlock();
+    keepRepaired(*repaired);
+    return {};
   }
   checkedLosses_ = losses;
   return {};

@@ -95,8 +95,12 @@ class CpuPreparedModel final : public hal::PreparedModel,
   Result<std::unique_ptr<ExecutionContext>> takeContext();
   Status runOnce(std::span<const ExecutionContext::Buffer> inputs,
                  std::span<const ExecutionContext::Buffer> outputs, const base::Deadline& deadline);
-  // Packs the segments again for which this is true, in their places. repairMutex_ is held.
-  Status packAgain(const std::function<bool(const PackedSegment&)>& isWrong);
+  using Segments = std::vector<std::shared_ptr<PackedSegment>>;
+  // Packs the segments again for which this is true, in their places; returns them, for
+  // keepRepaired(). repairMutex_ is held.
+  Result<Segments> packAgain(const std::function<bool(const PackedSegment&)>& isWrong);
+  // Publishes them. That may wait for the store's threads, which repair, too: repairMutex_ is free.
+  void keepRepaired(const Segments& segments);
   // The same for those of which pages were lost, if there are any. Error: they stay lost.
   Status replaceLosses();
   // Who runs executions of the context in the first stage; null when they are not measured.
