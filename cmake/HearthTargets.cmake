@@ -10,13 +10,14 @@ set(HEARTH_QUICKLY_COMPILED $<$<CONFIG:Release>:-O1>)
 # them is half of a compilation. Who uses it has to have the same optimisation level, -O2 and -O3
 # being the same here. Every file still includes what it uses: clang-tidy reads it without this.
 function(hearth_precompiled name)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    return()
+  endif()
   cmake_parse_arguments(arg "" "" "HEADERS;DEPS;OPTIONS" ${ARGN})
   file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc CONTENT "")
   add_library(${name} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
   hearth_sanitize(${name})
-  # What makes the header the same bytes each time, so that the compiler cache knows it again.
-  target_compile_options(${name} PRIVATE ${arg_OPTIONS}
-    $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
+  target_compile_options(${name} PRIVATE ${arg_OPTIONS})
   target_link_libraries(${name} PRIVATE ${arg_DEPS})
   set(headers algorithm array atomic chrono cmath cstdint cstring expected filesystem functional map
       memory mutex optional set span string string_view thread utility vector ${arg_HEADERS})
@@ -24,8 +25,13 @@ function(hearth_precompiled name)
   target_precompile_headers(${name} PRIVATE ${headers})
 endfunction()
 
-# Takes the precompiled header that hearth_precompiled(FROM) declared.
+# Takes the precompiled header that hearth_precompiled(FROM) declared. Clang's headers name the folder
+# that they were made in: the compiler cache would hand them to another checkout, which then asks for
+# that folder. So Clang, with which only the fuzzers are built, does without.
 function(hearth_use_precompiled target from)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    return()
+  endif()
   target_precompile_headers(${target} REUSE_FROM ${from})
   # Programs, too, have to be compiled as the header is.
   get_target_property(type ${target} TYPE)
@@ -34,12 +40,14 @@ function(hearth_use_precompiled target from)
     target_compile_options(${target} PRIVATE -fPIC)
   endif()
   # Asked for by ccache.
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
 endfunction()
 
 # The warnings, include paths and sanitizers of a target.
 function(hearth_options target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-missing-field-initializers)
+  # Clang does not know GCC's hints to its vectoriser.
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-missing-field-initializers
+                                           $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-unknown-pragmas>)
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
   hearth_sanitize(${target})
