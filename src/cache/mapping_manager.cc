@@ -17,7 +17,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "cache/fork_aware.h"
-#include "cache/object_file.h"
+#include "cache/latest_contents.h"
 
 namespace hearth::cache {
 namespace {
@@ -255,8 +255,33 @@ Result<std::vector<KnownContent>> MappingManager::readOf(const CacheOwner& owner
   return rows;
 }
 
+std::optional<FileGeneration> MappingManager::generationIn(int directory) const {
+  struct stat status;
+  if (::fstatat(directory, kFile, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode) ||
+      !isTrusted(status) || ::faccessat(directory, kFile, W_OK, AT_EACCESS) != 0)
+    return std::nullopt;
+  return FileGeneration::of(status);
+}
+
+std::optional<CachedContent> MappingManager::findLatest(const CacheOwner& owner) {
+  const std::lock_guard lock(mutex_);
+  if (folder_.empty()) return std::nullopt;
+  const auto directory = openFolder(AT_FDCWD, folder_, false);
+  if (!directory) return std::nullopt;
+  const auto generation = generationIn(directory->get());
+  if (!generation) return std::nullopt;
+  const auto known = findLatestContent(directory->get(), *generation, owner);
+  if (!known) return std::nullopt;
+  found_ = {*known};
+  foundIn_.reset();  // it is kept already
+  return known->content;
+}
+
 Result<std::vector<CachedContent>> MappingManager::find(const CacheOwner& owner) {
   const std::lock_guard lock(mutex_);
+  HEARTH_TRY(open(false));
+  // Before the question: an answer of a later state is kept as one of an earlier, and not believed.
+  foundIn_ = generationIn(directory_.get());
   HEARTH_ASSIGN(found_, readOf(owner));
   std::vector<CachedContent> contents;
   for (const KnownContent& row : found_) contents.push_back(row.content);
@@ -331,7 +356,8 @@ Status MappingManager::remember(const CacheOwner& owner, const CachedContent& co
         "used LIMIT MAX(0, (SELECT COUNT(*) FROM content1 WHERE {1}) - {2}))",
         columns, rows, most));
   };
-  Status status = write(owner, content, now());
+  const int64_t time = now();
+  Status status = write(owner, content, time);
   if (status) status = evict("digest", same, kMostPerToken);
   if (status) status = evict("token, digest", mine, kMostPerBuild);
   if (status)
@@ -339,7 +365,12 @@ Status MappingManager::remember(const CacheOwner& owner, const CachedContent& co
         "DELETE FROM content1 WHERE build NOT IN (SELECT build FROM content1 GROUP BY build ORDER "
         "BY MAX(used) DESC LIMIT {})",
         kMostBuilds));
-  if (status) return run("COMMIT");
+  if (status) {
+    HEARTH_TRY(run("COMMIT"));
+    if (const auto generation = generationIn(directory_.get()))
+      keepLatestContent(directory_.get(), *generation, {owner, content, time});
+    return {};
+  }
   if (database_ != nullptr) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
   return status;
 }
@@ -347,14 +378,23 @@ Status MappingManager::remember(const CacheOwner& owner, const CachedContent& co
 void MappingManager::touch(const CacheOwner& owner, const CachedContent& content) {
   const std::lock_guard lock(mutex_);
   if (use_ == Use::kLook) return;
-  const auto isLongAgo = [&](const KnownContent& row) {
-    return row.owner == owner && row.content == content && now() - row.used > kHour;
+  const auto isIt = [&](const KnownContent& row) {
+    return row.owner == owner && row.content == content;
+  };
+  const auto isLongAgo = [](const KnownContent& row) {
+    return now() - row.used > kHour;
   };
   // What the look-up found before is asked first: mostly there is nothing to do.
-  if (std::ranges::none_of(found_, isLongAgo)) return;
-  const auto rows = readOf(owner);
-  if (rows && std::ranges::any_of(*rows, isLongAgo) && setUpWriting())
-    (void)write(owner, content, now());
+  const auto found = std::ranges::find_if(found_, isIt);
+  if (found == found_.end()) return;
+  if (isLongAgo(*found)) {
+    const auto rows = readOf(owner);
+    if (!rows) return;
+    const auto row = std::ranges::find_if(*rows, isIt);
+    if (row != rows->end() && isLongAgo(*row) && setUpWriting()) (void)write(owner, content, now());
+  } else if (foundIn_) {
+    keepLatestContent(directory_.get(), *foundIn_, *found);
+  }
 }
 
 }  // namespace hearth::cache

@@ -1,47 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/descriptor.h"
 #include "base/result.h"
 #include "base/sha256.h"
+#include "cache/known_content.h"
+#include "cache/object_file.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace hearth::cache {
-
-// Whose cache files are meant. Files of another driver build, user or token are never consulted.
-struct CacheOwner {
-  base::Sha256Digest build{};  // of driver and libraries
-  uid_t uid = 0;
-  base::Sha256Digest token{};
-  bool operator==(const CacheOwner&) const = default;
-};
-
-// What was cached under a token: a digest of all bytes of model and data cache, and how many bytes
-// there are, so that nobody has to read files that cannot be the ones.
-struct CachedContent {
-  base::Sha256Digest digest{};
-  uint64_t modelBytes = 0;
-  uint64_t dataBytes = 0;
-  bool operator==(const CachedContent&) const = default;
-};
-
-// One entry of the map.
-struct KnownContent {
-  CacheOwner owner;
-  CachedContent content;
-  int64_t used = 0;  // nanoseconds since 1970
-};
 
 // The map from token to what a driver wrote into a client's cache files: only what it vouches for
 // is interpreted. It lies in cache-map.sqlite, outlives kills, power failures and reboots, holds
@@ -69,6 +46,10 @@ class MappingManager {
   // The contents known for a token, most recent first. Errors: kIo when the map cannot be used.
   Result<std::vector<CachedContent>> find(const CacheOwner& owner);
 
+  // One of those that find() gives, mostly the first, where that is known without a question to the
+  // database, which takes longer than the rest of a small model's start.
+  std::optional<CachedContent> findLatest(const CacheOwner& owner);
+
   // For people: all that is known under a token, whichever build and user it is of, and of contents
   // of these sizes, whichever token they are under; most recent first, a bounded number. kNotFound
   // when there is no map, kIo when it cannot be used.
@@ -79,7 +60,8 @@ class MappingManager {
   // is written then cannot be found again.
   Status remember(const CacheOwner& owner, const CachedContent& content);
 
-  // Notes that a content which find() gave last was used, at most once an hour. Best effort.
+  // Notes that a content which find() or findLatest() gave last was used, at most once an hour.
+  // Best effort.
   void touch(const CacheOwner& owner, const CachedContent& content);
 
   // Bounds, of contents for a token, of all of one build and user, and of builds.
@@ -89,6 +71,8 @@ class MappingManager {
 
  private:
   Status open(bool create);
+  // Of the file in the folder; none unless it may be believed.
+  std::optional<FileGeneration> generationIn(int directory) const;
   void close();
   bool discardIfBroken(int code);
   // `condition` has a ? for each of what `bind` sets, from 1.
@@ -106,7 +90,9 @@ class MappingManager {
   base::Descriptor directory_;
   sqlite3* database_ = nullptr;
   bool isSetForWriting_ = false;
-  std::vector<KnownContent> found_;  // what find() gave last
+  // What find() or findLatest() gave last, and of which state of the file.
+  std::vector<KnownContent> found_;
+  std::optional<FileGeneration> foundIn_;
 };
 
 }  // namespace hearth::cache

@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
+#include <optional>
 
 #include "cache/store_test_util.h"
 
@@ -31,9 +33,15 @@ class MappingManagerTest : public testing::Test {
  protected:
   std::string folder() const { return memory_.path() / "state" / "hearth"; }
   fs::path file() const { return fs::path(folder()) / "cache-map.sqlite"; }
+  fs::path latestFile() const { return fs::path(folder()) / "cache-map.latest"; }
   // What a process of its own finds.
   std::vector<CachedContent> found(const CacheOwner& who) const {
     return MappingManager(folder()).find(who).value_or(std::vector<CachedContent>());
+  }
+
+  // The same without a question to the database.
+  std::optional<CachedContent> latest(const CacheOwner& who) const {
+    return MappingManager(folder()).findLatest(who);
   }
 
   TempFolder memory_{TempFolder::Place::kMemory};
@@ -170,6 +178,72 @@ TEST_F(MappingManagerTest, PeopleSeeAllOfATokenAndAllOfASize) {
   EXPECT_EQ(sized->front().owner.token, digest(2));
   EXPECT_THAT(*manager.findUnder(digest(9)), testing::IsEmpty());
   EXPECT_THAT(*manager.findSized(10, 21), testing::IsEmpty());
+}
+
+TEST_F(MappingManagerTest, TheLatestIsKnownAsLongAsTheMapIsTheSame) {
+  EXPECT_FALSE(latest(owner(1)));
+  EXPECT_FALSE(fs::exists(folder()));
+  MappingManager manager(folder());
+  ASSERT_TRUE(manager.remember(owner(1), content(10)));
+  EXPECT_EQ(latest(owner(1)), content(10));
+  ASSERT_TRUE(manager.remember(owner(1), content(11)));
+  EXPECT_EQ(latest(owner(1)), content(11));
+  EXPECT_FALSE(latest(owner(2)));
+  EXPECT_FALSE(latest(owner(1, 2)));
+  EXPECT_FALSE(latest(owner(1, 1, 1001)));
+  // Something was written since: only the database tells whether it is still there.
+  ASSERT_TRUE(manager.remember(owner(2), content(12)));
+  EXPECT_EQ(latest(owner(2)), content(12));
+  EXPECT_FALSE(latest(owner(1)));
+  ASSERT_THAT(manager.find(owner(1)).value(), testing::SizeIs(2));
+  manager.touch(owner(1), content(10));
+  EXPECT_EQ(latest(owner(1)), content(10)) << "It was used last.";
+}
+
+TEST_F(MappingManagerTest, TheLatestIsBelievedOnlyWithTheMap) {
+  ASSERT_TRUE(MappingManager(folder()).remember(owner(1), content(10)));
+  for (const fs::path& path : {file(), latestFile()}) {
+    ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
+    EXPECT_FALSE(latest(owner(1))) << path;
+    ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+    ASSERT_THAT(found(owner(1)), testing::SizeIs(1));
+  }
+  // The mode of the database is a part of its state.
+  MappingManager manager(folder());
+  ASSERT_TRUE(manager.find(owner(1)));
+  manager.touch(owner(1), content(10));
+  EXPECT_EQ(latest(owner(1)), content(10));
+  const fs::path elsewhere = memory_.path() / "elsewhere";
+  fs::rename(latestFile(), elsewhere);
+  fs::create_symlink(elsewhere, latestFile());
+  EXPECT_FALSE(latest(owner(1)));
+  fs::remove(latestFile());
+  fs::rename(elsewhere, latestFile());
+  EXPECT_EQ(latest(owner(1)), content(10));
+  fs::rename(file(), elsewhere);
+  EXPECT_FALSE(latest(owner(1)));
+  fs::copy_file(elsewhere, file());
+  EXPECT_FALSE(latest(owner(1))) << "Another file with the same bytes.";
+  EXPECT_THAT(found(owner(1)), testing::ElementsAre(content(10)));
+}
+
+TEST_F(MappingManagerTest, ADamagedLatestIsNone) {
+  ASSERT_TRUE(MappingManager(folder()).remember(owner(1), content(10)));
+  const std::vector<uint8_t> right = readFile(latestFile());
+  const auto first = static_cast<size_t>(
+      std::ranges::find_if(right, [](uint8_t byte) { return byte != 0; }) - right.begin());
+  ASSERT_LT(first, right.size());
+  for (size_t at = first; at < right.size(); ++at) {
+    std::vector<uint8_t> wrong = right;
+    wrong[at] ^= 0x40;
+    writeFile(latestFile(), wrong);
+    EXPECT_FALSE(latest(owner(1))) << at;
+  }
+  writeFile(latestFile(), std::vector(right.begin(), right.end() - 1));
+  EXPECT_FALSE(latest(owner(1)));
+  EXPECT_THAT(found(owner(1)), testing::ElementsAre(content(10)));
+  writeFile(latestFile(), right);
+  EXPECT_EQ(latest(owner(1)), content(10));
 }
 
 TEST_F(MappingManagerTest, LookingChangesNothing) {

@@ -297,17 +297,27 @@ Result<std::vector<memory::PoolRef>> poolsOf(const CachedPlan& plan, LoadedMemor
   return pools;
 }
 
+// Copies of the files, if they are what was written for the owner.
+Result<cache::CacheBytes> readKnownFiles(const hal::Cache& cache, const cache::CacheOwner& owner,
+                                         cache::MappingManager& map) {
+  const auto read = [&](std::span<const cache::CachedContent> contents) {
+    return cache::readCacheFiles(cache.modelFiles[0].get(), cache.dataFiles[0].get(), contents);
+  };
+  if (const auto latest = map.findLatest(owner))
+    if (auto bytes = read({&*latest, 1})) return bytes;
+  HEARTH_ASSIGN(const std::vector<cache::CachedContent> contents, map.find(owner));
+  if (contents.empty())
+    return fail(ErrorCode::kNotFound, "Nothing is known to be cached under this token.");
+  return read(contents);
+}
+
 using OpenStore = std::shared_ptr<cache::SegmentStore> (*)(const hal::PrepareOptions&);
 
 Result<SavedModel> load(const hal::PrepareOptions& options, const hal::Cache& cache,
                         cache::MappingManager& map, OpenStore openStore) {
   HEARTH_TRY(checkFiles(cache));
   HEARTH_ASSIGN(const cache::CacheOwner owner, cacheOwner(cache.token));
-  HEARTH_ASSIGN(const std::vector<cache::CachedContent> contents, map.find(owner));
-  if (contents.empty())
-    return fail(ErrorCode::kNotFound, "Nothing is known to be cached under this token.");
-  HEARTH_ASSIGN(cache::CacheBytes bytes, cache::readCacheFiles(cache.modelFiles[0].get(),
-                                                               cache.dataFiles[0].get(), contents));
+  HEARTH_ASSIGN(cache::CacheBytes bytes, readKnownFiles(cache, owner, map));
   map.touch(owner, bytes.content);
   const auto dataBytes = std::make_shared<const memory::Mapping>(std::move(bytes.data));
   HEARTH_ASSIGN(const CachedData data,
