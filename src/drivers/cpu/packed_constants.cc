@@ -82,9 +82,10 @@ class Search {
         return kernel.empty() && !isOutput(operation.outputs[0]) &&
                isPackedOnly(operation.outputs[0]);
       case OperationType::kDepthwiseConv2d:
-        // Packed at each start, from a copy.
+        // Packed once by a kernel of ours, at each start and from a copy by XNNPACK's.
         return isWeight && kernel != "reference" &&
-               places_.contains({WeightPlace::kConstants, operand});
+               (places_.contains({WeightPlace::kConstants, operand}) ||
+                (kernel == "own" && hasPlace(reader.operation, kernel)));
       case OperationType::kConv2d:
       case OperationType::kGroupedConv2d:
         // Filters of one channel may be packed as depthwise ones, at each start.
