@@ -35,6 +35,18 @@ constexpr OperandTypeInfo kOperandTypes[] = {
     {OperandType::kTensorInt4, "TENSOR_INT4", 0, 0, false},
 };
 
+// Where a type is in the table: NNAPI's come first, then those of the extension, both without gaps.
+constexpr size_t operandTypeIndex(OperandType type) {
+  constexpr uint32_t kNnapiTypes = static_cast<uint32_t>(OperandType::kModel) + 1;
+  const auto code = static_cast<uint32_t>(type);
+  if (code < kNnapiTypes) return code;
+  const uint32_t number = code - static_cast<uint32_t>(tfliteExtensionCode(0));
+  return size_t{number} + kNnapiTypes;
+}
+static_assert(std::ranges::all_of(kOperandTypes, [](const OperandTypeInfo& info) {
+  return &info == &kOperandTypes[operandTypeIndex(info.type)];
+}));
+
 constexpr OperationTypeInfo kOperationTypes[] = {
     {OperationType::kAdd, "ADD", 1},
     {OperationType::kAveragePool2d, "AVERAGE_POOL_2D", 1},
@@ -175,14 +187,6 @@ constexpr OperationTypeInfo kOperationTypes[] = {
     {OperationType::kReverseSequence, "REVERSE_SEQUENCE", 0},
 };
 
-template <typename Table, typename Code>
-auto find(const Table& table, Code code) {
-  const auto* end = std::end(table);
-  const auto* it = std::lower_bound(std::begin(table), end, code,
-                                    [](const auto& entry, Code c) { return entry.type < c; });
-  return it != end && it->type == code ? it : nullptr;
-}
-
 }  // namespace
 
 std::span<const OperandTypeInfo> operandTypes() {
@@ -192,11 +196,15 @@ std::span<const OperationTypeInfo> operationTypes() {
   return kOperationTypes;
 }
 
+// Asked for each operand several times in a start.
 const OperandTypeInfo* findOperandType(OperandType type) {
-  return find(kOperandTypes, type);
+  const size_t index = operandTypeIndex(type);
+  return index < std::size(kOperandTypes) ? &kOperandTypes[index] : nullptr;
 }
 const OperationTypeInfo* findOperationType(OperationType type) {
-  return find(kOperationTypes, type);
+  const auto* const it =
+      std::ranges::lower_bound(kOperationTypes, type, {}, &OperationTypeInfo::type);
+  return it != std::end(kOperationTypes) && it->type == type ? it : nullptr;
 }
 
 std::string nameOf(OperandType type) {

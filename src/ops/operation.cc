@@ -2,6 +2,7 @@
 #include "ops/operation.h"
 
 #include <cstring>
+#include <span>
 
 #include "base/format.h"
 
@@ -29,6 +30,17 @@ template <>
 struct ScalarType<bool> {
   static constexpr OperandType kType = OperandType::kBool;
 };
+
+// A dimension of 0 is a legal size at run time; only the product must not overflow.
+Status checkSize(const graph::Operand& operand, const Dimensions& dimensions) {
+  graph::Operand sized;
+  sized.type = operand.type;
+  sized.dimensions = dimensions;
+  for (uint32_t& dimension : sized.dimensions) dimension = dimension == 0 ? 1 : dimension;
+  if (sized.dimensions.empty() || graph::byteSize(sized)) return {};
+  sized.name = operand.name;
+  return std::unexpected(graph::byteSize(sized).error());
+}
 
 }  // namespace
 
@@ -93,11 +105,7 @@ Status OperationContext::setOutputDimensions(size_t index, Dimensions dimensions
     return fail(ErrorCode::kBadData, "Output {} of {} is declared as {}, its inputs give {}.",
                 index, describe(), graph::describeDimensions(declared),
                 graph::describeDimensions(dimensions));
-  graph::Operand sized = *output.operand;
-  sized.dimensions = dimensions;
-  // A dimension of 0 is a legal size at run time; only the product must not overflow.
-  for (uint32_t& dimension : sized.dimensions) dimension = dimension == 0 ? 1 : dimension;
-  if (!sized.dimensions.empty()) HEARTH_TRY(graph::byteSize(sized));
+  HEARTH_TRY(checkSize(*output.operand, dimensions));
   output.dimensions = std::move(dimensions);
   output.hasKnownShape = true;
   return {};
@@ -118,24 +126,32 @@ bool isNeedsRuntimeValue(const Error& error) {
   return error.code() == ErrorCode::kUnsupported && error.message().starts_with(kNeedsRuntimeValue);
 }
 
+void makeContext(const graph::Model& model, const graph::Subgraph& subgraph,
+                 const graph::Operation& operation, OperationContext* context) {
+  context->model = &model;
+  context->operation = &operation;
+  context->threadPool = nullptr;
+  const auto fill = [&](std::span<const uint32_t> indices, std::vector<Tensor>* list) {
+    list->resize(indices.size());
+    for (size_t i = 0; i < indices.size(); ++i) {
+      const graph::Operand& operand = subgraph.operands[indices[i]];
+      Tensor& tensor = (*list)[i];
+      tensor.operand = &operand;
+      tensor.dimensions = operand.dimensions;
+      tensor.isPresent = operand.hasValue();
+      tensor.hasKnownShape = graph::isFullySpecified(operand);
+      // Constants are never written: kernels take inputs as const.
+      tensor.data = const_cast<uint8_t*>(model.constantData(operand));
+    }
+  };
+  fill(operation.inputs, &context->inputs);
+  fill(operation.outputs, &context->outputs);
+}
+
 OperationContext makeContext(const graph::Model& model, const graph::Subgraph& subgraph,
                              const graph::Operation& operation) {
   OperationContext context;
-  context.model = &model;
-  context.operation = &operation;
-  auto add = [&](uint32_t index, std::vector<Tensor>* list) {
-    const graph::Operand& operand = subgraph.operands[index];
-    Tensor tensor;
-    tensor.operand = &operand;
-    tensor.dimensions = operand.dimensions;
-    tensor.isPresent = operand.hasValue();
-    tensor.hasKnownShape = graph::isFullySpecified(operand);
-    // Constants are never written: kernels take inputs as const.
-    tensor.data = const_cast<uint8_t*>(model.constantData(operand));
-    list->push_back(std::move(tensor));
-  };
-  for (uint32_t index : operation.inputs) add(index, &context.inputs);
-  for (uint32_t index : operation.outputs) add(index, &context.outputs);
+  makeContext(model, subgraph, operation, &context);
   return context;
 }
 

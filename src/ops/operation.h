@@ -103,5 +103,8 @@ Status validateOperations(const graph::Model& model);
 // data.
 OperationContext makeContext(const graph::Model& model, const graph::Subgraph& subgraph,
                              const graph::Operation& operation);
+// The same into the memory of a context that is no longer needed.
+void makeContext(const graph::Model& model, const graph::Subgraph& subgraph,
+                 const graph::Operation& operation, OperationContext* context);
 
 }  // namespace hearth::ops

@@ -26,11 +26,11 @@ bool hasKnownRank(const graph::Operand& operand) {
 }
 
 Status checkRank(const char* role, size_t index, const graph::Operand& operand, size_t minimum,
-                 size_t maximum, const std::string& operation) {
+                 size_t maximum, const Signature& signature) {
   const size_t rank = operand.dimensions.size();
   if (!hasKnownRank(operand) || (rank >= minimum && rank <= maximum)) return {};
   return fail(ErrorCode::kBadData, "{} {} of {} is {}, its rank must be {}.", role, index,
-              operation, graph::describe(operand), range(minimum, maximum));
+              signature.describe(), graph::describe(operand), range(minimum, maximum));
 }
 
 }  // namespace
@@ -99,11 +99,11 @@ Status Signature::outputTypeLike(size_t index, size_t otherInput) const {
 
 Status Signature::inputRank(size_t index, size_t minimum, size_t maximum) const {
   if (!hasInput(index)) return {};
-  return checkRank("Input", index, input(index), minimum, maximum, describe());
+  return checkRank("Input", index, input(index), minimum, maximum, *this);
 }
 
 Status Signature::outputRank(size_t index, size_t minimum, size_t maximum) const {
-  return checkRank("Output", index, output(index), minimum, maximum, describe());
+  return checkRank("Output", index, output(index), minimum, maximum, *this);
 }
 
 Status Signature::sameQuantization(size_t inputA, size_t inputB) const {

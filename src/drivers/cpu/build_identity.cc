@@ -236,24 +236,7 @@ base::Sha256Digest xnnpackIdentity() {
        xnn_experimental_get_build_identifier_size()});
 }
 
-}  // namespace
-
-Result<BuildIdentity> findBuildIdentity() {
-  const base::TraceSpan span("start", "build identity");
-  HEARTH_ASSIGN(const base::Sha256Digest packing, packingIdentity());
-  return buildIdentityWith(packing);
-}
-
-Result<BuildIdentity> buildIdentityWith(const base::Sha256Digest& packing) {
-  BuildIdentity identity;
-  HEARTH_ASSIGN(identity.driver, driverIdentity());
-  identity.xnnpack = xnnpackIdentity();
-  identity.packing = packing;
-  identity.cpuFeatures = cpuFeatures();
-  return identity;
-}
-
-std::optional<base::Sha256Digest> processorIdentity() {
+std::optional<base::Sha256Digest> findProcessorIdentity() {
 #if defined(__x86_64__)
   const auto driver = driverIdentity();
   if (!driver) return std::nullopt;
@@ -281,6 +264,29 @@ std::optional<base::Sha256Digest> processorIdentity() {
 #else
   return std::nullopt;
 #endif
+}
+
+}  // namespace
+
+Result<BuildIdentity> findBuildIdentity() {
+  const base::TraceSpan span("start", "build identity");
+  HEARTH_ASSIGN(const base::Sha256Digest packing, packingIdentity());
+  return buildIdentityWith(packing);
+}
+
+Result<BuildIdentity> buildIdentityWith(const base::Sha256Digest& packing) {
+  BuildIdentity identity;
+  HEARTH_ASSIGN(identity.driver, driverIdentity());
+  identity.xnnpack = xnnpackIdentity();
+  identity.packing = packing;
+  identity.cpuFeatures = cpuFeatures();
+  return identity;
+}
+
+std::optional<base::Sha256Digest> processorIdentity() {
+  // Each start asks more than once.
+  static const std::optional<base::Sha256Digest> identity = findProcessorIdentity();
+  return identity;
 }
 
 base::Sha256Digest storeFingerprint() {

@@ -331,9 +331,10 @@ Result<std::shared_ptr<const Creation>> creationOf(PlanBuilder* builder,
     c.packed = convolutionPacking(builder, g);
   }
   if (c.isPerChannel) {
-    c.kernelScales = filter.perChannel.scales;
-    c.kernelScales.resize(c.kernelScales.size() + XNN_EXTRA_QUANTIZATION_PARAMS,
-                          c.kernelScales.back());
+    const std::vector<float>& scales = filter.perChannel.scales;
+    c.kernelScales.reserve(scales.size() + XNN_EXTRA_QUANTIZATION_PARAMS);
+    c.kernelScales = scales;
+    c.kernelScales.resize(scales.size() + XNN_EXTRA_QUANTIZATION_PARAMS, scales.back());
   }
   c.inputScale = input.scale;
   c.kernelScale = filter.scale;

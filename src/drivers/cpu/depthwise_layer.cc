@@ -150,11 +150,11 @@ Result<bool> addDepthwiseLayer(PlanBuilder* builder, const Convolution& convolut
   product.highest = range.highest;
   c.layer.inputZero = input.zeroPoint;
   const bool isPerChannel = filter.type == graph::OperandType::kTensorQuant8SymmPerChannel;
-  for (size_t channel = 0; channel < product.channels; ++channel) {
-    const float scale = isPerChannel ? filter.perChannel.scales[channel] : filter.scale;
-    // In XNNPACK's order, so that no result differs from its own.
-    c.factors.push_back(input.scale * scale / output.scale);
-  }
+  // In XNNPACK's order, so that no result differs from its own.
+  c.factors.resize(product.channels, input.scale * filter.scale / output.scale);
+  if (isPerChannel)
+    for (size_t channel = 0; channel < product.channels; ++channel)
+      c.factors[channel] = input.scale * filter.perChannel.scales[channel] / output.scale;
   c.place = {builder->currentOperation(), 0};
   c.filter = builder->weightData(g.filter, c.place);
   if (g.bias != UINT32_MAX) {

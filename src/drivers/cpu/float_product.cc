@@ -113,7 +113,7 @@ bool isPackedInPanels(uint32_t side, size_t channels, size_t columns) {
   for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i);
   std::vector<float> bias(columns);
   for (size_t i = 0; i < columns; ++i) bias[i] = -1 - static_cast<float>(i);
-  PackedWeights packed(true);
+  PackedWeights packed(true, PackedWeights::kProbeGroup);
   const WeightPlace place;
   xnn_operator_t op = nullptr;
   const xnn_status status = packed.create(place, "CONV_2D", nullptr, [&] {

@@ -253,7 +253,7 @@ bool hasHybridProduct() {
         !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl") ||
         !initializeXnnpack())
       return false;
-    PackedWeights packed(true);
+    PackedWeights packed(true, PackedWeights::kProbeGroup);
     return isPackedInPanels(packed, {0, 0}, 13, 37) && isPackedInPanels(packed, {0, 1}, 16, 16);
   }();
   return has;

@@ -121,7 +121,7 @@ bool isPackedInPanels(uint32_t side, size_t channels, size_t columns) {
   for (size_t i = 0; i < columns; ++i) scales[i] = 0.01f / static_cast<float>(i + 3);
   constexpr float kInputScale = 0.3f;
   constexpr float kOutputScale = 0.7f;
-  PackedWeights packed(true);
+  PackedWeights packed(true, PackedWeights::kProbeGroup);
   const WeightPlace place;
   xnn_operator_t op = nullptr;
   const xnn_status status = packed.create(place, "CONV_2D", nullptr, [&] {

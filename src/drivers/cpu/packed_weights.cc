@@ -16,8 +16,6 @@ namespace {
 
 // Kernels load packed weights with aligned 64-byte instructions.
 constexpr size_t kAlignment = 64;
-// Address space of one group; memory is used as it fills.
-constexpr size_t kGroupSize = size_t{64} << 20;
 
 size_t roundedUp(size_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
@@ -73,8 +71,8 @@ void PackedWeights::proveSize(WeightPlace place) {
   ++droppedPresets_;
 }
 
-PackedWeights::PackedWeights(bool isPrivate)
-    : isPrivate_(isPrivate), provider_(new xnn_weights_cache_provider{}) {
+PackedWeights::PackedWeights(bool isPrivate, size_t groupBytes)
+    : isPrivate_(isPrivate), groupBytes_(groupBytes), provider_(new xnn_weights_cache_provider{}) {
   provider_->context = this;
   provider_->look_up = &lookUp;
   provider_->reserve_space = &reserveSpace;
@@ -208,8 +206,8 @@ size_t PackedWeights::lookUp(void* context, const xnn_weights_cache_look_up_key*
 
 // With mutex_ held.
 std::optional<PackedPlace> PackedWeights::reserveSmall(size_t size) {
-  if (groups_.empty() || groups_.back().size + roundedUp(size) > kGroupSize) {
-    auto memory = PackedSegment::allocate(kGroupSize);
+  if (groups_.empty() || groups_.back().size + roundedUp(size) > groups_.back().segment->size()) {
+    auto memory = PackedSegment::allocate(std::max(groupBytes_, roundedUp(size)));
     if (!memory) return std::nullopt;
     groups_.push_back({std::move(*memory), 0});
   }

@@ -50,8 +50,14 @@ class PackedWeights {
   // From this size on a packing is a segment of its own, which others can share.
   static constexpr size_t kOwnSegment = size_t{1} << 20;
 
+  // Address space that small packings share.
+  static constexpr size_t kGroup = size_t{64} << 20;
+  // For a few packings that are only looked at. The kernel clears two megabytes at the first touch
+  // of a larger one.
+  static constexpr size_t kProbeGroup = size_t{64} << 10;
+
   // `isPrivate`: nothing is taken from, or given to, other prepared models of the process.
-  explicit PackedWeights(bool isPrivate = false);
+  explicit PackedWeights(bool isPrivate = false, size_t groupBytes = kGroup);
   ~PackedWeights();
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
@@ -182,6 +188,7 @@ class PackedWeights {
   std::optional<PackedPlace> reserveSmall(size_t size);
 
   const bool isPrivate_;
+  const size_t groupBytes_;
   xnn_weights_cache_provider* provider_;
   std::function<void(const std::shared_ptr<PackedSegment>&)> onPacked_;
   bool isSealed_ = false;

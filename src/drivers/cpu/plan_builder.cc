@@ -44,6 +44,8 @@ Status PlanBuilder::build() {
   padded_.resize(operandCount);
   converted_.resize(operandCount);
   consumers_.resize(operandCount);
+  plan_.values.reserve(operandCount);
+  plan_.nodes.reserve(subgraph_.operations.size());
   for (size_t i = 0; i < operandCount; ++i) {
     const graph::Operand& operand = subgraph_.operands[i];
     ops::Tensor& tensor = tensors_[i];
@@ -82,7 +84,7 @@ Status PlanBuilder::infer(const graph::Operation& operation) {
   if (operation.type == graph::OperationType::kIf || operation.type == graph::OperationType::kWhile)
     return fail(ErrorCode::kUnsupported, "{} decides at run time what is computed.",
                 graph::nameOf(operation.type));
-  context_ = ops::makeContext(model_, subgraph_, operation);
+  ops::makeContext(model_, subgraph_, operation, &context_);
   for (size_t i = 0; i < operation.inputs.size(); ++i) {
     const ops::Tensor& known = tensors_[operation.inputs[i]];
     context_.inputs[i].dimensions = known.dimensions;

@@ -1,11 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/xnn_kernel.h"
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <utility>
+
 #include "base/format.h"
 #include "threads/thread_pool.h"
 
 namespace hearth::cpu {
 namespace {
+
+// The least and the greatest of positive numbers, whose bits are in their order: so it runs in
+// vectors.
+std::pair<float, float> extremesOf(std::span<const float> values) {
+  int32_t least = std::bit_cast<int32_t>(values.front());
+  int32_t greatest = least;
+  for (const float value : values) {
+    least = std::min(least, std::bit_cast<int32_t>(value));
+    greatest = std::max(greatest, std::bit_cast<int32_t>(value));
+  }
+  return {std::bit_cast<float>(least), std::bit_cast<float>(greatest)};
+}
 
 pthreadpool_t handleOf(threads::ThreadPool* pool) {
   return pool == nullptr ? nullptr : pool->nativeHandle();
@@ -56,9 +74,9 @@ bool requantizationFits(const graph::Operand& input, const graph::Operand& filte
   const double factor = static_cast<double>(input.scale) / output.scale;
   if (filter.type != graph::OperandType::kTensorQuant8SymmPerChannel)
     return isScaleInRange(factor * filter.scale, -32, 8);
-  for (const float scale : filter.perChannel.scales)
-    if (!isScaleInRange(factor * scale, -32, 8)) return false;
-  return true;
+  // The least and the greatest tell for all.
+  const auto [least, greatest] = extremesOf(filter.perChannel.scales);
+  return isScaleInRange(factor * least, -32, 8) && isScaleInRange(factor * greatest, -32, 8);
 }
 
 bool activationFits(ops::FusedActivation activation, const graph::Operand& output) {
