@@ -17,11 +17,16 @@ StoreResult<std::shared_ptr<const StoreFolder>> StoreFolder::open(const std::str
   while (name.size() > 1 && name.back() == '/') name.pop_back();
   if (name.empty()) return storeFail(StoreReason::kBadRequest, "The store's path is empty.");
   const bool write = access == Access::kWrite;
-  if (write) HEARTH_TRY(makeParents(name));
   std::shared_ptr<StoreFolder> folder(new StoreFolder);
   folder->path_ = name;
   folder->access_ = access;
-  HEARTH_ASSIGN(folder->root_, openFolder(AT_FDCWD, name, write));
+  auto root = openFolder(AT_FDCWD, name, false);
+  if (!root && root.error().reason == StoreReason::kGone && write) {
+    HEARTH_TRY(makeParents(name));
+    root = openFolder(AT_FDCWD, name, true);
+  }
+  if (!root) return std::unexpected(std::move(root.error()));
+  folder->root_ = std::move(*root);
   if (write && ::faccessat(folder->root(), ".", W_OK | X_OK, AT_EACCESS) != 0)
     return storeErrno(errno, base::formatText("Asking for leave to write the folder {}", name));
   const std::pair<base::Descriptor*, const char*> parts[] = {{&folder->segments_, "segments"},

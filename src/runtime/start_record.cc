@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -46,34 +46,39 @@ const char* stageName(hal::TuningReport::State state) {
   return "off";
 }
 
+// Member by member: lists of initialisers are copied several times over, and whoever asked for the
+// report measures how long starts take.
 Json tuning(const hal::TuningReport& report) {
   constexpr double kMillion = 1e6;
-  return {{"state", stageName(report.state)},
-          {"executions", report.executions},
-          {"changed_steps", report.changedNodes},
-          {"first_ms", static_cast<double>(report.quickTime) / kMillion},
-          {"second_ms", static_cast<double>(report.chosenTime) / kMillion}};
+  Json json = Json::object();
+  json["state"] = stageName(report.state);
+  json["executions"] = report.executions;
+  json["changed_steps"] = report.changedNodes;
+  json["first_ms"] = static_cast<double>(report.quickTime) / kMillion;
+  json["second_ms"] = static_cast<double>(report.chosenTime) / kMillion;
+  return json;
 }
 
 Json start(const StartRecord& record) {
   const hal::StartReport& report = record.report;
-  const uint64_t packed =
+  Json json = Json::object();
+  json["state"] = stateName(report.state);
+  json["reason"] = report.reason;
+  json["prepare_ms"] = record.prepareMs;
+  json["packed_bytes"] =
       std::accumulate(report.packedBytes.begin(), report.packedBytes.end(), uint64_t{0},
                       [](uint64_t total, const auto& entry) { return total + entry.second; });
-  return {{"state", stateName(report.state)},
-          {"reason", report.reason},
-          {"prepare_ms", record.prepareMs},
-          {"packed_bytes", packed},
-          {"packed_bytes_by_operation", report.packedBytes},
-          {"repacked_bytes", report.repackedBytes},
-          {"repaired_bytes", report.repairedBytes},
-          {"mapped_bytes", report.mappedBytes},
-          {"shared_bytes", report.sharedBytes},
-          {"hashed_bytes", report.hashedBytes},
-          {"activation_bytes", report.activationBytes},
-          {"routed_around", report.routedAround},
-          {"tuning", tuning(report.tuning)},
-          {"cache", record.cache}};
+  json["packed_bytes_by_operation"] = report.packedBytes;
+  json["repacked_bytes"] = report.repackedBytes;
+  json["repaired_bytes"] = report.repairedBytes;
+  json["mapped_bytes"] = report.mappedBytes;
+  json["shared_bytes"] = report.sharedBytes;
+  json["hashed_bytes"] = report.hashedBytes;
+  json["activation_bytes"] = report.activationBytes;
+  json["routed_around"] = report.routedAround;
+  json["tuning"] = tuning(report.tuning);
+  json["cache"] = record.cache;
+  return json;
 }
 
 std::string dump(const Json& json, int indent) {
@@ -86,6 +91,17 @@ std::string reportPath() {
   if (const size_t at = path.find("%p"); at != std::string::npos)
     path.replace(at, 2, std::to_string(::getpid()));
   return path;
+}
+
+// In UTC, as ISO 8601 has it.
+std::string timeText() {
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  tm parts;
+  ::gmtime_r(&now.tv_sec, &parts);
+  return base::formatText("{}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900,
+                          parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min,
+                          parts.tm_sec, now.tv_nsec / 1'000'000);
 }
 
 }  // namespace
@@ -101,12 +117,12 @@ bool isReportWanted() {
 void appendToReport(const StartRecord& record) {
   const std::string path = reportPath();
   if (path.empty()) return;
-  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  const Json line = {{"time", base::formatText("{:%FT%TZ}", now)},
-                     {"pid", ::getpid()},
-                     {"model", record.model},
-                     {"device", record.device},
-                     {"start", start(record)}};
+  Json line = Json::object();
+  line["time"] = timeText();
+  line["pid"] = ::getpid();
+  line["model"] = record.model;
+  line["device"] = record.device;
+  line["start"] = start(record);
   const std::string text = dump(line, -1) + "\n";
   const base::Descriptor file(::open(
       path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600));

@@ -2,6 +2,7 @@
 #include "drivers/cpu/depthwise_layer.h"
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "threads/parallel_ranges.h"
@@ -102,11 +103,22 @@ struct Creation {
   DepthwiseLayer layer;
   const uint8_t* filter = nullptr;
   const uint8_t* bias = nullptr;
-  std::vector<float> factors;
+  float inputScale = 0, filterScale = 0, outputScale = 0;
+  std::span<const float> filterScales;  // by channel, of the model; empty where they are one
   PackedWeights* weights = nullptr;
   WeightPlace place;
   std::shared_ptr<const base::Sha256Digest> packed;  // what is packed there
 };
+
+std::vector<float> factorsOf(const Creation& c) {
+  // In XNNPACK's order, so that no result differs from its own.
+  std::vector<float> factors(c.layer.product.channels);
+  for (size_t channel = 0; channel < factors.size(); ++channel) {
+    const float scale = c.filterScales.empty() ? c.filterScale : c.filterScales[channel];
+    factors[channel] = c.inputScale * scale / c.outputScale;
+  }
+  return factors;
+}
 
 Result<std::unique_ptr<Kernel>> makeKernel(const Creation& c) {
   DepthwiseLayer layer = c.layer;
@@ -116,7 +128,7 @@ Result<std::unique_ptr<Kernel>> makeKernel(const Creation& c) {
                                   packDepthwise(layer.product,
                                                 reinterpret_cast<const int8_t*>(c.filter),
                                                 reinterpret_cast<const int32_t*>(c.bias),
-                                                c.factors.data(), layer.inputZero, data);
+                                                factorsOf(c).data(), layer.inputZero, data);
                                 }));
   return makeDepthwiseLayerKernel(layer);
 }
@@ -149,12 +161,11 @@ Result<bool> addDepthwiseLayer(PlanBuilder* builder, const Convolution& convolut
   product.lowest = range.lowest;
   product.highest = range.highest;
   c.layer.inputZero = input.zeroPoint;
-  const bool isPerChannel = filter.type == graph::OperandType::kTensorQuant8SymmPerChannel;
-  // In XNNPACK's order, so that no result differs from its own.
-  c.factors.resize(product.channels, input.scale * filter.scale / output.scale);
-  if (isPerChannel)
-    for (size_t channel = 0; channel < product.channels; ++channel)
-      c.factors[channel] = input.scale * filter.perChannel.scales[channel] / output.scale;
+  c.inputScale = input.scale;
+  c.filterScale = filter.scale;
+  c.outputScale = output.scale;
+  if (filter.type == graph::OperandType::kTensorQuant8SymmPerChannel)
+    c.filterScales = filter.perChannel.scales;
   c.place = {builder->currentOperation(), 0};
   c.filter = builder->weightData(g.filter, c.place);
   if (g.bias != UINT32_MAX) {
