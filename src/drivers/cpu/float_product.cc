@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "drivers/cpu/machine.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/self_test.h"
 #include "drivers/cpu/xnn_kernel.h"
@@ -147,8 +148,10 @@ bool isPackedInPanels(uint32_t side, size_t channels, size_t columns) {
 
 bool hasFloatProduct() {
   static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                          initializeXnnpack() && isPackedInPanels(0, 5, 37) &&
-                          isPackedInPanels(1, 5, 37) && isPackedInPanels(3, 5, 37);
+                          readsPackings(PackedProduct::kFloat, [] {
+                            return initializeXnnpack() && isPackedInPanels(0, 5, 37) &&
+                                   isPackedInPanels(1, 5, 37) && isPackedInPanels(3, 5, 37);
+                          });
   return has;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "drivers/cpu/machine.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/self_test.h"
 #include "drivers/cpu/xnn_kernel.h"
@@ -248,14 +249,14 @@ bool isPackedInPanels(PackedWeights& packed, WeightPlace place, size_t inputs, s
 }  // namespace
 
 bool hasHybridProduct() {
-  static const bool has = [] {
-    if (!__builtin_cpu_supports("avx512vnni") || !__builtin_cpu_supports("avx512bw") ||
-        !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl") ||
-        !initializeXnnpack())
-      return false;
-    PackedWeights packed(true, PackedWeights::kProbeGroup);
-    return isPackedInPanels(packed, {0, 0}, 13, 37) && isPackedInPanels(packed, {0, 1}, 16, 16);
-  }();
+  static const bool has =
+      __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+      readsPackings(PackedProduct::kHybrid, [] {
+        PackedWeights packed(true, PackedWeights::kProbeGroup);
+        return initializeXnnpack() && isPackedInPanels(packed, {0, 0}, 13, 37) &&
+               isPackedInPanels(packed, {0, 1}, 16, 16);
+      });
   return has;
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "drivers/cpu/machine.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/self_test.h"
 #include "drivers/cpu/vnni_gemm.h"
@@ -171,8 +172,10 @@ bool isPackedInPanels(uint32_t side, size_t channels, size_t columns) {
 }  // namespace
 
 bool hasInt8Product() {
-  static const bool has = hasVnniGemm() && initializeXnnpack() && isPackedInPanels(0, 5, 37) &&
-                          isPackedInPanels(1, 5, 37) && isPackedInPanels(3, 5, 37);
+  static const bool has = hasVnniGemm() && readsPackings(PackedProduct::kInt8, [] {
+                            return initializeXnnpack() && isPackedInPanels(0, 5, 37) &&
+                                   isPackedInPanels(1, 5, 37) && isPackedInPanels(3, 5, 37);
+                          });
   return has;
 }
 

@@ -2,6 +2,7 @@
 #include "drivers/cpu/machine.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -10,6 +11,9 @@
 #include <vector>
 
 #include "base/trace.h"
+#include "drivers/cpu/float_product.h"
+#include "drivers/cpu/hybrid_product.h"
+#include "drivers/cpu/int8_product.h"
 
 namespace hearth::cpu {
 namespace {
@@ -19,12 +23,15 @@ namespace {
 constexpr uint8_t kTestedMark = 1;
 constexpr uint8_t kGuardOneRowTail = 1;
 constexpr uint8_t kAvoidOneRowTail = 2;
+// Its next bytes: this mark, and a bit for each product that reads XNNPACK's packings.
+constexpr uint8_t kProductsMark = 1;
 
 struct Machine {
   std::mutex mutex;
   // Never changed once they are there: others hold references.
   std::optional<Result<SelfTestResult>> tested;
   std::optional<Result<BuildIdentity>> build;
+  std::array<std::optional<bool>, kPackedProducts> products;
   bool isRemembered = false;  // by the store that was asked last
 };
 
@@ -83,6 +90,18 @@ const Result<BuildIdentity>& buildIdentity() {
   return *build;
 }
 
+bool readsPackings(PackedProduct product, bool (*probe)()) {
+  const auto index = static_cast<size_t>(product);
+  {
+    const std::lock_guard lock(machine().mutex);
+    if (const std::optional<bool> known = machine().products[index]) return *known;
+  }
+  const bool reads = probe();
+  const std::lock_guard lock(machine().mutex);
+  machine().products[index] = reads;
+  return reads;
+}
+
 void recallMachine(cache::SegmentStore& store) {
   const std::lock_guard lock(machine().mutex);
   std::optional<Result<SelfTestResult>>& tested = machine().tested;
@@ -101,7 +120,10 @@ void recallMachine(cache::SegmentStore& store) {
     tested = SelfTestResult(traits);
   }
   if (packing && !build) build = buildIdentityWith(*packing);
-  machine().isRemembered = isTested && packing;
+  const bool hasProducts = isTested && (*test)[2] == kProductsMark;
+  for (size_t i = 0; hasProducts && i < kPackedProducts; ++i)
+    machine().products[i] = ((*test)[3] >> i & 1) != 0;
+  machine().isRemembered = hasProducts && packing;
 }
 
 void rememberMachine(const std::shared_ptr<cache::SegmentStore>& store) {
@@ -119,6 +141,11 @@ void rememberMachine(const std::shared_ptr<cache::SegmentStore>& store) {
       base::Sha256Digest fact{kTestedMark};
       if (tested->traits.guardInt8OneRowTail) fact[1] |= kGuardOneRowTail;
       if (tested->traits.avoidInt8OneRowTail) fact[1] |= kAvoidOneRowTail;
+      fact[2] = kProductsMark;
+      const bool products[kPackedProducts] = {hasFloatProduct(), hasInt8Product(),
+                                              hasHybridProduct()};
+      for (size_t i = 0; i < kPackedProducts; ++i)
+        fact[3] |= static_cast<uint8_t>(products[i] ? 1 << i : 0);
       facts.push_back(factOf(testedKey(*processor), fact));
     }
     if (const Result<BuildIdentity>& build = buildIdentity())
