@@ -9,13 +9,15 @@ namespace hearth::base {
 #define HEARTH_INLINE __attribute__((always_inline))
 
 #if defined(__x86_64__)
+// The body is a copy: what it captured is then known not to change when a loop stores bytes, which
+// might be a part of anything.
 template <typename Body>
-__attribute__((target("avx2,fma,f16c"))) void callForAvx2(const Body& body) {
+__attribute__((target("avx2,fma,f16c"))) void callForAvx2(const Body body) {
   body();
 }
 template <typename Body>
 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,prefer-vector-width=512"))) void
-callForAvx512(const Body& body) {
+callForAvx512(const Body body) {
   body();
 }
 #endif
