@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <random>
 
 #include "ops/operation_builder.h"
 
@@ -41,6 +42,44 @@ TEST(PadTest, PadV2TakesAValue) {
       .scalar(128)
       .output(OperationBuilder::tensor(OperandType::kTensorQuant8AsymmSigned, {}, 1.0f, 0));
   EXPECT_FALSE(wide.run());
+}
+
+// Rows of any length, with and without something in front of and behind each dimension.
+TEST(PadTest, EachElementComesFromItsPlace) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 200; ++round) {
+    Dimensions sizes(1 + random() % 4);
+    for (uint32_t& size : sizes) size = 1 + random() % (round % 4 == 0 ? 40 : 5);
+    uint64_t count = 1;
+    for (const uint32_t size : sizes) count *= size;
+    std::vector<int32_t> paddings;
+    for (size_t i = 0; i < 2 * sizes.size(); ++i)
+      paddings.push_back(random() % 2 == 0 ? 0 : static_cast<int32_t>(random() % 4));
+    std::vector<float> values(count);
+    std::iota(values.begin(), values.end(), 1.0f);
+    OperationBuilder builder(OperationType::kPadV2);
+    builder.input(sizes, values)
+        .input({static_cast<uint32_t>(sizes.size()), 2}, paddings)
+        .scalar(-1.0f)
+        .output();
+    ASSERT_TRUE(builder.run());
+    const std::vector<float> padded = builder.result<float>();
+    for (size_t i = 0; i < padded.size(); ++i) {
+      size_t rest = i;
+      size_t from = 0;
+      size_t stride = 1;
+      bool isInside = true;
+      for (size_t d = sizes.size(); d-- > 0;) {
+        const uint32_t size = builder.dimensions()[d];
+        const auto place = static_cast<int64_t>(rest % size) - paddings[2 * d];
+        rest /= size;
+        isInside = isInside && place >= 0 && place < sizes[d];
+        from += static_cast<size_t>(place) * stride;
+        stride *= sizes[d];
+      }
+      ASSERT_EQ(padded[i], isInside ? values[from] : -1.0f) << graph::describeDimensions(sizes);
+    }
+  }
 }
 
 TEST(PadTest, RefusesBadPaddings) {

@@ -2,12 +2,15 @@
 // REVERSE_SEQUENCE of the extension: the beginning of each batch element's sequence in reverse
 // order. Inputs: data, lengths (one for each batch element), INT32 dimension of the sequence, INT32
 // dimension of the batch.
-#include <cstring>
+#include <algorithm>
 
+#include "base/vector_dispatch.h"
 #include "ops/operation.h"
 #include "ops/registry.h"
+#include "ops/short_copy.h"
 #include "ops/tensor_types.h"
 #include "ops/validation.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
 namespace {
@@ -62,25 +65,43 @@ Status execute(OperationContext& context) {
       return fail(ErrorCode::kBadData, "Length {} of {} is {}, the sequence has {} elements.", i,
                   context.describe(), lengths[i], longest);
   // Elements behind the later of the two dimensions stay together.
-  const size_t last = std::max(axes.sequence, axes.batch);
-  uint64_t size = graph::elementSize(data.type());
-  for (size_t i = last + 1; i < data.rank(); ++i) size *= data.dimensions[i];
-  uint64_t sequenceStride = 1;
-  for (size_t i = axes.sequence + 1; i <= last; ++i) sequenceStride *= data.dimensions[i];
-  uint64_t batchStride = 1;
-  for (size_t i = axes.batch + 1; i <= last; ++i) batchStride *= data.dimensions[i];
-  uint64_t count = 1;
-  for (size_t i = 0; i <= last; ++i) count *= data.dimensions[i];
-  for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t position = i / sequenceStride % data.dimensions[axes.sequence];
-    const uint64_t length =
-        static_cast<uint64_t>(lengths[i / batchStride % data.dimensions[axes.batch]]);
-    uint64_t from = i;
-    if (position < length)
-      from = i - position * sequenceStride + (length - 1 - position) * sequenceStride;
-    std::memcpy(context.outputs[0].as<uint8_t>() + i * size, data.as<uint8_t>() + from * size,
-                size);
-  }
+  const size_t first = std::min(axes.sequence, axes.batch);
+  const size_t second = std::max(axes.sequence, axes.batch);
+  uint64_t outer = 1;
+  for (size_t i = 0; i < first; ++i) outer *= data.dimensions[i];
+  uint64_t between = 1;
+  for (size_t i = first + 1; i < second; ++i) between *= data.dimensions[i];
+  uint64_t bytes = graph::elementSize(data.type());
+  for (size_t i = second + 1; i < data.rank(); ++i) bytes *= data.dimensions[i];
+  const uint64_t firstSize = data.dimensions[first];
+  const uint64_t secondSize = data.dimensions[second];
+  const uint8_t* source = data.as<uint8_t>();
+  uint8_t* target = context.outputs[0].as<uint8_t>();
+  const int64_t* lengthOf = lengths.data();
+  const bool isBatchFirst = axes.batch == first;
+  threads::forRanges(
+      context.threadPool, outer * firstSize, threads::grainOf(between * secondSize * bytes),
+      [&](uint64_t begin, uint64_t end) {
+        base::onWidestVectors([=]() HEARTH_INLINE {
+          const auto reversed = [=](uint64_t position, uint64_t batch) HEARTH_INLINE {
+            const auto length = static_cast<uint64_t>(lengthOf[batch]);
+            return position < length ? length - 1 - position : position;
+          };
+          for (uint64_t line = begin; line < end; ++line) {
+            const uint64_t i = line % firstSize;
+            const uint64_t lineOfOuter = line - i;
+            for (uint64_t k = 0; k < between; ++k) {
+              for (uint64_t j = 0; j < secondSize; ++j) {
+                const uint64_t fromI = isBatchFirst ? i : reversed(i, j);
+                const uint64_t fromJ = isBatchFirst ? reversed(j, i) : j;
+                const uint64_t from = ((lineOfOuter + fromI) * between + k) * secondSize + fromJ;
+                const uint64_t to = (line * between + k) * secondSize + j;
+                copyShort(target + to * bytes, source + from * bytes, bytes);
+              }
+            }
+          }
+        });
+      });
   return {};
 }
 

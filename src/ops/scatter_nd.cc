@@ -4,6 +4,7 @@
 // shape], output dimensions.
 #include <cstring>
 
+#include "base/vector_dispatch.h"
 #include "ops/element_visitor.h"
 #include "ops/nd_index.h"
 #include "ops/operation.h"
@@ -56,7 +57,7 @@ Status prepare(OperationContext& context) {
 }
 
 template <typename T>
-T sum(T a, T b) {
+HEARTH_INLINE inline T sum(T a, T b) {
   if constexpr (std::is_integral_v<T>)
     return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
   else
@@ -79,10 +80,16 @@ Status execute(OperationContext& context) {
     T* target = output.as<T>();
     const T* updates = context.inputs[1].as<T>();
     std::memset(target, 0, output.elementCount() * sizeof(T));
-    for (const uint64_t slice : slices) {
-      for (size_t i = 0; i < size; ++i)
-        target[slice * size + i] = sum(target[slice * size + i], *updates++);
-    }
+    const uint64_t* places = slices.data();
+    const size_t count = slices.size();
+    base::onWidestVectors([=]() HEARTH_INLINE {
+      for (size_t s = 0; s < count; ++s) {
+        T* row = target + places[s] * size;
+        const T* added = updates + s * size;
+#pragma GCC ivdep
+        for (size_t i = 0; i < size; ++i) row[i] = sum(row[i], added[i]);
+      }
+    });
     return {};
   });
 }

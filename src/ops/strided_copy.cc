@@ -5,6 +5,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/vector_dispatch.h"
+#include "ops/byte_vectors.h"
+#include "ops/short_copy.h"
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
@@ -48,25 +51,20 @@ void copyPlane(Block block, const CopyDimension& outer, const CopyDimension& inn
   }
 }
 
-// Strides in bytes; the last loop is the innermost.
-template <typename Block>
-void copyLoops(Block block, const std::vector<CopyDimension>& loops, bool tiled,
-               const uint8_t* source, uint8_t* target) {
-  if (loops.empty()) {
-    block.copy(source, target);
-    return;
-  }
-  const size_t inner = tiled ? 2 : 1;
-  const size_t outer = loops.size() - inner;
-  std::vector<int64_t> index(outer, 0);
+// Calls copy(from, to) with the offsets of every pass through the first `outer` loops.
+template <typename Copy>
+HEARTH_INLINE inline void forEachOffset(const std::vector<CopyDimension>& loops, size_t outer,
+                                        const Copy& copy) {
+  // The last of them, which turns most often, needs no index in memory.
+  const CopyDimension last = outer == 0 ? CopyDimension{1, 0, 0} : loops[outer - 1];
+  const size_t others = outer == 0 ? 0 : outer - 1;
+  std::vector<int64_t> index(others, 0);
   int64_t from = 0;
   int64_t to = 0;
   while (true) {
-    if (tiled)
-      copyPlane(block, loops[outer], loops[outer + 1], source + from, target + to);
-    else
-      copyRow(block, loops[outer], source + from, target + to);
-    size_t d = outer;
+    for (int64_t i = 0; i < last.size; ++i)
+      copy(from + i * last.sourceStride, to + i * last.targetStride);
+    size_t d = others;
     for (; d > 0; --d) {
       const CopyDimension& loop = loops[d - 1];
       from += loop.sourceStride;
@@ -78,6 +76,107 @@ void copyLoops(Block block, const std::vector<CopyDimension>& loops, bool tiled,
     }
     if (d == 0) return;
   }
+}
+
+// Strides in bytes; the last loop is the innermost.
+template <typename Block>
+void copyLoops(Block block, const std::vector<CopyDimension>& loops, bool tiled,
+               const uint8_t* source, uint8_t* target) {
+  const size_t outer = loops.size() - (tiled ? 2 : 1);
+  forEachOffset(loops, outer, [&](int64_t from, int64_t to) {
+    if (tiled)
+      copyPlane(block, loops[outer], loops[outer + 1], source + from, target + to);
+    else
+      copyRow(block, loops[outer], source + from, target + to);
+  });
+}
+
+// Blocks of 16 bytes and more.
+void copyLongBlocks(size_t block, const std::vector<CopyDimension>& loops, const uint8_t* source,
+                    uint8_t* target) {
+  const std::vector<CopyDimension>* all = &loops;
+  base::onWidestVectors([=]() HEARTH_INLINE {
+    const CopyDimension row = all->back();
+    forEachOffset(*all, all->size() - 1, [=](int64_t from, int64_t to) HEARTH_INLINE {
+      for (int64_t i = 0; i < row.size; ++i)
+        copyShort(target + to + i * row.targetStride, source + from + i * row.sourceStride, block);
+    });
+  });
+}
+
+// The last loop reads backwards what it writes forwards, blocks of kBytes bytes.
+template <size_t kBytes>
+void copyReversed(const std::vector<CopyDimension>& loops, const uint8_t* source, uint8_t* target) {
+  const std::vector<CopyDimension>* all = &loops;
+  base::onWidestVectors([=]() HEARTH_INLINE {
+    constexpr int64_t kBlocks = sizeof(ByteVector) / kBytes;
+    const size_t outer = all->size() - 1;
+    const int64_t size = all->back().size;
+    forEachOffset(*all, outer, [=](int64_t from, int64_t to) HEARTH_INLINE {
+      const uint8_t* last = source + from;
+      uint8_t* first = target + to;
+      int64_t i = 0;
+#pragma GCC unroll 4
+      for (; i + kBlocks <= size; i += kBlocks)
+        storeVector(reverseBlocks<kBytes>(loadVector(last - (i + kBlocks - 1) * int64_t{kBytes})),
+                    first + i * int64_t{kBytes});
+      for (; i < size; ++i)
+        std::memcpy(first + i * int64_t{kBytes}, last - i * int64_t{kBytes}, kBytes);
+    });
+  });
+}
+
+// Bytes of kWide neighbours in each of the rows read and written: whole cache lines are read and
+// written at a time, which matters where all rows fall into the same lines of the cache.
+constexpr int64_t kWide = 64;
+constexpr int64_t kNarrow = sizeof(ByteVector);
+
+// Whether the last two loops transpose bytes, and enough of them.
+bool isByteTransposition(size_t block, const std::vector<CopyDimension>& loops) {
+  const CopyDimension& outer = loops[loops.size() - 2];
+  const CopyDimension& inner = loops.back();
+  return block == 1 && outer.sourceStride == 1 && inner.targetStride == 1 &&
+         outer.size >= kNarrow && inner.size >= kWide;
+}
+
+// Both sizes are whole multiples, of kNarrow and kWide.
+HEARTH_INLINE inline void transposeTiles(const CopyDimension& outer, const CopyDimension& inner,
+                                         const uint8_t* source, uint8_t* target) {
+  for (int64_t j = 0; j < inner.size; j += kWide) {
+    for (int64_t i = 0; i < outer.size; i += kNarrow) {
+      uint8_t rows[kNarrow][kWide];
+      for (int64_t part = 0; part < kWide; part += kNarrow)
+        transposeSquare(source + i + (j + part) * inner.sourceStride, inner.sourceStride,
+                        &rows[0][part], kWide);
+      for (int64_t row = 0; row < kNarrow; ++row)
+        std::memcpy(target + (i + row) * outer.targetStride + j, rows[row], kWide);
+    }
+  }
+}
+
+void copyTransposedBytes(const std::vector<CopyDimension>& loops, const uint8_t* source,
+                         uint8_t* target) {
+  const size_t plane = loops.size() - 2;
+  const CopyDimension outer = loops[plane];
+  const CopyDimension inner = loops[plane + 1];
+  CopyDimension wholeOuter = outer;
+  CopyDimension wholeInner = inner;
+  wholeOuter.size -= outer.size % kNarrow;
+  wholeInner.size -= inner.size % kWide;
+  CopyDimension restOuter = outer;
+  CopyDimension restInner = inner;
+  restOuter.size -= wholeOuter.size;
+  restInner.size -= wholeInner.size;
+  forEachOffset(loops, plane, [&](int64_t from, int64_t to) {
+    const uint8_t* read = source + from;
+    uint8_t* write = target + to;
+    base::onWidestVectors(
+        [=]() HEARTH_INLINE { transposeTiles(wholeOuter, wholeInner, read, write); });
+    copyPlane(FixedBlock<1>{}, wholeOuter, restInner, read + wholeInner.size * inner.sourceStride,
+              write + wholeInner.size);
+    copyPlane(FixedBlock<1>{}, restOuter, inner, read + wholeOuter.size,
+              write + wholeOuter.size * outer.targetStride);
+  });
 }
 
 void mergeAdjacent(std::vector<CopyDimension>* loops) {
@@ -96,16 +195,25 @@ void mergeAdjacent(std::vector<CopyDimension>* loops) {
 // Loops in bytes, in the order in which they run, over blocks of `block` bytes.
 void copyBlocks(size_t block, const std::vector<CopyDimension>& loops, bool tiled,
                 const uint8_t* source, uint8_t* target) {
+  const CopyDimension& last = loops.back();
+  const auto step = static_cast<int64_t>(block);
+  const bool isReversed = !tiled && last.sourceStride == -step && last.targetStride == step;
+  if (tiled && isByteTransposition(block, loops)) return copyTransposedBytes(loops, source, target);
   switch (block) {
     case 1:
+      if (isReversed) return copyReversed<1>(loops, source, target);
       return copyLoops(FixedBlock<1>{}, loops, tiled, source, target);
     case 2:
+      if (isReversed) return copyReversed<2>(loops, source, target);
       return copyLoops(FixedBlock<2>{}, loops, tiled, source, target);
     case 4:
+      if (isReversed) return copyReversed<4>(loops, source, target);
       return copyLoops(FixedBlock<4>{}, loops, tiled, source, target);
     case 8:
+      if (isReversed) return copyReversed<8>(loops, source, target);
       return copyLoops(FixedBlock<8>{}, loops, tiled, source, target);
     default:
+      if (!tiled && block >= 16) return copyLongBlocks(block, loops, source, target);
       return copyLoops(AnyBlock{block}, loops, tiled, source, target);
   }
 }
@@ -151,15 +259,21 @@ void copyStrided(size_t elementSize, std::vector<CopyDimension> loops, const voi
     });
     return;
   }
-  uint64_t bytes = block;
-  for (size_t i = 1; i < loops.size(); ++i) bytes *= static_cast<uint64_t>(loops[i].size);
-  threads::forRanges(pool, static_cast<uint64_t>(loops[0].size), threads::grainOf(bytes),
+  // A plane alone is divided along its longer side, in whole tiles.
+  const size_t divided = tiled && loops.size() == 2 && loops[1].size > loops[0].size ? 1 : 0;
+  const uint64_t unit = tiled && loops.size() == 2 ? kWide : 1;
+  const auto size = static_cast<uint64_t>(loops[divided].size);
+  uint64_t bytes = block * unit;
+  for (size_t i = 0; i < loops.size(); ++i)
+    if (i != divided) bytes *= static_cast<uint64_t>(loops[i].size);
+  threads::forRanges(pool, (size + unit - 1) / unit, threads::grainOf(bytes),
                      [&](uint64_t begin, uint64_t end) {
                        std::vector<CopyDimension> part = loops;
-                       const auto first = static_cast<int64_t>(begin);
-                       part[0].size = static_cast<int64_t>(end - begin);
-                       copyBlocks(block, part, tiled, from + first * part[0].sourceStride,
-                                  to + first * part[0].targetStride);
+                       CopyDimension& loop = part[divided];
+                       const auto first = static_cast<int64_t>(begin * unit);
+                       loop.size = static_cast<int64_t>(std::min(size, end * unit)) - first;
+                       copyBlocks(block, part, tiled, from + first * loop.sourceStride,
+                                  to + first * loop.targetStride);
                      });
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -60,6 +61,56 @@ TEST(StridedCopyTest, AgreesWithOneElementAtATime) {
   checkRandomTranspositions<uint16_t>();
   checkRandomTranspositions<uint32_t>();
   checkRandomTranspositions<uint64_t>();
+}
+
+template <typename T>
+void expectCopied(const std::vector<CopyDimension>& loops, size_t sourceSize, int64_t start,
+                  size_t targetSize) {
+  std::mt19937 random(9);
+  std::vector<T> source(sourceSize);
+  for (T& value : source) value = static_cast<T>(random());
+  std::vector<T> expected(targetSize), actual(targetSize);
+  copyPlainly(loops, 0, source.data() + start, expected.data());
+  copyStrided(sizeof(T), loops, source.data() + start, actual.data());
+  EXPECT_EQ(actual, expected);
+  const auto pool = threads::ThreadPool::create(3).value();
+  std::ranges::fill(actual, T{0});
+  copyStrided(sizeof(T), loops, source.data() + start, actual.data(), pool.get());
+  EXPECT_EQ(actual, expected);
+}
+
+// Sizes around those of the tiles, of which some have a rest.
+TEST(StridedCopyTest, TransposesBytes) {
+  for (const int64_t rows : {64, 67, 128, 1000})
+    for (const int64_t columns : {15, 16, 17, 40, 64}) {
+      const auto size = static_cast<size_t>(2 * rows * columns);
+      expectCopied<uint8_t>(
+          {{2, rows * columns, rows * columns}, {columns, 1, rows}, {rows, columns, 1}}, size, 0,
+          size);
+    }
+}
+
+template <typename T>
+void checkReversedRows() {
+  for (const int64_t size : {1, 2, 7, 15, 16, 17, 64, 65, 200}) {
+    const size_t count = static_cast<size_t>(6 * size);
+    expectCopied<T>({{2, 3 * size, 3 * size}, {3, size, size}, {size, -1, 1}}, count, size - 1,
+                    count);
+  }
+}
+
+TEST(StridedCopyTest, ReversesRows) {
+  checkReversedRows<uint8_t>();
+  checkReversedRows<uint16_t>();
+  checkReversedRows<uint32_t>();
+  checkReversedRows<uint64_t>();
+}
+
+TEST(StridedCopyTest, CopiesPiecesOfAnyLength) {
+  for (const int64_t size : {3, 15, 16, 17, 31, 63, 64, 65, 100, 127, 128, 129, 1023, 1024, 1025})
+    expectCopied<uint8_t>({{5, size + 9, size + 1}, {size, 1, 1}},
+                          static_cast<size_t>(5 * (size + 9)), 0,
+                          static_cast<size_t>(5 * (size + 1)));
 }
 
 TEST(StridedCopyTest, RepeatsWithStrideZero) {

@@ -125,6 +125,12 @@ Result<bool> addTranspose(PlanBuilder* builder, uint32_t input, uint32_t output,
     };
     return true;
   }
+  // XNNPACK's kernel for bytes is no faster than one for single elements where rows become columns.
+  const size_t last = permutation.back();
+  constexpr uint32_t kFewBytes = 16;
+  if (element == 1 && last + 1 != dimensions.size() && dimensions[last] >= kFewBytes &&
+      dimensions.back() >= kFewBytes)
+    return false;
   const std::vector<size_t> shape(dimensions.begin(), dimensions.end());
   const ValueId source = builder->read(input);
   const ValueId destination = builder->write(output);
