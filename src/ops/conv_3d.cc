@@ -2,8 +2,10 @@
 // CONV_3D of the extension. Inputs: data [n, depth, height, width, channels], filter [depth,
 // height, width, channels, outputs], bias (may be omitted), padding code, strides and dilations
 // (INT32, each as depth, height, width), activation.
+#include <algorithm>
 #include <array>
-#include <optional>
+#include <cstring>
+#include <vector>
 
 #include "base/vector_dispatch.h"
 #include "ops/activation.h"
@@ -13,6 +15,7 @@
 #include "ops/registry.h"
 #include "ops/tensor_types.h"
 #include "ops/validation.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
 namespace {
@@ -111,68 +114,156 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, std::move(dimensions));
 }
 
-// Adds one filter tap, [inputs, outputs], times one input pixel to the sums.
-void addTap(const float* pixel, const float* tap, size_t inputs, std::vector<float>* sums) {
-  float* target = sums->data();
-  const size_t count = sums->size();
-  base::onWidestVectors([=]() HEARTH_INLINE {
-    // Some outputs at a time, whose sums stay in registers.
-    constexpr size_t kOutputs = 16;
-    size_t first = 0;
-    for (; first + kOutputs <= count; first += kOutputs) {
-      float values[kOutputs];
-      for (size_t i = 0; i < kOutputs; ++i) values[i] = target[first + i];
-      for (size_t c = 0; c < inputs; ++c)
-        for (size_t i = 0; i < kOutputs; ++i) values[i] += pixel[c] * tap[c * count + first + i];
-      for (size_t i = 0; i < kOutputs; ++i) target[first + i] = values[i];
+// Sums of this many outputs at this many positions stay in registers.
+constexpr size_t kLanes = 16;
+constexpr size_t kPositions = 6;
+typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
+
+// kLanes outputs of the filter.
+struct Panel {
+  const float* weights = nullptr;  // for each tap and input channel
+  size_t stride = 0;               // from those of one input channel to the next
+  size_t outputs = 0;              // that exist
+  const float* bias = nullptr;     // kLanes numbers
+};
+
+// The filter as panels. One that the filter does not fill is a copy, padded with zeros.
+class Panels {
+ public:
+  Panels(const Parameters& p, const RealInput& filter, const std::vector<float>& bias) {
+    const size_t count = (p.outputs + kLanes - 1) / kLanes;
+    bias_ = bias;
+    bias_.resize(count * kLanes);
+    const size_t whole = p.outputs / kLanes;
+    for (size_t i = 0; i < whole; ++i)
+      panels_.push_back({filter.data() + i * kLanes, p.outputs, kLanes, bias_.data() + i * kLanes});
+    if (whole == count) return;
+    const size_t rest = p.outputs % kLanes;
+    const size_t rows = filter.size() / p.outputs;
+    padded_.assign(rows * kLanes, 0.0f);
+    for (size_t row = 0; row < rows; ++row)
+      std::copy_n(filter.data() + row * p.outputs + whole * kLanes, rest,
+                  padded_.data() + row * kLanes);
+    panels_.push_back({padded_.data(), kLanes, rest, bias_.data() + whole * kLanes});
+  }
+
+  const std::vector<Panel>& all() const { return panels_; }
+
+ private:
+  std::vector<float> bias_;
+  std::vector<float> padded_;
+  std::vector<Panel> panels_;
+};
+
+// The outputs of one panel at kPositions positions, whose pixels come tap by tap.
+HEARTH_INLINE inline void multiplyPanel(const Panel& panel, const float* const* pixels, size_t taps,
+                                        size_t inputs, ActivationRange range, size_t positions,
+                                        size_t outputs, float* target) {
+  Vector sums[kPositions];
+  for (Vector& sum : sums) std::memcpy(&sum, panel.bias, sizeof(sum));
+  const float* row = panel.weights;
+  for (size_t tap = 0; tap < taps; ++tap) {
+    const float* const* at = pixels + tap * kPositions;
+    for (size_t c = 0; c < inputs; ++c) {
+      Vector weights;
+      std::memcpy(&weights, row, sizeof(weights));
+      row += panel.stride;
+#pragma GCC unroll 6
+      for (size_t i = 0; i < kPositions; ++i) sums[i] += at[i][c] * weights;
     }
-    for (size_t c = 0; c < inputs; ++c)
-      for (size_t i = first; i < count; ++i) target[i] += pixel[c] * tap[c * count + i];
-  });
+  }
+  for (size_t i = 0; i < positions; ++i) {
+    for (size_t lane = 0; lane < panel.outputs; ++lane) {
+      float value = sums[i][lane];
+      value = value < range.lowest ? range.lowest : value;
+      target[i * outputs + lane] = value > range.highest ? range.highest : value;
+    }
+  }
 }
+
+// The pixels below the taps at neighbouring positions of one output row; zeros outside the input.
+class PixelTable {
+ public:
+  PixelTable(const Parameters& p, const float* data) : p_(p), data_(data), zeros_(p.inputs, 0.0f) {
+    pixels_.resize(taps() * kPositions);
+  }
+
+  size_t taps() const {
+    return static_cast<size_t>(p_.extents[0].filter * p_.extents[1].filter * p_.extents[2].filter);
+  }
+  const float* const* pixels() const { return pixels_.data(); }
+
+  // For kPositions positions from `x` on, in the output row `y` of plane `z`.
+  void fill(size_t batch, int64_t z, int64_t y, int64_t x) {
+    const auto& [depth, height, width] = p_.extents;
+    const float** target = pixels_.data();
+    for (int64_t kz = 0; kz < depth.filter; ++kz)
+      for (int64_t ky = 0; ky < height.filter; ++ky) {
+        const int64_t iz = place(depth, z, kz);
+        const int64_t iy = place(height, y, ky);
+        const int64_t line =
+            ((static_cast<int64_t>(batch) * depth.input + iz) * height.input + iy) * width.input;
+        for (int64_t kx = 0; kx < width.filter; ++kx)
+          for (size_t i = 0; i < kPositions; ++i) {
+            const int64_t ix = place(width, x + static_cast<int64_t>(i), kx);
+            const bool isInside = iz >= 0 && iy >= 0 && ix >= 0;
+            *target++ =
+                isInside ? data_ + static_cast<size_t>(line + ix) * p_.inputs : zeros_.data();
+          }
+      }
+  }
+
+ private:
+  // The input position of tap k at output position i; -1 in the padding.
+  static int64_t place(const Extent& extent, int64_t i, int64_t k) {
+    const int64_t position = i * extent.stride - extent.before + k * extent.dilation;
+    return position >= 0 && position < extent.input ? position : int64_t{-1};
+  }
+
+  const Parameters& p_;
+  const float* data_;
+  const std::vector<float> zeros_;
+  std::vector<const float*> pixels_;
+};
 
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const Parameters p, parse(context));
   const RealInput data(context.inputs[kData]);
   const RealInput filter(context.inputs[kFilter]);
-  std::vector<float> bias(p.outputs, 0.0f);
+  std::vector<float> bias;
   if (context.hasInput(kBias)) {
     const RealInput given(context.inputs[kBias]);
     bias.assign(given.begin(), given.end());
   }
   RealOutput output(context.outputs[0]);
+  if (output.size() == 0) return {};
   const ActivationRange range = activationRange(p.activation);
-  const auto& [depth, height, width] = p.extents;
-  size_t at = 0;
-  std::vector<float> sums;
-  // The input position of tap k at output position i; outside it is padding.
-  const auto place = [](const Extent& extent, int64_t i, int64_t k) {
-    const int64_t position = i * extent.stride - extent.before + k * extent.dilation;
-    return position >= 0 && position < extent.input ? position : int64_t{-1};
-  };
-  for (size_t b = 0; b < p.batches; ++b)
-    for (int64_t z = 0; z < depth.output; ++z)
-      for (int64_t y = 0; y < height.output; ++y)
-        for (int64_t x = 0; x < width.output; ++x) {
-          sums = bias;
-          for (int64_t kz = 0; kz < depth.filter; ++kz)
-            for (int64_t ky = 0; ky < height.filter; ++ky)
-              for (int64_t kx = 0; kx < width.filter; ++kx) {
-                const int64_t iz = place(depth, z, kz);
-                const int64_t iy = place(height, y, ky);
-                const int64_t ix = place(width, x, kx);
-                if (iz < 0 || iy < 0 || ix < 0) continue;
-                const size_t pixel = static_cast<size_t>(
-                    ((static_cast<int64_t>(b) * depth.input + iz) * height.input + iy) *
-                        width.input +
-                    ix);
-                const size_t tap =
-                    static_cast<size_t>((kz * height.filter + ky) * width.filter + kx);
-                addTap(data.data() + pixel * p.inputs, filter.data() + tap * p.inputs * p.outputs,
-                       p.inputs, &sums);
-              }
-          for (const float sum : sums) output[at++] = range.apply(sum);
+  const Panels panels(p, filter, bias);
+  const auto depth = static_cast<uint64_t>(p.extents[0].output);
+  const auto height = static_cast<uint64_t>(p.extents[1].output);
+  const auto width = static_cast<uint64_t>(p.extents[2].output);
+  const auto computeLines = [&](uint64_t begin, uint64_t end) {
+    PixelTable table(p, data.data());
+    for (uint64_t line = begin; line < end; ++line) {
+      for (uint64_t x = 0; x < width; x += kPositions) {
+        table.fill(line / height / depth, static_cast<int64_t>(line / height % depth),
+                   static_cast<int64_t>(line % height), static_cast<int64_t>(x));
+        const size_t positions = std::min<uint64_t>(kPositions, width - x);
+        float* target = output.data() + (line * width + x) * p.outputs;
+        for (const Panel& panel : panels.all()) {
+          base::onWidestVectors([panel, pixels = table.pixels(), taps = table.taps(),
+                                 inputs = p.inputs, range, positions, outputs = p.outputs,
+                                 target]() HEARTH_INLINE {
+            multiplyPanel(panel, pixels, taps, inputs, range, positions, outputs, target);
+          });
+          target += kLanes;
         }
+      }
+    }
+  };
+  const uint64_t work = width * filter.size();
+  threads::forRanges(context.threadPool, p.batches * depth * height, threads::grainOf(work),
+                     computeLines);
   output.store();
   return {};
 }

@@ -3,9 +3,11 @@
 // (optional, the last one).
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "base/vector_dispatch.h"
 #include "ops/axis_rows.h"
+#include "ops/quantization.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
@@ -43,44 +45,115 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, context.inputs[0].dimensions);
 }
 
-// Neighbours: sums of every eighth square, so that the loop vectorises.
-void normalizeRow(const float* input, float* output, size_t size) {
+// Some neighbours at a time.
+constexpr size_t kLanes = 16;
+typedef float Floats __attribute__((vector_size(kLanes * sizeof(float))));
+
+// The sum of the squares, halved from end to end: a chain of sums would take longer than the row.
+HEARTH_INLINE inline float sumOfLanes(Floats lanes) {
+  float parts[kLanes];
+  std::memcpy(parts, &lanes, sizeof(parts));
+  for (size_t half = kLanes / 2; half > 0; half /= 2)
+    for (size_t i = 0; i < half; ++i) parts[i] += parts[i + half];
+  return parts[0];
+}
+
+HEARTH_INLINE inline void normalizeRow(const float* input, float* output, size_t size) {
+  // Sums of single precision are short.
+  constexpr size_t kPart = 64 * kLanes;
+  const size_t whole = size / kLanes * kLanes;
+  double sum = 0.0;
+  for (size_t first = 0; first < whole; first += kPart) {
+    const size_t last = whole - first < kPart ? whole : first + kPart;
+    Floats sums{};
+    for (size_t i = first; i < last; i += kLanes) {
+      Floats values;
+      std::memcpy(&values, input + i, sizeof(values));
+      sums += values * values;
+    }
+    sum += static_cast<double>(sumOfLanes(sums));
+  }
+  for (size_t i = whole; i < size; ++i) {
+    const double value = input[i];
+    sum += value * value;
+  }
+  const double length = std::sqrt(sum);
+  const auto factor =
+      static_cast<float>(1.0 / (length < kSmallestLength ? kSmallestLength : length));
+#pragma GCC ivdep
+  for (size_t i = 0; i < size; ++i) output[i] = input[i] * factor;
+}
+
+void normalizeRows(const float* input, float* output, uint64_t rows, size_t size) {
   base::onWidestVectors([=]() HEARTH_INLINE {
-    constexpr size_t kLanes = 8;
-    double sums[kLanes] = {};
-    const size_t whole = size / kLanes * kLanes;
-    for (size_t i = 0; i < whole; i += kLanes) {
-      for (size_t lane = 0; lane < kLanes; ++lane) {
-        const double value = input[i + lane];
-        sums[lane] += value * value;
+    for (uint64_t row = 0; row < rows; ++row)
+      normalizeRow(input + row * size, output + row * size, size);
+  });
+}
+
+// Rows of neighbours in 8 bits: the squares are whole numbers, and the output has steps of 1 / 128.
+template <typename T>
+void normalizeRows(const Tensor& input, const Tensor& output, uint64_t begin, uint64_t end,
+                   size_t size) {
+  const T* source = input.as<T>();
+  T* target = output.as<T>();
+  const int32_t zero = input.operand->zeroPoint;
+  const int32_t outputZero = output.operand->zeroPoint;
+  const double scale = input.operand->scale;
+  constexpr float kSteps = 128.0f;
+  const QuantizedRange range = quantizedRange(output.type());
+  base::onWidestVectors([=]() HEARTH_INLINE {
+    constexpr size_t kPart = 1 << 15;  // whose squares stay within 32 bits
+    for (uint64_t row = begin; row < end; ++row) {
+      const T* values = source + row * size;
+      T* results = target + row * size;
+      uint64_t sum = 0;
+      for (size_t first = 0; first < size; first += kPart) {
+        const size_t last = std::min(size, first + kPart);
+        uint32_t part = 0;
+        for (size_t i = first; i < last; ++i) {
+          const int32_t value = values[i] - zero;
+          part += static_cast<uint32_t>(value * value);
+        }
+        sum += part;
+      }
+      const double length = scale * std::sqrt(static_cast<double>(sum));
+      const auto factor = static_cast<float>(kSteps * scale /
+                                             (length > kSmallestLength ? length : kSmallestLength));
+#pragma GCC ivdep
+      for (size_t i = 0; i < size; ++i) {
+        // No larger than 128, up to rounding.
+        const float value = static_cast<float>(values[i] - zero) * factor;
+        int32_t rounded = static_cast<int32_t>(value + (value < 0.0f ? -0.5f : 0.5f)) + outputZero;
+        rounded = rounded < range.lowest ? range.lowest : rounded;
+        results[i] = static_cast<T>(rounded > range.highest ? range.highest : rounded);
       }
     }
-    double sum = 0.0;
-    for (const double part : sums) sum += part;
-    for (size_t i = whole; i < size; ++i) {
-      const double value = input[i];
-      sum += value * value;
-    }
-    const double factor = 1.0 / std::max(std::sqrt(sum), kSmallestLength);
-#pragma GCC ivdep
-    for (size_t i = 0; i < size; ++i)
-      output[i] = static_cast<float>(static_cast<double>(input[i]) * factor);
   });
 }
 
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const size_t axis, parseAxis(context));
+  const AxisBlocks blocks(context.inputs[0].dimensions, axis);
+  const OperandType type = context.inputs[0].type();
+  if (blocks.inner == 1 && blocks.size != 0 && kQuant8Tensors.contains(type)) {
+    const auto normalize =
+        type == OperandType::kTensorQuant8Asymm ? normalizeRows<uint8_t> : normalizeRows<int8_t>;
+    threads::forRanges(context.threadPool, blocks.outer, threads::grainOf(blocks.size),
+                       [&](uint64_t begin, uint64_t end) {
+                         normalize(context.inputs[0], context.outputs[0], begin, end, blocks.size);
+                       });
+    return {};
+  }
   const RealInput input(context.inputs[0]);
   RealOutput output(context.outputs[0]);
-  const AxisBlocks blocks(context.inputs[0].dimensions, axis);
   if (blocks.inner == 1 && blocks.size != 0) {
-    threads::forRanges(context.threadPool, blocks.outer,
-                       threads::grainOf(blocks.size * sizeof(float)),
-                       [&](uint64_t begin, uint64_t end) {
-                         for (uint64_t row = begin; row < end; ++row)
-                           normalizeRow(input.data() + row * blocks.size,
-                                        output.data() + row * blocks.size, blocks.size);
-                       });
+    threads::forRanges(
+        context.threadPool, blocks.outer, threads::grainOf(blocks.size * sizeof(float)),
+        [&](uint64_t begin, uint64_t end) {
+          normalizeRows(input.data() + begin * blocks.size, output.data() + begin * blocks.size,
+                        end - begin, blocks.size);
+        });
     output.store();
     return {};
   }

@@ -213,5 +213,168 @@ TEST(LongRowsTest, ThreeDimensionalConvolution) {
   }
 }
 
+// Rows of any number of bytes, from several slabs.
+TEST(LongRowsTest, GatheredRows) {
+  constexpr uint32_t kRows = 23;
+  const std::vector<int32_t> indices = randomValues<int32_t>(40, 0, kRows - 1);
+  for (const uint32_t size : {1u, 2u, 3u, 4u, 8u, 17u, 64u, 100u, 1025u}) {
+    const std::vector<int8_t> values = randomValues<int8_t>(size_t{3} * kRows * size, -128, 127);
+    OperationBuilder builder(OperationType::kGather);
+    builder.input(OperationBuilder::tensor(kInt8, {3, kRows, size}, 1.0f, 0), values);
+    builder.scalar(1).input({40}, indices).output(OperationBuilder::tensor(kInt8, {}, 1.0f, 0));
+    ASSERT_TRUE(builder.run());
+    const std::vector<int8_t> made = builder.result<int8_t>();
+    for (size_t i = 0; i < made.size(); ++i) {
+      const size_t slab = i / size / 40;
+      const auto row = static_cast<size_t>(indices[i / size % 40]);
+      ASSERT_EQ(made[i], values[(slab * kRows + row) * size + i % size]) << size;
+    }
+  }
+}
+
+TEST(LongRowsTest, NormalizedBytes) {
+  for (const uint32_t size : {1u, 31u, 64u, 40000u}) {
+    const std::vector<int8_t> values = randomValues<int8_t>(2 * size_t{size}, -128, 127);
+    OperationBuilder builder(OperationType::kL2Normalization);
+    builder.input(OperationBuilder::tensor(kInt8, {2, size}, 0.5f, -7), values);
+    builder.output(OperationBuilder::tensor(kInt8, {}, 1.0f / 128, 0));
+    ASSERT_TRUE(builder.run());
+    const std::vector<int8_t> made = builder.result<int8_t>();
+    for (size_t row = 0; row < 2; ++row) {
+      double squares = 0.0;
+      for (size_t i = 0; i < size; ++i) squares += std::pow(values[row * size + i] + 7, 2);
+      for (size_t i = 0; i < size; ++i) {
+        const double expected = 128 * (values[row * size + i] + 7) / std::sqrt(squares);
+        ASSERT_NEAR(made[row * size + i], std::min(expected, 127.0), 0.501) << size;
+      }
+    }
+  }
+}
+
+TEST(LongRowsTest, SequencesInReverse) {
+  constexpr uint32_t kSteps = 9;
+  constexpr uint32_t kBatches = 4;
+  const std::vector<int32_t> lengths = {0, 1, 5, 9};
+  for (const uint32_t size : {1u, 5u, 70u}) {
+    for (const bool isBatchFirst : {false, true}) {
+      const std::vector<float> values = randomValues<float>(kSteps * kBatches * 2 * size, -99, 99);
+      OperationBuilder builder(OperationType::kReverseSequence);
+      // Something lies between the two dimensions.
+      builder.input({isBatchFirst ? kBatches : kSteps, 2, isBatchFirst ? kSteps : kBatches, size},
+                    values);
+      builder.input({kBatches}, lengths)
+          .scalar(isBatchFirst ? 2 : 0)
+          .scalar(isBatchFirst ? 0 : 2)
+          .output();
+      ASSERT_TRUE(builder.run());
+      const auto at = [&](size_t step, size_t batch, size_t k, size_t i) {
+        return isBatchFirst ? ((batch * 2 + k) * kSteps + step) * size + i
+                            : ((step * 2 + k) * kBatches + batch) * size + i;
+      };
+      for (size_t step = 0; step < kSteps; ++step)
+        for (size_t batch = 0; batch < kBatches; ++batch)
+          for (size_t k = 0; k < 2; ++k)
+            for (size_t i = 0; i < size; ++i) {
+              const auto length = static_cast<size_t>(lengths[batch]);
+              const size_t from = step < length ? length - 1 - step : step;
+              ASSERT_EQ(builder.result<float>()[at(step, batch, k, i)],
+                        values[at(from, batch, k, i)]);
+            }
+    }
+  }
+}
+
+// Six positions are computed at a time; the filter reaches into the padding.
+TEST(LongRowsTest, PaddedThreeDimensionalConvolution) {
+  for (const uint32_t width : {1u, 5u, 6u, 13u}) {
+    const uint32_t outputs = 18;
+    const std::vector<float> image = randomValues<float>(size_t{2} * 3 * width * 2, -9, 9);
+    const std::vector<float> filter = randomValues<float>(size_t{27} * 2 * outputs, -9, 9);
+    OperationBuilder builder(OperationType::kConv3d);
+    builder.input({1, 2, 3, width, 2}, image).input({3, 3, 3, 2, outputs}, filter);
+    builder.input({outputs}, std::vector<float>(outputs, 0.5f));
+    builder.scalars({1, 1, 1, 1, 1, 1, 1, 0}).output();
+    ASSERT_TRUE(builder.run());
+    const std::vector<float> made = builder.result<float>();
+    ASSERT_EQ(made.size(), size_t{2} * 3 * width * outputs);
+    for (size_t i = 0; i < made.size(); ++i) {
+      const auto x = static_cast<int64_t>(i / outputs % width);
+      const auto y = static_cast<int64_t>(i / outputs / width % 3);
+      const auto z = static_cast<int64_t>(i / outputs / width / 3);
+      float sum = 0.5f;
+      for (int64_t tap = 0; tap < 27; ++tap) {
+        const int64_t atZ = z + tap / 9 - 1;
+        const int64_t atY = y + tap / 3 % 3 - 1;
+        const int64_t atX = x + tap % 3 - 1;
+        if (atZ < 0 || atZ > 1 || atY < 0 || atY > 2 || atX < 0 || atX >= width) continue;
+        const auto pixel = static_cast<size_t>((atZ * 3 + atY) * width + atX);
+        for (size_t c = 0; c < 2; ++c)
+          sum += image[pixel * 2 + c] *
+                 filter[(static_cast<size_t>(tap) * 2 + c) * outputs + i % outputs];
+      }
+      ASSERT_EQ(made[i], sum) << i;
+    }
+  }
+}
+
+TEST(LongRowsTest, BatchesOfBlocks) {
+  constexpr uint32_t kHeight = 5;
+  constexpr uint32_t kWidth = 7;
+  for (const uint32_t channels : {1u, 20u}) {
+    const std::vector<float> values = randomValues<float>(2 * kHeight * kWidth * channels, 1, 99);
+    OperationBuilder builder(OperationType::kSpaceToBatchNd);
+    builder.input({2, kHeight, kWidth, channels}, values)
+        .input({2}, std::vector<int32_t>{2, 3})
+        .input({2, 2}, std::vector<int32_t>{1, 0, 2, 3})
+        .output();
+    ASSERT_TRUE(builder.run());
+    ASSERT_EQ(builder.dimensions(), (Dimensions{12, 3, 4, channels}));
+    const std::vector<float> made = builder.result<float>();
+    for (size_t i = 0; i < made.size(); ++i) {
+      const auto image = static_cast<int64_t>(i / channels / 12);
+      const int64_t y = static_cast<int64_t>(i / channels / 4 % 3) * 2 + image / 2 / 3 - 1;
+      const int64_t x = static_cast<int64_t>(i / channels % 4) * 3 + image / 2 % 3 - 2;
+      const bool isInside = y >= 0 && y < kHeight && x >= 0 && x < kWidth;
+      const auto from = static_cast<size_t>((image % 2 * kHeight + y) * kWidth + x);
+      ASSERT_EQ(made[i], isInside ? values[from * channels + i % channels] : 0.0f) << i;
+    }
+  }
+}
+
+TEST(LongRowsTest, HistoriesOfFilters) {
+  for (const uint32_t memory : {1u, 2u, 16u, 35u}) {
+    constexpr uint32_t kBatches = 2, kInputs = 21, kUnits = 3, kRank = 2;
+    constexpr uint32_t kFilters = kUnits * kRank;
+    const std::vector<float> input = randomValues<float>(kBatches * kInputs, -9, 9);
+    const std::vector<float> features = randomValues<float>(kFilters * kInputs, -9, 9);
+    const std::vector<float> times = randomValues<float>(kFilters * memory, -9, 9);
+    const std::vector<float> state = randomValues<float>(kBatches * kFilters * memory, -9, 9);
+    OperationBuilder builder(OperationType::kSvdf);
+    builder.input({kBatches, kInputs}, input)
+        .input({kFilters, kInputs}, features)
+        .input({kFilters, memory}, times)
+        .omitted(kFloat)
+        .input({kBatches, kFilters * memory}, state);
+    builder.scalar(static_cast<int32_t>(kRank)).scalar(0).output().output();
+    ASSERT_TRUE(builder.run());
+    std::vector<float> moved = state;
+    std::vector<float> units(kBatches * kUnits, 0.0f);
+    for (size_t i = 0; i < kBatches * kFilters; ++i) {
+      float* history = moved.data() + i * memory;
+      const size_t filter = i % kFilters;
+      history[memory - 1] =
+          std::inner_product(features.begin() + static_cast<ptrdiff_t>(filter * kInputs),
+                             features.begin() + static_cast<ptrdiff_t>((filter + 1) * kInputs),
+                             input.begin() + static_cast<ptrdiff_t>(i / kFilters * kInputs), 0.0f);
+      units[i / kRank] += std::inner_product(
+          history, history + memory, times.begin() + static_cast<ptrdiff_t>(filter * memory), 0.0f);
+      std::rotate(history, history + 1, history + memory);
+      history[memory - 1] = 0.0f;
+    }
+    EXPECT_EQ(builder.result<float>(0), moved) << memory;
+    EXPECT_EQ(builder.result<float>(1), units) << memory;
+  }
+}
+
 }  // namespace
 }  // namespace hearth::ops

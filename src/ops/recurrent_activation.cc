@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/vector_dispatch.h"
+#include "ops/dot_product.h"
 #include "ops/real_values.h"
 
 namespace hearth::ops {
@@ -45,23 +46,6 @@ void applyActivation(RecurrentActivation activation, float* values, size_t count
       return;
   }
 }
-
-namespace {
-
-HEARTH_INLINE inline float dotProductInline(const float* a, const float* b, size_t count) {
-  // Independent sums: the compiler may not reorder a single one into vector lanes.
-  constexpr size_t kLanes = 16;
-  float sums[kLanes] = {};
-  size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes)
-    for (size_t lane = 0; lane < kLanes; ++lane) sums[lane] += a[i + lane] * b[i + lane];
-  float sum = 0.0f;
-  for (; i < count; ++i) sum += a[i] * b[i];
-  for (const float lane : sums) sum += lane;
-  return sum;
-}
-
-}  // namespace
 
 float dotProduct(const float* a, const float* b, size_t count) {
   float sum = 0.0f;

@@ -4,13 +4,17 @@
 // conformance vectors have it, a call puts its products into the last column, which it finds zero,
 // and leaves the state moved on by one.
 #include <algorithm>
+#include <optional>
 #include <vector>
 
+#include "base/vector_dispatch.h"
+#include "ops/dot_product.h"
 #include "ops/operation.h"
 #include "ops/real_values.h"
 #include "ops/recurrent_activation.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
 namespace {
@@ -90,34 +94,74 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(1, {parameters.batches, parameters.units});
 }
 
+// What one filter works with.
+struct Filter {
+  const float* featureWeights;
+  const float* timeWeights;
+  const float* oldHistory;
+  float* history;
+};
+
+// Moves the filter's history on by one, and returns what it adds to its unit.
+HEARTH_INLINE inline float advance(const Filter& f, const float* input, size_t inputSize,
+                                   size_t memory) {
+  const float feature = dotProductInline(f.featureWeights, input, inputSize);
+  // The newest product is not in memory yet: it comes last.
+  const float sum = dotProductInline(f.timeWeights, f.oldHistory, memory - 1);
+#pragma GCC ivdep
+  for (size_t i = 1; i + 1 < memory; ++i) f.history[i - 1] = f.oldHistory[i];
+  if (memory > 1) f.history[memory - 2] = feature;
+  f.history[memory - 1] = 0.0f;
+  return sum + f.timeWeights[memory - 1] * feature;
+}
+
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const Parameters parameters, parse(context));
   const RealInput input(context.inputs[kInput]);
   const RealInput featureWeights(context.inputs[kFeatureWeights]);
   const RealInput timeWeights(context.inputs[kTimeWeights]);
   const RealInput oldState(context.inputs[kState]);
-  const size_t memory = parameters.memory;
-  std::vector<float> state(oldState.begin(), oldState.end());
+  std::vector<float> ownState;
+  std::optional<RealOutput> givenState;
+  if (context.hasOutput(0))
+    givenState.emplace(context.outputs[0]);
+  else
+    ownState.resize(oldState.size());
+  float* state = givenState ? givenState->data() : ownState.data();
   std::vector<float> output(size_t{parameters.batches} * parameters.units, 0.0f);
   if (isGiven(context, kBias)) {
     const RealInput bias(context.inputs[kBias]);
     for (size_t b = 0; b < parameters.batches; ++b)
       std::copy(bias.begin(), bias.end(), output.begin() + static_cast<ptrdiff_t>(b * bias.size()));
   }
-  for (size_t b = 0; b < parameters.batches; ++b) {
-    for (size_t f = 0; f < parameters.filters; ++f) {
-      float* history = state.data() + (b * parameters.filters + f) * memory;
-      history[memory - 1] =
-          dotProduct(featureWeights.data() + f * parameters.inputSize,
-                     input.data() + b * parameters.inputSize, parameters.inputSize);
-      output[b * parameters.units + f / parameters.rank] +=
-          dotProduct(timeWeights.data() + f * memory, history, memory);
-      std::copy(history + 1, history + memory, history);
-      history[memory - 1] = 0.0f;
-    }
-  }
+  const uint64_t units = output.size();
+  const size_t memory = parameters.memory;
+  const size_t inputSize = parameters.inputSize;
+  const size_t rank = parameters.rank;
+  const uint64_t bytesOfUnit = rank * (memory + inputSize) * sizeof(float);
+  threads::forRanges(
+      context.threadPool, units, threads::grainOf(bytesOfUnit), [&](uint64_t begin, uint64_t end) {
+        const float* rows = input.data();
+        const float* features = featureWeights.data();
+        const float* times = timeWeights.data();
+        const float* old = oldState.data();
+        float* sums = output.data();
+        const size_t unitsOfBatch = parameters.units;
+        base::onWidestVectors([=]() HEARTH_INLINE {
+          for (uint64_t unit = begin; unit < end; ++unit) {
+            const uint64_t batch = unit / unitsOfBatch;
+            for (size_t r = 0; r < rank; ++r) {
+              const uint64_t filter = unit % unitsOfBatch * rank + r;
+              const uint64_t place = (unit * rank + r) * memory;
+              sums[unit] += advance({features + filter * inputSize, times + filter * memory,
+                                     old + place, state + place},
+                                    rows + batch * inputSize, inputSize, memory);
+            }
+          }
+        });
+      });
+  if (givenState) givenState->store();
   applyActivation(parameters.activation, output.data(), output.size());
-  storeReal(context, 0, state);
   storeReal(context, 1, output);
   return {};
 }
