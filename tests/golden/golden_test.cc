@@ -137,7 +137,7 @@ class GoldenTest : public testing::TestWithParam<std::tuple<Case, const char*>> 
 
   // All outputs of one more run.
   std::vector<Numbers> run(Execution& execution) {
-    for (std::vector<uint8_t>& output : outputs_) std::fill(output.begin(), output.end(), 0xAA);
+    for (tools::TensorBytes& output : outputs_) std::fill(output.begin(), output.end(), 0xAA);
     execution.run();
     std::vector<Numbers> results;
     for (size_t i = 0; i < outputs_.size(); ++i)
@@ -147,7 +147,7 @@ class GoldenTest : public testing::TestWithParam<std::tuple<Case, const char*>> 
 
   std::string data_;
   std::vector<TensorInfo> infos_;
-  std::vector<std::vector<uint8_t>> outputs_;
+  std::vector<tools::TensorBytes> outputs_;
 };
 
 TEST_P(GoldenTest, StaysWithinTheTolerance) {
@@ -161,7 +161,7 @@ TEST_P(GoldenTest, StaysWithinTheTolerance) {
   Execution execution = compilation.createExecution();
 
   const std::vector<TensorInfo> inputInfos = compilation.inputs();
-  std::vector<std::vector<uint8_t>> inputs;
+  std::vector<tools::TensorBytes> inputs;
   for (size_t i = 0; i < inputInfos.size(); ++i) {
     const auto bytes = tools::readFile(folder + "input_" + std::to_string(i) + ".npy");
     ASSERT_TRUE(bytes) << bytes.error().toString();
@@ -170,13 +170,15 @@ TEST_P(GoldenTest, StaysWithinTheTolerance) {
     EXPECT_EQ(array->type, inputInfos[i].type);
     inputs.push_back(array->bytes);
   }
-  for (size_t i = 0; i < inputs.size(); ++i) execution.setInput(i, inputs[i]);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    execution.setInput(i, inputs[i].data(), inputs[i].size());
   infos_ = compilation.outputs();
   for (const TensorInfo& info : infos_) {
     ASSERT_GT(info.byteSize, 0u);
     outputs_.emplace_back(info.byteSize);
   }
-  for (size_t i = 0; i < outputs_.size(); ++i) execution.setOutput(i, outputs_[i]);
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    execution.setOutput(i, outputs_[i].data(), outputs_[i].size());
 
   const std::vector<Numbers> first = run(execution);
   const std::vector<Numbers> second = run(execution);

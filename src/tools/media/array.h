@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -9,11 +11,26 @@
 
 namespace hearth::tools {
 
+// Memory that begins with a cache line.
+template <typename T>
+struct CacheLineAllocator {
+  static constexpr std::align_val_t kCacheLine{64};
+  using value_type = T;
+
+  T* allocate(size_t count) {
+    return static_cast<T*>(::operator new(count * sizeof(T), kCacheLine));
+  }
+  void deallocate(T* memory, size_t) { ::operator delete(memory, kCacheLine); }
+  friend bool operator==(const CacheLineAllocator&, const CacheLineAllocator&) = default;
+};
+
+using TensorBytes = std::vector<uint8_t, CacheLineAllocator<uint8_t>>;
+
 // A dense tensor in row-major order. Value type.
 struct Array {
   hearth_type type = HEARTH_TYPE_UINT8;
   std::vector<uint64_t> shape;
-  std::vector<uint8_t> bytes;
+  TensorBytes bytes;
 };
 
 // "[1,224,224,3]"

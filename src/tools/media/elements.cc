@@ -7,7 +7,7 @@ namespace hearth::tools {
 namespace {
 
 template <typename T>
-std::vector<double> widen(const std::vector<uint8_t>& bytes) {
+std::vector<double> widen(const TensorBytes& bytes) {
   std::vector<double> numbers(bytes.size() / sizeof(T));
   for (size_t i = 0; i < numbers.size(); ++i) {
     T value;

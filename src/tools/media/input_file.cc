@@ -58,7 +58,7 @@ Result<Array> wavInput(std::span<const uint8_t> bytes, const TensorInfo& tensor)
   return array;
 }
 
-Result<Array> rawInput(std::vector<uint8_t> bytes, const TensorInfo& tensor) {
+Result<Array> rawInput(std::span<const uint8_t> bytes, const TensorInfo& tensor) {
   if (tensor.byteSize == 0 || bytes.size() != tensor.byteSize)
     return fail(ErrorCode::kBadData,
                 "The raw file has {} bytes; the input \"{}\" of {} {} takes exactly {}.",
@@ -67,7 +67,7 @@ Result<Array> rawInput(std::vector<uint8_t> bytes, const TensorInfo& tensor) {
   Array array;
   array.type = tensor.type;
   array.shape.assign(tensor.dimensions.begin(), tensor.dimensions.end());
-  array.bytes = std::move(bytes);
+  array.bytes.assign(bytes.begin(), bytes.end());
   return array;
 }
 
@@ -86,7 +86,7 @@ Result<InputValue> readInput(const std::string& path, const TensorInfo& tensor,
   } else if (extension == "wav") {
     HEARTH_ASSIGN(value.array, wavInput(bytes, tensor));
   } else {
-    HEARTH_ASSIGN(value.array, rawInput(std::move(bytes), tensor));
+    HEARTH_ASSIGN(value.array, rawInput(bytes, tensor));
   }
   return value;
 }
@@ -106,7 +106,7 @@ class SplitMix64 {
 };
 
 template <typename T, typename Draw>
-void fill(std::vector<uint8_t>& bytes, Draw draw) {
+void fill(TensorBytes& bytes, Draw draw) {
   for (size_t at = 0; at < bytes.size(); at += sizeof(T)) {
     const T value = static_cast<T>(draw());
     std::memcpy(bytes.data() + at, &value, sizeof(T));

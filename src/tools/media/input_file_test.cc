@@ -55,7 +55,7 @@ TEST_F(InputFileTest, ChecksArraysAgainstTheTensor) {
   const std::string path = put("a.npy", formatNpy({HEARTH_TYPE_UINT8, {1, 2}, {7, 8}}));
   const auto value = readInputFile(path, tensor(HEARTH_TYPE_UINT8, {1, 2}), std::nullopt);
   ASSERT_TRUE(value) << value.error().toString();
-  EXPECT_EQ(value->array.bytes, (std::vector<uint8_t>{7, 8}));
+  EXPECT_EQ(value->array.bytes, (TensorBytes{7, 8}));
   EXPECT_TRUE(readInputFile(path, tensor(HEARTH_TYPE_UINT8, {1, 0}), std::nullopt));
   EXPECT_THAT(errorOf(path, tensor(HEARTH_TYPE_UINT8, {2, 1})),
               AllOf(HasSubstr("[1,2]"), HasSubstr("[2,1]"), HasSubstr(path)));

@@ -34,7 +34,7 @@ TEST(NpyTest, ReadsBothVersions) {
     ASSERT_TRUE(array) << array.error().toString();
     EXPECT_EQ(array->type, HEARTH_TYPE_INT16);
     EXPECT_EQ(array->shape, (std::vector<uint64_t>{2, 1}));
-    EXPECT_EQ(array->bytes, (std::vector<uint8_t>{1, 0, 255, 255}));
+    EXPECT_EQ(array->bytes, (TensorBytes{1, 0, 255, 255}));
   }
 }
 
@@ -47,7 +47,7 @@ TEST(NpyTest, WritesWhatItReads) {
          {std::vector<uint64_t>{}, std::vector<uint64_t>{3}, std::vector<uint64_t>{2, 1, 3}}) {
       uint64_t count = 1;
       for (const uint64_t dimension : shape) count *= dimension;
-      const Array array{type, shape, std::vector<uint8_t>(count * typeSize(type), 1)};
+      const Array array{type, shape, TensorBytes(count * typeSize(type), 1)};
       const std::vector<uint8_t> file = formatNpy(array);
       EXPECT_EQ((file.size() - array.bytes.size()) % 64, 0u);
       const auto back = parseNpy(file);
@@ -63,7 +63,7 @@ TEST(NpyTest, WidensInt4) {
   const auto back = parseNpy(formatNpy({HEARTH_TYPE_INT4, {3}, {0x8F, 0x07}}));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->type, HEARTH_TYPE_INT8);
-  EXPECT_EQ(back->bytes, (std::vector<uint8_t>{0xFF, 0xF8, 0x07}));
+  EXPECT_EQ(back->bytes, (TensorBytes{0xFF, 0xF8, 0x07}));
 }
 
 TEST(NpyTest, RefusesHostileHeaders) {

@@ -105,7 +105,7 @@ TEST(PictureTensorTest, FollowsTypeAndLayout) {
   const Picture picture{2, 1, 3, {0, 128, 255, 1, 2, 3}};
   const auto bytes = pictureToTensor(picture, tensor(HEARTH_TYPE_UINT8, {1, 1, 2, 3}), {});
   ASSERT_TRUE(bytes);
-  EXPECT_EQ(bytes->bytes, picture.samples);
+  EXPECT_EQ(bytes->bytes, TensorBytes(picture.samples.begin(), picture.samples.end()));
   const auto planar = pictureToTensor(picture, tensor(HEARTH_TYPE_INT8, {1, 3, 1, 2}), {});
   ASSERT_TRUE(planar);
   EXPECT_EQ(toNumbers(*planar), (std::vector<double>{-128, -127, 0, -126, 127, -125}));
