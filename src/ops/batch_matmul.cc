@@ -2,18 +2,23 @@
 // BATCH_MATMUL. Inputs: two tensors, and for each whether its matrices are transposed.
 #include "ops/batch_matmul.h"
 
+#include <algorithm>
 #include <vector>
 
+#include "base/vector_dispatch.h"
 #include "ops/broadcast.h"
 #include "ops/convolution.h"
+#include "ops/fixed_point.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
 namespace {
 
-constexpr TypeSet kTypes = kFloatTensors | kQuant8Tensors | OperandType::kTensorInt32;
+constexpr TypeSet kTypes =
+    kFloatTensors | kQuant8Tensors | OperandType::kTensorInt32 | OperandType::kTensorQuant16Symm;
 
 Status validate(const graph::Model&, const graph::Subgraph& subgraph,
                 const graph::Operation& operation) {
@@ -60,6 +65,64 @@ void multiply(const BatchMatmulParameters& p, const T* left, const T* right, con
       });
 }
 
+// Of 16-bit numbers, one of them in two parts: a number is 256 * high + low.
+int64_t dotProduct(const int16_t* high, const int16_t* low, const int16_t* right, size_t count) {
+  int64_t sum = 0;
+  int64_t* result = &sum;
+  base::onWidestVectors([=]() HEARTH_INLINE {
+    constexpr size_t kPart = 256;  // whose sums stay within 32 bits
+    int64_t whole = 0;
+    for (size_t first = 0; first < count; first += kPart) {
+      const size_t last = std::min(count, first + kPart);
+      int32_t ofHigh = 0;
+      int32_t ofLow = 0;
+      for (size_t i = first; i < last; ++i) ofHigh += int32_t{high[i]} * int32_t{right[i]};
+      for (size_t i = first; i < last; ++i) ofLow += int32_t{low[i]} * int32_t{right[i]};
+      whole += int64_t{ofHigh} * 256 + ofLow;
+    }
+    *result = whole;
+  });
+  return sum;
+}
+
+// As TFLite does it, to the last bit.
+void multiplySymmetric16(const OperationContext& context, const BatchMatmulParameters& p) {
+  const Tensor& left = context.inputs[0];
+  const Tensor& right = context.inputs[1];
+  const Tensor& output = context.outputs[0];
+  const FixedMultiplier factor =
+      toFixedMultiplier(static_cast<double>(left.operand->scale * right.operand->scale) /
+                        static_cast<double>(output.operand->scale));
+  const size_t depth = p.depth;
+  std::vector<int16_t> highs(size_t{p.rows} * depth);
+  std::vector<int16_t> lows(highs.size());
+  std::vector<int16_t> columns(size_t{p.columns} * depth);
+  forEachBroadcast(
+      p.outputBatches, p.leftBatches, p.rightBatches, [&](size_t o, size_t l, size_t r) {
+        copyMatrix(left.as<int16_t>() + l * highs.size(), p.rows, depth, p.isLeftTransposed,
+                   highs.data());
+        copyMatrix(right.as<int16_t>() + r * columns.size(), p.columns, depth, !p.isRightTransposed,
+                   columns.data());
+        for (size_t i = 0; i < highs.size(); ++i) {
+          lows[i] = static_cast<int16_t>(highs[i] & 255);
+          highs[i] = static_cast<int16_t>(highs[i] >> 8);
+        }
+        int16_t* values = output.as<int16_t>() + o * p.rows * p.columns;
+        const uint64_t work = uint64_t{p.columns} * depth * sizeof(int16_t);
+        threads::forRanges(
+            context.threadPool, p.rows, threads::grainOf(work), [&](uint64_t begin, uint64_t end) {
+              for (uint64_t i = begin; i < end; ++i) {
+                for (size_t j = 0; j < p.columns; ++j) {
+                  const int64_t sum = dotProduct(highs.data() + i * depth, lows.data() + i * depth,
+                                                 columns.data() + j * depth, depth);
+                  values[i * p.columns + j] =
+                      static_cast<int16_t>(std::clamp(multiplyWide(sum, factor), -32768, 32767));
+                }
+              }
+            });
+      });
+}
+
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const BatchMatmulParameters p, parseBatchMatmul(context));
   const Tensor& left = context.inputs[0];
@@ -69,6 +132,8 @@ Status execute(OperationContext& context) {
     int32_t* values = output.as<int32_t>();
     multiply(p, left.as<int32_t>(), right.as<int32_t>(),
              [&](size_t index, int32_t sum) { values[index] = sum; });
+  } else if (output.type() == OperandType::kTensorQuant16Symm) {
+    multiplySymmetric16(context, p);
   } else if (kQuant8Tensors.contains(output.type())) {
     const Requantization requantization = makeRequantization(context, FusedActivation::kNone);
     uint8_t* bytes = output.as<uint8_t>();

@@ -68,6 +68,38 @@ TEST(BatchMatmulTest, SignedQuantization) {
   EXPECT_THAT(builder.result<int8_t>(), ElementsAre(32));  // 1 * 2 + 2 * 20 = 42
 }
 
+// The results of TFLite.
+TEST(BatchMatmulTest, SymmetricIn16Bits) {
+  const OperandType type = OperandType::kTensorQuant16Symm;
+  OperationBuilder builder(OperationType::kBatchMatmul);
+  builder
+      .input(OperationBuilder::tensor(type, {2, 3}, 1.0f / 4096),
+             std::vector<int16_t>{-32768, -32768, 1000, 77, -5, 20000})
+      .input(OperationBuilder::tensor(type, {3, 2}, 1.0f / 4096),
+             std::vector<int16_t>{-32768, 300, -32768, -7, 32767, 12345});
+  builder.scalar(false).scalar(false).output(OperationBuilder::tensor(type, {}, 1.0f / 7));
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<int16_t>(), ElementsAre(910, 1, 272, 103));
+}
+
+// Sums go beyond 32 bits.
+TEST(BatchMatmulTest, LongRowsIn16Bits) {
+  const OperandType type = OperandType::kTensorQuant16Symm;
+  for (const uint32_t depth : {1u, 255u, 256u, 257u, 1000u}) {
+    for (const int16_t value : {int16_t{-32768}, int16_t{32767}, int16_t{255}}) {
+      OperationBuilder builder(OperationType::kBatchMatmul);
+      const std::vector<int16_t> row(depth, value);
+      const std::vector<int16_t> column(depth, int16_t{-32768});
+      builder.input(OperationBuilder::tensor(type, {1, depth}, 1.0f), row)
+          .input(OperationBuilder::tensor(type, {depth, 1}, 1.0f), column);
+      builder.scalar(false).scalar(false).output(OperationBuilder::tensor(type, {}, 0x1p26f));
+      ASSERT_TRUE(builder.run());
+      const int64_t sum = int64_t{depth} * value * -32768;
+      EXPECT_EQ(builder.result<int16_t>()[0], (sum + (1 << 25)) >> 26) << depth << " " << value;
+    }
+  }
+}
+
 TEST(BatchMatmulTest, BadShapes) {
   EXPECT_FALSE(product({2, 3}, false, {2, 3}, false).run());
   EXPECT_FALSE(product({2, 1, 3}, false, {3, 3, 1}, false).run());

@@ -123,6 +123,24 @@ TEST(PreluTest, SlopePerChannel) {
   EXPECT_THAT(builder.result<float>(), ElementsAre(-0.5f, -2, 2, -6));
 }
 
+// The results of TFLite's LEAKY_RELU.
+TEST(PreluTest, SymmetricIn16Bits) {
+  const OperandType type = OperandType::kTensorQuant16Symm;
+  const auto run = [&](float slope, float scale) {
+    OperationBuilder builder(OperationType::kPrelu);
+    builder
+        .input(OperationBuilder::tensor(type, {6}, 1.0f / 4096),
+               std::vector<int16_t>{-32768, -4097, -5, 0, 3, 32767})
+        .input(OperationBuilder::tensor(type, {1}, std::abs(slope)),
+               std::vector<int16_t>{static_cast<int16_t>(slope < 0.0f ? -1 : 1)})
+        .output(OperationBuilder::tensor(type, {}, scale));
+    EXPECT_TRUE(builder.run());
+    return builder.result<int16_t>();
+  };
+  EXPECT_THAT(run(0.2f, 1.0f / 3000), ElementsAre(-4800, -600, -1, 0, 2, 23999));
+  EXPECT_THAT(run(-1.7f, 1.0f / 20000), ElementsAre(32767, 32767, 42, 0, 15, 32767));
+}
+
 TEST(ComparisonTest, AllOfThem) {
   const graph::Operand operand = OperationBuilder::tensor(OperandType::kTensorInt32, {3});
   const std::vector<int32_t> a = {1, 2, 3};

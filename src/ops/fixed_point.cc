@@ -96,6 +96,16 @@ int32_t multiply(int32_t value, FixedMultiplier factor) {
   return divideByPowerOfTwo(multiplyQ31(shiftLeft(value, left), factor.multiplier), right);
 }
 
+int32_t multiplyWide(int64_t value, FixedMultiplier factor) {
+  constexpr int32_t kMost = (1 << 15) - 1;
+  const auto rounded = static_cast<int32_t>((int64_t{factor.multiplier} + (1 << 15)) >> 16);
+  const int shift = std::clamp(15 - factor.shift, 1, 62);
+  const auto product =
+      static_cast<uint64_t>(value) * static_cast<uint64_t>(std::min(rounded, kMost));
+  const auto shifted = static_cast<int64_t>(product + (uint64_t{1} << (shift - 1))) >> shift;
+  return static_cast<int32_t>(shifted);
+}
+
 FixedMultiplier inverseSquareRoot(int32_t value) {
   if (value <= 1) return {std::numeric_limits<int32_t>::max(), 0};
   int shift = 11;

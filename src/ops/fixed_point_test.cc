@@ -31,6 +31,14 @@ TEST(FixedPointTest, MultipliesWithHalvesAwayFromZero) {
   EXPECT_EQ(multiply(INT_MIN, toFixedMultiplier(1e9)), -2000000000);
 }
 
+TEST(FixedPointTest, MultipliesWideNumbersWithHalvesUpwards) {
+  EXPECT_EQ(multiplyWide(3, toFixedMultiplier(0.5)), 2);
+  EXPECT_EQ(multiplyWide(-3, toFixedMultiplier(0.5)), -1);
+  EXPECT_EQ(multiplyWide(int64_t{1} << 40, toFixedMultiplier(0x1p-20)), 1 << 20);
+  EXPECT_EQ(multiplyWide(-(int64_t{1} << 47), toFixedMultiplier(0x1p-30)), -(1 << 17));
+  EXPECT_EQ(multiplyWide(1000, toFixedMultiplier(0.0)), 0);
+}
+
 TEST(FixedPointTest, DividesWithHalvesAwayFromZero) {
   EXPECT_EQ(divideByPowerOfTwo(5, 1), 3);
   EXPECT_EQ(divideByPowerOfTwo(-5, 1), -3);

@@ -5,12 +5,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <span>
+#include <vector>
 
 #include "base/vector_dispatch.h"
+#include "ops/quantization.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
 namespace {
@@ -47,7 +52,8 @@ Status validateTypes(const graph::Subgraph& subgraph, const graph::Operation& op
 
 Status validatePool(const graph::Model&, const graph::Subgraph& subgraph,
                     const graph::Operation& operation) {
-  return validateTypes(subgraph, operation, kFloatTensors | kQuant8Tensors);
+  return validateTypes(subgraph, operation,
+                       kFloatTensors | kQuant8Tensors | OperandType::kTensorQuant16Symm);
 }
 
 Status validateL2Pool(const graph::Model&, const graph::Subgraph& subgraph,
@@ -85,62 +91,273 @@ struct RootMeanSquare {
   float result() const { return std::sqrt(average.result()); }
 };
 
-// Of all channels of a window, which lie side by side.
-void addSquares(const float* pixel, double* sums, size_t channels) {
+// A window over channels that lie side by side.
+struct PixelWindow {
+  const float* first = nullptr;  // the first pixel
+  size_t rows = 0, columns = 0;
+  size_t rowStride = 0, columnStride = 0;
+};
+
+// Some channels at a time, whose sums stay in registers.
+constexpr size_t kFloatLanes = 16;
+typedef float Floats __attribute__((vector_size(kFloatLanes * sizeof(float))));
+
+template <bool isSquared>
+HEARTH_INLINE inline void addPixel(const float* values, Floats* sums) {
+  Floats pixel;
+  std::memcpy(&pixel, values, sizeof(pixel));
+  *sums += isSquared ? pixel * pixel : pixel;
+}
+
+// The sum of a channel.
+template <bool isSquared>
+double sumOf(const PixelWindow& w, size_t channel) {
+  double sum = 0.0;
+  for (size_t y = 0; y < w.rows; ++y) {
+    for (size_t x = 0; x < w.columns; ++x) {
+      const float value = w.first[y * w.rowStride + x * w.columnStride + channel];
+      sum += static_cast<double>(isSquared ? value * value : value);
+    }
+  }
+  return sum;
+}
+
+// The sums of so many neighbouring channels that vectors take.
+template <bool isSquared>
+HEARTH_INLINE inline void addWindow(const PixelWindow& w, size_t channel, Floats* sums) {
+  for (size_t y = 0; y < w.rows; ++y) {
+    for (size_t x = 0; x < w.columns; ++x) {
+      const float* pixel = w.first + y * w.rowStride + x * w.columnStride + channel;
+      addPixel<isSquared>(pixel, &sums[0]);
+      addPixel<isSquared>(pixel + kFloatLanes, &sums[1]);
+    }
+  }
+}
+
+// The means of the numbers, or the roots of the means of their squares, of windows whose results
+// are neighbours.
+template <bool isSquared>
+void poolFloats(std::span<const PixelWindow> windows, size_t channels, ActivationRange range,
+                float* target) {
   base::onWidestVectors([=]() HEARTH_INLINE {
+    // Single precision is enough for sums of not more than that.
+    constexpr size_t kFew = 256;
+    constexpr size_t kStep = 2 * kFloatLanes;
+    float* pixel = target;
+    for (const PixelWindow& w : windows) {
+      const size_t count = w.rows * w.columns;
+      const float factor = 1.0f / static_cast<float>(count);
+      size_t c = 0;
+      for (; count <= kFew && c + kStep <= channels; c += kStep) {
+        Floats sums[2] = {};
+        addWindow<isSquared>(w, c, sums);
+        for (Floats& sum : sums) sum *= factor;
+        std::memcpy(pixel + c, sums, sizeof(sums));
+      }
+      for (; c < channels; ++c)
+        pixel[c] = static_cast<float>(sumOf<isSquared>(w, c) / static_cast<double>(count));
+      pixel += channels;
+    }
+    if (!isSquared && range.lowest == -std::numeric_limits<float>::infinity() &&
+        range.highest == std::numeric_limits<float>::infinity())
+      return;
+    const size_t all = windows.size() * channels;
 #pragma GCC ivdep
-    for (size_t c = 0; c < channels; ++c) sums[c] += static_cast<double>(pixel[c] * pixel[c]);
+    for (size_t i = 0; i < all; ++i) {
+      float value = isSquared ? std::sqrt(target[i]) : target[i];
+      value = value < range.lowest ? range.lowest : value;
+      target[i] = value > range.highest ? range.highest : value;
+    }
   });
+}
+
+// A window of 16-bit numbers, of which `channels` lie side by side.
+struct WideWindow {
+  const int16_t* first = nullptr;
+  size_t rows = 0, columns = 0;
+  size_t rowStride = 0, columnStride = 0;
+  QuantizedRange range;
+};
+
+// The inner loops: their results of one channel, or of kLanes.
+constexpr size_t kLanes = 8;
+typedef double Doubles __attribute__((vector_size(kLanes * sizeof(double))));
+typedef int16_t Shorts __attribute__((vector_size(kLanes * sizeof(int16_t))));
+typedef int32_t Ints __attribute__((vector_size(kLanes * sizeof(int32_t))));
+
+struct WideMaximum {
+  HEARTH_INLINE static Shorts ofLanes(const WideWindow& w, size_t channel) {
+    Shorts highest = Shorts{} + static_cast<int16_t>(w.range.lowest);
+    for (size_t y = 0; y < w.rows; ++y) {
+      for (size_t x = 0; x < w.columns; ++x) {
+        Shorts pixel;
+        std::memcpy(&pixel, w.first + y * w.rowStride + x * w.columnStride + channel,
+                    sizeof(pixel));
+        highest = pixel > highest ? pixel : highest;
+      }
+    }
+    const Shorts limit = Shorts{} + static_cast<int16_t>(w.range.highest);
+    return highest < limit ? highest : limit;
+  }
+  static int16_t ofOne(const WideWindow& w, size_t channel) {
+    int32_t highest = w.range.lowest;
+    for (size_t y = 0; y < w.rows; ++y)
+      for (size_t x = 0; x < w.columns; ++x)
+        highest =
+            std::max<int32_t>(highest, w.first[y * w.rowStride + x * w.columnStride + channel]);
+    return static_cast<int16_t>(std::min(highest, w.range.highest));
+  }
+};
+
+// Means are rounded half away from zero.
+struct WideAverage {
+  HEARTH_INLINE static Shorts ofLanes(const WideWindow& w, size_t channel) {
+    Doubles sums{};
+    for (size_t y = 0; y < w.rows; ++y) {
+      Ints ofRow{};
+      for (size_t x = 0; x < w.columns; ++x) {
+        Shorts pixel;
+        std::memcpy(&pixel, w.first + y * w.rowStride + x * w.columnStride + channel,
+                    sizeof(pixel));
+        ofRow += __builtin_convertvector(pixel, Ints);
+      }
+      sums += __builtin_convertvector(ofRow, Doubles);
+    }
+    const double count = static_cast<double>(w.rows * w.columns);
+    const size_t half = w.rows * w.columns / 2;
+    const Doubles halves = Doubles{} + static_cast<double>(half);
+    // A quotient of such whole numbers never rounds to the next whole number.
+    const Ints means =
+        __builtin_convertvector((sums + (sums > 0.0 ? halves : -halves)) / count, Ints);
+    const Ints lowest = Ints{} + w.range.lowest;
+    const Ints highest = Ints{} + w.range.highest;
+    const Ints raised = means > lowest ? means : lowest;
+    return __builtin_convertvector(raised < highest ? raised : highest, Shorts);
+  }
+  static int16_t ofOne(const WideWindow& w, size_t channel) {
+    int64_t sum = 0;
+    for (size_t y = 0; y < w.rows; ++y)
+      for (size_t x = 0; x < w.columns; ++x)
+        sum += w.first[y * w.rowStride + x * w.columnStride + channel];
+    const auto count = static_cast<int64_t>(w.rows * w.columns);
+    const int64_t mean = (sum + (sum > 0 ? count / 2 : -(count / 2))) / count;
+    return static_cast<int16_t>(std::clamp<int64_t>(mean, w.range.lowest, w.range.highest));
+  }
+};
+
+// Exact: only the bounds of an activation depend on the scale, which the output shares.
+template <typename Pool>
+void executeSymmetric16(const OperationContext& context, const Pool2dParameters& p) {
+  const int16_t* source = context.inputs[0].as<int16_t>();
+  int16_t* target = context.outputs[0].as<int16_t>();
+  const Window2d& w = p.window;
+  const ImageLayout from(p.input, p.isNchw);
+  const ImageLayout to(p.output, p.isNchw);
+  const QuantizedRange range = quantizedActivationRange(p.activation, *context.outputs[0].operand);
+  const size_t channels = p.output.channels;
+  const auto poolPixel = [&](size_t batch, uint32_t row, uint32_t column) {
+    const int64_t top = int64_t{row} * w.strideHeight - w.padding.top;
+    const int64_t left = int64_t{column} * w.strideWidth - w.padding.left;
+    const auto y = static_cast<size_t>(std::max<int64_t>(top, 0));
+    const auto x = static_cast<size_t>(std::max<int64_t>(left, 0));
+    const auto bottom =
+        static_cast<size_t>(std::min<int64_t>(top + w.filterHeight, p.input.height));
+    const auto right = static_cast<size_t>(std::min<int64_t>(left + w.filterWidth, p.input.width));
+    const WideWindow window{source + from.offset(batch, y, x),
+                            bottom - y,
+                            right - x,
+                            from.rowStride,
+                            from.columnStride,
+                            range};
+    int16_t* pixel = target + to.offset(batch, row, column);
+    size_t c = 0;
+    // Sums of a row stay within 32 bits.
+    if (!p.isNchw && window.columns < (1 << 16)) {
+      const size_t whole = channels - channels % kLanes;
+      base::onWidestVectors([window, pixel, whole]() HEARTH_INLINE {
+        for (size_t first = 0; first < whole; first += kLanes) {
+          const Shorts values = Pool::ofLanes(window, first);
+          std::memcpy(pixel + first, &values, sizeof(values));
+        }
+      });
+      c = whole;
+    }
+    for (; c < channels; ++c)
+      pixel[c * to.channelStride] = Pool::ofOne(window, c * from.channelStride);
+  };
+  const uint64_t work = uint64_t{p.output.width} * channels * sizeof(int16_t) *
+                        static_cast<uint64_t>(w.filterHeight) *
+                        static_cast<uint64_t>(w.filterWidth);
+  threads::forRanges(context.threadPool, uint64_t{p.output.batches} * p.output.height,
+                     threads::grainOf(work), [&](uint64_t begin, uint64_t end) {
+                       for (uint64_t line = begin; line < end; ++line)
+                         for (uint32_t column = 0; column < p.output.width; ++column)
+                           poolPixel(line / p.output.height,
+                                     static_cast<uint32_t>(line % p.output.height), column);
+                     });
 }
 
 template <typename Pool>
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const Pool2dParameters p, parsePool2d(context));
+  if (context.inputs[0].type() == OperandType::kTensorQuant16Symm) {
+    if constexpr (std::is_same_v<Pool, Maximum>)
+      executeSymmetric16<WideMaximum>(context, p);
+    else
+      executeSymmetric16<WideAverage>(context, p);
+    return {};
+  }
   const Window2d& w = p.window;
   const ImageLayout inputLayout(p.input, p.isNchw);
   const ImageLayout outputLayout(p.output, p.isNchw);
   const ActivationRange range = activationRange(p.activation);
   const RealInput input(context.inputs[0]);
   RealOutput output(context.outputs[0]);
-  std::vector<double> squares;
-  for (uint32_t b = 0; b < p.output.batches; ++b) {
-    for (uint32_t row = 0; row < p.output.height; ++row) {
-      const int64_t top = int64_t{row} * w.strideHeight - w.padding.top;
-      const int64_t firstRow = std::max<int64_t>(top, 0);
-      const int64_t lastRow = std::min<int64_t>(top + w.filterHeight, p.input.height);
-      for (uint32_t column = 0; column < p.output.width; ++column) {
-        const int64_t left = int64_t{column} * w.strideWidth - w.padding.left;
-        const int64_t firstColumn = std::max<int64_t>(left, 0);
-        const int64_t lastColumn = std::min<int64_t>(left + w.filterWidth, p.input.width);
-        if constexpr (std::is_same_v<Pool, RootMeanSquare>) {
-          if (inputLayout.channelStride == 1 && outputLayout.channelStride == 1) {
-            squares.assign(p.output.channels, 0.0);
-            for (int64_t y = firstRow; y < lastRow; ++y)
-              for (int64_t x = firstColumn; x < lastColumn; ++x)
-                addSquares(input.data() + inputLayout.offset(b, static_cast<size_t>(y),
-                                                             static_cast<size_t>(x)),
-                           squares.data(), p.output.channels);
-            const double count =
-                static_cast<double>((lastRow - firstRow) * (lastColumn - firstColumn));
-            float* target = output.data() + outputLayout.offset(b, row, column);
-            for (size_t c = 0; c < p.output.channels; ++c)
-              target[c] = range.apply(std::sqrt(static_cast<float>(squares[c] / count)));
-            continue;
-          }
+  // Sums of single precision would round the means of quantised numbers the wrong way at times.
+  const bool isAdded = !std::is_same_v<Pool, Maximum> && !p.isNchw &&
+                       kFloatTensors.contains(context.inputs[0].type());
+  const auto poolLine = [&](size_t b, uint32_t row) {
+    const int64_t top = int64_t{row} * w.strideHeight - w.padding.top;
+    const int64_t firstRow = std::max<int64_t>(top, 0);
+    const int64_t lastRow = std::min<int64_t>(top + w.filterHeight, p.input.height);
+    std::vector<PixelWindow> windows;
+    if (isAdded) windows.reserve(p.output.width);
+    for (uint32_t column = 0; column < p.output.width; ++column) {
+      const int64_t left = int64_t{column} * w.strideWidth - w.padding.left;
+      const int64_t firstColumn = std::max<int64_t>(left, 0);
+      const int64_t lastColumn = std::min<int64_t>(left + w.filterWidth, p.input.width);
+      if (isAdded) {
+        const auto y = static_cast<size_t>(firstRow);
+        const auto x = static_cast<size_t>(firstColumn);
+        windows.push_back({input.data() + inputLayout.offset(b, y, x),
+                           static_cast<size_t>(lastRow) - y, static_cast<size_t>(lastColumn) - x,
+                           inputLayout.rowStride, inputLayout.columnStride});
+        continue;
+      }
+      for (size_t c = 0; c < p.output.channels; ++c) {
+        Pool pool;
+        for (int64_t y = firstRow; y < lastRow; ++y) {
+          for (int64_t x = firstColumn; x < lastColumn; ++x)
+            pool.add(input[inputLayout.offset(b, static_cast<size_t>(y), static_cast<size_t>(x)) +
+                           c * inputLayout.channelStride]);
         }
-        for (size_t c = 0; c < p.output.channels; ++c) {
-          Pool pool;
-          for (int64_t y = firstRow; y < lastRow; ++y) {
-            for (int64_t x = firstColumn; x < lastColumn; ++x)
-              pool.add(input[inputLayout.offset(b, static_cast<size_t>(y), static_cast<size_t>(x)) +
-                             c * inputLayout.channelStride]);
-          }
-          output[outputLayout.offset(b, row, column) + c * outputLayout.channelStride] =
-              range.apply(pool.result());
-        }
+        output[outputLayout.offset(b, row, column) + c * outputLayout.channelStride] =
+            range.apply(pool.result());
       }
     }
-  }
+    if (isAdded)
+      poolFloats<std::is_same_v<Pool, RootMeanSquare>>(
+          windows, p.output.channels, range, output.data() + outputLayout.offset(b, row, 0));
+  };
+  const uint64_t work = uint64_t{p.output.width} * p.output.channels * sizeof(float) *
+                        static_cast<uint64_t>(w.filterHeight) *
+                        static_cast<uint64_t>(w.filterWidth);
+  threads::forRanges(context.threadPool, uint64_t{p.output.batches} * p.output.height,
+                     threads::grainOf(work), [&](uint64_t begin, uint64_t end) {
+                       for (uint64_t line = begin; line < end; ++line)
+                         poolLine(line / p.output.height,
+                                  static_cast<uint32_t>(line % p.output.height));
+                     });
   output.store();
   return {};
 }

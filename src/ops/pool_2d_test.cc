@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "ops/operation_builder.h"
 
@@ -60,6 +62,70 @@ TEST(Pool2dTest, NchwQuantized) {
   EXPECT_EQ(builder.dimensions(), (Dimensions{1, 2, 1, 1}));
   // -127.5 and 3.5, away from the zero point's side of the tie.
   EXPECT_THAT(builder.result<int8_t>(), ElementsAre(-128, 3));
+}
+
+// Channels that fill vectors, and some more; means of six are rounded half away from zero.
+TEST(Pool2dTest, SymmetricIn16Bits) {
+  const OperandType type = OperandType::kTensorQuant16Symm;
+  std::mt19937 random(5);
+  for (const uint32_t channels : {1u, 8u, 19u}) {
+    for (const bool isNchw : {false, true}) {
+      std::vector<int16_t> image(size_t{6} * channels);
+      for (int16_t& value : image) value = static_cast<int16_t>(random());
+      const auto at = [&](size_t pixel, size_t channel) {
+        return image[isNchw ? channel * 6 + pixel : pixel * channels + channel];
+      };
+      const Dimensions shape =
+          isNchw ? Dimensions{1, channels, 2, 3} : Dimensions{1, 2, 3, channels};
+      for (const OperationType kind : {OperationType::kAveragePool2d, OperationType::kMaxPool2d}) {
+        OperationBuilder builder(kind);
+        builder.input(OperationBuilder::tensor(type, shape, 0x1p-13f), image)
+            .scalars({2, 1, 1, 3, 2, 1})
+            .scalar(isNchw)
+            .output(OperationBuilder::tensor(type, {}, 0x1p-13f));
+        ASSERT_TRUE(builder.run());
+        const std::vector<int16_t> made = builder.result<int16_t>();
+        ASSERT_EQ(made.size(), channels);
+        for (size_t c = 0; c < channels; ++c) {
+          double sum = 0.0;
+          int16_t highest = INT16_MIN;
+          for (size_t i = 0; i < 6; ++i) {
+            sum += at(i, c);
+            highest = std::max(highest, at(i, c));
+          }
+          const double expected = kind == OperationType::kMaxPool2d ? highest : std::round(sum / 6);
+          EXPECT_EQ(made[c], std::max(expected, 0.0)) << c;
+        }
+      }
+    }
+  }
+}
+
+// Windows of few and of many pixels, and of channels of any number.
+TEST(Pool2dTest, FloatsOfManyChannels) {
+  for (const uint32_t channels : {1u, 31u, 32u, 70u}) {
+    for (const uint32_t width : {3u, 300u}) {
+      std::vector<float> image(size_t{width} * channels);
+      for (size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i * 37 % 101);
+      for (const bool isSquared : {false, true}) {
+        OperationBuilder builder(isSquared ? OperationType::kL2Pool2d
+                                           : OperationType::kAveragePool2d);
+        builder.input({1, 1, width, channels}, image)
+            .scalars({2, 1, 1, static_cast<int32_t>(width), 1, 0})
+            .output();
+        ASSERT_TRUE(builder.run());
+        for (size_t c = 0; c < channels; ++c) {
+          double sum = 0.0;
+          for (size_t x = 0; x < width; ++x) {
+            const double value = image[x * channels + c];
+            sum += isSquared ? value * value : value;
+          }
+          const double mean = sum / width;
+          EXPECT_NEAR(builder.result<float>()[c], isSquared ? std::sqrt(mean) : mean, 1e-4);
+        }
+      }
+    }
+  }
 }
 
 TEST(Pool2dTest, MaximumKeepsNan) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // PRELU. Inputs: data, alpha (slope of negative values, broadcast).
+#include <algorithm>
+
 #include "ops/broadcast.h"
 #include "ops/broadcast_rows.h"
+#include "ops/fixed_point.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
@@ -13,7 +16,8 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
                 const graph::Operation& operation) {
   const Signature signature(subgraph, operation);
   HEARTH_TRY(signature.counts(2, 1));
-  HEARTH_TRY(signature.inputType(0, kFloatTensors | kQuant8Tensors));
+  HEARTH_TRY(
+      signature.inputType(0, kFloatTensors | kQuant8Tensors | OperandType::kTensorQuant16Symm));
   HEARTH_TRY(signature.inputTypeLike(1, 0));
   HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
   HEARTH_TRY(signature.inputRank(1, 0, kMaximumRank));
@@ -26,7 +30,27 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, std::move(dimensions));
 }
 
+// As TFLite computes LEAKY_RELU, to the last bit.
+Status executeSymmetric16(OperationContext& context) {
+  const graph::Operand& input = *context.inputs[0].operand;
+  const graph::Operand& slope = *context.inputs[1].operand;
+  const graph::Operand& output = *context.outputs[0].operand;
+  const FixedMultiplier positive = toFixedMultiplier(input.scale / output.scale);
+  const FixedMultiplier negative = toFixedMultiplier(input.scale * slope.scale / output.scale);
+  mapBroadcast(context, context.outputs[0].dimensions, context.inputs[0].as<int16_t>(),
+               context.inputs[1].as<int16_t>(), context.outputs[0].as<int16_t>(),
+               [=](int16_t value, int16_t factor) {
+                 const int32_t product = value * factor;
+                 const int32_t scaled =
+                     value < 0 ? multiply(product, negative) : multiply(value, positive);
+                 return static_cast<int16_t>(std::clamp(scaled, -32768, 32767));
+               });
+  return {};
+}
+
 Status execute(OperationContext& context) {
+  if (context.inputs[0].type() == OperandType::kTensorQuant16Symm)
+    return executeSymmetric16(context);
   const RealInput input(context.inputs[0]);
   const RealInput alpha(context.inputs[1]);
   RealOutput output(context.outputs[0]);

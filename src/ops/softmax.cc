@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "ops/axis_rows.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
+#include "ops/softmax_table.h"
 #include "ops/validation.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
 namespace {
@@ -26,7 +29,10 @@ Status validateSoftmax(const graph::Model&, const graph::Subgraph& subgraph,
                        const graph::Operation& operation) {
   const Signature signature(subgraph, operation);
   HEARTH_TRY(signature.counts(2, 3, 1));
-  HEARTH_TRY(validateArguments(signature, kFloatTensors | kQuant8Tensors));
+  HEARTH_TRY(validateArguments(signature,
+                               kFloatTensors | kQuant8Tensors | OperandType::kTensorQuant16Symm));
+  if (signature.isInputOfType(0, OperandType::kTensorQuant16Symm))
+    return signature.outputQuantization(0, 1.0f / 32768, 0);
   if (signature.isInputOfType(0, OperandType::kTensorQuant8Asymm))
     return signature.outputQuantization(0, 1.0f / 256, 0);
   if (signature.isInputOfType(0, OperandType::kTensorQuant8AsymmSigned))
@@ -47,9 +53,37 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, context.inputs[0].dimensions);
 }
 
+void executeSymmetric16(const OperationContext& context, const SoftmaxParameters& p) {
+  const Tensor& input = context.inputs[0];
+  const int16_t* source = input.as<int16_t>();
+  int16_t* target = context.outputs[0].as<int16_t>();
+  const SoftmaxTable table(input.operand->scale, p.beta, input.elementCount());
+  const AxisBlocks blocks(input.dimensions, p.axis);
+  if (blocks.inner == 1) {
+    threads::forRanges(context.threadPool, blocks.outer,
+                       threads::grainOf(blocks.size * sizeof(int16_t)),
+                       [&](uint64_t begin, uint64_t end) {
+                         for (uint64_t row = begin; row < end; ++row)
+                           table.apply({source + row * blocks.size, blocks.size},
+                                       {target + row * blocks.size, blocks.size});
+                       });
+    return;
+  }
+  std::vector<int16_t> values(blocks.size);
+  forEachAxisRow(input.dimensions, p.axis, [&](const AxisRow& row) {
+    for (size_t i = 0; i < row.size; ++i) values[i] = source[row.index(i)];
+    table.apply(values, values);
+    for (size_t i = 0; i < row.size; ++i) target[row.index(i)] = values[i];
+  });
+}
+
 template <bool isLog>
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const SoftmaxParameters p, parseSoftmax(context));
+  if (context.inputs[0].type() == OperandType::kTensorQuant16Symm) {
+    executeSymmetric16(context, p);
+    return {};
+  }
   const RealInput input(context.inputs[0]);
   RealOutput output(context.outputs[0]);
   forEachAxisRow(context.inputs[0].dimensions, p.axis, [&](const AxisRow& row) {

@@ -54,6 +54,52 @@ TEST(SoftmaxTest, LogOfHalf) {
   EXPECT_NEAR(static_cast<float>(builder.result<Half>()[0]), -std::log(2.0f), 1e-3);
 }
 
+// The results of TFLite, along either axis.
+TEST(SoftmaxTest, SymmetricIn16Bits) {
+  const OperandType type = OperandType::kTensorQuant16Symm;
+  const auto output = OperationBuilder::tensor(type, {}, 1.0f / 32768);
+  OperationBuilder rows(OperationType::kSoftmax);
+  rows.input(OperationBuilder::tensor(type, {2, 5}, 1.0f / 4096),
+             std::vector<int16_t>{-32768, -4097, 4000, 32767, 32000, 7, 7, 8, -100, 9000})
+      .scalar(1.0f)
+      .output(output);
+  ASSERT_TRUE(rows.run());
+  EXPECT_THAT(rows.result<int16_t>(),
+              ElementsAre(1, 2, 16, 17903, 14846, 2529, 2529, 2530, 2463, 22718));
+  OperationBuilder column(OperationType::kSoftmax);
+  column.input(OperationBuilder::tensor(type, {3, 1}, 0.01f), std::vector<int16_t>{-300, 200, 210})
+      .scalar(0.5f)
+      .scalar(0)
+      .output(output);
+  ASSERT_TRUE(column.run());
+  EXPECT_THAT(column.result<int16_t>(), ElementsAre(1261, 15359, 16147));
+}
+
+// So many that all exponentials are looked up: each row by itself gives the same.
+TEST(SoftmaxTest, ManyRowsIn16Bits) {
+  const OperandType type = OperandType::kTensorQuant16Symm;
+  constexpr uint32_t kRows = 70;
+  constexpr uint32_t kColumns = 1000;
+  std::vector<int16_t> values(size_t{kRows} * kColumns);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<int16_t>(i * i * 2654435761u >> 7);
+  const auto run = [&](uint32_t rows, std::vector<int16_t> numbers) {
+    OperationBuilder builder(OperationType::kSoftmax);
+    builder.input(OperationBuilder::tensor(type, {rows, kColumns}, 1.0f / 4096), numbers)
+        .scalar(1.0f)
+        .output(OperationBuilder::tensor(type, {}, 1.0f / 32768));
+    EXPECT_TRUE(builder.run());
+    return builder.result<int16_t>();
+  };
+  const std::vector<int16_t> made = run(kRows, values);
+  for (size_t row = 0; row < kRows; ++row) {
+    const auto begin = static_cast<ptrdiff_t>(row * kColumns);
+    const auto end = begin + kColumns;
+    EXPECT_EQ(std::vector(made.begin() + begin, made.begin() + end),
+              run(1, {values.begin() + begin, values.begin() + end}));
+  }
+}
+
 TEST(SoftmaxTest, BadParameters) {
   const auto run = [](float beta, int32_t axis) {
     OperationBuilder builder(OperationType::kSoftmax);

@@ -92,7 +92,12 @@ Result<bool> lowerDepthwiseConv2d(PlanBuilder* builder) {
   return lowerConvolution(builder, parameters, true);
 }
 
+bool isSymmetric16(PlanBuilder* builder) {
+  return builder->operand(inputOf(builder, 0)).type == OperandType::kTensorQuant16Symm;
+}
+
 Result<bool> lowerPool2d(PlanBuilder* builder) {
+  if (isSymmetric16(builder)) return lowerShared(builder);
   HEARTH_ASSIGN(const auto parameters, ops::parsePool2d(builder->context()));
   if (parameters.isNchw) return false;
   Pooling pooling;
@@ -124,6 +129,9 @@ Result<bool> lowerPool2d(PlanBuilder* builder) {
   if (!pooling.isMaximum && isGlobal && input.type == OperandType::kTensorQuant8AsymmSigned &&
       pooling.activation == ops::FusedActivation::kNone)
     return addMean(builder, pooling.input, pooling.output, {1, 2});
+  // Single precision has a kernel that reads each pixel from where it lies.
+  if (!pooling.isMaximum && !isGlobal && input.type == OperandType::kTensorFloat32)
+    return lowerShared(builder);
   return addPooling(builder, pooling);
 }
 
@@ -143,6 +151,7 @@ Result<bool> lowerFullyConnected(PlanBuilder* builder) {
 }
 
 Result<bool> lowerSoftmax(PlanBuilder* builder) {
+  if (isSymmetric16(builder)) return lowerShared(builder);
   HEARTH_ASSIGN(const auto parameters, ops::parseSoftmax(builder->context()));
   if (parameters.axis + 1 != builder->context().inputs[0].rank()) return false;
   HEARTH_ASSIGN(const bool isDone,
@@ -298,6 +307,10 @@ Result<bool> lowerResizeBilinear(PlanBuilder* builder) {
                            parameters.halfPixelCenters);
 }
 
+Result<bool> lowerProduct(PlanBuilder* builder) {
+  return isSymmetric16(builder) ? lowerShared(builder) : lowerBatchMatmul(builder);
+}
+
 Result<bool> lowerAttention(PlanBuilder* builder) {
   Attention attention;
   HEARTH_ASSIGN(attention.parameters, ops::parseAttention(builder->context()));
@@ -395,6 +408,12 @@ constexpr Entry kLowerings[] = {
     {OperationType::kTile, lowerShared},
     {OperationType::kBroadcastTo, lowerShared},
     {OperationType::kReverse, lowerShared},
+    {OperationType::kReverseSequence, lowerShared},
+    {OperationType::kConv3d, lowerShared},
+    {OperationType::kScatterNd, lowerShared},
+    {OperationType::kL2Normalization, lowerShared},
+    {OperationType::kL2Pool2d, lowerShared},
+    {OperationType::kSvdf, lowerShared},
     {OperationType::kPadV2, lowerShared},
     {OperationType::kSpaceToDepth, lowerShared},
     {OperationType::kDepthToSpace, lowerShared},
@@ -411,7 +430,7 @@ constexpr Entry kLowerings[] = {
     {OperationType::kResizeNearestNeighbor, lowerShared},
     {OperationType::kRmsNorm, lowerRmsNorm},
     {OperationType::kGroupNorm, lowerGroupNorm},
-    {OperationType::kBatchMatmul, lowerBatchMatmul},
+    {OperationType::kBatchMatmul, lowerProduct},
     {OperationType::kQuantizedSequenceLstm, lowerQuantizedSequenceLstm},
 };
 

@@ -155,6 +155,13 @@ Result<uint32_t> slopeTensor(OperatorView& view, OperandType type, float slope) 
     std::memcpy(bytes, &half, sizeof(half));
     return view.builder().constantTensor(std::move(like), bytes);
   }
+  if (type == OperandType::kTensorQuant16Symm) {
+    like.scale = slope == 0.0f ? 1.0f : std::abs(slope);
+    const int16_t sign = slope > 0.0f ? 1 : slope < 0.0f ? -1 : 0;
+    uint8_t bytes[sizeof(sign)];
+    std::memcpy(bytes, &sign, sizeof(sign));
+    return view.builder().constantTensor(std::move(like), bytes);
+  }
   if (type != OperandType::kTensorQuant8Asymm && type != OperandType::kTensorQuant8AsymmSigned)
     return fail(ErrorCode::kUnsupported, "Its input is {}, which is not supported.",
                 graph::nameOf(type));

@@ -89,7 +89,8 @@ TEST(ElementwiseTranslators, SoftmaxAndLogSoftmax) {
 
 // The slope comes out of scale and zero point, also where it is negative or zero.
 TEST(ElementwiseTranslators, LeakyReluSlopes) {
-  for (const TensorType type : {TensorType::FLOAT32, TensorType::INT8, TensorType::UINT8}) {
+  for (const TensorType type :
+       {TensorType::FLOAT32, TensorType::INT8, TensorType::UINT8, TensorType::INT16}) {
     for (const float alpha : {0.25f, -0.5f, 0.0f}) {
       ModelWriter model;
       const float scale = type == TensorType::FLOAT32 ? 0.0f : 0.5f;
@@ -104,8 +105,9 @@ TEST(ElementwiseTranslators, LeakyReluSlopes) {
       const graph::Operand& slope =
           imported.model->main().operands[imported.model->main().operations.at(0).inputs.at(1)];
       const float value =
-          type == TensorType::FLOAT32
-              ? valueOf<float>(*imported.model, slope)
+          type == TensorType::FLOAT32 ? valueOf<float>(*imported.model, slope)
+          : type == TensorType::INT16
+              ? valueOf<int16_t>(*imported.model, slope) * slope.scale
               : (valueOf<int8_t>(*imported.model, slope) - slope.zeroPoint) * slope.scale;
       EXPECT_EQ(value, alpha);
     }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/softmax_table.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+namespace hearth::ops {
+namespace {
+
+constexpr int kSteps = 512;
+constexpr int32_t kLowest = -32768;
+constexpr int32_t kHighest = 32767;
+constexpr int32_t kSpan = kHighest - kLowest;
+
+// A function on [first, first + kSpan * step], for all 16-bit arguments, with 15 fraction bits.
+class Interpolation {
+ public:
+  template <typename Function>
+  Interpolation(double step, int32_t zero, const Function& function) {
+    const double first = step * (kLowest - zero);
+    const double last = step * (kHighest - zero);
+    const double width = (last - first) / kSteps;
+    // The results' range is [-1, 1], by its ends and not by its steps.
+    constexpr double kResultStep = 2.0 / kSpan;
+    constexpr double kScale = (kSpan + 1) / (kResultStep * kHighest - kResultStep * kLowest);
+    for (int i = 0; i < kSteps; ++i) {
+      const double value = std::round(function(first + i * width) * kScale);
+      const double next = function(first + (i + 1) * width) * kScale;
+      const double middle = std::round(function(first + i * width + width / 2) * kScale);
+      // Half of what a straight line is off in the middle is taken back at the ends.
+      const double error = std::round((next + value) / 2) - middle;
+      entries_[static_cast<size_t>(i)] = saturate(value - std::round(error / 2));
+    }
+    entries_[kSteps] = saturate(std::round(function(last) * kScale));
+  }
+
+  int16_t operator()(int16_t argument) const {
+    const auto index = static_cast<size_t>(kSteps / 2 + (argument >> 7));
+    const int32_t base = entries_[index];
+    const int32_t slope = static_cast<int16_t>(entries_[index + 1] - base);
+    return static_cast<int16_t>(base + ((slope * (argument & 127) + 64) >> 7));
+  }
+
+ private:
+  static int16_t saturate(double value) {
+    return static_cast<int16_t>(
+        std::clamp(value, static_cast<double>(kLowest), static_cast<double>(kHighest)));
+  }
+
+  std::array<int16_t, kSteps + 1> entries_{};
+};
+
+// e^x of [-10, 0]: what lies below counts as nothing.
+constexpr double kReach = 10.0;
+const Interpolation& exponentialTable() {
+  static const Interpolation table(kReach / kSpan, kHighest, [](double x) { return std::exp(x); });
+  return table;
+}
+
+// 1 / (1 + x) of [0, 1].
+const Interpolation& inverseTable() {
+  static const Interpolation table(1.0 / kSpan, kLowest, [](double x) { return 1.0 / (1.0 + x); });
+  return table;
+}
+
+int16_t saturate16(int32_t value) {
+  return static_cast<int16_t>(std::clamp(value, kLowest, kHighest));
+}
+
+}  // namespace
+
+SoftmaxTable::SoftmaxTable(float scale, float beta, uint64_t count)
+    : factor_(toFixedMultiplier(scale * beta / (kReach / kSpan))) {
+  if (count <= kSpan) return;
+  std::vector<int16_t> values;
+  values.reserve(kSpan + 1);
+  for (int32_t distance = 0; distance <= kSpan; ++distance) values.push_back(exponential(distance));
+  exponentials_ = std::move(values);
+}
+
+int16_t SoftmaxTable::exponential(int32_t belowHighest) const {
+  if (!exponentials_.empty()) return exponentials_[static_cast<size_t>(belowHighest)];
+  const int64_t scaled = multiply(-belowHighest, factor_);
+  return exponentialTable()(
+      static_cast<int16_t>(std::clamp<int64_t>(scaled + kHighest, kLowest, kHighest)));
+}
+
+void SoftmaxTable::apply(std::span<const int16_t> row, std::span<int16_t> result) const {
+  if (row.empty()) return;
+  const int32_t highest = *std::ranges::max_element(row);
+  int64_t total = 0;
+  for (size_t i = 0; i < row.size(); ++i) {
+    result[i] = exponential(highest - row[i]);
+    total += result[i];
+  }
+  // Rows of more than 65536 elements may have a larger one, which TFLite has no result for.
+  const auto sum = static_cast<uint32_t>(std::clamp<int64_t>(total, 2, INT32_MAX));
+  // The sum is 2^(30 - zeros) * (1 + x).
+  const int zeros = std::countl_zero(sum);
+  const auto shifted =
+      static_cast<int32_t>(((static_cast<int64_t>(sum) << (zeros - 1)) + (1 << 13)) >> 14);
+  const int32_t inverse = inverseTable()(saturate16(shifted - (1 << 15) - (1 << 16)));
+  const int shift = 31 - zeros;
+  for (int16_t& value : result) {
+    const int64_t product = int64_t{value} * inverse + (int64_t{1} << (shift - 1));
+    value = static_cast<int16_t>(std::clamp<int64_t>(product >> shift, 0, kHighest));
+  }
+}
+
+}  // namespace hearth::ops
