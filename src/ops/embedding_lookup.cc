@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // EMBEDDING_LOOKUP. Inputs: row numbers, table. Beyond NNAPI a table of 8 or 4 bits may give
 // float32 rows, and the block scales of a TENSOR_INT4 table follow.
-#include <cstring>
-
+#include "base/vector_dispatch.h"
 #include "ops/operation.h"
 #include "ops/registry.h"
+#include "ops/short_copy.h"
 #include "ops/tensor_types.h"
 #include "ops/validation.h"
 #include "ops/weight_rows.h"
@@ -50,9 +50,7 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, std::move(dimensions));
 }
 
-// Calls copyRow(row number, position in the output) for each look-up; a row has `bytes` bytes.
-template <typename CopyRow>
-Status forEachLookup(const OperationContext& context, uint64_t bytes, const CopyRow& copyRow) {
+Status checkLookups(const OperationContext& context) {
   const int32_t* lookups = context.inputs[0].as<int32_t>();
   const uint32_t count = context.inputs[0].dimensions[0];
   const uint32_t rows = context.inputs[1].dimensions[0];
@@ -61,30 +59,38 @@ Status forEachLookup(const OperationContext& context, uint64_t bytes, const Copy
       return fail(ErrorCode::kBadData, "Look-up {} of {} is {}, there are {} rows.", i,
                   context.describe(), lookups[i], rows);
   }
-  threads::forRanges(context.threadPool, count, threads::grainOf(bytes),
-                     [&](uint64_t begin, uint64_t end) {
-                       for (uint64_t i = begin; i < end; ++i)
-                         copyRow(static_cast<uint64_t>(lookups[i]), i);
-                     });
   return {};
 }
 
 Status execute(OperationContext& context) {
+  HEARTH_TRY(checkLookups(context));
+  const int32_t* lookups = context.inputs[0].as<int32_t>();
+  const uint32_t count = context.inputs[0].dimensions[0];
   const Tensor& values = context.inputs[1];
   const Tensor& output = context.outputs[0];
   if (values.type() != output.type()) {
     const WeightRows table(context, 1, kBlockScales);
+    const size_t size = table.rowSize();
     float* target = output.as<float>();
-    return forEachLookup(context, table.rowSize() * sizeof(float),
-                         [&](uint64_t row, uint64_t position) {
-                           table.read(row, target + position * table.rowSize());
-                         });
+    threads::forRanges(context.threadPool, count, threads::grainOf(size * sizeof(float)),
+                       [&](uint64_t begin, uint64_t end) {
+                         for (uint64_t i = begin; i < end; ++i)
+                           table.read(static_cast<uint64_t>(lookups[i]), target + i * size);
+                       });
+    return {};
   }
   uint64_t size = graph::elementSize(values.type());
   for (size_t i = 1; i < values.rank(); ++i) size *= values.dimensions[i];
-  return forEachLookup(context, size, [&](uint64_t row, uint64_t position) {
-    std::memcpy(output.as<uint8_t>() + position * size, values.as<uint8_t>() + row * size, size);
-  });
+  const uint8_t* source = values.as<uint8_t>();
+  uint8_t* target = output.as<uint8_t>();
+  threads::forRanges(
+      context.threadPool, count, threads::grainOf(size), [&](uint64_t begin, uint64_t end) {
+        base::onWidestVectors([=]() HEARTH_INLINE {
+          for (uint64_t i = begin; i < end; ++i)
+            copyShort(target + i * size, source + static_cast<uint64_t>(lookups[i]) * size, size);
+        });
+      });
+  return {};
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // GATHER_ND of the extension. Inputs: data, indices [..., depth]: each run of `depth` indices picks
 // the slice of the data that it leads to.
-#include <cstring>
-
+#include "base/vector_dispatch.h"
 #include "ops/nd_index.h"
 #include "ops/operation.h"
 #include "ops/registry.h"
+#include "ops/short_copy.h"
 #include "ops/tensor_types.h"
 #include "ops/validation.h"
 #include "threads/parallel_ranges.h"
@@ -53,8 +53,11 @@ Status execute(OperationContext& context) {
   uint8_t* target = context.outputs[0].as<uint8_t>();
   threads::forRanges(context.threadPool, slices.size(), threads::grainOf(size),
                      [&](uint64_t begin, uint64_t end) {
-                       for (uint64_t i = begin; i < end; ++i)
-                         std::memcpy(target + i * size, source + slices[i] * size, size);
+                       const uint64_t* slice = slices.data();
+                       base::onWidestVectors([=]() HEARTH_INLINE {
+                         for (uint64_t i = begin; i < end; ++i)
+                           copyShort(target + i * size, source + slice[i] * size, size);
+                       });
                      });
   return {};
 }

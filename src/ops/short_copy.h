@@ -9,26 +9,46 @@
 
 namespace hearth::ops {
 
+// As many bytes as lines of the cache have.
+typedef uint8_t LineVector __attribute__((vector_size(64)));
+
+// kCount lines from `source` on and kCount that end with `bytes`, which may overlap. All are read
+// before the first is written: a read waits for a write whose address ends in the same bits.
+template <size_t kCount>
+HEARTH_INLINE inline void copyLines(uint8_t* target, const uint8_t* source, size_t bytes) {
+  constexpr size_t kLine = sizeof(LineVector);
+  LineVector lines[2 * kCount];
+#pragma GCC unroll 4
+  for (size_t i = 0; i < kCount; ++i) {
+    std::memcpy(&lines[i], source + i * kLine, kLine);
+    std::memcpy(&lines[kCount + i], source + bytes - (kCount - i) * kLine, kLine);
+  }
+#pragma GCC unroll 4
+  for (size_t i = 0; i < kCount; ++i) {
+    std::memcpy(target + i * kLine, &lines[i], kLine);
+    std::memcpy(target + bytes - (kCount - i) * kLine, &lines[kCount + i], kLine);
+  }
+}
+
 // std::memcpy() for pieces of which most are short: what is to be done takes less time than a call.
 // For bodies of base::onWidestVectors().
 HEARTH_INLINE inline void copyShort(uint8_t* target, const uint8_t* source, size_t bytes) {
   constexpr size_t kNarrow = 16;
-  constexpr size_t kWide = 64;
-  constexpr size_t kLong = 1024;
-  if (bytes < kNarrow || bytes > kLong) {
+  constexpr size_t kLine = sizeof(LineVector);
+  if (bytes < kNarrow || bytes > 4 * kLine) {
     std::memcpy(target, source, bytes);
-    return;
-  }
-  // The last step may repeat bytes of the one before.
-  if (bytes < kWide) {
+  } else if (bytes < kLine) {
+    // The last step may repeat bytes of the one before.
     const size_t last = bytes - kNarrow;
     for (size_t i = 0; i < last; i += kNarrow) std::memcpy(target + i, source + i, kNarrow);
     std::memcpy(target + last, source + last, kNarrow);
-    return;
+  } else if (bytes == kLine) {
+    std::memcpy(target, source, kLine);
+  } else if (bytes <= 2 * kLine) {
+    copyLines<1>(target, source, bytes);
+  } else {
+    copyLines<2>(target, source, bytes);
   }
-  const size_t last = bytes - kWide;
-  for (size_t i = 0; i < last; i += kWide) std::memcpy(target + i, source + i, kWide);
-  std::memcpy(target + last, source + last, kWide);
 }
 
 }  // namespace hearth::ops

@@ -37,7 +37,8 @@ class Interpolation {
   }
 
   int16_t operator()(int16_t argument) const {
-    const auto index = static_cast<size_t>(kSteps / 2 + (argument >> 7));
+    const int place = kSteps / 2 + (argument >> 7);
+    const auto index = static_cast<size_t>(place);
     const int32_t base = entries_[index];
     const int32_t slope = static_cast<int16_t>(entries_[index + 1] - base);
     return static_cast<int16_t>(base + ((slope * (argument & 127) + 64) >> 7));

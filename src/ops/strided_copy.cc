@@ -110,13 +110,23 @@ void copyReversed(const std::vector<CopyDimension>& loops, const uint8_t* source
   const std::vector<CopyDimension>* all = &loops;
   base::onWidestVectors([=]() HEARTH_INLINE {
     constexpr int64_t kBlocks = sizeof(ByteVector) / kBytes;
+    constexpr int64_t kVectors = 4;  // that are read before the first is written
     const size_t outer = all->size() - 1;
     const int64_t size = all->back().size;
     forEachOffset(*all, outer, [=](int64_t from, int64_t to) HEARTH_INLINE {
       const uint8_t* last = source + from;
       uint8_t* first = target + to;
       int64_t i = 0;
+      for (; i + kVectors * kBlocks <= size; i += kVectors * kBlocks) {
+        ByteVector vectors[kVectors];
 #pragma GCC unroll 4
+        for (int64_t v = 0; v < kVectors; ++v)
+          vectors[v] = reverseBlocks<kBytes>(
+              loadVector(last - (i + (v + 1) * kBlocks - 1) * int64_t{kBytes}));
+#pragma GCC unroll 4
+        for (int64_t v = 0; v < kVectors; ++v)
+          storeVector(vectors[v], first + (i + v * kBlocks) * int64_t{kBytes});
+      }
       for (; i + kBlocks <= size; i += kBlocks)
         storeVector(reverseBlocks<kBytes>(loadVector(last - (i + kBlocks - 1) * int64_t{kBytes})),
                     first + i * int64_t{kBytes});
