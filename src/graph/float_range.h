@@ -5,28 +5,47 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace hearth::graph {
 
-// Whether all of `values` are in [lowest, highest], which are 0 or positive; -0 is not. Numbers
-// that are positive compare as their bits do, and all others' bits are below or above; there is no
-// way out of the loop, so that it runs in vectors: the embeddings of a language model have hundreds
-// of thousands of scales, which a start checks several times.
-inline bool areWithin(std::span<const float> values, float lowest, float highest) {
-  const auto low = std::bit_cast<int32_t>(lowest);
-  const auto high = std::bit_cast<int32_t>(highest);
+// The least and the greatest of some numbers, as their bits: numbers that are positive compare as
+// their bits do, and the bits of all others (-0, NaN, infinities) are below or above those.
+struct FloatRange {
+  int32_t least = std::numeric_limits<int32_t>::max();
+  int32_t greatest = std::numeric_limits<int32_t>::min();
+
+  // Whether all are in [lowest, highest], which are 0 or positive; -0 is not.
+  bool isWithin(float lowest, float highest) const {
+    return least >= std::bit_cast<int32_t>(lowest) && greatest <= std::bit_cast<int32_t>(highest);
+  }
+};
+
+// There is no way out of the loop, so that it runs in vectors: the embeddings of a language model
+// have hundreds of thousands of scales.
+inline FloatRange rangeOf(std::span<const float> values) {
   constexpr size_t kLanes = 8;
-  int32_t wrong[kLanes] = {};
-  size_t i = 0;
-  const auto isWrong = [&](float value) {
+  FloatRange ranges[kLanes];
+  const auto widen = [](FloatRange& range, float value) {
     const auto bits = std::bit_cast<int32_t>(value);
-    return static_cast<int32_t>(bits < low) | static_cast<int32_t>(bits > high);
+    range.least = std::min(range.least, bits);
+    range.greatest = std::max(range.greatest, bits);
   };
+  size_t i = 0;
   for (; i + kLanes <= values.size(); i += kLanes)
-    for (size_t lane = 0; lane < kLanes; ++lane) wrong[lane] |= isWrong(values[i + lane]);
-  for (; i < values.size(); ++i) wrong[0] |= isWrong(values[i]);
-  return std::ranges::none_of(wrong, [](int32_t one) { return one != 0; });
+    for (size_t lane = 0; lane < kLanes; ++lane) widen(ranges[lane], values[i + lane]);
+  for (; i < values.size(); ++i) widen(ranges[0], values[i]);
+  FloatRange all;
+  for (const FloatRange& range : ranges) {
+    all.least = std::min(all.least, range.least);
+    all.greatest = std::max(all.greatest, range.greatest);
+  }
+  return all;
+}
+
+inline bool areWithin(std::span<const float> values, float lowest, float highest) {
+  return rangeOf(values).isWithin(lowest, highest);
 }
 
 }  // namespace hearth::graph

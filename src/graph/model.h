@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "graph/channel_scales.h"
 #include "graph/codes.h"
 #include "memory/pool.h"
 
@@ -33,7 +34,7 @@ struct DataLocation {
 // Scales of a kTensorQuant8SymmPerChannel operand, one for each index of dimension channelDim.
 struct PerChannelQuantization {
   uint32_t channelDim = 0;
-  std::vector<float> scales;
+  ChannelScales scales;
 };
 
 using Dimensions = std::vector<uint32_t>;

@@ -20,10 +20,10 @@ class Writer {
     static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
     bytes(&value, sizeof value);
   }
-  template <typename T>
-  void list(const std::vector<T>& values) {
+  template <typename List>
+  void list(const List& values) {
     number(static_cast<uint64_t>(values.size()));
-    bytes(values.data(), values.size() * sizeof(T));
+    bytes(values.data(), values.size() * sizeof(*values.data()));
   }
   std::vector<uint8_t> take() { return std::move(bytes_); }
 

@@ -25,6 +25,10 @@ class Writer {
     hash_.update(values.data(), values.size() * sizeof(T));
   }
 
+  void digest(const base::Sha256Digest& digest) {
+    buffer_.insert(buffer_.end(), digest.begin(), digest.end());
+  }
+
   base::Sha256Digest finish() {
     flush();
     return hash_.finish();
@@ -48,7 +52,8 @@ void write(Writer& writer, const Operand& operand) {
   writer.number(operand.scale);
   writer.number(operand.zeroPoint);
   writer.number(operand.perChannel.channelDim);
-  writer.list(operand.perChannel.scales);
+  writer.number(static_cast<uint64_t>(operand.perChannel.scales.size()));
+  if (!operand.perChannel.scales.empty()) writer.digest(operand.perChannel.scales.digest());
   writer.number(operand.lifetime);
   writer.number(operand.location.pool);
   writer.number(operand.location.offset);
@@ -61,7 +66,7 @@ void write(Writer& writer, const Operand& operand) {
 
 base::Sha256Digest structureDigest(const Model& model) {
   Writer writer;
-  writer.number(uint32_t{1});  // of this list of fields
+  writer.number(uint32_t{2});  // of this list of fields
   writer.number(model.relaxFloat32ToFloat16);
   writer.list(model.constantBytes);
   writer.number(static_cast<uint64_t>(model.pools.size()));

@@ -42,7 +42,7 @@ Status validatePerChannel(const Operand& operand) {
     return fail(ErrorCode::kBadData, "The operand {} has {} scales for {} channels.",
                 describe(operand), quantization.scales.size(), channels);
   using Limits = std::numeric_limits<float>;
-  if (areWithin(quantization.scales, Limits::denorm_min(), Limits::max())) return {};
+  if (quantization.scales.areWithin(Limits::denorm_min(), Limits::max())) return {};
   const auto isGood = [](float scale) {
     return scale > 0.0f && scale <= Limits::max();
   };

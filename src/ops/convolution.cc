@@ -54,7 +54,7 @@ std::vector<float> realBias(const OperationContext& context) {
     return {given.begin(), given.end()};
   }
   const graph::Operand& filter = *context.inputs[1].operand;
-  const std::vector<float>& scales = filter.perChannel.scales;
+  const graph::ChannelScales& scales = filter.perChannel.scales;
   std::vector<float> values(bias.elementCount());
   for (size_t i = 0; i < values.size(); ++i) {
     const double scale = static_cast<double>(context.inputs[0].operand->scale) *

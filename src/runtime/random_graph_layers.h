@@ -39,9 +39,9 @@ class LayerMaker : protected GraphBuilder {
     weights.filter = addConstant({form.type, form.scale, form.zeroPoint}, dimensions,
                                  randomContent(isPerChannel ? kInt8 : form.type, count));
     if (isPerChannel) {
-      graph::PerChannelQuantization& scales = operand(weights.filter).perChannel;
-      scales.channelDim = static_cast<uint32_t>(channelDim);
-      for (size_t i = 0; i < outputs; ++i) scales.scales.push_back(real(0.004f, 0.012f));
+      std::vector<float> scales(outputs);
+      std::ranges::generate(scales, [&] { return real(0.004f, 0.012f); });
+      operand(weights.filter).perChannel = {static_cast<uint32_t>(channelDim), scales};
     }
     const bool isQuantized = operand(input).scale > 0;
     Form biasForm{isQuantized ? kInt32 : inputType};

@@ -60,7 +60,7 @@ class StructureHash {
     put(operand.zeroPoint);
     put(operand.perChannel.channelDim);
     put(operand.perChannel.scales.size());
-    for (const float scale : operand.perChannel.scales) put(scale);
+    hash_.update(operand.perChannel.scales.digest());
     put(operand.isConstant());
     put(operand.hasValue());
     if (operand.lifetime == graph::Lifetime::kSubgraph) put(operand.subgraphIndex);

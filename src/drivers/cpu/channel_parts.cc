@@ -28,11 +28,11 @@ std::vector<ChannelRange> channelParts(size_t channels, size_t bytesPerChannel) 
   return ranges;
 }
 
-std::vector<float> scalesOf(const std::vector<float>& all, ChannelRange channels) {
-  const auto first = all.begin() + static_cast<ptrdiff_t>(channels.first);
-  std::vector<float> scales(first, first + static_cast<ptrdiff_t>(channels.count));
-  scales.resize(channels.count + XNN_EXTRA_QUANTIZATION_PARAMS, scales.back());
-  return scales;
+std::shared_ptr<const float> scalesFrom(const graph::Operand& filter, size_t channels,
+                                        size_t first) {
+  static_assert(XNN_EXTRA_QUANTIZATION_PARAMS <= graph::ChannelScales::kReadableBehind);
+  if (!filter.perChannel.scales.empty()) return filter.perChannel.scales.from(first);
+  return graph::ChannelScales(channels - first, filter.scale).from(0);
 }
 
 void releaseAfterPacking(const PlanBuilder& builder, Node* node, uint32_t filter,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "drivers/cpu/plan_builder.h"
@@ -23,8 +24,10 @@ struct ChannelRange {
 // of the arguments alone, so that every start makes the same ones.
 std::vector<ChannelRange> channelParts(size_t channels, size_t bytesPerChannel);
 
-// The scales of some channels, with more behind the last one, for XNNPACK reads past it.
-std::vector<float> scalesOf(const std::vector<float>& all, ChannelRange channels);
+// The scale of a filter's output channel `first` and of those behind it, with more behind the last
+// one, for XNNPACK reads past it. A filter with one scale has it for each of its `channels`.
+std::shared_ptr<const float> scalesFrom(const graph::Operand& filter, size_t channels,
+                                        size_t first = 0);
 
 // PlanBuilder::releaseAfterPacking for a node that packs these channels of a filter only, each of
 // which has `bytesPerChannel`.

@@ -75,9 +75,7 @@ TEST_P(LargeLayerTest, EqualsTheReference) {
                     {builder.output(kFloat, {kRows, kOutputs})});
   graph::Model model = builder.model();
   if (type == OperandType::kTensorQuant8SymmPerChannel)
-    for (uint32_t i = 0; i < kOutputs; ++i)
-      model.main().operands[filter].perChannel.scales.push_back(0.01f +
-                                                                1e-6f * static_cast<float>(i));
+    model.main().operands[filter].perChannel.scales = risingScales(kOutputs, 1e-6f);
   EXPECT_EQ(
       differenceFromReference(model, {bytesOf(randomFloats(size_t{kRows} * inputs, 3))},
                               type == kFloat ? floatLayerKernel() : hybridLayerKernel(), 1e-5f),

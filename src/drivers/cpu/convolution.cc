@@ -2,9 +2,9 @@
 #include "drivers/cpu/convolution.h"
 
 #include <optional>
-#include <span>
 #include <vector>
 
+#include "drivers/cpu/channel_parts.h"
 #include "drivers/cpu/depthwise_layer.h"
 #include "drivers/cpu/float_layer.h"
 #include "drivers/cpu/hybrid_convolution.h"
@@ -27,7 +27,7 @@ struct Creation {
   const void* kernel = nullptr;
   ConvertedConstantRef convertedKernel;  // in place of it
   const void* bias = nullptr;
-  std::span<const float> kernelScales;  // of the model
+  std::shared_ptr<const float> kernelScales;  // padded: XNNPACK reads past the last one
   float inputScale = 0, kernelScale = 0, outputScale = 0;
   int32_t inputZero = 0, kernelZero = 0, outputZero = 0;
   ops::ActivationRange floats{};
@@ -39,9 +39,7 @@ struct Creation {
   ValueId source = 0, destination = 0;
 };
 
-// `scales` are the kernel's by channel, if it has any.
-xnn_status createFrom(const Creation& c, const void* kernel, const std::vector<float>& scales,
-                      xnn_operator_t* op) {
+xnn_status createFrom(const Creation& c, const void* kernel, xnn_operator_t* op) {
   const Convolution& g = c.geometry;
   const uint32_t flags = g.isDepthwise ? XNN_FLAG_DEPTHWISE_CONVOLUTION : 0;
   const size_t inputStride = g.groups * g.groupInputChannels;
@@ -70,7 +68,7 @@ xnn_status createFrom(const Creation& c, const void* kernel, const std::vector<f
             g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
             g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
             g.groupOutputChannels, inputStride, outputStride, static_cast<int8_t>(c.inputZero),
-            c.inputScale, scales.data(), static_cast<const int8_t*>(kernel),
+            c.inputScale, c.kernelScales.get(), static_cast<const int8_t*>(kernel),
             static_cast<const int32_t*>(c.bias), static_cast<int8_t>(c.outputZero), c.outputScale,
             static_cast<int8_t>(c.steps.lowest), static_cast<int8_t>(c.steps.highest), flags,
             nullptr, cache, op);
@@ -87,15 +85,8 @@ xnn_status createFrom(const Creation& c, const void* kernel, const std::vector<f
 
 xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
   const char* const kind = c.geometry.isDepthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D";
-  // XNNPACK reads past the last one.
-  std::vector<float> scales;
-  if (c.isPerChannel) {
-    scales.reserve(c.kernelScales.size() + XNN_EXTRA_QUANTIZATION_PARAMS);
-    scales.assign(c.kernelScales.begin(), c.kernelScales.end());
-    scales.resize(scales.size() + XNN_EXTRA_QUANTIZATION_PARAMS, scales.back());
-  }
   const auto make = [&](const void* kernel) {
-    return createFrom(c, kernel, scales, op);
+    return createFrom(c, kernel, op);
   };
   if (c.convertedKernel != nullptr)
     return c.weights->createConverted(
@@ -340,7 +331,7 @@ Result<std::shared_ptr<const Creation>> creationOf(PlanBuilder* builder,
     }
     c.packed = convolutionPacking(builder, g);
   }
-  if (c.isPerChannel) c.kernelScales = filter.perChannel.scales;
+  if (c.isPerChannel) c.kernelScales = scalesFrom(filter, filter.perChannel.scales.size());
   c.inputScale = input.scale;
   c.kernelScale = filter.scale;
   c.outputScale = output.scale;

@@ -22,7 +22,7 @@ struct Creation {
   const void* kernel = nullptr;          // of the first of the channels, as are bias and scales
   ConvertedConstantRef convertedKernel;  // in place of it
   const void* bias = nullptr;
-  std::vector<float> kernelScales;
+  std::shared_ptr<const float> kernelScales;
   float inputScale = 0, kernelScale = 0, outputScale = 0;
   int32_t inputZero = 0, kernelZero = 0, outputZero = 0;
   ops::ActivationRange floats{};
@@ -54,7 +54,7 @@ xnn_status createFrom(const Creation& c, const void* kernel, xnn_operator_t* op)
       if (c.isPerChannel)
         return xnn_create_fully_connected_nc_qs8_qc8w(
             in, out, in, stride, static_cast<int8_t>(c.inputZero), c.inputScale,
-            c.kernelScales.data(), static_cast<const int8_t*>(kernel),
+            c.kernelScales.get(), static_cast<const int8_t*>(kernel),
             static_cast<const int32_t*>(c.bias), static_cast<int8_t>(c.outputZero), c.outputScale,
             static_cast<int8_t>(c.steps.lowest), static_cast<int8_t>(c.steps.highest), 0, nullptr,
             cache, op);
@@ -203,7 +203,7 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
     const uint32_t operands[] = {layer.input, layer.filter, layer.bias, layer.output};
     const uint64_t parameters[] = {layer.inputChannels, channels.count, channels.first};
     c.packed = builder->packingSource(operands, parameters);
-    if (c.isPerChannel) c.kernelScales = scalesOf(filter.perChannel.scales, channels);
+    if (c.isPerChannel) c.kernelScales = scalesFrom(filter, layer.outputChannels, channels.first);
     c.inputScale = input.scale;
     c.kernelScale = filter.scale;
     c.outputScale = output.scale;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "drivers/cpu/channel_parts.h"
 #include "drivers/cpu/hybrid_weights.h"
 #include "drivers/cpu/quantized_rows.h"
 #include "drivers/cpu/xnn_kernel.h"
@@ -15,7 +16,7 @@ namespace {
 struct Creation {
   Convolution geometry;
   bool isInt4 = false;
-  std::vector<float> kernelScales;
+  std::shared_ptr<const float> kernelScales;
   const uint8_t* kernel = nullptr;
   const float* bias = nullptr;
   ops::ActivationRange floats{};
@@ -34,7 +35,7 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
         g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
         g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
         g.groupOutputChannels, g.groups * g.groupInputChannels, g.groups * g.groupOutputChannels,
-        c.kernelScales.data(), static_cast<const int8_t*>(kernel), c.bias, c.floats.lowest,
+        c.kernelScales.get(), static_cast<const int8_t*>(kernel), c.bias, c.floats.lowest,
         c.floats.highest, 0, nullptr, c.weights->provider(), op);
   };
   if (c.isInt4) {
@@ -59,7 +60,7 @@ Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convo
   Creation c;
   c.geometry = g;
   c.isInt4 = weights->isInt4;
-  c.kernelScales = weights->scales({0, size_t{g.groups} * g.groupOutputChannels});
+  c.kernelScales = scalesFrom(*weights->operand, size_t{g.groups} * g.groupOutputChannels);
   c.place = {builder->currentOperation(), 0};
   c.kernel = builder->weightData(g.filter, c.place);
   if (g.bias != UINT32_MAX)

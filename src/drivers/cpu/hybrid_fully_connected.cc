@@ -21,7 +21,7 @@ struct Creation {
   // Of the first of the channels.
   const uint8_t* kernel = nullptr;
   const float* bias = nullptr;
-  std::vector<float> kernelScales;
+  std::shared_ptr<const float> kernelScales;
   ops::ActivationRange floats{};
   PackedWeights* weights = nullptr;
   WeightPlace place;
@@ -35,7 +35,7 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
   const size_t out = c.channels.count;
   const auto create = [&](const void* kernel) {
     return xnn_create_fully_connected_nc_qd8_f32_qc8w(
-        in, out, in, c.layer.outputChannels, c.kernelScales.data(),
+        in, out, in, c.layer.outputChannels, c.kernelScales.get(),
         static_cast<const int8_t*>(kernel), c.bias, c.floats.lowest, c.floats.highest, 0, nullptr,
         c.weights->provider(), op);
   };
@@ -113,7 +113,7 @@ Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected&
     c.layer = layer;
     c.channels = channels;
     c.isInt4 = weights->isInt4;
-    c.kernelScales = weights->scales(channels);
+    c.kernelScales = scalesFrom(*weights->operand, layer.outputChannels, channels.first);
     c.place = {builder->currentOperation(), part};
     c.kernel = kernel + channels.first * channelBytes;
     if (bias != nullptr) c.bias = bias + channels.first;

@@ -45,20 +45,15 @@ std::optional<HybridWeights> hybridWeights(PlanBuilder* builder, uint32_t input,
   if (bias != UINT32_MAX && !isConstantFloat(builder->operand(bias))) return std::nullopt;
   HybridWeights found;
   found.isInt4 = weights.type == OperandType::kTensorInt4;
-  const std::vector<float>& scales = weights.perChannel.scales;
+  const graph::ChannelScales& scales = weights.perChannel.scales;
   if (!scales.empty() && scales.size() != outputs) return std::nullopt;
   // XNNPACK takes scales that are normal numbers only.
   using Limits = std::numeric_limits<float>;
-  const std::span<const float> checked =
-      scales.empty() ? std::span(&weights.scale, 1) : std::span(scales);
-  if (!graph::areWithin(checked, Limits::min(), Limits::max())) return std::nullopt;
+  if (scales.empty() ? !graph::areWithin({&weights.scale, 1}, Limits::min(), Limits::max())
+                     : !scales.areWithin(Limits::min(), Limits::max()))
+    return std::nullopt;
   found.operand = &weights;
   return found;
-}
-
-std::vector<float> HybridWeights::scales(ChannelRange channels) const {
-  if (!operand->perChannel.scales.empty()) return scalesOf(operand->perChannel.scales, channels);
-  return std::vector<float>(channels.count + XNN_EXTRA_QUANTIZATION_PARAMS, operand->scale);
 }
 
 std::vector<int8_t> widenInt4(const uint8_t* pairs, size_t count) {

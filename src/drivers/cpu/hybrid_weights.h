@@ -16,9 +16,6 @@ struct HybridWeights {
   // are right on every CPU, which XNNPACK's own for 4 bits are not.
   bool isInt4 = false;
   const graph::Operand* operand = nullptr;
-
-  // One for each of some outputs; padded, for XNNPACK reads past the last one.
-  std::vector<float> scales(ChannelRange channels) const;
 };
 
 // What the layer's constants are; none when the layer is no hybrid one, or one that XNNPACK does

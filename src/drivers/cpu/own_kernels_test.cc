@@ -288,11 +288,8 @@ TEST_P(HybridConvolutionTest, EqualsTheReference) {
                      builder.scalar(stride), builder.scalar(0)},
                     {builder.output(kFloat, output)});
   graph::Model model = builder.model();
-  if (isPerChannel) {
-    for (uint32_t i = 0; i < c.outputs; ++i)
-      model.main().operands[filter].perChannel.scales.push_back(0.01f +
-                                                                0.001f * static_cast<float>(i));
-  }
+  if (isPerChannel)
+    model.main().operands[filter].perChannel.scales = risingScales(c.outputs, 0.001f);
   EXPECT_EQ(differenceFromReference(model, {floatsFor(c.input, 1, 2.0f)}, "xnnpack", 1e-5f), "");
 }
 

@@ -222,7 +222,7 @@ std::optional<base::Sha256Digest> PlanBuilder::operandSource(uint32_t index) {
   add(operand.zeroPoint);
   add(operand.perChannel.channelDim);
   add(operand.perChannel.scales.size());
-  hash.update(operand.perChannel.scales.data(), operand.perChannel.scales.size() * sizeof(float));
+  if (!operand.perChannel.scales.empty()) hash.update(operand.perChannel.scales.digest());
   const ConvertedConstantRef& converted = converted_[index];
   add(converted != nullptr);
   if (converted != nullptr) {

@@ -91,6 +91,12 @@ std::vector<float> randomFloats(size_t count, unsigned seed, float spread) {
   return values;
 }
 
+std::vector<float> risingScales(size_t count, float step) {
+  std::vector<float> scales(count);
+  for (size_t i = 0; i < count; ++i) scales[i] = 0.01f + step * static_cast<float>(i);
+  return scales;
+}
+
 Bytes randomBytes(size_t count, unsigned seed) {
   std::mt19937 random(seed);
   Bytes bytes(count);

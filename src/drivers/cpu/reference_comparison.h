@@ -24,6 +24,8 @@ Bytes bytesOf(const std::vector<T>& values) {
 
 // Reproducible numbers in [-spread, spread).
 std::vector<float> randomFloats(size_t count, unsigned seed, float spread = 1.0f);
+// A scale for each of `count` channels, each greater than the one before.
+std::vector<float> risingScales(size_t count, float step);
 // Any bytes.
 Bytes randomBytes(size_t count, unsigned seed);
 

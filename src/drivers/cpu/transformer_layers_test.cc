@@ -163,11 +163,8 @@ TEST_P(HybridTest, EqualsTheReference) {
   builder.operation(OperationType::kFullyConnected, {input, filter, bias, builder.scalar(1)},
                     {output});
   graph::Model model = builder.model();
-  if (isPerChannel) {
-    for (uint32_t i = 0; i < kOutputs; ++i)
-      model.main().operands[filter].perChannel.scales.push_back(0.01f +
-                                                                0.001f * static_cast<float>(i));
-  }
+  if (isPerChannel)
+    model.main().operands[filter].perChannel.scales = risingScales(kOutputs, 0.001f);
   expectLikeReference(model, {randomFloats(kRows * kInputs, 9, 3.0f)}, hybridLayerKernel(), 1e-5f);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "drivers/cpu/channel_parts.h"
 #include "drivers/cpu/xnn_kernel.h"
 #include "ops/quantization.h"
 #include "ops/transpose_conv_2d.h"
@@ -19,7 +20,7 @@ struct Creation {
   OperandType type = OperandType::kTensorFloat32;
   const void* kernel = nullptr;
   const void* bias = nullptr;
-  std::vector<float> kernelScales;  // int8: one for each output channel, padded
+  std::shared_ptr<const float> kernelScales;  // int8: one for each output channel, padded
   graph::Operand input, filter, output;
   ops::ActivationRange floats{};
   ops::QuantizedRange steps{};
@@ -51,7 +52,7 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
       return xnn_create_deconvolution2d_nhwc_qs8_qc8w(
           p.top, p.right, p.bottom, p.left, w.filterHeight, w.filterWidth, w.strideHeight,
           w.strideWidth, 1, 1, 1, in, out, in, out, static_cast<int8_t>(c.input.zeroPoint),
-          c.input.scale, c.kernelScales.data(), static_cast<const int8_t*>(c.kernel),
+          c.input.scale, c.kernelScales.get(), static_cast<const int8_t*>(c.kernel),
           static_cast<const int32_t*>(c.bias), static_cast<int8_t>(c.output.zeroPoint),
           c.output.scale, static_cast<int8_t>(c.steps.lowest), static_cast<int8_t>(c.steps.highest),
           0, nullptr, nullptr, op);
@@ -119,10 +120,7 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
   if (c.type == OperandType::kTensorQuant8AsymmSigned) {
     HEARTH_ASSIGN(const KernelTraits traits, builder->traits());
     if (traits.guardInt8OneRowTail || traits.avoidInt8OneRowTail) return false;
-    const size_t channels = c.parameters.output.channels;
-    c.kernelScales = c.filter.perChannel.scales;
-    if (c.kernelScales.empty()) c.kernelScales.assign(channels, c.filter.scale);
-    c.kernelScales.resize(channels + XNN_EXTRA_QUANTIZATION_PARAMS, c.kernelScales.back());
+    c.kernelScales = scalesFrom(c.filter, c.parameters.output.channels);
   }
   if (!requantizationFits(c.input, c.filter, c.output) ||
       !activationFits(c.parameters.activation, c.output))

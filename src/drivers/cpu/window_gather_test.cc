@@ -85,8 +85,8 @@ graph::Model modelOf(const Int8ConvolutionSample& sample) {
                                      size(g.groupOutputChannels)},
                                     sample.outputScale, sample.outputZero)});
   graph::Model model = builder.model();
-  model.main().operands[filter].perChannel.scales.assign(
-      sample.scales.begin(), sample.scales.begin() + static_cast<ptrdiff_t>(g.groupOutputChannels));
+  model.main().operands[filter].perChannel.scales =
+      std::span(sample.scales).first(g.groupOutputChannels);
   return model;
 }
 

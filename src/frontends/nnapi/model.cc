@@ -172,7 +172,7 @@ Status Model::setPerChannelQuantization(
       return fail(ErrorCode::kBadData, "Scale {} of {} is {}, it must be positive.", i,
                   graph::describe(*operand), parameters.scales[i]);
   operand->perChannel.channelDim = parameters.channelDim;
-  operand->perChannel.scales.assign(parameters.scales, parameters.scales + channels);
+  operand->perChannel.scales = std::span(parameters.scales, channels);
   return {};
 }
 
@@ -192,16 +192,17 @@ Status Model::setExtensionData(int32_t index, const void* data, size_t length) {
   }
   if (operand->type != graph::OperandType::kTensorInt4)
     return fail(ErrorCode::kBadData, "{} takes no extension data.", graph::describe(*operand));
-  graph::PerChannelQuantization quantization;
+  uint32_t channelDim = 0;
   if (length < sizeof(uint32_t) || length % sizeof(float) != 0)
     return fail(ErrorCode::kBadData,
                 "The extension data of {} has {} bytes, not a channel dimension and scales.",
                 graph::describe(*operand), length);
-  std::memcpy(&quantization.channelDim, data, sizeof(uint32_t));
-  quantization.scales.resize(length / sizeof(float) - 1);
-  std::memcpy(quantization.scales.data(), static_cast<const uint8_t*>(data) + sizeof(uint32_t),
-              length - sizeof(uint32_t));
-  operand->perChannel = std::move(quantization);
+  std::memcpy(&channelDim, data, sizeof channelDim);
+  std::vector<float> scales(length / sizeof(float) - 1);
+  if (!scales.empty())
+    std::memcpy(scales.data(), static_cast<const uint8_t*>(data) + sizeof channelDim,
+                scales.size() * sizeof(float));
+  operand->perChannel = {channelDim, scales};
   return {};
 }
 

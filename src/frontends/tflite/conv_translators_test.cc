@@ -128,7 +128,7 @@ TEST(ConvTranslators, PerChannelWeights) {
   const graph::Operand& operand = main.operands[main.operations[0].inputs[1]];
   EXPECT_EQ(operand.type, OperandType::kTensorQuant8SymmPerChannel);
   EXPECT_EQ(operand.perChannel.channelDim, 0u);
-  EXPECT_THAT(operand.perChannel.scales, ElementsAre(0.5f, 0.25f));
+  EXPECT_EQ(operand.perChannel.scales, graph::ChannelScales({0.5f, 0.25f}));
   EXPECT_EQ(main.operands[main.operations[0].inputs[2]].scale, 0.0f);
 
   model.tensor(weights).quantization->zero_point = {0, 1};

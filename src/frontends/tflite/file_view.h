@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 
 #include "base/result.h"
+#include "frontends/tflite/scale_lists.h"
 #include "memory/pool.h"
 #include "tflite_schema_generated.h"
 
@@ -47,11 +49,14 @@ class FileView {
   // exist or lies outside the file.
   Result<std::optional<BufferRange>> buffer(uint32_t index) const;
 
+  ScaleLists& scaleLists() const { return *scaleLists_; }
+
  private:
   FileView() = default;
 
   memory::PoolRef pool_;
   const schema::Model* model_ = nullptr;
+  std::shared_ptr<ScaleLists> scaleLists_ = std::make_shared<ScaleLists>();
 };
 
 }  // namespace hearth::tflite

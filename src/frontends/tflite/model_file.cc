@@ -45,7 +45,7 @@ Result<std::vector<TensorInfo>> describeTensors(const FileView& view,
     TensorInfo info;
     info.tensorName = cleanText(tensor.name());
     HEARTH_ASSIGN(const graph::Operand operand,
-                  makeOperand(tensor, info.tensorName, ShapeSource::kSignature));
+                  makeOperand(tensor, info.tensorName, ShapeSource::kSignature, view.scaleLists()));
     HEARTH_ASSIGN(info.fileDimensions, readDimensions(tensor, info.tensorName, ShapeSource::kFile));
     const auto name = names.find(static_cast<uint32_t>(index));
     info.name = name == names.end() || name->second.empty() ? info.tensorName : name->second;

@@ -192,7 +192,8 @@ Result<std::vector<Intermediate>> readIntermediates(OperatorView& view, uint32_t
         quantization->scale()->size() == 0)
       continue;
     HEARTH_ASSIGN(const graph::Operand operand,
-                  makeOperand(*tensor, cleanText(tensor->name()), ShapeSource::kFile));
+                  makeOperand(*tensor, cleanText(tensor->name()), ShapeSource::kFile,
+                              view.builder().scaleLists()));
     result[i] = {operand.scale, operand.zeroPoint};
   }
   return result;

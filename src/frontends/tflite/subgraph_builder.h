@@ -25,6 +25,7 @@ class SubgraphBuilder {
   Result<graph::Subgraph> build();
 
   ModelBuilder& model() { return model_; }
+  ScaleLists& scaleLists() const { return model_.file().scaleLists(); }
   // Of the operation that is translated now: that of the file's subgraph which holds it.
   const schema::SubGraph& source() const { return *scope_->source; }
   size_t sourceIndex() const { return scope_->sourceIndex; }

@@ -93,7 +93,7 @@ Status setPerTensor(const Quantization& quantization, const std::string& name, i
   return {};
 }
 
-Status setPerChannel(const Quantization& quantization, const std::string& name,
+Status setPerChannel(const Quantization& quantization, const std::string& name, ScaleLists& lists,
                      graph::Operand* operand) {
   const graph::Dimensions& dimensions = operand->dimensions;
   int64_t dimension = quantization.dimension;
@@ -112,13 +112,12 @@ Status setPerChannel(const Quantization& quantization, const std::string& name,
                 "not supported.",
                 name);
   operand->perChannel.channelDim = static_cast<uint32_t>(dimension);
-  std::vector<float>& scales = operand->perChannel.scales;
+  graph::ChannelScales& scales = operand->perChannel.scales;
   if constexpr (std::endian::native == std::endian::little)
-    scales.assign(quantization.scales->data(),
-                  quantization.scales->data() + quantization.scales->size());
+    scales = lists.share({quantization.scales->data(), quantization.scaleCount()});
   else
-    scales.assign(quantization.scales->begin(), quantization.scales->end());
-  if (graph::areWithin(scales, std::numeric_limits<float>::denorm_min(),
+    scales = std::vector<float>(quantization.scales->begin(), quantization.scales->end());
+  if (scales.areWithin(std::numeric_limits<float>::denorm_min(),
                        std::numeric_limits<float>::max()))
     return {};
   if (const auto zero = std::ranges::find(scales, 0.0f); zero != scales.end())
@@ -136,7 +135,7 @@ Status refusePerChannel(const Quantization& quantization, const schema::Tensor& 
 }
 
 Status setTypeAndQuantization(const schema::Tensor& tensor, const std::string& name,
-                              graph::Operand* operand) {
+                              ScaleLists& lists, graph::Operand* operand) {
   HEARTH_ASSIGN(const Quantization quantization, readQuantization(tensor, name));
   switch (tensor.type()) {
     case schema::TensorType::FLOAT32:
@@ -174,7 +173,7 @@ Status setTypeAndQuantization(const schema::Tensor& tensor, const std::string& n
     case schema::TensorType::INT8:
       if (quantization.scaleCount() > 1) {
         operand->type = OperandType::kTensorQuant8SymmPerChannel;
-        return setPerChannel(quantization, name, operand);
+        return setPerChannel(quantization, name, lists, operand);
       }
       operand->type = OperandType::kTensorQuant8AsymmSigned;
       return setPerTensor(quantization, name, -128, 127, operand);
@@ -189,7 +188,7 @@ Status setTypeAndQuantization(const schema::Tensor& tensor, const std::string& n
     case schema::TensorType::INT4:
       operand->type = OperandType::kTensorInt4;
       if (quantization.hasBlocks) return {};
-      if (quantization.scaleCount() > 1) return setPerChannel(quantization, name, operand);
+      if (quantization.scaleCount() > 1) return setPerChannel(quantization, name, lists, operand);
       if (!quantization.isSymmetric())
         return fail(ErrorCode::kUnsupported,
                     "The INT4 tensor \"{}\" has the zero point {}, only 0 is supported.", name,
@@ -231,11 +230,11 @@ Result<graph::Dimensions> readDimensions(const schema::Tensor& tensor, const std
 }
 
 Result<graph::Operand> makeOperand(const schema::Tensor& tensor, const std::string& name,
-                                   ShapeSource shape) {
+                                   ShapeSource shape, ScaleLists& lists) {
   graph::Operand operand;
   HEARTH_ASSIGN(operand.dimensions, readDimensions(tensor, name, shape));
   operand.isRankZeroTensor = operand.dimensions.empty();
-  HEARTH_TRY(setTypeAndQuantization(tensor, name, &operand));
+  HEARTH_TRY(setTypeAndQuantization(tensor, name, lists, &operand));
   return operand;
 }
 

@@ -16,9 +16,10 @@ enum class ShapeSource {
 // Type, dimensions and quantisation of a tensor; name, life time and location stay untouched. The
 // name in error messages is `name`. kBadData for what no file may hold (negative dimensions, NaN
 // scales, zero points out of range), kUnsupported for types and quantisation without equivalent.
-// TENSOR_INT4 that is quantised by blocks has the scale 0: the scales are another tensor.
+// TENSOR_INT4 that is quantised by blocks has the scale 0: the scales are another tensor. `lists`
+// are those of the tensor's file.
 Result<graph::Operand> makeOperand(const schema::Tensor& tensor, const std::string& name,
-                                   ShapeSource shape);
+                                   ShapeSource shape, ScaleLists& lists);
 
 // Dimensions as makeOperand() gives them.
 Result<graph::Dimensions> readDimensions(const schema::Tensor& tensor, const std::string& name,

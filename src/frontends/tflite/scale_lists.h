@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <utility>
+
+#include "graph/channel_scales.h"
+
+namespace hearth::tflite {
+
+// The long lists of scales that were read from one file. Each subgraph has a list of its own for
+// weights that all of them use; where they say the same, the model's operands share one. Safe to
+// use from any thread.
+class ScaleLists {
+ public:
+  graph::ChannelScales share(std::span<const float> values);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<size_t, uint64_t>, graph::ChannelScales> known_;  // by length and a sample
+  size_t bytes_ = 0;
+};
+
+}  // namespace hearth::tflite
