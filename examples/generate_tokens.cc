@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -31,7 +34,27 @@ uint64_t memoryKib(const std::string& key) {
   return 0;
 }
 
-using Caches = std::map<std::string, std::vector<uint8_t>>;
+// Memory of zeros. What is never used of it takes no room: a cache has room for more tokens than
+// most texts have.
+struct Cache {
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<void, Free> memory;
+  size_t size = 0;
+
+  // What both signatures name alike has to have one size.
+  void* take(size_t bytes) {
+    if (memory == nullptr) {
+      memory.reset(std::calloc(1, bytes));
+      if (memory == nullptr) throw std::bad_alloc();
+      size = bytes;
+    }
+    if (bytes != size) throw std::runtime_error("The signatures have caches of different sizes.");
+    return memory.get();
+  }
+};
+using Caches = std::map<std::string, Cache>;
 
 // One signature, run on the caches that all signatures share.
 class Signature {
@@ -44,10 +67,9 @@ class Signature {
     const std::vector<hearth::TensorInfo> inputs = compilation_.inputs();
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (isCache(inputs[i])) {
-        std::vector<uint8_t>& cache = (*caches)[inputs[i].name];
-        cache.resize(inputs[i].byteSize);
         length_ = inputs[i].dimensions.at(1);
-        execution_.setInput(i, cache.data(), cache.size());
+        execution_.setInput(i, (*caches)[inputs[i].name].take(inputs[i].byteSize),
+                            inputs[i].byteSize);
         continue;
       }
       std::vector<int32_t>& numbers = inputs[i].name == "tokens" ? tokens_ : positions_;
@@ -58,8 +80,8 @@ class Signature {
     for (size_t i = 0; i < outputs.size(); ++i) {
       // Written where it is read: nothing of a cache is copied.
       if (isCache(outputs[i])) {
-        std::vector<uint8_t>& cache = caches->at(outputs[i].name);
-        execution_.setOutput(i, cache.data(), cache.size());
+        execution_.setOutput(i, caches->at(outputs[i].name).take(outputs[i].byteSize),
+                             outputs[i].byteSize);
       } else {
         logits_.resize(outputs[i].byteSize / sizeof(float));
         execution_.setOutput(i, logits_);

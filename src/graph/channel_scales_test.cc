@@ -53,8 +53,7 @@ TEST(ChannelScalesTest, RangeFindsWrongNumbers) {
   EXPECT_TRUE(ChannelScales({0.5f, 2.0f}).areWithin(0.5f, 2.0f));
   EXPECT_FALSE(ChannelScales({0.5f, 2.0f}).areWithin(0.5f, 1.0f));
   for (const float wrong : {0.0f, -0.0f, -1.0f, Limits::infinity(), Limits::quiet_NaN()})
-    EXPECT_FALSE(
-        ChannelScales({1.0f, wrong, 1.0f}).areWithin(Limits::denorm_min(), Limits::max()))
+    EXPECT_FALSE(ChannelScales({1.0f, wrong, 1.0f}).areWithin(Limits::denorm_min(), Limits::max()))
         << wrong;
 }
 

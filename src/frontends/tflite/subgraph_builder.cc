@@ -43,7 +43,8 @@ Status SubgraphBuilder::addInputs() {
       return fail(ErrorCode::kBadData, "The tensor {} is listed twice.", index);
     std::string name = cleanText(source->name());
     HEARTH_TRY(model_.charge(name.size()));
-    HEARTH_ASSIGN(graph::Operand operand, makeOperand(*source, name, ShapeSource::kSignature, scaleLists()));
+    HEARTH_ASSIGN(graph::Operand operand,
+                  makeOperand(*source, name, ShapeSource::kSignature, scaleLists()));
     operand.name = std::move(name);
     operand.lifetime = Lifetime::kSubgraphInput;
     HEARTH_ASSIGN(const uint32_t added, addOperand(std::move(operand)));
@@ -310,7 +311,8 @@ Result<SubgraphBuilder::Variable*> SubgraphBuilder::useResource(const std::strin
 Result<uint32_t> SubgraphBuilder::readResource(int64_t handle, int64_t like) {
   HEARTH_ASSIGN(const std::string name, resourceOf(handle));
   HEARTH_ASSIGN(const schema::Tensor* source, tensor(like));
-  HEARTH_ASSIGN(graph::Operand operand, makeOperand(*source, name, ShapeSource::kFile, scaleLists()));
+  HEARTH_ASSIGN(graph::Operand operand,
+                makeOperand(*source, name, ShapeSource::kFile, scaleLists()));
   HEARTH_ASSIGN(const Variable* variable, useResource(name, std::move(operand)));
   return variable->current;
 }

@@ -117,8 +117,7 @@ Status setPerChannel(const Quantization& quantization, const std::string& name, 
     scales = lists.share({quantization.scales->data(), quantization.scaleCount()});
   else
     scales = std::vector<float>(quantization.scales->begin(), quantization.scales->end());
-  if (scales.areWithin(std::numeric_limits<float>::denorm_min(),
-                       std::numeric_limits<float>::max()))
+  if (scales.areWithin(std::numeric_limits<float>::denorm_min(), std::numeric_limits<float>::max()))
     return {};
   if (const auto zero = std::ranges::find(scales, 0.0f); zero != scales.end())
     return fail(ErrorCode::kBadData, "Scale {} of the tensor \"{}\" is 0.", zero - scales.begin(),
