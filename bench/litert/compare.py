@@ -19,11 +19,9 @@ exit code.
 """
 
 import argparse
-import datetime
 import fnmatch
 import json
 import os
-import platform
 import shlex
 import shutil
 import subprocess
@@ -35,22 +33,16 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
+import comparison  # noqa: E402
+from comparison import Failure, say  # noqa: E402
 from litert import models, report  # noqa: E402
 from workloads import tflite_reader  # noqa: E402
 
-WHEEL = "ai-edge-litert==2.3.0"
+WHEEL = comparison.PEER_WHEEL
 PEER = Path(__file__).resolve().parent / "peer.py"
 PROCESS_TIMEOUT_S = 300
 # What LiteRT writes to standard error around the line that says why it failed.
 LOG_LINES = ("INFO:", "WARNING:", "└")
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
-class Failure(Exception):
-    """A measurement that did not come about; the text is for the report."""
 
 
 def environmentPython(cache):
@@ -121,19 +113,15 @@ def parseSample(text):
 
 def measure(programs, model, threads, arguments):
     samples = {side: [] for side in report.SIDES}
-    failures = {}
-    for number in range(arguments.rounds):
-        shift = number % len(report.SIDES)
-        for side in report.SIDES[shift:] + report.SIDES[:shift]:
-            # A side that fails once is not asked again: it would only cost time.
-            if side in failures:
-                continue
-            try:
-                samples[side].append(programs.bench(
-                    side, model.path, threads, arguments.repeat, arguments.seed + number))
-            except Failure as failure:
-                failures[side] = str(failure)
-                say(f"{model.name}, {threads} thread(s), {side}: {failure}")
+    shifts = [number % len(report.SIDES) for number in range(arguments.rounds)]
+
+    def take(side, number):
+        samples[side].append(programs.bench(side, model.path, threads, arguments.repeat,
+                                            arguments.seed + number))
+
+    failures = comparison.takeTurns(
+        [report.SIDES[shift:] + report.SIDES[:shift] for shift in shifts], take,
+        f"{model.name}, {threads} thread(s)")
     return report.Row(model, threads, samples, failures)
 
 
@@ -172,15 +160,6 @@ def checkLogits(programs, model, threads, seed):
     return sentences
 
 
-def facts(arguments):
-    processor = next((line.partition(":")[2].strip()
-                      for line in Path("/proc/cpuinfo").read_text().splitlines()
-                      if line.startswith("model name")), platform.machine())
-    return [("processor", f"{processor}, {os.cpu_count()} cores visible"),
-            ("peer", WHEEL), ("date", datetime.date.today().isoformat()),
-            ("rounds", arguments.rounds), ("inferences per round", arguments.repeat)]
-
-
 def parseArguments(words):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -192,15 +171,11 @@ def parseArguments(words):
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quick", action="store_true",
                         help="makes 3 rounds of 10 inferences the default")
-    parser.add_argument("--hearth", type=Path, help="the program; default: the one on PATH, "
-                        "else that of the release build")
     parser.add_argument("--data", type=Path, help="folder with models/; default: "
                         "$HEARTH_TEST_DATA/data")
-    parser.add_argument("--python", type=Path, help="Python with LiteRT, instead of making one")
-    parser.add_argument("--launcher", default="", help="command put before both programs, "
-                        "for example one that masks instruction sets")
-    parser.add_argument("--output", type=Path, help="Markdown file; default: stdout")
-    parser.add_argument("--json", type=Path, help="file for the figures")
+    comparison.addPrograms(parser)
+    comparison.addLauncher(parser)
+    comparison.addReports(parser)
     parser.add_argument("--check-logits", action="store_true",
                         help="compare the results of both programs for one random input")
     arguments = parser.parse_args(words)
@@ -208,27 +183,24 @@ def parseArguments(words):
         arguments.rounds = 3 if arguments.quick else 7
     if arguments.repeat is None:
         arguments.repeat = 10 if arguments.quick else 30
-    if min(arguments.rounds, arguments.repeat, *arguments.threads) < 1:
-        parser.error("--threads, --rounds and --repeat are at least 1")
+    comparison.requirePositive(parser, threads=arguments.threads, rounds=arguments.rounds,
+                               repeat=arguments.repeat)
     if arguments.models is None:
         arguments.models = ["resnet50_i8"] if arguments.check_logits else ["*"]
     if arguments.data is None and "HEARTH_TEST_DATA" in os.environ:
         arguments.data = Path(os.environ["HEARTH_TEST_DATA"]) / "data"
-    if arguments.hearth is None:
-        arguments.hearth = shutil.which("hearth") or ROOT / "build" / "release" / "bin" / "hearth"
     return arguments
 
 
 def main(words=None):
     arguments = parseArguments(words)
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hearth"
     wanted = lambda name: any(fnmatch.fnmatch(name, pattern) for pattern in arguments.models)
     try:
-        chosen = models.collect(arguments.data, cache / "workloads", wanted, say)
+        chosen = models.collect(arguments.data, comparison.CACHE / "workloads", wanted, say)
         if not chosen:
             say(f"compare.py: no model matches {' '.join(arguments.models)}")
             return 2
-        programs = Programs(arguments.hearth, arguments.python or environmentPython(cache),
+        programs = Programs(arguments.hearth, arguments.python or environmentPython(comparison.CACHE),
                             shlex.split(arguments.launcher))
         if arguments.check_logits:
             return checkAll(programs, chosen, arguments)
@@ -258,15 +230,9 @@ def checkAll(programs, chosen, arguments):
 
 
 def writeReports(rows, arguments):
-    about = facts(arguments)
-    text = report.markdown(rows, about)
-    if arguments.output is None:
-        sys.stdout.write(text)
-    else:
-        arguments.output.write_text(text)
-    if arguments.json is not None:
-        content = {"about": dict(about), "rows": [row.json() for row in rows]}
-        arguments.json.write_text(json.dumps(content, indent=2) + "\n")
+    about = comparison.facts(rounds=arguments.rounds, inferences_per_round=arguments.repeat)
+    comparison.writeText(arguments.output, report.markdown(rows, about))
+    comparison.writeJson(arguments.json, about, rows)
 
 
 if __name__ == "__main__":

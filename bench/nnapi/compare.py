@@ -18,9 +18,6 @@ not change the exit code.
 """
 
 import argparse
-import fnmatch
-import json
-import os
 import shlex
 import shutil
 import subprocess
@@ -31,6 +28,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench" / "weight-cache")]
+import comparison  # noqa: E402
+from comparison import Failure, say  # noqa: E402
 from litert import compare as litert  # noqa: E402
 from nnapi import report  # noqa: E402
 from rows import ROWS  # noqa: E402
@@ -38,10 +37,6 @@ from rows import ROWS  # noqa: E402
 # By name, with the signature that is compiled.
 CHOSEN = {"mobilenet_v2_f32": "", "mobilenet_v2_i8": "", "resnet50_f32": "", "resnet50_i8": "",
           "text_encoder_f32": "", "gemma_4_layers_i8": "decode"}
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
 
 
 @dataclass
@@ -86,7 +81,7 @@ class Programs:
         start = sample.get("start") if isinstance(sample, dict) else None
         cache = start.get("cache") if isinstance(start, dict) else None
         if (cache == "hit") != (side == report.CACHED):
-            raise litert.Failure(f"the cache says: {cache or 'nothing'}")
+            raise Failure(f"the cache says: {cache or 'nothing'}")
         return {"libraries": number(sample, "libraries_ms"), "finish": number(sample, "finish_ms"),
                 "first": number(sample, "first_inference_ms")}
 
@@ -98,7 +93,7 @@ def number(sample, *keys):
     for key in keys:
         sample = sample.get(key) if isinstance(sample, dict) else None
     if not isinstance(sample, (int, float)) or isinstance(sample, bool):
-        raise litert.Failure(f"the output has no number {'.'.join(keys)}")
+        raise Failure(f"the output has no number {'.'.join(keys)}")
     return sample
 
 
@@ -106,16 +101,9 @@ def measure(programs, model, rounds):
     row = report.Row(model.name, model.path.stat().st_size)
     # The cold start leaves what the other one finds.
     orders = ((report.COLD, report.CACHED, report.PEER), (report.PEER, report.COLD, report.CACHED))
-    for number in range(rounds):
-        for side in orders[number % len(orders)]:
-            # A side that fails once is not asked again: it would only cost time.
-            if side in row.failures:
-                continue
-            try:
-                row.add(side, programs.run(side, model))
-            except litert.Failure as failure:
-                row.failures[side] = str(failure)
-                say(f"{model.name}, {side}: {failure}")
+    row.failures = comparison.takeTurns(
+        [orders[number % len(orders)] for number in range(rounds)],
+        lambda side, _: row.add(side, programs.run(side, model)), model.name)
     programs.clear()
     return row
 
@@ -123,62 +111,43 @@ def measure(programs, model, rounds):
 def parseArguments(words):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", nargs="+", metavar="PATTERN", default=["*"],
-                        help="names, with * and ?: " + ", ".join(CHOSEN))
+    comparison.addRows(parser, ", ".join(CHOSEN))
     parser.add_argument("--model", type=Path, nargs="+", help="these files in place of the rows")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="for the caches (a temporary one)")
-    parser.add_argument("--hearth", type=Path, help="the program; default: the one on PATH, "
-                        "else that of the release build")
-    parser.add_argument("--python", type=Path, help="Python with LiteRT, instead of making one")
-    parser.add_argument("--launcher", default="", help="command put before all programs, for "
-                        "example one that waits until the machine is idle")
-    parser.add_argument("--output", type=Path, help="Markdown file; default: stdout")
-    parser.add_argument("--json", type=Path, help="file for the figures")
+    comparison.addPrograms(parser)
+    comparison.addLauncher(parser)
+    comparison.addReports(parser)
     arguments = parser.parse_args(words)
-    if min(arguments.rounds, arguments.threads) < 1:
-        parser.error("--threads and --rounds are at least 1")
-    if arguments.hearth is None:
-        arguments.hearth = shutil.which("hearth") or ROOT / "build" / "release" / "bin" / "hearth"
+    comparison.requirePositive(parser, threads=arguments.threads, rounds=arguments.rounds)
     return arguments
 
 
-def collect(arguments, cache):
+def collect(arguments):
     if arguments.model is not None:
         return [Model(path.stem, path) for path in arguments.model]
-    return [Model(row.name, row.path(cache / "workloads", say), CHOSEN[row.name]) for row in ROWS
-            if row.name in CHOSEN
-            and any(fnmatch.fnmatch(row.name, pattern) for pattern in arguments.rows)]
-
-
-def facts(arguments):
-    about = litert.facts(argparse.Namespace(rounds=arguments.rounds, repeat=0))
-    return [fact for fact in about if fact[0] != "inferences per round"] + [
-        ("threads", arguments.threads)]
+    return [Model(row.name, row.path(comparison.CACHE / "workloads", say), CHOSEN[row.name])
+            for row in comparison.chosen(ROWS, arguments.rows) if row.name in CHOSEN]
 
 
 def write(rows, arguments):
-    section = report.markdown(rows, facts(arguments))
-    if arguments.output is None:
-        sys.stdout.write(section)
-    else:
-        before = arguments.output.read_text() if arguments.output.exists() else ""
-        arguments.output.write_text(report.place(before, section))
-    if arguments.json is not None:
-        content = {"about": dict(facts(arguments)), "rows": [row.json() for row in rows]}
-        arguments.json.write_text(json.dumps(content, indent=1) + "\n")
+    about = comparison.facts(rounds=arguments.rounds, threads=arguments.threads)
+    text = report.markdown(rows, about)
+    if arguments.output is not None and arguments.output.exists():
+        text = report.place(arguments.output.read_text(), text)
+    comparison.writeText(arguments.output, text)
+    comparison.writeJson(arguments.json, about, rows)
 
 
 def main(words=None):
     arguments = parseArguments(words)
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hearth"
     try:
-        models = collect(arguments, cache)
+        models = collect(arguments)
         if not models:
             say(f"compare.py: no row matches {' '.join(arguments.rows)}")
             return 2
-        python = arguments.python or litert.environmentPython(cache)
+        python = arguments.python or litert.environmentPython(comparison.CACHE)
         rows = []
         with tempfile.TemporaryDirectory(prefix="hearth-bench-", dir=arguments.folder) as folder:
             programs = Programs(arguments.hearth, python, arguments.threads,
@@ -187,7 +156,7 @@ def main(words=None):
                 say(model.name)
                 rows.append(measure(programs, model, arguments.rounds))
         write(rows, arguments)
-    except (litert.Failure, OSError, subprocess.CalledProcessError) as error:
+    except (Failure, OSError, subprocess.CalledProcessError) as error:
         say(f"compare.py: {error}")
         return 1
     return 1 if any(row.failures for row in rows) else 0

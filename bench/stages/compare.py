@@ -17,8 +17,6 @@ is shown in the table and does not change the exit code.
 """
 
 import argparse
-import datetime
-import fnmatch
 import json
 import os
 import statistics
@@ -30,21 +28,15 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench" / "weight-cache"))
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench" / "weight-cache")]
+import comparison  # noqa: E402
+from comparison import Failure, say  # noqa: E402
 from rows import ROWS  # noqa: E402
 
 PROCESS_TIMEOUT_S = 600
 # Executions until kernels are chosen are about 100 (docs/settings.md, "Two stages").
 LEARNING_REPEATS = 160
 FLOAT_TOLERANCE = 2e-5
-
-
-class Failure(Exception):
-    """A measurement that did not come about."""
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
 
 
 class Bench:
@@ -119,25 +111,27 @@ def signaturesOf(row):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", nargs="+", default=["*"], metavar="PATTERN",
-                        help="workloads by name (" + ", ".join(row.name for row in ROWS) + ")")
+    comparison.addRows(parser, ", ".join(row.name for row in ROWS))
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--repeat", type=int, default=20, help="runs of a process after its first")
-    parser.add_argument("--hearth", type=Path, default=ROOT / "build" / "release" / "bin" / "hearth")
+    comparison.addHearth(parser)
     arguments = parser.parse_args()
-    rows = [row for row in ROWS
-            if any(fnmatch.fnmatch(row.name, pattern) for pattern in arguments.rows)]
+    comparison.requirePositive(parser, threads=arguments.threads, rounds=arguments.rounds,
+                               repeat=arguments.repeat)
+    rows = comparison.chosen(ROWS, arguments.rows)
     if not rows:
         parser.error("no workload has such a name")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hearth"
     isRight = True
-    print(f"- date: {datetime.date.today()}\n- rounds: {arguments.rounds}\n"
-          f"- inferences per round: {arguments.repeat}\n")
+    for name, value in comparison.facts(rounds=arguments.rounds,
+                                        inferences_per_round=arguments.repeat):
+        if name != "peer":
+            print(f"- {name}: {value}")
+    print()
     print("| model | threads | first stage | second stage | ratio | steps changed "
           "| largest difference |\n|---|---|---|---|---|---|---|")
     for row in rows:
-        path = row.path(cache, say)
+        path = row.path(comparison.CACHE / "workloads", say)
         for signature in signaturesOf(row):
             for threads in arguments.threads:
                 name = f"{row.name} {signature}".strip()

@@ -18,10 +18,6 @@ The models are generated (8 GB in all, minutes) and kept in the cache folder
 """
 
 import argparse
-import fnmatch
-import json
-import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,16 +26,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(ROOT / "bench")]
+import comparison  # noqa: E402
 import measurement  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
+from comparison import Failure, say  # noqa: E402
 from litert import compare as litert  # noqa: E402
 
 DROPPED = "reusing, page cache dropped"
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
 
 
 def measure(programs, row, path, arguments):
@@ -56,7 +50,7 @@ def measure(programs, row, path, arguments):
             if state == measurement.BUILDING:
                 sample["disk_bytes"] = programs.bytesOnDisk(side, row)
             samples.setdefault(key, []).append(sample)
-        except (measurement.Failure, OSError, ValueError, KeyError) as failure:
+        except (Failure, OSError, ValueError, KeyError) as failure:
             failures[key] = str(failure)
             say(f"{row.name}, {side}, {key[1]}: {failure}")
 
@@ -85,24 +79,18 @@ def measure(programs, row, path, arguments):
 def parseArguments(words):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", nargs="+", metavar="PATTERN", default=["*"],
-                        help="names, with * and ?; --rows list prints them")
+    comparison.addRows(parser)
     parser.add_argument("--rounds", type=int, default=7, help="at most (7; the largest model: 3)")
     parser.add_argument("--repeat", type=int, default=16,
                         help="inferences after the first, or decoded tokens (16)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="for the caches (a temporary one)")
-    parser.add_argument("--hearth", type=Path, help="the program; default: the one on PATH, "
-                        "else that of the release build")
-    parser.add_argument("--python", type=Path, help="Python with LiteRT, instead of making one")
-    parser.add_argument("--output", type=Path, help="Markdown file; default: stdout")
+    comparison.addPrograms(parser)
+    comparison.addReports(parser)
     parser.add_argument("--plot", type=Path, help="SVG file")
-    parser.add_argument("--json", type=Path, help="file for the figures")
     arguments = parser.parse_args(words)
-    if min(arguments.rounds, arguments.repeat, arguments.threads) < 1:
-        parser.error("--threads, --rounds and --repeat are at least 1")
-    if arguments.hearth is None:
-        arguments.hearth = shutil.which("hearth") or ROOT / "build" / "release" / "bin" / "hearth"
+    comparison.requirePositive(parser, threads=arguments.threads, rounds=arguments.rounds,
+                               repeat=arguments.repeat)
     return arguments
 
 
@@ -111,27 +99,25 @@ def main(words=None):
     if arguments.rows == ["list"]:
         print("\n".join(row.name for row in rows.ROWS))
         return 0
-    chosen = [row for row in rows.ROWS
-              if any(fnmatch.fnmatch(row.name, pattern) for pattern in arguments.rows)]
+    chosen = comparison.chosen(rows.ROWS, arguments.rows)
     if not chosen:
         say(f"compare.py: no row matches {' '.join(arguments.rows)}")
         return 2
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hearth"
     results = []
     try:
-        python = arguments.python or litert.environmentPython(cache)
+        python = arguments.python or litert.environmentPython(comparison.CACHE)
         with tempfile.TemporaryDirectory(prefix="hearth-bench-", dir=arguments.folder) as folder:
             programs = measurement.Programs(arguments.hearth, python, arguments.threads,
                                             Path(folder))
             for row in chosen:
-                path = row.path(cache / "workloads", say)
+                path = row.path(comparison.CACHE / "workloads", say)
                 say(row.name)
                 samples, failures = measure(programs, row, path, arguments)
                 results.append(report.Result(row.name, path.stat().st_size, row.isLanguageModel,
                                              samples, failures))
                 # After each row: a run that is stopped leaves what it has.
                 write(results, arguments)
-    except (litert.Failure, OSError, subprocess.CalledProcessError) as error:
+    except (Failure, OSError, subprocess.CalledProcessError) as error:
         say(f"compare.py: {error}")
         return 1
     if arguments.output is None:
@@ -140,9 +126,8 @@ def main(words=None):
 
 
 def facts(arguments):
-    return [*litert.facts(argparse.Namespace(rounds=f"at most {arguments.rounds}",
-                                             repeat=arguments.repeat)),
-            ("threads", arguments.threads)]
+    return comparison.facts(rounds=f"at most {arguments.rounds}",
+                            inferences_per_round=arguments.repeat, threads=arguments.threads)
 
 
 def write(results, arguments):
@@ -150,9 +135,7 @@ def write(results, arguments):
         arguments.output.write_text(report.markdown(results, facts(arguments)))
     if arguments.plot is not None:
         arguments.plot.write_text(report.plot(results))
-    if arguments.json is not None:
-        content = {"about": dict(facts(arguments)), "rows": [one.json() for one in results]}
-        arguments.json.write_text(json.dumps(content, indent=1) + "\n")
+    comparison.writeJson(arguments.json, facts(arguments), results)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from comparison import Failure  # noqa: E402
 
 HEARTH, PEER = "hearth", "litert"
 SIDES = (HEARTH, PEER)
@@ -17,10 +18,6 @@ NONE, BUILDING, REUSING = "no cache", "building", "reusing"
 STATES = (NONE, BUILDING, REUSING)
 PEER_PROGRAM = Path(__file__).resolve().parents[1] / "litert" / "peer.py"
 TIMEOUT_S = 600
-
-
-class Failure(Exception):
-    """A measurement that did not come about; the text is for the report."""
 
 
 class Programs:

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the programs that compare Hearth with a peer have in common: words of their command lines,
+taking turns, facts about the run, and where the figures go."""
+
+import datetime
+import fnmatch
+import json
+import os
+import platform
+import shutil
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# The folder that models and the peer's virtual environment are kept in.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hearth"
+PEER_WHEEL = "ai-edge-litert==2.3.0"
+
+
+class Failure(Exception):
+    """A measurement that did not come about; the text is for the report."""
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def addHearth(parser):
+    parser.add_argument("--hearth", type=Path, help="the program; default: the one on PATH, "
+                        "else that of the release build",
+                        default=shutil.which("hearth") or ROOT / "build" / "release" / "bin" /
+                        "hearth")
+
+
+def addPrograms(parser):
+    """The words that say what is started."""
+    addHearth(parser)
+    parser.add_argument("--python", type=Path, help="Python with LiteRT, instead of making one")
+
+
+def addLauncher(parser):
+    parser.add_argument("--launcher", default="", help="command put before all programs, for "
+                        "example one that masks instruction sets or waits for an idle machine")
+
+
+def addReports(parser):
+    """The words that say where the figures go."""
+    parser.add_argument("--output", type=Path, help="Markdown file; default: stdout")
+    parser.add_argument("--json", type=Path, help="file for the figures")
+
+
+def addRows(parser, note="--rows list prints them"):
+    parser.add_argument("--rows", nargs="+", metavar="PATTERN", default=["*"],
+                        help=f"names, with * and ?; {note}")
+
+
+def chosen(rows, patterns):
+    """Those of `rows` whose name matches one of the patterns."""
+    return [row for row in rows
+            if any(fnmatch.fnmatchcase(row.name, pattern) for pattern in patterns)]
+
+
+def requirePositive(parser, **numbers):
+    """Ends the program with a sentence when a number, or one of a list, is below 1."""
+    for number in numbers.values():
+        if min(number if isinstance(number, list) else [number]) < 1:
+            names = [f"--{name}" for name in numbers]
+            parser.error(f"{', '.join(names[:-1])} and {names[-1]} are at least 1")
+
+
+def takeTurns(orders, take, name):
+    """Calls take(side, round) for the sides of each round's order and gives back {side: sentence}
+    of those that failed. A side that fails once is not asked again: it would only cost time."""
+    failures = {}
+    for number, order in enumerate(orders):
+        for side in order:
+            if side in failures:
+                continue
+            try:
+                take(side, number)
+            except Failure as failure:
+                failures[side] = str(failure)
+                say(f"{name}, {side}: {failure}")
+    return failures
+
+
+def facts(**settings):
+    """(name, value) pairs about a run on this machine, at the end those that are given."""
+    processor = next((line.partition(":")[2].strip()
+                      for line in Path("/proc/cpuinfo").read_text().splitlines()
+                      if line.startswith("model name")), platform.machine())
+    return [("processor", f"{processor}, {os.cpu_count()} cores visible"), ("peer", PEER_WHEEL),
+            ("date", datetime.date.today().isoformat()),
+            *((name.replace("_", " "), value) for name, value in settings.items())]
+
+
+def writeJson(path, about, results):
+    """The figures of all results, if they are wanted."""
+    if path is None:
+        return
+    content = {"about": dict(about), "rows": [result.json() for result in results]}
+    path.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def writeText(path, text):
+    if path is None:
+        sys.stdout.write(text)
+    else:
+        path.write_text(text)
