@@ -19,7 +19,8 @@ struct ActivationRange {
 
   // NaN passes unchanged.
   float apply(float value) const {
-    return value < lowest ? lowest : value > highest ? highest : value;
+    const float raised = value < lowest ? lowest : value;
+    return raised > highest ? highest : raised;
   }
 };
 ActivationRange activationRange(FusedActivation activation);

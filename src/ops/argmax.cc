@@ -3,9 +3,12 @@
 // Inputs: the tensor and the axis as an INT32 scalar. The first of equal elements wins; NaN never
 // wins except at index 0.
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <type_traits>
 #include <vector>
 
+#include "base/vector_dispatch.h"
 #include "ops/element_visitor.h"
 #include "ops/operation.h"
 #include "ops/output_shape.h"
@@ -49,18 +52,66 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, keepRankAboveZero(context, std::move(dimensions)));
 }
 
+// The best of some elements that are no NaN, or `best`.
+template <typename T, typename Better>
+T bestValue(const T* row, size_t size, T best, Better better) {
+  constexpr size_t kLanes = 256 / sizeof(T);
+  constexpr size_t kFew = kLanes / 4;
+  T* result = &best;
+  base::onWidestVectors([=]() HEARTH_INLINE {
+    T lanes[kLanes];
+    for (T& lane : lanes) lane = *result;
+    size_t i = 0;
+    for (; i + kLanes <= size; i += kLanes)
+      for (size_t j = 0; j < kLanes; ++j)
+        lanes[j] = better(row[i + j], lanes[j]) ? row[i + j] : lanes[j];
+    for (; i + kFew <= size; i += kFew)
+      for (size_t j = 0; j < kFew; ++j)
+        lanes[j] = better(row[i + j], lanes[j]) ? row[i + j] : lanes[j];
+    for (size_t width = kLanes / 2; width > 0; width /= 2)
+      for (size_t j = 0; j < width; ++j)
+        lanes[j] = better(lanes[width + j], lanes[j]) ? lanes[width + j] : lanes[j];
+    T value = lanes[0];
+    for (; i < size; ++i) value = better(row[i], value) ? row[i] : value;
+    *result = value;
+  });
+  return best;
+}
+
+// Where the first element is that equals `value`; there is one.
+template <typename T>
+size_t firstEqual(const T* row, size_t size, T value) {
+  constexpr size_t kBlock = 256 / sizeof(T);
+  size_t block = 0;
+  for (; block + kBlock <= size; block += kBlock) {
+    bool isFound = false;
+    bool* found = &isFound;
+    const T* first = row + block;
+    base::onWidestVectors([=]() HEARTH_INLINE {
+      // As wide as the elements, so that no vector has to be narrowed.
+      using Mask = std::conditional_t<sizeof(T) == 1, uint8_t, uint32_t>;
+      Mask any = 0;
+      for (size_t i = 0; i < kBlock; ++i) any |= first[i] == value ? Mask{1} : Mask{0};
+      *found = any != 0;
+    });
+    if (isFound) break;
+  }
+  return static_cast<size_t>(std::find(row + block, row + size, value) - row);
+}
+
 template <typename T, typename Better>
 size_t bestOfRow(const T* row, size_t size, Better better) {
-  if constexpr (sizeof(T) == 1) {
-    // Two passes that vectorise are faster than one that carries an index.
-    T best = row[0];
-    for (size_t i = 1; i < size; ++i) best = better(row[i], best) ? row[i] : best;
-    return static_cast<size_t>(std::find(row, row + size, best) - row);
-  } else {
+  if constexpr (sizeof(T) == 2 || sizeof(T) == 8) {
     size_t index = 0;
     for (size_t i = 1; i < size; ++i)
       if (better(row[i], row[index])) index = i;
     return index;
+  } else {
+    // Two passes that vectorise are faster than one that carries an index. Nothing is better than
+    // a NaN, which does not equal itself.
+    if constexpr (std::is_floating_point_v<T>)
+      if (std::isnan(row[0])) return 0;
+    return firstEqual(row, size, bestValue(row, size, row[0], better));
   }
 }
 

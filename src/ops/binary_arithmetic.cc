@@ -11,6 +11,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/vector_dispatch.h"
 #include "ops/broadcast.h"
 #include "ops/broadcast_rows.h"
 #include "ops/element_visitor.h"
@@ -91,8 +92,27 @@ struct Mul {
   }
 };
 
+// Quotients of 32-bit integers by double, which vectorises: one that is no integer is further from
+// the next than a double is from it. What has no quotient, or none of the type, is 0 here.
+HEARTH_INLINE inline double quotientOf(int32_t a, int32_t b) {
+  const bool isPlain = b != 0 && b != -1;
+  return isPlain ? static_cast<double>(a) / static_cast<double>(isPlain ? b : 1) : 0.0;
+}
+HEARTH_INLINE inline int32_t negatedFor(int32_t a, int32_t b, int32_t quotient) {
+  return b == -1 ? static_cast<int32_t>(0u - static_cast<uint32_t>(a)) : quotient;
+}
+HEARTH_INLINE inline int32_t truncatedQuotient(int32_t a, int32_t b) {
+  return negatedFor(a, b, static_cast<int32_t>(quotientOf(a, b)));
+}
+HEARTH_INLINE inline int32_t floorQuotient(int32_t a, int32_t b) {
+  const double quotient = quotientOf(a, b);
+  const int32_t whole = static_cast<int32_t>(quotient);
+  return negatedFor(a, b, whole - (quotient < static_cast<double>(whole) ? 1 : 0));
+}
+
 struct Div {
   static float apply(float a, float b) { return a / b; }
+  HEARTH_INLINE static int32_t applyInteger(int32_t a, int32_t b) { return floorQuotient(a, b); }
   template <typename T>
   static T applyInteger(T a, T b) {
     if (b == 0) return 0;
@@ -104,6 +124,9 @@ struct Div {
 
 struct TruncatedDiv {
   static float apply(float a, float b) { return a / b; }
+  HEARTH_INLINE static int32_t applyInteger(int32_t a, int32_t b) {
+    return truncatedQuotient(a, b);
+  }
   template <typename T>
   static T applyInteger(T a, T b) {
     if (b == 0) return 0;
@@ -120,10 +143,26 @@ struct FloorDiv {
   }
 };
 
+// std::fmod(): divisions of doubles where the quotient is small enough that they and the product
+// are exact, which is several times as fast.
+float remainderOf(float a, float b) {
+  if (!(std::fabs(a) < std::fabs(b) * 0x1p29f) || std::isinf(b)) return std::fmod(a, b);
+  const double dividend = a;
+  const double divisor = b;
+  const auto quotient = static_cast<double>(static_cast<int32_t>(dividend / divisor));
+  return std::copysign(static_cast<float>(dividend - quotient * divisor), a);
+}
+
 struct FloorMod {
   static float apply(float a, float b) {
-    const float remainder = std::fmod(a, b);
-    return remainder != 0.0f && (remainder < 0.0f) != (b < 0.0f) ? remainder + b : remainder;
+    const float remainder = remainderOf(a, b);
+    // Signs are as good as random: no branches.
+    const bool isOther = (remainder != 0.0f) & ((remainder < 0.0f) != (b < 0.0f));
+    return isOther ? remainder + b : remainder;
+  }
+  HEARTH_INLINE static int32_t applyInteger(int32_t a, int32_t b) {
+    const auto product = static_cast<uint32_t>(floorQuotient(a, b)) * static_cast<uint32_t>(b);
+    return b == 0 ? 0 : static_cast<int32_t>(static_cast<uint32_t>(a) - product);
   }
   template <typename T>
   static T applyInteger(T a, T b) {
@@ -183,8 +222,8 @@ void computeIntegers(const OperationContext& context, const BinaryParameters& p)
   const bool hasHighest = std::isfinite(range.highest);
   const T lowest = hasLowest ? static_cast<T>(range.lowest) : std::numeric_limits<T>::min();
   const T highest = hasHighest ? static_cast<T>(range.highest) : std::numeric_limits<T>::max();
-  mapBroadcast(context, p.outputDimensions, a, b, output, [=](T x, T y) {
-    return std::clamp(Function::template applyInteger<T>(x, y), lowest, highest);
+  mapBroadcast(context, p.outputDimensions, a, b, output, [=](T x, T y) HEARTH_INLINE {
+    return std::clamp(static_cast<T>(Function::applyInteger(x, y)), lowest, highest);
   });
 }
 
@@ -196,14 +235,65 @@ Status executeReal(OperationContext& context) {
   RealOutput output(context.outputs[0]);
   const ActivationRange range = activationRange(p.activation);
   mapBroadcast(context, p.outputDimensions, a.data(), b.data(), output.data(),
-               [&](float x, float y) { return range.apply(Function::apply(x, y)); });
+               [=](float x, float y) { return range.apply(Function::apply(x, y)); });
   output.store();
   return {};
 }
 
 template <typename Function>
+constexpr bool kIsLinear =
+    std::is_same_v<Function, Add> || std::is_same_v<Function, Sub> || std::is_same_v<Function, Mul>;
+
+// Whether computeSymmetric16() takes the operation. Terms in steps of the output could be infinite
+// where scales are far apart.
+template <typename Function>
+bool fitsSymmetric16(const OperationContext& context) {
+  constexpr float kMostSteps = 0x1p60f;
+  for (const Tensor* tensor : {&context.inputs[0], &context.inputs[1], &context.outputs[0]})
+    if ((tensor->type() != OperandType::kTensorQuant16Symm &&
+         tensor->type() != OperandType::kTensorInt16) ||
+        !(tensor->operand->scale > 0.0f) || tensor->operand->zeroPoint != 0)
+      return false;
+  const float scale = context.outputs[0].operand->scale;
+  const float a = context.inputs[0].operand->scale;
+  const float b = context.inputs[1].operand->scale;
+  if (std::is_same_v<Function, Mul>) return a * (b / scale) <= kMostSteps;
+  return a / scale <= kMostSteps && b / scale <= kMostSteps;
+}
+
+// Sums, differences and products of 16-bit numbers without a zero point, in steps of the output:
+// what float32 rounds of them in the output's range is some thousandth of a step.
+template <typename Function>
+void computeSymmetric16(const OperationContext& context, const BinaryParameters& p) {
+  const graph::Operand& a = *context.inputs[0].operand;
+  const graph::Operand& b = *context.inputs[1].operand;
+  const graph::Operand& to = *context.outputs[0].operand;
+  constexpr bool isProduct = std::is_same_v<Function, Mul>;
+  const double scale = to.scale;
+  const auto factorA = static_cast<float>(a.scale * (isProduct ? b.scale / scale : 1.0 / scale));
+  const auto factorB = isProduct ? 1.0f : static_cast<float>(b.scale / scale);
+  const QuantizedRange range = quantizedActivationRange(p.activation, to);
+  const ActivationRange steps = {static_cast<float>(range.lowest),
+                                 static_cast<float>(range.highest)};
+  mapBroadcast(
+      context, p.outputDimensions, context.inputs[0].as<int16_t>(), context.inputs[1].as<int16_t>(),
+      context.outputs[0].as<int16_t>(), [=](int16_t x, int16_t y) HEARTH_INLINE {
+        const float sum =
+            Function::apply(static_cast<float>(x) * factorA, static_cast<float>(y) * factorB);
+        return static_cast<int16_t>(roundSmall(steps.apply(sum)));
+      });
+}
+
+template <typename Function>
 Status execute(OperationContext& context) {
   const OperandType type = context.outputs[0].type();
+  if constexpr (kIsLinear<Function>) {
+    if (fitsSymmetric16<Function>(context)) {
+      HEARTH_ASSIGN(const BinaryParameters p, parseBinary(context));
+      computeSymmetric16<Function>(context, p);
+      return {};
+    }
+  }
   if (type != OperandType::kTensorInt32 && type != OperandType::kTensorInt64)
     return executeReal<Function>(context);
   HEARTH_ASSIGN(const BinaryParameters p, parseBinary(context));
@@ -226,7 +316,7 @@ Status executeSelecting(OperationContext& context) {
     if constexpr (std::is_integral_v<T>)
       mapBroadcast(context, p.outputDimensions, context.inputs[0].as<T>(),
                    context.inputs[1].as<T>(), output.as<T>(),
-                   [](T x, T y) { return Function::template applyInteger<T>(x, y); });
+                   [](T x, T y) HEARTH_INLINE { return Function::applyInteger(x, y); });
     return {};
   });
 }

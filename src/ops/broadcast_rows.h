@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/vector_dispatch.h"
 #include "ops/operation.h"
 #include "threads/parallel_ranges.h"
 
@@ -95,20 +96,26 @@ void mapBroadcast(const OperationContext& context, const Dimensions& dimensions,
                            const T* right = b + row.at[1];
                            R* target = output + row.first;
                            const size_t count = row.count;
+                           const Function apply = function;
                            if (row.step[0] != 0 && row.step[1] != 0) {
+                             base::onWidestVectors([=]() HEARTH_INLINE {
 #pragma GCC ivdep
-                             for (size_t i = 0; i < count; ++i)
-                               target[i] = function(left[i], right[i]);
+                               for (size_t i = 0; i < count; ++i)
+                                 target[i] = apply(left[i], right[i]);
+                             });
                            } else if (row.step[0] != 0) {
                              const T value = *right;
+                             base::onWidestVectors([=]() HEARTH_INLINE {
 #pragma GCC ivdep
-                             for (size_t i = 0; i < count; ++i)
-                               target[i] = function(left[i], value);
+                               for (size_t i = 0; i < count; ++i) target[i] = apply(left[i], value);
+                             });
                            } else if (row.step[1] != 0) {
                              const T value = *left;
+                             base::onWidestVectors([=]() HEARTH_INLINE {
 #pragma GCC ivdep
-                             for (size_t i = 0; i < count; ++i)
-                               target[i] = function(value, right[i]);
+                               for (size_t i = 0; i < count; ++i)
+                                 target[i] = apply(value, right[i]);
+                             });
                            } else {
                              std::fill_n(target, count, static_cast<R>(function(*left, *right)));
                            }

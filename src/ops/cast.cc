@@ -89,7 +89,10 @@ Status castFrom(const Tensor& input, const Tensor& output, threads::ThreadPool* 
   if (output.type() == OperandType::kTensorBool8) {
     uint8_t* target = output.as<uint8_t>();
     return forParts([=](uint64_t begin, uint64_t end) {
-      for (uint64_t i = begin; i < end; ++i) target[i] = source[i] != static_cast<From>(0);
+      base::onWidestVectors([=]() HEARTH_INLINE {
+#pragma GCC ivdep
+        for (uint64_t i = begin; i < end; ++i) target[i] = source[i] != static_cast<From>(0);
+      });
     });
   }
   return visitElementType(output.type(), [&]<typename To>(std::type_identity<To>) -> Status {

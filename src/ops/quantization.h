@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/vector_dispatch.h"
 #include "ops/operation.h"
 
 namespace hearth::ops {
@@ -28,6 +29,13 @@ inline int32_t roundAndClamp(double value, int32_t zeroPoint, int32_t lowest, in
   if (shifted >= highest) return highest;
   return std::isnan(shifted) ? std::clamp(zeroPoint, lowest, highest)
                              : static_cast<int32_t>(shifted);
+}
+
+// The nearest integer, halves away from zero, for |value| < 2^30; without calls, so that loops over
+// it vectorise.
+HEARTH_INLINE inline int32_t roundSmall(float value) {
+  constexpr float kBelowHalf = 0x1.fffffep-2f;
+  return static_cast<int32_t>(value + std::copysign(kBelowHalf, value));
 }
 
 // One real number as the operand's type holds it.

@@ -2,6 +2,7 @@
 #include "ops/reduce.h"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <type_traits>
@@ -63,92 +64,201 @@ std::vector<Run> mergedRuns(const Dimensions& dimensions, const std::vector<bool
   return runs;
 }
 
+// The results of twice kWidth lanes into that of the first. Sizes are constants, so that no loop is
+// left.
+template <int64_t kWidth, typename Accumulator, typename Operation>
+HEARTH_INLINE inline void mergeLanes(Accumulator* values, const Operation& operation) {
+  for (int64_t lane = 0; lane < kWidth; ++lane)
+    values[lane] = operation.merge(values[lane], values[lane + kWidth]);
+  if constexpr (kWidth > 1) mergeLanes<kWidth / 2>(values, operation);
+}
+
+// A row into one result by a Fold, see below; many at once, which are merged at last, where the row
+// is long.
+template <typename T, typename Accumulator, typename Operation>
+void foldRow(const T* source, int64_t size, Accumulator* result, Operation operation) {
+  // Four of the widest registers, so that one does not wait for the other.
+  constexpr int64_t kLanes = 256 / sizeof(Accumulator);
+  constexpr int64_t kFew = kLanes / 4;
+  if (size < kLanes) {
+    Accumulator value = *result;
+    for (int64_t i = 0; i < size; ++i) value = operation.combine(value, source[i]);
+    *result = value;
+    return;
+  }
+  base::onWidestVectors([=]() HEARTH_INLINE {
+    alignas(64) Accumulator values[kLanes];
+    for (int64_t lane = 0; lane < kLanes; ++lane) values[lane] = operation.start;
+    int64_t at = 0;
+    for (; at + kLanes <= size; at += kLanes)
+      for (int64_t lane = 0; lane < kLanes; ++lane)
+        values[lane] = operation.combine(values[lane], source[at + lane]);
+    for (; at + kFew <= size; at += kFew)
+      for (int64_t lane = 0; lane < kFew; ++lane)
+        values[lane] = operation.combine(values[lane], source[at + lane]);
+    if (operation.isIdempotent && at < size) {
+      for (int64_t lane = 0; lane < kFew; ++lane)
+        values[lane] = operation.combine(values[lane], source[size - kFew + lane]);
+      at = size;
+    }
+    mergeLanes<kLanes / 2>(values, operation);
+    Accumulator value = operation.merge(*result, values[0]);
+    for (; at < size; ++at) value = operation.combine(value, source[at]);
+    *result = value;
+  });
+}
+
+// Rows one below the other into one row of results.
+template <typename T, typename Accumulator, typename Operation>
+void foldInto(const T* source, int64_t rows, int64_t columns, Accumulator* results,
+              Operation operation) {
+  base::onWidestVectors([=]() HEARTH_INLINE {
+    int64_t row = 0;
+    // Results are read and written once for four rows.
+    for (; row + 4 <= rows; row += 4) {
+      const T* first = source + row * columns;
+#pragma GCC ivdep
+      for (int64_t i = 0; i < columns; ++i) {
+        Accumulator value = operation.combine(results[i], first[i]);
+        value = operation.combine(value, first[columns + i]);
+        value = operation.combine(value, first[2 * columns + i]);
+        results[i] = operation.combine(value, first[3 * columns + i]);
+      }
+    }
+    for (; row < rows; ++row) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < columns; ++i)
+        results[i] = operation.combine(results[i], source[row * columns + i]);
+    }
+  });
+}
+
+// The same; some narrow rows are taken for one that is wide enough for vectors.
+template <typename T, typename Accumulator, typename Operation>
+void foldColumns(const T* source, int64_t rows, int64_t columns, Accumulator* results,
+                 Operation operation) {
+  constexpr int64_t kWide = 512;
+  const int64_t together = kWide / columns;
+  if (together < 2 || rows < 4 * together)
+    return foldInto(source, rows, columns, results, operation);
+  std::vector<Accumulator> parts(static_cast<size_t>(together * columns), operation.start);
+  const int64_t whole = rows / together;
+  foldInto(source, whole, together * columns, parts.data(), operation);
+  for (int64_t part = 0; part < together; ++part)
+    for (int64_t i = 0; i < columns; ++i)
+      results[i] = operation.merge(results[i], parts[static_cast<size_t>(part * columns + i)]);
+  foldInto(source + whole * together * columns, rows % together, columns, results, operation);
+}
+
 // How elements become a result: `combine` adds one, `merge` the result of others.
-template <typename Accumulator, typename Combine, typename Merge>
+template <typename T, typename Accumulator, typename Combine, typename Merge>
 struct Fold {
   Accumulator start;  // of no elements
   Combine combine;
   Merge merge;
+  bool isIdempotent = false;  // an element may be combined twice
+
+  // A row into one result.
+  void row(const T* source, int64_t size, Accumulator* result) const {
+    foldRow(source, size, result, *this);
+  }
+  // Rows one below the other into one row of results.
+  void columns(const T* source, int64_t rows, int64_t columns, Accumulator* results) const {
+    foldColumns(source, rows, columns, results, *this);
+  }
 };
 
-// A row into one result; many at once, which are merged at last, where the row is long.
-template <typename T, typename Accumulator, typename Operation>
-void foldRow(const T* source, int64_t size, Accumulator* result, Operation operation) {
-  constexpr int64_t kLanes = 64 / sizeof(T) < 16 ? 16 : 64 / sizeof(T);
-  int64_t i = 0;
-  if (size >= 4 * kLanes) {
-    Accumulator lanes[kLanes];
-    std::fill_n(lanes, kLanes, operation.start);
-    const int64_t end = size / kLanes * kLanes;
-    Accumulator* sums = lanes;
+// Sums of 8-bit numbers: some are added up in 16 bits first.
+template <typename T>
+struct ByteSum {
+  using Narrow = std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>;
+  static constexpr int64_t kMostNarrow = 256;  // so many fit
+
+  struct NarrowSum {
+    HEARTH_INLINE static Narrow combine(Narrow a, T b) { return static_cast<Narrow>(a + b); }
+  };
+
+  void row(const T* source, int64_t size, int64_t* result) const {
+    constexpr int64_t kLanes = 64;
+    constexpr int64_t kFew = 32;
     base::onWidestVectors([=]() HEARTH_INLINE {
-      Accumulator values[kLanes];
-      for (int64_t lane = 0; lane < kLanes; ++lane) values[lane] = sums[lane];
-      for (int64_t at = 0; at < end; at += kLanes)
-        for (int64_t lane = 0; lane < kLanes; ++lane)
-          values[lane] = operation.combine(values[lane], source[at + lane]);
-      for (int64_t lane = 0; lane < kLanes; ++lane) sums[lane] = values[lane];
+      int64_t sum = 0;
+      int64_t at = 0;
+      while (at + kFew <= size) {
+        alignas(64) Narrow values[kLanes] = {};
+        const int64_t end = std::min(size, at + kMostNarrow / 2 * kLanes);
+        for (; at + kLanes <= end; at += kLanes)
+          for (int64_t lane = 0; lane < kLanes; ++lane)
+            values[lane] = NarrowSum::combine(values[lane], source[at + lane]);
+        for (; at + kFew <= end; at += kFew)
+          for (int64_t lane = 0; lane < kFew; ++lane)
+            values[lane] = NarrowSum::combine(values[lane], source[at + lane]);
+        int32_t wide = 0;
+        for (int64_t lane = 0; lane < kLanes; ++lane) wide += values[lane];
+        sum += wide;
+      }
+      for (; at < size; ++at) sum += source[at];
+      *result += sum;
     });
-    for (const Accumulator& lane : lanes) *result = operation.merge(*result, lane);
-    i = end;
   }
-  Accumulator value = *result;
-  for (; i < size; ++i) value = operation.combine(value, source[i]);
-  *result = value;
-}
 
-// Each element of a row into a result of its own.
-template <typename T, typename Accumulator, typename Operation>
-void foldInto(const T* source, int64_t size, Accumulator* results, Operation operation) {
-  base::onWidestVectors([=]() HEARTH_INLINE {
-#pragma GCC ivdep
-    for (int64_t i = 0; i < size; ++i) results[i] = operation.combine(results[i], source[i]);
-  });
-}
-
-// Rows one below the other into one row of results, some columns at a time, whose results stay in
-// registers meanwhile.
-template <typename T, typename Accumulator, typename Operation>
-void foldColumns(const T* source, int64_t rows, int64_t columns, Accumulator* results,
-                 Operation operation) {
-  base::onWidestVectors([=]() HEARTH_INLINE {
-    constexpr int64_t kColumns = sizeof(Accumulator) < 4 ? 32 : 16;
-    // So many rows stay in the cache for the other columns.
-    constexpr int64_t kRows = 128;
-    for (int64_t begin = 0; begin < rows; begin += kRows) {
-      const int64_t end = std::min(rows, begin + kRows);
-      int64_t first = 0;
-      for (; first + kColumns <= columns; first += kColumns) {
-        Accumulator values[kColumns];
-        for (int64_t i = 0; i < kColumns; ++i) values[i] = results[first + i];
-        for (int64_t row = begin; row < end; ++row)
-          for (int64_t i = 0; i < kColumns; ++i)
-            values[i] = operation.combine(values[i], source[row * columns + first + i]);
-        for (int64_t i = 0; i < kColumns; ++i) results[first + i] = values[i];
-      }
-      for (; first < columns; ++first) {
-        Accumulator value = results[first];
-        for (int64_t row = begin; row < end; ++row)
-          value = operation.combine(value, source[row * columns + first]);
-        results[first] = value;
-      }
+  void columns(const T* source, int64_t rows, int64_t columns, int64_t* results) const {
+    constexpr int64_t kWide = 512;
+    const int64_t together = std::clamp<int64_t>(kWide / columns, 1, rows);
+    const int64_t width = together * columns;
+    std::vector<Narrow> values(static_cast<size_t>(width));
+    while (rows > 0) {
+      const int64_t taken = std::min(kMostNarrow, rows / together);
+      const int64_t parts = taken == 0 ? 1 : together;
+      std::ranges::fill(values, Narrow{0});
+      foldInto(source, std::max<int64_t>(taken, 1), parts * columns, values.data(), NarrowSum());
+      for (int64_t part = 0; part < parts; ++part)
+        for (int64_t i = 0; i < columns; ++i)
+          results[i] += values[static_cast<size_t>(part * columns + i)];
+      const int64_t done = std::max<int64_t>(taken, 1) * parts;
+      source += done * columns;
+      rows -= done;
     }
-  });
-}
+  }
+};
+
+// Whether one byte of a row is set, or all are; rows end with the first that decides.
+struct AnyByte {
+  void row(const uint8_t* source, int64_t size, uint8_t* result) const {
+    // A row begins with a byte that is set, or is one byte over and over, or has one that is set.
+    if (*result == 0 && size > 0)
+      *result =
+          source[0] != 0 || std::memcmp(source, source + 1, static_cast<size_t>(size - 1)) != 0;
+  }
+  void columns(const uint8_t* source, int64_t rows, int64_t columns, uint8_t* results) const {
+    foldInto(source, rows, columns, results, *this);
+  }
+  HEARTH_INLINE static uint8_t combine(uint8_t a, uint8_t b) {
+    return static_cast<uint8_t>(a | (b != 0 ? 1 : 0));
+  }
+};
+struct AllBytes {
+  void row(const uint8_t* source, int64_t size, uint8_t* result) const {
+    if (*result != 0) *result = std::memchr(source, 0, static_cast<size_t>(size)) == nullptr;
+  }
+  void columns(const uint8_t* source, int64_t rows, int64_t columns, uint8_t* results) const {
+    foldInto(source, rows, columns, results, *this);
+  }
+  HEARTH_INLINE static uint8_t combine(uint8_t a, uint8_t b) {
+    return static_cast<uint8_t>(a & (b != 0 ? 1 : 0));
+  }
+};
 
 // Folds every input element into its output position; the input is read once, front to back.
 template <typename T, typename Accumulator, typename Operation>
 void fold(const T* source, const std::vector<Run>& runs, Accumulator* results,
           Operation operation) {
-  if (runs.empty()) {
-    results[0] = operation.combine(results[0], source[0]);
-    return;
-  }
-  // Rows that are not worth a call for each.
-  constexpr int64_t kNarrow = 256;
-  if (runs.size() == 2 && runs[0].isReduced && runs[1].size <= kNarrow)
-    return foldColumns(source, runs[0].size, runs[1].size, results, operation);
-  const Run inner = runs.back();
+  if (runs.empty()) return operation.row(source, 1, results);
+  // The innermost runs that one call takes: a row to one result, or rows to a row of results.
+  const bool isRow = runs.back().isReduced;
+  const size_t outer = runs.size() - (isRow || runs.size() == 1 ? 1 : 2);
+  const int64_t columns = runs.back().size;
+  const int64_t rows = runs.size() - outer == 2 ? runs[outer].size : 1;
   std::vector<int64_t> strides(runs.size(), 0);
   int64_t kept = 1;
   for (size_t i = runs.size(); i-- > 0;) {
@@ -156,16 +266,14 @@ void fold(const T* source, const std::vector<Run>& runs, Accumulator* results,
     strides[i] = kept;
     kept *= runs[i].size;
   }
-  const size_t outer = runs.size() - 1;
   std::vector<int64_t> index(outer, 0);
   int64_t at = 0;
   while (true) {
-    Accumulator* result = results + at;
-    if (inner.isReduced)
-      foldRow(source, inner.size, result, operation);
+    if (isRow)
+      operation.row(source, columns, results + at);
     else
-      foldInto(source, inner.size, result, operation);
-    source += inner.size;
+      operation.columns(source, rows, columns, results + at);
+    source += rows * columns;
     size_t d = outer;
     for (; d > 0; --d) {
       at += strides[d - 1];
@@ -205,20 +313,24 @@ struct Reduction {
   template <typename T, typename Accumulator, typename Combine, typename Merge>
   std::vector<Accumulator> run(Accumulator start, Combine combine, Merge merge) const {
     std::vector<Accumulator> results(outputCount, start);
-    const Fold<Accumulator, Combine, Merge> operation = {start, combine, merge};
-    if (inputCount > 0)
-      foldParts(context.threadPool, context.inputs[0].as<T>(), runs, results.data(), operation);
+    runInto(Fold<T, Accumulator, Combine, Merge>{start, combine, merge}, context.inputs[0].as<T>(),
+            results.data());
     return results;
   }
 
-  // Straight into the output, for accumulators of the element's own type.
+  // `results` hold what no elements give.
+  template <typename T, typename Accumulator, typename Operation>
+  void runInto(const Operation& operation, const T* source, Accumulator* results) const {
+    if (inputCount > 0) foldParts(context.threadPool, source, runs, results, operation);
+  }
+
+  // Straight into the output, for elements of which one is chosen.
   template <typename T, typename Combine>
   Status runInPlace(T start, Combine combine) const {
     T* results = context.outputs[0].as<T>();
     std::fill_n(results, outputCount, start);
-    const Fold<T, Combine, Combine> operation = {start, combine, combine};
-    if (inputCount > 0)
-      foldParts(context.threadPool, context.inputs[0].as<T>(), runs, results, operation);
+    runInto(Fold<T, T, Combine, Combine>{start, combine, combine, true}, context.inputs[0].as<T>(),
+            results);
     return {};
   }
 };
@@ -295,16 +407,19 @@ Status reduceQuantized(const Reduction& reduction, OperationType type) {
       target[i] = static_cast<T>(quantize(results[i], to));
     return {};
   }
-  const std::vector<int64_t> results = reduction.run<T>(
-      int64_t{0}, [=](int64_t a, T b) { return a + (static_cast<int32_t>(b) - zeroPoint); },
-      std::plus<int64_t>());
-  // How many elements one result is the mean of.
-  const uint64_t count = type == OperationType::kMean && reduction.inputCount > 0
-                             ? reduction.inputCount / reduction.outputCount
-                             : 1;
-  const double scale = static_cast<double>(from.scale) / static_cast<double>(count);
+  std::vector<int64_t> results(reduction.outputCount);
+  if constexpr (sizeof(T) == 1)
+    reduction.runInto(ByteSum<T>(), reduction.context.inputs[0].as<T>(), results.data());
+  else
+    results =
+        reduction.run<T>(int64_t{0}, [](int64_t a, T b) { return a + b; }, std::plus<int64_t>());
+  // How many elements one result is of.
+  const uint64_t count = reduction.inputCount / reduction.outputCount;
+  const int64_t zero = zeroPoint * static_cast<int64_t>(count);
+  const uint64_t divisor = type == OperationType::kMean && count > 0 ? count : 1;
+  const double scale = static_cast<double>(from.scale) / static_cast<double>(divisor);
   for (size_t i = 0; i < results.size(); ++i)
-    target[i] = static_cast<T>(quantize(scale * static_cast<double>(results[i]), to));
+    target[i] = static_cast<T>(quantize(scale * static_cast<double>(results[i] - zero), to));
   return {};
 }
 
@@ -315,12 +430,16 @@ Status execute(OperationContext& context) {
   const Reduction reduction = {context, mergedRuns(input.dimensions, parameters.isReduced),
                                input.elementCount(), context.outputs[0].elementCount()};
   if (reduction.outputCount == 0) return {};
-  if (type == OperationType::kReduceAll)
-    return reduction.runInPlace<uint8_t>(
-        1, [](uint8_t a, uint8_t b) -> uint8_t { return (a != 0) & (b != 0); });
-  if (type == OperationType::kReduceAny)
-    return reduction.runInPlace<uint8_t>(
-        0, [](uint8_t a, uint8_t b) -> uint8_t { return (a | b) != 0; });
+  if (isLogical(type)) {
+    const bool wantsAll = type == OperationType::kReduceAll;
+    uint8_t* target = context.outputs[0].as<uint8_t>();
+    std::fill_n(target, reduction.outputCount, wantsAll ? 1 : 0);
+    if (wantsAll)
+      reduction.runInto(AllBytes(), input.as<uint8_t>(), target);
+    else
+      reduction.runInto(AnyByte(), input.as<uint8_t>(), target);
+    return {};
+  }
   return visitElementType(input.type(), [&]<typename T>(std::type_identity<T>) -> Status {
     if (isSelecting(type)) return selectExtreme<T>(reduction, type == OperationType::kReduceMax);
     if constexpr (!std::is_integral_v<T>) {

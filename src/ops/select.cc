@@ -66,7 +66,13 @@ void selectRow(const uint8_t* condition, const T* yes, const T* no, T* target, s
     for (size_t i = 0; i < count; ++i) {
       const T first = yes[kWalksYes ? i : 0];
       const T second = no[kWalksNo ? i : 0];
-      target[i] = condition[i] != 0 ? first : second;
+      if constexpr (sizeof(T) == 1) {
+        // g++ makes branches of this choice between bytes.
+        const int mask = condition[i] != 0 ? -1 : 0;
+        target[i] = static_cast<T>((first & mask) | (second & ~mask));
+      } else {
+        target[i] = condition[i] != 0 ? first : second;
+      }
     }
   });
 }
