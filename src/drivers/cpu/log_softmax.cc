@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/log_softmax.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <memory>
 
+#include "drivers/cpu/byte_distances.h"
 #include "drivers/cpu/function_kernel.h"
 #include "drivers/cpu/value_table.h"
 #include "drivers/cpu/vector_math.h"
@@ -55,19 +55,8 @@ struct Bytes {
 };
 
 void computeBytes(const Bytes& b, const uint8_t* source, uint8_t* target, size_t size) {
-  const uint8_t flip = b.flip;
-  uint8_t greatest = 0;
-  for (size_t i = 0; i < size; ++i)
-    greatest = std::max(greatest, static_cast<uint8_t>(source[i] ^ flip));
-  double sums[4] = {};
-  const auto powerOf = [&](size_t i) {
-    return static_cast<double>(b.powers[greatest - (source[i] ^ flip)]);
-  };
-  size_t i = 0;
-  for (; i + 4 <= size; i += 4)
-    for (size_t j = 0; j < 4; ++j) sums[j] += powerOf(i + j);
-  for (; i < size; ++i) sums[0] += powerOf(i);
-  const double logarithm = std::log((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  distancesFromGreatest(source, target, size, b.flip);
+  const double logarithm = std::log(sumOfPowers(b.powers.data(), target, size));
   // The result of each distance, and then of each number; nothing is positive.
   uint8_t results[256];
   const double* exponents = b.exponents.data();
@@ -88,10 +77,7 @@ void computeBytes(const Bytes& b, const uint8_t* source, uint8_t* target, size_t
       made[distance] = static_cast<uint8_t>(static_cast<int32_t>(shifted));
     }
   });
-  uint8_t table[256];
-  for (size_t value = 0; value < 256; ++value)
-    table[value] = results[static_cast<uint8_t>(greatest - (value ^ flip))];
-  lookUp(table, source, target, size);
+  lookUp(results, target, target, size);
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/quantized_softmax.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
 
+#include "base/vector_dispatch.h"
+#include "drivers/cpu/byte_distances.h"
 #include "drivers/cpu/function_kernel.h"
+#include "drivers/cpu/value_table.h"
 #include "threads/parallel_ranges.h"
 
 namespace hearth::cpu {
@@ -22,20 +24,26 @@ struct Softmax {
 };
 
 void computeRow(const Softmax& s, const uint8_t* source, uint8_t* target) {
-  uint8_t greatest = 0;
-  for (size_t i = 0; i < s.channels; ++i)
-    greatest = std::max(greatest, static_cast<uint8_t>(source[i] ^ s.flip));
-  const auto powerOf = [&](size_t i) {
-    return s.powers[greatest - (source[i] ^ s.flip)];
-  };
-  double sum = 0.0;
-  for (size_t i = 0; i < s.channels; ++i) sum += powerOf(i);
+  const float* powers = s.powers.data();
+  distancesFromGreatest(source, target, s.channels, s.flip);
+  const double sum = sumOfPowers(powers, target, s.channels);
+  // The result of each distance, and then of each number. Nothing is negative: halves go up.
   const auto factor = static_cast<float>(1.0 / (sum * s.outputScale));
-  for (size_t i = 0; i < s.channels; ++i) {
-    // Nothing is negative: halves go up.
-    const auto steps = static_cast<int32_t>(std::min(powerOf(i) * factor + 0.5f, 65536.0f));
-    target[i] = static_cast<uint8_t>(std::clamp(steps + s.zeroPoint, s.lowest, s.highest));
-  }
+  uint8_t results[256];
+  uint8_t* made = results;
+  const int32_t zeroPoint = s.zeroPoint;
+  const int32_t lowest = s.lowest;
+  const int32_t highest = s.highest;
+  base::onWidestVectors([=]() HEARTH_INLINE {
+#pragma GCC ivdep
+    for (size_t distance = 0; distance < 256; ++distance) {
+      const float scaled = powers[distance] * factor + 0.5f;
+      const auto steps = static_cast<int32_t>(scaled < 65536.0f ? scaled : 65536.0f) + zeroPoint;
+      const int32_t raised = steps < lowest ? lowest : steps;
+      made[distance] = static_cast<uint8_t>(raised > highest ? highest : raised);
+    }
+  });
+  lookUp(results, target, target, s.channels);
 }
 
 }  // namespace
