@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/elementwise.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "drivers/cpu/own_kernels.h"
@@ -84,6 +86,18 @@ bool clampFits(const xnn_unary_params& params, const graph::Operand& out) {
                       static_cast<double>(range.lowest), static_cast<double>(range.highest));
   };
   return stepOf(params.clamp.min) < stepOf(params.clamp.max);
+}
+
+// Whether `tensor` is all of `output`, or what repeats along its first dimensions. Few numbers are
+// not worth a loop.
+bool isRowOf(const ops::Tensor& tensor, const ops::Tensor& output) {
+  constexpr uint64_t kFew = 16;
+  if (tensor.dimensions == output.dimensions) return true;
+  auto first = tensor.dimensions.begin();
+  while (first != tensor.dimensions.end() && *first == 1) ++first;
+  const auto rank = tensor.dimensions.end() - first;
+  return tensor.elementCount() >= kFew &&
+         std::equal(first, tensor.dimensions.end(), output.dimensions.end() - rank);
 }
 
 struct Unary {
@@ -187,10 +201,17 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
     return makeXnnKernel("binary_elementwise_nd", status, created, std::move(calls));
   };
 
-  if (op == xnn_binary_add && type == xnn_datatype_fp32 && inPlace.size() == 2) {
+  const bool isWholeA = tensorA.dimensions == tensorOut.dimensions;
+  const ops::Tensor& row = isWholeA ? tensorB : tensorA;
+  if (op == xnn_binary_add && type == xnn_datatype_fp32 && !inPlace.empty() &&
+      isRowOf(row, tensorOut)) {
     const ops::ActivationRange range = ops::activationRange(activation);
-    const FloatAdd add{valueA,       valueB,       valueOut, tensorOut.elementCount(),
-                       range.lowest, range.highest};
+    FloatAdd add{.a = valueA, .b = valueB, .sum = valueOut};
+    add.columns = row.elementCount();
+    add.rows = tensorOut.elementCount() / add.columns;
+    add.lowest = range.lowest;
+    add.highest = range.highest;
+    if (!isWholeA) std::swap(add.a, add.b);
     Node& node = builder->add("own", {valueA, valueB}, {valueOut});
     node.inPlaceInputs = inPlace;
     node.create = [add] {

@@ -101,14 +101,18 @@ class SpatialPadKernel final : public Kernel {
   uint8_t* destination_ = nullptr;
 };
 
-HEARTH_WIDE_VECTORS void addClamped(const float* a, const float* b, float* sum, size_t count,
-                                    float lowest, float highest) {
+HEARTH_WIDE_VECTORS void addClamped(const float* a, const float* b, float* sum, size_t rows,
+                                    size_t columns, float lowest, float highest) {
+  for (size_t row = 0; row < rows; ++row) {
+    const float* from = a + row * columns;
+    float* to = sum + row * columns;
 #pragma GCC ivdep
-  for (size_t i = 0; i < count; ++i) {
-    const float value = a[i] + b[i];
-    // In this order a NaN stays a NaN, as in XNNPACK.
-    const float raised = value < lowest ? lowest : value;
-    sum[i] = raised > highest ? highest : raised;
+    for (size_t i = 0; i < columns; ++i) {
+      const float value = from[i] + b[i];
+      // In this order a NaN stays a NaN, as in XNNPACK.
+      const float raised = value < lowest ? lowest : value;
+      to[i] = raised > highest ? highest : raised;
+    }
   }
 }
 
@@ -167,8 +171,16 @@ class FloatAddKernel final : public Kernel {
   }
 
   Status run(threads::ThreadPool* pool) override {
-    forRanges(pool, add_.count, grainOf(sizeof(float)), [&](uint64_t begin, uint64_t end) {
-      addClamped(a_ + begin, b_ + begin, sum_ + begin, end - begin, add_.lowest, add_.highest);
+    const size_t columns = add_.columns;
+    if (add_.rows == 1) {
+      forRanges(pool, columns, grainOf(sizeof(float)), [&](uint64_t begin, uint64_t end) {
+        addClamped(a_ + begin, b_ + begin, sum_ + begin, 1, end - begin, add_.lowest, add_.highest);
+      });
+      return {};
+    }
+    forRanges(pool, add_.rows, grainOf(columns * sizeof(float)), [&](uint64_t begin, uint64_t end) {
+      addClamped(a_ + begin * columns, b_, sum_ + begin * columns, end - begin, columns,
+                 add_.lowest, add_.highest);
     });
     return {};
   }

@@ -46,12 +46,14 @@ struct PlaneInterleave {
 };
 Result<std::unique_ptr<Kernel>> makePlaneInterleaveKernel(PlaneInterleave interleave);
 
-// a + b, clamped, in one pass over float32 tensors of the same shape; may run in place.
+// a + b, clamped, in one pass over float32 tensors; b is added to each row of a. May run in place
+// of a, and of b where there is one row.
 struct FloatAdd {
   ValueId a = 0;
   ValueId b = 0;
   ValueId sum = 0;
-  uint64_t count = 0;
+  uint64_t rows = 1;
+  uint64_t columns = 0;
   float lowest = 0;
   float highest = 0;
 };
