@@ -2,6 +2,8 @@
 #include "ops/reduce.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -64,47 +66,61 @@ std::vector<Run> mergedRuns(const Dimensions& dimensions, const std::vector<bool
   return runs;
 }
 
-// The results of twice kWidth lanes into that of the first. Sizes are constants, so that no loop is
-// left.
-template <int64_t kWidth, typename Accumulator, typename Operation>
-HEARTH_INLINE inline void mergeLanes(Accumulator* values, const Operation& operation) {
-  for (int64_t lane = 0; lane < kWidth; ++lane)
-    values[lane] = operation.merge(values[lane], values[lane + kWidth]);
-  if constexpr (kWidth > 1) mergeLanes<kWidth / 2>(values, operation);
+// The results of all lanes into that of the first. Compilers know how to do that of integers; of
+// others they may not change the order.
+template <int64_t kLanes, typename Accumulator, typename Operation>
+HEARTH_INLINE inline Accumulator mergeLanes(Accumulator* values, const Operation& operation) {
+  if constexpr (std::is_integral_v<Accumulator>) {
+    Accumulator value = operation.start;
+    for (int64_t lane = 0; lane < kLanes; ++lane) value = operation.merge(value, values[lane]);
+    return value;
+  } else if constexpr (kLanes == 1) {
+    return values[0];
+  } else {
+    for (int64_t lane = 0; lane < kLanes / 2; ++lane)
+      values[lane] = operation.merge(values[lane], values[lane + kLanes / 2]);
+    return mergeLanes<kLanes / 2>(values, operation);
+  }
 }
 
-// A row into one result by a Fold, see below; many at once, which are merged at last, where the row
-// is long.
+// Each row into a result of its own by a Fold, see below; many elements at once, which are merged
+// at last, where rows are long.
 template <typename T, typename Accumulator, typename Operation>
-void foldRow(const T* source, int64_t size, Accumulator* result, Operation operation) {
-  // Four of the widest registers, so that one does not wait for the other.
-  constexpr int64_t kLanes = 256 / sizeof(Accumulator);
+void foldRows(const T* source, int64_t rows, int64_t columns, Accumulator* results,
+              Operation operation) {
+  // Registers enough that one does not wait for the other, and few enough to be merged at last.
+  constexpr int64_t kLanes = sizeof(T) == 1 ? 64 : 128 / sizeof(T);
   constexpr int64_t kFew = kLanes / 4;
-  if (size < kLanes) {
-    Accumulator value = *result;
-    for (int64_t i = 0; i < size; ++i) value = operation.combine(value, source[i]);
-    *result = value;
+  if (columns < kLanes) {
+    for (int64_t row = 0; row < rows; ++row) {
+      Accumulator value = results[row];
+      for (int64_t i = 0; i < columns; ++i)
+        value = operation.combine(value, source[row * columns + i]);
+      results[row] = value;
+    }
     return;
   }
   base::onWidestVectors([=]() HEARTH_INLINE {
-    alignas(64) Accumulator values[kLanes];
-    for (int64_t lane = 0; lane < kLanes; ++lane) values[lane] = operation.start;
-    int64_t at = 0;
-    for (; at + kLanes <= size; at += kLanes)
-      for (int64_t lane = 0; lane < kLanes; ++lane)
-        values[lane] = operation.combine(values[lane], source[at + lane]);
-    for (; at + kFew <= size; at += kFew)
-      for (int64_t lane = 0; lane < kFew; ++lane)
-        values[lane] = operation.combine(values[lane], source[at + lane]);
-    if (operation.isIdempotent && at < size) {
-      for (int64_t lane = 0; lane < kFew; ++lane)
-        values[lane] = operation.combine(values[lane], source[size - kFew + lane]);
-      at = size;
+    for (int64_t row = 0; row < rows; ++row) {
+      const T* first = source + row * columns;
+      alignas(64) Accumulator values[kLanes];
+      for (int64_t lane = 0; lane < kLanes; ++lane) values[lane] = operation.start;
+      int64_t at = 0;
+      for (; at + kLanes <= columns; at += kLanes)
+        for (int64_t lane = 0; lane < kLanes; ++lane)
+          values[lane] = operation.combine(values[lane], first[at + lane]);
+      if constexpr (Operation::kIsIdempotent) {
+        for (int64_t lane = 0; lane < kLanes; ++lane)
+          values[lane] = operation.combine(values[lane], first[columns - kLanes + lane]);
+        at = columns;
+      }
+      for (; at + kFew <= columns; at += kFew)
+        for (int64_t lane = 0; lane < kFew; ++lane)
+          values[lane] = operation.combine(values[lane], first[at + lane]);
+      Accumulator value = operation.merge(results[row], mergeLanes<kLanes>(values, operation));
+      for (; at < columns; ++at) value = operation.combine(value, first[at]);
+      results[row] = value;
     }
-    mergeLanes<kLanes / 2>(values, operation);
-    Accumulator value = operation.merge(*result, values[0]);
-    for (; at < size; ++at) value = operation.combine(value, source[at]);
-    *result = value;
   });
 }
 
@@ -151,16 +167,17 @@ void foldColumns(const T* source, int64_t rows, int64_t columns, Accumulator* re
 }
 
 // How elements become a result: `combine` adds one, `merge` the result of others.
-template <typename T, typename Accumulator, typename Combine, typename Merge>
+template <typename T, typename Accumulator, typename Combine, typename Merge, bool isIdempotent>
 struct Fold {
+  static constexpr bool kIsIdempotent = isIdempotent;  // an element may be combined twice
+
   Accumulator start;  // of no elements
   Combine combine;
   Merge merge;
-  bool isIdempotent = false;  // an element may be combined twice
 
-  // A row into one result.
-  void row(const T* source, int64_t size, Accumulator* result) const {
-    foldRow(source, size, result, *this);
+  // Each row into a result of its own.
+  void rows(const T* source, int64_t rows, int64_t columns, Accumulator* results) const {
+    foldRows(source, rows, columns, results, *this);
   }
   // Rows one below the other into one row of results.
   void columns(const T* source, int64_t rows, int64_t columns, Accumulator* results) const {
@@ -178,27 +195,27 @@ struct ByteSum {
     HEARTH_INLINE static Narrow combine(Narrow a, T b) { return static_cast<Narrow>(a + b); }
   };
 
-  void row(const T* source, int64_t size, int64_t* result) const {
-    constexpr int64_t kLanes = 64;
-    constexpr int64_t kFew = 32;
+  // There is an instruction for sums of distances, here from 0, of which compilers must not know
+  // that it is 0.
+  void rows(const T* source, int64_t rows, int64_t columns, int64_t* results) const {
+    constexpr uint8_t kFlip = std::is_signed_v<T> ? 0x80 : 0;  // makes signed numbers unsigned
+    constexpr int64_t kBlock = 1 << 20;                        // no sum of it leaves 32 bits
+    const auto zero = static_cast<uint8_t>(columns < 0 ? 1 : 0);
     base::onWidestVectors([=]() HEARTH_INLINE {
-      int64_t sum = 0;
-      int64_t at = 0;
-      while (at + kFew <= size) {
-        alignas(64) Narrow values[kLanes] = {};
-        const int64_t end = std::min(size, at + kMostNarrow / 2 * kLanes);
-        for (; at + kLanes <= end; at += kLanes)
-          for (int64_t lane = 0; lane < kLanes; ++lane)
-            values[lane] = NarrowSum::combine(values[lane], source[at + lane]);
-        for (; at + kFew <= end; at += kFew)
-          for (int64_t lane = 0; lane < kFew; ++lane)
-            values[lane] = NarrowSum::combine(values[lane], source[at + lane]);
-        int32_t wide = 0;
-        for (int64_t lane = 0; lane < kLanes; ++lane) wide += values[lane];
-        sum += wide;
+      for (int64_t row = 0; row < rows; ++row) {
+        const T* first = source + row * columns;
+        // The end of a row is a surprise to processors; memory is read ahead meanwhile.
+        for (int64_t i = 0; i < columns; i += 64) __builtin_prefetch(first + 2 * columns + i);
+        int64_t sum = -int64_t{kFlip} * columns;
+        for (int64_t begin = 0; begin < columns; begin += kBlock) {
+          const int64_t end = std::min(columns, begin + kBlock);
+          int32_t part = 0;
+          for (int64_t i = begin; i < end; ++i)
+            part += std::abs(static_cast<uint8_t>(first[i] ^ kFlip) - zero);
+          sum += part;
+        }
+        results[row] += sum;
       }
-      for (; at < size; ++at) sum += source[at];
-      *result += sum;
     });
   }
 
@@ -224,11 +241,13 @@ struct ByteSum {
 
 // Whether one byte of a row is set, or all are; rows end with the first that decides.
 struct AnyByte {
-  void row(const uint8_t* source, int64_t size, uint8_t* result) const {
-    // A row begins with a byte that is set, or is one byte over and over, or has one that is set.
-    if (*result == 0 && size > 0)
-      *result =
-          source[0] != 0 || std::memcmp(source, source + 1, static_cast<size_t>(size - 1)) != 0;
+  void rows(const uint8_t* source, int64_t rows, int64_t columns, uint8_t* results) const {
+    const auto rest = static_cast<size_t>(columns - 1);
+    for (int64_t row = 0; row < rows; ++row, source += columns) {
+      // Nothing is set where the first byte is not, and each is as the one before it.
+      if (results[row] == 0)
+        results[row] = source[0] != 0 || std::memcmp(source, source + 1, rest) != 0;
+    }
   }
   void columns(const uint8_t* source, int64_t rows, int64_t columns, uint8_t* results) const {
     foldInto(source, rows, columns, results, *this);
@@ -238,8 +257,11 @@ struct AnyByte {
   }
 };
 struct AllBytes {
-  void row(const uint8_t* source, int64_t size, uint8_t* result) const {
-    if (*result != 0) *result = std::memchr(source, 0, static_cast<size_t>(size)) == nullptr;
+  void rows(const uint8_t* source, int64_t rows, int64_t columns, uint8_t* results) const {
+    for (int64_t row = 0; row < rows; ++row, source += columns) {
+      if (results[row] != 0)
+        results[row] = std::memchr(source, 0, static_cast<size_t>(columns)) == nullptr;
+    }
   }
   void columns(const uint8_t* source, int64_t rows, int64_t columns, uint8_t* results) const {
     foldInto(source, rows, columns, results, *this);
@@ -253,12 +275,12 @@ struct AllBytes {
 template <typename T, typename Accumulator, typename Operation>
 void fold(const T* source, const std::vector<Run>& runs, Accumulator* results,
           Operation operation) {
-  if (runs.empty()) return operation.row(source, 1, results);
-  // The innermost runs that one call takes: a row to one result, or rows to a row of results.
+  if (runs.empty()) return operation.rows(source, 1, 1, results);
+  // The innermost runs that one call takes: rows to a result each, or to one row of results.
   const bool isRow = runs.back().isReduced;
-  const size_t outer = runs.size() - (isRow || runs.size() == 1 ? 1 : 2);
+  const size_t outer = runs.size() < 2 ? 0 : runs.size() - 2;
+  const int64_t rows = runs.size() < 2 ? 1 : runs[outer].size;
   const int64_t columns = runs.back().size;
-  const int64_t rows = runs.size() - outer == 2 ? runs[outer].size : 1;
   std::vector<int64_t> strides(runs.size(), 0);
   int64_t kept = 1;
   for (size_t i = runs.size(); i-- > 0;) {
@@ -270,7 +292,7 @@ void fold(const T* source, const std::vector<Run>& runs, Accumulator* results,
   int64_t at = 0;
   while (true) {
     if (isRow)
-      operation.row(source, columns, results + at);
+      operation.rows(source, rows, columns, results + at);
     else
       operation.columns(source, rows, columns, results + at);
     source += rows * columns;
@@ -313,8 +335,8 @@ struct Reduction {
   template <typename T, typename Accumulator, typename Combine, typename Merge>
   std::vector<Accumulator> run(Accumulator start, Combine combine, Merge merge) const {
     std::vector<Accumulator> results(outputCount, start);
-    runInto(Fold<T, Accumulator, Combine, Merge>{start, combine, merge}, context.inputs[0].as<T>(),
-            results.data());
+    runInto(Fold<T, Accumulator, Combine, Merge, false>{start, combine, merge},
+            context.inputs[0].as<T>(), results.data());
     return results;
   }
 
@@ -329,7 +351,7 @@ struct Reduction {
   Status runInPlace(T start, Combine combine) const {
     T* results = context.outputs[0].as<T>();
     std::fill_n(results, outputCount, start);
-    runInto(Fold<T, T, Combine, Combine>{start, combine, combine, true}, context.inputs[0].as<T>(),
+    runInto(Fold<T, T, Combine, Combine, true>{start, combine, combine}, context.inputs[0].as<T>(),
             results);
     return {};
   }
@@ -418,8 +440,26 @@ Status reduceQuantized(const Reduction& reduction, OperationType type) {
   const int64_t zero = zeroPoint * static_cast<int64_t>(count);
   const uint64_t divisor = type == OperationType::kMean && count > 0 ? count : 1;
   const double scale = static_cast<double>(from.scale) / static_cast<double>(divisor);
-  for (size_t i = 0; i < results.size(); ++i)
-    target[i] = static_cast<T>(quantize(scale * static_cast<double>(results[i] - zero), to));
+  const double toScale = to.scale;
+  const double toZero = to.zeroPoint;
+  const double lowest = std::numeric_limits<T>::lowest();
+  const double highest = std::numeric_limits<T>::max();
+  const int64_t* sums = results.data();
+  const size_t size = results.size();
+  // quantize() without calls and branches.
+  base::onWidestVectors([=]() HEARTH_INLINE {
+#pragma GCC ivdep
+    for (size_t i = 0; i < size; ++i) {
+      const double value = scale * static_cast<double>(sums[i] - zero) / toScale;
+      const double whole = std::trunc(value);
+      const double rest = value - whole;
+      double shifted = whole + (rest >= 0.5 ? 1.0 : 0.0) - (rest <= -0.5 ? 1.0 : 0.0) + toZero;
+      shifted = shifted == shifted ? shifted : toZero;
+      shifted = shifted < lowest ? lowest : shifted;
+      shifted = shifted > highest ? highest : shifted;
+      target[i] = static_cast<T>(static_cast<int32_t>(shifted));
+    }
+  });
   return {};
 }
 
