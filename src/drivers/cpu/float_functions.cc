@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/float_functions.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "drivers/cpu/function_kernel.h"
@@ -16,6 +17,9 @@ struct Gelu {
 struct GeluByTanh {
   HEARTH_INLINE static float vector(float x) { return geluByTanhVector(x); }
 };
+struct HardSwish {
+  HEARTH_INLINE static float vector(float x) { return hardSwishVector(x); }
+};
 struct Exp {
   HEARTH_INLINE static float vector(float x) { return expVector(x); }
 };
@@ -28,25 +32,34 @@ void map(const float* source, float* target, size_t count) {
   });
 }
 
-// Numbers whose sine needs more digits of pi, and NaN, go to the library.
-template <int32_t kQuarters>
+// Numbers whose sine needs more digits of pi, and NaN, go to the library, with the block they are
+// in.
+template <bool kIsCosine>
 void mapSine(const float* source, float* target, size_t count) {
   constexpr size_t kBlock = 1024;
+  float copy[kBlock];
   for (size_t first = 0; first < count; first += kBlock) {
     const size_t size = std::min(kBlock, count - first);
     const float* from = source + first;
     float* to = target + first;
-    bool isSmall = true;
-    for (size_t i = 0; i < size; ++i) isSmall &= std::fabs(from[i]) <= kMostRadians;
-    if (!isSmall) {
-      for (size_t i = 0; i < size; ++i)
-        to[i] = kQuarters == 0 ? std::sin(from[i]) : std::cos(from[i]);
-      continue;
+    if (source == target) {
+      std::copy_n(from, size, copy);
+      from = copy;
     }
+    uint32_t largeOnes = 0;
+    uint32_t* counted = &largeOnes;
     base::onWidestVectors([=]() HEARTH_INLINE {
+      uint32_t large = 0;
 #pragma GCC ivdep
-      for (size_t i = 0; i < size; ++i) to[i] = sineVector(from[i], kQuarters);
+      for (size_t i = 0; i < size; ++i) {
+        const float x = from[i];
+        large += std::fabs(x) <= kMostRadians ? 0 : 1;
+        to[i] = sineVector<kIsCosine>(x);
+      }
+      *counted = large;
     });
+    if (largeOnes == 0) continue;
+    for (size_t i = 0; i < size; ++i) to[i] = kIsCosine ? std::cos(from[i]) : std::sin(from[i]);
   }
 }
 
@@ -83,16 +96,20 @@ Result<bool> lowerGelu(PlanBuilder* builder) {
   return addFloatFunction(builder, isApproximate ? map<GeluByTanh> : map<Gelu>);
 }
 
+Result<bool> lowerHardSwish(PlanBuilder* builder) {
+  return addFloatFunction(builder, map<HardSwish>);
+}
+
 Result<bool> lowerExp(PlanBuilder* builder) {
   return addFloatFunction(builder, map<Exp>);
 }
 
 Result<bool> lowerSin(PlanBuilder* builder) {
-  return addFloatFunction(builder, mapSine<0>);
+  return addFloatFunction(builder, mapSine<false>);
 }
 
 Result<bool> lowerCos(PlanBuilder* builder) {
-  return addFloatFunction(builder, mapSine<1>);
+  return addFloatFunction(builder, mapSine<true>);
 }
 
 }  // namespace hearth::cpu

@@ -8,6 +8,7 @@ namespace hearth::cpu {
 
 // All are false for types other than float32.
 Result<bool> lowerGelu(PlanBuilder* builder);
+Result<bool> lowerHardSwish(PlanBuilder* builder);
 Result<bool> lowerExp(PlanBuilder* builder);
 Result<bool> lowerSin(PlanBuilder* builder);
 Result<bool> lowerCos(PlanBuilder* builder);

@@ -205,10 +205,28 @@ bool convertsConstant(PlanBuilder* builder) {
   return false;
 }
 
+// What XNNPACK has no type for is a kernel of src/ops that is as fast.
+Result<bool> lowerQuantize(PlanBuilder* builder) {
+  HEARTH_ASSIGN(bool isDone, lowerByTable(builder));
+  if (!isDone && builder->operand(inputOf(builder, 0)).type == OperandType::kTensorFloat32) {
+    HEARTH_ASSIGN(isDone, lowerUnary<xnn_unary_convert>(builder));
+  }
+  return isDone ? true : lowerShared(builder);
+}
+
 Result<bool> lowerDequantize(PlanBuilder* builder) {
   if (convertsConstant(builder)) return true;
   HEARTH_ASSIGN(const bool isDone, lowerUnary<xnn_unary_convert>(builder));
-  return isDone ? true : lowerByTable(builder);
+  if (isDone) return true;
+  switch (builder->operand(inputOf(builder, 0)).type) {
+    case OperandType::kTensorQuant8Symm:
+    case OperandType::kTensorQuant16Symm:
+    case OperandType::kTensorQuant16Asymm:
+    case OperandType::kTensorInt16:
+      return lowerShared(builder);
+    default:
+      return false;
+  }
 }
 
 Result<bool> lowerCast(PlanBuilder* builder) {
@@ -243,6 +261,24 @@ template <Lowering kLowering>
 Result<bool> lowerOrTable(PlanBuilder* builder) {
   HEARTH_ASSIGN(const bool isDone, kLowering(builder));
   return isDone ? true : lowerByTable(builder);
+}
+
+// By a table, which is faster than XNNPACK's conversions and tables of 8-bit numbers, or else as
+// kLowering does.
+template <Lowering kLowering>
+Result<bool> lowerByTableOr(PlanBuilder* builder) {
+  HEARTH_ASSIGN(const bool isDone, lowerByTable(builder));
+  return isDone ? true : kLowering(builder);
+}
+
+// Sums and products: those of 16-bit numbers are ours, too.
+template <Lowering kLowering>
+Result<bool> lowerArithmeticOrShare(PlanBuilder* builder) {
+  HEARTH_ASSIGN(const bool isDone, kLowering(builder));
+  if (isDone) return true;
+  const OperandType type = builder->operand(inputOf(builder, 0)).type;
+  const bool is16 = type == OperandType::kTensorQuant16Symm || type == OperandType::kTensorInt16;
+  return is16 ? lowerShared(builder) : lowerNumbers(builder);
 }
 
 template <Lowering kLowering>
@@ -292,7 +328,11 @@ Result<bool> lowerPad(PlanBuilder* builder) {
                     parameters.after);
 }
 
+// XNNPACK's sums of 8-bit numbers are slower than ours.
 Result<bool> lowerMean(PlanBuilder* builder) {
+  const OperandType type = builder->operand(inputOf(builder, 0)).type;
+  if (type == OperandType::kTensorQuant8Asymm || type == OperandType::kTensorQuant8AsymmSigned)
+    return false;
   HEARTH_ASSIGN(const auto parameters, ops::parseReduce(builder->context()));
   std::vector<uint32_t> axes;
   for (uint32_t i = 0; i < parameters.isReduced.size(); ++i)
@@ -336,24 +376,24 @@ constexpr Entry kLowerings[] = {
     {OperationType::kFullyConnected, lowerFullyConnected},
     {OperationType::kSoftmax, lowerSoftmax},
     {OperationType::kLogSoftmax, lowerLogSoftmax},
-    {OperationType::kAdd, lowerOrShareNumbers<lowerArithmetic<xnn_binary_add>>},
-    {OperationType::kSub, lowerOrShareNumbers<lowerArithmetic<xnn_binary_subtract>>},
-    {OperationType::kMul, lowerOrShareNumbers<lowerArithmetic<xnn_binary_multiply>>},
+    {OperationType::kAdd, lowerArithmeticOrShare<lowerArithmetic<xnn_binary_add>>},
+    {OperationType::kSub, lowerArithmeticOrShare<lowerArithmetic<xnn_binary_subtract>>},
+    {OperationType::kMul, lowerArithmeticOrShare<lowerArithmetic<xnn_binary_multiply>>},
     {OperationType::kDiv, lowerOrShareNumbers<lowerArithmetic<xnn_binary_divide>>},
     {OperationType::kMaximum, lowerSelecting<xnn_binary_maximum>},
     {OperationType::kMinimum, lowerSelecting<xnn_binary_minimum>},
     {OperationType::kRelu, lowerOrTable<lowerClamp<ops::FusedActivation::kRelu>>},
     {OperationType::kRelu1, lowerOrTable<lowerClamp<ops::FusedActivation::kRelu1>>},
     {OperationType::kRelu6, lowerOrTable<lowerClamp<ops::FusedActivation::kRelu6>>},
-    {OperationType::kLogistic, lowerOrTable<lowerUnary<xnn_unary_sigmoid>>},
-    {OperationType::kTanh, lowerOrTable<lowerUnary<xnn_unary_tanh>>},
+    {OperationType::kLogistic, lowerByTableOr<lowerUnary<xnn_unary_sigmoid>>},
+    {OperationType::kTanh, lowerByTableOr<lowerUnary<xnn_unary_tanh>>},
     {OperationType::kAbs, lowerOrTable<lowerUnary<xnn_unary_abs>>},
     {OperationType::kNeg, lowerOrTable<lowerUnary<xnn_unary_negate>>},
     {OperationType::kFloor, lowerOrTable<lowerUnary<xnn_unary_floor>>},
-    {OperationType::kHardSwish, lowerOrTable<lowerUnary<xnn_unary_hardswish>>},
+    {OperationType::kHardSwish, lowerOrTable<lowerHardSwish>},
     {OperationType::kSqrt, lowerOrTable<lowerUnary<xnn_unary_square_root>>},
     {OperationType::kRsqrt, lowerOrTable<lowerUnary<xnn_unary_reciprocal_square_root>>},
-    {OperationType::kQuantize, lowerOrTable<lowerUnary<xnn_unary_convert>>},
+    {OperationType::kQuantize, lowerQuantize},
     {OperationType::kDequantize, lowerDequantize},
     {OperationType::kCast, lowerCast},
     {OperationType::kSign, lowerOrTable<lowerNumbers>},

@@ -41,50 +41,75 @@ HEARTH_INLINE inline float expVector(float x) {
   return power * powerOfTwo(half) * powerOfTwo(whole - half);
 }
 
+// The polynomial of x with these coefficients, the constant one first.
+HEARTH_INLINE inline float polynomial(float, float last) {
+  return last;
+}
+template <typename... Others>
+HEARTH_INLINE inline float polynomial(float x, float first, Others... others) {
+  return first + x * polynomial(x, others...);
+}
+
+// x (1 / 2 + quotient(x^2) x) on [-far, far], and beyond it what that tends to: 0 or x. It is x
+// times a cumulative function; with the quotients of polynomials below, which are fitted,
+// deviations are below 1e-6, or some units in the last place where that is more.
+template <typename Quotient>
+HEARTH_INLINE inline float timesCumulative(float x, float far, const Quotient& quotient) {
+  const float raised = x < -far ? -far : x;
+  const float bounded = raised > far ? far : raised;
+  const float value = x * (0.5f + bounded * quotient(bounded * bounded));
+  return x < -far ? -0.0f : value;
+}
+
 // x times the normal distribution's cumulative function.
 HEARTH_INLINE inline float geluVector(float x) {
-  const float z = std::fabs(x) * 0.707106781f;
-  // erfc(z) = e^(-z^2) times a polynomial of 1 / (1 + z / 2), fitted on [0, 10].
-  const float t = 1.0f / (1.0f + 0.5f * z);
-  float p = -0.0601609983f;
-  p = p * t + 0.289695948f;
-  p = p * t - 0.497336239f;
-  p = p * t + 0.289083093f;
-  p = p * t - 0.0337826870f;
-  p = p * t + 0.205519810f;
-  p = p * t + 0.242439777f;
-  p = p * t + 0.282459199f;
-  p = p * t + 0.282082051f;
-  const float tail = 0.5f * p * t * expVector(-0.5f * x * x);
-  const float below = x < 0.0f ? tail : 1.0f - tail;
-  // Nothing is left of the tail far out; 0 times an infinity is no number.
-  return x < -20.0f ? -0.0f : x * below;
+  return timesCumulative(x, 5.5f, [](float square) HEARTH_INLINE {
+    return polynomial(square, 0.398942173f, 0.0340524614f, 4.69039241e-3f, 1.71026142e-4f,
+                      6.38269876e-6f, 2.2681256e-8f) /
+           polynomial(square, 1.0f, 0.252022326f, 0.0287627447f, 1.89658941e-3f, 7.44414065e-5f,
+                      1.19783465e-6f);
+  });
 }
 
 // The approximation of it by a hyperbolic tangent.
 HEARTH_INLINE inline float geluByTanhVector(float x) {
-  const float inner = 1.59576912f * (x + 0.044715f * x * x * x);  // twice sqrt(2 / pi)
-  return x < -20.0f ? -0.0f : x / (1.0f + expVector(-inner));
+  return timesCumulative(x, 5.2f, [](float square) HEARTH_INLINE {
+    return polynomial(square, 0.398942381f, 0.0300859455f, 3.62414285e-3f, 1.31407505e-4f,
+                      7.10111635e-6f, 2.46984548e-8f) /
+           polynomial(square, 1.0f, 0.242907107f, 0.0241955146f, 1.28827291e-3f, 7.5395059e-5f,
+                      1.33832646e-6f);
+  });
 }
 
-// Sine and cosine share their reduction to an eighth of a turn around a multiple of a quarter. For
-// |x| <= kMostRadians the deviation is below 1e-6; beyond it the result means nothing.
+// x relu6(x + 3) / 6.
+HEARTH_INLINE inline float hardSwishVector(float x) {
+  const float shifted = x + 3.0f;
+  const float raised = shifted < 0.0f ? 0.0f : shifted;
+  return x * (1.0f / 6.0f) * (raised > 6.0f ? 6.0f : raised);
+}
+
+// For |x| <= kMostRadians the deviation of sines and cosines is below 1e-6; beyond it, and for NaN,
+// the result means nothing.
 inline constexpr float kMostRadians = 8192.0f;
 
-// sin(x + quarters * pi / 2).
-HEARTH_INLINE inline float sineVector(float x, int32_t quarters) {
-  const float n = roundVector(x * 0.636619772f);
-  // pi / 2 in three parts, the first two with few bits.
-  const float r = ((x - n * 1.5703125f) - n * 4.837512970e-4f) - n * 7.54978995e-8f;
+// sin(x), or cos(x), by the distance from the nearest zero.
+template <bool kIsCosine>
+HEARTH_INLINE inline float sineVector(float x) {
+  // x = middle * pi + r. Adding so much rounds to whole half-waves, and leaves whether their count
+  // is odd in the lowest bit.
+  constexpr float kShift = 0x1.8p23f;
+  const float shifted = x * 0.318309886f + (kIsCosine ? 0.5f : 0.0f) + kShift;
+  const float middle = (shifted - kShift) - (kIsCosine ? 0.5f : 0.0f);
+  // pi in three parts, the first two with few bits.
+  const float r =
+      ((x - middle * 3.140625f) - middle * 9.675025939941406e-4f) - middle * 1.509958025e-7f;
   const float square = r * r;
-  const float sine =
-      r + r * square * ((-1.95159528e-4f * square + 8.33216576e-3f) * square - 0.166666547f);
-  const float cosine =
-      1.0f - 0.5f * square +
-      square * square * ((2.44358517e-5f * square - 1.38873415e-3f) * square + 4.16666462e-2f);
-  const int32_t quadrant = static_cast<int32_t>(n) + quarters;
-  const float value = (quadrant & 1) != 0 ? cosine : sine;
-  return (quadrant & 2) != 0 ? -value : value;
+  const float value =
+      r + r * square *
+              polynomial(square, -0.166666597f, 8.33308697e-3f, -1.98110502e-4f, 2.60878392e-6f);
+  // Every second half-wave is negative.
+  const uint32_t sign = std::bit_cast<uint32_t>(shifted) << 31;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) ^ sign);
 }
 
 }  // namespace hearth::cpu

@@ -129,13 +129,11 @@ TEST_F(SharedModel, MobilenetV2PerChannel) {
 TEST_F(SharedModel, Deeplab) {
   const ImportedGraph imported = import("deeplabv3_mnv2_pascal_quant");
   ASSERT_NE(imported.model, nullptr);
-  // The requantisation is DEQUANTIZE and QUANTIZE.
   EXPECT_EQ(countOperations(imported), (Counts{{OperationType::kConv2d, 38},
                                                {OperationType::kDepthwiseConv2d, 17},
                                                {OperationType::kAdd, 10},
                                                {OperationType::kAveragePool2d, 1},
                                                {OperationType::kResizeBilinear, 3},
-                                               {OperationType::kDequantize, 1},
                                                {OperationType::kQuantize, 1},
                                                {OperationType::kConcatenation, 1},
                                                {OperationType::kArgmax64, 1}}));
@@ -207,8 +205,7 @@ TEST_F(SharedModel, VariablesBecomeStates) {
 TEST_F(SharedModel, KerasLstm) {
   const ImportedGraph imported = import("keras_lstm_mnist_ptq");
   ASSERT_NE(imported.model, nullptr);
-  EXPECT_EQ(countOperations(imported), (Counts{{OperationType::kDequantize, 2},
-                                               {OperationType::kQuantize, 2},
+  EXPECT_EQ(countOperations(imported), (Counts{{OperationType::kQuantize, 2},
                                                {OperationType::kQuantizedSequenceLstm, 1},
                                                {OperationType::kReshape, 1},
                                                {OperationType::kFullyConnected, 1},

@@ -9,7 +9,8 @@ using graph::OperandType;
 using graph::OperationType;
 using schema::BuiltinOperator;
 
-Status translateCast(OperatorView& view, OperationType type) {
+// Of CAST, and of QUANTIZE, which takes quantised numbers as well.
+Status translateConversion(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   return view.emit(type, {input});
 }
@@ -19,21 +20,6 @@ Status translateDequantize(OperatorView& view, OperationType type) {
   // NNAPI's DEQUANTIZE does not widen floats.
   const bool isFloat = view.operand(input).type == OperandType::kTensorFloat16;
   return view.emit(isFloat ? OperationType::kCast : type, {input});
-}
-
-Status translateQuantize(OperatorView& view, OperationType type) {
-  HEARTH_ASSIGN(const uint32_t input, view.input(0));
-  const OperandType inputType = view.operand(input).type;
-  if (inputType == OperandType::kTensorFloat32 || inputType == OperandType::kTensorFloat16)
-    return view.emit(type, {input});
-  // NNAPI quantises floats only; requantisation takes the way over them.
-  graph::Operand wide;
-  wide.type = OperandType::kTensorFloat32;
-  wide.dimensions = view.operand(input).dimensions;
-  wide.isRankZeroTensor = view.operand(input).isRankZeroTensor;
-  HEARTH_ASSIGN(const uint32_t middle, view.builder().addOperand(std::move(wide)));
-  HEARTH_TRY(view.emit(OperationType::kDequantize, {input}, {middle}));
-  return view.emit(type, {middle});
 }
 
 // Sparse constants are dense already when they are read; no operation is left.
@@ -53,10 +39,10 @@ Status translateDensify(OperatorView& view, OperationType) {
 }
 
 constexpr TranslatorEntry kTranslators[] = {
-    {BuiltinOperator::CAST, translateCast, OperationType::kCast},
+    {BuiltinOperator::CAST, translateConversion, OperationType::kCast},
     {BuiltinOperator::DENSIFY, translateDensify, OperationType::kDequantize},
     {BuiltinOperator::DEQUANTIZE, translateDequantize, OperationType::kDequantize},
-    {BuiltinOperator::QUANTIZE, translateQuantize, OperationType::kQuantize},
+    {BuiltinOperator::QUANTIZE, translateConversion, OperationType::kQuantize},
 };
 
 }  // namespace
