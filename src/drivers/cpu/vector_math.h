@@ -57,7 +57,9 @@ template <typename Quotient>
 HEARTH_INLINE inline float timesCumulative(float x, float far, const Quotient& quotient) {
   const float raised = x < -far ? -far : x;
   const float bounded = raised > far ? far : raised;
-  const float value = x * (0.5f + bounded * quotient(bounded * bounded));
+  const float part = 0.5f + bounded * quotient(bounded * bounded);
+  // What rounding takes below 0 would turn the sign.
+  const float value = x * (part < 0.0f ? 0.0f : part);
   return x < -far ? -0.0f : value;
 }
 
