@@ -103,7 +103,9 @@ int32_t multiplyWide(int64_t value, FixedMultiplier factor) {
   const auto product =
       static_cast<uint64_t>(value) * static_cast<uint64_t>(std::min(rounded, kMost));
   const auto shifted = static_cast<int64_t>(product + (uint64_t{1} << (shift - 1))) >> shift;
-  return static_cast<int32_t>(shifted);
+  // Beyond 32 bits, where TFLite wraps, callers take the nearest number that their type has.
+  return static_cast<int32_t>(std::clamp<int64_t>(shifted, std::numeric_limits<int32_t>::min(),
+                                                  std::numeric_limits<int32_t>::max()));
 }
 
 FixedMultiplier inverseSquareRoot(int32_t value) {

@@ -20,8 +20,7 @@ FixedMultiplier toFixedMultiplier(double factor);
 // shift; saturates.
 int32_t multiply(int32_t value, FixedMultiplier factor);
 
-// value * factor for |value| < 2^48, with 15 bits of the multiplier; halves upwards. Wraps at 32
-// bits.
+// value * factor for |value| < 2^48, with 15 bits of the multiplier; halves upwards, saturates.
 int32_t multiplyWide(int64_t value, FixedMultiplier factor);
 
 // 1 / sqrt(value) for value >= 1, by Newton steps in 32 bits.

@@ -37,6 +37,8 @@ TEST(FixedPointTest, MultipliesWideNumbersWithHalvesUpwards) {
   EXPECT_EQ(multiplyWide(int64_t{1} << 40, toFixedMultiplier(0x1p-20)), 1 << 20);
   EXPECT_EQ(multiplyWide(-(int64_t{1} << 47), toFixedMultiplier(0x1p-30)), -(1 << 17));
   EXPECT_EQ(multiplyWide(1000, toFixedMultiplier(0.0)), 0);
+  EXPECT_EQ(multiplyWide(int64_t{1} << 40, toFixedMultiplier(1.0)), INT32_MAX);
+  EXPECT_EQ(multiplyWide(-(int64_t{1} << 40), toFixedMultiplier(1.0)), INT32_MIN);
 }
 
 TEST(FixedPointTest, DividesWithHalvesAwayFromZero) {
