@@ -10,21 +10,13 @@
 
 #include "ops/operation_builder.h"
 #include "ops/quantization.h"
+#include "ops/random_values.h"
 
 namespace hearth::ops {
 namespace {
 
 constexpr auto kInt16 = OperandType::kTensorQuant16Symm;
 constexpr auto kBool8 = OperandType::kTensorBool8;
-
-template <typename T>
-std::vector<T> randomValues(size_t count, int lowest, int highest) {
-  std::mt19937 random(static_cast<unsigned>(count));
-  std::uniform_int_distribution<int> draw(lowest, highest);
-  std::vector<T> values(count);
-  for (T& value : values) value = static_cast<T>(draw(random));
-  return values;
-}
 
 size_t countOf(const Dimensions& dimensions) {
   size_t count = 1;

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "ops/operation_builder.h"
 #include "ops/quantization.h"
+#include "ops/random_values.h"
 
 namespace hearth::ops {
 namespace {
@@ -18,15 +18,6 @@ constexpr auto kInt8 = OperandType::kTensorQuant8AsymmSigned;
 constexpr auto kUint8 = OperandType::kTensorQuant8Asymm;
 constexpr auto kInt16 = OperandType::kTensorQuant16Symm;
 constexpr auto kBool8 = OperandType::kTensorBool8;
-
-template <typename T>
-std::vector<T> randomValues(size_t count, int lowest, int highest) {
-  std::mt19937 random(static_cast<unsigned>(count));
-  std::uniform_int_distribution<int> draw(lowest, highest);
-  std::vector<T> values(count);
-  for (T& value : values) value = static_cast<T>(draw(random));
-  return values;
-}
 
 // A tensor of up to three dimensions and which of them are reduced.
 struct Case {

@@ -5,26 +5,17 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <random>
 #include <vector>
 
 #include "ops/operation_builder.h"
 #include "ops/quantization.h"
+#include "ops/random_values.h"
 
 namespace hearth::ops {
 namespace {
 
 constexpr auto kFloat = OperandType::kTensorFloat32;
 constexpr auto kInt8 = OperandType::kTensorQuant8AsymmSigned;
-
-template <typename T>
-std::vector<T> randomValues(size_t count, int lowest, int highest) {
-  std::mt19937 random(static_cast<unsigned>(count));
-  std::uniform_int_distribution<int> draw(lowest, highest);
-  std::vector<T> values(count);
-  for (T& value : values) value = static_cast<T>(draw(random));
-  return values;
-}
 
 std::vector<float> reduced(OperationType type, Dimensions dimensions, int32_t axis,
                            const std::vector<float>& values) {
