@@ -5,10 +5,11 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
-#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "base/helper_thread.h"
 #include "cache/object_file.h"
 #include "cache/segment_file.h"
 
@@ -63,11 +64,9 @@ Result<std::vector<base::Sha256Digest>> blockDigests(int fd, uint64_t offset, ui
   const auto useful = static_cast<unsigned>(std::min<uint64_t>(threads, size / kBytesPerThread));
   std::vector<std::thread> helpers;
   for (unsigned i = 1; i < useful; ++i) {
-    try {
-      helpers.emplace_back([&work] { work.run(); });
-    } catch (const std::system_error&) {
-      break;  // no more threads to be had; this one does the rest
-    }
+    std::thread helper = base::startHelperThread("hearth-hash", [&work] { work.run(); });
+    if (!helper.joinable()) break;  // no more threads to be had; this one does the rest
+    helpers.push_back(std::move(helper));
   }
   work.run();
   for (std::thread& helper : helpers) helper.join();

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/task_thread.h"
 
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
-#include "base/signals.h"
+#include "base/helper_thread.h"
 
 namespace hearth::cache {
 
@@ -27,16 +24,8 @@ TaskThread::~TaskThread() {
 bool TaskThread::start() {
   if (state_->stopping) return false;
   if (thread_.joinable()) return true;
-  // The program's signal handlers are not to run on a thread that it does not know.
-  const sigset_t all = base::signalsOfOthers();
-  sigset_t before;
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread(
-        [state = state_, name = name_, priority = priority_] { loop(state, name, priority); });
-  } catch (const std::system_error&) {
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = base::startHelperThread(
+      name_, [state = state_, priority = priority_] { loop(state, priority); });
   return thread_.joinable();
 }
 
@@ -101,8 +90,7 @@ void TaskThread::release() {
   for (const Task& task : undone) task.run();
 }
 
-void TaskThread::loop(const std::shared_ptr<State>& state, const char* name, Priority priority) {
-  ::pthread_setname_np(::pthread_self(), name);
+void TaskThread::loop(const std::shared_ptr<State>& state, Priority priority) {
   if (priority == Priority::kIdle) {
     // On Linux both apply to the calling thread alone.
     const sched_param parameter{};

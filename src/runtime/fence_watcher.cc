@@ -9,10 +9,10 @@
 #include <cerrno>
 #include <map>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "base/helper_thread.h"
 #include "runtime/fence_order.h"
 
 namespace hearth::runtime {
@@ -59,12 +59,10 @@ class FenceWatcher {
     if (isRunning_) return {};
     epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
     if (!epoll_.valid()) return std::unexpected(base::errnoError(errno, "Making an epoll object"));
-    // std::thread reports a lack of threads by exception only.
-    try {
-      std::thread([this] { run(); }).detach();
-    } catch (const std::system_error&) {
+    std::thread thread = base::startHelperThread("hearth-fences", [this] { run(); });
+    if (!thread.joinable())
       return fail(ErrorCode::kIo, "No thread can be started to watch fences.");
-    }
+    thread.detach();
     isRunning_ = true;
     return {};
   }

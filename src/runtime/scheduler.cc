@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <system_error>
+#include <utility>
+
+#include "base/helper_thread.h"
 
 namespace hearth::runtime {
 
@@ -39,13 +41,10 @@ Scheduler& Scheduler::shared() {
 Status Scheduler::submit(hal::Priority priority, std::function<void()> work) {
   const std::lock_guard lock(mutex_);
   if (idle_ <= queue_.size() && threads_.size() < maxThreads_) {
-    // std::thread reports a lack of threads by exception only.
-    try {
-      threads_.emplace_back([this] { this->work(); });
-    } catch (const std::system_error&) {
-      if (threads_.empty())
-        return fail(ErrorCode::kResourceExhaustedTransient, "No thread can be started.");
-    }
+    std::thread thread = base::startHelperThread("hearth-runs", [this] { this->work(); });
+    if (!thread.joinable() && threads_.empty())
+      return fail(ErrorCode::kResourceExhaustedTransient, "No thread can be started.");
+    if (thread.joinable()) threads_.push_back(std::move(thread));
   }
   queue_.emplace(std::pair(-static_cast<int32_t>(priority), sequence_++), std::move(work));
   hasWork_.notify_one();

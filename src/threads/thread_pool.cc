@@ -22,6 +22,7 @@
 #include <chrono>
 #include <climits>
 
+#include "base/processor.h"
 #include "base/signals.h"
 #include "threads/denormals.h"
 
@@ -116,7 +117,7 @@ void watchForks() {
 Result<std::unique_ptr<ThreadPool>> ThreadPool::create(size_t threads) {
   HEARTH_ASSIGN(std::unique_ptr<ThreadPool> pool, createAsleep(threads));
   pool->generation_.store(forkGeneration.load());
-  pool->callerProcessor_.store(sched_getcpu(), std::memory_order_relaxed);
+  pool->callerProcessor_.store(base::currentProcessor(), std::memory_order_relaxed);
   HEARTH_TRY(pool->startWorkers());
   return pool;
 }
@@ -244,7 +245,7 @@ void ThreadPool::runShared(size_t workers, size_t base, uint32_t count, RangeFun
   // Sequentially consistent together with waitForJob(): either the worker sees the new word or we
   // see the sleeper.
   wakeWord_.store(epoch);
-  callerProcessor_.store(sched_getcpu(), std::memory_order_relaxed);
+  callerProcessor_.store(base::currentProcessor(), std::memory_order_relaxed);
   if (sleepers_.load() > 0) futexWake(wakeWord_, static_cast<int>(workers));
 
   insideTask = true;
@@ -254,20 +255,6 @@ void ThreadPool::runShared(size_t workers, size_t base, uint32_t count, RangeFun
   }
   insideTask = false;
   waitForWorkers();
-}
-
-// Kernels of virtual machines put a thread that wakes beside the one that woke it, although another
-// processor idles, and leave both there for tens of milliseconds. A worker that finds itself on the
-// caller's processor goes to another of those it may use.
-void ThreadPool::leaveProcessorOfCaller() {
-  const int here = sched_getcpu();
-  if (here < 0 || here != callerProcessor_.load(std::memory_order_relaxed)) return;
-  cpu_set_t all;
-  if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2) return;
-  cpu_set_t others = all;
-  CPU_CLR(here, &others);
-  // The first call moves this thread, the second lets the kernel move it again later.
-  if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof all, &all);
 }
 
 void ThreadPool::waitForWorkers() {
@@ -337,14 +324,14 @@ bool ThreadPool::waitForJob(uint32_t seen, bool maySpin) {
     futexWait(wakeWord_, seen);
     sleepers_.fetch_sub(1);
   }
-  leaveProcessorOfCaller();
+  base::leaveProcessor(callerProcessor_.load(std::memory_order_relaxed));
   return !stopping_.load();
 }
 
 void ThreadPool::workerLoop() {
   pthread_setname_np(pthread_self(), "hearth-worker");
   insideTask = true;
-  leaveProcessorOfCaller();
+  base::leaveProcessor(callerProcessor_.load(std::memory_order_relaxed));
   uint32_t seen = 0;
   bool maySpin = false;
   while (waitForJob(seen, maySpin)) {

@@ -115,7 +115,6 @@ class HEARTH_THREADS_EXPORT ThreadPool {
                  uint32_t flags);
   void work(size_t index);
   void waitForWorkers();
-  void leaveProcessorOfCaller();
   void workerLoop();
   bool waitForJob(uint32_t seen, bool maySpin);
   static void* workerEntry(void* pool);

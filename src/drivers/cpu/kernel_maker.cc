@@ -10,8 +10,9 @@
 #include <cstdlib>
 #include <new>
 #include <span>
-#include <system_error>
+#include <utility>
 
+#include "base/helper_thread.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "cache/fork_aware.h"
@@ -212,10 +213,11 @@ void KernelMaker::makeAhead(unsigned threads, std::function<void()> completed,
 
 void KernelMaker::startThreads() {
   isEnding_ = false;
-  try {
-    for (unsigned i = 0; i < threadCount_; ++i) threads_.emplace_back([this] { work(); });
-  } catch (const std::system_error&) {
-    // With fewer threads it takes longer.
+  // With fewer threads it takes longer.
+  for (unsigned i = 0; i < threadCount_; ++i) {
+    std::thread thread = base::startHelperThread("hearth-kernels", [this] { work(); });
+    if (!thread.joinable()) return;
+    threads_.push_back(std::move(thread));
   }
 }
 
