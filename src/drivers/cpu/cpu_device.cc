@@ -11,6 +11,7 @@
 #include "drivers/cpu/machine.h"
 #include "drivers/cpu/model_cache.h"
 #include "drivers/cpu/open_stores.h"
+#include "drivers/cpu/page_in.h"
 #include "drivers/cpu/plan_builder.h"
 #include "drivers/cpu/prepared_model.h"
 #include "drivers/cpu/thread_pools.h"
@@ -107,6 +108,7 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
     hal::Cache cache) {
   if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
   HEARTH_TRY(checkDeadline(options));
+  const StartInProgress start;
   HEARTH_TRY(hal::checkPoolsMapped(*model));
   HEARTH_TRY(graph::validate(*model));
   HEARTH_TRY(ops::validateOperations(*model));
@@ -137,6 +139,7 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
 Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModelFromCache(
     const hal::PrepareOptions& options, hal::Cache cache) {
   HEARTH_TRY(checkDeadline(options));
+  const StartInProgress start;
   HEARTH_TRY(initializeXnnpack());
   HEARTH_ASSIGN(SavedModel saved, loadModel(options, cache));
   HEARTH_TRY(ops::validateOperations(*saved.model));

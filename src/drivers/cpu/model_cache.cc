@@ -279,7 +279,7 @@ Result<std::vector<std::shared_ptr<PackedSegment>>> segmentsOf(
     }
     segments.push_back(std::make_shared<PackedSegment>(std::move(found)));
   }
-  pageIn(std::move(mapped), [weak = std::weak_ptr(store)] {
+  saved->populate = pageIn(std::move(mapped), [weak = std::weak_ptr(store)] {
     // The background checks of what was found wait for this.
     if (const auto known = weak.lock()) known->checkFound();
   });

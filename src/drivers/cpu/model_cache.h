@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 
@@ -46,6 +47,7 @@ struct SavedModel {
   std::shared_ptr<PackedWeights> weights;  // sealed
   std::vector<uint8_t> choices;            // MeasuredChoices; empty before they were known
   uint64_t mappedBytes = 0;                // of the store
+  std::function<void()> populate;          // WeightSession::populate
   std::shared_ptr<const SavedFiles> files;
 };
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/page_in.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <system_error>
 #include <thread>
 #include <utility>
+
+#include "base/helper_thread.h"
 
 namespace hearth::cpu {
 namespace {
@@ -23,12 +23,6 @@ constexpr int kDiskReaders = 4;
 // A page that is touched brings in those around it that are in memory: so many bytes on Linux,
 // unless somebody tunes it.
 constexpr size_t kFaultAround = size_t{64} << 10;
-// Of the thread that touches pages: where processors are few the start itself goes first. What is
-// not here in time is brought in by whoever reads it.
-constexpr int kTouchingPriority = 19;
-
-const auto kPage = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-
 struct Piece {
   const cache::Segment* segment;
   size_t offset;
@@ -57,14 +51,23 @@ struct Work {
     }
   }
 
-  // Of what is in memory already, a page here and there is enough. Asking for all of them takes
-  // several times as long, and as long no other thread of the process can map memory.
+  // Of what is in memory already, a page here and there is enough. They are read, and not asked
+  // for: a thread of low priority would hold the lock on the process's mappings, for which the
+  // start waits whenever it maps memory.
   static void touch(const Piece& piece) {
-    for (size_t offset = 0; offset < piece.size; offset += kFaultAround)
-      piece.segment->prefault(piece.offset + offset, 1);
-    piece.segment->prefault(piece.offset + (piece.size - 1) / kPage * kPage, 1);
+    const volatile uint8_t* const bytes = piece.segment->data() + piece.offset;
+    for (size_t offset = 0; offset < piece.size; offset += kFaultAround) (void)bytes[offset];
+    (void)bytes[piece.size - 1];
   }
 };
+
+// Of the thread that touches pages: where processors are few the start itself goes first, and at
+// once. What is not here in time is brought in by whoever reads it.
+void runWhereNobodyElseDoes() {
+  const sched_param parameter{};
+  // On Linux of the calling thread alone.
+  ::sched_setscheduler(0, SCHED_IDLE, &parameter);
+}
 
 bool isCold(const std::vector<cache::SegmentRef>& segments) {
   bool isCold = false;
@@ -76,26 +79,53 @@ bool isCold(const std::vector<cache::SegmentRef>& segments) {
   return isCold;
 }
 
-// The first of all threads finds out how many there have to be: the caller has better things to do.
-bool start(const std::shared_ptr<Work>& work, bool isFirst = true) {
-  try {
-    std::thread([work, isFirst] {
-      if (isFirst && (work->isCold = isCold(work->segments)))
-        for (int i = 1; i < kDiskReaders; ++i) start(work, false);
-      // Waiting for a disk costs no processor.
-      if (!work->isCold)
-        ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kTouchingPriority);
-      work->run();
-    }).detach();
-    return true;
-  } catch (const std::system_error&) {
-    return false;
+bool start(const std::shared_ptr<Work>& work) {
+  std::thread thread = base::startHelperThread("hearth-pages", [work] {
+    // Waiting for a disk costs no processor.
+    if (!work->isCold) runWhereNobodyElseDoes();
+    work->run();
+  });
+  if (!thread.joinable()) return false;
+  thread.detach();
+  return true;
+}
+
+// What waits for the end of all starts. Without locks: a child made by fork goes on with it.
+struct Waiting {
+  std::shared_ptr<Work> work;
+  Waiting* next;
+};
+std::atomic<Waiting*> waiting = nullptr;
+std::atomic<int> startsInProgress = 0;
+
+void startWaiting() {
+  Waiting* first = waiting.exchange(nullptr);
+  while (first != nullptr) {
+    const std::unique_ptr<Waiting> one(first);
+    start(one->work);
+    first = one->next;
   }
+}
+
+void startWhenQuiet(const std::shared_ptr<Work>& work) {
+  auto* const one = new Waiting{work, waiting.load()};
+  while (!waiting.compare_exchange_weak(one->next, one)) {
+  }
+  // Either this sees that a start goes on, or that start's end sees what was added.
+  if (startsInProgress.load() == 0) startWaiting();
 }
 
 }  // namespace
 
-void pageIn(std::vector<cache::SegmentRef> segments, std::function<void()> done) {
+StartInProgress::StartInProgress() {
+  startsInProgress.fetch_add(1);
+}
+
+StartInProgress::~StartInProgress() {
+  if (startsInProgress.fetch_sub(1) == 1) startWaiting();
+}
+
+std::function<void()> pageIn(std::vector<cache::SegmentRef> segments, std::function<void()> done) {
   const auto work = std::make_shared<Work>();
   work->segments = std::move(segments);
   work->done = std::move(done);
@@ -105,8 +135,20 @@ void pageIn(std::vector<cache::SegmentRef> segments, std::function<void()> done)
     for (size_t offset = 0; offset < segment->size(); offset += kPiece)
       work->pieces.push_back({segment.get(), offset, std::min(kPiece, segment->size() - offset)});
   }
-  if (bytes < kWorthAThread) return work->run();
-  start(work);
+  if (bytes < kWorthAThread) {
+    work->run();
+    return [] {
+    };
+  }
+  work->isCold = isCold(work->segments);
+  if (!work->isCold)
+    return [work] {
+      startWhenQuiet(work);
+    };
+  for (int i = 0; i < kDiskReaders && start(work); ++i) {
+  }
+  return [] {
+  };
 }
 
 }  // namespace hearth::cpu

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/prepared_model.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <mutex>
+#include <new>
 
 #include "base/log.h"
 #include "base/trace.h"
@@ -19,6 +23,26 @@ namespace hearth::cpu {
 namespace {
 
 constexpr char kChoicesFact[] = "hearth-cpu kernels";
+
+// Those that pack take turns: each of them uses all processors, and one finds what the one before
+// has packed, as the signatures of a language model do that are compiled at once.
+class PackingTurn {
+ public:
+  PackingTurn() { mutex().lock(); }
+  ~PackingTurn() { mutex().unlock(); }
+  PackingTurn(const PackingTurn&) = delete;
+  PackingTurn& operator=(const PackingTurn&) = delete;
+
+ private:
+  static std::mutex& mutex() {
+    // Never destroyed: threads may still prepare models while the process exits.
+    static std::mutex* const mutex = new std::mutex;
+    // In a child made by fork nobody has it.
+    static const int watched = ::pthread_atfork(nullptr, nullptr, [] { new (mutex) std::mutex; });
+    static_cast<void>(watched);
+    return *mutex;
+  }
+};
 
 class CpuExecution final : public hal::Execution {
  public:
@@ -108,8 +132,12 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
     HEARTH_TRY(prepared->planAhead(options, !isWarm, std::move(whenReady)));
     return prepared;
   }
-  HEARTH_TRY(prepared->planWhole(options));
+  {
+    const PackingTurn turn;
+    HEARTH_TRY(prepared->planWhole(options));
+  }
   prepared->publish();
+  prepared->populate();
   if (whenReady != nullptr) whenReady(*prepared);
   return prepared;
 }
@@ -126,6 +154,7 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
   prepared->referenceOnly_ = std::move(saved.referenceOnly);
   prepared->setTuned(options.isTuned);
   prepared->savedChoices_ = std::move(saved.choices);
+  prepared->populate_ = std::move(saved.populate);
   prepared->whenChosen_ = std::move(whenChosen);
   prepared->report_.state = hal::StartReport::State::kWarm;
   prepared->report_.mappedBytes = saved.mappedBytes;
@@ -205,6 +234,7 @@ Status CpuPreparedModel::planAhead(const hal::PrepareOptions& options, bool pack
   ahead_->makeAhead(
       threads, [this, later] { complete(later); },
       [this, whenReady = std::move(whenReady)] {
+        populate();
         if (whenReady != nullptr) whenReady(*this);
       });
   return {};
@@ -229,6 +259,11 @@ void CpuPreparedModel::publish() {
     if (const auto self = weak.lock()) self->repair(key);
   });
   session_->publish();
+}
+
+void CpuPreparedModel::populate() {
+  if (session_ != nullptr) session_->populate();
+  if (populate_ != nullptr) populate_();
 }
 
 void CpuPreparedModel::setCacheProblem(std::string problem) {

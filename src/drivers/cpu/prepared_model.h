@@ -88,6 +88,8 @@ class CpuPreparedModel final : public hal::PreparedModel,
   // When the kernels that were made ahead are there.
   void complete(const hal::PrepareOptions& options);
   void publish();
+  // Brings in the pages of packed weights once all kernels are made.
+  void populate();
   void setTuned(bool isTuned);
   hal::StartReport reportNow() const;
   // What an earlier process measured for the plan; null where nothing fits.
@@ -116,6 +118,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::set<uint32_t> referenceOnly_;        // operations that XNNPACK refuses
   bool isTuned_ = false;                    // hal::PrepareOptions::isTuned
   std::vector<uint8_t> savedChoices_;       // of a saved model
+  std::function<void()> populate_;          // the same
   std::function<void(const MeasuredChoices&)> whenChosen_;
   std::vector<graph::Dimensions> outputDimensions_;
   std::vector<uint64_t> outputBytes_;

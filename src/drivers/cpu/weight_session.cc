@@ -225,7 +225,12 @@ bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
   }
   mappedBytes_ = 0;
   for (const cache::SegmentRef& segment : mapped) mappedBytes_ += segment->size();
-  if (!isOnlyAsked_) populate(std::move(mapped));
+  if (!isOnlyAsked_) {
+    // A store that is closed meanwhile ends its threads without this one's help.
+    populate_ = pageIn(std::move(mapped), [weak = std::weak_ptr(store_)] {
+      if (const auto store = weak.lock()) store->checkFound();
+    });
+  }
   for (const StoredPlan::Entry& entry : stored->entries)
     if (entry.graph == *graph && segments[entry.segment] != nullptr)
       weights_->preset(entry.place,
@@ -241,12 +246,8 @@ bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
   return true;
 }
 
-// Brings the pages in while kernels are made, in the order of their use.
-void WeightSession::populate(std::vector<cache::SegmentRef> segments) const {
-  // A store that is closed meanwhile ends its threads without this one's help.
-  pageIn(std::move(segments), [weak = std::weak_ptr(store_)] {
-    if (const auto store = weak.lock()) store->checkFound();
-  });
+void WeightSession::populate() {
+  if (const auto begin = std::exchange(populate_, nullptr)) begin();
 }
 
 Status WeightSession::hashPools() {

@@ -58,6 +58,9 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   // The segments hold right bytes again: they are written anew, and reported.
   void repaired(const std::vector<std::shared_ptr<PackedSegment>>& segments);
 
+  // When all kernels are made: brings in the pages of what load() found, in the background.
+  void populate();
+
   // Whether load() found everything.
   bool isWarm() const;
 
@@ -70,7 +73,6 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   PlanRecord findRecord();
   bool recallPools();
   bool presetFrom(const cache::LoadedPlan& plan);
-  void populate(std::vector<cache::SegmentRef> segments) const;
   Status hashPools();
   cache::PlanKey planKey() const;
   std::string factKey(std::string_view kind) const;
@@ -96,6 +98,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   base::Sha256Digest graph_{};             // both
   std::vector<base::Sha256Digest> pools_;  // contents; empty until hashed
   std::shared_ptr<cache::BuildTicket> ticket_;
+  std::function<void()> populate_;
   cache::PlanRef plan_;  // keeps its segments from garbage collection
   bool isOnlyAsked_ = false;
   bool isKept_ = false;  // whether there is something to publish

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -627,6 +628,51 @@ TEST_F(WeightSessionTest, ThreadsThatStartAtOnceBuildOnePlan) {
   }
   EXPECT_EQ(cold, 1u);
   EXPECT_EQ(segmentFiles().size(), 3u);
+}
+
+// As the signatures of a language model do.
+TEST_F(WeightSessionTest, ThreadsThatPackAtOnceShareThePackings) {
+  const TestModel one(1);
+  const TestModel two(1, 2);
+  save(one);
+  cache::StoreOptions off = options();
+  off.mode = cache::StoreMode::kOff;
+  const uint64_t packed = start(one, off).packed();
+  for (int round = 0; round < 5; ++round) {
+    std::vector<Start> starts(4);
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < starts.size(); ++i)
+      threads.emplace_back([&, i] { starts[i] = start(i % 2 == 0 ? one : two, off); });
+    for (std::thread& thread : threads) thread.join();
+    uint64_t sum = 0;
+    for (const Start& result : starts) {
+      ASSERT_NE(result.prepared, nullptr);
+      sum += result.packed();
+    }
+    EXPECT_LT(sum, 2 * packed);
+  }
+}
+
+TEST_F(WeightSessionTest, AChildPacksThatWasForkedWhileAnotherThreadDid) {
+  const TestModel test(1);
+  save(test);
+  cache::StoreOptions off = options();
+  off.mode = cache::StoreMode::kOff;
+  const std::vector<float> expected = start(test, off).output;
+  std::atomic<bool> isOver = false;
+  std::thread packer([&] {
+    while (!isOver) start(test, off);
+  });
+  for (int i = 0; i < 10; ++i) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) ::_exit(start(test, off).output == expected && !HasFailure() ? 0 : 1);
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  }
+  isOver = true;
+  packer.join();
 }
 
 TEST_F(WeightSessionTest, JustInTimeTheResultIsTheSameAndTheNextStartWarm) {
