@@ -14,6 +14,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hearth/hearth.hpp"
@@ -59,8 +60,8 @@ using Caches = std::map<std::string, Cache>;
 // One signature, run on the caches that all signatures share.
 class Signature {
  public:
-  Signature(const hearth::Model& model, const hearth::CompileOptions& options, Caches* caches)
-      : compilation_(model.compile(options)), execution_(compilation_.createExecution()) {
+  Signature(hearth::Compilation compilation, Caches* caches)
+      : compilation_(std::move(compilation)), execution_(compilation_.createExecution()) {
     const auto isCache = [](const hearth::TensorInfo& tensor) {
       return tensor.name.rfind("kv_cache", 0) == 0;
     };
@@ -152,11 +153,11 @@ int main(int argc, char** argv) try {
 
   const Clock::time_point begin = Clock::now();
   const hearth::Model model(argv[1]);
+  std::vector<hearth::Compilation> compilations =
+      model.compileSignatures({"prefill", "decode"}, options);
   Caches caches;
-  options.signature = "prefill";
-  Signature prefill(model, options, &caches);
-  options.signature = "decode";
-  Signature decode(model, options, &caches);
+  Signature prefill(std::move(compilations[0]), &caches);
+  Signature decode(std::move(compilations[1]), &caches);
   const double readyMs = millisecondsSince(begin);
   const uint64_t peakAtStart = memoryKib("VmHWM");
   if (tokens.size() + count > decode.length() || tokens.size() > decode.length() - prefill.size())

@@ -255,6 +255,14 @@ typedef struct hearth_compilation hearth_compilation;
 HEARTH_EXPORT hearth_status hearth_compile(const hearth_model* model,
                                            const hearth_compile_options* options,
                                            hearth_compilation** compilation, hearth_error** error);
+// The same for `count` signatures at once, on as many threads as `options` allow: for programs that
+// use several signatures of a language model. `signatures` are their keys, which count in place of
+// the options' one; `compilations` has room for as many. All of them or none are made.
+HEARTH_EXPORT hearth_status hearth_compile_signatures(const hearth_model* model,
+                                                      const hearth_compile_options* options,
+                                                      const char* const* signatures, size_t count,
+                                                      hearth_compilation** compilations,
+                                                      hearth_error** error);
 HEARTH_EXPORT void hearth_compilation_free(hearth_compilation* compilation);
 
 // How hearth_compile with the same arguments would start now, as JSON: `state`, `reason` (which

@@ -371,6 +371,19 @@ class Model {
     detail::call(hearth_compile, get(), &raw, &compilation);
     return Compilation(compilation);
   }
+  // Several signatures at once, in this order: see hearth_compile_signatures.
+  std::vector<Compilation> compileSignatures(const std::vector<std::string>& signatures,
+                                             const CompileOptions& options = {}) const {
+    const hearth_compile_options raw = rawOptions(options);
+    std::vector<const char*> keys;
+    for (const std::string& signature : signatures) keys.push_back(signature.c_str());
+    std::vector<hearth_compilation*> handles(keys.size());
+    std::vector<Compilation> compilations;
+    compilations.reserve(handles.size());
+    detail::call(hearth_compile_signatures, get(), &raw, keys.data(), keys.size(), handles.data());
+    for (hearth_compilation* handle : handles) compilations.push_back(Compilation(handle));
+    return compilations;
+  }
   // How compile() would start now: see hearth_model_explain_start.
   std::string explainStart(const CompileOptions& options = {}) const {
     const hearth_compile_options raw = rawOptions(options);

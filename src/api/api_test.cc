@@ -123,6 +123,35 @@ TEST_F(ApiModelTest, RunsFromFileAndMemory) {
   EXPECT_EQ(results[0], results[1]);
 }
 
+TEST_F(ApiModelTest, CompilesSeveralSignaturesAtOnce) {
+  const Model model(folder_ + "split_concat.tflite");
+  const std::string key = model.signatureKeys().at(0);
+  CompileOptions options;
+  options.threads = 2;
+  options.signature = "this one does not count";
+  EXPECT_TRUE(model.compileSignatures({}, options).empty());
+  const std::vector<Compilation> made = model.compileSignatures({key, key, key}, options);
+  ASSERT_EQ(made.size(), 3u);
+  for (const Compilation& compilation : made)
+    EXPECT_EQ(compilation.inputs().size(), made[0].inputs().size());
+
+  // All or none, and it says which.
+  try {
+    model.compileSignatures({key, "no_such_signature", key}, options);
+    FAIL();
+  } catch (const Exception& exception) {
+    EXPECT_EQ(exception.code(), HEARTH_NOT_FOUND);
+    EXPECT_THAT(exception.what(), HasSubstr("no_such_signature"));
+  }
+  hearth_compilation* compilation = nullptr;
+  const char* const none[] = {nullptr};
+  EXPECT_EQ(hearth_compile_signatures(model.get(), nullptr, none, 1, &compilation, nullptr),
+            HEARTH_UNEXPECTED_NULL);
+  EXPECT_EQ(hearth_compile_signatures(model.get(), nullptr, nullptr, 1, &compilation, nullptr),
+            HEARTH_UNEXPECTED_NULL);
+  EXPECT_EQ(compilation, nullptr);
+}
+
 TEST_F(ApiModelTest, HandlesMayGoInAnyOrder) {
   std::optional<Model> model(folder_ + "split_concat.tflite");
   std::optional<Compilation> compilation(model->compile());

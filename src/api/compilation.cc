@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compilation functions of hearth.h.
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
+#include <thread>
+#include <vector>
 
 #include "api/handles.h"
+#include "base/env.h"
+#include "base/helper_thread.h"
 #include "runtime/cache_explanation.h"
 #include "runtime/device_manager.h"
 
@@ -13,6 +20,7 @@ using hearth::ErrorCode;
 using hearth::fail;
 using hearth::Result;
 using hearth::Status;
+using hearth::api::caught;
 using hearth::api::CompiledSignature;
 using hearth::api::fillSized;
 using hearth::api::guarded;
@@ -171,6 +179,52 @@ Status compile(const hearth_model& model, const hearth_compile_options& options,
   return {};
 }
 
+// How many signatures may be compiled at once.
+Result<size_t> threadLimit(const hearth_compile_options& options) {
+  if (options.threads != 0) return options.threads;
+  HEARTH_ASSIGN(const int64_t threads, hearth::base::envInteger(hearth::base::Env::kThreads));
+  if (threads != 0) return static_cast<size_t>(threads);
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+using OwnedCompilation = std::unique_ptr<hearth_compilation, void (*)(hearth_compilation*)>;
+
+Status compileSignatures(const hearth_model& model, const hearth_compile_options& options,
+                         std::span<const char* const> signatures, hearth_compilation** out) {
+  std::vector<OwnedCompilation> made;
+  std::vector<Status> statuses(signatures.size());
+  for (const char* signature : signatures) {
+    if (signature == nullptr) return nullArgument("signatures");
+    made.emplace_back(nullptr, hearth_compilation_free);
+  }
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < signatures.size(); i = next++) {
+      hearth_compile_options own = options;
+      own.signature = signatures[i];
+      hearth_compilation* compilation = nullptr;
+      statuses[i] = caught([&] { return compile(model, own, &compilation); });
+      made[i].reset(compilation);
+    }
+  };
+  HEARTH_ASSIGN(const size_t limit, threadLimit(options));
+  const size_t threads = std::min(limit, signatures.size());
+  std::vector<std::thread> helpers;
+  helpers.reserve(threads);
+  for (size_t i = 1; i < threads; ++i) {
+    helpers.push_back(hearth::base::startHelperThread("hearth-compile", work));
+    if (helpers.back().joinable()) continue;
+    helpers.pop_back();  // with fewer it takes longer
+    break;
+  }
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  for (size_t i = 0; i < signatures.size(); ++i)
+    HEARTH_TRY_CONTEXT(statuses[i], "while compiling the signature \"{}\"", signatures[i]);
+  for (size_t i = 0; i < signatures.size(); ++i) out[i] = made[i].release();
+  return {};
+}
+
 Status explainStart(const hearth_model& model, const hearth_compile_options& options, char** json) {
   const auto begin = std::chrono::steady_clock::now();
   HEARTH_ASSIGN(hearth::tflite::ImportedGraph imported,
@@ -259,6 +313,19 @@ hearth_status hearth_compile(const hearth_model* model, const hearth_compile_opt
     if (compilation == nullptr) return nullArgument("compilation");
     HEARTH_ASSIGN(const hearth_compile_options read, readOptions(options));
     return compile(*model, read, compilation);
+  });
+}
+
+hearth_status hearth_compile_signatures(const hearth_model* model,
+                                        const hearth_compile_options* options,
+                                        const char* const* signatures, size_t count,
+                                        hearth_compilation** compilations, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (model == nullptr) return nullArgument("model");
+    if (signatures == nullptr && count != 0) return nullArgument("signatures");
+    if (compilations == nullptr && count != 0) return nullArgument("compilations");
+    HEARTH_ASSIGN(const hearth_compile_options read, readOptions(options));
+    return compileSignatures(*model, read, {signatures, count}, compilations);
   });
 }
 

@@ -85,17 +85,28 @@ hearth_status report(const Error& error, hearth_error** out) noexcept;
 // For kUnexpectedNull.
 std::unexpected<Error> nullArgument(const char* name);
 
+// The body's Status, or what the standard library throws for lack of memory as one.
+template <typename Body>
+Status caught(Body body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kOutOfMemory, "There is no memory left.");
+  } catch (const std::exception& exception) {
+    return fail(ErrorCode::kOpFailed, "{}", exception.what());
+  }
+}
+
 // Runs the body of an API function: its Status becomes the return value and the error object, and
-// what the standard library throws for lack of memory does not get past here.
+// no exception gets past here.
 template <typename Body>
 hearth_status guarded(hearth_error** out, Body body) noexcept {
   try {
-    const Status status = body();
+    const Status status = caught(body);
     return status ? HEARTH_OK : report(status.error(), out);
   } catch (const std::bad_alloc&) {
-    return report(Error(ErrorCode::kOutOfMemory, "There is no memory left."), out);
-  } catch (const std::exception& exception) {
-    return report(Error(ErrorCode::kOpFailed, exception.what()), out);
+    // Not even the words of an error.
+    return HEARTH_OUT_OF_MEMORY;
   }
 }
 

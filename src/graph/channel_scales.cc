@@ -1,30 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/channel_scales.h"
 
+#include <bit>
+#include <cstring>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 #include "graph/float_range.h"
 
 namespace hearth::graph {
+namespace {
+
+// Depends on each bit and its place; several chains, since each step waits for the one before.
+uint64_t sumOf(std::span<const float> values) {
+  constexpr size_t kChains = 8;
+  constexpr uint64_t kMultiplier = 0x9e3779b97f4a7c15;
+  uint64_t chains[kChains] = {1, 2, 3, 4, 5, 6, 7, 8};
+  const auto step = [](uint64_t chain, float value) {
+    return std::rotl((chain ^ std::bit_cast<uint32_t>(value)) * kMultiplier, 23);
+  };
+  size_t i = 0;
+  for (; i + kChains <= values.size(); i += kChains)
+    for (size_t c = 0; c < kChains; ++c) chains[c] = step(chains[c], values[i + c]);
+  for (; i < values.size(); ++i) chains[0] = step(chains[0], values[i]);
+  uint64_t sum = 0;
+  for (const uint64_t chain : chains) sum = std::rotl((sum ^ chain) * kMultiplier, 23);
+  return sum;
+}
+
+}  // namespace
 
 // What is found out of a list is kept, so that it is read once.
 struct ChannelScales::List {
   std::unique_ptr<float[]> numbers;
   size_t count = 0;
   FloatRange range;
+  std::optional<uint64_t> sum;  // of numbers of a pool
   mutable std::once_flag isHashed;
   mutable base::Sha256Digest digest;
 };
 
-ChannelScales::ChannelScales(std::span<const float> values) {
-  if (values.empty()) return;
-  const auto list = std::make_shared<List>();
+std::shared_ptr<ChannelScales::List> ChannelScales::listOf(std::span<const float> values) {
+  if (values.empty()) return nullptr;
+  auto list = std::make_shared<List>();
   list->count = values.size();
   list->numbers = std::make_unique_for_overwrite<float[]>(values.size() + kReadableBehind);
   std::ranges::copy(values, list->numbers.get());
   std::fill_n(list->numbers.get() + values.size(), kReadableBehind, values.back());
   list->range = rangeOf(values);
-  list_ = list;
+  return list;
+}
+
+ChannelScales::ChannelScales(std::span<const float> values) : list_(listOf(values)) {}
+
+ChannelScales ChannelScales::ofPool(std::span<const float> values) {
+  std::shared_ptr<List> list = listOf(values);
+  if (list != nullptr) list->sum = sumOf(values);
+  return ChannelScales(std::move(list));
 }
 
 ChannelScales::ChannelScales(size_t count, float value)
@@ -49,6 +82,15 @@ base::Sha256Digest ChannelScales::digest() const {
   if (list_ == nullptr) return base::Sha256::of(bytes);
   std::call_once(list_->isHashed, [&] { list_->digest = base::Sha256::of(bytes); });
   return list_->digest;
+}
+
+base::Sha256Digest ChannelScales::fingerprint() const {
+  if (list_ == nullptr || !list_->sum) return digest();
+  base::Sha256Digest fingerprint{};
+  const uint64_t numbers[] = {list_->count, *list_->sum};
+  static_assert(sizeof numbers <= sizeof fingerprint);
+  std::memcpy(fingerprint.data(), numbers, sizeof numbers);
+  return fingerprint;
 }
 
 bool ChannelScales::operator==(const ChannelScales& other) const {

@@ -27,6 +27,8 @@ class ChannelScales {
   ChannelScales(std::initializer_list<float> values) : ChannelScales(std::span(values)) {}
   // `count` times the same.
   ChannelScales(size_t count, float value);
+  // Of numbers that are bytes of one of the model's pools.
+  static ChannelScales ofPool(std::span<const float> values);
 
   bool empty() const { return list_ == nullptr; }
   size_t size() const { return values().size(); }
@@ -42,11 +44,17 @@ class ChannelScales {
   bool areWithin(float lowest, float highest) const;
   // Of their bytes.
   base::Sha256Digest digest() const;
+  // The same, but for numbers of a pool a sum that is made while they are read: it tells lists
+  // apart where nobody tries to make them alike. Whoever may have has to have the digests of the
+  // pools as well.
+  base::Sha256Digest fingerprint() const;
 
   bool operator==(const ChannelScales& other) const;
 
  private:
   struct List;
+  explicit ChannelScales(std::shared_ptr<const List> list) : list_(std::move(list)) {}
+  static std::shared_ptr<List> listOf(std::span<const float> values);
   std::span<const float> values() const;
 
   std::shared_ptr<const List> list_;  // none: empty

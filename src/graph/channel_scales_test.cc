@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
+#include <set>
 #include <vector>
 
 namespace hearth::graph {
@@ -46,6 +48,35 @@ TEST(ChannelScalesTest, DigestIsThatOfTheBytes) {
   EXPECT_EQ(scales.digest(), base::Sha256::of({bytes, 2 * sizeof(float)}));
   EXPECT_EQ(scales.digest(), scales.digest());
   EXPECT_NE(scales.digest(), ChannelScales({1.0f, 0.0f}).digest());
+}
+
+TEST(ChannelScalesTest, FingerprintOfGivenNumbersIsTheDigest) {
+  EXPECT_EQ(ChannelScales().fingerprint(), ChannelScales().digest());
+  EXPECT_EQ(ChannelScales::ofPool({}).fingerprint(), ChannelScales().digest());
+  const ChannelScales scales({1.0f, 2.0f});
+  EXPECT_EQ(scales.fingerprint(), scales.digest());
+}
+
+TEST(ChannelScalesTest, FingerprintOfAPoolsNumbersDependsOnEachAndItsPlace) {
+  for (const size_t count : {1, 7, 8, 9, 1000}) {
+    std::vector<float> values(count, 0.25f);
+    const base::Sha256Digest same = ChannelScales::ofPool(values).fingerprint();
+    EXPECT_EQ(ChannelScales::ofPool(values).fingerprint(), same);
+    EXPECT_NE(same, ChannelScales(values).digest());
+    std::set<base::Sha256Digest> others{same};
+    for (size_t i = 0; i < count; ++i) {
+      values[i] = std::nextafter(0.25f, 1.0f);
+      others.insert(ChannelScales::ofPool(values).fingerprint());
+      values[i] = -0.25f;
+      others.insert(ChannelScales::ofPool(values).fingerprint());
+      values[i] = 0.25f;
+    }
+    EXPECT_EQ(others.size(), 2 * count + 1);
+    values.push_back(0.0f);
+    EXPECT_FALSE(others.contains(ChannelScales::ofPool(values).fingerprint()));
+    EXPECT_EQ(ChannelScales::ofPool(values), ChannelScales(values));
+    EXPECT_EQ(ChannelScales::ofPool(values).digest(), ChannelScales(values).digest());
+  }
 }
 
 TEST(ChannelScalesTest, RangeFindsWrongNumbers) {

@@ -53,7 +53,7 @@ void write(Writer& writer, const Operand& operand) {
   writer.number(operand.zeroPoint);
   writer.number(operand.perChannel.channelDim);
   writer.number(static_cast<uint64_t>(operand.perChannel.scales.size()));
-  if (!operand.perChannel.scales.empty()) writer.digest(operand.perChannel.scales.digest());
+  if (!operand.perChannel.scales.empty()) writer.digest(operand.perChannel.scales.fingerprint());
   writer.number(operand.lifetime);
   writer.number(operand.location.pool);
   writer.number(operand.location.offset);
@@ -66,7 +66,7 @@ void write(Writer& writer, const Operand& operand) {
 
 base::Sha256Digest structureDigest(const Model& model) {
   Writer writer;
-  writer.number(uint32_t{2});  // of this list of fields
+  writer.number(uint32_t{3});  // of this list of fields
   writer.number(model.relaxFloat32ToFloat16);
   writer.list(model.constantBytes);
   writer.number(static_cast<uint64_t>(model.pools.size()));

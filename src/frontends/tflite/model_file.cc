@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/trace.h"
 #include "frontends/tflite/file_view.h"
 #include "frontends/tflite/model_builder.h"
 #include "frontends/tflite/scattered_reads.h"
@@ -62,6 +63,7 @@ Result<std::vector<TensorInfo>> describeTensors(const FileView& view,
 
 Result<ImportedGraph> importGraph(const FileView& view, size_t index,
                                   const schema::SignatureDef* signature) {
+  const base::TraceSpan span("tflite", "import");
   const ScatteredReads scattered(*view.pool());
   ModelBuilder builder(view);
   ImportedGraph imported;

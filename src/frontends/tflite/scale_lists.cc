@@ -30,13 +30,14 @@ bool haveEqualBytes(std::span<const float> one, std::span<const float> other) {
 }  // namespace
 
 graph::ChannelScales ScaleLists::share(std::span<const float> values) {
-  if (values.size() < kWorthSharing) return values;
+  if (values.size() < kWorthSharing) return graph::ChannelScales::ofPool(values);
   const std::pair key(values.size(), sampleOf(values));
   const std::lock_guard lock(mutex_);
   const auto known = known_.find(key);
   if (known != known_.end())
-    return haveEqualBytes(known->second, values) ? known->second : graph::ChannelScales(values);
-  graph::ChannelScales made(values);
+    return haveEqualBytes(known->second, values) ? known->second
+                                                 : graph::ChannelScales::ofPool(values);
+  graph::ChannelScales made = graph::ChannelScales::ofPool(values);
   if (bytes_ + values.size_bytes() > kMostKeptBytes) return made;
   bytes_ += values.size_bytes();
   known_.emplace(key, made);

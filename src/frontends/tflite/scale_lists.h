@@ -17,6 +17,7 @@ namespace hearth::tflite {
 // use from any thread.
 class ScaleLists {
  public:
+  // `values` lie in the file.
   graph::ChannelScales share(std::span<const float> values);
 
  private:

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "frontends/tflite/text.h"
-#include "graph/float_range.h"
 
 namespace hearth::tflite {
 namespace {
@@ -30,19 +29,31 @@ struct Quantization {
   }
   bool isSymmetric() const {
     if (zeroPoints == nullptr) return true;
-    bool isSymmetric = true;
-    for (uint32_t i = 0; i < zeroPoints->size(); ++i)
-      isSymmetric &= zeroPointAt(*zeroPoints, i) == 0;
-    return isSymmetric;
+    // No way out of the loop, so that it runs in vectors.
+    int64_t bits = 0;
+    for (uint32_t i = 0; i < zeroPoints->size(); ++i) bits |= zeroPointAt(*zeroPoints, i);
+    return bits == 0;
   }
 };
 
-// A quick look that knows no scale of -0; there may be very many.
-bool areAllGood(const Quantization& quantization) {
-  if (quantization.scaleCount() == 0) return true;
-  if constexpr (std::endian::native != std::endian::little) return false;
-  return graph::areWithin({quantization.scales->data(), quantization.scaleCount()}, 0.0f,
-                          std::numeric_limits<float>::max());
+// Whether the tensor has a scale for each channel. There may be very many, so they are read once:
+// where they become the operand's.
+bool isPerChannel(const schema::Tensor& tensor, const Quantization& quantization) {
+  const bool mayBe =
+      tensor.type() == schema::TensorType::INT8 || tensor.type() == schema::TensorType::INT4;
+  return mayBe && !quantization.hasBlocks && quantization.scaleCount() > 1;
+}
+
+template <typename Scales>
+Status checkScales(const Scales& scales, const std::string& name) {
+  for (uint32_t i = 0; i < scales.size(); ++i) {
+    const float scale = scales[i];
+    if (!std::isfinite(scale) || scale < 0.0f)
+      return fail(ErrorCode::kBadData,
+                  "Scale {} of the tensor \"{}\" is {}, it must be finite and positive.", i, name,
+                  scale);
+  }
+  return {};
 }
 
 Result<Quantization> readQuantization(const schema::Tensor& tensor, const std::string& name) {
@@ -65,14 +76,8 @@ Result<Quantization> readQuantization(const schema::Tensor& tensor, const std::s
   quantization.scales = source->scale();
   quantization.zeroPoints = source->zero_point();
   quantization.dimension = source->quantized_dimension();
-  if (areAllGood(quantization)) return quantization;
-  for (uint32_t i = 0; i < quantization.scaleCount(); ++i) {
-    const float scale = quantization.scales->Get(i);
-    if (!std::isfinite(scale) || scale < 0.0f)
-      return fail(ErrorCode::kBadData,
-                  "Scale {} of the tensor \"{}\" is {}, it must be finite and positive.", i, name,
-                  scale);
-  }
+  if (quantization.scales != nullptr && !isPerChannel(tensor, quantization))
+    HEARTH_TRY(checkScales(*quantization.scales, name));
   return quantization;
 }
 
@@ -119,6 +124,7 @@ Status setPerChannel(const Quantization& quantization, const std::string& name, 
     scales = std::vector<float>(quantization.scales->begin(), quantization.scales->end());
   if (scales.areWithin(std::numeric_limits<float>::denorm_min(), std::numeric_limits<float>::max()))
     return {};
+  HEARTH_TRY(checkScales(scales, name));
   if (const auto zero = std::ranges::find(scales, 0.0f); zero != scales.end())
     return fail(ErrorCode::kBadData, "Scale {} of the tensor \"{}\" is 0.", zero - scales.begin(),
                 name);
@@ -170,7 +176,7 @@ Status setTypeAndQuantization(const schema::Tensor& tensor, const std::string& n
       HEARTH_TRY(refusePerChannel(quantization, tensor, name));
       return setPerTensor(quantization, name, 0, 255, operand);
     case schema::TensorType::INT8:
-      if (quantization.scaleCount() > 1) {
+      if (isPerChannel(tensor, quantization)) {
         operand->type = OperandType::kTensorQuant8SymmPerChannel;
         return setPerChannel(quantization, name, lists, operand);
       }
@@ -187,7 +193,8 @@ Status setTypeAndQuantization(const schema::Tensor& tensor, const std::string& n
     case schema::TensorType::INT4:
       operand->type = OperandType::kTensorInt4;
       if (quantization.hasBlocks) return {};
-      if (quantization.scaleCount() > 1) return setPerChannel(quantization, name, lists, operand);
+      if (isPerChannel(tensor, quantization))
+        return setPerChannel(quantization, name, lists, operand);
       if (!quantization.isSymmetric())
         return fail(ErrorCode::kUnsupported,
                     "The INT4 tensor \"{}\" has the zero point {}, only 0 is supported.", name,
