@@ -16,16 +16,20 @@ namespace {
 uint64_t sumOf(std::span<const float> values) {
   constexpr size_t kChains = 8;
   constexpr uint64_t kMultiplier = 0x9e3779b97f4a7c15;
-  uint64_t chains[kChains] = {1, 2, 3, 4, 5, 6, 7, 8};
-  const auto step = [](uint64_t chain, float value) {
-    return std::rotl((chain ^ std::bit_cast<uint32_t>(value)) * kMultiplier, 23);
+  const auto step = [](uint64_t chain, uint64_t bits) {
+    return std::rotl((chain ^ bits) * kMultiplier, 23);
   };
-  size_t i = 0;
-  for (; i + kChains <= values.size(); i += kChains)
-    for (size_t c = 0; c < kChains; ++c) chains[c] = step(chains[c], values[i + c]);
-  for (; i < values.size(); ++i) chains[0] = step(chains[0], values[i]);
+  uint64_t chains[kChains] = {1, 2, 3, 4, 5, 6, 7, 8};
+  // Two numbers a step.
+  uint64_t pairs[kChains];
+  while (values.size() >= 2 * kChains) {
+    std::memcpy(pairs, values.data(), sizeof pairs);
+    for (size_t c = 0; c < kChains; ++c) chains[c] = step(chains[c], pairs[c]);
+    values = values.subspan(2 * kChains);
+  }
   uint64_t sum = 0;
-  for (const uint64_t chain : chains) sum = std::rotl((sum ^ chain) * kMultiplier, 23);
+  for (const uint64_t chain : chains) sum = step(sum, chain);
+  for (const float value : values) sum = step(sum, std::bit_cast<uint32_t>(value));
   return sum;
 }
 

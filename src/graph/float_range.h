@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -22,27 +21,7 @@ struct FloatRange {
   }
 };
 
-// There is no way out of the loop, so that it runs in vectors: the embeddings of a language model
-// have hundreds of thousands of scales.
-inline FloatRange rangeOf(std::span<const float> values) {
-  constexpr size_t kLanes = 8;
-  FloatRange ranges[kLanes];
-  const auto widen = [](FloatRange& range, float value) {
-    const auto bits = std::bit_cast<int32_t>(value);
-    range.least = std::min(range.least, bits);
-    range.greatest = std::max(range.greatest, bits);
-  };
-  size_t i = 0;
-  for (; i + kLanes <= values.size(); i += kLanes)
-    for (size_t lane = 0; lane < kLanes; ++lane) widen(ranges[lane], values[i + lane]);
-  for (; i < values.size(); ++i) widen(ranges[0], values[i]);
-  FloatRange all;
-  for (const FloatRange& range : ranges) {
-    all.least = std::min(all.least, range.least);
-    all.greatest = std::max(all.greatest, range.greatest);
-  }
-  return all;
-}
+FloatRange rangeOf(std::span<const float> values);
 
 inline bool areWithin(std::span<const float> values, float lowest, float highest) {
   return rangeOf(values).isWithin(lowest, highest);

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "frontends/tflite/text.h"
@@ -16,6 +19,22 @@ using graph::OperandType;
 
 // The deepest that TFLite itself allows for any operation.
 constexpr size_t kMaxRank = 8;
+
+// There is no way out of the inner loop, so that it runs in vectors.
+bool areAllZero(std::span<const uint8_t> bytes) {
+  constexpr size_t kBlock = 256;
+  while (bytes.size() >= kBlock) {
+    uint64_t bits = 0;
+    for (size_t i = 0; i < kBlock; i += sizeof bits) {
+      uint64_t next;
+      std::memcpy(&next, bytes.data() + i, sizeof next);
+      bits |= next;
+    }
+    if (bits != 0) return false;
+    bytes = bytes.subspan(kBlock);
+  }
+  return std::ranges::all_of(bytes, [](uint8_t byte) { return byte == 0; });
+}
 
 struct Quantization {
   const flatbuffers::Vector<float>* scales = nullptr;
@@ -29,10 +48,8 @@ struct Quantization {
   }
   bool isSymmetric() const {
     if (zeroPoints == nullptr) return true;
-    // No way out of the loop, so that it runs in vectors.
-    int64_t bits = 0;
-    for (uint32_t i = 0; i < zeroPoints->size(); ++i) bits |= zeroPointAt(*zeroPoints, i);
-    return bits == 0;
+    const size_t bytes = zeroPoints->size() * sizeof(int64_t);
+    return bytes == 0 || areAllZero({zeroPoints->Data(), bytes});
   }
 };
 
