@@ -74,6 +74,41 @@ TEST_F(BundleCrashTest, KilledAtEveryCrashPoint) {
   EXPECT_GE(points, 8);
 }
 
+// The facts of a plan are added with the same care.
+TEST_F(BundleCrashTest, KilledWhileFactsAreAdded) {
+  const Fact fact{"a fact", payload(9, 200)};
+  const auto remember = [&] {
+    const auto store = BundleStore::open(options());
+    if (!store) return 40;
+    (*store)->remember({&fact, 1});
+    (*store)->settle();
+    return 0;
+  };
+  int killed = 0;
+  for (const std::string& point : base::crashPoints()) {
+    if (!point.starts_with("bundle.")) continue;
+    SCOPED_TRACE(point);
+    fs::remove(path());
+    ASSERT_EQ(waitForChild(startChild([&] { return buildAnew(); })), 0);
+    const int status = waitForChild(startChild([&] {
+      ::setenv("HEARTH_CRASH_AT", point.c_str(), 1);
+      base::internal::crashArmed = -1;
+      return remember();
+    }));
+    killed += wasKilled(status) ? 1 : 0;
+    expectOldOrNew();
+    const auto kept = open(strict())->recall(fact.key);
+    if (kept) {
+      EXPECT_EQ(*kept, fact.value);
+    }
+    EXPECT_EQ(waitForChild(startChild([&] { return remember(); })), 0);
+    EXPECT_FALSE(fs::exists(building()));
+    EXPECT_EQ(open(strict())->recall(fact.key), fact.value);
+    expectOldOrNew();
+  }
+  EXPECT_GE(killed, 6);
+}
+
 TEST_F(BundleCrashTest, KilledAtRandomInstantsWhileOthersStart) {
   const char* text = std::getenv("HEARTH_TEST_LONG");
   const int rounds = text != nullptr && std::string_view(text) == "1" ? 1000 : 60;

@@ -7,8 +7,10 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "cache/blob_cache_file.h"
 #include "cache/bundle_notes.h"
 #include "cache/object_file.h"
+#include "cache/store_facts.h"
 
 namespace hearth::cache {
 namespace {
@@ -16,7 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "The format is little endian.");
 
 constexpr char kMagic[8] = {'H', 'R', 'T', 'H', 'B', 'N', 'D', '\n'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kDigestSize = sizeof(base::Sha256Digest);
 // Bounds that keep the sums below from wrapping, and an index from taking gigabytes.
 constexpr uint64_t kMaxFile = uint64_t{1} << 40;
@@ -34,10 +36,11 @@ struct Head {
   uint64_t blockCount;
   uint64_t planSize;
   uint64_t notesOffset;
+  uint64_t factsSize;
   uint8_t writtenIn[16];
   uint8_t indexDigest[32];
 };
-static_assert(sizeof(Head) == 112);
+static_assert(sizeof(Head) == 120);
 
 struct Entry {
   uint8_t key[32];
@@ -53,7 +56,7 @@ uint64_t alignUp(uint64_t value, uint64_t alignment) {
 }  // namespace
 
 uint64_t BundleHead::indexSize() const {
-  return segmentCount * sizeof(Entry) + blockCount * kDigestSize + planSize;
+  return segmentCount * sizeof(Entry) + blockCount * kDigestSize + planSize + factsSize;
 }
 
 base::Sha256Digest BundleHead::identity() const {
@@ -81,19 +84,20 @@ StoreResult<BundleHead> parseBundleHead(std::span<const uint8_t> bytes, uint64_t
     return storeFail(StoreReason::kCorrupt, "The head of a bundle has changed.");
   if (head.fileSize != fileSize || head.segmentCount > kMaxSegments ||
       head.blockCount > kMaxBlocks || head.planSize > kMaxPlanFile ||
-      head.indexOffset < kBundleHeadSize || head.indexOffset > fileSize ||
-      head.indexOffset % kBundleAlignment != 0)
+      head.factsSize > maxBlobCacheFile(kFactLimits) || head.indexOffset < kBundleHeadSize ||
+      head.indexOffset > fileSize || head.indexOffset % kBundleAlignment != 0)
     return storeFail(StoreReason::kCorrupt,
-                     "A bundle of {} bytes claims {} bytes, {} segments in {} blocks and a plan of "
-                     "{} bytes at {}.",
+                     "A bundle of {} bytes claims {} bytes, {} segments in {} blocks, a plan of {} "
+                     "bytes and facts of {} bytes at {}.",
                      fileSize, head.fileSize, head.segmentCount, head.blockCount, head.planSize,
-                     head.indexOffset);
+                     head.factsSize, head.indexOffset);
   BundleHead result{.fileSize = head.fileSize,
                     .indexOffset = head.indexOffset,
                     .segmentCount = head.segmentCount,
                     .blockCount = head.blockCount,
                     .planSize = head.planSize,
-                    .notesOffset = head.notesOffset};
+                    .notesOffset = head.notesOffset,
+                    .factsSize = head.factsSize};
   std::memcpy(result.writtenIn.data(), head.writtenIn, sizeof head.writtenIn);
   std::memcpy(result.indexDigest.data(), head.indexDigest, sizeof head.indexDigest);
   const uint64_t notes = alignUp(head.indexOffset + result.indexSize(), kBundleAlignment);
@@ -115,6 +119,7 @@ std::vector<uint8_t> makeBundleHead(const BundleHead& from) {
   head.blockCount = from.blockCount;
   head.planSize = from.planSize;
   head.notesOffset = from.notesOffset;
+  head.factsSize = from.factsSize;
   std::memcpy(head.writtenIn, from.writtenIn.data(), sizeof head.writtenIn);
   std::memcpy(head.indexDigest, from.indexDigest.data(), sizeof head.indexDigest);
   std::vector<uint8_t> bytes(kBundleHeadSize);
@@ -159,23 +164,35 @@ StoreResult<BundleContent> parseBundleIndex(std::span<const uint8_t> index,
   if (firstBlock != head.blockCount)
     return storeFail(StoreReason::kCorrupt, "A bundle has {} blocks and digests of {}.", firstBlock,
                      head.blockCount);
-  HEARTH_ASSIGN(content.plan, parsePlanFile(index.last(static_cast<size_t>(head.planSize))));
+  const auto tail = index.last(static_cast<size_t>(head.planSize + head.factsSize));
+  HEARTH_ASSIGN(content.plan, parsePlanFile(tail.first(static_cast<size_t>(head.planSize))));
   for (const SegmentKey& key : content.plan.segments)
     if (!keys.contains(key))
       return storeFail(StoreReason::kCorrupt,
                        "The plan of a bundle names the segment {}, which is "
                        "not there.",
                        key.hex());
+  HEARTH_ASSIGN(content.facts, parseBlobCacheFile(tail.last(static_cast<size_t>(head.factsSize))));
+  BlobTable table(kFactLimits, {});
+  for (const auto& [key, fact] : content.facts)
+    if (!table.insert(key, fact))
+      return storeFail(StoreReason::kCorrupt, "A bundle has a fact of {} bytes under a key of {}.",
+                       fact.value.size(), key.size());
+  if (table.bytes() > kFactLimits.maxBytes)
+    return storeFail(StoreReason::kCorrupt, "A bundle has facts of {} bytes, more than {}.",
+                     table.bytes(), kFactLimits.maxBytes);
   return content;
 }
 
 StoreResult<std::vector<uint8_t>> makeBundleIndex(const BundleContent& content,
                                                   uint64_t payloadsEnd, BundleHead& head) {
   HEARTH_ASSIGN(const std::vector<uint8_t> plan, makePlanFile(content.plan));
+  const std::vector<uint8_t> facts = makeBlobCacheFile(content.facts);
   head.segmentCount = content.segments.size();
   head.blockCount = 0;
   for (const SegmentInfo& info : content.segments) head.blockCount += info.blocks.size();
   head.planSize = plan.size();
+  head.factsSize = facts.size();
   head.indexOffset = bundlePayloadOffset(payloadsEnd, 0);
   head.notesOffset = alignUp(head.indexOffset + head.indexSize(), kBundleAlignment);
   head.fileSize = head.notesOffset + BundleNotes::kBytes;
@@ -196,6 +213,7 @@ StoreResult<std::vector<uint8_t>> makeBundleIndex(const BundleContent& content,
   for (const SegmentInfo& info : content.segments)
     append(info.blocks.data(), info.blocks.size() * kDigestSize);
   append(plan.data(), plan.size());
+  append(facts.data(), facts.size());
   head.indexDigest = base::Sha256::of(index);
   return index;
 }

@@ -4,8 +4,8 @@
 //   head        4096 bytes, little endian, of which the last 32 are a SHA-256 over the rest
 //   payloads    each from a multiple of 4096, from 2 MiB on of 2 MiB, with holes between
 //   index       from a multiple of 4096: an entry for each segment, in the order of the payloads;
-//               SHA-256 of each MiB of each payload; the plan as in a plan file. The head has the
-//               SHA-256 of the index.
+//               SHA-256 of each MiB of each payload; the plan as in a plan file; facts as in the
+//               file of a blob cache. The head has the SHA-256 of the index.
 //   notes       from a multiple of 4096: see bundle_notes.h
 //
 // The head says how long the file is, so a file that was cut or grew has a wrong one.
@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "cache/blob_table.h"
 #include "cache/boot_id.h"
 #include "cache/plan_file.h"
 #include "cache/segment_file.h"
@@ -34,6 +35,7 @@ struct BundleHead {
   uint64_t blockCount = 0;
   uint64_t planSize = 0;
   uint64_t notesOffset = 0;
+  uint64_t factsSize = 0;
   BootId writtenIn{};  // the boot during which it was written
   base::Sha256Digest indexDigest{};
 
@@ -50,10 +52,12 @@ std::vector<uint8_t> makeBundleHead(const BundleHead& head);
 struct BundleContent {
   std::vector<SegmentInfo> segments;  // in the order of their payloads; each key once
   PlanContent plan;                   // names only segments of the bundle
+  BlobMap facts;                      // within kFactLimits
 };
 
-// Checks an index of head.indexSize() bytes. All payloads lie between head and index, and no two
-// overlap. Anything wrong is kCorrupt; never reads outside `index`.
+// Checks an index of head.indexSize() bytes. All payloads lie between head and index, no two
+// overlap, and the facts keep their limits. Anything wrong is kCorrupt; never reads outside
+// `index`.
 StoreResult<BundleContent> parseBundleIndex(std::span<const uint8_t> index, const BundleHead& head);
 
 // The index of a bundle, whose head gets everything but `writtenIn`. `payloadsEnd`: where the last

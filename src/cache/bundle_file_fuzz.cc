@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as head and index of a bundle: the first 112 bytes are the head's fields, all behind
+// Any bytes as head and index of a bundle: the first 120 bytes are the head's fields, all behind
 // them is the index. Digests, which no mutation can guess, are put right first.
 #include <cstdint>
 #include <cstdlib>
@@ -13,9 +13,10 @@ namespace {
 
 using namespace hearth;
 
-constexpr size_t kFields = 112;
+constexpr size_t kFields = 120;
 constexpr size_t kFileSizeAt = 16;
 constexpr size_t kPlanSizeAt = 48;
+constexpr size_t kFactsSizeAt = 64;
 constexpr size_t kIndexDigestAt = kFields - sizeof(base::Sha256Digest);
 
 uint64_t wordAt(const uint8_t* bytes) {
@@ -29,6 +30,24 @@ void putDigest(std::span<const uint8_t> of, uint8_t* at) {
   std::memcpy(at, digest.data(), digest.size());
 }
 
+// Those of the plan and, behind it, of the facts, if there are any within `index`.
+void signParts(std::span<uint8_t> index, uint64_t planSize, uint64_t factsSize) {
+  constexpr size_t kDigest = sizeof(base::Sha256Digest);
+  if (factsSize > index.size()) return;
+  if (factsSize >= 2 * kDigest) {
+    const auto facts = index.last(factsSize);
+    base::Sha256 hash;
+    hash.update(facts.first(kDigest));
+    hash.update(facts.subspan(2 * kDigest));
+    const base::Sha256Digest digest = hash.finish();
+    std::memcpy(facts.data() + kDigest, digest.data(), kDigest);
+  }
+  index = index.first(index.size() - factsSize);
+  if (planSize < kDigest || planSize > index.size()) return;
+  const auto plan = index.last(planSize);
+  putDigest(plan.first(plan.size() - kDigest), plan.data() + plan.size() - kDigest);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -36,12 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<uint8_t> head(data, data + kFields);
   // Of exactly this size, so that a sanitizer sees a read behind it.
   std::vector<uint8_t> index(data + kFields, data + size);
-  const uint64_t planSize = wordAt(head.data() + kPlanSizeAt);
-  if (planSize >= sizeof(base::Sha256Digest) && planSize <= index.size()) {
-    uint8_t* const end = index.data() + index.size();
-    uint8_t* const digest = end - sizeof(base::Sha256Digest);
-    putDigest({end - planSize, digest}, digest);
-  }
+  signParts(index, wordAt(head.data() + kPlanSizeAt), wordAt(head.data() + kFactsSizeAt));
   putDigest(index, head.data() + kIndexDigestAt);
   head.resize(cache::kBundleHeadSize);
   uint8_t* const digest = head.data() + head.size() - sizeof(base::Sha256Digest);

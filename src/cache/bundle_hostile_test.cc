@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <string>
 
 #include "cache/bundle_file.h"
 #include "cache/bundle_notes.h"
 #include "cache/bundle_test_util.h"
+#include "cache/store_facts.h"
 
 namespace hearth::cache {
 namespace {
@@ -35,6 +37,7 @@ BundleContent smallContent() {
     content.segments.push_back(info);
   }
   content.plan = {.key = planKey(1), .segments = {segmentKey(1)}, .bytes = payload(9, 70)};
+  content.facts = {{"a fact", {payload(8, 50), 1'700'000'000}}};
   return content;
 }
 
@@ -53,6 +56,7 @@ TEST(BundleFile, HeadAndIndexSayWhatWasWritten) {
   EXPECT_EQ(result->segments[1].offset, content.segments[1].offset);
   EXPECT_EQ(result->segments[1].blocks, content.segments[1].blocks);
   EXPECT_EQ(result->plan.bytes, payload(9, 70));
+  EXPECT_EQ(result->facts, content.facts);
 }
 
 TEST(BundleFile, SizesOfAnAttackerStayWithinTheFile) {
@@ -63,8 +67,9 @@ TEST(BundleFile, SizesOfAnAttackerStayWithinTheFile) {
   const uint64_t values[] = {0,          1,          4095,       4096,
                              4097,       1u << 20,   1ull << 32, 1ull << 40,
                              1ull << 60, 1ull << 63, UINT64_MAX, UINT64_MAX - 4095};
-  // File size, index offset, counts of segments and blocks, the plan's size, the notes' offset.
-  for (size_t field = 16; field < 64; field += 8)
+  // File size, index offset, counts of segments and blocks, the plan's size, the notes' offset, the
+  // facts' size.
+  for (size_t field = 16; field < 72; field += 8)
     for (const uint64_t value : values) {
       std::vector<uint8_t> head = bytes;
       std::memcpy(head.data() + field, &value, sizeof value);
@@ -107,6 +112,17 @@ TEST(BundleFile, PlacesOfAnAttackerStayBetweenHeadAndIndex) {
   EXPECT_FALSE(isTaken([](BundleContent& content) { content.segments[1].blocks.emplace_back(); }));
   EXPECT_FALSE(isTaken([](BundleContent& content) { content.segments[1].blocks.clear(); }));
   EXPECT_FALSE(isTaken([](BundleContent& content) { content.plan.segments = {segmentKey(3)}; }));
+  const auto isFactTaken = [&](size_t keySize, size_t valueSize, size_t count) {
+    return isTaken([&](BundleContent& content) {
+      for (size_t i = 0; i < count; ++i)
+        content.facts[std::to_string(i) + std::string(keySize - 1, 'k')] = {payload(i, valueSize)};
+    });
+  };
+  EXPECT_TRUE(isFactTaken(256, kFactLimits.maxValueBytes, 1));
+  EXPECT_FALSE(isFactTaken(257, 1, 1));
+  EXPECT_FALSE(isFactTaken(1, kFactLimits.maxValueBytes + 1, 1));
+  EXPECT_TRUE(isFactTaken(1, kFactLimits.maxValueBytes, 7));
+  EXPECT_FALSE(isFactTaken(1, kFactLimits.maxValueBytes, 8));
   BundleHead head;
   const std::vector<uint8_t> index = makeBundleIndex(right, end, head).value();
   for (size_t size = 0; size < index.size(); size += 7)
@@ -115,11 +131,14 @@ TEST(BundleFile, PlacesOfAnAttackerStayBetweenHeadAndIndex) {
 
 TEST_F(BundleHostileTest, AnyFlippedBitIsFoundAndNeverUsedInStrictMode) {
   ASSERT_EQ(build(*open()), 0);
+  const Fact fact{"a fact", payload(8, 900)};
+  open()->remember({&fact, 1});
   const std::vector<uint8_t> whole = readFile(path());
   const auto info = [&] {
     const auto file = base::Descriptor::open(path(), O_RDONLY);
     return readBundleInfo(file->get(), whole.size()).value();
   }();
+  ASSERT_EQ(info.content.facts.size(), 1u);
   std::vector<size_t> positions = {0, 7, 8, 20, 100, 2000, 4090};
   for (const SegmentInfo& segment : info.content.segments)
     for (const uint64_t offset : {uint64_t{0}, segment.payloadSize / 2, segment.payloadSize - 1})
@@ -140,6 +159,7 @@ TEST_F(BundleHostileTest, AnyFlippedBitIsFoundAndNeverUsedInStrictMode) {
     {
       // Everything comes out right, and what was wrong is built again.
       const auto store = open(strict());
+      EXPECT_EQ(store->recall(fact.key).value_or(fact.value), fact.value);
       EXPECT_EQ(build(*store), 0);
       EXPECT_GE(store->counters().segmentsCorrupt, 1u);
       EXPECT_GE(store->counters().segmentsWritten, 1u);

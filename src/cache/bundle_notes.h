@@ -38,7 +38,8 @@ class BundleNotes : public ContentMemory {
   void rememberContent(const FileIdentity& file, uint64_t offset, uint64_t size,
                        const base::Sha256Digest& digest, int64_t readAt) override;
 
-  // 32 bytes, not all zero, that were remembered under a key of the user's.
+  // 32 bytes, not all zero, that were remembered under a key of the user's. Larger facts are in the
+  // index, which is never written again.
   std::optional<base::Sha256Digest> fact(const base::Sha256Digest& key);
   void rememberFact(const base::Sha256Digest& key, const base::Sha256Digest& value);
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <ctime>
 #include <optional>
 #include <thread>
 #include <unordered_map>
@@ -24,6 +25,7 @@
 #include "cache/content_hash.h"
 #include "cache/corruption_handlers.h"
 #include "cache/object_file.h"
+#include "cache/store_facts.h"
 #include "cache/task_thread.h"
 #include "memory/mapping.h"
 
@@ -92,7 +94,8 @@ struct BundleParts {
         handlers(parent.handlers),
         current(parent.current),
         reason(parent.reason),
-        mapped(parent.mapped) {}
+        mapped(parent.mapped),
+        newFacts(parent.newFacts) {}
 
   const StoreOptions options;
   const BootId boot;
@@ -109,6 +112,7 @@ struct BundleParts {
   std::shared_ptr<BundleWriter> writer;
   std::unordered_map<SegmentKey, std::weak_ptr<const Segment>> mapped;
   std::optional<FileGeneration> hopeless;  // another's work that was waited for in vain
+  BlobMap newFacts;                        // that the file does not have yet
 
   std::mutex writing;  // taken before mutex, by those who use the writer
   const std::shared_ptr<BuildLock> buildLock = BuildLock::inProcess();
@@ -132,6 +136,12 @@ constexpr std::chrono::microseconds kLongestPause{5000};
 std::vector<std::pair<StoreOptions, std::weak_ptr<BundleStore>>>& openBundles() {
   static auto* const bundles = new std::vector<std::pair<StoreOptions, std::weak_ptr<BundleStore>>>;
   return *bundles;
+}
+
+int64_t now() {
+  timespec time;
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
 base::Sha256Digest factNote(std::string_view key) {
@@ -580,9 +590,13 @@ StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<cons
   const std::lock_guard writing(parts.writing);
   HEARTH_ASSIGN(const std::shared_ptr<BundleWriter> target, writer());
   std::shared_ptr<BundleFile> old;
+  BlobMap newFacts;
+  BlobMap facts;
   {
     const std::lock_guard lock(parts.mutex);
     old = parts.current;
+    newFacts = parts.newFacts;
+    facts = factsBeside(old.get(), key);
   }
   const auto fill = [&]() -> StoreStatus {
     for (const SegmentKey& segment : segments) {
@@ -604,7 +618,7 @@ StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<cons
                                .segments = {segments.begin(), segments.end()},
                                .description = description,
                                .bytes = {bytes.begin(), bytes.end()}},
-                              *parts.notes)
+                              std::move(facts), *parts.notes)
              : std::unexpected(std::move(filled.error()));
   if (!info) {
     const std::lock_guard lock(parts.mutex);
@@ -628,6 +642,10 @@ StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<cons
     parts.reason = {};
     parts.writeFailure = {};
     parts.writer = nullptr;
+    std::erase_if(parts.newFacts, [&](const auto& entry) {
+      const auto taken = newFacts.find(entry.first);
+      return taken != newFacts.end() && taken->second == entry.second;
+    });
   }
   makeDurable(file);
   return file->plan;
@@ -644,18 +662,80 @@ std::optional<base::Sha256Digest> BundleStore::recalledContentHash(int fd, uint6
 }
 
 std::optional<std::vector<uint8_t>> BundleStore::recall(std::string_view key) {
+  {
+    const std::lock_guard lock(parts_->mutex);
+    if (const auto fact = parts_->newFacts.find(key); fact != parts_->newFacts.end())
+      return fact->second.value;
+    if (parts_->current != nullptr)
+      if (const BlobMap& facts = parts_->current->info.content.facts; facts.contains(key))
+        return facts.find(key)->second.value;
+  }
   const std::optional<base::Sha256Digest> note = parts_->notes->fact(factNote(key));
   if (!note) return std::nullopt;
   return std::vector<uint8_t>(note->begin(), note->end());
 }
 
 void BundleStore::remember(std::span<const Fact> facts) {
+  BundleParts& parts = *parts_;
+  if (parts.options.mode == StoreMode::kReadOnly) return;
+  bool isMore = false;
   for (const Fact& fact : facts) {
     base::Sha256Digest note{};
-    if (fact.value.size() != note.size()) continue;
-    std::ranges::copy(fact.value, note.begin());
-    parts_->notes->rememberFact(factNote(fact.key), note);
+    if (fact.value.size() == note.size()) std::ranges::copy(fact.value, note.begin());
+    const std::lock_guard lock(parts.mutex);
+    const bool isThere =
+        parts.newFacts.contains(fact.key) ||
+        (parts.current != nullptr && parts.current->info.content.facts.contains(fact.key));
+    if (note != base::Sha256Digest{} && !isThere) {
+      parts.notes->rememberFact(factNote(fact.key), note);
+    } else if (!fact.key.empty() && fact.key.size() <= kFactLimits.maxKeyBytes &&
+               !fact.value.empty() && fact.value.size() <= kFactLimits.maxValueBytes) {
+      parts.newFacts.insert_or_assign(fact.key, Blob{fact.value, now()});
+      isMore = true;
+    }
   }
+  if (isMore) afterPublishing([this] { writeFacts(); });
+}
+
+// For a new file that takes the place of `old`: its facts, if it was of the same plan, and new
+// ones. parts_->mutex is held.
+BlobMap BundleStore::factsBeside(const BundleFile* old, const PlanKey& key) {
+  BlobTable table(kFactLimits, {});
+  if (old != nullptr && old->info.content.plan.key == key)
+    for (const auto& [name, fact] : old->info.content.facts) table.set(name, fact.value, fact.used);
+  for (const auto& [name, fact] : parts_->newFacts) table.set(name, fact.value, fact.used);
+  return table.blobs();
+}
+
+// Puts a bundle in place that has the new facts, too, and is otherwise the same. A plan that was
+// published meanwhile took them along.
+void BundleStore::writeFacts() {
+  BundleParts& parts = *parts_;
+  {
+    const std::lock_guard lock(parts.mutex);
+    if (parts.newFacts.empty() || parts.current == nullptr) return;
+  }
+  auto started = writer();
+  if (!started) return base::logInfo("Facts are not kept: {}", started.error().message);
+  std::shared_ptr<BundleWriter> own = std::move(*started);
+  // The lock is held: nobody else adds to the plan from here on.
+  (void)refresh();
+  PlanRef plan;
+  {
+    const std::lock_guard lock(parts.mutex);
+    // Whoever else uses the writer publishes a plan, and these with it.
+    if (own.use_count() == 2 && own->isEmpty() && parts.current != nullptr &&
+        !parts.current->isDropped())
+      plan = parts.current->plan;
+  }
+  if (plan == nullptr) return stopIfUnused(std::move(own));
+  const auto written =
+      publishPlan(plan->content().key, plan->bytes(), plan->segments(), plan->description());
+  if (written) return;
+  base::logInfo("Facts are not kept: {}", written.error().message);
+  const std::lock_guard lock(parts.mutex);
+  // What was copied is of no use to others.
+  if (parts.writer == own && own.use_count() == 2) parts.writer = nullptr;
 }
 
 std::shared_ptr<void> BundleStore::addCorruptionHandler(CorruptionHandler handler) {

@@ -56,6 +56,8 @@ class BundleStore : public SegmentStore,
   std::optional<base::Sha256Digest> recalledContentHash(int fd, uint64_t offset,
                                                         uint64_t size) override;
   std::optional<std::vector<uint8_t>> recall(std::string_view key) override;
+  // What has 32 bytes, not all zero, is a note, which costs nothing. More is written in the
+  // background, into a new file with a copy of all else.
   void remember(std::span<const Fact> facts) override;
   std::shared_ptr<void> addCorruptionHandler(CorruptionHandler handler) override;
   StoreCounters counters() const override;
@@ -73,6 +75,8 @@ class BundleStore : public SegmentStore,
   void drop(BundleFile& file, const SegmentKey& key, const StoreFailure& why);
   StoreResult<std::shared_ptr<BundleWriter>> writer();
   SegmentRef findForPlan(const SegmentKey& key);
+  BlobMap factsBeside(const BundleFile* old, const PlanKey& key);
+  void writeFacts();
   void stopIfUnused(std::shared_ptr<BundleWriter> writer);
   StoreResult<SegmentRef> publish(const SegmentKey& key, const SegmentPayload& payload);
   void makeDurable(const std::shared_ptr<BundleFile>& file);

@@ -15,6 +15,7 @@
 #include "cache/bundle_test_util.h"
 #include "cache/content_hash.h"
 #include "cache/content_memory.h"
+#include "cache/store_facts.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define HEARTH_SKIP_THREADS_AFTER_FORK() \
@@ -188,6 +189,87 @@ TEST_F(BundleStoreTest, ContentHashesAreRememberedInTheFile) {
   EXPECT_NE(store->contentHash(file->get(), 0, 300'000).value(), first);
 }
 
+TEST_F(BundleStoreTest, FactsAreKeptBesideThePlan) {
+  const std::vector<Fact> facts = {{"small", payload(1, 32)}, {"large", payload(2, 700)}};
+  const auto recalled = [](SegmentStore& store, const std::string& key) {
+    return store.recall(key).value_or(std::vector<uint8_t>());
+  };
+  {
+    // Before there is a file, and with the plan.
+    const auto store = open();
+    store->remember(facts);
+    store->flush();
+    EXPECT_FALSE(fs::exists(path()));
+    EXPECT_EQ(recalled(*store, "large"), payload(2, 700));
+    ASSERT_EQ(build(*store), 0);
+  }
+  struct stat first;
+  ASSERT_EQ(::stat(path().c_str(), &first), 0);
+  {
+    const auto store = open();
+    for (const Fact& fact : facts) EXPECT_EQ(recalled(*store, fact.key), fact.value);
+    // Notes of 32 bytes take no new file.
+    const Fact other{"other", payload(3, 32)};
+    store->remember({&other, 1});
+    store->flush();
+    struct stat status;
+    ASSERT_EQ(::stat(path().c_str(), &status), 0);
+    EXPECT_EQ(status.st_ino, first.st_ino);
+    // More do, with all else that the file has; what was mapped stays.
+    const SegmentRef mapped = store->find(keys()[3]).segment;
+    const Fact more[] = {{"large", payload(4, 32)}, {"more", payload(5, 33)}};
+    store->remember(more);
+    store->flush();
+    ASSERT_EQ(::stat(path().c_str(), &status), 0);
+    EXPECT_NE(status.st_ino, first.st_ino);
+    EXPECT_FALSE(fs::exists(building()));
+    EXPECT_TRUE(equal(mapped->bytes(), bytesOf(3)));
+  }
+  const auto expectAll = [&](const StoreOptions& how) {
+    const auto store = open(how);
+    EXPECT_EQ(recalled(*store, "small"), payload(1, 32));
+    EXPECT_EQ(recalled(*store, "large"), payload(4, 32));
+    EXPECT_EQ(recalled(*store, "other"), payload(3, 32));
+    EXPECT_EQ(recalled(*store, "more"), payload(5, 33));
+    ASSERT_EQ(build(*store), 0);
+    EXPECT_EQ(store->counters().segmentsWritten, 0u);
+  };
+  expectAll(strict());
+  StoreOptions readOnly = options();
+  readOnly.mode = StoreMode::kReadOnly;
+  open(readOnly)->remember(facts);
+  expectAll(readOnly);
+  expectAll(options());
+  // The same plan again takes them over, one of another key does not.
+  ASSERT_TRUE(open()->publishPlan(planKey(1), payload(101, 3000), keys()));
+  expectAll(options());
+  const auto store = open();
+  ASSERT_TRUE(store->publishPlan(planKey(2), payload(2, 20), keys()));
+  EXPECT_EQ(recalled(*store, "large"), std::vector<uint8_t>());
+  EXPECT_EQ(recalled(*store, "small"), payload(1, 32));
+}
+
+TEST_F(BundleStoreTest, FactsStayWithinTheirLimits) {
+  ASSERT_EQ(build(*open()), 0);
+  const auto store = open();
+  const Fact refused[] = {{"", payload(1, 40)},
+                          {std::string(kFactLimits.maxKeyBytes + 1, 'k'), payload(1, 40)},
+                          {"none", {}},
+                          {"long", payload(1, kFactLimits.maxValueBytes + 1)}};
+  store->remember(refused);
+  for (const Fact& fact : refused) EXPECT_FALSE(store->recall(fact.key)) << fact.key;
+  // The oldest go.
+  for (uint64_t i = 0; i < 10; ++i) {
+    const Fact fact{std::to_string(i), payload(i, kFactLimits.maxValueBytes)};
+    store->remember({&fact, 1});
+    store->flush();
+  }
+  const auto next = open(strict());
+  EXPECT_FALSE(next->recall("0"));
+  EXPECT_EQ(next->recall("9"), payload(9, kFactLimits.maxValueBytes));
+  EXPECT_EQ(build(*next), 0);
+}
+
 TEST_F(BundleStoreTest, ACheckIsDoneOnceForEachBootAndFile) {
   StoreOptions first = options();
   first.boot = parseBootId("01234567-89ab-cdef-0123-456789abcdef");
@@ -260,6 +342,23 @@ TEST_F(BundleStoreTest, EveryFailureToWriteHasAReasonAndLeavesNothing) {
     }
     EXPECT_TRUE(fs::is_empty(folder_.path()));
   }
+  // Facts that cannot be added cost nothing else.
+  ASSERT_EQ(build(*open()), 0);
+  const Fact fact{"a fact", payload(1, 100)};
+  for (const char* fault : {"pwrite:ENOSPC", "pwrite:EIO:5", "rename:EROFS", "pread:EIO:1"}) {
+    SCOPED_TRACE(fault);
+    const auto store = open();
+    ASSERT_TRUE(base::sys::injectText(fault));
+    store->remember({&fact, 1});
+    store->flush();
+    base::sys::clearFaults();
+    EXPECT_FALSE(fs::exists(building()));
+    EXPECT_EQ(store->recall(fact.key), fact.value);
+    EXPECT_FALSE(open(strict())->recall(fact.key));
+    EXPECT_EQ(build(*open(strict())), 0);
+    EXPECT_EQ(open(strict())->counters().segmentsWritten, 0u);
+  }
+  fs::remove(path());
   ASSERT_TRUE(base::sys::injectText("open:EACCES:3:*"));
   EXPECT_EQ(open()->acquire(keys()[0]).role(), BuildTicket::Role::kAlone);
   base::sys::clearFaults();
@@ -369,6 +468,48 @@ TEST_F(BundleProcessTest, AnotherProcessTakesOverFromABuilderThatDies) {
   waitForChild(builder);
   EXPECT_EQ(build(*store), 0);
   EXPECT_FALSE(fs::exists(building()));
+}
+
+TEST_F(BundleProcessTest, FactsWaitForNobodyAndGoWithThePlanThatFollows) {
+  ASSERT_EQ(build(*open()), 0);
+  const auto store = open();
+  const auto remember = [&](const std::string& key) {
+    const Fact fact{key, payload(1, 100)};
+    store->remember({&fact, 1});
+    store->flush();
+  };
+  const auto isKept = [&](const std::string& key) {
+    return open(strict())->recall(key).has_value();
+  };
+  // Another process builds.
+  const pid_t builder = startChild([&] {
+    const auto other = BundleStore::open(strict());
+    const BuildTicket ticket = (*other)->acquire(segmentKey(500));
+    if (ticket.role() == BuildTicket::Role::kBuild) shared_->ready = 1;
+    ::pause();
+    return 0;
+  });
+  waitUntil(1);
+  remember("busy");
+  EXPECT_FALSE(isKept("busy"));
+  ::kill(builder, SIGKILL);
+  waitForChild(builder);
+  // This one does.
+  BuildTicket ticket = store->acquire(segmentKey(500));
+  ASSERT_EQ(ticket.role(), BuildTicket::Role::kBuild);
+  remember("building");
+  EXPECT_FALSE(isKept("building"));
+  ASSERT_TRUE(publish(*store, segmentKey(500), payload(500, 10)));
+  remember("building more");
+  EXPECT_FALSE(isKept("building more"));
+  ticket.release();
+  std::vector<SegmentKey> segments = keys();
+  segments.push_back(segmentKey(500));
+  ASSERT_TRUE(store->publishPlan(planKey(1), payload(101, 3000), segments));
+  for (const char* key : {"busy", "building", "building more"}) EXPECT_TRUE(isKept(key)) << key;
+  remember("alone");
+  EXPECT_TRUE(isKept("alone"));
+  EXPECT_TRUE(open(strict())->find(segmentKey(500)));
 }
 
 TEST_F(BundleProcessTest, ATicketThatLeadsToNothingLetsOthersBuild) {

@@ -150,7 +150,7 @@ StoreResult<SegmentInfo> BundleWriter::copy(int from, const SegmentInfo& info) {
   return copied;
 }
 
-StoreResult<BundleInfo> BundleWriter::finish(PlanContent plan, BundleNotes& notes) {
+StoreResult<BundleInfo> BundleWriter::finish(PlanContent plan, BlobMap facts, BundleNotes& notes) {
   BundleInfo bundle{.head = {.writtenIn = boot_}};
   std::unordered_map<SegmentKey, SegmentInfo> wanted;
   for (const SegmentKey& key : plan.segments) {
@@ -161,6 +161,7 @@ StoreResult<BundleInfo> BundleWriter::finish(PlanContent plan, BundleNotes& note
   for (auto& [key, info] : wanted) bundle.content.segments.push_back(std::move(info));
   std::ranges::sort(bundle.content.segments, {}, &SegmentInfo::offset);
   bundle.content.plan = std::move(plan);
+  bundle.content.facts = std::move(facts);
   HEARTH_ASSIGN(const std::vector<uint8_t> index,
                 makeBundleIndex(bundle.content, end_, bundle.head));
   HEARTH_TRY(writeAt(fd(), index.data(), index.size(), bundle.head.indexOffset));

@@ -42,8 +42,9 @@ class BundleWriter {
   StoreResult<SegmentInfo> copy(int from, const SegmentInfo& info);
 
   // Writes index, notes and head, and renames the file over whatever stands in its place. Nothing
-  // can be added afterwards. `plan` names only segments that were added. Errors as add; kAbsent.
-  StoreResult<BundleInfo> finish(PlanContent plan, BundleNotes& notes);
+  // can be added afterwards. `plan` names only segments that were added, `facts` keep kFactLimits.
+  // Errors as add; kAbsent.
+  StoreResult<BundleInfo> finish(PlanContent plan, BlobMap facts, BundleNotes& notes);
 
   // A second descriptor of the file, for reading it when this object is gone. Error: kIoError.
   StoreResult<base::Descriptor> duplicate() const;

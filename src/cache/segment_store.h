@@ -164,9 +164,9 @@ class SegmentStore {
   // What this or an earlier process left under a key of its own. May be forgotten at any time; as
   // right as what was remembered.
   virtual std::optional<std::vector<uint8_t>> recall(std::string_view key) = 0;
-  // Keeps facts for later processes, durably, before it returns: for the background. Nothing
-  // happens where nothing can be written. Limits: kFactLimits; a bundle keeps values of 32 bytes
-  // that are not all zero, and no others.
+  // Keeps facts for later processes: for the background. A weight store has them, durably, when it
+  // returns, a bundle when what is queued is done. Nothing happens where nothing can be written.
+  // Limits: kFactLimits.
   virtual void remember(std::span<const Fact> facts) = 0;
 
   // Calls `handler` on a thread of the store when a segment in use turns out wrong, until the

@@ -107,14 +107,20 @@ StoreInventory::Facts factsOf(const StoreFolder& folder) {
     facts.isCorrupt = blobs.error().reason != StoreReason::kAbsent;
     return facts;
   }
-  for (const auto& [key, blob] : *blobs)
+  facts.entries = StoreInventory::Facts::of(*blobs).entries;
+  return facts;
+}
+
+}  // namespace
+
+StoreInventory::Facts StoreInventory::Facts::of(const BlobMap& blobs) {
+  Facts facts;
+  for (const auto& [key, blob] : blobs)
     facts.entries.push_back({.kind = key.substr(0, key.find('\0')),
                              .bytes = key.size() + blob.value.size(),
                              .lastUsed = blob.used});
   return facts;
 }
-
-}  // namespace
 
 StoreInventory StoreInventory::of(const StoreFolder& folder) {
   StoreInventory inventory;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cache/blob_table.h"
 #include "cache/plan_file.h"
 #include "cache/segment_key.h"
 #include "cache/store_folder.h"
@@ -39,6 +40,7 @@ struct StoreInventory {
 
   // What drivers remember (SegmentStore::remember); its size does not count for the store's limit.
   struct Facts {
+    static Facts of(const BlobMap& blobs);
     struct Entry {
       std::string kind;  // the key up to its first zero byte
       uint64_t bytes = 0;

@@ -125,6 +125,7 @@ Outcome<void> list(const CacheOptions& options) {
     auto bundle = openBundle(path);
     if (!bundle) return std::unexpected(std::move(bundle.error()));
     plans.push_back(listedPlan(bundle->info));
+    facts = cache::StoreInventory::Facts::of(bundle->info.content.facts);
   } else {
     auto where = storeOptions(options);
     if (!where) return std::unexpected(std::move(where.error()));

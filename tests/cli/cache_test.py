@@ -210,6 +210,21 @@ class CacheTest(DataTest):
         read_only = {**self.environment, "HEARTH_STORE_MODE": "read-only"}
         self.assertIn("read-only", self.refuse(1, "cache", "warm", model, env=read_only))
 
+    def testABundleKeepsWhatWasMeasured(self):
+        def start():
+            return self.json("bench", self.model(MODELS[0]), "--weight-cache",
+                             self.folder / "model.bundle", "--repeat", 500, "--tuning", "on",
+                             env=self.environment)["start"]
+
+        self.assertIn(start()["tuning"]["state"], ("measuring", "measured"))
+        # A process that was too busy to measure leaves it to the next one.
+        starts = [start() for _ in range(4)]
+        self.assertEqual({found["state"] for found in starts}, {"warm"})
+        self.assertEqual(starts[-1]["tuning"]["state"], "recalled")
+        self.assertEqual(starts[-1]["tuning"]["executions"], 0)
+        self.assertEqual(self.cache("explain", self.model(MODELS[0]), "--weight-cache",
+                                    self.folder / "model.bundle")["signatures"][0]["state"], "warm")
+
     def testABundleIsListedAndChecked(self):
         bundle = self.folder / "model.bundle"
         self.assertEqual(self.start(MODELS[0], "--weight-cache", bundle), "cold")

@@ -128,6 +128,14 @@ def storeFiles():
     yield "tail.seg", segment(bytes((3 << 20) + 5))[-512:]
 
 
+def blobs(entries):
+    """The file of a blob cache."""
+    content = b"".join(struct.pack("<IIq", len(key), len(value), 1_700_000_000) + key + value
+                       for key, value in entries)
+    head = struct.pack("<8sIIQ8x", b"HRTHBLB\n", 1, len(entries), len(content))
+    return head + digest(head + content) + content
+
+
 def bundles():
     """Head and index as bundle_file_fuzz takes them."""
     for count in (0, 2):
@@ -136,19 +144,17 @@ def bundles():
             entries += digest(bytes([i])) + struct.pack("<QQ", offset, 100)
             offset += 4096
         body = plan(count, b"driver")
-        index = entries + b"".join(digest(bytes([9, i])) for i in range(count)) + body
+        facts = blobs([(b"kind\0of", bytes(range(40)))] * (count // 2))
+        index = entries + b"".join(digest(bytes([9, i])) for i in range(count)) + body + facts
         notes = offset + 4096 * -(-len(index) // 4096)
-        head = struct.pack("<8sII6Q16s32s", b"HRTHBND\n", 1, 1 << 20, notes + 64 * 128, offset,
-                           count, count, len(body), notes, bytes(16), digest(index))
+        head = struct.pack("<8sII7Q16s32s", b"HRTHBND\n", 2, 1 << 20, notes + 64 * 128, offset,
+                           count, count, len(body), notes, len(facts), bytes(16), digest(index))
         yield f"{count}.bundle", head + index
 
 
 def blobCaches():
-    entries = b"".join(struct.pack("<IIq", len(key), len(value), 1_700_000_000) + key + value
-                       for key, value in ((b"a", b"1"), (b"kind\0of", bytes(range(20)))))
-    for name, count, content in (("empty.blobs", 0, b""), ("two.blobs", 2, entries)):
-        head = struct.pack("<8sIIQ8x", b"HRTHBLB\n", 1, count, len(content))
-        yield name, head + digest(head + content) + content
+    yield "empty.blobs", blobs([])
+    yield "two.blobs", blobs([(b"a", b"1"), (b"kind\0of", bytes(range(20)))])
 
 
 def driverPlans():

@@ -80,6 +80,8 @@ class KernelStagesTest : public cache::StoreTest {
     hal::PrepareOptions prepare;
     prepare.threads = 2;
     prepare.store = options();
+    prepare.store->mode = mode_;
+    if (inBundle_) prepare.store->bundle = (folder_.path() / "model.bundle").string();
     return prepare;
   }
 
@@ -123,10 +125,10 @@ class KernelStagesTest : public cache::StoreTest {
   }
 
   // What a process left that chose these.
-  void leaveChoices(const std::vector<uint8_t>& bytes) {
-    const auto session =
-        std::make_shared<WeightSession>(openStore(prepareOptions()), model_,
-                                        std::make_shared<PackedWeights>(), prepareOptions(), 2);
+  void leaveChoices(const std::vector<uint8_t>& bytes, unsigned threads = 2) {
+    const auto session = std::make_shared<WeightSession>(openStore(prepareOptions()), model_,
+                                                         std::make_shared<PackedWeights>(),
+                                                         prepareOptions(), threads);
     session->load();
     session->remember("hearth-cpu kernels", bytes);
   }
@@ -137,6 +139,8 @@ class KernelStagesTest : public cache::StoreTest {
     return builder.takePlan().nodes.size();
   }
 
+  bool inBundle_ = false;
+  cache::StoreMode mode_ = cache::StoreMode::kReadWrite;
   const std::shared_ptr<const graph::Model> model_ = pictureModel();
   const std::shared_ptr<hal::Device> device_ = createCpuDevice();
 };
@@ -167,6 +171,52 @@ TEST_F(KernelStagesTest, TheSecondStageBeginsAndIsRemembered) {
   EXPECT_EQ(report.state, hal::StartReport::State::kWarm) << report.reason;
   EXPECT_TRUE(report.packedBytes.empty());
   expectNear(run(*second), expected);
+}
+
+TEST_F(KernelStagesTest, ABundleRemembersTheSecondStageToo) {
+  inBundle_ = true;
+  const std::vector<float> expected = run(*prepare(false));
+  settle();
+  {
+    const auto first = prepare();
+    EXPECT_EQ(first->startReport().tuning.state, Tuning::kMeasuring);
+    tune(*first, expected);
+  }
+  settle();
+  // Read anew from the file.
+  mode_ = cache::StoreMode::kStrict;
+  const auto second = prepare();
+  const hal::StartReport report = second->startReport();
+  EXPECT_EQ(report.tuning.state, Tuning::kRecalled);
+  EXPECT_EQ(report.state, hal::StartReport::State::kWarm) << report.reason;
+  EXPECT_TRUE(report.packedBytes.empty());
+  expectNear(run(*second), expected);
+}
+
+// Each number of threads has choices of its own.
+TEST_F(KernelStagesTest, ChoicesForOtherThreadsStay) {
+  inBundle_ = true;
+  (void)prepare(false);
+  settle();
+  const size_t nodes = nodeCount();
+  for (const uint32_t threads : {1u, 2u}) {
+    MeasuredChoices measured;
+    measured.threads = threads;
+    measured.choices.assign(nodes, {Which::kFirst, threads == 2});
+    leaveChoices(measured.encoded(), threads);
+  }
+  settle();
+  mode_ = cache::StoreMode::kStrict;
+  for (const uint32_t threads : {1u, 2u}) {
+    hal::PrepareOptions options = prepareOptions();
+    options.isTuned = true;
+    options.threads = threads;
+    const auto prepared = device_->prepareModel(model_, options, hal::Cache());
+    ASSERT_TRUE(prepared) << prepared.error().toString();
+    const hal::TuningReport report = (*prepared)->startReport().tuning;
+    EXPECT_EQ(report.state, Tuning::kRecalled) << threads;
+    EXPECT_EQ(report.changedNodes, threads == 2 ? nodes : 0u);
+  }
 }
 
 TEST_F(KernelStagesTest, NothingIsMeasuredUnlessAskedFor) {

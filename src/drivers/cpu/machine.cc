@@ -19,7 +19,7 @@ namespace hearth::cpu {
 namespace {
 
 // Of a remembered self-test: its first bytes. All facts have the size of a digest, so that a bundle
-// takes them, too.
+// takes them as notes.
 constexpr uint8_t kTestedMark = 1;
 constexpr uint8_t kGuardOneRowTail = 1;
 constexpr uint8_t kAvoidOneRowTail = 2;

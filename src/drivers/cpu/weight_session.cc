@@ -323,7 +323,7 @@ std::string WeightSession::factKey(std::string_view kind) const {
   key.append(graph_.begin(), graph_.end());
   const base::Sha256Digest build = build_->fingerprint();
   key.append(build.begin(), build.end());
-  return key;
+  return key + std::to_string(threads_);
 }
 
 std::vector<uint8_t> WeightSession::recall(std::string_view kind) const {

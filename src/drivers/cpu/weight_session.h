@@ -47,9 +47,9 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   void publishAgain();
 
   // Bytes that an earlier process left about the graph of this model, as it is prepared by this
-  // build on this CPU; empty when there are none. From load() on.
+  // build on this CPU for so many threads; empty when there are none. From load() on.
   std::vector<uint8_t> recall(std::string_view kind) const;
-  // Leaves them; durable when it returns, where the store can be written.
+  // Leaves them, where the store can be written, as cache::SegmentStore::remember() does.
   void remember(std::string_view kind, std::vector<uint8_t> bytes) const;
 
   // Calls `handler` on a thread of the store when the background check finds a segment wrong that
