@@ -340,6 +340,9 @@ Result<SavedModel> load(const hal::PrepareOptions& options, const hal::Cache& ca
     if (auto pin = store->findPlan(plan.pin)) memory->pin = std::move(*pin);
   }
   HEARTH_ASSIGN(memory->segments, segmentsOf(data, store, dataBytes, &saved));
+  for (size_t i = 0; i < data.segments.size(); ++i)
+    if (!data.segments[i].isInline) saved.segments.push_back(memory->segments[i]);
+  saved.store = std::move(store);
   HEARTH_ASSIGN(std::vector<memory::PoolRef> pools, poolsOf(plan, memory.get()));
   HEARTH_ASSIGN(memory->model, graph::decodeModel(plan.model, std::move(pools)));
   saved.model = {memory, &memory->model};

@@ -6,10 +6,12 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "base/result.h"
 #include "cache/mapping_manager.h"
 #include "cache/segment_store.h"
+#include "drivers/cpu/packed_segment.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/plan.h"
 #include "graph/model.h"
@@ -45,9 +47,13 @@ struct SavedModel {
   bool isInterpreted = false;
   std::set<uint32_t> referenceOnly;
   std::shared_ptr<PackedWeights> weights;  // sealed
-  std::vector<uint8_t> choices;            // MeasuredChoices; empty before they were known
-  uint64_t mappedBytes = 0;                // of the store
-  std::function<void()> populate;          // WeightSession::populate
+  // Of packed weights and constants, what lies in the store: its files may be lost while they are
+  // in use. The store is null without them.
+  std::vector<std::shared_ptr<PackedSegment>> segments;
+  std::shared_ptr<cache::SegmentStore> store;
+  std::vector<uint8_t> choices;    // MeasuredChoices; empty before they were known
+  uint64_t mappedBytes = 0;        // of the store
+  std::function<void()> populate;  // WeightSession::populate
   std::shared_ptr<const SavedFiles> files;
 };
 

@@ -98,10 +98,10 @@ struct Sample {
   std::shared_ptr<const graph::Model> model;
 };
 
-std::vector<float> outputOf(hal::PreparedModel& prepared) {
+Status compute(hal::PreparedModel& prepared, std::vector<float>* output) {
   std::vector<float> in(kElements);
   for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i % 17) / 8 - 1;
-  std::vector<float> out(kElements, -1);
+  output->assign(kElements, -1);
   hal::Request request;
   request.inputs.resize(1);
   request.inputs[0].kind = hal::Argument::Kind::kPointer;
@@ -109,16 +109,17 @@ std::vector<float> outputOf(hal::PreparedModel& prepared) {
   request.inputs[0].length = in.size() * sizeof(float);
   request.outputs.resize(1);
   request.outputs[0].kind = hal::Argument::Kind::kPointer;
-  request.outputs[0].pointer = out.data();
-  request.outputs[0].length = out.size() * sizeof(float);
-  auto execution = prepared.createExecution(std::move(request));
-  if (!execution) {
-    ADD_FAILURE() << execution.error().toString();
-    return {};
-  }
-  const hal::ExecutionResult result = (*execution)->compute(base::Deadline());
-  EXPECT_TRUE(result.status) << result.status.error().toString();
-  return out;
+  request.outputs[0].pointer = output->data();
+  request.outputs[0].length = output->size() * sizeof(float);
+  HEARTH_ASSIGN(const auto execution, prepared.createExecution(std::move(request)));
+  return execution->compute(base::Deadline()).status;
+}
+
+std::vector<float> outputOf(hal::PreparedModel& prepared) {
+  std::vector<float> output;
+  const Status status = compute(prepared, &output);
+  EXPECT_TRUE(status) << status.error().toString();
+  return output;
 }
 
 class ModelCacheTest : public testing::Test {
@@ -450,6 +451,110 @@ TEST_F(ModelCacheTest, SegmentsThatAreBroughtInAreChecked) {
   const auto store = cache::openSegmentStore(options);
   for (int i = 0; i < 3000 && store->counters().segmentsChecked == 0; ++i) ::usleep(10'000);
   EXPECT_GT(store->counters().segmentsChecked, 0u);
+}
+
+// The files of the store behind a model in use, whose constants are not there any more.
+class LostSegmentsTest : public ModelCacheTest {
+ protected:
+  LostSegmentsTest() {
+    useStore();
+    // Several threads may pack small weights in another order, into another segment.
+    options_.threads = 1;
+  }
+
+  static std::vector<fs::path> segmentsIn(const fs::path& store) {
+    std::vector<fs::path> paths;
+    for (const auto& entry : fs::recursive_directory_iterator(store / "segments"))
+      if (entry.is_regular_file()) paths.push_back(entry.path());
+    for (const fs::path& path : paths)
+      fs::permissions(path, fs::perms::owner_write, fs::perm_options::add);
+    return paths;
+  }
+  // Waits for what goes on in the background.
+  void settle() const {
+    cache::StoreOptions options = *options_.store;
+    options.fingerprint = storeFingerprint();
+    const auto store = cache::openSegmentStore(options);
+    store->settle();
+    store->settle();
+  }
+  // No wrong number comes out, and once somebody has compiled the model again the right ones do.
+  void expectFailureUntilCompiledAgain(hal::PreparedModel& restored,
+                                       const std::vector<float>& right) {
+    std::vector<float> output;
+    for (int i = 0; i < 3; ++i) {
+      const Status status = compute(restored, &output);
+      ASSERT_FALSE(status);
+      EXPECT_EQ(status.error().code(), ErrorCode::kOpFailed);
+      EXPECT_THAT(status.error().message(), testing::HasSubstr("compiled again"));
+    }
+    ASSERT_TRUE(prepare(sample_, files("b", 2)));
+    settle();
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(outputOf(restored), right);
+    EXPECT_EQ(restored.startReport().reason, "segment corrupt");
+    EXPECT_GT(restored.startReport().repairedBytes, 0u);
+  }
+
+  // Its filters are packed, and a sum's constant is read as it is.
+  const Sample sample_{21, 600};
+};
+
+TEST_F(LostSegmentsTest, TruncatedOnesAreTakenFromTheStoreAgain) {
+  const auto right = expected(sample_);
+  ASSERT_TRUE(prepare(sample_, files()));
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  EXPECT_EQ(outputOf(**restored), right);
+  const auto paths = segmentsIn(root() / "store");
+  ASSERT_GE(paths.size(), 2u);
+  for (const fs::path& path : paths) fs::resize_file(path, 0);
+  expectFailureUntilCompiledAgain(**restored, right);
+}
+
+TEST_F(LostSegmentsTest, EachOfThemIsNoticed) {
+  const auto right = expected(sample_);
+  ASSERT_TRUE(prepare(sample_, files()));
+  settle();
+  const size_t count = segmentsIn(root() / "store").size();
+  for (size_t i = 0; i < count; ++i) {
+    SCOPED_TRACE(i);
+    const auto restored = restore(files());
+    ASSERT_TRUE(restored) << restored.error().toString();
+    const auto paths = segmentsIn(root() / "store");
+    ASSERT_EQ(paths.size(), count);
+    fs::resize_file(paths[i], 0);
+    expectFailureUntilCompiledAgain(**restored, right);
+  }
+}
+
+TEST_F(LostSegmentsTest, WrongBytesAreNotUsedOnceTheyAreFound) {
+  const auto right = expected(sample_);
+  ASSERT_TRUE(prepare(sample_, files()));
+  settle();
+  for (const fs::path& path : segmentsIn(root() / "store")) {
+    auto bytes = cache::readFile(path);
+    bytes[2000] ^= 0x40;
+    cache::writeFile(path, bytes);
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(9));
+  }
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  settle();
+  expectFailureUntilCompiledAgain(**restored, right);
+}
+
+TEST_F(LostSegmentsTest, AnotherStoreMayHaveThem) {
+  const auto right = expected(sample_);
+  ASSERT_TRUE(prepare(sample_, files()));
+  settle();
+  fs::copy(root() / "store", root() / "system", fs::copy_options::recursive);
+  options_.store->systemStores = {(root() / "system").string()};
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  for (const fs::path& path : segmentsIn(root() / "system")) fs::resize_file(path, 0);
+  EXPECT_EQ(outputOf(**restored), right);
+  EXPECT_EQ((*restored)->startReport().reason, "segment corrupt");
+  EXPECT_EQ(outputOf(**restored), right);
 }
 
 TEST_F(ModelCacheTest, AnInterpretedModelSaysWhyNothingIsSaved) {

@@ -49,7 +49,7 @@ void PackedSegment::adopt(cache::SegmentRef published) {
   published_ = std::move(published);
 }
 
-Status PackedSegment::repair(const std::function<void(uint8_t* bytes)>& write) {
+Status PackedSegment::repair(const std::function<Status(uint8_t* bytes)>& write) {
   static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const size_t length = (size_ + page - 1) / page * page;
   const base::Descriptor file(::memfd_create("hearth-repaired", MFD_CLOEXEC));
@@ -61,8 +61,9 @@ Status PackedSegment::repair(const std::function<void(uint8_t* bytes)>& write) {
         base::errnoError(errno, base::formatText("Replacing {} bytes of packed weights", size_)));
   auto* const bytes = static_cast<uint8_t*>(fresh);
   std::memcpy(bytes, data_, size_);
-  write(bytes);
+  Status written = write(bytes);
   ::munmap(fresh, length);
+  HEARTH_TRY(written);
   // In one step for whoever reads there: a page is the old one or the new one.
   if (::mmap(data_, length, PROT_READ, MAP_SHARED | MAP_FIXED, file.get(), 0) == MAP_FAILED)
     return std::unexpected(

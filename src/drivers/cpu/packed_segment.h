@@ -40,8 +40,8 @@ class PackedSegment {
 
   // Replaces bytes that turned out wrong, while kernels read them: `write` gets a copy of all bytes
   // and puts the right ones in their places. The memory is this process's own from then on. Error:
-  // kOutOfMemory; the memory is as before.
-  Status repair(const std::function<void(uint8_t* bytes)>& write);
+  // kOutOfMemory, or that of `write`; the memory is as before.
+  Status repair(const std::function<Status(uint8_t* bytes)>& write);
 
  private:
   PackedSegment() = default;

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/trace.h"
+#include "cache/content_hash.h"
 #include "drivers/cpu/kernel_maker.h"
 #include "drivers/cpu/machine.h"
 #include "drivers/cpu/plan_builder.h"
@@ -158,6 +159,14 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
   prepared->whenChosen_ = std::move(whenChosen);
   prepared->report_.state = hal::StartReport::State::kWarm;
   prepared->report_.mappedBytes = saved.mappedBytes;
+  if (saved.store != nullptr) {
+    prepared->savedSegments_ = std::move(saved.segments);
+    prepared->savedStore_ = std::move(saved.store);
+    // The check may have been faster: the first execution looks.
+    prepared->corruptions_ = std::make_shared<std::atomic<uint64_t>>(1);
+    prepared->corruptionHandler_ = prepared->savedStore_->addCorruptionHandler(
+        [count = prepared->corruptions_](const cache::SegmentKey&) { ++*count; });
+  }
   HEARTH_TRY(prepared->planAhead(options, false, nullptr));
   return prepared;
 }
@@ -317,9 +326,10 @@ Result<CpuPreparedModel::Segments> CpuPreparedModel::packAgain(
       if (!right.contains(place) || right.at(place).size != used.at(place).size)
         return fail(ErrorCode::kOpFailed, "Operation {} is packed otherwise than before.",
                     place.operation);
-    HEARTH_TRY(segment->repair([&](uint8_t* bytes) {
+    HEARTH_TRY(segment->repair([&](uint8_t* bytes) -> Status {
       for (const WeightPlace& place : places)
         std::memcpy(bytes + used.at(place).offset, right.at(place).data(), right.at(place).size);
+      return {};
     }));
   }
   Segments segments;
@@ -327,35 +337,60 @@ Result<CpuPreparedModel::Segments> CpuPreparedModel::packAgain(
   return segments;
 }
 
+Result<CpuPreparedModel::Segments> CpuPreparedModel::fetchAgain() {
+  Segments wrong;
+  for (const auto& segment : savedSegments_) {
+    // Null once it was fetched: the memory is this process's own.
+    const cache::SegmentRef old = segment->published();
+    if (old == nullptr || (!segment->hasLosses() && !old->isCorrupt())) continue;
+    // The store gives this mapping to nobody any more, and looks for its file anew.
+    old->markCorrupt();
+    wrong.push_back(segment);
+  }
+  for (const auto& segment : wrong) {
+    const cache::SegmentRef old = segment->published();
+    const cache::FoundSegment found = savedStore_->find(old->key());
+    if (!found || found.segment->size() != segment->size())
+      return fail(ErrorCode::kOpFailed, "The model is to be compiled again.");
+    // Its name is that of its content.
+    HEARTH_TRY(segment->repair([&](uint8_t* bytes) -> Status {
+      std::memcpy(bytes, found.segment->data(), segment->size());
+      if (cache::contentSegmentKey({bytes, segment->size()}) == old->key()) return {};
+      found.segment->markCorrupt();
+      return fail(ErrorCode::kOpFailed, "The model is to be compiled again.");
+    }));
+    const std::lock_guard lock(mutex_);
+    report_.reason = "segment corrupt";
+    report_.repairedBytes += segment->size();
+  }
+  return wrong;
+}
+
+uint64_t CpuPreparedModel::lossesSoFar() const {
+  return memory::lossCount() + (corruptions_ != nullptr ? corruptions_->load() : 0);
+}
+
 Status CpuPreparedModel::replaceLosses() {
   std::unique_lock lock(repairMutex_);
-  const uint64_t losses = memory::lossCount();
-  const auto hasLosses = [](const PackedSegment& segment) {
-    return segment.hasLosses();
-  };
-  const auto places = weights_->places();
-  if (std::ranges::any_of(places,
-                          [&](const auto& one) { return hasLosses(*one.second.segment); })) {
-    // The model is only read where it has all its constants.
-    Result<Segments> repaired = fail(ErrorCode::kOpFailed, "The model is to be compiled again.");
-    if (!hasHoles_) repaired = packAgain(hasLosses);
-    if (!repaired)
-      return fail(ErrorCode::kOpFailed,
-                  "Packed weights were lost while the model was in use, since their file was "
-                  "truncated or cannot be read. {}",
-                  repaired.error().message());
-    {
-      const std::lock_guard contexts(mutex_);
-      // Their kernels may have read what was lost.
-      idle_.clear();
-      ++replacedLosses_;
-    }
-    checkedLosses_ = losses;
-    lock.unlock();
-    keepRepaired(*repaired);
-    return {};
+  const uint64_t losses = lossesSoFar();
+  const Result<Segments> repaired =
+      session_ == nullptr
+          ? fetchAgain()
+          : packAgain([](const PackedSegment& segment) { return segment.hasLosses(); });
+  if (!repaired)
+    return fail(ErrorCode::kOpFailed,
+                "Packed weights of the model were lost while it was in use, since their file was "
+                "truncated, changed or cannot be read. {}",
+                repaired.error().message());
+  if (!repaired->empty()) {
+    const std::lock_guard contexts(mutex_);
+    // Their kernels may have read what was lost.
+    idle_.clear();
+    ++replacedLosses_;
   }
   checkedLosses_ = losses;
+  lock.unlock();
+  keepRepaired(*repaired);
   return {};
 }
 
@@ -422,7 +457,7 @@ Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
   while (true) {
     const uint64_t replaced = replacedLosses_;
     Status status = runOnce(inputs, outputs, deadline);
-    if (memory::lossCount() != checkedLosses_) HEARTH_TRY(replaceLosses());
+    if (lossesSoFar() != checkedLosses_) HEARTH_TRY(replaceLosses());
     if (replacedLosses_ == replaced) return status;
     // It computed with zeros. Once more, if the inputs are still there.
     const auto overlap = [](const ExecutionContext::Buffer& a, const ExecutionContext::Buffer& b) {

@@ -103,7 +103,12 @@ class CpuPreparedModel final : public hal::PreparedModel,
   Result<Segments> packAgain(const std::function<bool(const PackedSegment&)>& isWrong);
   // Publishes them. That may wait for the store's threads, which repair, too: repairMutex_ is free.
   void keepRepaired(const Segments& segments);
-  // The same for those of which pages were lost, if there are any. Error: they stay lost.
+  // Of a saved model, whose constants may not be there: takes all segments that were lost or are
+  // wrong from the store, which may have them elsewhere or again. repairMutex_ is held.
+  Result<Segments> fetchAgain();
+  // Changes whenever bytes of any model may have been lost.
+  uint64_t lossesSoFar() const;
+  // Replaces what was lost of this one, if anything was. Error: it stays lost.
   Status replaceLosses();
   // Who runs executions of the context in the first stage; null when they are not measured.
   KernelStages* stagesOf(const ExecutionContext& context);
@@ -114,11 +119,15 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::shared_ptr<threads::ThreadPool> pool_;
   std::shared_ptr<PackedWeights> weights_ = std::make_shared<PackedWeights>();
   std::shared_ptr<WeightSession> session_;  // null for a saved model
-  bool hasHoles_ = false;                   // SavedModel::hasHoles
-  std::set<uint32_t> referenceOnly_;        // operations that XNNPACK refuses
-  bool isTuned_ = false;                    // hal::PrepareOptions::isTuned
-  std::vector<uint8_t> savedChoices_;       // of a saved model
-  std::function<void()> populate_;          // the same
+  Segments savedSegments_;                  // SavedModel::segments, and the store
+  std::shared_ptr<cache::SegmentStore> savedStore_;
+  std::shared_ptr<std::atomic<uint64_t>> corruptions_;  // that were found in the store meanwhile
+  std::shared_ptr<void> corruptionHandler_;
+  bool hasHoles_ = false;              // SavedModel::hasHoles
+  std::set<uint32_t> referenceOnly_;   // operations that XNNPACK refuses
+  bool isTuned_ = false;               // hal::PrepareOptions::isTuned
+  std::vector<uint8_t> savedChoices_;  // of a saved model
+  std::function<void()> populate_;     // the same
   std::function<void(const MeasuredChoices&)> whenChosen_;
   std::vector<graph::Dimensions> outputDimensions_;
   std::vector<uint64_t> outputBytes_;
@@ -135,7 +144,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::shared_ptr<KernelMaker> ahead_;  // null when everything was made at once
   bool packsAhead_ = false;
   std::mutex repairMutex_;
-  std::atomic<uint64_t> checkedLosses_ = 0;  // memory::lossCount() when nothing was lost here
+  std::atomic<uint64_t> checkedLosses_ = 0;  // lossesSoFar() when nothing was lost here
   std::atomic<uint64_t> replacedLosses_ = 0;
   std::unique_ptr<KernelStages> stages_;  // from the first execution that can be measured on
 };
