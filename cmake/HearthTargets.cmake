@@ -60,6 +60,8 @@ function(hearth_sanitize target)
     target_link_options(${target} PRIVATE -fsanitize=${HEARTH_SANITIZE})
     if(HEARTH_BUILD_FUZZERS)
       target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+      # For C programs Clang leaves out the part of the sanitizers' runtime that our libraries need.
+      set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
     endif()
   endif()
 endfunction()
