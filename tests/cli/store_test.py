@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`hearth run` with the weight store: what is kept, shared, noticed and reported."""
 
+import hashlib
 import json
 import os
 import pathlib
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -14,6 +16,27 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from command import HEARTH, ROOT, CommandTest, DataTest
+
+
+def readFacts(path):
+    """Keys and values of a blob cache's file."""
+    content, facts = path.read_bytes(), {}
+    position = 64
+    while position < len(content):
+        keySize, valueSize = struct.unpack_from("<II", content, position)
+        position += 16
+        value = position + keySize
+        facts[content[position:value]] = content[value:value + valueSize]
+        position = value + valueSize
+    return facts
+
+
+def writeFacts(path, facts):
+    """The file with these, its digest right."""
+    entries = b"".join(struct.pack("<IIq", len(key), len(value), time.time_ns()) + key + value
+                       for key, value in sorted(facts.items()))
+    head = struct.pack("<8sIIQ8x", b"HRTHBLB\n", 1, len(facts), len(entries))
+    path.write_bytes(head + hashlib.sha256(head + entries).digest() + entries)
 
 
 class StoreTest(DataTest):
@@ -71,24 +94,57 @@ class StoreTest(DataTest):
         self.assertEqual(warm["state"], "warm", warm)
         self.assertEqual(again, classes)
 
+    def found(self, **environment):
+        """What a start has to find out about the machine, and the classes it found."""
+        trace = self.folder / "trace.json"
+        _, classes = self.start(environment={"HEARTH_TRACE": str(trace), **environment})
+        names = {event["name"] for event in json.loads(trace.read_text())}
+        self.assertIn("load packed weights", names)
+        return names & {"self-test", "build identity", "probe packings"}, classes
+
     def testTheMachineIsTestedOnce(self):
         shutil.copyfile(self.model("mobilenet_v2_quantized_1x3x224x224"), self.own)
-
-        def found(**environment):
-            trace = self.folder / "trace.json"
-            self.start(environment={"HEARTH_TRACE": str(trace), **environment})
-            events = json.loads(trace.read_text())
-            names = {event["name"] for event in events}
-            self.assertIn("load packed weights", names)
-            return names & {"self-test", "build identity"}
-
-        everything = {"self-test", "build identity"}
-        self.assertEqual(found(), everything)
-        self.assertEqual(found(), set())
-        self.assertEqual(found(HEARTH_PACKING_SALT="another"), everything)
+        everything, classes = self.found()
+        # Probing depends on the CPU: not all have products that read XNNPACK's packings.
+        self.assertLessEqual({"self-test", "build identity"}, everything)
+        self.assertEqual(self.found(), (set(), classes))
+        self.assertEqual(self.found(HEARTH_PACKING_SALT="another"), (everything, classes))
         (self.store / "machine.blobs").unlink()
-        self.assertEqual(found(), everything)
-        self.assertEqual(found(), set())
+        self.assertEqual(self.found(), (everything, classes))
+        self.assertEqual(self.found(), (set(), classes))
+
+    def testFactsThatAreWrongOrOfAnotherMachineAreNotBelieved(self):
+        shutil.copyfile(self.model("mobilenet_v2_quantized_1x3x224x224"), self.own)
+        path = self.store / "machine.blobs"
+        everything, classes = self.found()
+        probes = everything & {"probe packings"}
+        kind = b"hearth-cpu self-test\0"
+
+        def expect(change, names):
+            """What is asked after `change` of the self-test's key and value."""
+            facts = readFacts(path)
+            [key] = [key for key in facts if key.startswith(kind)]
+            newKey, value = change(key, bytearray(facts.pop(key)))
+            writeFacts(path, {**facts, newKey: bytes(value)})
+            self.assertEqual(self.found(), (names, classes))
+            # It is put right for the next start.
+            self.assertEqual(self.found(), (set(), classes))
+            path.unlink()
+            self.assertEqual(self.found(), (everything, classes))
+
+        def marked(position, mark):
+            def change(key, value):
+                value[position] = mark
+                return key, value
+            return change
+
+        tested = {"self-test"} | probes
+        for mark in (0, 2, 255):
+            expect(marked(0, mark), tested)
+            expect(marked(2, mark), probes)
+        for length in (1, 31, 33):
+            expect(lambda key, value: (key, (value + value)[:length]), tested)
+        expect(lambda key, value: (key[:-1] + bytes([key[-1] ^ 1]), value), tested)
 
     def testAnotherCpuAndBackLiveSideBySide(self):
         _, classes = self.start()

@@ -96,6 +96,7 @@ bool readsPackings(PackedProduct product, bool (*probe)()) {
     const std::lock_guard lock(machine().mutex);
     if (const std::optional<bool> known = machine().products[index]) return *known;
   }
+  const base::TraceSpan span("start", "probe packings");
   const bool reads = probe();
   const std::lock_guard lock(machine().mutex);
   machine().products[index] = reads;
