@@ -84,6 +84,24 @@ class ExplainTest(CacheFolderTest):
             path.write_bytes(content)
             self.expectMiss("wrong-bytes")
 
+    def testAByteThatChangedInAFileOfTheSameSize(self):
+        for mode in ("read-write", "off"):
+            self.environment["HEARTH_STORE_MODE"] = mode
+            self.prepare()
+            for path in self.files():
+                good = path.read_bytes()
+                for position in (0, len(good) // 3, len(good) - 1):
+                    wrong = bytearray(good)
+                    wrong[position] ^= 0x80
+                    path.write_bytes(wrong)
+                    part = self.explain()
+                    self.assertEqual((part["state"], part["code"]), ("miss", "wrong-bytes"))
+                    self.assertIn("not what was written", part["reason"])
+                    path.write_bytes(good)
+                    self.assertEqual(self.explain()["code"], "hit")
+                path.write_bytes(wrong)
+                self.expectMiss("wrong-bytes")
+
     def testFilesOfAnotherKey(self):
         self.prepare()
         other = self.explain(token=OTHER_TOKEN)["key"]

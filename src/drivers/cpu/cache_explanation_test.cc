@@ -97,14 +97,19 @@ TEST_F(CacheExplanationTest, SaysWhatPreparingFromTheFilesDoes) {
   EXPECT_TRUE(verdict.isHit);
   EXPECT_EQ(verdict.isSameModel, false);
 
-  const std::vector<uint8_t> good = cache::readFile(folder_.path() / "model");
   const uint64_t trusted = cache::trustedCacheBytes();
-  for (size_t position = 0; position < good.size(); position += 97) {
-    std::vector<uint8_t> bytes = good;
-    bytes[position] ^= 1;
-    cache::writeFile(folder_.path() / "model", bytes);
-    EXPECT_EQ(explained(*model).code, "wrong-bytes");
+  for (const char* name : {"data", "model"}) {
+    const std::vector<uint8_t> right = cache::readFile(folder_.path() / name);
+    ASSERT_FALSE(right.empty());
+    for (size_t position = 0; position < right.size(); position += 97) {
+      std::vector<uint8_t> bytes = right;
+      bytes[position] ^= 1;
+      cache::writeFile(folder_.path() / name, bytes);
+      EXPECT_EQ(explained(*model).code, "wrong-bytes") << name << " " << position;
+    }
+    cache::writeFile(folder_.path() / name, right);
   }
+  const std::vector<uint8_t> good = cache::readFile(folder_.path() / "model");
   cache::writeFile(folder_.path() / "model", std::span(good).first(good.size() - 1));
   EXPECT_EQ(explained(*model).code, "wrong-size");
   EXPECT_FALSE(device->prepareModelFromCache(options_, files()));
