@@ -15,6 +15,7 @@
 #include <random>
 #include <thread>
 
+#include "base/fault.h"
 #include "base/log.h"
 #include "cache/cache_files.h"
 #include "cache/segment_store.h"
@@ -629,6 +630,24 @@ TEST_F(LostSegmentsTest, WrongBytesAreNotUsedOnceTheyAreFound) {
   settle();
   expectFailureUntilCompiledAgain(**restored, right);
 }
+
+#ifdef HEARTH_TEST_HOOKS
+
+// The store drops files that may not reach the disk; what is mapped is right.
+TEST_F(LostSegmentsTest, ThoseThatCannotBeSyncedStayInUse) {
+  const auto right = expected(sample_);
+  ASSERT_TRUE(prepare(sample_, files()));
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  ASSERT_TRUE(base::sys::injectText("fsync:EIO:1:*"));
+  settle();
+  base::sys::clearFaults();
+  EXPECT_TRUE(segmentsIn(root() / "store").empty());
+  EXPECT_EQ(outputOf(**restored), right);
+  EXPECT_GT((*restored)->startReport().repairedBytes, 0u);
+}
+
+#endif
 
 TEST_F(LostSegmentsTest, AnotherStoreMayHaveThem) {
   const auto right = expected(sample_);

@@ -162,10 +162,13 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
   if (saved.store != nullptr) {
     prepared->savedSegments_ = std::move(saved.segments);
     prepared->savedStore_ = std::move(saved.store);
-    // The check may have been faster: the first execution looks.
-    prepared->corruptions_ = std::make_shared<std::atomic<uint64_t>>(1);
+    prepared->corruptions_ = std::make_shared<Corruptions>();
     prepared->corruptionHandler_ = prepared->savedStore_->addCorruptionHandler(
-        [count = prepared->corruptions_](const cache::SegmentKey&) { ++*count; });
+        [found = prepared->corruptions_](const cache::SegmentKey& key) {
+          const std::lock_guard lock(found->mutex);
+          found->keys.insert(key);
+          ++found->count;
+        });
   }
   HEARTH_TRY(prepared->planAhead(options, false, nullptr));
   return prepared;
@@ -339,10 +342,15 @@ Result<CpuPreparedModel::Segments> CpuPreparedModel::packAgain(
 
 Result<CpuPreparedModel::Segments> CpuPreparedModel::fetchAgain() {
   Segments wrong;
+  const auto isKnownWrong = [&](const cache::SegmentKey& key) {
+    const std::lock_guard lock(corruptions_->mutex);
+    return corruptions_->keys.contains(key);
+  };
   for (const auto& segment : savedSegments_) {
     // Null once it was fetched: the memory is this process's own.
     const cache::SegmentRef old = segment->published();
-    if (old == nullptr || (!segment->hasLosses() && !old->isCorrupt())) continue;
+    if (old == nullptr || (!segment->hasLosses() && !old->isCorrupt() && !isKnownWrong(old->key())))
+      continue;
     // The store gives this mapping to nobody any more, and looks for its file anew.
     old->markCorrupt();
     wrong.push_back(segment);
@@ -350,13 +358,12 @@ Result<CpuPreparedModel::Segments> CpuPreparedModel::fetchAgain() {
   for (const auto& segment : wrong) {
     const cache::SegmentRef old = segment->published();
     const cache::FoundSegment found = savedStore_->find(old->key());
-    if (!found || found.segment->size() != segment->size())
-      return fail(ErrorCode::kOpFailed, "The model is to be compiled again.");
-    // Its name is that of its content.
     HEARTH_TRY(segment->repair([&](uint8_t* bytes) -> Status {
-      std::memcpy(bytes, found.segment->data(), segment->size());
+      if (found && found.segment->size() == segment->size())
+        std::memcpy(bytes, found.segment->data(), segment->size());
+      // Its name is that of its content. A file that could only not be synced is right as it is.
       if (cache::contentSegmentKey({bytes, segment->size()}) == old->key()) return {};
-      found.segment->markCorrupt();
+      if (found) found.segment->markCorrupt();
       return fail(ErrorCode::kOpFailed, "The model is to be compiled again.");
     }));
     const std::lock_guard lock(mutex_);
@@ -367,7 +374,7 @@ Result<CpuPreparedModel::Segments> CpuPreparedModel::fetchAgain() {
 }
 
 uint64_t CpuPreparedModel::lossesSoFar() const {
-  return memory::lossCount() + (corruptions_ != nullptr ? corruptions_->load() : 0);
+  return memory::lossCount() + (corruptions_ != nullptr ? corruptions_->count.load() : 0);
 }
 
 Status CpuPreparedModel::replaceLosses() {

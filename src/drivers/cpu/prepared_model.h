@@ -79,6 +79,13 @@ class CpuPreparedModel final : public hal::PreparedModel,
     std::vector<std::unique_ptr<uint8_t[]>> ownedConstants;
   };
 
+  // What the store has found wrong while a saved model uses it.
+  struct Corruptions {
+    std::atomic<uint64_t> count = 1;  // the first execution looks: the check may have been faster
+    std::mutex mutex;
+    std::set<cache::SegmentKey> keys;
+  };
+
   Result<std::unique_ptr<Planned>> makePlan(const hal::PrepareOptions& options);
   // Plans the model and makes the kernels of the first context.
   Status planWhole(const hal::PrepareOptions& options);
@@ -121,7 +128,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::shared_ptr<WeightSession> session_;  // null for a saved model
   Segments savedSegments_;                  // SavedModel::segments, and the store
   std::shared_ptr<cache::SegmentStore> savedStore_;
-  std::shared_ptr<std::atomic<uint64_t>> corruptions_;  // that were found in the store meanwhile
+  std::shared_ptr<Corruptions> corruptions_;
   std::shared_ptr<void> corruptionHandler_;
   bool hasHoles_ = false;              // SavedModel::hasHoles
   std::set<uint32_t> referenceOnly_;   // operations that XNNPACK refuses
