@@ -6,6 +6,7 @@
 #include "drivers/cpu/block_fully_connected.h"
 #include "drivers/cpu/channel_parts.h"
 #include "drivers/cpu/float_layer.h"
+#include "drivers/cpu/half_fully_connected.h"
 #include "drivers/cpu/hybrid_fully_connected.h"
 #include "drivers/cpu/xnn_kernel.h"
 
@@ -168,6 +169,8 @@ bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
 
 Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer) {
   if (layer.blockScales != UINT32_MAX) return addBlockFullyConnected(builder, layer);
+  HEARTH_ASSIGN(const bool isHalf, addHalfFullyConnected(builder, layer));
+  if (isHalf) return true;
   if (!typesFit(builder, layer)) return addHybridFullyConnected(builder, layer);
   const graph::Operand& input = builder->operand(layer.input);
   const graph::Operand& filter = builder->operand(layer.filter);

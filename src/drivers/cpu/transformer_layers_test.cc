@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "drivers/cpu/half_product.h"
 #include "drivers/cpu/reference_comparison.h"
 #include "hal/cts/model_builder.h"
 
@@ -187,6 +188,10 @@ TEST(HybridLayerTest, ManyShortRowsGoInSeveralPasses) {
   expectLikeReference(builder.model(), {randomFloats(kRows, 9)}, hybridLayerKernel(), 1e-5f);
 }
 
+const char* halfLayerKernel() {
+  return hasHalfProduct() ? "own" : floatLayerKernel();
+}
+
 class ConvertedConstantTest : public testing::TestWithParam<OperationType> {};
 
 TEST_P(ConvertedConstantTest, Float16WeightsArePackedFromWhereTheyLie) {
@@ -209,7 +214,31 @@ TEST_P(ConvertedConstantTest, Float16WeightsArePackedFromWhereTheyLie) {
   builder.operation(GetParam(), {halfBias}, {bias});
   builder.operation(OperationType::kFullyConnected, {input, filter, bias, builder.scalar(0)},
                     {output});
-  expectLikeReference(builder.model(), {randomFloats(3 * kInputs, 7)}, floatLayerKernel(), 1e-6f);
+  expectLikeReference(builder.model(), {randomFloats(3 * kInputs, 7)}, halfLayerKernel(), 1e-6f);
+}
+
+TEST_P(ConvertedConstantTest, Float16FiltersOverPixelsAndWindows) {
+  for (const uint32_t side : {1, 3}) {
+    constexpr uint32_t kInputs = 20;
+    constexpr uint32_t kOutputs = 24;
+    ModelBuilder builder;
+    const uint32_t input = builder.input(kFloat, {2, 5, 6, kInputs});
+    const graph::Dimensions dimensions{kOutputs, side, side, kInputs};
+    std::vector<_Float16> weights;
+    for (const float value : randomFloats(size_t{kOutputs} * side * side * kInputs, 5))
+      weights.push_back(static_cast<_Float16>(value));
+    const uint32_t half = builder.constant(OperandType::kTensorFloat16, dimensions, weights);
+    const uint32_t filter = builder.temporary(kFloat, dimensions);
+    const uint32_t bias = builder.constant(kFloat, {kOutputs}, randomFloats(kOutputs, 6));
+    const uint32_t output = builder.output(kFloat, {2, 5, 6, kOutputs});
+    builder.operation(GetParam(), {half}, {filter});
+    const uint32_t same = builder.scalar(1);
+    const uint32_t one = builder.scalar(1);
+    builder.operation(OperationType::kConv2d,
+                      {input, filter, bias, same, one, one, builder.scalar(3)}, {output});
+    expectLikeReference(builder.model(), {randomFloats(2 * 5 * 6 * kInputs, 7)},
+                        side == 1 ? halfLayerKernel() : floatLayerKernel(), 5e-6f);
+  }
 }
 
 // The table of a language model that is also its last layer.
@@ -233,7 +262,7 @@ TEST_P(ConvertedConstantTest, LookUpsTakeRowsFromWhereTheyLie) {
   builder.operation(OperationType::kAdd, {input, rows, builder.scalar(0)}, {sum});
   builder.operation(OperationType::kFullyConnected, {sum, table, bias, builder.scalar(0)},
                     {builder.output(kFloat, {3, kRows})});
-  expectLikeReference(builder.model(), {randomFloats(3 * kInputs, 7)}, floatLayerKernel(), 1e-6f);
+  expectLikeReference(builder.model(), {randomFloats(3 * kInputs, 7)}, halfLayerKernel(), 1e-6f);
 }
 
 TEST_P(ConvertedConstantTest, AReaderThatDoesNotPackGetsIt) {
