@@ -7,7 +7,7 @@
 #include "drivers/cpu/channel_parts.h"
 #include "drivers/cpu/depthwise_layer.h"
 #include "drivers/cpu/float_layer.h"
-#include "drivers/cpu/half_fully_connected.h"
+#include "drivers/cpu/half_layer.h"
 #include "drivers/cpu/hybrid_convolution.h"
 #include "drivers/cpu/int8_layer.h"
 #include "drivers/cpu/uint8_convolution.h"
@@ -363,23 +363,6 @@ CreateKernel onXnnpack(const std::shared_ptr<const Creation>& creation,
   };
 }
 
-// Over single pixels it is a fully connected layer.
-Result<bool> addHalfConvolution(PlanBuilder* builder, const Convolution& g) {
-  const bool isPixel = g.kernelHeight == 1 && g.kernelWidth == 1 && g.strideHeight == 1 &&
-                       g.strideWidth == 1 && g.top + g.bottom + g.left + g.right == 0;
-  if (!isPixel || g.isDepthwise || g.groups != 1) return false;
-  FullyConnected layer;
-  layer.input = g.input;
-  layer.filter = g.filter;
-  layer.output = g.output;
-  layer.bias = g.bias;
-  layer.activation = g.activation;
-  layer.rows = g.batch * g.outputHeight * g.outputWidth;
-  layer.inputChannels = g.groupInputChannels;
-  layer.outputChannels = g.groupOutputChannels;
-  return addHalfFullyConnected(builder, layer);
-}
-
 }  // namespace
 
 std::shared_ptr<const base::Sha256Digest> convolutionPacking(PlanBuilder* builder,
@@ -426,7 +409,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   if (isOwnDepthwise) return true;
 
   if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
-  HEARTH_ASSIGN(const bool isHalf, addHalfConvolution(builder, g));
+  HEARTH_ASSIGN(const bool isHalf, addHalfLayer(builder, g, "CONV_2D"));
   if (isHalf) return true;
   const WeightPlace place{builder->currentOperation(), 0};
   const bool isWindowed = wantsWindows(input.type, g);

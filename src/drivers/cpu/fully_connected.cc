@@ -6,7 +6,7 @@
 #include "drivers/cpu/block_fully_connected.h"
 #include "drivers/cpu/channel_parts.h"
 #include "drivers/cpu/float_layer.h"
-#include "drivers/cpu/half_fully_connected.h"
+#include "drivers/cpu/half_layer.h"
 #include "drivers/cpu/hybrid_fully_connected.h"
 #include "drivers/cpu/xnn_kernel.h"
 
@@ -165,11 +165,24 @@ bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
   }
 }
 
+Convolution overPixels(const FullyConnected& layer) {
+  Convolution g;
+  g.input = layer.input;
+  g.filter = layer.filter;
+  g.output = layer.output;
+  g.bias = layer.bias;
+  g.activation = layer.activation;
+  g.batch = layer.rows;
+  g.groupInputChannels = layer.inputChannels;
+  g.groupOutputChannels = layer.outputChannels;
+  return g;
+}
+
 }  // namespace
 
 Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer) {
   if (layer.blockScales != UINT32_MAX) return addBlockFullyConnected(builder, layer);
-  HEARTH_ASSIGN(const bool isHalf, addHalfFullyConnected(builder, layer));
+  HEARTH_ASSIGN(const bool isHalf, addHalfLayer(builder, overPixels(layer), "FULLY_CONNECTED"));
   if (isHalf) return true;
   if (!typesFit(builder, layer)) return addHybridFullyConnected(builder, layer);
   const graph::Operand& input = builder->operand(layer.input);

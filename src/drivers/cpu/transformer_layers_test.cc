@@ -236,8 +236,8 @@ TEST_P(ConvertedConstantTest, Float16FiltersOverPixelsAndWindows) {
     const uint32_t one = builder.scalar(1);
     builder.operation(OperationType::kConv2d,
                       {input, filter, bias, same, one, one, builder.scalar(3)}, {output});
-    expectLikeReference(builder.model(), {randomFloats(2 * 5 * 6 * kInputs, 7)},
-                        side == 1 ? halfLayerKernel() : floatLayerKernel(), 5e-6f);
+    expectLikeReference(builder.model(), {randomFloats(2 * 5 * 6 * kInputs, 7)}, halfLayerKernel(),
+                        5e-6f);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "drivers/cpu/half_fully_connected.h"
+#include "drivers/cpu/half_layer.h"
 
 #include <algorithm>
 #include <memory>
@@ -9,7 +9,7 @@
 #include "drivers/cpu/channel_parts.h"
 #include "drivers/cpu/half_product.h"
 #include "drivers/cpu/kernel.h"
-#include "threads/parallel_ranges.h"
+#include "drivers/cpu/window_gather.h"
 #include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {
@@ -22,14 +22,16 @@ using graph::OperandType;
 constexpr size_t kRowBytesPerTask = size_t{1} << 20;
 constexpr size_t kPanelBytesPerTask = size_t{512} << 10;
 constexpr size_t kChannelsPerPass = 2048;
-// Scratch memory, of which a hostile model may want any amount.
-constexpr size_t kRowBytesPerRound = size_t{32} << 20;
+// Scratch memory: windows overlap, and there may be very many rows.
+constexpr size_t kRowBytesPerRound = size_t{8} << 20;
 // Fewer tasks than this for a thread balance badly when threads run unevenly.
 constexpr size_t kTasksPerThread = 16;
 
 struct Creation {
-  HalfProduct product;  // without `packed`
+  Convolution geometry;
+  HalfProduct product;  // without `packed`; its channels are those of all places of a window
   size_t rows = 0;
+  const char* kind = nullptr;
   // Of the first of the channels; read only while they are packed.
   const uint16_t* weights = nullptr;
   const float* bias = nullptr;
@@ -40,16 +42,25 @@ struct Creation {
   size_t outputOffset = 0;  // of the first column, in elements
 };
 
+bool isOverPixels(const Convolution& g) {
+  return g.kernelHeight == 1 && g.kernelWidth == 1 && g.strideHeight == 1 && g.strideWidth == 1 &&
+         g.top + g.bottom + g.left + g.right == 0;
+}
+
 class HalfLayerKernel final : public Kernel {
  public:
   explicit HalfLayerKernel(const Creation& layer)
       : layer_(layer),
+        windows_(layer.geometry, sizeof(float), 0),
+        isOverPixels_(isOverPixels(layer.geometry)),
         rowBytes_(layer.product.channels * sizeof(float)),
         rowsPerRound_(std::clamp(kRowBytesPerRound / rowBytes_, halfTileRows(),
                                  std::max(layer.rows, halfTileRows()))) {}
 
-  Result<size_t> reshape(threads::ThreadPool*) override {
-    return layer_.rows == 1 ? 0 : std::min(rowsPerRound_, layer_.rows) * rowBytes_;
+  Result<size_t> reshape(threads::ThreadPool* pool) override {
+    if (!isOverPixels_)
+      gathered_.resize(threads::threadsOf(pool) * halfTileRows() * layer_.product.channels);
+    return isTile() ? 0 : std::min(rowsPerRound_, layer_.rows) * rowBytes_;
   }
 
   Status setup(std::span<void* const> addresses, void* workspace) override {
@@ -66,10 +77,24 @@ class HalfLayerKernel final : public Kernel {
   }
 
  private:
-  void computeRows(threads::ThreadPool* pool, size_t first, size_t rows) const {
+  // A single row is read where it lies.
+  bool isTile() const { return layer_.rows == 1 && isOverPixels_; }
+
+  void makeTile(size_t row, size_t count, size_t thread, float* tile) {
+    const size_t channels = layer_.product.channels;
+    const float* rows = source_ + row * channels;
+    if (!isOverPixels_) {
+      float* const gathered = gathered_.data() + thread * halfTileRows() * channels;
+      windows_.gather(reinterpret_cast<const uint8_t*>(source_), row, row + count,
+                      reinterpret_cast<uint8_t*>(gathered));
+      rows = gathered;
+    }
+    makeHalfTile(rows, count, channels, tile);
+  }
+
+  void computeRows(threads::ThreadPool* pool, size_t first, size_t rows) {
     const HalfProduct& product = layer_.product;
     const size_t channels = product.channels;
-    const float* const given = source_ + first * channels;
     // Tiles of nearly the same number of rows.
     const size_t tiles = (rows + halfTileRows() - 1) / halfTileRows();
     const auto firstOf = [&](size_t tile) {
@@ -78,14 +103,11 @@ class HalfLayerKernel final : public Kernel {
     const auto rowsOf = [&](size_t tile) {
       return firstOf(tile + 1) - firstOf(tile);
     };
-    if (layer_.rows != 1)
-      threads::forRanges(pool, tiles, threads::grainOf(halfTileRows() * channels),
-                         [&](uint64_t begin, uint64_t end) {
-                           for (uint64_t tile = begin; tile < end; ++tile)
-                             makeHalfTile(given + firstOf(tile) * channels, rowsOf(tile), channels,
-                                          tiles_ + firstOf(tile) * channels);
-                         });
-    const float* const turned = layer_.rows == 1 ? given : tiles_;
+    if (!isTile())
+      threads::forTasks(pool, tiles, [&](size_t tile, size_t thread) {
+        makeTile(first + firstOf(tile), rowsOf(tile), thread, tiles_ + firstOf(tile) * channels);
+      });
+    const float* const turned = isTile() ? source_ : tiles_;
     const size_t most = std::max<size_t>(kRowBytesPerTask / (rowBytes_ * halfTileRows()), 1);
     const size_t chunks = (tiles + most - 1) / most;
     const size_t threads = threads::threadsOf(pool);
@@ -109,77 +131,81 @@ class HalfLayerKernel final : public Kernel {
   }
 
   const Creation layer_;
+  const WindowGather windows_;
+  const bool isOverPixels_;
   const size_t rowBytes_;
   const size_t rowsPerRound_;
   const float* source_ = nullptr;
   float* destination_ = nullptr;
   float* tiles_ = nullptr;
+  std::vector<float> gathered_;  // the windows of a tile, for each thread
 };
 
 Result<std::unique_ptr<Kernel>> makeKernel(const Creation& creation) {
   Creation layer = creation;
   const HalfProduct& product = creation.product;
   HEARTH_ASSIGN(layer.product.packed,
-                layer.store->pack(layer.place, "FULLY_CONNECTED", layer.packed.get(),
+                layer.store->pack(layer.place, layer.kind, layer.packed.get(),
                                   product.panels() * product.panelBytes(), [&](uint8_t* bytes) {
                                     packHalves(product, layer.weights, layer.bias, bytes);
                                   }));
   return std::make_unique<HalfLayerKernel>(layer);
 }
 
-bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
-  const ConvertedConstantRef& converted = builder->converted(layer.filter);
-  return hasHalfProduct() && converted != nullptr && layer.inputChannels != 0 &&
-         layer.outputChannels != 0 &&
+bool typesFit(PlanBuilder* builder, const Convolution& g) {
+  const ConvertedConstantRef& converted = builder->converted(g.filter);
+  const auto isFloat = [&](uint32_t operand) {
+    return builder->operand(operand).type == OperandType::kTensorFloat32;
+  };
+  return hasHalfProduct() && converted != nullptr && !g.isDepthwise && g.groups == 1 &&
+         g.groupInputChannels != 0 && g.groupOutputChannels != 0 &&
          builder->operand(converted->source()).type == OperandType::kTensorFloat16 &&
-         builder->operand(layer.filter).type == OperandType::kTensorFloat32 &&
-         builder->operand(layer.input).type == OperandType::kTensorFloat32 &&
-         builder->operand(layer.output).type == OperandType::kTensorFloat32 &&
-         (layer.bias == UINT32_MAX ||
-          (builder->isWeight(layer.bias) &&
-           builder->operand(layer.bias).type == OperandType::kTensorFloat32));
+         isFloat(g.filter) && isFloat(g.input) && isFloat(g.output) &&
+         (g.bias == UINT32_MAX || (builder->isWeight(g.bias) && isFloat(g.bias)));
 }
 
 }  // namespace
 
-Result<bool> addHalfFullyConnected(PlanBuilder* builder, const FullyConnected& layer) {
-  if (!typesFit(builder, layer)) return false;
-  const uint32_t halves = builder->converted(layer.filter)->source();
-  const size_t channelBytes = layer.inputChannels * sizeof(uint16_t);
-  const std::vector<ChannelRange> parts = channelParts(layer.outputChannels, channelBytes);
+Result<bool> addHalfLayer(PlanBuilder* builder, const Convolution& g, const char* kind) {
+  if (!typesFit(builder, g)) return false;
+  const uint32_t halves = builder->converted(g.filter)->source();
+  const size_t channels = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
+  const size_t channelBytes = channels * sizeof(uint16_t);
+  const std::vector<ChannelRange> parts = channelParts(g.groupOutputChannels, channelBytes);
   const WeightPlace last = {builder->currentOperation(), static_cast<uint32_t>(parts.size() - 1)};
   const uint8_t* const weights = builder->weightData(halves, last);
   const uint8_t* bias = nullptr;
-  if (layer.bias != UINT32_MAX) {
-    HEARTH_ASSIGN(bias, builder->biasData(layer.bias, last));
+  if (g.bias != UINT32_MAX) {
+    HEARTH_ASSIGN(bias, builder->biasData(g.bias, last));
   }
-  const ValueId source = builder->read(layer.input);
-  const ValueId destination = builder->write(layer.output);
-  const ops::ActivationRange floats = ops::activationRange(layer.activation);
+  const ValueId source = builder->read(g.input);
+  const ValueId destination = builder->write(g.output);
+  const ops::ActivationRange floats = ops::activationRange(g.activation);
   for (uint32_t part = 0; part < parts.size(); ++part) {
-    const ChannelRange channels = parts[part];
+    const ChannelRange range = parts[part];
     Creation c;
-    c.product.channels = layer.inputChannels;
-    c.product.columns = channels.count;
+    c.geometry = g;
+    c.product.channels = channels;
+    c.product.columns = range.count;
     c.product.lowest = floats.lowest;
     c.product.highest = floats.highest;
-    c.product.outputStride = layer.outputChannels;
-    c.rows = layer.rows;
+    c.product.outputStride = g.groupOutputChannels;
+    c.rows = g.batch * g.outputHeight * g.outputWidth;
+    c.kind = kind;
     if (weights != nullptr)
-      c.weights = reinterpret_cast<const uint16_t*>(weights + channels.first * channelBytes);
-    if (bias != nullptr) c.bias = reinterpret_cast<const float*>(bias) + channels.first;
+      c.weights = reinterpret_cast<const uint16_t*>(weights + range.first * channelBytes);
+    if (bias != nullptr) c.bias = reinterpret_cast<const float*>(bias) + range.first;
     c.store = builder->weights();
     c.place = {builder->currentOperation(), part};
-    const uint32_t operands[] = {layer.filter, layer.bias};
+    const uint32_t operands[] = {g.filter, g.bias};
     // Its width tells this packing from that of the same layer in float32.
-    const uint64_t parameters[] = {sizeof(uint16_t), layer.inputChannels, channels.count,
-                                   channels.first};
+    const uint64_t parameters[] = {sizeof(uint16_t), channels, range.count, range.first};
     c.packed = builder->packingSource(operands, parameters);
     c.source = source;
     c.destination = destination;
-    c.outputOffset = channels.first;
+    c.outputOffset = range.first;
     Node& node = builder->add("own", {source}, {destination});
-    releaseAfterPacking(*builder, &node, halves, channels, channelBytes);
+    releaseAfterPacking(*builder, &node, halves, range, channelBytes);
     node.create = [creation = std::make_shared<const Creation>(std::move(c))] {
       return makeKernel(*creation);
     };
