@@ -234,15 +234,6 @@ Result<bool> lowerCast(PlanBuilder* builder) {
   return lowerShared(builder);
 }
 
-Result<bool> lowerElu(PlanBuilder* builder) {
-  HEARTH_ASSIGN(const float alpha, ops::floatScalar(builder->context(), 1));
-  // XNNPACK takes factors that are positive normal numbers only.
-  if (!std::isnormal(alpha) || alpha < 0.0f) return false;
-  xnn_unary_params params{};
-  params.elu.alpha = alpha;
-  return addUnary(builder, xnn_unary_elu, &params, inputOf(builder, 0), outputOf(builder));
-}
-
 Result<bool> lowerRelu0To1(PlanBuilder* builder) {
   xnn_unary_params params{};
   params.clamp = {0.0f, 1.0f};
@@ -386,7 +377,7 @@ constexpr Entry kLowerings[] = {
     {OperationType::kRelu1, lowerOrTable<lowerClamp<ops::FusedActivation::kRelu1>>},
     {OperationType::kRelu6, lowerOrTable<lowerClamp<ops::FusedActivation::kRelu6>>},
     {OperationType::kLogistic, lowerByTableOr<lowerUnary<xnn_unary_sigmoid>>},
-    {OperationType::kTanh, lowerByTableOr<lowerUnary<xnn_unary_tanh>>},
+    {OperationType::kTanh, lowerByTableOr<lowerTanh>},
     {OperationType::kAbs, lowerOrTable<lowerUnary<xnn_unary_abs>>},
     {OperationType::kNeg, lowerOrTable<lowerUnary<xnn_unary_negate>>},
     {OperationType::kFloor, lowerOrTable<lowerUnary<xnn_unary_floor>>},
@@ -396,7 +387,7 @@ constexpr Entry kLowerings[] = {
     {OperationType::kQuantize, lowerQuantize},
     {OperationType::kDequantize, lowerDequantize},
     {OperationType::kCast, lowerCast},
-    {OperationType::kSign, lowerOrTable<lowerNumbers>},
+    {OperationType::kSign, lowerOrTable<lowerOrShareNumbers<lowerSign>>},
     {OperationType::kReshape, lowerRename},
     {OperationType::kSqueeze, lowerRename},
     {OperationType::kExpandDims, lowerRename},

@@ -11,10 +11,40 @@
 
 namespace hearth::cpu {
 
-// The nearest integer, halves to even, for |x| < 2^22.
-HEARTH_INLINE inline float roundVector(float x) {
-  constexpr float kShift = 0x1.8p23f;  // no fraction bits are left above it
-  return (x + kShift) - kShift;
+// The polynomial of x with these coefficients, the constant one first.
+HEARTH_INLINE inline float polynomial(float, float last) {
+  return last;
+}
+template <typename... Others>
+HEARTH_INLINE inline float polynomial(float x, float first, Others... others) {
+  return first + x * polynomial(x, others...);
+}
+
+// x = n ln 2 + r, where n is whole.
+struct PowerOfE {
+  float r;
+  uint32_t shifted;  // n, and the constant that was added, in the lowest bits
+
+  // n between -254 and 254 is rounded by adding so much that no bits are left for fractions.
+  HEARTH_INLINE PowerOfE(float x, float added) {
+    const float shift = 0x1.8p23f + added;
+    const float sum = x * 1.44269504f + shift;
+    const float n = sum - shift;
+    // ln 2 in two parts, the first with few bits, so that n times it is exact.
+    r = (x - n * 0.693145752f) - n * 1.42860682e-6f;
+    shifted = std::bit_cast<uint32_t>(sum);
+  }
+  // (e^r - 1 - r) / r^2.
+  HEARTH_INLINE float quotient() const {
+    return polynomial(r, 0.499999886f, 0.166665185f, 4.16695331e-2f, 8.36891634e-3f,
+                      1.37514079e-3f);
+  }
+};
+
+// 2^(exponent - 127), for exponents from 1 to 254 in the lowest 8 bits; the one above them is
+// clear.
+HEARTH_INLINE inline float powerOfTwo(uint32_t exponent) {
+  return std::bit_cast<float>(exponent << 23);
 }
 
 // e^x; 0 and infinity beyond the type's range, NaN for NaN.
@@ -23,31 +53,42 @@ HEARTH_INLINE inline float expVector(float x) {
   constexpr float kHighest = 89.0f;
   x = x < kLowest ? kLowest : x;
   x = x > kHighest ? kHighest : x;
-  const float n = roundVector(x * 1.44269504f);
-  // ln 2 in two parts, the first with few bits, so that n times it is exact.
-  const float r = (x - n * 0.693145752f) - n * 1.42860682e-6f;
-  float p = 1.37514079e-3f;
-  p = p * r + 8.36891634e-3f;
-  p = p * r + 4.16695331e-2f;
-  p = p * r + 0.166665185f;
-  p = p * r + 0.499999886f;
-  const float power = p * r * r + r + 1.0f;
-  // 2^n in two factors: results may be subnormal, and n may be 128. A NaN passes through `power`.
-  const int32_t whole = x == x ? static_cast<int32_t>(n) : 0;
-  const int32_t half = whole >> 1;
-  const auto powerOfTwo = [](int32_t exponent) HEARTH_INLINE {
-    return std::bit_cast<float>(static_cast<uint32_t>(exponent + 127) << 23);
-  };
-  return power * powerOfTwo(half) * powerOfTwo(whole - half);
+  const PowerOfE power(x, 2 * 127.0f);
+  const float value = power.quotient() * power.r * power.r + power.r + 1.0f;
+  // 2^n in two factors, whose exponents are halves of n + 254: results may be subnormal, and n may
+  // be 128. A NaN passes through `value`.
+  const uint32_t half = power.shifted >> 1;
+  return value * powerOfTwo(half) * powerOfTwo(power.shifted - half);
 }
 
-// The polynomial of x with these coefficients, the constant one first.
-HEARTH_INLINE inline float polynomial(float, float last) {
-  return last;
+// e^x - 1 for x <= 0; NaN for NaN.
+HEARTH_INLINE inline float expLessOneVector(float x) {
+  constexpr float kLowest = -30.0f;  // below it the result is -1
+  const PowerOfE power(x < kLowest ? kLowest : x, 127.0f);
+  const float scale = powerOfTwo(power.shifted);
+  const float value = power.quotient() * power.r * power.r + power.r;
+  return value * scale + (scale - 1.0f);
 }
-template <typename... Others>
-HEARTH_INLINE inline float polynomial(float x, float first, Others... others) {
-  return first + x * polynomial(x, others...);
+
+// -1, 0 or 1; NaN for NaN.
+HEARTH_INLINE inline float signVector(float x) {
+  const float positive = x > 0.0f ? 1.0f : x;
+  const float either = x < 0.0f ? -1.0f : positive;
+  return x == 0.0f ? 0.0f : either;
+}
+
+// The hyperbolic tangent, by a quotient of polynomials that is fitted; never beyond 1.
+HEARTH_INLINE inline float tanhVector(float x) {
+  constexpr float kFar = 10.0f;  // the quotient is clearly above 1 there
+  const float raised = x < -kFar ? -kFar : x;
+  const float bounded = raised > kFar ? kFar : raised;
+  const float square = bounded * bounded;
+  const float value =
+      bounded *
+      polynomial(square, 1.0f, 0.133778706f, 3.49183916e-3f, 2.05472825e-5f, 1.32687275e-8f) /
+      polynomial(square, 1.0f, 0.467111856f, 2.58627255e-2f, 3.27949965e-4f, 7.74145633e-7f);
+  const float most = value > 1.0f ? 1.0f : value;
+  return most < -1.0f ? -1.0f : most;
 }
 
 // x (1 / 2 + quotient(x^2) x) on [-far, far], and beyond it what that tends to: 0 or x. It is x
