@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
+#include <vector>
 
 #include "drivers/cpu/attention.h"
 #include "drivers/cpu/batch_matmul.h"
@@ -165,6 +167,41 @@ Result<bool> lowerArithmetic(PlanBuilder* builder) {
   HEARTH_ASSIGN(const ops::FusedActivation activation, ops::parseActivation(builder->context(), 2));
   return addBinary(builder, kOperator, inputOf(builder, 0), inputOf(builder, 1), outputOf(builder),
                    activation);
+}
+
+// The operation that squares the current one's output, where nobody else reads that.
+std::optional<uint32_t> squareOf(PlanBuilder* builder) {
+  const uint32_t output = outputOf(builder);
+  const std::vector<uint32_t>& readers = builder->consumers(output);
+  if (builder->isGraphOutput(output) || readers.size() != 2 || readers[0] != readers[1])
+    return std::nullopt;
+  const graph::Operation& reader = builder->operation(readers[0]);
+  if (reader.type != OperationType::kMul || reader.inputs[0] != output ||
+      reader.inputs[1] != output)
+    return std::nullopt;
+  return readers[0];
+}
+
+// A difference that is only squared is not written. Of float32: others are rounded before.
+Result<bool> lowerSub(PlanBuilder* builder) {
+  HEARTH_ASSIGN(const ops::FusedActivation activation, ops::parseActivation(builder->context(), 2));
+  const std::optional<uint32_t> square = squareOf(builder);
+  if (square && activation == ops::FusedActivation::kNone &&
+      builder->operand(outputOf(builder)).type == OperandType::kTensorFloat32 &&
+      builder->canTakeOver(*square)) {
+    const graph::Operation& operation = builder->operation(*square);
+    const ops::OperationContext context =
+        ops::makeContext(builder->model(), builder->model().main(), operation);
+    HEARTH_ASSIGN(const ops::FusedActivation last, ops::parseActivation(context, 2));
+    HEARTH_ASSIGN(const bool isDone,
+                  addBinary(builder, xnn_binary_squared_difference, inputOf(builder, 0),
+                            inputOf(builder, 1), operation.outputs[0], last));
+    if (isDone) {
+      builder->takeOver(*square);
+      return true;
+    }
+  }
+  return lowerArithmetic<xnn_binary_subtract>(builder);
 }
 
 template <xnn_binary_operator kOperator>
@@ -368,7 +405,7 @@ constexpr Entry kLowerings[] = {
     {OperationType::kSoftmax, lowerSoftmax},
     {OperationType::kLogSoftmax, lowerLogSoftmax},
     {OperationType::kAdd, lowerArithmeticOrShare<lowerArithmetic<xnn_binary_add>>},
-    {OperationType::kSub, lowerArithmeticOrShare<lowerArithmetic<xnn_binary_subtract>>},
+    {OperationType::kSub, lowerArithmeticOrShare<lowerSub>},
     {OperationType::kMul, lowerArithmeticOrShare<lowerArithmetic<xnn_binary_multiply>>},
     {OperationType::kDiv, lowerOrShareNumbers<lowerArithmetic<xnn_binary_divide>>},
     {OperationType::kMaximum, lowerSelecting<xnn_binary_maximum>},

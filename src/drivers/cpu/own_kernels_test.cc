@@ -160,6 +160,58 @@ TEST(FloatAddTest, EqualsTheReference) {
   }
 }
 
+// A difference that only a square reads is not computed by itself; any other is.
+TEST(SquaredDifferenceTest, EqualsTheReference) {
+  const Dimensions whole = {3, 5, 67};
+  enum class Reader { kSquare, kSquareAndOther, kProduct };
+  for (const Dimensions& other : std::vector<Dimensions>{{3, 5, 67}, {67}, {3, 1, 67}, {1}}) {
+    for (const Reader reader : {Reader::kSquare, Reader::kSquareAndOther, Reader::kProduct}) {
+      for (const int32_t inner : {0, 1}) {
+        for (const int32_t outer : {0, 3}) {
+          ModelBuilder builder;
+          const uint32_t a = builder.input(kFloat, whole);
+          const uint32_t b = builder.input(kFloat, other);
+          const uint32_t difference = builder.temporary(kFloat, whole);
+          const uint32_t between = builder.temporary(kFloat, whole);
+          builder.operation(OperationType::kSub, {a, b, builder.scalar(inner)}, {difference});
+          builder.operation(OperationType::kAbs,
+                            {reader == Reader::kSquareAndOther ? difference : a}, {between});
+          const uint32_t square = builder.temporary(kFloat, whole);
+          builder.operation(OperationType::kMul,
+                            {difference, reader == Reader::kProduct ? between : difference,
+                             builder.scalar(outer)},
+                            {square});
+          builder.operation(OperationType::kAdd, {square, between, builder.scalar(0)},
+                            {builder.output(kFloat, whole)});
+          const auto support = createCpuDevice()->explainOperations(builder.model());
+          ASSERT_TRUE(support) << support.error().toString();
+          EXPECT_EQ((*support)[2].kernel == "none", reader == Reader::kSquare && inner == 0);
+          const auto compared =
+              runBoth(builder.model(), {floatsFor(whole, 1, 5.0f), floatsFor(other, 2, 5.0f)});
+          ASSERT_TRUE(compared) << compared.error().toString();
+          EXPECT_EQ(compared->made, compared->expected);
+        }
+      }
+    }
+  }
+}
+
+// The square is what the model gives.
+TEST(SquaredDifferenceTest, OfTheWholeModel) {
+  ModelBuilder builder;
+  const Dimensions shape = {2, 33};
+  const uint32_t a = builder.input(kFloat, shape);
+  const uint32_t b = builder.input(kFloat, shape);
+  const uint32_t difference = builder.temporary(kFloat, shape);
+  builder.operation(OperationType::kSub, {a, b, builder.scalar(0)}, {difference});
+  builder.operation(OperationType::kMul, {difference, difference, builder.scalar(0)},
+                    {builder.output(kFloat, shape)});
+  EXPECT_EQ(
+      differenceFromReference(builder.model(),
+                              {floatsFor(shape, 1, 5.0f), floatsFor(shape, 2, 5.0f)}, "none", 0.0f),
+      "");
+}
+
 TEST(LogSoftmaxTest, EqualsTheReference) {
   for (const uint32_t size : {1u, 15u, 16u, 100u, 1001u}) {
     for (const float beta : {1.0f, 0.3f}) {

@@ -109,7 +109,20 @@ Status PlanBuilder::infer(const graph::Operation& operation) {
   return {};
 }
 
+bool PlanBuilder::canTakeOver(uint32_t index) {
+  const graph::Operation& later = operation(index);
+  if (isReferenceOnly(index) || later.outputs.size() != 1) return false;
+  ops::Tensor& output = tensors_[later.outputs[0]];
+  output.dimensions = tensors_[context_.operation->outputs[0]].dimensions;
+  output.hasKnownShape = true;
+  return true;
+}
+
 Status PlanBuilder::lower() {
+  if (takenOver_.contains(operation_)) {
+    kernels_[operation_] = "none";
+    return {};
+  }
   const size_t before = plan_.nodes.size();
   bool done = false;
   // XNNPACK asserts that tensors have elements.

@@ -141,6 +141,10 @@ class PlanBuilder {
   }
   const graph::Operation& operation(uint32_t index) const { return subgraph_.operations[index]; }
   bool isReferenceOnly(uint32_t operation) const { return referenceOnly_.contains(operation); }
+  // Whether a later operation's result, of the shape of the current one's, can be written by nodes
+  // of the current operation: they are then to be added, and takeOver() called.
+  bool canTakeOver(uint32_t operation);
+  void takeOver(uint32_t operation) { takenOver_.insert(operation); }
 
   // Context of the current operation with inferred shapes.
   const ops::OperationContext& context() const { return context_; }
@@ -160,6 +164,7 @@ class PlanBuilder {
   bool asksForTraits_ = false;
   PackedWeights* weights_;
   std::set<uint32_t> referenceOnly_;
+  std::set<uint32_t> takenOver_;  // operations that are not lowered, for nodes of others do them
 
   Plan plan_;
   std::vector<std::unique_ptr<uint8_t[]>> owned_;
