@@ -117,14 +117,20 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
   const bool hasBias = builder->context().hasInput(2);
   if (c.parameters.isNchw || !typesFit(c)) return false;
   if (hasBias && !builder->operand(operation.inputs[2]).isConstant()) return false;
+  if (!requantizationFits(c.input, c.filter, c.output) ||
+      !activationFits(c.parameters.activation, c.output))
+    return false;
+  // XNNPACK takes from the outputs those before the first one of each part of them, without a sign:
+  // where they are fewer, it writes anywhere.
+  const ops::Window2d& window = c.parameters.window;
+  if (c.parameters.output.height < static_cast<uint32_t>(window.strideHeight) ||
+      c.parameters.output.width < static_cast<uint32_t>(window.strideWidth))
+    return false;
   if (c.type == OperandType::kTensorQuant8AsymmSigned) {
     HEARTH_ASSIGN(const KernelTraits traits, builder->traits());
     if (traits.guardInt8OneRowTail || traits.avoidInt8OneRowTail) return false;
     c.kernelScales = scalesFrom(c.filter, c.parameters.output.channels);
   }
-  if (!requantizationFits(c.input, c.filter, c.output) ||
-      !activationFits(c.parameters.activation, c.output))
-    return false;
   HEARTH_ASSIGN(c.kernel, builder->rawData(operation.inputs[1]));
   if (hasBias) {
     HEARTH_ASSIGN(c.bias, builder->rawData(operation.inputs[2]));
