@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "drivers/cpu/channel_parts.h"
+#include "drivers/cpu/transpose_layer.h"
 #include "drivers/cpu/xnn_kernel.h"
 #include "ops/quantization.h"
 #include "ops/transpose_conv_2d.h"
@@ -120,6 +121,8 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
   if (!requantizationFits(c.input, c.filter, c.output) ||
       !activationFits(c.parameters.activation, c.output))
     return false;
+  HEARTH_ASSIGN(const bool isOwn, addTransposeLayer(builder, c.parameters));
+  if (isOwn) return true;
   // XNNPACK takes from the outputs those before the first one of each part of them, without a sign:
   // where they are fewer, it writes anywhere.
   const ops::Window2d& window = c.parameters.window;

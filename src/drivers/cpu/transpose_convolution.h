@@ -5,9 +5,10 @@
 
 namespace hearth::cpu {
 
-// TRANSPOSE_CONV_2D on XNNPACK: float32, uint8 and int8 with constant weights. XNNPACK packs these
-// weights at each start. False for other types, for NCHW, for outputs narrower than a stride, and for
-// int8 on CPUs whose int8 kernels compute some last rows wrongly.
+// TRANSPOSE_CONV_2D with constant weights: float32, uint8 and int8 on XNNPACK, which packs these
+// weights at each start, or int8 on a product of ours (transpose_layer.h). False for other types,
+// for NCHW, and for int8 on CPUs that lack our product and whose int8 kernels compute some last
+// rows wrongly.
 Result<bool> lowerTransposeConv2d(PlanBuilder* builder);
 
 }  // namespace hearth::cpu

@@ -10,7 +10,8 @@ namespace hearth::cpu {
 // Rows up to this size are copied as so many bytes, or half as many, in one or two moves.
 static constexpr size_t kWide = 32;
 
-WindowGather::WindowGather(const Convolution& g, size_t elementBytes, uint8_t fill)
+WindowGather::WindowGather(const Convolution& g, size_t elementBytes, uint8_t fill, int64_t top,
+                           int64_t left)
     : batch_(g.batch),
       outputHeight_(g.outputHeight),
       outputWidth_(g.outputWidth),
@@ -24,8 +25,8 @@ WindowGather::WindowGather(const Convolution& g, size_t elementBytes, uint8_t fi
       strideWidth_(g.strideWidth),
       dilationHeight_(g.dilationHeight),
       dilationWidth_(g.dilationWidth),
-      top_(g.top),
-      left_(g.left),
+      top_(top),
+      left_(left),
       fill_(fill) {}
 
 void WindowGather::gather(const uint8_t* source, size_t first, size_t last, uint8_t* target) const {

@@ -13,7 +13,12 @@ namespace hearth::cpu {
 class WindowGather {
  public:
   // An input has `elementBytes`; each byte of padding is `fill`.
-  WindowGather(const Convolution& convolution, size_t elementBytes, uint8_t fill);
+  WindowGather(const Convolution& convolution, size_t elementBytes, uint8_t fill)
+      : WindowGather(convolution, elementBytes, fill, convolution.top, convolution.left) {}
+  // The same with `top` rows and `left` columns of padding before the first window; where these are
+  // negative, that begins within the image.
+  WindowGather(const Convolution& convolution, size_t elementBytes, uint8_t fill, int64_t top,
+               int64_t left);
 
   // Of one window, in the filter's order.
   size_t windowBytes() const { return rows_ * rowBytes_; }
