@@ -54,8 +54,7 @@ Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const LstmParameters parameters, parse(context));
   const RealInput input(context.inputs[0]);
   LstmCell cell(context, kLayout, parameters);
-  for (size_t batch = 0; batch < context.inputs[0].dimensions[0]; ++batch)
-    cell.step(batch, input.data() + batch * parameters.inputSize, nullptr);
+  cell.step({input.data(), parameters.inputSize, context.inputs[0].dimensions[0]}, {});
   if (context.hasOutput(kScratch)) {
     const Tensor& scratch = context.outputs[kScratch];
     std::memset(scratch.data, 0, scratch.elementCount() * graph::elementSize(scratch.type()));

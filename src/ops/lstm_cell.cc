@@ -162,75 +162,89 @@ LstmCell::LstmCell(const OperationContext& context, const LstmLayout& layout,
   const RealInput cellState(context.inputs[layout.cellState]);
   outputState_.assign(outputState.begin(), outputState.end());
   cellState_.assign(cellState.begin(), cellState.end());
-  for (std::vector<float>& gate : gates_) gate.resize(parameters.unitCount);
+  for (std::vector<float>& gate : gates_) gate.resize(cellState_.size());
 }
 
-void LstmCell::computeGate(Gate gate, const float* input, const float* aux,
-                           const float* outputState, const float* cellState, float* target) const {
+void LstmCell::computeGate(Gate gate, const Vectors& input, const Vectors& aux) {
   const size_t units = parameters_.unitCount;
   const float* bias = biases_[gate];
   const float* layerNorm = layerNormWeights_[gate];
-  if (bias != nullptr && layerNorm == nullptr)
-    std::copy_n(bias, units, target);
-  else
-    std::fill_n(target, units, 0.0f);
+  const float* peephole = peepholeWeights_[gate];
+  std::vector<float>& values = gates_[gate];
+  for (size_t first = 0; first < values.size(); first += units) {
+    if (bias != nullptr && layerNorm == nullptr)
+      std::copy_n(bias, units, values.data() + first);
+    else
+      std::fill_n(values.data() + first, units, 0.0f);
+  }
   if (inputWeights_[gate] != nullptr)
-    addProduct(inputWeights_[gate], units, parameters_.inputSize, input, target);
+    addProducts(inputWeights_[gate], units, parameters_.inputSize, input, values.data());
   if (auxWeights_[gate] != nullptr)
-    addProduct(auxWeights_[gate], units, parameters_.auxSize, aux, target);
+    addProducts(auxWeights_[gate], units, parameters_.auxSize, aux, values.data());
   if (recurrentWeights_[gate] != nullptr)
-    addProduct(recurrentWeights_[gate], units, parameters_.outputSize, outputState, target);
-  if (peepholeWeights_[gate] != nullptr)
-    for (size_t i = 0; i < units; ++i) target[i] += peepholeWeights_[gate][i] * cellState[i];
-  if (layerNorm != nullptr) {
+    addProducts(recurrentWeights_[gate], units, parameters_.outputSize,
+                {outputState_.data(), parameters_.outputSize, input.count}, values.data());
+  for (size_t first = 0; first < values.size(); first += units) {
+    float* target = values.data() + first;
+    if (peephole != nullptr)
+      for (size_t i = 0; i < units; ++i) target[i] += peephole[i] * cellState_[first + i];
+    if (layerNorm == nullptr) continue;
     normalize(target, units);
     for (size_t i = 0; i < units; ++i)
       target[i] = target[i] * layerNorm[i] + (bias != nullptr ? bias[i] : 0.0f);
   }
   applyActivation(gate == kCellGate ? parameters_.activation : RecurrentActivation::kSigmoid,
-                  target, units);
+                  values.data(), values.size());
 }
 
-void LstmCell::step(size_t batch, const float* input, const float* aux) {
-  const size_t units = parameters_.unitCount;
-  float* outputState = outputState_.data() + batch * parameters_.outputSize;
-  float* cellState = cellState_.data() + batch * units;
-  float* inputGate = gates_[kInputGate].data();
-  float* forgetGate = gates_[kForgetGate].data();
-  float* cellGate = gates_[kCellGate].data();
-  float* outputGate = gates_[kOutputGate].data();
-  computeGate(kForgetGate, input, aux, outputState, cellState, forgetGate);
-  computeGate(kCellGate, input, aux, outputState, cellState, cellGate);
+void LstmCell::step(const Vectors& input, const Vectors& aux) {
+  const size_t count = cellState_.size();
+  std::vector<float>& inputGate = gates_[kInputGate];
+  std::vector<float>& cellGate = gates_[kCellGate];
+  std::vector<float>& outputGate = gates_[kOutputGate];
+  const std::vector<float>& forgetGate = gates_[kForgetGate];
+  computeGate(kForgetGate, input, aux);
+  computeGate(kCellGate, input, aux);
   if (parameters_.isCoupled)
-    for (size_t i = 0; i < units; ++i) inputGate[i] = 1.0f - forgetGate[i];
+    for (size_t i = 0; i < count; ++i) inputGate[i] = 1.0f - forgetGate[i];
   else
-    computeGate(kInputGate, input, aux, outputState, cellState, inputGate);
-  for (size_t i = 0; i < units; ++i)
-    cellState[i] = forgetGate[i] * cellState[i] + inputGate[i] * cellGate[i];
-  clip(parameters_.cellClip, cellState, units);
-  computeGate(kOutputGate, input, aux, outputState, cellState, outputGate);
-  std::copy_n(cellState, units, cellGate);
-  applyActivation(parameters_.activation, cellGate, units);
-  for (size_t i = 0; i < units; ++i) outputGate[i] *= cellGate[i];
+    computeGate(kInputGate, input, aux);
+  for (size_t i = 0; i < count; ++i)
+    cellState_[i] = forgetGate[i] * cellState_[i] + inputGate[i] * cellGate[i];
+  clip(parameters_.cellClip, cellState_.data(), count);
+  computeGate(kOutputGate, input, aux);
+  cellGate = cellState_;
+  applyActivation(parameters_.activation, cellGate.data(), count);
+  for (size_t i = 0; i < count; ++i) outputGate[i] *= cellGate[i];
   if (projectionWeights_ == nullptr) {
-    std::copy_n(outputGate, units, outputState);
+    outputState_ = outputGate;
     return;
   }
-  if (projectionBias_ != nullptr)
-    std::copy_n(projectionBias_, parameters_.outputSize, outputState);
-  else
-    std::fill_n(outputState, parameters_.outputSize, 0.0f);
-  addProduct(projectionWeights_, parameters_.outputSize, units, outputGate, outputState);
-  clip(parameters_.projectionClip, outputState, parameters_.outputSize);
+  const size_t outputs = parameters_.outputSize;
+  for (size_t first = 0; first < outputState_.size(); first += outputs) {
+    if (projectionBias_ != nullptr)
+      std::copy_n(projectionBias_, outputs, outputState_.data() + first);
+    else
+      std::fill_n(outputState_.data() + first, outputs, 0.0f);
+  }
+  addProducts(projectionWeights_, outputs, parameters_.unitCount,
+              {outputGate.data(), parameters_.unitCount, input.count}, outputState_.data());
+  clip(parameters_.projectionClip, outputState_.data(), outputState_.size());
 }
 
 void runLstm(LstmCell* cell, const SequenceShape& shape, bool isReversed, const float* input,
              size_t inputSize, const float* aux, size_t auxSize, size_t outputSize, float* output,
              size_t outputStride) {
-  forEachStep(shape, isReversed, [&](size_t batch, size_t row) {
-    cell->step(batch, input + row * inputSize, aux == nullptr ? nullptr : aux + row * auxSize);
-    std::copy_n(cell->outputState(batch), outputSize, output + row * outputStride);
-  });
+  // From the row of one batch element to that of the next.
+  const size_t rows = shape.isTimeMajor ? 1 : shape.steps;
+  for (size_t i = 0; i < shape.steps; ++i) {
+    const size_t first = shape.row(0, isReversed ? shape.steps - 1 - i : i);
+    cell->step({input + first * inputSize, rows * inputSize, shape.batches},
+               {aux == nullptr ? nullptr : aux + first * auxSize, rows * auxSize, shape.batches});
+    for (size_t batch = 0; batch < shape.batches; ++batch)
+      std::copy_n(cell->outputState(batch), outputSize,
+                  output + (first + batch * rows) * outputStride);
+  }
 }
 
 }  // namespace hearth::ops

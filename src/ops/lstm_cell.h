@@ -61,8 +61,9 @@ class LstmCell {
   LstmCell(const OperationContext& context, const LstmLayout& layout,
            const LstmParameters& parameters);
 
-  // One time step of one batch element; `aux` may be null without auxiliary weights.
-  void step(size_t batch, const float* input, const float* aux);
+  // One time step of all batch elements, whose inputs are `input`; `aux` is not read without
+  // auxiliary weights.
+  void step(const Vectors& input, const Vectors& aux);
 
   const float* outputState(size_t batch) const {
     return outputState_.data() + batch * parameters_.outputSize;
@@ -74,8 +75,7 @@ class LstmCell {
   enum Gate { kInputGate, kForgetGate, kCellGate, kOutputGate };
 
   const float* values(const OperationContext& context, size_t index);
-  void computeGate(Gate gate, const float* input, const float* aux, const float* outputState,
-                   const float* cellState, float* target) const;
+  void computeGate(Gate gate, const Vectors& input, const Vectors& aux);
 
   LstmParameters parameters_;
   std::vector<std::unique_ptr<RealInput>> kept_;
@@ -84,7 +84,7 @@ class LstmCell {
   const float* projectionWeights_ = nullptr;
   const float* projectionBias_ = nullptr;
   std::vector<float> outputState_, cellState_;
-  std::array<std::vector<float>, 4> gates_;
+  std::array<std::vector<float>, 4> gates_;  // [batches, units]
 };
 
 // All time steps of a cell, last step first when `isReversed`. Row r of the output, `outputSize`

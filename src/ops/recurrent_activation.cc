@@ -54,12 +54,31 @@ float dotProduct(const float* a, const float* b, size_t count) {
   return sum;
 }
 
+void addProducts(const float* matrix, size_t rows, size_t columns, const Vectors& vectors,
+                 float* target) {
+  base::onWidestVectors([=]() HEARTH_INLINE {
+    const auto add = [&]<size_t kRows, size_t kVectors>(size_t row, size_t vector) HEARTH_INLINE {
+      addDotProducts<kRows, kVectors>(matrix + row * columns, columns,
+                                      vectors.first + vector * vectors.stride, vectors.stride,
+                                      columns, target + vector * rows + row, rows);
+    };
+    constexpr size_t kRows = 4;
+    constexpr size_t kVectors = 2;
+    size_t r = 0;
+    for (; r + kRows <= rows; r += kRows) {
+      size_t v = 0;
+      for (; v + kVectors <= vectors.count; v += kVectors)
+        add.template operator()<kRows, kVectors>(r, v);
+      for (; v < vectors.count; ++v) add.template operator()<kRows, 1>(r, v);
+    }
+    for (; r < rows; ++r)
+      for (size_t v = 0; v < vectors.count; ++v) add.template operator()<1, 1>(r, v);
+  });
+}
+
 void addProduct(const float* matrix, size_t rows, size_t columns, const float* vector,
                 float* target) {
-  base::onWidestVectors([=]() HEARTH_INLINE {
-    for (size_t r = 0; r < rows; ++r)
-      target[r] += dotProductInline(matrix + r * columns, vector, columns);
-  });
+  addProducts(matrix, rows, columns, {vector, columns, 1}, target);
 }
 
 void storeReal(const OperationContext& context, size_t output, const std::vector<float>& values) {

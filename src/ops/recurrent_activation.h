@@ -31,6 +31,17 @@ float logistic(float value);
 
 float dotProduct(const float* a, const float* b, size_t count);
 
+// Vectors of floats, the first of which lies at `first` and each `stride` floats behind the one
+// before.
+struct Vectors {
+  const float* first;
+  size_t stride;
+  size_t count;
+};
+
+// target[v * rows + r] += matrix[r, :] * vector v, for every row r and every vector.
+void addProducts(const float* matrix, size_t rows, size_t columns, const Vectors& vectors,
+                 float* target);
 // target[r] += matrix[r, :] * vector, for every row r.
 void addProduct(const float* matrix, size_t rows, size_t columns, const float* vector,
                 float* target);

@@ -4,15 +4,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "ops/operation_builder.h"
+#include "ops/random_values.h"
+#include "ops/recurrent_activation.h"
 
 namespace hearth::ops {
 namespace {
 
 using testing::ElementsAre;
 using testing::FloatNear;
+using testing::Pointwise;
 
 constexpr OperandType kFloat = OperandType::kTensorFloat32;
 
@@ -126,6 +131,82 @@ TEST(LstmTest, CoupledGatesAndClipping) {
   OperationBuilder clipped = lstm(NAN, 1.5f);
   ASSERT_TRUE(clipped.run());
   EXPECT_THAT(clipped.result<float>(2), ElementsAre(1.5f));
+}
+
+// A sequence of the batch elements [first, first + count), with a projection and peepholes.
+std::vector<float> outputsOf(bool isTimeMajor, uint32_t first, uint32_t count) {
+  constexpr uint32_t kBatches = 5;
+  constexpr uint32_t kSteps = 3;
+  constexpr uint32_t kInputs = 19;
+  constexpr uint32_t kUnits = 6;
+  constexpr uint32_t kOutputs = 35;
+  const auto some = [](size_t size) {
+    std::vector<float> values = randomValues<float>(size, -9, 9);
+    for (float& value : values) value /= 16.0f;
+    return values;
+  };
+  const std::vector<float> all = some(size_t{kBatches} * kSteps * kInputs);
+  std::vector<float> chosen(size_t{count} * kSteps * kInputs);
+  for (uint32_t batch = 0; batch < count; ++batch)
+    for (uint32_t step = 0; step < kSteps; ++step)
+      for (uint32_t i = 0; i < kInputs; ++i)
+        chosen[((isTimeMajor ? step * count + batch : batch * kSteps + step)) * kInputs + i] =
+            all[((first + batch) * kSteps + step) * kInputs + i];
+  OperationBuilder builder(OperationType::kUnidirectionalSequenceLstm);
+  builder.input(
+      isTimeMajor ? Dimensions{kSteps, count, kInputs} : Dimensions{count, kSteps, kInputs},
+      chosen);
+  for (int gate = 0; gate < 4; ++gate) builder.input({kUnits, kInputs}, some(kUnits * kInputs));
+  for (int gate = 0; gate < 4; ++gate) builder.input({kUnits, kOutputs}, some(kUnits * kOutputs));
+  for (int gate = 0; gate < 3; ++gate) builder.input({kUnits}, some(kUnits));
+  for (int gate = 0; gate < 4; ++gate) builder.input({kUnits}, some(kUnits));
+  builder.input({kOutputs, kUnits}, some(kOutputs * kUnits)).input({kOutputs}, some(kOutputs));
+  builder.input({count, kOutputs}, std::vector<float>(size_t{count} * kOutputs, 0.25f))
+      .input({count, kUnits}, std::vector<float>(size_t{count} * kUnits, 0.5f));
+  builder.scalar(4).scalar(0.0f).scalar(0.0f).scalar(isTimeMajor);
+  builder.output();
+  const Status status = builder.run();
+  EXPECT_TRUE(status) << status.error().toString();
+  const std::vector<float> values = builder.result<float>(0);
+  if (!isTimeMajor) return values;
+  std::vector<float> result(values.size());
+  for (uint32_t batch = 0; batch < count; ++batch)
+    for (uint32_t step = 0; step < kSteps; ++step)
+      std::copy_n(values.data() + (step * count + batch) * kOutputs, kOutputs,
+                  result.data() + (batch * kSteps + step) * kOutputs);
+  return result;
+}
+
+// All batch elements take a step together, and none knows of the others.
+TEST(LstmTest, BatchElementsAreIndependent) {
+  std::vector<float> expected;
+  for (uint32_t batch = 0; batch < 5; ++batch) {
+    const std::vector<float> one = outputsOf(false, batch, 1);
+    expected.insert(expected.end(), one.begin(), one.end());
+  }
+  for (const bool isTimeMajor : {false, true})
+    EXPECT_THAT(outputsOf(isTimeMajor, 0, 5), Pointwise(FloatNear(1e-6f), expected));
+}
+
+TEST(AddProductsTest, FollowTheDefinition) {
+  for (const size_t rows : {1, 3, 4, 9}) {
+    for (const size_t columns : {1, 15, 16, 50}) {
+      for (const size_t count : {1, 2, 5}) {
+        const size_t stride = columns + 3;
+        // Whole numbers: every sum is exact.
+        const auto matrix = randomValues<float>(rows * columns, -20, 20);
+        const auto vectors = randomValues<float>(count * stride, -20, 20);
+        std::vector<float> expected = randomValues<float>(count * rows, -20, 20);
+        std::vector<float> made = expected;
+        for (size_t v = 0; v < count; ++v)
+          for (size_t r = 0; r < rows; ++r)
+            for (size_t c = 0; c < columns; ++c)
+              expected[v * rows + r] += matrix[r * columns + c] * vectors[v * stride + c];
+        addProducts(matrix.data(), rows, columns, {vectors.data(), stride, count}, made.data());
+        EXPECT_EQ(made, expected) << rows << " " << columns << " " << count;
+      }
+    }
+  }
 }
 
 TEST(SvdfTest, HistoryMovesOn) {
