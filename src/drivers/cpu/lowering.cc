@@ -11,6 +11,7 @@
 #include "drivers/cpu/convolution.h"
 #include "drivers/cpu/elementwise.h"
 #include "drivers/cpu/float_functions.h"
+#include "drivers/cpu/float_pairs.h"
 #include "drivers/cpu/fully_connected.h"
 #include "drivers/cpu/layout.h"
 #include "drivers/cpu/log_softmax.h"
@@ -440,8 +441,8 @@ constexpr Entry kLowerings[] = {
     {OperationType::kFloorDiv, lowerNumbers},
     {OperationType::kFloorMod, lowerNumbers},
     {OperationType::kTruncatedDiv, lowerNumbers},
-    {OperationType::kPow, lowerNumbers},
-    {OperationType::kAtan2, lowerNumbers},
+    {OperationType::kPow, lowerOrShareNumbers<lowerPow>},
+    {OperationType::kAtan2, lowerOrShareNumbers<lowerAtan2>},
     {OperationType::kPrelu, lowerOrTable<lowerPlainBinary<xnn_binary_prelu>>},
     {OperationType::kEqual, lowerComparison},
     {OperationType::kNotEqual, lowerComparison},
