@@ -113,19 +113,39 @@ TEST(LongRowsTest, RunningSumsOfColumns) {
   }
 }
 
+// TOPK_V2 of one row, compared with a sort; NaN is smaller than all numbers.
+template <typename T>
+void compareLargest(OperandType type, const std::vector<T>& values, int32_t k) {
+  const auto size = static_cast<uint32_t>(values.size());
+  OperationBuilder builder(OperationType::kTopkV2);
+  const float scale = type == kInt8 ? 0.5f : 0.0f;
+  builder.input(OperationBuilder::tensor(type, {1, size}, scale), values).scalar(k);
+  builder.output(OperationBuilder::tensor(type, {}, scale)).output(OperandType::kTensorInt32);
+  ASSERT_TRUE(builder.run());
+  std::vector<int32_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, [&](int32_t a, int32_t b) {
+    const double left = static_cast<double>(values[static_cast<size_t>(a)]);
+    const double right = static_cast<double>(values[static_cast<size_t>(b)]);
+    return left > right || (std::isnan(right) && !std::isnan(left));
+  });
+  order.resize(static_cast<size_t>(k));
+  EXPECT_EQ(builder.template result<int32_t>(1), order) << k;
+}
+
 TEST(LongRowsTest, LargestOfManyEqualNumbers) {
-  const std::vector<float> values = randomValues<float>(5000, 0, 50);
+  std::vector<int32_t> rising(5000);
+  std::iota(rising.begin(), rising.end(), -2500);
+  std::vector<float> withNaN = randomValues<float>(5000, 0, 50);
+  std::fill_n(withNaN.begin(), 300, NAN);
+  withNaN[4000] = NAN;
   for (const int32_t k : {1, 2, 10, 4999, 5000}) {
-    OperationBuilder builder(OperationType::kTopkV2);
-    builder.input({1, 5000}, values).scalar(k).output().output(OperandType::kTensorInt32);
-    ASSERT_TRUE(builder.run());
-    std::vector<int32_t> order(values.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-      return values[static_cast<size_t>(a)] > values[static_cast<size_t>(b)];
-    });
-    order.resize(static_cast<size_t>(k));
-    EXPECT_EQ(builder.result<int32_t>(1), order);
+    compareLargest(kFloat, randomValues<float>(5000, 0, 50), k);
+    compareLargest(kFloat, withNaN, k);
+    compareLargest(OperandType::kTensorInt32, rising, k);
+    compareLargest(OperandType::kTensorInt32, std::vector<int32_t>(rising.rbegin(), rising.rend()),
+                   k);
+    compareLargest(kInt8, randomValues<int8_t>(5000, -128, 127), k);
   }
 }
 

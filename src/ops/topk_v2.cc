@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOPK_V2: the k largest elements of each row, largest first; of equal ones the first comes first.
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
+#include <type_traits>
 #include <vector>
 
+#include "base/vector_dispatch.h"
 #include "ops/element_visitor.h"
 #include "ops/operation.h"
 #include "ops/registry.h"
@@ -40,11 +43,29 @@ Status prepare(OperationContext& context) {
 
 // A strict order also for NaN, which counts as smaller than all numbers.
 template <typename T>
-bool isLarger(T a, T b) {
-  if constexpr (!std::is_integral_v<T>) {
-    if (b != b) return a == a;
-  }
-  return a > b;
+HEARTH_INLINE inline bool isLarger(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return a > b;
+  else
+    return (a > b) | ((b != b) & (a == a));
+}
+
+// Whether one of `count` values is larger than `last`.
+template <typename T>
+bool hasLarger(const T* values, size_t count, T last) {
+  // As wide as the values, so that vectors of them need no conversion.
+  using Flags = std::conditional_t<
+      sizeof(T) == 1, uint8_t,
+      std::conditional_t<sizeof(T) == 2, uint16_t,
+                         std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+  Flags flags = 0;
+  Flags* const found = &flags;
+  base::onWidestVectors([=]() HEARTH_INLINE {
+    Flags any = 0;
+    for (size_t i = 0; i < count; ++i) any |= static_cast<Flags>(isLarger(values[i], last));
+    *found = any;
+  });
+  return flags != 0;
 }
 
 Status execute(OperationContext& context) {
@@ -65,12 +86,17 @@ Status execute(OperationContext& context) {
       std::iota(order.begin(), order.end(), 0);
       std::make_heap(order.begin(), order.end(), comesBefore);
       T last = values[order.front()];
-      for (size_t i = order.size(); i < size; ++i) {
-        if (!isLarger(values[i], last)) continue;
-        std::pop_heap(order.begin(), order.end(), comesBefore);
-        order.back() = static_cast<int32_t>(i);
-        std::push_heap(order.begin(), order.end(), comesBefore);
-        last = values[order.front()];
+      constexpr size_t kBlock = 256 / sizeof(T);
+      for (size_t first = order.size(); first < size; first += kBlock) {
+        const size_t end = std::min(size, first + kBlock);
+        if (!hasLarger(values + first, end - first, last)) continue;
+        for (size_t i = first; i < end; ++i) {
+          if (!isLarger(values[i], last)) continue;
+          std::pop_heap(order.begin(), order.end(), comesBefore);
+          order.back() = static_cast<int32_t>(i);
+          std::push_heap(order.begin(), order.end(), comesBefore);
+          last = values[order.front()];
+        }
       }
       std::sort_heap(order.begin(), order.end(), comesBefore);
       for (size_t i = 0; i < static_cast<size_t>(k); ++i) {
