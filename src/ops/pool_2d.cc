@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "base/vector_dispatch.h"
@@ -171,9 +172,10 @@ void poolFloats(std::span<const PixelWindow> windows, size_t channels, Activatio
   });
 }
 
-// A window of 16-bit numbers, of which `channels` lie side by side.
-struct WideWindow {
-  const int16_t* first = nullptr;
+// A window of 8- or 16-bit numbers.
+template <typename T>
+struct WholeWindow {
+  const T* first = nullptr;
   size_t rows = 0, columns = 0;
   size_t rowStride = 0, columnStride = 0;
   QuantizedRange range;
@@ -185,8 +187,8 @@ typedef double Doubles __attribute__((vector_size(kLanes * sizeof(double))));
 typedef int16_t Shorts __attribute__((vector_size(kLanes * sizeof(int16_t))));
 typedef int32_t Ints __attribute__((vector_size(kLanes * sizeof(int32_t))));
 
-struct WideMaximum {
-  HEARTH_INLINE static Shorts ofLanes(const WideWindow& w, size_t channel) {
+struct WholeMaximum {
+  HEARTH_INLINE static Shorts ofLanes(const WholeWindow<int16_t>& w, size_t channel) {
     Shorts highest = Shorts{} + static_cast<int16_t>(w.range.lowest);
     for (size_t y = 0; y < w.rows; ++y) {
       for (size_t x = 0; x < w.columns; ++x) {
@@ -199,19 +201,20 @@ struct WideMaximum {
     const Shorts limit = Shorts{} + static_cast<int16_t>(w.range.highest);
     return highest < limit ? highest : limit;
   }
-  static int16_t ofOne(const WideWindow& w, size_t channel) {
+  template <typename T>
+  static T ofOne(const WholeWindow<T>& w, size_t channel) {
     int32_t highest = w.range.lowest;
     for (size_t y = 0; y < w.rows; ++y)
       for (size_t x = 0; x < w.columns; ++x)
         highest =
             std::max<int32_t>(highest, w.first[y * w.rowStride + x * w.columnStride + channel]);
-    return static_cast<int16_t>(std::min(highest, w.range.highest));
+    return static_cast<T>(std::min(highest, w.range.highest));
   }
 };
 
-// Means are rounded half away from zero.
-struct WideAverage {
-  HEARTH_INLINE static Shorts ofLanes(const WideWindow& w, size_t channel) {
+// Means are rounded half away from zero, wherever the zero point is.
+struct WholeAverage {
+  HEARTH_INLINE static Shorts ofLanes(const WholeWindow<int16_t>& w, size_t channel) {
     Doubles sums{};
     for (size_t y = 0; y < w.rows; ++y) {
       Ints ofRow{};
@@ -234,22 +237,23 @@ struct WideAverage {
     const Ints raised = means > lowest ? means : lowest;
     return __builtin_convertvector(raised < highest ? raised : highest, Shorts);
   }
-  static int16_t ofOne(const WideWindow& w, size_t channel) {
+  template <typename T>
+  static T ofOne(const WholeWindow<T>& w, size_t channel) {
     int64_t sum = 0;
     for (size_t y = 0; y < w.rows; ++y)
       for (size_t x = 0; x < w.columns; ++x)
         sum += w.first[y * w.rowStride + x * w.columnStride + channel];
     const auto count = static_cast<int64_t>(w.rows * w.columns);
     const int64_t mean = (sum + (sum > 0 ? count / 2 : -(count / 2))) / count;
-    return static_cast<int16_t>(std::clamp<int64_t>(mean, w.range.lowest, w.range.highest));
+    return static_cast<T>(std::clamp<int64_t>(mean, w.range.lowest, w.range.highest));
   }
 };
 
-// Exact: only the bounds of an activation depend on the scale, which the output shares.
-template <typename Pool>
-void executeSymmetric16(const OperationContext& context, const Pool2dParameters& p) {
-  const int16_t* source = context.inputs[0].as<int16_t>();
-  int16_t* target = context.outputs[0].as<int16_t>();
+// Exact: only the bounds of an activation depend on scale and zero point, which the output shares.
+template <typename Pool, typename T>
+void executeWhole(const OperationContext& context, const Pool2dParameters& p) {
+  const T* source = context.inputs[0].as<T>();
+  T* target = context.outputs[0].as<T>();
   const Window2d& w = p.window;
   const ImageLayout from(p.input, p.isNchw);
   const ImageLayout to(p.output, p.isNchw);
@@ -263,29 +267,31 @@ void executeSymmetric16(const OperationContext& context, const Pool2dParameters&
     const auto bottom =
         static_cast<size_t>(std::min<int64_t>(top + w.filterHeight, p.input.height));
     const auto right = static_cast<size_t>(std::min<int64_t>(left + w.filterWidth, p.input.width));
-    const WideWindow window{source + from.offset(batch, y, x),
-                            bottom - y,
-                            right - x,
-                            from.rowStride,
-                            from.columnStride,
-                            range};
-    int16_t* pixel = target + to.offset(batch, row, column);
+    const WholeWindow<T> window{source + from.offset(batch, y, x),
+                                bottom - y,
+                                right - x,
+                                from.rowStride,
+                                from.columnStride,
+                                range};
+    T* pixel = target + to.offset(batch, row, column);
     size_t c = 0;
-    // Sums of a row stay within 32 bits.
-    if (!p.isNchw && window.columns < (1 << 16)) {
-      const size_t whole = channels - channels % kLanes;
-      base::onWidestVectors([window, pixel, whole]() HEARTH_INLINE {
-        for (size_t first = 0; first < whole; first += kLanes) {
-          const Shorts values = Pool::ofLanes(window, first);
-          std::memcpy(pixel + first, &values, sizeof(values));
-        }
-      });
-      c = whole;
+    if constexpr (std::is_same_v<T, int16_t>) {
+      // Sums of a row stay within 32 bits.
+      if (!p.isNchw && window.columns < (1 << 16)) {
+        const size_t whole = channels - channels % kLanes;
+        base::onWidestVectors([window, pixel, whole]() HEARTH_INLINE {
+          for (size_t first = 0; first < whole; first += kLanes) {
+            const Shorts values = Pool::ofLanes(window, first);
+            std::memcpy(pixel + first, &values, sizeof(values));
+          }
+        });
+        c = whole;
+      }
     }
     for (; c < channels; ++c)
       pixel[c * to.channelStride] = Pool::ofOne(window, c * from.channelStride);
   };
-  const uint64_t work = uint64_t{p.output.width} * channels * sizeof(int16_t) *
+  const uint64_t work = uint64_t{p.output.width} * channels * sizeof(T) *
                         static_cast<uint64_t>(w.filterHeight) *
                         static_cast<uint64_t>(w.filterWidth);
   threads::forRanges(context.threadPool, uint64_t{p.output.batches} * p.output.height,
@@ -300,12 +306,19 @@ void executeSymmetric16(const OperationContext& context, const Pool2dParameters&
 template <typename Pool>
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const Pool2dParameters p, parsePool2d(context));
-  if (context.inputs[0].type() == OperandType::kTensorQuant16Symm) {
-    if constexpr (std::is_same_v<Pool, Maximum>)
-      executeSymmetric16<WideMaximum>(context, p);
-    else
-      executeSymmetric16<WideAverage>(context, p);
-    return {};
+  using Whole = std::conditional_t<std::is_same_v<Pool, Maximum>, WholeMaximum, WholeAverage>;
+  switch (context.inputs[0].type()) {
+    case OperandType::kTensorQuant16Symm:
+      executeWhole<Whole, int16_t>(context, p);
+      return {};
+    case OperandType::kTensorQuant8Asymm:
+      executeWhole<Whole, uint8_t>(context, p);
+      return {};
+    case OperandType::kTensorQuant8AsymmSigned:
+      executeWhole<Whole, int8_t>(context, p);
+      return {};
+    default:
+      break;
   }
   const Window2d& w = p.window;
   const ImageLayout inputLayout(p.input, p.isNchw);
@@ -313,9 +326,7 @@ Status execute(OperationContext& context) {
   const ActivationRange range = activationRange(p.activation);
   const RealInput input(context.inputs[0]);
   RealOutput output(context.outputs[0]);
-  // Sums of single precision would round the means of quantised numbers the wrong way at times.
-  const bool isAdded = !std::is_same_v<Pool, Maximum> && !p.isNchw &&
-                       kFloatTensors.contains(context.inputs[0].type());
+  const bool isAdded = !std::is_same_v<Pool, Maximum> && !p.isNchw;
   const auto poolLine = [&](size_t b, uint32_t row) {
     const int64_t top = int64_t{row} * w.strideHeight - w.padding.top;
     const int64_t firstRow = std::max<int64_t>(top, 0);

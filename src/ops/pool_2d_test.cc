@@ -60,8 +60,28 @@ TEST(Pool2dTest, NchwQuantized) {
       .output(OperationBuilder::tensor(OperandType::kTensorQuant8AsymmSigned, {}, 0.5f, 7));
   ASSERT_TRUE(builder.run());
   EXPECT_EQ(builder.dimensions(), (Dimensions{1, 2, 1, 1}));
-  // -127.5 and 3.5, away from the zero point's side of the tie.
-  EXPECT_THAT(builder.result<int8_t>(), ElementsAre(-128, 3));
+  // -127.5 and 3.5, away from zero and not from the zero point, as in TFLite.
+  EXPECT_THAT(builder.result<int8_t>(), ElementsAre(-128, 4));
+}
+
+// Halves go away from zero on either side of the zero point.
+TEST(Pool2dTest, QuantizedHalves) {
+  const auto pooled = [](OperandType type, int32_t zero, auto image) {
+    using Element = typename decltype(image)::value_type;
+    OperationBuilder builder(OperationType::kAveragePool2d);
+    builder.input(OperationBuilder::tensor(type, {1, 1, 2, 2}, 0.5f, zero), image)
+        .scalars({2, 1, 1, 2, 1, 0})
+        .output(OperationBuilder::tensor(type, {}, 0.5f, zero));
+    EXPECT_TRUE(builder.run());
+    return builder.result<Element>();
+  };
+  for (const int32_t zero : {-128, -3, 0, 127})
+    EXPECT_THAT(
+        pooled(OperandType::kTensorQuant8AsymmSigned, zero, std::vector<int8_t>{-4, 5, -3, 8}),
+        ElementsAre(-4, 7));
+  for (const int32_t zero : {0, 7, 255})
+    EXPECT_THAT(pooled(OperandType::kTensorQuant8Asymm, zero, std::vector<uint8_t>{2, 254, 3, 255}),
+                ElementsAre(3, 255));
 }
 
 // Channels that fill vectors, and some more; means of six are rounded half away from zero.

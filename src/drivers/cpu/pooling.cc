@@ -12,8 +12,6 @@ using graph::OperandType;
 struct Creation {
   Pooling pool;
   OperandType type = OperandType::kTensorFloat32;
-  float inputScale = 0, outputScale = 0;
-  int32_t inputZero = 0, outputZero = 0;
   ops::ActivationRange floats{};
   ops::QuantizedRange steps{};
   ValueId source = 0, destination = 0;
@@ -39,15 +37,9 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
                                                 static_cast<int8_t>(c.steps.highest), 0, op);
     }
   }
-  if (c.type == OperandType::kTensorFloat32)
-    return xnn_create_average_pooling2d_nhwc_f32(p.top, p.right, p.bottom, p.left, p.filterHeight,
-                                                 p.filterWidth, p.strideHeight, p.strideWidth,
-                                                 c.floats.lowest, c.floats.highest, 0, op);
-  return xnn_create_average_pooling2d_nhwc_qu8(
-      p.top, p.right, p.bottom, p.left, p.filterHeight, p.filterWidth, p.strideHeight,
-      p.strideWidth, static_cast<uint8_t>(c.inputZero), c.inputScale,
-      static_cast<uint8_t>(c.outputZero), c.outputScale, static_cast<uint8_t>(c.steps.lowest),
-      static_cast<uint8_t>(c.steps.highest), 0, op);
+  return xnn_create_average_pooling2d_nhwc_f32(p.top, p.right, p.bottom, p.left, p.filterHeight,
+                                               p.filterWidth, p.strideHeight, p.strideWidth,
+                                               c.floats.lowest, c.floats.highest, 0, op);
 }
 
 xnn_status reshapeOperator(const Creation& c, xnn_operator_t op, size_t* workspace,
@@ -60,19 +52,15 @@ xnn_status reshapeOperator(const Creation& c, xnn_operator_t op, size_t* workspa
     return reshape(op, p.batch, p.inputHeight, p.inputWidth, p.channels, p.channels, p.channels,
                    &height, &width, threads);
   };
-  const auto average = [&](auto reshape) {
-    return reshape(op, p.batch, p.inputHeight, p.inputWidth, p.channels, p.channels, p.channels,
-                   workspace, alignment, &height, &width, threads);
-  };
   if (p.isMaximum) {
     status = c.type == OperandType::kTensorFloat32 ? maximum(xnn_reshape_max_pooling2d_nhwc_f32)
              : c.type == OperandType::kTensorQuant8Asymm
                  ? maximum(xnn_reshape_max_pooling2d_nhwc_u8)
                  : maximum(xnn_reshape_max_pooling2d_nhwc_s8);
   } else {
-    status = c.type == OperandType::kTensorFloat32
-                 ? average(xnn_reshape_average_pooling2d_nhwc_f32)
-                 : average(xnn_reshape_average_pooling2d_nhwc_qu8);
+    status = xnn_reshape_average_pooling2d_nhwc_f32(op, p.batch, p.inputHeight, p.inputWidth,
+                                                    p.channels, p.channels, p.channels, workspace,
+                                                    alignment, &height, &width, threads);
   }
   if (status == xnn_status_success && (height != p.outputHeight || width != p.outputWidth))
     return xnn_status_unsupported_parameter;
@@ -96,11 +84,8 @@ xnn_status setupOperator(const Creation& c, xnn_operator_t op, void* workspace,
                                                static_cast<int8_t*>(out));
     }
   }
-  if (c.type == OperandType::kTensorFloat32)
-    return xnn_setup_average_pooling2d_nhwc_f32(op, workspace, static_cast<const float*>(in),
-                                                static_cast<float*>(out));
-  return xnn_setup_average_pooling2d_nhwc_qu8(op, workspace, static_cast<const uint8_t*>(in),
-                                              static_cast<uint8_t*>(out));
+  return xnn_setup_average_pooling2d_nhwc_f32(op, workspace, static_cast<const float*>(in),
+                                              static_cast<float*>(out));
 }
 
 }  // namespace
@@ -112,25 +97,16 @@ Result<bool> addPooling(PlanBuilder* builder, const Pooling& pooling) {
   const bool isUnsigned = input.type == OperandType::kTensorQuant8Asymm;
   const bool isSigned = input.type == OperandType::kTensorQuant8AsymmSigned;
   if (input.type != output.type || !(isFloat || isUnsigned || isSigned)) return false;
-  const bool isPadded = pooling.top + pooling.bottom + pooling.left + pooling.right != 0;
-  if (!pooling.isMaximum && (isSigned || (isUnsigned && isPadded)))
-    return addQuantizedAveragePool(builder, pooling);
+  if (!pooling.isMaximum && !isFloat) return addQuantizedAveragePool(builder, pooling);
   // Maximum pooling does not rescale.
   if (pooling.isMaximum && !isFloat &&
       (input.scale != output.scale || input.zeroPoint != output.zeroPoint))
-    return false;
-  if (!pooling.isMaximum && isUnsigned &&
-      !isScaleInRange(static_cast<double>(input.scale) / output.scale, -8, 8))
     return false;
   if (!activationFits(pooling.activation, output)) return false;
   if (pooling.filterHeight == 1 && pooling.filterWidth == 1) return false;
   Creation c;
   c.pool = pooling;
   c.type = input.type;
-  c.inputScale = input.scale;
-  c.outputScale = output.scale;
-  c.inputZero = input.zeroPoint;
-  c.outputZero = output.zeroPoint;
   c.floats = ops::activationRange(pooling.activation);
   c.steps = ops::quantizedActivationRange(pooling.activation, output);
   c.source = builder->read(pooling.input);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Average and maximum pooling on XNNPACK.
+// Average and maximum pooling on XNNPACK; the average of 8-bit numbers on a kernel of ours.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Pooling {
   size_t outputHeight = 1, outputWidth = 1;
 };
 
-// Adds the node; false for types and forms that XNNPACK lacks (int8 average, 1x1 windows).
+// Adds the node; false for types and forms that XNNPACK lacks (1x1 windows).
 Result<bool> addPooling(PlanBuilder* builder, const Pooling& pooling);
 
 }  // namespace hearth::cpu

@@ -5,8 +5,9 @@
 
 namespace hearth::cpu {
 
-// Average pooling of 8-bit tensors on a kernel of ours: XNNPACK lacks int8, and for uint8 it
-// divides by the size of the window also where part of it lies in the padding.
+// Average pooling of 8-bit tensors on a kernel of ours, with TFLite's very results: XNNPACK lacks
+// int8, and for uint8 it rounds otherwise and divides by the size of the window also where part of
+// it lies in the padding.
 Result<bool> addQuantizedAveragePool(PlanBuilder* builder, const Pooling& pooling);
 
 }  // namespace hearth::cpu
