@@ -41,6 +41,10 @@ std::vector<Case> cases() {
   all.push_back({{9, 3, 130}, {1}});
   all.push_back({{7, 3, 130}, {0, 2}});
   all.push_back({{3, 600, 33}, {0, 1}});
+  // So many bytes that parts of the first dimension are merged.
+  all.push_back({{66000, 33}, {0}});
+  all.push_back({{300, 3, 2500}, {0, 2}});
+  all.push_back({{2200000}, {0}});
   return all;
 }
 

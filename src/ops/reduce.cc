@@ -185,11 +185,15 @@ struct Fold {
   }
 };
 
+// All such operations have `start`, `merge`, rows() and columns().
+
 // Sums of 8-bit numbers: some are added up in 16 bits first.
 template <typename T>
 struct ByteSum {
   using Narrow = std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>;
   static constexpr int64_t kMostNarrow = 256;  // so many fit
+  static constexpr int64_t start = 0;
+  static int64_t merge(int64_t a, int64_t b) { return a + b; }
 
   struct NarrowSum {
     HEARTH_INLINE static Narrow combine(Narrow a, T b) { return static_cast<Narrow>(a + b); }
@@ -241,6 +245,8 @@ struct ByteSum {
 
 // Whether one byte of a row is set, or all are; rows end with the first that decides.
 struct AnyByte {
+  static constexpr uint8_t start = 0;
+  static uint8_t merge(uint8_t a, uint8_t b) { return a | b; }
   void rows(const uint8_t* source, int64_t rows, int64_t columns, uint8_t* results) const {
     const auto rest = static_cast<size_t>(columns - 1);
     for (int64_t row = 0; row < rows; ++row, source += columns) {
@@ -257,6 +263,8 @@ struct AnyByte {
   }
 };
 struct AllBytes {
+  static constexpr uint8_t start = 1;
+  static uint8_t merge(uint8_t a, uint8_t b) { return a & b; }
   void rows(const uint8_t* source, int64_t rows, int64_t columns, uint8_t* results) const {
     for (int64_t row = 0; row < rows; ++row, source += columns) {
       if (results[row] != 0)
@@ -307,17 +315,46 @@ void fold(const T* source, const std::vector<Run>& runs, Accumulator* results,
   }
 }
 
-// The same on the threads of `pool` where the first dimension is kept: each takes a part of it.
+// The same where the first dimension is reduced. Parts of it are folded on the threads of `pool`
+// and merged at last: always the same parts, so that sums do not depend on the number of threads.
+template <typename T, typename Accumulator, typename Operation>
+void foldMerged(threads::ThreadPool* pool, const T* source, const std::vector<Run>& runs,
+                uint64_t inputs, uint64_t outputs, Accumulator* results, Operation operation) {
+  constexpr uint64_t kPartBytes = uint64_t{1} << 20;
+  constexpr uint64_t kMostParts = 16;
+  const auto size = static_cast<uint64_t>(runs[0].size);
+  const uint64_t bytes = size * inputs * sizeof(T);
+  // What is merged has to be little beside what is read.
+  const uint64_t worthwhile = bytes / (4 * sizeof(Accumulator)) / outputs;
+  const uint64_t parts = std::min({size, bytes / kPartBytes, kMostParts, worthwhile});
+  if (parts < 2) return fold(source, runs, results, operation);
+  std::vector<Accumulator> others((parts - 1) * outputs, operation.start);
+  threads::forRanges(pool, parts, 1, [&](uint64_t first, uint64_t last) {
+    for (uint64_t i = first; i < last; ++i) {
+      const uint64_t begin = i * size / parts;
+      std::vector<Run> part = runs;
+      part[0].size = static_cast<int64_t>((i + 1) * size / parts - begin);
+      fold(source + begin * inputs, part, i == 0 ? results : others.data() + (i - 1) * outputs,
+           operation);
+    }
+  });
+  for (size_t i = 0; i < others.size(); ++i)
+    results[i % outputs] = operation.merge(results[i % outputs], others[i]);
+}
+
+// The same on the threads of `pool`: each takes a part of the first dimension.
 template <typename T, typename Accumulator, typename Operation>
 void foldParts(threads::ThreadPool* pool, const T* source, const std::vector<Run>& runs,
                Accumulator* results, Operation operation) {
-  if (runs.size() < 2 || runs[0].isReduced) return fold(source, runs, results, operation);
+  if (runs.empty()) return fold(source, runs, results, operation);
   uint64_t inputs = 1;
   uint64_t outputs = 1;
   for (size_t i = 1; i < runs.size(); ++i) {
     inputs *= static_cast<uint64_t>(runs[i].size);
     if (!runs[i].isReduced) outputs *= static_cast<uint64_t>(runs[i].size);
   }
+  if (runs[0].isReduced) return foldMerged(pool, source, runs, inputs, outputs, results, operation);
+  if (runs.size() < 2) return fold(source, runs, results, operation);
   threads::forRanges(pool, static_cast<uint64_t>(runs[0].size),
                      threads::grainOf(inputs * sizeof(T)), [&](uint64_t begin, uint64_t end) {
                        std::vector<Run> part = runs;

@@ -628,6 +628,26 @@ TEST(MeanTest, SeveralGroupsOfAxesEqualTheReference) {
   }
 }
 
+// Parts of the first dimension are folded on several threads, and always the same ones.
+TEST(SharedOperationsTest, ThreadsChangeNoSumOfTheFirstDimension) {
+  const Dimensions dimensions = {700, 1000};
+  for (const std::vector<int32_t>& axes : std::vector<std::vector<int32_t>>{{0}, {0, 1}}) {
+    for (const OperationType type :
+         {OperationType::kReduceSum, OperationType::kReduceMax, OperationType::kReduceProd}) {
+      ModelBuilder builder;
+      const uint32_t data = builder.input(kFloat, dimensions);
+      const uint32_t given =
+          builder.constant(OperandType::kTensorInt32, {static_cast<uint32_t>(axes.size())}, axes);
+      const uint32_t count = axes.size() == 1 ? 1000 : 1;
+      builder.operation(type, {data, given, builder.scalar(false)},
+                        {builder.output(kFloat, {count})});
+      EXPECT_EQ(
+          differenceFromReference(builder.model(), {floatsFor(dimensions, 1, 1.5f)}, "own", 0.0f),
+          "");
+    }
+  }
+}
+
 // Shared kernels give on several threads what they give on one: tensors are large enough for both.
 TEST(SharedOperationsTest, ThreadsChangeNothing) {
   const Dimensions dimensions = {30, 40, 50};
