@@ -216,6 +216,12 @@ Result<bool> lowerUnary(PlanBuilder* builder) {
   return addUnary(builder, kOperator, nullptr, inputOf(builder, 0), outputOf(builder));
 }
 
+// Of 8-bit numbers XNNPACK has a table.
+Result<bool> lowerAnyTanh(PlanBuilder* builder) {
+  HEARTH_ASSIGN(const bool isDone, lowerTanh(builder));
+  return isDone ? true : lowerUnary<xnn_unary_tanh>(builder);
+}
+
 template <ops::FusedActivation kActivation>
 Result<bool> lowerClamp(PlanBuilder* builder) {
   return addClamp(builder, inputOf(builder, 0), outputOf(builder), kActivation);
@@ -415,7 +421,7 @@ constexpr Entry kLowerings[] = {
     {OperationType::kRelu1, lowerOrTable<lowerClamp<ops::FusedActivation::kRelu1>>},
     {OperationType::kRelu6, lowerOrTable<lowerClamp<ops::FusedActivation::kRelu6>>},
     {OperationType::kLogistic, lowerByTableOr<lowerUnary<xnn_unary_sigmoid>>},
-    {OperationType::kTanh, lowerByTableOr<lowerTanh>},
+    {OperationType::kTanh, lowerByTableOr<lowerAnyTanh>},
     {OperationType::kAbs, lowerOrTable<lowerUnary<xnn_unary_abs>>},
     {OperationType::kNeg, lowerOrTable<lowerUnary<xnn_unary_negate>>},
     {OperationType::kFloor, lowerOrTable<lowerUnary<xnn_unary_floor>>},
