@@ -123,17 +123,14 @@ Result<bool> lowerPool2d(PlanBuilder* builder) {
   pooling.channels = parameters.input.channels;
   pooling.outputHeight = parameters.output.height;
   pooling.outputWidth = parameters.output.width;
-  // A window over the whole image is a mean over it, which XNNPACK has for int8, too.
-  const graph::Operand& input = builder->operand(pooling.input);
+  // Single precision has a kernel that reads each pixel from where it lies; a mean over the whole
+  // image is XNNPACK's.
   const bool isGlobal = pooling.outputHeight == 1 && pooling.outputWidth == 1 &&
                         pooling.top + pooling.bottom + pooling.left + pooling.right == 0 &&
                         pooling.filterHeight == pooling.inputHeight &&
                         pooling.filterWidth == pooling.inputWidth;
-  if (!pooling.isMaximum && isGlobal && input.type == OperandType::kTensorQuant8AsymmSigned &&
-      pooling.activation == ops::FusedActivation::kNone)
-    return addMean(builder, pooling.input, pooling.output, {1, 2});
-  // Single precision has a kernel that reads each pixel from where it lies.
-  if (!pooling.isMaximum && !isGlobal && input.type == OperandType::kTensorFloat32)
+  if (!pooling.isMaximum && !isGlobal &&
+      builder->operand(pooling.input).type == OperandType::kTensorFloat32)
     return lowerShared(builder);
   return addPooling(builder, pooling);
 }

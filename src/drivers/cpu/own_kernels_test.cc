@@ -598,6 +598,9 @@ TEST_P(QuantizedAveragePoolTest, EqualsTheReference) {
         OperationType::kAveragePool2d, inputs,
         {builder.output(type, {c.input[0], sizeOf(c.input[1]), sizeOf(c.input[2]), c.input[3]},
                         0.05f, zero)});
+    EXPECT_EQ(
+        differenceFromReference(builder.model(), {randomBytes(countOf(c.input), 1)}, "own", 0.0f),
+        "");
     const auto compared = runBoth(builder.model(), {randomBytes(countOf(c.input), 1)});
     ASSERT_TRUE(compared) << compared.error().toString();
     EXPECT_EQ(compared->made, compared->expected);
@@ -609,7 +612,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(PoolCase{{1, 8, 8, 5}, 0, 2, 2, 0}, PoolCase{{2, 7, 9, 16}, 1, 1, 3, 0},
                     PoolCase{{1, 5, 6, 33}, 2, 2, 3, 1}, PoolCase{{1, 30, 30, 70}, 3, 3, 7, 3},
                     PoolCase{{3, 2, 2, 1}, 1, 1, 2, 2}, PoolCase{{1, 14, 15, 40}, 0, 1, 11, 0},
-                    PoolCase{{1, 14, 15, 40}, 1, 1, 12, 0}));
+                    PoolCase{{1, 14, 15, 40}, 1, 1, 12, 0}, PoolCase{{2, 7, 7, 40}, 0, 1, 7, 0},
+                    PoolCase{{1, 20, 20, 33}, 0, 1, 20, 0}));
 
 TEST(MeanTest, SeveralGroupsOfAxesEqualTheReference) {
   for (const std::vector<int32_t>& axes :
