@@ -165,8 +165,6 @@ Result<bool> addTranspose(PlanBuilder* builder, uint32_t input, uint32_t output,
 namespace {
 
 struct Mean {
-  xnn_datatype type = xnn_datatype_invalid;
-  xnn_quantization_params from{0, 1.0f}, to{0, 1.0f};
   std::vector<size_t> shape;
   std::vector<int64_t> axes;  // neighbours
   ValueId source = 0, destination = 0;
@@ -176,17 +174,18 @@ void addMeanNode(PlanBuilder* builder, const Mean& mean) {
   builder->add("xnnpack", {mean.source}, {mean.destination}).create =
       [mean]() -> Result<std::unique_ptr<Kernel>> {
     xnn_operator_t op = nullptr;
+    constexpr xnn_quantization_params kNone = {0, 1.0f};
     // Dimensions are kept or dropped by the plan: the bytes are the same.
-    const xnn_status status = xnn_create_reduce_nd(xnn_reduce_mean, mean.type, &mean.from, &mean.to,
-                                                   XNN_FLAG_KEEP_DIMS, &op);
+    const xnn_status status = xnn_create_reduce_nd(xnn_reduce_mean, xnn_datatype_fp32, &kNone,
+                                                   &kNone, XNN_FLAG_KEEP_DIMS, &op);
     XnnCalls calls;
     calls.reshape = [mean](xnn_operator_t o, size_t* workspace, size_t* alignment,
                            pthreadpool_t pool) {
       const xnn_status reshaped =
           xnn_reshape_reduce_nd(o, mean.axes.size(), mean.axes.data(), mean.shape.size(),
                                 mean.shape.data(), workspace, alignment, pool);
-      // The float32 form asks for a workspace, and with one it calls a conversion that it lacks.
-      if (mean.type == xnn_datatype_fp32) *workspace = 0;
+      // It asks for a workspace, and with one it calls a conversion that it lacks.
+      *workspace = 0;
       return reshaped;
     };
     calls.setup = [mean](xnn_operator_t o, void* workspace, std::span<void* const> at) {
@@ -200,46 +199,20 @@ void addMeanNode(PlanBuilder* builder, const Mean& mean) {
 
 Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
                      const std::vector<uint32_t>& axes) {
-  const graph::Operand& operandIn = builder->operand(input);
-  const graph::Operand& operandOut = builder->operand(output);
-  if (operandIn.type != operandOut.type || axes.empty()) return false;
-  xnn_datatype type;
-  switch (operandIn.type) {
-    case OperandType::kTensorFloat32:
-      type = xnn_datatype_fp32;
-      break;
-    case OperandType::kTensorQuant8Asymm:
-      type = xnn_datatype_quint8;
-      break;
-    case OperandType::kTensorQuant8AsymmSigned:
-      type = xnn_datatype_qint8;
-      break;
-    default:
-      return false;
-  }
-  if (graph::isQuantized(operandIn.type) &&
-      !isScaleInRange(static_cast<double>(operandIn.scale) / operandOut.scale, -8, 7))
-    return false;
+  if (builder->operand(input).type != OperandType::kTensorFloat32 || axes.empty()) return false;
   const Dimensions& dimensions = dimensionsOf(builder, input);
   if (dimensions.size() > XNN_MAX_TENSOR_DIMS || product(dimensions, 0, dimensions.size()) == 0)
     return false;
-  const bool isFloat = operandIn.type == OperandType::kTensorFloat32;
   Mean mean;
-  mean.type = type;
-  if (!isFloat) {
-    mean.from = {operandIn.zeroPoint, operandIn.scale};
-    mean.to = {operandOut.zeroPoint, operandOut.scale};
-  }
   mean.shape.assign(dimensions.begin(), dimensions.end());
   mean.source = builder->read(input);
   // XNNPACK sums over several groups of neighbouring axes wrongly: each is a mean of its own, the
-  // last one first. Steps between would round 8-bit numbers.
+  // last one first.
   std::vector<std::vector<int64_t>> groups;
   for (const uint32_t axis : axes) {
     if (groups.empty() || groups.back().back() + 1 != axis) groups.emplace_back();
     groups.back().push_back(axis);
   }
-  if (groups.size() > 1 && !isFloat) return false;
   for (; !groups.empty(); groups.pop_back()) {
     mean.axes = groups.back();
     std::vector<size_t> shape = mean.shape;

@@ -24,7 +24,7 @@ Result<bool> addSplit(PlanBuilder* builder, uint32_t input, const std::vector<ui
 Result<bool> addTranspose(PlanBuilder* builder, uint32_t input, uint32_t output,
                           const std::vector<size_t>& permutation);
 
-// Mean over `axes` (non-negative, ascending); float32, int8, uint8.
+// Mean over `axes` (non-negative, ascending); false for other types than float32.
 Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
                      const std::vector<uint32_t>& axes);
 

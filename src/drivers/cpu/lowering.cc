@@ -360,11 +360,8 @@ Result<bool> lowerPad(PlanBuilder* builder) {
                     parameters.after);
 }
 
-// XNNPACK's sums of 8-bit numbers are slower than ours.
+// Of float32: XNNPACK's sums of 8-bit numbers are slower than ours.
 Result<bool> lowerMean(PlanBuilder* builder) {
-  const OperandType type = builder->operand(inputOf(builder, 0)).type;
-  if (type == OperandType::kTensorQuant8Asymm || type == OperandType::kTensorQuant8AsymmSigned)
-    return false;
   HEARTH_ASSIGN(const auto parameters, ops::parseReduce(builder->context()));
   std::vector<uint32_t> axes;
   for (uint32_t i = 0; i < parameters.isReduced.size(); ++i)
