@@ -55,6 +55,7 @@ ROWS = [
     _diffusion("unet", "i8"),
     _diffusion("unet", "f16"),
     _diffusion("unet", "f32"),
+    _languageModel("gemma_2_layers_f16", "gemma_2b", "f16", 2, processes=(1, 2)),
     _languageModel("gemma_4_layers_i4b32", "gemma_2b", "i4b32", 4, processes=(1, 2)),
     _languageModel("phi_2_8_layers_i8", "phi_2", "i8", 8, processes=(1, 2)),
     _languageModel("gemma_4_layers_i8", "gemma_2b", "i8", 4),

@@ -200,25 +200,27 @@ constexpr size_t panelsFor256(size_t rows) {
 }
 
 template <size_t kRows, bool kIs512>
-void multiplyPanels(Tile tile, size_t panels) {
+void multiplyPanels(const Tile& first, size_t panels) {
   constexpr size_t kTogether = kIs512 ? panelsFor512(kRows) : panelsFor256(kRows);
-  const auto skip = [&](size_t count) {
-    tile.panel += count * tile.product.panelBytes();
-    tile.columns -= std::min(tile.columns, count * kHalfColumns);
-    tile.output += count * kHalfColumns;
-    panels -= count;
+  const auto from = [&](size_t panel) {
+    Tile tile = first;
+    tile.panel += panel * first.product.panelBytes();
+    tile.columns -= std::min(first.columns, panel * kHalfColumns);
+    tile.output += panel * kHalfColumns;
+    return tile;
   };
-  for (; panels >= kTogether; skip(kTogether)) {
+  size_t panel = 0;
+  for (; panel + kTogether <= panels; panel += kTogether) {
     if constexpr (kIs512)
-      multiply512<kRows, kTogether>(tile);
+      multiply512<kRows, kTogether>(from(panel));
     else
-      multiply256<kRows, kTogether>(tile);
+      multiply256<kRows, kTogether>(from(panel));
   }
-  for (; panels != 0; skip(1)) {
+  for (; panel < panels; ++panel) {
     if constexpr (kIs512)
-      multiply512<kRows, 1>(tile);
+      multiply512<kRows, 1>(from(panel));
     else
-      multiply256<kRows, 1>(tile);
+      multiply256<kRows, 1>(from(panel));
   }
 }
 

@@ -192,10 +192,14 @@ void KernelMaker::make(size_t node) {
 
 Status KernelMaker::makeAll() {
   const base::TraceSpan span("start", "make kernels");
+  const auto makeOne = [this](size_t node) {
+    const RunningMakers::Inside inside;
+    make(node);
+  };
   if (pool_ != nullptr) {
-    pool_->parallelFor(made_.size(), [this](size_t node) { make(node); });
+    pool_->parallelFor(made_.size(), makeOne);
   } else {
-    for (size_t node = 0; node < made_.size(); ++node) make(node);
+    for (size_t node = 0; node < made_.size(); ++node) makeOne(node);
   }
   isComplete_.store(true, std::memory_order_release);
   for (const Made& made : made_)
