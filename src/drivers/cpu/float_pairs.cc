@@ -37,11 +37,11 @@ struct Power {
 
   HEARTH_INLINE static float vector(float base, float exponent) {
     // base = 2^whole * part, where part is between the roots of 1/2 and 2.
-    constexpr int32_t kRootOfHalf = 0x3F3504F3;
-    const auto bits = std::bit_cast<int32_t>(base);
-    const int32_t whole = (bits - kRootOfHalf) >> 23;
-    const double part =
-        std::bit_cast<float>(static_cast<uint32_t>(bits) - (static_cast<uint32_t>(whole) << 23));
+    constexpr uint32_t kRootOfHalf = 0x3F3504F3;
+    const auto bits = std::bit_cast<uint32_t>(base);
+    // What is not plain may wrap.
+    const int32_t whole = static_cast<int32_t>(bits - kRootOfHalf) >> 23;
+    const double part = std::bit_cast<float>(bits - (static_cast<uint32_t>(whole) << 23));
     // The series of the logarithm's inverse hyperbolic tangent.
     const double quotient = (part - 1.0) / (part + 1.0);
     constexpr double kFactor = 2.0 * std::numbers::log2e;
