@@ -170,6 +170,9 @@ void foldColumns(const T* source, int64_t rows, int64_t columns, Accumulator* re
 template <typename T, typename Accumulator, typename Combine, typename Merge, bool isIdempotent>
 struct Fold {
   static constexpr bool kIsIdempotent = isIdempotent;  // an element may be combined twice
+  // On its way to zero a product of real numbers passes those that are subnormal, which are slow:
+  // in parts each of them would.
+  static constexpr bool kIsDivisible = !std::is_same_v<Merge, std::multiplies<double>>;
 
   Accumulator start;  // of no elements
   Combine combine;
@@ -185,13 +188,14 @@ struct Fold {
   }
 };
 
-// All such operations have `start`, `merge`, rows() and columns().
+// All such operations have `start`, `merge`, kIsDivisible, rows() and columns().
 
 // Sums of 8-bit numbers: some are added up in 16 bits first.
 template <typename T>
 struct ByteSum {
   using Narrow = std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>;
   static constexpr int64_t kMostNarrow = 256;  // so many fit
+  static constexpr bool kIsDivisible = true;
   static constexpr int64_t start = 0;
   static int64_t merge(int64_t a, int64_t b) { return a + b; }
 
@@ -245,6 +249,7 @@ struct ByteSum {
 
 // Whether one byte of a row is set, or all are; rows end with the first that decides.
 struct AnyByte {
+  static constexpr bool kIsDivisible = true;
   static constexpr uint8_t start = 0;
   static uint8_t merge(uint8_t a, uint8_t b) { return a | b; }
   void rows(const uint8_t* source, int64_t rows, int64_t columns, uint8_t* results) const {
@@ -263,6 +268,7 @@ struct AnyByte {
   }
 };
 struct AllBytes {
+  static constexpr bool kIsDivisible = true;
   static constexpr uint8_t start = 1;
   static uint8_t merge(uint8_t a, uint8_t b) { return a & b; }
   void rows(const uint8_t* source, int64_t rows, int64_t columns, uint8_t* results) const {
@@ -353,8 +359,9 @@ void foldParts(threads::ThreadPool* pool, const T* source, const std::vector<Run
     inputs *= static_cast<uint64_t>(runs[i].size);
     if (!runs[i].isReduced) outputs *= static_cast<uint64_t>(runs[i].size);
   }
-  if (runs[0].isReduced) return foldMerged(pool, source, runs, inputs, outputs, results, operation);
-  if (runs.size() < 2) return fold(source, runs, results, operation);
+  if (Operation::kIsDivisible && runs[0].isReduced)
+    return foldMerged(pool, source, runs, inputs, outputs, results, operation);
+  if (runs.size() < 2 || runs[0].isReduced) return fold(source, runs, results, operation);
   threads::forRanges(pool, static_cast<uint64_t>(runs[0].size),
                      threads::grainOf(inputs * sizeof(T)), [&](uint64_t begin, uint64_t end) {
                        std::vector<Run> part = runs;
