@@ -2,6 +2,7 @@
 #include "base/helper_thread.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <system_error>
 #include <utility>
@@ -11,7 +12,9 @@
 
 namespace hearth::base {
 
-std::thread startHelperThread(const char* name, std::function<void()> run) {
+namespace {
+
+std::thread start(const char* name, std::function<void()> run, void (*place)(pthread_t)) {
   const sigset_t others = signalsOfOthers();
   sigset_t before;
   ::pthread_sigmask(SIG_SETMASK, &others, &before);
@@ -22,11 +25,31 @@ std::thread startHelperThread(const char* name, std::function<void()> run) {
       ::pthread_setname_np(::pthread_self(), name);
       run();
     });
-    sendAway(thread.native_handle());
+    place(thread.native_handle());
   } catch (const std::system_error&) {
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;
+}
+
+// A new thread mostly waits for its maker's processor, so that this comes before its first turn.
+void makeIdle(pthread_t thread) {
+  const sched_param parameter{};
+  ::pthread_setschedparam(thread, SCHED_IDLE, &parameter);
+}
+
+}  // namespace
+
+std::thread startHelperThread(const char* name, std::function<void()> run) {
+  return start(name, std::move(run), sendAway);
+}
+
+std::thread startIdleThread(const char* name, std::function<void()> run) {
+  const auto runIdle = [run = std::move(run)] {
+    makeIdle(::pthread_self());
+    run();
+  };
+  return start(name, runIdle, makeIdle);
 }
 
 }  // namespace hearth::base

@@ -12,4 +12,10 @@ namespace hearth::base {
 // run.
 [[nodiscard]] std::thread startHelperThread(const char* name, std::function<void()> run);
 
+// The same for what can wait: it runs where nobody else does (SCHED_IDLE), on whatever processor
+// that is. Its maker says so before its first turn: a thread that lowers itself has first taken
+// somebody's, 4 ms where the kernel's clock ticks 250 times a second. It must not hold a lock that
+// others wait for.
+[[nodiscard]] std::thread startIdleThread(const char* name, std::function<void()> run);
+
 }  // namespace hearth::base

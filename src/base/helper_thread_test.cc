@@ -76,6 +76,21 @@ TEST(HelperThread, IsSentAwayAndMayComeBack) {
   }
 }
 
+TEST(HelperThread, IsIdleFromTheBeginning) {
+  int policy = -1;
+  sigset_t there;
+  sigemptyset(&there);
+  std::thread thread = startIdleThread("hearth-test", [&] {
+    policy = ::sched_getscheduler(0);
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &there);
+  });
+  ASSERT_TRUE(thread.joinable());
+  thread.join();
+  EXPECT_EQ(policy, SCHED_IDLE);
+  EXPECT_TRUE(sigismember(&there, SIGUSR1));
+  EXPECT_EQ(::sched_getscheduler(0), SCHED_OTHER) << "the caller keeps its own";
+}
+
 TEST(HelperThread, StaysWhereThereIsNoOtherProcessor) {
   cpu_set_t one;
   CPU_ZERO(&one);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/task_thread.h"
 
-#include <sched.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -24,8 +20,8 @@ TaskThread::~TaskThread() {
 bool TaskThread::start() {
   if (state_->stopping) return false;
   if (thread_.joinable()) return true;
-  thread_ = base::startHelperThread(
-      name_, [state = state_, priority = priority_] { loop(state, priority); });
+  const auto start = priority_ == Priority::kIdle ? base::startIdleThread : base::startHelperThread;
+  thread_ = start(name_, [state = state_] { loop(state); });
   return thread_.joinable();
 }
 
@@ -90,13 +86,7 @@ void TaskThread::release() {
   for (const Task& task : undone) task.run();
 }
 
-void TaskThread::loop(const std::shared_ptr<State>& state, Priority priority) {
-  if (priority == Priority::kIdle) {
-    // On Linux both apply to the calling thread alone.
-    const sched_param parameter{};
-    ::sched_setscheduler(0, SCHED_BATCH, &parameter);
-    (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);
-  }
+void TaskThread::loop(const std::shared_ptr<State>& state) {
   std::unique_lock lock(state->mutex);
   for (;;) {
     if (runNext(*state, lock)) continue;

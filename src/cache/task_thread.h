@@ -72,7 +72,7 @@ class TaskThread {
   std::deque<Task> takeHeld();
   // Runs the next task that is due; `lock` is let go meanwhile. False when there is none.
   static bool runNext(State& state, std::unique_lock<std::mutex>& lock);
-  static void loop(const std::shared_ptr<State>& state, Priority priority);
+  static void loop(const std::shared_ptr<State>& state);
 
   const char* const name_;
   const Priority priority_;

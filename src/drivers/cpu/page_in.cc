@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/page_in.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -61,14 +59,6 @@ struct Work {
   }
 };
 
-// Of the thread that touches pages: where processors are few the start itself goes first, and at
-// once. What is not here in time is brought in by whoever reads it.
-void runWhereNobodyElseDoes() {
-  const sched_param parameter{};
-  // On Linux of the calling thread alone.
-  ::sched_setscheduler(0, SCHED_IDLE, &parameter);
-}
-
 bool isCold(const std::vector<cache::SegmentRef>& segments) {
   bool isCold = false;
   for (const cache::SegmentRef& segment : segments) {
@@ -80,11 +70,10 @@ bool isCold(const std::vector<cache::SegmentRef>& segments) {
 }
 
 bool start(const std::shared_ptr<Work>& work) {
-  std::thread thread = base::startHelperThread("hearth-pages", [work] {
-    // Waiting for a disk costs no processor.
-    if (!work->isCold) runWhereNobodyElseDoes();
-    work->run();
-  });
+  // Waiting for a disk costs no processor. Where there is nothing to wait for and processors are
+  // few the start itself goes first; what is not here in time is brought in by whoever reads it.
+  const auto startThread = work->isCold ? base::startHelperThread : base::startIdleThread;
+  std::thread thread = startThread("hearth-pages", [work] { work->run(); });
   if (!thread.joinable()) return false;
   thread.detach();
   return true;
