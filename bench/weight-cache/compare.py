@@ -34,12 +34,22 @@ from comparison import Failure, say  # noqa: E402
 from litert import compare as litert  # noqa: E402
 
 DROPPED = "reusing, page cache dropped"
+# What steady inference of a process may take where inferences are slow, and how many it has anyway.
+MOST_STEADY_MS = 4000
+FEWEST_REPEATS = 3
 
 
 def measure(programs, row, path, arguments):
     """{(side, state): [samples]}, {(side, state): sentence}"""
     samples, failures = {}, {}
     rounds = min(row.rounds, arguments.rounds)
+
+    def repeat(side):
+        """Inferences after the first of a process: as many as fit, by what is known so far."""
+        known = [sample["decode" if row.isLanguageModel else "steady"]
+                 for (one, _), some in samples.items() if one == side for sample in some]
+        most = MOST_STEADY_MS / min(known) if known else 0
+        return min(arguments.repeat, max(FEWEST_REPEATS, int(most)))
 
     def take(side, state, *words, count=None, key=None):
         key = (side, key or state)
@@ -57,19 +67,19 @@ def measure(programs, row, path, arguments):
     for number in range(rounds):
         order = measurement.SIDES if number % 2 == 0 else measurement.SIDES[::-1]
         for side in order:
-            take(side, measurement.NONE, arguments.repeat, 3)
+            take(side, measurement.NONE, repeat(side), 3)
         for side in order:
             programs.clear(side, row)
-            take(side, measurement.BUILDING, arguments.repeat, 3)
+            take(side, measurement.BUILDING, repeat(side), 3)
         for side in order:
-            take(side, measurement.REUSING, arguments.repeat, 3)
+            take(side, measurement.REUSING, repeat(side), 3)
         if number < 3:
             for side in order:
                 programs.dropPages(side, row, path)
                 take(side, measurement.REUSING, 1, 1, key=DROPPED)
             for count in row.processes:
                 for side in order:
-                    take(side, measurement.REUSING, arguments.repeat, 3, count=count,
+                    take(side, measurement.REUSING, repeat(side), 3, count=count,
                          key=f"{count} processes")
     for side in measurement.SIDES:
         programs.clear(side, row)
@@ -80,9 +90,10 @@ def parseArguments(words):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     comparison.addRows(parser)
-    parser.add_argument("--rounds", type=int, default=7, help="at most (7; the largest model: 3)")
+    parser.add_argument("--rounds", type=int, default=7, help="at most (7; the largest models: 3)")
     parser.add_argument("--repeat", type=int, default=16,
-                        help="inferences after the first, or decoded tokens (16)")
+                        help="at most so many inferences after the first, or decoded tokens (16); "
+                             "of slow models fewer, at least 3")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="for the caches (a temporary one)")
     comparison.addPrograms(parser)
@@ -127,7 +138,7 @@ def main(words=None):
 
 def facts(arguments):
     return comparison.facts(rounds=f"at most {arguments.rounds}",
-                            inferences_per_round=arguments.repeat, threads=arguments.threads)
+                            inferences_per_round=f"at most {arguments.repeat}", threads=arguments.threads)
 
 
 def write(results, arguments):

@@ -109,8 +109,7 @@ def _watch(processes, isShared):
         # Walks all pages: often enough for a peak, seldom enough not to be measured.
         if isShared and time.monotonic() >= nextShared:
             begin = time.monotonic()
-            shared = max(shared, sum(_kib(process.pid, "smaps_rollup", "Pss")
-                                     for process in processes))
+            shared = max(shared, _sharedKib(processes))
             nextShared = time.monotonic() + max(0.01, 5 * (time.monotonic() - begin))
         if time.monotonic() > end:
             for process in processes:
@@ -118,6 +117,14 @@ def _watch(processes, isShared):
             raise Failure(f"no result within {TIMEOUT_S} s")
         time.sleep(0.003)
     return {"peak_anonymous_kib": anonymous, "peak_pss_kib": shared}
+
+
+def _sharedKib(processes):
+    """The sum of PSS. Of two sums in a row the smaller one: a page that the second process maps
+    between two reads counts whole with the first and in part with the second."""
+    def once():
+        return sum(_kib(process.pid, "smaps_rollup", "Pss") for process in processes)
+    return once() if len(processes) == 1 else min(once(), once())
 
 
 def _kib(pid, name, key):

@@ -42,8 +42,8 @@ def _languageModel(name, kind, form, layers=None, **options):
     return Row(name, tuple(words), isLanguageModel=True, **options)
 
 
-def _diffusion(kind, form):
-    return Row(f"{kind}_{form}", (kind, "--form", form, "--composite"), processes=(1, 2))
+def _diffusion(kind, form, **options):
+    return Row(f"{kind}_{form}", (kind, "--form", form, "--composite"), processes=(1, 2), **options)
 
 
 ROWS = [
@@ -53,9 +53,9 @@ ROWS = [
     Row("resnet50_i8", ("resnet50", "--quant", "i8")),
     Row("text_encoder_f32", ("text_encoder", "--form", "f32", "--composite"), processes=(1, 2)),
     _diffusion("unet", "i8"),
-    _diffusion("unet", "f16"),
-    _diffusion("unet", "f32"),
-    _languageModel("gemma_2_layers_f16", "gemma_2b", "f16", 2, processes=(1, 2)),
+    _diffusion("unet", "f16", rounds=3),
+    _diffusion("unet", "f32", rounds=3),
+    _languageModel("gemma_2_layers_f16", "gemma_2b", "f16", 2, processes=(1, 2), rounds=3),
     _languageModel("gemma_4_layers_i4b32", "gemma_2b", "i4b32", 4, processes=(1, 2)),
     _languageModel("phi_2_8_layers_i8", "phi_2", "i8", 8, processes=(1, 2)),
     _languageModel("gemma_4_layers_i8", "gemma_2b", "i8", 4),

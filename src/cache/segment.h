@@ -51,6 +51,8 @@ class Segment {
   void prefault(size_t offset, size_t size) const;
   void prefault() const { prefault(0, size()); }
 
+  // True for the first caller: it brings the pages in for all of this process.
+  bool claimPages() const { return !areClaimed_.exchange(true, std::memory_order_relaxed); }
   // Whether the first page is in memory, as far as the kernel tells.
   bool isResident() const;
   // Asks for reading in huge pages from now on.
@@ -67,6 +69,7 @@ class Segment {
   std::shared_ptr<const void> owner_;  // null for a mapping
   std::span<const uint8_t> bytes_;
   mutable std::atomic<bool> corrupt_ = false;
+  mutable std::atomic<bool> areClaimed_ = false;
 };
 
 using SegmentRef = std::shared_ptr<const Segment>;

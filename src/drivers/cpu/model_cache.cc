@@ -279,10 +279,12 @@ Result<std::vector<std::shared_ptr<PackedSegment>>> segmentsOf(
     }
     segments.push_back(std::make_shared<PackedSegment>(std::move(found)));
   }
-  saved->populate = pageIn(std::move(mapped), [weak = std::weak_ptr(store)] {
-    // The background checks of what was found wait for this.
-    if (const auto known = weak.lock()) known->checkFound();
-  });
+  saved->populate = pageIn(
+      std::move(mapped), [] {},
+      [weak = std::weak_ptr(store)] {
+        // The background checks of what was found wait for this.
+        if (const auto known = weak.lock()) known->checkFound();
+      });
   return segments;
 }
 

@@ -37,6 +37,15 @@ struct Work {
   // Once nobody brings in anything any more.
   ~Work() { done(); }
 
+  // Signatures of a model share segments; who comes first brings them in.
+  void divide() {
+    for (const cache::SegmentRef& segment : segments) {
+      if (!segment->claimPages()) continue;
+      for (size_t offset = 0; offset < segment->size(); offset += kPiece)
+        pieces.push_back({segment.get(), offset, std::min(kPiece, segment->size() - offset)});
+    }
+  }
+
   void run() {
     for (;;) {
       const size_t index = next.fetch_add(1, std::memory_order_relaxed);
@@ -58,6 +67,7 @@ struct Work {
     (void)bytes[piece.size - 1];
   }
 };
+using WorkRef = std::shared_ptr<Work>;
 
 bool isCold(const std::vector<cache::SegmentRef>& segments) {
   bool isCold = false;
@@ -69,34 +79,47 @@ bool isCold(const std::vector<cache::SegmentRef>& segments) {
   return isCold;
 }
 
-bool start(const std::shared_ptr<Work>& work) {
+// Each thread helps with one after the other, in their order.
+void start(const std::vector<WorkRef>& works, bool areCold) {
+  if (works.empty()) return;
   // Waiting for a disk costs no processor. Where there is nothing to wait for and processors are
   // few the start itself goes first; what is not here in time is brought in by whoever reads it.
-  const auto startThread = work->isCold ? base::startHelperThread : base::startIdleThread;
-  std::thread thread = startThread("hearth-pages", [work] { work->run(); });
-  if (!thread.joinable()) return false;
-  thread.detach();
-  return true;
+  const auto startThread = areCold ? base::startHelperThread : base::startIdleThread;
+  for (int i = 0; i < (areCold ? kDiskReaders : 1); ++i) {
+    std::thread thread = startThread("hearth-pages", [works] {
+      for (const WorkRef& work : works) work->run();
+    });
+    if (!thread.joinable()) return;
+    thread.detach();
+  }
 }
 
-// What waits for the end of all starts. Without locks: a child made by fork goes on with it.
+// What waits for the end of all starts, the last first. Without locks: a child made by fork goes on
+// with it.
 struct Waiting {
-  std::shared_ptr<Work> work;
+  WorkRef work;
   Waiting* next;
 };
 std::atomic<Waiting*> waiting = nullptr;
 std::atomic<int> startsInProgress = 0;
 
 void startWaiting() {
-  Waiting* first = waiting.exchange(nullptr);
-  while (first != nullptr) {
-    const std::unique_ptr<Waiting> one(first);
-    start(one->work);
-    first = one->next;
+  std::vector<WorkRef> cold;
+  std::vector<WorkRef> warm;
+  for (Waiting* last = waiting.exchange(nullptr); last != nullptr;) {
+    const std::unique_ptr<Waiting> one(last);
+    (one->work->isCold ? cold : warm).push_back(one->work);
+    last = one->next;
   }
+  for (std::vector<WorkRef>* works : {&cold, &warm}) {
+    std::ranges::reverse(*works);
+    for (const WorkRef& work : *works) work->divide();
+  }
+  start(cold, true);
+  start(warm, false);
 }
 
-void startWhenQuiet(const std::shared_ptr<Work>& work) {
+void startWhenQuiet(const WorkRef& work) {
   auto* const one = new Waiting{work, waiting.load()};
   while (!waiting.compare_exchange_weak(one->next, one)) {
   }
@@ -114,17 +137,15 @@ StartInProgress::~StartInProgress() {
   if (startsInProgress.fetch_sub(1) == 1) startWaiting();
 }
 
-std::function<void()> pageIn(std::vector<cache::SegmentRef> segments, std::function<void()> done) {
+std::function<void()> pageIn(std::vector<cache::SegmentRef> segments,
+                             const std::function<void()>& beforeDisk, std::function<void()> done) {
   const auto work = std::make_shared<Work>();
+  uint64_t bytes = 0;
+  for (const cache::SegmentRef& segment : segments) bytes += segment->size();
   work->segments = std::move(segments);
   work->done = std::move(done);
-  uint64_t bytes = 0;
-  for (const cache::SegmentRef& segment : work->segments) {
-    bytes += segment->size();
-    for (size_t offset = 0; offset < segment->size(); offset += kPiece)
-      work->pieces.push_back({segment.get(), offset, std::min(kPiece, segment->size() - offset)});
-  }
   if (bytes < kWorthAThread) {
+    work->divide();
     work->run();
     return [] {
     };
@@ -134,8 +155,8 @@ std::function<void()> pageIn(std::vector<cache::SegmentRef> segments, std::funct
     return [work] {
       startWhenQuiet(work);
     };
-  for (int i = 0; i < kDiskReaders && start(work); ++i) {
-  }
+  beforeDisk();
+  startWhenQuiet(work);
   return [] {
   };
 }

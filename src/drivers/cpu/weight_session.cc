@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "cache/content_hash.h"
+#include "drivers/cpu/in_place_constants.h"
 #include "drivers/cpu/machine.h"
 #include "drivers/cpu/page_in.h"
 #include "graph/model_digest.h"
@@ -227,9 +228,12 @@ bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
   for (const cache::SegmentRef& segment : mapped) mappedBytes_ += segment->size();
   if (!isOnlyAsked_) {
     // A store that is closed meanwhile ends its threads without this one's help.
-    populate_ = pageIn(std::move(mapped), [weak = std::weak_ptr(store_)] {
-      if (const auto store = weak.lock()) store->checkFound();
-    });
+    expectLookups(*model_);
+    populate_ = pageIn(
+        std::move(mapped), [this] { readSmallConstantsAhead(*model_); },
+        [weak = std::weak_ptr(store_)] {
+          if (const auto store = weak.lock()) store->checkFound();
+        });
   }
   for (const StoredPlan::Entry& entry : stored->entries)
     if (entry.graph == *graph && segments[entry.segment] != nullptr)

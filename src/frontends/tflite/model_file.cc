@@ -61,10 +61,36 @@ Result<std::vector<TensorInfo>> describeTensors(const FileView& view,
   return tensors;
 }
 
+// Lists of scales and zero points of language models are megabytes, which the import reads from end
+// to end. From a disk they come at once instead of page by page.
+void readListsAhead(const FileView& view, size_t index, const ScatteredReads& reads) {
+  constexpr size_t kLong = size_t{16} << 10;
+  bool isFirst = true;
+  const auto readAhead = [&](const auto* list, size_t elementSize) {
+    if (list == nullptr || list->size() < kLong / elementSize) return true;
+    const size_t size = list->size() * elementSize;
+    // What is in memory was mostly all read together. (Who looks for tables has read both ends.)
+    if (std::exchange(isFirst, false) && reads.isResident(list->Data() + size / 2)) return false;
+    reads.begin(list->Data(), size);
+    return true;
+  };
+  const schema::SubGraph* const subgraph = view.subgraph(index);
+  if (subgraph == nullptr || subgraph->tensors() == nullptr) return;
+  for (uint32_t i = 0; i < subgraph->tensors()->size(); ++i) {
+    const schema::Tensor* const tensor = view.tensor(*subgraph, i);
+    const auto* const quantization = tensor == nullptr ? nullptr : tensor->quantization();
+    if (quantization == nullptr) continue;
+    if (!readAhead(quantization->scale(), sizeof(float)) ||
+        !readAhead(quantization->zero_point(), sizeof(int64_t)))
+      return;
+  }
+}
+
 Result<ImportedGraph> importGraph(const FileView& view, size_t index,
                                   const schema::SignatureDef* signature) {
   const base::TraceSpan span("tflite", "import");
   const ScatteredReads scattered(*view.pool());
+  readListsAhead(view, index, scattered);
   ModelBuilder builder(view);
   ImportedGraph imported;
   HEARTH_ASSIGN(imported.model, builder.build(index));

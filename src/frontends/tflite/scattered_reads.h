@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+
 #include "memory/pool.h"
 
 namespace hearth::tflite {
@@ -15,6 +17,11 @@ class ScatteredReads {
   ~ScatteredReads();
   ScatteredReads(const ScatteredReads&) = delete;
   ScatteredReads& operator=(const ScatteredReads&) = delete;
+
+  // Whether a byte of the file is in memory, as far as the kernel tells; true for small files.
+  bool isResident(const void* byte) const;
+  // Begins to read bytes of the file that will be needed, without waiting for them. Best effort.
+  void begin(const void* data, size_t size) const;
 
  private:
   void advise(int advice) const;

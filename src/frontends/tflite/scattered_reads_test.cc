@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/descriptor.h"
@@ -69,6 +71,34 @@ TEST(ScatteredReadsTest, OpeningReadsLittleOfALargeModel) {
   if (!isOnDisk) GTEST_SKIP() << "The folder for temporary files is not on a disk.";
   const size_t all = bytes.size() / static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   EXPECT_LT(residentPages(file.get()), all / 50);
+}
+
+TEST(ScatteredReadsTest, BytesThatWereBegunComeIn) {
+  constexpr size_t kSize = size_t{32} << 20;
+  std::string path = std::filesystem::temp_directory_path() / "hearth-model-XXXXXX";
+  const base::Descriptor file(::mkstemp(path.data()));
+  ASSERT_TRUE(file.valid());
+  ::unlink(path.c_str());
+  const std::vector<uint8_t> bytes(kSize, 1);
+  ASSERT_EQ(::pwrite(file.get(), bytes.data(), kSize, 0), static_cast<ssize_t>(kSize));
+  ASSERT_EQ(::fsync(file.get()), 0);
+  ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
+  const auto pool = memory::Pool::ofFile(file.get(), 0, kSize, memory::Mapping::Access::kReadOnly);
+  ASSERT_TRUE(pool);
+  if (residentPages(file.get()) != 0)
+    GTEST_SKIP() << "The folder for temporary files is not on a disk.";
+  const ScatteredReads reads(**pool);
+  const uint8_t* const list = (*pool)->data() + kSize / 2 + 100;
+  constexpr size_t kList = 100'000;
+  EXPECT_FALSE(reads.isResident(list + kList / 2));
+  reads.begin(list, kList);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!reads.isResident(list) || !reads.isResident(list + kList / 2) ||
+         !reads.isResident(list + kList - 1)) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_FALSE(reads.isResident((*pool)->data()));
 }
 
 TEST(ScatteredReadsTest, MemoryOfOthersIsLeftAlone) {
