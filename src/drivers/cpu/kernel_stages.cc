@@ -2,6 +2,7 @@
 #include "drivers/cpu/kernel_stages.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/log.h"
@@ -9,6 +10,16 @@
 #include "threads/thread_pool.h"
 
 namespace hearth::cpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+KernelTuner::Time nanosecondsSince(Clock::time_point begin) {
+  return static_cast<KernelTuner::Time>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
+}
+
+}  // namespace
 
 std::shared_ptr<const KernelChoices> otherKernels(const Plan& plan) {
   KernelChoices choices;
@@ -42,9 +53,12 @@ Status KernelStages::run(ExecutionContext& context,
   if (isAlone && !isDecided_.load(std::memory_order_acquire) && measuring.try_lock())
     trial = beginTrial();
   if (!trial) {
-    if (measuring.owns_lock()) measuring.unlock();
+    const bool isCounted = measuring.owns_lock();
+    if (isCounted) measuring.unlock();
+    const Clock::time_point begin = Clock::now();
     Status status = context.run(inputs, outputs, pool_, deadline);
     running_.fetch_sub(1);
+    if (isCounted) tuner_.endUnmeasured(nanosecondsSince(begin));
     return status;
   }
   const ExecutionContext::Measurement measurement{trial->choices, others_.get(), trial->times};
@@ -65,7 +79,7 @@ std::optional<KernelTuner::Trial> KernelStages::beginTrial() {
                                     : Others::kThere;
   if (hasOthers_ && others_ == nullptr) others = Others::kInTheMaking;
   std::optional<KernelTuner::Trial> trial = tuner_.begin(others);
-  if (trial && hasOthers_ && others_ == nullptr) {
+  if (hasOthers_ && others_ == nullptr && tuner_.isMeasuring()) {
     others_ = std::make_shared<KernelMaker>(plan_, pool_, otherKernels(plan_));
     others_->makeAhead(1, [] {}, [] {});
   }
@@ -102,7 +116,7 @@ void KernelStages::beginSecond() {
         if (second_->hasFailed()) return;
         auto context = ExecutionContext::create(plan_, second_);
         if (!context) return base::logInfo("No second stage: {}", context.error().toString());
-        handlers_.begin(std::move(*context));
+        handlers_.begin(std::move(*context), measured_);
       },
       [this] {
         if (!second_->hasFailed()) handlers_.keep(measured_);

@@ -31,7 +31,7 @@ class KernelStages {
   struct Handlers {
     // The second stage begins: contexts are made with these choices from now on, the first of them
     // being this one.
-    std::function<void(std::unique_ptr<ExecutionContext>)> begin;
+    std::function<void(std::unique_ptr<ExecutionContext>, const MeasuredChoices&)> begin;
     // For what is to outlive the process. After `begin`.
     std::function<void(const MeasuredChoices&)> keep;
   };

@@ -22,11 +22,24 @@ class KernelTuner {
   // Nanoseconds.
   using Time = uint64_t;
 
+  // How often something is measured, and what that is enough to tell.
+  struct Rounds {
+    unsigned node;     // executions with each candidate; odd, as the next, for the medians
+    unsigned whole;    // with each of: the first kernels, what was chosen
+    double wholeGain;  // part of the time by which what was chosen has to be faster
+  };
+
   // How much is measured.
   struct Effort {
-    unsigned firstRuns = 24;    // not measured: a model that runs no longer is not worth it
-    unsigned nodeRounds = 9;    // executions with each candidate
-    unsigned wholeRounds = 15;  // with each of: the first kernels, what was chosen
+    // The first executions are not measured, until there are so many or they have taken so long: a
+    // model that runs no longer is not worth it.
+    unsigned firstRuns = 24;
+    Time firstTime = 1'500'000'000;
+    Rounds rounds = {9, 15, 0.005};
+    // Where executions are long: each round is felt, and what is gained shows with fewer if it is
+    // more than the machine's whims.
+    Time longExecution = 200'000'000;
+    Rounds longRounds = {3, 5, 0.02};
     // Nodes that take longer on all threads are not tried on one: that would be felt.
     Time mostSerial = 60'000;
   };
@@ -45,10 +58,16 @@ class KernelTuner {
   // The other kernels of the plan: they are measured from when they are there.
   enum class Others { kInTheMaking, kThere, kRefused };
 
-  // For the next execution; none: it runs as others do.
+  // For the next execution; none: it runs as others do. Nothing is measured while other kernels are
+  // in the making: that takes a processor.
   std::optional<Trial> begin(Others others);
   // Takes the times of an execution that nothing is known to have disturbed.
   void end(const Trial& trial);
+  // Takes the time of an execution for which begin() gave none.
+  void endUnmeasured(Time time);
+
+  // Whether the first executions are over: the other kernels are needed from here on.
+  bool isMeasuring() const;
 
   // What is to be chosen; none before all is measured. Without a choice where the first kernels are
   // the fastest.
@@ -58,6 +77,8 @@ class KernelTuner {
   // What a node can be tried with.
   static constexpr size_t kCandidates = 4;  // first or other kernel, on all threads or one
   static KernelChoice choiceOfCandidate(size_t candidate);
+  const Rounds& rounds() const;
+  bool isEnough(unsigned candidate) const;
   void startNodes(bool hasOthers);
   void choose();
   void judge();
@@ -67,7 +88,9 @@ class KernelTuner {
   const Effort effort_;
 
   mutable std::mutex mutex_;
-  unsigned runs_ = 0;
+  unsigned firstRuns_ = 0;
+  Time firstTime_ = 0;
+  Time quickest_ = UINT64_MAX;  // execution with the first kernels, before others are tried
   enum class Phase { kFirstRuns, kQuick, kNodes, kWhole, kDone } phase_ = Phase::kFirstRuns;
   std::vector<unsigned> turns_;  // candidates that are tried, in turn
   size_t turn_ = 0;

@@ -536,29 +536,29 @@ KernelStages* CpuPreparedModel::stagesOf(const ExecutionContext& context) {
     stages_ = std::make_unique<KernelStages>(
         context.plan(), pool_.get(),
         KernelStages::Handlers{
-            [this](std::unique_ptr<ExecutionContext> first) { beginSecondStage(std::move(first)); },
+            [this](std::unique_ptr<ExecutionContext> first, const MeasuredChoices& measured) {
+              beginSecondStage(std::move(first), measured);
+            },
             [this](const MeasuredChoices& measured) {
               keepChoices(measured);
             }});
   return stages_.get();
 }
 
-void CpuPreparedModel::beginSecondStage(std::unique_ptr<ExecutionContext> context) {
+void CpuPreparedModel::beginSecondStage(std::unique_ptr<ExecutionContext> context,
+                                        const MeasuredChoices& measured) {
   std::vector<std::unique_ptr<ExecutionContext>> before;
   const std::lock_guard lock(mutex_);
   choices_ = context->kernels().choices();
   before.swap(idle_);
   idle_.push_back(std::move(context));
-  report_.tuning.state = hal::TuningReport::State::kMeasured;
-  report_.tuning.executions = executions_;
+  report_.tuning = {hal::TuningReport::State::kMeasured, executions_, measured.changedNodes(),
+                    measured.quickTime, measured.chosenTime};
 }
 
 void CpuPreparedModel::keepChoices(const MeasuredChoices& measured) {
   {
     const std::lock_guard lock(mutex_);
-    report_.tuning.changedNodes = measured.changedNodes();
-    report_.tuning.quickTime = measured.quickTime;
-    report_.tuning.chosenTime = measured.chosenTime;
     savedChoices_ = measured.encoded();
   }
   if (session_ != nullptr) {

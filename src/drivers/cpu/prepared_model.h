@@ -119,7 +119,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   Status replaceLosses();
   // Who runs executions of the context in the first stage; null when they are not measured.
   KernelStages* stagesOf(const ExecutionContext& context);
-  void beginSecondStage(std::unique_ptr<ExecutionContext> context);
+  void beginSecondStage(std::unique_ptr<ExecutionContext> context, const MeasuredChoices& measured);
   void keepChoices(const MeasuredChoices& measured);
 
   std::shared_ptr<const graph::Model> model_;
