@@ -118,7 +118,12 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
   app->add_flag("--json", options->isJson, "Print one JSON object");
 }
 
-void addNnapiOptions(CLI::App* app, RunOptions* options) {
+void addBenchOptions(CLI::App* app, RunOptions* options) {
+  app->add_flag(
+         "--until-tuned", options->isUntilTuned,
+         "Tuning on, and after --repeat more runs until the kernels are chosen: at most 400, "
+         "or 30 seconds of quick ones")
+      ->excludes("--tuning");
   CLI::Option* const api =
       app->add_option("--api", options->api, "hearth, or nnapi: the C functions of NNAPI (hearth)")
           ->check(CLI::IsMember({"hearth", "nnapi"}))
@@ -227,7 +232,7 @@ int runMain(int argc, char** argv) {
   CLI::App* benchApp =
       app.add_subcommand("bench", "Measure start, inference and memory of a model");
   addRunOptions(benchApp, &bench, &benchNormalization);
-  addNnapiOptions(benchApp, &bench);
+  addBenchOptions(benchApp, &bench);
 
   InspectOptions inspect;
   CLI::App* inspectApp =

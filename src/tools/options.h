@@ -40,6 +40,7 @@ struct RunOptions {
   bool isJson = false;
   bool isBench = false;
   // `bench` only.
+  bool isUntilTuned = false;   // more runs, until kernels are chosen
   std::string api = "hearth";  // or "nnapi"
   std::string cacheDir;        // for compilation caching
   std::string token;           // 64 hexadecimal digits; empty: zeros

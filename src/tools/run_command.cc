@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "base/format.h"
@@ -22,6 +23,10 @@ namespace {
 constexpr uint64_t kBenchRepeat = 20;
 constexpr size_t kDefaultTop = 5;
 constexpr uint64_t kBenchSeed = 0;
+// Runs until kernels are chosen are about 100. Of quick models many more pass while kernels are
+// made, which nobody feels.
+constexpr uint64_t kMostTuningRuns = 400;
+constexpr double kTuningRunsMs = 30'000;
 
 using Clock = std::chrono::steady_clock;
 
@@ -35,6 +40,10 @@ hearth_cache_policy cachePolicy(const std::string& mode) {
   if (mode == "read-write") return HEARTH_CACHE_READ_WRITE;
   if (mode == "strict") return HEARTH_CACHE_STRICT;
   return HEARTH_CACHE_DEFAULT;
+}
+
+bool isMeasuring(const Compilation& compilation) {
+  return nlohmann::json::parse(compilation.startReportJson())["tuning"]["state"] == "measuring";
 }
 
 // A model made ready, with the memory of its inputs and outputs.
@@ -51,6 +60,8 @@ class Session {
   Outcome<void> setUpOutputs();
   Outcome<void> growOutputs();
   Outcome<void> runFirst();
+  void runAgain(RunReport* report);
+  void runUntilTuned(RunReport* report);
   void addClasses(const Labels& labels, RunReport* report) const;
   Outcome<void> addSegments(const Labels& labels, RunReport* report) const;
 
@@ -77,7 +88,9 @@ Outcome<void> Session::prepare(RunReport* report) {
   if (!options_.preparation.empty())
     options.preparation =
         options_.preparation == "whole" ? HEARTH_PREPARE_WHOLE : HEARTH_PREPARE_JUST_IN_TIME;
-  if (!options_.tuning.empty())
+  if (options_.isUntilTuned)
+    options.tuning = HEARTH_TUNING_ON;
+  else if (!options_.tuning.empty())
     options.tuning = options_.tuning == "on" ? HEARTH_TUNING_ON : HEARTH_TUNING_OFF;
   options.maxActivationBytes = options_.maxActivationBytes;
   options.store = options_.store.path;
@@ -194,6 +207,21 @@ Outcome<void> Session::runFirst() {
   }
 }
 
+void Session::runAgain(RunReport* report) {
+  const Clock::time_point start = Clock::now();
+  execution_->run();
+  report->steadyMs.push_back(millisecondsSince(start));
+}
+
+// The compilation, which ends after this, keeps what was chosen.
+void Session::runUntilTuned(RunReport* report) {
+  watch_.beginStage("running the model until its kernels are chosen");
+  const Clock::time_point begin = Clock::now();
+  while (isMeasuring(*compilation_) &&
+         (report->steadyMs.size() < kMostTuningRuns || millisecondsSince(begin) < kTuningRunsMs))
+    runAgain(report);
+}
+
 Outcome<void> Session::run(RunReport* report) {
   watch_.beginStage("running the model");
   const uint64_t repeat = options_.repeat.value_or(options_.isBench ? kBenchRepeat : 0);
@@ -202,11 +230,8 @@ Outcome<void> Session::run(RunReport* report) {
     HEARTH_TRY(runFirst());
     report->firstMs = millisecondsSince(begin);
     report->firstResultMs = millisecondsSince(prepared_);
-    for (uint64_t i = 0; i < repeat; ++i) {
-      const Clock::time_point start = Clock::now();
-      execution_->run();
-      report->steadyMs.push_back(millisecondsSince(start));
-    }
+    for (uint64_t i = 0; i < repeat; ++i) runAgain(report);
+    if (options_.isUntilTuned) runUntilTuned(report);
     report->memory = readProcessMemory();
     report->start = compilation_->startReport();
     report->startJson = compilation_->startReportJson();

@@ -225,6 +225,29 @@ class CacheTest(DataTest):
         self.assertEqual(self.cache("explain", self.model(MODELS[0]), "--weight-cache",
                                     self.folder / "model.bundle")["signatures"][0]["state"], "warm")
 
+    def testUntilTunedLeavesTheChoiceToTheNextStart(self):
+        for place in ((), ("--weight-cache", self.folder / "tuned.bundle")):
+            def bench(*words):
+                return self.json("bench", self.model(MODELS[0]), "--until-tuned", "--repeat", 3,
+                                 *place, *words, env=self.environment)
+
+            first = bench()
+            self.assertEqual(first["start"]["tuning"]["state"], "measured")
+            # It ends as soon as the second stage has begun.
+            runs = first["inference_ms"]["runs"]
+            self.assertGreater(runs, 24)
+            self.assertGreaterEqual(runs, first["start"]["tuning"]["executions"] - 1)
+            second = bench()
+            self.assertEqual(second["start"]["tuning"]["state"], "recalled")
+            self.assertEqual(second["start"]["tuning"]["changed_steps"],
+                             first["start"]["tuning"]["changed_steps"])
+            self.assertEqual(second["inference_ms"]["runs"], 3)
+            other = bench("--device", "nnapi-reference")
+            self.assertEqual(other["start"]["tuning"]["state"], "off")
+            self.assertEqual(other["inference_ms"]["runs"], 3)
+        self.refuse(2, "bench", self.model(MODELS[0]), "--until-tuned", "--tuning", "off")
+        self.refuse(2, "run", self.model(MODELS[0]), "--until-tuned")
+
     def testABundleIsListedAndChecked(self):
         bundle = self.folder / "model.bundle"
         self.assertEqual(self.start(MODELS[0], "--weight-cache", bundle), "cold")
