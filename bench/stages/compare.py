@@ -8,9 +8,11 @@ measuring.
 
 For each workload a process with an empty store runs the model until its kernels are chosen. Then
 fresh processes take turns: one with `--tuning off`, which stays in the first stage, and one that
-finds the choice in the store and begins in the second stage. Outputs of both are compared: equal
-for quantised models, within 2e-5 of the largest value for others. Models are generated in the cache
-folder (${XDG_CACHE_HOME:-~/.cache}/hearth) when they are missing.
+finds the choice in the store and begins in the second stage. Where inferences take seconds there are
+fewer of them, and fewer rounds; the table says how many, and after how many executions and seconds
+the kernels were chosen. Outputs of both stages are compared: equal for quantised models, within 2e-5
+of the largest value for others. Models are generated in the cache folder
+(${XDG_CACHE_HOME:-~/.cache}/hearth) when they are missing.
 
 Exit code: 0 when all ran, 1 when not, or when outputs differ, 2 for wrong arguments. A ratio above 1
 is shown in the table and does not change the exit code.
@@ -23,6 +25,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -33,9 +37,14 @@ import comparison  # noqa: E402
 from comparison import Failure, say  # noqa: E402
 from rows import ROWS  # noqa: E402
 
-PROCESS_TIMEOUT_S = 600
-# Executions until kernels are chosen are about 100 (docs/settings.md, "Two stages").
-LEARNING_REPEATS = 160
+# The longest process learns: twenty inferences of 10 s, a first start, and a machine that is busy.
+PROCESS_TIMEOUT_S = 1200
+# What is meant to be enough for the runs of a process after its first, and for all rounds; but never
+# fewer than these.
+PROCESS_S = 6
+ROUNDS_S = 60
+FEWEST_RUNS = 3
+FEWEST_ROUNDS = 3
 FLOAT_TOLERANCE = 2e-5
 
 
@@ -58,12 +67,12 @@ class Bench:
         return json.loads(done.stdout)
 
     def learn(self):
-        for _ in range(4):
-            tuning = self.call("bench", "--tuning", "on", "--repeat", LEARNING_REPEATS)
-            tuning = tuning["start"]["tuning"]
-            if tuning["state"] in ("measured", "recalled"):
-                return tuning
-        raise Failure("its kernels are never chosen")
+        """The report of a process that has chosen the kernels, and how long it took."""
+        begin = time.monotonic()
+        result = self.call("bench", "--until-tuned", "--repeat", 0)
+        if result["start"]["tuning"]["state"] != "measured":
+            raise Failure(f"its kernels are not chosen in {result['inference_ms']['runs']} runs")
+        return result, time.monotonic() - begin
 
     def steady(self, word, repeat):
         result = self.call("bench", "--tuning", word, "--repeat", repeat)
@@ -91,13 +100,35 @@ def largestDifference(first, second):
     return worst
 
 
+@dataclass
+class Measurement:
+    changedSteps: int
+    executions: int  # until the kernels were chosen
+    learnSeconds: float
+    rounds: int
+    runs: int  # of a process after its first
+    times: dict  # milliseconds by --tuning
+    difference: float
+
+
+def fitting(seconds, each, fewest, most):
+    """How many of what takes `each` seconds are to be done."""
+    return min(most, max(fewest, int(seconds / each)))
+
+
 def measure(bench, rounds, repeat):
-    tuning = bench.learn()
+    learnt, seconds = bench.learn()
+    inference = learnt["inference_ms"]["p50"] / 1e3
+    repeat = fitting(PROCESS_S, inference, FEWEST_RUNS, repeat)
+    rounds = fitting(ROUNDS_S, 2 * (repeat + 1) * inference, FEWEST_ROUNDS, rounds)
     times = {"off": [], "on": []}
     for number in range(rounds):
         for word in ("off", "on") if number % 2 else ("on", "off"):
             times[word].append(bench.steady(word, repeat))
-    return tuning, times, largestDifference(bench.outputs("off"), bench.outputs("on"))
+    difference = largestDifference(bench.outputs("off"), bench.outputs("on"))
+    tuning = learnt["start"]["tuning"]
+    return Measurement(tuning["changed_steps"], tuning["executions"], seconds, rounds, repeat,
+                       times, difference)
 
 
 def cell(values):
@@ -113,8 +144,9 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     comparison.addRows(parser, ", ".join(row.name for row in ROWS))
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--repeat", type=int, default=20, help="runs of a process after its first")
+    parser.add_argument("--rounds", type=int, default=5, help="the most of them")
+    parser.add_argument("--repeat", type=int, default=20,
+                        help="the most runs of a process after its first")
     comparison.addHearth(parser)
     arguments = parser.parse_args()
     comparison.requirePositive(parser, threads=arguments.threads, rounds=arguments.rounds,
@@ -123,13 +155,13 @@ def main():
     if not rows:
         parser.error("no workload has such a name")
     isRight = True
-    for name, value in comparison.facts(rounds=arguments.rounds,
-                                        inferences_per_round=arguments.repeat):
+    for name, value in comparison.facts(most_rounds=arguments.rounds,
+                                        most_inferences_per_round=arguments.repeat):
         if name != "peer":
             print(f"- {name}: {value}")
     print()
-    print("| model | threads | first stage | second stage | ratio | steps changed "
-          "| largest difference |\n|---|---|---|---|---|---|---|")
+    print("| model | threads | chosen after | rounds × runs | first stage | second stage | ratio "
+          "| steps changed | largest difference |\n|---|---|---|---|---|---|---|---|---|")
     for row in rows:
         path = row.path(comparison.CACHE / "workloads", say)
         for signature in signaturesOf(row):
@@ -139,16 +171,17 @@ def main():
                 with tempfile.TemporaryDirectory() as store:
                     bench = Bench(arguments.hearth, path, signature, threads, store)
                     try:
-                        tuning, times, difference = measure(bench, arguments.rounds,
-                                                            arguments.repeat)
+                        done = measure(bench, arguments.rounds, arguments.repeat)
                     except (Failure, subprocess.TimeoutExpired) as failure:
                         isRight = False
-                        print(f"| {name} | {threads} | {failure} | | | | |", flush=True)
+                        print(f"| {name} | {threads} | {failure} | | | | | | |", flush=True)
                         continue
-                isRight &= difference <= FLOAT_TOLERANCE
-                ratio = statistics.median(times["on"]) / statistics.median(times["off"])
-                print(f"| {name} | {threads} | {cell(times['off'])} | {cell(times['on'])} "
-                      f"| {ratio:.3f} | {tuning['changed_steps']} | {difference:.1e} |", flush=True)
+                isRight &= done.difference <= FLOAT_TOLERANCE
+                off, on = done.times["off"], done.times["on"]
+                ratio = statistics.median(on) / statistics.median(off)
+                print(f"| {name} | {threads} | {done.executions} runs, {done.learnSeconds:.3g} s "
+                      f"| {done.rounds} × {done.runs} | {cell(off)} | {cell(on)} | {ratio:.3f} "
+                      f"| {done.changedSteps} | {done.difference:.1e} |", flush=True)
     return 0 if isRight else 1
 
 
