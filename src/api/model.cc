@@ -19,6 +19,7 @@ Status loadModel(Open open, hearth_model** model) {
   if (model == nullptr) return nullArgument("model");
   const hearth::base::TraceSpan span("api", "load model");
   const auto begin = std::chrono::steady_clock::now();
+  hearth::runtime::DeviceManager::warmUp();
   auto made = std::make_unique<hearth_model>();
   HEARTH_ASSIGN(made->file, open());
   made->signatureKeys = made->file->signatureKeys();

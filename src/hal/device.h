@@ -214,6 +214,10 @@ class Device {
   // registered.
   virtual Result<CacheFileCounts> numberOfCacheFilesNeeded() const { return CacheFileCounts{}; }
 
+  // Does what the first preparation in a process needs whatever its model is, so that this finds it
+  // done or waits for less. Called once, beside whatever the other threads do.
+  virtual void warmUp() {}
+
   // One entry for each operation of the main subgraph, in its order. The model passed
   // graph::validate(). kOpFailed for memory that the driver cannot map.
   virtual Result<std::vector<OperationSupport>> supportedOperations(const graph::Model& model) = 0;

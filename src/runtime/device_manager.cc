@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device_manager.h"
 
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
 #include <utility>
 
+#include "base/helper_thread.h"
 #include "base/log.h"
 #include "drivers/cpu/cpu_device.h"
 #include "drivers/reference/reference_device.h"
@@ -21,6 +28,46 @@ std::vector<std::shared_ptr<hal::Device>> findDevices() {
   devices.push_back(reference);
   return DeviceManager::registrable(std::move(devices));
 }
+
+// The thread that warms the devices up. It is inside initialisations that happen once: a child made
+// by fork would wait for their end for ever.
+class WarmingThread {
+ public:
+  static void startOnce() {
+    static std::atomic<bool> isStarted = false;
+    // With one processor it would only come in between.
+    if (isStarted.exchange(true) || std::thread::hardware_concurrency() < 2) return;
+    instance().start();
+  }
+
+ private:
+  static WarmingThread& instance() {
+    // Never destroyed: forks may come at any time.
+    static WarmingThread* const only = new WarmingThread;
+    return *only;
+  }
+
+  void start() {
+    ::pthread_atfork([] { instance().lockAndEnd(); }, [] { instance().mutex_.unlock(); },
+                     [] { instance().mutex_.unlock(); });
+    std::atexit([] {
+      instance().lockAndEnd();
+      instance().mutex_.unlock();
+    });
+    const std::lock_guard lock(mutex_);
+    thread_ = base::startHelperThread("hearth-devices", [] {
+      for (const auto& device : DeviceManager::shared().devices()) device->warmUp();
+    });
+  }
+
+  void lockAndEnd() {
+    mutex_.lock();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  std::mutex mutex_;  // held during a fork
+  std::thread thread_;
+};
 
 }  // namespace
 
@@ -44,6 +91,10 @@ const DeviceManager& DeviceManager::shared() {
   // Never destroyed: threads of a driver may still run while the process exits.
   static const DeviceManager* manager = new DeviceManager(findDevices());
   return *manager;
+}
+
+void DeviceManager::warmUp() {
+  WarmingThread::startOnce();
 }
 
 Result<std::shared_ptr<hal::Device>> DeviceManager::find(std::string_view name) const {

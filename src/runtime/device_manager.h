@@ -26,6 +26,11 @@ class DeviceManager {
   // nnapi-reference. Made at the first call; a driver that cannot be loaded is logged and left out.
   static const DeviceManager& shared();
 
+  // Begins, on a thread of its own, to make shared() and to warm its devices up: for whoever reads
+  // a model that will then be compiled. Only the first call of a process does anything.
+  // Thread-safe; a fork and the end of the process wait for it.
+  static void warmUp();
+
   const std::vector<std::shared_ptr<hal::Device>>& devices() const { return devices_; }
 
   // kNotFound names the devices that there are.

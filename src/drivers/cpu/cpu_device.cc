@@ -66,6 +66,11 @@ class CpuDevice final : public hal::Device, public hal::CacheExplainer {
   Result<hal::StartReport> explainStart(std::shared_ptr<const graph::Model> model,
                                         const hal::PrepareOptions& options) override;
 
+  void warmUp() override {
+    // Who prepares a model is told when it fails.
+    (void)initializeXnnpack();
+  }
+
   Result<base::Sha256Digest> cacheBuild() const override {
     HEARTH_ASSIGN(const cache::CacheOwner owner, cacheOwner({}));
     return owner.build;
