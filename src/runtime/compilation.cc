@@ -8,6 +8,7 @@
 #include "base/env.h"
 #include "base/format.h"
 #include "base/trace.h"
+#include "graph/known_model.h"
 
 namespace hearth::runtime {
 namespace {
@@ -149,7 +150,7 @@ uint64_t defaultActivationLimit() {
 
 Result<hal::PrepareOptions> Compilation::prepareOptions(const graph::Model& model,
                                                         const CompilationOptions& options) {
-  HEARTH_TRY(graph::validate(model));
+  HEARTH_TRY(graph::validateUnlessKnown(model));
   hal::PrepareOptions prepare = options.prepare;
   if (prepare.threads == 0) {
     HEARTH_ASSIGN(const int64_t threads, base::envInteger(base::Env::kThreads));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/cpu_device.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "drivers/cpu/plan_builder.h"
 #include "drivers/cpu/prepared_model.h"
 #include "drivers/cpu/thread_pools.h"
+#include "graph/known_model.h"
 #include "hal/cache_explainer.h"
 #include "hal/interpreted_model.h"
 #include "hal/operation_check.h"
@@ -49,8 +51,13 @@ class CpuDevice final : public hal::Device, public hal::CacheExplainer {
   Result<std::vector<hal::OperationSupport>> supportedOperations(
       const graph::Model& model) override {
     HEARTH_TRY(hal::checkPoolsMapped(model));
-    HEARTH_TRY(graph::validate(model));
-    return hal::checkOperations(model);
+    HEARTH_TRY(graph::validateUnlessKnown(model));
+    std::vector<hal::OperationSupport> support = hal::checkOperations(model);
+    // Of other subgraphs it has seen only those that the main one refers to.
+    if (model.subgraphs.size() == 1 &&
+        std::ranges::all_of(support, &hal::OperationSupport::supported))
+      graph::rememberValidOperations(model);
+    return support;
   }
   Result<std::vector<hal::OperationSupport>> explainOperations(const graph::Model& model) override;
 
@@ -115,8 +122,8 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
   HEARTH_TRY(checkDeadline(options));
   const StartInProgress start;
   HEARTH_TRY(hal::checkPoolsMapped(*model));
-  HEARTH_TRY(graph::validate(*model));
-  HEARTH_TRY(ops::validateOperations(*model));
+  HEARTH_TRY(graph::validateUnlessKnown(*model));
+  if (!graph::areOperationsKnownValid(*model)) HEARTH_TRY(ops::validateOperations(*model));
   HEARTH_TRY(initializeXnnpack());
   const std::shared_ptr<cache::SegmentStore> store =
       WeightSession::isWorthKeeping(*model)
@@ -167,7 +174,7 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModelFromCache(
 Result<hal::StartReport> CpuDevice::explainStart(std::shared_ptr<const graph::Model> model,
                                                  const hal::PrepareOptions& options) {
   if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
-  HEARTH_TRY(graph::validate(*model));
+  HEARTH_TRY(graph::validateUnlessKnown(*model));
   HEARTH_TRY(initializeXnnpack());
   const std::shared_ptr<cache::SegmentStore> store = openStoreForLooking(options);
   recallMachine(*store);

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "frontends/nnapi/extensions.h"
 #include "frontends/nnapi/operand_type.h"
+#include "graph/known_model.h"
 #include "ops/operation.h"
 
 namespace hearth::nnapi {
@@ -359,7 +360,13 @@ Status Model::finish() {
   HEARTH_TRY(requireOpen());
   Status status = finishGraph();
   state_ = status ? State::kFinished : State::kBroken;
-  if (status) graph_ = std::move(draft_);
+  if (status) {
+    graph_ = std::move(draft_);
+    if (!hasUnknownOperation_) {
+      graph::rememberValid(graph_);
+      graph::rememberValidOperations(*graph_);
+    }
+  }
   draft_.reset();
   return status;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "frontends/tflite/subgraph_builder.h"
+#include "graph/known_model.h"
 
 namespace hearth::tflite {
 namespace {
@@ -32,6 +33,7 @@ Result<std::shared_ptr<const graph::Model>> ModelBuilder::build(size_t subgraph)
   }
   HEARTH_TRY(graph::sortIntoRunOrder(model_.get()));
   HEARTH_TRY(graph::validate(*model_));
+  graph::rememberValid(model_);
   return model_;
 }
 

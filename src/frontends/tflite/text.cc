@@ -40,6 +40,11 @@ std::string cleanText(const flatbuffers::String* text) {
   std::string clean;
   if (text == nullptr) return clean;
   std::string_view rest(text->c_str(), text->size());
+  // Nearly all are.
+  const auto isPlain = [](char c) {
+    return c >= 0x20 && c < 0x7F;
+  };
+  if (rest.size() <= kMaxTextBytes && std::ranges::all_of(rest, isPlain)) return std::string(rest);
   clean.reserve(std::min(rest.size(), kMaxTextBytes));
   while (!rest.empty()) {
     size_t length = sequenceLength(rest);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/known_model.h"
+
+namespace hearth::graph {
+namespace {
+
+struct Known {
+  std::weak_ptr<const Model> model;  // so that another one at its address is not taken for it
+  bool areOperationsValid = false;
+};
+
+Known& known() {
+  static thread_local Known last;
+  return last;
+}
+
+bool isKnown(const Model& model) {
+  return known().model.lock().get() == &model;
+}
+
+}  // namespace
+
+void rememberValid(const std::shared_ptr<const Model>& model) {
+  known() = {.model = model, .areOperationsValid = false};
+}
+
+Status validateUnlessKnown(const Model& model) {
+  return isKnown(model) ? Status() : validate(model);
+}
+
+void rememberValidOperations(const Model& model) {
+  if (isKnown(model)) known().areOperationsValid = true;
+}
+
+bool areOperationsKnownValid(const Model& model) {
+  return isKnown(model) && known().areOperationsValid;
+}
+
+}  // namespace hearth::graph
