@@ -54,16 +54,6 @@ base::Sha256Digest checkedKey(const SegmentKey& key, const FileGeneration& file,
   return hash.finish();
 }
 
-base::Sha256Digest checksum(const base::Sha256Digest& key, const base::Sha256Digest& digest,
-                            int64_t when) {
-  base::Sha256 hash;
-  hash.update("entry", 6);
-  add(hash, key);
-  add(hash, digest);
-  add(hash, when);
-  return hash.finish();
-}
-
 int64_t now() {
   timespec time;
   ::clock_gettime(CLOCK_REALTIME, &time);
@@ -154,12 +144,12 @@ bool IdentityTable::discardIfBroken(int code) {
   return true;
 }
 
-std::optional<IdentityTable::Entry> IdentityTable::read(const base::Sha256Digest& key) {
+std::optional<IdentityEntry> IdentityTable::read(const base::Sha256Digest& key) {
   const std::lock_guard lock(mutex_);
   if (!open(false)) return std::nullopt;
   constexpr std::string_view kSelect = "SELECT digest, time, checksum FROM entry1 WHERE key = ?";
   int code = 0;
-  std::optional<Entry> entry;
+  std::optional<IdentityEntry> entry;
   {
     Statement statement = prepare(database_, kSelect, code);
     // A file without the table is new, or broken, which making the table tells.
@@ -174,10 +164,10 @@ std::optional<IdentityTable::Entry> IdentityTable::read(const base::Sha256Digest
     }
     if (code == SQLITE_ROW && isBlob(statement.get(), 0, key.size()) &&
         isBlob(statement.get(), 2, key.size())) {
-      Entry found;
+      IdentityEntry found;
       std::memcpy(found.digest.data(), sqlite3_column_blob(statement.get(), 0), key.size());
       found.when = sqlite3_column_int64(statement.get(), 1);
-      const base::Sha256Digest expected = checksum(key, found.digest, found.when);
+      const base::Sha256Digest expected = checksumOf(key, found);
       if (std::memcmp(expected.data(), sqlite3_column_blob(statement.get(), 2), key.size()) == 0)
         entry = found;
     }
@@ -186,7 +176,7 @@ std::optional<IdentityTable::Entry> IdentityTable::read(const base::Sha256Digest
   return entry;
 }
 
-void IdentityTable::write(const base::Sha256Digest& key, const Entry& entry) {
+void IdentityTable::write(const base::Sha256Digest& key, const IdentityEntry& entry) {
   if (!writable_) return;
   const std::lock_guard lock(mutex_);
   if (!open(true)) return;
@@ -195,7 +185,7 @@ void IdentityTable::write(const base::Sha256Digest& key, const Entry& entry) {
     const Statement statement =
         prepare(database_, "INSERT OR REPLACE INTO entry1 VALUES(?, ?, ?, ?)", code);
     if (code == SQLITE_OK) {
-      const base::Sha256Digest check = checksum(key, entry.digest, entry.when);
+      const base::Sha256Digest check = checksumOf(key, entry);
       const auto bind = [&](int column, const base::Sha256Digest& value) {
         sqlite3_bind_blob(statement.get(), column, value.data(), static_cast<int>(value.size()),
                           SQLITE_STATIC);
@@ -212,14 +202,21 @@ void IdentityTable::write(const base::Sha256Digest& key, const Entry& entry) {
 
 std::optional<base::Sha256Digest> IdentityTable::content(const FileIdentity& file, uint64_t offset,
                                                          uint64_t size) {
-  const std::optional<Entry> entry = read(contentKey(file, offset, size));
+  const base::Sha256Digest key = contentKey(file, offset, size);
+  std::optional<IdentityEntry> entry = findLatestEntry(folder_, key);
+  if (!entry) {
+    entry = read(key);
+    if (entry && writable_) keepLatestEntry(folder_, key, *entry);
+  }
   if (!entry || !isReadWellAfterChange(file, entry->when)) return std::nullopt;
   return entry->digest;
 }
 
 void IdentityTable::rememberContent(const FileIdentity& file, uint64_t offset, uint64_t size,
                                     const base::Sha256Digest& digest, int64_t readAt) {
-  write(contentKey(file, offset, size), {digest, readAt});
+  const base::Sha256Digest key = contentKey(file, offset, size);
+  write(key, {digest, readAt});
+  if (writable_) keepLatestEntry(folder_, key, {digest, readAt});
 }
 
 bool IdentityTable::isChecked(const SegmentKey& key, const FileGeneration& file,
@@ -235,6 +232,7 @@ void IdentityTable::rememberChecked(const SegmentKey& key, const FileGeneration&
 void IdentityTable::forgetOlderThan(int64_t seconds) {
   if (!writable_) return;
   const std::lock_guard lock(mutex_);
+  forgetLatestEntries(folder_);
   if (!open(true)) return;
   int code = 0;
   {

@@ -10,6 +10,7 @@
 #include "base/sha256.h"
 #include "cache/boot_id.h"
 #include "cache/content_memory.h"
+#include "cache/latest_entries.h"
 #include "cache/object_file.h"
 #include "cache/segment_key.h"
 
@@ -19,7 +20,8 @@ namespace hearth::cache {
 
 // What the store remembers about files in identity.sqlite: digests of their content, and which
 // segment files were checked during this boot. Every entry carries a checksum, so a damaged file
-// only forgets; one that SQLite cannot read is deleted and made anew. No error ever comes out.
+// only forgets; one that SQLite cannot read is deleted and made anew. No error ever comes out. What
+// files hold is asked of the latest entries first, so that most starts need no database.
 // Thread-safe; not usable in a forked child (a new object is).
 class IdentityTable : public ContentMemory {
  public:
@@ -44,17 +46,12 @@ class IdentityTable : public ContentMemory {
   std::mutex& mutex() { return mutex_; }
 
  private:
-  struct Entry {
-    base::Sha256Digest digest{};
-    int64_t when = 0;
-  };
-
   bool open(bool forWriting);
   void close();
   // True when the file was unusable and has been removed.
   bool discardIfBroken(int code);
-  std::optional<Entry> read(const base::Sha256Digest& key);
-  void write(const base::Sha256Digest& key, const Entry& entry);
+  std::optional<IdentityEntry> read(const base::Sha256Digest& key);
+  void write(const base::Sha256Digest& key, const IdentityEntry& entry);
 
   const int folder_;
   const std::string path_;

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/descriptor.h"
 #include "cache/store_test_util.h"
 
@@ -28,6 +30,9 @@ class IdentityTableTest : public testing::Test {
     return IdentityTable(folder_.get(), memory_.path(), writable);
   }
   fs::path database() const { return memory_.path() / "identity.sqlite"; }
+  fs::path latest() const { return memory_.path() / "identity.latest"; }
+  // So that the database answers.
+  void loseLatest() const { fs::remove(latest()); }
 
   static FileIdentity identity(uint64_t inode = 1) {
     return {.generation = {.device = 1,
@@ -49,6 +54,49 @@ TEST_F(IdentityTableTest, RemembersAcrossObjects) {
   EXPECT_EQ(table().content(identity(), 0, 100), digest_);
   EXPECT_EQ(table(false).content(identity(), 0, 100), digest_);
   EXPECT_FALSE(table().content(identity(), 1, 99));
+}
+
+TEST_F(IdentityTableTest, TheLatestEntriesNeedNoDatabase) {
+  table().rememberContent(identity(), 0, 100, digest_, kChanged + 10 * kSecond);
+  loseLatest();
+  // A copy that was lost comes back with the next question, but not where nothing may be written.
+  EXPECT_EQ(table(false).content(identity(), 0, 100), digest_);
+  EXPECT_FALSE(fs::exists(latest()));
+  EXPECT_EQ(table().content(identity(), 0, 100), digest_);
+  fs::remove(database());
+  EXPECT_EQ(table().content(identity(), 0, 100), digest_);
+  EXPECT_EQ(table(false).content(identity(), 0, 100), digest_);
+  EXPECT_FALSE(fs::exists(database()));
+}
+
+TEST_F(IdentityTableTest, DamagedLatestEntriesAreNone) {
+  table().rememberContent(identity(), 0, 100, digest_, kChanged + 10 * kSecond);
+  fs::remove(database());
+  const std::vector<uint8_t> whole = readFile(latest());
+  const auto begin = std::ranges::find_if(whole, [](uint8_t byte) { return byte != 0; });
+  const auto first = static_cast<size_t>(begin - whole.begin());
+  ASSERT_LT(first, whole.size());
+  for (size_t position = first; position < whole.size(); ++position) {
+    std::vector<uint8_t> bytes = whole;
+    bytes[position] ^= static_cast<uint8_t>(1u << (position % 8));
+    writeFile(latest(), bytes);
+    EXPECT_FALSE(table(false).content(identity(), 0, 100)) << position;
+  }
+  for (const size_t size : {size_t{0}, first, first + 1, whole.size() - 1}) {
+    writeFile(latest(), std::span(whole).first(size));
+    EXPECT_FALSE(table(false).content(identity(), 0, 100)) << size;
+  }
+  writeFile(latest(), whole);
+  EXPECT_EQ(table(false).content(identity(), 0, 100), digest_);
+}
+
+TEST_F(IdentityTableTest, EntriesThatShareAPlaceAreKeptInTheDatabase) {
+  constexpr uint64_t kFiles = 1500;  // more than there are places
+  IdentityTable remembered = table();
+  for (uint64_t i = 1; i <= kFiles; ++i)
+    remembered.rememberContent(identity(i), 0, 100, segmentKey(i).bytes, kChanged + 10 * kSecond);
+  for (uint64_t i = 1; i <= kFiles; ++i)
+    EXPECT_EQ(remembered.content(identity(i), 0, 100), segmentKey(i).bytes) << i;
 }
 
 TEST_F(IdentityTableTest, EveryPartOfTheIdentityCounts) {
@@ -100,6 +148,7 @@ TEST_F(IdentityTableTest, ADamagedFileNeverAnswersWrongly) {
     std::vector<uint8_t> bytes = whole;
     bytes[position] ^= static_cast<uint8_t>(1u << (position % 8));
     writeFile(database(), bytes);
+    loseLatest();
     IdentityTable damaged = table();
     for (uint64_t i = 1; i < 60; i += 4) {
       const auto digest = damaged.content(identity(i), 0, 100);
@@ -110,6 +159,7 @@ TEST_F(IdentityTableTest, ADamagedFileNeverAnswersWrongly) {
     }
     // And it serves on.
     damaged.rememberContent(identity(1), 0, 100, digest_, kChanged + 10 * kSecond);
+    loseLatest();
     const auto again = table().content(identity(1), 0, 100);
     EXPECT_TRUE(!again || *again == digest_ || *again == segmentKey(1).bytes) << position;
   }
@@ -117,11 +167,14 @@ TEST_F(IdentityTableTest, ADamagedFileNeverAnswersWrongly) {
   for (const size_t size : {0ul, 1ul, 100ul, 4096ul, whole.size() - 1}) {
     writeFile(database(), std::span(whole).first(size));
     table().rememberContent(identity(1), 0, 100, digest_, kChanged + 10 * kSecond);
+    loseLatest();
     EXPECT_EQ(table().content(identity(1), 0, 100), digest_) << size;
   }
   writeFile(database(), payload(1, 50'000));
+  loseLatest();
   EXPECT_FALSE(table().content(identity(1), 0, 100));
   table().rememberContent(identity(1), 0, 100, digest_, kChanged + 10 * kSecond);
+  loseLatest();
   EXPECT_EQ(table().content(identity(1), 0, 100), digest_);
 }
 

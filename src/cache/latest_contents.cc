@@ -2,15 +2,12 @@
 #include "cache/latest_contents.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
 
 #include "base/descriptor.h"
-#include "base/fault.h"
 
 namespace hearth::cache {
 namespace {
@@ -53,23 +50,11 @@ off_t placeOf(const CacheOwner& owner) {
   return static_cast<off_t>(number % kPlaces * kPlaceBytes);
 }
 
-// None unless it is a file of the user's.
-base::Descriptor openFile(int folder, int flags) {
-  base::Descriptor file(retried([&] {
-    return base::sys::openAt(folder, kFile, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-  }));
-  struct stat status;
-  if (file.valid() &&
-      (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || !isTrusted(status)))
-    file.reset();
-  return file;
-}
-
 }  // namespace
 
 std::optional<KnownContent> findLatestContent(int folder, const FileGeneration& database,
                                               const CacheOwner& owner) {
-  const base::Descriptor file = openFile(folder, O_RDONLY);
+  const base::Descriptor file = openTrusted(folder, kFile, O_RDONLY);
   if (!file.valid()) return std::nullopt;
   Record record;
   if (!readAt(file.get(), &record, sizeof record, static_cast<uint64_t>(placeOf(owner))) ||
@@ -81,7 +66,7 @@ std::optional<KnownContent> findLatestContent(int folder, const FileGeneration& 
 }
 
 void keepLatestContent(int folder, const FileGeneration& database, const KnownContent& known) {
-  const base::Descriptor file = openFile(folder, O_WRONLY | O_CREAT);
+  const base::Descriptor file = openTrusted(folder, kFile, O_WRONLY | O_CREAT);
   if (!file.valid()) return;
   Record record{{},
                 database,

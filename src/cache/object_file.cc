@@ -81,6 +81,17 @@ StoreResult<ObjectFile> openObject(int folder, const std::string& path) {
   return object;
 }
 
+base::Descriptor openTrusted(int folder, const char* name, int flags) {
+  base::Descriptor file(retried([&] {
+    return sys::openAt(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+  }));
+  struct stat status;
+  if (file.valid() &&
+      (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || !isTrusted(status)))
+    file.reset();
+  return file;
+}
+
 StoreStatus makeParents(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1)) {

@@ -46,6 +46,10 @@ struct ObjectFile {
 // kIoError.
 StoreResult<ObjectFile> openObject(int folder, const std::string& path);
 
+// Opens a file that is written in place, made (0600) where the flags say so; invalid unless it is a
+// trusted regular file.
+base::Descriptor openTrusted(int folder, const char* name, int flags);
+
 // Opens a folder of the store, creating it (0700) when asked to. Errors: kGone when it is missing
 // and not to be made, kLink, kNotAFolder, kNotOwned, kNotPrivate, kReadOnly, kNoSpace, kIoError.
 StoreResult<base::Descriptor> openFolder(int parent, const std::string& name, bool create);

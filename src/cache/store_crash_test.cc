@@ -80,7 +80,7 @@ class StoreCrashTest : public StoreTest {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root())) {
       const std::string name = entry.path().filename().string();
       EXPECT_TRUE(!entry.is_regular_file() || name == "build.lock" ||
-                  name.starts_with("identity.sqlite"))
+                  name.starts_with("identity.sqlite") || name == "identity.latest")
           << entry.path();
     }
   }

@@ -19,7 +19,7 @@ namespace hearth::cache {
 //   stamps/<64 digits>            modified when the plan of that key was last loaded
 //   tmp/                          files being written
 //   machine.blobs                 what drivers found out about this machine (store_facts.h)
-//   build.lock, identity.sqlite
+//   build.lock, identity.sqlite, identity.latest
 //
 // Immutable after open; thread-safe.
 class StoreFolder {

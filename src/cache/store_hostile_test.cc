@@ -151,7 +151,7 @@ TEST_F(StoreHostileTest, PlantedFilesOfTheStoreItselfDoNoHarm) {
         Plant([](const fs::path& path) { fs::create_symlink("/nowhere/x", path); }),
         Plant([](const fs::path& path) { writeFile(path, payload(9, 9000)); })}) {
     prepare();
-    for (const char* name : {"identity.sqlite", "build.lock", "machine.blobs"}) {
+    for (const char* name : {"identity.sqlite", "identity.latest", "build.lock", "machine.blobs"}) {
       removeFolder(root() / name);
       plant(root() / name);
     }
