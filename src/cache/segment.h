@@ -29,15 +29,16 @@ class Segment {
   Segment(const SegmentKey& key, memory::Mapping mapping)
       : key_(key),
         mapping_(std::move(mapping)),
-        watched_(mapping_.data(), mapping_.size()),
+        watched_(mapping_.data(), mapping_.size() + memory::Mapping::kReadableBehind),
         bytes_(mapping_.data(), mapping_.size()) {}
   // A part of memory that `owner` keeps and that nobody changes.
   Segment(const SegmentKey& key, std::span<const uint8_t> bytes, std::shared_ptr<const void> owner)
       : key_(key), owner_(std::move(owner)), bytes_(bytes) {}
 
   const SegmentKey& key() const { return key_; }
-  // A mapped one has at least one readable page behind it, and is aligned to 2 MiB from 2 MiB on,
-  // else to a page; in a bundle to 64 KiB. Memory of this process is as its publisher made it.
+  // A mapped one has Mapping::kReadableBehind readable bytes behind it, and is aligned to 2 MiB
+  // from 2 MiB on, else to a page; in a bundle to 64 KiB. Memory of this process is as its
+  // publisher made it.
   const uint8_t* data() const { return bytes_.data(); }
   size_t size() const { return bytes_.size(); }
   std::span<const uint8_t> bytes() const { return bytes_; }
@@ -65,7 +66,7 @@ class Segment {
  private:
   SegmentKey key_;
   memory::Mapping mapping_;            // empty for memory of this process
-  memory::WatchedPages watched_;       // of the mapping: its file may be truncated
+  memory::WatchedPages watched_;       // all that is read of the file, which may be truncated
   std::shared_ptr<const void> owner_;  // null for a mapping
   std::span<const uint8_t> bytes_;
   mutable std::atomic<bool> corrupt_ = false;

@@ -38,7 +38,7 @@ struct Trailer {
   uint8_t writtenIn[16];
   uint8_t checksum[32];  // over the block digests and all of the trailer before it
 };
-static_assert(sizeof(Trailer) == 128);
+static_assert(kLeastSegmentTail == kDigestSize + sizeof(Trailer));
 constexpr size_t kChecked = offsetof(Trailer, checksum);
 
 uint64_t digestsOffset(uint64_t payloadSize) {

@@ -30,6 +30,9 @@ inline uint64_t segmentBlocks(uint64_t payloadSize) {
   return payloadSize / kSegmentBlock + (payloadSize % kSegmentBlock != 0 ? 1 : 0);
 }
 
+// What stands behind the payload of any segment file: digests and trailer.
+inline constexpr uint64_t kLeastSegmentTail = sizeof(base::Sha256Digest) + 128;
+
 // What a file says about the payload of a segment. Value type.
 struct SegmentInfo {
   SegmentKey key;

@@ -17,11 +17,21 @@
 namespace hearth::cache {
 namespace {
 
-StoreResult<memory::Mapping> mapPayload(int fd, uint64_t size) {
-  auto mapping =
-      memory::Mapping::ofFile(fd, 0, static_cast<size_t>(size), memory::Mapping::Access::kReadOnly);
+StoreResult<memory::Mapping> orFailure(Result<memory::Mapping> mapping) {
   if (!mapping) return storeFail(StoreReason::kIoError, "{}", mapping.error().toString());
   return std::move(*mapping);
+}
+
+// Of a file that may have no tail yet.
+StoreResult<memory::Mapping> mapDraft(int fd, uint64_t size) {
+  return orFailure(memory::Mapping::ofFile(fd, 0, static_cast<size_t>(size),
+                                           memory::Mapping::Access::kReadOnly));
+}
+
+// Of a whole file, whose tail can be read behind the payload.
+StoreResult<memory::Mapping> mapPayload(int fd, uint64_t size) {
+  static_assert(kLeastSegmentTail >= memory::Mapping::kReadableBehind);
+  return orFailure(memory::Mapping::insideFile(fd, 0, static_cast<size_t>(size)));
 }
 
 }  // namespace
@@ -59,11 +69,15 @@ bool SegmentTable::isInStore(const SegmentKey& key) const {
 
 StoreResult<std::pair<ObjectFile, bool>> SegmentTable::openFile(const StoreFolder& folder,
                                                                 const SegmentKey& key) const {
-  // Between the first two questions the object may have been renamed from the second name to the
-  // first.
-  for (const bool durable : {true, false, true}) {
+  // Segments that are used together were mostly written together. Between the first two questions
+  // the object may have been renamed.
+  const bool guess = areDurable_.load(std::memory_order_relaxed);
+  for (const bool durable : {guess, !guess, guess}) {
     auto file = openObject(folder.segments(), StoreFolder::segmentPath(key, durable));
-    if (file) return std::pair(std::move(*file), durable);
+    if (file) {
+      areDurable_.store(durable, std::memory_order_relaxed);
+      return std::pair(std::move(*file), durable);
+    }
     if (file.error().reason != StoreReason::kAbsent)
       return std::unexpected(std::move(file.error()));
   }
@@ -160,7 +174,7 @@ StoreResult<SegmentDraft> SegmentTable::draft(std::span<const uint8_t> payload) 
   const auto draftIn = [&](const FolderRef& folder) -> StoreResult<SegmentDraft> {
     HEARTH_ASSIGN(TempObject file, TempObject::create(folder->temporary()));
     HEARTH_TRY(writePayloadBytes(file.fd(), payload, 0));
-    HEARTH_ASSIGN(memory::Mapping mapping, mapPayload(file.fd(), payload.size()));
+    HEARTH_ASSIGN(memory::Mapping mapping, mapDraft(file.fd(), payload.size()));
     return SegmentDraft{folder, std::move(file), std::move(mapping)};
   };
   for (int attempt = 0;; ++attempt) {

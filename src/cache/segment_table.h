@@ -106,6 +106,7 @@ class SegmentTable {
   SegmentRef share(const SegmentKey& key, SegmentRef segment);
 
   StoreFolders& folders_;
+  mutable std::atomic<bool> areDurable_ = true;  // those that were opened last
   const std::function<void(SegmentOrigin)> opened_;
   std::function<void(const SegmentKey&, const StoreFailure&)> dropped_;
   Counters counters_;

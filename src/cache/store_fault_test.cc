@@ -115,6 +115,27 @@ TEST_F(StoreFaultTest, AFailingReadIsNoCorruption) {
   EXPECT_TRUE(open()->find(segmentKey(1)));
 }
 
+// Whether all are on disk, none, or some.
+TEST_F(StoreFaultTest, SegmentsAreMostlyFoundUnderTheFirstName) {
+  constexpr uint64_t kSegments = 20;
+  for (uint64_t i = 0; i < kSegments; ++i)
+    ASSERT_TRUE(open()->publish(segmentKey(i), payload(i, 100)));
+  const auto rename = [&](uint64_t number, bool durable) {
+    fs::rename(segmentPath(segmentKey(number), !durable), segmentPath(segmentKey(number), durable));
+  };
+  const auto opens = [&] {
+    const auto store = open();
+    base::sys::clearFaults();
+    for (uint64_t i = 0; i < kSegments; ++i) EXPECT_TRUE(store->find(segmentKey(i))) << i;
+    return base::sys::passes(base::sys::Call::kOpen);
+  };
+  EXPECT_LE(opens(), kSegments + 1);
+  for (uint64_t i = 0; i < kSegments; i += 2) rename(i, true);
+  EXPECT_LE(opens(), 2 * kSegments);
+  for (uint64_t i = 1; i < kSegments; i += 2) rename(i, true);
+  EXPECT_EQ(opens(), kSegments);
+}
+
 TEST_F(StoreFaultTest, WhatCannotBeSyncedIsDropped) {
   const auto store = open();
   ASSERT_TRUE(base::sys::injectText("fsync:EIO"));

@@ -53,7 +53,10 @@ std::string StoreFolder::segmentName(const SegmentKey& key, bool durable) {
 }
 
 std::string StoreFolder::segmentPath(const SegmentKey& key, bool durable) {
-  return key.hex().substr(0, 2) + '/' + segmentName(key, durable);
+  std::string path = key.hex();
+  path.reserve(path.size() + sizeof "/.seg");
+  path.insert(2, 1, '/');
+  return path += durable ? ".seg" : ".new";
 }
 
 StoreResult<base::Descriptor> StoreFolder::openShard(const SegmentKey& key, bool create) const {

@@ -37,8 +37,10 @@ TEST_F(StoreTest, FindsWhatWasPublishedInThisProcessAndTheNext) {
     EXPECT_EQ(
         reinterpret_cast<uintptr_t>(found.segment->data()) % (size < (2u << 20) ? 4096 : 2u << 20),
         0u);
-    // A page behind the payload can be read.
-    EXPECT_EQ(*static_cast<const volatile uint8_t*>(found.segment->data() + size + 4095), 0);
+    // So can the bytes behind the payload, which are those of the file.
+    const std::vector<uint8_t> file = readFile(segmentPath(key));
+    EXPECT_TRUE(equal({found.segment->data() + size, memory::Mapping::kReadableBehind},
+                      std::span(file).subspan(size, memory::Mapping::kReadableBehind)));
     EXPECT_TRUE(std::filesystem::exists(segmentPath(key)));
     EXPECT_FALSE(std::filesystem::exists(segmentPath(key, false)));
   }
@@ -50,6 +52,24 @@ TEST_F(StoreTest, OneObjectForEachProcessAndStore) {
   StoreOptions strict = options();
   strict.mode = StoreMode::kStrict;
   EXPECT_NE(store, open(strict));
+}
+
+// Kernels read a little further than the payload, also where that ends with a page.
+TEST_F(StoreTest, BytesBehindASegmentCanBeReadEvenIfTheyAreCutOff) {
+  for (const size_t size : {4096ul, 4000ul, 2ul << 20}) {
+    const SegmentKey key = segmentKey(size);
+    ASSERT_TRUE(open()->publish(key, payload(size, size)));
+    const auto store = open();
+    const FoundSegment found = store->find(key);
+    ASSERT_TRUE(found);
+    store->settle();
+    const auto path = segmentPath(key);
+    std::filesystem::permissions(path, std::filesystem::perms(0600));
+    ASSERT_EQ(::truncate(path.c_str(), static_cast<off_t>(size)), 0);
+    const volatile uint8_t* const end = found.segment->data() + size;
+    for (size_t i = 0; i < memory::Mapping::kReadableBehind; ++i) EXPECT_EQ(end[i], 0);
+    EXPECT_TRUE(equal(found.segment->bytes(), payload(size, size)));
+  }
 }
 
 TEST_F(StoreTest, OneMappingForAllUsersInAProcess) {

@@ -27,6 +27,7 @@ constinit std::atomic<size_t> usedSlots = 0;  // those behind were never used
 constinit std::atomic<uint64_t> losses = 0;
 constinit struct sigaction previous{};
 uintptr_t pageSize = 0;
+size_t firstFree = 0;  // all slots before it are taken; under slotMutex()
 
 std::mutex& slotMutex() {
   static std::mutex mutex;
@@ -84,8 +85,9 @@ WatchedPages::WatchedPages(const void* begin, size_t size) {
   installOnce();
   const std::lock_guard lock(slotMutex());
   const size_t used = usedSlots.load(std::memory_order_relaxed);
-  size_t slot = 0;
+  size_t slot = firstFree;
   while (slot < used && slots[slot].end.load(std::memory_order_relaxed) != 0) ++slot;
+  firstFree = slot;
   if (slot == kSlots) return;
   slots[slot].hasLosses.store(false, std::memory_order_relaxed);
   slots[slot].begin.store(reinterpret_cast<uintptr_t>(begin), std::memory_order_relaxed);
@@ -106,6 +108,7 @@ WatchedPages::~WatchedPages() {
   if (slot_ == kNone) return;
   const std::lock_guard lock(slotMutex());
   slots[slot_].end.store(0, std::memory_order_release);
+  firstFree = std::min(firstFree, slot_);
 }
 
 bool WatchedPages::hasLosses() const {

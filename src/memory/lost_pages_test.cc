@@ -71,6 +71,29 @@ TEST_F(LostPagesTest, BelongToTheirRanges) {
   EXPECT_TRUE(second.hasLosses());
 }
 
+TEST_F(LostPagesTest, PlacesOfEndedRangesAreUsedAgain) {
+  constexpr size_t kPart = kSize / 16;
+  const auto watch = [&](size_t part) {
+    return WatchedPages(mapping_.data() + part * kPart, kPart);
+  };
+  std::vector<WatchedPages> first;
+  for (size_t i = 0; i < 8; ++i) first.push_back(watch(i));
+  // From the middle, then from the front, then all that is left.
+  first.erase(first.begin() + 4);
+  const WatchedPages fourth = watch(4);
+  first.erase(first.begin());
+  const WatchedPages zeroth = watch(0);
+  first.clear();
+  std::vector<WatchedPages> second;
+  for (size_t i = 8; i < 16; ++i) second.push_back(watch(i));
+  ASSERT_EQ(::ftruncate(file_.get(), 0), 0);
+  for (const size_t part : {0, 4, 8, 9, 10, 11, 12, 13, 14, 15})
+    EXPECT_EQ(mapping_.data()[part * kPart], 0) << part;
+  EXPECT_TRUE(zeroth.hasLosses());
+  EXPECT_TRUE(fourth.hasLosses());
+  for (const WatchedPages& watched : second) EXPECT_TRUE(watched.hasLosses());
+}
+
 // The handler before ours gets what is not watched.
 TEST_F(LostPagesTest, OthersAreNotTouched) {
   const WatchedPages watched(mapping_.data(), kSize / 2);

@@ -98,6 +98,29 @@ Result<Mapping> Mapping::ofFile(int fd, uint64_t offset, size_t size, Access acc
   return mapping;
 }
 
+Result<Mapping> Mapping::insideFile(int fd, uint64_t offset, size_t size) {
+  const size_t page = pageSize();
+  const size_t head = static_cast<size_t>(offset % page);
+  if (size == 0 || size > std::numeric_limits<size_t>::max() / 2 - 2 * kHugePage)
+    return ofFile(fd, offset, size, Access::kReadOnly);
+  const size_t length = (head + size + kReadableBehind + page - 1) / page * page;
+  void* const base =
+      ::mmap(nullptr, length, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(offset - head));
+  if (base == MAP_FAILED)
+    return std::unexpected(
+        base::errnoError(errno, base::formatText("Mapping {} bytes at offset {}", size, offset)));
+  Mapping mapping;
+  mapping.base_ = base;
+  mapping.length_ = length;
+  mapping.data_ = static_cast<uint8_t*>(base) + head;
+  mapping.size_ = size;
+  // Most file systems align such a mapping by themselves.
+  const bool isHuge = size >= kHugePage && offset % kHugePage == 0;
+  if (isHuge && reinterpret_cast<uintptr_t>(base) % kHugePage != 0)
+    return ofFile(fd, offset, size, Access::kReadOnly);
+  return mapping;
+}
+
 Result<Mapping> Mapping::anonymous(size_t size) {
   const size_t page = pageSize();
   if (size > std::numeric_limits<size_t>::max() / 2 - 2 * kHugePage)

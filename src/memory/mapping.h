@@ -15,8 +15,9 @@ bool isDmaBuf(int fd);
 // How many bytes of it can be mapped; none where the descriptor does not say (character devices).
 std::optional<uint64_t> mappableSize(int fd);
 
-// One mapped range with at least one readable page behind it, because XNNPACK reads up to 16 bytes
-// past its inputs. Move-only; the range lives as long as the object. Not thread-safe to move.
+// One mapped range with readable memory behind it, because XNNPACK reads up to 16 bytes past its
+// inputs: at least a page where nothing else is said. Move-only; the range lives as long as the
+// object. Not thread-safe to move.
 class Mapping {
  public:
   enum class Access { kReadOnly, kReadWrite };
@@ -30,6 +31,11 @@ class Mapping {
   // with kBadData when the file is shorter, so that no later read faults on a hole at its end.
   // Aligned to 2 MiB in memory where size and offset make huge pages possible.
   static Result<Mapping> ofFile(int fd, uint64_t offset, size_t size, Access access);
+
+  // The same, read-only and in one system call, of a part of which the caller knows that the file
+  // goes on for kReadableBehind bytes or more: they, instead of a page, can be read behind it.
+  static constexpr size_t kReadableBehind = 64;
+  static Result<Mapping> insideFile(int fd, uint64_t offset, size_t size);
 
   // Zeroed private memory, 64-byte aligned and page granular; huge pages are asked for from 2 MiB.
   static Result<Mapping> anonymous(size_t size);

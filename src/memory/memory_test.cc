@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <utility>
+#include <vector>
 
 #include "memory/pool.h"
 
@@ -45,6 +47,38 @@ TEST(Mapping, RangeOutsideTheFileIsRefused) {
   EXPECT_FALSE(Mapping::ofFile(fd->get(), 101, 1, Mapping::Access::kReadOnly));
   EXPECT_FALSE(Mapping::ofFile(fd->get(), UINT64_MAX, 2, Mapping::Access::kReadOnly));
   EXPECT_FALSE(Mapping::ofFile(fd->get(), 0, SIZE_MAX, Mapping::Access::kReadOnly));
+}
+
+TEST(Mapping, InsideAFileItsBytesFollow) {
+  const std::string path = writeFile("inside", 4096 + Mapping::kReadableBehind);
+  auto fd = base::Descriptor::open(path, 0);
+  ASSERT_TRUE(fd);
+  for (const size_t offset : {0u, 77u}) {
+    auto mapping = Mapping::insideFile(fd->get(), offset, 4096 - offset);
+    ASSERT_TRUE(mapping) << mapping.error().toString();
+    EXPECT_EQ(mapping->size(), 4096 - offset);
+    for (size_t i = 0; i < mapping->size() + Mapping::kReadableBehind; ++i)
+      ASSERT_EQ(mapping->data()[i], static_cast<uint8_t>(offset + i)) << i;
+  }
+  EXPECT_FALSE(Mapping::insideFile(fd->get(), 0, 0));
+  EXPECT_FALSE(Mapping::insideFile(fd->get(), 0, SIZE_MAX));
+  EXPECT_FALSE(Mapping::insideFile(-1, 0, 4096));
+}
+
+TEST(Mapping, LargePartsAreAlignedForHugePages) {
+  constexpr size_t kHugePage = size_t{2} << 20;
+  const std::string path = writeFile("large", 0);
+  ASSERT_EQ(::truncate(path.c_str(), 5 * kHugePage), 0);
+  auto fd = base::Descriptor::open(path, 0);
+  ASSERT_TRUE(fd);
+  // Several, since one may be aligned by chance.
+  std::vector<Mapping> mappings;
+  for (size_t i = 0; i < 4; ++i) {
+    auto mapping = Mapping::insideFile(fd->get(), i * kHugePage, kHugePage + i * 4096);
+    ASSERT_TRUE(mapping) << mapping.error().toString();
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(mapping->data()) % kHugePage, 0u);
+    mappings.push_back(std::move(*mapping));
+  }
 }
 
 TEST(Mapping, HugeAnonymousMemoryIsRefusedNotWrapped) {

@@ -293,6 +293,7 @@ Result<std::vector<memory::PoolRef>> poolsOf(const CachedPlan& plan, LoadedMemor
   std::vector<memory::PoolRef> pools = {
       memory::Pool::borrowed(memory->hole.data(), memory->hole.size())};
   // Behind a segment are bytes that can be read, too.
+  static_assert(kReadSlack <= memory::Mapping::kReadableBehind);
   for (const uint32_t index : plan.poolSegments)
     pools.push_back(memory::Pool::borrowed(memory->segments[index]->data(),
                                            memory->segments[index]->size() + kReadSlack));
