@@ -61,6 +61,13 @@ class Reader {
     take(values.data(), values.size() * sizeof(T));
     return values;
   }
+  // The same for numbers that the caller copies: valid until the next such call.
+  std::span<const float> floats() {
+    const size_t size = count(sizeof(float));
+    if (size > floats_.size()) floats_.resize(size);
+    take(floats_.data(), size * sizeof(float));
+    return std::span(floats_).first(size);
+  }
   bool isGood() const { return isGood_; }
   bool isAtEnd() const { return rest_.empty(); }
 
@@ -76,6 +83,7 @@ class Reader {
 
   std::span<const uint8_t> rest_;
   bool isGood_ = true;
+  std::vector<float> floats_;  // as large as the longest list so far
 };
 
 // The least bytes that an element of each kind takes: lengths of lists are bounded by them.
@@ -105,7 +113,7 @@ Result<Operand> readOperand(Reader& reader) {
   operand.scale = reader.number<float>();
   operand.zeroPoint = reader.number<int32_t>();
   operand.perChannel.channelDim = reader.number<uint32_t>();
-  operand.perChannel.scales = reader.list<float>();
+  operand.perChannel.scales = reader.floats();
   const auto lifetime = reader.number<uint8_t>();
   if (lifetime > static_cast<uint8_t>(Lifetime::kSubgraph))
     return fail(ErrorCode::kBadData, "The life time {} of an operand is unknown.", lifetime);
