@@ -15,8 +15,11 @@ namespace {
 
 class InterpretedExecution final : public Execution {
  public:
-  InterpretedExecution(std::shared_ptr<const ops::Interpreter> interpreter, BoundRequest request)
-      : interpreter_(std::move(interpreter)), request_(std::move(request)) {}
+  InterpretedExecution(std::shared_ptr<const ops::Interpreter> interpreter,
+                       std::shared_ptr<LosableMemory> memory, BoundRequest request)
+      : interpreter_(std::move(interpreter)),
+        memory_(std::move(memory)),
+        request_(std::move(request)) {}
 
   ExecutionResult compute(const base::Deadline& deadline) override {
     const auto start = std::chrono::steady_clock::now();
@@ -25,7 +28,7 @@ class InterpretedExecution final : public Execution {
     options.loopTimeoutNanoseconds = request_.loopTimeout;
     std::vector<std::vector<uint64_t>> copies;
     const std::vector<ops::RunArgument> inputs = readableInputs(&copies);
-    ops::RunResult run = interpreter_->run(inputs, request_.outputs, options);
+    ops::RunResult run = runWhole(inputs, options);
     ExecutionResult result;
     result.status = std::move(run.status);
     for (ops::RunOutputShape& shape : run.outputShapes)
@@ -39,6 +42,19 @@ class InterpretedExecution final : public Execution {
   }
 
  private:
+  // One run that has read nothing that was lost; the inputs are still there for another.
+  ops::RunResult runWhole(const std::vector<ops::RunArgument>& inputs,
+                          const ops::RunOptions& options) const {
+    if (memory_ == nullptr) return interpreter_->run(inputs, request_.outputs, options);
+    while (true) {
+      const uint64_t before = memory_->replacements();
+      ops::RunResult run = interpreter_->run(inputs, request_.outputs, options);
+      if (Status replaced = memory_->replaceLost(); !replaced)
+        return {.status = std::move(replaced)};
+      if (memory_->replacements() == before) return run;
+    }
+  }
+
   // The inputs; those that an output shares memory with are copied, since operations write their
   // results while others have yet to read.
   std::vector<ops::RunArgument> readableInputs(std::vector<std::vector<uint64_t>>* copies) const {
@@ -59,20 +75,23 @@ class InterpretedExecution final : public Execution {
   }
 
   std::shared_ptr<const ops::Interpreter> interpreter_;
+  std::shared_ptr<LosableMemory> memory_;
   BoundRequest request_;
 };
 
 class PlainInterpretedModel final : public InterpretedModel {
  public:
   PlainInterpretedModel(std::shared_ptr<const graph::Model> model,
-                        std::shared_ptr<const ops::Interpreter> interpreter, std::string reason)
+                        std::shared_ptr<const ops::Interpreter> interpreter, std::string reason,
+                        std::shared_ptr<LosableMemory> memory)
       : model_(std::move(model)),
         interpreter_(std::move(interpreter)),
+        memory_(std::move(memory)),
         reason_(std::move(reason)) {}
 
   Result<std::unique_ptr<Execution>> createExecution(Request request) override {
     HEARTH_ASSIGN(BoundRequest bound, checkRequest(model_->main(), request));
-    return std::make_unique<InterpretedExecution>(interpreter_, std::move(bound));
+    return std::make_unique<InterpretedExecution>(interpreter_, memory_, std::move(bound));
   }
 
   StartReport startReport() const override {
@@ -89,6 +108,7 @@ class PlainInterpretedModel final : public InterpretedModel {
  private:
   std::shared_ptr<const graph::Model> model_;
   std::shared_ptr<const ops::Interpreter> interpreter_;
+  std::shared_ptr<LosableMemory> memory_;
   const std::string reason_;
   std::string cacheProblem_;
 };
@@ -97,14 +117,22 @@ class PlainInterpretedModel final : public InterpretedModel {
 
 Result<std::shared_ptr<InterpretedModel>> prepareInterpreted(
     std::shared_ptr<const graph::Model> model, const PrepareOptions& options,
-    std::shared_ptr<threads::ThreadPool> pool, std::string reason) {
+    std::shared_ptr<threads::ThreadPool> pool, std::string reason,
+    std::shared_ptr<LosableMemory> memory) {
   ops::InterpreterOptions interpreterOptions;
   interpreterOptions.maxActivationBytes = options.maxActivationBytes;
   interpreterOptions.threadPool = std::move(pool);
+  const uint64_t before = memory != nullptr ? memory->replacements() : 0;
   HEARTH_ASSIGN(std::shared_ptr<const ops::Interpreter> interpreter,
                 ops::Interpreter::create(model, std::move(interpreterOptions)));
+  if (memory != nullptr) {
+    // It may have read constants, too.
+    HEARTH_TRY(memory->replaceLost());
+    if (memory->replacements() != before)
+      return fail(ErrorCode::kOpFailed, "Constants were lost while the model was prepared.");
+  }
   return std::make_shared<PlainInterpretedModel>(std::move(model), std::move(interpreter),
-                                                 std::move(reason));
+                                                 std::move(reason), std::move(memory));
 }
 
 }  // namespace hearth::hal

@@ -15,6 +15,7 @@
 #include "drivers/cpu/page_in.h"
 #include "drivers/cpu/plan_builder.h"
 #include "drivers/cpu/prepared_model.h"
+#include "drivers/cpu/saved_segments.h"
 #include "drivers/cpu/thread_pools.h"
 #include "graph/known_model.h"
 #include "hal/cache_explainer.h"
@@ -157,8 +158,9 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModelFromCache(
   HEARTH_TRY(ops::validateOperations(*saved.model));
   HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
   if (saved.isInterpreted)
-    return hal::prepareInterpreted(saved.model, options, pool,
-                                   "Shapes or branches are known only at run time.");
+    return hal::prepareInterpreted(
+        saved.model, options, pool, "Shapes or branches are known only at run time.",
+        std::make_shared<SavedSegments>(std::move(saved.segments), std::move(saved.store)));
   std::function<void(const MeasuredChoices&)> keep;
   if (options.isTuned)
     keep = [files = saved.files, own = std::make_shared<const hal::Cache>(std::move(cache))](

@@ -663,6 +663,91 @@ TEST_F(LostSegmentsTest, AnotherStoreMayHaveThem) {
   EXPECT_EQ(outputOf(**restored), right);
 }
 
+// Of a model that is interpreted, the constants.
+class LostConstantsTest : public LostSegmentsTest {
+ protected:
+  static constexpr uint32_t kCount = 30'000;  // enough for the store
+
+  LostConstantsTest() {
+    hal::cts::ModelBuilder builder;
+    const auto type = OperandType::kTensorFloat32;
+    const uint32_t in = builder.input(type, {0});
+    const uint32_t constant = constants_.add(&builder, {kCount});
+    builder.operation(OperationType::kAdd, {in, constant, builder.scalar(0)},
+                      {builder.output(type, {0})});
+    model_ = std::make_shared<const graph::Model>(builder.model());
+  }
+  void compile(const std::string& name, int token) {
+    const auto prepared =
+        device_->prepareModel(model_, options_, files(name, static_cast<uint8_t>(token)));
+    ASSERT_TRUE(prepared) << prepared.error().toString();
+    ASSERT_EQ((*prepared)->startReport().cacheProblem, "");
+    settle();
+  }
+  static Status computeRow(hal::PreparedModel& prepared, std::vector<float>* output) {
+    std::vector<float> in(kCount, 1);
+    output->assign(kCount, -1);
+    hal::Request request;
+    request.inputs.resize(1);
+    request.inputs[0].kind = hal::Argument::Kind::kPointer;
+    request.inputs[0].pointer = in.data();
+    request.inputs[0].length = in.size() * sizeof(float);
+    request.inputs[0].dimensions = {kCount};
+    request.outputs.resize(1);
+    request.outputs[0].kind = hal::Argument::Kind::kPointer;
+    request.outputs[0].pointer = output->data();
+    request.outputs[0].length = output->size() * sizeof(float);
+    HEARTH_ASSIGN(const auto execution, prepared.createExecution(std::move(request)));
+    return execution->compute(base::Deadline()).status;
+  }
+  static std::vector<float> rowOf(hal::PreparedModel& prepared) {
+    std::vector<float> output;
+    const Status status = computeRow(prepared, &output);
+    EXPECT_TRUE(status) << status.error().toString();
+    return output;
+  }
+  void expectFailuresOnly(hal::PreparedModel& prepared) {
+    std::vector<float> output;
+    for (int i = 0; i < 3; ++i) {
+      const Status status = computeRow(prepared, &output);
+      ASSERT_FALSE(status);
+      EXPECT_EQ(status.error().code(), ErrorCode::kOpFailed);
+      EXPECT_THAT(status.error().message(), testing::HasSubstr("compiled again"));
+    }
+  }
+
+  Constants constants_{33};
+  std::shared_ptr<const graph::Model> model_;
+};
+
+TEST_F(LostConstantsTest, TruncatedOnesAreAnErrorUntilTheModelIsCompiledAgain) {
+  compile("a", 1);
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  ASSERT_NE((*restored)->startReport().reason, "");
+  const std::vector<float> right = rowOf(**restored);
+  const auto paths = segmentsIn(root() / "store");
+  ASSERT_EQ(paths.size(), 1u);
+  fs::resize_file(paths[0], 0);
+  expectFailuresOnly(**restored);
+  compile("b", 2);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(rowOf(**restored), right);
+}
+
+TEST_F(LostConstantsTest, WrongOnesAreNotUsedOnceTheyAreFound) {
+  compile("a", 1);
+  for (const fs::path& path : segmentsIn(root() / "store")) {
+    auto bytes = cache::readFile(path);
+    bytes[2000] ^= 0x40;
+    cache::writeFile(path, bytes);
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(9));
+  }
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  settle();
+  expectFailuresOnly(**restored);
+}
+
 TEST_F(ModelCacheTest, AnInterpretedModelSaysWhyNothingIsSaved) {
   hal::cts::ModelBuilder builder;
   const uint32_t in = builder.input(OperandType::kTensorFloat32, {0});

@@ -12,12 +12,12 @@
 
 #include "base/log.h"
 #include "base/trace.h"
-#include "cache/content_hash.h"
 #include "drivers/cpu/kernel_maker.h"
 #include "drivers/cpu/machine.h"
 #include "drivers/cpu/plan_builder.h"
 #include "hal/interpreted_model.h"
 #include "hal/request_check.h"
+#include "memory/lost_pages.h"
 #include "ops/operation.h"
 
 namespace hearth::cpu {
@@ -159,17 +159,8 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
   prepared->whenChosen_ = std::move(whenChosen);
   prepared->report_.state = hal::StartReport::State::kWarm;
   prepared->report_.mappedBytes = saved.mappedBytes;
-  if (saved.store != nullptr) {
-    prepared->savedSegments_ = std::move(saved.segments);
-    prepared->savedStore_ = std::move(saved.store);
-    prepared->corruptions_ = std::make_shared<Corruptions>();
-    prepared->corruptionHandler_ = prepared->savedStore_->addCorruptionHandler(
-        [found = prepared->corruptions_](const cache::SegmentKey& key) {
-          const std::lock_guard lock(found->mutex);
-          found->keys.insert(key);
-          ++found->count;
-        });
-  }
+  prepared->saved_ =
+      std::make_shared<SavedSegments>(std::move(saved.segments), std::move(saved.store));
   HEARTH_TRY(prepared->planAhead(options, false, nullptr));
   return prepared;
 }
@@ -340,64 +331,43 @@ Result<CpuPreparedModel::Segments> CpuPreparedModel::packAgain(
   return segments;
 }
 
-Result<CpuPreparedModel::Segments> CpuPreparedModel::fetchAgain() {
-  Segments wrong;
-  const auto isKnownWrong = [&](const cache::SegmentKey& key) {
-    const std::lock_guard lock(corruptions_->mutex);
-    return corruptions_->keys.contains(key);
-  };
-  for (const auto& segment : savedSegments_) {
-    // Null once it was fetched: the memory is this process's own.
-    const cache::SegmentRef old = segment->published();
-    if (old == nullptr || (!segment->hasLosses() && !old->isCorrupt() && !isKnownWrong(old->key())))
-      continue;
-    // The store gives this mapping to nobody any more, and looks for its file anew.
-    old->markCorrupt();
-    wrong.push_back(segment);
-  }
-  for (const auto& segment : wrong) {
-    const cache::SegmentRef old = segment->published();
-    const cache::FoundSegment found = savedStore_->find(old->key());
-    HEARTH_TRY(segment->repair([&](uint8_t* bytes) -> Status {
-      if (found && found.segment->size() == segment->size())
-        std::memcpy(bytes, found.segment->data(), segment->size());
-      // Its name is that of its content. A file that could only not be synced is right as it is.
-      if (cache::contentSegmentKey({bytes, segment->size()}) == old->key()) return {};
-      if (found) found.segment->markCorrupt();
-      return fail(ErrorCode::kOpFailed, "The model is to be compiled again.");
-    }));
-    const std::lock_guard lock(mutex_);
-    report_.reason = "segment corrupt";
-    report_.repairedBytes += segment->size();
-  }
-  return wrong;
-}
-
 uint64_t CpuPreparedModel::lossesSoFar() const {
-  return memory::lossCount() + (corruptions_ != nullptr ? corruptions_->count.load() : 0);
+  return saved_ != nullptr ? saved_->lossesSoFar() : memory::lossCount();
 }
 
 Status CpuPreparedModel::replaceLosses() {
   std::unique_lock lock(repairMutex_);
   const uint64_t losses = lossesSoFar();
-  const Result<Segments> repaired =
-      session_ == nullptr
-          ? fetchAgain()
-          : packAgain([](const PackedSegment& segment) { return segment.hasLosses(); });
-  if (!repaired)
-    return fail(ErrorCode::kOpFailed,
-                "Packed weights of the model were lost while it was in use, since their file was "
-                "truncated, changed or cannot be read. {}",
-                repaired.error().message());
-  if (!repaired->empty()) {
+  Segments packed;
+  bool isReplaced = false;
+  if (saved_ != nullptr) {
+    const uint64_t before = saved_->replacements();
+    HEARTH_TRY(saved_->replaceLost());
+    isReplaced = saved_->replacements() != before;
+  } else {
+    Result<Segments> repaired =
+        packAgain([](const PackedSegment& segment) { return segment.hasLosses(); });
+    if (!repaired)
+      return fail(ErrorCode::kOpFailed,
+                  "Packed weights of the model were lost while it was in use, since their file was "
+                  "truncated, changed or cannot be read. {}",
+                  repaired.error().message());
+    packed = *std::move(repaired);
+    isReplaced = !packed.empty();
+  }
+  if (isReplaced) {
     const std::lock_guard contexts(mutex_);
+    if (saved_ != nullptr) {
+      report_.reason = "segment corrupt";
+      report_.repairedBytes = saved_->replacedBytes();
+    }
     // Their kernels may have read what was lost.
     idle_.clear();
     ++replacedLosses_;
   }
   checkedLosses_ = losses;
   lock.unlock();
-  keepRepaired(*repaired);
+  keepRepaired(packed);
   return {};
 }
 
@@ -408,7 +378,7 @@ Result<std::unique_ptr<hal::Execution>> CpuPreparedModel::createExecution(hal::R
     if (input.isPresent) continue;
     if (hasHoles_) return fail(ErrorCode::kOpFailed, "An input is omitted that the model needs.");
     HEARTH_ASSIGN(std::shared_ptr<hal::PreparedModel> interpreted,
-                  hal::prepareInterpreted(model_, {}, pool_, "an input is omitted"));
+                  hal::prepareInterpreted(model_, {}, pool_, "an input is omitted", saved_));
     return interpreted->createExecution(std::move(request));
   }
   return std::make_unique<CpuExecution>(shared_from_this(), std::move(bound));

@@ -15,6 +15,7 @@
 #include "drivers/cpu/model_cache.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/plan.h"
+#include "drivers/cpu/saved_segments.h"
 #include "drivers/cpu/weight_session.h"
 #include "hal/device.h"
 #include "threads/thread_pool.h"
@@ -79,13 +80,6 @@ class CpuPreparedModel final : public hal::PreparedModel,
     std::vector<std::unique_ptr<uint8_t[]>> ownedConstants;
   };
 
-  // What the store has found wrong while a saved model uses it.
-  struct Corruptions {
-    std::atomic<uint64_t> count = 1;  // the first execution looks: the check may have been faster
-    std::mutex mutex;
-    std::set<cache::SegmentKey> keys;
-  };
-
   Result<std::unique_ptr<Planned>> makePlan(const hal::PrepareOptions& options);
   // Plans the model and makes the kernels of the first context.
   Status planWhole(const hal::PrepareOptions& options);
@@ -110,9 +104,6 @@ class CpuPreparedModel final : public hal::PreparedModel,
   Result<Segments> packAgain(const std::function<bool(const PackedSegment&)>& isWrong);
   // Publishes them. That may wait for the store's threads, which repair, too: repairMutex_ is free.
   void keepRepaired(const Segments& segments);
-  // Of a saved model, whose constants may not be there: takes all segments that were lost or are
-  // wrong from the store, which may have them elsewhere or again. repairMutex_ is held.
-  Result<Segments> fetchAgain();
   // Changes whenever bytes of any model may have been lost.
   uint64_t lossesSoFar() const;
   // Replaces what was lost of this one, if anything was. Error: it stays lost.
@@ -126,15 +117,12 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::shared_ptr<threads::ThreadPool> pool_;
   std::shared_ptr<PackedWeights> weights_ = std::make_shared<PackedWeights>();
   std::shared_ptr<WeightSession> session_;  // null for a saved model
-  Segments savedSegments_;                  // SavedModel::segments, and the store
-  std::shared_ptr<cache::SegmentStore> savedStore_;
-  std::shared_ptr<Corruptions> corruptions_;
-  std::shared_ptr<void> corruptionHandler_;
-  bool hasHoles_ = false;              // SavedModel::hasHoles
-  std::set<uint32_t> referenceOnly_;   // operations that XNNPACK refuses
-  bool isTuned_ = false;               // hal::PrepareOptions::isTuned
-  std::vector<uint8_t> savedChoices_;  // of a saved model
-  std::function<void()> populate_;     // the same
+  std::shared_ptr<SavedSegments> saved_;    // null for another
+  bool hasHoles_ = false;                   // SavedModel::hasHoles
+  std::set<uint32_t> referenceOnly_;        // operations that XNNPACK refuses
+  bool isTuned_ = false;                    // hal::PrepareOptions::isTuned
+  std::vector<uint8_t> savedChoices_;       // of a saved model
+  std::function<void()> populate_;          // the same
   std::function<void(const MeasuredChoices&)> whenChosen_;
   std::vector<graph::Dimensions> outputDimensions_;
   std::vector<uint64_t> outputBytes_;
