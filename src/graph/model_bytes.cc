@@ -11,10 +11,12 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "The format is little endian.");
 
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 
 class Writer {
  public:
+  explicit Writer(Scales scales) : scales_(scales) {}
+
   template <typename T>
   void number(T value) {
     static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
@@ -25,6 +27,10 @@ class Writer {
     number(static_cast<uint64_t>(values.size()));
     bytes(values.data(), values.size() * sizeof(*values.data()));
   }
+  void scales(const ChannelScales& values) {
+    if (scales_ == Scales::kAmongTheBytes) return list(values);
+    number(static_cast<uint64_t>(values.size()));
+  }
   std::vector<uint8_t> take() { return std::move(bytes_); }
 
  private:
@@ -33,12 +39,14 @@ class Writer {
     bytes_.insert(bytes_.end(), begin, begin + size);
   }
   std::vector<uint8_t> bytes_;
+  const Scales scales_;
 };
 
 // Numbers and lists as long as there are bytes for them; zeros and empty lists from then on.
 class Reader {
  public:
-  explicit Reader(std::span<const uint8_t> bytes) : rest_(bytes) {}
+  Reader(std::span<const uint8_t> bytes, std::span<const float> scales)
+      : rest_(bytes), scales_(scales) {}
 
   template <typename T>
   T number() {
@@ -51,9 +59,7 @@ class Reader {
   // How many elements follow that take at least `least` bytes each.
   size_t count(size_t least) {
     const auto value = number<uint64_t>();
-    if (value <= rest_.size() / least) return static_cast<size_t>(value);
-    isGood_ = false;
-    return 0;
+    return bounded(value, rest_.size() / least);
   }
   template <typename T>
   std::vector<T> list() {
@@ -61,17 +67,29 @@ class Reader {
     take(values.data(), values.size() * sizeof(T));
     return values;
   }
-  // The same for numbers that the caller copies: valid until the next such call.
-  std::span<const float> floats() {
-    const size_t size = count(sizeof(float));
+  // Those that follow, wherever they are; valid until the next call.
+  std::span<const float> scales() {
+    const size_t size =
+        areApart_ ? bounded(number<uint64_t>(), scales_.size()) : count(sizeof(float));
+    if (areApart_) {
+      const auto values = scales_.first(size);
+      scales_ = scales_.subspan(size);
+      return values;
+    }
     if (size > floats_.size()) floats_.resize(size);
     take(floats_.data(), size * sizeof(float));
     return std::span(floats_).first(size);
   }
+  void readScalesApart() { areApart_ = flag(); }
   bool isGood() const { return isGood_; }
-  bool isAtEnd() const { return rest_.empty(); }
+  bool isAtEnd() const { return rest_.empty() && scales_.empty(); }
 
  private:
+  size_t bounded(uint64_t value, size_t most) {
+    if (value <= most) return static_cast<size_t>(value);
+    isGood_ = false;
+    return 0;
+  }
   void take(void* to, size_t size) {
     if (!isGood_ || size > rest_.size()) {
       isGood_ = false;
@@ -83,7 +101,9 @@ class Reader {
 
   std::span<const uint8_t> rest_;
   bool isGood_ = true;
-  std::vector<float> floats_;  // as large as the longest list so far
+  std::span<const float> scales_;  // that are not among the bytes
+  bool areApart_ = false;
+  std::vector<float> floats_;  // of those that are; as large as the longest list so far
 };
 
 // The least bytes that an element of each kind takes: lengths of lists are bounded by them.
@@ -97,7 +117,7 @@ void write(Writer& writer, const Operand& operand) {
   writer.number(operand.scale);
   writer.number(operand.zeroPoint);
   writer.number(operand.perChannel.channelDim);
-  writer.list(operand.perChannel.scales);
+  writer.scales(operand.perChannel.scales);
   writer.number(operand.lifetime);
   writer.number(operand.location.pool);
   writer.number(operand.location.offset);
@@ -113,7 +133,7 @@ Result<Operand> readOperand(Reader& reader) {
   operand.scale = reader.number<float>();
   operand.zeroPoint = reader.number<int32_t>();
   operand.perChannel.channelDim = reader.number<uint32_t>();
-  operand.perChannel.scales = reader.floats();
+  operand.perChannel.scales = reader.scales();
   const auto lifetime = reader.number<uint8_t>();
   if (lifetime > static_cast<uint8_t>(Lifetime::kSubgraph))
     return fail(ErrorCode::kBadData, "The life time {} of an operand is unknown.", lifetime);
@@ -150,9 +170,10 @@ Result<Subgraph> readSubgraph(Reader& reader) {
 
 }  // namespace
 
-std::vector<uint8_t> encodeModel(const Model& model) {
-  Writer writer;
+std::vector<uint8_t> encodeModel(const Model& model, Scales scales) {
+  Writer writer(scales);
   writer.number(kVersion);
+  writer.number(static_cast<uint8_t>(scales == Scales::kApart));
   writer.number(static_cast<uint8_t>(model.relaxFloat32ToFloat16));
   writer.list(model.constantBytes);
   writer.number(static_cast<uint64_t>(model.subgraphs.size()));
@@ -171,11 +192,22 @@ std::vector<uint8_t> encodeModel(const Model& model) {
   return writer.take();
 }
 
-Result<Model> decodeModel(std::span<const uint8_t> bytes, std::vector<memory::PoolRef> pools) {
-  Reader reader(bytes);
+std::vector<float> channelScales(const Model& model) {
+  std::vector<float> scales;
+  for (const Subgraph& subgraph : model.subgraphs)
+    for (const Operand& operand : subgraph.operands)
+      scales.insert(scales.end(), operand.perChannel.scales.begin(),
+                    operand.perChannel.scales.end());
+  return scales;
+}
+
+Result<Model> decodeModel(std::span<const uint8_t> bytes, std::vector<memory::PoolRef> pools,
+                          std::span<const float> scales) {
+  Reader reader(bytes, scales);
   if (const auto version = reader.number<uint32_t>(); version != kVersion)
     return fail(ErrorCode::kBadData, "The bytes of a model have the version {}, not {}.", version,
                 kVersion);
+  reader.readScalesApart();
   Model model;
   model.relaxFloat32ToFloat16 = reader.flag();
   model.constantBytes = reader.list<uint8_t>();

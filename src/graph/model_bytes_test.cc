@@ -70,6 +70,24 @@ TEST(ModelBytes, GiveTheModelBack) {
   EXPECT_EQ(decoded->main().operands[4].name, "");
 }
 
+TEST(ModelBytes, ScalesMayBeApart) {
+  const Model model = sample();
+  const std::vector<uint8_t> bytes = encodeModel(model, Scales::kApart);
+  const std::vector<float> scales = channelScales(model);
+  EXPECT_EQ(scales, (std::vector<float>{0.5f, 0.25f}));
+  EXPECT_LT(bytes.size(), encodeModel(model).size());
+  const auto decoded = decodeModel(bytes, model.pools, scales);
+  ASSERT_TRUE(decoded) << decoded.error().toString();
+  EXPECT_EQ(structureDigest(*decoded), structureDigest(model));
+  // Fewer or more than belong to the model, and some although it has its own.
+  EXPECT_FALSE(decodeModel(bytes, model.pools, std::span(scales).first(1)));
+  EXPECT_FALSE(decodeModel(bytes, model.pools));
+  EXPECT_FALSE(decodeModel(bytes, model.pools, std::vector<float>{0.5f, 0.25f, 0.125f}));
+  EXPECT_FALSE(decodeModel(encodeModel(model), model.pools, scales));
+  // They are checked as those among the bytes are.
+  EXPECT_FALSE(decodeModel(bytes, model.pools, std::vector<float>{0.5f, -1}));
+}
+
 TEST(ModelBytes, PoolsThatDoNotFitAreAnError) {
   const std::vector<uint8_t> bytes = encodeModel(sample());
   EXPECT_FALSE(decodeModel(bytes, {}));

@@ -174,18 +174,18 @@ def driverPlans():
 def cachedModels():
     named = struct.pack("<QQQ", 0, 4096, 0) + digest(b"segment")
     inline = struct.pack("<QQQ", 1, 100, 128) + bytes(32)
-    yield "data.cache", (struct.pack("<8sII", b"HCPUDATA", 2, 2) + named + inline).ljust(292, b"x")
+    yield "data.cache", (struct.pack("<8sII", b"HCPUDATA", 3, 2) + named + inline).ljust(292, b"x")
     # One RELU of two floats.
     def operand(lifetime):
         return struct.pack("<iQIfiIQBIQQIB", 3, 1, 2, 0, 0, 0, 0, lifetime, 0, 0, 0, 0, 0)
-    model = (struct.pack("<IBQQ", 1, 0, 0, 1) + struct.pack("<Q", 2) + operand(1) + operand(2) +
+    model = (struct.pack("<IBBQQ", 2, 0, 0, 0, 1) + struct.pack("<Q", 2) + operand(1) + operand(2) +
              struct.pack("<Q", 1) + struct.pack("<iQIQI", 19, 1, 0, 1, 1) +
              struct.pack("<QI", 1, 0) + struct.pack("<QI", 1, 1))
     # Of three nodes the second runs its other kernel on one thread.
     choices = struct.pack("<4I2QI", 1, 2, 3, 1, 2000, 1000, 1 << 2 | 3)
     yield "three.choices", choices
-    head = struct.pack("<8sII32s6Q", b"HCPUMODL", 2, 0, digest(b"pin"), 64, 1, 1, len(choices), 8,
-                       len(model))
+    head = struct.pack("<8sII32s7Q", b"HCPUMODL", 3, 0, digest(b"pin"), 64, 1, 1, 2**64 - 1,
+                       len(choices), 8, len(model))
     yield "model.cache", head + struct.pack("<II", 0, 1) + choices + b"no plan." + model
 
 

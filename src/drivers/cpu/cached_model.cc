@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/cached_model.h"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -11,7 +12,8 @@ namespace {
 
 constexpr char kDataMagic[8] = {'H', 'C', 'P', 'U', 'D', 'A', 'T', 'A'};
 constexpr char kModelMagic[8] = {'H', 'C', 'P', 'U', 'M', 'O', 'D', 'L'};
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
+constexpr uint64_t kNoSegment = UINT64_MAX;
 constexpr uint64_t kAlignment = 64;
 
 struct DataHead {
@@ -37,11 +39,12 @@ struct ModelHead {
   uint64_t holeBytes;
   uint64_t referenceOnlyCount;
   uint64_t poolCount;
+  uint64_t scalesSegment;
   uint64_t choiceBytes;
   uint64_t placeBytes;
   uint64_t modelBytes;
 };
-static_assert(sizeof(ModelHead) == 96 && std::is_trivially_copyable_v<ModelHead>);
+static_assert(sizeof(ModelHead) == 104 && std::is_trivially_copyable_v<ModelHead>);
 
 uint64_t roundedUp(uint64_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
@@ -117,6 +120,7 @@ std::vector<uint8_t> CachedPlan::encoded() const {
   head.holeBytes = holeBytes;
   head.referenceOnlyCount = referenceOnly.size();
   head.poolCount = poolSegments.size();
+  head.scalesSegment = scalesSegment ? *scalesSegment : kNoSegment;
   head.choiceBytes = choices.size();
   head.placeBytes = places.size();
   head.modelBytes = model.size();
@@ -165,6 +169,14 @@ Result<CachedPlan> CachedPlan::parse(std::span<const uint8_t> bytes, size_t segm
     if (plan.poolSegments.back() >= segmentCount)
       return fail(ErrorCode::kBadData, "Pool {} of a model cache is segment {} of {}.", i,
                   plan.poolSegments.back(), segmentCount);
+  }
+  if (head.scalesSegment != kNoSegment) {
+    if (head.scalesSegment >= segmentCount)
+      return fail(ErrorCode::kBadData, "The scales of a model cache are segment {} of {}.",
+                  head.scalesSegment, segmentCount);
+    plan.scalesSegment = static_cast<uint32_t>(head.scalesSegment);
+    if (std::ranges::find(plan.poolSegments, *plan.scalesSegment) != plan.poolSegments.end())
+      return fail(ErrorCode::kBadData, "The scales of a model cache are a pool, too.");
   }
   plan.choices.assign(at, at + head.choiceBytes);
   at += head.choiceBytes;

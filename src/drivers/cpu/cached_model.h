@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -37,11 +38,12 @@ struct CachedData {
 struct CachedPlan {
   // Interpreted models have no plan; nothing of them is packed.
   bool isInterpreted = false;
-  cache::PlanKey pin;                  // of the store's plan that lists the segments
-  std::set<uint32_t> referenceOnly;    // operations that XNNPACK refuses
-  uint64_t holeBytes = 0;              // size of pool 0, whose constants are only there packed
-  std::vector<uint32_t> poolSegments;  // the segment that pool i + 1 is
-  std::vector<uint8_t> choices;        // MeasuredChoices; empty before they are known
+  cache::PlanKey pin;                     // of the store's plan that lists the segments
+  std::set<uint32_t> referenceOnly;       // operations that XNNPACK refuses
+  uint64_t holeBytes = 0;                 // size of pool 0, whose constants are only there packed
+  std::vector<uint32_t> poolSegments;     // the segment that pool i + 1 is
+  std::optional<uint32_t> scalesSegment;  // where the model's scales of channels are, if not in it
+  std::vector<uint8_t> choices;           // MeasuredChoices; empty before they are known
   // Views, of what was parsed or is to be encoded.
   std::span<const uint8_t> places;  // StoredPlan
   std::span<const uint8_t> model;   // graph::encodeModel

@@ -33,12 +33,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!plan) continue;
     for (const uint32_t index : plan->poolSegments)
       if (index >= segments) std::abort();
+    if (plan->scalesSegment.value_or(0) > 1) std::abort();
     (void)cpu::StoredPlan::parse(plan->places, segments);
     tryChoices(plan->choices);
     static const uint8_t memory[4096] = {};
-    const auto model =
-        graph::decodeModel(plan->model, {memory::Pool::borrowed(memory, sizeof memory)});
-    if (model && !graph::validate(*model)) std::abort();
+    static const std::vector<float> scales(20, 0.5f);
+    for (const size_t count : {size_t{0}, scales.size()}) {
+      const auto model =
+          graph::decodeModel(plan->model, {memory::Pool::borrowed(memory, sizeof memory)},
+                             std::span(scales).first(count));
+      if (model && !graph::validate(*model)) std::abort();
+    }
   }
   return 0;
 }

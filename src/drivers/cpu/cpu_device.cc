@@ -158,9 +158,9 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModelFromCache(
   HEARTH_TRY(ops::validateOperations(*saved.model));
   HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
   if (saved.isInterpreted)
-    return hal::prepareInterpreted(
-        saved.model, options, pool, "Shapes or branches are known only at run time.",
-        std::make_shared<SavedSegments>(std::move(saved.segments), std::move(saved.store)));
+    return hal::prepareInterpreted(saved.model, options, pool,
+                                   "Shapes or branches are known only at run time.",
+                                   std::make_shared<SavedSegments>(saved));
   std::function<void(const MeasuredChoices&)> keep;
   if (options.isTuned)
     keep = [files = saved.files, own = std::make_shared<const hal::Cache>(std::move(cache))](

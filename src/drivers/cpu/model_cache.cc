@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ctime>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,8 @@ constexpr uint64_t kLargeConstant = 4096;
 // From here on it is worth telling apart constants that are only there packed.
 constexpr uint64_t kWorthAHole = 64;
 constexpr uint64_t kAlignment = 64;
+// So many scales of channels are a segment: cheaper to open than to hash.
+constexpr size_t kManyScales = 4096;
 
 uint64_t roundedUp(uint64_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
@@ -150,7 +153,15 @@ class Saver {
       }
     // Kernels may read behind the last one.
     model.constantBytes.resize(model.constantBytes.size() + kReadSlack);
-    modelBytes_ = graph::encodeModel(model);
+    if (canName(store_)) *scales_ = graph::channelScales(model);
+    if (scales_->size() < kManyScales) {
+      modelBytes_ = graph::encodeModel(model);
+      return;
+    }
+    modelBytes_ = graph::encodeModel(model, graph::Scales::kApart);
+    plan_.scalesSegment =
+        add({reinterpret_cast<const uint8_t*>(scales_->data()), scales_->size() * sizeof(float)},
+            nullptr);
   }
 
   // Says where the constant lies in the model that is saved.
@@ -177,18 +188,20 @@ class Saver {
 
   void publishConstants() {
     std::vector<cache::SegmentRef> published(sources_.size());
-    for (const uint32_t index : plan_.poolSegments) {
+    std::vector<uint32_t> indices = plan_.poolSegments;
+    if (plan_.scalesSegment) indices.push_back(*plan_.scalesSegment);
+    for (const uint32_t index : indices) {
       cache::PublishRequest request;
       request.payload = sources_[index].bytes;
       request.owner = parts_.model;
+      if (index == plan_.scalesSegment) request.owner = scales_;
       request.done = [&published, index](cache::StoreResult<cache::SegmentRef> result) {
         if (result) published[index] = std::move(*result);
       };
       store_.publishAsync(std::move(request));
     }
     store_.flush();
-    for (const uint32_t index : plan_.poolSegments)
-      sources_[index].published = std::move(published[index]);
+    for (const uint32_t index : indices) sources_[index].published = std::move(published[index]);
   }
 
   // Lists the segments, for the data cache and, so that garbage collection keeps them, as a plan of
@@ -231,6 +244,7 @@ class Saver {
   std::map<std::pair<const uint8_t*, uint64_t>, uint32_t> pools_;  // by where a constant lies
   StoredPlan places_;
   CachedPlan plan_;
+  std::shared_ptr<std::vector<float>> scales_ = std::make_shared<std::vector<float>>();
   std::vector<uint8_t> placeBytes_;  // that plan_ refers to, as it does to the model's
   std::vector<uint8_t> modelBytes_;
   CachedData data_;
@@ -258,7 +272,8 @@ struct LoadedMemory {
 };
 
 Result<std::vector<std::shared_ptr<PackedSegment>>> segmentsOf(
-    const CachedData& data, const std::shared_ptr<cache::SegmentStore>& store,
+    const CachedData& data, std::optional<uint32_t> scalesSegment,
+    const std::shared_ptr<cache::SegmentStore>& store,
     const std::shared_ptr<const memory::Mapping>& bytes, SavedModel* saved) {
   std::vector<std::shared_ptr<PackedSegment>> segments;
   std::vector<cache::SegmentRef> mapped;
@@ -274,7 +289,8 @@ Result<std::vector<std::shared_ptr<PackedSegment>>> segmentsOf(
                     segment.key.hex(),
                     cache::storeReasonName(kept ? cache::StoreReason::kCorrupt : kept.reason));
       found = std::move(kept.segment);
-      mapped.push_back(found);
+      // That one is read at once.
+      if (segments.size() != scalesSegment) mapped.push_back(found);
       saved->mappedBytes += found->size();
     }
     segments.push_back(std::make_shared<PackedSegment>(std::move(found)));
@@ -340,19 +356,35 @@ Result<SavedModel> load(const hal::PrepareOptions& options, const hal::Cache& ca
       return fail(ErrorCode::kNotFound, "The cache names segments of a weight store: {}",
                   store->writability().message);
     recallMachine(*store);
+    saved.corruptions = std::make_shared<const FoundCorruptions>(*store);
     if (auto pin = store->findPlan(plan.pin)) memory->pin = std::move(*pin);
   }
-  HEARTH_ASSIGN(memory->segments, segmentsOf(data, store, dataBytes, &saved));
+  HEARTH_ASSIGN(memory->segments, segmentsOf(data, plan.scalesSegment, store, dataBytes, &saved));
+  // Mapped as long as it is read.
+  std::shared_ptr<PackedSegment> copied;
+  if (plan.scalesSegment) {
+    copied = std::exchange(memory->segments[*plan.scalesSegment], nullptr);
+    const CachedData::Segment& segment = data.segments[*plan.scalesSegment];
+    if (!segment.isInline) saved.copiedScales = segment.key;
+  }
   for (size_t i = 0; i < data.segments.size(); ++i)
-    if (!data.segments[i].isInline) saved.segments.push_back(memory->segments[i]);
+    if (!data.segments[i].isInline && memory->segments[i] != nullptr)
+      saved.segments.push_back(memory->segments[i]);
   saved.store = std::move(store);
   HEARTH_ASSIGN(std::vector<memory::PoolRef> pools, poolsOf(plan, memory.get()));
-  HEARTH_ASSIGN(memory->model, graph::decodeModel(plan.model, std::move(pools)));
+  std::span<const float> scales;
+  if (copied != nullptr)
+    scales = {reinterpret_cast<const float*>(copied->data()), copied->size() / sizeof(float)};
+  HEARTH_ASSIGN(memory->model, graph::decodeModel(plan.model, std::move(pools), scales));
+  if (copied != nullptr && copied->hasLosses())
+    return fail(ErrorCode::kNotFound, "The scales of the cached model cannot be read.");
   saved.model = {memory, &memory->model};
   if (plan.isInterpreted) return saved;
   HEARTH_ASSIGN(const StoredPlan places, StoredPlan::parse(plan.places, memory->segments.size()));
   saved.weights = std::make_shared<PackedWeights>();
   for (const StoredPlan::Entry& entry : places.entries) {
+    if (entry.segment == plan.scalesSegment)
+      return fail(ErrorCode::kBadData, "Scales of a model cache are packed weights, too.");
     if (places.segmentSizes[entry.segment] != memory->segments[entry.segment]->size())
       return fail(ErrorCode::kBadData, "The model cache is not of the data cache.");
     saved.weights->preset(entry.place,

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "base/result.h"
 #include "cache/mapping_manager.h"
 #include "cache/segment_store.h"
+#include "drivers/cpu/found_corruptions.h"
 #include "drivers/cpu/packed_segment.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/plan.h"
@@ -51,9 +53,11 @@ struct SavedModel {
   // in use. The store is null without them.
   std::vector<std::shared_ptr<PackedSegment>> segments;
   std::shared_ptr<cache::SegmentStore> store;
-  std::vector<uint8_t> choices;    // MeasuredChoices; empty before they were known
-  uint64_t mappedBytes = 0;        // of the store
-  std::function<void()> populate;  // WeightSession::populate
+  std::shared_ptr<const FoundCorruptions> corruptions;  // since before they were opened
+  std::optional<cache::SegmentKey> copiedScales;  // the segment that the model's are copies of
+  std::vector<uint8_t> choices;                   // MeasuredChoices; empty before they were known
+  uint64_t mappedBytes = 0;                       // of the store
+  std::function<void()> populate;                 // WeightSession::populate
   std::shared_ptr<const SavedFiles> files;
 };
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -746,6 +747,104 @@ TEST_F(LostConstantsTest, WrongOnesAreNotUsedOnceTheyAreFound) {
   ASSERT_TRUE(restored) << restored.error().toString();
   settle();
   expectFailuresOnly(**restored);
+}
+
+// Of a layer with a scale for each of its many channels.
+class CachedScalesTest : public LostSegmentsTest {
+ protected:
+  static constexpr uint32_t kFilters = 6000;
+  static constexpr uint32_t kDepth = 16;
+
+  CachedScalesTest() {
+    constexpr auto kBytes = OperandType::kTensorQuant8AsymmSigned;
+    hal::cts::ModelBuilder builder;
+    std::mt19937 random(5);
+    for (uint8_t& byte : std::span(pool_->mutableData(), size_t{kFilters} * kDepth))
+      byte = static_cast<uint8_t>(random() % 255 + 129);  // no -128
+    const uint32_t in = builder.input(kBytes, {1, 1, 1, kDepth}, 0.5f, 3);
+    const uint32_t filter = builder.reference(OperandType::kTensorQuant8SymmPerChannel,
+                                              {kFilters, 1, 1, kDepth}, pool_, 0);
+    const uint32_t bias = builder.reference(OperandType::kTensorInt32, {kFilters}, pool_,
+                                            uint64_t{kFilters} * kDepth);
+    const uint32_t one = builder.scalar(1);
+    builder.operation(OperationType::kConv2d, {in, filter, bias, one, one, one, builder.scalar(0)},
+                      {builder.output(kBytes, {1, 1, 1, kFilters}, 2.0f, 5)});
+    graph::Model made = builder.model();
+    std::vector<float> scales;
+    for (uint32_t i = 0; i < kFilters; ++i) scales.push_back(0.01f + 0.00001f * (i % 100));
+    made.main().operands[filter].perChannel = {0, scales};
+    model_ = std::make_shared<const graph::Model>(std::move(made));
+  }
+  // The result, or none.
+  static std::optional<std::vector<int8_t>> resultOf(hal::PreparedModel& prepared) {
+    std::vector<int8_t> output(kFilters, 99);
+    const Status status = compute(prepared, std::vector<int8_t>(kDepth, 40), &output);
+    if (status) return output;
+    EXPECT_EQ(status.error().code(), ErrorCode::kOpFailed);
+    EXPECT_THAT(status.error().message(), testing::HasSubstr("compiled again"));
+    return std::nullopt;
+  }
+  std::vector<int8_t> compile() {
+    const auto prepared = device_->prepareModel(model_, options_, files());
+    EXPECT_TRUE(prepared) << prepared.error().toString();
+    EXPECT_EQ((*prepared)->startReport().cacheProblem, "");
+    settle();
+    return resultOf(**prepared).value();
+  }
+  // The segment that holds nothing but scales.
+  fs::path scalesPath() const {
+    for (const fs::path& path : segmentsIn(root() / "store"))
+      if (fs::file_size(path) < (kFilters + 100) * sizeof(float)) return path;
+    ADD_FAILURE() << "no segment of scales";
+    return {};
+  }
+
+  memory::PoolRef pool_ = memory::Pool::anonymous(uint64_t{1} << 20).value();
+  std::shared_ptr<const graph::Model> model_;
+};
+
+TEST_F(CachedScalesTest, LieInTheStore) {
+  const std::vector<int8_t> right = compile();
+  EXPECT_LT(fs::file_size(modelFile()), kFilters);
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  EXPECT_EQ(resultOf(**restored), right);
+  // They were copied: what becomes of the file is all the same.
+  fs::resize_file(scalesPath(), 0);
+  EXPECT_EQ(resultOf(**restored), right);
+  fs::remove(scalesPath());
+  EXPECT_EQ(resultOf(**restored), right);
+  EXPECT_FALSE(restore(files()));
+  EXPECT_EQ(compile(), right);
+  EXPECT_TRUE(restore(files()));
+}
+
+TEST_F(CachedScalesTest, WrongOnesAreNotUsedOnceTheyAreFound) {
+  const std::vector<int8_t> right = compile();
+  const fs::path path = scalesPath();
+  auto bytes = cache::readFile(path);
+  bytes[4001] ^= 0x10;
+  cache::writeFile(path, bytes);
+  fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(9));
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  settle();
+  EXPECT_FALSE(resultOf(**restored));
+  EXPECT_EQ(compile(), right);
+  const auto again = restore(files());
+  ASSERT_TRUE(again) << again.error().toString();
+  EXPECT_EQ(resultOf(**again), right);
+  // The first one has copies of what was wrong.
+  EXPECT_FALSE(resultOf(**restored));
+}
+
+TEST_F(CachedScalesTest, WrongOnesAreNeverUsedByAStrictStore) {
+  compile();
+  auto bytes = cache::readFile(scalesPath());
+  bytes[4001] ^= 0x10;
+  cache::writeFile(scalesPath(), bytes);
+  options_.store->mode = cache::StoreMode::kStrict;
+  EXPECT_FALSE(restore(files()));
 }
 
 TEST_F(ModelCacheTest, AnInterpretedModelSaysWhyNothingIsSaved) {

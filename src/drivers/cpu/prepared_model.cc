@@ -148,6 +148,7 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
     std::function<void(const MeasuredChoices&)> whenChosen) {
   const base::TraceSpan span("start", "prepare");
   std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
+  prepared->saved_ = std::make_shared<SavedSegments>(saved);
   prepared->model_ = std::move(saved.model);
   prepared->pool_ = std::move(pool);
   prepared->weights_ = std::move(saved.weights);
@@ -159,8 +160,6 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
   prepared->whenChosen_ = std::move(whenChosen);
   prepared->report_.state = hal::StartReport::State::kWarm;
   prepared->report_.mappedBytes = saved.mappedBytes;
-  prepared->saved_ =
-      std::make_shared<SavedSegments>(std::move(saved.segments), std::move(saved.store));
   HEARTH_TRY(prepared->planAhead(options, false, nullptr));
   return prepared;
 }

@@ -2,43 +2,50 @@
 #include "drivers/cpu/saved_segments.h"
 
 #include <cstring>
-#include <utility>
+#include <span>
 
 #include "cache/content_hash.h"
+#include "graph/model_bytes.h"
 #include "memory/lost_pages.h"
 
 namespace hearth::cpu {
 
-SavedSegments::SavedSegments(std::vector<std::shared_ptr<PackedSegment>> segments,
-                             std::shared_ptr<cache::SegmentStore> store)
-    : segments_(std::move(segments)), store_(std::move(store)) {
-  if (store_ != nullptr)
-    handler_ = store_->addCorruptionHandler([found = corruptions_](const cache::SegmentKey& key) {
-      const std::lock_guard lock(found->mutex);
-      found->keys.insert(key);
-      ++found->count;
-    });
-}
+SavedSegments::SavedSegments(const SavedModel& saved)
+    : segments_(saved.segments),
+      scales_(saved.copiedScales),
+      model_(saved.model),
+      store_(saved.store),
+      corruptions_(saved.corruptions) {}
 
 uint64_t SavedSegments::lossesSoFar() const {
-  return memory::lossCount() + corruptions_->count.load();
+  return memory::lossCount() + (corruptions_ != nullptr ? corruptions_->count() : 0);
 }
 
-bool SavedSegments::isWrong(const PackedSegment& segment, const cache::Segment& published) const {
-  if (segment.hasLosses() || published.isCorrupt()) return true;
-  const std::lock_guard lock(corruptions_->mutex);
-  return corruptions_->keys.contains(published.key());
+Status SavedSegments::checkScales() const {
+  if (!scales_ || !corruptions_->contains(*scales_)) return {};
+  // A file that could only not be synced is right as it is.
+  const std::vector<float> scales = graph::channelScales(*model_);
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(scales.data()),
+                                       scales.size() * sizeof(float));
+  if (cache::contentSegmentKey(bytes) == *scales_) return {};
+  return fail(
+      ErrorCode::kOpFailed,
+      "Scales of the model were wrong when it was prepared, since their file was changed or "
+      "cannot be read. The model is to be compiled again.");
 }
 
 Status SavedSegments::replaceLost() {
   if (lossesSoFar() == checkedLosses_) return {};
   const std::lock_guard lock(mutex_);
   const uint64_t losses = lossesSoFar();
+  HEARTH_TRY(checkScales());
   std::vector<std::shared_ptr<PackedSegment>> wrong;
   for (const auto& segment : segments_) {
     // Null once it was fetched: the memory is this process's own.
     const cache::SegmentRef old = segment->published();
-    if (old == nullptr || !isWrong(*segment, *old)) continue;
+    if (old == nullptr ||
+        (!segment->hasLosses() && !old->isCorrupt() && !corruptions_->contains(old->key())))
+      continue;
     // The store gives this mapping to nobody any more, and looks for its file anew.
     old->markCorrupt();
     wrong.push_back(segment);

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
 #include "cache/segment_store.h"
+#include "drivers/cpu/found_corruptions.h"
+#include "drivers/cpu/model_cache.h"
 #include "drivers/cpu/packed_segment.h"
 #include "hal/interpreted_model.h"
 
@@ -19,8 +21,7 @@ namespace hearth::cpu {
 // else: files that may be truncated, and found wrong, while the model is in use. Thread-safe.
 class SavedSegments final : public hal::LosableMemory {
  public:
-  SavedSegments(std::vector<std::shared_ptr<PackedSegment>> segments,
-                std::shared_ptr<cache::SegmentStore> store);
+  explicit SavedSegments(const SavedModel& saved);
 
   uint64_t replacements() const override { return replacements_; }
   Status replaceLost() override;
@@ -31,20 +32,18 @@ class SavedSegments final : public hal::LosableMemory {
   uint64_t replacedBytes() const { return replacedBytes_; }
 
  private:
-  // What the store has found wrong. Its threads may know it longer than this.
-  struct Corruptions {
-    std::atomic<uint64_t> count = 1;  // the first look is one: the check may have been faster
-    std::mutex mutex;
-    std::set<cache::SegmentKey> keys;
-  };
-  bool isWrong(const PackedSegment& segment, const cache::Segment& published) const;
+  Status checkScales() const;
 
   const std::vector<std::shared_ptr<PackedSegment>> segments_;
-  const std::shared_ptr<cache::SegmentStore> store_;
-  const std::shared_ptr<Corruptions> corruptions_ = std::make_shared<Corruptions>();
-  std::shared_ptr<void> handler_;
-  std::mutex mutex_;                         // one look at a time
-  std::atomic<uint64_t> checkedLosses_ = 0;  // lossesSoFar() when nothing was lost here
+  // Of which the model has copies: what was wrong of them when it was prepared stays wrong.
+  const std::optional<cache::SegmentKey> scales_;
+  const std::shared_ptr<const graph::Model> model_;
+  const std::shared_ptr<cache::SegmentStore> store_;  // null without segments, as what follows
+  const std::shared_ptr<const FoundCorruptions> corruptions_;
+  std::mutex mutex_;  // one look at a time
+  // lossesSoFar() when nothing was lost here; there is a first look in any case, since bytes may
+  // have been found wrong while the model was prepared.
+  std::atomic<uint64_t> checkedLosses_ = UINT64_MAX;
   std::atomic<uint64_t> replacements_ = 0;
   std::atomic<uint64_t> replacedBytes_ = 0;
 };
