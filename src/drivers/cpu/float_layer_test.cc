@@ -201,7 +201,7 @@ TEST_F(FloatLayerTest, WeightsOfAnotherSizeAreRefused) {
   g.groupOutputChannels = 16;
   Layer made;
   makeConvolution(g, -kInfinity, kInfinity, 9, &made);
-  made.layer.product.columns = 17;
+  made.layer.product.columns = floatTile().columns + 1;
   const auto kernel = makeFloatLayerKernel(made.layer, made.weights, {});
   ASSERT_FALSE(kernel);
   EXPECT_EQ(kernel.error().code(), ErrorCode::kUnsupported);

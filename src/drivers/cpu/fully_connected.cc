@@ -233,7 +233,7 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
     c.destination = destination;
     // XNNPACK packs fewer channels than a panel has in another way.
     const bool hasOwn = c.type == OperandType::kTensorFloat32 && hasFloatProduct() &&
-                        channels.count >= kFloatColumns;
+                        channels.count >= floatTile().columns;
     Node& node = builder->add(hasOwn ? "own" : "xnnpack", {source}, {destination});
     if (parts.size() == 1)
       builder->releaseAfterPacking(&node, layer.filter);
