@@ -21,10 +21,10 @@ void forRanges(ThreadPool* pool, uint64_t count, uint64_t grain, const Function&
     return;
   }
   const uint64_t parts = std::min<uint64_t>((count + grain - 1) / grain, pool->threadCount() * 4);
-  const uint64_t step = (count + parts - 1) / parts;
+  // As even as can be: threads begin with so many neighbouring parts each.
   pool->parallelFor(parts, [&](size_t part) {
-    const uint64_t begin = std::min(count, part * step);
-    const uint64_t end = std::min(count, begin + step);
+    const uint64_t begin = count * part / parts;
+    const uint64_t end = count * (part + 1) / parts;
     if (begin != end) fn(begin, end);
   });
 }
