@@ -2,6 +2,7 @@
 #include "drivers/cpu/convolution.h"
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "drivers/cpu/channel_parts.h"
@@ -430,19 +431,20 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
       input.type == OperandType::kTensorFloat32 && isFloatLayer(g) && hasFloatProduct();
   const bool hasOwnInt8 = input.type == OperandType::kTensorQuant8AsymmSigned &&
                           isInt8Layer(first->geometry) && hasInt8Product();
-  const bool hasOwn = hasOwnFloat || hasOwnInt8;
-  if (hasOwn) {
+  bool isOwnFirst = false;
+  if (hasOwnFloat || hasOwnInt8) {
     // Of the same packed weights.
-    createOther = std::move(create);
-    create = [first, g, hasOwnFloat] {
+    createOther = [first, g, hasOwnFloat] {
       return hasOwnFloat ? createFloatLayer(*first) : createInt8Layer(*first, g);
     };
+    isOwnFirst = !hasOwnFloat || !isFasterOnXnnpack(g);
+    if (isOwnFirst) std::swap(create, createOther);
   } else if (canGatherWindows(input.type, g)) {
     HEARTH_ASSIGN(const std::shared_ptr<const Creation> other,
                   creationOf(builder, g, {builder->currentOperation(), 1}, !isWindowed, traits));
     createOther = onXnnpack(other, windows(!isWindowed));
   }
-  Node& node = builder->add(hasOwn ? "own" : "xnnpack", {first->source}, {first->destination});
+  Node& node = builder->add(isOwnFirst ? "own" : "xnnpack", {first->source}, {first->destination});
   builder->releaseAfterPacking(&node, g.filter);
   node.create = std::move(create);
   node.createOther = std::move(createOther);

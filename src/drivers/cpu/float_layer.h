@@ -23,6 +23,10 @@ struct FloatLayer {
 // Whether the geometry is one of those.
 bool isFloatLayer(const Convolution& geometry);
 
+// Whether XNNPACK's kernel, of the same weights, is the better one to begin with: with AVX-512 its
+// smaller tiles suit sums of few steps, and over single pixels it needs no table of pointers.
+bool isFasterOnXnnpack(const Convolution& geometry);
+
 // A kernel with a product of ours, where hasFloatProduct(), over what XNNPACK's creation call has
 // packed at `place`. kUnsupported when that is not of the layer's size.
 Result<std::unique_ptr<Kernel>> makeFloatLayerKernel(FloatLayer layer, const PackedWeights& weights,

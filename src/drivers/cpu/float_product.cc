@@ -45,12 +45,11 @@ struct Tile {
   float* output;
 };
 
-// kRows rows and kPanels panels, of which the last may be partly outside.
-template <size_t kRows, size_t kPanels>
+// kRows rows and kHalves halves of panels, of which the last may be partly outside.
+template <size_t kRows, size_t kHalves>
 HEARTH_FMA void multiply256(const Tile& tile) {
   constexpr size_t kHalf = kTile256.columns / 2;
-  // Half panels. All loops over them and over rows are unrolled: the sums live in registers.
-  constexpr size_t kHalves = 2 * kPanels;
+  // All loops over halves and rows are unrolled: the sums live in registers.
   const auto halfOf = [&](const float* first, size_t h) {
     return first + h / 2 * tile.panelSize + h % 2 * kHalf;
   };
@@ -106,10 +105,9 @@ HEARTH_FMA void multiply256(const Tile& tile) {
 }
 
 // The same in vectors of twice the size.
-template <size_t kRows, size_t kPanels>
+template <size_t kRows, size_t kHalves>
 HEARTH_512 void multiply512(const Tile& tile) {
   constexpr size_t kHalf = kTile512.columns / 2;
-  constexpr size_t kHalves = 2 * kPanels;
   const auto halfOf = [&](const float* first, size_t h) {
     return first + h / 2 * tile.panelSize + h % 2 * kHalf;
   };
@@ -151,9 +149,14 @@ HEARTH_512 void multiply512(const Tile& tile) {
     const size_t left = tile.columns - std::min(tile.columns, h * kHalf);
     const auto mask = static_cast<__mmask16>(left >= kHalf ? 0xffff : (1u << left) - 1);
 #pragma GCC unroll 16
-    for (size_t r = 0; r < kRows; ++r)
-      _mm512_mask_storeu_ps(tile.output + r * tile.product.outputStride + h * kHalf, mask,
-                            _mm512_min_ps(highest, _mm512_max_ps(lowest, sums[r][h])));
+    for (size_t r = 0; r < kRows; ++r) {
+      float* const at = tile.output + r * tile.product.outputStride + h * kHalf;
+      const __m512 value = _mm512_min_ps(highest, _mm512_max_ps(lowest, sums[r][h]));
+      if (left >= kHalf)
+        _mm512_storeu_ps(at, value);
+      else
+        _mm512_mask_storeu_ps(at, mask, value);
+    }
   }
 }
 
@@ -166,7 +169,15 @@ constexpr size_t panelsFor512(size_t rows) {
   return rows <= 2 ? 4 : rows <= 6 ? 2 : 1;
 }
 
-template <size_t kRows, bool kIs512>
+template <bool kIs512, size_t kRows, size_t kHalves>
+void multiplyHalves(const Tile& tile) {
+  if constexpr (kIs512)
+    multiply512<kRows, kHalves>(tile);
+  else
+    multiply256<kRows, kHalves>(tile);
+}
+
+template <bool kIs512, size_t kRows>
 void multiplyPanels(const FloatProduct& product, const float* const* inputs, size_t firstPanel,
                     size_t lastPanel, float* output) {
   constexpr size_t kColumns = kIs512 ? kTile512.columns : kTile256.columns;
@@ -184,16 +195,15 @@ void multiplyPanels(const FloatProduct& product, const float* const* inputs, siz
   };
   size_t panel = firstPanel;
   for (; panel + kTogether <= lastPanel; panel += kTogether) {
-    if constexpr (kIs512)
-      multiply512<kRows, kTogether>(from(panel));
-    else
-      multiply256<kRows, kTogether>(from(panel));
+    // The last half may be all padding.
+    if (kTogether == 1 && product.columns - panel * kColumns <= kColumns / 2) break;
+    multiplyHalves<kIs512, kRows, 2 * kTogether>(from(panel));
   }
   for (; panel < lastPanel; ++panel) {
-    if constexpr (kIs512)
-      multiply512<kRows, 1>(from(panel));
+    if (product.columns - panel * kColumns <= kColumns / 2)
+      multiplyHalves<kIs512, kRows, 1>(from(panel));
     else
-      multiply256<kRows, 1>(from(panel));
+      multiplyHalves<kIs512, kRows, 2>(from(panel));
   }
 }
 
@@ -202,7 +212,7 @@ template <bool kIs512, size_t kRows = 1>
 void multiplyRows(const FloatProduct& product, const float* const* inputs, size_t rows,
                   size_t firstPanel, size_t lastPanel, float* output) {
   if (rows == kRows)
-    return multiplyPanels<kRows, kIs512>(product, inputs, firstPanel, lastPanel, output);
+    return multiplyPanels<kIs512, kRows>(product, inputs, firstPanel, lastPanel, output);
   if constexpr (kRows < (kIs512 ? kTile512.rows : kTile256.rows))
     multiplyRows<kIs512, kRows + 1>(product, inputs, rows, firstPanel, lastPanel, output);
 }
