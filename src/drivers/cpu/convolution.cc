@@ -7,6 +7,7 @@
 
 #include "drivers/cpu/channel_parts.h"
 #include "drivers/cpu/depthwise_layer.h"
+#include "drivers/cpu/float_depthwise.h"
 #include "drivers/cpu/float_layer.h"
 #include "drivers/cpu/half_layer.h"
 #include "drivers/cpu/hybrid_convolution.h"
@@ -408,6 +409,8 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   if (isOwn) return true;
   HEARTH_ASSIGN(const bool isOwnDepthwise, addDepthwiseLayer(builder, convolution));
   if (isOwnDepthwise) return true;
+  HEARTH_ASSIGN(const bool isFloatDepthwise, addFloatDepthwise(builder, convolution));
+  if (isFloatDepthwise) return true;
 
   if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
   HEARTH_ASSIGN(const bool isHalf, addHalfLayer(builder, g, "CONV_2D"));

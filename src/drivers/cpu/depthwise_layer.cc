@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/depthwise_layer.h"
 
-#include <array>
 #include <span>
 #include <vector>
 
+#include "drivers/cpu/depthwise_windows.h"
 #include "threads/parallel_ranges.h"
 
 namespace hearth::cpu {
@@ -13,11 +13,7 @@ namespace {
 class DepthwiseLayerKernel final : public Kernel {
  public:
   explicit DepthwiseLayerKernel(const DepthwiseLayer& layer)
-      : layer_(layer), padding_(layer.product.channels, static_cast<int8_t>(layer.inputZero)) {
-    const Convolution& g = layer_.geometry;
-    hasTiles_ =
-        g.dilationWidth == 1 && g.strideWidth <= kMostTileStride && g.outputWidth >= kDepthwiseTile;
-  }
+      : layer_(layer), windows_(layer.geometry, static_cast<int8_t>(layer.inputZero)) {}
 
   Result<size_t> reshape(threads::ThreadPool*) override { return 0; }
 
@@ -28,9 +24,8 @@ class DepthwiseLayerKernel final : public Kernel {
   }
 
   Status run(threads::ThreadPool* pool) override {
-    const Convolution& g = layer_.geometry;
-    const size_t lineBytes = g.outputWidth * layer_.product.channels;
-    threads::forRanges(pool, g.batch * g.outputHeight, threads::grainOf(lineBytes * kWork),
+    const size_t lineBytes = layer_.geometry.outputWidth * layer_.product.channels;
+    threads::forRanges(pool, windows_.lines(), threads::grainOf(lineBytes * kWork),
                        [&](uint64_t begin, uint64_t end) {
                          for (uint64_t line = begin; line < end; ++line) compute(line);
                        });
@@ -38,62 +33,25 @@ class DepthwiseLayerKernel final : public Kernel {
   }
 
  private:
-  static constexpr size_t kMostTileStride = 2;
-  static constexpr size_t kMostKernel = 5;
-  static constexpr size_t kMostColumns = (kDepthwiseTile - 1) * kMostTileStride + kMostKernel;
   // An output is as much work as so many bytes that are only moved.
   static constexpr size_t kWork = 8;
 
-  using Rows = std::array<const int8_t*, kMostKernel>;
-  using Columns = std::array<const int8_t*, kMostColumns * kMostKernel>;
-
   void compute(size_t line) const {
-    const Convolution& g = layer_.geometry;
     const DepthwiseProduct& product = layer_.product;
-    const int8_t* const image =
-        source_ + line / g.outputHeight * g.inputHeight * g.inputWidth * product.channels;
-    const auto firstY = static_cast<int64_t>(line % g.outputHeight * g.strideHeight) - g.top;
-    Rows rows{};  // null in the padding
-    for (uint32_t y = 0; y < g.kernelHeight; ++y) {
-      const int64_t inputY = firstY + int64_t{y} * g.dilationHeight;
-      if (inputY >= 0 && inputY < static_cast<int64_t>(g.inputHeight))
-        rows[y] = image + static_cast<size_t>(inputY) * g.inputWidth * product.channels;
-    }
-    int8_t* const output = destination_ + line * g.outputWidth * product.channels;
-    Columns columns;
-    if (!hasTiles_) {
-      for (size_t x = 0; x < g.outputWidth; ++x) {
-        findColumns(rows, x, g.kernelWidth, g.dilationWidth, &columns);
-        multiplyDepthwise(product, columns.data(), output + x * product.channels);
-      }
-      return;
-    }
-    const size_t count = depthwiseTileColumns(g.kernelWidth, g.strideWidth);
-    for (size_t x = 0; x < g.outputWidth; x += kDepthwiseTile) {
-      // The last tile begins early, over outputs that are there already.
-      x = std::min(x, g.outputWidth - kDepthwiseTile);
-      findColumns(rows, x, count, 1, &columns);
-      multiplyDepthwiseTile(product, g.strideWidth, columns.data(), output + x * product.channels);
-    }
-  }
-
-  // `count` columns from those of the output `x` on, each `step` behind the one before.
-  void findColumns(const Rows& rows, size_t x, size_t count, size_t step, Columns* columns) const {
-    const Convolution& g = layer_.geometry;
-    const size_t channels = layer_.product.channels;
-    const int8_t** at = columns->data();
-    auto inputX = static_cast<int64_t>(x * g.strideWidth) - g.left;
-    for (size_t c = 0; c < count; ++c, inputX += static_cast<int64_t>(step)) {
-      const bool isInside = inputX >= 0 && inputX < static_cast<int64_t>(g.inputWidth);
-      for (size_t y = 0; y < g.kernelHeight; ++y)
-        *at++ = isInside && rows[y] != nullptr ? rows[y] + static_cast<size_t>(inputX) * channels
-                                               : padding_.data();
-    }
+    int8_t* const output = destination_ + line * layer_.geometry.outputWidth * product.channels;
+    windows_.forLine(
+        source_, line,
+        [&](const int8_t* const* columns, size_t x) {
+          multiplyDepthwise(product, columns, output + x * product.channels);
+        },
+        [&](const int8_t* const* columns, size_t x) {
+          multiplyDepthwiseTile(product, layer_.geometry.strideWidth, columns,
+                                output + x * product.channels);
+        });
   }
 
   const DepthwiseLayer layer_;
-  const std::vector<int8_t> padding_;
-  bool hasTiles_ = false;
+  const DepthwiseWindows<int8_t> windows_;
   const int8_t* source_ = nullptr;
   int8_t* destination_ = nullptr;
 };

@@ -10,6 +10,9 @@ namespace hearth::cpu {
 
 // Outputs beside one another that are computed together.
 inline constexpr size_t kDepthwiseTile = 4;
+// The most columns between two of them, and the most rows and columns of a window.
+inline constexpr size_t kMostDepthwiseStride = 2;
+inline constexpr size_t kMostDepthwiseKernel = 5;
 
 // Whether this CPU has the instructions and the window's size is one that there is code for.
 bool hasDepthwiseProduct(size_t kernelHeight, size_t kernelWidth);
