@@ -43,7 +43,8 @@ bool overlap(const ExecutionContext::Buffer& a, const ExecutionContext::Buffer& 
 Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(
     const Plan& plan, std::shared_ptr<KernelMaker> kernels) {
   std::unique_ptr<ExecutionContext> context(new ExecutionContext(plan, std::move(kernels)));
-  HEARTH_ASSIGN(context->arena_, memory::Mapping::anonymous(plan.arenaBytes + kReadSlack));
+  HEARTH_ASSIGN(memory::Mapping arena, memory::Mapping::anonymous(plan.arenaBytes + kReadSlack));
+  context->arena_ = std::make_shared<const memory::Mapping>(std::move(arena));
   const size_t nodeCount = plan.nodes.size();
   context->addresses_.resize(plan.values.size());
   size_t inputCount = 0;
@@ -195,7 +196,7 @@ void ExecutionContext::resolveAddresses() {
     uint8_t* base = nullptr;
     switch (root.place) {
       case Value::Place::kArena:
-        base = arena_.data() + root.arenaOffset;
+        base = arena_->data() + root.arenaOffset;
         break;
       case Value::Place::kInput:
         base = static_cast<uint8_t*>(boundInputs_[root.index]);

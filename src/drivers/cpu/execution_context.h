@@ -28,6 +28,9 @@ class ExecutionContext {
 
   const Plan& plan() const { return plan_; }
   const KernelMaker& kernels() const { return *kernels_; }
+  // The memory of the tensors between the operations, for who lets the kernel clear its pages
+  // before the first run does.
+  const std::shared_ptr<const memory::Mapping>& arena() const { return arena_; }
 
   // Runs the plan on the client's memory: one pointer and size for each graph input and output. An
   // output may be an input's memory, as for the caches of language models: it is written in place
@@ -63,7 +66,7 @@ class ExecutionContext {
 
   const Plan& plan_;
   const std::shared_ptr<KernelMaker> kernels_;
-  memory::Mapping arena_;
+  std::shared_ptr<const memory::Mapping> arena_;
   // Scratch memory grows while kernels are made; those that were set up with a smaller one keep it
   // until the run ends.
   memory::Mapping workspace_;
