@@ -36,7 +36,7 @@ from litert import compare as litert  # noqa: E402
 DROPPED = "reusing, page cache dropped"
 # What steady inference of a process may take where inferences are slow, and how many it has anyway.
 MOST_STEADY_MS = 4000
-FEWEST_REPEATS = 3
+FEWEST_REPEATS = 2
 
 
 def measure(programs, row, path, arguments):
@@ -93,7 +93,7 @@ def parseArguments(words):
     parser.add_argument("--rounds", type=int, default=7, help="at most (7; the largest models: 3)")
     parser.add_argument("--repeat", type=int, default=16,
                         help="at most so many inferences after the first, or decoded tokens (16); "
-                             "of slow models fewer, at least 3")
+                             "of slow models fewer, at least 2")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="for the caches (a temporary one)")
     comparison.addPrograms(parser)

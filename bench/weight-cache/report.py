@@ -6,8 +6,8 @@ import statistics
 from measurement import BUILDING, HEARTH, NONE, PEER, REUSING, SIDES, STATES
 
 DROPPED = "reusing, page cache dropped"
-LARGE = 100 << 20  # bytes of a model file from which on the goals for large ones hold
-BUDGETED = 400 << 20
+LARGE = 100_000_000  # bytes of a model file from which on the goals for large ones hold
+BUDGETED = 400_000_000
 
 
 class Result:
