@@ -102,9 +102,12 @@ struct Int8ConvolutionSample {
     constexpr int8_t kUntouched = 85;
     std::vector<int8_t> source = input;
     std::vector<int8_t> output(outputCount() + 2 * kGuard, kUntouched);
-    EXPECT_TRUE(kernel->reshape(pool));
+    const Result<size_t> workspaceBytes = kernel->reshape(pool);
+    EXPECT_TRUE(workspaceBytes);
+    // Whatever another kernel has left there.
+    std::vector<uint8_t> workspace(workspaceBytes.value_or(0), 0xA5);
     void* const addresses[] = {source.data(), output.data() + kGuard};
-    EXPECT_TRUE(kernel->setup(addresses, nullptr));
+    EXPECT_TRUE(kernel->setup(addresses, workspace.data()));
     EXPECT_TRUE(kernel->run(pool));
     for (size_t i = 0; i < kGuard; ++i) {
       EXPECT_EQ(output[i], kUntouched);

@@ -2,7 +2,6 @@
 #include "drivers/cpu/int8_layer.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "drivers/cpu/window_gather.h"
 #include "threads/parallel_tasks.h"
@@ -37,13 +36,13 @@ class Int8LayerKernel final : public Kernel {
     rowsPerTask_ = std::max(kInt8Rows, rowsPerTask_ - rowsPerTask_ % kInt8Rows);
     // The last group of inputs may be partly outside.
     scratchPerThread_ = std::min(rows, rowsPerTask_) * rowBytes_ + kInt8Group;
-    scratch_.resize(threads * scratchPerThread_);
-    return 0;
+    return threads * scratchPerThread_;
   }
 
-  Status setup(std::span<void* const> addresses, void*) override {
+  Status setup(std::span<void* const> addresses, void* workspace) override {
     source_ = static_cast<const int8_t*>(addresses[layer_.source]);
     destination_ = static_cast<int8_t*>(addresses[layer_.destination]);
+    scratch_ = static_cast<uint8_t*>(workspace);
     return {};
   }
 
@@ -60,7 +59,7 @@ class Int8LayerKernel final : public Kernel {
       const size_t block = index / chunks;
       const size_t first = index % chunks * rowsPerTask_;
       compute(first, std::min(rowsPerTask_, rows - first), block * panels / blocks,
-              (block + 1) * panels / blocks, scratch_.data() + thread * scratchPerThread_);
+              (block + 1) * panels / blocks, scratch_ + thread * scratchPerThread_);
     };
     threads::forTasks(pool, chunks * blocks, task);
     return {};
@@ -84,7 +83,7 @@ class Int8LayerKernel final : public Kernel {
   const size_t rowBytes_;
   bool isDirect_ = false;
   size_t rowsPerTask_ = kInt8Rows;
-  std::vector<uint8_t> scratch_;
+  uint8_t* scratch_ = nullptr;
   size_t scratchPerThread_ = 0;
   const int8_t* source_ = nullptr;
   int8_t* destination_ = nullptr;

@@ -68,13 +68,13 @@ class TransposeLayerKernel final : public Kernel {
     rowsPerTask_ = std::max(kInt8Rows, rowsPerTask_ - rowsPerTask_ % kInt8Rows);
     // The last group of inputs may be partly outside.
     scratchPerThread_ = std::min(places(), rowsPerTask_) * mostWindowBytes_ + kInt8Group;
-    scratch_.resize(threads * scratchPerThread_);
-    return 0;
+    return threads * scratchPerThread_;
   }
 
-  Status setup(std::span<void* const> addresses, void*) override {
+  Status setup(std::span<void* const> addresses, void* workspace) override {
     source_ = static_cast<const uint8_t*>(addresses[layer_.source]);
     destination_ = static_cast<int8_t*>(addresses[layer_.destination]);
+    scratch_ = static_cast<uint8_t*>(workspace);
     return {};
   }
 
@@ -90,7 +90,7 @@ class TransposeLayerKernel final : public Kernel {
       const size_t block = index / chunks;
       const size_t first = index % chunks * rowsPerTask_;
       const size_t last = std::min(places(), first + rowsPerTask_);
-      uint8_t* const scratch = scratch_.data() + thread * scratchPerThread_;
+      uint8_t* const scratch = scratch_ + thread * scratchPerThread_;
       for (const Phase& phase : phases_)
         compute(phase, first, last, block * panels / blocks, (block + 1) * panels / blocks,
                 scratch);
@@ -166,7 +166,7 @@ class TransposeLayerKernel final : public Kernel {
   size_t mostWindowBytes_ = 0;
   size_t gridRows_ = 0, gridColumns_ = 0;
   size_t rowsPerTask_ = kInt8Rows;
-  std::vector<uint8_t> scratch_;
+  uint8_t* scratch_ = nullptr;
   size_t scratchPerThread_ = 0;
   const uint8_t* source_ = nullptr;
   int8_t* destination_ = nullptr;

@@ -2,7 +2,6 @@
 #include "drivers/cpu/uint8_convolution.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "drivers/cpu/vnni_gemm.h"
 #include "drivers/cpu/window_gather.h"
@@ -41,12 +40,11 @@ class Uint8ConvolutionKernel final : public Kernel {
   }
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
-    const size_t threads = threads::threadsOf(pool);
-    if (!isDirect_) gathered_.resize(threads * (kPixelsPerTask * gemm_.inputs + kReadSlack));
-    return 0;
+    return isDirect_ ? 0 : threads::threadsOf(pool) * gatheredPerThread();
   }
 
-  Status setup(std::span<void* const> addresses, void*) override {
+  Status setup(std::span<void* const> addresses, void* workspace) override {
+    gathered_ = static_cast<uint8_t*>(workspace);
     source_ = static_cast<const uint8_t*>(addresses[creation_->source]);
     destination_ = static_cast<uint8_t*>(addresses[creation_->destination]);
     return {};
@@ -70,7 +68,7 @@ class Uint8ConvolutionKernel final : public Kernel {
       const size_t lastColumn = std::min(gemm_.columns, (part + 1) * steps / parts * kColumnStep);
       const uint8_t* rows = source_ + first * gemm_.inputs;
       if (!isDirect_) {
-        uint8_t* buffer = gathered_.data() + thread * (kPixelsPerTask * gemm_.inputs + kReadSlack);
+        uint8_t* const buffer = gathered_ + thread * gatheredPerThread();
         windows_.gather(source_, first, first + count, buffer);
         rows = buffer;
       }
@@ -82,11 +80,13 @@ class Uint8ConvolutionKernel final : public Kernel {
   }
 
  private:
+  size_t gatheredPerThread() const { return kPixelsPerTask * gemm_.inputs + kReadSlack; }
+
   const std::shared_ptr<const Creation> creation_;
   VnniGemm gemm_;
   const WindowGather windows_;
   bool isDirect_ = false;
-  std::vector<uint8_t> gathered_;
+  uint8_t* gathered_ = nullptr;
   const uint8_t* source_ = nullptr;
   uint8_t* destination_ = nullptr;
 };
