@@ -212,8 +212,9 @@ bool isFloatLayer(const Convolution& geometry) {
 
 bool isFasterOnXnnpack(const Convolution& geometry) {
   constexpr size_t kFewSteps = 64;
-  return floatTile().columns > FloatTile().columns && isOverPixels(geometry) &&
-         geometry.groupInputChannels < kFewSteps;
+  const size_t steps =
+      size_t{geometry.kernelHeight} * geometry.kernelWidth * geometry.groupInputChannels;
+  return floatTile().columns > FloatTile().columns && steps < kFewSteps;
 }
 
 Result<std::unique_ptr<Kernel>> makeFloatLayerKernel(FloatLayer layer, const PackedWeights& weights,

@@ -24,7 +24,7 @@ struct FloatLayer {
 bool isFloatLayer(const Convolution& geometry);
 
 // Whether XNNPACK's kernel, of the same weights, is the better one to begin with: with AVX-512 its
-// smaller tiles suit sums of few steps, and over single pixels it needs no table of pointers.
+// smaller tiles suit sums of few steps.
 bool isFasterOnXnnpack(const Convolution& geometry);
 
 // A kernel with a product of ours, where hasFloatProduct(), over what XNNPACK's creation call has
