@@ -31,6 +31,7 @@ class AnonymousStore : public SegmentStore {
   void flush() override {}
   void settle() override {}
   void checkFound() override {}
+  void checkBeforeExit() override {}
   // A plan is found as long as somebody holds it.
   StoreResult<PlanRef> findPlan(const PlanKey& key) override;
   StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,

@@ -348,7 +348,10 @@ StoreResult<SegmentRef> BundleStore::load(const std::shared_ptr<BundleFile>& fil
 
 void BundleStore::checkInBackground(const std::shared_ptr<BundleFile>& file) {
   BundleParts& parts = *parts_;
-  parts.checker.postHeld([this, &parts, file] {
+  size_t cost = 0;
+  for (const SegmentInfo& info : file->info.content.segments)
+    cost += static_cast<size_t>(info.payloadSize);
+  const auto task = [this, &parts, file] {
     const base::Sha256Digest note = file->checkedNote(parts.boot);
     const bool isRemembered = parts.boot != BootId{} && parts.notes->has(note);
     if (!isRemembered) {
@@ -368,11 +371,16 @@ void BundleStore::checkInBackground(const std::shared_ptr<BundleFile>& file) {
       parts.notes->add(note);
     }
     if (file->isDoubtful || !parts.notes->has(file->durableNote())) makeDurable(file);
-  });
+  };
+  parts.checker.postHeld(task, SIZE_MAX, cost);
 }
 
 void BundleStore::checkFound() {
-  parts_->checker.release();
+  parts_->checker.releaseLater(kCheckDelay);
+}
+
+void BundleStore::checkBeforeExit() {
+  parts_->checker.doHeld(kCheckedBeforeExit);
 }
 
 void BundleStore::makeDurable(const std::shared_ptr<BundleFile>& file) {

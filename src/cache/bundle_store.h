@@ -44,6 +44,7 @@ class BundleStore : public SegmentStore,
   void flush() override;
   void settle() override;
   void checkFound() override;
+  void checkBeforeExit() override;
   // kOtherPlan with a sentence when the bundle holds another one.
   StoreResult<PlanRef> findPlan(const PlanKey& key) override;
   // Takes what publishAsync has finished, and what of the old bundle is right. kBusy while another

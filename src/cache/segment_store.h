@@ -130,9 +130,17 @@ class SegmentStore {
   virtual void flush() = 0;
   // The same, and when all of it is synced, marked and checked.
   virtual void settle() = 0;
-  // Lets the background checks of what find() gave begin. Nobody else does but settle(): a start
-  // calls it when it has what it needs, since the checks would compete with it.
+  // Lets the background checks of what find() gave begin soon: a start calls it when it has what it
+  // needs, since the checks would compete with it and with the first inferences. Else only settle()
+  // and checkBeforeExit() begin them.
   virtual void checkFound() = 0;
+  // Checks here, if that is little, what find() gave and no check has begun for: so that processes
+  // that end before it begins do not go on using something damaged for ever.
+  virtual void checkBeforeExit() = 0;
+
+  // How soon checkFound() is, and how much checkBeforeExit() checks.
+  static constexpr std::chrono::milliseconds kCheckDelay{1000};
+  static constexpr size_t kCheckedBeforeExit = size_t{32} << 20;
 
   // A plan, every byte checked. kAbsent, kCorrupt, kForeign, kIoError; of a bundle also kOtherPlan.
   virtual StoreResult<PlanRef> findPlan(const PlanKey& key) = 0;

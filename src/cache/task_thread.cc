@@ -54,16 +54,21 @@ bool TaskThread::postLater(std::function<void()> task, std::chrono::nanoseconds 
   {
     const std::lock_guard lock(state_->mutex);
     if (!start()) return false;
-    state_->later.push_back({.run = std::move(task), .due = Clock::now() + delay});
+    insertLater(*state_, {.run = std::move(task), .due = Clock::now() + delay});
   }
   state_->changed.notify_all();
   return true;
 }
 
-bool TaskThread::postHeld(std::function<void()> task, size_t most) {
+void TaskThread::insertLater(State& state, Task task) {
+  const auto place = std::ranges::upper_bound(state.later, task.due, {}, &Task::due);
+  state.later.insert(place, std::move(task));
+}
+
+bool TaskThread::postHeld(std::function<void()> task, size_t most, size_t cost) {
   const std::lock_guard lock(state_->mutex);
   if (state_->stopping || state_->held.size() >= most) return false;
-  state_->held.push_back({.run = std::move(task)});
+  state_->held.push_back({.run = std::move(task), .cost = cost});
   return true;
 }
 
@@ -72,8 +77,15 @@ std::deque<TaskThread::Task> TaskThread::takeHeld() {
   std::deque<Task> taken;
   taken.swap(state_->held);
   if (taken.empty() || !start()) return taken;
-  std::ranges::move(taken, std::back_inserter(state_->queue));
+  queueHeld(*state_, &taken);
   return {};
+}
+
+void TaskThread::queueHeld(State& state, std::deque<Task>* taken) {
+  for (Task& task : *taken) {
+    state.cost += task.cost;
+    state.queue.push_back(std::move(task));
+  }
 }
 
 void TaskThread::release() {
@@ -84,6 +96,34 @@ void TaskThread::release() {
   }
   state_->changed.notify_all();
   for (const Task& task : undone) task.run();
+}
+
+void TaskThread::releaseLater(std::chrono::nanoseconds delay) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->held.empty() || !start()) return;
+    // The thread that runs this keeps the state.
+    auto release = [&state = *state_] {
+      const std::lock_guard inner(state.mutex);
+      std::deque<Task> taken;
+      taken.swap(state.held);
+      queueHeld(state, &taken);
+    };
+    insertLater(*state_, {.run = std::move(release), .due = Clock::now() + delay});
+  }
+  state_->changed.notify_all();
+}
+
+void TaskThread::doHeld(size_t maxCost) {
+  std::deque<Task> taken;
+  {
+    const std::lock_guard lock(state_->mutex);
+    size_t cost = 0;
+    for (const Task& task : state_->held) cost += task.cost;
+    if (state_->stopping || cost > maxCost) return;
+    taken.swap(state_->held);
+  }
+  for (const Task& task : taken) task.run();
 }
 
 void TaskThread::loop(const std::shared_ptr<State>& state) {

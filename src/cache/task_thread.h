@@ -33,14 +33,17 @@ class TaskThread {
   bool post(std::function<void()> task, size_t cost = 0);
   // The same without waiting: false also when more than `limit` would be queued with it.
   bool tryPost(std::function<void()> task, size_t cost, size_t limit);
-  // The same, not before `delay` has passed, and not at all when stopped by then. One delay for all
-  // such tasks of a thread.
+  // The same, not before `delay` has passed, and not at all when stopped by then.
   bool postLater(std::function<void()> task, std::chrono::nanoseconds delay);
   // Keeps a task until release(), waitUntilIdle() or stop(true); until then no thread is started
   // for it. False when `most` are kept or the thread was stopped.
-  bool postHeld(std::function<void()> task, size_t most = SIZE_MAX);
+  bool postHeld(std::function<void()> task, size_t most = SIZE_MAX, size_t cost = 0);
   // Posts what is kept. Where no thread can be had for it, it is done here.
   void release();
+  // Posts what is kept once `delay` has passed. Where no thread can be had for it, it stays.
+  void releaseLater(std::chrono::nanoseconds delay);
+  // Does here what is kept, if that costs no more than `maxCost` in all.
+  void doHeld(size_t maxCost);
   // Returns when all tasks posted before are done, those for later too. Not from a task.
   void waitUntilIdle();
   // After the task that runs, and those queued if `finish`, the thread ends; waits for that, except
@@ -69,7 +72,10 @@ class TaskThread {
     std::atomic<bool> stopping = false;
   };
   bool start();
+  // `task` is put where its time is among those for later.
+  static void insertLater(State& state, Task task);
   std::deque<Task> takeHeld();
+  static void queueHeld(State& state, std::deque<Task>* taken);
   // Runs the next task that is due; `lock` is let go meanwhile. False when there is none.
   static bool runNext(State& state, std::unique_lock<std::mutex>& lock);
   static void loop(const std::shared_ptr<State>& state);

@@ -243,6 +243,7 @@ void WeightStore::opened(SegmentOrigin origin) {
   StoreParts& parts = *parts_;
   if (origin.checked && (origin.durable || !origin.folder->isWritable())) return;
   const bool isOurs = origin.checked;
+  const auto cost = static_cast<size_t>(origin.info.payloadSize);
   auto task = [this, shared = std::make_shared<SegmentOrigin>(std::move(origin))] {
     inspect(shared);
   };
@@ -250,11 +251,15 @@ void WeightStore::opened(SegmentOrigin origin) {
   if (isOurs)
     parts.checker.post(std::move(task));
   else
-    parts.checker.postHeld(std::move(task));
+    parts.checker.postHeld(std::move(task), SIZE_MAX, cost);
 }
 
 void WeightStore::checkFound() {
-  parts_->checker.release();
+  parts_->checker.releaseLater(kCheckDelay);
+}
+
+void WeightStore::checkBeforeExit() {
+  parts_->checker.doHeld(kCheckedBeforeExit);
 }
 
 void WeightStore::inspect(std::shared_ptr<SegmentOrigin> origin) {

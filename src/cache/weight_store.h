@@ -69,6 +69,7 @@ class WeightStore : public SegmentStore, private ForkAware {
   void flush() override;
   void settle() override;
   void checkFound() override;
+  void checkBeforeExit() override;
 
   StoreResult<PlanRef> findPlan(const PlanKey& key) override;
   StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,

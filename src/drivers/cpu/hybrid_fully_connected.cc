@@ -75,17 +75,18 @@ Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
     return std::unexpected(xnnError(status, "fully_connected_nc_qd8_f32_qc8w"));
   // Made for its packing only.
   const XnnOperator packed(op);
-  HybridLayer layer;
-  layer.product.inputs = c.layer.inputChannels;
-  layer.product.columns = c.channels.count;
-  layer.product.lowest = c.floats.lowest;
-  layer.product.highest = c.floats.highest;
-  layer.product.outputStride = c.layer.outputChannels;
-  layer.rows = c.layer.rows;
-  layer.source = c.source;
-  layer.destination = c.destination;
-  layer.outputOffset = c.channels.first;
-  return makeHybridLayerKernel(layer, *c.weights, c.place);
+  HybridProduct product;
+  product.inputs = c.layer.inputChannels;
+  product.columns = c.channels.count;
+  product.lowest = c.floats.lowest;
+  product.highest = c.floats.highest;
+  product.outputStride = c.layer.outputChannels;
+  const size_t bytes = product.panels() * product.panelBytes();
+  if (c.weights->sizeOf(c.place) < bytes)
+    return fail(ErrorCode::kUnsupported, "A layer of {} bytes is packed to {}.", bytes,
+                c.weights->sizeOf(c.place));
+  product.packed = c.weights->dataOf(c.place);
+  return makeHybridLayerKernel({c.layer.rows, c.source, c.destination, c.channels.first}, product);
 }
 
 }  // namespace

@@ -19,12 +19,35 @@ constexpr size_t kRowBytesPerPass = size_t{32} << 20;
 // Fewer tasks than this for a thread balance badly when threads run unevenly.
 constexpr size_t kTasksPerThread = 16;
 
+// What a product does with rows.
+struct HybridRows {
+  using Product = HybridProduct;
+  static constexpr size_t kTile = kHybridRows;
+  static size_t bytes(const Product& product) { return hybridRowBytes(product.inputs); }
+  static constexpr auto prepare = [](const Product& product, const int8_t* row, uint8_t* to) {
+    prepareHybridRow(row, product.inputs, to);
+  };
+  static constexpr auto multiply = multiplyHybrid;
+};
+
+struct Int4Rows {
+  using Product = Int4Product;
+  static constexpr size_t kTile = kInt4Rows;
+  static size_t bytes(const Product& product) { return int4RowBytes(product); }
+  static constexpr auto prepare = prepareInt4Row;
+  static constexpr auto multiply = multiplyInt4;
+};
+
+template <typename Rows>
 class HybridLayerKernel final : public Kernel {
  public:
-  explicit HybridLayerKernel(const HybridLayer& layer)
+  using Product = Rows::Product;
+
+  HybridLayerKernel(const HybridLayer& layer, const Product& product)
       : layer_(layer),
-        rowBytes_(hybridRowBytes(layer.product.inputs)),
-        rowsPerPass_(std::min(layer.rows, std::max(kRowBytesPerPass / rowBytes_, kHybridRows))) {}
+        product_(product),
+        rowBytes_(Rows::bytes(product)),
+        rowsPerPass_(std::min(layer.rows, std::max(kRowBytesPerPass / rowBytes_, Rows::kTile))) {}
 
   Result<size_t> reshape(threads::ThreadPool*) override { return rowsPerPass_ * rowBytes_; }
 
@@ -45,14 +68,14 @@ class HybridLayerKernel final : public Kernel {
 
  private:
   void computeRows(threads::ThreadPool* pool, size_t first, size_t rows) const {
-    const HybridProduct& product = layer_.product;
+    const Product& product = product_;
     threads::forRanges(pool, rows, threads::grainOf(product.inputs),
                        [&](uint64_t begin, uint64_t end) {
                          for (uint64_t row = begin; row < end; ++row)
-                           prepareHybridRow(numbers_ + (first + row) * product.inputs,
-                                            product.inputs, prepared_ + row * rowBytes_);
+                           Rows::prepare(product, numbers_ + (first + row) * product.inputs,
+                                         prepared_ + row * rowBytes_);
                        });
-    const size_t most = std::max(kRowBytesPerTask / rowBytes_, kHybridRows);
+    const size_t most = std::max(kRowBytesPerTask / rowBytes_, Rows::kTile);
     const size_t chunks = (rows + most - 1) / most;
     const size_t threads = threads::threadsOf(pool);
     const size_t panels = product.panels();
@@ -65,7 +88,7 @@ class HybridLayerKernel final : public Kernel {
       const size_t block = index / chunks;
       const size_t begin = index % chunks * rows / chunks;
       const size_t end = (index % chunks + 1) * rows / chunks;
-      multiplyHybrid(product, prepared_ + begin * rowBytes_, parameters_ + first + begin,
+      Rows::multiply(product, prepared_ + begin * rowBytes_, parameters_ + first + begin,
                      end - begin, block * panels / blocks, (block + 1) * panels / blocks,
                      destination_ + (first + begin) * product.outputStride);
     };
@@ -73,6 +96,7 @@ class HybridLayerKernel final : public Kernel {
   }
 
   const HybridLayer layer_;
+  const Product product_;
   const size_t rowBytes_;
   const size_t rowsPerPass_;
   const int8_t* numbers_ = nullptr;
@@ -83,15 +107,14 @@ class HybridLayerKernel final : public Kernel {
 
 }  // namespace
 
-Result<std::unique_ptr<Kernel>> makeHybridLayerKernel(HybridLayer layer,
-                                                      const PackedWeights& weights,
-                                                      WeightPlace place) {
-  const size_t bytes = layer.product.panels() * layer.product.panelBytes();
-  if (weights.sizeOf(place) < bytes)
-    return fail(ErrorCode::kUnsupported, "A layer of {} bytes is packed to {}.", bytes,
-                weights.sizeOf(place));
-  layer.product.packed = weights.dataOf(place);
-  return std::make_unique<HybridLayerKernel>(layer);
+std::unique_ptr<Kernel> makeHybridLayerKernel(const HybridLayer& layer,
+                                              const HybridProduct& product) {
+  return std::make_unique<HybridLayerKernel<HybridRows>>(layer, product);
+}
+
+std::unique_ptr<Kernel> makeHybridLayerKernel(const HybridLayer& layer,
+                                              const Int4Product& product) {
+  return std::make_unique<HybridLayerKernel<Int4Rows>>(layer, product);
 }
 
 }  // namespace hearth::cpu

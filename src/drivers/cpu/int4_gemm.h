@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products of quantised rows and weights of 4 bits with a scale for each run of inputs, read
-// from where the model has them: no known kernel of XNNPACK's is right for more than one row.
+// from where the model has them: for CPUs and runs that Int4Product does not do.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+struct xnn_quantization_params;
 
 namespace hearth::cpu {
 
@@ -20,23 +22,18 @@ struct Int4Weights {
   const float* sums = nullptr;
 };
 
-// Rows of int8 numbers as int4Prepare() lays them out, int4RowBytes() apart. A number q of row r
-// stands for (q - zeroPoints[r]) * scales[r].
+// Rows of weights.inputs numbers each, one after another.
 struct Int4Rows {
-  const uint8_t* numbers = nullptr;
-  const float* scales = nullptr;
-  const float* zeroPoints = nullptr;
+  const int8_t* numbers = nullptr;
+  const struct xnn_quantization_params* parameters = nullptr;
   size_t count = 0;
 };
-
-size_t int4RowBytes(size_t inputs);
-void int4Prepare(const int8_t* row, const Int4Weights& weights, uint8_t* prepared);
 
 // Without weights.sums.
 float int4ColumnSum(const Int4Weights& weights, size_t column);
 
-// output[row][column] = the product for all rows and the columns [first, last), columns() floats
-// from one row to the next.
+// output[row][column] = the product for all rows and the columns [first, last), weights.columns
+// floats from one row to the next.
 void int4Multiply(const Int4Weights& weights, const Int4Rows& rows, size_t first, size_t last,
                   float* output);
 

@@ -31,8 +31,12 @@ struct ExitFlush {
       const std::lock_guard lock(openStores().mutex);
       all = std::move(openStores().all);
     }
-    for (const auto& weak : all)
-      if (const auto store = weak.lock()) store->flush();
+    for (const auto& weak : all) {
+      const auto store = weak.lock();
+      if (store == nullptr) continue;
+      store->flush();
+      store->checkBeforeExit();
+    }
   }
 };
 
