@@ -78,6 +78,12 @@ struct BundleFile {
   }
 };
 
+// What was written into a bundle and its plan does not name: that of another start, which goes on.
+struct LeftSegment {
+  std::shared_ptr<const base::Descriptor> file;
+  SegmentInfo info;
+};
+
 struct BundleParts {
   BundleParts(StoreOptions storeOptions, base::Descriptor storeFolder, std::string storeName)
       : options(std::move(storeOptions)),
@@ -110,6 +116,7 @@ struct BundleParts {
   StoreFailure reason{StoreReason::kAbsent, "There is no bundle yet."};  // why current is null
   StoreFailure writeFailure;
   std::shared_ptr<BundleWriter> writer;
+  std::unordered_map<SegmentKey, LeftSegment> left;  // for plans to come
   std::unordered_map<SegmentKey, std::weak_ptr<const Segment>> mapped;
   std::optional<FileGeneration> hopeless;  // another's work that was waited for in vain
   BlobMap newFacts;                        // that the file does not have yet
@@ -129,6 +136,8 @@ struct BundleParts {
 namespace {
 
 constexpr std::chrono::seconds kSyncDelay{5};
+// They keep files open; what starts that failed leave behind is not kept for ever.
+constexpr size_t kMostLeft = 4096;
 constexpr std::chrono::microseconds kShortestPause{200};
 constexpr std::chrono::microseconds kLongestPause{5000};
 
@@ -600,15 +609,22 @@ StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<cons
   std::shared_ptr<BundleFile> old;
   BlobMap newFacts;
   BlobMap facts;
+  std::unordered_map<SegmentKey, LeftSegment> left;
   {
     const std::lock_guard lock(parts.mutex);
     old = parts.current;
+    left = parts.left;
     newFacts = parts.newFacts;
     facts = factsBeside(old.get(), key);
   }
   const auto fill = [&]() -> StoreStatus {
     for (const SegmentKey& segment : segments) {
-      if (target->find(segment) || old == nullptr) continue;
+      if (target->find(segment)) continue;
+      if (const auto kept = left.find(segment); kept != left.end()) {
+        HEARTH_TRY(target->copy(kept->second.file->get(), kept->second.info));
+        continue;
+      }
+      if (old == nullptr) continue;
       const auto place = old->index.find(segment);
       if (place == old->index.end()) continue;
       const auto copied =
@@ -641,6 +657,17 @@ StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<cons
     return storeErrno(errno, "Reading the state of a new bundle");
   file->generation = FileGeneration::of(status);
   file->prepare();
+  for (const SegmentInfo& segment : file->info.content.segments) left.erase(segment.key);
+  std::shared_ptr<const base::Descriptor> written;
+  for (SegmentInfo& segment : target->segments()) {
+    if (file->index.contains(segment.key)) continue;
+    if (written == nullptr) {
+      HEARTH_ASSIGN(base::Descriptor descriptor, target->duplicate());
+      written = std::make_shared<const base::Descriptor>(std::move(descriptor));
+    }
+    left.insert_or_assign(segment.key, LeftSegment{written, std::move(segment)});
+  }
+  if (left.size() > kMostLeft) left.clear();
   // Every byte was written, or compared, by this process.
   file->isCheckQueued = true;
   if (parts.boot != BootId{}) parts.notes->add(file->checkedNote(parts.boot));
@@ -650,6 +677,7 @@ StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<cons
     parts.reason = {};
     parts.writeFailure = {};
     parts.writer = nullptr;
+    parts.left = std::move(left);
     std::erase_if(parts.newFacts, [&](const auto& entry) {
       const auto taken = newFacts.find(entry.first);
       return taken != newFacts.end() && taken->second == entry.second;

@@ -130,6 +130,33 @@ TEST_F(BundleStoreTest, APlanWithoutItsSegmentsIsRefused) {
   EXPECT_EQ(build(*store), 0);
 }
 
+// Two starts that write at the same time: what the second has written already when the first one's
+// plan closes the file is in the second one's bundle.
+TEST_F(BundleStoreTest, APlanHasWhatWasWrittenIntoTheBundleBefore) {
+  const auto first = segmentKey(1);
+  const auto early = segmentKey(2);
+  const auto third = segmentKey(3);
+  const auto late = segmentKey(4);
+  const std::vector<uint8_t> bytes = payload(2, 70000);
+  {
+    const auto store = open();
+    ASSERT_TRUE(publish(*store, first, payload(1, 5000)));
+    ASSERT_TRUE(publish(*store, early, bytes));
+    ASSERT_TRUE(store->publishPlan(planKey(1), payload(91, 300), std::vector{first}));
+    EXPECT_EQ(open(strict())->find(early).reason, StoreReason::kAbsent);
+    // Another file between them.
+    ASSERT_TRUE(publish(*store, third, payload(3, 5000)));
+    ASSERT_TRUE(store->publishPlan(planKey(1), payload(92, 300), std::vector{first, third}));
+    ASSERT_TRUE(publish(*store, late, payload(4, 5000)));
+    const auto plan = store->publishPlan(planKey(1), payload(93, 300),
+                                         std::vector{first, early, third, late});
+    ASSERT_TRUE(plan) << plan.error().message;
+  }
+  const auto store = open(strict());
+  for (const SegmentKey& key : {first, early, third, late}) EXPECT_TRUE(store->find(key));
+  EXPECT_TRUE(equal(store->find(early).segment->bytes(), bytes));
+}
+
 TEST_F(BundleStoreTest, ReadOnlyAndOffWriteNothing) {
   StoreOptions readOnly = options();
   readOnly.mode = StoreMode::kReadOnly;

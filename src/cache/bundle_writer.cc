@@ -111,6 +111,13 @@ std::optional<SegmentInfo> BundleWriter::find(const SegmentKey& key) const {
   return found->second;
 }
 
+std::vector<SegmentInfo> BundleWriter::segments() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<SegmentInfo> result;
+  for (const auto& [key, info] : segments_) result.push_back(info);
+  return result;
+}
+
 bool BundleWriter::isEmpty() const {
   const std::lock_guard lock(mutex_);
   return segments_.empty();

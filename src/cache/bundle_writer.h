@@ -18,8 +18,8 @@ namespace hearth::cache {
 
 // A bundle that is being written beside its place, in NAME.building, whose lock says that somebody
 // does. What a killed process left there is removed by the next one. Segments are readable at once.
-// Removed when not finished, but stays valid where it is mapped. find is thread-safe, the rest is
-// for one thread at a time.
+// Removed when not finished, but stays valid where it is mapped. find and segments are thread-safe,
+// the rest is for one thread at a time.
 class BundleWriter {
  public:
   // Errors: kBusy while another process writes, kForeign when something else stands there,
@@ -34,6 +34,8 @@ class BundleWriter {
 
   int fd() const { return descriptor_.get(); }
   std::optional<SegmentInfo> find(const SegmentKey& key) const;
+  // All that were added or copied.
+  std::vector<SegmentInfo> segments() const;
   bool isEmpty() const;
 
   // Errors: kNoSpace, kIoError, kBadRequest; what was written before stays.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // FULLY_CONNECTED with float32 activations and weights of 4 bits that have a scale for each run of
-// inputs. Nothing is packed but a number for each output: the weights are read where they lie.
+// inputs: packed for Int4Product, or read where they lie.
 #pragma once
 
 #include "drivers/cpu/fully_connected.h"

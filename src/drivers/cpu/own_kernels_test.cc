@@ -378,9 +378,10 @@ INSTANTIATE_TEST_SUITE_P(
                     BlockCase{17, 384, 21, 128, false, true},
                     BlockCase{9, 512, 12, 256, true, false, 3},
                     BlockCase{130, 4096, 35, 32, true, true},
-                    // Block sizes of the portable path.
-                    BlockCase{2, 48, 7, 16, true, true}, BlockCase{6, 30, 4, 10, false, false},
-                    BlockCase{3, 96, 5, 96, true, false}));
+                    BlockCase{2, 48, 7, 16, true, true}, BlockCase{3, 96, 5, 96, true, false},
+                    BlockCase{13, 24, 39, 8, true, true}, BlockCase{25, 8, 16, 8, false, true},
+                    // A block size that is for the portable path on every CPU.
+                    BlockCase{6, 30, 4, 10, false, false}, BlockCase{1, 40, 9, 20, true, true}));
 
 struct HybridConvolutionCase {
   Dimensions input;
