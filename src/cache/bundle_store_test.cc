@@ -148,8 +148,8 @@ TEST_F(BundleStoreTest, APlanHasWhatWasWrittenIntoTheBundleBefore) {
     ASSERT_TRUE(publish(*store, third, payload(3, 5000)));
     ASSERT_TRUE(store->publishPlan(planKey(1), payload(92, 300), std::vector{first, third}));
     ASSERT_TRUE(publish(*store, late, payload(4, 5000)));
-    const auto plan = store->publishPlan(planKey(1), payload(93, 300),
-                                         std::vector{first, early, third, late});
+    const auto plan =
+        store->publishPlan(planKey(1), payload(93, 300), std::vector{first, early, third, late});
     ASSERT_TRUE(plan) << plan.error().message;
   }
   const auto store = open(strict());

@@ -208,8 +208,8 @@ TEST_P(KeptStoreTest, WhoEndsBeforeTheCheckBeginsChecksWhatIsLittle) {
       const auto store = open();
       BuildTicket ticket = store->acquire(segmentKey(number), std::chrono::seconds(120));
       ASSERT_TRUE(publish(*store, segmentKey(number), bytes, std::move(ticket)));
-      ASSERT_TRUE(store->publishPlan(planKey(number), payload(90, 300),
-                                     std::vector{segmentKey(number)}));
+      ASSERT_TRUE(
+          store->publishPlan(planKey(number), payload(90, 300), std::vector{segmentKey(number)}));
     }
     // A byte of the payload changes where it lies.
     std::vector<uint8_t> pattern(bytes.begin() + 100, bytes.begin() + 164);

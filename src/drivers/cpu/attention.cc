@@ -42,9 +42,11 @@ class AttentionKernel final : public Kernel {
     while (rowsPerBlock_ > 1 && size_t{p.batches} * p.groups * blocks() < threads)
       rowsPerBlock_ /= 2;
     ranges_.assign(arguments_.hasMask ? rangeCount_ : 0, {});
-    logitsPerThread_ = kAttentionRows * paddedKeys(p.keys);
+    logitsPerThread_ = kAttentionRows * logitsStride(p.keys);
+    const size_t groups = size_t{p.batches} * p.groups;
     const size_t packed =
-        isPacked_ ? size_t{p.batches} * p.groups * paddedKeys(p.keys) * p.size : 0;
+        isPacked_ ? groups * (paddedKeys(p.keys) * p.size + packedValuesSize(p.keys, p.valueSize))
+                  : 0;
     return (threads * logitsPerThread_ + packed) * sizeof(float);
   }
 
@@ -68,7 +70,7 @@ class AttentionKernel final : public Kernel {
     if (isPacked_) {
       const size_t panels = paddedKeys(used_.end - used_.begin) / kKeyPanel;
       threads::forRanges(pool, groups * panels,
-                         threads::grainOf(kKeyPanel * p.size * sizeof(float)),
+                         threads::grainOf(kKeyPanel * (p.size + p.valueSize) * sizeof(float)),
                          [&](uint64_t begin, uint64_t end) {
                            for (uint64_t i = begin; i < end; ++i) packPanel(i / panels, i % panels);
                          });
@@ -130,6 +132,20 @@ class AttentionKernel final : public Kernel {
     return packed_ + group * paddedKeys(p.keys) * p.size;
   }
 
+  float* packedValuesOf(size_t group) const {
+    const ops::AttentionParameters& p = arguments_.parameters;
+    return packed_ + size_t{p.batches} * p.groups * paddedKeys(p.keys) * p.size +
+           group * packedValuesSize(p.keys, p.valueSize);
+  }
+
+  size_t valueStride() const {
+    return size_t{arguments_.parameters.groups} * arguments_.parameters.valueSize;
+  }
+  const float* valuesOf(size_t batch, size_t group) const {
+    const ops::AttentionParameters& p = arguments_.parameters;
+    return values_ + batch * p.keys * valueStride() + group * p.valueSize;
+  }
+
   // Of a group of all batches.
   void packPanel(size_t group, size_t panel) const {
     const ops::AttentionParameters& p = arguments_.parameters;
@@ -138,6 +154,8 @@ class AttentionKernel final : public Kernel {
     range.end = std::min(range.end, range.begin + static_cast<uint32_t>(kKeyPanel));
     packKeys(keysOf(group / p.groups, group % p.groups), keyStride(), p.size, range,
              packedOf(group) + panel * kKeyPanel * p.size);
+    packValues(valuesOf(group / p.groups, group % p.groups), valueStride(), p.valueSize, range,
+               used_.begin, p.keys, packedValuesOf(group));
   }
 
   void runBlock(size_t batch, size_t group, size_t first, size_t thread) const {
@@ -146,14 +164,15 @@ class AttentionKernel final : public Kernel {
     AttentionBlock block;
     block.rows = std::min(rowsPerBlock_, rows_ - first);
     block.keyStride = keyStride();
-    block.valueStride = size_t{p.groups} * p.valueSize;
+    block.valueStride = valueStride();
     block.maskStride = arguments_.maskStrides[3];
     block.keys = keysOf(batch, group);
-    block.values = values_ + batch * p.keys * block.valueStride + group * p.valueSize;
+    block.values = valuesOf(batch, group);
     block.logits = workspace_ + thread * logitsPerThread_;
     block.range = mask_ == nullptr ? used_ : KeyRange{p.keys, 0};
     if (isPacked_) {
       block.packedKeys = packedOf(batch * p.groups + group);
+      block.packedValues = packedValuesOf(batch * p.groups + group);
       block.firstPacked = used_.begin;
     }
     for (size_t r = 0; r < kAttentionRows; ++r) {

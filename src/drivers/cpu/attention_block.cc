@@ -107,32 +107,50 @@ HEARTH_INLINE inline void keyDots(const float* const* queries, const float* key,
 // the mask leaves nothing, as soft-max is.
 HEARTH_INLINE inline float softmax(const ops::AttentionParameters& p, const float* mask,
                                    size_t maskStride, size_t count, float* logits) {
-  for (size_t s = 0; s < count; ++s) logits[s] *= p.scale;
-  if (p.logitCap > 0.0f)
-    for (size_t s = 0; s < count; ++s) logits[s] = p.logitCap * std::tanh(logits[s] / p.logitCap);
-  if (mask != nullptr && maskStride == 0)
-    for (size_t s = 0; s < count; ++s) logits[s] += *mask;
-  if (mask != nullptr && maskStride != 0) {
-#pragma GCC ivdep
-    for (size_t s = 0; s < count; ++s) logits[s] += mask[s];
-  }
   constexpr size_t kLanes = 32;
+  const size_t whole = count / kLanes * kLanes;
   float highs[kLanes];
   std::fill_n(highs, kLanes, kMasked);
-  size_t s = 0;
-  for (; s + kLanes <= count; s += kLanes)
-    for (size_t lane = 0; lane < kLanes; ++lane)
-      highs[lane] = highs[lane] < logits[s + lane] ? logits[s + lane] : highs[lane];
-  for (; s < count; ++s) highs[0] = highs[0] < logits[s] ? logits[s] : highs[0];
+  // One pass where there is neither a cap nor a mask.
+  const bool isPlain = p.logitCap <= 0.0f && mask == nullptr;
+  const float scale = isPlain ? p.scale : 1.0f;
+  if (!isPlain) {
+    for (size_t s = 0; s < count; ++s) logits[s] *= p.scale;
+    if (p.logitCap > 0.0f)
+      for (size_t s = 0; s < count; ++s) logits[s] = p.logitCap * std::tanh(logits[s] / p.logitCap);
+    if (mask != nullptr && maskStride == 0)
+      for (size_t s = 0; s < count; ++s) logits[s] += *mask;
+    if (mask != nullptr && maskStride != 0) {
+#pragma GCC ivdep
+      for (size_t s = 0; s < count; ++s) logits[s] += mask[s];
+    }
+  }
+  for (size_t s = 0; s < whole; s += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const float logit = logits[s + lane] * scale;
+      logits[s + lane] = logit;
+      highs[lane] = highs[lane] < logit ? logit : highs[lane];
+    }
+  }
+  for (size_t s = whole; s < count; ++s) {
+    logits[s] *= scale;
+    highs[0] = highs[0] < logits[s] ? logits[s] : highs[0];
+  }
   float highest = kMasked;
   for (size_t lane = 0; lane < kLanes; ++lane) highest = std::max(highest, highs[lane]);
-#pragma GCC ivdep
-  for (s = 0; s < count; ++s) logits[s] = expVector(logits[s] - highest);
   float sums[kLanes] = {};
-  for (s = 0; s + kLanes <= count; s += kLanes)
-    for (size_t lane = 0; lane < kLanes; ++lane) sums[lane] += logits[s + lane];
+  for (size_t s = 0; s < whole; s += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const float weight = expVector(logits[s + lane] - highest);
+      logits[s + lane] = weight;
+      sums[lane] += weight;
+    }
+  }
   double total = 0.0;
-  for (; s < count; ++s) total += logits[s];
+  for (size_t s = whole; s < count; ++s) {
+    logits[s] = expVector(logits[s] - highest);
+    total += logits[s];
+  }
   for (size_t lane = 0; lane < kLanes; ++lane) total += sums[lane];
   return static_cast<float>(1.0 / total);
 }
@@ -176,6 +194,50 @@ HEARTH_INLINE inline void mix(const float* weights, size_t stride, const float* 
   }
 }
 
+// Packed values are taken in groups of at most so many registers, nearly the same for all.
+constexpr size_t kMostVectors = 3;
+
+// Calls group(first element, registers) for each.
+template <typename R, typename Group>
+HEARTH_INLINE inline void forValueGroups(size_t valueSize, const Group& group) {
+  const size_t vectors = (valueSize + R::kLanes - 1) / R::kLanes;
+  const size_t groups = (vectors + kMostVectors - 1) / kMostVectors;
+  for (size_t g = 0; g < groups; ++g) {
+    const size_t first = g * vectors / groups;
+    group(first * R::kLanes, (g + 1) * vectors / groups - first);
+  }
+}
+
+// Weighted sums of one group of packed values, of which `columns` elements are of use, of kRows
+// rows, the first `rows` of which are stored.
+template <typename R, size_t kVectors>
+HEARTH_INLINE inline void mixPacked(const float* weights, size_t stride, const float* factors,
+                                    const float* values, size_t count, size_t columns,
+                                    float* const* outputs, size_t rows) {
+  typename R::Vector sums[R::kRows][kVectors] = {};
+  for (size_t s = 0; s < count; ++s, values += kVectors * R::kLanes) {
+    typename R::Vector value[kVectors];
+#pragma GCC unroll 3
+    for (size_t v = 0; v < kVectors; ++v) R::load(value[v], values + v * R::kLanes);
+#pragma GCC unroll 8
+    for (size_t r = 0; r < R::kRows; ++r) {
+#pragma GCC unroll 3
+      for (size_t v = 0; v < kVectors; ++v) sums[r][v] += weights[r * stride + s] * value[v];
+    }
+  }
+#pragma GCC unroll 8
+  for (size_t r = 0; r < R::kRows; ++r) {
+    if (r >= rows) break;
+    float part[kVectors * R::kLanes];
+#pragma GCC unroll 3
+    for (size_t v = 0; v < kVectors; ++v) {
+      sums[r][v] *= factors[r];
+      R::store(part + v * R::kLanes, sums[r][v]);
+    }
+    std::copy_n(part, columns, outputs[r]);
+  }
+}
+
 template <typename R>
 HEARTH_INLINE inline void attendWith(const ops::AttentionParameters& p,
                                      const AttentionBlock& block) {
@@ -186,7 +248,7 @@ HEARTH_INLINE inline void attendWith(const ops::AttentionParameters& p,
                   p.keys == 0 ? 0.0f : std::numeric_limits<float>::quiet_NaN());
     return;
   }
-  const size_t stride = paddedKeys(p.keys);
+  const size_t stride = logitsStride(p.keys);
   for (size_t first = 0; first < block.rows; first += R::kRows) {
     // Panels begin where packing began, which may be before this block's first key.
     size_t skipped = 0;
@@ -207,10 +269,27 @@ HEARTH_INLINE inline void attendWith(const ops::AttentionParameters& p,
       if (mask != nullptr) mask += block.range.begin * block.maskStride;
       factors[r] = softmax(p, mask, block.maskStride, count, block.logits + r * stride + skipped);
     }
-    const float* values = block.values + block.range.begin * block.valueStride;
     const size_t rows = std::min(R::kRows, block.rows - first);
     float* outputs[R::kRows];
     std::copy_n(block.outputs.data() + first, R::kRows, outputs);
+    if (block.packedValues != nullptr) {
+      const size_t before = block.range.begin - block.firstPacked;
+      forValueGroups<R>(p.valueSize, [&](size_t column, size_t vectors) HEARTH_INLINE {
+        const float* values =
+            block.packedValues + column * paddedKeys(p.keys) + before * vectors * R::kLanes;
+        const size_t columns = std::min(vectors * R::kLanes, p.valueSize - column);
+        const float* weights = block.logits + skipped;
+        if (vectors == 3)
+          mixPacked<R, 3>(weights, stride, factors, values, count, columns, outputs, rows);
+        else if (vectors == 2)
+          mixPacked<R, 2>(weights, stride, factors, values, count, columns, outputs, rows);
+        else
+          mixPacked<R, 1>(weights, stride, factors, values, count, columns, outputs, rows);
+        for (float*& output : outputs) output += columns;
+      });
+      continue;
+    }
+    const float* values = block.values + block.range.begin * block.valueStride;
     size_t column = 0;
     for (; column + R::kColumns <= p.valueSize; column += R::kColumns) {
       mix<R, true>(block.logits + skipped, stride, factors, values + column, block.valueStride,
@@ -236,6 +315,21 @@ HEARTH_INLINE inline void packWith(const float* keys, size_t stride, size_t size
       for (size_t i = 0; i < size; ++i) packed[i * R::kColumns + k] = 0.0f;
     packed += R::kColumns * size;
   }
+}
+
+template <typename R>
+HEARTH_INLINE inline void packValuesWith(const float* values, size_t stride, size_t size,
+                                         KeyRange range, uint32_t firstPacked, size_t keys,
+                                         float* packed) {
+  forValueGroups<R>(size, [&](size_t column, size_t vectors) {
+    const size_t width = vectors * R::kLanes;
+    const size_t columns = std::min(width, size - column);
+    float* to = packed + column * paddedKeys(keys) + (range.begin - firstPacked) * width;
+    for (size_t s = range.begin; s < range.end; ++s, to += width) {
+      std::copy_n(values + s * stride + column, columns, to);
+      std::fill(to + columns, to + width, 0.0f);
+    }
+  });
 }
 
 #if defined(__x86_64__)
@@ -296,6 +390,18 @@ void packKeys(const float* keys, size_t stride, size_t size, KeyRange range, flo
       return packWith<Middle>(keys, stride, size, range, packed);
     case AttentionLevel::kNarrow:
       return packWith<Narrow>(keys, stride, size, range, packed);
+  }
+}
+
+void packValues(const float* values, size_t stride, size_t size, KeyRange range,
+                uint32_t firstPacked, size_t keys, float* packed, AttentionLevel level) {
+  switch (level) {
+    case AttentionLevel::kAvx512:
+      return packValuesWith<Wide>(values, stride, size, range, firstPacked, keys, packed);
+    case AttentionLevel::kAvx2:
+      return packValuesWith<Middle>(values, stride, size, range, firstPacked, keys, packed);
+    case AttentionLevel::kNarrow:
+      return packValuesWith<Narrow>(values, stride, size, range, firstPacked, keys, packed);
   }
 }
 

@@ -16,11 +16,24 @@ AttentionLevel attentionLevel();
 
 // Rows that one block has at most.
 inline constexpr size_t kAttentionRows = 8;
-// The room of a row of logits is a multiple of this, and so is that of packed keys.
+// The room of packed keys is a multiple of this.
 inline constexpr size_t kKeyPanel = 32;
+// The room of the elements of a packed value is a multiple of this.
+inline constexpr size_t kValuePanel = 16;
 
 inline size_t paddedKeys(size_t keys) {
   return (keys + kKeyPanel - 1) / kKeyPanel * kKeyPanel;
+}
+
+// Of a row of logits. A line more than needed: rows of a power of two would share few sets of the
+// cache.
+inline size_t logitsStride(size_t keys) {
+  return paddedKeys(keys) + 16;
+}
+
+// Of packed values of so many keys.
+inline size_t packedValuesSize(size_t keys, size_t valueSize) {
+  return paddedKeys(keys) * ((valueSize + kValuePanel - 1) / kValuePanel * kValuePanel);
 }
 
 // Positions of keys. Value type.
@@ -38,6 +51,13 @@ KeyRange seenKeys(const float* mask, size_t stride, uint32_t keys);
 void packKeys(const float* keys, size_t stride, size_t size, KeyRange range, float* packed,
               AttentionLevel level = attentionLevel());
 
+// Values of those keys, of which `values` is position 0 and each one has `size` elements: the
+// elements that an inner loop takes of all keys, then the next ones. `packed` has
+// packedValuesSize(keys, size) elements and begins with the position `firstPacked`.
+void packValues(const float* values, size_t stride, size_t size, KeyRange range,
+                uint32_t firstPacked, size_t keys, float* packed,
+                AttentionLevel level = attentionLevel());
+
 // Where one block lies. Rows from `rows` on repeat the last one.
 struct AttentionBlock {
   std::array<const float*, kAttentionRows> queries{};
@@ -51,8 +71,9 @@ struct AttentionBlock {
   size_t valueStride = 0;
   size_t maskStride = 0;              // 0 or 1
   const float* packedKeys = nullptr;  // null: none
-  uint32_t firstPacked = 0;           // the position that they begin with
-  float* logits = nullptr;            // [kAttentionRows][paddedKeys(parameters.keys)]
+  const float* packedValues = nullptr;
+  uint32_t firstPacked = 0;  // the position that they begin with
+  float* logits = nullptr;   // [kAttentionRows][logitsStride(parameters.keys)]
 };
 
 void attend(const ops::AttentionParameters& parameters, const AttentionBlock& block,

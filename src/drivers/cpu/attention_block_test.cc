@@ -64,7 +64,11 @@ TEST_P(AttentionBlockTest, EachLevelIsRight) {
     std::vector<float> packed(paddedKeys(s.keys) * s.size, nan);
     if (s.isPacked)
       packKeys(keys.data(), s.size, s.size, {s.firstPacked, s.range.end}, packed.data(), which);
-    std::vector<float> logits(kAttentionRows * paddedKeys(s.keys));
+    std::vector<float> packedValues(packedValuesSize(s.keys, s.valueSize), nan);
+    if (s.isPacked)
+      packValues(values.data(), s.valueSize, s.valueSize, {s.firstPacked, s.range.end},
+                 s.firstPacked, s.keys, packedValues.data(), which);
+    std::vector<float> logits(kAttentionRows * logitsStride(s.keys));
     std::vector<float> outputs(size_t{s.rows} * s.valueSize, nan);
     AttentionBlock block;
     block.rows = s.rows;
@@ -81,6 +85,7 @@ TEST_P(AttentionBlockTest, EachLevelIsRight) {
     block.valueStride = s.valueSize;
     block.maskStride = 1;
     block.packedKeys = s.isPacked ? packed.data() : nullptr;
+    block.packedValues = s.isPacked ? packedValues.data() : nullptr;
     block.firstPacked = s.firstPacked;
     block.logits = logits.data();
     attend(p, block, which);

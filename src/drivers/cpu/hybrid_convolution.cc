@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "drivers/cpu/channel_parts.h"
+#include "drivers/cpu/hybrid_layer.h"
 #include "drivers/cpu/hybrid_weights.h"
 #include "drivers/cpu/quantized_rows.h"
 #include "drivers/cpu/xnn_kernel.h"
@@ -47,6 +48,62 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
   return c.weights->create(c.place, "CONV_2D", c.packed.get(), [&] { return create(c.kernel); });
 }
 
+Result<std::unique_ptr<Kernel>> makeXnnpackKernel(const std::shared_ptr<const Creation>& shared) {
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(*shared, &op);
+  const Convolution& g = shared->geometry;
+  XnnCalls calls;
+  calls.reshape = [shared](xnn_operator_t o, size_t* workspace, size_t* alignment,
+                           pthreadpool_t pool) {
+    const Convolution& g = shared->geometry;
+    size_t height = 0;
+    size_t width = 0;
+    const xnn_status reshaped = xnn_reshape_convolution2d_nhwc_qd8_f32_qc8w(
+        o, g.batch, g.inputHeight, g.inputWidth, workspace, alignment, &height, &width, pool);
+    if (reshaped == xnn_status_success && (height != g.outputHeight || width != g.outputWidth))
+      return xnn_status_unsupported_parameter;
+    return reshaped;
+  };
+  calls.setup = [shared](xnn_operator_t o, void* workspace, std::span<void* const> at) {
+    return xnn_setup_convolution2d_nhwc_qd8_f32_qc8w(
+        o, workspace, static_cast<const int8_t*>(at[shared->source.numbers]),
+        static_cast<float*>(at[shared->destination]),
+        static_cast<const struct xnn_quantization_params*>(at[shared->source.parameters]));
+  };
+  calls.hint.columns = g.groupOutputChannels;
+  calls.hint.packedBytesPerColumn =
+      shared->weights->sizeOf(shared->place) / (g.groups * g.groupOutputChannels);
+  calls.hint.guardOneRowTail = shared->guardOneRowTail;
+  return makeXnnKernel("convolution2d_nhwc_qd8_f32_qc8w", status, op, std::move(calls));
+}
+
+// Whether XNNPACK packs the weights as those of windows gathered to one row each. Of fewer channels
+// than a panel has it packs others.
+bool isHybridLayer(const Convolution& g) {
+  const uint64_t inputs = uint64_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
+  return hasHybridProduct() && g.groups == 1 && g.groupOutputChannels >= kHybridColumns &&
+         g.groupInputChannels % kHybridGroup == 0 && inputs <= kMostHybridInputs;
+}
+
+Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
+  const Convolution& g = c.geometry;
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(c, &op);
+  if (status != xnn_status_success)
+    return std::unexpected(xnnError(status, "convolution2d_nhwc_qd8_f32_qc8w"));
+  // Made for its packing only.
+  const XnnOperator packed(op);
+  HybridProduct product;
+  product.inputs = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
+  product.columns = g.groupOutputChannels;
+  product.lowest = c.floats.lowest;
+  product.highest = c.floats.highest;
+  product.outputStride = g.groupOutputChannels;
+  HEARTH_ASSIGN(product.packed, packedHybrid(product, *c.weights, c.place));
+  return makeHybridLayerKernel({g.outputHeight * g.outputWidth, c.source, c.destination, 0, g},
+                               product);
+}
+
 }  // namespace
 
 Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convolution) {
@@ -76,36 +133,18 @@ Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convo
   if (c.guardOneRowTail)
     builder->reserveWriteSlack(c.destination, g.groups * g.groupOutputChannels * sizeof(float));
 
-  Node& node = builder->add("xnnpack", {c.source.numbers, c.source.parameters}, {c.destination});
+  const bool hasOwn = isHybridLayer(g);
+  Node& node = builder->add(hasOwn ? "own" : "xnnpack", {c.source.numbers, c.source.parameters},
+                            {c.destination});
   builder->releaseAfterPacking(&node, g.filter);
-  node.create = [shared = std::make_shared<const Creation>(
-                     std::move(c))]() -> Result<std::unique_ptr<Kernel>> {
-    xnn_operator_t op = nullptr;
-    const xnn_status status = createOperator(*shared, &op);
-    const Convolution& g = shared->geometry;
-    XnnCalls calls;
-    calls.reshape = [shared](xnn_operator_t o, size_t* workspace, size_t* alignment,
-                             pthreadpool_t pool) {
-      const Convolution& g = shared->geometry;
-      size_t height = 0;
-      size_t width = 0;
-      const xnn_status reshaped = xnn_reshape_convolution2d_nhwc_qd8_f32_qc8w(
-          o, g.batch, g.inputHeight, g.inputWidth, workspace, alignment, &height, &width, pool);
-      if (reshaped == xnn_status_success && (height != g.outputHeight || width != g.outputWidth))
-        return xnn_status_unsupported_parameter;
-      return reshaped;
-    };
-    calls.setup = [shared](xnn_operator_t o, void* workspace, std::span<void* const> at) {
-      return xnn_setup_convolution2d_nhwc_qd8_f32_qc8w(
-          o, workspace, static_cast<const int8_t*>(at[shared->source.numbers]),
-          static_cast<float*>(at[shared->destination]),
-          static_cast<const struct xnn_quantization_params*>(at[shared->source.parameters]));
-    };
-    calls.hint.columns = g.groupOutputChannels;
-    calls.hint.packedBytesPerColumn =
-        shared->weights->sizeOf(shared->place) / (g.groups * g.groupOutputChannels);
-    calls.hint.guardOneRowTail = shared->guardOneRowTail;
-    return makeXnnKernel("convolution2d_nhwc_qd8_f32_qc8w", status, op, std::move(calls));
+  const auto creation = std::make_shared<const Creation>(std::move(c));
+  node.create = [creation] {
+    return makeXnnpackKernel(creation);
+  };
+  if (!hasOwn) return true;
+  node.createOther = std::move(node.create);
+  node.create = [creation] {
+    return makeOwnKernel(*creation);
   };
   return true;
 }

@@ -81,11 +81,7 @@ Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
   product.lowest = c.floats.lowest;
   product.highest = c.floats.highest;
   product.outputStride = c.layer.outputChannels;
-  const size_t bytes = product.panels() * product.panelBytes();
-  if (c.weights->sizeOf(c.place) < bytes)
-    return fail(ErrorCode::kUnsupported, "A layer of {} bytes is packed to {}.", bytes,
-                c.weights->sizeOf(c.place));
-  product.packed = c.weights->dataOf(c.place);
+  HEARTH_ASSIGN(product.packed, packedHybrid(product, *c.weights, c.place));
   return makeHybridLayerKernel({c.layer.rows, c.source, c.destination, c.channels.first}, product);
 }
 

@@ -4,7 +4,10 @@
 #include <hearth_xnnpack.h>
 
 #include <algorithm>
+#include <cstring>
 
+#include "drivers/cpu/int8_product.h"
+#include "drivers/cpu/window_gather.h"
 #include "threads/parallel_ranges.h"
 #include "threads/parallel_tasks.h"
 
@@ -18,6 +21,7 @@ constexpr size_t kPanelBytesPerTask = size_t{768} << 10;
 constexpr size_t kRowBytesPerPass = size_t{32} << 20;
 // Fewer tasks than this for a thread balance badly when threads run unevenly.
 constexpr size_t kTasksPerThread = 16;
+constexpr size_t kLine = 64;
 
 // What a product does with rows.
 struct HybridRows {
@@ -49,7 +53,11 @@ class HybridLayerKernel final : public Kernel {
         rowBytes_(Rows::bytes(product)),
         rowsPerPass_(std::min(layer.rows, std::max(kRowBytesPerPass / rowBytes_, Rows::kTile))) {}
 
-  Result<size_t> reshape(threads::ThreadPool*) override { return rowsPerPass_ * rowBytes_; }
+  Result<size_t> reshape(threads::ThreadPool*) override {
+    size_t bytes = rowsPerPass_ * rowBytes_;
+    if (layer_.windows) bytes += parametersBytes() + imageBytes();
+    return bytes;
+  }
 
   Status setup(std::span<void* const> addresses, void* workspace) override {
     numbers_ = static_cast<const int8_t*>(addresses[layer_.source.numbers]);
@@ -61,20 +69,67 @@ class HybridLayerKernel final : public Kernel {
   }
 
   Status run(threads::ThreadPool* pool) override {
-    for (size_t row = 0; row < layer_.rows; row += rowsPerPass_)
-      computeRows(pool, row, std::min(rowsPerPass_, layer_.rows - row));
+    if (layer_.windows) {
+      for (size_t image = 0; image < layer_.windows->batch; ++image) computeImage(pool, image);
+      return {};
+    }
+    for (size_t row = 0; row < layer_.rows; row += rowsPerPass_) {
+      const size_t rows = std::min(rowsPerPass_, layer_.rows - row);
+      const int8_t* const numbers = numbers_ + row * product_.inputs;
+      threads::forRanges(
+          pool, rows, threads::grainOf(product_.inputs), [&](uint64_t begin, uint64_t end) {
+            for (uint64_t i = begin; i < end; ++i)
+              Rows::prepare(product_, numbers + i * product_.inputs, prepared_ + i * rowBytes_);
+          });
+      multiplyRows(pool, parameters_ + row, rows, destination_ + row * product_.outputStride);
+    }
     return {};
   }
 
  private:
-  void computeRows(threads::ThreadPool* pool, size_t first, size_t rows) const {
+  // Behind the prepared rows: parameters for each of them, all of the same, and the image as the
+  // product takes it.
+  size_t parametersBytes() const {
+    return (rowsPerPass_ * sizeof(struct xnn_quantization_params) + kLine - 1) / kLine * kLine;
+  }
+  size_t imageBytes() const {
+    const Convolution& g = *layer_.windows;
+    return g.inputHeight * g.inputWidth * g.groupInputChannels;
+  }
+
+  void computeImage(threads::ThreadPool* pool, size_t index) const {
+    const size_t bytes = imageBytes();
+    auto* const parameters =
+        reinterpret_cast<struct xnn_quantization_params*>(prepared_ + rowsPerPass_ * rowBytes_);
+    auto* const image = reinterpret_cast<uint8_t*>(parameters) + parametersBytes();
+    const int8_t* const numbers = numbers_ + index * bytes;
+    threads::forRanges(pool, bytes, threads::kBytesPerTask, [&](uint64_t begin, uint64_t end) {
+      makeUnsigned(numbers + begin, end - begin, image + begin);
+    });
+    std::fill_n(parameters, rowsPerPass_, parameters_[index]);
+    Convolution one = *layer_.windows;
+    one.batch = 1;
+    // What stands for zero.
+    const auto fill = static_cast<uint8_t>(parameters_[index].zero_point + 128);
+    const WindowGather windows(one, 1, fill);
+    for (size_t row = 0; row < layer_.rows; row += rowsPerPass_) {
+      const size_t rows = std::min(rowsPerPass_, layer_.rows - row);
+      threads::forRanges(
+          pool, rows, threads::grainOf(product_.inputs), [&](uint64_t begin, uint64_t end) {
+            windows.gather(image, row + begin, row + end, prepared_ + begin * rowBytes_, rowBytes_);
+            for (uint64_t i = begin; i < end; ++i)
+              std::memset(prepared_ + i * rowBytes_ + product_.inputs, 0,
+                          rowBytes_ - product_.inputs);
+          });
+      multiplyRows(pool, parameters, rows,
+                   destination_ + (index * layer_.rows + row) * product_.outputStride);
+    }
+  }
+
+  // The prepared rows; `output` is where the first begins.
+  void multiplyRows(threads::ThreadPool* pool, const struct xnn_quantization_params* parameters,
+                    size_t rows, float* output) const {
     const Product& product = product_;
-    threads::forRanges(pool, rows, threads::grainOf(product.inputs),
-                       [&](uint64_t begin, uint64_t end) {
-                         for (uint64_t row = begin; row < end; ++row)
-                           Rows::prepare(product, numbers_ + (first + row) * product.inputs,
-                                         prepared_ + row * rowBytes_);
-                       });
     const size_t most = std::max(kRowBytesPerTask / rowBytes_, Rows::kTile);
     const size_t chunks = (rows + most - 1) / most;
     const size_t threads = threads::threadsOf(pool);
@@ -88,9 +143,9 @@ class HybridLayerKernel final : public Kernel {
       const size_t block = index / chunks;
       const size_t begin = index % chunks * rows / chunks;
       const size_t end = (index % chunks + 1) * rows / chunks;
-      Rows::multiply(product, prepared_ + begin * rowBytes_, parameters_ + first + begin,
-                     end - begin, block * panels / blocks, (block + 1) * panels / blocks,
-                     destination_ + (first + begin) * product.outputStride);
+      Rows::multiply(product, prepared_ + begin * rowBytes_, parameters + begin, end - begin,
+                     block * panels / blocks, (block + 1) * panels / blocks,
+                     output + begin * product.outputStride);
     };
     threads::forTasks(pool, chunks * blocks, task);
   }

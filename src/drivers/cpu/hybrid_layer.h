@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fully connected layer of rows that are quantised while the model runs, on a product of ours.
+// A fully connected layer or a convolution of numbers that are quantised while the model runs, on a
+// product of ours.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
+#include "drivers/cpu/convolution.h"
 #include "drivers/cpu/hybrid_product.h"
 #include "drivers/cpu/int4_product.h"
 #include "drivers/cpu/kernel.h"
@@ -14,10 +17,12 @@
 namespace hearth::cpu {
 
 struct HybridLayer {
-  size_t rows = 0;
+  size_t rows = 0;  // of the product, of one image
   QuantizedRows source;
   ValueId destination = 0;
   size_t outputOffset = 0;  // of the first column, in elements
+  // Then rows are windows of images, each with parameters of its own; of one group.
+  std::optional<Convolution> windows = std::nullopt;
 };
 
 // The product's packed weights outlive the kernel.

@@ -22,7 +22,7 @@
 namespace hearth::cpu {
 namespace {
 
-constexpr size_t kGroup = 8;  // inputs that lie together
+constexpr size_t kGroup = kHybridGroup;
 constexpr size_t kLine = 64;
 constexpr size_t kGroupBytes = kHybridColumns * kGroup;
 
@@ -34,6 +34,15 @@ size_t groupsOf(size_t inputs) {
 
 size_t HybridProduct::panelBytes() const {
   return 3 * kHybridColumns * sizeof(float) + groupsOf(inputs) * kGroupBytes;
+}
+
+Result<const uint8_t*> packedHybrid(const HybridProduct& product, const PackedWeights& weights,
+                                    WeightPlace place) {
+  const size_t bytes = product.panels() * product.panelBytes();
+  if (weights.sizeOf(place) < bytes)
+    return fail(ErrorCode::kUnsupported, "A layer of {} bytes is packed to {}.", bytes,
+                weights.sizeOf(place));
+  return weights.dataOf(place);
 }
 
 size_t hybridRowBytes(size_t inputs) {
@@ -197,8 +206,11 @@ void multiplyPanel(const HybridProduct& product, const uint8_t* prepared,
   }
 }
 
-// What XNNPACK packs, compared with the description.
-bool isPackedInPanels(PackedWeights& packed, WeightPlace place, size_t inputs, size_t columns) {
+// What XNNPACK packs, compared with the description: of a fully connected layer, or of a
+// convolution with windows of `window` by `window` places.
+bool isPackedInPanels(PackedWeights& packed, WeightPlace place, size_t channels, size_t columns,
+                      uint32_t window = 0) {
+  const size_t inputs = window == 0 ? channels : window * window * channels;
   // Behind both there is something to read.
   std::vector<int8_t> weights(columns * inputs + XNN_EXTRA_BYTES);
   for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<int8_t>(i * 7 % 255 - 127);
@@ -211,9 +223,15 @@ bool isPackedInPanels(PackedWeights& packed, WeightPlace place, size_t inputs, s
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   xnn_operator_t op = nullptr;
   const xnn_status status = packed.create(place, "FULLY_CONNECTED", nullptr, [&] {
-    return xnn_create_fully_connected_nc_qd8_f32_qc8w(
-        inputs, columns, inputs, columns, scales.data(), weights.data(), biases.data(), -kInfinity,
-        kInfinity, 0, nullptr, packed.provider(), &op);
+    if (window == 0)
+      return xnn_create_fully_connected_nc_qd8_f32_qc8w(
+          inputs, columns, inputs, columns, scales.data(), weights.data(), biases.data(),
+          -kInfinity, kInfinity, 0, nullptr, packed.provider(), &op);
+    const uint32_t padding = window / 2;
+    return xnn_create_convolution2d_nhwc_qd8_f32_qc8w(
+        padding, padding, padding, padding, window, window, 1, 1, 1, 1, 1, channels, columns,
+        channels, columns, scales.data(), weights.data(), biases.data(), -kInfinity, kInfinity, 0,
+        nullptr, packed.provider(), &op);
   });
   const XnnOperator owned(op);
   HybridProduct product;
@@ -255,7 +273,9 @@ bool hasHybridProduct() {
       readsPackings(PackedProduct::kHybrid, [] {
         PackedWeights packed(true, PackedWeights::kProbeGroup);
         return initializeXnnpack() && isPackedInPanels(packed, {0, 0}, 13, 37) &&
-               isPackedInPanels(packed, {0, 1}, 16, 16);
+               isPackedInPanels(packed, {0, 1}, 16, 16) &&
+               isPackedInPanels(packed, {0, 2}, 16, 37, 3) &&
+               isPackedInPanels(packed, {0, 3}, 8, 16, 1);
       });
   return has;
 }

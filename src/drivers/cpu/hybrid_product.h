@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/result.h"
+#include "drivers/cpu/packed_weights.h"
+
 struct xnn_quantization_params;
 
 namespace hearth::cpu {
@@ -15,6 +18,9 @@ namespace hearth::cpu {
 // Rows that one call of the inner kernel computes at most, and columns that a panel has.
 inline constexpr size_t kHybridRows = 12;
 inline constexpr size_t kHybridColumns = 16;
+// Inputs that lie together, and so many that sums stay within 32 bits.
+inline constexpr size_t kHybridGroup = 8;
+inline constexpr size_t kMostHybridInputs = size_t{1} << 16;
 
 // Whether this CPU has the instructions, and XNNPACK packs such weights on it as described below.
 // Found out once for the process; thread-safe.
@@ -33,6 +39,10 @@ struct HybridProduct {
   size_t panels() const { return (columns + kHybridColumns - 1) / kHybridColumns; }
   size_t panelBytes() const;
 };
+
+// What is packed at `place`. Error: kUnsupported when that is less than the product reads.
+Result<const uint8_t*> packedHybrid(const HybridProduct& product, const PackedWeights& weights,
+                                    WeightPlace place);
 
 // Bytes from one prepared row to the next.
 size_t hybridRowBytes(size_t inputs);

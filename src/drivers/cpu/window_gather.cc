@@ -29,26 +29,28 @@ WindowGather::WindowGather(const Convolution& g, size_t elementBytes, uint8_t fi
       left_(left),
       fill_(fill) {}
 
-void WindowGather::gather(const uint8_t* source, size_t first, size_t last, uint8_t* target) const {
-  const uint8_t* end = target + (last - first) * windowBytes();
+void WindowGather::gather(const uint8_t* source, size_t first, size_t last, uint8_t* target,
+                          size_t stride) const {
+  if (first >= last) return;
+  const uint8_t* end = target + (last - first - 1) * stride + windowBytes();
   while (first < last) {
     const size_t x = first % outputWidth_;
     const size_t count = std::min(outputWidth_ - x, last - first);
     const size_t line = first / outputWidth_;
     if (rowBytes_ <= kWide / 2)
-      gatherLine<kWide / 2>(source, line, x, count, target, end);
+      gatherLine<kWide / 2>(source, line, x, count, target, stride, end);
     else if (rowBytes_ <= kWide)
-      gatherLine<kWide>(source, line, x, count, target, end);
+      gatherLine<kWide>(source, line, x, count, target, stride, end);
     else
-      gatherLine<0>(source, line, x, count, target, end);
+      gatherLine<0>(source, line, x, count, target, stride, end);
     first += count;
-    target += count * windowBytes();
+    target += count * stride;
   }
 }
 
 template <size_t kBytes>
 void WindowGather::gatherLine(const uint8_t* source, size_t line, size_t first, size_t count,
-                              uint8_t* target, const uint8_t* end) const {
+                              uint8_t* target, size_t stride, const uint8_t* end) const {
   const auto width = static_cast<int64_t>(inputWidth_);
   const auto channels = static_cast<int64_t>(channels_);
   const auto y = static_cast<int64_t>(line % outputHeight_) * strideHeight_ - top_;
@@ -61,7 +63,7 @@ void WindowGather::gatherLine(const uint8_t* source, size_t line, size_t first, 
     if (inputY >= 0 && inputY < static_cast<int64_t>(inputHeight_))
       rows[r] = image + inputY * width * channels;
   }
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; ++i, target += stride - windowBytes()) {
     const auto x = static_cast<int64_t>(first + i) * strideWidth_ - left_;
     const bool isInside =
         dilationWidth_ == 1 && x >= 0 && x + static_cast<int64_t>(columns_) <= width;

@@ -25,15 +25,20 @@ class WindowGather {
   // Windows of all images.
   size_t windowCount() const { return batch_ * outputHeight_ * outputWidth_; }
 
-  // Writes the windows [first, last) of the tensor `source` to `target`.
-  void gather(const uint8_t* source, size_t first, size_t last, uint8_t* target) const;
+  // Writes the windows [first, last) of the tensor `source` to `target`, one after another.
+  void gather(const uint8_t* source, size_t first, size_t last, uint8_t* target) const {
+    gather(source, first, last, target, windowBytes());
+  }
+  // The same, with `stride` bytes, windowBytes() at least, from one window to the next.
+  void gather(const uint8_t* source, size_t first, size_t last, uint8_t* target,
+              size_t stride) const;
 
  private:
   // `count` windows of one line of the output, the first at `first`; a row of a window is copied as
   // kBytes bytes, or as it is when that is 0.
   template <size_t kBytes>
   void gatherLine(const uint8_t* source, size_t line, size_t first, size_t count, uint8_t* target,
-                  const uint8_t* end) const;
+                  size_t stride, const uint8_t* end) const;
   void gatherRow(const uint8_t* row, int64_t x, uint8_t* target) const;
 
   size_t batch_, outputHeight_, outputWidth_, inputHeight_, inputWidth_;
