@@ -120,11 +120,15 @@ def _watch(processes, isShared):
 
 
 def _sharedKib(processes):
-    """The sum of PSS. Of two sums in a row the smaller one: a page that the second process maps
-    between two reads counts whole with the first and in part with the second."""
+    """The sum of PSS; 0 while it cannot be told: a page that the second process maps between two
+    reads counts whole with the first and in part with the second, so that of several processes only
+    sums count that hardly change from one to the next."""
     def once():
         return sum(_kib(process.pid, "smaps_rollup", "Pss") for process in processes)
-    return once() if len(processes) == 1 else min(once(), once())
+    if len(processes) == 1:
+        return once()
+    first, second = once(), once()
+    return min(first, second) if abs(first - second) <= 0.01 * first else 0
 
 
 def _kib(pid, name, key):

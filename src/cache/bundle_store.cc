@@ -659,13 +659,13 @@ StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<cons
   file->prepare();
   for (const SegmentInfo& segment : file->info.content.segments) left.erase(segment.key);
   std::shared_ptr<const base::Descriptor> written;
-  for (SegmentInfo& segment : target->segments()) {
+  for (const SegmentInfo& segment : target->segments()) {
     if (file->index.contains(segment.key)) continue;
     if (written == nullptr) {
       HEARTH_ASSIGN(base::Descriptor descriptor, target->duplicate());
       written = std::make_shared<const base::Descriptor>(std::move(descriptor));
     }
-    left.insert_or_assign(segment.key, LeftSegment{written, std::move(segment)});
+    left.insert_or_assign(segment.key, LeftSegment{written, segment});
   }
   if (left.size() > kMostLeft) left.clear();
   // Every byte was written, or compared, by this process.

@@ -9,18 +9,17 @@
 namespace hearth::cpu {
 namespace {
 
-constexpr size_t kWorthSplitting = size_t{64} << 20;
-constexpr size_t kPart = size_t{32} << 20;
 // A multiple of what all microkernels take at once.
 constexpr size_t kChannelTile = 64;
 
 }  // namespace
 
-std::vector<ChannelRange> channelParts(size_t channels, size_t bytesPerChannel) {
+std::vector<ChannelRange> channelParts(size_t channels, size_t bytesPerChannel,
+                                       size_t worthSplitting) {
   // No overflow: a constant of that size exists.
   const size_t bytes = channels * bytesPerChannel;
-  if (bytes < kWorthSplitting) return {{0, channels}};
-  const size_t parts = (bytes + kPart - 1) / kPart;
+  if (bytes < worthSplitting) return {{0, channels}};
+  const size_t parts = (bytes + kChannelPart - 1) / kChannelPart;
   const size_t each = ((channels + parts - 1) / parts + kChannelTile - 1) / kChannelTile;
   std::vector<ChannelRange> ranges;
   for (size_t first = 0; first < channels; first += each * kChannelTile)

@@ -21,8 +21,11 @@ struct ChannelRange {
 // a gigabyte) is several operators, each with output channels of its own: then several threads pack
 // it, and what is packed and not yet written is never more than some of the parts. All of the
 // layer for others. The parts are in order, begin at multiples of 64 channels, and are a function
-// of the arguments alone, so that every start makes the same ones.
-std::vector<ChannelRange> channelParts(size_t channels, size_t bytesPerChannel);
+// of the arguments alone, so that every start makes the same ones. Layers of fewer bytes than
+// `worthSplitting` are one part; others have parts of kChannelPart at most, or of 64 channels.
+inline constexpr size_t kChannelPart = size_t{32} << 20;
+std::vector<ChannelRange> channelParts(size_t channels, size_t bytesPerChannel,
+                                       size_t worthSplitting = 2 * kChannelPart);
 
 // The scale of a filter's output channel `first` and of those behind it, with more behind the last
 // one, for XNNPACK reads past it. A filter with one scale has it for each of its `channels`.

@@ -19,6 +19,9 @@ TEST(ChannelPartsTest, SmallLayersAreOne) {
   EXPECT_EQ(channelParts(10, 4), (std::vector<ChannelRange>{{0, 10}}));
   EXPECT_EQ(channelParts(4096, 16383), (std::vector<ChannelRange>{{0, 4096}}));
   EXPECT_EQ(channelParts(1, size_t{1} << 40), (std::vector<ChannelRange>{{0, 1}}));
+  // Where less is worth it: 59 MB.
+  EXPECT_EQ(channelParts(1280, 46080, kChannelPart + 1),
+            (std::vector<ChannelRange>{{0, 640}, {640, 640}}));
   // Of no known size for each channel.
   EXPECT_EQ(channelParts(1'000'000'000, 0), (std::vector<ChannelRange>{{0, 1'000'000'000}}));
 }

@@ -171,7 +171,10 @@ Result<bool> addHalfLayer(PlanBuilder* builder, const Convolution& g, const char
   const uint32_t halves = builder->converted(g.filter)->source();
   const size_t channels = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
   const size_t channelBytes = channels * sizeof(uint16_t);
-  const std::vector<ChannelRange> parts = channelParts(g.groupOutputChannels, channelBytes);
+  // Two threads that pack at once take four times this memory, for the model's bytes are there,
+  // too.
+  const std::vector<ChannelRange> parts =
+      channelParts(g.groupOutputChannels, channelBytes, kChannelPart + 1);
   const WeightPlace last = {builder->currentOperation(), static_cast<uint32_t>(parts.size() - 1)};
   const uint8_t* const weights = builder->weightData(halves, last);
   const uint8_t* bias = nullptr;
