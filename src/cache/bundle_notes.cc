@@ -99,6 +99,11 @@ void BundleNotes::put(const Note& note) {
   write(bytesOf(note), offset_ + static_cast<size_t>(place - notes_.begin()) * kNoteSize);
 }
 
+bool BundleNotes::isWritable() {
+  const std::lock_guard lock(mutex_);
+  return file_.valid();
+}
+
 std::optional<base::Sha256Digest> BundleNotes::content(const FileIdentity& file, uint64_t offset,
                                                        uint64_t size) {
   const std::optional<Note> note = find(contentKey(file, offset, size));

@@ -24,7 +24,7 @@ class BundleNotes : public ContentMemory {
   static constexpr size_t kNoteSize = 128;
   static constexpr size_t kBytes = kCount * kNoteSize;
 
-  // In memory only, until attach.
+  // In memory only, until read or attach.
   BundleNotes() = default;
 
   // Takes over what stands at `offset` of a bundle. `writable`: a descriptor to write notes with,
@@ -32,6 +32,8 @@ class BundleNotes : public ContentMemory {
   void read(int fd, uint64_t offset, base::Descriptor writable);
   // Writes all that is known at `offset` of a new bundle. The descriptor serves later notes.
   void attach(base::Descriptor writable, uint64_t offset);
+  // Whether what is noted outlives this process.
+  bool isWritable();
 
   std::optional<base::Sha256Digest> content(const FileIdentity& file, uint64_t offset,
                                             uint64_t size) override;

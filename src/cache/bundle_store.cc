@@ -389,6 +389,8 @@ void BundleStore::checkFound() {
 }
 
 void BundleStore::checkBeforeExit() {
+  // Where it cannot be remembered every process would wait for it.
+  if (!parts_->notes->isWritable()) return;
   parts_->checker.doHeld(kCheckedBeforeExit);
 }
 

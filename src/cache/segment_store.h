@@ -134,8 +134,8 @@ class SegmentStore {
   // needs, since the checks would compete with it and with the first inferences. Else only settle()
   // and checkBeforeExit() begin them.
   virtual void checkFound() = 0;
-  // Checks here, if that is little, what find() gave and no check has begun for: so that processes
-  // that end before it begins do not go on using something damaged for ever.
+  // Checks here, if that is little and can be remembered, what find() gave and no check has begun
+  // for: so that processes that end before it begins do not go on using something damaged for ever.
   virtual void checkBeforeExit() = 0;
 
   // How soon checkFound() is, and how much checkBeforeExit() checks.

@@ -230,6 +230,14 @@ TEST_P(KeptStoreTest, WhoEndsBeforeTheCheckBeginsChecksWhatIsLittle) {
       fs::permissions(entry.path(), fs::perms(0400));
     }
     ASSERT_TRUE(isFlipped);
+    {
+      // Where it cannot be remembered every process would wait for it.
+      const auto reader = open(StoreMode::kReadOnly);
+      const FoundSegment read = reader->find(segmentKey(number));
+      ASSERT_TRUE(read) << storeReasonName(read.reason);
+      reader->checkBeforeExit();
+      EXPECT_FALSE(read.segment->isCorrupt());
+    }
     const auto store = open();
     const FoundSegment found = store->find(segmentKey(number));
     ASSERT_TRUE(found) << storeReasonName(found.reason);

@@ -259,6 +259,8 @@ void WeightStore::checkFound() {
 }
 
 void WeightStore::checkBeforeExit() {
+  // Where it cannot be remembered every process would wait for it.
+  if (identities() == nullptr || !parts_->identityFolder->isWritable()) return;
   parts_->checker.doHeld(kCheckedBeforeExit);
 }
 

@@ -50,7 +50,7 @@ constexpr size_t kLanes = 16;
 typedef float Floats __attribute__((vector_size(kLanes * sizeof(float))));
 
 // The sum of the squares, halved from end to end: a chain of sums would take longer than the row.
-HEARTH_INLINE inline float sumOfLanes(Floats lanes) {
+HEARTH_INLINE inline float sumOfLanes(const Floats& lanes) {
   float parts[kLanes];
   std::memcpy(parts, &lanes, sizeof(parts));
   for (size_t half = kLanes / 2; half > 0; half /= 2)

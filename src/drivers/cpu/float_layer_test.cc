@@ -190,8 +190,12 @@ TEST_F(FloatLayerTest, NotANumberStaysOne) {
   input[9] = kInfinity;
   const std::vector<float> output = onOurs(made, input, 35, nullptr);
   for (size_t i = 0; i < 35; ++i) {
-    if (i / 5 == 1) EXPECT_TRUE(std::isnan(output[i])) << i;
-    if (i / 5 == 3) EXPECT_TRUE(output[i] == 0 || output[i] == 6) << i;
+    if (i / 5 == 1) {
+      EXPECT_TRUE(std::isnan(output[i])) << i;
+    }
+    if (i / 5 == 3) {
+      EXPECT_TRUE(output[i] == 0 || output[i] == 6) << i;
+    }
   }
 }
 
