@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "drivers/cpu/channel_parts.h"
 #include "drivers/cpu/half_product.h"
 #include "drivers/cpu/kernel.h"
+#include "drivers/cpu/released_pages.h"
 #include "drivers/cpu/window_gather.h"
 #include "threads/parallel_tasks.h"
 
@@ -26,6 +28,8 @@ constexpr size_t kChannelsPerPass = 2048;
 constexpr size_t kRowBytesPerRound = size_t{8} << 20;
 // Fewer tasks than this for a thread balance badly when threads run unevenly.
 constexpr size_t kTasksPerThread = 16;
+// Bytes of the model whose pages are let go at a time.
+constexpr size_t kReleasedTogether = size_t{4} << 20;
 
 struct Creation {
   Convolution geometry;
@@ -35,6 +39,7 @@ struct Creation {
   // Of the first of the channels; read only while they are packed.
   const uint16_t* weights = nullptr;
   const float* bias = nullptr;
+  std::span<const uint8_t> released;  // the weights, if their pages can be let go
   PackedWeights* store = nullptr;
   WeightPlace place;
   std::shared_ptr<const base::Sha256Digest> packed;
@@ -141,14 +146,30 @@ class HalfLayerKernel final : public Kernel {
   std::vector<float> gathered_;  // the windows of a tile, for each thread
 };
 
+// Panel after panel, and lets the model's pages go meanwhile.
+void packPanels(const Creation& layer, uint8_t* packed) {
+  const HalfProduct& product = layer.product;
+  const size_t panelWeights = kHalfColumns * product.channels * sizeof(uint16_t);
+  const size_t step = kHalfColumns * std::max<size_t>(kReleasedTogether / panelWeights, 1);
+  for (size_t first = 0; first < product.columns; first += step) {
+    HalfProduct piece = product;
+    piece.columns = std::min(step, product.columns - first);
+    packHalves(piece, layer.weights + first * product.channels,
+               layer.bias == nullptr ? nullptr : layer.bias + first,
+               packed + first / kHalfColumns * product.panelBytes());
+    const size_t columnBytes = product.channels * sizeof(uint16_t);
+    if (!layer.released.empty())
+      releasePages(layer.released.subspan(first * columnBytes, piece.columns * columnBytes));
+  }
+}
+
 Result<std::unique_ptr<Kernel>> makeKernel(const Creation& creation) {
   Creation layer = creation;
   const HalfProduct& product = creation.product;
   HEARTH_ASSIGN(layer.product.packed,
                 layer.store->pack(layer.place, layer.kind, layer.packed.get(),
-                                  product.panels() * product.panelBytes(), [&](uint8_t* bytes) {
-                                    packHalves(product, layer.weights, layer.bias, bytes);
-                                  }));
+                                  product.panels() * product.panelBytes(),
+                                  [&](uint8_t* bytes) { packPanels(layer, bytes); }));
   return std::make_unique<HalfLayerKernel>(layer);
 }
 
@@ -209,6 +230,7 @@ Result<bool> addHalfLayer(PlanBuilder* builder, const Convolution& g, const char
     c.outputOffset = range.first;
     Node& node = builder->add("own", {source}, {destination});
     releaseAfterPacking(*builder, &node, halves, range, channelBytes);
+    if (!node.packedSources.empty()) c.released = node.packedSources.back();
     node.create = [creation = std::make_shared<const Creation>(std::move(c))] {
       return makeKernel(*creation);
     };

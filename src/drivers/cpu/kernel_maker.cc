@@ -2,8 +2,6 @@
 #include "drivers/cpu/kernel_maker.h"
 
 #include <pthread.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -17,22 +15,11 @@
 #include "base/trace.h"
 #include "cache/fork_aware.h"
 #include "drivers/cpu/packed_weights.h"
+#include "drivers/cpu/released_pages.h"
 #include "threads/thread_pool.h"
 
 namespace hearth::cpu {
 namespace {
-
-// Lets go of the whole pages of clean bytes of a file; they come back from the page cache if
-// somebody reads them after all.
-void releasePages(std::span<const uint8_t> bytes) {
-  static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  constexpr size_t kWorthACall = size_t{64} << 10;
-  if (bytes.size() < kWorthACall) return;
-  const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
-  const uintptr_t first = (begin + page - 1) / page * page;
-  const uintptr_t last = (begin + bytes.size()) / page * page;
-  if (last > first) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
-}
 
 // Many are inside at a time, and none during a fork. (A shared mutex knows its holder by the
 // thread's number, which a child has not.)
