@@ -365,6 +365,12 @@ CreateKernel onXnnpack(const std::shared_ptr<const Creation>& creation,
   };
 }
 
+// Of the table that XNNPACK's kernel fills before it runs.
+size_t pointerTableBytes(const Convolution& g) {
+  return g.outputHeight * g.outputWidth * g.kernelHeight * g.kernelWidth * sizeof(void*);
+}
+constexpr size_t kMostTableBytes = size_t{1} << 20;
+
 }  // namespace
 
 std::shared_ptr<const base::Sha256Digest> convolutionPacking(PlanBuilder* builder,
@@ -442,6 +448,10 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
     };
     isOwnFirst = !hasOwnFloat || !isFasterOnXnnpack(g);
     if (isOwnFirst) std::swap(create, createOther);
+    // To measure it would take memory and, if it were chosen, the next starts time.
+    if (isOwnFirst && pointerTableBytes(g) > kMostTableBytes) createOther = nullptr;
+    // To measure it would take memory and, if it were chosen, the next starts time.
+    if (isOwnFirst && pointerTableBytes(g) > kMostTableBytes) createOther = nullptr;
   } else if (canGatherWindows(input.type, g)) {
     HEARTH_ASSIGN(const std::shared_ptr<const Creation> other,
                   creationOf(builder, g, {builder->currentOperation(), 1}, !isWindowed, traits));
