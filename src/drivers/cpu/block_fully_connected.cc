@@ -106,7 +106,7 @@ void addPacked(PlanBuilder* builder, Creation c) {
   }
 }
 
-// The product over weights where the model has them.
+// What the product over weights where the model has them leaves to be done.
 void finish(const Creation& c, const float* bias, size_t first, size_t last, float* output) {
   for (size_t row = 0; row < c.layer.rows; ++row) {
     float* values = output + row * c.layer.outputChannels;
