@@ -623,8 +623,12 @@ StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<cons
     for (const SegmentKey& segment : segments) {
       if (target->find(segment)) continue;
       if (const auto kept = left.find(segment); kept != left.end()) {
-        HEARTH_TRY(target->copy(kept->second.file->get(), kept->second.info));
-        continue;
+        const auto copied = target->copy(kept->second.file->get(), kept->second.info);
+        if (copied) continue;
+        // Whoever starts next in this process packs it anew.
+        const std::lock_guard lock(parts.mutex);
+        parts.left.erase(segment);
+        return std::unexpected(copied.error());
       }
       if (old == nullptr) continue;
       const auto place = old->index.find(segment);

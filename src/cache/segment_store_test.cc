@@ -196,8 +196,6 @@ TEST_P(KeptStoreTest, AReaderSurvivesThatOthersBuildAnew) {
   ::munmap(shared, sizeof(Shared));
 }
 
-#ifdef HEARTH_TEST_HOOKS
-// E3: a start that dies right after it began leaves nothing that later ones take for a cache.
 // The background check begins when a start is over; who ends before it looks at what is little.
 TEST_P(KeptStoreTest, WhoEndsBeforeTheCheckBeginsChecksWhatIsLittle) {
   for (const bool isLittle : {true, false}) {
@@ -250,6 +248,8 @@ TEST_P(KeptStoreTest, WhoEndsBeforeTheCheckBeginsChecksWhatIsLittle) {
   }
 }
 
+#ifdef HEARTH_TEST_HOOKS
+// E3: a start that dies right after it began leaves nothing that later ones take for a cache.
 TEST_P(KeptStoreTest, AStartThatDiesAtOnceLeavesNoEmptyCache) {
   const uint64_t numbers[] = {50, 51};
   const char* const point =
