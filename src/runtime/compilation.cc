@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/trace.h"
 #include "graph/known_model.h"
+#include "runtime/device_model.h"
 
 namespace hearth::runtime {
 namespace {
@@ -177,8 +178,8 @@ Result<std::shared_ptr<const Compilation>> Compilation::create(
   HEARTH_TRY(checkStates(*model, states));
   std::shared_ptr<Compilation> compilation(new Compilation());
   HEARTH_ASSIGN(compilation->device_, chooseDevice(*model, options.device, devices));
-  HEARTH_ASSIGN(compilation->prepared_,
-                compilation->device_->prepareModel(model, prepare, hal::Cache()));
+  HEARTH_ASSIGN(auto prepared, compilation->device_->prepareModel(model, prepare, hal::Cache()));
+  compilation->prepared_ = asDeviceModel(std::move(prepared), model, compilation->device_->name());
   compilation->model_ = std::move(model);
   compilation->states_ = std::move(states);
   compilation->priority_ = prepare.priority;

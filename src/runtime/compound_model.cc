@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/compound_model.h"
 
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -116,14 +117,28 @@ class CompoundExecution final : public hal::Execution {
   }
 
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
+    hal::ExecutionResult result = computeSteps(deadline);
+    if (!spare_.empty()) {
+      spare_.clear();
+      for (auto& bound : bound_) bound.reset();
+    }
+    return result;
+  }
+
+ private:
+  hal::ExecutionResult computeSteps(const base::Deadline& deadline) {
     hal::ExecutionResult result;
     hal::Timing sum{0, 0};
     for (size_t i = 0; i < model_->steps().size(); ++i) {
       hal::ExecutionResult part = runStep(i, deadline);
       keepShapes(i, part);
-      const bool isTooSmall =
-          !part.status && part.status.error().code() == ErrorCode::kOutputInsufficientSize;
-      if (isTooSmall) result.outputShapes = shapes_;
+      if (isTooSmall(part)) {
+        result.status = std::move(part.status);
+        part.status = makeRoom(i);
+        if (part.status) part = runStep(i, deadline);
+        if (isTooSmall(part))
+          part.status = fail(ErrorCode::kOpFailed, "The size of an output changes.");
+      }
       if (!part.status) {
         result.status = std::unexpected(
             std::move(part.status.error()).addContext(base::formatText("in step {}", i)));
@@ -133,11 +148,30 @@ class CompoundExecution final : public hal::Execution {
       addTime(part.timing.inDriver, &sum.inDriver);
     }
     result.outputShapes = shapes_;
-    result.timing = sum;
+    for (const auto& [argument, pool] : spare_) result.outputShapes[argument].isSufficient = false;
+    if (result.status) result.timing = sum;
     return result;
   }
 
- private:
+  static bool isTooSmall(const hal::ExecutionResult& result) {
+    return !result.status && result.status.error().code() == ErrorCode::kOutputInsufficientSize;
+  }
+
+  // Memory for the outputs of a step whose own is too small, so that the steps after it can run and
+  // tell their shapes, too.
+  Status makeRoom(size_t index) {
+    for (const uint32_t output : model_->steps()[index].outputs) {
+      const Place& place = model_->place(output);
+      if (!place.argument || shapes_[*place.argument].isSufficient) continue;
+      graph::Operand sized = model_->main().operands[output];
+      sized.dimensions = shapes_[*place.argument].dimensions;
+      HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(sized));
+      HEARTH_ASSIGN(spare_[*place.argument], memory::Pool::anonymous(bytes));
+    }
+    bound_[index].reset();
+    return {};
+  }
+
   static void addTime(uint64_t part, uint64_t* sum) {
     if (part == UINT64_MAX || *sum == UINT64_MAX)
       *sum = UINT64_MAX;
@@ -185,7 +219,7 @@ class CompoundExecution final : public hal::Execution {
     const Place& place = model_->place(operand);
     if (!place.argument) return sharedArgument(place);
     if (!place.isOutput) return request_.inputs[*place.argument];
-    hal::Argument argument = request_.outputs[*place.argument];
+    hal::Argument argument = clientOutput(*place.argument);
     if (argument.kind == hal::Argument::Kind::kNoValue) {
       if (place.offset) return sharedArgument(place);
       return fail(ErrorCode::kOpFailed,
@@ -205,9 +239,21 @@ class CompoundExecution final : public hal::Execution {
   hal::Argument outputArgument(uint32_t operand) const {
     const Place& place = model_->place(operand);
     if (!place.argument) return sharedArgument(place);
-    const hal::Argument& argument = request_.outputs[*place.argument];
+    hal::Argument argument = clientOutput(*place.argument);
     if (argument.kind == hal::Argument::Kind::kNoValue && place.offset)
       return sharedArgument(place);
+    return argument;
+  }
+
+  // The client's memory for an output of the model, or what stands in for it.
+  hal::Argument clientOutput(uint32_t index) const {
+    hal::Argument argument = request_.outputs[index];
+    const auto spare = spare_.find(index);
+    if (spare == spare_.end()) return argument;
+    argument.kind = hal::Argument::Kind::kPool;
+    argument.pool = spare->second;
+    argument.offset = 0;
+    argument.length = spare->second->size();
     return argument;
   }
 
@@ -235,6 +281,7 @@ class CompoundExecution final : public hal::Execution {
   const memory::PoolRef shared_;
   std::vector<std::unique_ptr<hal::Execution>> bound_;  // by step
   std::vector<hal::OutputShape> shapes_;                // by output of the model
+  std::map<uint32_t, memory::PoolRef> spare_;           // by output; while one computation runs
 };
 
 Result<std::unique_ptr<hal::Execution>> CompoundModel::createExecution(hal::Request request) {

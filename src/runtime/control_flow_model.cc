@@ -59,14 +59,17 @@ class ControlFlowModel : public hal::PreparedModel {
   hal::Argument input(const hal::Request& request, uint32_t index) const {
     const graph::Subgraph& main = part_->main();
     const auto position = std::find(main.inputs.begin(), main.inputs.end(), index);
-    if (position != main.inputs.end())
-      return request.inputs[static_cast<size_t>(position - main.inputs.begin())];
-    hal::Argument argument;
     const graph::Operand& operand = main.operands[index];
-    if (!operand.isConstant()) return argument;
-    argument.kind = hal::Argument::Kind::kPointer;
-    argument.pointer = const_cast<uint8_t*>(part_->constantData(operand));
-    argument.length = operand.location.length;
+    hal::Argument argument;
+    if (position != main.inputs.end()) {
+      argument = request.inputs[static_cast<size_t>(position - main.inputs.begin())];
+    } else if (operand.isConstant()) {
+      argument.kind = hal::Argument::Kind::kPointer;
+      argument.pointer = const_cast<uint8_t*>(part_->constantData(operand));
+      argument.length = operand.location.length;
+    }
+    // A subgraph may leave open what is known here.
+    if (argument.dimensions.empty()) argument.dimensions = operand.dimensions;
     return argument;
   }
 
@@ -143,7 +146,7 @@ class IfExecution final : public hal::Execution {
     const uint8_t* const condition =
         bytesOf(model_->input(request_, model_->operation().inputs[ops::kIfCondition]));
     if (condition == nullptr)
-      return failed(Error(ErrorCode::kBadData, "The condition of IF has no value."));
+      return failed(Error(ErrorCode::kOpFailed, "The condition of IF has no value."));
     hal::Request branch;
     branch.loopTimeout = request_.loopTimeout;
     branch.inputs = model_->outerInputs(request_, ops::kIfFirstInput);
@@ -235,6 +238,7 @@ class WhileExecution final : public hal::Execution {
       for (size_t i = 0; i < model_->places().size(); ++i) {
         next[i] = hal::Argument();
         next[i].kind = hal::Argument::Kind::kPool;
+        next[i].dimensions = model_->dimensions(i);
         next[i].pool = buffers_[iteration % 2];
         next[i].offset = model_->places()[i].offset;
         next[i].length = model_->places()[i].length;
@@ -255,7 +259,12 @@ class WhileExecution final : public hal::Execution {
     request.inputs = inputs;
     request.outputs = std::move(outputs);
     HEARTH_ASSIGN(const auto execution, prepared.createExecution(std::move(request)));
-    return execution->compute(deadline).status;
+    Status status = execution->compute(deadline).status;
+    // What is too small here is no buffer of the client's.
+    if (!status && status.error().code() == ErrorCode::kOutputInsufficientSize)
+      return fail(ErrorCode::kOpFailed, "A value of WHILE is larger than it should be. {}",
+                  status.error().toString());
+    return status;
   }
 
   hal::ExecutionResult finish(const std::vector<hal::Argument>& values) const {
@@ -265,7 +274,7 @@ class WhileExecution final : public hal::Execution {
     for (size_t i = 0; i < outputs.size(); ++i) {
       const bool isSufficient =
           outputs[i].kind == hal::Argument::Kind::kNoValue || outputs[i].length >= values[i].length;
-      shapes.push_back({model_->dimensions(i), isSufficient});
+      shapes.push_back({values[i].dimensions, isSufficient});
       if (!isSufficient && result.status)
         result.status = fail(ErrorCode::kOutputInsufficientSize, "An output buffer is too small.");
     }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "runtime/device_model.h"
 
 namespace hearth::runtime {
 namespace {
@@ -14,8 +15,6 @@ bool isWorthAnotherDevice(const Error& error) {
     case ErrorCode::kOutputInsufficientSize:
     case ErrorCode::kMissedDeadlineTransient:
     case ErrorCode::kMissedDeadlinePersistent:
-    case ErrorCode::kBadData:
-    case ErrorCode::kUnexpectedNull:
       return false;
     default:
       return true;
@@ -44,7 +43,8 @@ class FallbackModel final : public hal::PreparedModel,
     base::logWarn("An execution is computed again on {}. {}", device_->name(), reason.toString());
     const std::lock_guard lock(mutex_);
     if (second_ == nullptr) {
-      HEARTH_ASSIGN(second_, device_->prepareModel(model_, options_, hal::Cache()));
+      HEARTH_ASSIGN(auto prepared, device_->prepareModel(model_, options_, hal::Cache()));
+      second_ = asDeviceModel(std::move(prepared), model_, device_->name());
     }
     return second_->createExecution(std::move(request));
   }

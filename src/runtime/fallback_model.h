@@ -9,7 +9,7 @@ namespace hearth::runtime {
 
 // A prepared model that computes an execution again on `device` when the driver fails it. `device`
 // prepares the model at the first failure. What another device would not change is not tried
-// again: outputs that are too small, missed deadlines, requests that are wrong.
+// again: outputs that are too small and missed deadlines.
 std::shared_ptr<hal::PreparedModel> withFallback(std::shared_ptr<hal::PreparedModel> prepared,
                                                  std::shared_ptr<const graph::Model> model,
                                                  std::shared_ptr<hal::Device> device,

@@ -10,6 +10,7 @@
 #include "base/trace.h"
 #include "runtime/compound_model.h"
 #include "runtime/control_flow_model.h"
+#include "runtime/device_model.h"
 #include "runtime/fallback_model.h"
 #include "runtime/step_model.h"
 
@@ -58,19 +59,20 @@ CacheKeyHash cacheKey(const Planning& planning) {
   return CacheKeyHash(planning.cache != nullptr ? planning.cache->token : hal::CacheToken());
 }
 
-ModelPlan wholePlan(const graph::Model& model, const std::shared_ptr<hal::Device>& device,
-                    CachedPreparation made) {
+ModelPlan wholePlan(const std::shared_ptr<const graph::Model>& model,
+                    const std::shared_ptr<hal::Device>& device, CachedPreparation made) {
   ModelPlan plan;
-  plan.prepared = std::move(made.prepared);
+  plan.prepared = asDeviceModel(made.prepared, model, device->name());
   plan.caches = {std::move(made.cache)};
   plan.devices = {device->name()};
   plan.operations.resize(1);
-  plan.operations[0].resize(model.main().operations.size());
+  plan.operations[0].resize(model->main().operations.size());
   std::iota(plan.operations[0].begin(), plan.operations[0].end(), 0u);
-  for (uint32_t i = 0; i < model.main().inputs.size(); ++i)
-    plan.inputUses.push_back({{device, plan.prepared, i}});
-  for (uint32_t i = 0; i < model.main().outputs.size(); ++i)
-    plan.outputUses.push_back({{device, plan.prepared, i}});
+  // Drivers allocate memory for what they made themselves.
+  for (uint32_t i = 0; i < model->main().inputs.size(); ++i)
+    plan.inputUses.push_back({{device, made.prepared, i}});
+  for (uint32_t i = 0; i < model->main().outputs.size(); ++i)
+    plan.outputUses.push_back({{device, made.prepared, i}});
   return plan;
 }
 
@@ -95,7 +97,7 @@ Result<ModelPlan> planWhole(const std::shared_ptr<const graph::Model>& model,
   if (cache != nullptr && cache->isByFiles && modelIndex != 0) cache = nullptr;
   HEARTH_ASSIGN(CachedPreparation made,
                 planning.preparePart(*device, itself, planning.options, cache, key));
-  return wholePlan(*model, device, std::move(made));
+  return wholePlan(model, device, std::move(made));
 }
 
 Result<ModelPlan> planSteps(const std::shared_ptr<const graph::Model>& model, Planning* planning,
@@ -143,6 +145,7 @@ Result<ModelPlan> planSteps(const std::shared_ptr<const graph::Model>& model, Pl
     noteUses(part.outputs, outputs, device, made.prepared, &plan.outputUses);
     // An output of the model that a later step reads is an argument there, too.
     noteUses(part.inputs, outputs, device, made.prepared, &plan.outputUses);
+    made.prepared = asDeviceModel(std::move(made.prepared), part.model, name);
     made.inputs = std::move(part.inputs);
     made.outputs = std::move(part.outputs);
     made.name = describeStep(name, step.operations);
@@ -186,7 +189,7 @@ Result<ModelPlan> planModel(std::shared_ptr<const graph::Model> model,
     if (!whole) return plan;
     base::logWarn("The whole model goes to {}. {}", options.fallback->name(),
                   plan.error().toString());
-    return wholePlan(*model, options.fallback, {std::move(*whole), ""});
+    return wholePlan(model, options.fallback, {std::move(*whole), ""});
   }
   base::logDebug("A model is planned. {}.", describePlan(*plan));
   if (base::traceEnabled()) {

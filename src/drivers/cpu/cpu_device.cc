@@ -141,7 +141,10 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
     };
   auto prepared = CpuPreparedModel::create(model, options, pool, store, std::move(keep));
   if (prepared) return *prepared;
-  if (prepared.error().code() != ErrorCode::kUnsupported)
+  // A model whose shapes or values contradict each other (kBadData, although it is valid) fails
+  // when it runs, as on any device.
+  if (prepared.error().code() != ErrorCode::kUnsupported &&
+      prepared.error().code() != ErrorCode::kBadData)
     return std::unexpected(std::move(prepared.error()));
   auto interpreted = hal::prepareInterpreted(model, options, pool, prepared.error().toString());
   if (interpreted)
