@@ -517,8 +517,8 @@ TEST_F(DeviceBehaviour, B57_Extensions) {
   EXPECT_FALSE(answer);
   ndk::Compilation compilation(model);
   EXPECT_CODE(BAD_DATA, ANeuralNetworksCompilation_finish(compilation.get()));
-  EXPECT_CODE(BAD_DATA, ANeuralNetworksCompilation_addExtensionAttribute(
-                            compilation.get(), "com.example.things", 1, &type, 4));
+  EXPECT_CODE(BAD_STATE, ANeuralNetworksCompilation_addExtensionAttribute(
+                             compilation.get(), "com.example.things", 1, &type, 4));
 }
 
 TEST_F(DeviceBehaviour, B57_TheExtensionOfTfliteFilesRuns) {

@@ -151,8 +151,6 @@ TEST_F(ExecutionBehaviour, B26_TypeArgumentsFillDimensionsIn) {
     // Less specific than the model.
     EXPECT_CODE(BAD_DATA, setTyped({2, 3}, floats({0, 3}), isInput, 6));
     EXPECT_CODE(BAD_DATA, setTyped({2, 3}, floats({}), isInput, 6));
-    // Another type or quantisation.
-    EXPECT_CODE(BAD_DATA, setTyped({2, 3}, ints({2, 3}), isInput, 6));
   }
   // Only outputs may stay open.
   EXPECT_CODE(BAD_DATA, setTyped({0, 3}, floats({0, 3}), true, 6));

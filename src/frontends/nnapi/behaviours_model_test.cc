@@ -88,6 +88,10 @@ TEST_F(ModelBehaviour, B01_NullPointers) {
   EXPECT_CODE(UNEXPECTED_NULL,
               ANeuralNetworksModel_getExtensionOperationType(nullptr, "x", 0, &type));
   EXPECT_CODE(UNEXPECTED_NULL, ANeuralNetworksModel_setOperandExtensionData(nullptr, 0, list, 4));
+  // Before the index, the type or the length is looked at.
+  for (const size_t length : {0, 4})
+    EXPECT_CODE(UNEXPECTED_NULL,
+                ANeuralNetworksModel_setOperandExtensionData(m, 77, nullptr, length));
 
   EXPECT_CODE(UNEXPECTED_NULL, ANeuralNetworksCompilation_create(m, nullptr));
   EXPECT_CODE(UNEXPECTED_NULL, ANeuralNetworksCompilation_create(nullptr, Out(compilationOut)));

@@ -152,7 +152,7 @@ TEST_F(ModeBehaviour, B36_SyncFences) {
   std::vector<float> other(2);
   const ndk::Event withoutFence = async.input(0, a_).input(1, a_).output(0, other).start();
   int fd = 5;
-  EXPECT_CODE(OP_FAILED, ANeuralNetworksEvent_getSyncFenceFd(withoutFence.get(), &fd));
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksEvent_getSyncFenceFd(withoutFence.get(), &fd));
   EXPECT_EQ(fd, -1);
 
   // A fence of somebody else holds the execution back.

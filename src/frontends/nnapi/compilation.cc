@@ -109,6 +109,12 @@ Status Compilation::setCachingByFiles(std::span<const int> modelFiles,
   return {};
 }
 
+Status Compilation::addAttribute(const char* extension, uint16_t code) {
+  HEARTH_TRY(requireOpen());
+  return fail(ErrorCode::kBadData, "No device knows the attribute {} of the extension \"{}\".",
+              code, extension);
+}
+
 Status Compilation::finish() {
   HEARTH_TRY(requireOpen());
   isFinished_ = true;

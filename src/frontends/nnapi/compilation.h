@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,6 +33,11 @@ class CompiledModel {
   // What timing and deadlines are bound to.
   bool hasSingleExplicitDevice() const { return hasExplicitDevices_ && deviceCount_ == 1; }
 
+  // True once: for a warning that is enough once.
+  bool isFirstOtherType() const {
+    return !hasSeenOtherType_.exchange(true, std::memory_order_relaxed);
+  }
+
   size_t inputCount() const { return model_->main().inputs.size(); }
   size_t outputCount() const { return model_->main().outputs.size(); }
   // index < inputCount() or outputCount().
@@ -48,6 +54,7 @@ class CompiledModel {
   const hal::Priority priority_;
   const bool hasExplicitDevices_;
   const size_t deviceCount_;
+  mutable std::atomic<bool> hasSeenOtherType_ = false;
 };
 
 // A compilation while its options are set, and the compiled model once it is finished. All changes
@@ -67,12 +74,12 @@ class Compilation {
   // duplicated.
   Status setCachingByFiles(std::span<const int> modelFiles, std::span<const int> dataFiles,
                            const uint8_t* token);
+  // No device knows one: kBadData.
+  Status addAttribute(const char* extension, uint16_t code);
   Status finish();
 
   // kBadState when the compilation is not finished or failed.
   Result<std::shared_ptr<const CompiledModel>> compiled() const;
-  // The same without a value for a failure.
-  bool isCompiled() const { return compiled_ != nullptr; }
 
  private:
   Status requireOpen() const;

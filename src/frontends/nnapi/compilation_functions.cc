@@ -136,10 +136,7 @@ int ANeuralNetworksCompilation_addExtensionAttribute(ANeuralNetworksCompilation*
     HEARTH_NOT_NULL(compilation);
     HEARTH_NOT_NULL(extensionName);
     if (length != 0) HEARTH_NOT_NULL(data);
-    if (compilation->isCompiled())
-      return fail(ErrorCode::kBadState, "The compilation is finished already.");
-    return fail(ErrorCode::kBadData, "No device knows the attribute {} of the extension \"{}\".",
-                attributeCodeWithinExtension, extensionName);
+    return compilation->addAttribute(extensionName, attributeCodeWithinExtension);
   });
 }
 

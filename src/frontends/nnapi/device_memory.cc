@@ -27,16 +27,16 @@ class DeviceMemory final : public Memory {
     return fail(ErrorCode::kBadData, "A device memory holds no constants.");
   }
 
-  Status checkArgument(const ArgumentRole& role, const graph::Dimensions& dimensions,
-                       const MemoryRange& range) override {
+  Result<graph::Dimensions> checkArgument(const ArgumentRole& role,
+                                          const graph::Dimensions& dimensions,
+                                          const MemoryRange& range) override {
     if (range.offset != 0 || range.length != 0)
       return fail(ErrorCode::kBadData, "A device memory is used as a whole; the range is {}+{}.",
                   range.offset, range.length);
     if (!roles_.roles.contains(role))
       return fail(ErrorCode::kBadData, "The device memory is not for {} {} of this compilation.",
                   role.isInput ? "input" : "output", role.index);
-    HEARTH_TRY(combineDimensions(operand_.dimensions, dimensions));
-    return {};
+    return combineDimensions(operand_.dimensions, dimensions);
   }
 
   Result<hal::Argument> argument(bool isInput, const graph::Dimensions& dimensions,

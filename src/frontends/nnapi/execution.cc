@@ -9,10 +9,9 @@
 namespace hearth::nnapi {
 namespace {
 
-// NNAPI's executions know no other failures.
+// NNAPI's executions know no other failures once their arguments are complete.
 Error asExecutionError(Error error) {
   switch (error.code()) {
-    case ErrorCode::kBadData:
     case ErrorCode::kOpFailed:
     case ErrorCode::kOutputInsufficientSize:
     case ErrorCode::kUnavailableDevice:
@@ -79,10 +78,10 @@ Result<hal::Argument> Execution::argumentOf(const Slot& slot, const graph::Opera
   return argument;
 }
 
-// Gives the driver the arguments, unless it has them.
-Status Execution::bind() {
+// The arguments, unless the driver has them already.
+Result<std::optional<hal::Request>> Execution::newRequest() const {
   bool changes = bound_ == nullptr;
-  if (!changes && !hasMemories_) return {};
+  if (!changes && !hasMemories_) return std::nullopt;
   hal::Request request;
   request.loopTimeout = loopTimeout_;
   const auto collect = [&](const std::vector<Slot>& slots, bool isInput,
@@ -97,31 +96,45 @@ Status Execution::bind() {
   };
   HEARTH_TRY(collect(inputs_, true, &request.inputs));
   HEARTH_TRY(collect(outputs_, false, &request.outputs));
-  if (!changes) return {};
-  bound_.reset();
-  HEARTH_ASSIGN(bound_, compiled_->plan().prepared->createExecution(std::move(request)));
-  return {};
+  if (!changes) return std::nullopt;
+  return request;
 }
 
-// Takes the execution in flight. With `bindsNow` the arguments go to the driver, and what is wrong
+// Takes the execution in flight. With `collectsNow` the arguments are collected, and what is wrong
 // with them leaves the execution as it was. The result is when the computation must end.
-Result<base::Deadline> Execution::begin(bool bindsNow) {
+Result<base::Deadline> Execution::begin(bool collectsNow) {
   const std::lock_guard lock(mutex_);
   const base::Deadline deadline =
       timeout_ == 0 ? base::Deadline() : base::Deadline::after(timeout_);
   HEARTH_TRY(requireChangeable());
   HEARTH_TRY(checkComplete());
-  if (bindsNow) {
-    if (Status status = bind(); !status)
-      return std::unexpected(asExecutionError(std::move(status.error())));
+  if (collectsNow) {
+    auto request = newRequest();
+    if (!request) return std::unexpected(asExecutionError(std::move(request.error())));
+    request_ = std::move(*request);
   }
   state_ = State::kInFlight;
   return deadline;
 }
 
+hal::ExecutionResult Execution::runBound(const base::Deadline& deadline) {
+  if (request_) {
+    bound_.reset();
+    auto bound = compiled_->plan().prepared->createExecution(*std::exchange(request_, {}));
+    if (!bound) {
+      hal::ExecutionResult result;
+      result.status = std::unexpected(std::move(bound.error()));
+      return result;
+    }
+    bound_ = std::move(*bound);
+  }
+  return bound_->compute(deadline);
+}
+
+// A driver that refuses the arguments has failed the computation: it uses the execution up.
 Status Execution::run(const base::Deadline& deadline) {
   const base::TraceSpan span("nnapi", "execution");
-  hal::ExecutionResult result = bound_->compute(deadline);
+  hal::ExecutionResult result = runBound(deadline);
   if (!result.status) result.status = std::unexpected(asExecutionError(result.status.error()));
   Status status = result.status;
   end(std::move(result));
@@ -186,11 +199,15 @@ Result<std::shared_ptr<runtime::Event>> Execution::startAfter(
                 "A duration needs a compilation with exactly one listed device.");
   {
     const std::lock_guard lock(mutex_);
-    for (size_t i = 0; i < outputs_.size(); ++i)
-      if (!graph::isFullySpecified(compiled_->output(i)) && !isOmitted(outputs_[i]))
-        return fail(ErrorCode::kBadData,
-                    "The output {} is {}; with dependencies its size must be known.", i,
-                    graph::describe(compiled_->output(i)));
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const Slot& slot = outputs_[i];
+      if (!slot.isSet || isOmitted(slot) || slot.isSizeKnown) continue;
+      return fail(ErrorCode::kBadData,
+                  "The output {} is {} and set with the dimensions {}; with dependencies its size "
+                  "must be known.",
+                  i, graph::describe(compiled_->output(i)),
+                  graph::describeDimensions(slot.dimensions));
+    }
   }
   // What the dependencies write is not there yet, so arguments are bound when they are done.
   HEARTH_TRY(begin(false));
@@ -215,12 +232,14 @@ Result<std::shared_ptr<runtime::Event>> Execution::startAfter(
         duration == 0 ? base::Deadline() : base::Deadline::after(duration);
     Status submitted =
         runtime::Scheduler::shared().submit(self->compiled_->priority(), [self, event, deadline] {
-          if (Status bound = self->bind(); !bound) {
-            Error error = asExecutionError(std::move(bound.error()));
+          auto request = self->newRequest();
+          if (!request) {
+            Error error = asExecutionError(std::move(request.error()));
             self->abandon(error);
             event->complete(std::unexpected(std::move(error)));
             return;
           }
+          self->request_ = std::move(*request);
           event->complete(self->run(deadline));
         });
     if (submitted) return;
@@ -245,7 +264,7 @@ Result<Execution::OutputShape> Execution::outputShape(int32_t index) const {
                 outputs_.size());
   const auto position = static_cast<size_t>(index);
   if (position >= shapes_.size()) return OutputShape{compiled_->output(position).dimensions, true};
-  return OutputShape{shapes_[position].dimensions, !failure_.has_value()};
+  return OutputShape{shapes_[position].dimensions, shapes_[position].isSufficient};
 }
 
 bool Execution::isScalarOutput(int32_t index) const {

@@ -35,8 +35,9 @@ class Execution : public std::enable_shared_from_this<Execution> {
  public:
   explicit Execution(std::shared_ptr<const CompiledModel> compiled);
 
-  // `type` may be null. kBadData for index, type or length, kBadState once a computation started
-  // (unless reusable and not in flight) and for an argument that is set already.
+  // `type` may be null; of a valid one only the dimensions count. kBadData for index, type or
+  // length, kBadState once a computation started (unless reusable and not in flight) and for an
+  // argument that is set already.
   Status setInput(int32_t index, const ANeuralNetworksOperandType* type, const void* buffer,
                   size_t length);
   Status setOutput(int32_t index, const ANeuralNetworksOperandType* type, void* buffer,
@@ -53,12 +54,16 @@ class Execution : public std::enable_shared_from_this<Execution> {
   Status setTimeout(uint64_t duration);
   Status setLoopTimeout(uint64_t duration);
 
+  // What is wrong with the arguments leaves the execution as it was: kBadData for one that is not
+  // set, kOpFailed for a memory that cannot be used. Any other failure uses it up.
+
   // In this thread.
   Status compute();
   Status burstCompute(Burst& burst);
   // In a thread of the scheduler, which keeps this alive.
   Result<std::shared_ptr<runtime::Event>> start();
-  // The same after all dependencies, within `duration` from then on (0 = no limit).
+  // The same after all dependencies, within `duration` from then on (0 = no limit). kBadData for an
+  // output whose size nobody has given.
   Result<std::shared_ptr<runtime::Event>> startAfter(
       std::span<const std::shared_ptr<runtime::Event>> dependencies, uint64_t duration);
 
@@ -73,6 +78,9 @@ class Execution : public std::enable_shared_from_this<Execution> {
   // Nanoseconds, UINT64_MAX when not measured.
   Result<uint64_t> duration(int32_t code) const;
 
+  // No device knows one: kBadState once a computation started, else kBadData.
+  Status addAttribute(const char* extension, uint16_t code) const;
+
  private:
   enum class State { kOpen, kInFlight, kDone };
 
@@ -81,7 +89,9 @@ class Execution : public std::enable_shared_from_this<Execution> {
     hal::Argument argument;  // complete unless there is a memory
     std::shared_ptr<Memory> memory;
     MemoryRange range;
-    graph::Dimensions dimensions;  // the model's and the type argument's together
+    // Of the model, the type argument and a device memory together.
+    graph::Dimensions dimensions;
+    bool isSizeKnown = false;
   };
 
   static bool isOmitted(const Slot& slot) {
@@ -90,6 +100,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   Status requireChangeable() const;
   Result<Slot*> slotToSet(std::vector<Slot>* slots, int32_t index, const char* side);
+  Result<graph::Dimensions> specify(const graph::Operand& operand,
+                                    const ANeuralNetworksOperandType* type) const;
   Result<Slot> prepareSlot(const graph::Operand& operand, const ANeuralNetworksOperandType* type,
                            bool isInput, bool isOmitted) const;
   Result<uint64_t> fitLength(const graph::Operand& operand, const Slot& slot, bool isInput,
@@ -100,18 +112,19 @@ class Execution : public std::enable_shared_from_this<Execution> {
                    std::shared_ptr<Memory> memory, const MemoryRange& range);
   void store(Slot* slot, Slot value);
 
-  Result<base::Deadline> begin(bool bindsNow);
+  Result<base::Deadline> begin(bool collectsNow);
   Status checkComplete() const;
-  Status bind();
+  Result<std::optional<hal::Request>> newRequest() const;
   Result<hal::Argument> argumentOf(const Slot& slot, const graph::Operand& operand,
                                    bool isInput) const;
+  hal::ExecutionResult runBound(const base::Deadline& deadline);
   Status run(const base::Deadline& deadline);
   void end(hal::ExecutionResult result);
   void abandon(const Error& error);
 
   const std::shared_ptr<const CompiledModel> compiled_;
   mutable std::mutex mutex_;
-  // The bound request belongs to whoever has the execution in flight, all else to mutex_.
+  // request_ and bound_ belong to whoever has the execution in flight, all else to mutex_.
   State state_ = State::kOpen;
   bool isReusable_ = false;
   bool isPadded_ = false;
@@ -122,6 +135,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   uint64_t loopTimeout_ = kDefaultLoopTimeout;
   std::vector<Slot> inputs_;
   std::vector<Slot> outputs_;
+  std::optional<hal::Request> request_;    // that the driver has yet to get
   std::unique_ptr<hal::Execution> bound_;  // dropped when an argument changes
   std::optional<ErrorCode> failure_;       // of the last computation
   std::vector<hal::OutputShape> shapes_;

@@ -23,29 +23,32 @@ Result<uint64_t> bytesOf(const graph::Operand& operand, const graph::Dimensions&
   return graph::byteSize(sized);
 }
 
+}  // namespace
+
 // The dimensions of the model's operand, filled in by a type argument.
-Result<graph::Dimensions> specify(const graph::Operand& operand,
-                                  const ANeuralNetworksOperandType* type) {
+Result<graph::Dimensions> Execution::specify(const graph::Operand& operand,
+                                             const ANeuralNetworksOperandType* type) const {
   if (type == nullptr) return operand.dimensions;
   HEARTH_ASSIGN(const graph::Operand given, toOperand(*type));
-  if (given.type != operand.type || given.scale != operand.scale ||
-      given.zeroPoint != operand.zeroPoint)
-    return fail(ErrorCode::kBadData,
-                "The type argument is {} (scale {}, zero point {}), the "
-                "model has {} (scale {}, zero point {}).",
-                graph::describe(given), given.scale, given.zeroPoint, graph::describe(operand),
-                operand.scale, operand.zeroPoint);
+  const bool isSame = given.type == operand.type && given.scale == operand.scale &&
+                      given.zeroPoint == operand.zeroPoint;
+  if (!isSame && compiled_->isFirstOtherType())
+    base::logWarn(
+        "An argument's type is {} (scale {}, zero point {}), the model has {} (scale {}, zero "
+        "point {}); only its dimensions count. Other such arguments of this compilation are not "
+        "reported.",
+        graph::describe(given), given.scale, given.zeroPoint, graph::describe(operand),
+        operand.scale, operand.zeroPoint);
   const graph::Dimensions& known = operand.dimensions;
   bool fits = known.empty() || known.size() == given.dimensions.size();
   for (size_t i = 0; fits && i < known.size(); ++i)
     fits = known[i] == 0 || known[i] == given.dimensions[i];
+  if (graph::isScalar(operand.type)) fits = given.dimensions.empty();
   if (!fits)
     return fail(ErrorCode::kBadData, "The type argument is {}, the model has {}.",
                 graph::describe(given), graph::describe(operand));
   return given.dimensions;
 }
-
-}  // namespace
 
 Status Execution::requireChangeable() const {
   if (state_ == State::kOpen || (state_ == State::kDone && isReusable_)) return {};
@@ -72,7 +75,8 @@ Result<Execution::Slot> Execution::prepareSlot(const graph::Operand& operand,
   Slot slot;
   slot.isSet = true;
   HEARTH_ASSIGN(slot.dimensions, specify(operand, type));
-  if (isInput && !isOmitted && !isKnown(operand, slot.dimensions))
+  slot.isSizeKnown = isKnown(operand, slot.dimensions);
+  if (isInput && !isOmitted && !slot.isSizeKnown)
     return fail(ErrorCode::kBadData, "The dimensions {} of the input {} are not complete.",
                 graph::describeDimensions(slot.dimensions), graph::describe(operand));
   // Drivers take the model's own dimensions where they are complete.
@@ -83,7 +87,7 @@ Result<Execution::Slot> Execution::prepareSlot(const graph::Operand& operand,
 // What of a buffer's bytes is used.
 Result<uint64_t> Execution::fitLength(const graph::Operand& operand, const Slot& slot, bool isInput,
                                       uint64_t length) const {
-  if (!isKnown(operand, slot.dimensions)) return length;
+  if (!slot.isSizeKnown) return length;
   HEARTH_ASSIGN(const uint64_t needed, bytesOf(operand, slot.dimensions));
   if (length == needed || (isPadded_ && length > needed)) return needed;
   return fail(ErrorCode::kBadData, "The {} gets {} bytes; {} needs {}{}.",
@@ -128,8 +132,10 @@ Status Execution::setMemory(bool isInput, int32_t index, const ANeuralNetworksOp
       isInput ? compiled_->input(position) : compiled_->output(position);
   // A device memory may know the dimensions that model and type leave open.
   HEARTH_ASSIGN(Slot value, prepareSlot(operand, type, isInput, memory->isWhole()));
-  HEARTH_TRY(memory->checkArgument({compiled_.get(), isInput, static_cast<uint32_t>(index)},
-                                   value.dimensions, range));
+  HEARTH_ASSIGN(value.dimensions,
+                memory->checkArgument({compiled_.get(), isInput, static_cast<uint32_t>(index)},
+                                      value.dimensions, range));
+  value.isSizeKnown = isKnown(operand, value.dimensions);
   value.range = range;
   if (!memory->isWhole()) {
     HEARTH_ASSIGN(value.range.length, fitLength(operand, value, isInput, range.length));
@@ -158,6 +164,13 @@ Status Execution::setInputFromMemory(int32_t index, const ANeuralNetworksOperand
 Status Execution::setOutputFromMemory(int32_t index, const ANeuralNetworksOperandType* type,
                                       std::shared_ptr<Memory> memory, const MemoryRange& range) {
   return setMemory(false, index, type, std::move(memory), range);
+}
+
+Status Execution::addAttribute(const char* extension, uint16_t code) const {
+  const std::lock_guard lock(mutex_);
+  HEARTH_TRY(requireChangeable());
+  return fail(ErrorCode::kBadData, "No device knows the attribute {} of the extension \"{}\".",
+              code, extension);
 }
 
 Status Execution::setReusable(bool isReusable) {

@@ -111,12 +111,10 @@ int ANeuralNetworksExecution_addExtensionAttribute(ANeuralNetworksExecution* exe
                                                    const char* extensionName,
                                                    uint16_t attributeCodeWithinExtension,
                                                    const void* data, size_t length) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(execution);
+  return onExecution(__func__, execution, [&](Execution& e) -> Status {
     HEARTH_NOT_NULL(extensionName);
     if (length != 0) HEARTH_NOT_NULL(data);
-    return fail(ErrorCode::kBadData, "No device knows the attribute {} of the extension \"{}\".",
-                attributeCodeWithinExtension, extensionName);
+    return e.addAttribute(extensionName, attributeCodeWithinExtension);
   });
 }
 
@@ -235,7 +233,7 @@ int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent* event, int* 
     *sync_fence_fd = -1;
     HEARTH_NOT_NULL(event);
     if (!event->hasFence)
-      return fail(ErrorCode::kOpFailed, "An event of startCompute has no fence.");
+      return fail(ErrorCode::kBadData, "An event of startCompute has no fence.");
     HEARTH_ASSIGN(base::Descriptor fence, event->event->fence());
     *sync_fence_fd = fence.release();
     return {};

@@ -55,7 +55,9 @@ class FakeExecution final : public hal::Execution {
       result.status = fail(*device_->options.computeError, "The fake device fails as told.");
       return result;
     }
-    return execution_->compute(deadline);
+    hal::ExecutionResult result = execution_->compute(deadline);
+    if (device_->options.changeResult != nullptr) device_->options.changeResult(&result);
+    return result;
   }
 
  private:
@@ -69,6 +71,8 @@ class FakePrepared final : public hal::PreparedModel {
                std::shared_ptr<hal::PreparedModel> prepared)
       : device_(device), model_(std::move(model)), prepared_(std::move(prepared)) {}
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override {
+    if (device_->options.createError)
+      return fail(*device_->options.createError, "The fake device fails as told.");
     const graph::Subgraph& main = model_->main();
     for (size_t i = 0; i < request.inputs.size(); ++i)
       HEARTH_TRY(resolve(main.operands[main.inputs[i]], &request.inputs[i]));

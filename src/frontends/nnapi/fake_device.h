@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,7 +23,9 @@ struct FakeDeviceOptions {
   hal::PerformanceInfo performance{1.0f, 1.0f};
   std::optional<hal::PerformanceInfo> relaxedPerformance;
   std::optional<ErrorCode> prepareError;
+  std::optional<ErrorCode> createError;  // of executions
   std::optional<ErrorCode> computeError;
+  std::function<void(hal::ExecutionResult*)> changeResult;  // what it says instead
   // Caching: how many files it wants (or why it does not say), and whether it takes them back.
   hal::CacheFileCounts cacheFiles;
   std::optional<ErrorCode> cacheFilesError;

@@ -87,9 +87,10 @@ class ImageMemory final : public Memory {
   Result<memory::PoolRef> constantPool(const MemoryRange& /*range*/) override {
     return fail(ErrorCode::kBadData, "A hardware buffer that is no BLOB holds no constants.");
   }
-  Status checkArgument(const ArgumentRole& /*role*/, const graph::Dimensions& /*dimensions*/,
-                       const MemoryRange& range) override {
-    if (range.offset == 0 && range.length == 0) return {};
+  Result<graph::Dimensions> checkArgument(const ArgumentRole& /*role*/,
+                                          const graph::Dimensions& dimensions,
+                                          const MemoryRange& range) override {
+    if (range.offset == 0 && range.length == 0) return dimensions;
     return fail(ErrorCode::kBadData,
                 "A hardware buffer that is no BLOB is used as a whole; the range is {}+{}.",
                 range.offset, range.length);
@@ -126,10 +127,11 @@ Result<memory::PoolRef> SizedMemory::constantPool(const MemoryRange& range) {
   return pool();
 }
 
-Status SizedMemory::checkArgument(const ArgumentRole& /*role*/,
-                                  const graph::Dimensions& /*dimensions*/,
-                                  const MemoryRange& range) {
-  return checkRange(range, size_);
+Result<graph::Dimensions> SizedMemory::checkArgument(const ArgumentRole& /*role*/,
+                                                     const graph::Dimensions& dimensions,
+                                                     const MemoryRange& range) {
+  HEARTH_TRY(checkRange(range, size_));
+  return dimensions;
 }
 
 Result<hal::Argument> SizedMemory::argument(bool isInput, const graph::Dimensions& dimensions,

@@ -53,9 +53,10 @@ class Memory {
   virtual Result<memory::PoolRef> constantPool(const MemoryRange& range) = 0;
 
   // Whether it can be an argument in this role; `dimensions` are those of model and type argument
-  // together. kBadData says why not.
-  virtual Status checkArgument(const ArgumentRole& role, const graph::Dimensions& dimensions,
-                               const MemoryRange& range) = 0;
+  // together, the result what the memory's descriptor makes of them. kBadData says why not.
+  virtual Result<graph::Dimensions> checkArgument(const ArgumentRole& role,
+                                                  const graph::Dimensions& dimensions,
+                                                  const MemoryRange& range) = 0;
 
   // The argument for a driver, at the start of a computation. kOpFailed when the memory has no
   // value for an input, shrank since or cannot be mapped.
@@ -89,8 +90,9 @@ class SizedMemory : public Memory {
   Result<memory::PoolRef> pool();
 
   Result<memory::PoolRef> constantPool(const MemoryRange& range) override;
-  Status checkArgument(const ArgumentRole& role, const graph::Dimensions& dimensions,
-                       const MemoryRange& range) override;
+  Result<graph::Dimensions> checkArgument(const ArgumentRole& role,
+                                          const graph::Dimensions& dimensions,
+                                          const MemoryRange& range) override;
   Result<hal::Argument> argument(bool isInput, const graph::Dimensions& dimensions,
                                  const MemoryRange& range) override;
   Result<MemoryContents> contents() override;

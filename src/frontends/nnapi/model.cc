@@ -181,16 +181,9 @@ Status Model::setPerChannelQuantization(
 // dimension as uint32_t, then the scales as float.
 Status Model::setExtensionData(int32_t index, const void* data, size_t length) {
   HEARTH_ASSIGN(graph::Operand * operand, operandForValue(index));
-  if ((data == nullptr) != (length == 0))
-    return fail(ErrorCode::kBadData, "The extension data has {} bytes at {} pointer.", length,
-                data == nullptr ? "a null" : "a");
   if (!isExtensionType(static_cast<int32_t>(operand->type)))
     return fail(ErrorCode::kBadData, "The operand {} is {}, which is no extension's type.", index,
                 graph::describe(*operand));
-  if (data == nullptr) {
-    operand->perChannel = {};
-    return {};
-  }
   if (operand->type != graph::OperandType::kTensorInt4)
     return fail(ErrorCode::kBadData, "{} takes no extension data.", graph::describe(*operand));
   uint32_t channelDim = 0;

@@ -183,6 +183,7 @@ int ANeuralNetworksModel_setOperandExtensionData(ANeuralNetworksModel* model, in
                                                  const void* data, size_t length) {
   return call(__func__, [&]() -> Status {
     HEARTH_NOT_NULL(model);
+    HEARTH_NOT_NULL(data);
     return model->setExtensionData(index, data, length);
   });
 }
