@@ -39,8 +39,6 @@ Status validateTypes(const graph::Subgraph& subgraph, const graph::Operation& op
   HEARTH_TRY(signature.inputType(0, types));
   HEARTH_TRY(signature.inputTypeLike(1, 0));
   if (hasActivation(operation.type)) HEARTH_TRY(signature.inputType(2, OperandType::kInt32));
-  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
-  HEARTH_TRY(signature.inputRank(1, 0, kMaximumRank));
   return signature.outputTypeLike(0, 0);
 }
 

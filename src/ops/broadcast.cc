@@ -12,9 +12,6 @@ Result<Dimensions> broadcastInputs(const OperationContext& context, size_t a, si
 Result<Dimensions> broadcastShapes(const OperationContext& context, const Dimensions& left,
                                    const Dimensions& right) {
   const size_t rank = std::max(left.size(), right.size());
-  if (rank > kMaximumRank)
-    return fail(ErrorCode::kBadData, "The inputs of {} have {} dimensions, the limit is {}.",
-                context.describe(), rank, kMaximumRank);
   Dimensions result(rank, 1);
   for (size_t i = 0; i < rank; ++i) {
     const uint32_t l = i + left.size() < rank ? 1 : left[i + left.size() - rank];

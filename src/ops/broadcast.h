@@ -2,17 +2,16 @@
 // Broadcasting: shapes are aligned at their last dimension, and a dimension of 1 repeats.
 #pragma once
 
-#include <array>
 #include <cstddef>
+#include <vector>
 
 #include "base/result.h"
 #include "ops/operation.h"
-#include "ops/validation.h"
 
 namespace hearth::ops {
 
-// Shape of an element-wise result of inputs `a` and `b`. kBadData when they do not fit each other
-// or have more than kMaximumRank dimensions. A dimension of 0 goes with 0 and 1 only.
+// Shape of an element-wise result of inputs `a` and `b`, of any rank. kBadData when they do not fit
+// each other. A dimension of 0 goes with 0 and 1 only.
 Result<Dimensions> broadcastInputs(const OperationContext& context, size_t a, size_t b);
 // The same for any two shapes.
 Result<Dimensions> broadcastShapes(const OperationContext& context, const Dimensions& left,
@@ -23,13 +22,13 @@ Result<Dimensions> broadcastShapes(const OperationContext& context, const Dimens
 template <typename Visit>
 void forEachBroadcast(const Dimensions& output, const Dimensions& a, const Dimensions& b,
                       const Visit& visit) {
-  using Strides = std::array<size_t, kMaximumRank>;
+  using Strides = std::vector<size_t>;
   const size_t rank = output.size();
   size_t count = 1;
   for (uint32_t dimension : output) count *= dimension;
   if (count == 0) return;
   const auto stridesOf = [&](const Dimensions& dimensions) {
-    Strides strides = {};
+    Strides strides(rank, 0);
     size_t stride = 1;
     for (size_t i = dimensions.size(); i-- > 0;) {
       strides[i + rank - dimensions.size()] = dimensions[i] == 1 ? 0 : stride;
@@ -42,7 +41,7 @@ void forEachBroadcast(const Dimensions& output, const Dimensions& a, const Dimen
   const size_t inner = rank == 0 ? 1 : output[rank - 1];
   const size_t aStep = rank == 0 ? 0 : aStrides[rank - 1];
   const size_t bStep = rank == 0 ? 0 : bStrides[rank - 1];
-  Strides position = {};
+  Strides position(rank, 0);
   size_t aBase = 0;
   size_t bBase = 0;
   for (size_t index = 0; index < count;) {

@@ -23,8 +23,6 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
   HEARTH_TRY(signature.counts(2, 1));
   HEARTH_TRY(signature.inputType(0, kComparable));
   HEARTH_TRY(signature.inputTypeLike(1, 0));
-  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
-  HEARTH_TRY(signature.inputRank(1, 0, kMaximumRank));
   return signature.outputType(0, OperandType::kTensorBool8);
 }
 

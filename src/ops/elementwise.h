@@ -16,10 +16,9 @@ namespace hearth::ops {
 inline constexpr TypeSet kQuant16Activations =
     OperandType::kTensorQuant16Symm | OperandType::kTensorInt16;
 
-// One input of `types`, a rank up to kMaximumRank, an output of the same type.
+// One input of `types`, of any rank, an output of the same type.
 inline Status validateElementwise(const Signature& signature, TypeSet types) {
   HEARTH_TRY(signature.inputType(0, types));
-  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
   return signature.outputTypeLike(0, 0);
 }
 

@@ -17,7 +17,6 @@ Status validateBinary(const graph::Model&, const graph::Subgraph& subgraph,
   const Signature signature(subgraph, operation);
   HEARTH_TRY(signature.counts(2, 1));
   HEARTH_TRY(signature.inputTypeLike(1, 0));
-  HEARTH_TRY(signature.inputRank(1, 0, kMaximumRank));
   return validateElementwise(signature, kBooleans);
 }
 

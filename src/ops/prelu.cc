@@ -19,8 +19,6 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
   HEARTH_TRY(
       signature.inputType(0, kFloatTensors | kQuant8Tensors | OperandType::kTensorQuant16Symm));
   HEARTH_TRY(signature.inputTypeLike(1, 0));
-  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
-  HEARTH_TRY(signature.inputRank(1, 0, kMaximumRank));
   return signature.outputTypeLike(0, 0);
 }
 

@@ -52,7 +52,6 @@ Status validateBroadcast(const graph::Model& model, const graph::Subgraph& subgr
                          const graph::Operation& operation) {
   HEARTH_TRY(validate(model, subgraph, operation));
   const Signature signature(subgraph, operation);
-  for (const size_t i : {0, 1, 2}) HEARTH_TRY(signature.inputRank(i, 0, kMaximumRank));
   HEARTH_TRY(signature.outputQuantizationLike(0, 1));
   return signature.sameQuantization(1, 2);
 }

@@ -10,6 +10,9 @@
 namespace hearth::ops {
 namespace {
 
+// The masks of axes are INT32, without the sign.
+constexpr size_t kMaximumMaskedRank = 31;
+
 // A begin or end as a position: negative ones count from the back; outside ones are cut to the
 // first or last position in walking direction, or one beyond.
 int64_t clampPosition(int64_t position, int64_t size, bool forward) {
@@ -29,7 +32,7 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
   const Signature signature(subgraph, operation);
   HEARTH_TRY(signature.counts(7, 1));
   HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputRank(0, 1, kMaximumMaskedRank));
   for (const size_t i : {1, 2, 3}) {
     HEARTH_TRY(signature.inputType(i, kIndexTensors));
     HEARTH_TRY(signature.inputRank(i, 1, 1));
@@ -62,7 +65,8 @@ Result<SliceParameters> parseStridedSlice(const OperationContext& context) {
   HEARTH_ASSIGN(const int32_t endMask, context.scalar<int32_t>(5));
   HEARTH_ASSIGN(const int32_t shrinkMask, context.scalar<int32_t>(6));
   const size_t rank = input.size();
-  if (begins.size() != rank || ends.size() != rank || strides.size() != rank || rank > 31)
+  HEARTH_TRY(requireRank(context, 0, 1, kMaximumMaskedRank));
+  if (begins.size() != rank || ends.size() != rank || strides.size() != rank)
     return fail(ErrorCode::kBadData,
                 "{} has {} begins, {} ends and {} strides for an input of rank {}.",
                 context.describe(), begins.size(), ends.size(), strides.size(), rank);

@@ -14,8 +14,9 @@
 
 namespace hearth::ops {
 
-// Largest rank that an operation of ours takes.
-inline constexpr size_t kMaximumRank = 8;
+// Largest rank of operations that are not element-wise and have no limit of their own: no tensor of
+// 2^32 bytes has more dimensions that are not 1.
+inline constexpr size_t kMaximumRank = 32;
 
 // A set of operand types, built with `|`: kTensorInt32 | kTensorFloat32.
 class TypeSet {
