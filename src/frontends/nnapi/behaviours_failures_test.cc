@@ -285,6 +285,23 @@ TEST_F(FailureBehaviour, WhateverADriverReturnsIsOpFailed) {
   expectOpFailed(listed, 2);
 }
 
+// What another device would not change is not computed again.
+TEST_F(FailureBehaviour, OutputsThatAreTooSmallDoNotGoToTheReference) {
+  auto device =
+      std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "first", .performance = {0.1f, 0.1f}});
+  auto reference = std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "nnapi-reference"});
+  setDevicesForTest({device, reference});
+  const ndk::Compilation compilation = compileForAll(addModel({0}));
+  ndk::Execution execution(compilation);
+  for (const int32_t index : {0, 1})
+    ASSERT_CODE(NO_ERROR, setTypedInput(execution, index, floats({2}), a_));
+  std::vector<float> tooSmall(1);
+  execution.output(0, tooSmall);
+  EXPECT_CODE(OUTPUT_INSUFFICIENT_SIZE, ANeuralNetworksExecution_compute(execution.get()));
+  EXPECT_EQ(device->computations, 1);
+  EXPECT_EQ(reference->preparations, 0);
+}
+
 TEST_F(FailureBehaviour, ResultsOfADriverThatCannotBe) {
   auto device = std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "lies"});
   setDevicesForTest({device});

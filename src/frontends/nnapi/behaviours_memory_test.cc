@@ -387,6 +387,38 @@ TEST_F(MemoryBehaviour, B47_DeviceMemoryAsArgument) {
   EXPECT_CODE(BAD_DATA, ANeuralNetworksExecution_compute(execution.get()));
 }
 
+TEST_F(MemoryBehaviour, B47_TypesOfDeviceMemoryAsArgument) {
+  const ndk::Compilation compilation = compile(addModel({0, 0}));
+  ndk::MemoryDescHandle desc;
+  ASSERT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_create(Out(desc)));
+  ASSERT_CODE(NO_ERROR,
+              ANeuralNetworksMemoryDesc_addInputRole(desc.get(), compilation.get(), 0, 1));
+  ASSERT_CODE(NO_ERROR,
+              ANeuralNetworksMemoryDesc_addOutputRole(desc.get(), compilation.get(), 0, 1));
+  const std::array<uint32_t, 2> dimensions = {1, 2};
+  ASSERT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_setDimensions(desc.get(), 2, dimensions.data()));
+  ASSERT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_finish(desc.get()));
+  ndk::MemoryHandle memory;
+  ASSERT_CODE(NO_ERROR, ANeuralNetworksMemory_createFromDesc(desc.get(), Out(memory)));
+  ndk::Execution execution(compilation);
+  execution.reusable();
+  const auto setTyped = [&](bool isInput, const std::vector<uint32_t>& given) {
+    const ndk::Type type = floats(given);
+    const ANeuralNetworksOperandType made = type.get();
+    return isInput ? ANeuralNetworksExecution_setInputFromMemory(execution.get(), 0, &made,
+                                                                 memory.get(), 0, 0)
+                   : ANeuralNetworksExecution_setOutputFromMemory(execution.get(), 0, &made,
+                                                                  memory.get(), 0, 0);
+  };
+  for (const bool isInput : {true, false}) {
+    for (const std::vector<uint32_t>& wrong :
+         {std::vector<uint32_t>{2, 2}, {1, 3}, {0, 3}, {2}, {1, 1, 2}})
+      EXPECT_CODE(BAD_DATA, setTyped(isInput, wrong));
+    for (const std::vector<uint32_t>& right : {std::vector<uint32_t>{0, 0}, {1, 0}, {0, 2}, {1, 2}})
+      EXPECT_CODE(NO_ERROR, setTyped(isInput, right));
+  }
+}
+
 TEST_F(MemoryBehaviour, B48_DeviceMemoryWithoutValue) {
   const ndk::Compilation compilation = compile(addModel());
   ndk::BurstHandle burst;
@@ -454,6 +486,49 @@ TEST_F(MemoryBehaviour, B49_OutputsGainAndLoseTheirValue) {
   const base::Descriptor file = fileOf(a_);
   const ndk::MemoryHandle target = memoryOf(file, 8);
   EXPECT_CODE(BAD_DATA, ANeuralNetworksMemory_copy(memory.get(), target.get()));
+}
+
+// A failure takes the values of all output memories, whatever it is.
+TEST_F(MemoryBehaviour, B49_EveryFailureTakesTheValue) {
+  auto device =
+      std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "device", .allocates = true});
+  setDevicesForTest({device});
+  ndk::Model model;
+  const uint32_t input = model.operand(floats({4}));
+  const uint32_t values = model.operand(floats({2}));
+  const uint32_t indices = model.operand(ints({0}));
+  model.operation(ANEURALNETWORKS_TOPK_V2, {input, model.int32(2)}, {values, indices});
+  model.finish({input}, {values, indices});
+  const ndk::Compilation compilation = compileForOne(model);
+  ndk::MemoryDescHandle desc;
+  ASSERT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_create(Out(desc)));
+  ASSERT_CODE(NO_ERROR,
+              ANeuralNetworksMemoryDesc_addOutputRole(desc.get(), compilation.get(), 0, 1));
+  ASSERT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_finish(desc.get()));
+  ndk::MemoryHandle memory;
+  ASSERT_CODE(NO_ERROR, ANeuralNetworksMemory_createFromDesc(desc.get(), Out(memory)));
+  const std::vector<float> numbers = {3, 9, 1, 7};
+  const auto computeWith = [&](size_t indexCount) {
+    ndk::Execution execution(compilation);
+    std::vector<int32_t> places(indexCount);
+    execution.input(0, numbers).output(1, places);
+    ndk::check(setOutput(execution, 0, memory, 0, 0), "setOutputFromMemory");
+    return ANeuralNetworksExecution_compute(execution.get());
+  };
+  const base::Descriptor file = fileOf({0, 0});
+  const ndk::MemoryHandle copy = memoryOf(file, 8);
+  const auto hasValue = [&] {
+    return ANeuralNetworksMemory_copy(memory.get(), copy.get()) == ANEURALNETWORKS_NO_ERROR;
+  };
+  EXPECT_CODE(NO_ERROR, computeWith(2));
+  EXPECT_TRUE(hasValue());
+  EXPECT_CODE(OUTPUT_INSUFFICIENT_SIZE, computeWith(1));
+  EXPECT_FALSE(hasValue());
+  EXPECT_CODE(NO_ERROR, computeWith(2));
+  EXPECT_THAT(copyOut(memory, 2), testing::ElementsAre(9, 7));
+  device->options.createError = ErrorCode::kBadData;
+  EXPECT_CODE(OP_FAILED, computeWith(2));
+  EXPECT_FALSE(hasValue());
 }
 
 TEST_F(MemoryBehaviour, B49_DynamicOutputsRecordTheirDimensions) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <thread>
 
+#include "android/NeuralNetworksExtensions.h"
 #include "base/descriptor.h"
 #include "frontends/nnapi/devices.h"
 #include "frontends/nnapi/fake_device.h"
@@ -137,6 +138,18 @@ TEST_F(ModeBehaviour, B35_ADependencyThatFailsFailsWhatFollows) {
   EXPECT_THAT(untouched, testing::ElementsAre(7, 7));
 }
 
+TEST_F(ModeBehaviour, B35_DependenciesWithoutAFence) {
+  const ndk::Compilation compilation = compile(addModel());
+  ndk::Execution first(compilation);
+  const ndk::Event started = first.input(0, a_).input(1, a_).output(0, sum_).start();
+  ndk::Execution second(compilation);
+  std::vector<float> twice(2);
+  const ndk::Event event =
+      second.input(0, sum_).input(1, sum_).output(0, twice).startAfter({started.get()});
+  EXPECT_CODE(NO_ERROR, ANeuralNetworksEvent_wait(event.get()));
+  EXPECT_THAT(twice, testing::ElementsAre(4, 8));
+}
+
 bool isReadable(int fd) {
   pollfd polled{fd, POLLIN, 0};
   return ::poll(&polled, 1, 0) == 1 && (polled.revents & POLLIN) != 0;
@@ -153,6 +166,13 @@ TEST_F(ModeBehaviour, B36_SyncFences) {
   const ndk::Event withoutFence = async.input(0, a_).input(1, a_).output(0, other).start();
   int fd = 5;
   EXPECT_CODE(BAD_DATA, ANeuralNetworksEvent_getSyncFenceFd(withoutFence.get(), &fd));
+  EXPECT_EQ(fd, -1);
+
+  withoutFence.wait();
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksEvent_getSyncFenceFd(withoutFence.get(), &fd));
+  EXPECT_EQ(fd, -1);
+  fd = 5;
+  EXPECT_CODE(UNEXPECTED_NULL, ANeuralNetworksEvent_getSyncFenceFd(nullptr, &fd));
   EXPECT_EQ(fd, -1);
 
   // A fence of somebody else holds the execution back.
@@ -176,6 +196,52 @@ TEST_F(ModeBehaviour, B36_SyncFences) {
   ASSERT_CODE(NO_ERROR, ANeuralNetworksEvent_getSyncFenceFd(imported.get(), &fd));
   const base::Descriptor late(fd);
   EXPECT_TRUE(isReadable(late.get()));
+}
+
+// Nothing may be asked of an execution, or changed, while it waits for its dependencies.
+TEST_F(ModeBehaviour, B24_B29_B38_InFlight) {
+  for (const bool isReusable : {false, true}) {
+    SCOPED_TRACE(isReusable);
+    const base::Descriptor outside(::eventfd(0, EFD_CLOEXEC));
+    ndk::EventHandle gate;
+    ASSERT_CODE(NO_ERROR, ANeuralNetworksEvent_createFromSyncFenceFd(outside.get(), Out(gate)));
+    const ndk::Compilation compilation = compileForOne(addModel());
+    ndk::Execution execution(compilation);
+    ANeuralNetworksExecution* const e = execution.get();
+    if (isReusable) execution.reusable();
+    ASSERT_CODE(NO_ERROR, ANeuralNetworksExecution_setMeasureTiming(e, true));
+    execution.input(0, a_).input(1, a_).output(0, sum_);
+    const ndk::Event event = execution.startAfter({gate.get()});
+
+    uint32_t answer[4] = {};
+    uint64_t time = 0;
+    ndk::EventHandle none;
+    EXPECT_CODE(BAD_STATE, ANeuralNetworksExecution_getOutputOperandRank(e, 0, answer));
+    EXPECT_CODE(BAD_STATE, ANeuralNetworksExecution_getOutputOperandDimensions(e, 0, answer));
+    EXPECT_CODE(BAD_STATE, ANeuralNetworksExecution_getDuration(e, 0, &time));
+    EXPECT_EQ(time, UINT64_MAX);
+    EXPECT_CODE(BAD_STATE, ANeuralNetworksExecution_setInput(e, 0, nullptr, a_.data(), 8));
+    EXPECT_CODE(BAD_STATE, ANeuralNetworksExecution_setOutput(e, 0, nullptr, sum_.data(), 8));
+    EXPECT_CODE(BAD_STATE, ANeuralNetworksExecution_setReusable(e, !isReusable));
+    EXPECT_CODE(BAD_STATE, ANeuralNetworksExecution_setMeasureTiming(e, false));
+    EXPECT_CODE(BAD_STATE, ANeuralNetworksExecution_setTimeout(e, 0));
+    EXPECT_CODE(BAD_STATE, ANeuralNetworksExecution_setLoopTimeout(e, 1));
+    EXPECT_CODE(BAD_STATE, ANeuralNetworksExecution_enableInputAndOutputPadding(e, true));
+    EXPECT_CODE(BAD_STATE, ANeuralNetworksExecution_addExtensionAttribute(e, "x", 0, answer, 4));
+    EXPECT_CODE(BAD_STATE, ANeuralNetworksExecution_compute(e));
+    EXPECT_CODE(BAD_STATE, ANeuralNetworksExecution_startCompute(e, Out(none)));
+    EXPECT_CODE(BAD_STATE,
+                ANeuralNetworksExecution_startComputeWithDependencies(e, nullptr, 0, 0, Out(none)));
+    EXPECT_EQ(none, nullptr);
+    ASSERT_EQ(::eventfd_write(outside.get(), 1), 0);
+    EXPECT_CODE(NO_ERROR, ANeuralNetworksEvent_wait(event.get()));
+    EXPECT_THAT(sum_, testing::ElementsAre(2, 4));
+    EXPECT_CODE(NO_ERROR, ANeuralNetworksExecution_getOutputOperandRank(e, 0, answer));
+    // Fenced executions are measured like others.
+    for (const int32_t code : {0, 1, 2, 3})
+      EXPECT_CODE(NO_ERROR, ANeuralNetworksExecution_getDuration(e, code, &time));
+    sum_ = {0, 0};
+  }
 }
 
 TEST_F(ModeBehaviour, B37_B38_Timing) {
