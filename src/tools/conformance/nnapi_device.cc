@@ -91,11 +91,13 @@ class NnapiExecution final : public hal::Execution {
 
  private:
   Status makeExecution(ExecutionHandle* execution);
+  Status setInputs(ANeuralNetworksExecution* execution);
   Status setArguments(ANeuralNetworksExecution* execution);
   Status setSharedArguments(ANeuralNetworksExecution* execution);
   Status setDeviceArguments(ANeuralNetworksExecution* execution);
   Status computeOnce(ANeuralNetworksExecution* execution);
   Status computeFenced(ANeuralNetworksExecution* execution);
+  Status repeatFenced(hal::ExecutionResult* result);
   Status fetchOutputs();
   Status readShapes(ANeuralNetworksExecution* execution, hal::ExecutionResult* result);
 
@@ -140,6 +142,8 @@ class NnapiPreparedModel final : public hal::PreparedModel,
     const bool wantsSizes = mode_ == NnapiMode::kFenced || mode_ == NnapiMode::kDeviceMemory;
     return wantsSizes && !hasKnownSizes_ ? NnapiMode::kSync : mode_;
   }
+  // Whether sizes have to be found before executions are fenced.
+  bool fencesLater() const { return mode_ == NnapiMode::kFenced && !hasKnownSizes_; }
   ANeuralNetworksCompilation* compilation() const { return compilation_.get(); }
   ANeuralNetworksBurst* burst() const { return burst_.get(); }
 
@@ -204,12 +208,17 @@ Status NnapiExecution::makeExecution(ExecutionHandle* execution) {
   }
 }
 
-Status NnapiExecution::setArguments(ANeuralNetworksExecution* execution) {
+Status NnapiExecution::setInputs(ANeuralNetworksExecution* execution) {
   for (size_t i = 0; i < request_.inputs.size(); ++i)
     HEARTH_TRY(check(
         ANeuralNetworksExecution_setInput(execution, static_cast<int32_t>(i), nullptr,
                                           request_.inputs[i].pointer, request_.inputs[i].length),
         "setInput"));
+  return {};
+}
+
+Status NnapiExecution::setArguments(ANeuralNetworksExecution* execution) {
+  HEARTH_TRY(setInputs(execution));
   for (size_t i = 0; i < request_.outputs.size(); ++i)
     HEARTH_TRY(check(
         ANeuralNetworksExecution_setOutput(execution, static_cast<int32_t>(i), nullptr,
@@ -298,6 +307,35 @@ Status NnapiExecution::computeFenced(ANeuralNetworksExecution* execution) {
   return check(ANeuralNetworksEvent_wait(event.get()), "Event_wait");
 }
 
+// Once more with fences, the outputs being of the shapes that the first computation found.
+Status NnapiExecution::repeatFenced(hal::ExecutionResult* result) {
+  ExecutionHandle execution;
+  HEARTH_TRY(check(ANeuralNetworksExecution_create(prepared_->compilation(), Out(execution)),
+                   "Execution_create"));
+  HEARTH_TRY(check(ANeuralNetworksExecution_setLoopTimeout(execution.get(), request_.loopTimeout),
+                   "setLoopTimeout"));
+  HEARTH_TRY(setInputs(execution.get()));
+  const graph::Subgraph& main = prepared_->main();
+  for (size_t i = 0; i < request_.outputs.size(); ++i) {
+    graph::Operand operand = main.operands[main.outputs[i]];
+    operand.dimensions = result->outputShapes[i].dimensions;
+    // A type cannot say that a dimension is 0.
+    if (!graph::isFullySpecified(operand)) return {};
+    HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(operand));
+    const ANeuralNetworksOperandType type = {
+        static_cast<int32_t>(operand.type), static_cast<uint32_t>(operand.dimensions.size()),
+        operand.dimensions.empty() ? nullptr : operand.dimensions.data(), operand.scale,
+        operand.zeroPoint};
+    std::memset(request_.outputs[i].pointer, 0xA5, bytes);
+    HEARTH_TRY(check(ANeuralNetworksExecution_setOutput(execution.get(), static_cast<int32_t>(i),
+                                                        &type, request_.outputs[i].pointer, bytes),
+                     "setOutput"));
+  }
+  HEARTH_TRY(computeFenced(execution.get()));
+  result->outputShapes.clear();
+  return readShapes(execution.get(), result);
+}
+
 Status NnapiExecution::computeOnce(ANeuralNetworksExecution* execution) {
   switch (prepared_->mode()) {
     case NnapiMode::kAsync: {
@@ -354,6 +392,7 @@ hal::ExecutionResult NnapiExecution::compute(const base::Deadline& /*deadline*/)
   if (result.status) result.status = computeOnce(execution.get());
   if (result.status) result.status = fetchOutputs();
   if (result.status) result.status = readShapes(execution.get(), &result);
+  if (result.status && prepared_->fencesLater()) result.status = repeatFenced(&result);
   return result;
 }
 

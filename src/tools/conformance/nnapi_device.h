@@ -19,7 +19,7 @@ enum class NnapiMode {
   kSync,
   kAsync,
   kBurst,
-  kFenced,        // sync where an output's size is unknown: NNAPI fences no such execution
+  kFenced,        // where an output's size is unknown, sync first: fences need types that give it
   kReusable,      // one execution for all computations
   kDeviceMemory,  // arguments in device memories; sync with pointers where a size is unknown
   kSharedMemory,  // arguments in one shared memory
