@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/env.h"
 
+#include <sys/auxv.h>
+
 #include <charconv>
 #include <cstdlib>
 
@@ -43,12 +45,20 @@ constexpr EnvVariable kTable[] = {
      "Test builds only: CALL:FAULT[:FIRST[:COUNT]],..., the system calls that fail, and how."},
     {Env::kPackingSalt, "HEARTH_PACKING_SALT", EnvKind::kString, "",
      "For tests: any text, which makes packed weights those of another CPU."},
+    {Env::kHome, "HOME", EnvKind::kString, "",
+     "The user's folder, in which .cache and .local/state are."},
+    {Env::kCacheHome, "XDG_CACHE_HOME", EnvKind::kString, "",
+     "Folder in whose hearth/store the weight store is; unset it is .cache in HOME."},
+    {Env::kStateHome, "XDG_STATE_HOME", EnvKind::kString, "",
+     "Folder in whose hearth the map of compilation caches is; unset it is .local/state in HOME."},
+    {Env::kTemporary, "TMPDIR", EnvKind::kString, "/tmp",
+     "Folder for the temporary files of hearth conformance."},
 };
 
 constexpr bool isInOrder() {
   for (size_t i = 0; i < std::size(kTable); ++i)
     if (static_cast<size_t>(kTable[i].id) != i) return false;
-  return std::size(kTable) == static_cast<size_t>(Env::kPackingSalt) + 1;
+  return std::size(kTable) == static_cast<size_t>(Env::kTemporary) + 1;
 }
 static_assert(isInOrder());
 
@@ -70,9 +80,14 @@ const EnvVariable& environmentVariable(Env id) {
   return kTable[static_cast<size_t>(id)];
 }
 
+bool isSecureProcess() {
+  const int forced = internal::secureProcess.load(std::memory_order_relaxed);
+  return forced >= 0 ? forced != 0 : ::getauxval(AT_SECURE) != 0;
+}
+
 std::string envString(Env id) {
   const EnvVariable& variable = environmentVariable(id);
-  const char* value = std::getenv(variable.name);
+  const char* value = isSecureProcess() ? nullptr : std::getenv(variable.name);
   return value != nullptr && *value != '\0' ? value : variable.standard;
 }
 
@@ -96,6 +111,11 @@ Result<uint64_t> envBytes(Env id) {
     return fail(ErrorCode::kBadData, "{} is {} bytes, outside {} to {}.", variable.name, bytes,
                 variable.least, variable.most);
   return bytes;
+}
+
+std::string envFolder(Env id) {
+  std::string path = envString(id);
+  return path.starts_with('/') ? path : std::string();
 }
 
 Result<std::string> parseChoice(std::string_view name, std::string_view text,

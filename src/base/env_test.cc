@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 #include <set>
+#include <string>
+#include <vector>
 
 namespace hearth::base {
 namespace {
@@ -14,6 +16,7 @@ class EnvTest : public testing::Test {
   void TearDown() override {
     unsetenv("HEARTH_LOG");
     unsetenv("HEARTH_THREADS");
+    internal::secureProcess = -1;
   }
 };
 
@@ -21,7 +24,6 @@ TEST_F(EnvTest, EveryStandardValueIsValidAndEveryNameUnique) {
   std::set<std::string> names;
   for (const EnvVariable& variable : environmentVariables()) {
     EXPECT_TRUE(names.insert(variable.name).second) << variable.name;
-    EXPECT_TRUE(std::string_view(variable.name).starts_with("HEARTH_"));
     EXPECT_FALSE(std::string_view(variable.meaning).empty());
     switch (variable.kind) {
       case EnvKind::kString:
@@ -65,6 +67,36 @@ TEST_F(EnvTest, BadValuesGiveASentenceWithNameValueAndLimit) {
 TEST_F(EnvTest, AnotherKindIsRefused) {
   EXPECT_EQ(envInteger(Env::kLog).error().code(), ErrorCode::kBadState);
   EXPECT_EQ(envBytes(Env::kThreads).error().code(), ErrorCode::kBadState);
+}
+
+TEST_F(EnvTest, ASetUidProcessTakesNoVariableFromWhoeverStartedIt) {
+  std::vector<std::string> before;
+  for (const EnvVariable& variable : environmentVariables()) {
+    const char* value = std::getenv(variable.name);
+    before.emplace_back(value != nullptr ? value : "");
+    setenv(variable.name, "/tmp/attack", 1);
+  }
+  EXPECT_FALSE(isSecureProcess());
+  EXPECT_EQ(envString(Env::kDriverPath), "/tmp/attack");
+  EXPECT_EQ(envFolder(Env::kHome), "/tmp/attack");
+  internal::secureProcess = 1;
+  EXPECT_TRUE(isSecureProcess());
+  for (const EnvVariable& variable : environmentVariables())
+    EXPECT_EQ(envString(variable.id), variable.standard) << variable.name;
+  EXPECT_EQ(envChoice(Env::kLog).value(), "warn");
+  EXPECT_EQ(envFolder(Env::kHome), "");
+  for (size_t i = 0; i < before.size(); ++i) {
+    const char* const name = environmentVariables()[i].name;
+    before[i].empty() ? unsetenv(name) : setenv(name, before[i].c_str(), 1);
+  }
+}
+
+TEST_F(EnvTest, AFolderIsAnAbsolutePath) {
+  setenv("HEARTH_STORE", "here", 1);
+  EXPECT_EQ(envFolder(Env::kStore), "");
+  setenv("HEARTH_STORE", "/here", 1);
+  EXPECT_EQ(envFolder(Env::kStore), "/here");
+  unsetenv("HEARTH_STORE");
 }
 
 TEST(ParseChoice, AWordsPartIsNoChoice) {

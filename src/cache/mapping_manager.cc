@@ -8,11 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <string_view>
 
+#include "base/env.h"
 #include "base/fault.h"
 #include "base/format.h"
 #include "base/log.h"
@@ -96,10 +96,10 @@ bool isDamage(int code) {
 }
 
 std::string standardFolder() {
-  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state == '/')
-    return std::string(state) + "/hearth";
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
-    return std::string(home) + "/.local/state/hearth";
+  if (const std::string state = base::envFolder(base::Env::kStateHome); !state.empty())
+    return state + "/hearth";
+  if (const std::string home = base::envFolder(base::Env::kHome); !home.empty())
+    return home + "/.local/state/hearth";
   return "";
 }
 

@@ -41,6 +41,8 @@ const char* storeReasonName(StoreReason reason) {
       return "off";
     case StoreReason::kNoHome:
       return "no-home";
+    case StoreReason::kSetUid:
+      return "secure-process";
     case StoreReason::kReadOnly:
       return "read-only";
     case StoreReason::kNotOwned:

@@ -18,6 +18,7 @@ enum class StoreReason : int {
   kOtherPlan,   // the bundle holds another plan
   kOff,         // the store is switched off
   kNoHome,      // no folder is named and there is no home folder
+  kSetUid,      // only its environment names a store to a process with more rights than its starter
   kReadOnly,    // the store or its file system may not be written
   kNotOwned,    // the store's folder belongs to neither the user nor root
   kNotPrivate,  // the store's folder may be written by its group or by everybody

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/store_folders.h"
 
+#include "base/env.h"
 #include "base/log.h"
 
 namespace hearth::cache {
@@ -28,6 +29,12 @@ StoreResult<std::unique_ptr<StoreFolders>> StoreFolders::open(const StoreOptions
 void StoreFolders::openOwn() {
   own_ = nullptr;
   ownFailure_ = {};
+  if (options_.path.empty() && base::isSecureProcess()) {
+    ownFailure_ = {StoreReason::kSetUid,
+                   "A process with rights that its user lacks (set-uid) has no store but one that "
+                   "its compile options name."};
+    return;
+  }
   if (options_.path.empty()) {
     ownFailure_ = {StoreReason::kNoHome, "No folder is named for a store of the user's own."};
     return;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/store_options.h"
 
-#include <cstdlib>
 #include <string_view>
 
 #include "base/env.h"
@@ -9,16 +8,10 @@
 namespace hearth::cache {
 namespace {
 
-// The variables of the XDG Base Directory Specification count only when they hold absolute paths.
-std::string folderIn(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value == '/' ? value : "";
-}
-
 std::string standardPath() {
-  if (const std::string cache = folderIn("XDG_CACHE_HOME"); !cache.empty())
+  if (const std::string cache = base::envFolder(base::Env::kCacheHome); !cache.empty())
     return cache + "/hearth/store";
-  if (const std::string home = folderIn("HOME"); !home.empty())
+  if (const std::string home = base::envFolder(base::Env::kHome); !home.empty())
     return home + "/.cache/hearth/store";
   return "";
 }

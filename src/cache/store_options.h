@@ -32,7 +32,8 @@ struct StoreOptions {
 
   // From HEARTH_STORE, HEARTH_STORE_MODE, HEARTH_STORE_SIZE and HEARTH_SYSTEM_STORES, with
   // $XDG_CACHE_HOME/hearth/store or $HOME/.cache/hearth/store as standard path. kNoHome when there
-  // is neither and no system store; kBadRequest for values that mean nothing.
+  // is neither and no system store; kBadRequest for values that mean nothing. A process that must
+  // not believe its environment (base::isSecureProcess) gets the standard system stores only.
   static StoreResult<StoreOptions> fromEnvironment();
 };
 

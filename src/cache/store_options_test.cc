@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <map>
 
+#include "base/env.h"
+#include "cache/segment_store.h"
+
 namespace hearth::cache {
 namespace {
 
@@ -25,6 +28,7 @@ class StoreOptionsTest : public testing::Test {
     }
   }
   void TearDown() override {
+    base::internal::secureProcess = -1;
     for (const char* name : names_) {
       ::unsetenv(name);
       if (before_.contains(name)) ::setenv(name, before_[name].c_str(), 1);
@@ -79,6 +83,27 @@ TEST_F(StoreOptionsTest, WithoutAHomeOnlySystemStoresAreLeft) {
   EXPECT_EQ(StoreOptions::fromEnvironment()->path, "");
   set("HEARTH_SYSTEM_STORES", ":");
   EXPECT_EQ(StoreOptions::fromEnvironment().error().reason, StoreReason::kNoHome);
+}
+
+TEST_F(StoreOptionsTest, ASetUidProcessHasNoStoreButTheSystems) {
+  set("HEARTH_STORE", "/data/store");
+  set("HEARTH_STORE_MODE", "off");
+  set("HEARTH_STORE_SIZE", "1");
+  set("HEARTH_SYSTEM_STORES", "/a:/b");
+  set("XDG_CACHE_HOME", "/var/cache/user");
+  set("HOME", "/home/user");
+  base::internal::secureProcess = 1;
+  auto options = StoreOptions::fromEnvironment();
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->path, "");
+  EXPECT_EQ(options->mode, StoreMode::kReadWrite);
+  EXPECT_EQ(options->maxBytes, 0u);
+  EXPECT_THAT(options->systemStores, ElementsAre("/usr/share/hearth/store"));
+
+  options->systemStores.clear();
+  const StoreFailure failure = openSegmentStore(*options)->writability();
+  EXPECT_EQ(failure.reason, StoreReason::kSetUid);
+  EXPECT_THAT(failure.message, HasSubstr("set-uid"));
 }
 
 TEST_F(StoreOptionsTest, AWrongValueIsASentenceThatNamesVariableAndAllowedValues) {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "android/NeuralNetworks.h"
+#include "base/env.h"
 #include "tools/conformance/nnapi_handles.h"
 #include "tools/conformance/nnapi_model.h"
 
@@ -71,10 +72,8 @@ class CacheFolder {
   // Memory, if there is such a place: syncing takes no time there.
   static std::filesystem::path folderForAll() {
     const std::filesystem::path memory = "/dev/shm";
-    std::error_code ignored;
-    return ::access(memory.c_str(), W_OK | X_OK) == 0
-               ? memory
-               : std::filesystem::temp_directory_path(ignored);
+    if (::access(memory.c_str(), W_OK | X_OK) == 0) return memory;
+    return base::envString(base::Env::kTemporary);
   }
   std::filesystem::path report() const { return path_ / "report"; }
   std::filesystem::path path_;

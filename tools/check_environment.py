@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that only src/base/env.cc reads environment variables: it leaves them alone in a process
+that runs with more rights than whoever started it."""
+
+import re
+import sys
+
+import checkout
+
+READER = "src/base/env.cc"
+# What reads a variable, also behind the standard library's back.
+CALL = re.compile(r"\b((?:secure_)?getenv|__secure_getenv|environ|temp_directory_path|tempnam|"
+                  r"tmpfile|wordexp)\b")
+COMMENT = re.compile(r"//[^\n]*")
+
+
+def isTest(path):
+    return "_test" in path.stem or path.stem.endswith("_fuzz") or "/cts/" in path.as_posix()
+
+
+def violations(root):
+    """Sentences about the wrong calls below src/ of the checkout `root`."""
+    found = []
+    for path in sorted((root / "src").rglob("*")):
+        where = path.relative_to(root).as_posix()
+        if path.suffix not in (".h", ".cc", ".c") or where == READER or isTest(path):
+            continue
+        text = COMMENT.sub("", path.read_text(encoding="utf-8"))
+        for name in CALL.findall(text):
+            found.append(f"{where} uses {name}; variables are read in {READER}.")
+    return found
+
+
+def main():
+    found = violations(checkout.ROOT)
+    for sentence in found:
+        print(sentence)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
