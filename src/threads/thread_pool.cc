@@ -305,6 +305,7 @@ void ThreadPool::work(size_t index) {
 }
 
 void* ThreadPool::workerEntry(void* pool) {
+  pthread_setname_np(pthread_self(), "hearth-pool");
   static_cast<ThreadPool*>(pool)->workerLoop();
   return nullptr;
 }
