@@ -23,7 +23,7 @@
 namespace hearth::hal {
 
 // Version of this interface; a driver library built for another one is not loaded.
-inline constexpr uint32_t kApiVersion = 2;
+inline constexpr uint32_t kApiVersion = 3;
 
 // Values are NNAPI's.
 enum class DeviceType : int32_t { kUnknown = 0, kOther = 1, kCpu = 2, kGpu = 3, kAccelerator = 4 };
@@ -156,6 +156,8 @@ struct ExecutionResult {
   // For success and kOutputInsufficientSize: one for each output.
   std::vector<OutputShape> outputShapes;
   Timing timing;
+  // Of the client's inputs and outputs, because the device could not use them where they lie.
+  uint64_t copiedBytes = 0;
 };
 
 // Arguments bound to a prepared model; compute() may be called again and again, one call at a time.
@@ -247,6 +249,9 @@ class Device {
       const PrepareOptions& /*options*/, Cache /*cache*/) {
     return fail(ErrorCode::kUnsupported, "The device {} keeps no compilation cache.", name());
   }
+
+  // Returns when what earlier calls keep for later starts is written.
+  virtual void flush() {}
 
   virtual Result<std::unique_ptr<Buffer>> allocate(const BufferDescription& /*description*/,
                                                    const std::vector<BufferRole>& /*roles*/) {

@@ -31,6 +31,8 @@ class InterpretedExecution final : public Execution {
     ops::RunResult run = runWhole(inputs, options);
     ExecutionResult result;
     result.status = std::move(run.status);
+    for (const std::vector<uint64_t>& copy : copies)
+      result.copiedBytes += copy.size() * sizeof(uint64_t);
     for (ops::RunOutputShape& shape : run.outputShapes)
       result.outputShapes.push_back({std::move(shape.dimensions), shape.isSufficient});
     if (result.status) {

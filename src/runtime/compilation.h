@@ -21,6 +21,11 @@ struct StatePair {
   std::vector<uint8_t> initialValue;  // empty = zero bytes
 };
 
+// Arguments whose address is a multiple of this, and which have so many bytes behind them in the
+// page of their last one, are used where they lie by every device of ours.
+inline constexpr uint32_t kPreferredAlignment = 64;
+inline constexpr uint32_t kPreferredPadding = 64;
+
 struct CompilationOptions {
   std::string device;  // empty = the first that takes every operation
   // Of threads 0 = what HEARTH_THREADS says, of maxActivationBytes half of the machine's memory.

@@ -140,6 +140,7 @@ Status Execution::runClaimed(const base::Deadline& deadline) {
     statistics_.lastNs = static_cast<uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin).count());
     statistics_.timing = result.timing;
+    statistics_.copiedBytes = result.copiedBytes;
   }
   return std::move(result.status);
 }

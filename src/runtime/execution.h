@@ -18,9 +18,10 @@
 namespace hearth::runtime {
 
 struct Statistics {
-  uint64_t runs = 0;    // that succeeded
-  uint64_t lastNs = 0;  // wall time of the last one, from request to result
-  hal::Timing timing;   // of the last one, as the driver measured it
+  uint64_t runs = 0;         // that succeeded
+  uint64_t lastNs = 0;       // wall time of the last one, from request to result
+  hal::Timing timing;        // of the last one, as the driver measured it
+  uint64_t copiedBytes = 0;  // of arguments, in the last one
 };
 
 // Arguments and state of one run after another. Calls from several threads are safe but refused

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -18,7 +17,7 @@
 namespace hearth::cpu {
 namespace {
 
-std::atomic<uint64_t> copied = 0;
+thread_local constinit uint64_t copied = 0;
 
 // Whether bytes behind a buffer can be read without leaving its last page.
 bool tailIsInLastPage(const void* data, uint64_t bytes) {

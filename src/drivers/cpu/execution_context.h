@@ -18,7 +18,7 @@ namespace hearth::cpu {
 // Used by one thread at a time. The plan and its weights must outlive it.
 class ExecutionContext {
  public:
-  // Bytes of client memory that executions of this process copied, because kernels cannot use them
+  // Bytes of client memory that executions in this thread copied, because kernels cannot use them
   // where they lie.
   static uint64_t copiedBytes();
 

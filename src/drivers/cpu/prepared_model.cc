@@ -88,7 +88,9 @@ class CpuExecution final : public hal::Execution {
       return result;
     }
     const auto start = std::chrono::steady_clock::now();
+    const uint64_t copied = ExecutionContext::copiedBytes();
     result.status = prepared_->run(inputs_, outputs_, deadline);
+    result.copiedBytes = ExecutionContext::copiedBytes() - copied;
     if (!result.status) {
       result.outputShapes.clear();
       return result;

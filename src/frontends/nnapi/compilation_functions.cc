@@ -6,15 +6,12 @@
 #include "frontends/nnapi/call.h"
 #include "frontends/nnapi/compilation.h"
 #include "frontends/nnapi/execution.h"
+#include "runtime/compilation.h"
 
 using namespace hearth;
 using namespace hearth::nnapi;
 
 namespace {
-
-// XNNPACK reads whole vectors: at this alignment and multiple it never needs a copy.
-constexpr uint32_t kPreferredAlignment = 64;
-constexpr uint32_t kPreferredPadding = 64;
 
 Status create(const ANeuralNetworksModel& model, DeviceList devices,
               ANeuralNetworksCompilation** compilation) {
@@ -110,22 +107,22 @@ int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation* compilation) {
 
 int ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(
     const ANeuralNetworksCompilation* compilation, uint32_t index, uint32_t* alignment) {
-  return preferred(__func__, compilation, true, index, kPreferredAlignment, alignment);
+  return preferred(__func__, compilation, true, index, runtime::kPreferredAlignment, alignment);
 }
 
 int ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput(
     const ANeuralNetworksCompilation* compilation, uint32_t index, uint32_t* padding) {
-  return preferred(__func__, compilation, true, index, kPreferredPadding, padding);
+  return preferred(__func__, compilation, true, index, runtime::kPreferredPadding, padding);
 }
 
 int ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput(
     const ANeuralNetworksCompilation* compilation, uint32_t index, uint32_t* alignment) {
-  return preferred(__func__, compilation, false, index, kPreferredAlignment, alignment);
+  return preferred(__func__, compilation, false, index, runtime::kPreferredAlignment, alignment);
 }
 
 int ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(
     const ANeuralNetworksCompilation* compilation, uint32_t index, uint32_t* padding) {
-  return preferred(__func__, compilation, false, index, kPreferredPadding, padding);
+  return preferred(__func__, compilation, false, index, runtime::kPreferredPadding, padding);
 }
 
 int ANeuralNetworksCompilation_addExtensionAttribute(ANeuralNetworksCompilation* compilation,
