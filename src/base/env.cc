@@ -39,6 +39,9 @@ constexpr EnvVariable kTable[] = {
     {Env::kReport, "HEARTH_REPORT", EnvKind::kString, "",
      "File that gets a line of JSON for each start of a model; %p in the name becomes the process "
      "id."},
+    {Env::kAtExit, "HEARTH_AT_EXIT", EnvKind::kChoice, "write",
+     "Whether a process that exits first writes what it has packed and not written yet.",
+     "write|leave"},
     {Env::kCrashAt, "HEARTH_CRASH_AT", EnvKind::kString, "",
      "Test builds only: NAME or NAME:N, the crash point at whose N-th pass the process is killed."},
     {Env::kFault, "HEARTH_FAULT", EnvKind::kString, "",

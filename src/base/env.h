@@ -26,6 +26,7 @@ enum class Env {
   kStoreSize,
   kSystemStores,
   kReport,
+  kAtExit,
   kCrashAt,
   kFault,
   kPackingSalt,

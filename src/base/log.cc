@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/env.h"
+#include "base/log_sink.h"
 
 namespace hearth::base {
 namespace {
@@ -63,8 +64,13 @@ int internal::readLogThreshold() {
 }
 
 void internal::writeLog(LogLevel level, std::string_view message) {
+  if (callLogSink(level, message)) return;
   // Not as a format text: spdlog would look for braces in it.
   logger().log(levelOf(level), spdlog::string_view_t(message.data(), message.size()));
+}
+
+void setLogLevelFromEnvironment() {
+  internal::logThreshold.store(-1, std::memory_order_relaxed);
 }
 
 void setLogLevel(LogLevel level) {

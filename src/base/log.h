@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages for people on standard error, from HEARTH_LOG's level up.
+// Messages for people, from HEARTH_LOG's level up, on standard error unless there is a LogSink.
 #pragma once
 
 #include <atomic>
@@ -28,6 +28,8 @@ inline bool logEnabled(LogLevel level) {
 
 // Overrides HEARTH_LOG from now on. Thread-safe.
 void setLogLevel(LogLevel level);
+// HEARTH_LOG counts again. Thread-safe.
+void setLogLevelFromEnvironment();
 
 // Writes one line of a std::format text, or does nothing (nor format) below the threshold. A
 // message is a sentence. Thread-safe; lines of several threads do not mix.

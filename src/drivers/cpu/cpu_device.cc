@@ -73,6 +73,7 @@ class CpuDevice final : public hal::Device, public hal::CacheExplainer {
       const hal::PrepareOptions& options, hal::Cache cache) override;
   Result<hal::StartReport> explainStart(std::shared_ptr<const graph::Model> model,
                                         const hal::PrepareOptions& options) override;
+  void flush() override { flushStores(); }
 
   void warmUp() override {
     // Who prepares a model is told when it fails.

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/exit_work.h"
 #include "base/trace.h"
 #include "cache/anonymous_store.h"
 #include "drivers/cpu/build_identity.h"
@@ -26,6 +27,7 @@ OpenStores& openStores() {
 
 struct ExitFlush {
   ~ExitFlush() {
+    if (!base::worksAtExit()) return;
     std::vector<std::weak_ptr<cache::SegmentStore>> all;
     {
       const std::lock_guard lock(openStores().mutex);
@@ -76,6 +78,16 @@ std::shared_ptr<cache::SegmentStore> openStore(const hal::PrepareOptions& option
   std::shared_ptr<cache::SegmentStore> store = cache::openSegmentStore(*wanted);
   remember(store);
   return store;
+}
+
+void flushStores() {
+  std::vector<std::shared_ptr<cache::SegmentStore>> held;
+  {
+    const std::lock_guard lock(openStores().mutex);
+    for (const auto& weak : openStores().all) held.push_back(weak.lock());
+  }
+  for (const auto& store : held)
+    if (store != nullptr) store->flush();
 }
 
 std::shared_ptr<cache::SegmentStore> openStoreForLooking(const hal::PrepareOptions& options) {

@@ -9,9 +9,13 @@
 namespace hearth::cpu {
 
 // The store that the options name, else the environment's. The latest one stays open for the next
-// model, and the process does not exit before what was packed is written: without that a short run
-// would leave nothing to the next one. Thread-safe.
+// model, and the process does not exit before what was packed is written (unless base::worksAtExit
+// says no): without that a short run would leave nothing to the next one. Thread-safe.
 std::shared_ptr<cache::SegmentStore> openStore(const hal::PrepareOptions& options);
+
+// Returns when all that was packed before is written to the stores that openStore() gave.
+// Thread-safe.
+void flushStores();
 
 // The same store without leave to write, which is not made when it is not there: then its
 // writability() is kGone.

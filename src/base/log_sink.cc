@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/log_sink.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+
+namespace hearth::base {
+namespace {
+
+// Replaced and called under the mutex. One pointer, so that a child made by fork finds it whole.
+constinit std::atomic<const LogSink*> current = nullptr;
+thread_local constinit bool isInside = false;
+
+std::mutex& mutex() {
+  // Never destroyed: threads may still log while the process exits.
+  static std::mutex* const mutex = [] {
+    static std::mutex* const made = new std::mutex;
+    // In a child only the thread exists that forked, maybe from inside the sink.
+    ::pthread_atfork(nullptr, nullptr, [] {
+      if (!isInside) new (made) std::mutex;
+    });
+    return made;
+  }();
+  return *mutex;
+}
+
+class Inside {
+ public:
+  Inside() { isInside = true; }
+  ~Inside() { isInside = false; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+};
+
+}  // namespace
+
+void setLogSink(LogSink sink) {
+  auto made = sink != nullptr ? std::make_unique<const LogSink>(std::move(sink)) : nullptr;
+  std::unique_lock<std::mutex> lock;
+  if (!isInside) lock = std::unique_lock(mutex());
+  made.reset(current.exchange(made.release()));
+}
+
+bool callLogSink(LogLevel level, std::string_view message) {
+  if (current.load(std::memory_order_acquire) == nullptr || isInside) return false;
+  const std::string text(message);
+  const std::lock_guard lock(mutex());
+  const LogSink* const found = current.load(std::memory_order_relaxed);
+  if (found == nullptr) return false;
+  const LogSink sink = *found;  // the call may replace it
+  const Inside inside;
+  sink(level, text.c_str());
+  return true;
+}
+
+}  // namespace hearth::base
