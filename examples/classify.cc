@@ -23,7 +23,7 @@ int main(int argc, char** argv) try {
   std::vector<uint8_t> scores(result.byteSize);
 
   hearth::Execution execution = compilation.createExecution();
-  execution.setInput(0, image);  // both are used in place, nothing is copied
+  execution.setInput(0, image);  // both are used where they lie
   execution.setOutput(0, scores);
   execution.run();
 

@@ -4,17 +4,49 @@
 // Rules that hold for every function here:
 // - Handles are opaque and reference counted inside: they may be freed in any order, and what was
 //   made from a handle stays usable after that handle was freed. Freeing NULL does nothing.
-// - A function that can fail returns HEARTH_OK or an error code and takes `error` last. When it
-//   fails and `error` is not NULL, *error receives an error object that the caller frees; on
-//   success *error is left alone. Results behind out-pointers are written on success only.
+// - A function that can fail returns HEARTH_OK or an error code and takes `error` last. If `error`
+//   is not NULL, *error becomes NULL when the function succeeds, and else an error object that the
+//   caller frees (NULL where there is not even memory for that). Results behind other out-pointers
+//   are written on success only, but for the rank of hearth_execution_output_shape.
 // - Strings are UTF-8 and end with a zero byte. A returned `const char*` belongs to the handle it
 //   came from and lives as long as that handle; a returned `char*` is freed with
 //   hearth_string_free.
-// - Structures begin with `size`, which the caller sets to sizeof(structure): fields are only ever
-//   added at the end, and a library fills or reads no more than `size` bytes.
+// - Structures begin with `size`, which the caller sets to sizeof(structure). Fields are only ever
+//   added at the end, and 0 in a new one means what libraries did that did not know it. A library
+//   that reads a structure takes a larger one than its own if all bytes behind what it knows are
+//   zero, and else fails with HEARTH_BAD_DATA. One that fills a structure writes what both know,
+//   and sets `size` to the number of bytes that it has filled; it leaves the rest alone.
+//   Enumerations in structures are int32_t.
 // - Models, compilations and events may be used by several threads at once. An execution is used
 //   by one thread at a time.
-// - No function throws, aborts on bad arguments, or installs signal handlers.
+// - No function throws, or aborts on bad arguments.
+//
+// What the library does in a process besides what it is asked for (docs/process.md has the
+// details):
+// - Signals. While files of a weight store or of a model are mapped, SIGBUS has a handler: a page
+//   that somebody cut off such a file reads as zeros, and the run that read it is repeated or
+//   fails. Everything else goes on to what the signal meant before. A program that loads models
+//   from memory and compiles with HEARTH_CACHE_OFF has no such handler. No other is installed, and
+//   no other signal is touched.
+// - Threads. Loading a model, compiling, running and what follows these start threads, whose names
+//   begin with "hearth-". They block all signals but those of their own faults, run under the
+//   standard scheduling policy or SCHED_IDLE whatever their starter's is, and need not be waited
+//   for.
+// - exit() waits until what compilations have packed is written for the next start, but gives up
+//   when nothing has moved for about ten seconds; hearth_set_work_at_exit and HEARTH_AT_EXIT=leave
+//   decline it, hearth_flush does it earlier. Nothing is destroyed: other threads may be in any
+//   function while the process exits. _exit() and quick_exit() write nothing.
+// - fork(). A child may use the models, compilations and executions of its parent and make new
+//   ones, whatever other threads of the parent were doing. A run that was in flight at the fork
+//   does not end in the child: its execution and event are of no use there, and freeing either is
+//   left out.
+// - dlclose() does not unload the library: its threads may be inside.
+// - Environment. docs/settings.md has the table of the variables that are read, most of them again
+//   at each compilation: no thread may call setenv() meanwhile. All count as unset in a process
+//   with rights that its starter lacks (set-uid, set-gid, capabilities of the file); such a process
+//   has no weight store of its own unless the compile options name one.
+// - Standard error gets lines about what the library works around (warnings) and about failures of
+//   NNAPI's functions; hearth_set_log_callback takes them. Standard output is not written to.
 #pragma once
 
 #include <stddef.h>
@@ -34,8 +66,14 @@ extern "C" {
 #define HEARTH_VERSION_MINOR 1
 #define HEARTH_VERSION_PATCH 0
 
-// Version of the library in use, for example "0.1.0".
+#define HEARTH_VERSION_NUMBER \
+  (HEARTH_VERSION_MAJOR * 1000000 + HEARTH_VERSION_MINOR * 1000 + HEARTH_VERSION_PATCH)
+
+// Version of the library in use, for example "0.1.0", in builds of a checkout followed by a "+" and
+// what names the commit. The macros are the version of this header.
 HEARTH_EXPORT const char* hearth_version(void);
+// The same as HEARTH_VERSION_NUMBER has it: 1002003 is 1.2.3.
+HEARTH_EXPORT uint32_t hearth_version_number(void);
 
 // --- Errors ---------------------------------------------------------------------------------
 
@@ -70,6 +108,45 @@ HEARTH_EXPORT void hearth_error_free(hearth_error* error);
 
 HEARTH_EXPORT void hearth_string_free(char* string);
 
+// --- The process ----------------------------------------------------------------------------
+
+typedef enum hearth_log_level {
+  HEARTH_LOG_DEFAULT = -1,  // as HEARTH_LOG says, else warnings and errors
+  HEARTH_LOG_TRACE = 0,
+  HEARTH_LOG_DEBUG = 1,
+  HEARTH_LOG_INFO = 2,
+  HEARTH_LOG_WARN = 3,
+  HEARTH_LOG_ERROR = 4,
+  HEARTH_LOG_OFF = 5,  // nothing; no message has it
+} hearth_log_level;
+
+// `message` is one or more sentences without a line end, and is gone after the call.
+typedef void (*hearth_log_callback)(hearth_log_level level, const char* message, void* user);
+
+// From now on messages from `level` up go to `callback`, or, where it is NULL, to standard error:
+// (HEARTH_LOG_DEFAULT, NULL, NULL) is the state in which a process begins. Thread-safe. The
+// callback is called by one thread at a time, which may be one of the library's and may hold its
+// locks: it must not wait for other threads that use the library, must not throw, and calls nothing
+// of it but this function; what it makes the library log goes to standard error. When this returns,
+// the callback before is not running and is not called again; only the very call from inside which
+// it is replaced goes on. A child made by fork() has the callback, too. Drivers in libraries of
+// their own and XNNPACK write to standard error themselves. HEARTH_BAD_DATA: there is no such
+// level.
+HEARTH_EXPORT hearth_status hearth_set_log_callback(hearth_log_level level,
+                                                    hearth_log_callback callback, void* user,
+                                                    hearth_error** error);
+
+// Waits until what earlier compilations have packed is written for the next start. When
+// `timeout_ns` passes before (0 = none), HEARTH_MISSED_DEADLINE_TRANSIENT, and it is written later.
+// A file that cannot be written is no failure. A compilation just in time has packed everything
+// when its start report can be had. Thread-safe.
+HEARTH_EXPORT hearth_status hearth_flush(uint64_t timeout_ns, hearth_error** error);
+
+// Whether exit() waits as hearth_flush does (not 0, the standard; for some ten seconds at most
+// where nothing moves), in place of what HEARTH_AT_EXIT says. What is not written is packed again
+// by the next start. Thread-safe.
+HEARTH_EXPORT void hearth_set_work_at_exit(int works);
+
 // --- Tensors --------------------------------------------------------------------------------
 
 // Element types, as in the model file.
@@ -93,7 +170,7 @@ typedef enum hearth_type {
 typedef struct hearth_tensor_info {
   size_t size;
   const char* name;
-  hearth_type type;
+  int32_t type;  // hearth_type
   uint32_t rank;
   const uint32_t* dimensions;  // `rank` of them; 0 = not known before a run
   float scale;                 // real = scale * (stored - zero_point); 0 = not quantised
@@ -102,6 +179,9 @@ typedef struct hearth_tensor_info {
   // `dimensions` with those that the model file was written with (often 1) for the unknown ones;
   // an input whose dimensions are left open at hearth_execution_set_input has these.
   const uint32_t* default_dimensions;
+  // What hearth_execution_set_input and _set_output say of memory that is used in place.
+  uint32_t alignment;
+  uint32_t padding;
 } hearth_tensor_info;
 
 // --- Devices --------------------------------------------------------------------------------
@@ -118,7 +198,7 @@ typedef struct hearth_device_info {
   size_t size;
   const char* name;  // unique; lives as long as the process, as all strings here do
   const char* version;
-  hearth_device_type type;
+  int32_t type;            // hearth_device_type
   int64_t feature_level;   // NNAPI's
   const char* extensions;  // names separated by spaces
 } hearth_device_info;
@@ -199,21 +279,26 @@ typedef enum hearth_tuning {
 
 typedef struct hearth_compile_options {
   size_t size;
-  const char* signature;  // NULL = the first
-  const char* device;     // NULL = the first device that takes every operation
-  hearth_preference preference;
-  hearth_priority priority;
-  uint32_t threads;  // 0 = what HEARTH_THREADS says, else the device's choice
-  hearth_cache_policy cache;
+  const char* signature;          // NULL = the first
+  const char* device;             // NULL = the first device that takes every operation
+  int32_t preference;             // hearth_preference
+  int32_t priority;               // hearth_priority
+  uint32_t threads;               // 0 = what HEARTH_THREADS says, else the device's choice
+  int32_t cache;                  // hearth_cache_policy
   uint64_t max_activation_bytes;  // 0 = half of the machine's memory
   uint64_t timeout_ns;            // 0 = none
   const char* store;              // folder of the weight store; NULL = as HEARTH_STORE says
   uint64_t store_bytes;           // the most that it may take; 0 = as HEARTH_STORE_SIZE says
   const char* weight_cache;       // one file to be used in place of the store; NULL = none
-  hearth_preparation preparation;
-  hearth_tuning tuning;
+  int32_t preparation;            // hearth_preparation
+  int32_t tuning;                 // hearth_tuning
 } hearth_compile_options;
 
+// Sets `options` to the standard values; `size` is sizeof(hearth_compile_options) as the caller
+// knows it, and no more is written. Does nothing for NULL, or a size that holds no `size`.
+HEARTH_EXPORT void hearth_compile_options_init(hearth_compile_options* options, size_t size);
+
+// The same as an initialiser.
 #define HEARTH_COMPILE_OPTIONS_INIT  \
   {sizeof(hearth_compile_options),   \
    NULL,                             \
@@ -239,7 +324,7 @@ typedef enum hearth_start_state {
 // How a compilation started.
 typedef struct hearth_start_report {
   size_t size;
-  hearth_start_state state;
+  int32_t state;              // hearth_start_state
   const char* reason;         // why not warm; "" when warm
   double prepare_ms;          // opening the model and compiling it
   uint64_t packed_bytes;      // weights converted to the device's layout during this start
@@ -316,10 +401,14 @@ HEARTH_EXPORT hearth_status hearth_execution_create(const hearth_compilation* co
 // Waits for a run in flight.
 HEARTH_EXPORT void hearth_execution_free(hearth_execution* execution);
 
-// Binds the caller's memory, which is used in place, never copied: it must stay valid, and the
-// contents of inputs unchanged, while a run is in flight. Bindings stay for later runs. `bytes`
-// must be the tensor's exact size. `dimensions` (of the model's rank) gives the unknown ones;
-// NULL with rank 0 = the default dimensions.
+// Binds the caller's memory. It must stay valid, and the contents of inputs unchanged, while a run
+// is in flight. Bindings stay for later runs. Memory is used in place if its address is a multiple
+// of the tensor's `alignment` and at least `padding` more bytes lie behind its end in the same page
+// (kernels read whole vectors). Other memory is used with the same results, but each run may copy
+// it; so it may with an input whose memory an output shares, and with an output that an operation
+// writes past. hearth_statistics tells how many bytes the last run copied. `bytes` must be the
+// tensor's exact size. `dimensions` (of the model's rank) gives the unknown ones; NULL with rank 0
+// = the default dimensions.
 HEARTH_EXPORT hearth_status hearth_execution_set_input(hearth_execution* execution, size_t index,
                                                        const void* data, size_t bytes,
                                                        const uint32_t* dimensions, size_t rank,
@@ -338,12 +427,13 @@ HEARTH_EXPORT hearth_status hearth_execution_set_output(hearth_execution* execut
 HEARTH_EXPORT hearth_status hearth_execution_run(hearth_execution* execution, uint64_t timeout_ns,
                                                  hearth_error** error);
 // Runs in a thread of the library. Until the event is done, the execution refuses everything but
-// hearth_execution_free with HEARTH_BAD_STATE.
+// hearth_execution_statistics and hearth_execution_free with HEARTH_BAD_STATE.
 HEARTH_EXPORT hearth_status hearth_execution_start(hearth_execution* execution, uint64_t timeout_ns,
                                                    hearth_event** event, hearth_error** error);
 
-// Dimensions of an output after a run. *rank holds the room in `dimensions` before the call and
-// the rank after it; when the room is too small the call fails and still writes *rank.
+// Dimensions of an output after a run that succeeded, or whose buffers were too small. *rank holds
+// the room in `dimensions` before the call and the rank after it. When the room is too small the
+// call fails with HEARTH_BAD_DATA and writes *rank nevertheless, but no dimension.
 HEARTH_EXPORT hearth_status hearth_execution_output_shape(const hearth_execution* execution,
                                                           size_t index, uint32_t* dimensions,
                                                           size_t* rank, hearth_error** error);
@@ -358,6 +448,7 @@ typedef struct hearth_statistics {
   uint64_t last_ns;       // of the last one: wall time inside the library
   uint64_t on_device_ns;  // as the device measured; UINT64_MAX = not measured
   uint64_t in_driver_ns;
+  uint64_t copied_bytes;  // of inputs and outputs, by the last one: see hearth_execution_set_input
 } hearth_statistics;
 
 HEARTH_EXPORT hearth_status hearth_execution_statistics(const hearth_execution* execution,

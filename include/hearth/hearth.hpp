@@ -56,6 +56,31 @@ inline uint64_t nanoseconds(std::chrono::nanoseconds duration) {
 
 }  // namespace detail
 
+// Version of the library in use: see hearth_version_number.
+inline uint32_t versionNumber() {
+  return hearth_version_number();
+}
+
+// Where messages go: see hearth_set_log_callback. The callback must not throw.
+inline void setLogCallback(hearth_log_level level, hearth_log_callback callback,
+                           void* user = nullptr) {
+  detail::call(hearth_set_log_callback, level, callback, user);
+}
+
+// Waits until what was packed is written for the next start.
+inline void flush() {
+  detail::call(hearth_flush, uint64_t{0});
+}
+// Throws HEARTH_MISSED_DEADLINE_TRANSIENT when that takes longer.
+inline void flush(std::chrono::nanoseconds timeout) {
+  detail::call(hearth_flush, detail::nanoseconds(timeout));
+}
+
+// Whether exit() does the same: see hearth_set_work_at_exit.
+inline void setWorkAtExit(bool works) {
+  hearth_set_work_at_exit(works ? 1 : 0);
+}
+
 // Name of an element type as NumPy spells it, for example "uint8".
 inline const char* typeName(hearth_type type) {
   switch (type) {
@@ -123,6 +148,8 @@ struct TensorInfo {
   int32_t zeroPoint = 0;
   uint64_t byteSize = 0;                    // 0 = not known before a run
   std::vector<uint32_t> defaultDimensions;  // `dimensions` with the file's for the unknown ones
+  uint32_t alignment = 1;                   // of memory that is used in place, and the bytes that
+  uint32_t padding = 0;                     // lie behind it: see hearth_execution_set_input
 
   // The real number that a stored one stands for.
   double dequantize(double stored) const {
@@ -145,7 +172,8 @@ inline std::vector<Device> devices() {
     hearth_device_info info{};
     info.size = sizeof(info);
     detail::call(hearth_device_get, i, &info);
-    list[i] = {info.name, info.version, info.type, info.feature_level, info.extensions};
+    list[i] = {info.name, info.version, static_cast<hearth_device_type>(info.type),
+               info.feature_level, info.extensions};
   }
   return list;
 }
@@ -166,6 +194,7 @@ struct Statistics {
   uint64_t lastNs = 0;
   uint64_t onDeviceNs = UINT64_MAX;
   uint64_t inDriverNs = UINT64_MAX;
+  uint64_t copiedBytes = 0;
 };
 
 // Options of Model::compile; the defaults are the library's.
@@ -213,7 +242,8 @@ class Event {
 // One context that runs a compilation again and again and keeps its state tensors.
 class Execution {
  public:
-  // The memory is used in place and must outlive its binding.
+  // The memory must outlive its binding. It is used in place where its alignment allows: see
+  // hearth_execution_set_input.
   void setInput(size_t index, const void* data, size_t bytes,
                 const std::vector<uint32_t>& dimensions = {}) {
     detail::call(hearth_execution_set_input, get(), index, data, bytes,
@@ -267,7 +297,8 @@ class Execution {
     statistics.size = sizeof(statistics);
     detail::call(hearth_execution_statistics, static_cast<const hearth_execution*>(get()),
                  &statistics);
-    return {statistics.runs, statistics.last_ns, statistics.on_device_ns, statistics.in_driver_ns};
+    return {statistics.runs, statistics.last_ns, statistics.on_device_ns, statistics.in_driver_ns,
+            statistics.copied_bytes};
   }
   hearth_execution* get() const { return handle_.get(); }
 
@@ -291,8 +322,14 @@ class Compilation {
     hearth_start_report report{};
     report.size = sizeof(report);
     detail::call(hearth_compilation_start_report, get(), &report);
-    return {report.state,        report.reason,           report.prepare_ms,   report.packed_bytes,
-            report.mapped_bytes, report.activation_bytes, report.shared_bytes, report.hashed_bytes};
+    return {static_cast<hearth_start_state>(report.state),
+            report.reason,
+            report.prepare_ms,
+            report.packed_bytes,
+            report.mapped_bytes,
+            report.activation_bytes,
+            report.shared_bytes,
+            report.hashed_bytes};
   }
   std::string startReportJson() const {
     char* json = nullptr;
@@ -318,13 +355,15 @@ class Compilation {
       info.size = sizeof(info);
       detail::call(getter, get(), i, &info);
       list[i].name = info.name;
-      list[i].type = info.type;
+      list[i].type = static_cast<hearth_type>(info.type);
       list[i].dimensions.assign(info.dimensions, info.dimensions + info.rank);
       list[i].scale = info.scale;
       list[i].zeroPoint = info.zero_point;
       list[i].byteSize = info.byte_size;
       list[i].defaultDimensions.assign(info.default_dimensions,
                                        info.default_dimensions + info.rank);
+      list[i].alignment = info.alignment;
+      list[i].padding = info.padding;
     }
     return list;
   }

@@ -32,21 +32,15 @@ namespace {
 Result<hearth_compile_options> readOptions(const hearth_compile_options* given) {
   hearth_compile_options options = HEARTH_COMPILE_OPTIONS_INIT;
   if (given == nullptr) return options;
-  if (given->size < offsetof(hearth_compile_options, preference) ||
-      given->size > sizeof(hearth_compile_options))
-    return fail(ErrorCode::kBadData,
-                "The compile options have size {}; this library knows those of {} to {} bytes.",
-                given->size, offsetof(hearth_compile_options, preference),
-                sizeof(hearth_compile_options));
-  std::memcpy(&options, given, given->size);
+  HEARTH_TRY(hearth::api::readSized(*given, offsetof(hearth_compile_options, preference),
+                                    "compile options", &options));
   switch (options.preference) {
     case HEARTH_PREFER_LOW_POWER:
     case HEARTH_PREFER_FAST_SINGLE_ANSWER:
     case HEARTH_PREFER_SUSTAINED_SPEED:
       break;
     default:
-      return fail(ErrorCode::kBadData, "There is no preference {}.",
-                  static_cast<int>(options.preference));
+      return fail(ErrorCode::kBadData, "There is no preference {}.", options.preference);
   }
   switch (options.priority) {
     case HEARTH_PRIORITY_LOW:
@@ -54,18 +48,15 @@ Result<hearth_compile_options> readOptions(const hearth_compile_options* given) 
     case HEARTH_PRIORITY_HIGH:
       break;
     default:
-      return fail(ErrorCode::kBadData, "There is no priority {}.",
-                  static_cast<int>(options.priority));
+      return fail(ErrorCode::kBadData, "There is no priority {}.", options.priority);
   }
   if (options.cache < HEARTH_CACHE_DEFAULT || options.cache > HEARTH_CACHE_STRICT)
-    return fail(ErrorCode::kBadData, "There is no cache policy {}.",
-                static_cast<int>(options.cache));
+    return fail(ErrorCode::kBadData, "There is no cache policy {}.", options.cache);
   if (options.preparation < HEARTH_PREPARE_DEFAULT ||
       options.preparation > HEARTH_PREPARE_JUST_IN_TIME)
-    return fail(ErrorCode::kBadData, "There is no preparation {}.",
-                static_cast<int>(options.preparation));
+    return fail(ErrorCode::kBadData, "There is no preparation {}.", options.preparation);
   if (options.tuning < HEARTH_TUNING_DEFAULT || options.tuning > HEARTH_TUNING_OFF)
-    return fail(ErrorCode::kBadData, "There is no tuning {}.", static_cast<int>(options.tuning));
+    return fail(ErrorCode::kBadData, "There is no tuning {}.", options.tuning);
   return options;
 }
 
@@ -274,6 +265,8 @@ Status describe(const std::vector<Tensor>& tensors, size_t index, const char* ki
   made.zero_point = tensor.zeroPoint;
   made.byte_size = tensor.byteSize;
   made.default_dimensions = tensor.defaultDimensions.data();
+  made.alignment = hearth::runtime::kPreferredAlignment;
+  made.padding = hearth::runtime::kPreferredPadding;
   return fillSized(info, made);
 }
 
@@ -305,6 +298,14 @@ const hearth::runtime::StartRecord& CompiledSignature::start() const {
 }
 
 extern "C" {
+
+void hearth_compile_options_init(hearth_compile_options* options, size_t size) {
+  if (options == nullptr || size < sizeof(options->size)) return;
+  const hearth_compile_options standard = HEARTH_COMPILE_OPTIONS_INIT;
+  std::memset(options, 0, size);
+  std::memcpy(options, &standard, std::min(size, sizeof(standard)));
+  options->size = size;
+}
 
 hearth_status hearth_compile(const hearth_model* model, const hearth_compile_options* options,
                              hearth_compilation** compilation, hearth_error** error) {

@@ -52,7 +52,7 @@ hearth_status hearth_device_get(size_t index, hearth_device_info* info, hearth_e
     hearth_device_info made{};
     made.name = texts[index].name.c_str();
     made.version = texts[index].version.c_str();
-    made.type = static_cast<hearth_device_type>(device.type());
+    made.type = static_cast<int32_t>(device.type());
     made.feature_level = device.featureLevel();
     made.extensions = texts[index].extensions.c_str();
     return fillSized(info, made);

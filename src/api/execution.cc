@@ -122,6 +122,7 @@ hearth_status hearth_execution_statistics(const hearth_execution* execution,
     made.last_ns = source.lastNs;
     made.on_device_ns = source.timing.onDevice;
     made.in_driver_ns = source.timing.inDriver;
+    made.copied_bytes = source.copiedBytes;
     return fillSized(statistics, made);
   });
 }

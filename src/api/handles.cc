@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <hearth_build_info.h>
-
 #include "api/handles.h"
-
-#include <hearth_build_info.h>
 
 #include <cstdlib>
 
@@ -79,10 +75,6 @@ Result<hearth_type> publicType(graph::OperandType type) {
 }  // namespace hearth::api
 
 extern "C" {
-
-const char* hearth_version(void) {
-  return HEARTH_VERSION;
-}
 
 hearth_status hearth_error_code(const hearth_error* error) {
   return error == nullptr ? HEARTH_OK : error->code;

@@ -97,10 +97,11 @@ Status caught(Body body) {
   }
 }
 
-// Runs the body of an API function: its Status becomes the return value and the error object, and
-// no exception gets past here.
+// Runs the body of an API function: its Status becomes the return value and the error object (null
+// for success), and no exception gets past here.
 template <typename Body>
 hearth_status guarded(hearth_error** out, Body body) noexcept {
+  if (out != nullptr) *out = nullptr;
   try {
     const Status status = caught(body);
     return status ? HEARTH_OK : report(status.error(), out);
@@ -110,15 +111,34 @@ hearth_status guarded(hearth_error** out, Body body) noexcept {
   }
 }
 
-// Fills a structure whose first member is its caller's size: as much as both sides know.
+// Fills a structure whose first member is its caller's size: as much as both sides know, which its
+// size then says.
 template <typename Info>
 Status fillSized(Info* to, Info from) {
   if (to == nullptr) return nullArgument("info");
-  const size_t size = to->size;
-  if (size < sizeof(size_t))
-    return fail(ErrorCode::kBadData, "The structure's size is {}; it is not set.", size);
-  from.size = size;
-  std::memcpy(to, &from, std::min(size, sizeof(Info)));
+  if (to->size < sizeof(to->size))
+    return fail(ErrorCode::kBadData, "The structure's size is {}; it is not set.", to->size);
+  from.size = std::min(to->size, sizeof(Info));
+  std::memcpy(to, &from, from.size);
+  return {};
+}
+
+// Takes what both sides know of such a structure; where the caller knows more, it must ask for
+// nothing there. `least` bytes were there in the first version. `to` has the standard values.
+template <typename Info>
+Status readSized(const Info& from, size_t least, const char* what, Info* to) {
+  if (from.size < least)
+    return fail(ErrorCode::kBadData, "The {} have size {}; the least is {}.", what, from.size,
+                least);
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(&from);
+  const size_t known = std::min(from.size, sizeof(Info));
+  if (std::any_of(bytes + known, bytes + from.size, [](uint8_t byte) { return byte != 0; }))
+    return fail(ErrorCode::kBadData,
+                "The {} have size {} and ask for something behind byte {}, of which this library "
+                "does not know.",
+                what, from.size, known);
+  std::memcpy(to, bytes, known);
+  to->size = sizeof(Info);
   return {};
 }
 

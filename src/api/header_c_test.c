@@ -13,14 +13,33 @@
     }                                                         \
   } while (0)
 
+static void onMessage(hearth_log_level level, const char* message, void* user) {
+  (void)level;
+  (void)message;
+  ++*(int*)user;
+}
+
 int main(void) {
   hearth_compile_options options = HEARTH_COMPILE_OPTIONS_INIT;
   hearth_model* model = NULL;
   hearth_error* error = NULL;
+  int messages = 0;
 
   EXPECT(strlen(hearth_version()) > 0);
   EXPECT(options.size == sizeof(options));
   EXPECT(options.priority == HEARTH_PRIORITY_MEDIUM);
+  EXPECT(hearth_version_number() == HEARTH_VERSION_NUMBER);
+  memset(&options, 0xFF, sizeof(options));
+  hearth_compile_options_init(&options, sizeof(options));
+  EXPECT(options.size == sizeof(options));
+  EXPECT(options.priority == HEARTH_PRIORITY_MEDIUM);
+  EXPECT(options.store == NULL);
+
+  EXPECT(hearth_set_log_callback(HEARTH_LOG_WARN, onMessage, &messages, &error) == HEARTH_OK);
+  EXPECT(error == NULL);
+  EXPECT(hearth_set_log_callback(HEARTH_LOG_DEFAULT, NULL, NULL, NULL) == HEARTH_OK);
+  EXPECT(messages == 0);
+  hearth_set_work_at_exit(1);
 
   EXPECT(hearth_model_load_file("/nonexistent.tflite", &model, &error) != HEARTH_OK);
   EXPECT(model == NULL);

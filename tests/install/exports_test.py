@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libhearth.so exports what hearth.h declares, and no library exports anything of others."""
+
+import pathlib
+import re
+import subprocess
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIBRARIES = ROOT / "build" / "release" / "lib"
+# For libneuralnetworks.so of the same build.
+PRIVATE = "hearth_nnapi_functions@@HEARTH_PRIVATE"
+
+
+def exported(library, *flags):
+    """The symbols of a library with their versions, but not the versions themselves."""
+    run = subprocess.run(["nm", "-D", "--defined-only", "--format=posix", *flags,
+                          LIBRARIES / library], capture_output=True, text=True, check=True)
+    # Names of C++ have blanks; type, address and size follow.
+    entries = [re.fullmatch(r"(.+?) (\w) [0-9a-f]+( [0-9a-f]+)?\s*", line)
+               for line in run.stdout.splitlines()]
+    return {entry[1] for entry in entries if entry[2] != "A"}
+
+
+def declaredFunctions():
+    text = (ROOT / "include" / "hearth" / "hearth.h").read_text(encoding="utf-8")
+    text = re.sub(r"//.*", "", text)
+    return set(re.findall(r"HEARTH_EXPORT\b[^;(]*?\b(hearth_\w+)\s*\(", text))
+
+
+class ExportsTest(unittest.TestCase):
+
+    def testTheHeaderDeclaresWhatTheLibraryExports(self):
+        declared = declaredFunctions()
+        self.assertGreater(len(declared), 40)
+        self.assertEqual(exported("libhearth.so"),
+                         {f"{name}@@HEARTH_0" for name in declared} | {PRIVATE})
+
+    def testEveryDeclarationOfTheHeaderIsExported(self):
+        text = (ROOT / "include" / "hearth" / "hearth.h").read_text(encoding="utf-8")
+        text = re.sub(r"//.*|^#.*(\\\n.*)*", "", text, flags=re.MULTILINE)
+        called = set(re.findall(r"\b(hearth_\w+)\s*\(", text)) - {"hearth_log_callback"}
+        self.assertEqual(called, declaredFunctions())
+
+    def testTheThreadsLibraryExportsItsOwnNames(self):
+        for name in exported("libhearth_threads.so", "--demangle"):
+            self.assertRegex(name, r"^(hearth_pthreadpool_\w+$|hearth::threads::)")
+
+    def testThePrivateCopyOfXnnpackExportsRenamedNames(self):
+        for name in exported("libhearth_xnnpack.so"):
+            self.assertTrue(name.startswith("hearth_"), name)
+
+
+if __name__ == "__main__":
+    unittest.main()
