@@ -9,10 +9,15 @@
 
 namespace hearth::memory {
 
-// Watches a range of addresses as long as it lives. Move-only. The first one of the process
-// installs a handler of SIGBUS, which passes on what concerns other addresses to the handler before
-// it; an application that installs its own later should do the same. Past some thousands of ranges
+// Watches a range of addresses as long as it lives. Move-only. Past some thousands of ranges
 // nothing is watched.
+//
+// While there are such ranges, SIGBUS has a handler of this file. What does not concern a range
+// goes on to what the signal meant before, with its mask and flags: a handler is called, SIG_DFL
+// ends the process, SIG_IGN ignores what was sent by kill(). When the last range goes that is put
+// back. A program that sets a handler meanwhile has it called first, until the next range is
+// watched: then this file's comes first again, whether that handler passes on what it does not know
+// or not.
 class WatchedPages {
  public:
   WatchedPages() = default;

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csetjmp>
 #include <thread>
 #include <utility>
@@ -92,6 +95,209 @@ TEST_F(LostPagesTest, PlacesOfEndedRangesAreUsedAgain) {
   EXPECT_TRUE(zeroth.hasLosses());
   EXPECT_TRUE(fourth.hasLosses());
   for (const WatchedPages& watched : second) EXPECT_TRUE(watched.hasLosses());
+}
+
+// What SIGBUS means to programs that use watched memory, each in a process of its own, which says
+// how it ended.
+class BusSignalTest : public LostPagesTest {
+ protected:
+  struct End {
+    int signal = 0;  // that ended it
+    int code = -1;
+  };
+  template <typename Work>
+  static End inChild(Work work) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const rlimit noCore{};
+      ::setrlimit(RLIMIT_CORE, &noCore);
+      ::alarm(60);
+      ::_exit(work());
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    if (WIFSIGNALED(status)) return {.signal = WTERMSIG(status)};
+    return {.code = WEXITSTATUS(status)};
+  }
+
+  // Whether a page that is lost now reads as zeros.
+  static bool isProtected() {
+    const base::Descriptor file(::memfd_create("lost-pages", MFD_CLOEXEC));
+    if (::ftruncate(file.get(), kSize) != 0) return false;
+    const Mapping mapping =
+        Mapping::ofFile(file.get(), 0, kSize, Mapping::Access::kReadOnly).value();
+    const WatchedPages watched(mapping.data(), kSize);
+    return ::ftruncate(file.get(), 0) == 0 && mapping.data()[0] == 0 && watched.hasLosses();
+  }
+  // The same for what is watched already.
+  bool isStillProtected() { return ::ftruncate(file_.get(), 0) == 0 && mapping_.data()[0] == 0; }
+  // A fault that is nobody's but the program's.
+  [[gnu::noinline]] static void fault() {
+    const base::Descriptor file(::memfd_create("empty", MFD_CLOEXEC));
+    void* const page = ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file.get(), 0);
+    faultAddress = page;
+    static_cast<void>(*static_cast<volatile uint8_t*>(page));
+  }
+  static void set(void (*handler)(int), int flags = 0) {
+    struct sigaction action{};
+    action.sa_handler = handler;
+    action.sa_flags = flags;
+    sigaddset(&action.sa_mask, SIGUSR1);
+    ::sigaction(SIGBUS, &action, nullptr);
+  }
+
+  static inline int calls = 0;
+  static inline void* faultAddress = nullptr;
+  static inline sigjmp_buf back;
+  static inline struct sigaction found;
+};
+
+TEST_F(BusSignalTest, HasItsMeaningWhileNothingIsWatched) {
+  EXPECT_EQ(inChild([&] {
+              struct sigaction before{};
+              struct sigaction meanwhile{};
+              struct sigaction after{};
+              ::sigaction(SIGBUS, nullptr, &before);
+              {
+                const WatchedPages one(mapping_.data(), kSize / 2);
+                WatchedPages other(mapping_.data() + kSize / 2, kSize / 2);
+                ::sigaction(SIGBUS, nullptr, &meanwhile);
+              }
+              ::sigaction(SIGBUS, nullptr, &after);
+              return before.sa_handler == after.sa_handler &&
+                             before.sa_handler != meanwhile.sa_handler
+                         ? 0
+                         : 1;
+            }).code,
+            0);
+}
+
+TEST_F(BusSignalTest, ThatIsSentEndsAProcessWithoutAHandler) {
+  EXPECT_EQ(inChild([&] {
+              ::signal(SIGBUS, SIG_DFL);
+              const WatchedPages watched(mapping_.data(), kSize);
+              ::kill(::getpid(), SIGBUS);
+              for (;;) ::pause();
+              return 0;
+            }).signal,
+            SIGBUS);
+}
+
+TEST_F(BusSignalTest, ThatIsSentIsIgnoredWhereTheProgramIgnoresIt) {
+  EXPECT_EQ(inChild([&] {
+              ::signal(SIGBUS, SIG_IGN);
+              const WatchedPages watched(mapping_.data(), kSize);
+              ::raise(SIGBUS);
+              return isStillProtected() ? 0 : 1;
+            }).code,
+            0);
+}
+
+TEST_F(BusSignalTest, ThatIsSentGetsToTheProgramsHandler) {
+  EXPECT_EQ(inChild([&] {
+              set([](int) { ++calls; });
+              const WatchedPages watched(mapping_.data(), kSize);
+              ::raise(SIGBUS);
+              ::raise(SIGBUS);
+              errno = 4711;
+              const bool isRight = isStillProtected() && errno == 4711;
+              return isRight && calls == 2 ? 0 : 1;
+            }).code,
+            0);
+}
+
+TEST_F(BusSignalTest, OfTheProgramsOwnFaultsEndsIt) {
+  for (const auto action : {SIG_DFL, SIG_IGN})
+    EXPECT_EQ(inChild([&] {
+                ::signal(SIGBUS, action);
+                const WatchedPages watched(mapping_.data(), kSize);
+                fault();
+                return 0;
+              }).signal,
+              SIGBUS);
+}
+
+TEST_F(BusSignalTest, OfTheProgramsOwnFaultsGetsToItsHandlerAgainAndAgain) {
+  EXPECT_EQ(inChild([&] {
+              struct sigaction action{};
+              action.sa_sigaction = [](int, siginfo_t* info, void*) {
+                sigset_t mask;
+                ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+                if (info->si_addr == faultAddress && sigismember(&mask, SIGBUS) == 1 &&
+                    sigismember(&mask, SIGUSR1) == 1)
+                  ++calls;
+                ::siglongjmp(back, 1);
+              };
+              action.sa_flags = SA_SIGINFO;
+              sigaddset(&action.sa_mask, SIGUSR1);
+              ::sigaction(SIGBUS, &action, nullptr);
+              const WatchedPages watched(mapping_.data(), kSize);
+              for (static int i = 0; i < 5; ++i)
+                if (sigsetjmp(back, 1) == 0) fault();
+              return isStillProtected() && calls == 5 ? 0 : 1;
+            }).code,
+            0);
+}
+
+TEST_F(BusSignalTest, GetsToAHandlerOnceThatAskedForThat) {
+  EXPECT_EQ(inChild([&] {
+              set([](int) { ++calls; }, static_cast<int>(SA_RESETHAND));
+              const WatchedPages watched(mapping_.data(), kSize);
+              ::raise(SIGBUS);
+              if (calls != 1 || !isStillProtected()) return 1;
+              ::raise(SIGBUS);
+              return 2;
+            }).signal,
+            SIGBUS);
+}
+
+TEST_F(BusSignalTest, GetsToALaterHandlerThatDoesNotPassItOn) {
+  EXPECT_EQ(inChild([&] {
+              const WatchedPages watched(mapping_.data(), kSize);
+              set([](int) {
+                ++calls;
+                ::siglongjmp(back, 1);
+              });
+              // From here on ours comes first again.
+              const bool isRight = isProtected() && isStillProtected() && calls == 0;
+              for (static int i = 0; i < 3; ++i)
+                if (sigsetjmp(back, 1) == 0) fault();
+              return isRight && calls == 3 && isProtected() ? 0 : 1;
+            }).code,
+            0);
+}
+
+TEST_F(BusSignalTest, GetsOnceToALaterHandlerThatPassesItOnAndToTheOneBefore) {
+  EXPECT_EQ(inChild([&] {
+              set([](int) { ++calls; });
+              const WatchedPages watched(mapping_.data(), kSize);
+              struct sigaction later{};
+              later.sa_sigaction = [](int signal, siginfo_t* info, void* context) {
+                calls += 10;
+                found.sa_sigaction(signal, info, context);
+              };
+              later.sa_flags = SA_SIGINFO;
+              ::sigaction(SIGBUS, &later, &found);
+              ::raise(SIGBUS);
+              if (calls != 11) return 1;
+              if (!isProtected()) return 2;
+              ::raise(SIGBUS);
+              return calls == 22 && isStillProtected() ? 0 : 3;
+            }).code,
+            0);
+}
+
+// Each round leaves the program's own handler in place.
+TEST_F(BusSignalTest, HandlersThatComeAndGoUseNothingUp) {
+  EXPECT_EQ(inChild([&] {
+              for (int i = 0; i < 1000; ++i) {
+                set(i % 2 == 0 ? [](int) { ++calls; } : [](int) { calls += 1000; });
+                if (!isProtected()) return 1;
+                ::raise(SIGBUS);
+              }
+              return calls == 500 + 500'000 ? 0 : 2;
+            }).code,
+            0);
 }
 
 // The handler before ours gets what is not watched.
