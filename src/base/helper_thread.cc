@@ -3,7 +3,11 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -14,7 +18,22 @@ namespace hearth::base {
 
 namespace {
 
-std::thread start(const char* name, std::function<void()> run, void (*place)(pthread_t)) {
+constexpr unsigned long kOrdinarySlack = 50'000;  // nanoseconds
+
+// The processors that the main thread may use besides the caller's.
+void widen(pthread_t thread) {
+  if (::gettid() == ::getpid()) return;
+  cpu_set_t own;
+  cpu_set_t main;
+  if (::sched_getaffinity(0, sizeof own, &own) != 0 ||
+      ::sched_getaffinity(::getpid(), sizeof main, &main) != 0)
+    return;
+  CPU_OR(&main, &main, &own);
+  if (!CPU_EQUAL(&main, &own)) ::pthread_setaffinity_np(thread, sizeof main, &main);
+}
+
+std::thread start(const char* name, std::function<void()> run, void (*place)(pthread_t),
+                  Processors processors) {
   const sigset_t others = signalsOfOthers();
   sigset_t before;
   ::pthread_sigmask(SIG_SETMASK, &others, &before);
@@ -23,8 +42,10 @@ std::thread start(const char* name, std::function<void()> run, void (*place)(pth
   try {
     thread = std::thread([name, run = std::move(run)] {
       ::pthread_setname_np(::pthread_self(), name);
+      takeOrdinaryScheduling();
       run();
     });
+    if (processors == Processors::kOfProcess) widen(thread.native_handle());
     place(thread.native_handle());
   } catch (const std::system_error&) {
   }
@@ -40,16 +61,26 @@ void makeIdle(pthread_t thread) {
 
 }  // namespace
 
-std::thread startHelperThread(const char* name, std::function<void()> run) {
-  return start(name, std::move(run), sendAway);
+void takeOrdinaryScheduling() {
+  const sched_param parameter{};
+  if (::sched_getscheduler(0) != SCHED_OTHER) ::sched_setscheduler(0, SCHED_OTHER, &parameter);
+  // Of the main thread; a higher one needs a privilege.
+  errno = 0;
+  const int nice = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::getpid()));
+  if (errno == 0 && nice != ::getpriority(PRIO_PROCESS, 0)) ::setpriority(PRIO_PROCESS, 0, nice);
+  ::prctl(PR_SET_TIMERSLACK, kOrdinarySlack);
 }
 
-std::thread startIdleThread(const char* name, std::function<void()> run) {
+std::thread startHelperThread(const char* name, std::function<void()> run, Processors processors) {
+  return start(name, std::move(run), sendAway, processors);
+}
+
+std::thread startIdleThread(const char* name, std::function<void()> run, Processors processors) {
   const auto runIdle = [run = std::move(run)] {
     makeIdle(::pthread_self());
     run();
   };
-  return start(name, runIdle, makeIdle);
+  return start(name, runIdle, makeIdle, processors);
 }
 
 }  // namespace hearth::base

@@ -6,16 +6,33 @@
 
 namespace hearth::base {
 
+// A new thread has its maker's policy, priority, processors, timer slack and memory policy, and the
+// maker may be any thread of the program: one in real time, an idle one, one that is bound to a
+// processor. Threads that the program does not know are ordinary ones instead.
+
+// Where such a thread may run.
+enum class Processors {
+  kOfCaller,   // one that works for its maker only
+  kOfProcess,  // the main thread's, too: for one that works for the whole process
+};
+
 // Starts a thread that the program does not know: its signal handlers do not run there (see
-// signalsOfOthers), and it starts on another processor than the caller's if it may. `name`, at most
-// 15 characters, is what tools show. Not joinable where no thread can be had; `run` is then not
-// run.
-[[nodiscard]] std::thread startHelperThread(const char* name, std::function<void()> run);
+// signalsOfOthers), it has ordinary scheduling (see takeOrdinaryScheduling), and it starts on
+// another processor than the caller's if it may. `name`, at most 15 characters, is what tools show.
+// Not joinable where no thread can be had; `run` is then not run.
+[[nodiscard]] std::thread startHelperThread(const char* name, std::function<void()> run,
+                                            Processors processors = Processors::kOfCaller);
 
 // The same for what can wait: it runs where nobody else does (SCHED_IDLE), on whatever processor
 // that is. Its maker says so before its first turn: a thread that lowers itself has first taken
 // somebody's, 4 ms where the kernel's clock ticks 250 times a second. It must not hold a lock that
 // others wait for.
-[[nodiscard]] std::thread startIdleThread(const char* name, std::function<void()> run);
+[[nodiscard]] std::thread startIdleThread(const char* name, std::function<void()> run,
+                                          Processors processors = Processors::kOfCaller);
+
+// Gives the calling thread SCHED_OTHER, the main thread's nice value and the standard timer slack,
+// as far as it may: without a privilege (CAP_SYS_NICE, or RLIMIT_NICE) no thread leaves SCHED_IDLE
+// or gets a higher priority, nor do those that it makes.
+void takeOrdinaryScheduling();
 
 }  // namespace hearth::base

@@ -59,7 +59,8 @@ class FenceWatcher {
     if (isRunning_) return {};
     epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
     if (!epoll_.valid()) return std::unexpected(base::errnoError(errno, "Making an epoll object"));
-    std::thread thread = base::startHelperThread("hearth-fences", [this] { run(); });
+    std::thread thread =
+        base::startHelperThread("hearth-fences", [this] { run(); }, base::Processors::kOfProcess);
     if (!thread.joinable())
       return fail(ErrorCode::kIo, "No thread can be started to watch fences.");
     thread.detach();

@@ -41,7 +41,8 @@ Scheduler& Scheduler::shared() {
 Status Scheduler::submit(hal::Priority priority, std::function<void()> work) {
   const std::lock_guard lock(mutex_);
   if (idle_ <= queue_.size() && threads_.size() < maxThreads_) {
-    std::thread thread = base::startHelperThread("hearth-runs", [this] { this->work(); });
+    std::thread thread = base::startHelperThread(
+        "hearth-runs", [this] { this->work(); }, base::Processors::kOfProcess);
     if (!thread.joinable() && threads_.empty())
       return fail(ErrorCode::kResourceExhaustedTransient, "No thread can be started.");
     if (thread.joinable()) threads_.push_back(std::move(thread));

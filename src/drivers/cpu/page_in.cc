@@ -86,9 +86,12 @@ void start(const std::vector<WorkRef>& works, bool areCold) {
   // few the start itself goes first; what is not here in time is brought in by whoever reads it.
   const auto startThread = areCold ? base::startHelperThread : base::startIdleThread;
   for (int i = 0; i < (areCold ? kDiskReaders : 1); ++i) {
-    std::thread thread = startThread("hearth-pages", [works] {
-      for (const WorkRef& work : works) work->run();
-    });
+    std::thread thread = startThread(
+        "hearth-pages",
+        [works] {
+          for (const WorkRef& work : works) work->run();
+        },
+        base::Processors::kOfCaller);
     if (!thread.joinable()) return;
     thread.detach();
   }
