@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device functions of hearth.h.
 #include "api/handles.h"
+#include "base/immortal.h"
 #include "runtime/device_manager.h"
 
 namespace {
@@ -16,17 +17,18 @@ struct DeviceText {
 
 // Strings that live as long as the process, as the API promises.
 const std::vector<DeviceText>& deviceTexts() {
-  static const auto* texts = [] {
-    auto* list = new std::vector<DeviceText>();
-    for (const auto& device : hearth::runtime::DeviceManager::shared().devices()) {
+  const auto& devices = hearth::runtime::DeviceManager::shared().devices();
+  static constinit hearth::base::Immortal<std::vector<DeviceText>> texts;
+  return texts.get([&] {
+    std::vector<DeviceText> list;
+    for (const auto& device : devices) {
       DeviceText text{device->name(), device->version(), ""};
       for (const std::string& extension : device->supportedExtensions())
         text.extensions += (text.extensions.empty() ? "" : " ") + extension;
-      list->push_back(std::move(text));
+      list.push_back(std::move(text));
     }
     return list;
-  }();
-  return *texts;
+  });
 }
 
 }  // namespace

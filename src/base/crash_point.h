@@ -45,6 +45,10 @@ struct CrashPoint {
 
 }  // namespace internal
 
+// `passed` is called at each pass of a point from now on, by the thread that passes it and with the
+// locks that it holds; null: nothing is.
+void watchCrashPoints(void (*passed)(std::string_view name));
+
 // Sends SIGKILL to the process when HEARTH_CRASH_AT is "name" (the first pass) or "name:N" (the
 // N-th). A name is "noun.moment", for example "segment.after_rename". Otherwise one atomic load;
 // nothing at all without HEARTH_TEST_HOOKS.

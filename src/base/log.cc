@@ -8,6 +8,8 @@
 #include <memory>
 
 #include "base/env.h"
+#include "base/fork_gate.h"
+#include "base/immortal.h"
 #include "base/log_sink.h"
 
 namespace hearth::base {
@@ -16,17 +18,16 @@ namespace {
 constexpr std::array<std::string_view, 6> kNames = {"trace", "debug", "info",
                                                     "warn",  "error", "off"};
 
-// Outside spdlog's registry, which a host program may use itself, and never destroyed, so that
-// static destructors and detached threads may still log.
+// Outside spdlog's registry, which a host program may use itself.
 spdlog::logger& logger() {
-  static spdlog::logger* const instance = [] {
-    auto* made = new spdlog::logger("hearth", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    made->set_level(spdlog::level::trace);
-    made->set_pattern("%H:%M:%S.%e %n %P/%t %l: %v");
-    made->flush_on(spdlog::level::trace);
+  static constinit Immortal<spdlog::logger> instance;
+  return instance.get([] {
+    spdlog::logger made("hearth", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    made.set_level(spdlog::level::trace);
+    made.set_pattern("%H:%M:%S.%e %n %P/%t %l: %v");
+    made.flush_on(spdlog::level::trace);
     return made;
-  }();
-  return *instance;
+  });
 }
 
 constexpr spdlog::level::level_enum levelOf(LogLevel level) {
@@ -65,6 +66,8 @@ int internal::readLogThreshold() {
 
 void internal::writeLog(LogLevel level, std::string_view message) {
   if (callLogSink(level, message)) return;
+  // The lock of the standard streams is spdlog's own.
+  const ForkGate::Inside inside;
   // Not as a format text: spdlog would look for braces in it.
   logger().log(levelOf(level), spdlog::string_view_t(message.data(), message.size()));
 }

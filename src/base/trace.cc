@@ -15,7 +15,9 @@
 #include "base/descriptor.h"
 #include "base/env.h"
 #include "base/format.h"
+#include "base/immortal.h"
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace hearth::base {
 namespace {
@@ -36,7 +38,7 @@ void appendQuoted(std::string& text, std::string_view value) {
 constexpr int kLockAttempts = 1000;
 constexpr useconds_t kLockPause = 1000;
 
-// The open trace file. Never destroyed, since static destructors may be traced.
+// The open trace file.
 //
 // This code is in each library that was linked with it, so a process may have several writers, and
 // several processes may have been given the same name. All of them write to one file: each holds a
@@ -44,8 +46,8 @@ constexpr useconds_t kLockPause = 1000;
 class Writer {
  public:
   static Writer& instance() {
-    static Writer* const writer = new Writer;
-    return *writer;
+    static constinit Immortal<Writer> writer;
+    return writer.get();
   }
 
   bool open(std::string_view path) {
@@ -175,7 +177,7 @@ class Writer {
     }
   }
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::string pattern_;
   Descriptor file_;
   pid_t owner_ = 0;

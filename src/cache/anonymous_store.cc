@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/immortal.h"
+#include "base/mutex.h"
 #include "cache/content_hash.h"
 #include "cache/content_memory.h"
 #include "cache/fork_aware.h"
@@ -19,13 +21,12 @@ namespace hearth::cache {
 // What all models of this process have packed, as long as it is in use. Thread-safe.
 class AnonymousTable : public ContentMemory, private ForkAware {
  public:
-  // Never destroyed: models may live in static objects.
   static AnonymousTable& instance() {
-    static AnonymousTable* const table = [] {
+    static constinit base::Immortal<AnonymousTable> table;
+    return table.get([] {
       const std::lock_guard lock(registryMutex());
-      return new AnonymousTable(lock);
-    }();
-    return *table;
+      return AnonymousTable(lock);
+    });
   }
 
   SegmentRef find(const SegmentKey& key) {
@@ -101,7 +102,7 @@ class AnonymousTable : public ContentMemory, private ForkAware {
     std::weak_ptr<const Segment> segment;
   };
 
-  explicit AnonymousTable(const std::lock_guard<std::mutex>& held) : ForkAware(held) {}
+  explicit AnonymousTable(const std::lock_guard<base::Mutex>& held) : ForkAware(held) {}
 
   // Now and then, so that adding stays cheap.
   template <typename Map, typename IsUnused>
@@ -112,18 +113,10 @@ class AnonymousTable : public ContentMemory, private ForkAware {
     kept_ = std::max(segments_.size(), plans_.size());
   }
 
-  void lockForFork() override {
-    mutex_.lock();
-    buildLock_->mutex().lock();
-  }
-  void unlockAfterFork() override {
-    buildLock_->mutex().unlock();
-    mutex_.unlock();
-  }
   // Those who were building are not in the child.
   void renewInChild() override { buildLock_ = BuildLock::inProcess(); }
 
-  std::mutex mutex_;
+  base::Mutex mutex_;
   std::shared_ptr<BuildLock> buildLock_ = BuildLock::inProcess();
   std::unordered_map<SegmentKey, Entry> segments_;
   std::unordered_map<PlanKey, std::weak_ptr<const LoadedPlan>> plans_;

@@ -28,7 +28,7 @@ class AnonymousStore : public SegmentStore {
   // Done when it returns. Memory without an owner is copied.
   void publishAsync(PublishRequest request) override;
   void afterPublishing(std::function<void()> task) override { task(); }
-  void flush() override {}
+  bool flushFor(std::chrono::nanoseconds) override { return true; }
   void settle() override {}
   void checkFound() override {}
   void checkBeforeExit() override {}
@@ -45,6 +45,7 @@ class AnonymousStore : public SegmentStore {
   void remember(std::span<const Fact> facts) override;
   // Nothing is ever found wrong here.
   std::shared_ptr<void> addCorruptionHandler(CorruptionHandler handler) override;
+  void expectRepairs() override {}
   StoreCounters counters() const override;
 
  private:

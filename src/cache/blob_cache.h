@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "cache/blob_cache_file.h"
 #include "cache/blob_table.h"
 #include "cache/build_lock.h"
@@ -64,8 +65,7 @@ class BlobCache {
   // Keys and values of all entries.
   uint64_t bytes();
 
-  // For fork: lock it around, and let the parent's file lock go in the child.
-  std::mutex& mutex() { return mutex_; }
+  // In a forked child: lets the parent's file lock go.
   void closeInChild();
 
  private:
@@ -81,7 +81,7 @@ class BlobCache {
   const BlobLimits limits_;
   const BlobPolicy policy_;
   std::mutex saveMutex_;  // taken before mutex_; one save at a time
-  std::mutex mutex_;
+  base::Mutex mutex_;
   BlobTable table_;
   // Keys that were set, or removed where the table has none, by the number of the change.
   std::map<std::string, uint64_t, std::less<>> changes_;

@@ -261,14 +261,11 @@ TEST_F(BlobCacheTest, ALockThatAChildOfTheSaverInheritsIsLetGo) {
   ASSERT_TRUE(cache->save());
   int pipe[2];
   ASSERT_EQ(::pipe(pipe), 0);
-  cache->mutex().lock();
   const pid_t child = startChild([&] {
-    cache->mutex().unlock();
     cache->closeInChild();
     char end;
     return static_cast<int>(::read(pipe[0], &end, 1)) - 1;
   });
-  cache->mutex().unlock();
   cache->set(keyOf(2), valueOf(2));
   EXPECT_TRUE(cache->save());
   EXPECT_TRUE(open()->removeAll());

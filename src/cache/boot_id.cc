@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/immortal.h"
 
 namespace hearth::cache {
 
@@ -29,13 +30,13 @@ BootId parseBootId(std::string_view text) {
 }
 
 const BootId& currentBootId() {
-  static const BootId id = [] {
+  static constinit base::Immortal<BootId> id;
+  return id.get([] {
     const auto file = base::Descriptor::open("/proc/sys/kernel/random/boot_id", O_RDONLY);
     char text[40];
     const ssize_t size = file ? ::read(file->get(), text, sizeof text) : -1;
     return size > 0 ? parseBootId({text, static_cast<size_t>(size)}) : BootId{};
-  }();
-  return id;
+  });
 }
 
 }  // namespace hearth::cache

@@ -107,7 +107,7 @@ BuildLock::Outcome BuildLock::acquire(const SegmentKey& key, std::chrono::nanose
     return Clock::now() - lastMove >= patience;
   };
   while (building_.contains(key)) {
-    changed_.wait_for(lock, milliseconds(20));
+    changed_.wait_until(lock, Clock::now() + milliseconds(20));
     if (isHopeless()) return Outcome::kGaveUp;
   }
   building_.insert(key);

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <unordered_set>
 
 #include "base/descriptor.h"
+#include "base/mutex.h"
 #include "cache/segment_key.h"
 #include "cache/store_folder.h"
 
@@ -61,8 +61,7 @@ class BuildLock : public std::enable_shared_from_this<BuildLock> {
   bool tryLockCollection();
   void unlockCollection();
 
-  // For fork: in the child the parent's locks are let go, since the child must not keep them alive.
-  std::mutex& mutex() { return mutex_; }
+  // In a forked child: lets the parent's locks go, since the child must not keep them alive.
   void abandonInChild();
 
  private:
@@ -70,8 +69,8 @@ class BuildLock : public std::enable_shared_from_this<BuildLock> {
   bool setLock(uint64_t start, int type, int& error);
   int64_t progress() const;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  mutable base::Mutex mutex_;
+  base::Condition changed_;
   base::Descriptor file_;                    // none = only threads of this process
   std::atomic<int64_t> progress_ = 0;        // counts for want of a file
   std::unordered_set<SegmentKey> building_;  // by threads of this process, or waited for by one

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/descriptor.h"
+#include "base/mutex.h"
 #include "base/sha256.h"
 #include "cache/content_memory.h"
 
@@ -51,9 +52,6 @@ class BundleNotes : public ContentMemory {
   // Forgets all but content digests and facts: they are of another bundle.
   void keepContentsOnly();
 
-  // For fork.
-  std::mutex& mutex() { return mutex_; }
-
  private:
   struct Note {
     base::Sha256Digest key{};
@@ -65,7 +63,7 @@ class BundleNotes : public ContentMemory {
   void put(const Note& note);
   void write(std::span<const uint8_t> bytes, uint64_t offset) const;
 
-  std::mutex mutex_;
+  base::Mutex mutex_;
   std::array<Note, kCount> notes_;
   base::Descriptor file_;
   uint64_t offset_ = 0;

@@ -19,7 +19,9 @@
 #include "base/crash_point.h"
 #include "base/fault.h"
 #include "base/format.h"
+#include "base/immortal.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "cache/bundle_notes.h"
 #include "cache/bundle_writer.h"
 #include "cache/content_hash.h"
@@ -40,7 +42,7 @@ struct BundleFile {
   std::unordered_map<SegmentKey, size_t> index;  // into info.content.segments
   bool isDoubtful = false;                       // a power failure may have spoiled it
   std::atomic<bool> isCheckQueued = false;
-  std::mutex mutex;
+  base::Mutex mutex;
   std::unordered_set<SegmentKey> checked;  // in the foreground; guarded by mutex
   std::unordered_set<SegmentKey> wrong;    // guarded by mutex
 
@@ -110,7 +112,7 @@ struct BundleParts {
   const std::shared_ptr<BundleNotes> notes = std::make_shared<BundleNotes>();
   const std::shared_ptr<CorruptionHandlers> handlers = std::make_shared<CorruptionHandlers>();
 
-  std::mutex mutex;
+  base::Mutex mutex;
   // What follows is guarded by it.
   std::shared_ptr<BundleFile> current;
   StoreFailure reason{StoreReason::kAbsent, "There is no bundle yet."};  // why current is null
@@ -141,11 +143,9 @@ constexpr size_t kMostLeft = 4096;
 constexpr std::chrono::microseconds kShortestPause{200};
 constexpr std::chrono::microseconds kLongestPause{5000};
 
-// Those alive. Guarded by ForkAware::registryMutex; never destroyed.
-std::vector<std::pair<StoreOptions, std::weak_ptr<BundleStore>>>& openBundles() {
-  static auto* const bundles = new std::vector<std::pair<StoreOptions, std::weak_ptr<BundleStore>>>;
-  return *bundles;
-}
+// Those alive. Guarded by ForkAware::registryMutex.
+constinit base::Immortal<std::vector<std::pair<StoreOptions, std::weak_ptr<BundleStore>>>>
+    openBundles;
 
 int64_t now() {
   timespec time;
@@ -184,7 +184,7 @@ StoreResult<std::shared_ptr<BundleStore>> BundleStore::open(const StoreOptions& 
     return storeFail(StoreReason::kBadRequest, "The bundle \"{}\" names no file.", options.bundle);
   std::shared_ptr<BundleStore> store;  // destroyed, if it is, without the registry's lock
   const std::lock_guard lock(registryMutex());
-  auto& bundles = openBundles();
+  auto& bundles = openBundles.get();
   std::erase_if(bundles, [](const auto& entry) { return entry.second.expired(); });
   for (const auto& [bundleOptions, weak] : bundles)
     if (bundleOptions == options)
@@ -203,7 +203,7 @@ StoreResult<std::shared_ptr<BundleStore>> BundleStore::open(const StoreOptions& 
   return store;
 }
 
-BundleStore::BundleStore(const std::lock_guard<std::mutex>& registryLock,
+BundleStore::BundleStore(const std::lock_guard<base::Mutex>& registryLock,
                          std::unique_ptr<BundleParts> parts)
     : ForkAware(registryLock), parts_(parts.release()) {}
 
@@ -576,8 +576,8 @@ void BundleStore::afterPublishing(std::function<void()> task) {
   if (!parts_->writerThread.post(task)) task();
 }
 
-void BundleStore::flush() {
-  parts_->writerThread.waitUntilIdle();
+bool BundleStore::flushFor(std::chrono::nanoseconds patience) {
+  return parts_->writerThread.waitUntilDone(patience);
 }
 
 void BundleStore::settle() {
@@ -784,6 +784,10 @@ std::shared_ptr<void> BundleStore::addCorruptionHandler(CorruptionHandler handle
   return parts_->handlers->add(std::move(handler));
 }
 
+void BundleStore::expectRepairs() {
+  parts_->writerThread.startNow();
+}
+
 StoreCounters BundleStore::counters() const {
   return {.segmentsFound = parts_->found,
           .segmentsWritten = parts_->written,
@@ -791,24 +795,6 @@ StoreCounters BundleStore::counters() const {
           .segmentsCorrupt = parts_->corrupt,
           .segmentsChecked = parts_->checked,
           .bytesHashed = parts_->hashed};
-}
-
-void BundleStore::lockForFork() {
-  BundleParts& parts = *parts_;
-  parts.handlers->mutex().lock();
-  parts.buildLock->mutex().lock();
-  parts.mutex.lock();
-  if (parts.current != nullptr) parts.current->mutex.lock();
-  parts.notes->mutex().lock();
-}
-
-void BundleStore::unlockAfterFork() {
-  BundleParts& parts = *parts_;
-  parts.notes->mutex().unlock();
-  if (parts.current != nullptr) parts.current->mutex.unlock();
-  parts.mutex.unlock();
-  parts.buildLock->mutex().unlock();
-  parts.handlers->mutex().unlock();
 }
 
 void BundleStore::renewInChild() {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "cache/bundle_file.h"
 #include "cache/fork_aware.h"
 #include "cache/segment_store.h"
@@ -41,7 +42,7 @@ class BundleStore : public SegmentStore,
   // Segments are readable at once, but lost unless a plan that names them follows.
   void publishAsync(PublishRequest request) override;
   void afterPublishing(std::function<void()> task) override;
-  void flush() override;
+  bool flushFor(std::chrono::nanoseconds patience) override;
   void settle() override;
   void checkFound() override;
   void checkBeforeExit() override;
@@ -61,12 +62,11 @@ class BundleStore : public SegmentStore,
   // background, into a new file with a copy of all else.
   void remember(std::span<const Fact> facts) override;
   std::shared_ptr<void> addCorruptionHandler(CorruptionHandler handler) override;
+  void expectRepairs() override;
   StoreCounters counters() const override;
 
  private:
-  BundleStore(const std::lock_guard<std::mutex>& registryLock, std::unique_ptr<BundleParts> parts);
-  void lockForFork() override;
-  void unlockAfterFork() override;
+  BundleStore(const std::lock_guard<base::Mutex>& registryLock, std::unique_ptr<BundleParts> parts);
   void renewInChild() override;
 
   StoreStatus refresh();

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "base/descriptor.h"
+#include "base/mutex.h"
 #include "cache/bundle_file.h"
 #include "cache/bundle_notes.h"
 #include "cache/store_failure.h"
@@ -65,7 +66,7 @@ class BundleWriter {
   base::Descriptor descriptor_;
   bool isFinished_ = false;
   uint64_t end_ = 0;
-  mutable std::mutex mutex_;
+  mutable base::Mutex mutex_;
   std::unordered_map<SegmentKey, SegmentInfo> segments_;  // guarded by mutex_
 };
 

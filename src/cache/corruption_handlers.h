@@ -6,7 +6,9 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
+#include "base/mutex.h"
 #include "cache/segment_key.h"
 
 namespace hearth::cache {
@@ -17,27 +19,32 @@ class CorruptionHandlers : public std::enable_shared_from_this<CorruptionHandler
  public:
   using Handler = std::function<void(const SegmentKey&)>;
 
-  // Until the result is destroyed, which waits for a call that runs.
+  // Until the result is destroyed; a call that has begun by then may go on.
   std::shared_ptr<void> add(Handler handler) {
+    auto shared = std::make_shared<const Handler>(std::move(handler));
     const std::lock_guard lock(mutex_);
-    const auto position = handlers_.insert(handlers_.end(), std::move(handler));
+    const auto position = handlers_.insert(handlers_.end(), std::move(shared));
     return std::shared_ptr<void>(nullptr, [self = shared_from_this(), position](void*) {
+      std::shared_ptr<const Handler> gone;  // destroyed without the lock
       const std::lock_guard erasing(self->mutex_);
+      gone = std::move(*position);
       self->handlers_.erase(position);
     });
   }
 
+  // Without the lock: a handler may wait for threads of the store, and these may call handlers.
   void call(const SegmentKey& key) {
-    const std::lock_guard lock(mutex_);
-    for (const Handler& handler : handlers_) handler(key);
+    std::vector<std::shared_ptr<const Handler>> called;
+    {
+      const std::lock_guard lock(mutex_);
+      called.assign(handlers_.begin(), handlers_.end());
+    }
+    for (const std::shared_ptr<const Handler>& handler : called) (*handler)(key);
   }
 
-  // For fork.
-  std::mutex& mutex() { return mutex_; }
-
  private:
-  std::mutex mutex_;
-  std::list<Handler> handlers_;
+  base::Mutex mutex_;
+  std::list<std::shared_ptr<const Handler>> handlers_;
 };
 
 }  // namespace hearth::cache

@@ -1,58 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/fork_aware.h"
 
-#include <pthread.h>
-
-#include <ranges>
 #include <vector>
+
+#include "base/fork_gate.h"
+#include "base/immortal.h"
 
 namespace hearth::cache {
 namespace {
 
-struct Registry {
-  std::mutex mutex;
-  std::vector<ForkAware*> objects;
-};
-
-// Never destroyed: stores may live in static objects.
-Registry& registry() {
-  static Registry* const instance = new Registry;
-  return *instance;
-}
+constinit base::Mutex mutex;
+constinit base::Immortal<std::vector<ForkAware*>> objects;
 
 }  // namespace
 
-std::mutex& ForkAware::registryMutex() {
-  return registry().mutex;
+base::Mutex& ForkAware::registryMutex() {
+  return mutex;
 }
 
-void ForkAware::watchForks() {
-  static const int handlers [[maybe_unused]] = ::pthread_atfork(prepare, inParent, inChild);
-}
-
-ForkAware::ForkAware(const std::lock_guard<std::mutex>&) {
-  watchForks();
-  registry().objects.push_back(this);
+ForkAware::ForkAware(const std::lock_guard<base::Mutex>&) {
+  std::vector<ForkAware*>& all = objects.get([] {
+    base::ForkGate::atFork({.afterInChild = [] {
+      for (ForkAware* object : objects.get()) object->renewInChild();
+    }});
+    return std::vector<ForkAware*>();
+  });
+  all.push_back(this);
 }
 
 void ForkAware::leaveForkRegistry() {
-  const std::lock_guard lock(registryMutex());
-  std::erase(registry().objects, this);
-}
-
-void ForkAware::prepare() {
-  registry().mutex.lock();
-  for (ForkAware* object : registry().objects) object->lockForFork();
-}
-
-void ForkAware::inParent() {
-  for (ForkAware* object : registry().objects | std::views::reverse) object->unlockAfterFork();
-  registry().mutex.unlock();
-}
-
-void ForkAware::inChild() {
-  inParent();
-  for (ForkAware* object : registry().objects) object->renewInChild();
+  const std::lock_guard lock(mutex);
+  std::erase(objects.get(), this);
 }
 
 }  // namespace hearth::cache

@@ -3,24 +3,20 @@
 
 #include <mutex>
 
+#include "base/mutex.h"
+
 namespace hearth::cache {
 
-// An object that goes on working in a forked child, where only the forking thread exists. Around a
-// fork all such objects are locked, in the order in which they were made, so that the child finds
-// every table whole.
+// An object whose threads do not exist in a forked child, and that goes on working there with new
+// ones. Its tables are whole in the child, since base::Mutex guards them.
 class ForkAware {
  public:
-  // Registers the handlers that do this. What pthread_atfork() is given after it prepares before
-  // anything is locked: for threads that have to end, and may need these locks for it.
-  static void watchForks();
-
-  // Held while such objects are made or looked up, and during a fork; taken before any lock of
-  // theirs. Never destroyed.
-  static std::mutex& registryMutex();
+  // Held while such objects are made or looked up; taken before any lock of theirs.
+  static base::Mutex& registryMutex();
 
  protected:
   // `held` locks registryMutex().
-  explicit ForkAware(const std::lock_guard<std::mutex>& held);
+  explicit ForkAware(const std::lock_guard<base::Mutex>& held);
   ForkAware(const ForkAware&) = delete;
   ForkAware& operator=(const ForkAware&) = delete;
   virtual ~ForkAware() = default;
@@ -28,14 +24,8 @@ class ForkAware {
   // registry's lock.
   void leaveForkRegistry();
 
-  virtual void lockForFork() = 0;
-  virtual void unlockAfterFork() = 0;  // in the parent and in the child
-  virtual void renewInChild() = 0;     // after that
-
- private:
-  static void prepare();
-  static void inParent();
-  static void inChild();
+  // Called in the child, in the order in which the objects were made.
+  virtual void renewInChild() = 0;
 };
 
 }  // namespace hearth::cache

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "base/sha256.h"
 #include "cache/boot_id.h"
@@ -42,9 +43,6 @@ class IdentityTable : public ContentMemory {
   // Forgets what has not been remembered anew for `seconds`.
   void forgetOlderThan(int64_t seconds);
 
-  // For fork: locked, no thread is inside SQLite.
-  std::mutex& mutex() { return mutex_; }
-
  private:
   bool open(bool forWriting);
   void close();
@@ -56,7 +54,7 @@ class IdentityTable : public ContentMemory {
   const int folder_;
   const std::string path_;
   const bool writable_;
-  std::mutex mutex_;
+  base::Mutex mutex_;
   sqlite3* database_ = nullptr;
   bool isReadyForWriting_ = false;
   bool failed_ = false;  // not to be tried again

@@ -15,6 +15,7 @@
 #include "base/env.h"
 #include "base/fault.h"
 #include "base/format.h"
+#include "base/immortal.h"
 #include "base/log.h"
 #include "cache/fork_aware.h"
 #include "cache/latest_contents.h"
@@ -118,9 +119,9 @@ std::shared_ptr<MappingManager> MappingManager::shared() {
     std::string folder;
     std::shared_ptr<MappingManager> manager;
   };
-  // Never destroyed: models may be prepared while the process exits.
-  static Shared* const shared = new Shared;
+  static constinit base::Immortal<Shared> known;
   const std::lock_guard lock(ForkAware::registryMutex());
+  Shared* const shared = &known.get();
   const std::string folder = standardFolder();
   if (shared->manager == nullptr || shared->process != ::getpid() || shared->folder != folder) {
     // A connection does not survive a fork, not even to be closed.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "base/sha256.h"
 #include "cache/known_content.h"
@@ -86,7 +87,7 @@ class MappingManager {
 
   const std::string folder_;
   const Use use_;
-  std::mutex mutex_;
+  base::Mutex mutex_;
   base::Descriptor directory_;
   sqlite3* database_ = nullptr;
   bool isSetForWriting_ = false;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <ctime>
@@ -20,6 +21,10 @@ namespace sys = base::sys;
 
 // Not even the user truncates by accident what processes have mapped.
 constexpr mode_t kObjectMode = 0400;
+// At a time, so that whoever waits sees that something moves.
+constexpr size_t kMostWritten = size_t{8} << 20;
+
+std::atomic<uint64_t> writes = 0;
 
 // A file may claim any time; those beyond the year 2262 wrap.
 int64_t nanoseconds(const timespec& time) {
@@ -155,14 +160,20 @@ StoreStatus readAt(int fd, void* data, size_t size, uint64_t offset) {
 StoreStatus writeAt(int fd, const void* data, size_t size, uint64_t offset) {
   const auto* bytes = static_cast<const uint8_t*>(data);
   while (size > 0) {
+    const size_t piece = std::min(size, kMostWritten);
     const ssize_t count =
-        retried([&] { return sys::pwrite(fd, bytes, size, static_cast<off_t>(offset)); });
+        retried([&] { return sys::pwrite(fd, bytes, piece, static_cast<off_t>(offset)); });
     if (count < 0) return storeErrno(errno, base::formatText("Writing {} bytes", size));
+    writes.fetch_add(1, std::memory_order_relaxed);
     bytes += count;
     offset += static_cast<uint64_t>(count);
     size -= static_cast<size_t>(count);
   }
   return {};
+}
+
+uint64_t writeProgress() {
+  return writes.load(std::memory_order_relaxed);
 }
 
 StoreStatus removeFile(int folder, const std::string& name) {

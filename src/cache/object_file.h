@@ -61,6 +61,8 @@ StoreStatus makeParents(const std::string& path);
 // Reads or writes all bytes at `offset`. A file that ends early is kCorrupt.
 StoreStatus readAt(int fd, void* data, size_t size, uint64_t offset);
 StoreStatus writeAt(int fd, const void* data, size_t size, uint64_t offset);
+// Changes as long as threads of this process write by that.
+uint64_t writeProgress();
 
 // unlinkat that tries again when interrupted; a missing file is success.
 StoreStatus removeFile(int folder, const std::string& name);

@@ -126,8 +126,9 @@ class SegmentStore {
   // place for publishPlan, which is off the start path there. Runs it at once where there is no
   // background.
   virtual void afterPublishing(std::function<void()> task) = 0;
-  // Returns when all that was queued before is done.
-  virtual void flush() = 0;
+  // Returns when all that was queued before is done; false when nothing moved for `patience`.
+  virtual bool flushFor(std::chrono::nanoseconds patience) = 0;
+  void flush() { static_cast<void>(flushFor(std::chrono::nanoseconds::max())); }
   // The same, and when all of it is synced, marked and checked.
   virtual void settle() = 0;
   // Lets the background checks of what find() gave begin soon: a start calls it when it has what it
@@ -178,9 +179,12 @@ class SegmentStore {
   virtual void remember(std::span<const Fact> facts) = 0;
 
   // Calls `handler` on a thread of the store when a segment in use turns out wrong, until the
-  // result is destroyed (which waits for a call that runs; not from the handler).
+  // result is destroyed; a call that has begun by then may go on.
   using CorruptionHandler = std::function<void(const SegmentKey&)>;
   virtual std::shared_ptr<void> addCorruptionHandler(CorruptionHandler handler) = 0;
+  // For those whose handlers pack anew in afterPublishing(): its thread is there from now on. The
+  // checks are on an idle thread, and one that is started by that would often have to be idle, too.
+  virtual void expectRepairs() = 0;
 
   virtual StoreCounters counters() const = 0;
 };

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/mutex.h"
 #include "cache/segment.h"
 #include "cache/segment_file.h"
 #include "cache/store_folders.h"
@@ -82,9 +83,7 @@ class SegmentTable {
   };
   const Counters& counters() const { return counters_; }
 
-  // For fork.
-  std::mutex& mutex() { return mutex_; }
-  // Takes over which segments are mapped.
+  // For a forked child: takes over which segments are mapped.
   void inherit(SegmentTable& parent);
 
  private:
@@ -110,7 +109,7 @@ class SegmentTable {
   const std::function<void(SegmentOrigin)> opened_;
   std::function<void(const SegmentKey&, const StoreFailure&)> dropped_;
   Counters counters_;
-  std::mutex mutex_;
+  base::Mutex mutex_;
   std::unordered_map<SegmentKey, std::weak_ptr<const Segment>> mapped_;
   // Wrong objects, by device, inode and time of change: an inode's number is used again.
   std::set<std::tuple<uint64_t, uint64_t, int64_t>> rejected_;

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "cache/boot_id.h"
 #include "cache/store_folder.h"
 #include "cache/store_options.h"
@@ -34,9 +35,6 @@ class StoreFolders {
   // when there is another folder now.
   bool reopenIfGone();
 
-  // For fork.
-  std::mutex& mutex() const { return mutex_; }
-
  private:
   explicit StoreFolders(const StoreOptions& options);
   void openOwn();
@@ -44,7 +42,7 @@ class StoreFolders {
   const StoreOptions options_;
   const BootId boot_;
   std::vector<FolderRef> systems_;
-  mutable std::mutex mutex_;
+  mutable base::Mutex mutex_;
   FolderRef own_;
   StoreFailure ownFailure_;  // why own_ is missing or cannot be written
 };

@@ -5,12 +5,28 @@
 #include <iterator>
 #include <utility>
 
+#include "base/fork_gate.h"
 #include "base/helper_thread.h"
+#include "cache/object_file.h"
 
 namespace hearth::cache {
+namespace {
+
+constexpr std::chrono::milliseconds kLookAtProgress{50};
+
+// The task that the calling thread is at.
+struct Current {
+  const void* state = nullptr;
+  uint64_t number = 0;
+};
+constinit thread_local Current current;
+
+}  // namespace
 
 TaskThread::TaskThread(const char* name, Priority priority, size_t maxCost)
-    : name_(name), priority_(priority), maxCost_(maxCost) {}
+    : name_(name), priority_(priority), maxCost_(maxCost) {
+  state_->isOrdered = priority == Priority::kNormal;
+}
 
 TaskThread::~TaskThread() {
   stop(false);
@@ -21,20 +37,26 @@ bool TaskThread::start() {
   if (state_->stopping) return false;
   if (thread_.joinable()) return true;
   const auto start = priority_ == Priority::kIdle ? base::startIdleThread : base::startHelperThread;
-  thread_ = start(name_, [state = state_] { loop(state); });
+  thread_ = start(name_, [state = state_] { loop(state); }, base::Processors::kOfProcess);
   return thread_.joinable();
+}
+
+void TaskThread::startNow() {
+  const std::lock_guard lock(state_->mutex);
+  static_cast<void>(start());
 }
 
 bool TaskThread::post(std::function<void()> task, size_t cost) {
   std::unique_lock lock(state_->mutex);
   if (!start()) return false;
-  // A task larger than the limit waits until it is alone.
-  state_->changed.wait(lock, [&] {
-    return state_->stopping || state_->cost == 0 || state_->cost + cost <= maxCost_;
-  });
+  // A task larger than the limit waits until it is alone. Who keeps forks waiting does not wait
+  // itself: the tasks may come to the same gate.
+  if (!base::ForkGate::isInside())
+    state_->changed.wait(lock, [&] {
+      return state_->stopping || state_->cost == 0 || state_->cost + cost <= maxCost_;
+    });
   if (state_->stopping) return false;
-  state_->cost += cost;
-  state_->queue.push_back({.run = std::move(task), .cost = cost});
+  enqueue(*state_, {.run = std::move(task), .cost = cost});
   lock.unlock();
   state_->changed.notify_all();
   return true;
@@ -43,8 +65,7 @@ bool TaskThread::post(std::function<void()> task, size_t cost) {
 bool TaskThread::tryPost(std::function<void()> task, size_t cost, size_t limit) {
   std::unique_lock lock(state_->mutex);
   if (!start() || cost > limit || state_->cost > limit - cost) return false;
-  state_->cost += cost;
-  state_->queue.push_back({.run = std::move(task), .cost = cost});
+  enqueue(*state_, {.run = std::move(task), .cost = cost});
   lock.unlock();
   state_->changed.notify_all();
   return true;
@@ -60,7 +81,19 @@ bool TaskThread::postLater(std::function<void()> task, std::chrono::nanoseconds 
   return true;
 }
 
+// Who waits for a task waits for those that it posts, too.
+void TaskThread::setNumber(State& state, Task& task) {
+  task.number = current.state == &state ? current.number : ++state.posted;
+}
+
+void TaskThread::enqueue(State& state, Task task) {
+  setNumber(state, task);
+  state.cost += task.cost;
+  state.queue.push_back(std::move(task));
+}
+
 void TaskThread::insertLater(State& state, Task task) {
+  setNumber(state, task);
   const auto place = std::ranges::upper_bound(state.later, task.due, {}, &Task::due);
   state.later.insert(place, std::move(task));
 }
@@ -82,10 +115,7 @@ std::deque<TaskThread::Task> TaskThread::takeHeld() {
 }
 
 void TaskThread::queueHeld(State& state, std::deque<Task>* taken) {
-  for (Task& task : *taken) {
-    state.cost += task.cost;
-    state.queue.push_back(std::move(task));
-  }
+  for (Task& task : *taken) enqueue(state, std::move(task));
 }
 
 void TaskThread::release() {
@@ -130,8 +160,9 @@ void TaskThread::loop(const std::shared_ptr<State>& state) {
   std::unique_lock lock(state->mutex);
   for (;;) {
     if (runNext(*state, lock)) continue;
-    if (state->stopping) return;
-    if (state->later.empty()) {
+    const bool isTurnOfOther = state->isOrdered && !state->running.empty();
+    if (state->stopping && !isTurnOfOther) return;
+    if (state->later.empty() || isTurnOfOther) {
       state->changed.wait(lock);
     } else {
       // A copy: the task may be gone while this waits, and the wait looks at the time again.
@@ -142,6 +173,7 @@ void TaskThread::loop(const std::shared_ptr<State>& state) {
 }
 
 bool TaskThread::runNext(State& state, std::unique_lock<std::mutex>& lock) {
+  if (state.isOrdered && !state.running.empty()) return false;
   std::deque<Task>* source = &state.queue;
   if (source->empty()) {
     source = &state.later;
@@ -151,31 +183,63 @@ bool TaskThread::runNext(State& state, std::unique_lock<std::mutex>& lock) {
   }
   Task task = std::move(source->front());
   source->pop_front();
-  ++state.running;
+  state.running.push_back(task.number);
   lock.unlock();
+  const Current before = std::exchange(current, {&state, task.number});
   task.run();
   task.run = nullptr;
+  current = before;
   lock.lock();
-  --state.running;
+  if (const auto own = std::ranges::find(state.running, task.number); own != state.running.end())
+    state.running.erase(own);
   state.cost -= task.cost;
   state.changed.notify_all();
   return true;
 }
 
-void TaskThread::waitUntilIdle() {
-  release();
-  std::unique_lock lock(state_->mutex);
-  ++state_->waiters;
-  state_->changed.notify_all();
-  const auto isIdle = [&] {
-    return state_->queue.empty() && state_->later.empty() && state_->running == 0;
+bool TaskThread::State::hasUpTo(uint64_t number) const {
+  const auto isWaitedFor = [&](const Task& task) {
+    return task.number <= number;
   };
-  while (!isIdle()) {
-    // Whoever waits is not idle: it does the work, at its own priority.
-    if (priority_ == Priority::kIdle && runNext(*state_, lock)) continue;
-    state_->changed.wait(lock);
+  return std::ranges::any_of(queue, isWaitedFor) || std::ranges::any_of(later, isWaitedFor) ||
+         std::ranges::any_of(running, [&](uint64_t other) { return other <= number; });
+}
+
+// A task that waits for others is over for them. Called under the lock.
+void TaskThread::leaveOwnTask(State& state) {
+  if (current.state != &state) return;
+  const auto own = std::ranges::find(state.running, current.number);
+  if (own != state.running.end()) state.running.erase(own);
+}
+
+bool TaskThread::waitUntilDone(std::chrono::nanoseconds patience) {
+  release();
+  const std::shared_ptr<State> state = state_;  // a task may destroy this object
+  std::unique_lock lock(state->mutex);
+  leaveOwnTask(*state);
+  // Others may post for ever.
+  const uint64_t last = state->posted;
+  ++state->waiters;
+  state->changed.notify_all();
+  uint64_t progress = writeProgress();
+  Clock::time_point lastMove = Clock::now();
+  bool isHopeless = false;
+  while (state->hasUpTo(last) && !isHopeless) {
+    // Whoever waits does the work, at its own priority: the thread may not come to it where
+    // processors are busy.
+    if (runNext(*state, lock)) {
+      lastMove = Clock::now();
+      continue;
+    }
+    state->changed.wait_for(lock, kLookAtProgress);
+    if (const uint64_t now = writeProgress(); now != progress) {
+      progress = now;
+      lastMove = Clock::now();
+    }
+    isHopeless = Clock::now() - lastMove >= patience;
   }
-  --state_->waiters;
+  --state->waiters;
+  return !isHopeless;
 }
 
 void TaskThread::stop(bool finish) {
@@ -185,6 +249,7 @@ void TaskThread::stop(bool finish) {
   std::deque<Task> heldDropped;
   {
     const std::lock_guard lock(state_->mutex);
+    leaveOwnTask(*state_);
     if (finish) undone = takeHeld();
     state_->stopping = true;
     if (!finish) dropped.swap(state_->queue);
@@ -197,7 +262,8 @@ void TaskThread::stop(bool finish) {
   if (thread_.get_id() == std::this_thread::get_id()) {
     // The rest is done here, as long as what the tasks use is still there.
     std::unique_lock lock(state_->mutex);
-    while (!state_->queue.empty()) runNext(*state_, lock);
+    while (!state_->queue.empty())
+      if (!runNext(*state_, lock)) state_->changed.wait(lock);
     thread_.detach();
   } else {
     thread_.join();

@@ -5,29 +5,34 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace hearth::cache {
 
-// One thread that does tasks in the order in which they came, started with the first. Tasks throw
-// nothing. Thread-safe.
+// One thread that does tasks in the order in which they came, started with the first. Whoever waits
+// for tasks does some of them. Tasks throw nothing. Thread-safe.
 class TaskThread {
  public:
   enum class Priority {
     kNormal,
-    kIdle,  // when nothing else wants to run; whoever waits for the tasks does some of them
+    kIdle,  // when nothing else wants to run; several tasks may be done at a time
   };
 
-  // post() waits while more than `maxCost` is queued.
+  // post() waits while more than `maxCost` is queued, unless the caller is inside the ForkGate.
   TaskThread(const char* name, Priority priority, size_t maxCost);
   // Stops as stop(false) does.
   ~TaskThread();
   TaskThread(const TaskThread&) = delete;
   TaskThread& operator=(const TaskThread&) = delete;
+
+  // Starts the thread before there is a task: one that an idle thread makes may have to stay idle.
+  void startNow();
 
   // False when no thread can be had or it was stopped; the task is then not run.
   bool post(std::function<void()> task, size_t cost = 0);
@@ -44,8 +49,12 @@ class TaskThread {
   void releaseLater(std::chrono::nanoseconds delay);
   // Does here what is kept, if that costs no more than `maxCost` in all.
   void doHeld(size_t maxCost);
-  // Returns when all tasks posted before are done, those for later too. Not from a task.
-  void waitUntilIdle();
+  // Returns when all tasks posted before are done, those for later and those that they post, too. A
+  // task may call it only to exit the process.
+  void waitUntilIdle() { static_cast<void>(waitUntilDone(std::chrono::nanoseconds::max())); }
+  // The same; false when for `patience` no task ended and nobody in the process wrote a file of a
+  // store (writeProgress()).
+  bool waitUntilDone(std::chrono::nanoseconds patience);
   // After the task that runs, and those queued if `finish`, the thread ends; waits for that, except
   // from one of its tasks.
   void stop(bool finish);
@@ -58,6 +67,7 @@ class TaskThread {
     std::function<void()> run;
     size_t cost = 0;
     Clock::time_point due{};
+    uint64_t number = 0;  // in the order of posting; of those that are kept none yet
   };
   // Outlives this object when a task destroys it.
   struct State {
@@ -66,18 +76,26 @@ class TaskThread {
     std::deque<Task> queue;
     std::deque<Task> later;
     std::deque<Task> held;
-    int waiters = 0;  // while there are some, what is for later is due now
-    size_t cost = 0;  // of what is queued and running
-    int running = 0;
+    int waiters = 0;                // while there are some, what is for later is due now
+    size_t cost = 0;                // of what is queued and running
+    std::vector<uint64_t> running;  // numbers
+    uint64_t posted = 0;            // the last number
+    bool isOrdered = false;         // one task at a time
     std::atomic<bool> stopping = false;
+
+    // Whether a task up to this number is not done yet.
+    bool hasUpTo(uint64_t number) const;
   };
   bool start();
+  static void setNumber(State& state, Task& task);
+  static void enqueue(State& state, Task task);
   // `task` is put where its time is among those for later.
   static void insertLater(State& state, Task task);
   std::deque<Task> takeHeld();
   static void queueHeld(State& state, std::deque<Task>* taken);
   // Runs the next task that is due; `lock` is let go meanwhile. False when there is none.
   static bool runNext(State& state, std::unique_lock<std::mutex>& lock);
+  static void leaveOwnTask(State& state);
   static void loop(const std::shared_ptr<State>& state);
 
   const char* const name_;

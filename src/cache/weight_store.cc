@@ -13,7 +13,9 @@
 #include <utility>
 
 #include "base/fault.h"
+#include "base/immortal.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "cache/blob_cache.h"
 #include "cache/content_hash.h"
 #include "cache/corruption_handlers.h"
@@ -47,13 +49,13 @@ struct StoreParts {
   FolderRef identityFolder;  // keeps the descriptor that `identities` uses
   std::optional<IdentityTable> identities;
   std::optional<BlobCache> facts;
-  std::mutex buildLockMutex;
+  base::Mutex buildLockMutex;
   std::shared_ptr<BuildLock> buildLock;
-  std::mutex roomMutex;
+  base::Mutex roomMutex;
   uint64_t limit = 0;  // 0 = not known yet
   uint64_t used = 0;   // on disk, as far as this process knows
   std::chrono::steady_clock::time_point sumAgain{};
-  std::mutex unmarkedMutex;
+  base::Mutex unmarkedMutex;
   std::vector<std::shared_ptr<SegmentOrigin>> unmarked;  // to be synced and marked
   std::atomic<uint64_t> checked = 0;
   std::atomic<uint64_t> hashed = 0;
@@ -76,11 +78,9 @@ constexpr int64_t kForgetAfter = int64_t{180} * 24 * 3600;  // seconds
 // syncing it costs nothing.
 constexpr int64_t kWrittenBackAfter = int64_t{60} * 1'000'000'000;
 
-// Those alive; few, so looked through. Guarded by ForkAware::registryMutex; never destroyed.
-std::vector<std::pair<StoreOptions, std::weak_ptr<WeightStore>>>& openStores() {
-  static auto* const stores = new std::vector<std::pair<StoreOptions, std::weak_ptr<WeightStore>>>;
-  return *stores;
-}
+// Those alive; few, so looked through. Guarded by ForkAware::registryMutex.
+constinit base::Immortal<std::vector<std::pair<StoreOptions, std::weak_ptr<WeightStore>>>>
+    openStores;
 
 int64_t now() {
   timespec time;
@@ -92,7 +92,7 @@ int64_t now() {
 
 StoreResult<std::shared_ptr<WeightStore>> WeightStore::open(const StoreOptions& options) {
   const std::lock_guard lock(ForkAware::registryMutex());
-  auto& stores = openStores();
+  auto& stores = openStores.get();
   std::erase_if(stores, [](const auto& entry) { return entry.second.expired(); });
   for (const auto& [storeOptions, weak] : stores) {
     if (!(storeOptions == options)) continue;
@@ -107,7 +107,7 @@ StoreResult<std::shared_ptr<WeightStore>> WeightStore::open(const StoreOptions& 
   return store;
 }
 
-WeightStore::WeightStore(const std::lock_guard<std::mutex>& registryLock,
+WeightStore::WeightStore(const std::lock_guard<base::Mutex>& registryLock,
                          std::unique_ptr<StoreFolders> folders)
     : ForkAware(registryLock),
       parts_(new StoreParts(std::move(folders), std::make_shared<CorruptionHandlers>(),
@@ -230,8 +230,8 @@ void WeightStore::afterPublishing(std::function<void()> task) {
   if (!parts_->writer.post(task)) task();
 }
 
-void WeightStore::flush() {
-  parts_->writer.waitUntilIdle();
+bool WeightStore::flushFor(std::chrono::nanoseconds patience) {
+  return parts_->writer.waitUntilDone(patience);
 }
 
 void WeightStore::settle() {
@@ -495,6 +495,10 @@ std::shared_ptr<void> WeightStore::addCorruptionHandler(CorruptionHandler handle
   return parts_->handlers->add(std::move(handler));
 }
 
+void WeightStore::expectRepairs() {
+  parts_->writer.startNow();
+}
+
 StoreCounters WeightStore::counters() const {
   const SegmentTable::Counters& segments = parts_->segments.counters();
   return {.segmentsFound = segments.found,
@@ -503,29 +507,6 @@ StoreCounters WeightStore::counters() const {
           .segmentsCorrupt = segments.corrupt,
           .segmentsChecked = parts_->checked,
           .bytesHashed = parts_->hashed};
-}
-
-void WeightStore::lockForFork() {
-  StoreParts& parts = *parts_;
-  parts.handlers->mutex().lock();
-  parts.buildLockMutex.lock();
-  if (parts.buildLock != nullptr) parts.buildLock->mutex().lock();
-  parts.segments.mutex().lock();
-  parts.folders->mutex().lock();
-  if (parts.facts) parts.facts->mutex().lock();
-  // So that no thread is inside SQLite.
-  if (parts.identities) parts.identities->mutex().lock();
-}
-
-void WeightStore::unlockAfterFork() {
-  StoreParts& parts = *parts_;
-  if (parts.identities) parts.identities->mutex().unlock();
-  if (parts.facts) parts.facts->mutex().unlock();
-  parts.folders->mutex().unlock();
-  parts.segments.mutex().unlock();
-  if (parts.buildLock != nullptr) parts.buildLock->mutex().unlock();
-  parts.buildLockMutex.unlock();
-  parts.handlers->mutex().unlock();
 }
 
 void WeightStore::renewInChild() {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "base/sha256.h"
 #include "cache/build_lock.h"
@@ -66,7 +67,7 @@ class WeightStore : public SegmentStore, private ForkAware {
   // are queued.
   void publishAsync(PublishRequest request) override;
   void afterPublishing(std::function<void()> task) override;
-  void flush() override;
+  bool flushFor(std::chrono::nanoseconds patience) override;
   void settle() override;
   void checkFound() override;
   void checkBeforeExit() override;
@@ -84,6 +85,7 @@ class WeightStore : public SegmentStore, private ForkAware {
   void remember(std::span<const Fact> facts) override;
 
   std::shared_ptr<void> addCorruptionHandler(CorruptionHandler handler) override;
+  void expectRepairs() override;
 
   StoreCounters counters() const override;
 
@@ -112,10 +114,8 @@ class WeightStore : public SegmentStore, private ForkAware {
   StoreStatus removeAll();
 
  private:
-  WeightStore(const std::lock_guard<std::mutex>& registryLock,
+  WeightStore(const std::lock_guard<base::Mutex>& registryLock,
               std::unique_ptr<StoreFolders> folders);
-  void lockForFork() override;
-  void unlockAfterFork() override;
   void renewInChild() override;
 
   IdentityTable* identities() const;

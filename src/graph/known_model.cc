@@ -4,9 +4,14 @@
 namespace hearth::graph {
 namespace {
 
+// What the program runs when a thread ends may still call the library.
+constinit thread_local bool isThreadOver = false;
+
 struct Known {
   std::weak_ptr<const Model> model;  // so that another one at its address is not taken for it
   bool areOperationsValid = false;
+
+  ~Known() { isThreadOver = true; }
 };
 
 Known& known() {
@@ -15,13 +20,15 @@ Known& known() {
 }
 
 bool isKnown(const Model& model) {
-  return known().model.lock().get() == &model;
+  return !isThreadOver && known().model.lock().get() == &model;
 }
 
 }  // namespace
 
 void rememberValid(const std::shared_ptr<const Model>& model) {
-  known() = {.model = model, .areOperationsValid = false};
+  if (isThreadOver) return;
+  known().model = model;
+  known().areOperationsValid = false;
 }
 
 Status validateUnlessKnown(const Model& model) {

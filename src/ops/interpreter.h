@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "graph/model.h"
 #include "ops/operation.h"
@@ -95,7 +96,7 @@ class Interpreter {
   std::vector<SubgraphPlan> plans_;
   std::vector<std::vector<uint64_t>> realignedStorage_;
   uint64_t activationBytes_ = 0;
-  mutable std::mutex mutex_;
+  mutable base::Mutex mutex_;
   mutable std::vector<std::vector<std::unique_ptr<SubgraphState>>> idleStates_;  // by subgraph
 };
 

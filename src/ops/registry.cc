@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/immortal.h"
+
 namespace hearth::ops {
 
 std::span<const OperationDefinition* const> allOperations() {
-  static const std::vector<const OperationDefinition*> operations = [] {
+  static constinit base::Immortal<std::vector<const OperationDefinition*>> operations;
+  return operations.get([] {
     std::vector<const OperationDefinition*> list = {
 #define HEARTH_OPERATION(name) &k##name##Operation,
 #include "ops/registry.inc"
@@ -17,8 +20,7 @@ std::span<const OperationDefinition* const> allOperations() {
     std::sort(list.begin(), list.end(),
               [](const auto* a, const auto* b) { return a->type < b->type; });
     return list;
-  }();
-  return operations;
+  });
 }
 
 const OperationDefinition* findOperation(OperationType type) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device_manager.h"
 
-#include <pthread.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <thread>
 #include <utility>
 
+#include "base/fork_gate.h"
 #include "base/helper_thread.h"
+#include "base/immortal.h"
 #include "base/log.h"
 #include "drivers/cpu/cpu_device.h"
 #include "drivers/reference/reference_device.h"
@@ -29,8 +29,8 @@ std::vector<std::shared_ptr<hal::Device>> findDevices() {
   return DeviceManager::registrable(std::move(devices));
 }
 
-// The thread that warms the devices up. It is inside initialisations that happen once: a child made
-// by fork would wait for their end for ever.
+// The thread that warms the devices up. Forks wait for its end: it is inside initialisations of
+// drivers that happen once.
 class WarmingThread {
  public:
   static void startOnce() {
@@ -42,14 +42,18 @@ class WarmingThread {
 
  private:
   static WarmingThread& instance() {
-    // Never destroyed: forks may come at any time.
-    static WarmingThread* const only = new WarmingThread;
-    return *only;
+    static constinit base::Immortal<WarmingThread> only;
+    return only.get();
   }
 
   void start() {
-    ::pthread_atfork([] { instance().lockAndEnd(); }, [] { instance().mutex_.unlock(); },
-                     [] { instance().mutex_.unlock(); });
+    base::ForkGate::atFork({.before = [] { instance().lockAndEnd(); },
+                            .afterInParent = [] { instance().mutex_.unlock(); },
+                            .afterInChild =
+                                [] {
+                                  instance().mutex_.unlock();
+                                }});
+    // What a driver's library is at must not lose its static objects.
     std::atexit([] {
       instance().lockAndEnd();
       instance().mutex_.unlock();
@@ -88,8 +92,12 @@ std::vector<std::shared_ptr<hal::Device>> DeviceManager::registrable(
 }
 
 const DeviceManager& DeviceManager::shared() {
-  // Never destroyed: threads of a driver may still run while the process exits.
-  static const DeviceManager* manager = new DeviceManager(findDevices());
+  // Never destroyed: threads of a driver may still run while the process exits. Not base::Immortal:
+  // drivers may start threads and wait for them, which is not to be done inside the ForkGate. In a
+  // child that was forked meanwhile this is done again: POSIX's once, below, knows of forks.
+  static constinit const DeviceManager* manager = nullptr;
+  static constinit std::once_flag once;
+  std::call_once(once, [] { manager = new DeviceManager(findDevices()); });
   return *manager;
 }
 

@@ -34,6 +34,8 @@ std::optional<Status> Event::wait(const base::Deadline& deadline) const {
   const auto isDone = [this] {
     return status_.has_value();
   };
+  if (!status_ && generation_ != base::ForkGate::generation())
+    return fail(ErrorCode::kOpFailed, "The computation belongs to the parent of this process.");
   if (deadline.isNever())
     done_.wait(lock, isDone);
   else

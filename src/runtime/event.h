@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -9,6 +8,7 @@
 
 #include "base/deadline.h"
 #include "base/descriptor.h"
+#include "base/mutex.h"
 #include "base/result.h"
 
 namespace hearth::runtime {
@@ -21,7 +21,8 @@ class Event {
 
   bool isDone() const;
 
-  // The work's own result; nothing when the deadline passes before.
+  // The work's own result; nothing when the deadline passes before. In a forked child, of work that
+  // the parent has not done by then: kOpFailed.
   std::optional<Status> wait(const base::Deadline& deadline) const;
 
   // Calls `then` once with the result: at once when there is one, else in the thread that completes
@@ -33,8 +34,9 @@ class Event {
   Result<base::Descriptor> fence();
 
  private:
-  mutable std::mutex mutex_;
-  mutable std::condition_variable done_;
+  const uint32_t generation_ = base::ForkGate::generation();
+  mutable base::Mutex mutex_;
+  mutable base::Condition done_;
   std::optional<Status> status_;
   std::vector<std::function<void(const Status&)>> callbacks_;
   base::Descriptor fence_;  // made when it is asked for

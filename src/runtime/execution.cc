@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "base/fork_gate.h"
 #include "base/trace.h"
 
 namespace hearth::runtime {
@@ -50,10 +51,20 @@ Result<std::shared_ptr<Execution>> Execution::create(
   return execution;
 }
 
+bool Execution::isInFlight() const {
+  return isClaimed_ && claimedIn_ == base::ForkGate::generation();
+}
+
 Status Execution::claim() {
   const std::lock_guard lock(mutex_);
-  if (isClaimed_) return fail(ErrorCode::kBadState, "A run of this execution is in flight.");
+  if (isInFlight()) return fail(ErrorCode::kBadState, "A run of this execution is in flight.");
+  // What a thread of the parent was about to write may be half written.
+  if (isClaimed_)
+    return fail(ErrorCode::kBadState,
+                "A run of this execution was in flight in the parent when this process was forked; "
+                "it can only be freed.");
   isClaimed_ = true;
+  claimedIn_ = base::ForkGate::generation();
   return {};
 }
 
@@ -65,7 +76,7 @@ void Execution::release() {
 
 void Execution::waitUntilIdle() const {
   std::unique_lock lock(mutex_);
-  idle_.wait(lock, [this] { return !isClaimed_; });
+  idle_.wait(lock, [this] { return !isInFlight(); });
 }
 
 Status Execution::setInput(size_t index, hal::Argument argument) {
@@ -182,7 +193,7 @@ Result<graph::Dimensions> Execution::outputShape(size_t index) const {
     return fail(ErrorCode::kBadData, "There is no output {}; the model has {}.", index,
                 compilation_->outputCount());
   const std::lock_guard lock(mutex_);
-  if (isClaimed_) return fail(ErrorCode::kBadState, "A run of this execution is in flight.");
+  if (isInFlight()) return fail(ErrorCode::kBadState, "A run of this execution is in flight.");
   if (index < outputShapes_.size()) return outputShapes_[index].dimensions;
   const graph::Operand& operand = compilation_->output(index);
   if (graph::isFullySpecified(operand)) return operand.dimensions;

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <array>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "hal/device.h"
 #include "runtime/compilation.h"
@@ -53,6 +53,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
   explicit Execution(std::shared_ptr<const Compilation> compilation)
       : compilation_(std::move(compilation)) {}
 
+  // Whether a thread of this process has it. mutex_ is held.
+  bool isInFlight() const;
   Status claim();
   void release();
   Status runClaimed(const base::Deadline& deadline);
@@ -64,9 +66,10 @@ class Execution : public std::enable_shared_from_this<Execution> {
   // Requests bound by the driver, for each side of the state; dropped when an argument changes.
   std::array<std::unique_ptr<hal::Execution>, 2> bound_;
 
-  mutable std::mutex mutex_;  // of what follows; the rest belongs to whoever claimed the execution
-  mutable std::condition_variable idle_;
+  mutable base::Mutex mutex_;  // of what follows; the rest belongs to whoever claimed the execution
+  mutable base::Condition idle_;
   bool isClaimed_ = false;
+  uint32_t claimedIn_ = 0;  // base::ForkGate::generation()
   std::vector<hal::OutputShape> outputShapes_;
   Statistics statistics_;
 };

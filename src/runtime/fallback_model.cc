@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "runtime/device_model.h"
 
 namespace hearth::runtime {
@@ -54,7 +55,7 @@ class FallbackModel final : public hal::PreparedModel,
   const std::shared_ptr<const graph::Model> model_;
   const std::shared_ptr<hal::Device> device_;
   hal::PrepareOptions options_;
-  std::mutex mutex_;
+  base::Mutex mutex_;
   std::shared_ptr<hal::PreparedModel> second_;
 };
 

@@ -22,6 +22,8 @@
 #include <chrono>
 #include <climits>
 
+#include "base/fork_gate.h"
+#include "base/helper_thread.h"
 #include "base/processor.h"
 #include "base/signals.h"
 #include "threads/denormals.h"
@@ -45,7 +47,6 @@ constexpr std::chrono::microseconds kWorkerSpin{60};
 constexpr std::chrono::microseconds kCallerSpin{60};
 
 thread_local bool insideTask = false;
-std::atomic<uint32_t> forkGeneration{0};
 
 uint32_t epochOf(uint64_t state) {
   return static_cast<uint32_t>(state >> 32);
@@ -106,17 +107,11 @@ size_t usableProcessors() {
   return std::clamp<size_t>(static_cast<size_t>(CPU_COUNT(&set)), 1, ThreadPool::kMaxThreads);
 }
 
-void watchForks() {
-  static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { forkGeneration.fetch_add(1); });
-  static_cast<void>(registered);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<ThreadPool>> ThreadPool::create(size_t threads) {
   HEARTH_ASSIGN(std::unique_ptr<ThreadPool> pool, createAsleep(threads));
-  pool->generation_.store(forkGeneration.load());
+  pool->generation_.store(base::ForkGate::generation());
   pool->callerProcessor_.store(base::currentProcessor(), std::memory_order_relaxed);
   HEARTH_TRY(pool->startWorkers());
   return pool;
@@ -126,7 +121,6 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::createAsleep(size_t threads) {
   if (threads > kMaxThreads)
     return fail(ErrorCode::kBadData, "A thread pool of {} threads exceeds the limit of {}.",
                 threads, kMaxThreads);
-  watchForks();
   return std::unique_ptr<ThreadPool>(new ThreadPool(threads == 0 ? usableProcessors() : threads));
 }
 
@@ -136,7 +130,7 @@ ThreadPool::ThreadPool(size_t threads)
 }
 
 ThreadPool::~ThreadPool() {
-  if (generation_.load(std::memory_order_acquire) == forkGeneration.load()) stopWorkers();
+  if (generation_.load(std::memory_order_acquire) == base::ForkGate::generation()) stopWorkers();
 }
 
 Status ThreadPool::startWorkers() {
@@ -169,10 +163,12 @@ void ThreadPool::stopWorkers() {
 
 // False while another thread starts the pool, the first time or again in a forked child.
 bool ThreadPool::belongsToThisProcess() {
-  const uint32_t current = forkGeneration.load(std::memory_order_relaxed);
+  const uint32_t current = base::ForkGate::generation();
   uint32_t mine = generation_.load(std::memory_order_acquire);
   if (mine == current) [[likely]]
     return true;
+  // A child does not find this half done.
+  const base::ForkGate::Inside inside;
   if (mine == kRebuilding || !generation_.compare_exchange_strong(mine, kRebuilding)) return false;
   // The parent's threads do not exist here, and whatever they were at stays undone.
   workers_.clear();
@@ -331,6 +327,7 @@ bool ThreadPool::waitForJob(uint32_t seen, bool maySpin) {
 
 void ThreadPool::workerLoop() {
   pthread_setname_np(pthread_self(), "hearth-worker");
+  base::takeOrdinaryScheduling();
   insideTask = true;
   base::leaveProcessor(callerProcessor_.load(std::memory_order_relaxed));
   uint32_t seen = 0;

@@ -23,8 +23,10 @@ namespace hearth::threads {
 // run in their callers alone, so that none waits for another. A parallel call from within a task
 // runs serially. Workers sleep unless a run is active (see ActiveRun); then they wait for the next
 // call by spinning for some tens of microseconds. In a child made by fork, the first parallel call
-// starts workers anew. Tasks must not throw. All members are thread-safe; destroying the pool
-// during a call is the caller's error.
+// starts workers anew. Workers have ordinary scheduling, whoever starts them (see
+// base/helper_thread.h): a caller in real time that cannot wait for such threads takes a pool of
+// one. Tasks must not throw. All members are thread-safe; destroying the pool during a call is the
+// caller's error.
 class HEARTH_THREADS_EXPORT ThreadPool {
  public:
   static constexpr size_t kMaxThreads = 1024;

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "base/env.h"
+#include "base/immortal.h"
 #include "base/trace.h"
 #include "drivers/cpu/vnni_gemm.h"
 #include "drivers/cpu/xnn_kernel.h"
@@ -285,8 +286,8 @@ Result<BuildIdentity> buildIdentityWith(const base::Sha256Digest& packing) {
 
 std::optional<base::Sha256Digest> processorIdentity() {
   // Each start asks more than once.
-  static const std::optional<base::Sha256Digest> identity = findProcessorIdentity();
-  return identity;
+  static constinit base::Immortal<std::optional<base::Sha256Digest>> identity;
+  return identity.get(findProcessorIdentity);
 }
 
 base::Sha256Digest storeFingerprint() {

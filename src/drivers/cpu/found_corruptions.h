@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 
+#include "base/mutex.h"
 #include "cache/segment_store.h"
 
 namespace hearth::cpu {
@@ -23,7 +24,7 @@ class FoundCorruptions {
   // The store's threads may know it longer than this.
   struct Found {
     std::atomic<uint64_t> count = 0;
-    std::mutex mutex;
+    base::Mutex mutex;
     std::set<cache::SegmentKey> keys;
   };
   const std::shared_ptr<Found> found_ = std::make_shared<Found>();

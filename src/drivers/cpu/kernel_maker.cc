@@ -1,83 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/kernel_maker.h"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <condition_variable>
-#include <cstdlib>
-#include <new>
+#include <memory>
 #include <span>
 #include <utility>
 
+#include "base/fork_gate.h"
 #include "base/helper_thread.h"
+#include "base/immortal.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/trace.h"
-#include "cache/fork_aware.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/released_pages.h"
 #include "threads/thread_pool.h"
 
 namespace hearth::cpu {
-namespace {
 
-// Many are inside at a time, and none during a fork. (A shared mutex knows its holder by the
-// thread's number, which a child has not.)
-class Gate {
- public:
-  void enter() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !isClosed_; });
-    ++inside_;
-  }
-  void leave() {
-    const std::lock_guard lock(mutex_);
-    if (--inside_ == 0) changed_.notify_all();
-  }
-
-  // Waits until nobody is inside, and keeps it so, by the same thread or its image in a child.
-  void close() {
-    std::unique_lock lock(mutex_);
-    isClosed_ = true;
-    changed_.wait(lock, [this] { return inside_ == 0; });
-    lock.release();
-  }
-  void open() {
-    isClosed_ = false;
-    mutex_.unlock();
-    changed_.notify_all();
-  }
-  // Those who wait in the parent are not there.
-  void renewInChild() { new (&changed_) std::condition_variable; }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool isClosed_ = false;
-  size_t inside_ = 0;
-};
-
-}  // namespace
-
-// Those that work ahead. Around a fork their threads end and nobody else is inside a kernel's
-// creation: both hold locks, those of the allocator among them, that the child would find taken for
-// ever. A process that exits ends them, too, since they use objects that live until then.
+// Those that work ahead. In a child made by fork their threads are missing; whoever makes a kernel
+// that others may wait for is inside the ForkGate, so that none is half made there.
 class RunningMakers {
  public:
   static RunningMakers& instance() {
-    // Never destroyed: makers may live in static objects.
-    static RunningMakers* const running = new RunningMakers;
-    return *running;
+    static constinit base::Immortal<RunningMakers> running;
+    return running.get([] {
+      base::ForkGate::atFork({.afterInChild = [] {
+        instance().forgetThreads();
+      }});
+      return RunningMakers();
+    });
   }
-
-  // Inside is whoever makes a kernel that others may wait for.
-  class Inside {
-   public:
-    Inside() { instance().gate_.enter(); }
-    ~Inside() { instance().gate_.leave(); }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
-  };
 
   // False when no thread can be started.
   bool start(KernelMaker* maker) {
@@ -88,41 +41,19 @@ class RunningMakers {
   }
 
   void end(KernelMaker* maker) {
-    const std::lock_guard lock(mutex_);
+    {
+      const std::lock_guard lock(mutex_);
+      std::erase(makers_, maker);
+    }
     maker->endThreads();
-    std::erase(makers_, maker);
   }
 
  private:
-  RunningMakers() {
-    // Before the stores are locked: the threads may be at work with one.
-    cache::ForkAware::watchForks();
-    ::pthread_atfork([] { instance().prepareFork(); }, [] { instance().afterFork(false); },
-                     [] { instance().afterFork(true); });
-    std::atexit([] { instance().endAll(); });
+  void forgetThreads() {
+    for (KernelMaker* maker : makers_) maker->forgetThreads();
   }
 
-  void endAll() {
-    const std::lock_guard lock(mutex_);
-    for (KernelMaker* maker : makers_) maker->endThreads();
-  }
-
-  void prepareFork() {
-    mutex_.lock();
-    for (KernelMaker* maker : makers_) maker->endThreads();
-    gate_.close();
-  }
-  void afterFork(bool isChild) {
-    if (isChild) gate_.renewInChild();
-    gate_.open();
-    if (!isChild)
-      for (KernelMaker* maker : makers_)
-        if (!maker->isComplete()) maker->startThreads();
-    mutex_.unlock();
-  }
-
-  Gate gate_;
-  std::mutex mutex_;  // of the threads of all makers, too
+  base::Mutex mutex_;
   std::vector<KernelMaker*> makers_;
 };
 
@@ -179,8 +110,9 @@ void KernelMaker::make(size_t node) {
 
 Status KernelMaker::makeAll() {
   const base::TraceSpan span("start", "make kernels");
-  const auto makeOne = [this](size_t node) {
-    const RunningMakers::Inside inside;
+  const auto makeOne = [this, isInside = base::ForkGate::isInside()](size_t node) {
+    const base::ForkGate::OnBehalf behalf(isInside);
+    const base::ForkGate::Inside inside;
     make(node);
   };
   if (pool_ != nullptr) {
@@ -218,10 +150,15 @@ void KernelMaker::endThreads() {
   threads_.clear();
 }
 
+// In a child: the handles of threads that are not there cannot be destroyed.
+void KernelMaker::forgetThreads() {
+  std::construct_at(&threads_);
+}
+
 // False when another thread has it, or has made it.
 bool KernelMaker::makeIfOpen(size_t node) {
   if (states_[node].load(std::memory_order_acquire) != kOpen) return false;
-  const RunningMakers::Inside inside;
+  const base::ForkGate::Inside inside;
   int expected = kOpen;
   if (!states_[node].compare_exchange_strong(expected, kClaimed, std::memory_order_acq_rel))
     return false;
@@ -246,7 +183,8 @@ void KernelMaker::finish() {
   if (isComplete()) return;
   for (size_t node = 0; node < made_.size(); ++node)
     if (!makeIfOpen(node)) await(node);
-  const RunningMakers::Inside inside;
+  // Not inside the gate: it may wait for others. In a child that was forked meanwhile it is called
+  // again, since POSIX's once, which this is made of, knows of forks.
   std::call_once(completedOnce_, [this] {
     if (completed_ != nullptr) completed_();
     isComplete_.store(true, std::memory_order_release);

@@ -23,8 +23,8 @@ class ThreadPool;
 namespace hearth::cpu {
 
 // Makes and shapes the kernels of one execution context: all at once, or ahead of their use while
-// the context runs already. Thread-safe. In a child made by fork, kernels that are missing are made
-// by those who ask for them.
+// the context runs already. Thread-safe. A fork waits for the kernels in the making; in its child,
+// those that are missing are made by who asks for them.
 class KernelMaker {
  public:
   // Plan and pool outlive it; a null pool makes one kernel after the other. Null choices: the first
@@ -87,9 +87,9 @@ class KernelMaker {
   void await(size_t node);
   bool allMade() const { return madeCount_.load(std::memory_order_acquire) == made_.size(); }
   void work();
-  // Under the lock of RunningMakers.
   void startThreads();
   void endThreads();
+  void forgetThreads();
 
   friend class RunningMakers;
 

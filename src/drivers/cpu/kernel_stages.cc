@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/fork_gate.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "threads/thread_pool.h"
@@ -80,8 +81,11 @@ std::optional<KernelTuner::Trial> KernelStages::beginTrial() {
   if (hasOthers_ && others_ == nullptr) others = Others::kInTheMaking;
   std::optional<KernelTuner::Trial> trial = tuner_.begin(others);
   if (hasOthers_ && others_ == nullptr && tuner_.isMeasuring()) {
-    others_ = std::make_shared<KernelMaker>(plan_, pool_, otherKernels(plan_));
-    others_->makeAhead(1, [] {}, [] {});
+    auto others = std::make_shared<KernelMaker>(plan_, pool_, otherKernels(plan_));
+    others->makeAhead(1, [] {}, [] {});
+    // A child made by fork finds it there or not.
+    const base::ForkGate::Inside inside;
+    others_ = std::move(others);
   }
   if (!trial && tuner_.result()) beginSecond();
   return trial;
@@ -95,10 +99,13 @@ void KernelStages::endTrial(const KernelTuner::Trial& trial) {
 void KernelStages::beginSecond() {
   measured_ = *tuner_.result();
   isDecided_.store(true, std::memory_order_release);
-  if (others_ != nullptr) {
-    others_->end();
-    others_.reset();
+  std::shared_ptr<KernelMaker> others;
+  {
+    const base::ForkGate::Inside inside;
+    others.swap(others_);
   }
+  if (others != nullptr) others->end();
+  others.reset();
   const base::TraceSpan span("tuning", "choose kernels");
   for (size_t node = 0; node < plan_.nodes.size(); ++node) {
     const KernelChoice choice = measured_.choices[node];
@@ -108,8 +115,12 @@ void KernelStages::beginSecond() {
                     choice.which == KernelChoice::Which::kOther ? "other" : "first",
                     choice.isSerial ? "one thread" : "all threads");
   }
-  second_ = std::make_shared<KernelMaker>(plan_, pool_,
-                                          std::make_shared<const KernelChoices>(measured_.choices));
+  auto second = std::make_shared<KernelMaker>(
+      plan_, pool_, std::make_shared<const KernelChoices>(measured_.choices));
+  {
+    const base::ForkGate::Inside inside;
+    second_ = std::move(second);
+  }
   second_->makeAhead(
       1,
       [this] {

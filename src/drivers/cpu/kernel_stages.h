@@ -62,7 +62,9 @@ class KernelStages {
   std::atomic<unsigned> running_ = 0;
   std::atomic<uint64_t> started_ = 0;  // executions
   std::atomic<bool> isDecided_ = false;
-  std::mutex mutex_;  // of those who measure: one at a time
+  // Of those who measure: one at a time, for the time of an execution. Only tried, so that in a
+  // child of a process that measures nobody waits for it.
+  std::mutex mutex_;
   std::shared_ptr<KernelMaker> others_;
   std::shared_ptr<KernelMaker> second_;
   MeasuredChoices measured_;

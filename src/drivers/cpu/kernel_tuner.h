@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/mutex.h"
 #include "drivers/cpu/kernel_choice.h"
 #include "drivers/cpu/plan.h"
 
@@ -87,7 +88,7 @@ class KernelTuner {
   const size_t threads_;
   const Effort effort_;
 
-  mutable std::mutex mutex_;
+  mutable base::Mutex mutex_;
   unsigned firstRuns_ = 0;
   Time firstTime_ = 0;
   Time quickest_ = UINT64_MAX;  // execution with the first kernels, before others are tried

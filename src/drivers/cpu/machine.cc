@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/immortal.h"
+#include "base/mutex.h"
 #include "base/trace.h"
 #include "drivers/cpu/float_product.h"
 #include "drivers/cpu/hybrid_product.h"
@@ -27,7 +29,7 @@ constexpr uint8_t kAvoidOneRowTail = 2;
 constexpr uint8_t kProductsMark = 1;
 
 struct Machine {
-  std::mutex mutex;
+  base::Mutex mutex;
   // Never changed once they are there: others hold references.
   std::optional<Result<SelfTestResult>> tested;
   std::optional<Result<BuildIdentity>> build;
@@ -35,10 +37,9 @@ struct Machine {
   bool isRemembered = false;  // by the store that was asked last
 };
 
-// Never destroyed: threads may still prepare models while the process exits.
 Machine& machine() {
-  static Machine* const known = new Machine;
-  return *known;
+  static constinit base::Immortal<Machine> known;
+  return known.get();
 }
 
 // A name and, behind a zero byte, all that the fact depends on.

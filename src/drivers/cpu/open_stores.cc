@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/open_stores.h"
 
+#include <chrono>
+#include <cstdlib>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/exit_work.h"
+#include "base/immortal.h"
+#include "base/mutex.h"
 #include "base/trace.h"
 #include "cache/anonymous_store.h"
 #include "drivers/cpu/build_identity.h"
@@ -13,37 +17,26 @@
 namespace hearth::cpu {
 namespace {
 
+// What a process that exits does not wait for: a disk or network file system that hangs.
+constexpr std::chrono::seconds kExitPatience{10};
+
 struct OpenStores {
-  std::mutex mutex;
+  base::Mutex mutex;
   std::shared_ptr<cache::SegmentStore> latest;
   std::vector<std::weak_ptr<cache::SegmentStore>> all;
 };
 
-// Never destroyed: threads may still prepare models while the process exits.
 OpenStores& openStores() {
-  static OpenStores* const stores = new OpenStores;
-  return *stores;
+  static constinit base::Immortal<OpenStores> stores;
+  return stores.get([] {
+    // The only thing that the library does at exit: nothing is destroyed, since other threads may
+    // go on using it.
+    std::atexit([] { static_cast<void>(flushBeforeExit(kExitPatience)); });
+    return OpenStores();
+  });
 }
 
-struct ExitFlush {
-  ~ExitFlush() {
-    if (!base::worksAtExit()) return;
-    std::vector<std::weak_ptr<cache::SegmentStore>> all;
-    {
-      const std::lock_guard lock(openStores().mutex);
-      all = std::move(openStores().all);
-    }
-    for (const auto& weak : all) {
-      const auto store = weak.lock();
-      if (store == nullptr) continue;
-      store->flush();
-      store->checkBeforeExit();
-    }
-  }
-};
-
 void remember(const std::shared_ptr<cache::SegmentStore>& store) {
-  static const ExitFlush flush;
   OpenStores& known = openStores();
   // These close without the lock: they may have work to finish.
   std::shared_ptr<cache::SegmentStore> before;
@@ -56,6 +49,14 @@ void remember(const std::shared_ptr<cache::SegmentStore>& store) {
     return held.back() == nullptr || held.back() == store;
   });
   known.all.push_back(store);
+}
+
+std::vector<std::shared_ptr<cache::SegmentStore>> heldStores() {
+  std::vector<std::shared_ptr<cache::SegmentStore>> held;
+  const std::lock_guard lock(openStores().mutex);
+  for (const auto& weak : openStores().all)
+    if (auto store = weak.lock()) held.push_back(std::move(store));
+  return held;
 }
 
 cache::StoreResult<cache::StoreOptions> storeOptions(const hal::PrepareOptions& options) {
@@ -71,6 +72,18 @@ cache::StoreResult<cache::StoreOptions> storeOptions(const hal::PrepareOptions& 
 
 }  // namespace
 
+bool flushBeforeExit(std::chrono::nanoseconds patience) {
+  if (!base::worksAtExit()) return true;
+  bool isDone = true;
+  for (const auto& store : heldStores()) {
+    if (store->flushFor(patience))
+      store->checkBeforeExit();
+    else
+      isDone = false;
+  }
+  return isDone;
+}
+
 std::shared_ptr<cache::SegmentStore> openStore(const hal::PrepareOptions& options) {
   const base::TraceSpan span("start", "open the store");
   auto wanted = storeOptions(options);
@@ -81,13 +94,7 @@ std::shared_ptr<cache::SegmentStore> openStore(const hal::PrepareOptions& option
 }
 
 void flushStores() {
-  std::vector<std::shared_ptr<cache::SegmentStore>> held;
-  {
-    const std::lock_guard lock(openStores().mutex);
-    for (const auto& weak : openStores().all) held.push_back(weak.lock());
-  }
-  for (const auto& store : held)
-    if (store != nullptr) store->flush();
+  for (const auto& store : heldStores()) store->flush();
 }
 
 std::shared_ptr<cache::SegmentStore> openStoreForLooking(const hal::PrepareOptions& options) {

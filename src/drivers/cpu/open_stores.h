@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "cache/segment_store.h"
@@ -9,13 +10,17 @@
 namespace hearth::cpu {
 
 // The store that the options name, else the environment's. The latest one stays open for the next
-// model, and the process does not exit before what was packed is written (unless base::worksAtExit
-// says no): without that a short run would leave nothing to the next one. Thread-safe.
+// model, and a process that exits calls flushBeforeExit() first. Thread-safe.
 std::shared_ptr<cache::SegmentStore> openStore(const hal::PrepareOptions& options);
 
 // Returns when all that was packed before is written to the stores that openStore() gave.
 // Thread-safe.
 void flushStores();
+
+// The same before the process ends, unless base::worksAtExit() declines it: without that a short
+// run would leave nothing to the next one. Gives up on a store that for `patience` neither finishes
+// a piece of work nor writes; false then. Other threads may go on using the stores.
+bool flushBeforeExit(std::chrono::nanoseconds patience);
 
 // The same store without leave to write, which is not made when it is not there: then its
 // writability() is kGone.

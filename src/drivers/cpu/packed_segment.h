@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "cache/segment.h"
 #include "memory/lost_pages.h"
@@ -51,7 +52,7 @@ class PackedSegment {
   memory::WatchedPages watched_;
   uint8_t* data_ = nullptr;
   size_t size_ = 0;
-  mutable std::mutex mutex_;
+  mutable base::Mutex mutex_;
   const uint8_t* copy_ = nullptr;  // the mapping that was laid over data_ last
   cache::SegmentRef published_;
 };

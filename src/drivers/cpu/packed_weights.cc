@@ -21,10 +21,6 @@ size_t roundedUp(size_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-struct Free {
-  void operator()(uint8_t* memory) const { std::free(memory); }
-};
-
 thread_local uint64_t packedByThread = 0;
 
 }  // namespace
@@ -33,19 +29,27 @@ struct PackedWeights::CurrentPlace {
   WeightPlace place;
   const char* kind = "";
   const base::Sha256Digest* source = nullptr;
-  // Takes what XNNPACK packs without asking whether it is there already.
-  std::unique_ptr<uint8_t, Free> scratch;
+  // Takes what XNNPACK packs without asking whether it is there already. PlaceScope frees it: a
+  // thread's own variables have no destructors, which would have to outlive this library.
+  uint8_t* scratch = nullptr;
+
+  void setScratch(uint8_t* memory) {
+    std::free(scratch);
+    scratch = memory;
+  }
   Packing packing = Packing::kAllowed;
   size_t measured = 0;
 };
-thread_local PackedWeights::CurrentPlace PackedWeights::currentPlace;
+constinit thread_local PackedWeights::CurrentPlace PackedWeights::currentPlace;
 
 PackedWeights::PlaceScope::PlaceScope(WeightPlace place, const char* kind,
                                       const base::Sha256Digest* source, Packing packing) {
+  currentPlace.setScratch(nullptr);
   currentPlace = {place, kind, source, nullptr, packing, 0};
 }
 
 PackedWeights::PlaceScope::~PlaceScope() {
+  currentPlace.setScratch(nullptr);
   currentPlace = {};
 }
 
@@ -237,7 +241,7 @@ void* PackedWeights::reserveSpace(void* context, size_t size) {
     // lookUpOrInsert will point to the known bytes.
     auto* const scratch = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, roundedUp(size)));
     if (scratch != nullptr) std::memset(scratch, 0, size);
-    currentPlace.scratch.reset(scratch);
+    currentPlace.setScratch(scratch);
     return scratch;
   }
   auto memory = PackedSegment::allocate(size);
@@ -261,7 +265,7 @@ size_t PackedWeights::lookUpOrInsert(void* context, const xnn_weights_cache_look
     const auto reservation = self->reservations_.find(static_cast<uint8_t*>(data));
     if (known != self->places_.end() && known->second.size == size) {
       if (reservation != self->reservations_.end()) self->reservations_.erase(reservation);
-      currentPlace.scratch = nullptr;
+      currentPlace.setScratch(nullptr);
       self->repackedBytes_ += size;
       return reinterpret_cast<size_t>(known->second.data());
     }
@@ -269,11 +273,11 @@ size_t PackedWeights::lookUpOrInsert(void* context, const xnn_weights_cache_look
     if (reservation != self->reservations_.end()) {
       packed = std::move(reservation->second);
       self->reservations_.erase(reservation);
-    } else if (currentPlace.scratch != nullptr && currentPlace.scratch.get() == data) {
+    } else if (currentPlace.scratch != nullptr && currentPlace.scratch == data) {
       auto memory = PackedSegment::allocate(size);
       if (!memory) return SIZE_MAX;
       std::memcpy((*memory)->data(), data, size);
-      currentPlace.scratch = nullptr;
+      currentPlace.setScratch(nullptr);
       packed = {std::move(*memory), 0, size, 0};
     } else {
       return SIZE_MAX;

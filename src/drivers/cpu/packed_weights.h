@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "base/sha256.h"
 #include "drivers/cpu/packed_segment.h"
@@ -192,7 +193,7 @@ class PackedWeights {
   xnn_weights_cache_provider* provider_;
   std::function<void(const std::shared_ptr<PackedSegment>&)> onPacked_;
   bool isSealed_ = false;
-  mutable std::mutex mutex_;
+  mutable base::Mutex mutex_;
   std::map<WeightPlace, PackedPlace> places_;
   uint64_t sharedBytes_ = 0;
   uint64_t repackedBytes_ = 0;

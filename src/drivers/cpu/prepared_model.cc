@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/prepared_model.h"
 
-#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
-#include <new>
 
+#include "base/fork_gate.h"
+#include "base/immortal.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "drivers/cpu/kernel_maker.h"
@@ -37,12 +38,14 @@ class PackingTurn {
 
  private:
   static std::mutex& mutex() {
-    // Never destroyed: threads may still prepare models while the process exits.
-    static std::mutex* const mutex = new std::mutex;
-    // In a child made by fork nobody has it.
-    static const int watched = ::pthread_atfork(nullptr, nullptr, [] { new (mutex) std::mutex; });
-    static_cast<void>(watched);
-    return *mutex;
+    // It is held for too long to let forks wait for it. In a child nobody has it.
+    static constinit base::Immortal<std::mutex> turn;
+    return turn.get([] {
+      base::ForkGate::atFork({.afterInChild = [] {
+        std::construct_at(&mutex());
+      }});
+      return std::mutex();
+    });
   }
 };
 
@@ -216,9 +219,10 @@ Status CpuPreparedModel::planWhole(const hal::PrepareOptions& options) {
       continue;
     }
     HEARTH_ASSIGN(auto context, ExecutionContext::create(planned->plan, kernels));
+    std::vector<std::unique_ptr<ExecutionContext>> before;  // destroyed without the lock
     const std::lock_guard lock(mutex_);
     plans_.push_back(std::move(planned));
-    idle_.clear();
+    before.swap(idle_);
     idle_.push_back(std::move(context));
     return {};
   }
@@ -361,13 +365,14 @@ Status CpuPreparedModel::replaceLosses() {
     isReplaced = !packed.empty();
   }
   if (isReplaced) {
+    std::vector<std::unique_ptr<ExecutionContext>> before;  // destroyed without the lock
     const std::lock_guard contexts(mutex_);
     if (saved_ != nullptr) {
       report_.reason = "segment corrupt";
       report_.repairedBytes = saved_->replacedBytes();
     }
     // Their kernels may have read what was lost.
-    idle_.clear();
+    before.swap(idle_);
     ++replacedLosses_;
   }
   checkedLosses_ = losses;

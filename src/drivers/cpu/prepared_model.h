@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "drivers/cpu/execution_context.h"
 #include "drivers/cpu/kernel_choice.h"
 #include "drivers/cpu/kernel_stages.h"
@@ -127,7 +128,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::vector<graph::Dimensions> outputDimensions_;
   std::vector<uint64_t> outputBytes_;
 
-  mutable std::mutex mutex_;
+  mutable base::Mutex mutex_;
   hal::StartReport report_;
   // The last one is in force; executions may still run an earlier one.
   std::vector<std::unique_ptr<Planned>> plans_;
@@ -138,7 +139,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::vector<std::unique_ptr<ExecutionContext>> idle_;
   std::shared_ptr<KernelMaker> ahead_;  // null when everything was made at once
   bool packsAhead_ = false;
-  std::mutex repairMutex_;
+  base::Mutex repairMutex_;
   std::atomic<uint64_t> checkedLosses_ = 0;  // lossesSoFar() when nothing was lost here
   std::atomic<uint64_t> replacedLosses_ = 0;
   std::unique_ptr<KernelStages> stages_;  // from the first execution that can be measured on

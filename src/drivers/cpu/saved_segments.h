@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "cache/segment_store.h"
 #include "drivers/cpu/found_corruptions.h"
@@ -40,7 +41,7 @@ class SavedSegments final : public hal::LosableMemory {
   const std::shared_ptr<const graph::Model> model_;
   const std::shared_ptr<cache::SegmentStore> store_;  // null without segments, as what follows
   const std::shared_ptr<const FoundCorruptions> corruptions_;
-  std::mutex mutex_;  // one look at a time
+  base::Mutex mutex_;  // one look at a time
   // lossesSoFar() when nothing was lost here; there is a first look in any case, since bytes may
   // have been found wrong while the model was prepared.
   std::atomic<uint64_t> checkedLosses_ = UINT64_MAX;

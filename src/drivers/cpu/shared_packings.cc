@@ -3,12 +3,13 @@
 
 #include <algorithm>
 
+#include "base/immortal.h"
+
 namespace hearth::cpu {
 
 SharedPackings& SharedPackings::instance() {
-  // Never destroyed: prepared models may live in static objects.
-  static SharedPackings* const packings = new SharedPackings;
-  return *packings;
+  static constinit base::Immortal<SharedPackings> packings;
+  return packings.get();
 }
 
 SharedPacking SharedPackings::find(const base::Sha256Digest& source) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/mutex.h"
 #include "base/sha256.h"
 #include "drivers/cpu/packed_segment.h"
 
@@ -33,7 +34,7 @@ class SharedPackings {
     std::weak_ptr<PackedSegment> segment;
     uint32_t seed = 0;
   };
-  std::mutex mutex_;
+  base::Mutex mutex_;
   std::map<base::Sha256Digest, Entry> entries_;
   size_t nextSweep_ = 64;  // entries at which those whose segment is gone are dropped
 };

@@ -251,7 +251,12 @@ bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
 }
 
 void WeightSession::populate() {
-  if (const auto begin = std::exchange(populate_, nullptr)) begin();
+  std::function<void()> begin;
+  {
+    const std::lock_guard lock(mutex_);
+    begin.swap(populate_);
+  }
+  if (begin) begin();
 }
 
 Status WeightSession::hashPools() {
@@ -268,8 +273,8 @@ Status WeightSession::hashPools() {
                   store_->contentHash(pool->fd(), pool->offset(), pool->size(), threads_));
     digests.push_back(digest);
   }
-  pools_ = std::move(digests);
   const std::lock_guard lock(mutex_);
+  pools_ = std::move(digests);
   hashedBytes_ += store_->counters().bytesHashed - before;
   return {};
 }
@@ -343,12 +348,17 @@ void WeightSession::remember(std::string_view kind, std::vector<uint8_t> bytes) 
 
 void WeightSession::onCorrupt(const std::function<void(const cache::SegmentKey&)>& handler) {
   if (store_->kind() == cache::StoreKind::kAnonymous) return;
-  corruptionHandler_ = store_->addCorruptionHandler(
+  std::shared_ptr<void> added = store_->addCorruptionHandler(
       [handler, weak = std::weak_ptr(store_)](const cache::SegmentKey& key) {
         // Packing takes long, and others wait for those that are called here.
         if (const auto store = weak.lock())
           store->afterPublishing([handler, key] { handler(key); });
       });
+  store_->expectRepairs();
+  {
+    const std::lock_guard lock(mutex_);
+    corruptionHandler_.swap(added);
+  }
   // The check may have been faster than the preparation.
   for (const auto& [place, packed] : weights_->places())
     if (const cache::SegmentRef used = packed.segment->published(); used && used->isCorrupt())
@@ -399,7 +409,11 @@ void WeightSession::publishOwn() {
 
 // On a thread of the store, when all segments are written.
 void WeightSession::finish() {
-  const auto release = std::exchange(ticket_, nullptr);
+  std::shared_ptr<cache::BuildTicket> release;
+  {
+    const std::lock_guard lock(mutex_);
+    release.swap(ticket_);
+  }
   if (const Status hashed = hashPools(); !hashed)
     return fail(cache::StoreReason::kIoError, hashed.error().toString());
   std::vector<cache::SegmentKey> keys;

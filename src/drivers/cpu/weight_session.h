@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "cache/segment_store.h"
 #include "drivers/cpu/build_identity.h"
 #include "drivers/cpu/packed_weights.h"
@@ -104,7 +105,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   bool isKept_ = false;  // whether there is something to publish
   bool publishesLast_ = false;
 
-  mutable std::mutex mutex_;
+  mutable base::Mutex mutex_;
   hal::StartReport::State state_ = hal::StartReport::State::kUncached;
   std::string reason_;
   uint64_t mappedBytes_ = 0;

@@ -12,9 +12,13 @@
 #include <atomic>
 #include <cstring>
 #include <fstream>
+#include <mutex>
+#include <set>
 #include <sstream>
+#include <string>
 #include <thread>
 
+#include "base/crash_point.h"
 #include "cache/content_hash.h"
 #include "cache/store_test_util.h"
 #include "drivers/cpu/cpu_device.h"
@@ -679,6 +683,73 @@ TEST_F(WeightSessionTest, AChildPacksThatWasForkedWhileAnotherThreadDid) {
   isOver = true;
   packer.join();
 }
+
+#ifdef HEARTH_TEST_HOOKS
+// Another thread forks about when one is at a crash point, with whatever locks it holds there.
+TEST_F(WeightSessionTest, AChildStartsThatWasForkedAtAnyCrashPoint) {
+  const TestModel test(1);
+  save(test);
+  cache::StoreOptions off = options();
+  off.mode = cache::StoreMode::kOff;
+  const std::vector<float> expected = start(test, off).output;
+  const Start shared = start(test);
+  cache::StoreOptions bundle = options();
+  bundle.bundle = (folder_.path() / "packed").string();
+  static std::atomic<int> passes;
+  static std::set<std::string> names;
+  static std::mutex mutex;
+  passes = 0;
+  names.clear();
+  base::watchCrashPoints([](std::string_view name) {
+    {
+      const std::lock_guard lock(mutex);
+      if (!names.emplace(name).second) return;
+    }
+    ++passes;
+    ::usleep(2000);
+  });
+  std::atomic<bool> isOver = false;
+  std::thread starter([&] {
+    for (uint32_t i = 0; i < 6; ++i) {
+      // What the process has packed is not packed again.
+      const TestModel other(100 + i);
+      save(other, "other.bin");
+      start(other, options(), "other.bin");
+      settle();
+      start(other, bundle, "other.bin");
+      cache::openSegmentStore(bundle)->settle();
+      const std::lock_guard lock(mutex);
+      names.clear();
+    }
+    isOver = true;
+  });
+  int seen = 0;
+  int forks = 0;
+  while (!isOver) {
+    if (passes == seen) {
+      ::usleep(100);
+      continue;
+    }
+    seen = passes;
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::alarm(120);
+      base::watchCrashPoints(nullptr);
+      bool isRight = runAgain(shared) == expected;
+      isRight &= start(test).output == expected;
+      ::_exit(isRight && !HasFailure() ? 0 : 1);
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    ++forks;
+  }
+  starter.join();
+  base::watchCrashPoints(nullptr);
+  EXPECT_GE(forks, 10);
+}
+#endif
 
 TEST_F(WeightSessionTest, JustInTimeTheResultIsTheSameAndTheNextStartWarm) {
   const TestModel test(1);

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "frontends/nnapi/operand_type.h"
 
 namespace hearth::nnapi {
@@ -138,7 +139,7 @@ class DeviceMemory final : public Memory {
   const memory::PoolRef pool_;  // in place of a driver's buffer
   const graph::Operand operand_;
   const DeviceMemoryRoles roles_;
-  std::mutex mutex_;
+  base::Mutex mutex_;
   bool hasValue_ = false;
   graph::Dimensions dimensions_;  // of the value; of the descriptor without one
 };

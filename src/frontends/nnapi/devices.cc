@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/immortal.h"
 #include "runtime/device_manager.h"
 #include "runtime/partitioner.h"
 
@@ -22,10 +23,10 @@ Handles makeHandles(const DeviceList& devices) {
 }
 
 Handles& handles() {
-  // Never destroyed: clients keep pointers into it.
-  static Handles* const handles =
-      new Handles(makeHandles(runtime::DeviceManager::shared().devices()));
-  return *handles;
+  const DeviceList& list = runtime::DeviceManager::shared().devices();
+  // Clients keep pointers into it.
+  static constinit base::Immortal<Handles> handles;
+  return handles.get([&] { return makeHandles(list); });
 }
 
 Handles*& handlesForTest() {

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/trace.h"
 #include "runtime/scheduler.h"
 
@@ -27,7 +28,7 @@ Error asExecutionError(Error error) {
 
 // Counts dependencies down, from whatever threads they end in.
 struct Dependencies {
-  std::mutex mutex;
+  base::Mutex mutex;
   size_t open = 0;
   std::optional<Error> failure;
 };

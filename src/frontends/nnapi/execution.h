@@ -11,6 +11,7 @@
 
 #include "android/NeuralNetworksTypes.h"
 #include "base/deadline.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "frontends/nnapi/compilation.h"
 #include "frontends/nnapi/memory.h"
@@ -123,7 +124,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   void abandon(const Error& error);
 
   const std::shared_ptr<const CompiledModel> compiled_;
-  mutable std::mutex mutex_;
+  mutable base::Mutex mutex_;
   // request_ and bound_ belong to whoever has the execution in flight, all else to mutex_.
   State state_ = State::kOpen;
   bool isReusable_ = false;

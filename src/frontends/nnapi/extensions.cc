@@ -5,6 +5,8 @@
 #include <deque>
 #include <mutex>
 
+#include "base/immortal.h"
+#include "base/mutex.h"
 #include "graph/codes.h"
 
 namespace hearth::nnapi {
@@ -14,15 +16,15 @@ namespace {
 constexpr size_t kMaxPrefix = 0x7fff;
 
 struct Names {
-  std::mutex mutex;
+  base::Mutex mutex;
   // The prefix of a name is its position; none has 0. Elements stay where they are.
   std::deque<std::string> list = {"", std::string(graph::kTfliteExtensionName)};
 };
 static_assert(graph::kTfliteExtensionPrefix == 1);
 
 Names& names() {
-  static Names* names = new Names();
-  return *names;
+  static constinit base::Immortal<Names> names;
+  return names.get();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/descriptor.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "graph/model.h"
 #include "hal/device.h"
@@ -106,7 +107,7 @@ class SizedMemory : public Memory {
 
  private:
   const uint64_t size_;
-  std::mutex mutex_;
+  base::Mutex mutex_;
   memory::PoolRef pool_;
 };
 

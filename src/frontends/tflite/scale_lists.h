@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "base/mutex.h"
 #include "graph/channel_scales.h"
 
 namespace hearth::tflite {
@@ -21,7 +22,7 @@ class ScaleLists {
   graph::ChannelScales share(std::span<const float> values);
 
  private:
-  std::mutex mutex_;
+  base::Mutex mutex_;
   std::map<std::pair<size_t, uint64_t>, graph::ChannelScales> known_;  // by length and a sample
   size_t bytes_ = 0;
 };

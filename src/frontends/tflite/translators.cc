@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/immortal.h"
+
 namespace hearth::tflite {
 
 const TranslatorEntry* findTranslator(schema::BuiltinOperator code) {
-  static const std::vector<TranslatorEntry> all = [] {
+  static constinit base::Immortal<std::vector<TranslatorEntry>> sorted;
+  const std::vector<TranslatorEntry>& all = sorted.get([] {
     std::vector<TranslatorEntry> entries;
     for (const auto family :
          {compositeTranslators(), controlFlowTranslators(), convTranslators(),
@@ -16,7 +19,7 @@ const TranslatorEntry* findTranslator(schema::BuiltinOperator code) {
       entries.insert(entries.end(), family.begin(), family.end());
     std::ranges::sort(entries, {}, &TranslatorEntry::code);
     return entries;
-  }();
+  });
   const auto found = std::ranges::lower_bound(all, code, {}, &TranslatorEntry::code);
   return found != all.end() && found->code == code ? &*found : nullptr;
 }
