@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+// The libraries in the life of a program: loaded and closed, left by exit() while threads use them,
+// and forked. Each program is a child of the test, which itself never loads them.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <csetjmp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "frontends/tflite/model_writer.h"
+#include "hearth/hearth.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define HEARTH_SKIP_THREADS_AFTER_FORK() \
+  GTEST_SKIP() << "The thread sanitizer allows no threads in a child of a threaded process."
+#else
+#define HEARTH_SKIP_THREADS_AFTER_FORK() static_cast<void>(0)
+#endif
+
+namespace hearth {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kWidth = 256;
+constexpr int kLayers = 8;
+
+int repetitions(int count) {
+  const char* const isLong = std::getenv("HEARTH_TEST_LONG");
+  return isLong != nullptr && *isLong == '1' ? 10 * count : count;
+}
+
+// kLayers layers that halve what they sum up: all outputs of kWidth inputs 1 are the same number.
+std::vector<uint8_t> modelBytes() {
+  using tflite::schema::BuiltinOperator;
+  using tflite::schema::TensorType;
+  tflite::ModelWriter writer;
+  const int32_t input = writer.addTensor(TensorType::FLOAT32, {1, kWidth});
+  int32_t value = input;
+  for (int layer = 0; layer < kLayers; ++layer) {
+    const std::vector<float> weights(size_t{kWidth} * kWidth,
+                                     (1.0f + static_cast<float>(layer) / 16) / kWidth);
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(weights.data());
+    const int32_t matrix = writer.addConstantBytes(TensorType::FLOAT32, {kWidth, kWidth},
+                                                   {bytes, bytes + weights.size() * sizeof(float)});
+    const int32_t next = writer.addTensor(TensorType::FLOAT32, {1, kWidth});
+    writer.addOperator(BuiltinOperator::FULLY_CONNECTED, {value, matrix, -1}, {next},
+                       tflite::schema::FullyConnectedOptionsT());
+    value = next;
+  }
+  writer.setArguments({input}, {value});
+  return writer.write();
+}
+
+float rightOutput() {
+  float value = 1;
+  for (int layer = 0; layer < kLayers; ++layer) value *= 1.0f + static_cast<float>(layer) / 16;
+  return value;
+}
+
+// The functions of a library that a program has opened.
+class Library {
+ public:
+  explicit Library(const char* path) : handle_(::dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
+    if (handle_ == nullptr) ::_exit(100);
+    get("hearth_model_load_file", &load);
+    get("hearth_model_free", &freeModel);
+    get("hearth_compile", &compile);
+    get("hearth_compilation_free", &freeCompilation);
+    get("hearth_execution_create", &create);
+    get("hearth_execution_free", &freeExecution);
+    get("hearth_execution_set_input", &setInput);
+    get("hearth_execution_set_output", &setOutput);
+    get("hearth_execution_run", &run);
+    get("hearth_execution_start", &start);
+    get("hearth_event_wait", &wait);
+    get("hearth_event_free", &freeEvent);
+  }
+  void close() { ::dlclose(handle_); }
+
+  hearth_compilation* compileFile(const char* path) const {
+    hearth_model* model = nullptr;
+    if (load(path, &model, nullptr) != HEARTH_OK) return nullptr;
+    hearth_compilation* compilation = nullptr;
+    hearth_compile_options options = HEARTH_COMPILE_OPTIONS_INIT;
+    if (compile(model, &options, &compilation, nullptr) != HEARTH_OK) compilation = nullptr;
+    freeModel(model);
+    return compilation;
+  }
+
+  // 0 when the result is right.
+  int runOnce(const hearth_compilation* compilation, bool isAsynchronous) const {
+    hearth_execution* execution = nullptr;
+    if (create(compilation, &execution, nullptr) != HEARTH_OK) return 11;
+    const std::vector<float> input(kWidth, 1.0f);
+    std::vector<float> output(kWidth);
+    const size_t bytes = kWidth * sizeof(float);
+    int result = 0;
+    if (setInput(execution, 0, input.data(), bytes, nullptr, 0, nullptr) != HEARTH_OK ||
+        setOutput(execution, 0, output.data(), bytes, nullptr) != HEARTH_OK) {
+      result = 12;
+    } else if (isAsynchronous) {
+      hearth_event* event = nullptr;
+      if (start(execution, 0, &event, nullptr) != HEARTH_OK) {
+        result = 13;
+      } else {
+        if (wait(event, 0, nullptr) != HEARTH_OK) result = 14;
+        freeEvent(event);
+      }
+    } else if (run(execution, 0, nullptr) != HEARTH_OK) {
+      result = 15;
+    }
+    freeExecution(execution);
+    for (const float value : output)
+      if (result == 0 && std::abs(value - rightOutput()) > 1e-3f) result = 16;
+    return result;
+  }
+
+  // Compiles, runs and frees.
+  int useOnce(const char* path, bool isAsynchronous) const {
+    hearth_compilation* const compilation = compileFile(path);
+    if (compilation == nullptr) return 10;
+    const int result = runOnce(compilation, isAsynchronous);
+    freeCompilation(compilation);
+    return result;
+  }
+
+  decltype(&hearth_model_load_file) load;
+  decltype(&hearth_model_free) freeModel;
+  decltype(&hearth_compile) compile;
+  decltype(&hearth_compilation_free) freeCompilation;
+  decltype(&hearth_execution_create) create;
+  decltype(&hearth_execution_free) freeExecution;
+  decltype(&hearth_execution_set_input) setInput;
+  decltype(&hearth_execution_set_output) setOutput;
+  decltype(&hearth_execution_run) run;
+  decltype(&hearth_execution_start) start;
+  decltype(&hearth_event_wait) wait;
+  decltype(&hearth_event_free) freeEvent;
+
+ private:
+  template <typename Function>
+  void get(const char* name, Function* function) {
+    *function = reinterpret_cast<Function>(::dlsym(handle_, name));
+    if (*function == nullptr) ::_exit(101);
+  }
+
+  void* handle_;
+};
+
+class ProcessTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "hearth-process-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    model_ = (folder_ / "model.tflite").string();
+    const std::vector<uint8_t> bytes = modelBytes();
+    std::ofstream(model_, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // Another store for each: a cold start writes, a warm one maps.
+  void useNewStore() { ::setenv("HEARTH_STORE", (folder_ / std::to_string(++stores_)).c_str(), 1); }
+
+  // How a child ends that runs `program` and returns from main with what that returns.
+  template <typename Program>
+  static std::string endOf(Program program) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(120);  // one that waits for ever is told from a slow one
+      std::exit(program());
+    }
+    return describe(child);
+  }
+  static std::string describe(pid_t child) {
+    int status = 0;
+    while (::waitpid(child, &status, 0) != child) {
+    }
+    if (WIFSIGNALED(status)) return "signal " + std::to_string(WTERMSIG(status));
+    return "exit " + std::to_string(WEXITSTATUS(status));
+  }
+
+  const char* model() const { return model_.c_str(); }
+
+  fs::path folder_;
+
+ private:
+  std::string model_;
+  int stores_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(Libraries, ProcessTest,
+                         testing::Values(HEARTH_LIBRARY, HEARTH_NNAPI_LIBRARY),
+                         [](const auto& info) {
+                           return std::string(info.index == 0 ? "hearth" : "neuralnetworks");
+                         });
+
+// Threads of a program that ends: what they are at does not matter any more.
+void useForEver(const Library& library, const char* model, int count) {
+  for (int i = 0; i < count; ++i)
+    std::thread([&library, model, i] {
+      for (;;) library.useOnce(model, i % 2 != 0);
+    }).detach();
+}
+
+// The library's threads, what it has to do when a thread ends and at exit, and its handler of
+// SIGBUS were in unmapped memory.
+TEST_P(ProcessTest, ALibraryThatIsClosedKeepsWhatItsThreadsAndHandlersNeed) {
+  for (int round = 0; round < repetitions(10); ++round) {
+    useNewStore();
+    const bool isLeft = round % 2 == 0;
+    const bool isEnded = round % 4 < 2;
+    const std::string end = endOf([&] {
+      struct sigaction action{};
+      static sigjmp_buf back;
+      action.sa_handler = [](int) {
+        ::siglongjmp(back, 1);
+      };
+      ::sigaction(SIGBUS, &action, nullptr);
+      Library library(GetParam());
+      std::atomic<bool> isUsed = false;
+      std::atomic<bool> isClosed = false;
+      int result = 0;
+      hearth_compilation* kept = nullptr;
+      std::thread worker([&] {
+        result = library.useOnce(model(), round % 3 == 0);
+        // Its packed weights stay mapped, and the handler in place.
+        if (isLeft) kept = library.compileFile(model());
+        isUsed = true;
+        while (!isClosed) std::this_thread::yield();
+      });
+      while (!isUsed) std::this_thread::yield();
+      // The thread ends before the library is closed, which is unloaded then, or after it.
+      isClosed = isEnded;
+      if (isEnded) worker.join();
+      library.close();
+      isClosed = true;
+      if (!isEnded) worker.join();
+      const int file = ::memfd_create("empty", MFD_CLOEXEC);
+      void* const page = ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file, 0);
+      for (static int i = 0; i < 2; ++i)
+        if (sigsetjmp(back, 1) == 0) {
+          static_cast<void>(*static_cast<volatile char*>(page));
+          return 20;
+        }
+      // And once more.
+      Library again(GetParam());
+      if (result == 0) result = again.useOnce(model(), false);
+      again.close();
+      if (kept != nullptr) again.freeCompilation(kept);
+      return result;
+    });
+    EXPECT_EQ(end, "exit 0") << round;
+  }
+}
+
+// The library destroyed what threads were using.
+TEST_P(ProcessTest, ExitWhileThreadsCompileRunAndFree) {
+  for (int round = 0; round < repetitions(40); ++round) {
+    if (round % 4 == 0) useNewStore();
+    const std::string end = endOf([&] {
+      // Never destroyed, as what a program has in static storage is not always.
+      const auto& library = *new Library(GetParam());
+      useForEver(library, model(), 3);
+      ::usleep(static_cast<useconds_t>(1 + round * 7919 % 40'000));
+      switch (round % 4) {
+        case 0:
+          std::exit(0);
+        case 1:
+          std::quick_exit(0);
+        case 2:
+          std::thread([] { std::exit(0); }).join();
+          return 21;
+        default:
+          return 0;  // from main
+      }
+    });
+    EXPECT_EQ(end, "exit 0") << round;
+  }
+}
+
+// Objects of the program in static storage, which are destroyed while it exits.
+TEST_P(ProcessTest, ExitDestroysTheProgramsOwnCompilations) {
+  for (int round = 0; round < repetitions(4); ++round) {
+    useNewStore();
+    const std::string end = endOf([&] {
+      static const Library* library = nullptr;
+      static const char* path = nullptr;
+      path = model();
+      struct Owner {
+        hearth_compilation* compilation = nullptr;
+        ~Owner() {
+          library->freeCompilation(compilation);
+          if (library->useOnce(path, true) != 0) ::_exit(22);
+        }
+      };
+      static Owner owner;
+      library = new Library(GetParam());
+      owner.compilation = library->compileFile(path);
+      return owner.compilation == nullptr ? 23 : 0;
+    });
+    EXPECT_EQ(end, "exit 0") << round;
+  }
+}
+
+// What was packed is there for the next process, whatever the first one's threads were at.
+TEST_P(ProcessTest, ExitKeepsWhatWasPacked) {
+  useNewStore();
+  EXPECT_EQ(endOf([&] {
+              const auto& library = *new Library(GetParam());
+              return library.compileFile(model()) != nullptr ? 0 : 24;
+            }),
+            "exit 0");
+  EXPECT_EQ(endOf([&] {
+              const auto& library = *new Library(GetParam());
+              const auto report = reinterpret_cast<decltype(&hearth_compilation_start_report)>(
+                  ::dlsym(::dlopen(GetParam(), RTLD_NOW), "hearth_compilation_start_report"));
+              hearth_start_report start{};
+              start.size = sizeof start;
+              const hearth_compilation* const compilation = library.compileFile(model());
+              if (report(compilation, &start, nullptr) != HEARTH_OK) return 25;
+              return start.state == HEARTH_START_WARM ? 0 : 26;
+            }),
+            "exit 0");
+}
+
+// A child found locks taken by threads that it has not.
+TEST_P(ProcessTest, ForkWhileThreadsCompileRunAndFree) {
+  HEARTH_SKIP_THREADS_AFTER_FORK();
+  useNewStore();
+  EXPECT_EQ(endOf([&] {
+              const auto& library = *new Library(GetParam());
+              hearth_compilation* const shared = library.compileFile(model());
+              if (shared == nullptr) return 30;
+              useForEver(library, model(), 1);
+              for (int i = 0; i < 2; ++i)
+                std::thread([&] {
+                  for (bool isAsynchronous = false;; isAsynchronous = !isAsynchronous)
+                    library.runOnce(shared, isAsynchronous);
+                }).detach();
+              for (int i = 0; i < repetitions(200); ++i) {
+                if (i % 50 == 49) useNewStore();
+                const pid_t child = ::fork();
+                if (child == 0) {
+                  ::alarm(60);
+                  int result = library.runOnce(shared, i % 2 != 0);
+                  if (i % 10 != 0) ::_exit(result);
+                  if (result == 0) result = library.useOnce(model(), i % 4 < 2);
+                  library.freeCompilation(shared);
+                  std::exit(result);
+                }
+                ::alarm(120);
+                if (const std::string end = describe(child); end != "exit 0") {
+                  ADD_FAILURE() << "child " << i << ": " << end;
+                  return 31;
+                }
+              }
+              return 0;
+            }),
+            "exit 0");
+}
+
+TEST_P(ProcessTest, AChildDoesNotWaitForWhatItsParentRuns) {
+  HEARTH_SKIP_THREADS_AFTER_FORK();
+  useNewStore();
+  EXPECT_EQ(endOf([&] {
+              const auto& library = *new Library(GetParam());
+              hearth_compilation* const compilation = library.compileFile(model());
+              const std::vector<float> input(kWidth, 1.0f);
+              std::vector<float> output(kWidth);
+              const size_t bytes = kWidth * sizeof(float);
+              for (int i = 0; i < repetitions(50); ++i) {
+                hearth_execution* execution = nullptr;
+                hearth_event* event = nullptr;
+                library.create(compilation, &execution, nullptr);
+                library.setInput(execution, 0, input.data(), bytes, nullptr, 0, nullptr);
+                library.setOutput(execution, 0, output.data(), bytes, nullptr);
+                if (library.start(execution, 0, &event, nullptr) != HEARTH_OK) return 40;
+                const pid_t child = ::fork();
+                if (child == 0) {
+                  ::alarm(60);
+                  // Done by then, or never.
+                  static_cast<void>(library.wait(event, 0, nullptr));
+                  library.freeEvent(event);
+                  library.freeExecution(execution);
+                  ::_exit(library.runOnce(compilation, true));
+                }
+                if (describe(child) != "exit 0") return 41;
+                if (library.wait(event, 0, nullptr) != HEARTH_OK) return 42;
+                library.freeEvent(event);
+                library.freeExecution(execution);
+              }
+              library.freeCompilation(compilation);
+              return 0;
+            }),
+            "exit 0");
+}
+
+// The first thread to use the store made its threads like itself.
+TEST_P(ProcessTest, ThreadsAreOrdinaryWhoeverUsesTheLibraryFirst) {
+  const sched_param none{};
+  sched_param realTime{};
+  realTime.sched_priority = 1;
+  for (const int policy : {SCHED_IDLE, SCHED_FIFO}) {
+    useNewStore();
+    const std::string end = endOf([&] {
+      const auto& library = *new Library(GetParam());
+      int result = 0;
+      std::thread first([&] {
+        if (::sched_setscheduler(0, policy, policy == SCHED_FIFO ? &realTime : &none) != 0) {
+          result = 50;
+          return;
+        }
+        std::thread probe([&] {
+          if (::sched_setscheduler(0, SCHED_OTHER, &none) != 0) result = 50;
+        });
+        probe.join();
+        if (result == 0) result = library.useOnce(model(), true);
+      });
+      first.join();
+      if (result != 0) return result;
+      for (const auto& task : fs::directory_iterator("/proc/self/task")) {
+        std::string name;
+        std::ifstream(task.path() / "comm") >> name;
+        if (name.rfind("hearth-", 0) != 0 || name == "hearth-check" || name == "hearth-pages")
+          continue;
+        const int seen = ::sched_getscheduler(std::stoi(task.path().filename().string()));
+        if (seen >= 0 && seen != SCHED_OTHER) return 51;
+      }
+      return 0;
+    });
+    if (end == "exit 50") continue;  // this user may not leave such a policy
+    EXPECT_EQ(end, "exit 0") << policy;
+  }
+}
+
+}  // namespace
+}  // namespace hearth
