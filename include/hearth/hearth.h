@@ -8,15 +8,15 @@
 //   is not NULL, *error becomes NULL when the function succeeds, and else an error object that the
 //   caller frees (NULL where there is not even memory for that). Results behind other out-pointers
 //   are written on success only, but for the rank of hearth_execution_output_shape.
-// - Strings are UTF-8 and end with a zero byte. A returned `const char*` belongs to the handle it
-//   came from and lives as long as that handle; a returned `char*` is freed with
-//   hearth_string_free.
+// - Strings end with a zero byte and are UTF-8, but for names and keys that a model file has
+//   otherwise. A returned `const char*` belongs to the handle it came from and lives as long as that
+//   handle; a returned `char*` is freed with hearth_string_free.
 // - Structures begin with `size`, which the caller sets to sizeof(structure). Fields are only ever
 //   added at the end, and 0 in a new one means what libraries did that did not know it. A library
-//   that reads a structure takes a larger one than its own if all bytes behind what it knows are
-//   zero, and else fails with HEARTH_BAD_DATA. One that fills a structure writes what both know,
-//   and sets `size` to the number of bytes that it has filled; it leaves the rest alone.
-//   Enumerations in structures are int32_t.
+//   that reads a structure takes a larger one than its own (up to 4096 bytes) if all bytes behind
+//   what it knows are zero, and else fails with HEARTH_BAD_DATA. One that fills a structure writes
+//   what both know, and sets `size` to the number of bytes that it has filled; it leaves the rest
+//   alone. Enumerations in structures are int32_t.
 // - Models, compilations and events may be used by several threads at once. An execution is used
 //   by one thread at a time.
 // - No function throws, or aborts on bad arguments.
@@ -37,9 +37,9 @@
 //   decline it, hearth_flush does it earlier. Nothing is destroyed: other threads may be in any
 //   function while the process exits. _exit() and quick_exit() write nothing.
 // - fork(). A child may use the models, compilations and executions of its parent and make new
-//   ones, whatever other threads of the parent were doing. A run that was in flight at the fork
-//   does not end in the child: its execution and event are of no use there, and freeing either is
-//   left out.
+//   ones, whatever other threads of the parent were doing. A run that was in flight at the fork is
+//   the parent's: in the child waiting for its event fails with HEARTH_OP_FAILED, and its execution
+//   can only be freed, which waits for nothing. A fork waits until the library's locks are free.
 // - dlclose() does not unload the library: its threads may be inside.
 // - Environment. docs/settings.md has the table of the variables that are read, most of them again
 //   at each compilation: no thread may call setenv() meanwhile. All count as unset in a process

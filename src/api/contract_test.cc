@@ -11,7 +11,8 @@
 //   threads of the client                ApiModelTest.ExecutionsRunInSeveralThreads
 //   no abort on bad arguments            ContractTest.NullIsAnError, ApiModelTest.ReportsBadUse
 //   memory in place                      ContractTest.MemoryIsUsedInPlace...
-//   signals                              ContractTest.NoHandlerButOfBusErrors; lost_pages_test.cc
+//   signals                              ContractTest.NoHandlerButOfBusErrors, ContractDeathTest.*;
+//                                        lost_pages_test.cc
 //   threads of ours                      ContractTest.OurThreadsAreNamedAndBlockSignals
 //   exit                                 ContractTest.FlushWrites..., OpenStoresTest, process tests
 //   environment                          settings_test.py, secure_process_test.py,
@@ -273,6 +274,11 @@ TEST_F(ContractTest, ALargerStructureIsTakenIfItAsksForNothingUnknown) {
   EXPECT_EQ(compilation, untouched<hearth_compilation>());
   EXPECT_THAT(hearth_error_message(error_), HasSubstr(std::to_string(sizeof(options))));
   hearth_error_free(error_);
+  // A size that nobody has set is not believed.
+  for (const size_t wrong : {SIZE_MAX, size_t{1} << 32, size_t{4097}, size_t{0}}) {
+    options.known.size = wrong;
+    expectFailure(hearth_compile(model_.get(), &options.known, &compilation, &error_));
+  }
 }
 
 TEST_F(ContractTest, ALargerStructureIsFilledAsFarAsItIsKnown) {
@@ -467,6 +473,28 @@ TEST_F(ContractTest, NoHandlerButOfBusErrors) {
   EXPECT_EQ(signalsOf("/proc/self/status", "SigCgt") | bit(SIGBUS), caught | bit(SIGBUS));
   EXPECT_EQ(signalsOf("/proc/self/status", "SigIgn"), ignored);
   EXPECT_EQ(signalsOf("/proc/self/status", "SigBlk"), blocked);
+}
+
+// In a process of its own, in which nothing else has been done.
+TEST(ContractDeathTest, AModelInMemoryWithoutAStoreNeedsNoHandler) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto compile = [] {
+    std::ifstream file(HEARTH_TEST_MODEL, std::ios::binary);
+    const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
+    const uint64_t caught = signalsOf("/proc/self/status", "SigCgt");
+    const Model model(bytes.data(), bytes.size());
+    CompileOptions options;
+    options.cache = HEARTH_CACHE_OFF;
+    const Compilation compiled = model.compile(options);
+    Execution execution = compiled.createExecution();
+    std::vector<uint8_t> in(compiled.inputs().at(0).byteSize);
+    std::vector<uint8_t> out(compiled.outputs().at(0).byteSize);
+    execution.setInput(0, in);
+    execution.setOutput(0, out);
+    execution.run();
+    return signalsOf("/proc/self/status", "SigCgt") == caught;
+  };
+  EXPECT_EXIT(std::exit(compile() ? 0 : 1), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(ContractTest, OurThreadsAreNamedAndBlockSignals) {

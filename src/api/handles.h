@@ -123,6 +123,9 @@ Status fillSized(Info* to, Info from) {
   return {};
 }
 
+// No structure of any version is larger, so that a size which nobody has set is not believed.
+inline constexpr size_t kMostStructureBytes = 4096;
+
 // Takes what both sides know of such a structure; where the caller knows more, it must ask for
 // nothing there. `least` bytes were there in the first version. `to` has the standard values.
 template <typename Info>
@@ -130,6 +133,9 @@ Status readSized(const Info& from, size_t least, const char* what, Info* to) {
   if (from.size < least)
     return fail(ErrorCode::kBadData, "The {} have size {}; the least is {}.", what, from.size,
                 least);
+  if (from.size > kMostStructureBytes)
+    return fail(ErrorCode::kBadData, "The {} have size {}, above the most, {}; it is not set.",
+                what, from.size, kMostStructureBytes);
   const auto* const bytes = reinterpret_cast<const uint8_t*>(&from);
   const size_t known = std::min(from.size, sizeof(Info));
   if (std::any_of(bytes + known, bytes + from.size, [](uint8_t byte) { return byte != 0; }))
