@@ -36,14 +36,8 @@ std::shared_ptr<BuildLock> BuildLock::inProcess() {
 
 std::shared_ptr<BuildLock> BuildLock::open(const StoreFolder& folder) {
   if (!folder.isWritable()) return nullptr;
-  base::Descriptor file(retried([&] {
-    return base::sys::openAt(folder.root(), kFile,
-                             O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-  }));
-  struct stat status;
-  if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
-      !isTrusted(status))
-    return nullptr;
+  base::Descriptor file = openTrusted(folder.root(), kFile, O_RDWR | O_CREAT);
+  if (!file.valid()) return nullptr;
   return std::shared_ptr<BuildLock>(new BuildLock(std::move(file)));
 }
 

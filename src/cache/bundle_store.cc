@@ -258,8 +258,8 @@ StoreStatus BundleStore::refresh() {
                             O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     struct stat status;
     if (writable.valid() &&
-        (::fstat(writable.get(), &status) != 0 || status.st_ino != loaded->generation.inode ||
-         status.st_dev != loaded->generation.device))
+        (::fstat(writable.get(), &status) != 0 || !mayBeWritten(status) ||
+         status.st_ino != loaded->generation.inode || status.st_dev != loaded->generation.device))
       writable.reset();
   }
   parts.notes->read(loaded->descriptor.get(), loaded->info.head.notesOffset, std::move(writable));

@@ -87,14 +87,14 @@ bool IdentityTable::open(bool forWriting) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     int code = SQLITE_OK;
     if (database_ == nullptr) {
+      if (!mayBeDatabase(folder_, kFile)) {
+        if (writable_) unlinkDatabase(folder_, kFile);
+        if (!mayBeDatabase(folder_, kFile)) break;
+      }
       struct stat status;
-      if (::fstatat(folder_, kFile, &status, AT_SYMLINK_NOFOLLOW) == 0) {
-        if (!S_ISREG(status.st_mode) || !isTrusted(status)) break;
-      } else if (errno != ENOENT || !writable_) {
-        break;
-      } else if (!forWriting) {
-        return false;
-      } else {
+      if (::fstatat(folder_, kFile, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (errno != ENOENT || !writable_) break;
+        if (!forWriting) return false;
         // Made here for its mode, and never through a link.
         const base::Descriptor made(
             ::openat(folder_, kFile, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));

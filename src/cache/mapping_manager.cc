@@ -179,14 +179,15 @@ Status MappingManager::open(bool create) {
   // One more try for the case that a broken file is removed on the way.
   int code = SQLITE_CANTOPEN;
   for (int attempt = 0; attempt < 2 && directory_.valid(); ++attempt) {
-    if (::fstatat(directory_.get(), kFile, &status, AT_SYMLINK_NOFOLLOW) == 0) {
-      if (!S_ISREG(status.st_mode) || !isTrusted(status))
-        return fail(ErrorCode::kIo, "The cache map {} is no file that only the user may write.",
-                    path);
-    } else if (errno != ENOENT || !create) {
-      return fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
-                  "There is no cache map {}.", path);
-    } else {
+    if (create) unlinkDatabase(directory_.get(), kFile);
+    if (!mayBeDatabase(directory_.get(), kFile))
+      return fail(ErrorCode::kIo,
+                  "The cache map {} is no file, without other names, that only the user may write.",
+                  path);
+    if (::fstatat(directory_.get(), kFile, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno != ENOENT || !create)
+        return fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
+                    "There is no cache map {}.", path);
       // Made here for its mode, and never through a link.
       const base::Descriptor made(base::sys::openAt(
           directory_.get(), kFile, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -258,8 +259,8 @@ Result<std::vector<KnownContent>> MappingManager::readOf(const CacheOwner& owner
 
 std::optional<FileGeneration> MappingManager::generationIn(int directory) const {
   struct stat status;
-  if (::fstatat(directory, kFile, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode) ||
-      !isTrusted(status) || ::faccessat(directory, kFile, W_OK, AT_EACCESS) != 0)
+  if (::fstatat(directory, kFile, &status, AT_SYMLINK_NOFOLLOW) != 0 || !mayBeWritten(status) ||
+      ::faccessat(directory, kFile, W_OK, AT_EACCESS) != 0)
     return std::nullopt;
   return FileGeneration::of(status);
 }

@@ -32,6 +32,18 @@ int64_t nanoseconds(const timespec& time) {
                               static_cast<uint64_t>(time.tv_nsec));
 }
 
+constexpr const char* kDatabaseFiles[] = {"", "-journal", "-wal", "-shm"};
+
+// Takes the name away that a file of ours has here beside others; true when it is gone.
+bool unlinkIfShared(int folder, const std::string& name, const struct stat& file) {
+  struct stat there;
+  if (!S_ISREG(file.st_mode) || !isTrusted(file) || file.st_nlink < 2) return false;
+  // Another process may have put a new one there.
+  return ::fstatat(folder, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0 ||
+         there.st_ino != file.st_ino || there.st_dev != file.st_dev ||
+         removeFile(folder, name).has_value();
+}
+
 struct flock wholeFile(int type) {
   struct flock lock{};
   lock.l_type = static_cast<short>(type);
@@ -61,6 +73,29 @@ bool isTrusted(const struct stat& status) {
   return (status.st_uid == ::geteuid() || status.st_uid == 0) && (status.st_mode & 022) == 0;
 }
 
+bool mayBeWritten(const struct stat& status) {
+  return S_ISREG(status.st_mode) && isTrusted(status) && status.st_nlink == 1;
+}
+
+bool mayBeDatabase(int folder, const std::string& name) {
+  for (const char* suffix : kDatabaseFiles) {
+    struct stat status;
+    // One that another process removes at this moment has no name left.
+    if (::fstatat(folder, (name + suffix).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        status.st_nlink != 0 && !mayBeWritten(status))
+      return false;
+  }
+  return true;
+}
+
+void unlinkDatabase(int folder, const std::string& name) {
+  for (const char* suffix : kDatabaseFiles) {
+    struct stat status;
+    if (::fstatat(folder, (name + suffix).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+      unlinkIfShared(folder, name + suffix, status);
+  }
+}
+
 StoreResult<ObjectFile> openObject(int folder, const std::string& path) {
   if (folder < 0 && folder != AT_FDCWD)
     return storeFail(StoreReason::kAbsent, "The store has no folder for {}.", path);
@@ -87,13 +122,19 @@ StoreResult<ObjectFile> openObject(int folder, const std::string& path) {
 }
 
 base::Descriptor openTrusted(int folder, const char* name, int flags) {
-  base::Descriptor file(retried([&] {
-    return sys::openAt(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-  }));
-  struct stat status;
-  if (file.valid() &&
-      (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || !isTrusted(status)))
+  base::Descriptor file;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    file.reset(retried([&] {
+      return sys::openAt(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    }));
+    struct stat status;
+    if (!file.valid()) break;
+    if (::fstat(file.get(), &status) == 0) {
+      if (mayBeWritten(status)) break;
+      if ((flags & O_CREAT) == 0 || !unlinkIfShared(folder, name, status)) attempt = 1;
+    }
     file.reset();
+  }
   return file;
 }
 

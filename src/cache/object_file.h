@@ -36,6 +36,15 @@ struct FileGeneration {
 // Whether the file or folder belongs to the user or to root, and nobody else may write it.
 bool isTrusted(const struct stat& status);
 
+// Whether a file may be written in place: a regular and trusted one that has no other name. Under
+// another one it may be any file of the user's, which somebody linked to where it is found. What is
+// only read may have several: its bytes are checked.
+bool mayBeWritten(const struct stat& status);
+// The same for a database of SQLite and the files that it keeps beside; those missing may be.
+bool mayBeDatabase(int folder, const std::string& name);
+// Takes the names of a database's files away that are other names of files. These stay as they are.
+void unlinkDatabase(int folder, const std::string& name);
+
 struct ObjectFile {
   base::Descriptor descriptor;
   FileGeneration generation;
@@ -46,8 +55,8 @@ struct ObjectFile {
 // kIoError.
 StoreResult<ObjectFile> openObject(int folder, const std::string& path);
 
-// Opens a file that is written in place, made (0600) where the flags say so; invalid unless it is a
-// trusted regular file.
+// Opens a file that is written in place, made (0600) where the flags say so; invalid unless it may
+// be written. One that has other names is left to these and made anew.
 base::Descriptor openTrusted(int folder, const char* name, int flags);
 
 // Opens a folder of the store, creating it (0700) when asked to. Errors: kGone when it is missing

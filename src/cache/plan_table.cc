@@ -15,9 +15,7 @@ namespace {
 // Notes that a plan is used now. Kept apart from the object, which is never touched again.
 void stamp(const StoreFolder& folder, const PlanKey& key) {
   if (!folder.isWritable()) return;
-  const base::Descriptor file(::openat(folder.stamps(), key.hex().c_str(),
-                                       O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-                                       0600));
+  const base::Descriptor file = openTrusted(folder.stamps(), key.hex().c_str(), O_WRONLY | O_CREAT);
   if (file.valid()) ::futimens(file.get(), nullptr);
 }
 

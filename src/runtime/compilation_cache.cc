@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -30,6 +31,11 @@ Result<base::Descriptor> openFile(const std::string& path, bool create) {
   struct stat status;
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
     return fail(ErrorCode::kIo, "The cache file {} is no regular file.", path);
+  // It may be written, and somebody else may have put it there, or have linked a file of the
+  // user's.
+  if ((status.st_uid != ::geteuid() && status.st_uid != 0) || status.st_nlink > 1)
+    return fail(ErrorCode::kIo, "The cache file {} belongs to somebody else or has other names.",
+                path);
   return file;
 }
 
