@@ -135,6 +135,22 @@ void BundleNotes::add(const base::Sha256Digest& key) {
   put({.key = key, .when = now()});
 }
 
+uint64_t BundleNotes::checkedBlocks(const base::Sha256Digest& check) {
+  const std::optional<Note> note = find(check);
+  if (!note) return 0;
+  if (note->digest == base::Sha256Digest{}) return UINT64_MAX;
+  uint64_t blocks;
+  std::memcpy(&blocks, note->digest.data(), sizeof blocks);
+  return blocks;
+}
+
+void BundleNotes::rememberCheckedBlocks(const base::Sha256Digest& check, uint64_t blocks,
+                                        bool isAll) {
+  Note note{.key = check, .when = now()};
+  if (!isAll) std::memcpy(note.digest.data(), &blocks, sizeof blocks);
+  put(note);
+}
+
 void BundleNotes::keepContentsOnly() {
   const std::lock_guard lock(mutex_);
   for (Note& note : notes_)

@@ -49,6 +49,10 @@ class BundleNotes : public ContentMemory {
   // Notes that only stand there or not.
   bool has(const base::Sha256Digest& key);
   void add(const base::Sha256Digest& key);
+  // What names a check of blocks (block_checks.h), and how many of the first were right: UINT64_MAX
+  // for all, 0 when nothing is known.
+  uint64_t checkedBlocks(const base::Sha256Digest& check);
+  void rememberCheckedBlocks(const base::Sha256Digest& check, uint64_t blocks, bool isAll);
   // Forgets all but content digests and facts: they are of another bundle.
   void keepContentsOnly();
 

@@ -125,11 +125,18 @@ struct BundleParts {
 
   std::mutex writing;  // taken before mutex, by those who use the writer
   const std::shared_ptr<BuildLock> buildLock = BuildLock::inProcess();
+  BlockChecks checks{{.isLasting = [this] { return boot != BootId{} && notes->isWritable(); },
+                      .recall = [this](const auto& id) { return notes->checkedBlocks(id); },
+                      .remember =
+                          [this](const auto& id, uint64_t blocks, bool isAll) {
+                            notes->rememberCheckedBlocks(id, blocks, isAll);
+                          }}};
   std::atomic<uint64_t> found = 0;
   std::atomic<uint64_t> written = 0;
   std::atomic<uint64_t> writtenBytes = 0;
   std::atomic<uint64_t> corrupt = 0;
   std::atomic<uint64_t> checked = 0;
+  std::atomic<uint64_t> checkedBytes = 0;
   std::atomic<uint64_t> hashed = 0;
   TaskThread writerThread{"hearth-bundle", TaskThread::Priority::kNormal, size_t{256} << 20};
   TaskThread checker{"hearth-check", TaskThread::Priority::kIdle, SIZE_MAX};
@@ -351,37 +358,57 @@ StoreResult<SegmentRef> BundleStore::load(const std::shared_ptr<BundleFile>& fil
                                          memory::Mapping::Access::kReadOnly);
   if (!mapping) return storeFail(StoreReason::kIoError, "{}", mapping.error().toString());
   SegmentRef segment = share(info.key, std::make_shared<Segment>(info.key, std::move(*mapping)));
-  if (!file->isCheckQueued.exchange(true)) checkInBackground(file);
+  if (!file->isCheckQueued.exchange(true)) checkLater(file);
   return segment;
 }
 
-void BundleStore::checkInBackground(const std::shared_ptr<BundleFile>& file) {
+void BundleStore::checkLater(const std::shared_ptr<BundleFile>& file) {
   BundleParts& parts = *parts_;
-  size_t cost = 0;
-  for (const SegmentInfo& info : file->info.content.segments)
-    cost += static_cast<size_t>(info.payloadSize);
-  const auto task = [this, &parts, file] {
-    const base::Sha256Digest note = file->checkedNote(parts.boot);
-    const bool isRemembered = parts.boot != BootId{} && parts.notes->has(note);
-    if (!isRemembered) {
-      bool isRight = true;
-      for (const SegmentInfo& info : file->info.content.segments) {
-        const StoreStatus status = checkSegmentBlocks(file->descriptor.get(), info,
-                                                      [&] { return parts.checker.isStopping(); });
-        if (status) {
-          parts.checked.fetch_add(1, std::memory_order_relaxed);
-          continue;
-        }
-        isRight = false;
-        if (status.error().reason != StoreReason::kCorrupt) return;
-        drop(*file, info.key, status.error());
-      }
-      if (!isRight) return;
-      parts.notes->add(note);
-    }
-    if (file->isDoubtful || !parts.notes->has(file->durableNote())) makeDurable(file);
+  auto check = std::make_shared<BlockCheck>();
+  check->id = file->checkedNote(parts.boot);
+  for (const SegmentInfo& info : file->info.content.segments) check->blocks += info.blocks.size();
+  check->run = [this, file](uint64_t from, const BlockProgress& progress) {
+    return checkBlocks(*file, from, progress);
   };
-  parts.checker.postHeld(task, SIZE_MAX, cost);
+  check->end = [this, &parts, file](const StoreStatus& status) {
+    if (status && !file->isDropped() &&
+        (file->isDoubtful || !parts.notes->has(file->durableNote())))
+      makeDurable(file);
+  };
+  if (parts.checks.add(std::move(check)))
+    parts.checker.postHeld(
+        [&parts] { parts.checks.runAll([&parts] { return parts.checker.isStopping(); }); });
+}
+
+// The blocks of all segments, one segment after the other. What is wrong is dropped at once, and
+// the other segments are checked all the same: a process that uses them repairs all that are wrong.
+StoreStatus BundleStore::checkBlocks(BundleFile& file, uint64_t from,
+                                     const BlockProgress& progress) {
+  BundleParts& parts = *parts_;
+  StoreStatus result;
+  bool isEnded = false;
+  uint64_t begin = 0;
+  for (const SegmentInfo& info : file.info.content.segments) {
+    const uint64_t first = std::exchange(begin, begin + info.blocks.size());
+    if (from >= begin) continue;
+    const uint64_t skipped = from > first ? from - first : 0;
+    const StoreStatus status =
+        checkSegmentBlocks(file.descriptor.get(), info, skipped, [&](uint64_t block) {
+          // What is behind a wrong block is not known to be right.
+          isEnded = !progress(result ? first + block : from);
+          if (!isEnded) parts.checkedBytes += info.blockSize(block);
+          return !isEnded;
+        });
+    if (isEnded) return result;
+    if (status) {
+      ++parts.checked;
+      continue;
+    }
+    if (status.error().reason != StoreReason::kCorrupt) return status;
+    drop(file, info.key, status.error());
+    result = status;
+  }
+  return result;
 }
 
 void BundleStore::checkFound() {
@@ -389,9 +416,10 @@ void BundleStore::checkFound() {
 }
 
 void BundleStore::checkBeforeExit() {
-  // Where it cannot be remembered every process would wait for it.
-  if (!parts_->notes->isWritable()) return;
-  parts_->checker.doHeld(kCheckedBeforeExit);
+  parts_->checks.runPart({.least = kLeastCheckedBeforeExit / kSegmentBlock,
+                          .most = kCheckedBeforeExit / kSegmentBlock,
+                          .sample = kSampledBeforeExit / kSegmentBlock,
+                          .time = kCheckTimeBeforeExit});
 }
 
 void BundleStore::makeDurable(const std::shared_ptr<BundleFile>& file) {
@@ -527,20 +555,30 @@ BuildTicket BundleStore::acquire(const SegmentKey& key, std::chrono::nanoseconds
   }
 }
 
-// A segment that the next plan can name; others are only still mapped.
-SegmentRef BundleStore::findForPlan(const SegmentKey& key) {
-  bool isThere;
+// A segment that the next plan can name and that holds the bytes which the caller has in hand, each
+// of them compared: what only bears their name must not take their place. Null when there is none.
+SegmentRef BundleStore::findSame(const SegmentKey& key, std::span<const uint8_t> right) {
+  BundleParts& parts = *parts_;
+  std::shared_ptr<BundleFile> current;
   {
-    const std::lock_guard lock(parts_->mutex);
-    isThere = (parts_->writer != nullptr && parts_->writer->find(key)) ||
-              (parts_->current != nullptr && parts_->current->index.contains(key));
+    const std::lock_guard lock(parts.mutex);
+    if (parts.current != nullptr && parts.current->index.contains(key)) current = parts.current;
+    // Others are only still mapped.
+    if (current == nullptr && (parts.writer == nullptr || !parts.writer->find(key))) return nullptr;
   }
-  return isThere ? find(key).segment : nullptr;
+  const SegmentRef found = find(key).segment;
+  if (found == nullptr) return nullptr;
+  if (std::ranges::equal(found->bytes(), right)) return found;
+  if (current != nullptr)
+    drop(*current, key,
+         {StoreReason::kCorrupt, base::formatText("The segment {} has changed.", key.hex())});
+  found->markCorrupt();
+  return nullptr;
 }
 
 StoreResult<SegmentRef> BundleStore::publish(const SegmentKey& key, const SegmentPayload& payload) {
   BundleParts& parts = *parts_;
-  if (SegmentRef found = findForPlan(key); found && found->size() == payload.size()) return found;
+  if (SegmentRef same = findSame(key, payload.bytes)) return same;
   const std::lock_guard writing(parts.writing);
   HEARTH_ASSIGN(const std::shared_ptr<BundleWriter> target, writer());
   auto info = target->add(key, payload);
@@ -794,6 +832,7 @@ StoreCounters BundleStore::counters() const {
           .bytesWritten = parts_->writtenBytes,
           .segmentsCorrupt = parts_->corrupt,
           .segmentsChecked = parts_->checked,
+          .bytesChecked = parts_->checkedBytes,
           .bytesHashed = parts_->hashed};
 }
 

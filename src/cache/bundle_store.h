@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/mutex.h"
+#include "cache/block_checks.h"
 #include "cache/bundle_file.h"
 #include "cache/fork_aware.h"
 #include "cache/segment_store.h"
@@ -72,10 +73,11 @@ class BundleStore : public SegmentStore,
   StoreStatus refresh();
   SegmentRef share(const SegmentKey& key, SegmentRef segment);
   StoreResult<SegmentRef> load(const std::shared_ptr<BundleFile>& file, const SegmentInfo& info);
-  void checkInBackground(const std::shared_ptr<BundleFile>& file);
+  void checkLater(const std::shared_ptr<BundleFile>& file);
+  StoreStatus checkBlocks(BundleFile& file, uint64_t from, const BlockProgress& progress);
   void drop(BundleFile& file, const SegmentKey& key, const StoreFailure& why);
   StoreResult<std::shared_ptr<BundleWriter>> writer();
-  SegmentRef findForPlan(const SegmentKey& key);
+  SegmentRef findSame(const SegmentKey& key, std::span<const uint8_t> right);
   BlobMap factsBeside(const BundleFile* old, const PlanKey& key);
   void writeFacts();
   void stopIfUnused(std::shared_ptr<BundleWriter> writer);

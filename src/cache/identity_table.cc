@@ -44,13 +44,11 @@ void add(base::Sha256& hash, const FileGeneration& file) {
   for (const int64_t value : {file.modified, file.changed}) add(hash, value);
 }
 
-base::Sha256Digest checkedKey(const SegmentKey& key, const FileGeneration& file,
-                              const BootId& boot) {
+// Apart from what was checked to the end, for which an earlier build would take it.
+base::Sha256Digest partKey(const base::Sha256Digest& check) {
   base::Sha256 hash;
-  hash.update("checked", 8);
-  add(hash, key.bytes);
-  add(hash, file);
-  add(hash, boot);
+  hash.update("checked blocks", 14);
+  add(hash, check);
   return hash.finish();
 }
 
@@ -217,6 +215,32 @@ void IdentityTable::rememberContent(const FileIdentity& file, uint64_t offset, u
   const base::Sha256Digest key = contentKey(file, offset, size);
   write(key, {digest, readAt});
   if (writable_) keepLatestEntry(folder_, key, {digest, readAt});
+}
+
+base::Sha256Digest IdentityTable::checkedKey(const SegmentKey& key, const FileGeneration& file,
+                                             const BootId& boot) {
+  base::Sha256 hash;
+  hash.update("checked", 8);
+  add(hash, key.bytes);
+  add(hash, file);
+  add(hash, boot);
+  return hash.finish();
+}
+
+uint64_t IdentityTable::checkedBlocks(const base::Sha256Digest& check) {
+  if (read(check)) return UINT64_MAX;
+  const std::optional<IdentityEntry> part = read(partKey(check));
+  uint64_t blocks = 0;
+  if (part) std::memcpy(&blocks, part->digest.data(), sizeof blocks);
+  return blocks;
+}
+
+void IdentityTable::rememberCheckedBlocks(const base::Sha256Digest& check, uint64_t blocks,
+                                          bool isAll) {
+  if (isAll) return write(check, {{}, now()});
+  IdentityEntry part{{}, now()};
+  std::memcpy(part.digest.data(), &blocks, sizeof blocks);
+  write(partKey(check), part);
 }
 
 bool IdentityTable::isChecked(const SegmentKey& key, const FileGeneration& file,

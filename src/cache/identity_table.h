@@ -40,6 +40,13 @@ class IdentityTable : public ContentMemory {
   bool isChecked(const SegmentKey& key, const FileGeneration& file, const BootId& boot);
   void rememberChecked(const SegmentKey& key, const FileGeneration& file, const BootId& boot);
 
+  // What names the check of a file's blocks (block_checks.h).
+  static base::Sha256Digest checkedKey(const SegmentKey& key, const FileGeneration& file,
+                                       const BootId& boot);
+  // How many of the first blocks were found right: UINT64_MAX for all, 0 when nothing is known.
+  uint64_t checkedBlocks(const base::Sha256Digest& check);
+  void rememberCheckedBlocks(const base::Sha256Digest& check, uint64_t blocks, bool isAll);
+
   // Forgets what has not been remembered anew for `seconds`.
   void forgetOlderThan(int64_t seconds);
 

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <ranges>
+
 #include "base/crash_point.h"
 #include "base/format.h"
 #include "base/log.h"
@@ -24,7 +26,8 @@ void stamp(const StoreFolder& folder, const PlanKey& key) {
 StoreResult<PlanRef> PlanTable::find(const PlanKey& key) {
   StoreFailure failure{StoreReason::kAbsent, base::formatText("There is no plan {}.", key.hex())};
   for (int attempt = 0; attempt < 2; ++attempt) {
-    for (const FolderRef& folder : folders_.searchOrder()) {
+    // The user's own first: it may have completed what the system's lacks.
+    for (const FolderRef& folder : std::views::reverse(folders_.searchOrder())) {
       auto plan = load(*folder, key);
       if (plan) return plan;
       if (plan.error().reason != StoreReason::kAbsent) failure = std::move(plan.error());

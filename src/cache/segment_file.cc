@@ -160,24 +160,39 @@ StoreResult<SegmentInfo> readSegmentInfo(int fd, uint64_t fileSize, const Segmen
 StoreStatus checkSegmentBlock(int fd, const SegmentInfo& info, size_t index,
                               std::span<uint8_t> buffer) {
   const uint64_t offset = index * kSegmentBlock;
-  const auto size = static_cast<size_t>(std::min(kSegmentBlock, info.payloadSize - offset));
+  const size_t size = info.blockSize(index);
   HEARTH_TRY(readAt(fd, buffer.data(), size, info.offset + offset));
   if (base::Sha256::of(buffer.first(size)) != info.blocks[index]) return wrongBlock(info, index);
   return {};
 }
 
-StoreStatus checkSegmentPayload(std::span<const uint8_t> payload, const SegmentInfo& info) {
-  for (size_t i = 0; i < info.blocks.size(); ++i)
-    if (base::Sha256::of(blockOf(payload, i)) != info.blocks[i]) return wrongBlock(info, i);
+StoreStatus checkSegmentBlocks(int fd, const SegmentInfo& info, uint64_t from,
+                               const BlockProgress& progress) {
+  std::vector<uint8_t> buffer(static_cast<size_t>(std::min(kSegmentBlock, info.payloadSize)));
+  for (size_t i = from; i < info.blocks.size(); ++i) {
+    if (progress && !progress(i)) return {};
+    HEARTH_TRY(checkSegmentBlock(fd, info, i, buffer));
+  }
   return {};
 }
 
-StoreStatus checkSegmentBlocks(int fd, const SegmentInfo& info,
-                               const std::function<bool()>& cancelled) {
+StoreStatus checkSegmentPayload(std::span<const uint8_t> payload, const SegmentInfo& info,
+                                uint64_t from, const BlockProgress& progress) {
+  for (size_t i = from; i < info.blocks.size(); ++i) {
+    if (progress && !progress(i)) return {};
+    if (base::Sha256::of(blockOf(payload, i)) != info.blocks[i]) return wrongBlock(info, i);
+  }
+  return {};
+}
+
+StoreStatus compareSegmentBlocks(int fd, const SegmentInfo& info, const PayloadReader& right) {
   std::vector<uint8_t> buffer(static_cast<size_t>(std::min(kSegmentBlock, info.payloadSize)));
   for (size_t i = 0; i < info.blocks.size(); ++i) {
-    if (cancelled && cancelled()) return storeFail(StoreReason::kGone, "The check is given up.");
-    HEARTH_TRY(checkSegmentBlock(fd, info, i, buffer));
+    const uint64_t offset = i * kSegmentBlock;
+    const size_t size = info.blockSize(i);
+    HEARTH_ASSIGN(const std::span<const uint8_t> bytes, right(offset, size));
+    HEARTH_TRY(readAt(fd, buffer.data(), size, info.offset + offset));
+    if (std::memcmp(buffer.data(), bytes.data(), size) != 0) return wrongBlock(info, i);
   }
   return {};
 }

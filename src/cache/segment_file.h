@@ -9,6 +9,7 @@
 // The trailer ends the file, so a file that was cut or grew has none.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "base/sha256.h"
+#include "cache/block_checks.h"
 #include "cache/boot_id.h"
 #include "cache/segment_key.h"
 #include "cache/segment_payload.h"
@@ -40,6 +42,11 @@ struct SegmentInfo {
   uint64_t payloadSize = 0;
   BootId writtenIn{};  // the boot during which it was written
   std::vector<base::Sha256Digest> blocks;
+
+  // How many bytes a block has: the last one may be shorter.
+  size_t blockSize(uint64_t index) const {
+    return static_cast<size_t>(std::min(kSegmentBlock, payloadSize - index * kSegmentBlock));
+  }
 };
 
 // How many bytes from the file's end parseSegmentTail wants to see at most.
@@ -59,12 +66,20 @@ StoreResult<SegmentInfo> readSegmentInfo(int fd, uint64_t fileSize, const Segmen
 // Reads block `index` of the payload into `buffer` (kSegmentBlock bytes) and compares its digest.
 StoreStatus checkSegmentBlock(int fd, const SegmentInfo& info, size_t index,
                               std::span<uint8_t> buffer);
-// The same for all blocks of a payload in memory.
-StoreStatus checkSegmentPayload(std::span<const uint8_t> payload, const SegmentInfo& info);
 
-// Reads and checks all blocks; kGone when `cancelled` says so between two of them.
-StoreStatus checkSegmentBlocks(int fd, const SegmentInfo& info,
-                               const std::function<bool()>& cancelled = {});
+// Reads and checks all blocks from `from` on. Before each it asks `progress`, if there is one, and
+// ends without an error when that says so.
+StoreStatus checkSegmentBlocks(int fd, const SegmentInfo& info, uint64_t from = 0,
+                               const BlockProgress& progress = {});
+// The same for a payload in memory.
+StoreStatus checkSegmentPayload(std::span<const uint8_t> payload, const SegmentInfo& info,
+                                uint64_t from, const BlockProgress& progress);
+
+// Gives `size` bytes of a payload from `offset` on, valid until the next call.
+using PayloadReader =
+    std::function<StoreResult<std::span<const uint8_t>>(uint64_t offset, size_t size)>;
+// Compares all blocks with the bytes that `right` gives: kCorrupt where one differs.
+StoreStatus compareSegmentBlocks(int fd, const SegmentInfo& info, const PayloadReader& right);
 
 // Writes the bytes of a payload at `offset`. Errors as writeSegmentFile.
 StoreStatus writePayloadBytes(int fd, std::span<const uint8_t> payload, uint64_t offset);

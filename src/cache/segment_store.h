@@ -85,8 +85,10 @@ struct StoreCounters {
   uint64_t segmentsWritten = 0;
   uint64_t bytesWritten = 0;
   uint64_t segmentsCorrupt = 0;
-  uint64_t segmentsChecked = 0;  // read and found right in the background
-  uint64_t bytesHashed = 0;      // by contentHash
+  uint64_t segmentsChecked =
+      0;                      // read to the end and found right, in the background or at the exit
+  uint64_t bytesChecked = 0;  // what was read for that
+  uint64_t bytesHashed = 0;   // by contentHash
 };
 
 enum class StoreKind {
@@ -135,13 +137,20 @@ class SegmentStore {
   // needs, since the checks would compete with it and with the first inferences. Else only settle()
   // and checkBeforeExit() begin them.
   virtual void checkFound() = 0;
-  // Checks here, if that is little and can be remembered, what find() gave and no check has begun
-  // for: so that processes that end before it begins do not go on using something damaged for ever.
+  // Checks here a part of what find() gave and no check has come to the end of, so that processes
+  // that are too short for the background check do not go on using something damaged for ever. How
+  // far it came is remembered: the next process, and a check in the background, goes on from there.
+  // Where nothing can be remembered it is a small part from a random place on.
   virtual void checkBeforeExit() = 0;
 
-  // How soon checkFound() is, and how much checkBeforeExit() checks.
+  // How soon checkFound() is, and how much checkBeforeExit() checks: what it comes to in that time,
+  // but not less than one part and not more than the other.
   static constexpr std::chrono::milliseconds kCheckDelay{1000};
+  static constexpr std::chrono::milliseconds kCheckTimeBeforeExit{100};
+  static constexpr size_t kLeastCheckedBeforeExit = size_t{1} << 20;
   static constexpr size_t kCheckedBeforeExit = size_t{32} << 20;
+  // Of what cannot be remembered.
+  static constexpr size_t kSampledBeforeExit = size_t{4} << 20;
 
   // A plan, every byte checked. kAbsent, kCorrupt, kForeign, kIoError; of a bundle also kOtherPlan.
   virtual StoreResult<PlanRef> findPlan(const PlanKey& key) = 0;

@@ -43,7 +43,7 @@ FoundSegment SegmentTable::find(const SegmentKey& key) {
   {
     const std::lock_guard lock(mutex_);
     if (const auto mapped = mapped_.find(key); mapped != mapped_.end())
-      if (SegmentRef segment = mapped->second.lock(); segment && !segment->isCorrupt())
+      if (SegmentRef segment = mapped->second.segment.lock(); segment && !segment->isCorrupt())
         return {std::move(segment)};
   }
   FoundSegment result{.reason = StoreReason::kAbsent};
@@ -59,12 +59,6 @@ FoundSegment SegmentTable::find(const SegmentKey& key) {
     if (result.reason != StoreReason::kAbsent || !folders_.reopenIfGone()) break;
   }
   return result;
-}
-
-bool SegmentTable::isInStore(const SegmentKey& key) const {
-  return std::ranges::any_of(folders_.searchOrder(), [&](const FolderRef& folder) {
-    return openFile(*folder, key).has_value();
-  });
 }
 
 StoreResult<std::pair<ObjectFile, bool>> SegmentTable::openFile(const StoreFolder& folder,
@@ -91,7 +85,8 @@ StoreResult<SegmentTable::Opened> SegmentTable::open(const FolderRef& folder,
   Opened opened{.descriptor = std::move(file.first.descriptor),
                 .origin = {.folder = folder, .generation = generation, .durable = file.second}};
   opened.origin.info.key = key;
-  if (isRejected(generation))
+  if (isRejected(generation) ||
+      (!folder->isWritable() && wrong_.has && wrong_.has(key, generation)))
     return storeFail(StoreReason::kCorrupt, "The segment {} is known to be wrong.", key.hex());
   auto info = readSegmentInfo(opened.descriptor.get(), generation.size, key);
   if (!info) {
@@ -114,7 +109,7 @@ StoreStatus SegmentTable::verify(const FolderRef& folder, const SegmentKey& key)
   {
     const std::lock_guard lock(mutex_);
     if (const auto mapped = mapped_.find(key); mapped != mapped_.end())
-      opened.origin.segment = mapped->second;
+      opened.origin.segment = mapped->second.segment;
   }
   return checkNow(opened);
 }
@@ -130,28 +125,81 @@ StoreResult<SegmentRef> SegmentTable::load(const FolderRef& folder, const Segmen
   }
   HEARTH_ASSIGN(memory::Mapping mapping,
                 mapPayload(opened.descriptor.get(), origin.info.payloadSize));
-  SegmentRef segment = share(key, std::make_shared<Segment>(key, std::move(mapping)));
+  SegmentRef segment =
+      share(key, std::make_shared<Segment>(key, std::move(mapping)), origin.generation);
   origin.segment = segment;
   opened_(std::move(origin));
   return segment;
 }
 
-SegmentRef SegmentTable::share(const SegmentKey& key, SegmentRef segment) {
+SegmentRef SegmentTable::share(const SegmentKey& key, SegmentRef segment,
+                               const FileGeneration& file) {
   const std::lock_guard lock(mutex_);
-  std::weak_ptr<const Segment>& mapped = mapped_[key];
-  if (SegmentRef other = mapped.lock(); other && !other->isCorrupt()) return other;
-  mapped = segment;
+  Mapped& mapped = mapped_[key];
+  if (SegmentRef other = mapped.segment.lock(); other && !other->isCorrupt()) return other;
+  mapped = {segment, file.device, file.inode};
   return segment;
 }
 
+// What this process has mapped of that very file.
+SegmentRef SegmentTable::mappedFrom(const SegmentKey& key, const FileGeneration& file) {
+  const std::lock_guard lock(mutex_);
+  const auto mapped = mapped_.find(key);
+  if (mapped == mapped_.end() || mapped->second.device != file.device ||
+      mapped->second.inode != file.inode)
+    return nullptr;
+  return mapped->second.segment.lock();
+}
+
+// A segment of the store that holds the bytes that the caller has in hand, each of them compared:
+// what only bears their name must not take their place. Else the reason why there is none.
+FoundSegment SegmentTable::findSame(const SegmentKey& key, size_t size,
+                                    const PayloadReader& right) {
+  FoundSegment none{.reason = StoreReason::kAbsent};
+  for (const FolderRef& folder : folders_.searchOrder()) {
+    auto opened = open(folder, key);
+    if (!opened) {
+      if (opened.error().reason != StoreReason::kAbsent) none.reason = opened.error().reason;
+      continue;
+    }
+    SegmentOrigin& origin = opened->origin;
+    SegmentRef mapped = mappedFrom(key, origin.generation);
+    origin.segment = mapped;
+    const StoreStatus status =
+        origin.info.payloadSize == size
+            ? compareSegmentBlocks(opened->descriptor.get(), origin.info, right)
+            : storeFail(StoreReason::kCorrupt, "The segment {} has {} bytes instead of {}.",
+                        key.hex(), origin.info.payloadSize, size);
+    if (!status && status.error().reason == StoreReason::kCorrupt) drop(origin, status.error());
+    if (!status) continue;
+    counters_.found.fetch_add(1, std::memory_order_relaxed);
+    if (mapped != nullptr && !mapped->isCorrupt()) return {mapped};
+    auto mapping = mapPayload(opened->descriptor.get(), size);
+    if (!mapping) continue;
+    mapped = std::make_shared<Segment>(key, std::move(*mapping));
+    {
+      // In place of what is mapped of another file, and not compared.
+      const std::lock_guard lock(mutex_);
+      mapped_[key] = {mapped, origin.generation.device, origin.generation.inode};
+    }
+    origin.segment = mapped;
+    origin.checked = true;
+    opened_(std::move(origin));
+    return {mapped};
+  }
+  return none;
+}
+
 StoreResult<SegmentRef> SegmentTable::write(const SegmentKey& key, const SegmentPayload& payload) {
-  FoundSegment found = find(key);
-  // What this process still maps may have been removed from the store by another.
-  if (found && found.segment->size() == payload.size() && isInStore(key)) return found.segment;
+  const auto right = [&](uint64_t offset, size_t size) {
+    return StoreResult<std::span<const uint8_t>>(payload.bytes.subspan(offset, size));
+  };
+  const FoundSegment same = findSame(key, payload.size(), right);
+  if (same) return same.segment;
   for (int attempt = 0;; ++attempt) {
     HEARTH_ASSIGN(const FolderRef folder, folders_.writable());
     // What stands under the first name would hide what is written under the second.
-    if (found.reason == StoreReason::kForeign)
+    if (same.reason == StoreReason::kForeign)
       (void)clearPlace(folder->segments(), StoreFolder::segmentPath(key, true),
                        folder->temporary());
     auto segment = writeIn(folder, key, payload);
@@ -195,9 +243,14 @@ StoreResult<SegmentRef> SegmentTable::finish(SegmentDraft draft) {
                          .payloadSize = size,
                          .writtenIn = folders_.boot(),
                          .blocks = std::move(*blocks)};
-  const FoundSegment found = find(info.key);
-  if (found && found.segment->size() == size && isInStore(info.key)) return found.segment;
-  if (found.reason == StoreReason::kForeign)
+  std::vector<uint8_t> block(static_cast<size_t>(std::min<uint64_t>(kSegmentBlock, size)));
+  const auto right = [&](uint64_t offset, size_t count) -> StoreResult<std::span<const uint8_t>> {
+    HEARTH_TRY(readAt(draft.file.fd(), block.data(), count, offset));
+    return std::span<const uint8_t>(block).first(count);
+  };
+  const FoundSegment same = findSame(info.key, size, right);
+  if (same) return same.segment;
+  if (same.reason == StoreReason::kForeign)
     (void)clearPlace(draft.folder->segments(), StoreFolder::segmentPath(info.key, true),
                      draft.folder->temporary());
   HEARTH_TRY(writeSegmentTail(draft.file.fd(), info));
@@ -217,7 +270,13 @@ StoreResult<SegmentRef> SegmentTable::place(SegmentDraft& draft, SegmentInfo inf
     return storeErrno(errno, "Reading the state of a new segment");
   counters_.written.fetch_add(1, std::memory_order_relaxed);
   counters_.writtenBytes.fetch_add(info.payloadSize, std::memory_order_relaxed);
-  SegmentRef segment = share(key, std::make_shared<Segment>(key, std::move(draft.payload)));
+  auto segment = std::make_shared<const Segment>(key, std::move(draft.payload));
+  {
+    // In place of what is mapped already, which nobody may have checked.
+    const std::lock_guard lock(mutex_);
+    mapped_[key] = {segment, static_cast<uint64_t>(status.st_dev),
+                    static_cast<uint64_t>(status.st_ino)};
+  }
   opened_({.folder = draft.folder,
            .generation = FileGeneration::of(status),
            .info = std::move(info),
@@ -248,6 +307,8 @@ void SegmentTable::drop(const SegmentOrigin& origin, const StoreFailure& why) {
     if (::fstatat(origin.folder->segments(), path.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         status.st_ino == origin.generation.inode && status.st_dev == origin.generation.device)
       (void)removeFile(origin.folder->segments(), path);
+  } else if (wrong_.add && why.reason == StoreReason::kCorrupt) {
+    wrong_.add(key, origin.generation);
   }
   counters_.corrupt.fetch_add(1, std::memory_order_relaxed);
   if (dropped_) dropped_(key, why);
@@ -295,16 +356,16 @@ void SegmentTable::startWriting(const SegmentOrigin& origin) const {
   if (file) ::sync_file_range(file->descriptor.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
-StoreStatus SegmentTable::check(const SegmentOrigin& origin,
-                                const std::function<bool()>& cancelled) {
+StoreStatus SegmentTable::check(const SegmentOrigin& origin, uint64_t from,
+                                const BlockProgress& progress) {
   const SegmentInfo& info = origin.info;
   auto opened = openFile(*origin.folder, info.key);
   if (opened && opened->first.generation.inode == origin.generation.inode &&
       opened->first.generation.device == origin.generation.device)
-    return checkSegmentBlocks(opened->first.descriptor.get(), info, cancelled);
+    return checkSegmentBlocks(opened->first.descriptor.get(), info, from, progress);
   // Removed meanwhile: what counts is what is mapped.
   if (const SegmentRef segment = origin.segment.lock())
-    return checkSegmentPayload(segment->bytes(), info);
+    return checkSegmentPayload(segment->bytes(), info, from, progress);
   return storeFail(StoreReason::kGone, "The segment {} is no longer there.", info.key.hex());
 }
 

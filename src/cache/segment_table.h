@@ -45,13 +45,14 @@ class SegmentTable {
 
   FoundSegment find(const SegmentKey& key);
 
-  // Writes a new object and maps it. Finds the one that is there instead, if it is whole.
+  // Writes a new object and maps it. Gives the one that is there instead, if it holds the same
+  // bytes; one that holds others is dropped.
   StoreResult<SegmentRef> write(const SegmentKey& key, const SegmentPayload& payload);
 
   // Writes the bytes of an object only. Errors as write.
   StoreResult<SegmentDraft> draft(std::span<const uint8_t> payload);
-  // Makes it the object of contentSegmentKey, whose segment has the draft's mapping. Finds the one
-  // that is there instead, if it is whole.
+  // Makes it the object of contentSegmentKey, whose segment has the draft's mapping. Gives the one
+  // that is there instead as write does.
   StoreResult<SegmentRef> finish(SegmentDraft draft);
 
   // Takes a wrong object out of use: nobody finds it again, and it is removed where it may be. Its
@@ -61,6 +62,13 @@ class SegmentTable {
     dropped_ = std::move(handler);
   }
 
+  // Where wrong objects are remembered that cannot be removed: those of system stores.
+  struct WrongObjects {
+    std::function<bool(const SegmentKey&, const FileGeneration&)> has;
+    std::function<void(const SegmentKey&, const FileGeneration&)> add;
+  };
+  void rememberWrong(WrongObjects memory) { wrong_ = std::move(memory); }
+
   // Syncs an object and then marks it as being on disk; origin.generation follows. An object that
   // cannot be synced is dropped. kGone when it is no longer there.
   StoreStatus makeDurable(SegmentOrigin& origin);
@@ -69,8 +77,9 @@ class SegmentTable {
   // one commit of the file system's journal.
   void startWriting(const SegmentOrigin& origin) const;
 
-  // Compares all blocks with their digests: kCorrupt, kIoError, kGone when `cancelled` said so.
-  StoreStatus check(const SegmentOrigin& origin, const std::function<bool()>& cancelled);
+  // Compares the blocks from `from` on with their digests: kCorrupt, kIoError, kGone when it is no
+  // longer there. No error when `progress` ended it.
+  StoreStatus check(const SegmentOrigin& origin, uint64_t from, const BlockProgress& progress);
 
   // Reads and checks one object of a folder; drops it when it is wrong. Errors as find.
   StoreStatus verify(const FolderRef& folder, const SegmentKey& key);
@@ -101,16 +110,23 @@ class SegmentTable {
   bool isRejected(const FileGeneration& generation);
   StoreResult<std::pair<ObjectFile, bool>> openFile(const StoreFolder& folder,
                                                     const SegmentKey& key) const;
-  bool isInStore(const SegmentKey& key) const;
-  SegmentRef share(const SegmentKey& key, SegmentRef segment);
+  FoundSegment findSame(const SegmentKey& key, size_t size, const PayloadReader& right);
+  SegmentRef mappedFrom(const SegmentKey& key, const FileGeneration& file);
+  SegmentRef share(const SegmentKey& key, SegmentRef segment, const FileGeneration& file);
 
   StoreFolders& folders_;
   mutable std::atomic<bool> areDurable_ = true;  // those that were opened last
   const std::function<void(SegmentOrigin)> opened_;
   std::function<void(const SegmentKey&, const StoreFailure&)> dropped_;
+  WrongObjects wrong_;  // before the first use of any object
   Counters counters_;
   base::Mutex mutex_;
-  std::unordered_map<SegmentKey, std::weak_ptr<const Segment>> mapped_;
+  struct Mapped {
+    std::weak_ptr<const Segment> segment;
+    uint64_t device = 0;  // of its file
+    uint64_t inode = 0;
+  };
+  std::unordered_map<SegmentKey, Mapped> mapped_;
   // Wrong objects, by device, inode and time of change: an inode's number is used again.
   std::set<std::tuple<uint64_t, uint64_t, int64_t>> rejected_;
 };

@@ -49,11 +49,12 @@ void TaskThread::startNow() {
 bool TaskThread::post(std::function<void()> task, size_t cost) {
   std::unique_lock lock(state_->mutex);
   if (!start()) return false;
-  // A task larger than the limit waits until it is alone. Who keeps forks waiting does not wait
-  // itself: the tasks may come to the same gate.
+  // A task larger than the limit waits until it is alone. One that costs nothing never waits, for
+  // it may come from this very thread. Who keeps forks waiting does not wait itself: the tasks may
+  // come to the same gate.
   if (!base::ForkGate::isInside())
     state_->changed.wait(lock, [&] {
-      return state_->stopping || state_->cost == 0 || state_->cost + cost <= maxCost_;
+      return state_->stopping || cost == 0 || state_->cost == 0 || state_->cost + cost <= maxCost_;
     });
   if (state_->stopping) return false;
   enqueue(*state_, {.run = std::move(task), .cost = cost});

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "cache/blob_cache.h"
+#include "cache/block_checks.h"
 #include "cache/content_hash.h"
 #include "cache/corruption_handlers.h"
 #include "cache/identity_table.h"
@@ -24,6 +25,18 @@
 #include "cache/task_thread.h"
 
 namespace hearth::cache {
+
+namespace {
+
+// Under which a segment file that cannot be removed is noted as wrong.
+std::string wrongFact(const SegmentKey& key, const FileGeneration& file) {
+  std::string name("wrong segment\0", 14);
+  name.append(key.bytes.begin(), key.bytes.end());
+  name.append(reinterpret_cast<const char*>(&file), sizeof file);
+  return name;
+}
+
+}  // namespace
 
 struct StoreParts {
   StoreParts(std::shared_ptr<StoreFolders> storeFolders,
@@ -39,7 +52,30 @@ struct StoreParts {
       facts.emplace(own, kFactsFile, kFactLimits);
       buildLock = BuildLock::open(*own);
       identityFolder = own;
+      segments.rememberWrong({.has =
+                                  [this](const SegmentKey& key, const FileGeneration& file) {
+                                    return facts->get(wrongFact(key, file)).has_value();
+                                  },
+                              .add =
+                                  [this](const SegmentKey& key, const FileGeneration& file) {
+                                    if (!folders->writable()) return;
+                                    facts->set(wrongFact(key, file), std::vector<uint8_t>{1});
+                                    (void)facts->save();
+                                  }});
     }
+  }
+
+  BlockChecks::Memory checkMemory() {
+    return {
+        .isLasting =
+            [this] {
+              return identities && identityFolder->isWritable() && folders->boot() != BootId{};
+            },
+        .recall = [this](const base::Sha256Digest& id) { return identities->checkedBlocks(id); },
+        .remember =
+            [this](const base::Sha256Digest& id, uint64_t blocks, bool isAll) {
+              identities->rememberCheckedBlocks(id, blocks, isAll);
+            }};
   }
 
   const std::shared_ptr<StoreFolders> folders;
@@ -57,7 +93,9 @@ struct StoreParts {
   std::chrono::steady_clock::time_point sumAgain{};
   base::Mutex unmarkedMutex;
   std::vector<std::shared_ptr<SegmentOrigin>> unmarked;  // to be synced and marked
+  BlockChecks checks{checkMemory()};
   std::atomic<uint64_t> checked = 0;
+  std::atomic<uint64_t> checkedBytes = 0;
   std::atomic<uint64_t> hashed = 0;
   TaskThread writer{"hearth-store", TaskThread::Priority::kNormal, size_t{256} << 20};
   TaskThread checker{"hearth-check", TaskThread::Priority::kIdle, SIZE_MAX};
@@ -239,19 +277,41 @@ void WeightStore::settle() {
   parts_->checker.waitUntilIdle();
 }
 
-void WeightStore::opened(SegmentOrigin origin) {
+void WeightStore::opened(SegmentOrigin found) {
   StoreParts& parts = *parts_;
-  if (origin.checked && (origin.durable || !origin.folder->isWritable())) return;
-  const bool isOurs = origin.checked;
-  const auto cost = static_cast<size_t>(origin.info.payloadSize);
-  auto task = [this, shared = std::make_shared<SegmentOrigin>(std::move(origin))] {
-    inspect(shared);
+  if (found.checked && (found.durable || !found.folder->isWritable())) return;
+  const auto origin = std::make_shared<SegmentOrigin>(std::move(found));
+  if (origin->checked) {
+    parts.checker.post([this, origin] { markLater(origin); });
+    return;
+  }
+  const SegmentInfo& info = origin->info;
+  auto check = std::make_shared<BlockCheck>();
+  check->id = IdentityTable::checkedKey(info.key, origin->generation, parts.folders->boot());
+  check->blocks = info.blocks.size();
+  check->run = [&parts, origin](uint64_t from, const BlockProgress& progress) {
+    bool isEnded = false;
+    StoreStatus status = parts.segments.check(*origin, from, [&](uint64_t block) {
+      isEnded = !progress(block);
+      if (!isEnded) parts.checkedBytes += origin->info.blockSize(block);
+      return !isEnded;
+    });
+    if (status && !isEnded) ++parts.checked;
+    return status;
+  };
+  check->end = [this, &parts, origin](const StoreStatus& status) {
+    if (!status) {
+      if (status.error().reason == StoreReason::kCorrupt)
+        parts.segments.drop(*origin, status.error());
+      return;
+    }
+    origin->checked = true;
+    markLater(origin);
   };
   // What was found is used by a start that has better things to do just now.
-  if (isOurs)
-    parts.checker.post(std::move(task));
-  else
-    parts.checker.postHeld(std::move(task), SIZE_MAX, cost);
+  if (parts.checks.add(std::move(check)))
+    parts.checker.postHeld(
+        [&parts] { parts.checks.runAll([&parts] { return parts.checker.isStopping(); }); });
 }
 
 void WeightStore::checkFound() {
@@ -259,30 +319,14 @@ void WeightStore::checkFound() {
 }
 
 void WeightStore::checkBeforeExit() {
-  // Where it cannot be remembered every process would wait for it.
-  if (identities() == nullptr || !parts_->identityFolder->isWritable()) return;
-  parts_->checker.doHeld(kCheckedBeforeExit);
+  parts_->checks.runPart({.least = kLeastCheckedBeforeExit / kSegmentBlock,
+                          .most = kCheckedBeforeExit / kSegmentBlock,
+                          .sample = kSampledBeforeExit / kSegmentBlock,
+                          .time = kCheckTimeBeforeExit});
 }
 
-void WeightStore::inspect(std::shared_ptr<SegmentOrigin> origin) {
+void WeightStore::markLater(std::shared_ptr<SegmentOrigin> origin) {
   StoreParts& parts = *parts_;
-  const SegmentKey& key = origin->info.key;
-  const BootId& boot = parts.folders->boot();
-  IdentityTable* const table = identities();
-  if (!origin->checked) {
-    if (table == nullptr || !table->isChecked(key, origin->generation, boot)) {
-      const StoreStatus status =
-          parts.segments.check(*origin, [&] { return parts.checker.isStopping(); });
-      if (!status) {
-        if (status.error().reason == StoreReason::kCorrupt)
-          parts.segments.drop(*origin, status.error());
-        return;
-      }
-      parts.checked.fetch_add(1, std::memory_order_relaxed);
-      if (table != nullptr) table->rememberChecked(key, origin->generation, boot);
-    }
-    origin->checked = true;
-  }
   if (origin->durable || !origin->folder->isWritable()) return;
   const bool isFresh = now() - origin->generation.modified < kWrittenBackAfter;
   bool isFirst = false;
@@ -506,6 +550,7 @@ StoreCounters WeightStore::counters() const {
           .bytesWritten = segments.writtenBytes,
           .segmentsCorrupt = segments.corrupt,
           .segmentsChecked = parts_->checked,
+          .bytesChecked = parts_->checkedBytes,
           .bytesHashed = parts_->hashed};
 }
 

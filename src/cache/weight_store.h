@@ -123,7 +123,7 @@ class WeightStore : public SegmentStore, private ForkAware {
   void noteProgress();
   void opened(SegmentOrigin origin);
   void publishCopied(PublishRequest request);
-  void inspect(std::shared_ptr<SegmentOrigin> origin);
+  void markLater(std::shared_ptr<SegmentOrigin> origin);
   void makeDurable();
   StoreStatus makeRoom(uint64_t bytes);
   StoreResult<PruneReport> collectIn(const StoreFolder& folder, const PruneOptions& pruneOptions);
