@@ -2,6 +2,7 @@
 #include "cache/block_checks.h"
 
 #include <algorithm>
+#include <mutex>
 #include <random>
 #include <utility>
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/sha256.h"
 #include "cache/store_failure.h"
 
@@ -68,7 +68,7 @@ class BlockChecks {
   static void sample(const Checks& checks, uint64_t blocks);
 
   const Memory memory_;
-  std::mutex mutex_;
+  base::Mutex mutex_;
   Checks checks_;           // guarded by mutex_
   bool isAwaited_ = false;  // guarded by mutex_
 };

@@ -55,6 +55,10 @@ class StoreTest(DataTest):
         result = self.json("run", self.own, *arguments, env={**os.environ, **(environment or {})})
         return result["start"], [(one["index"], one["score"]) for one in result["top"]]
 
+    def cache(self, *arguments, environment=None):
+        return self.json("cache", *arguments, "--store", self.store,
+                         env={**os.environ, **(environment or {})})
+
     def testTheSecondStartIsWarm(self):
         cold, classes = self.start()
         self.assertEqual(cold["state"], "cold")
@@ -154,6 +158,40 @@ class StoreTest(DataTest):
         self.assertEqual(again, classes)
         self.assertEqual(self.start()[0]["state"], "warm")
         self.assertEqual(self.start(environment=other)[0]["state"], "warm")
+
+    def testTwoVersionsShareAStoreWithRoomForBoth(self):
+        old, new = ({"HEARTH_PACKING_SALT": version} for version in ("old", "new"))
+        _, classes = self.start(environment=old)
+        for version, state in ((new, "cold"), (old, "warm"), (new, "warm"), (old, "warm")):
+            start, again = self.start(environment=version)
+            self.assertEqual((start["state"], again), (state, classes))
+            # Neither takes the other's work away.
+            self.cache("prune", environment=version)
+        # At once, and from an empty store.
+        for fresh in (True, False):
+            if fresh:
+                shutil.rmtree(self.store)
+            command = [HEARTH, "run", self.own, "--random-input", "7", "--top", "3", "--json",
+                       "--store", self.store, "--threads", "1"]
+            processes = [subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE,
+                                          env={**os.environ, **version})
+                         for version in (old, new) * 3]
+            results = [json.loads(process.communicate()[0]) for process in processes]
+            self.assertEqual({process.returncode for process in processes}, {0})
+            states = sorted(result["start"]["state"] for result in results)
+            self.assertEqual(states, ["cold"] * 2 * fresh + ["warm"] * (6 - 2 * fresh))
+            for result in results:
+                self.assertEqual([(one["index"], one["score"]) for one in result["top"]], classes)
+
+    def testTwoVersionsInAStoreWithRoomForOneAreBothRight(self):
+        old, new = ({"HEARTH_PACKING_SALT": version} for version in ("old", "new"))
+        _, classes = self.start(environment=old)
+        limit = self.cache("stat")["bytes"] + 20_000
+        for version in (new, old, new, new, old, old):
+            start, again = self.start("--store-size", limit, environment=version)
+            self.assertEqual(again, classes)
+            self.assertIn(start["state"], ("cold", "warm"), start)
+            self.assertLessEqual(self.cache("stat")["bytes"], limit)
 
     def testTheRewrittenModelIsNoticed(self):
         _, before = self.start()

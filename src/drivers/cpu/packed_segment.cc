@@ -28,6 +28,7 @@ PackedSegment::PackedSegment(cache::SegmentRef segment)
       watched_(segment->data(), segment->size()),
       data_(const_cast<uint8_t*>(segment->data())),
       size_(segment->size()),
+      isClaimed_(true),
       published_(std::move(segment)) {}
 
 void PackedSegment::adoptCopy(const memory::Mapping& copy) {
@@ -71,6 +72,7 @@ Status PackedSegment::repair(const std::function<Status(uint8_t* bytes)>& write)
   watched_.forgetLosses();
   const std::lock_guard lock(mutex_);
   published_ = nullptr;
+  isClaimed_ = false;
   return {};
 }
 

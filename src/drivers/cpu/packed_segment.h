@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -36,6 +37,10 @@ class PackedSegment {
   void adopt(cache::SegmentRef published);
   // Whether pages of the file behind it were lost, and read as zeros, since the last repair().
   bool hasLosses() const { return watched_.hasLosses(); }
+  // True for the first who wants to publish it, until that has failed, so that models that share it
+  // do not all write it.
+  bool claimPublication() { return !isClaimed_.exchange(true); }
+  void giveUpPublication() { isClaimed_ = false; }
   // Null before it was published.
   cache::SegmentRef published() const;
 
@@ -52,6 +57,7 @@ class PackedSegment {
   memory::WatchedPages watched_;
   uint8_t* data_ = nullptr;
   size_t size_ = 0;
+  std::atomic<bool> isClaimed_ = false;
   mutable base::Mutex mutex_;
   const uint8_t* copy_ = nullptr;  // the mapping that was laid over data_ last
   cache::SegmentRef published_;

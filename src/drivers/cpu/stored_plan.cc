@@ -12,7 +12,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "The format is little endian.");
 
 constexpr char kMagic[8] = {'H', 'C', 'P', 'U', 'P', 'L', 'A', 'N'};
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr uint64_t kAlignment = 64;
 
 struct Head {
@@ -20,7 +20,7 @@ struct Head {
   uint32_t version;
   uint32_t graphCount;
   uint32_t segmentCount;
-  uint32_t reserved;
+  uint32_t partlyCount;
   uint64_t entryCount;
 };
 static_assert(sizeof(Head) == 32 && std::is_trivially_copyable_v<Head>);
@@ -45,12 +45,17 @@ std::optional<uint32_t> StoredPlan::graphNumber(const base::Sha256Digest& graph)
   return static_cast<uint32_t>(found - graphs.begin());
 }
 
+bool StoredPlan::isWhole(uint32_t graph) const {
+  return !std::ranges::binary_search(partly, graph);
+}
+
 std::vector<uint8_t> StoredPlan::encoded() const {
   Head head{};
   std::memcpy(head.magic, kMagic, sizeof kMagic);
   head.version = kVersion;
   head.graphCount = static_cast<uint32_t>(graphs.size());
   head.segmentCount = static_cast<uint32_t>(segmentSizes.size());
+  head.partlyCount = static_cast<uint32_t>(partly.size());
   head.entryCount = entries.size();
   std::vector<uint8_t> bytes;
   const auto append = [&](const void* data, size_t size) {
@@ -60,6 +65,7 @@ std::vector<uint8_t> StoredPlan::encoded() const {
   append(&head, sizeof head);
   append(graphs.data(), graphs.size() * sizeof(base::Sha256Digest));
   append(segmentSizes.data(), segmentSizes.size() * sizeof(uint64_t));
+  append(partly.data(), partly.size() * sizeof(uint32_t));
   for (const Entry& entry : entries) {
     const StoredEntry stored{entry.graph,      0,          entry.place.operation,
                              entry.place.role, entry.seed, entry.segment,
@@ -81,9 +87,9 @@ Result<StoredPlan> StoredPlan::parse(std::span<const uint8_t> bytes, size_t segm
   // Each count is bounded by the bytes first, so that no product can wrap.
   if (head.segmentCount != segmentCount || head.segmentCount > rest / sizeof(uint64_t) ||
       head.entryCount > rest / sizeof(StoredEntry) ||
-      head.graphCount > rest / sizeof(base::Sha256Digest) || head.reserved != 0 ||
+      head.graphCount > rest / sizeof(base::Sha256Digest) || head.partlyCount > head.graphCount ||
       head.graphCount * sizeof(base::Sha256Digest) + head.segmentCount * sizeof(uint64_t) +
-              head.entryCount * sizeof(StoredEntry) !=
+              head.partlyCount * sizeof(uint32_t) + head.entryCount * sizeof(StoredEntry) !=
           rest)
     return fail(ErrorCode::kBadData,
                 "A plan of hearth-cpu of {} bytes and {} segments claims {} graphs, {} segments "
@@ -98,6 +104,14 @@ Result<StoredPlan> StoredPlan::parse(std::span<const uint8_t> bytes, size_t segm
   at += plan.graphs.size() * sizeof(base::Sha256Digest);
   if (segmentCount != 0) std::memcpy(plan.segmentSizes.data(), at, segmentCount * sizeof(uint64_t));
   at += segmentCount * sizeof(uint64_t);
+  plan.partly.resize(head.partlyCount);
+  if (!plan.partly.empty())
+    std::memcpy(plan.partly.data(), at, plan.partly.size() * sizeof(uint32_t));
+  at += plan.partly.size() * sizeof(uint32_t);
+  for (size_t i = 0; i < plan.partly.size(); ++i)
+    if (plan.partly[i] >= head.graphCount || (i > 0 && plan.partly[i] <= plan.partly[i - 1]))
+      return fail(ErrorCode::kBadData, "A plan of hearth-cpu names graph {} of {} as not whole.",
+                  plan.partly[i], head.graphCount);
   plan.entries.reserve(static_cast<size_t>(head.entryCount));
   for (uint64_t i = 0; i < head.entryCount; ++i, at += sizeof(StoredEntry)) {
     StoredEntry stored;

@@ -24,11 +24,16 @@ struct StoredPlan {
     uint64_t size = 0;
   };
   std::vector<base::Sha256Digest> graphs;  // what tells signatures apart
+  // Graphs, ascending, of which places are missing, since not all that was packed could be written.
+  std::vector<uint32_t> partly;
   std::vector<uint64_t> segmentSizes;
   std::vector<Entry> entries;
 
   // The number of a graph; none when the plan is not for it.
   std::optional<uint32_t> graphNumber(const base::Sha256Digest& graph) const;
+
+  // Whether all places of a graph are there.
+  bool isWhole(uint32_t graph) const;
 
   std::vector<uint8_t> encoded() const;
   // The inverse: `segmentCount` is that of the plan object. Every entry of the result lies within

@@ -23,6 +23,8 @@ namespace {
 // Below this many bytes of constants a start from the store costs more than packing.
 constexpr uint64_t kWorthKeeping = uint64_t{64} << 10;
 
+constexpr char kPartMissing[] = "part of the plan is missing";
+
 template <typename Key>
 Key keyOf(std::string_view kind, std::initializer_list<base::Sha256Digest> parts) {
   base::Sha256 hash;
@@ -112,11 +114,9 @@ void WeightSession::load(bool publishesLast) {
   const base::TraceSpan span("start", "load packed weights");
   if (!identify() || findPlan()) return;
   const std::string reason = reason_;
-  const cache::StoreFailure readOnly = store_->writability();
+  const cache::StoreFailure readOnly = hindrance();
   if (readOnly.reason != cache::StoreReason::kNone) {
-    state_ = hal::StartReport::State::kUncached;
-    reason_ = base::formatText("{}; {}: {}", reason_, cache::storeReasonName(readOnly.reason),
-                               readOnly.message);
+    setUncached(readOnly);
     return;
   }
   // One process builds this model's plan, the others wait for it: the key needs no content, so that
@@ -138,6 +138,19 @@ void WeightSession::load(bool publishesLast) {
   });
 }
 
+// Why nothing can be kept. A full disk is no reason not to try again.
+cache::StoreFailure WeightSession::hindrance() const {
+  cache::StoreFailure why = store_->writability();
+  return why.reason == cache::StoreReason::kNoSpace ? cache::StoreFailure{} : why;
+}
+
+// What is packed stays in this process, for the reason that is known already and this one.
+void WeightSession::setUncached(const cache::StoreFailure& why) {
+  state_ = hal::StartReport::State::kUncached;
+  reason_ =
+      base::formatText("{}; {}: {}", reason_, cache::storeReasonName(why.reason), why.message);
+}
+
 // True when all is preset. Sets the reason otherwise.
 bool WeightSession::findPlan() {
   std::optional<PlanRecord> known;
@@ -156,7 +169,11 @@ bool WeightSession::findPlan() {
     }
   }
   const auto plan = store_->findPlan(planKey());
-  if (plan) return presetFrom(**plan) && (plan_ = *plan, true);
+  if (plan) {
+    // Also where not all of it is there: what is would else make room for the rest.
+    plan_ = *plan;
+    return presetFrom(*plan_);
+  }
   const PlanRecord record = known ? *std::move(known) : findRecord();
   reason_ = record.difference({*build_, planOptions_, digestOf(pools_)});
   if (plan.error().reason == cache::StoreReason::kOtherPlan) {
@@ -245,6 +262,11 @@ bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
                   : base::formatText("segment {}", cache::storeReasonName(missing));
     return false;
   }
+  isPartly_ = !stored->isWhole(*graph);
+  if (isPartly_) {
+    reason_ = kPartMissing;
+    return false;
+  }
   state_ = hal::StartReport::State::kWarm;
   reason_.clear();
   return true;
@@ -289,11 +311,13 @@ cache::PlanKey WeightSession::planKey() const {
 
 void WeightSession::publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size,
                                    bool isCopiedFirst) {
+  if (!packed->claimPublication()) return;
   cache::PublishRequest request;
   request.payload = {packed->data(), size};
   request.owner = packed;
   request.done = [packed, weak = weak_from_this()](cache::StoreResult<cache::SegmentRef> result) {
     if (result) return packed->adopt(std::move(*result));
+    packed->giveUpPublication();
     if (const auto self = weak.lock()) self->fail(result.error().reason, result.error().message);
   };
   if (isCopiedFirst)
@@ -306,19 +330,17 @@ void WeightSession::publishSegment(const std::shared_ptr<PackedSegment>& packed,
 void WeightSession::publish() {
   if (build_ != nullptr) rememberMachine(store_);
   repackedBytes_ = weights_->repackedBytes();
-  if (!isKept_ && !repairPlan()) return;
-  if (publishesLast_) publishOwn();
+  isAllPacked_ = true;
+  if (!isKept_ && !mendPlan()) return;
+  // Also what others in this process packed and did not keep.
+  publishOwn();
   for (const PackedWeights::Group& group : weights_->closeGroups())
     publishSegment(group.segment, group.size);
   store_->afterPublishing([self = shared_from_this()] { self->finish(); });
 }
 
 void WeightSession::publishAgain() {
-  const auto isNew = [](const auto& place) {
-    return place.second.segment->published() == nullptr;
-  };
-  if (build_ == nullptr || store_->writability().reason != cache::StoreReason::kNone ||
-      std::ranges::none_of(weights_->places(), isNew))
+  if (build_ == nullptr || hindrance().reason != cache::StoreReason::kNone || !lacksPlaces())
     return;
   publishOwn();
   for (const PackedWeights::Group& group : weights_->closeGroups())
@@ -375,23 +397,35 @@ void WeightSession::repaired(const std::vector<std::shared_ptr<PackedSegment>>& 
     repairedBytes_ += bytes;
     reason_ = "segment corrupt";
   }
-  if (store_->writability().reason != cache::StoreReason::kNone) return;
+  if (hindrance().reason != cache::StoreReason::kNone) return;
   for (const auto& segment : segments) publishSegment(segment, segment->size());
   store_->afterPublishing([self = shared_from_this()] { self->finish(); });
 }
 
-// True when the plan that was found is wrong and has to be written again: its places did not have
-// the sizes that the operations read.
-bool WeightSession::repairPlan() {
-  if (weights_->droppedPresets() == 0) return false;
-  base::logWarn("The plan of {} names packed weights of a wrong size and is not used for them.",
-                modelName());
-  {
+// Whether something that is packed is not in the store, or not yet.
+bool WeightSession::lacksPlaces() const {
+  return std::ranges::any_of(weights_->places(), [](const auto& place) {
+    return place.second.segment->published() == nullptr;
+  });
+}
+
+// True when the plan that was taken for whole has to be written again: its places did not have the
+// sizes that the operations read, or did not cover all that they read.
+bool WeightSession::mendPlan() {
+  if (build_ == nullptr || !isWarm()) return false;
+  const bool isWrong = weights_->droppedPresets() != 0;
+  if (!isWrong && !lacksPlaces()) return false;
+  if (isWrong)
+    base::logWarn("The plan of {} names packed weights of a wrong size and is not used for them.",
+                  modelName());
+  const cache::StoreFailure readOnly = hindrance();
+  // What others in this process have packed is no work of this start.
+  if (isWrong || !weights_->packedBytes().empty()) {
     const std::lock_guard lock(mutex_);
     state_ = hal::StartReport::State::kCold;
-    reason_ = "plan corrupt";
+    reason_ = isWrong ? "plan corrupt" : kPartMissing;
+    if (readOnly.reason != cache::StoreReason::kNone) setUncached(readOnly);
   }
-  const cache::StoreFailure readOnly = store_->writability();
   if (readOnly.reason != cache::StoreReason::kNone) return false;
   publishOwn();
   return true;
@@ -419,6 +453,8 @@ void WeightSession::finish() {
   std::vector<cache::SegmentKey> keys;
   StoredPlan stored = currentPlan(&keys);
   if (keys.empty()) return;
+  // A disk that is still full: what the plan lacks, it goes on to lack.
+  if (isPartly_ && !stored.partly.empty() && hasNothingNew(keys)) return;
   const cache::PlanDescription description{modelName(), "hearth-cpu", now(), ""};
   auto plan = cache::StoreResult<cache::PlanRef>(nullptr);
   if (store_->kind() == cache::StoreKind::kBundle) {
@@ -444,6 +480,14 @@ void WeightSession::finish() {
     fail(written.error().reason, written.error().message);
 }
 
+// Whether the plan that was found names all of these segments.
+bool WeightSession::hasNothingNew(const std::vector<cache::SegmentKey>& keys) const {
+  const std::lock_guard lock(mutex_);
+  return plan_ != nullptr && std::ranges::all_of(keys, [&](const cache::SegmentKey& key) {
+           return std::ranges::find(plan_->segments(), key) != plan_->segments().end();
+         });
+}
+
 void WeightSession::fail(cache::StoreReason reason, const std::string& message) {
   const std::lock_guard lock(mutex_);
   state_ = hal::StartReport::State::kUncached;
@@ -454,10 +498,14 @@ void WeightSession::fail(cache::StoreReason reason, const std::string& message) 
 StoredPlan WeightSession::currentPlan(std::vector<cache::SegmentKey>* keys) const {
   StoredPlan stored;
   stored.graphs = {graph_};
+  bool isWhole = isAllPacked_;
   std::unordered_map<cache::SegmentKey, uint32_t> numbers;
   for (const auto& [place, packed] : weights_->places()) {
     const cache::SegmentRef segment = packed.segment->published();
-    if (segment == nullptr) continue;
+    if (segment == nullptr) {
+      isWhole = false;
+      continue;
+    }
     const auto [it, isNew] =
         numbers.try_emplace(segment->key(), static_cast<uint32_t>(keys->size()));
     if (isNew) {
@@ -466,6 +514,7 @@ StoredPlan WeightSession::currentPlan(std::vector<cache::SegmentKey>* keys) cons
     }
     stored.entries.push_back({0, place, packed.seed, it->second, packed.offset, packed.size});
   }
+  if (!isWhole) stored.partly = {0};
   return stored;
 }
 
@@ -483,6 +532,7 @@ void WeightSession::addOthers(StoredPlan* stored, std::vector<cache::SegmentKey>
     if (graph == UINT32_MAX) {
       graph = static_cast<uint32_t>(stored->graphs.size());
       stored->graphs.push_back(known->graphs[entry.graph]);
+      if (!known->isWhole(entry.graph)) stored->partly.push_back(graph);
     }
     uint32_t& segment = segments[entry.segment];
     if (segment == UINT32_MAX) {

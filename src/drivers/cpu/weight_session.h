@@ -2,6 +2,7 @@
 // How one prepared model gets its packed weights from the segment store, and leaves them there.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -77,13 +78,17 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   Status hashPools();
   cache::PlanKey planKey() const;
   std::string factKey(std::string_view kind) const;
-  bool repairPlan();
+  bool mendPlan();
+  bool lacksPlaces() const;
   void publishOwn();
   void publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size,
                       bool isCopiedFirst = false);
   void finish();
   StoredPlan currentPlan(std::vector<cache::SegmentKey>* keys) const;
   void addOthers(StoredPlan* stored, std::vector<cache::SegmentKey>* keys) const;
+  bool hasNothingNew(const std::vector<cache::SegmentKey>& keys) const;
+  cache::StoreFailure hindrance() const;
+  void setUncached(const cache::StoreFailure& why);
   void fail(cache::StoreReason reason, const std::string& message);
   std::string modelName() const;
 
@@ -100,10 +105,12 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   std::vector<base::Sha256Digest> pools_;  // contents; empty until hashed
   std::shared_ptr<cache::BuildTicket> ticket_;
   std::function<void()> populate_;
-  cache::PlanRef plan_;  // keeps its segments from garbage collection
+  cache::PlanRef plan_;    // keeps its segments from garbage collection
+  bool isPartly_ = false;  // whether places of this graph are missing in it
   bool isOnlyAsked_ = false;
   bool isKept_ = false;  // whether there is something to publish
   bool publishesLast_ = false;
+  std::atomic<bool> isAllPacked_ = false;
 
   mutable base::Mutex mutex_;
   hal::StartReport::State state_ = hal::StartReport::State::kUncached;

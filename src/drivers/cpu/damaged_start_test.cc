@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts from a store that is damaged, was written on a full disk, or belongs to somebody else:
+// each in a process of its own, whose result is right and whose report says what happened.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <set>
+#include <string>
+
+#include "base/fault.h"
+#include "base/format.h"
+#include "drivers/cpu/weight_session_test_util.h"
+
+namespace hearth::cpu {
+namespace {
+
+namespace fs = std::filesystem;
+
+class DamagedStartTest : public WeightSessionTest {
+ protected:
+  // What one process saw. Plain memory, shared with it.
+  struct Seen {
+    State explained;
+    State state;
+    char explainedReason[256];
+    char reason[256];
+    uint64_t packed;
+    bool isRight;      // of the first result
+    bool isRightThen;  // when all that goes on in the background is over
+  };
+
+  void SetUp() override {
+    WeightSessionTest::SetUp();
+    shared_ = static_cast<Seen*>(
+        ::mmap(nullptr, sizeof(Seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    ASSERT_NE(shared_, MAP_FAILED);
+    save(model_);
+    cache::StoreOptions off = options();
+    off.mode = cache::StoreMode::kOff;
+    expected_ = start(model_, off).output;
+  }
+  void TearDown() override { ::munmap(shared_, sizeof(Seen)); }
+
+  cache::StoreOptions bundle() const {
+    cache::StoreOptions result;
+    result.bundle = (folder_.path() / "bundle").string();
+    return result;
+  }
+
+  // A process that explains its start, starts, runs, waits for the background, runs and ends.
+  Seen process(const cache::StoreOptions& store, const std::string& faults = "", uid_t user = 0) {
+    *shared_ = {};
+    const pid_t child = ::fork();
+    EXPECT_GE(child, 0);
+    if (child == 0) {
+      ::alarm(120);
+      if (user != 0 && (::setgid(user) != 0 || ::setuid(user) != 0)) ::_exit(2);
+      const hal::StartReport explained = explain(store);
+      shared_->explained = explained.state;
+      explained.reason.copy(shared_->explainedReason, sizeof shared_->explainedReason - 1);
+      if (!faults.empty() && !base::sys::injectText(faults)) ::_exit(3);
+      {
+        const Start own = start(model_, store);
+        cache::StoreOptions same = store;
+        same.fingerprint = storeFingerprint();
+        cache::openSegmentStore(same)->settle();
+        cache::openSegmentStore(same)->settle();  // a repair is posted by the check
+        shared_->isRight = own.output == expected_;
+        shared_->isRightThen = runAgain(own) == expected_;
+        const hal::StartReport report = own.prepared->startReport();
+        shared_->state = report.state;
+        report.reason.copy(shared_->reason, sizeof shared_->reason - 1);
+        shared_->packed = own.packed();
+      }
+      ::_exit(HasFailure() ? 1 : 0);
+    }
+    EXPECT_EQ(cache::waitForChild(child), 0);
+    return *shared_;
+  }
+
+  hal::StartReport explain(const cache::StoreOptions& store) {
+    auto pool = memory::Pool::openFile(folder_.path() / "model.bin");
+    EXPECT_TRUE(pool);
+    auto model = std::make_shared<graph::Model>(model_.model);
+    model->pools = {*pool};
+    hal::PrepareOptions prepare;
+    prepare.threads = 2;
+    prepare.store = store;
+    auto report = device_->explainStart(model, prepare);
+    EXPECT_TRUE(report);
+    return report.value_or(hal::StartReport{});
+  }
+
+  void forget() {
+    cache::removeFolder(root());
+    fs::remove(bundle().bundle);
+    fs::remove(bundle().bundle + ".building");
+  }
+
+  // Names and sizes of all that stands there.
+  std::set<std::string> listing() const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_.path()))
+      names.insert(entry.path().string() + ' ' +
+                   std::to_string(entry.is_regular_file() ? entry.file_size() : 0));
+    return names;
+  }
+
+  uint64_t bytesOnDisk() const {
+    uint64_t bytes = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_.path()))
+      if (entry.is_regular_file()) bytes += entry.file_size();
+    return bytes;
+  }
+
+  const TestModel model_{1};
+  std::vector<float> expected_;
+  Seen* shared_ = nullptr;
+};
+
+// A plan that is lost makes the next start cold, and what it packs is right. Segments that stand
+// there under the same names were checked by nobody, and one is wrong.
+TEST_F(DamagedStartTest, AColdStartDoesNotTakeWrongSegmentsForWhatItPacked) {
+  for (const auto preparation : {hal::Preparation::kWhole, hal::Preparation::kJustInTime}) {
+    preparation_ = preparation;
+    forget();
+    ASSERT_TRUE(process(options()).isRightThen);
+    for (const auto& segment : segmentFiles()) {
+      for (const auto& plan : fs::directory_iterator(root() / "plans")) fs::remove(plan.path());
+      std::vector<uint8_t> bytes = cache::readFile(segment);
+      for (size_t i = 1024; i < 1280; ++i) bytes[i] ^= 0x40;
+      cache::writeFile(segment, bytes);
+      fs::permissions(segment, fs::perms(0400));
+      const Seen cold = process(options());
+      EXPECT_EQ(cold.state, State::kCold);
+      EXPECT_TRUE(cold.isRight) << segment;
+      EXPECT_TRUE(cold.isRightThen) << segment;
+      const Seen warm = process(options());
+      EXPECT_EQ(warm.state, State::kWarm) << warm.reason;
+      EXPECT_TRUE(warm.isRight) << segment;
+      EXPECT_EQ(warm.packed, 0u);
+    }
+  }
+}
+
+#ifdef HEARTH_TEST_HOOKS
+
+// The disk is full from some write on, at any one of them. The next start that has room completes
+// what is there, says so, and the one after it finds all.
+TEST_F(DamagedStartTest, WhatAFullDiskLeftOutIsCompletedByTheNextStart) {
+  for (const bool isBundle : {false, true})
+    for (const auto preparation : {hal::Preparation::kWhole, hal::Preparation::kJustInTime})
+      for (const char* last : {"1", "*"}) {
+        preparation_ = preparation;
+        bool wasPartly = false;
+        for (const int write :
+             last[0] == '*' ? std::vector{2, 5} : std::vector{1, 2, 3, 4, 5, 6, 7, 8}) {
+          SCOPED_TRACE(base::formatText("bundle {}, just in time {}, write {} and {}", isBundle,
+                                        preparation == hal::Preparation::kJustInTime, write, last));
+          forget();
+          const cache::StoreOptions store = isBundle ? bundle() : options();
+          EXPECT_TRUE(
+              process(store, base::formatText("pwrite:ENOSPC:{}:{}", write, last)).isRightThen);
+          const Seen next = process(store);
+          EXPECT_TRUE(next.isRight && next.isRightThen);
+          // What was foretold is what happened.
+          EXPECT_EQ(next.explained == State::kWarm, next.packed == 0) << next.explainedReason;
+          EXPECT_EQ(next.state == State::kWarm, next.packed == 0) << next.reason;
+          EXPECT_EQ(next.explained, next.state);
+          EXPECT_STREQ(next.explainedReason, next.reason);
+          wasPartly |= std::string(next.reason) == "part of the plan is missing";
+          const Seen third = process(store);
+          EXPECT_EQ(third.explained, State::kWarm) << third.explainedReason;
+          EXPECT_EQ(third.state, State::kWarm) << third.reason;
+          EXPECT_EQ(third.packed, 0u);
+          EXPECT_TRUE(third.isRight && third.isRightThen);
+        }
+        // Else nothing was tried.
+        EXPECT_TRUE(wasPartly || isBundle || last[0] == '*');
+      }
+}
+
+// While the disk stays full a start leaves what is there as it is.
+TEST_F(DamagedStartTest, OnADiskThatStaysFullNothingGrows) {
+  for (const bool isBundle : {false, true}) {
+    SCOPED_TRACE(isBundle);
+    const cache::StoreOptions store = isBundle ? bundle() : options();
+    // As many writes as make a part of the plan, whatever is tried twice.
+    bool isPartly = false;
+    for (int writes = 1; writes <= 8 && !isPartly; ++writes) {
+      forget();
+      ASSERT_TRUE(process(store, base::formatText("pwrite:ENOSPC:2:{}", writes)).isRightThen);
+      isPartly = explain(store).reason == "part of the plan is missing";
+    }
+    ASSERT_TRUE(isPartly);
+    ASSERT_TRUE(process(store, "pwrite:ENOSPC:1:*").isRightThen);
+    const uint64_t before = bytesOnDisk();
+    for (int i = 0; i < 3; ++i) {
+      const Seen full = process(store, "pwrite:ENOSPC:1:*");
+      EXPECT_TRUE(full.isRight && full.isRightThen);
+      EXPECT_EQ(full.explained, State::kCold) << full.explainedReason;
+      EXPECT_EQ(full.state, State::kUncached) << full.reason;
+      EXPECT_EQ(std::string(full.reason).substr(0, 8), "no-space") << full.reason;
+      EXPECT_GT(full.packed, 0u);
+      EXPECT_EQ(bytesOnDisk(), before);
+    }
+    const Seen room = process(store);
+    EXPECT_EQ(room.state, State::kCold) << room.reason;
+    EXPECT_EQ(process(store).packed, 0u);
+  }
+}
+
+#endif  // HEARTH_TEST_HOOKS
+
+// A store of another user's is refused with a reason, and nothing is written there.
+TEST_F(DamagedStartTest, AnotherUsersProgramRunsWithoutTheStore) {
+  if (::geteuid() != 0) GTEST_SKIP() << "Only root may become another user.";
+  constexpr uid_t kNobody = 65534;
+  fs::permissions(folder_.path(), fs::perms(0755));
+  fs::permissions(folder_.path() / "model.bin", fs::perms(0644));
+  // One of another user's that everybody may enter.
+  fs::create_directory(root());
+  ASSERT_EQ(::chown(root().c_str(), kNobody - 1, kNobody - 1), 0);
+  fs::permissions(root(), fs::perms(0755));
+  for (const uid_t user : {uid_t{0}, kNobody}) {
+    const auto before = listing();
+    const Seen refused = process(options(), "", user);
+    EXPECT_EQ(refused.state, State::kUncached);
+    EXPECT_EQ(std::string(refused.reason).substr(0, 9), "not-owned") << refused.reason;
+    EXPECT_TRUE(refused.isRight && refused.isRightThen);
+    EXPECT_EQ(listing(), before);
+  }
+  // One that everybody may write.
+  fs::remove(root());
+  fs::create_directory(root());
+  fs::permissions(root(), fs::perms(0777));
+  for (const uid_t user : {uid_t{0}, kNobody}) {
+    const auto before = listing();
+    const Seen refused = process(options(), "", user);
+    EXPECT_EQ(refused.state, State::kUncached);
+    EXPECT_EQ(std::string(refused.reason).substr(0, 11), "not-private") << refused.reason;
+    EXPECT_TRUE(refused.isRight && refused.isRightThen);
+    EXPECT_EQ(listing(), before);
+  }
+  // Root's is read by others where they may, never written.
+  fs::remove(root());
+  ASSERT_EQ(process(options()).state, State::kCold);
+  {
+    const auto before = listing();
+    const Seen refused = process(options(), "", kNobody);
+    EXPECT_EQ(refused.state, State::kUncached) << refused.reason;
+    EXPECT_TRUE(refused.isRight && refused.isRightThen);
+    EXPECT_EQ(listing(), before);
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(root()))
+    fs::permissions(entry.path(), fs::perms(entry.is_directory() ? 0755 : 0644));
+  fs::permissions(root(), fs::perms(0755));
+  const auto before = listing();
+  const Seen reader = process(options(), "", kNobody);
+  EXPECT_EQ(reader.state, State::kWarm) << reader.reason;
+  EXPECT_EQ(reader.packed, 0u);
+  EXPECT_TRUE(reader.isRight && reader.isRightThen);
+  EXPECT_EQ(listing(), before);
+}
+
+}  // namespace
+}  // namespace hearth::cpu
