@@ -117,11 +117,10 @@ class CompoundExecution final : public hal::Execution {
   }
 
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
+    // However the computation before this one ended, also by an exception.
+    dropSpare();
     hal::ExecutionResult result = computeSteps(deadline);
-    if (!spare_.empty()) {
-      spare_.clear();
-      for (auto& bound : bound_) bound.reset();
-    }
+    dropSpare();
     return result;
   }
 
@@ -155,6 +154,12 @@ class CompoundExecution final : public hal::Execution {
 
   static bool isTooSmall(const hal::ExecutionResult& result) {
     return !result.status && result.status.error().code() == ErrorCode::kOutputInsufficientSize;
+  }
+
+  void dropSpare() {
+    if (spare_.empty()) return;
+    spare_.clear();
+    for (auto& bound : bound_) bound.reset();
   }
 
   // Memory for the outputs of a step whose own is too small, so that the steps after it can run and
