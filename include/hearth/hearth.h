@@ -9,8 +9,8 @@
 //   caller frees (NULL where there is not even memory for that). Results behind other out-pointers
 //   are written on success only, but for the rank of hearth_execution_output_shape.
 // - Strings end with a zero byte and are UTF-8, but for names and keys that a model file has
-//   otherwise. A returned `const char*` belongs to the handle it came from and lives as long as that
-//   handle; a returned `char*` is freed with hearth_string_free.
+//   otherwise. A returned `const char*` belongs to the handle it came from and lives as long as
+//   that handle; a returned `char*` is freed with hearth_string_free.
 // - Structures begin with `size`, which the caller sets to sizeof(structure). Fields are only ever
 //   added at the end, and 0 in a new one means what libraries did that did not know it. A library
 //   that reads a structure takes a larger one than its own (up to 4096 bytes) if all bytes behind

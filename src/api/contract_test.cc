@@ -11,10 +11,15 @@
 //   threads of the client                ApiModelTest.ExecutionsRunInSeveralThreads
 //   no abort on bad arguments            ContractTest.NullIsAnError, ApiModelTest.ReportsBadUse
 //   memory in place                      ContractTest.MemoryIsUsedInPlace...
-//   signals                              ContractTest.NoHandlerButOfBusErrors, ContractDeathTest.*;
+//   signals                              ContractTest.NoHandlerButOfBusErrors, ContractDeathTest.*,
 //                                        lost_pages_test.cc
-//   threads of ours                      ContractTest.OurThreadsAreNamedAndBlockSignals
-//   exit                                 ContractTest.FlushWrites..., OpenStoresTest, process tests
+//   threads of ours                      ContractTest.OurThreadsAreNamedAndBlockSignals,
+//                                        ProcessTest.ThreadsAreOrdinary...
+//   exit                                 ContractTest.FlushWritesWhatWasPacked, OpenStoresTest.*,
+//                                        ProcessTest.Exit...
+//   fork                                 ProcessTest.Fork..., .AChildDoesNotWait...,
+//                                        LogTest.AChildLogs...
+//   dlclose                              ProcessTest.ALibraryThatIsClosed...
 //   environment                          settings_test.py, secure_process_test.py,
 //                                        check_environment.py
 //   standard error and output            ContractTest.ACallbackTakesTheMessages, .NothingIsPrinted
