@@ -4,6 +4,7 @@
 #include "api/inspection.h"
 #include "base/format.h"
 #include "base/trace.h"
+#include "memory/constant_pool.h"
 #include "memory/pool.h"
 #include "runtime/device_manager.h"
 
@@ -51,8 +52,9 @@ hearth_status hearth_model_load_memory(const void* data, size_t size, hearth_mod
   return guarded(error, [&]() -> Status {
     if (data == nullptr) return nullArgument("data");
     if (size == 0) return hearth::fail(hearth::ErrorCode::kBadData, "The model has no bytes.");
-    HEARTH_ASSIGN(const hearth::memory::PoolRef pool, hearth::memory::Pool::anonymous(size));
-    std::memcpy(pool->mutableData(), data, size);
+    HEARTH_ASSIGN(const hearth::memory::PoolRef pool,
+                  hearth::memory::constantPool(
+                      size, [&](uint8_t* bytes) { std::memcpy(bytes, data, size); }));
     return loadModel([&] { return hearth::tflite::ModelFile::fromPool(pool); }, model);
   });
 }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <utility>
 #include <vector>
 
+#include "memory/constant_pool.h"
 #include "memory/pool.h"
 
 namespace hearth::memory {
@@ -91,6 +95,22 @@ TEST(Pool, AnonymousIsZeroedAndWritable) {
   EXPECT_EQ((*pool)->data()[999], 0);
   (*pool)->mutableData()[999] = 7;
   EXPECT_EQ((*pool)->data()[999], 7);
+}
+
+TEST(ConstantPool, NobodyCanWriteIt) {
+  const auto pool = constantPool(5000, [](uint8_t* bytes) { std::memset(bytes, 7, 5000); });
+  ASSERT_TRUE(pool) << pool.error().toString();
+  EXPECT_EQ((*pool)->size(), 5000u);
+  EXPECT_EQ((*pool)->data()[4999], 7);
+  EXPECT_FALSE((*pool)->writable());
+  const uint8_t other = 8;
+  EXPECT_LT(::pwrite((*pool)->fd(), &other, 1, 0), 0);
+  EXPECT_EQ(::mmap(nullptr, 5000, PROT_READ | PROT_WRITE, MAP_SHARED, (*pool)->fd(), 0),
+            MAP_FAILED);
+  const int again = ::open(("/proc/self/fd/" + std::to_string((*pool)->fd())).c_str(), O_RDWR);
+  if (again >= 0) EXPECT_LT(::pwrite(again, &other, 1, 0), 0);
+  ::close(again);
+  EXPECT_EQ((*pool)->data()[0], 7);
 }
 
 TEST(Pool, ContainsNeverWraps) {

@@ -9,6 +9,7 @@
 #include "frontends/nnapi/extensions.h"
 #include "frontends/nnapi/operand_type.h"
 #include "graph/known_model.h"
+#include "memory/constant_pool.h"
 #include "ops/operation.h"
 
 namespace hearth::nnapi {
@@ -294,15 +295,23 @@ Status Model::moveLargeConstants() {
     moved.push_back(&operand);
   }
   if (moved.empty()) return {};
-  HEARTH_ASSIGN(const memory::PoolRef target, memory::Pool::anonymous(size));
-  uint64_t offset = 0;
-  for (graph::Operand* operand : moved) {
-    offset = aligned(offset);
-    std::memcpy(target->mutableData() + offset, draft_->constantData(*operand),
-                operand->location.length);
-    operand->location = {kMoved, offset, operand->location.length};
-    offset += operand->location.length;
-  }
+  const auto forEach = [&](auto use) {
+    uint64_t offset = 0;
+    for (graph::Operand* operand : moved) {
+      offset = aligned(offset);
+      use(*operand, offset);
+      offset += operand->location.length;
+    }
+  };
+  HEARTH_ASSIGN(const memory::PoolRef target, memory::constantPool(size, [&](uint8_t* bytes) {
+                  forEach([&](const graph::Operand& operand, uint64_t offset) {
+                    std::memcpy(bytes + offset, draft_->constantData(operand),
+                                operand.location.length);
+                  });
+                }));
+  forEach([](graph::Operand& operand, uint64_t offset) {
+    operand.location = {kMoved, offset, operand.location.length};
+  });
   // Without the borrowed pools the others have new indices.
   std::vector<memory::PoolRef> pools = {target};
   std::vector<uint32_t> newIndex(draft_->pools.size(), 0);
