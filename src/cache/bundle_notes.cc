@@ -94,7 +94,11 @@ void BundleNotes::put(const Note& note) {
   const std::lock_guard lock(mutex_);
   auto place = std::ranges::find_if(
       notes_, [&](const Note& old) { return old.when != 0 && old.key == note.key; });
-  if (place == notes_.end()) place = std::ranges::min_element(notes_, {}, &Note::when);
+  // A note of a time to come, which a wrong clock has shown, would otherwise stay for ever.
+  const int64_t time = now();
+  if (place == notes_.end())
+    place = std::ranges::min_element(
+        notes_, {}, [&](const Note& old) { return old.when > time ? 0 : old.when; });
   *place = note;
   write(bytesOf(note), offset_ + static_cast<size_t>(place - notes_.begin()) * kNoteSize);
 }

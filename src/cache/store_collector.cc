@@ -10,6 +10,7 @@
 #include <ctime>
 #include <filesystem>
 #include <string>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -59,9 +60,17 @@ class Collection {
   }
 
  private:
+  // What a clock that went ahead has stamped more than a day from now is as old as can be: it would
+  // otherwise stay until that day comes.
   bool isOlder(int64_t time, std::chrono::seconds age) const {
-    return age != std::chrono::seconds::max() &&
-           std::chrono::nanoseconds(now_ - time) >= std::chrono::duration<double>(age);
+    if (age == std::chrono::seconds::max()) return false;
+    // The difference of any two times, which may not fit into a signed number.
+    const auto difference = [](int64_t later, int64_t earlier) {
+      return std::chrono::duration<double, std::nano>(
+          static_cast<double>(static_cast<uint64_t>(later) - static_cast<uint64_t>(earlier)));
+    };
+    return time > now_ ? difference(time, now_) > std::chrono::days(1)
+                       : difference(now_, time) >= std::chrono::duration<double>(age);
   }
 
   void freed(uint64_t bytes) {
@@ -101,14 +110,14 @@ class Collection {
     }
   }
 
-  // Other builds' plans first, then by last use.
+  // Other builds' plans first, then by last use, of which one in the future is none.
   std::vector<const StoreInventory::Plan*> plansByWorth() const {
     std::vector<const StoreInventory::Plan*> plans;
     for (const StoreInventory::Plan& plan : inventory_.plans)
       if (!plan.isCorrupt) plans.push_back(&plan);
     std::ranges::sort(plans, {}, [&](const StoreInventory::Plan* plan) {
-      return std::pair(current_ == BuildFingerprint{} || plan->fingerprint == current_,
-                       plan->lastUsed);
+      return std::tuple(current_ == BuildFingerprint{} || plan->fingerprint == current_,
+                        plan->lastUsed <= now_, plan->lastUsed);
     });
     return plans;
   }

@@ -43,6 +43,26 @@ class StoreCollectorTest : public StoreTest {
   }
 };
 
+// A clock that was ahead, and has been put right.
+TEST_F(StoreCollectorTest, WhatAWrongClockHasStampedDoesNotStayForEver) {
+  addPlan(1, {1});
+  addPlan(2, {2});
+  addPlan(3, {3});
+  usePlan(1, hours(1));
+  usePlan(2, -hours(24 * 3650));
+  usePlan(3, hours(2));
+  const uint64_t all = open()->inventory()->bytesOnDisk;
+  EXPECT_EQ(open()->prune({.maxBytes = all - 1})->plans, 1u);
+  EXPECT_FALSE(hasPlan(2) || hasSegment(2));
+  // The same by age; an hour may be any clock's.
+  addPlan(2, {2});
+  usePlan(2, -hours(24 * 3650));
+  usePlan(1, -hours(1));
+  EXPECT_EQ(open()->prune({.olderThan = hours(24)})->plans, 1u);
+  EXPECT_FALSE(hasPlan(2));
+  EXPECT_TRUE(hasPlan(1) && hasPlan(3));
+}
+
 TEST_F(StoreCollectorTest, TheLeastRecentlyUsedPlanGoesFirstWithItsOwnSegments) {
   addPlan(1, {1, 10});
   addPlan(2, {2, 10});
