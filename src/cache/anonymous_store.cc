@@ -194,14 +194,13 @@ StoreResult<PlanRef> AnonymousStore::publishPlan(const PlanKey& key, std::span<c
   return plan;
 }
 
-Result<base::Sha256Digest> AnonymousStore::contentHash(int fd, uint64_t offset, uint64_t size,
+Result<base::Sha256Digest> AnonymousStore::contentHash(const ContentSource& source,
                                                        unsigned threads) {
-  return rememberedHash(fd, offset, size, threads, &table_, table_.hashed);
+  return rememberedHash(source, threads, &table_, table_.hashed);
 }
 
-std::optional<base::Sha256Digest> AnonymousStore::recalledContentHash(int fd, uint64_t offset,
-                                                                      uint64_t size) {
-  return recalledHash(fd, offset, size, &table_);
+std::optional<base::Sha256Digest> AnonymousStore::recalledContentHash(const ContentSource& source) {
+  return recalledHash(source, &table_);
 }
 
 // Users keep their facts themselves as long as the process lives.

@@ -37,10 +37,8 @@ class AnonymousStore : public SegmentStore {
   StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
                                    std::span<const SegmentKey> segments,
                                    const PlanDescription& description) override;
-  Result<base::Sha256Digest> contentHash(int fd, uint64_t offset, uint64_t size,
-                                         unsigned threads) override;
-  std::optional<base::Sha256Digest> recalledContentHash(int fd, uint64_t offset,
-                                                        uint64_t size) override;
+  Result<base::Sha256Digest> contentHash(const ContentSource& source, unsigned threads) override;
+  std::optional<base::Sha256Digest> recalledContentHash(const ContentSource& source) override;
   std::optional<std::vector<uint8_t>> recall(std::string_view key) override;
   void remember(std::span<const Fact> facts) override;
   // Nothing is ever found wrong here.

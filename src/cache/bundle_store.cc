@@ -601,9 +601,10 @@ void BundleStore::publishAsync(PublishRequest request) {
   const auto run = [this, shared] {
     std::vector<base::Sha256Digest> blocks;
     if (!shared->key) blocks = blockDigests(shared->payload);
-    auto result =
-        publish(shared->key ? *shared->key : contentSegmentKey(shared->payload.size(), blocks),
-                {shared->payload, blocks});
+    SegmentPayload payload(shared->payload, blocks);
+    payload.mayChange = shared->mayChange;
+    auto result = publish(
+        shared->key ? *shared->key : contentSegmentKey(shared->payload.size(), blocks), payload);
     shared->ticket.release();
     if (shared->done) shared->done(std::move(result));
   };
@@ -731,14 +732,12 @@ StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<cons
   return file->plan;
 }
 
-Result<base::Sha256Digest> BundleStore::contentHash(int fd, uint64_t offset, uint64_t size,
-                                                    unsigned threads) {
-  return rememberedHash(fd, offset, size, threads, parts_->notes.get(), parts_->hashed);
+Result<base::Sha256Digest> BundleStore::contentHash(const ContentSource& source, unsigned threads) {
+  return rememberedHash(source, threads, parts_->notes.get(), parts_->hashed);
 }
 
-std::optional<base::Sha256Digest> BundleStore::recalledContentHash(int fd, uint64_t offset,
-                                                                   uint64_t size) {
-  return recalledHash(fd, offset, size, parts_->notes.get());
+std::optional<base::Sha256Digest> BundleStore::recalledContentHash(const ContentSource& source) {
+  return recalledHash(source, parts_->notes.get());
 }
 
 std::optional<std::vector<uint8_t>> BundleStore::recall(std::string_view key) {

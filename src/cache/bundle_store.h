@@ -54,10 +54,8 @@ class BundleStore : public SegmentStore,
   StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
                                    std::span<const SegmentKey> segments,
                                    const PlanDescription& description) override;
-  Result<base::Sha256Digest> contentHash(int fd, uint64_t offset, uint64_t size,
-                                         unsigned threads) override;
-  std::optional<base::Sha256Digest> recalledContentHash(int fd, uint64_t offset,
-                                                        uint64_t size) override;
+  Result<base::Sha256Digest> contentHash(const ContentSource& source, unsigned threads) override;
+  std::optional<base::Sha256Digest> recalledContentHash(const ContentSource& source) override;
   std::optional<std::vector<uint8_t>> recall(std::string_view key) override;
   // What has 32 bytes, not all zero, is a note, which costs nothing. More is written in the
   // background, into a new file with a copy of all else.

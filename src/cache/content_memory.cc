@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/content_memory.h"
 
-#include <fcntl.h>
-#include <linux/magic.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <ctime>
 #include <type_traits>
 
@@ -16,13 +10,10 @@
 namespace hearth::cache {
 namespace {
 
-// How much earlier than the reading the last change must be: file systems with stamps of two
-// seconds exist.
-constexpr uint64_t kRacyNanoseconds = 2'000'000'000;
-
+// The clock that file systems take their stamps from.
 int64_t now() {
   timespec time;
-  ::clock_gettime(CLOCK_REALTIME, &time);
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &time);
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
@@ -40,63 +31,77 @@ void add(base::Sha256& hash, const FileGeneration& file) {
 }  // namespace
 
 Result<FileIdentity> FileIdentity::of(int fd) {
-  struct stat status;
-  if (::fstat(fd, &status) != 0)
-    return std::unexpected(base::errnoError(errno, "Reading the identity of a file"));
-  FileIdentity identity{.generation = FileGeneration::of(status)};
-  struct statx extended;
-  if (::statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &extended) == 0 &&
-      (extended.stx_mask & STATX_BTIME) != 0)
-    identity.born = extended.stx_btime.tv_sec * 1'000'000'000 + extended.stx_btime.tv_nsec;
+  HEARTH_ASSIGN(const FileFacts facts, FileFacts::of(fd, "", true));
+  const ChangeProof proof = proofOf(facts);
+  FileIdentity identity{.proof = proof, .scope = scopeOf(facts, proof)};
+  identity.generation.size = facts.size;
+  // The same content in another place is the same.
+  if (proof == ChangeProof::kContent) return identity;
+  identity.generation = FileGeneration::of(facts);
+  identity.born = facts.born;
   return identity;
-}
-
-bool isIdentityTelling(int fd) {
-  struct stat status;
-  struct statfs system;
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink == 0 ||
-      ::fstatfs(fd, &system) != 0)
-    return false;
-  const auto type = static_cast<unsigned long>(system.f_type);
-  return type != TMPFS_MAGIC && type != RAMFS_MAGIC && type != HUGETLBFS_MAGIC;
 }
 
 base::Sha256Digest contentKey(const FileIdentity& file, uint64_t offset, uint64_t size) {
   base::Sha256 hash;
-  hash.update("content", 8);
+  hash.update("content 2", 9);
   add(hash, file.generation);
   add(hash, file.born);
+  add(hash, file.proof);
+  add(hash, file.scope);
   add(hash, offset);
   add(hash, size);
   return hash.finish();
 }
 
 bool isReadWellAfterChange(const FileIdentity& file, int64_t readAt) {
+  if (file.proof == ChangeProof::kNone || file.proof == ChangeProof::kSeal) return false;
+  if (file.proof == ChangeProof::kContent) return true;
   const int64_t lastChange = std::max(file.generation.modified, file.generation.changed);
   // Both come from files, so their difference may not fit into a signed number.
-  return readAt > lastChange &&
-         static_cast<uint64_t>(readAt) - static_cast<uint64_t>(lastChange) >= kRacyNanoseconds;
+  return readAt > lastChange && static_cast<uint64_t>(readAt) - static_cast<uint64_t>(lastChange) >=
+                                    racyWindow(file.proof);
 }
 
-std::optional<base::Sha256Digest> recalledHash(int fd, uint64_t offset, uint64_t size,
-                                               ContentMemory* memory) {
-  if (memory == nullptr || !isIdentityTelling(fd)) return std::nullopt;
-  const auto file = FileIdentity::of(fd);
-  if (!file || offset > file->generation.size || size > file->generation.size - offset)
+ContentSource ContentSource::of(int fd, uint64_t offset, uint64_t size, bool mayBeWritten) {
+  ContentSource source;
+  source.fd_ = fd;
+  source.offset_ = offset;
+  source.size_ = size;
+  source.seenAt_ = now();
+  auto file = FileIdentity::of(fd);
+  if (!file || file->proof == ChangeProof::kNone) return source;
+  const uint64_t bytes = file->generation.size;
+  const bool isInside = offset <= bytes && size <= bytes - offset;
+  if (isInside && (!mayBeWritten || file->proof == ChangeProof::kSeal)) source.file_ = *file;
+  return source;
+}
+
+bool ContentSource::tellsChanges() const {
+  return file_ && (file_->proof == ChangeProof::kSeal || isReadWellAfterChange(*file_, seenAt_));
+}
+
+bool ContentSource::isUnchanged() const {
+  if (!tellsChanges()) return false;
+  const auto now = FileIdentity::of(fd_);
+  return now && *now == *file_;
+}
+
+std::optional<base::Sha256Digest> recalledHash(const ContentSource& source, ContentMemory* memory) {
+  if (memory == nullptr || source.file() == nullptr || source.file()->proof == ChangeProof::kSeal)
     return std::nullopt;
-  return memory->content(*file, offset, size);
+  return memory->content(*source.file(), source.offset(), source.size());
 }
 
-Result<base::Sha256Digest> rememberedHash(int fd, uint64_t offset, uint64_t size, unsigned threads,
+Result<base::Sha256Digest> rememberedHash(const ContentSource& source, unsigned threads,
                                           ContentMemory* memory, std::atomic<uint64_t>& hashed) {
-  if (const auto digest = recalledHash(fd, offset, size, memory)) return *digest;
-  const bool isTelling = memory != nullptr && isIdentityTelling(fd);
-  HEARTH_ASSIGN(const FileIdentity before, FileIdentity::of(fd));
-  const int64_t start = now();
-  HEARTH_ASSIGN(const base::Sha256Digest digest, hashContent(fd, offset, size, threads));
-  hashed.fetch_add(size, std::memory_order_relaxed);
-  HEARTH_ASSIGN(const FileIdentity after, FileIdentity::of(fd));
-  if (isTelling && before == after) memory->rememberContent(before, offset, size, digest, start);
+  if (const auto digest = recalledHash(source, memory)) return *digest;
+  HEARTH_ASSIGN(const base::Sha256Digest digest,
+                hashContent(source.fd(), source.offset(), source.size(), threads));
+  hashed.fetch_add(source.size(), std::memory_order_relaxed);
+  if (memory != nullptr && source.isUnchanged() && source.file()->proof != ChangeProof::kSeal)
+    memory->rememberContent(*source.file(), source.offset(), source.size(), digest,
+                            source.seenAt());
   return digest;
 }
 

@@ -42,6 +42,8 @@ void add(base::Sha256& hash, const T& value) {
 void add(base::Sha256& hash, const FileGeneration& file) {
   for (const uint64_t value : {file.device, file.inode, file.size}) add(hash, value);
   for (const int64_t value : {file.modified, file.changed}) add(hash, value);
+  // A segment of an image that was replaced within this boot has not been checked.
+  add(hash, file.mounting);
 }
 
 // Apart from what was checked to the end, for which an earlier build would take it.
@@ -260,9 +262,14 @@ void IdentityTable::forgetOlderThan(int64_t seconds) {
   if (!open(true)) return;
   int code = 0;
   {
-    const Statement statement = prepare(database_, "DELETE FROM entry1 WHERE time < ?", code);
+    // Those of a future that a clock has shown would stay for ever once it goes right.
+    const Statement statement =
+        prepare(database_, "DELETE FROM entry1 WHERE time < ?1 OR time > ?2", code);
     if (code == SQLITE_OK) {
-      sqlite3_bind_int64(statement.get(), 1, now() - seconds * 1'000'000'000);
+      constexpr int64_t kDay = int64_t{24} * 3600 * 1'000'000'000;
+      const int64_t time = now();
+      sqlite3_bind_int64(statement.get(), 1, time - seconds * 1'000'000'000);
+      sqlite3_bind_int64(statement.get(), 2, time + kDay);
       code = sqlite3_step(statement.get());
     }
   }

@@ -47,7 +47,7 @@ class IdentityTable : public ContentMemory {
   uint64_t checkedBlocks(const base::Sha256Digest& check);
   void rememberCheckedBlocks(const base::Sha256Digest& check, uint64_t blocks, bool isAll);
 
-  // Forgets what has not been remembered anew for `seconds`.
+  // Forgets what has not been remembered anew for `seconds`, or is of a time to come.
   void forgetOlderThan(int64_t seconds);
 
  private:

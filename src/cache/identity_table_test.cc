@@ -40,7 +40,8 @@ class IdentityTableTest : public testing::Test {
                            .size = 100,
                            .modified = kChanged - kSecond,
                            .changed = kChanged},
-            .born = kChanged - 2 * kSecond};
+            .born = kChanged - 2 * kSecond,
+            .proof = ChangeProof::kStamps};
   }
 
   TempFolder memory_;
@@ -102,13 +103,16 @@ TEST_F(IdentityTableTest, EntriesThatShareAPlaceAreKeptInTheDatabase) {
 TEST_F(IdentityTableTest, EveryPartOfTheIdentityCounts) {
   IdentityTable remembered = table();
   remembered.rememberContent(identity(), 0, 100, digest_, kChanged + 10 * kSecond);
-  FileIdentity other[6] = {identity(), identity(), identity(), identity(), identity(), identity()};
+  FileIdentity other[8];
+  std::ranges::fill(other, identity());
   other[0].generation.device ^= 1;
   other[1].generation.inode ^= 2;
   other[2].generation.size += 1;
   other[3].generation.modified += 1;
   other[4].generation.changed += 1;
   other[5].born += 1;
+  other[6].proof = ChangeProof::kMounting;
+  other[7].scope[31] ^= 1;
   for (const FileIdentity& file : other) EXPECT_FALSE(remembered.content(file, 0, 100));
 }
 
@@ -187,6 +191,76 @@ TEST_F(IdentityTableTest, ForgetsWhatIsOld) {
   EXPECT_TRUE(remembered.isChecked(segmentKey(1), identity().generation, BootId{1}));
 }
 
+TEST_F(IdentityTableTest, AnImagesFilesAreKnownForOneMounting) {
+  FileIdentity file = identity();
+  file.proof = ChangeProof::kMounting;
+  file.scope = segmentKey(1).bytes;
+  FileIdentity update = file;
+  update.scope = segmentKey(2).bytes;
+  table().rememberContent(file, 0, 100, digest_, kChanged + 10 * kSecond);
+  EXPECT_EQ(table().content(file, 0, 100), digest_);
+  EXPECT_FALSE(table().content(update, 0, 100));
+  loseLatest();
+  EXPECT_FALSE(table().content(update, 0, 100));
+  // Nor is a segment of it checked because the same one of the last image was.
+  FileGeneration segment = identity().generation;
+  table().rememberChecked(segmentKey(1), segment, BootId{1});
+  segment.mounting = 7;
+  EXPECT_FALSE(table().isChecked(segmentKey(1), segment, BootId{1}));
+}
+
+TEST_F(IdentityTableTest, WhatProvesNothingIsNeverKnown) {
+  for (const ChangeProof proof : {ChangeProof::kNone, ChangeProof::kSeal}) {
+    FileIdentity file = identity();
+    file.proof = proof;
+    table().rememberContent(file, 0, 100, digest_, kChanged + 10 * kSecond);
+    EXPECT_FALSE(table().content(file, 0, 100));
+  }
+  // A server's clock is not ours.
+  FileIdentity file = identity();
+  file.proof = ChangeProof::kServer;
+  table().rememberContent(file, 0, 100, digest_, kChanged + 119 * kSecond);
+  EXPECT_FALSE(table().content(file, 0, 100));
+  table().rememberContent(file, 0, 100, digest_, kChanged + 120 * kSecond);
+  EXPECT_TRUE(table().content(file, 0, 100));
+}
+
+TEST_F(IdentityTableTest, AClockThatGoesBackwardsMakesNothingUnchangedNorEverlasting) {
+  // Changed later than it was read, by as much as numbers hold.
+  for (const auto& [changed, readAt] : {std::pair(kChanged, kChanged - kSecond),
+                                        {INT64_MAX, INT64_MIN},
+                                        {INT64_MAX, kChanged},
+                                        {kChanged, INT64_MIN}}) {
+    FileIdentity file = identity();
+    file.generation.changed = file.generation.modified = changed;
+    IdentityTable remembered = table();
+    remembered.rememberContent(file, 0, 100, digest_, readAt);
+    EXPECT_FALSE(remembered.content(file, 0, 100)) << changed << ' ' << readAt;
+  }
+  // Of the year 2100, to a clock that was put right.
+  IdentityTable remembered = table();
+  remembered.rememberContent(identity(7), 0, 100, digest_, 4'100'000'000 * kSecond);
+  remembered.rememberContent(identity(8), 0, 100, digest_, INT64_MAX);
+  EXPECT_TRUE(remembered.content(identity(7), 0, 100));
+  remembered.forgetOlderThan(int64_t{100} * 365 * 24 * 3600);
+  EXPECT_FALSE(remembered.content(identity(7), 0, 100));
+  EXPECT_FALSE(remembered.content(identity(8), 0, 100));
+}
+
+TEST_F(IdentityTableTest, ALockedFileAnswersNothingAndStays) {
+  table().rememberContent(identity(), 0, 100, digest_, kChanged + 10 * kSecond);
+  loseLatest();
+  {
+    const LockHolder holder(database());
+    IdentityTable locked = table();
+    EXPECT_FALSE(locked.content(identity(), 0, 100));
+    locked.rememberContent(identity(2), 0, 100, digest_, kChanged + 10 * kSecond);
+    locked.forgetOlderThan(0);
+    EXPECT_FALSE(locked.isChecked(segmentKey(1), identity().generation, BootId{1}));
+  }
+  EXPECT_EQ(table().content(identity(), 0, 100), digest_) << "Nothing was taken for damage.";
+}
+
 TEST(FileIdentity, ChangesWithEveryWriteRenameAndCopy) {
   TempFolder folder;
   const fs::path path = folder.path() / "file";
@@ -220,16 +294,6 @@ TEST(FileIdentity, ChangesWithEveryWriteRenameAndCopy) {
   ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
   EXPECT_EQ(now().generation.modified, second.generation.modified);
   EXPECT_NE(now(), second);
-}
-
-TEST(FileIdentity, MemoryFilesTellNothing) {
-  const base::Descriptor memory(::memfd_create("test", MFD_CLOEXEC));
-  EXPECT_FALSE(isIdentityTelling(memory.get()));
-  TempFolder folder;
-  writeFile(folder.path() / "file", payload(1, 10));
-  const auto file = base::Descriptor::open(folder.path() / "file", O_RDONLY);
-  fs::remove(folder.path() / "file");
-  EXPECT_FALSE(isIdentityTelling(file->get()));
 }
 
 }  // namespace

@@ -262,7 +262,8 @@ std::optional<FileGeneration> MappingManager::generationIn(int directory) const 
   if (::fstatat(directory, kFile, &status, AT_SYMLINK_NOFOLLOW) != 0 || !mayBeWritten(status) ||
       ::faccessat(directory, kFile, W_OK, AT_EACCESS) != 0)
     return std::nullopt;
-  return FileGeneration::of(status);
+  const auto facts = FileFacts::of(directory, kFile);
+  return facts ? std::optional(FileGeneration::of(*facts)) : std::nullopt;
 }
 
 std::optional<CachedContent> MappingManager::findLatest(const CacheOwner& owner) {
@@ -341,7 +342,8 @@ Status MappingManager::write(const CacheOwner& owner, const CachedContent& conte
   return fail(ErrorCode::kIo, "The cache map cannot be written: {}.", sqlite3_errstr(code));
 }
 
-Status MappingManager::remember(const CacheOwner& owner, const CachedContent& content) {
+Status MappingManager::remember(const CacheOwner& owner, const CachedContent& content,
+                                std::optional<int64_t> when) {
   const std::lock_guard lock(mutex_);
   if (use_ == Use::kLook)
     return fail(ErrorCode::kBadState, "The cache map is open for looking at it only.");
@@ -351,22 +353,24 @@ Status MappingManager::remember(const CacheOwner& owner, const CachedContent& co
   const std::string mine =
       base::formatText("build = x'{}' AND uid = {}", base::toHex(owner.build), owner.uid);
   const std::string same = base::formatText("{} AND token = x'{}'", mine, base::toHex(owner.token));
+  const int64_t time = when.value_or(now());
+  // When it was used as far as that can be: a wrong clock's future is no reason to stay for ever.
+  const std::string known = base::formatText("CASE WHEN used > {} THEN 0 ELSE used END", time);
   // The oldest of what is too many.
   const auto evict = [&](std::string_view columns, const std::string& rows, int most) {
     return run(base::formatText(
         "DELETE FROM content1 WHERE {1} AND ({0}) IN (SELECT {0} FROM content1 WHERE {1} ORDER BY "
-        "used LIMIT MAX(0, (SELECT COUNT(*) FROM content1 WHERE {1}) - {2}))",
-        columns, rows, most));
+        "{3} LIMIT MAX(0, (SELECT COUNT(*) FROM content1 WHERE {1}) - {2}))",
+        columns, rows, most, known));
   };
-  const int64_t time = now();
   Status status = write(owner, content, time);
   if (status) status = evict("digest", same, kMostPerToken);
   if (status) status = evict("token, digest", mine, kMostPerBuild);
   if (status)
     status = run(base::formatText(
         "DELETE FROM content1 WHERE build NOT IN (SELECT build FROM content1 GROUP BY build ORDER "
-        "BY MAX(used) DESC LIMIT {})",
-        kMostBuilds));
+        "BY MAX({}) DESC LIMIT {})",
+        known, kMostBuilds));
   if (status) {
     HEARTH_TRY(run("COMMIT"));
     if (const auto generation = generationIn(directory_.get()))
@@ -384,7 +388,9 @@ void MappingManager::touch(const CacheOwner& owner, const CachedContent& content
     return row.owner == owner && row.content == content;
   };
   const auto isLongAgo = [](const KnownContent& row) {
-    return now() - row.used > kHour;
+    // Also when the clock that noted it went ahead.
+    const int64_t time = now();
+    return row.used > time || time - row.used > kHour;
   };
   // What the look-up found before is asked first: mostly there is nothing to do.
   const auto found = std::ranges::find_if(found_, isIt);

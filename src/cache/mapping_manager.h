@@ -58,8 +58,10 @@ class MappingManager {
   Result<std::vector<KnownContent>> findSized(uint64_t modelBytes, uint64_t dataBytes);
 
   // Adds a content, durably; to be called before the files are written. kIo when that fails: what
-  // is written then cannot be found again.
-  Status remember(const CacheOwner& owner, const CachedContent& content);
+  // is written then cannot be found again. `when`: nanoseconds since 1970, as the clock says where
+  // it is not given.
+  Status remember(const CacheOwner& owner, const CachedContent& content,
+                  std::optional<int64_t> when = std::nullopt);
 
   // Notes that a content which find() or findLatest() gave last was used, at most once an hour.
   // Best effort.

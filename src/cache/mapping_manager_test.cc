@@ -246,6 +246,34 @@ TEST_F(MappingManagerTest, ADamagedLatestIsNone) {
   EXPECT_EQ(latest(owner(1)), content(10));
 }
 
+TEST_F(MappingManagerTest, ALockedFileIsAReasonAndStays) {
+  ASSERT_TRUE(MappingManager(folder()).remember(owner(1), content(10)));
+  {
+    const LockHolder holder(file());
+    MappingManager manager(folder());
+    const auto found = manager.find(owner(1));
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().code(), ErrorCode::kIo);
+    EXPECT_FALSE(manager.remember(owner(2), content(11)));
+    // What was noted of the state that the file has is still true.
+    EXPECT_EQ(latest(owner(1)), content(10));
+  }
+  EXPECT_THAT(found(owner(1)), testing::ElementsAre(content(10)));
+}
+
+// As a clock leaves it that was a hundred years ahead and has been put right.
+TEST_F(MappingManagerTest, WhatAWrongClockHasNotedGoesFirst) {
+  MappingManager manager(folder());
+  ASSERT_TRUE(manager.remember(owner(1), content(100)));
+  const int64_t time = manager.findUnder(digest(1)).value().front().used;
+  constexpr int64_t kCentury = int64_t{100} * 365 * 24 * 3600 * 1'000'000'000;
+  ASSERT_TRUE(manager.remember(owner(1), content(101), time + kCentury));
+  for (uint64_t i = 0; i < MappingManager::kMostPerToken - 1; ++i)
+    ASSERT_TRUE(manager.remember(owner(1), content(i)));
+  EXPECT_THAT(found(owner(1)), testing::Contains(content(100)));
+  EXPECT_THAT(found(owner(1)), testing::Not(testing::Contains(content(101))));
+}
+
 TEST_F(MappingManagerTest, LookingChangesNothing) {
   MappingManager looking(folder(), MappingManager::Use::kLook);
   EXPECT_EQ(looking.findUnder(digest(1)).error().code(), ErrorCode::kNotFound);

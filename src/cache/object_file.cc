@@ -69,6 +69,15 @@ FileGeneration FileGeneration::of(const struct stat& status) {
           .changed = nanoseconds(status.st_ctim)};
 }
 
+FileGeneration FileGeneration::of(const FileFacts& facts) {
+  return {.device = facts.device,
+          .inode = facts.inode,
+          .size = facts.size,
+          .modified = facts.modified,
+          .changed = facts.changed,
+          .mounting = mountingNumber(facts)};
+}
+
 bool isTrusted(const struct stat& status) {
   return (status.st_uid == ::geteuid() || status.st_uid == 0) && (status.st_mode & 022) == 0;
 }
@@ -117,7 +126,8 @@ StoreResult<ObjectFile> openObject(int folder, const std::string& path) {
     return storeFail(StoreReason::kForeign,
                      "The object {} is no regular file that only the user or root may write.",
                      path);
-  object.generation = FileGeneration::of(status);
+  const auto facts = FileFacts::of(object.descriptor.get());
+  object.generation = facts ? FileGeneration::of(*facts) : FileGeneration::of(status);
   return object;
 }
 

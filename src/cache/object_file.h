@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/descriptor.h"
+#include "cache/file_facts.h"
 #include "cache/store_failure.h"
 
 namespace hearth::cache {
@@ -29,7 +30,10 @@ struct FileGeneration {
   uint64_t size = 0;
   int64_t modified = 0;  // nanoseconds since 1970, as is `changed`
   int64_t changed = 0;
+  uint64_t mounting = 0;  // mountingNumber(), where it was asked for
   bool operator==(const FileGeneration&) const = default;
+  static FileGeneration of(const FileFacts& facts);
+  // Of a file that this process has written, or for the numbers in it only.
   static FileGeneration of(const struct stat& status);
 };
 

@@ -212,7 +212,18 @@ StoreStatus writePayload(int fd, const SegmentPayload& payload, SegmentInfo& inf
     info.blocks.assign(payload.blocks.begin(), payload.blocks.end());
   else
     info.blocks = blockDigests(payload.bytes);
-  return writePayloadBytes(fd, payload.bytes, info.offset);
+  if (!payload.mayChange) return writePayloadBytes(fd, payload.bytes, info.offset);
+  HEARTH_TRY(reserveOnDisk(fd, info.offset, payload.size()));
+  std::vector<uint8_t> block;
+  for (size_t i = 0; i < info.blocks.size(); ++i) {
+    const std::span<const uint8_t> part = blockOf(payload.bytes, i);
+    block.assign(part.begin(), part.end());
+    if (base::Sha256::of(block) != info.blocks[i])
+      return storeFail(StoreReason::kChanged, "The bytes of a segment change while it is written.");
+    HEARTH_TRY(writeAt(fd, block.data(), block.size(), info.offset + i * kSegmentBlock));
+    HEARTH_CRASH_POINT("segment.after_write");
+  }
+  return {};
 }
 
 StoreStatus writeSegmentTail(int fd, const SegmentInfo& info) {

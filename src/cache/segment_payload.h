@@ -21,6 +21,9 @@ struct SegmentPayload {
 
   std::span<const uint8_t> bytes;
   std::span<const base::Sha256Digest> blocks;  // empty: not known
+  // Whether the bytes may become others while they are written, so that each block has to be
+  // compared with its digest once more on its way.
+  bool mayChange = false;
 };
 
 }  // namespace hearth::cache

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "base/sha256.h"
 #include "cache/build_lock.h"
+#include "cache/content_memory.h"
 #include "cache/loaded_plan.h"
 #include "cache/plan_description.h"
 #include "cache/segment.h"
@@ -62,6 +63,9 @@ struct PublishRequest {
   std::span<const uint8_t> payload;   // not changed any more as long as `owner` lives
   std::shared_ptr<const void> owner;  // keeps the payload's memory
   BuildTicket ticket;                 // released when done
+  // Whether the payload is memory of somebody else, who may change it although he must not: what is
+  // written is compared with what was hashed, and kChanged where it is not the same.
+  bool mayChange = false;
   // With a key of none: called at most once, before `done`, with a mapping of the payload in a file
   // that may become the segment. Whoever lays it over the payload (layOver) gives that memory back
   // before the payload is hashed. The segment's data() is the mapping's where it did become the
@@ -168,16 +172,15 @@ class SegmentStore {
 
   // Digest of a range of a file (hashContent), remembered by the file's identity. The file's bytes
   // are read only if it may have changed. Error: kBadData when the file is shorter, kIo.
-  virtual Result<base::Sha256Digest> contentHash(int fd, uint64_t offset, uint64_t size,
-                                                 unsigned threads) = 0;
+  virtual Result<base::Sha256Digest> contentHash(const ContentSource& source, unsigned threads) = 0;
+  // The same of the file as it is now.
   Result<base::Sha256Digest> contentHash(int fd, uint64_t offset, uint64_t size) {
-    return contentHash(fd, offset, size, 0);
+    return contentHash(ContentSource::of(fd, offset, size), 0);
   }
 
   // The same where it is remembered; nothing is read. For ranges of which nobody knows whether
   // they are worth hashing.
-  virtual std::optional<base::Sha256Digest> recalledContentHash(int fd, uint64_t offset,
-                                                                uint64_t size) = 0;
+  virtual std::optional<base::Sha256Digest> recalledContentHash(const ContentSource& source) = 0;
 
   // What this or an earlier process left under a key of its own. May be forgotten at any time; as
   // right as what was remembered.

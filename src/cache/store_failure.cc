@@ -65,6 +65,8 @@ const char* storeReasonName(StoreReason reason) {
       return "corrupt";
     case StoreReason::kForeign:
       return "foreign";
+    case StoreReason::kChanged:
+      return "changed";
     case StoreReason::kBusy:
       return "busy";
     case StoreReason::kBadRequest:

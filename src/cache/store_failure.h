@@ -30,6 +30,7 @@ enum class StoreReason : int {
   kIoError,     // the operating system failed otherwise
   kCorrupt,     // the object's bytes are not what was written
   kForeign,     // an object that is no regular file of the user or root, or that others may write
+  kChanged,     // what was to be kept, or what names it, changed meanwhile
   kBusy,        // another process is at it
   kBadRequest,  // the caller asked for what no object can be (no bytes, too many)
 };

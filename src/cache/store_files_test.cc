@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "base/descriptor.h"
+#include "cache/content_hash.h"
 #include "cache/plan_file.h"
 #include "cache/segment_file.h"
 #include "cache/store_test_util.h"
@@ -45,6 +47,24 @@ TEST(SegmentFile, TheTailSaysWhatWasWritten) {
       EXPECT_LT(tail.size(), size / 100);
     }
   }
+}
+
+// The digests are of what the memory held before.
+TEST(SegmentFile, BytesThatChangeWhileTheyAreWrittenAreRefused) {
+  TempFolder folder;
+  const base::Descriptor file(
+      ::open((folder.path() / "segment").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  std::vector<uint8_t> bytes = payload(1, (2 << 20) + 5);
+  const std::vector<base::Sha256Digest> blocks = blockDigests(bytes);
+  SegmentPayload written(bytes, blocks);
+  written.mayChange = true;
+  ASSERT_TRUE(writeSegmentFile(file.get(), segmentKey(1), written, BootId{1}));
+  const std::vector<uint8_t> there = readFile(folder.path() / "segment");
+  EXPECT_TRUE(equal(std::span(there).first(bytes.size()), bytes));
+  bytes[1 << 20] ^= 1;
+  const auto refused = writeSegmentFile(file.get(), segmentKey(1), written, BootId{1});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason, StoreReason::kChanged);
 }
 
 TEST(SegmentFile, SizesOfAnAttackerStayWithinTheFile) {

@@ -2,6 +2,7 @@
 // What the tests of the weight store share.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -113,6 +114,41 @@ inline bool wasKilled(int status) {
 inline bool succeeded(int status) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
+
+// A process that holds the lock of an SQLite file, as one that was stopped in the middle of a
+// transaction does.
+class LockHolder {
+ public:
+  explicit LockHolder(const std::filesystem::path& file) {
+    int ready[2];
+    if (::pipe(ready) != 0) return;
+    child_ = startChild([&] {
+      const int fd = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
+      struct flock lock{};
+      lock.l_type = F_WRLCK;
+      lock.l_whence = SEEK_SET;
+      lock.l_start = 0x40000000;  // SQLite's lock bytes
+      lock.l_len = 512;
+      const char isHeld = fd >= 0 && ::fcntl(fd, F_SETLK, &lock) == 0 ? 1 : 0;
+      if (::write(ready[1], &isHeld, 1) != 1) return 1;
+      while (true) ::pause();
+      return 0;
+    });
+    char isHeld = 0;
+    EXPECT_TRUE(::read(ready[0], &isHeld, 1) == 1 && isHeld == 1);
+    ::close(ready[0]);
+    ::close(ready[1]);
+  }
+  ~LockHolder() {
+    ::kill(child_, SIGKILL);
+    waitForChild(child_);
+  }
+  LockHolder(const LockHolder&) = delete;
+  LockHolder& operator=(const LockHolder&) = delete;
+
+ private:
+  pid_t child_ = -1;
+};
 
 // A test with a store in a folder of its own, which it may open and close again.
 class StoreTest : public testing::Test {

@@ -217,9 +217,10 @@ void WeightStore::publishAsync(PublishRequest request) {
   const auto run = [this, shared] {
     std::vector<base::Sha256Digest> blocks;
     if (!shared->key) blocks = blockDigests(shared->payload);
-    auto result =
-        publish(shared->key ? *shared->key : contentSegmentKey(shared->payload.size(), blocks),
-                {shared->payload, blocks});
+    SegmentPayload payload(shared->payload, blocks);
+    payload.mayChange = shared->mayChange;
+    auto result = publish(
+        shared->key ? *shared->key : contentSegmentKey(shared->payload.size(), blocks), payload);
     shared->ticket.release();
     if (shared->done) shared->done(std::move(result));
   };
@@ -328,7 +329,9 @@ void WeightStore::checkBeforeExit() {
 void WeightStore::markLater(std::shared_ptr<SegmentOrigin> origin) {
   StoreParts& parts = *parts_;
   if (origin->durable || !origin->folder->isWritable()) return;
-  const bool isFresh = now() - origin->generation.modified < kWrittenBackAfter;
+  // A stamp of the future is fresh, too; none makes the difference overflow.
+  const int64_t modified = origin->generation.modified;
+  const bool isFresh = modified > now() - kWrittenBackAfter;
   bool isFirst = false;
   {
     const std::lock_guard lock(parts.unmarkedMutex);
@@ -513,14 +516,12 @@ StoreResult<PlanRef> WeightStore::publishPlan(const PlanKey& key, std::span<cons
   return plan;
 }
 
-Result<base::Sha256Digest> WeightStore::contentHash(int fd, uint64_t offset, uint64_t size,
-                                                    unsigned threads) {
-  return rememberedHash(fd, offset, size, threads, identities(), parts_->hashed);
+Result<base::Sha256Digest> WeightStore::contentHash(const ContentSource& source, unsigned threads) {
+  return rememberedHash(source, threads, identities(), parts_->hashed);
 }
 
-std::optional<base::Sha256Digest> WeightStore::recalledContentHash(int fd, uint64_t offset,
-                                                                   uint64_t size) {
-  return recalledHash(fd, offset, size, identities());
+std::optional<base::Sha256Digest> WeightStore::recalledContentHash(const ContentSource& source) {
+  return recalledHash(source, identities());
 }
 
 std::optional<std::vector<uint8_t>> WeightStore::recall(std::string_view key) {

@@ -77,10 +77,8 @@ class WeightStore : public SegmentStore, private ForkAware {
                                    std::span<const SegmentKey> segments,
                                    const PlanDescription& description) override;
 
-  Result<base::Sha256Digest> contentHash(int fd, uint64_t offset, uint64_t size,
-                                         unsigned threads) override;
-  std::optional<base::Sha256Digest> recalledContentHash(int fd, uint64_t offset,
-                                                        uint64_t size) override;
+  Result<base::Sha256Digest> contentHash(const ContentSource& source, unsigned threads) override;
+  std::optional<base::Sha256Digest> recalledContentHash(const ContentSource& source) override;
   std::optional<std::vector<uint8_t>> recall(std::string_view key) override;
   void remember(std::span<const Fact> facts) override;
 

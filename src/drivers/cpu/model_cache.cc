@@ -194,6 +194,7 @@ class Saver {
       cache::PublishRequest request;
       request.payload = sources_[index].bytes;
       request.owner = parts_.model;
+      request.mayChange = true;
       if (index == plan_.scalesSegment) request.owner = scales_;
       request.done = [&published, index](cache::StoreResult<cache::SegmentRef> result) {
         if (result) published[index] = std::move(*result);

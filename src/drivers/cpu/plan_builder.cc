@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "drivers/cpu/machine.h"
+#include "drivers/cpu/model_contents.h"
 #include "drivers/cpu/own_kernels.h"
 #include "drivers/cpu/reference_kernel.h"
 
@@ -253,16 +254,14 @@ std::optional<base::Sha256Digest> PlanBuilder::operandSource(uint32_t index) {
   }
   const memory::Pool& pool = *model_.pools[operand.location.pool];
   if (pool.fd() < 0) return std::nullopt;
-  poolFiles_.resize(model_.pools.size());
-  std::optional<cache::FileIdentity>& file = poolFiles_[operand.location.pool];
-  if (!file) {
-    auto identity = cache::FileIdentity::of(pool.fd());
-    // Memory that can be written has no identity, and so has a file without a name.
-    if (!identity || pool.writable() || !cache::isIdentityTelling(pool.fd())) return std::nullopt;
-    file = *identity;
-  }
-  hash.update(
-      cache::contentKey(*file, pool.offset() + operand.location.offset, operand.location.length));
+  poolSources_.resize(model_.pools.size());
+  std::optional<cache::ContentSource>& source = poolSources_[operand.location.pool];
+  if (!source) source = sourceOf(pool);
+  // The packing is used by whoever comes with the same name, without a look at the bytes.
+  if (!source->tellsChanges() || source->file()->proof == cache::ChangeProof::kSeal)
+    return std::nullopt;
+  hash.update(cache::contentKey(*source->file(), pool.offset() + operand.location.offset,
+                                operand.location.length));
   return hash.finish();
 }
 

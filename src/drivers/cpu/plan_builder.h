@@ -169,12 +169,12 @@ class PlanBuilder {
   Plan plan_;
   std::vector<std::unique_ptr<uint8_t[]>> owned_;
   std::vector<std::string> kernels_;
-  std::vector<std::optional<cache::FileIdentity>> poolFiles_;  // by pool, where asked for
-  std::vector<ops::Tensor> tensors_;                           // by operand: inferred shapes
-  std::vector<std::optional<ValueId>> valueOf_;                // by operand
-  std::vector<std::optional<PaddedView>> padded_;              // by operand
-  std::vector<ConvertedConstantRef> converted_;                // by operand
-  std::vector<std::vector<uint32_t>> consumers_;               // by operand
+  std::vector<std::optional<cache::ContentSource>> poolSources_;  // by pool, where asked for
+  std::vector<ops::Tensor> tensors_;                              // by operand: inferred shapes
+  std::vector<std::optional<ValueId>> valueOf_;                   // by operand
+  std::vector<std::optional<PaddedView>> padded_;                 // by operand
+  std::vector<ConvertedConstantRef> converted_;                   // by operand
+  std::vector<std::vector<uint32_t>> consumers_;                  // by operand
   std::map<std::pair<uint32_t, size_t>, std::pair<ValueId, ValueId>> quantizedRows_;
   std::map<uint32_t, std::optional<base::Sha256Digest>> operandSources_;
   uint32_t operation_ = 0;

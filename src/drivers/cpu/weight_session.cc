@@ -11,7 +11,6 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/trace.h"
-#include "cache/content_hash.h"
 #include "drivers/cpu/in_place_constants.h"
 #include "drivers/cpu/machine.h"
 #include "drivers/cpu/page_in.h"
@@ -48,12 +47,6 @@ uint64_t constantBytes(const graph::Model& model) {
   for (const graph::Operand& operand : model.main().operands)
     if (operand.isConstant()) bytes += operand.location.length;
   return bytes;
-}
-
-base::Sha256Digest digestOf(const std::vector<base::Sha256Digest>& pools) {
-  base::Sha256 hash;
-  for (const base::Sha256Digest& pool : pools) hash.update(pool);
-  return hash.finish();
 }
 
 }  // namespace
@@ -93,6 +86,7 @@ bool WeightSession::identify() {
   const auto preference = static_cast<uint8_t>(options_.preference);
   planOptions_ = base::Sha256::of({&preference, 1});
   graph_ = keyOf<cache::PlanKey>("hearth-cpu graph", {structure_, planOptions_}).bytes;
+  contents_.emplace(*model_, *store_, threads_);
   state_ = hal::StartReport::State::kCold;
   return true;
 }
@@ -128,6 +122,12 @@ void WeightSession::load(bool publishesLast) {
     ticket_.reset();
     return;
   }
+  const Status prepared = contents_->prepareToPack();
+  noteHashed();
+  if (!prepared) {
+    ticket_.reset();
+    return fail(cache::StoreReason::kIoError, prepared.error().toString());
+  }
   reason_ = reason;  // a wrong object is found once and then gone
   isKept_ = true;
   publishesLast_ = publishesLast;
@@ -154,7 +154,7 @@ void WeightSession::setUncached(const cache::StoreFailure& why) {
 // True when all is preset. Sets the reason otherwise.
 bool WeightSession::findPlan() {
   std::optional<PlanRecord> known;
-  if (!recallPools()) {
+  if (!contents_->recall()) {
     // Reading all of the model is worth it only if something like it was packed before.
     if (store_->kind() == cache::StoreKind::kStore) {
       known = findRecord();
@@ -163,7 +163,9 @@ bool WeightSession::findPlan() {
         return false;
       }
     }
-    if (const Status hashed = hashPools(); !hashed) {
+    const Status hashed = contents_->hash();
+    noteHashed();
+    if (!hashed) {
       reason_ = hashed.error().toString();
       return false;
     }
@@ -175,7 +177,7 @@ bool WeightSession::findPlan() {
     return presetFrom(*plan_);
   }
   const PlanRecord record = known ? *std::move(known) : findRecord();
-  reason_ = record.difference({*build_, planOptions_, digestOf(pools_)});
+  reason_ = record.difference({*build_, planOptions_, contents_->digest()});
   if (plan.error().reason == cache::StoreReason::kOtherPlan) {
     reason_ = "another model or build in the bundle";
   } else if (plan.error().reason != cache::StoreReason::kAbsent) {
@@ -190,25 +192,6 @@ PlanRecord WeightSession::findRecord() {
   if (store_->kind() != cache::StoreKind::kStore) return {};
   const auto found = store_->findPlan(recordKey(structure_));
   return found ? PlanRecord::parse((*found)->bytes()) : PlanRecord();
-}
-
-// True when the contents of all pools are known without reading much.
-bool WeightSession::recallPools() {
-  if (!pools_.empty()) return true;
-  constexpr size_t kMost = size_t{1} << 20;
-  std::vector<base::Sha256Digest> digests;
-  for (const memory::PoolRef& pool : model_->pools) {
-    if (pool->fd() < 0) {
-      if (pool->size() > kMost) return false;
-      digests.push_back(cache::hashContent({pool->data(), pool->size()}));
-      continue;
-    }
-    const auto digest = store_->recalledContentHash(pool->fd(), pool->offset(), pool->size());
-    if (!digest) return false;
-    digests.push_back(*digest);
-  }
-  pools_ = std::move(digests);
-  return true;
 }
 
 bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
@@ -268,6 +251,7 @@ bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
     return false;
   }
   state_ = hal::StartReport::State::kWarm;
+  isKeptWhole_ = true;
   reason_.clear();
   return true;
 }
@@ -281,32 +265,17 @@ void WeightSession::populate() {
   if (begin) begin();
 }
 
-Status WeightSession::hashPools() {
-  if (!pools_.empty() || model_->pools.empty()) return {};
-  const base::TraceSpan span("start", "hash the model");
-  std::vector<base::Sha256Digest> digests;
-  const uint64_t before = store_->counters().bytesHashed;
-  for (const memory::PoolRef& pool : model_->pools) {
-    if (pool->fd() < 0) {
-      digests.push_back(cache::hashContent({pool->data(), pool->size()}));
-      continue;
-    }
-    HEARTH_ASSIGN(const base::Sha256Digest digest,
-                  store_->contentHash(pool->fd(), pool->offset(), pool->size(), threads_));
-    digests.push_back(digest);
-  }
+void WeightSession::noteHashed() {
   const std::lock_guard lock(mutex_);
-  pools_ = std::move(digests);
-  hashedBytes_ += store_->counters().bytesHashed - before;
-  return {};
+  hashedBytes_ = contents_->hashedBytes();
 }
 
 cache::PlanKey WeightSession::planKey() const {
   // A bundle has one plan, which holds all signatures of a model.
   if (store_->kind() == cache::StoreKind::kBundle)
-    return keyOf<cache::PlanKey>("hearth-cpu bundle", {build_->fingerprint(), digestOf(pools_)});
+    return keyOf<cache::PlanKey>("hearth-cpu bundle", {build_->fingerprint(), contents_->digest()});
   return keyOf<cache::PlanKey>("hearth-cpu plan",
-                               {graph_, build_->fingerprint(), digestOf(pools_)});
+                               {graph_, build_->fingerprint(), contents_->digest()});
 }
 
 void WeightSession::publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size,
@@ -448,8 +417,16 @@ void WeightSession::finish() {
     const std::lock_guard lock(mutex_);
     release.swap(ticket_);
   }
-  if (const Status hashed = hashPools(); !hashed)
-    return fail(cache::StoreReason::kIoError, hashed.error().toString());
+  // Under the digest of other bytes than those that were packed nobody must find this.
+  const Status confirmed = contents_->confirm();
+  noteHashed();
+  if (!confirmed && isKeptWhole_)
+    return base::logInfo("What was packed of {} later than at its start is not kept. {}",
+                         modelName(), confirmed.error().message());
+  if (!confirmed)
+    return fail(confirmed.error().code() == ErrorCode::kBadState ? cache::StoreReason::kChanged
+                                                                 : cache::StoreReason::kIoError,
+                confirmed.error().message());
   std::vector<cache::SegmentKey> keys;
   StoredPlan stored = currentPlan(&keys);
   if (keys.empty()) return;
@@ -470,10 +447,11 @@ void WeightSession::finish() {
   {
     const std::lock_guard lock(mutex_);
     plan_ = std::move(*plan);
+    isKeptWhole_ = stored.partly.empty();
   }
   if (store_->kind() != cache::StoreKind::kStore) return;
   PlanRecord record = findRecord();
-  if (!record.add({*build_, planOptions_, digestOf(pools_)})) return;
+  if (!record.add({*build_, planOptions_, contents_->digest()})) return;
   if (const auto written = store_->publishPlan(recordKey(structure_), record.encoded(), {},
                                                {modelName(), "hearth-cpu record", now(), ""});
       !written)

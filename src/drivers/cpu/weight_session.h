@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "base/mutex.h"
 #include "cache/segment_store.h"
 #include "drivers/cpu/build_identity.h"
+#include "drivers/cpu/model_contents.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/plan_record.h"
 #include "drivers/cpu/stored_plan.h"
@@ -73,9 +75,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   bool identify();
   bool findPlan();
   PlanRecord findRecord();
-  bool recallPools();
   bool presetFrom(const cache::LoadedPlan& plan);
-  Status hashPools();
   cache::PlanKey planKey() const;
   std::string factKey(std::string_view kind) const;
   bool mendPlan();
@@ -89,6 +89,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   bool hasNothingNew(const std::vector<cache::SegmentKey>& keys) const;
   cache::StoreFailure hindrance() const;
   void setUncached(const cache::StoreFailure& why);
+  void noteHashed();
   void fail(cache::StoreReason reason, const std::string& message);
   std::string modelName() const;
 
@@ -102,11 +103,12 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   base::Sha256Digest structure_{};
   base::Sha256Digest planOptions_{};
   base::Sha256Digest graph_{};             // both
-  std::vector<base::Sha256Digest> pools_;  // contents; empty until hashed
+  std::optional<ModelContents> contents_;  // as build_
   std::shared_ptr<cache::BuildTicket> ticket_;
   std::function<void()> populate_;
-  cache::PlanRef plan_;    // keeps its segments from garbage collection
-  bool isPartly_ = false;  // whether places of this graph are missing in it
+  cache::PlanRef plan_;       // keeps its segments from garbage collection
+  bool isPartly_ = false;     // whether places of this graph are missing in it
+  bool isKeptWhole_ = false;  // whether one is kept that lacks nothing
   bool isOnlyAsked_ = false;
   bool isKept_ = false;  // whether there is something to publish
   bool publishesLast_ = false;
@@ -119,7 +121,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   uint64_t repackedBytes_ = 0;
   uint64_t repairedBytes_ = 0;
   std::shared_ptr<void> corruptionHandler_;
-  uint64_t hashedBytes_ = 0;
+  uint64_t hashedBytes_ = 0;  // of contents_, as far as it is known
 };
 
 }  // namespace hearth::cpu
