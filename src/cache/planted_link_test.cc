@@ -69,7 +69,7 @@ class PlantedLinkTest : public StoreTest {
       ASSERT_TRUE(store->findPlan(planKey(1)));
       store->remember(std::vector<Fact>{{"a fact", payload(3, 32)}});
       const base::Descriptor model(::open((folder_.path() / "model").c_str(), O_RDONLY));
-      ASSERT_TRUE(store->contentHash(model.get(), 0, 100'000, 1));
+      ASSERT_TRUE(store->contentHash(model.get(), 0, 100'000));
       ticket.release();
       store->settle();
       ASSERT_TRUE(store->prune({}));
