@@ -101,10 +101,14 @@ TEST(TaskThread, WaitingEndsAlthoughOthersGoOnPosting) {
 
 TEST(TaskThread, WaitingEndsWhenNothingMoves) {
   TaskThread tasks("hearth-test", TaskThread::Priority::kNormal, SIZE_MAX);
+  std::atomic<bool> hasBegun = false;
   std::atomic<bool> mayEnd = false;
   EXPECT_TRUE(tasks.post([&] {
+    hasBegun = true;
     while (!mayEnd) std::this_thread::yield();
   }));
+  // Else the one that waits may take the task itself.
+  while (!hasBegun) std::this_thread::yield();
   EXPECT_FALSE(tasks.waitUntilDone(milliseconds(1)));
   mayEnd = true;
   EXPECT_TRUE(tasks.waitUntilDone(std::chrono::minutes(10)));
