@@ -153,7 +153,9 @@ TEST_P(DamagedStoreTest, AColdStartAdoptsWhatIsRight) {
     ASSERT_TRUE(adopted) << adopted.error().message;
     EXPECT_TRUE(equal((*adopted)->bytes(), bytes));
     // A bundle is written anew as a whole.
-    if (GetParam() == StoreKind::kStore) EXPECT_EQ(store->counters().segmentsWritten, 0u);
+    if (GetParam() == StoreKind::kStore) {
+      EXPECT_EQ(store->counters().segmentsWritten, 0u);
+    }
     EXPECT_EQ(store->counters().segmentsCorrupt, 0u);
   }
 }

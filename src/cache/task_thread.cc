@@ -145,18 +145,6 @@ void TaskThread::releaseLater(std::chrono::nanoseconds delay) {
   state_->changed.notify_all();
 }
 
-void TaskThread::doHeld(size_t maxCost) {
-  std::deque<Task> taken;
-  {
-    const std::lock_guard lock(state_->mutex);
-    size_t cost = 0;
-    for (const Task& task : state_->held) cost += task.cost;
-    if (state_->stopping || cost > maxCost) return;
-    taken.swap(state_->held);
-  }
-  for (const Task& task : taken) task.run();
-}
-
 void TaskThread::loop(const std::shared_ptr<State>& state) {
   std::unique_lock lock(state->mutex);
   for (;;) {

@@ -47,8 +47,6 @@ class TaskThread {
   void release();
   // Posts what is kept once `delay` has passed. Where no thread can be had for it, it stays.
   void releaseLater(std::chrono::nanoseconds delay);
-  // Does here what is kept, if that costs no more than `maxCost` in all.
-  void doHeld(size_t maxCost);
   // Returns when all tasks posted before are done, those for later and those that they post, too. A
   // task may call it only to exit the process.
   void waitUntilIdle() { static_cast<void>(waitUntilDone(std::chrono::nanoseconds::max())); }

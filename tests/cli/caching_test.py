@@ -196,6 +196,24 @@ class RightsTest(CachingTest):
                 path.chmod(0o600)
         self.assertEqual(self.bench()["start"]["cache"], "hit")
 
+    def testAHardLinkToAnotherFileIsLeftAlone(self):
+        outputs = self.expectedOutputs()
+        self.expectMissThenHit(outputs)
+        victim = self.folder / "victim"
+        for path in sorted(self.cache.iterdir()):
+            good = path.read_bytes()
+            # Also what would be a hit: it is not the cache's to write again.
+            for content in (b"mine", good):
+                victim.write_bytes(content)
+                path.unlink()
+                os.link(victim, path)
+                self.expectUncached(outputs)
+                self.assertEqual(victim.read_bytes(), content)
+                victim.unlink()
+                path.write_bytes(good)
+                path.chmod(0o600)
+        self.assertEqual(self.bench()["start"]["cache"], "hit")
+
     def testAFolderThatVanishes(self):
         outputs = self.expectedOutputs()
         self.cache.rmdir()

@@ -33,6 +33,20 @@ TEST(StoredPlan, ComesBack) {
   EXPECT_EQ(plan->entries[1].size, 36u);
 }
 
+TEST(StoredPlan, SaysOfWhichGraphsPlacesAreMissing) {
+  StoredPlan partly = example();
+  EXPECT_TRUE(StoredPlan::parse(partly.encoded(), 2)->isWhole(1));
+  partly.partly = {1};
+  const auto plan = StoredPlan::parse(partly.encoded(), 2);
+  ASSERT_TRUE(plan) << plan.error().toString();
+  EXPECT_TRUE(plan->isWhole(0));
+  EXPECT_FALSE(plan->isWhole(1));
+  for (const auto& wrong : {std::vector<uint32_t>{2}, {1, 0}, {1, 1}, {0, 1, 2}}) {
+    partly.partly = wrong;
+    EXPECT_FALSE(StoredPlan::parse(partly.encoded(), 2));
+  }
+}
+
 TEST(StoredPlan, AnotherNumberOfSegmentsIsRefused) {
   const std::vector<uint8_t> bytes = example().encoded();
   EXPECT_FALSE(StoredPlan::parse(bytes, 1));
