@@ -141,6 +141,13 @@ bool isOurs(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == onBusError;
 }
 
+// The kernel fills a part of a mask only.
+bool areEqual(const sigset_t& a, const sigset_t& b) {
+  for (int signal = 1; signal < NSIG; ++signal)
+    if (sigismember(&a, signal) != sigismember(&b, signal)) return false;
+  return true;
+}
+
 // The entry for what was found in place of our handler; negative when there is no room.
 int findPrevious(const struct sigaction& found) {
   const int below = top.load(std::memory_order_relaxed);
@@ -148,7 +155,7 @@ int findPrevious(const struct sigaction& found) {
     const Previous& known = previous[static_cast<size_t>(i)];
     if (known.below == below && known.action.sa_handler == found.sa_handler &&
         known.action.sa_flags == found.sa_flags && !known.isUsedUp.load() &&
-        std::memcmp(&known.action.sa_mask, &found.sa_mask, sizeof found.sa_mask) == 0)
+        areEqual(known.action.sa_mask, found.sa_mask))
       return i;
   }
   if (previousCount == kMostPrevious) return -1;

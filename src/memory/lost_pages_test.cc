@@ -287,6 +287,15 @@ TEST_F(BusSignalTest, GetsOnceToALaterHandlerThatPassesItOnAndToTheOneBefore) {
             0);
 }
 
+TEST_F(BusSignalTest, RangesThatComeAndGoUseNothingUp) {
+  EXPECT_EQ(inChild([&] {
+              for (int i = 0; i < 1000; ++i)
+                if (!isProtected()) return 1;
+              return 0;
+            }).code,
+            0);
+}
+
 // Each round leaves the program's own handler in place.
 TEST_F(BusSignalTest, HandlersThatComeAndGoUseNothingUp) {
   EXPECT_EQ(inChild([&] {
