@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -45,6 +44,7 @@ std::thread start(const char* name, std::function<void()> run, void (*place)(pth
       takeOrdinaryScheduling();
       run();
     });
+    makeOrdinary(thread.native_handle());
     if (processors == Processors::kOfProcess) widen(thread.native_handle());
     place(thread.native_handle());
   } catch (const std::system_error&) {
@@ -61,13 +61,20 @@ void makeIdle(pthread_t thread) {
 
 }  // namespace
 
+void makeOrdinary(pthread_t thread) {
+  const sched_param parameter{};
+  if (::sched_getscheduler(0) != SCHED_OTHER)
+    ::pthread_setschedparam(thread, SCHED_OTHER, &parameter);
+}
+
 void takeOrdinaryScheduling() {
   const sched_param parameter{};
   if (::sched_getscheduler(0) != SCHED_OTHER) ::sched_setscheduler(0, SCHED_OTHER, &parameter);
-  // Of the main thread; a higher one needs a privilege.
-  errno = 0;
-  const int nice = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::getpid()));
-  if (errno == 0 && nice != ::getpriority(PRIO_PROCESS, 0)) ::setpriority(PRIO_PROCESS, 0, nice);
+  // Not 0: the whole program's, or its maker's only. A higher priority needs a privilege.
+  if (const int own = ::getpriority(PRIO_PROCESS, 0); own != 0) {
+    const int main = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::getpid()));
+    if (main != own) ::setpriority(PRIO_PROCESS, 0, main);
+  }
   ::prctl(PR_SET_TIMERSLACK, kOrdinarySlack);
 }
 

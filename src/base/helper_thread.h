@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <pthread.h>
+
 #include <functional>
 #include <thread>
 
@@ -29,6 +31,10 @@ enum class Processors {
 // others wait for.
 [[nodiscard]] std::thread startIdleThread(const char* name, std::function<void()> run,
                                           Processors processors = Processors::kOfCaller);
+
+// Gives SCHED_OTHER to a thread that the calling one has just made, if that has another policy:
+// before its first turn, for which an idle thread may wait long. `thread` is joinable.
+void makeOrdinary(pthread_t thread);
 
 // Gives the calling thread SCHED_OTHER, the main thread's nice value and the standard timer slack,
 // as far as it may: without a privilege (CAP_SYS_NICE, or RLIMIT_NICE) no thread leaves SCHED_IDLE

@@ -143,6 +143,7 @@ Status ThreadPool::startWorkers() {
     pthread_t worker;
     error = pthread_create(&worker, nullptr, &ThreadPool::workerEntry, this);
     if (error != 0) break;
+    base::makeOrdinary(worker);
     workers_.push_back(worker);
   }
   pthread_sigmask(SIG_SETMASK, &previous, nullptr);
