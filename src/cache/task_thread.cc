@@ -181,6 +181,7 @@ bool TaskThread::runNext(State& state, std::unique_lock<std::mutex>& lock) {
   lock.lock();
   if (const auto own = std::ranges::find(state.running, task.number); own != state.running.end())
     state.running.erase(own);
+  ++state.finished;
   state.cost -= task.cost;
   state.changed.notify_all();
   return true;
@@ -213,15 +214,26 @@ bool TaskThread::waitUntilDone(std::chrono::nanoseconds patience) {
   uint64_t progress = writeProgress();
   Clock::time_point lastMove = Clock::now();
   bool isHopeless = false;
+  // The thread may not come to the work where processors are busy. Whoever waits does it, at its
+  // own priority, or has it done where it does not wait for ever.
+  bool isHelped = false;
+  if (patience != std::chrono::nanoseconds::max() && state->hasUpTo(last)) {
+    std::thread helper = base::startHelperThread("hearth-flush", [state, last] {
+      std::unique_lock own(state->mutex);
+      while (state->hasUpTo(last))
+        if (!runNext(*state, own)) state->changed.wait(own);
+    });
+    isHelped = helper.joinable();
+    if (isHelped) helper.detach();
+  }
   while (state->hasUpTo(last) && !isHopeless) {
-    // Whoever waits does the work, at its own priority: the thread may not come to it where
-    // processors are busy.
-    if (runNext(*state, lock)) {
+    const size_t before = state->finished;
+    if (!isHelped && runNext(*state, lock)) {
       lastMove = Clock::now();
       continue;
     }
     state->changed.wait_for(lock, kLookAtProgress);
-    if (const uint64_t now = writeProgress(); now != progress) {
+    if (const uint64_t now = writeProgress(); now != progress || state->finished != before) {
       progress = now;
       lastMove = Clock::now();
     }

@@ -78,7 +78,8 @@ class TaskThread {
     size_t cost = 0;                // of what is queued and running
     std::vector<uint64_t> running;  // numbers
     uint64_t posted = 0;            // the last number
-    bool isOrdered = false;         // one task at a time
+    size_t finished = 0;
+    bool isOrdered = false;  // one task at a time
     std::atomic<bool> stopping = false;
 
     // Whether a task up to this number is not done yet.

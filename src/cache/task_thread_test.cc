@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 

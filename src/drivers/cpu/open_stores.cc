@@ -76,10 +76,13 @@ bool flushBeforeExit(std::chrono::nanoseconds patience) {
   if (!base::worksAtExit()) return true;
   bool isDone = true;
   for (const auto& store : heldStores()) {
-    if (store->flushFor(patience))
+    if (store->flushFor(patience)) {
       store->checkBeforeExit();
-    else
-      isDone = false;
+      continue;
+    }
+    isDone = false;
+    // Its end would wait for the work.
+    new std::shared_ptr<cache::SegmentStore>(store);
   }
   return isDone;
 }
