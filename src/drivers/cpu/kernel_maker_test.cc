@@ -5,11 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <future>
 #include <latch>
 #include <thread>
 
+#include "base/fork_gate.h"
 #include "drivers/cpu/execution_context.h"
 #include "threads/thread_pool.h"
 
@@ -172,6 +174,66 @@ TEST_F(KernelMakerTest, AChildMakesWhatItsParentHasNot) {
     maker.finish();
     EXPECT_EQ(completed_, i + 1);
   }
+}
+
+// As when an operation is refused so late that the model is planned again: a fork that came between
+// waited for whoever had finished, and that one for the fork.
+TEST_F(KernelMakerTest, AForkComesWhileKernelsAreMadeAgainInTheEnd) {
+  const auto pool = threads::ThreadPool::create(2).value();
+  for (int i = 0; i < 20; ++i) add();
+  for (int round = 0; round < 20; ++round) {
+    KernelMaker maker(plan_, nullptr);
+    std::atomic<bool> isCompleting = false;
+    maker.makeAhead(
+        1,
+        [&] {
+          isCompleting = true;
+          std::this_thread::sleep_for(std::chrono::milliseconds(3));
+          EXPECT_TRUE(KernelMaker(plan_, pool.get()).makeAll());
+          ++completed_;
+        },
+        [] {});
+    std::thread finisher([&] { maker.finish(); });
+    while (!isCompleting) std::this_thread::yield();
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::alarm(60);
+      maker.finish();
+      ::_exit(maker.isComplete() ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    finisher.join();
+    EXPECT_EQ(completed_, round + 1);
+  }
+}
+
+// A thread in the gate shares its work with threads that come to the gate, too: those of the pool.
+TEST_F(KernelMakerTest, AForkComesWhileSomebodyInTheGateMakesKernels) {
+  const auto pool = threads::ThreadPool::create(2).value();
+  for (int i = 0; i < 20; ++i) add();
+  std::atomic<bool> isOver = false;
+  std::thread repairer([&] {
+    while (!isOver) {
+      const base::ForkGate::Inside inside;
+      EXPECT_TRUE(KernelMaker(plan_, pool.get()).makeAll());
+    }
+  });
+  for (int i = 0; i < 50; ++i) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::alarm(60);
+      ::_exit(KernelMaker(plan_, pool.get()).makeAll() ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  }
+  isOver = true;
+  repairer.join();
 }
 
 // Kernels that are made later may need more scratch memory than those that ran before them.
