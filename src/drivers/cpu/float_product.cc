@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/immortal.h"
 #include "drivers/cpu/machine.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/self_test.h"
@@ -268,12 +269,14 @@ const FloatTile& floatTile() {
 }
 
 bool hasFloatProduct() {
-  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                          readsPackings(PackedProduct::kFloat, [] {
-                            return initializeXnnpack() && isPackedInPanels(0, 5, 37) &&
-                                   isPackedInPanels(1, 5, 37) && isPackedInPanels(3, 5, 37);
-                          });
-  return has;
+  static constinit base::Immortal<bool> has;
+  return has.get([] {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           readsPackings(PackedProduct::kFloat, [] {
+             return initializeXnnpack() && isPackedInPanels(0, 5, 37) &&
+                    isPackedInPanels(1, 5, 37) && isPackedInPanels(3, 5, 37);
+           });
+  });
 }
 
 void multiplyFloats(const FloatProduct& product, const float* const* inputs, size_t rows,

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/immortal.h"
 #include "drivers/cpu/machine.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/self_test.h"
@@ -267,17 +268,18 @@ bool isPackedInPanels(PackedWeights& packed, WeightPlace place, size_t channels,
 }  // namespace
 
 bool hasHybridProduct() {
-  static const bool has =
-      __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-      readsPackings(PackedProduct::kHybrid, [] {
-        PackedWeights packed(true, PackedWeights::kProbeGroup);
-        return initializeXnnpack() && isPackedInPanels(packed, {0, 0}, 13, 37) &&
-               isPackedInPanels(packed, {0, 1}, 16, 16) &&
-               isPackedInPanels(packed, {0, 2}, 16, 37, 3) &&
-               isPackedInPanels(packed, {0, 3}, 8, 16, 1);
-      });
-  return has;
+  static constinit base::Immortal<bool> has;
+  return has.get([] {
+    return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           readsPackings(PackedProduct::kHybrid, [] {
+             PackedWeights packed(true, PackedWeights::kProbeGroup);
+             return initializeXnnpack() && isPackedInPanels(packed, {0, 0}, 13, 37) &&
+                    isPackedInPanels(packed, {0, 1}, 16, 16) &&
+                    isPackedInPanels(packed, {0, 2}, 16, 37, 3) &&
+                    isPackedInPanels(packed, {0, 3}, 8, 16, 1);
+           });
+  });
 }
 
 void multiplyHybrid(const HybridProduct& product, const uint8_t* prepared,

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/immortal.h"
 #include "drivers/cpu/machine.h"
 #include "drivers/cpu/packed_weights.h"
 #include "drivers/cpu/self_test.h"
@@ -172,11 +173,13 @@ bool isPackedInPanels(uint32_t side, size_t channels, size_t columns) {
 }  // namespace
 
 bool hasInt8Product() {
-  static const bool has = hasVnniGemm() && readsPackings(PackedProduct::kInt8, [] {
-                            return initializeXnnpack() && isPackedInPanels(0, 5, 37) &&
-                                   isPackedInPanels(1, 5, 37) && isPackedInPanels(3, 5, 37);
-                          });
-  return has;
+  static constinit base::Immortal<bool> has;
+  return has.get([] {
+    return hasVnniGemm() && readsPackings(PackedProduct::kInt8, [] {
+             return initializeXnnpack() && isPackedInPanels(0, 5, 37) &&
+                    isPackedInPanels(1, 5, 37) && isPackedInPanels(3, 5, 37);
+           });
+  });
 }
 
 HEARTH_VNNI_FUNCTION void makeUnsigned(const int8_t* from, size_t count, uint8_t* to) {
