@@ -42,6 +42,8 @@ class Segment {
   const uint8_t* data() const { return bytes_.data(); }
   size_t size() const { return bytes_.size(); }
   std::span<const uint8_t> bytes() const { return bytes_; }
+  // Whether it is a mapping of a file, which somebody may truncate.
+  bool isMapped() const { return owner_ == nullptr; }
 
   // layOver of the payload's pages. Does nothing when the segment is that memory. Error: also
   // kUnsupported for other memory of this process.

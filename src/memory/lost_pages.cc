@@ -24,6 +24,7 @@ struct Slot {
   std::atomic<uintptr_t> begin = 0;
   std::atomic<uintptr_t> end = 0;
   std::atomic<bool> hasLosses = false;
+  bool isOfFile = false;  // under slotMutex
 };
 
 constexpr size_t kSlots = 8192;
@@ -32,7 +33,7 @@ constinit std::atomic<size_t> usedSlots = 0;  // those behind were never used
 constinit std::atomic<uint64_t> losses = 0;
 uintptr_t pageSize = 0;    // set before the first range is watched
 size_t firstFree = 0;      // all slots before it are taken; under slotMutex
-size_t watchedRanges = 0;  // under slotMutex
+size_t watchedRanges = 0;  // of files; under slotMutex
 constinit base::Mutex slotMutex;
 
 // What SIGBUS meant when our handler was put in its place. Entries are only added, for handlers
@@ -199,7 +200,7 @@ void uninstall() {
 
 }  // namespace
 
-WatchedPages::WatchedPages(const void* begin, size_t size) {
+WatchedPages::WatchedPages(const void* begin, size_t size, Of of) {
   if (size == 0) return;
   const std::lock_guard lock(slotMutex);
   const size_t used = usedSlots.load(std::memory_order_relaxed);
@@ -207,8 +208,11 @@ WatchedPages::WatchedPages(const void* begin, size_t size) {
   while (slot < used && slots[slot].end.load(std::memory_order_relaxed) != 0) ++slot;
   firstFree = slot;
   if (slot == kSlots) return;
-  install();
-  ++watchedRanges;
+  slots[slot].isOfFile = of == Of::kFile;
+  if (slots[slot].isOfFile) {
+    install();
+    ++watchedRanges;
+  }
   slots[slot].hasLosses.store(false, std::memory_order_relaxed);
   slots[slot].begin.store(reinterpret_cast<uintptr_t>(begin), std::memory_order_relaxed);
   slots[slot].end.store(reinterpret_cast<uintptr_t>(begin) + size, std::memory_order_release);
@@ -229,7 +233,16 @@ WatchedPages::~WatchedPages() {
   const std::lock_guard lock(slotMutex);
   slots[slot_].end.store(0, std::memory_order_release);
   firstFree = std::min(firstFree, slot_);
-  if (--watchedRanges == 0) uninstall();
+  if (slots[slot_].isOfFile && --watchedRanges == 0) uninstall();
+}
+
+void WatchedPages::becomeFile() {
+  if (slot_ == kNone) return;
+  const std::lock_guard lock(slotMutex);
+  if (slots[slot_].isOfFile) return;
+  slots[slot_].isOfFile = true;
+  install();
+  ++watchedRanges;
 }
 
 bool WatchedPages::hasLosses() const {

@@ -52,6 +52,32 @@ TEST_F(LostPagesTest, AreZerosAndTold) {
   EXPECT_FALSE(watched.hasLosses());
 }
 
+TEST_F(LostPagesTest, MemoryOfTheProcessNeedsNoHandlerUntilAFileIsLaidOverIt) {
+  const auto handler = [] {
+    struct sigaction action;
+    ::sigaction(SIGBUS, nullptr, &action);
+    return reinterpret_cast<uintptr_t>(action.sa_sigaction);
+  };
+  const uintptr_t before = handler();
+  {
+    // Of the same pages, whose losses both are told of.
+    WatchedPages memory(mapping_.data(), kSize, WatchedPages::Of::kMemory);
+    EXPECT_EQ(handler(), before);
+    {
+      const WatchedPages file(mapping_.data(), kSize);
+      EXPECT_NE(handler(), before);
+    }
+    EXPECT_EQ(handler(), before);
+    memory.becomeFile();
+    memory.becomeFile();
+    EXPECT_NE(handler(), before);
+    ASSERT_EQ(::ftruncate(file_.get(), 0), 0);
+    EXPECT_EQ(countOf(0), kSize);
+    EXPECT_TRUE(memory.hasLosses());
+  }
+  EXPECT_EQ(handler(), before);
+}
+
 TEST_F(LostPagesTest, SeveralThreadsMeetThem) {
   const WatchedPages watched(mapping_.data(), kSize);
   ASSERT_EQ(::ftruncate(file_.get(), 0), 0);

@@ -19,13 +19,15 @@ Result<std::shared_ptr<PackedSegment>> PackedSegment::allocate(size_t size) {
   HEARTH_ASSIGN(segment->memory_, memory::Mapping::anonymous(size));
   segment->data_ = segment->memory_.data();
   segment->size_ = size;
-  segment->watched_ = memory::WatchedPages(segment->data_, size);
+  segment->watched_ = memory::WatchedPages(segment->data_, size, memory::WatchedPages::Of::kMemory);
   return segment;
 }
 
 PackedSegment::PackedSegment(cache::SegmentRef segment)
     : origin_(segment),
-      watched_(segment->data(), segment->size()),
+      watched_(segment->data(), segment->size(),
+               segment->isMapped() ? memory::WatchedPages::Of::kFile
+                                   : memory::WatchedPages::Of::kMemory),
       data_(const_cast<uint8_t*>(segment->data())),
       size_(segment->size()),
       isClaimed_(true),
@@ -33,6 +35,7 @@ PackedSegment::PackedSegment(cache::SegmentRef segment)
 
 void PackedSegment::adoptCopy(const memory::Mapping& copy) {
   if (copy.size() > size_) return;
+  watched_.becomeFile();
   if (const Status mapped = cache::layOver(copy, data_); !mapped)
     return base::logInfo("{}", mapped.error().toString());
   const std::lock_guard lock(mutex_);
@@ -44,6 +47,7 @@ void PackedSegment::adopt(cache::SegmentRef published) {
   // Once: another mapping may have that address later.
   const uint8_t* const copy = std::exchange(copy_, nullptr);
   if (published->size() <= size_ && published->data() != data_ && published->data() != copy) {
+    if (published->isMapped()) watched_.becomeFile();
     if (const Status mapped = published->mapOver(data_); !mapped)
       base::logInfo("{}", mapped.error().toString());
   }
