@@ -7,6 +7,7 @@
 
 #include "graph/float_range.h"
 #include "graph/model.h"
+#include "graph/nesting.h"
 
 namespace hearth::graph {
 namespace {
@@ -179,9 +180,10 @@ Status validateOperations(const Subgraph& subgraph) {
 }
 
 // Depth-first over references between subgraphs; a reference to one that is open is a cycle.
-Status checkNoCycle(const Model& model) {
+Status checkNesting(const Model& model) {
   enum class Mark : uint8_t { kNew, kOpen, kDone };
   std::vector<Mark> marks(model.subgraphs.size(), Mark::kNew);
+  std::vector<size_t> nesting(model.subgraphs.size(), 0);  // of those within it, when it is done
   struct Frame {
     size_t subgraph;
     size_t operand;
@@ -194,8 +196,13 @@ Status checkNoCycle(const Model& model) {
       Frame& frame = stack.back();
       const std::vector<Operand>& operands = model.subgraphs[frame.subgraph].operands;
       if (frame.operand == operands.size()) {
-        marks[frame.subgraph] = Mark::kDone;
+        const size_t done = frame.subgraph;
+        marks[done] = Mark::kDone;
         stack.pop_back();
+        if (!stack.empty()) {
+          size_t& outer = nesting[stack.back().subgraph];
+          outer = std::max(outer, nesting[done] + 1);
+        }
         continue;
       }
       const Operand& operand = operands[frame.operand++];
@@ -203,11 +210,16 @@ Status checkNoCycle(const Model& model) {
       const size_t next = operand.subgraphIndex;
       if (marks[next] == Mark::kOpen)
         return fail(ErrorCode::kBadData, "Subgraph {} refers to itself through others.", next);
+      if (marks[next] == Mark::kDone)
+        nesting[frame.subgraph] = std::max(nesting[frame.subgraph], nesting[next] + 1);
       if (marks[next] == Mark::kNew) {
         marks[next] = Mark::kOpen;
         stack.push_back({next, 0});
       }
     }
+    if (nesting[root] >= kMaxNesting)
+      return fail(ErrorCode::kBadData, "Subgraphs lie {} deep within subgraph {}; the limit is {}.",
+                  nesting[root], root, kMaxNesting - 1);
   }
   return {};
 }
@@ -224,7 +236,7 @@ Status validate(const Model& model) {
     HEARTH_TRY_CONTEXT(validateGraphArguments(subgraph), "while validating subgraph {}", g);
     HEARTH_TRY_CONTEXT(validateOperations(subgraph), "while validating subgraph {}", g);
   }
-  return checkNoCycle(model);
+  return checkNesting(model);
 }
 
 }  // namespace hearth::graph

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "graph/nesting.h"
 #include "ops/interpreter.h"
 #include "ops/interpreter_state.h"
 
@@ -11,9 +12,6 @@ namespace hearth::ops {
 namespace {
 
 using graph::Lifetime;
-
-// Every level of nested control flow takes a few stack frames.
-constexpr size_t kMaxNesting = 64;
 
 // Depth of each subgraph: 1 + that of the deepest one it refers to. Subgraphs form no cycle
 // (graph::validate()), but they may form a chain as long as the model.
@@ -34,10 +32,10 @@ Status checkNesting(const graph::Model& model) {
   while (!ready.empty()) {
     const uint32_t done = ready.back();
     ready.pop_back();
-    if (depths[done] > kMaxNesting)
+    if (depths[done] > graph::kMaxNesting)
       return fail(ErrorCode::kUnsupported,
                   "The model nests its subgraphs {} deep, {} are possible.", depths[done],
-                  kMaxNesting);
+                  graph::kMaxNesting);
     for (uint32_t caller : callers[done]) {
       depths[caller] = std::max(depths[caller], depths[done] + 1);
       if (--open[caller] == 0) ready.push_back(caller);

@@ -20,14 +20,54 @@ float figureOf(const hal::PerformanceInfo& info, hal::Preference preference) {
   return preference == hal::Preference::kLowPower ? info.powerUsage : info.execTime;
 }
 
-float subgraphCost(const graph::Model& model, const graph::Operand& reference,
-                   const hal::Capabilities& capabilities, hal::Preference preference) {
-  if (reference.lifetime != graph::Lifetime::kSubgraph) return 0;
-  const graph::Subgraph& subgraph = model.subgraphs[reference.subgraphIndex];
-  float sum = 0;
-  for (const graph::Operation& operation : subgraph.operations)
-    sum += operationCost(model, subgraph, operation, capabilities, preference);
-  return sum;
+// Figures of one device for the operations of a model.
+class Costs {
+ public:
+  Costs(const graph::Model& model, const hal::Capabilities& capabilities,
+        hal::Preference preference)
+      : model_(model), capabilities_(capabilities), preference_(preference) {}
+
+  float of(const graph::Subgraph& subgraph, const graph::Operation& operation);
+
+ private:
+  float ofSubgraph(const graph::Operand& reference) {
+    if (reference.lifetime != graph::Lifetime::kSubgraph) return 0;
+    // Once for each: both branches of an IF may lead to the same one, on every level.
+    subgraphs_.resize(model_.subgraphs.size());
+    std::optional<float>& known = subgraphs_[reference.subgraphIndex];
+    if (known) return *known;
+    const graph::Subgraph& subgraph = model_.subgraphs[reference.subgraphIndex];
+    float sum = 0;
+    for (const graph::Operation& operation : subgraph.operations) sum += of(subgraph, operation);
+    known = sum;
+    return sum;
+  }
+
+  const graph::Model& model_;
+  const hal::Capabilities& capabilities_;
+  const hal::Preference preference_;
+  std::vector<std::optional<float>> subgraphs_;
+};
+
+float Costs::of(const graph::Subgraph& subgraph, const graph::Operation& operation) {
+  const auto nested = [&](size_t input) {
+    return input < operation.inputs.size() ? ofSubgraph(subgraph.operands[operation.inputs[input]])
+                                           : 0.0f;
+  };
+  if (operation.type == graph::OperationType::kIf)
+    return figureOf(capabilities_.ifPerformance, preference_) +
+           0.5f * (nested(ops::kIfThen) + nested(ops::kIfElse));
+  if (operation.type == graph::OperationType::kWhile)
+    return figureOf(capabilities_.whilePerformance, preference_) + nested(ops::kWhileCondition) +
+           nested(ops::kWhileBody);
+  if (operation.inputs.empty()) return std::numeric_limits<float>::max();
+  const graph::OperandType type = subgraph.operands[operation.inputs[0]].type;
+  if (model_.relaxFloat32ToFloat16 &&
+      (type == graph::OperandType::kTensorFloat32 || type == graph::OperandType::kFloat32))
+    return figureOf(capabilities_.relaxedFloat32, preference_);
+  const auto it = capabilities_.operandPerformance.find(type);
+  if (it == capabilities_.operandPerformance.end()) return std::numeric_limits<float>::max();
+  return figureOf(it->second, preference_);
 }
 
 // What the devices answer, each asked when that first matters: mostly the fastest takes everything,
@@ -164,26 +204,7 @@ class ReadyQueues {
 float operationCost(const graph::Model& model, const graph::Subgraph& subgraph,
                     const graph::Operation& operation, const hal::Capabilities& capabilities,
                     hal::Preference preference) {
-  const auto nested = [&](size_t input) {
-    return input < operation.inputs.size()
-               ? subgraphCost(model, subgraph.operands[operation.inputs[input]], capabilities,
-                              preference)
-               : 0.0f;
-  };
-  if (operation.type == graph::OperationType::kIf)
-    return figureOf(capabilities.ifPerformance, preference) +
-           0.5f * (nested(ops::kIfThen) + nested(ops::kIfElse));
-  if (operation.type == graph::OperationType::kWhile)
-    return figureOf(capabilities.whilePerformance, preference) + nested(ops::kWhileCondition) +
-           nested(ops::kWhileBody);
-  if (operation.inputs.empty()) return std::numeric_limits<float>::max();
-  const graph::OperandType type = subgraph.operands[operation.inputs[0]].type;
-  if (model.relaxFloat32ToFloat16 &&
-      (type == graph::OperandType::kTensorFloat32 || type == graph::OperandType::kFloat32))
-    return figureOf(capabilities.relaxedFloat32, preference);
-  const auto it = capabilities.operandPerformance.find(type);
-  if (it == capabilities.operandPerformance.end()) return std::numeric_limits<float>::max();
-  return figureOf(it->second, preference);
+  return Costs(model, capabilities, preference).of(subgraph, operation);
 }
 
 Result<std::vector<PartitionStep>> partition(const graph::Model& model,

@@ -90,8 +90,9 @@ Status planArena(Plan* plan, uint64_t limit) {
       cursor = std::max(cursor, end);
     }
     value.arenaOffset = best == UINT64_MAX ? cursor : best;
-    const uint64_t end = value.arenaOffset + interval.bytes;
-    if (limit != 0 && end > limit)
+    uint64_t end;
+    const bool isTooFar = __builtin_add_overflow(value.arenaOffset, interval.bytes, &end);
+    if (isTooFar || (limit != 0 && end > limit))
       return fail(ErrorCode::kOutOfMemory,
                   "The activations need more than the limit of {} bytes; the tensor \"{}\" of {} "
                   "bytes does not fit.",
