@@ -20,12 +20,12 @@ using hearth::ErrorCode;
 using hearth::fail;
 using hearth::Result;
 using hearth::Status;
-using hearth::api::caught;
 using hearth::api::CompiledSignature;
 using hearth::api::fillSized;
 using hearth::api::guarded;
 using hearth::api::nullArgument;
 using hearth::api::Tensor;
+using hearth::base::caught;
 
 namespace {
 
@@ -200,16 +200,9 @@ Status compileSignatures(const hearth_model& model, const hearth_compile_options
   };
   HEARTH_ASSIGN(const size_t limit, threadLimit(options));
   const size_t threads = std::min(limit, signatures.size());
-  std::vector<std::thread> helpers;
-  helpers.reserve(threads);
-  for (size_t i = 1; i < threads; ++i) {
-    helpers.push_back(hearth::base::startHelperThread("hearth-compile", work));
-    if (helpers.back().joinable()) continue;
-    helpers.pop_back();  // with fewer it takes longer
-    break;
-  }
+  hearth::base::HelperThreads helpers("hearth-compile", std::max<size_t>(threads, 1) - 1, work);
   work();
-  for (std::thread& helper : helpers) helper.join();
+  helpers.join();
   for (size_t i = 0; i < signatures.size(); ++i)
     HEARTH_TRY_CONTEXT(statuses[i], "while compiling the signature \"{}\"", signatures[i]);
   for (size_t i = 0; i < signatures.size(); ++i) out[i] = made[i].release();

@@ -6,13 +6,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "base/caught.h"
 #include "base/result.h"
 #include "frontends/tflite/model_file.h"
 #include "hearth/hearth.h"
@@ -85,30 +85,13 @@ hearth_status report(const Error& error, hearth_error** out) noexcept;
 // For kUnexpectedNull.
 std::unexpected<Error> nullArgument(const char* name);
 
-// The body's Status, or what the standard library throws for lack of memory as one.
-template <typename Body>
-Status caught(Body body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kOutOfMemory, "There is no memory left.");
-  } catch (const std::exception& exception) {
-    return fail(ErrorCode::kOpFailed, "{}", exception.what());
-  }
-}
-
 // Runs the body of an API function: its Status becomes the return value and the error object (null
 // for success), and no exception gets past here.
 template <typename Body>
 hearth_status guarded(hearth_error** out, Body body) noexcept {
   if (out != nullptr) *out = nullptr;
-  try {
-    const Status status = caught(body);
-    return status ? HEARTH_OK : report(status.error(), out);
-  } catch (const std::bad_alloc&) {
-    // Not even the words of an error.
-    return HEARTH_OUT_OF_MEMORY;
-  }
+  const Status status = base::caught(body);
+  return status ? HEARTH_OK : report(status.error(), out);
 }
 
 // Fills a structure whose first member is its caller's size: as much as both sides know, which its

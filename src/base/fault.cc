@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/env.h"
+#include "base/file_size_signal.h"
 #include "base/log.h"
 
 namespace hearth::base::sys {
@@ -217,10 +218,12 @@ ssize_t pread(int fd, void* data, size_t size, off_t offset) {
 }
 
 ssize_t write(int fd, const void* data, size_t size) {
+  const FileSizeSignalOff signalOff;
   return fails(Call::kWrite, size) ? -1 : ::write(fd, data, size);
 }
 
 ssize_t pwrite(int fd, const void* data, size_t size, off_t offset) {
+  const FileSizeSignalOff signalOff;
   return fails(Call::kPwrite, size) ? -1 : ::pwrite(fd, data, size, offset);
 }
 
@@ -253,10 +256,12 @@ int mkdirAt(int folder, const char* path, mode_t mode) {
 }
 
 int ftruncate(int fd, off_t size) {
+  const FileSizeSignalOff signalOff;
   return fails(Call::kFtruncate) ? -1 : ::ftruncate(fd, size);
 }
 
 int fallocate(int fd, int mode, off_t offset, off_t size) {
+  const FileSizeSignalOff signalOff;
   return fails(Call::kFallocate) ? -1 : ::fallocate(fd, mode, offset, size);
 }
 

@@ -54,7 +54,8 @@ uint64_t passes(Call call);
 Status injectText(std::string_view text);
 
 // As the system calls of these names: -1 (MAP_FAILED) and errno on failure. `open`, `rename` and
-// those with a folder descriptor count as one call each (openat counts as open).
+// those with a folder descriptor count as one call each (openat counts as open). No signal is
+// raised where RLIMIT_FSIZE is exceeded.
 int openAt(int folder, const char* path, int flags, mode_t mode = 0600);
 int open(const char* path, int flags, mode_t mode = 0600);
 ssize_t read(int fd, void* data, size_t size);

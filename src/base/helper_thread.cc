@@ -7,9 +7,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <system_error>
+#include <cerrno>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/processor.h"
 #include "base/signals.h"
 
@@ -32,23 +33,22 @@ void widen(pthread_t thread) {
 }
 
 std::thread start(const char* name, std::function<void()> run, void (*place)(pthread_t),
-                  Processors processors) {
+                  Processors processors) noexcept {
   const sigset_t others = signalsOfOthers();
   sigset_t before;
   ::pthread_sigmask(SIG_SETMASK, &others, &before);
   std::thread thread;
-  // std::thread reports a lack of threads by exception only.
-  try {
+  // std::thread reports a lack of threads, or of memory for one, by exception only.
+  static_cast<void>(caught([&] {
     thread = std::thread([name, run = std::move(run)] {
       ::pthread_setname_np(::pthread_self(), name);
       takeOrdinaryScheduling();
-      run();
+      logged(name, run);
     });
     makeOrdinary(thread.native_handle());
     if (processors == Processors::kOfProcess) widen(thread.native_handle());
     place(thread.native_handle());
-  } catch (const std::system_error&) {
-  }
+  }));
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;
 }
@@ -83,11 +83,45 @@ std::thread startHelperThread(const char* name, std::function<void()> run, Proce
 }
 
 std::thread startIdleThread(const char* name, std::function<void()> run, Processors processors) {
-  const auto runIdle = [run = std::move(run)] {
-    makeIdle(::pthread_self());
-    run();
-  };
-  return start(name, runIdle, makeIdle, processors);
+  return start(
+      name,
+      [run = std::move(run)] {
+        makeIdle(::pthread_self());
+        run();
+      },
+      makeIdle, processors);
+}
+
+HelperThreads::HelperThreads(const char* name, size_t count, std::function<void()> run)
+    : run_(std::move(run)) {
+  // With fewer threads, or none, the caller does more.
+  static_cast<void>(caught([&] {
+    threads_.reserve(count);
+    while (threads_.size() < count) {
+      std::thread thread = startHelperThread(name, [this] { runOne(); });
+      if (!thread.joinable()) return;
+      threads_.push_back(std::move(thread));
+    }
+  }));
+}
+
+void HelperThreads::runOne() noexcept {
+  try {
+    run_();
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (failure_ == nullptr) failure_ = std::current_exception();
+  }
+}
+
+HelperThreads::~HelperThreads() {
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void HelperThreads::join() {
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+  if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 }  // namespace hearth::base

@@ -3,8 +3,12 @@
 
 #include <pthread.h>
 
+#include <cstddef>
+#include <exception>
 #include <functional>
+#include <mutex>
 #include <thread>
+#include <vector>
 
 namespace hearth::base {
 
@@ -21,7 +25,8 @@ enum class Processors {
 // Starts a thread that the program does not know: its signal handlers do not run there (see
 // signalsOfOthers), it has ordinary scheduling (see takeOrdinaryScheduling), and it starts on
 // another processor than the caller's if it may. `name`, at most 15 characters, is what tools show.
-// Not joinable where no thread can be had; `run` is then not run.
+// Not joinable where no thread can be had; `run` is then not run. What `run` throws ends there,
+// with a log line: who waits for what it does has to hear of failures otherwise.
 [[nodiscard]] std::thread startHelperThread(const char* name, std::function<void()> run,
                                             Processors processors = Processors::kOfCaller);
 
@@ -40,5 +45,27 @@ void makeOrdinary(pthread_t thread);
 // as far as it may: without a privilege (CAP_SYS_NICE, or RLIMIT_NICE) no thread leaves SCHED_IDLE
 // or gets a higher priority, nor do those that it makes.
 void takeOrdinaryScheduling();
+
+// Threads that share one piece of work with the one that makes this: they are joined before it is
+// left, however that happens, so that none works on in a frame that was unwound.
+class HelperThreads {
+ public:
+  // Starts up to `count` threads that call `run`; fewer where no more can be had.
+  HelperThreads(const char* name, size_t count, std::function<void()> run);
+  ~HelperThreads();
+  HelperThreads(const HelperThreads&) = delete;
+  HelperThreads& operator=(const HelperThreads&) = delete;
+
+  // Waits for all of them, and throws the first exception that `run` threw on one.
+  void join();
+
+ private:
+  void runOne() noexcept;
+
+  const std::function<void()> run_;
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::exception_ptr failure_;  // guarded by mutex_ until all are joined
+};
 
 }  // namespace hearth::base

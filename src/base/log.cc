@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/env.h"
+#include "base/file_size_signal.h"
 #include "base/fork_gate.h"
 #include "base/immortal.h"
 #include "base/log_sink.h"
@@ -68,6 +69,8 @@ void internal::writeLog(LogLevel level, std::string_view message) {
   if (callLogSink(level, message)) return;
   // The lock of the standard streams is spdlog's own.
   const ForkGate::Inside inside;
+  // Standard error may be a file.
+  const FileSizeSignalOff signalOff;
   // Not as a format text: spdlog would look for braces in it.
   logger().log(levelOf(level), spdlog::string_view_t(message.data(), message.size()));
 }

@@ -12,8 +12,10 @@
 #include <mutex>
 #include <string>
 
+#include "base/caught.h"
 #include "base/descriptor.h"
 #include "base/env.h"
+#include "base/file_size_signal.h"
 #include "base/format.h"
 #include "base/immortal.h"
 #include "base/log.h"
@@ -165,6 +167,7 @@ class Writer {
 
   // One write call per event keeps the file whole up to the last event when the process is killed.
   void put(std::string_view text) {
+    const FileSizeSignalOff signalOff;
     while (!text.empty()) {
       const ssize_t written = ::write(file_.get(), text.data(), text.size());
       if (written < 0 && errno == EINTR) continue;
@@ -209,11 +212,14 @@ uint64_t internal::traceNow() {
       std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
+// Called by destructors: what there is no memory for is not traced.
 void internal::writeTraceSpan(const char* category, std::string_view name, uint64_t begin) {
-  std::string event = beginEvent(category, name, "X");
-  appendMicroseconds(event, "ts", begin);
-  appendMicroseconds(event, "dur", traceNow() - begin);
-  Writer::instance().write(std::move(event));
+  static_cast<void>(caught([&] {
+    std::string event = beginEvent(category, name, "X");
+    appendMicroseconds(event, "ts", begin);
+    appendMicroseconds(event, "dur", traceNow() - begin);
+    Writer::instance().write(std::move(event));
+  }));
 }
 
 void traceCounter(const char* category, std::string_view name, int64_t value) {

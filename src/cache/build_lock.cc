@@ -104,20 +104,29 @@ BuildLock::Outcome BuildLock::acquire(const SegmentKey& key, std::chrono::nanose
     changed_.wait_until(lock, Clock::now() + milliseconds(20));
     if (isHopeless()) return Outcome::kGaveUp;
   }
+  // Given back unless the caller holds it, however this is left; with the lock.
+  struct Waiting {
+    BuildLock& owner;
+    std::unique_lock<base::Mutex>& lock;
+    const SegmentKey& key;
+    bool isHeld = false;
+    ~Waiting() {
+      if (isHeld) return;
+      if (!lock.owns_lock()) lock.lock();
+      owner.building_.erase(key);
+      owner.changed_.notify_all();
+    }
+  } waiting{*this, lock, key};
   building_.insert(key);
-  const auto giveBack = [&] {
-    building_.erase(key);
-    changed_.notify_all();
-  };
   microseconds pause = kShortestPause;
   for (;;) {
     int error;
     const bool isLocked = setLock(byteOf(key), F_WRLCK, error);
-    if (!isLocked && error != EAGAIN && error != EACCES) {
-      giveBack();
-      return Outcome::kGaveUp;
+    if (!isLocked && error != EAGAIN && error != EACCES) return Outcome::kGaveUp;
+    if (isLocked) {
+      hold = Hold(shared_from_this(), key);
+      waiting.isHeld = true;
     }
-    if (isLocked) hold = Hold(shared_from_this(), key);
     // The last builder may have published between the caller's look and the lock.
     lock.unlock();
     const bool isThere = appeared();
@@ -128,10 +137,7 @@ BuildLock::Outcome BuildLock::acquire(const SegmentKey& key, std::chrono::nanose
     if (!isThere) std::this_thread::sleep_for(pause);
     pause = std::min(pause * 3 / 2, kLongestPause);
     lock.lock();
-    if (isThere || isHopeless()) {
-      giveBack();
-      return isThere ? Outcome::kAppeared : Outcome::kGaveUp;
-    }
+    if (isThere || isHopeless()) return isThere ? Outcome::kAppeared : Outcome::kGaveUp;
   }
 }
 

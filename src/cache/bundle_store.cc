@@ -599,12 +599,14 @@ void BundleStore::publishAsync(PublishRequest request) {
   const size_t cost = request.payload.size();
   const auto shared = std::make_shared<PublishRequest>(std::move(request));
   const auto run = [this, shared] {
-    std::vector<base::Sha256Digest> blocks;
-    if (!shared->key) blocks = blockDigests(shared->payload);
-    SegmentPayload payload(shared->payload, blocks);
-    payload.mayChange = shared->mayChange;
-    auto result = publish(
-        shared->key ? *shared->key : contentSegmentKey(shared->payload.size(), blocks), payload);
+    auto result = storeCaught([&] {
+      std::vector<base::Sha256Digest> blocks;
+      if (!shared->key) blocks = blockDigests(shared->payload);
+      SegmentPayload payload(shared->payload, blocks);
+      payload.mayChange = shared->mayChange;
+      return publish(
+          shared->key ? *shared->key : contentSegmentKey(shared->payload.size(), blocks), payload);
+    });
     shared->ticket.release();
     if (shared->done) shared->done(std::move(result));
   };

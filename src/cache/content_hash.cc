@@ -62,14 +62,9 @@ Result<std::vector<base::Sha256Digest>> blockDigests(int fd, uint64_t offset, ui
   work.digests.resize(static_cast<size_t>((size + kBlock - 1) / kBlock));
   if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
   const auto useful = static_cast<unsigned>(std::min<uint64_t>(threads, size / kBytesPerThread));
-  std::vector<std::thread> helpers;
-  for (unsigned i = 1; i < useful; ++i) {
-    std::thread helper = base::startHelperThread("hearth-hash", [&work] { work.run(); });
-    if (!helper.joinable()) break;  // no more threads to be had; this one does the rest
-    helpers.push_back(std::move(helper));
-  }
+  base::HelperThreads helpers("hearth-hash", std::max(useful, 1u) - 1, [&work] { work.run(); });
   work.run();
-  for (std::thread& helper : helpers) helper.join();
+  helpers.join();
   if (work.failure) {
     const bool isShort = work.failure->reason == StoreReason::kCorrupt;
     return fail(isShort ? ErrorCode::kBadData : ErrorCode::kIo, "Hashing {} bytes at {} fails. {}",

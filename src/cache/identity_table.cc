@@ -13,6 +13,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/file_size_signal.h"
 #include "base/log.h"
 
 namespace hearth::cache {
@@ -75,12 +76,14 @@ IdentityTable::~IdentityTable() {
 }
 
 void IdentityTable::close() {
+  const base::FileSizeSignalOff signalOff;
   if (database_ != nullptr) sqlite3_close(database_);
   database_ = nullptr;
   isReadyForWriting_ = false;
 }
 
 bool IdentityTable::open(bool forWriting) {
+  const base::FileSizeSignalOff signalOff;
   if (database_ != nullptr && (!forWriting || isReadyForWriting_)) return true;
   if (failed_) return false;
   // One more try for the case that a broken file is removed on the way.
@@ -136,6 +139,9 @@ bool IdentityTable::discardIfBroken(int code) {
   if (code != SQLITE_CORRUPT && code != SQLITE_NOTADB && code != SQLITE_FORMAT &&
       code != SQLITE_ERROR && code != SQLITE_SCHEMA && code != SQLITE_IOERR)
     return false;
+  // RLIMIT_FSIZE is this process's own; the file is right.
+  if (code == SQLITE_IOERR && database_ != nullptr && sqlite3_system_errno(database_) == EFBIG)
+    return false;
   close();
   if (!writable_) return false;
   base::logInfo("The file {} is damaged and is made anew.", path_);
@@ -145,6 +151,7 @@ bool IdentityTable::discardIfBroken(int code) {
 }
 
 std::optional<IdentityEntry> IdentityTable::read(const base::Sha256Digest& key) {
+  const base::FileSizeSignalOff signalOff;
   const std::lock_guard lock(mutex_);
   if (!open(false)) return std::nullopt;
   constexpr std::string_view kSelect = "SELECT digest, time, checksum FROM entry1 WHERE key = ?";
@@ -178,6 +185,7 @@ std::optional<IdentityEntry> IdentityTable::read(const base::Sha256Digest& key) 
 
 void IdentityTable::write(const base::Sha256Digest& key, const IdentityEntry& entry) {
   if (!writable_) return;
+  const base::FileSizeSignalOff signalOff;
   const std::lock_guard lock(mutex_);
   if (!open(true)) return;
   int code = 0;
@@ -257,6 +265,7 @@ void IdentityTable::rememberChecked(const SegmentKey& key, const FileGeneration&
 
 void IdentityTable::forgetOlderThan(int64_t seconds) {
   if (!writable_) return;
+  const base::FileSizeSignalOff signalOff;
   const std::lock_guard lock(mutex_);
   forgetLatestEntries(folder_);
   if (!open(true)) return;

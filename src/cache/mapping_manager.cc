@@ -14,6 +14,7 @@
 
 #include "base/env.h"
 #include "base/fault.h"
+#include "base/file_size_signal.h"
 #include "base/format.h"
 #include "base/immortal.h"
 #include "base/log.h"
@@ -137,6 +138,7 @@ std::unique_ptr<MappingManager> MappingManager::forLooking() {
 }
 
 void MappingManager::close() {
+  const base::FileSizeSignalOff signalOff;
   if (database_ != nullptr) sqlite3_close(database_);
   database_ = nullptr;
   isSetForWriting_ = false;
@@ -155,6 +157,7 @@ bool MappingManager::discardIfBroken(int code) {
 }
 
 Status MappingManager::open(bool create) {
+  const base::FileSizeSignalOff signalOff;
   struct stat status;
   if (database_ != nullptr) {
     // A map that was deleted or replaced is not the one that others write.
@@ -212,6 +215,7 @@ Status MappingManager::open(bool create) {
 
 Result<std::vector<KnownContent>> MappingManager::read(
     const std::string& condition, const std::function<void(sqlite3_stmt*)>& bind) {
+  const base::FileSizeSignalOff signalOff;
   HEARTH_TRY(open(false));
   std::vector<KnownContent> rows;
   int code = 0;
@@ -307,6 +311,7 @@ Result<std::vector<KnownContent>> MappingManager::findSized(uint64_t modelBytes,
 }
 
 Status MappingManager::run(const std::string& statement) {
+  const base::FileSizeSignalOff signalOff;
   const int code = sqlite3_exec(database_, statement.c_str(), nullptr, nullptr, nullptr);
   if (code == SQLITE_OK) return {};
   discardIfBroken(code);
@@ -320,6 +325,7 @@ Status MappingManager::setUpWriting() {
 }
 
 Status MappingManager::write(const CacheOwner& owner, const CachedContent& content, int64_t when) {
+  const base::FileSizeSignalOff signalOff;
   int code = 0;
   {
     const Statement statement =
@@ -350,6 +356,16 @@ Status MappingManager::remember(const CacheOwner& owner, const CachedContent& co
   HEARTH_TRY(open(true));
   HEARTH_TRY(setUpWriting());
   HEARTH_TRY(run("BEGIN IMMEDIATE"));
+  // An open transaction keeps all others out.
+  struct RollBack {
+    sqlite3*& database;
+    bool isDone = false;
+    ~RollBack() {
+      const base::FileSizeSignalOff signalOff;
+      if (!isDone && database != nullptr)
+        sqlite3_exec(database, "ROLLBACK", nullptr, nullptr, nullptr);
+    }
+  } rollBack{database_};
   const std::string mine =
       base::formatText("build = x'{}' AND uid = {}", base::toHex(owner.build), owner.uid);
   const std::string same = base::formatText("{} AND token = x'{}'", mine, base::toHex(owner.token));
@@ -371,13 +387,12 @@ Status MappingManager::remember(const CacheOwner& owner, const CachedContent& co
         "DELETE FROM content1 WHERE build NOT IN (SELECT build FROM content1 GROUP BY build ORDER "
         "BY MAX({}) DESC LIMIT {})",
         known, kMostBuilds));
+  if (status) status = run("COMMIT");
   if (status) {
-    HEARTH_TRY(run("COMMIT"));
+    rollBack.isDone = true;
     if (const auto generation = generationIn(directory_.get()))
       keepLatestContent(directory_.get(), *generation, {owner, content, time});
-    return {};
   }
-  if (database_ != nullptr) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
   return status;
 }
 

@@ -10,7 +10,10 @@ StoreReason reasonOf(int errnum) {
   switch (errnum) {
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:  // RLIMIT_FSIZE
       return StoreReason::kNoSpace;
+    case ENOMEM:
+      return StoreReason::kNoMemory;
     case EROFS:
     case EACCES:
     case EPERM:
@@ -57,6 +60,8 @@ const char* storeReasonName(StoreReason reason) {
       return "gone";
     case StoreReason::kNoSpace:
       return "no-space";
+    case StoreReason::kNoMemory:
+      return "no-memory";
     case StoreReason::kOverLimit:
       return "over-limit";
     case StoreReason::kIoError:

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/format.h"
 
 namespace hearth::cache {
@@ -25,7 +26,8 @@ enum class StoreReason : int {
   kLink,        // a symbolic link stands where a folder of the store should be
   kNotAFolder,  // something else stands there
   kGone,        // the store's folder was deleted
-  kNoSpace,     // the disk or the user's quota is full
+  kNoSpace,     // the disk, the user's quota, or the process's limit on files is full
+  kNoMemory,    // there is no memory, or there are no addresses, for what the store needs
   kOverLimit,   // the store's own size limit is reached and nothing can be removed
   kIoError,     // the operating system failed otherwise
   kCorrupt,     // the object's bytes are not what was written
@@ -52,6 +54,17 @@ std::unexpected<StoreFailure> storeFail(StoreReason reason, std::format_string<A
                                         Args&&... args) {
   return std::unexpected(
       StoreFailure{reason, base::formatText(format, std::forward<Args>(args)...)});
+}
+
+// The body's StoreResult, or kNoMemory for what it throws.
+template <typename Body>
+auto storeCaught(Body&& body) noexcept -> std::invoke_result_t<Body&> {
+  try {
+    return body();
+  } catch (...) {
+    return std::unexpected(
+        StoreFailure{StoreReason::kNoMemory, std::move(base::currentError()).message()});
+  }
 }
 
 // The failure of a system call; `what` names call and object.

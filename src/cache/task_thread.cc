@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/fork_gate.h"
 #include "base/helper_thread.h"
 #include "cache/object_file.h"
@@ -26,6 +27,7 @@ constinit thread_local Current current;
 TaskThread::TaskThread(const char* name, Priority priority, size_t maxCost)
     : name_(name), priority_(priority), maxCost_(maxCost) {
   state_->isOrdered = priority == Priority::kNormal;
+  state_->running.reserve(8);  // so that none is lost for want of memory
 }
 
 TaskThread::~TaskThread() {
@@ -37,7 +39,10 @@ bool TaskThread::start() {
   if (state_->stopping) return false;
   if (thread_.joinable()) return true;
   const auto start = priority_ == Priority::kIdle ? base::startIdleThread : base::startHelperThread;
-  thread_ = start(name_, [state = state_] { loop(state); }, base::Processors::kOfProcess);
+  // Without memory for a thread there is none.
+  static_cast<void>(base::caught([&] {
+    thread_ = start(name_, [state = state_] { loop(state); }, base::Processors::kOfProcess);
+  }));
   return thread_.joinable();
 }
 
@@ -89,8 +94,9 @@ void TaskThread::setNumber(State& state, Task& task) {
 
 void TaskThread::enqueue(State& state, Task task) {
   setNumber(state, task);
-  state.cost += task.cost;
+  const size_t cost = task.cost;
   state.queue.push_back(std::move(task));
+  state.cost += cost;
 }
 
 void TaskThread::insertLater(State& state, Task task) {
@@ -107,26 +113,30 @@ bool TaskThread::postHeld(std::function<void()> task, size_t most, size_t cost) 
 }
 
 // Called under the lock: queues what is kept, or gives it to the caller where no thread can be had.
-std::deque<TaskThread::Task> TaskThread::takeHeld() {
-  std::deque<Task> taken;
+std::list<TaskThread::Task> TaskThread::takeHeld() {
+  std::list<Task> taken;
   taken.swap(state_->held);
   if (taken.empty() || !start()) return taken;
   queueHeld(*state_, &taken);
   return {};
 }
 
-void TaskThread::queueHeld(State& state, std::deque<Task>* taken) {
-  for (Task& task : *taken) enqueue(state, std::move(task));
+void TaskThread::queueHeld(State& state, std::list<Task>* taken) {
+  for (Task& task : *taken) {
+    setNumber(state, task);
+    state.cost += task.cost;
+  }
+  state.queue.splice(state.queue.end(), *taken);
 }
 
 void TaskThread::release() {
-  std::deque<Task> undone;
+  std::list<Task> undone;
   {
     const std::lock_guard lock(state_->mutex);
     if (!state_->stopping) undone = takeHeld();
   }
   state_->changed.notify_all();
-  for (const Task& task : undone) task.run();
+  for (const Task& task : undone) run(task);
 }
 
 void TaskThread::releaseLater(std::chrono::nanoseconds delay) {
@@ -136,13 +146,17 @@ void TaskThread::releaseLater(std::chrono::nanoseconds delay) {
     // The thread that runs this keeps the state.
     auto release = [&state = *state_] {
       const std::lock_guard inner(state.mutex);
-      std::deque<Task> taken;
+      std::list<Task> taken;
       taken.swap(state.held);
       queueHeld(state, &taken);
     };
     insertLater(*state_, {.run = std::move(release), .due = Clock::now() + delay});
   }
   state_->changed.notify_all();
+}
+
+void TaskThread::run(const Task& task) noexcept {
+  base::logged("A task of the weight store", task.run);
 }
 
 void TaskThread::loop(const std::shared_ptr<State>& state) {
@@ -163,7 +177,7 @@ void TaskThread::loop(const std::shared_ptr<State>& state) {
 
 bool TaskThread::runNext(State& state, std::unique_lock<std::mutex>& lock) {
   if (state.isOrdered && !state.running.empty()) return false;
-  std::deque<Task>* source = &state.queue;
+  std::list<Task>* source = &state.queue;
   if (source->empty()) {
     source = &state.later;
     if (state.stopping || source->empty() ||
@@ -175,7 +189,7 @@ bool TaskThread::runNext(State& state, std::unique_lock<std::mutex>& lock) {
   state.running.push_back(task.number);
   lock.unlock();
   const Current before = std::exchange(current, {&state, task.number});
-  task.run();
+  run(task);
   task.run = nullptr;
   current = before;
   lock.lock();
@@ -244,10 +258,10 @@ bool TaskThread::waitUntilDone(std::chrono::nanoseconds patience) {
 }
 
 void TaskThread::stop(bool finish) {
-  std::deque<Task> undone;
-  std::deque<Task> dropped;
-  std::deque<Task> laterDropped;
-  std::deque<Task> heldDropped;
+  std::list<Task> undone;
+  std::list<Task> dropped;
+  std::list<Task> laterDropped;
+  std::list<Task> heldDropped;
   {
     const std::lock_guard lock(state_->mutex);
     leaveOwnTask(*state_);
@@ -258,7 +272,7 @@ void TaskThread::stop(bool finish) {
     state_->held.swap(heldDropped);
   }
   state_->changed.notify_all();
-  for (const Task& task : undone) task.run();
+  for (const Task& task : undone) run(task);
   if (!thread_.joinable()) return;
   if (thread_.get_id() == std::this_thread::get_id()) {
     // The rest is done here, as long as what the tasks use is still there.

@@ -6,8 +6,8 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -34,7 +34,8 @@ class TaskThread {
   // Starts the thread before there is a task: one that an idle thread makes may have to stay idle.
   void startNow();
 
-  // False when no thread can be had or it was stopped; the task is then not run.
+  // False when no thread can be had or it was stopped; the task is then not run. Throws
+  // std::bad_alloc, as the next ones.
   bool post(std::function<void()> task, size_t cost = 0);
   // The same without waiting: false also when more than `limit` would be queued with it.
   bool tryPost(std::function<void()> task, size_t cost, size_t limit);
@@ -71,9 +72,10 @@ class TaskThread {
   struct State {
     std::mutex mutex;
     std::condition_variable changed;
-    std::deque<Task> queue;
-    std::deque<Task> later;
-    std::deque<Task> held;
+    // Lists, between which tasks move without taking memory.
+    std::list<Task> queue;
+    std::list<Task> later;
+    std::list<Task> held;
     int waiters = 0;                // while there are some, what is for later is due now
     size_t cost = 0;                // of what is queued and running
     std::vector<uint64_t> running;  // numbers
@@ -88,10 +90,12 @@ class TaskThread {
   bool start();
   static void setNumber(State& state, Task& task);
   static void enqueue(State& state, Task task);
+  // What a task throws ends here, so that the next ones run.
+  static void run(const Task& task) noexcept;
   // `task` is put where its time is among those for later.
   static void insertLater(State& state, Task task);
-  std::deque<Task> takeHeld();
-  static void queueHeld(State& state, std::deque<Task>* taken);
+  std::list<Task> takeHeld();
+  static void queueHeld(State& state, std::list<Task>* taken);
   // Runs the next task that is due; `lock` is let go meanwhile. False when there is none.
   static bool runNext(State& state, std::unique_lock<std::mutex>& lock);
   static void leaveOwnTask(State& state);

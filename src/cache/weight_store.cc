@@ -215,12 +215,14 @@ void WeightStore::publishAsync(PublishRequest request) {
   const size_t cost = request.payload.size();
   const auto shared = std::make_shared<PublishRequest>(std::move(request));
   const auto run = [this, shared] {
-    std::vector<base::Sha256Digest> blocks;
-    if (!shared->key) blocks = blockDigests(shared->payload);
-    SegmentPayload payload(shared->payload, blocks);
-    payload.mayChange = shared->mayChange;
-    auto result = publish(
-        shared->key ? *shared->key : contentSegmentKey(shared->payload.size(), blocks), payload);
+    auto result = storeCaught([&] {
+      std::vector<base::Sha256Digest> blocks;
+      if (!shared->key) blocks = blockDigests(shared->payload);
+      SegmentPayload payload(shared->payload, blocks);
+      payload.mayChange = shared->mayChange;
+      return publish(
+          shared->key ? *shared->key : contentSegmentKey(shared->payload.size(), blocks), payload);
+    });
     shared->ticket.release();
     if (shared->done) shared->done(std::move(result));
   };
@@ -239,9 +241,10 @@ void WeightStore::publishCopied(PublishRequest request) {
   const size_t size = request.payload.size();
   const auto work = std::make_shared<Work>(std::move(request));
   const auto write = [this, work] {
-    if (StoreStatus room = makeRoom(work->request.payload.size()); !room)
-      return work->end(std::unexpected(std::move(room.error())));
-    auto draft = parts_->segments.draft(work->request.payload);
+    auto draft = storeCaught([&]() -> StoreResult<SegmentDraft> {
+      HEARTH_TRY(makeRoom(work->request.payload.size()));
+      return parts_->segments.draft(work->request.payload);
+    });
     if (!draft) return work->end(std::unexpected(std::move(draft.error())));
     work->draft.emplace(std::move(*draft));
     work->request.copied(work->draft->payload);
@@ -249,7 +252,7 @@ void WeightStore::publishCopied(PublishRequest request) {
   };
   const auto finish = [this, work] {
     if (!work->draft) return;
-    auto segment = parts_->segments.finish(std::move(*work->draft));
+    auto segment = storeCaught([&] { return parts_->segments.finish(std::move(*work->draft)); });
     noteProgress();
     work->end(std::move(segment));
   };

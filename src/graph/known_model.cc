@@ -1,46 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/known_model.h"
 
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
 namespace hearth::graph {
 namespace {
 
-// What the program runs when a thread ends may still call the library.
-constinit thread_local bool isThreadOver = false;
-
+// Not in variables of the threads: one with a destructor takes memory when a thread comes to it,
+// and the C library ends the process where there is none.
 struct Known {
+  std::atomic_flag isInUse;
+  uint64_t thread = 0;
   std::weak_ptr<const Model> model;  // so that another one at its address is not taken for it
   bool areOperationsValid = false;
-
-  ~Known() { isThreadOver = true; }
 };
 
-Known& known() {
-  static thread_local Known last;
-  return last;
+uint64_t threadNumber() {
+  static std::atomic<uint64_t> last = 0;
+  static thread_local uint64_t number = 0;
+  if (number == 0) number = ++last;
+  return number;
 }
 
-bool isKnown(const Model& model) {
-  return !isThreadOver && known().model.lock().get() == &model;
+// Calls `use` with what this thread remembers, unless another that shares its place is there just
+// now, or was when the process was forked.
+template <typename Use>
+void withKnown(Use use) {
+  constexpr size_t kPlaces = 64;
+  // Never destroyed: threads may still prepare models while the process exits.
+  static auto* const places = new std::array<Known, kPlaces>;
+  const uint64_t thread = threadNumber();
+  Known& known = (*places)[thread % kPlaces];
+  if (known.isInUse.test_and_set(std::memory_order_acquire)) return;
+  if (known.thread != thread) {
+    known.thread = thread;
+    known.model.reset();
+  }
+  use(known);
+  known.isInUse.clear(std::memory_order_release);
+}
+
+bool isIt(const Known& known, const Model& model) {
+  return known.model.lock().get() == &model;
 }
 
 }  // namespace
 
 void rememberValid(const std::shared_ptr<const Model>& model) {
-  if (isThreadOver) return;
-  known().model = model;
-  known().areOperationsValid = false;
+  withKnown([&](Known& known) {
+    known.model = model;
+    known.areOperationsValid = false;
+  });
 }
 
 Status validateUnlessKnown(const Model& model) {
-  return isKnown(model) ? Status() : validate(model);
+  bool isKnown = false;
+  withKnown([&](const Known& known) { isKnown = isIt(known, model); });
+  return isKnown ? Status() : validate(model);
 }
 
 void rememberValidOperations(const Model& model) {
-  if (isKnown(model)) known().areOperationsValid = true;
+  withKnown([&](Known& known) {
+    if (isIt(known, model)) known.areOperationsValid = true;
+  });
 }
 
 bool areOperationsKnownValid(const Model& model) {
-  return isKnown(model) && known().areOperationsValid;
+  bool areValid = false;
+  withKnown([&](const Known& known) { areValid = known.areOperationsValid && isIt(known, model); });
+  return areValid;
 }
 
 }  // namespace hearth::graph

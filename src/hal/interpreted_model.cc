@@ -15,9 +15,11 @@ namespace {
 
 class InterpretedExecution final : public Execution {
  public:
-  InterpretedExecution(std::shared_ptr<const ops::Interpreter> interpreter,
+  InterpretedExecution(std::shared_ptr<const graph::Model> model,
+                       std::shared_ptr<const ops::Interpreter> interpreter,
                        std::shared_ptr<LosableMemory> memory, BoundRequest request)
-      : interpreter_(std::move(interpreter)),
+      : model_(std::move(model)),
+        interpreter_(std::move(interpreter)),
         memory_(std::move(memory)),
         request_(std::move(request)) {}
 
@@ -33,6 +35,9 @@ class InterpretedExecution final : public Execution {
     result.status = std::move(run.status);
     for (const std::vector<uint64_t>& copy : copies)
       result.copiedBytes += copy.size() * sizeof(uint64_t);
+    // What was lost may also be why it failed.
+    if (Status whole = checkPoolsWhole(*model_); memory_ == nullptr && !whole)
+      result.status = std::move(whole);
     for (ops::RunOutputShape& shape : run.outputShapes)
       result.outputShapes.push_back({std::move(shape.dimensions), shape.isSufficient});
     if (result.status) {
@@ -76,6 +81,7 @@ class InterpretedExecution final : public Execution {
     return inputs;
   }
 
+  std::shared_ptr<const graph::Model> model_;
   std::shared_ptr<const ops::Interpreter> interpreter_;
   std::shared_ptr<LosableMemory> memory_;
   BoundRequest request_;
@@ -93,7 +99,7 @@ class PlainInterpretedModel final : public InterpretedModel {
 
   Result<std::unique_ptr<Execution>> createExecution(Request request) override {
     HEARTH_ASSIGN(BoundRequest bound, checkRequest(model_->main(), request));
-    return std::make_unique<InterpretedExecution>(interpreter_, memory_, std::move(bound));
+    return std::make_unique<InterpretedExecution>(model_, interpreter_, memory_, std::move(bound));
   }
 
   StartReport startReport() const override {
@@ -127,6 +133,7 @@ Result<std::shared_ptr<InterpretedModel>> prepareInterpreted(
   const uint64_t before = memory != nullptr ? memory->replacements() : 0;
   HEARTH_ASSIGN(std::shared_ptr<const ops::Interpreter> interpreter,
                 ops::Interpreter::create(model, std::move(interpreterOptions)));
+  if (memory == nullptr) HEARTH_TRY(checkPoolsWhole(*model));
   if (memory != nullptr) {
     // It may have read constants, too.
     HEARTH_TRY(memory->replaceLost());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hal/request_check.h"
 
+#include "memory/lost_pages.h"
+
 namespace hearth::hal {
 namespace {
 
@@ -102,6 +104,17 @@ Status checkPoolsMapped(const graph::Model& model) {
   for (size_t i = 0; i < model.pools.size(); ++i)
     if (model.pools[i] == nullptr || (model.pools[i]->data() == nullptr && model.pools[i]->size()))
       return fail(ErrorCode::kOpFailed, "Pool {} of the model is not mapped.", i);
+  return {};
+}
+
+Status checkPoolsWhole(const graph::Model& model) {
+  if (memory::lossCount() == 0) [[likely]]
+    return {};
+  for (const memory::PoolRef& pool : model.pools)
+    if (memory::areLost(pool->data(), pool->size()))
+      return fail(ErrorCode::kOpFailed,
+                  "Constants of the model were lost, since its file was truncated or cannot be "
+                  "read; load it again.");
   return {};
 }
 

@@ -30,4 +30,8 @@ Result<BoundRequest> checkRequest(const graph::Subgraph& main, const Request& re
 // kOpFailed when a pool of the model is not mapped into this process.
 Status checkPoolsMapped(const graph::Model& model);
 
+// kOpFailed when bytes of the model's constants were lost, so that what was computed, or packed,
+// from them may be wrong. Cheap as long as the process has lost nothing.
+Status checkPoolsWhole(const graph::Model& model);
+
 }  // namespace hearth::hal

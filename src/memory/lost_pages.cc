@@ -253,6 +253,18 @@ void WatchedPages::forgetLosses() {
   if (slot_ != kNone) slots[slot_].hasLosses.store(false, std::memory_order_release);
 }
 
+bool areLost(const void* begin, size_t size) {
+  const auto first = reinterpret_cast<uintptr_t>(begin);
+  for (size_t i = 0; i < usedSlots.load(std::memory_order_acquire); ++i) {
+    const Slot& slot = slots[i];
+    const uintptr_t end = slot.end.load(std::memory_order_acquire);
+    if (first < end && slot.begin.load(std::memory_order_relaxed) < first + size &&
+        slot.hasLosses.load(std::memory_order_acquire))
+      return true;
+  }
+  return false;
+}
+
 uint64_t lossCount() {
   return losses.load(std::memory_order_acquire);
 }

@@ -42,6 +42,10 @@ class WatchedPages {
   size_t slot_ = kNone;
 };
 
+// Whether a page was lost that is watched and has bytes of this range. Thread-safe; looks through
+// all that is watched.
+bool areLost(const void* begin, size_t size);
+
 // How many times pages were lost in this process so far. Thread-safe, and cheap enough to be asked
 // after each inference.
 uint64_t lossCount();

@@ -7,7 +7,9 @@
 
 #include <cerrno>
 
+#include "base/file_size_signal.h"
 #include "base/format.h"
+#include "memory/lost_pages.h"
 
 namespace hearth::memory {
 
@@ -16,6 +18,8 @@ Result<PoolRef> Pool::anonymous(size_t size) {
   if (fd < 0) return std::unexpected(base::errnoError(errno, "Creating shared memory"));
   std::shared_ptr<Pool> pool(new Pool());
   pool->fd_ = base::Descriptor(fd);
+  // The limit holds for files in memory, too.
+  const base::FileSizeSignalOff signalOff;
   if (::ftruncate(fd, static_cast<off_t>(size)) != 0)
     return std::unexpected(
         base::errnoError(errno, base::formatText("Sizing shared memory to {} bytes", size)));
@@ -28,7 +32,13 @@ Result<PoolRef> Pool::anonymous(size_t size) {
 }
 
 Result<PoolRef> Pool::ofFile(int fd, uint64_t offset, size_t size, Mapping::Access access) {
-  std::shared_ptr<Pool> pool(new Pool());
+  // What is only read, constants mostly, is read although somebody truncates the file.
+  const auto watched = std::make_shared<WatchedPages>();
+  const std::shared_ptr<Pool> pool(new Pool(), [watched](const Pool* gone) {
+    // While nothing else can have its addresses.
+    *watched = WatchedPages();
+    delete gone;
+  });
   const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return std::unexpected(base::errnoError(errno, "Duplicating a memory descriptor"));
   pool->fd_ = base::Descriptor(copy);
@@ -38,6 +48,7 @@ Result<PoolRef> Pool::ofFile(int fd, uint64_t offset, size_t size, Mapping::Acce
   pool->data_ = pool->mapping_.data();
   pool->size_ = size;
   pool->writable_ = access == Mapping::Access::kReadWrite;
+  if (!pool->writable_) *watched = WatchedPages(pool->data_, size);
   return pool;
 }
 

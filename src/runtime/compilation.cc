@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/compilation.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "base/env.h"
 #include "base/format.h"
 #include "base/trace.h"
 #include "graph/known_model.h"
+#include "memory/limits.h"
 #include "runtime/device_model.h"
 
 namespace hearth::runtime {
@@ -43,8 +42,7 @@ Status checkActivations(const graph::Model& model, uint64_t limit) {
   uint64_t sum = 0;
   for (const uint32_t index : arguments) {
     HEARTH_ASSIGN(const uint64_t bytes, knownBytes(main.operands[index]));
-    sum += bytes;
-    if (sum > limit)
+    if (__builtin_add_overflow(sum, bytes, &sum) || sum > limit)
       return fail(ErrorCode::kResourceExhaustedPersistent,
                   "The inputs and outputs up to {} need {} bytes; the limit for activations is {}.",
                   graph::describe(main.operands[index]), sum, limit);
@@ -144,9 +142,7 @@ Result<bool> isTunedByDefault() {
 }
 
 uint64_t defaultActivationLimit() {
-  const auto pages = static_cast<uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 1L));
-  const auto pageBytes = static_cast<uint64_t>(std::max(sysconf(_SC_PAGESIZE), 1L));
-  return pages * pageBytes / 2;
+  return memory::machineMemory() / 2;
 }
 
 Result<hal::PrepareOptions> Compilation::prepareOptions(const graph::Model& model,

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/fault.h"
 #include "base/format.h"
 #include "base/log.h"
@@ -70,7 +71,9 @@ Result<std::shared_ptr<hal::PreparedModel>> prepareFromFiles(hal::Device& device
                                                              const hal::CacheFileCounts& counts) {
   const base::TraceSpan span("runtime", "prepare from cache");
   HEARTH_ASSIGN(hal::Cache cache, openCache(request, key, counts, false));
-  HEARTH_ASSIGN(auto prepared, device.prepareModelFromCache(options, std::move(cache)));
+  HEARTH_ASSIGN(auto prepared, base::caught([&] {
+                  return device.prepareModelFromCache(options, std::move(cache));
+                }));
   if (prepared == nullptr)
     return fail(ErrorCode::kOpFailed, "The device {} gives no model.", device.name());
   return prepared;

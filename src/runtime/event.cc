@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/caught.h"
 #include "runtime/fence_order.h"
 
 namespace hearth::runtime {
@@ -21,7 +22,8 @@ void Event::complete(Status status) {
     done_.notify_all();
   }
   // The result does not change any more.
-  for (const auto& callback : callbacks) callback(*status_);
+  for (const auto& callback : callbacks)
+    base::logged("What follows an execution", [&] { callback(*status_); });
 }
 
 bool Event::isDone() const {

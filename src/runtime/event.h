@@ -26,7 +26,7 @@ class Event {
   std::optional<Status> wait(const base::Deadline& deadline) const;
 
   // Calls `then` once with the result: at once when there is one, else in the thread that completes
-  // the event. `then` must not wait for the event.
+  // the event. `then` must not wait for the event. Where this throws, `then` is not called.
   void whenDone(std::function<void(const Status&)> then);
 
   // A descriptor for the caller that poll() reports readable once the event is complete; nobody may

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "base/caught.h"
 #include "base/fork_gate.h"
 #include "base/trace.h"
 
@@ -55,7 +56,7 @@ bool Execution::isInFlight() const {
   return isClaimed_ && claimedIn_ == base::ForkGate::generation();
 }
 
-Status Execution::claim() {
+Result<Execution::Claim> Execution::claim() {
   const std::lock_guard lock(mutex_);
   if (isInFlight()) return fail(ErrorCode::kBadState, "A run of this execution is in flight.");
   // What a thread of the parent was about to write may be half written.
@@ -65,7 +66,7 @@ Status Execution::claim() {
                 "it can only be freed.");
   isClaimed_ = true;
   claimedIn_ = base::ForkGate::generation();
-  return {};
+  return Claim(this);
 }
 
 void Execution::release() {
@@ -93,10 +94,9 @@ Status Execution::setInput(size_t index, hal::Argument argument) {
   if (argument.length != needed)
     return fail(ErrorCode::kBadData, "Input {} gets {} bytes; {} takes {}.", index, argument.length,
                 graph::describe(sized), needed);
-  HEARTH_TRY(claim());
+  HEARTH_ASSIGN(const Claim claimed, claim());
   request_.inputs[index] = std::move(argument);
   for (auto& bound : bound_) bound.reset();
-  release();
   return {};
 }
 
@@ -114,10 +114,9 @@ Status Execution::setOutput(size_t index, hal::Argument argument) {
     // Drivers want the exact size.
     argument.length = needed;
   }
-  HEARTH_TRY(claim());
+  HEARTH_ASSIGN(const Claim claimed, claim());
   request_.outputs[index] = std::move(argument);
   for (auto& bound : bound_) bound.reset();
-  release();
   return {};
 }
 
@@ -157,34 +156,28 @@ Status Execution::runClaimed(const base::Deadline& deadline) {
 }
 
 Status Execution::compute(const base::Deadline& deadline) {
-  HEARTH_TRY(claim());
-  Status status = runClaimed(deadline);
-  release();
-  return status;
+  HEARTH_ASSIGN(const Claim claimed, claim());
+  return runClaimed(deadline);
 }
 
 Result<std::shared_ptr<Event>> Execution::start(const base::Deadline& deadline,
                                                 Scheduler& scheduler) {
-  HEARTH_TRY(claim());
+  HEARTH_ASSIGN(Claim claimed, claim());
   auto event = std::make_shared<Event>();
-  Status submitted =
+  HEARTH_TRY(
       scheduler.submit(compilation_->priority(), [self = shared_from_this(), event, deadline] {
-        Status status = self->runClaimed(deadline);
+        Status status = base::caught([&] { return self->runClaimed(deadline); });
         // In this order, so that who waited for the event can start the next run.
         self->release();
         event->complete(std::move(status));
-      });
-  if (!submitted) {
-    release();
-    return std::unexpected(std::move(submitted.error()));
-  }
+      }));
+  claimed.keep();
   return event;
 }
 
 Status Execution::resetState() {
-  HEARTH_TRY(claim());
+  HEARTH_ASSIGN(const Claim claimed, claim());
   states_.reset();
-  release();
   return {};
 }
 

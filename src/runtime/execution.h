@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/deadline.h"
@@ -55,7 +56,23 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   // Whether a thread of this process has it. mutex_ is held.
   bool isInFlight() const;
-  Status claim();
+
+  // This thread's leave to use the execution, given back when it is destroyed.
+  class Claim {
+   public:
+    explicit Claim(Execution* execution) : execution_(execution) {}
+    Claim(Claim&& other) noexcept : execution_(std::exchange(other.execution_, nullptr)) {}
+    ~Claim() {
+      if (execution_ != nullptr) execution_->release();
+    }
+    // Somebody else calls release().
+    void keep() { execution_ = nullptr; }
+
+   private:
+    Execution* execution_;
+  };
+
+  Result<Claim> claim();
   void release();
   Status runClaimed(const base::Deadline& deadline);
   Status bind(unsigned side);

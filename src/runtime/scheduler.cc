@@ -7,6 +7,7 @@
 #include <atomic>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/helper_thread.h"
 
 namespace hearth::runtime {
@@ -41,6 +42,7 @@ Scheduler& Scheduler::shared() {
 Status Scheduler::submit(hal::Priority priority, std::function<void()> work) {
   const std::lock_guard lock(mutex_);
   if (idle_ <= queue_.size() && threads_.size() < maxThreads_) {
+    threads_.reserve(threads_.size() + 1);
     std::thread thread = base::startHelperThread(
         "hearth-runs", [this] { this->work(); }, base::Processors::kOfProcess);
     if (!thread.joinable() && threads_.empty())
@@ -62,7 +64,7 @@ void Scheduler::work() {
     const std::function<void()> next = std::move(queue_.begin()->second);
     queue_.erase(queue_.begin());
     lock.unlock();
-    next();
+    base::logged("An execution in the background", next);
     lock.lock();
   }
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <new>
 #include <string>
 
 #include "runtime/event.h"
@@ -39,6 +40,27 @@ TEST(SchedulerTest, StartsHigherPrioritiesFirst) {
     release.complete({});
   }
   EXPECT_EQ(order, "h12l");
+}
+
+// The event of work that fails is completed by the work itself; the thread goes on.
+TEST(SchedulerTest, GoesOnAfterWorkThatThrows) {
+  Scheduler scheduler(1);
+  Event done;
+  ASSERT_TRUE(scheduler.submit(hal::Priority::kMedium, [] { throw std::bad_alloc(); }));
+  ASSERT_TRUE(scheduler.submit(hal::Priority::kMedium, [&] { done.complete({}); }));
+  EXPECT_TRUE(done.wait({}).has_value());
+}
+
+TEST(EventTest, CallsAllThatFollowAlthoughOneThrows) {
+  Event event;
+  int called = 0;
+  event.whenDone([&](const Status&) {
+    ++called;
+    throw std::bad_alloc();
+  });
+  event.whenDone([&](const Status&) { ++called; });
+  event.complete({});
+  EXPECT_EQ(called, 2);
 }
 
 TEST(SchedulerTest, RunsAtOnceUpToItsThreads) {

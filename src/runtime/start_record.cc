@@ -12,6 +12,7 @@
 
 #include "base/descriptor.h"
 #include "base/env.h"
+#include "base/file_size_signal.h"
 #include "base/format.h"
 #include "base/log.h"
 
@@ -126,6 +127,7 @@ void appendToReport(const StartRecord& record) {
   const std::string text = dump(line, -1) + "\n";
   const base::Descriptor file(::open(
       path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600));
+  const base::FileSizeSignalOff signalOff;
   // One write call of an appending descriptor: lines stay whole.
   if (!file.valid() ||
       ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))

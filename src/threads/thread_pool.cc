@@ -21,7 +21,9 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <exception>
 
+#include "base/caught.h"
 #include "base/fork_gate.h"
 #include "base/helper_thread.h"
 #include "base/processor.h"
@@ -100,6 +102,27 @@ bool spinUntil(std::chrono::microseconds limit, Done&& done) {
   } while (Clock::now() < end);
   return false;
 }
+
+// What the threads of a call share. No exception leaves it on a thread that others wait for: the
+// first one is the caller's, and what has not begun by then is left undone. (XNNPACK's tasks throw
+// nothing, so that nothing crosses its frames.)
+struct SharedTask {
+  const ThreadPool::RangeFunction function;
+  void* const context;
+  std::atomic<bool> hasFailed = false;
+  std::exception_ptr failure;  // for whoever waits for all threads
+
+  static void run(void* opaque, size_t thread, size_t begin, size_t end) noexcept {
+    SharedTask& task = *static_cast<SharedTask*>(opaque);
+    if (task.hasFailed.load(std::memory_order_relaxed)) [[unlikely]]
+      return;
+    try {
+      task.function(task.context, thread, begin, end);
+    } catch (...) {
+      if (!task.hasFailed.exchange(true)) task.failure = std::current_exception();
+    }
+  }
+};
 
 size_t usableProcessors() {
   cpu_set_t set;
@@ -180,7 +203,7 @@ bool ThreadPool::belongsToThisProcess() {
   busy_.store(false);
   callerSleeps_.store(0);
   // With fewer workers, or none, calls are slower but right.
-  static_cast<void>(startWorkers());
+  static_cast<void>(base::caught([this] { return startWorkers(); }));
   generation_.store(current, std::memory_order_release);
   return true;
 }
@@ -214,11 +237,14 @@ void ThreadPool::run(size_t count, RangeFunction function, void* context, uint32
     const size_t others = runs > 0 ? runs - 1 : 0;
     const size_t workers = others + 1 < threadCount_ ? threadCount_ - 1 - others : 0;
     if (workers > 0 && !busy_.exchange(true, std::memory_order_acquire)) {
+      struct Release {
+        std::atomic<bool>& busy;
+        ~Release() { busy.store(false, std::memory_order_release); }
+      } const release{busy_};
       for (size_t base = 0; base < count; base += kMaxItems) {
         const auto part = static_cast<uint32_t>(std::min<uint64_t>(count - base, kMaxItems));
         runShared(workers, base, part, function, context, flags);
       }
-      busy_.store(false, std::memory_order_release);
       return;
     }
   }
@@ -229,7 +255,8 @@ void ThreadPool::run(size_t count, RangeFunction function, void* context, uint32
 void ThreadPool::runShared(size_t workers, size_t base, uint32_t count, RangeFunction function,
                            void* context, uint32_t flags) {
   workers = std::min<size_t>(workers, count - 1);
-  job_ = {function, context, base, flags, workers + 1};
+  SharedTask task{function, context};
+  job_ = {&SharedTask::run, &task, base, flags, workers + 1};
   ticketLimit_.store(static_cast<uint32_t>(workers), std::memory_order_relaxed);
   uint64_t begin = 0;
   for (size_t i = 0; i <= workers; ++i) {
@@ -252,6 +279,8 @@ void ThreadPool::runShared(size_t workers, size_t base, uint32_t count, RangeFun
   }
   insideTask = false;
   waitForWorkers();
+  if (task.failure != nullptr) [[unlikely]]
+    std::rethrow_exception(task.failure);
 }
 
 void ThreadPool::waitForWorkers() {

@@ -25,8 +25,8 @@ namespace hearth::threads {
 // call by spinning for some tens of microseconds. In a child made by fork, the first parallel call
 // starts workers anew. Workers have ordinary scheduling, whoever starts them (see
 // base/helper_thread.h): a caller in real time that cannot wait for such threads takes a pool of
-// one. Tasks must not throw. All members are thread-safe; destroying the pool during a call is the
-// caller's error.
+// one. What a task throws ends the call: its caller gets it when no thread is in a task any more.
+// All members are thread-safe; destroying the pool during a call is the caller's error.
 class HEARTH_THREADS_EXPORT ThreadPool {
  public:
   static constexpr size_t kMaxThreads = 1024;

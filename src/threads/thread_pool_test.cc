@@ -14,6 +14,7 @@
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -74,6 +75,39 @@ std::chrono::duration<double> processTime() {
 
 // Workers move away from the caller's processor when they wake there, and may go wherever the
 // process may all the same.
+// On whatever thread the task runs, and while others are in theirs.
+TEST(ThreadPoolTest, WhatATaskThrowsIsTheCallersWhenNoThreadIsInATaskAnyMore) {
+  const std::unique_ptr<ThreadPool> pool = makePool(4);
+  for (size_t bad = 0; bad < 64; ++bad) {
+    std::atomic<int> inside = 0;
+    EXPECT_THROW(pool->parallelFor(64,
+                                   [&](size_t i) {
+                                     ++inside;
+                                     if (i == bad) {
+                                       --inside;
+                                       throw std::bad_alloc();
+                                     }
+                                     for (int spin = 0; spin < 100; ++spin)
+                                       std::this_thread::yield();
+                                     --inside;
+                                   }),
+                 std::bad_alloc);
+    EXPECT_EQ(inside, 0);
+  }
+  EXPECT_TRUE(sumIsRight(*pool, 1000));
+  EXPECT_TRUE(runAtOnce(*pool, 4)) << "all threads are there for the next call";
+}
+
+TEST(ThreadPoolTest, ManyExceptionsAreOne) {
+  const std::unique_ptr<ThreadPool> pool = makePool(4);
+  for (int round = 0; round < 100; ++round)
+    EXPECT_THROW(pool->parallelFor(1000, [](size_t) { throw std::bad_alloc(); }), std::bad_alloc);
+  EXPECT_THROW(ThreadPool::runSerially(
+                   1, [](void*, size_t, size_t, size_t) { throw std::bad_alloc(); }, nullptr, 0),
+               std::bad_alloc);
+  EXPECT_TRUE(sumIsRight(*pool, 1000));
+}
+
 TEST(ThreadPool, WorkersMayUseEveryProcessor) {
   cpu_set_t all;
   ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/log.h"
 #include "cache/anonymous_store.h"
 #include "drivers/cpu/cache_explanation.h"
@@ -22,10 +23,16 @@
 #include "hal/interpreted_model.h"
 #include "hal/operation_check.h"
 #include "hal/request_check.h"
+#include "memory/limits.h"
 #include "ops/operation.h"
 
 namespace hearth::cpu {
 namespace {
+
+// What a start with the store maps at most, beside what one without it does: copies of the packed
+// constants, which are larger than what they are packed from, and the stacks and heaps of threads.
+constexpr uint64_t kStoreCopies = 4;
+constexpr uint64_t kStoreAddresses = uint64_t{256} << 20;
 
 class CpuDevice final : public hal::Device, public hal::CacheExplainer {
  public:
@@ -93,10 +100,33 @@ class CpuDevice final : public hal::Device, public hal::CacheExplainer {
 // Why nothing was saved; empty when it was, or nothing was to be.
 std::string save(const ModelParts& parts, cache::SegmentStore& store, const hal::Cache& cache) {
   if (cache.modelFiles.empty() && cache.dataFiles.empty()) return "";
-  const Status saved = saveModel(parts, store, cache);
+  const Status saved = base::caught([&] { return saveModel(parts, store, cache); });
   if (saved) return "";
   base::logInfo("A compilation is not cached. {}", saved.error().toString());
   return saved.error().toString();
+}
+
+std::shared_ptr<cache::SegmentStore> storeWithoutMemory() {
+  return std::make_shared<cache::AnonymousStore>(
+      cache::StoreFailure{cache::StoreReason::kNoMemory, "There is no memory for the store."});
+}
+
+// Never a reason for a model to fail.
+std::shared_ptr<cache::SegmentStore> storeFor(const graph::Model& model,
+                                              const hal::PrepareOptions& options) {
+  const uint64_t kept = WeightSession::bytesWorthKeeping(model);
+  if (kept == 0)
+    return std::make_shared<cache::AnonymousStore>(
+        cache::StoreFailure{cache::StoreReason::kOff, "The model is too small to keep."});
+  // Under a limit on addresses they are the model's first: threads of the store take some for ever.
+  if (memory::addressesLeft() / kStoreCopies < kept + kStoreAddresses) return storeWithoutMemory();
+  std::shared_ptr<cache::SegmentStore> store;
+  static_cast<void>(base::caught([&] {
+    std::shared_ptr<cache::SegmentStore> opened = openStore(options);
+    recallMachine(*opened);
+    store = std::move(opened);
+  }));
+  return store != nullptr ? store : storeWithoutMemory();
 }
 
 Status checkDeadline(const hal::PrepareOptions& options) {
@@ -127,12 +157,7 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
   HEARTH_TRY(graph::validateUnlessKnown(*model));
   if (!graph::areOperationsKnownValid(*model)) HEARTH_TRY(ops::validateOperations(*model));
   HEARTH_TRY(initializeXnnpack());
-  const std::shared_ptr<cache::SegmentStore> store =
-      WeightSession::isWorthKeeping(*model)
-          ? openStore(options)
-          : std::make_shared<cache::AnonymousStore>(
-                cache::StoreFailure{cache::StoreReason::kOff, "The model is too small to keep."});
-  recallMachine(*store);
+  const std::shared_ptr<cache::SegmentStore> store = storeFor(*model, options);
   HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
   const auto files = std::make_shared<const hal::Cache>(std::move(cache));
   std::function<void(CpuPreparedModel&)> keep;
@@ -140,7 +165,17 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
     keep = [store, files](CpuPreparedModel& prepared) {
       prepared.setCacheProblem(save(prepared.parts(), *store, *files));
     };
-  auto prepared = CpuPreparedModel::create(model, options, pool, store, std::move(keep));
+  const auto prepareWith = [&](const std::shared_ptr<cache::SegmentStore>& used) {
+    return base::caught([&] { return CpuPreparedModel::create(model, options, pool, used, keep); });
+  };
+  auto prepared = prepareWith(store);
+  if (!prepared && prepared.error().code() == ErrorCode::kOutOfMemory &&
+      store->kind() != cache::StoreKind::kAnonymous) {
+    base::logWarn("There is no memory for a model together with the weight store.");
+    // It holds what it was given to write.
+    store->flush();
+    prepared = prepareWith(storeWithoutMemory());
+  }
   if (prepared) return *prepared;
   // A model whose shapes or values contradict each other (kBadData, although it is valid) fails
   // when it runs, as on any device.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <vector>
 
 #include "base/immortal.h"
@@ -244,6 +245,8 @@ bool isPackedInPanels(uint32_t side, size_t channels, size_t columns) {
         bias.data(), -kInfinity, kInfinity, 0, nullptr, packed.provider(), &op);
   });
   const XnnOperator owned(op);
+  // Otherwise what is remembered of this machine would be wrong.
+  if (status == xnn_status_out_of_memory) throw std::bad_alloc();
   FloatProduct product;
   product.taps = taps;
   product.channels = channels;

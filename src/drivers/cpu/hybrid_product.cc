@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -235,6 +236,8 @@ bool isPackedInPanels(PackedWeights& packed, WeightPlace place, size_t channels,
         nullptr, packed.provider(), &op);
   });
   const XnnOperator owned(op);
+  // Otherwise what is remembered of this machine would be wrong.
+  if (status == xnn_status_out_of_memory) throw std::bad_alloc();
   HybridProduct product;
   product.inputs = inputs;
   product.columns = columns;

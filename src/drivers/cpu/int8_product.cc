@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <vector>
 
 #include "base/immortal.h"
@@ -138,6 +139,8 @@ bool isPackedInPanels(uint32_t side, size_t channels, size_t columns) {
         nullptr, packed.provider(), &op);
   });
   const XnnOperator owned(op);
+  // Otherwise what is remembered of this machine would be wrong.
+  if (status == xnn_status_out_of_memory) throw std::bad_alloc();
   const size_t padded = (channels + kInt8Group - 1) / kInt8Group * kInt8Group;
   Int8Product product;
   product.inputs = taps * padded;

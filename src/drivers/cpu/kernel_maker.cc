@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/fork_gate.h"
 #include "base/helper_thread.h"
 #include "base/immortal.h"
@@ -75,37 +76,42 @@ void KernelMaker::end() {
   if (allMade()) finish();
 }
 
-void KernelMaker::make(size_t node) {
-  const KernelChoice::Which which = choice(node).which;
+// Whoever waits for the kernel hears of every failure.
+void KernelMaker::make(size_t node) noexcept {
+  Made& made = made_[node];
   const uint64_t packedBefore = PackedWeights::packedByThisThread();
-  Result<std::unique_ptr<Kernel>> kernel = nullptr;
-  if (which == KernelChoice::Which::kFirst) kernel = plan_.nodes[node].create();
-  if (which == KernelChoice::Which::kOther) kernel = plan_.nodes[node].createOther();
+  if (Status status = base::caught([&] { return makeKernel(node); }); !status)
+    made.error.emplace(std::move(status.error()));
   if (PackedWeights::packedByThisThread() != packedBefore)
     for (const std::span<const uint8_t>& source : plan_.nodes[node].packedSources)
       releasePages(source);
-  Made& made = made_[node];
-  if (kernel && *kernel != nullptr) {
-    // Convolutions write tables here, of megabytes for large images.
-    if (const auto bytes = (*kernel)->reshape(pool_)) {
-      made.kernel = std::move(*kernel);
-      made.workspaceBytes = *bytes;
-      uint64_t most = workspaceBytes_.load(std::memory_order_relaxed);
-      while (most < *bytes && !workspaceBytes_.compare_exchange_weak(most, *bytes)) {
-      }
-    } else {
-      made.error = bytes.error();
-    }
-  } else if (!kernel) {
-    made.error = std::move(kernel.error());
-  }
   if (made.error) hasFailed_.store(true, std::memory_order_release);
   if (made.error && made.error->code() == ErrorCode::kUnsupported)
-    base::logInfo("Operation {} ({}) goes to its reference kernel: {}", plan_.nodes[node].operation,
-                  plan_.nodes[node].name, made.error->toString());
+    static_cast<void>(base::caught([&] {
+      base::logInfo("Operation {} ({}) goes to its reference kernel: {}",
+                    plan_.nodes[node].operation, plan_.nodes[node].name, made.error->toString());
+    }));
   states_[node].store(kMade, std::memory_order_release);
   madeCount_.fetch_add(1, std::memory_order_acq_rel);
   states_[node].notify_all();
+}
+
+Status KernelMaker::makeKernel(size_t node) {
+  const KernelChoice::Which which = choice(node).which;
+  Result<std::unique_ptr<Kernel>> kernel = nullptr;
+  if (which == KernelChoice::Which::kFirst) kernel = plan_.nodes[node].create();
+  if (which == KernelChoice::Which::kOther) kernel = plan_.nodes[node].createOther();
+  if (!kernel) return std::unexpected(std::move(kernel.error()));
+  if (*kernel == nullptr) return {};
+  // Convolutions write tables here, of megabytes for large images.
+  HEARTH_ASSIGN(const size_t bytes, (*kernel)->reshape(pool_));
+  Made& made = made_[node];
+  made.kernel = std::move(*kernel);
+  made.workspaceBytes = bytes;
+  uint64_t most = workspaceBytes_.load(std::memory_order_relaxed);
+  while (most < bytes && !workspaceBytes_.compare_exchange_weak(most, bytes)) {
+  }
+  return {};
 }
 
 Status KernelMaker::makeAll() {
@@ -137,6 +143,7 @@ void KernelMaker::makeAhead(unsigned threads, std::function<void()> completed,
 void KernelMaker::startThreads() {
   isEnding_ = false;
   // With fewer threads it takes longer.
+  if (!base::caught([this] { threads_.reserve(threadCount_); })) return;
   for (unsigned i = 0; i < threadCount_; ++i) {
     std::thread thread = base::startHelperThread("hearth-kernels", [this] { work(); });
     if (!thread.joinable()) return;
@@ -186,7 +193,7 @@ void KernelMaker::finish() {
   // Not inside the gate: it may wait for others. In a child that was forked meanwhile it is called
   // again, since POSIX's once, which this is made of, knows of forks.
   std::call_once(completedOnce_, [this] {
-    if (completed_ != nullptr) completed_();
+    if (completed_ != nullptr) base::logged("What follows the making of kernels", completed_);
     isComplete_.store(true, std::memory_order_release);
   });
 }
@@ -200,7 +207,8 @@ void KernelMaker::work() {
   // One that ends may leave the last kernel to another, which then goes on.
   if (isEnding_ && !allMade()) return;
   finish();
-  std::call_once(afterwardsOnce_, afterwards_);
+  std::call_once(afterwardsOnce_,
+                 [this] { base::logged("What follows the making of kernels", afterwards_); });
 }
 
 std::vector<uint32_t> KernelMaker::refused() const {

@@ -82,7 +82,8 @@ class KernelMaker {
     std::optional<Error> error;
   };
 
-  void make(size_t node);
+  void make(size_t node) noexcept;
+  Status makeKernel(size_t node);
   bool makeIfOpen(size_t node);
   void await(size_t node);
   bool allMade() const { return madeCount_.load(std::memory_order_acquire) == made_.size(); }

@@ -47,24 +47,27 @@ Status KernelStages::run(ExecutionContext& context,
                          std::span<const ExecutionContext::Buffer> inputs,
                          std::span<const ExecutionContext::Buffer> outputs,
                          const base::Deadline& deadline) {
-  const bool isAlone = running_.fetch_add(1) == 0;
+  struct Running {
+    std::atomic<unsigned>& count;
+    const bool isAlone = count.fetch_add(1) == 0;
+    ~Running() { count.fetch_sub(1); }
+  };
+  const Running running{running_};
   const uint64_t number = started_.fetch_add(1) + 1;
   std::unique_lock measuring(mutex_, std::defer_lock);
   std::optional<KernelTuner::Trial> trial;
-  if (isAlone && !isDecided_.load(std::memory_order_acquire) && measuring.try_lock())
+  if (running.isAlone && !isDecided_.load(std::memory_order_acquire) && measuring.try_lock())
     trial = beginTrial();
   if (!trial) {
     const bool isCounted = measuring.owns_lock();
     if (isCounted) measuring.unlock();
     const Clock::time_point begin = Clock::now();
     Status status = context.run(inputs, outputs, pool_, deadline);
-    running_.fetch_sub(1);
     if (isCounted) tuner_.endUnmeasured(nanosecondsSince(begin));
     return status;
   }
   const ExecutionContext::Measurement measurement{trial->choices, others_.get(), trial->times};
   Status status = context.run(inputs, outputs, pool_, deadline, &measurement);
-  running_.fetch_sub(1);
   // Another execution took threads from this one, or the other way round.
   const bool isDisturbed = started_.load() != number;
   if (status && !isDisturbed) endTrial(*trial);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -69,13 +70,20 @@ std::optional<base::Sha256Digest> recallDigest(cache::SegmentStore& store, std::
   return digest;
 }
 
+// What failed for want of memory has to be found out once more.
+template <typename T>
+Result<T> rememberable(Result<T> found) {
+  if (!found && found.error().code() == ErrorCode::kOutOfMemory) throw std::bad_alloc();
+  return found;
+}
+
 }  // namespace
 
 const Result<SelfTestResult>& selfTest() {
   const std::lock_guard lock(machine().mutex);
   std::optional<Result<SelfTestResult>>& tested = machine().tested;
   if (!tested) {
-    tested = runSelfTest();
+    tested = rememberable(runSelfTest());
     machine().isRemembered = false;
   }
   return *tested;
@@ -85,7 +93,7 @@ const Result<BuildIdentity>& buildIdentity() {
   const std::lock_guard lock(machine().mutex);
   std::optional<Result<BuildIdentity>>& build = machine().build;
   if (!build) {
-    build = findBuildIdentity();
+    build = rememberable(findBuildIdentity());
     machine().isRemembered = false;
   }
   return *build;

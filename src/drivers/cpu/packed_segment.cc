@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/descriptor.h"
+#include "base/file_size_signal.h"
 #include "base/format.h"
 #include "base/log.h"
 
@@ -59,6 +60,7 @@ Status PackedSegment::repair(const std::function<Status(uint8_t* bytes)>& write)
   const size_t length = (size_ + page - 1) / page * page;
   const base::Descriptor file(::memfd_create("hearth-repaired", MFD_CLOEXEC));
   void* fresh = MAP_FAILED;
+  const base::FileSizeSignalOff signalOff;
   if (file.valid() && ::ftruncate(file.get(), static_cast<off_t>(length)) == 0)
     fresh = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (fresh == MAP_FAILED)

@@ -7,8 +7,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <utility>
 
+#include "base/caught.h"
 #include "drivers/cpu/shared_packings.h"
 
 namespace hearth::cpu {
@@ -30,13 +32,9 @@ struct PackedWeights::CurrentPlace {
   const char* kind = "";
   const base::Sha256Digest* source = nullptr;
   // Takes what XNNPACK packs without asking whether it is there already. PlaceScope frees it: a
-  // thread's own variables have no destructors, which would have to outlive this library.
-  uint8_t* scratch = nullptr;
-
-  void setScratch(uint8_t* memory) {
-    std::free(scratch);
-    scratch = memory;
-  }
+  // thread's own variables have no destructors, which would have to outlive this library, and for
+  // which the C library needs memory or ends the process.
+  Scratch* scratch = nullptr;
   Packing packing = Packing::kAllowed;
   size_t measured = 0;
 };
@@ -44,13 +42,32 @@ constinit thread_local PackedWeights::CurrentPlace PackedWeights::currentPlace;
 
 PackedWeights::PlaceScope::PlaceScope(WeightPlace place, const char* kind,
                                       const base::Sha256Digest* source, Packing packing) {
-  currentPlace.setScratch(nullptr);
+  dropScratch();
   currentPlace = {place, kind, source, nullptr, packing, 0};
 }
 
 PackedWeights::PlaceScope::~PlaceScope() {
-  currentPlace.setScratch(nullptr);
+  dropScratch();
   currentPlace = {};
+}
+
+// The bytes follow it.
+struct alignas(kAlignment) PackedWeights::Scratch {
+  Scratch* next = nullptr;
+  uint8_t* data() { return reinterpret_cast<uint8_t*>(this + 1); }
+};
+
+uint8_t* PackedWeights::makeScratch(size_t size) {
+  dropScratch();
+  void* const memory = std::aligned_alloc(kAlignment, sizeof(Scratch) + roundedUp(size));
+  if (memory == nullptr) return nullptr;
+  currentPlace.scratch = new (memory) Scratch;
+  std::memset(currentPlace.scratch->data(), 0, size);
+  return currentPlace.scratch->data();
+}
+
+void PackedWeights::dropScratch() {
+  std::free(std::exchange(currentPlace.scratch, nullptr));
 }
 
 void PackedWeights::forbidPacking() {
@@ -90,6 +107,7 @@ PackedWeights::PackedWeights(bool isPrivate, size_t groupBytes)
 }
 
 PackedWeights::~PackedWeights() {
+  while (kept_ != nullptr) std::free(std::exchange(kept_, kept_->next));
   delete provider_;
 }
 
@@ -204,8 +222,13 @@ std::optional<PackedPlace> PackedWeights::findPlace(uint32_t seed) {
 // What XNNPACK calls an offset is the address itself: it is handed back to offset_to_addr only.
 size_t PackedWeights::lookUp(void* context, const xnn_weights_cache_look_up_key* key) {
   if (currentPlace.packing == Packing::kMeasured) return SIZE_MAX;
-  const auto packed = static_cast<PackedWeights*>(context)->findPlace(key->seed);
-  return packed ? reinterpret_cast<size_t>(packed->data()) : SIZE_MAX;
+  // No exception may cross XNNPACK's frames.
+  try {
+    const auto packed = static_cast<PackedWeights*>(context)->findPlace(key->seed);
+    return packed ? reinterpret_cast<size_t>(packed->data()) : SIZE_MAX;
+  } catch (...) {
+    return SIZE_MAX;
+  }
 }
 
 // With mutex_ held.
@@ -222,79 +245,100 @@ std::optional<PackedPlace> PackedWeights::reserveSmall(size_t size) {
 }
 
 void* PackedWeights::reserveSpace(void* context, size_t size) {
-  auto* self = static_cast<PackedWeights*>(context);
+  try {
+    return static_cast<PackedWeights*>(context)->reserve(size);
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+void* PackedWeights::reserve(size_t size) {
   if (currentPlace.packing == Packing::kMeasured) currentPlace.measured = size;
   if (currentPlace.packing != Packing::kAllowed) return nullptr;
   bool isKnown = false;
   {
-    const std::lock_guard lock(self->mutex_);
-    isKnown = self->places_.contains(currentPlace.place);
-    if (self->isSealed_ && !isKnown) return nullptr;
+    const std::lock_guard lock(mutex_);
+    isKnown = places_.contains(currentPlace.place);
+    if (isSealed_ && !isKnown) return nullptr;
     if (!isKnown && size < kOwnSegment) {
-      const auto place = self->reserveSmall(size);
+      const auto place = reserveSmall(size);
       if (!place) return nullptr;
-      self->reservations_[place->data()] = *place;
+      reservations_[place->data()] = *place;
       return place->data();
     }
   }
   if (isKnown) {
     // lookUpOrInsert will point to the known bytes.
-    auto* const scratch = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, roundedUp(size)));
-    if (scratch != nullptr) std::memset(scratch, 0, size);
-    currentPlace.setScratch(scratch);
-    return scratch;
+    return makeScratch(size);
   }
   auto memory = PackedSegment::allocate(size);
   if (!memory) return nullptr;
   uint8_t* const data = (*memory)->data();
-  const std::lock_guard lock(self->mutex_);
-  self->reservations_[data] = {std::move(*memory), 0, size, 0};
+  const std::lock_guard lock(mutex_);
+  reservations_[data] = {std::move(*memory), 0, size, 0};
   return data;
 }
 
+// XNNPACK takes any answer for an address. What there is no memory to insert stays reserved, as
+// long as this lives, and is right where it is.
 size_t PackedWeights::lookUpOrInsert(void* context, const xnn_weights_cache_look_up_key* key,
                                      void* data, size_t size) {
   auto* self = static_cast<PackedWeights*>(context);
+  try {
+    return self->insert(key == nullptr ? 0 : key->seed, data, size);
+  } catch (...) {
+    if (Scratch* const scratch = std::exchange(currentPlace.scratch, nullptr)) {
+      const std::lock_guard lock(self->mutex_);
+      scratch->next = std::exchange(self->kept_, scratch);
+    }
+    return reinterpret_cast<size_t>(data);
+  }
+}
+
+size_t PackedWeights::insert(uint32_t seed, void* data, size_t size) {
   std::shared_ptr<PackedSegment> own;
   uint8_t* address = nullptr;
   {
-    const std::lock_guard lock(self->mutex_);
+    const std::lock_guard lock(mutex_);
     // Operations that XNNPACK packs without looking first come here for each context: what is
     // there stays, and the new packing, which is the same, goes.
-    const auto known = self->places_.find(currentPlace.place);
-    const auto reservation = self->reservations_.find(static_cast<uint8_t*>(data));
-    if (known != self->places_.end() && known->second.size == size) {
-      if (reservation != self->reservations_.end()) self->reservations_.erase(reservation);
-      currentPlace.setScratch(nullptr);
-      self->repackedBytes_ += size;
+    const auto known = places_.find(currentPlace.place);
+    const auto reservation = reservations_.find(static_cast<uint8_t*>(data));
+    if (known != places_.end() && known->second.size == size) {
+      if (reservation != reservations_.end()) reservations_.erase(reservation);
+      dropScratch();
+      repackedBytes_ += size;
       return reinterpret_cast<size_t>(known->second.data());
     }
     PackedPlace packed;
-    if (reservation != self->reservations_.end()) {
-      packed = std::move(reservation->second);
-      self->reservations_.erase(reservation);
-    } else if (currentPlace.scratch != nullptr && currentPlace.scratch == data) {
-      auto memory = PackedSegment::allocate(size);
-      if (!memory) return SIZE_MAX;
-      std::memcpy((*memory)->data(), data, size);
-      currentPlace.setScratch(nullptr);
-      packed = {std::move(*memory), 0, size, 0};
+    if (reservation != reservations_.end()) {
+      packed = reservation->second;
     } else {
-      return SIZE_MAX;
+      auto memory = PackedSegment::allocate(size);
+      if (!memory) throw std::bad_alloc();
+      std::memcpy((*memory)->data(), data, size);
+      packed = {std::move(*memory), 0, size, 0};
     }
     packed.size = size;
-    packed.seed = key == nullptr ? 0 : key->seed;
+    packed.seed = seed;
     address = packed.data();
     const bool isGrouped = std::ranges::any_of(
-        self->groups_, [&](const Group& group) { return group.segment == packed.segment; });
+        groups_, [&](const Group& group) { return group.segment == packed.segment; });
     if (!isGrouped) own = packed.segment;
-    self->packedBytes_[currentPlace.kind] += size;
+    uint64_t& packedBytes = packedBytes_[currentPlace.kind];
+    places_[currentPlace.place] = packed;
+    // From here on it is in its place.
+    packedBytes += size;
     packedByThread += size;
-    if (own != nullptr && currentPlace.source != nullptr && !self->isPrivate_)
-      SharedPackings::instance().add(*currentPlace.source, {own, packed.seed});
-    self->places_[currentPlace.place] = std::move(packed);
+    if (reservation != reservations_.end()) reservations_.erase(reservation);
+    dropScratch();
   }
-  if (own != nullptr && self->onPacked_) self->onPacked_(own);
+  base::logged("What follows a packing", [&] {
+    if (own == nullptr) return;
+    if (currentPlace.source != nullptr && !isPrivate_)
+      SharedPackings::instance().add(*currentPlace.source, {own, seed});
+    if (onPacked_) onPacked_(own);
+  });
   return reinterpret_cast<size_t>(address);
 }
 

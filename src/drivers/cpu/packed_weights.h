@@ -157,6 +157,7 @@ class PackedWeights {
   std::vector<Group> closeGroups();
 
  private:
+  struct Scratch;
   enum class Packing {
     kAllowed,
     kMeasured,   // the size that is asked for is noted and the call then fails
@@ -175,11 +176,15 @@ class PackedWeights {
   static thread_local CurrentPlace currentPlace;
 
   static void forbidPacking();
+  static uint8_t* makeScratch(size_t size);
+  static void dropScratch();
   bool isProven(WeightPlace place) const;
   void proveSize(WeightPlace place);
 
   static size_t lookUp(void* context, const xnn_weights_cache_look_up_key* key);
   static void* reserveSpace(void* context, size_t size);
+  void* reserve(size_t size);
+  size_t insert(uint32_t seed, void* data, size_t size);
   static size_t lookUpOrInsert(void* context, const xnn_weights_cache_look_up_key* key, void* data,
                                size_t size);
   static bool isFinalized(void* context);
@@ -199,6 +204,7 @@ class PackedWeights {
   uint64_t repackedBytes_ = 0;
   size_t droppedPresets_ = 0;
   std::map<uint8_t*, PackedPlace> reservations_;  // handed out for packing, not yet inserted
+  Scratch* kept_ = nullptr;                       // what could not be inserted
   std::vector<Group> groups_;                     // open ones
   std::map<std::string, uint64_t> packedBytes_;
 };

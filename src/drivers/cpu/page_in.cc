@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/helper_thread.h"
 
 namespace hearth::cpu {
@@ -35,7 +36,7 @@ struct Work {
   std::atomic<size_t> next = 0;
 
   // Once nobody brings in anything any more.
-  ~Work() { done(); }
+  ~Work() { base::logged("What follows the reading of packed weights", done); }
 
   // Signatures of a model share segments; who comes first brings them in.
   void divide() {
@@ -109,10 +110,19 @@ std::atomic<int> startsInProgress = 0;
 void startWaiting() {
   std::vector<WorkRef> cold;
   std::vector<WorkRef> warm;
-  for (Waiting* last = waiting.exchange(nullptr); last != nullptr;) {
+  size_t count = 0;
+  Waiting* last = waiting.exchange(nullptr);
+  for (const Waiting* one = last; one != nullptr; one = one->next) ++count;
+  // Without memory for it nothing is brought in.
+  static_cast<void>(base::caught([&] {
+    cold.reserve(count);
+    warm.reserve(count);
+  }));
+  while (last != nullptr) {
     const std::unique_ptr<Waiting> one(last);
-    (one->work->isCold ? cold : warm).push_back(one->work);
     last = one->next;
+    std::vector<WorkRef>& works = one->work->isCold ? cold : warm;
+    if (works.size() < works.capacity()) works.push_back(one->work);
   }
   for (std::vector<WorkRef>* works : {&cold, &warm}) {
     std::ranges::reverse(*works);
@@ -137,7 +147,8 @@ StartInProgress::StartInProgress() {
 }
 
 StartInProgress::~StartInProgress() {
-  if (startsInProgress.fetch_sub(1) == 1) startWaiting();
+  if (startsInProgress.fetch_sub(1) == 1)
+    base::logged("The reading of packed weights", startWaiting);
 }
 
 std::function<void()> pageIn(std::vector<cache::SegmentRef> segments,

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <utility>
 
+#include "base/format.h"
 #include "cache/segment_key.h"
 
 namespace hearth::cpu {
@@ -13,29 +14,101 @@ namespace {
 
 using Json = nlohmann::json;
 
-bool takeDigest(const Json& object, const char* name, base::Sha256Digest* digest) {
-  const auto it = object.find(name);
-  if (it == object.end() || !it->is_string()) return false;
-  const auto key = cache::PlanKey::fromHex(it->get_ref<const std::string&>());
-  if (!key) return false;
-  *digest = key->bytes;
-  return true;
-}
+struct NamedDigest {
+  const char* name;
+  base::Sha256Digest& (*of)(PlanOrigin& origin);
+};
+constexpr NamedDigest kDigests[] = {
+    {"driver",
+     [](PlanOrigin& origin) -> base::Sha256Digest& {
+       return origin.build.driver;
+     }},
+    {"xnnpack",
+     [](PlanOrigin& origin) -> base::Sha256Digest& {
+       return origin.build.xnnpack;
+     }},
+    {"packing",
+     [](PlanOrigin& origin) -> base::Sha256Digest& {
+       return origin.build.packing;
+     }},
+    {"options",
+     [](PlanOrigin& origin) -> base::Sha256Digest& {
+       return origin.options;
+     }},
+    {"pools",
+     [](PlanOrigin& origin) -> base::Sha256Digest& {
+       return origin.pools;
+     }},
+};
 
-std::optional<PlanOrigin> originFrom(const Json& object) {
-  PlanOrigin origin;
-  if (!object.is_object() || !takeDigest(object, "driver", &origin.build.driver) ||
-      !takeDigest(object, "xnnpack", &origin.build.xnnpack) ||
-      !takeDigest(object, "packing", &origin.build.packing) ||
-      !takeDigest(object, "options", &origin.options) ||
-      !takeDigest(object, "pools", &origin.pools))
-    return std::nullopt;
-  const auto features = object.find("cpu");
-  if (features == object.end() || !features->is_array()) return std::nullopt;
-  for (const Json& feature : *features)
-    if (feature.is_string()) origin.build.cpuFeatures.push_back(feature.get<std::string>());
-  return origin;
-}
+// Reads the list event by event: a document in memory takes memory even to be destroyed, and the
+// program ends where there is none.
+class Reader final : public Json::json_sax_t {
+ public:
+  explicit Reader(size_t most) : most_(most) {}
+  std::vector<PlanOrigin>& origins() { return origins_; }
+
+  bool start_array(size_t) override { return open(); }
+  bool start_object(size_t) override {
+    if (depth_ == 1) {
+      origin_ = {};
+      found_ = 0;
+    }
+    return open();
+  }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+  bool end_object() override {
+    if (--depth_ == 1 && found_ == kAll && origins_.size() < most_)
+      origins_.push_back(std::move(origin_));
+    return true;
+  }
+  bool key(string_t& name) override {
+    if (depth_ == 2) key_ = name;
+    return true;
+  }
+  bool string(string_t& value) override {
+    if (depth_ == 3 && key_ == "cpu") origin_.build.cpuFeatures.push_back(value);
+    if (depth_ != 2) return true;
+    for (size_t i = 0; i < std::size(kDigests); ++i) {
+      if (key_ != kDigests[i].name) continue;
+      const auto digest = cache::PlanKey::fromHex(value);
+      if (!digest) continue;
+      kDigests[i].of(origin_) = digest->bytes;
+      found_ |= 1u << i;
+    }
+    return true;
+  }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
+  }
+
+ private:
+  static constexpr unsigned kFeatures = 1u << std::size(kDigests);
+  static constexpr unsigned kAll = 2 * kFeatures - 1;
+
+  // What begins in a list's object under its key.
+  bool open() {
+    if (depth_ == 2 && key_ == "cpu") found_ |= kFeatures;
+    ++depth_;
+    return true;
+  }
+
+  const size_t most_;
+  std::vector<PlanOrigin> origins_;
+  size_t depth_ = 0;
+  PlanOrigin origin_;
+  std::string key_;
+  unsigned found_ = 0;  // a bit for each digest, and one for the features
+};
 
 int likeness(const PlanOrigin& a, const PlanOrigin& b) {
   return (a.pools == b.pools ? 4 : 0) + (a.build.packing == b.build.packing ? 2 : 0) +
@@ -55,25 +128,25 @@ std::string missingFrom(const std::vector<std::string>& all, const std::vector<s
 
 PlanRecord PlanRecord::parse(std::span<const uint8_t> bytes) {
   PlanRecord record;
-  const Json list = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
-  if (!list.is_array()) return record;
-  for (const Json& object : list) {
-    if (record.origins_.size() == kMost) break;
-    if (auto origin = originFrom(object)) record.origins_.push_back(std::move(*origin));
-  }
+  Reader reader(kMost);
+  if (Json::sax_parse(bytes.begin(), bytes.end(), &reader))
+    record.origins_ = std::move(reader.origins());
   return record;
 }
 
 std::vector<uint8_t> PlanRecord::encoded() const {
-  Json list = Json::array();
-  for (const PlanOrigin& origin : origins_)
-    list.push_back({{"driver", base::toHex(origin.build.driver)},
-                    {"xnnpack", base::toHex(origin.build.xnnpack)},
-                    {"packing", base::toHex(origin.build.packing)},
-                    {"cpu", origin.build.cpuFeatures},
-                    {"options", base::toHex(origin.options)},
-                    {"pools", base::toHex(origin.pools)}});
-  const std::string text = list.dump();
+  std::string text = "[";
+  for (const PlanOrigin& known : origins_) {
+    PlanOrigin origin = known;
+    text += text.size() == 1 ? "{" : ",{";
+    for (const NamedDigest& digest : kDigests)
+      text += base::formatText("\"{}\":\"{}\",", digest.name, base::toHex(digest.of(origin)));
+    text += "\"cpu\":[";
+    for (const std::string& feature : origin.build.cpuFeatures)
+      text += base::formatText("{}\"{}\"", text.ends_with('[') ? "" : ",", feature);
+    text += "]}";
+  }
+  text += ']';
   return {text.begin(), text.end()};
 }
 

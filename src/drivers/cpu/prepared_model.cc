@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/caught.h"
 #include "base/fork_gate.h"
 #include "base/immortal.h"
 #include "base/log.h"
@@ -143,6 +144,8 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
     const PackingTurn turn;
     HEARTH_TRY(prepared->planWhole(options));
   }
+  // What was packed from zeros is not kept either.
+  HEARTH_TRY(hal::checkPoolsWhole(*prepared->model_));
   prepared->publish();
   prepared->populate();
   if (whenReady != nullptr) whenReady(*prepared);
@@ -185,7 +188,7 @@ Result<std::unique_ptr<CpuPreparedModel::Planned>> CpuPreparedModel::makePlan(
   if (options.deadline.hasPassed())
     return fail(ErrorCode::kMissedDeadlinePersistent,
                 "The deadline passes while the model is prepared.");
-  PlanBuilder builder(*model_, weights_.get(), referenceOnly_);
+  PlanBuilder builder(*model_, weights_.get(), referenceOnly());
   HEARTH_TRY(builder.build());
   auto planned = std::make_unique<Planned>();
   planned->ownedConstants = builder.takeOwnedConstants();
@@ -206,16 +209,25 @@ Result<std::unique_ptr<CpuPreparedModel::Planned>> CpuPreparedModel::makePlan(
   return planned;
 }
 
+std::set<uint32_t> CpuPreparedModel::referenceOnly() const {
+  const std::lock_guard lock(mutex_);
+  return referenceOnly_;
+}
+
+bool CpuPreparedModel::addReferenceOnly(const std::vector<uint32_t>& operations) {
+  const std::lock_guard lock(mutex_);
+  const size_t before = referenceOnly_.size();
+  referenceOnly_.insert(operations.begin(), operations.end());
+  return referenceOnly_.size() != before;
+}
+
 Status CpuPreparedModel::planWhole(const hal::PrepareOptions& options) {
   // XNNPACK says no only when an operator is made: plan again with the reference kernel for those.
   while (true) {
     HEARTH_ASSIGN(std::unique_ptr<Planned> planned, makePlan(options));
     const auto kernels = std::make_shared<KernelMaker>(planned->plan, pool_.get(), choices_);
     if (Status made = kernels->makeAll(); !made) {
-      const size_t before = referenceOnly_.size();
-      const std::vector<uint32_t> refused = kernels->refused();
-      referenceOnly_.insert(refused.begin(), refused.end());
-      if (referenceOnly_.size() == before) return made;
+      if (!addReferenceOnly(kernels->refused())) return made;
       continue;
     }
     HEARTH_ASSIGN(auto context, ExecutionContext::create(planned->plan, kernels));
@@ -254,16 +266,26 @@ Status CpuPreparedModel::planAhead(const hal::PrepareOptions& options, bool pack
 
 void CpuPreparedModel::complete(const hal::PrepareOptions& options) {
   // XNNPACK refuses no more of a saved model than was known when it was saved.
+  if (session_ == nullptr) return;
   const std::vector<uint32_t> refused = ahead_->refused();
-  if (!refused.empty() && session_ != nullptr) {
-    referenceOnly_.insert(refused.begin(), refused.end());
-    if (Status replanned = planWhole(options); !replanned) {
+  if (!refused.empty()) {
+    Status replanned = base::caught([&] {
+      addReferenceOnly(refused);
+      return planWhole(options);
+    });
+    if (!replanned) {
+      session_->giveUp(replanned.error());
       const std::lock_guard lock(mutex_);
       replanned_ = std::move(replanned);
       return;
     }
+  } else if (ahead_->hasFailed()) {
+    // Who uses those kernels hears why.
+    return session_->giveUp(Error(ErrorCode::kOutOfMemory, "Not all is packed."));
   }
-  if (session_ != nullptr) publish();
+  if (const Status whole = hal::checkPoolsWhole(*model_); !whole)
+    return session_->giveUp(whole.error());
+  publish();
 }
 
 void CpuPreparedModel::publish() {
@@ -312,7 +334,7 @@ Result<CpuPreparedModel::Segments> CpuPreparedModel::packAgain(
       fresh.preset(place, packed);
   }
   if (wrong.empty()) return Segments();
-  PlanBuilder builder(*model_, &fresh, referenceOnly_);
+  PlanBuilder builder(*model_, &fresh, referenceOnly());
   HEARTH_TRY(builder.build());
   const auto constants = builder.takeOwnedConstants();
   Plan plan = builder.takePlan();
@@ -345,6 +367,8 @@ uint64_t CpuPreparedModel::lossesSoFar() const {
 }
 
 Status CpuPreparedModel::replaceLosses() {
+  // Nobody else has these bytes.
+  if (saved_ == nullptr) HEARTH_TRY(hal::checkPoolsWhole(*model_));
   std::unique_lock lock(repairMutex_);
   const uint64_t losses = lossesSoFar();
   Segments packed;
@@ -480,7 +504,9 @@ Status CpuPreparedModel::runOnce(std::span<const ExecutionContext::Buffer> input
     ++executions_;
     const bool isInForce = &context->plan() == &plans_.back()->plan &&
                            context->kernels().choices() == choices_ && replacedLosses_ == replaced;
-    if (isInForce) idle_.push_back(std::move(context));
+    // Of what there was no memory for, the next execution makes another.
+    const bool lacksMemory = !status && status.error().code() == ErrorCode::kOutOfMemory;
+    if (isInForce && !lacksMemory) idle_.push_back(std::move(context));
     if (!isRefused || isInForce) return status;
   }
 }

@@ -92,6 +92,9 @@ class CpuPreparedModel final : public hal::PreparedModel,
   void publish();
   // Brings in the pages of packed weights once all kernels are made.
   void populate();
+  std::set<uint32_t> referenceOnly() const;
+  // True when there are more than before.
+  bool addReferenceOnly(const std::vector<uint32_t>& operations);
   void setTuned(bool isTuned);
   hal::StartReport reportNow() const;
   // What an earlier process measured for the plan; null where nothing fits.
@@ -120,7 +123,6 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::shared_ptr<WeightSession> session_;  // null for a saved model
   std::shared_ptr<SavedSegments> saved_;    // null for another
   bool hasHoles_ = false;                   // SavedModel::hasHoles
-  std::set<uint32_t> referenceOnly_;        // operations that XNNPACK refuses
   bool isTuned_ = false;                    // hal::PrepareOptions::isTuned
   std::vector<uint8_t> savedChoices_;       // of a saved model
   std::function<void()> populate_;          // the same
@@ -129,6 +131,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::vector<uint64_t> outputBytes_;
 
   mutable base::Mutex mutex_;
+  std::set<uint32_t> referenceOnly_;  // operations that XNNPACK refuses
   hal::StartReport report_;
   // The last one is in force; executions may still run an earlier one.
   std::vector<std::unique_ptr<Planned>> plans_;

@@ -8,6 +8,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/caught.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "base/trace.h"
@@ -61,8 +62,9 @@ WeightSession::WeightSession(std::shared_ptr<cache::SegmentStore> store,
       options_(options),
       threads_(threads) {}
 
-bool WeightSession::isWorthKeeping(const graph::Model& model) {
-  return constantBytes(model) >= kWorthKeeping;
+uint64_t WeightSession::bytesWorthKeeping(const graph::Model& model) {
+  const uint64_t bytes = constantBytes(model);
+  return bytes >= kWorthKeeping ? bytes : 0;
 }
 
 // What the keys are made from; false when there is nothing to look for, with the reason.
@@ -104,7 +106,33 @@ hal::StartReport WeightSession::explain() {
   return report;
 }
 
+template <typename Body>
+void WeightSession::guarded(Body body) noexcept {
+  if (const Status status = base::caught(body); !status) giveUp(status.error());
+}
+
+void WeightSession::giveUp(const Error& error) noexcept {
+  hasGivenUp_ = true;
+  const auto reason = error.code() == ErrorCode::kOutOfMemory ? cache::StoreReason::kNoMemory
+                                                              : cache::StoreReason::kIoError;
+  if (base::caught([&] { fail(reason, error.message()); })) return;
+  const std::lock_guard lock(mutex_);
+  state_ = hal::StartReport::State::kUncached;
+  reason_ = cache::storeReasonName(reason);  // as long as a string has room for without memory
+}
+
+void WeightSession::dropTicket() {
+  std::shared_ptr<cache::BuildTicket> dropped;
+  const std::lock_guard lock(mutex_);
+  dropped.swap(ticket_);
+}
+
 void WeightSession::load(bool publishesLast) {
+  guarded([&] { tryToLoad(publishesLast); });
+  if (hasGivenUp_) dropTicket();
+}
+
+void WeightSession::tryToLoad(bool publishesLast) {
   const base::TraceSpan span("start", "load packed weights");
   if (!identify() || findPlan()) return;
   const std::string reason = reason_;
@@ -134,7 +162,8 @@ void WeightSession::load(bool publishesLast) {
   if (publishesLast) return;
   weights_->onPacked([weak = weak_from_this()](const std::shared_ptr<PackedSegment>& packed) {
     // Much more is packed after it: the memory is wanted back.
-    if (const auto self = weak.lock()) self->publishSegment(packed, packed->size(), true);
+    if (const auto self = weak.lock(); self && !self->hasGivenUp_)
+      self->guarded([&] { self->publishSegment(packed, packed->size(), true); });
   });
 }
 
@@ -297,24 +326,37 @@ void WeightSession::publishSegment(const std::shared_ptr<PackedSegment>& packed,
 }
 
 void WeightSession::publish() {
+  guarded([&] { tryToPublish(); });
+  if (hasGivenUp_) dropTicket();
+}
+
+void WeightSession::tryToPublish() {
   if (build_ != nullptr) rememberMachine(store_);
   repackedBytes_ = weights_->repackedBytes();
   isAllPacked_ = true;
-  if (!isKept_ && !mendPlan()) return;
+  if (hasGivenUp_ || (!isKept_ && !mendPlan())) return;
   // Also what others in this process packed and did not keep.
   publishOwn();
   for (const PackedWeights::Group& group : weights_->closeGroups())
     publishSegment(group.segment, group.size);
+  finishLater();
+}
+
+void WeightSession::finishLater() {
   store_->afterPublishing([self = shared_from_this()] { self->finish(); });
 }
 
 void WeightSession::publishAgain() {
+  guarded([&] { tryToPublishAgain(); });
+}
+
+void WeightSession::tryToPublishAgain() {
   if (build_ == nullptr || hindrance().reason != cache::StoreReason::kNone || !lacksPlaces())
     return;
   publishOwn();
   for (const PackedWeights::Group& group : weights_->closeGroups())
     publishSegment(group.segment, group.size);
-  store_->afterPublishing([self = shared_from_this()] { self->finish(); });
+  finishLater();
 }
 
 std::string WeightSession::factKey(std::string_view kind) const {
@@ -367,8 +409,10 @@ void WeightSession::repaired(const std::vector<std::shared_ptr<PackedSegment>>& 
     reason_ = "segment corrupt";
   }
   if (hindrance().reason != cache::StoreReason::kNone) return;
-  for (const auto& segment : segments) publishSegment(segment, segment->size());
-  store_->afterPublishing([self = shared_from_this()] { self->finish(); });
+  guarded([&] {
+    for (const auto& segment : segments) publishSegment(segment, segment->size());
+    finishLater();
+  });
 }
 
 // Whether something that is packed is not in the store, or not yet.
@@ -412,6 +456,10 @@ void WeightSession::publishOwn() {
 
 // On a thread of the store, when all segments are written.
 void WeightSession::finish() {
+  guarded([&] { tryToFinish(); });
+}
+
+void WeightSession::tryToFinish() {
   std::shared_ptr<cache::BuildTicket> release;
   {
     const std::lock_guard lock(mutex_);

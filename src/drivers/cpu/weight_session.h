@@ -24,7 +24,8 @@
 
 namespace hearth::cpu {
 
-// The order of calls: load(), the creation of all kernels, publish(). Thread-safe from then on.
+// The order of calls: load(), the creation of all kernels, publish(). Thread-safe from then on. No
+// failure gets out of here: the model is then not kept, and the report says why.
 class WeightSession : public std::enable_shared_from_this<WeightSession> {
  public:
   // `threads`: how many may work at start. `weights` and `model` are shared with work that goes on
@@ -33,8 +34,10 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
                 std::shared_ptr<const graph::Model> model, std::shared_ptr<PackedWeights> weights,
                 const hal::PrepareOptions& options, unsigned threads);
 
-  // Whether a start from the store costs less than packing the model's constants.
-  static bool isWorthKeeping(const graph::Model& model);
+  // How many bytes of constants a model has; 0 where packing them costs less than a start from the
+  // store.
+  static uint64_t bytesWorthKeeping(const graph::Model& model);
+  static bool isWorthKeeping(const graph::Model& model) { return bytesWorthKeeping(model) != 0; }
 
   // What load() would find, without presetting, packing or waiting. Nothing else is called then.
   hal::StartReport explain();
@@ -65,6 +68,9 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   // When all kernels are made: brings in the pages of what load() found, in the background.
   void populate();
 
+  // For a model of which not all could be packed: others may build it, and nothing is kept of it.
+  void giveUp(const Error& error) noexcept;
+
   // Whether load() found everything.
   bool isWarm() const;
 
@@ -72,6 +78,15 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   void describe(hal::StartReport* report) const;
 
  private:
+  // Calls `body`, and gives up if it throws.
+  template <typename Body>
+  void guarded(Body body) noexcept;
+  void tryToLoad(bool publishesLast);
+  void tryToPublish();
+  void tryToPublishAgain();
+  void tryToFinish();
+  void finishLater();
+  void dropTicket();
   bool identify();
   bool findPlan();
   PlanRecord findRecord();
@@ -113,6 +128,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   bool isKept_ = false;  // whether there is something to publish
   bool publishesLast_ = false;
   std::atomic<bool> isAllPacked_ = false;
+  std::atomic<bool> hasGivenUp_ = false;
 
   mutable base::Mutex mutex_;
   hal::StartReport::State state_ = hal::StartReport::State::kUncached;

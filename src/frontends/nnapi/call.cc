@@ -2,6 +2,7 @@
 #include "frontends/nnapi/call.h"
 
 #include "android/NeuralNetworksTypes.h"
+#include "base/caught.h"
 #include "base/log.h"
 
 namespace hearth::nnapi {
@@ -18,14 +19,12 @@ int toResultCode(const Error& error) {
   }
 }
 
-int reportFailure(const char* function, const Error& error) {
-  base::logWarn("{} fails ({}). {}", function, base::errorCodeName(error.code()), error.toString());
+int reportFailure(const char* function, const Error& error) noexcept {
+  static_cast<void>(base::caught([&] {
+    base::logWarn("{} fails ({}). {}", function, base::errorCodeName(error.code()),
+                  error.toString());
+  }));
   return toResultCode(error);
-}
-
-int reportOutOfMemory(const char* function) {
-  base::logWarn("{} fails (OUT_OF_MEMORY). There is no memory left.", function);
-  return ANEURALNETWORKS_OUT_OF_MEMORY;
 }
 
 }  // namespace hearth::nnapi

@@ -3,10 +3,10 @@
 // and the result code.
 #pragma once
 
-#include <new>
 #include <type_traits>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/result.h"
 #include "base/trace.h"
 
@@ -16,8 +16,7 @@ namespace hearth::nnapi {
 int toResultCode(const Error& error);
 
 // Logs why `function` fails and gives its code.
-int reportFailure(const char* function, const Error& error);
-int reportOutOfMemory(const char* function);
+int reportFailure(const char* function, const Error& error) noexcept;
 
 // kUnexpectedNull naming the parameter.
 inline Status notNull(const void* pointer, const char* parameter) {
@@ -26,16 +25,15 @@ inline Status notNull(const void* pointer, const char* parameter) {
   return fail(ErrorCode::kUnexpectedNull, "The parameter {} is null.", parameter);
 }
 
-// Runs the body of an entry point, a callable that returns Status.
+// Runs the body of an entry point, a callable that returns Status. No exception gets past here.
 template <typename Body>
-int call(const char* function, Body&& body) {
-  const base::TraceSpan span("nnapi", function);
-  try {
-    if (Status status = body(); !status) [[unlikely]]
-      return reportFailure(function, status.error());
-  } catch (const std::bad_alloc&) {
-    return reportOutOfMemory(function);
-  }
+int call(const char* function, Body&& body) noexcept {
+  const Status status = base::caught([&] {
+    const base::TraceSpan span("nnapi", function);
+    return Status(body());
+  });
+  if (!status) [[unlikely]]
+    return reportFailure(function, status.error());
   return 0;
 }
 

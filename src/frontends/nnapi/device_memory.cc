@@ -75,8 +75,9 @@ class DeviceMemory final : public Memory {
 
   void finishOutput(bool succeeded, const graph::Dimensions& dimensions) override {
     const std::lock_guard lock(mutex_);
-    hasValue_ = succeeded;
+    hasValue_ = false;
     dimensions_ = succeeded && !dimensions.empty() ? dimensions : operand_.dimensions;
+    hasValue_ = succeeded;
   }
 
   Result<MemoryContents> contents() override {

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/caught.h"
 #include "base/mutex.h"
 #include "base/trace.h"
 #include "runtime/scheduler.h"
@@ -13,6 +14,7 @@ namespace {
 // NNAPI's executions know no other failures once their arguments are complete.
 Error asExecutionError(Error error) {
   switch (error.code()) {
+    case ErrorCode::kOutOfMemory:
     case ErrorCode::kOpFailed:
     case ErrorCode::kOutputInsufficientSize:
     case ErrorCode::kUnavailableDevice:
@@ -133,36 +135,44 @@ hal::ExecutionResult Execution::runBound(const base::Deadline& deadline) {
 }
 
 // A driver that refuses the arguments has failed the computation: it uses the execution up.
-Status Execution::run(const base::Deadline& deadline) {
-  const base::TraceSpan span("nnapi", "execution");
-  hal::ExecutionResult result = runBound(deadline);
-  if (!result.status) result.status = std::unexpected(asExecutionError(result.status.error()));
-  Status status = result.status;
-  end(std::move(result));
-  return status;
+Status Execution::run(const base::Deadline& deadline) noexcept {
+  hal::ExecutionResult result;
+  Status computed = base::caught([&] {
+    const base::TraceSpan span("nnapi", "execution");
+    result = runBound(deadline);
+    if (!result.status) result.status = std::unexpected(asExecutionError(result.status.error()));
+  });
+  if (!computed) result.status = std::move(computed);
+  return end(std::move(result));
 }
 
-void Execution::end(hal::ExecutionResult result) {
-  const bool succeeded = result.status.has_value();
-  if (hasMemories_) {
+Status Execution::end(hal::ExecutionResult result) noexcept {
+  const auto finishOutputs = [&] {
+    const bool succeeded = result.status.has_value();
     for (size_t i = 0; i < outputs_.size(); ++i)
       if (outputs_[i].memory != nullptr)
         outputs_[i].memory->finishOutput(succeeded, succeeded && i < result.outputShapes.size()
                                                         ? result.outputShapes[i].dimensions
                                                         : graph::Dimensions());
+  };
+  if (hasMemories_) {
+    if (Status finished = base::caught(finishOutputs); !finished && result.status)
+      result.status = std::move(finished);
   }
+  const bool succeeded = result.status.has_value();
   const std::lock_guard lock(mutex_);
   failure_.reset();
   if (!succeeded) failure_ = result.status.error().code();
   shapes_ = std::move(result.outputShapes);
   timing_ = succeeded && isMeasured_ ? result.timing : hal::Timing();
   state_ = State::kDone;
+  return std::move(result.status);
 }
 
-void Execution::abandon(const Error& error) {
+Status Execution::abandon(Error error) noexcept {
   hal::ExecutionResult result;
-  result.status = std::unexpected(error);
-  end(std::move(result));
+  result.status = std::unexpected(std::move(error));
+  return end(std::move(result));
 }
 
 Status Execution::compute() {
@@ -175,21 +185,20 @@ Status Execution::burstCompute(Burst& burst) {
     return fail(ErrorCode::kBadData, "The burst is for another compilation.");
   if (burst.isBusy.exchange(true, std::memory_order_acquire))
     return fail(ErrorCode::kBadState, "The burst computes already.");
-  Status status = compute();
+  Status status = base::caught([this] { return compute(); });
   burst.isBusy.store(false, std::memory_order_release);
   return status;
 }
 
 Result<std::shared_ptr<runtime::Event>> Execution::start() {
-  HEARTH_ASSIGN(const base::Deadline deadline, begin(true));
   auto event = std::make_shared<runtime::Event>();
-  Status submitted = runtime::Scheduler::shared().submit(
-      compiled_->priority(),
-      [self = shared_from_this(), event, deadline] { event->complete(self->run(deadline)); });
-  if (!submitted) {
-    abandon(submitted.error());
-    return std::unexpected(std::move(submitted.error()));
-  }
+  HEARTH_ASSIGN(const base::Deadline deadline, begin(true));
+  Status submitted = base::caught([&] {
+    return runtime::Scheduler::shared().submit(
+        compiled_->priority(),
+        [self = shared_from_this(), event, deadline] { event->complete(self->run(deadline)); });
+  });
+  if (!submitted) return std::unexpected(abandon(std::move(submitted.error())).error());
   return event;
 }
 
@@ -211,44 +220,44 @@ Result<std::shared_ptr<runtime::Event>> Execution::startAfter(
     }
   }
   // What the dependencies write is not there yet, so arguments are bound when they are done.
-  HEARTH_TRY(begin(false));
   auto event = std::make_shared<runtime::Event>();
   auto waiting = std::make_shared<Dependencies>();
   // One for this call itself, so that nothing starts before all are registered.
   waiting->open = dependencies.size() + 1;
-  const auto oneIsDone = [self = shared_from_this(), event, waiting,
-                          duration](const Status& status) {
-    {
-      const std::lock_guard lock(waiting->mutex);
-      if (!status && !waiting->failure) waiting->failure = status.error();
-      if (--waiting->open != 0) return;
-    }
-    if (waiting->failure) {
-      Error error(ErrorCode::kOpFailed, "A dependency failed: " + waiting->failure->toString());
-      self->abandon(error);
-      event->complete(std::unexpected(std::move(error)));
-      return;
-    }
+  HEARTH_TRY(begin(false));
+  // When all are done: an error is the result of the computation, which then does not start.
+  const auto submit = [self = shared_from_this(), event, waiting, duration]() -> Status {
+    if (waiting->failure)
+      return fail(ErrorCode::kOpFailed, "A dependency failed: {}", waiting->failure->toString());
     const base::Deadline deadline =
         duration == 0 ? base::Deadline() : base::Deadline::after(duration);
-    Status submitted =
-        runtime::Scheduler::shared().submit(self->compiled_->priority(), [self, event, deadline] {
-          auto request = self->newRequest();
-          if (!request) {
-            Error error = asExecutionError(std::move(request.error()));
-            self->abandon(error);
-            event->complete(std::unexpected(std::move(error)));
-            return;
-          }
-          self->request_ = std::move(*request);
-          event->complete(self->run(deadline));
+    return runtime::Scheduler::shared().submit(
+        self->compiled_->priority(), [self, event, deadline] {
+          Status collected = base::caught([&]() -> Status {
+            auto request = self->newRequest();
+            if (!request) return std::unexpected(asExecutionError(std::move(request.error())));
+            self->request_ = std::move(*request);
+            return {};
+          });
+          event->complete(collected ? self->run(deadline)
+                                    : self->abandon(std::move(collected.error())));
         });
-    if (submitted) return;
-    self->abandon(submitted.error());
-    event->complete(std::move(submitted));
+  };
+  const auto oneIsDone = [self = shared_from_this(), event, waiting,
+                          submit](const Status& status) noexcept {
+    {
+      const std::lock_guard lock(waiting->mutex);
+      if (!status && !waiting->failure && !base::caught([&] { waiting->failure = status.error(); }))
+        waiting->failure.emplace(status.error().code(), "");
+      if (--waiting->open != 0) return;
+    }
+    if (Status submitted = base::caught(submit); !submitted)
+      event->complete(self->abandon(std::move(submitted.error())));
   };
   for (const std::shared_ptr<runtime::Event>& dependency : dependencies)
-    dependency->whenDone(oneIsDone);
+    if (const Status registered = base::caught([&] { dependency->whenDone(oneIsDone); });
+        !registered)
+      oneIsDone(registered);
   oneIsDone({});
   return event;
 }

@@ -118,10 +118,11 @@ class Execution : public std::enable_shared_from_this<Execution> {
   Result<std::optional<hal::Request>> newRequest() const;
   Result<hal::Argument> argumentOf(const Slot& slot, const graph::Operand& operand,
                                    bool isInput) const;
+  // The computation that begin() has announced is over when these return, with its result.
   hal::ExecutionResult runBound(const base::Deadline& deadline);
-  Status run(const base::Deadline& deadline);
-  void end(hal::ExecutionResult result);
-  void abandon(const Error& error);
+  Status run(const base::Deadline& deadline) noexcept;
+  Status end(hal::ExecutionResult result) noexcept;
+  Status abandon(Error error) noexcept;
 
   const std::shared_ptr<const CompiledModel> compiled_;
   mutable base::Mutex mutex_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,16 @@ namespace {
 Status resultOf(const Execution::OutputShape& shape) {
   if (shape.isSufficient) return {};
   return fail(ErrorCode::kOutputInsufficientSize, "An output buffer was too small.");
+}
+
+// Without memory for the caller's event nobody could wait for what was started: it is over then
+// when the caller hears of it.
+Status giveEvent(std::shared_ptr<runtime::Event> started, bool hasFence,
+                 ANeuralNetworksEvent** event) {
+  *event = new (std::nothrow) ANeuralNetworksEvent{started, hasFence};
+  if (*event != nullptr) return {};
+  started->wait(base::Deadline());
+  return fail(ErrorCode::kOutOfMemory, "There is no memory for an event.");
 }
 
 // A call that asks one thing of an execution.
@@ -137,8 +148,7 @@ int ANeuralNetworksExecution_startCompute(ANeuralNetworksExecution* execution,
     *event = nullptr;
     HEARTH_NOT_NULL(execution);
     HEARTH_ASSIGN(auto started, execution->execution->start());
-    *event = new ANeuralNetworksEvent{std::move(started), false};
-    return {};
+    return giveEvent(std::move(started), false, event);
   });
 }
 
@@ -157,8 +167,7 @@ int ANeuralNetworksExecution_startComputeWithDependencies(
       events.push_back(dependencies[i]->event);
     }
     HEARTH_ASSIGN(auto started, execution->execution->startAfter(events, duration));
-    *event = new ANeuralNetworksEvent{std::move(started), true};
-    return {};
+    return giveEvent(std::move(started), true, event);
   });
 }
 

@@ -150,7 +150,9 @@ uint64_t hardwareBufferSize(const AHardwareBuffer_Desc& description) {
 using namespace hearth;
 using namespace hearth::nnapi;
 
-int AHardwareBuffer_allocate(const AHardwareBuffer_Desc* desc, AHardwareBuffer** outBuffer) {
+namespace {
+
+int allocate(const AHardwareBuffer_Desc* desc, AHardwareBuffer** outBuffer) {
   if (desc == nullptr || outBuffer == nullptr) return -EINVAL;
   *outBuffer = nullptr;
   const uint64_t size = hardwareBufferSize(*desc);
@@ -167,6 +169,42 @@ int AHardwareBuffer_allocate(const AHardwareBuffer_Desc* desc, AHardwareBuffer**
   // Whoever maps it, here or behind a socket, can rely on its size.
   if (::fcntl((*pool)->fd(), F_ADD_SEALS, kSeals) != 0) return -errno;
   return makeBuffer(*desc, std::move(*pool), outBuffer);
+}
+
+int receiveBuffer(int socketFd, AHardwareBuffer** outBuffer) {
+  if (outBuffer == nullptr) return -EINVAL;
+  *outBuffer = nullptr;
+  Message message{};
+  base::Descriptor descriptor;
+  if (const int error = receive(socketFd, &message, &descriptor); error != 0) return -error;
+  const uint64_t size = hardwareBufferSize(message.description);
+  if (message.mark != kMessageMark || !descriptor.valid() || size == 0) {
+    base::logWarn("What comes from a socket is no hardware buffer.");
+    return -EINVAL;
+  }
+  if (const int error = checkReceived(descriptor.get(), size); error != 0) return -error;
+  auto pool = memory::Pool::ofFile(descriptor.get(), 0, size, memory::Mapping::Access::kReadWrite);
+  if (!pool) {
+    base::logWarn("A received hardware buffer cannot be mapped. {}", pool.error().toString());
+    return -ENOMEM;
+  }
+  return makeBuffer(message.description, std::move(*pool), outBuffer);
+}
+
+// The code of `body`, or -ENOMEM for what it throws.
+template <typename Body>
+int guarded(Body body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    return -ENOMEM;
+  }
+}
+
+}  // namespace
+
+int AHardwareBuffer_allocate(const AHardwareBuffer_Desc* desc, AHardwareBuffer** outBuffer) {
+  return guarded([&] { return allocate(desc, outBuffer); });
 }
 
 void AHardwareBuffer_acquire(AHardwareBuffer* buffer) {
@@ -233,21 +271,5 @@ int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer* buffer, int so
 }
 
 int AHardwareBuffer_recvHandleFromUnixSocket(int socketFd, AHardwareBuffer** outBuffer) {
-  if (outBuffer == nullptr) return -EINVAL;
-  *outBuffer = nullptr;
-  Message message{};
-  base::Descriptor descriptor;
-  if (const int error = receive(socketFd, &message, &descriptor); error != 0) return -error;
-  const uint64_t size = hardwareBufferSize(message.description);
-  if (message.mark != kMessageMark || !descriptor.valid() || size == 0) {
-    base::logWarn("What comes from a socket is no hardware buffer.");
-    return -EINVAL;
-  }
-  if (const int error = checkReceived(descriptor.get(), size); error != 0) return -error;
-  auto pool = memory::Pool::ofFile(descriptor.get(), 0, size, memory::Mapping::Access::kReadWrite);
-  if (!pool) {
-    base::logWarn("A received hardware buffer cannot be mapped. {}", pool.error().toString());
-    return -ENOMEM;
-  }
-  return makeBuffer(message.description, std::move(*pool), outBuffer);
+  return guarded([&] { return receiveBuffer(socketFd, outBuffer); });
 }

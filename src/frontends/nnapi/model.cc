@@ -5,10 +5,12 @@
 #include <cstring>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/format.h"
 #include "frontends/nnapi/extensions.h"
 #include "frontends/nnapi/operand_type.h"
 #include "graph/known_model.h"
+#include "graph/nesting.h"
 #include "memory/constant_pool.h"
 #include "ops/operation.h"
 
@@ -143,6 +145,12 @@ Status Model::setOperandValueFromModel(int32_t index, const Model& value) {
                 graph::describe(*operand));
   if (&value == this || !value.isFinished())
     return fail(ErrorCode::kBadState, "The model that is referred to is not finished.");
+  if (value.nesting_ + 1 >= graph::kMaxNesting)
+    return fail(ErrorCode::kBadData,
+                "Models lie {} deep within the one that is referred to; the "
+                "limit is {}.",
+                value.nesting_, graph::kMaxNesting - 2);
+  nesting_ = std::max(nesting_, value.nesting_ + 1);
   const std::shared_ptr<const graph::Model>& source = value.graph();
   referenced_.push_back(source);
   hasUnknownOperation_ |= value.hasUnknownOperation();
@@ -360,7 +368,7 @@ Status Model::finishGraph() {
 
 Status Model::finish() {
   HEARTH_TRY(requireOpen());
-  Status status = finishGraph();
+  Status status = base::caught([this] { return finishGraph(); });
   state_ = status ? State::kFinished : State::kBroken;
   if (status) {
     graph_ = std::move(draft_);

@@ -62,6 +62,7 @@ class Model {
   std::shared_ptr<const graph::Model> graph_;
   std::vector<std::optional<uint32_t>> runPositions_;
   bool hasUnknownOperation_ = false;
+  size_t nesting_ = 0;  // of the models that this one refers to
   // Which subgraph of which model a referenced subgraph is a copy of; models are kept so that no
   // other gets their address.
   std::map<const graph::Subgraph*, uint32_t> embedded_;

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// The n-th allocation of a compilation, run and free fails, for every n, on any thread or on the
+// library's own: the client gets an error or the right result, nothing waits for ever, and the next
+// life of the model is as if nothing had been.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "client.h"
+#include "failing_allocations.h"
+
+namespace hearth::faults {
+namespace {
+
+bool isLong() {
+  const char* const text = std::getenv("HEARTH_TEST_LONG");
+  return text != nullptr && *text != '\0' && *text != '0';
+}
+
+// Until the library's threads allocate nothing for a while: what they do goes on after calls
+// return.
+void waitForOthers() {
+  uint64_t before;
+  do {
+    before = allocationCount();
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  } while (allocationCount() != before);
+}
+
+class AllocationTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("HEARTH_LOG", "off", 1);
+    ::setenv("HEARTH_THREADS", "2", 1);
+    ::setenv("HEARTH_STORE_MODE", "off", 1);
+    writeFile(folder_.path("model.tflite"), modelBytes());
+    life_.model = folder_.path("model.tflite");
+    expected_ = live(life_).result;
+    ASSERT_FALSE(expected_.empty());
+  }
+
+  // Calls `once` with every n-th failure, in CI with some of them; before that `prepare`, without.
+  template <typename Prepare, typename Once>
+  void failEach(Threads threads, uint64_t count, Prepare prepare, Once once) {
+    uint64_t n = 1;
+    // Neighbours mostly belong to the same piece of work.
+    for (uint64_t cases = 0;; ++cases) {
+      SCOPED_TRACE("allocation " + std::to_string(n));
+      // A crash or a hang shows what it was.
+      std::fprintf(stderr, "\rallocation %llu  ", static_cast<unsigned long long>(n));
+      prepare();
+      failAllocation(n, count, threads);
+      once();
+      if (threads == Threads::kOthers) waitForOthers();
+      if (!endFailures()) break;
+      if (HasFatalFailure()) return;
+      n += isLong() ? 1 : 1 + n / 12 + cases % 3;
+    }
+    std::fprintf(stderr, "\rall %llu allocations\n", static_cast<unsigned long long>(n));
+  }
+
+  // What there is no memory for another kernel may compute, which rounds otherwise.
+  void expectRight(const std::vector<float>& result) const {
+    EXPECT_THAT(result, testing::Pointwise(testing::FloatNear(1e-3f), expected_));
+  }
+
+  void check(const Outcome& outcome) const {
+    if (outcome.status == HEARTH_OK) {
+      expectRight(outcome.result);
+    } else {
+      EXPECT_EQ(outcome.status, HEARTH_OUT_OF_MEMORY) << outcome.message;
+    }
+  }
+
+  void failEachOf(const Life& life, Threads threads, uint64_t count = 1) {
+    failEach(
+        threads, count, [] {},
+        [&] {
+          const Outcome outcome = live(life);
+          const bool hasFailed = endFailures();
+          check(outcome);
+          if (!hasFailed) return;
+          // Once more, without.
+          const Outcome again = live(life);
+          ASSERT_EQ(again.status, HEARTH_OK) << again.message;
+          expectRight(again.result);
+        });
+  }
+
+  Folder folder_;
+  Life life_;
+  std::vector<float> expected_;
+};
+
+TEST_F(AllocationTest, AFailureWithoutAStoreIsAnError) {
+  failEachOf(life_, Threads::kAll);
+}
+
+TEST_F(AllocationTest, ManyFailuresInARowAreAnError) {
+  failEachOf(life_, Threads::kAll, 20);
+}
+
+TEST_F(AllocationTest, AFailureOfARunInTheBackgroundIsItsResult) {
+  life_.isStarted = true;
+  failEachOf(life_, Threads::kAll);
+}
+
+TEST_F(AllocationTest, AFailureWithAStoreIsAnErrorOrUncached) {
+  const Folder stores;
+  life_.cache = HEARTH_CACHE_READ_WRITE;
+  int number = 0;
+  const auto prepare = [&] {
+    stores.clear();
+    life_.store = stores.path(std::to_string(++number));
+  };
+  failEach(Threads::kAll, 1, prepare, [&] {
+    const Outcome outcome = live(life_);
+    endFailures();
+    check(outcome);
+    const Outcome again = live(life_);
+    ASSERT_EQ(again.status, HEARTH_OK) << again.message;
+    expectRight(again.result);
+  });
+}
+
+TEST_F(AllocationTest, AFailureOnAThreadOfTheLibraryEndsNothing) {
+  const Folder stores;
+  life_.cache = HEARTH_CACHE_READ_WRITE;
+  life_.isStarted = true;
+  int number = 0;
+  const auto prepare = [&] {
+    stores.clear();
+    life_.store = stores.path(std::to_string(++number));
+  };
+  failEach(Threads::kOthers, 1, prepare, [&] {
+    check(live(life_));
+    waitForOthers();
+    check(live(life_));
+  });
+}
+
+TEST_F(AllocationTest, AFailureInAWarmStartIsAnErrorOrUncached) {
+  const Folder stores;
+  life_.cache = HEARTH_CACHE_READ_WRITE;
+  life_.store = stores.path("store");
+  ASSERT_EQ(live(life_).status, HEARTH_OK);
+  failEachOf(life_, Threads::kAll);
+}
+
+TEST_F(AllocationTest, AFailureJustInTimeIsAnError) {
+  life_.preparation = HEARTH_PREPARE_JUST_IN_TIME;
+  failEachOf(life_, Threads::kAll);
+}
+
+TEST_F(AllocationTest, AFailureInNnapiIsAnError) {
+  const NnapiOutcome expected = liveWithNnapi();
+  ASSERT_EQ(expected.code, 0);
+  failEach(
+      Threads::kAll, 1, [] {},
+      [&] {
+        const NnapiOutcome outcome = liveWithNnapi();
+        const bool hasFailed = endFailures();
+        // What the first device has no memory for another computes, which may round otherwise.
+        if (outcome.code == 0) {
+          EXPECT_THAT(outcome.results,
+                      testing::Pointwise(testing::FloatNear(1e-3f), expected.results));
+        }
+        if (!hasFailed) return;
+        const NnapiOutcome again = liveWithNnapi();
+        ASSERT_EQ(again.code, 0);
+        ASSERT_EQ(again.results, expected.results);
+      });
+}
+
+}  // namespace
+}  // namespace hearth::faults
