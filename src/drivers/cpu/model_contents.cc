@@ -38,7 +38,7 @@ ModelContents::ModelContents(const graph::Model& model, cache::SegmentStore& sto
   for (const memory::PoolRef& pool : model.pools) {
     Pool entry{.memory = pool.get()};
     if (pool->fd() >= 0) entry.source = sourceOf(*pool);
-    pools_.push_back(std::move(entry));
+    pools_.push_back(entry);
   }
 }
 
