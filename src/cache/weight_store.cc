@@ -220,8 +220,8 @@ void WeightStore::publishAsync(PublishRequest request) {
       if (!shared->key) blocks = blockDigests(shared->payload);
       SegmentPayload payload(shared->payload, blocks);
       payload.mayChange = shared->mayChange;
-      return publish(
-          shared->key ? *shared->key : contentSegmentKey(shared->payload.size(), blocks), payload);
+      return publish(shared->key ? *shared->key : contentSegmentKey(shared->payload.size(), blocks),
+                     payload);
     });
     shared->ticket.release();
     if (shared->done) shared->done(std::move(result));
