@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/immortal.h"
+
 namespace hearth::graph {
 namespace {
 
@@ -25,15 +27,15 @@ uint64_t threadNumber() {
   return number;
 }
 
+constexpr size_t kPlaces = 64;
+constinit base::Immortal<std::array<Known, kPlaces>> places;
+
 // Calls `use` with what this thread remembers, unless another that shares its place is there just
 // now, or was when the process was forked.
 template <typename Use>
 void withKnown(Use use) {
-  constexpr size_t kPlaces = 64;
-  // Never destroyed: threads may still prepare models while the process exits.
-  static auto* const places = new std::array<Known, kPlaces>;
   const uint64_t thread = threadNumber();
-  Known& known = (*places)[thread % kPlaces];
+  Known& known = places.get()[thread % kPlaces];
   if (known.isInUse.test_and_set(std::memory_order_acquire)) return;
   if (known.thread != thread) {
     known.thread = thread;

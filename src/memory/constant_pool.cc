@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/descriptor.h"
+#include "base/file_size_signal.h"
 #include "base/format.h"
 #include "memory/mapping.h"
 
@@ -15,6 +16,8 @@ namespace hearth::memory {
 namespace {
 
 Result<PoolRef> sealedPool(size_t size, const std::function<void(uint8_t* bytes)>& fill) {
+  // The limit on files holds for those in memory, too.
+  const base::FileSizeSignalOff signalOff;
   const base::Descriptor file(::memfd_create("hearth-constants", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.valid() || ::ftruncate(file.get(), static_cast<off_t>(size)) != 0)
     return std::unexpected(base::errnoError(errno, "Creating constant memory"));

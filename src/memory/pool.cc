@@ -12,6 +12,15 @@
 #include "memory/lost_pages.h"
 
 namespace hearth::memory {
+namespace {
+
+// Nobody can truncate memory that is sealed against it.
+bool isOfFixedSize(int fd) {
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+}
+
+}  // namespace
 
 Result<PoolRef> Pool::anonymous(size_t size) {
   const int fd = ::memfd_create("hearth-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -48,7 +57,7 @@ Result<PoolRef> Pool::ofFile(int fd, uint64_t offset, size_t size, Mapping::Acce
   pool->data_ = pool->mapping_.data();
   pool->size_ = size;
   pool->writable_ = access == Mapping::Access::kReadWrite;
-  if (!pool->writable_) *watched = WatchedPages(pool->data_, size);
+  if (!pool->writable_ && !isOfFixedSize(copy)) *watched = WatchedPages(pool->data_, size);
   return pool;
 }
 

@@ -14,7 +14,6 @@ namespace {
 // NNAPI's executions know no other failures once their arguments are complete.
 Error asExecutionError(Error error) {
   switch (error.code()) {
-    case ErrorCode::kOutOfMemory:
     case ErrorCode::kOpFailed:
     case ErrorCode::kOutputInsufficientSize:
     case ErrorCode::kUnavailableDevice:
