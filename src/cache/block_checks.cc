@@ -35,6 +35,14 @@ bool BlockChecks::add(std::shared_ptr<BlockCheck> check) {
   return !std::exchange(isAwaited_, true);
 }
 
+bool BlockChecks::inherit(BlockChecks& parent) {
+  Checks open = parent.pending();
+  if (open.empty()) return false;
+  const std::lock_guard lock(mutex_);
+  checks_ = std::move(open);
+  return !std::exchange(isAwaited_, true);
+}
+
 // Those that are not over; others are forgotten.
 BlockChecks::Checks BlockChecks::pending() {
   const std::lock_guard lock(mutex_);

@@ -47,6 +47,9 @@ class BlockChecks {
 
   // True when runAll() is to be called some time, which no caller of add() was told since the last.
   bool add(std::shared_ptr<BlockCheck> check);
+  // The same of all that `parent` has not done: for a forked child, which lacks the thread that was
+  // to do it.
+  bool inherit(BlockChecks& parent);
 
   // Does all that were added, until `isStopping` says so.
   void runAll(const std::function<bool()>& isStopping);

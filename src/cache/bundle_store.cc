@@ -370,14 +370,18 @@ void BundleStore::checkLater(const std::shared_ptr<BundleFile>& file) {
   check->run = [this, file](uint64_t from, const BlockProgress& progress) {
     return checkBlocks(*file, from, progress);
   };
-  check->end = [this, &parts, file](const StoreStatus& status) {
+  check->end = [this, file](const StoreStatus& status) {
     if (status && !file->isDropped() &&
-        (file->isDoubtful || !parts.notes->has(file->durableNote())))
+        (file->isDoubtful || !parts_->notes->has(file->durableNote())))
       makeDurable(file);
   };
-  if (parts.checks.add(std::move(check)))
-    parts.checker.postHeld(
-        [&parts] { parts.checks.runAll([&parts] { return parts.checker.isStopping(); }); });
+  if (parts.checks.add(std::move(check))) holdChecks();
+}
+
+void BundleStore::holdChecks() {
+  BundleParts& parts = *parts_;
+  parts.checker.postHeld(
+      [&parts] { parts.checks.runAll([&parts] { return parts.checker.isStopping(); }); });
 }
 
 // The blocks of all segments, one segment after the other. What is wrong is dropped at once, and
@@ -840,7 +844,13 @@ StoreCounters BundleStore::counters() const {
 void BundleStore::renewInChild() {
   BundleParts& old = *parts_;
   if (old.writer != nullptr) old.writer->closeInChild();
-  parts_ = new BundleParts(old, nullptr);
+  auto* const fresh = new BundleParts(old, nullptr);
+  parts_ = fresh;
+  // What threads of the parent were to do for models that this process goes on with.
+  if (fresh->checks.inherit(old.checks)) holdChecks();
+  for (const auto& [key, mapped] : fresh->mapped)
+    if (const SegmentRef segment = mapped.lock(); segment != nullptr && segment->isCorrupt())
+      fresh->checker.postHeld([fresh, key] { fresh->handlers->call(key); });
 }
 
 }  // namespace hearth::cache

@@ -72,6 +72,7 @@ class BundleStore : public SegmentStore,
   SegmentRef share(const SegmentKey& key, SegmentRef segment);
   StoreResult<SegmentRef> load(const std::shared_ptr<BundleFile>& file, const SegmentInfo& info);
   void checkLater(const std::shared_ptr<BundleFile>& file);
+  void holdChecks();
   StoreStatus checkBlocks(BundleFile& file, uint64_t from, const BlockProgress& progress);
   void drop(BundleFile& file, const SegmentKey& key, const StoreFailure& why);
   StoreResult<std::shared_ptr<BundleWriter>> writer();

@@ -139,7 +139,8 @@ class SegmentStore {
   virtual void settle() = 0;
   // Lets the background checks of what find() gave begin soon: a start calls it when it has what it
   // needs, since the checks would compete with it and with the first inferences. Else only settle()
-  // and checkBeforeExit() begin them.
+  // and checkBeforeExit() begin them. A forked child calls it for what its parent has found: it has
+  // no thread that checks until then.
   virtual void checkFound() = 0;
   // Checks here a part of what find() gave and no check has come to the end of, so that processes
   // that are too short for the background check do not go on using something damaged for ever. How

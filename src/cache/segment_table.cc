@@ -369,9 +369,14 @@ StoreStatus SegmentTable::check(const SegmentOrigin& origin, uint64_t from,
   return storeFail(StoreReason::kGone, "The segment {} is no longer there.", info.key.hex());
 }
 
-void SegmentTable::inherit(SegmentTable& parent) {
+std::vector<SegmentKey> SegmentTable::inherit(SegmentTable& parent) {
   mapped_ = parent.mapped_;
   rejected_ = parent.rejected_;
+  std::vector<SegmentKey> wrong;
+  for (const auto& [key, mapped] : mapped_)
+    if (const SegmentRef segment = mapped.segment.lock(); segment && segment->isCorrupt())
+      wrong.push_back(key);
+  return wrong;
 }
 
 }  // namespace hearth::cache

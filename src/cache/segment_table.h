@@ -92,8 +92,9 @@ class SegmentTable {
   };
   const Counters& counters() const { return counters_; }
 
-  // For a forked child: takes over which segments are mapped.
-  void inherit(SegmentTable& parent);
+  // For a forked child: takes over which segments are mapped. The keys of those that are known to
+  // be wrong: a thread that repairs what uses them may have been at it in the parent.
+  std::vector<SegmentKey> inherit(SegmentTable& parent);
 
  private:
   struct Opened {

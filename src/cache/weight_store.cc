@@ -293,7 +293,9 @@ void WeightStore::opened(SegmentOrigin found) {
   auto check = std::make_shared<BlockCheck>();
   check->id = IdentityTable::checkedKey(info.key, origin->generation, parts.folders->boot());
   check->blocks = info.blocks.size();
-  check->run = [&parts, origin](uint64_t from, const BlockProgress& progress) {
+  // In whichever process that is: a forked child has parts of its own.
+  check->run = [this, origin](uint64_t from, const BlockProgress& progress) {
+    StoreParts& parts = *parts_;
     bool isEnded = false;
     StoreStatus status = parts.segments.check(*origin, from, [&](uint64_t block) {
       isEnded = !progress(block);
@@ -303,19 +305,23 @@ void WeightStore::opened(SegmentOrigin found) {
     if (status && !isEnded) ++parts.checked;
     return status;
   };
-  check->end = [this, &parts, origin](const StoreStatus& status) {
+  check->end = [this, origin](const StoreStatus& status) {
     if (!status) {
       if (status.error().reason == StoreReason::kCorrupt)
-        parts.segments.drop(*origin, status.error());
+        parts_->segments.drop(*origin, status.error());
       return;
     }
     origin->checked = true;
     markLater(origin);
   };
-  // What was found is used by a start that has better things to do just now.
-  if (parts.checks.add(std::move(check)))
-    parts.checker.postHeld(
-        [&parts] { parts.checks.runAll([&parts] { return parts.checker.isStopping(); }); });
+  if (parts.checks.add(std::move(check))) holdChecks();
+}
+
+// What was found is used by a start that has better things to do just now.
+void WeightStore::holdChecks() {
+  StoreParts& parts = *parts_;
+  parts.checker.postHeld(
+      [&parts] { parts.checks.runAll([&parts] { return parts.checker.isStopping(); }); });
 }
 
 void WeightStore::checkFound() {
@@ -564,8 +570,12 @@ void WeightStore::renewInChild() {
   if (old.facts) old.facts->closeInChild();
   auto* const fresh = new StoreParts(old.folders, old.handlers,
                                      [this](SegmentOrigin origin) { opened(std::move(origin)); });
-  fresh->segments.inherit(old.segments);
+  const std::vector<SegmentKey> wrong = fresh->segments.inherit(old.segments);
   parts_ = fresh;
+  // What threads of the parent were to do for models that this process goes on with.
+  if (fresh->checks.inherit(old.checks)) holdChecks();
+  for (const SegmentKey& key : wrong)
+    fresh->checker.postHeld([fresh, key] { fresh->handlers->call(key); });
 }
 
 }  // namespace hearth::cache

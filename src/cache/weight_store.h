@@ -120,6 +120,7 @@ class WeightStore : public SegmentStore, private ForkAware {
   std::shared_ptr<BuildLock> buildLock() const;
   void noteProgress();
   void opened(SegmentOrigin origin);
+  void holdChecks();
   void publishCopied(PublishRequest request);
   void markLater(std::shared_ptr<SegmentOrigin> origin);
   void makeDurable();

@@ -145,6 +145,48 @@ TEST_F(DamagedStartTest, AColdStartDoesNotTakeWrongSegmentsForWhatItPacked) {
   }
 }
 
+// A child that goes on with its parent's model has no thread of the parent that would find, or was
+// about to repair, what is wrong.
+TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotChecked) {
+  for (const cache::StoreOptions& store : {options(), bundle()}) {
+    for (const bool isFound : {false, true}) {
+      forget();
+      ASSERT_TRUE(process(store).isRightThen);
+      const auto files =
+          store.bundle.empty() ? segmentFiles() : std::vector{fs::path(store.bundle)};
+      for (const fs::path& file : files) {
+        std::vector<uint8_t> bytes = cache::readFile(file);
+        // In a bundle behind the head, in what is packed.
+        for (size_t i = bytes.size() / 2; i < bytes.size() / 2 + 256; ++i) bytes[i] ^= 0x40;
+        fs::permissions(file, fs::perms(0600));
+        cache::writeFile(file, bytes);
+        if (store.bundle.empty()) fs::permissions(file, fs::perms(0400));
+      }
+      const pid_t parent = ::fork();
+      ASSERT_GE(parent, 0);
+      if (parent == 0) {
+        ::alarm(240);
+        const Start own = start(model_, store);
+        if (own.output == expected_) ::_exit(3);  // nothing is damaged
+        if (isFound) {
+          cache::StoreOptions same = store;
+          same.fingerprint = storeFingerprint();
+          cache::openSegmentStore(same)->settle();
+        }
+        const pid_t child = ::fork();
+        if (child == 0) {
+          ::alarm(120);
+          while (runAgain(own) != expected_)
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          ::_exit(0);
+        }
+        ::_exit(cache::waitForChild(child));
+      }
+      EXPECT_EQ(cache::waitForChild(parent), 0) << store.bundle << ", found: " << isFound;
+    }
+  }
+}
+
 #ifdef HEARTH_TEST_HOOKS
 
 // The disk is full from some write on, at any one of them. The next start that has room completes

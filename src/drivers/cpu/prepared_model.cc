@@ -11,7 +11,6 @@
 #include <mutex>
 
 #include "base/caught.h"
-#include "base/fork_gate.h"
 #include "base/immortal.h"
 #include "base/log.h"
 #include "base/trace.h"
@@ -405,6 +404,12 @@ Status CpuPreparedModel::replaceLosses() {
   return {};
 }
 
+void CpuPreparedModel::checkInChild() {
+  process_ = base::ForkGate::generation();
+  if (session_ != nullptr) session_->checkFound();
+  if (saved_ != nullptr) saved_->checkFound();
+}
+
 Result<std::unique_ptr<hal::Execution>> CpuPreparedModel::createExecution(hal::Request request) {
   HEARTH_ASSIGN(hal::BoundRequest bound, hal::checkRequest(model_->main(), request));
   // The plan takes every graph input for given; the interpreter knows how to do without.
@@ -465,6 +470,7 @@ Result<std::unique_ptr<ExecutionContext>> CpuPreparedModel::takeContext() {
 Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
                              std::span<const ExecutionContext::Buffer> outputs,
                              const base::Deadline& deadline) {
+  if (process_.load(std::memory_order_relaxed) != base::ForkGate::generation()) checkInChild();
   while (true) {
     const uint64_t replaced = replacedLosses_;
     Status status = runOnce(inputs, outputs, deadline);

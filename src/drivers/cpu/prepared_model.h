@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fork_gate.h"
 #include "base/mutex.h"
 #include "drivers/cpu/execution_context.h"
 #include "drivers/cpu/kernel_choice.h"
@@ -108,6 +109,8 @@ class CpuPreparedModel final : public hal::PreparedModel,
   Result<Segments> packAgain(const std::function<bool(const PackedSegment&)>& isWrong);
   // Publishes them. That may wait for the store's threads, which repair, too: repairMutex_ is free.
   void keepRepaired(const Segments& segments);
+  // The first execution in a forked child lets the checks begin that the parent had not done.
+  void checkInChild();
   // Changes whenever bytes of any model may have been lost.
   uint64_t lossesSoFar() const;
   // Replaces what was lost of this one, if anything was. Error: it stays lost.
@@ -145,6 +148,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   base::Mutex repairMutex_;
   std::atomic<uint64_t> checkedLosses_ = 0;  // lossesSoFar() when nothing was lost here
   std::atomic<uint64_t> replacedLosses_ = 0;
+  std::atomic<uint32_t> process_ = base::ForkGate::generation();
   std::unique_ptr<KernelStages> stages_;  // from the first execution that can be measured on
 };
 

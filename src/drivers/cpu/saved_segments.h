@@ -29,6 +29,10 @@ class SavedSegments final : public hal::LosableMemory {
 
   // Changes whenever bytes of any model may have been lost.
   uint64_t lossesSoFar() const;
+  // SegmentStore::checkFound, in a forked child.
+  void checkFound() const {
+    if (store_ != nullptr) store_->checkFound();
+  }
   // The bytes that replaceLost() has put in their places.
   uint64_t replacedBytes() const { return replacedBytes_; }
 

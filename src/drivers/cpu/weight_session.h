@@ -53,6 +53,9 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   // The same for what was packed since then.
   void publishAgain();
 
+  // Lets the store check what load() found, as it lets it itself when the start is over.
+  void checkFound() const { store_->checkFound(); }
+
   // Bytes that an earlier process left about the graph of this model, as it is prepared by this
   // build on this CPU for so many threads; empty when there are none. From load() on.
   std::vector<uint8_t> recall(std::string_view kind) const;

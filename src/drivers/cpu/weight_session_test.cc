@@ -502,9 +502,13 @@ TEST_F(WeightSessionTest, AChildStartsThatWasForkedAtAnyCrashPoint) {
     ++passes;
     ::usleep(2000);
   });
+  constexpr int kForks = 10;
+  constexpr uint32_t kMostStarts = 200;
+  std::atomic<int> forks = 0;
   std::atomic<bool> isOver = false;
   std::thread starter([&] {
-    for (uint32_t i = 0; i < 6; ++i) {
+    // How many forks come during a start depends on how busy the machine is.
+    for (uint32_t i = 0; i < 6 || (forks < kForks && i < kMostStarts); ++i) {
       // What the process has packed is not packed again.
       const TestModel other(100 + i);
       save(other, "other.bin");
@@ -518,7 +522,6 @@ TEST_F(WeightSessionTest, AChildStartsThatWasForkedAtAnyCrashPoint) {
     isOver = true;
   });
   int seen = 0;
-  int forks = 0;
   while (!isOver) {
     if (passes == seen) {
       ::usleep(100);
@@ -541,7 +544,7 @@ TEST_F(WeightSessionTest, AChildStartsThatWasForkedAtAnyCrashPoint) {
   }
   starter.join();
   base::watchCrashPoints(nullptr);
-  EXPECT_GE(forks, 10);
+  EXPECT_GE(forks, kForks);
 }
 #endif
 
