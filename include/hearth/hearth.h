@@ -132,7 +132,7 @@ typedef void (*hearth_log_callback)(hearth_log_level level, const char* message,
 // it is replaced goes on. A child made by fork() has the callback, too. Drivers in libraries of
 // their own and XNNPACK write to standard error themselves. HEARTH_BAD_DATA: there is no such
 // level.
-HEARTH_EXPORT hearth_status hearth_set_log_callback(hearth_log_level level,
+HEARTH_EXPORT hearth_status hearth_set_log_callback(int32_t level,  // hearth_log_level
                                                     hearth_log_callback callback, void* user,
                                                     hearth_error** error);
 

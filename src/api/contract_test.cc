@@ -185,8 +185,7 @@ TEST_F(ContractTest, AFailureGivesAnErrorAndNoResult) {
     hearth_error_free(error_);
     error_ = untouched<hearth_error>();
   }
-  expectFailure(
-      hearth_set_log_callback(static_cast<hearth_log_level>(99), nullptr, nullptr, &error_));
+  expectFailure(hearth_set_log_callback(99, nullptr, nullptr, &error_));
 }
 
 TEST_F(ContractTest, TheRankIsWrittenAlways) {

@@ -60,11 +60,11 @@ uint32_t hearth_version_number(void) {
   return HEARTH_VERSION_NUMBER;
 }
 
-hearth_status hearth_set_log_callback(hearth_log_level level, hearth_log_callback callback,
-                                      void* user, hearth_error** error) {
+hearth_status hearth_set_log_callback(int32_t level, hearth_log_callback callback, void* user,
+                                      hearth_error** error) {
   return guarded(error, [&]() -> Status {
     if (level < HEARTH_LOG_DEFAULT || level > HEARTH_LOG_OFF)
-      return fail(ErrorCode::kBadData, "There is no log level {}.", static_cast<int>(level));
+      return fail(ErrorCode::kBadData, "There is no log level {}.", level);
     hearth::base::LogSink sink;
     if (callback != nullptr)
       sink = [callback, user](hearth::base::LogLevel of, const char* message) {
