@@ -11,15 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/fork_test_util.h"
 #include "base/immortal.h"
 #include "base/mutex.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define HEARTH_SKIP_THREADS_AFTER_FORK() \
-  GTEST_SKIP() << "The thread sanitizer allows no threads in a child of a threaded process."
-#else
-#define HEARTH_SKIP_THREADS_AFTER_FORK() static_cast<void>(0)
-#endif
 
 namespace hearth::base {
 namespace {

@@ -12,17 +12,11 @@
 
 #include "base/descriptor.h"
 #include "base/fault.h"
+#include "base/fork_test_util.h"
 #include "cache/bundle_test_util.h"
 #include "cache/content_hash.h"
 #include "cache/content_memory.h"
 #include "cache/store_facts.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define HEARTH_SKIP_THREADS_AFTER_FORK() \
-  GTEST_SKIP() << "The thread sanitizer allows no threads in a child of a threaded process."
-#else
-#define HEARTH_SKIP_THREADS_AFTER_FORK() static_cast<void>(0)
-#endif
 
 namespace hearth::cache {
 namespace {

@@ -6,14 +6,8 @@
 #include <atomic>
 #include <thread>
 
+#include "base/fork_test_util.h"
 #include "cache/store_test_util.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define HEARTH_SKIP_THREADS_AFTER_FORK() \
-  GTEST_SKIP() << "The thread sanitizer allows no threads in a child of a threaded process."
-#else
-#define HEARTH_SKIP_THREADS_AFTER_FORK() static_cast<void>(0)
-#endif
 
 namespace hearth::cache {
 namespace {

@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/fork_test_util.h"
 #include "frontends/tflite/model_writer.h"
 #include "hearth/hearth.h"
 
@@ -29,14 +30,6 @@
 extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
   return "detect_leaks=0";
 }
-#endif
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define HEARTH_SKIP_THREADS_AFTER_FORK()                                                           \
-  GTEST_SKIP() << "In a child the sanitizer's allocator may be locked for ever, by a thread that " \
-                  "allocated in the parent."
-#else
-#define HEARTH_SKIP_THREADS_AFTER_FORK() static_cast<void>(0)
 #endif
 
 namespace hearth {
@@ -351,7 +344,7 @@ TEST_P(ProcessTest, ExitKeepsWhatWasPacked) {
 
 // A child found locks taken by threads that it has not.
 TEST_P(ProcessTest, ForkWhileThreadsCompileRunAndFree) {
-  HEARTH_SKIP_THREADS_AFTER_FORK();
+  HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   useNewStore();
   EXPECT_EQ(endOf([&] {
               const auto& library = *new Library(GetParam());
@@ -386,7 +379,7 @@ TEST_P(ProcessTest, ForkWhileThreadsCompileRunAndFree) {
 }
 
 TEST_P(ProcessTest, AChildDoesNotWaitForWhatItsParentRuns) {
-  HEARTH_SKIP_THREADS_AFTER_FORK();
+  HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   useNewStore();
   EXPECT_EQ(endOf([&] {
               const auto& library = *new Library(GetParam());

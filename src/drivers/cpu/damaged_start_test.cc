@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/fault.h"
+#include "base/fork_test_util.h"
 #include "base/format.h"
 #include "drivers/cpu/weight_session_test_util.h"
 
@@ -148,6 +149,7 @@ TEST_F(DamagedStartTest, AColdStartDoesNotTakeWrongSegmentsForWhatItPacked) {
 // A child that goes on with its parent's model has no thread of the parent that would find, or was
 // about to repair, what is wrong.
 TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotChecked) {
+  HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   for (const cache::StoreOptions& store : {options(), bundle()}) {
     for (const bool isFound : {false, true}) {
       forget();

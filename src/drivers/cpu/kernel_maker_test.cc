@@ -12,16 +12,9 @@
 #include <thread>
 
 #include "base/fork_gate.h"
+#include "base/fork_test_util.h"
 #include "drivers/cpu/execution_context.h"
 #include "threads/thread_pool.h"
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define HEARTH_SKIP_THREADS_AFTER_FORK()                                                           \
-  GTEST_SKIP() << "In a child the sanitizer's allocator may be locked for ever, by a thread that " \
-                  "allocated in the parent."
-#else
-#define HEARTH_SKIP_THREADS_AFTER_FORK() static_cast<void>(0)
-#endif
 
 namespace hearth::cpu {
 namespace {
@@ -162,7 +155,7 @@ TEST_F(KernelMakerTest, EndsBetweenTwoKernels) {
 }
 
 TEST_F(KernelMakerTest, AChildMakesWhatItsParentHasNot) {
-  HEARTH_SKIP_THREADS_AFTER_FORK();
+  HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   for (int i = 0; i < 200; ++i) add();
   for (int i = 0; i < 20; ++i) {
     KernelMaker maker(plan_, nullptr);
@@ -188,7 +181,7 @@ TEST_F(KernelMakerTest, AChildMakesWhatItsParentHasNot) {
 // As when an operation is refused so late that the model is planned again: a fork that came between
 // waited for whoever had finished, and that one for the fork.
 TEST_F(KernelMakerTest, AForkComesWhileKernelsAreMadeAgainInTheEnd) {
-  HEARTH_SKIP_THREADS_AFTER_FORK();
+  HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   const auto pool = threads::ThreadPool::create(2).value();
   for (int i = 0; i < 20; ++i) add();
   for (int round = 0; round < 20; ++round) {
@@ -222,7 +215,7 @@ TEST_F(KernelMakerTest, AForkComesWhileKernelsAreMadeAgainInTheEnd) {
 
 // A thread in the gate shares its work with threads that come to the gate, too: those of the pool.
 TEST_F(KernelMakerTest, AForkComesWhileSomebodyInTheGateMakesKernels) {
-  HEARTH_SKIP_THREADS_AFTER_FORK();
+  HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   const auto pool = threads::ThreadPool::create(2).value();
   for (int i = 0; i < 20; ++i) add();
   std::atomic<bool> isOver = false;

@@ -19,17 +19,10 @@
 #include <thread>
 
 #include "base/crash_point.h"
+#include "base/fork_test_util.h"
 #include "cache/content_hash.h"
 #include "drivers/cpu/stored_plan.h"
 #include "drivers/cpu/weight_session_test_util.h"
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define HEARTH_SKIP_THREADS_AFTER_FORK()                                                           \
-  GTEST_SKIP() << "In a child the sanitizer's allocator may be locked for ever, by a thread that " \
-                  "allocated in the parent."
-#else
-#define HEARTH_SKIP_THREADS_AFTER_FORK() static_cast<void>(0)
-#endif
 
 namespace hearth::cpu {
 namespace {
@@ -462,7 +455,7 @@ TEST_F(WeightSessionTest, ThreadsThatPackAtOnceShareThePackings) {
 }
 
 TEST_F(WeightSessionTest, AChildPacksThatWasForkedWhileAnotherThreadDid) {
-  HEARTH_SKIP_THREADS_AFTER_FORK();
+  HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   const TestModel test(1);
   save(test);
   cache::StoreOptions off = options();
@@ -490,7 +483,7 @@ TEST_F(WeightSessionTest, AChildPacksThatWasForkedWhileAnotherThreadDid) {
 #ifdef HEARTH_TEST_HOOKS
 // Another thread forks about when one is at a crash point, with whatever locks it holds there.
 TEST_F(WeightSessionTest, AChildStartsThatWasForkedAtAnyCrashPoint) {
-  HEARTH_SKIP_THREADS_AFTER_FORK();
+  HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   const TestModel test(1);
   save(test);
   cache::StoreOptions off = options();
@@ -594,7 +587,7 @@ TEST_F(WeightSessionTest, JustInTimeAModelThatNobodyRunsIsKeptOrLeft) {
 }
 
 TEST_F(WeightSessionTest, JustInTimeAForkedChildMakesWhatIsMissing) {
-  HEARTH_SKIP_THREADS_AFTER_FORK();
+  HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   const TestModel test(1);
   save(test);
   preparation_ = hal::Preparation::kJustInTime;

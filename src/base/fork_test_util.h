@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tests that fork a process with threads can run under a sanitizer. All run in the release
+// build.
+#pragma once
+
+#include <gtest/gtest.h>
+
+// At the start of a test whose forked child starts threads.
+#if defined(__SANITIZE_THREAD__)
+#define HEARTH_SKIP_THREADS_AFTER_FORK() \
+  GTEST_SKIP() << "The thread sanitizer allows no threads in a child of a threaded process."
+#else
+#define HEARTH_SKIP_THREADS_AFTER_FORK() static_cast<void>(0)
+#endif
+
+// At the start of a test whose parent forks while other threads of it allocate.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define HEARTH_SKIP_FORK_AMID_ALLOCATIONS()                                                        \
+  GTEST_SKIP() << "In a child the sanitizer's allocator may be locked for ever, by a thread that " \
+                  "allocated in the parent."
+#else
+#define HEARTH_SKIP_FORK_AMID_ALLOCATIONS() static_cast<void>(0)
+#endif
