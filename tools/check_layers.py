@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that each folder under src/ includes only itself and folders before it in LAYERS."""
+"""Checks that each folder under src/ includes only itself and folders before it in LAYERS, and the
+same of the rooms of large folders."""
 
 import re
 import sys
@@ -9,9 +10,64 @@ import checkout
 
 LAYERS = ["base", "threads", "memory", "graph", "ops", "cache", "hal", "drivers", "ipc", "runtime",
           "frontends", "api", "tools"]
+# The rooms of large folders, lowest first: a file includes only files of its room and of those before
+# it. Files of the folder itself are above all of its rooms.
+ROOMS = {
+    "cache": ["object", "identity", "blob", "segment", "plan", "store", "folder", "bundle",
+              "compilation"],
+    "drivers/cpu": ["microkernels", "platform", "kernels", "weights", "plan", "lowering",
+                    "compilation_cache"],
+    "frontends/nnapi": ["objects", "entry_points"],
+    "frontends/tflite": ["reader", "translators"],
+}
+# Rooms that do without a layer below them: kernels compute, and do not know where weights come from.
+STRANGERS = {
+    "hal": ["cache"],
+    "drivers/cpu/microkernels": ["cache", "hal"],
+    "drivers/cpu/platform": ["cache", "hal"],
+    "drivers/cpu/kernels": ["cache", "hal"],
+    "drivers/cpu/lowering": ["hal"],
+}
+# What only tests use, in any folder. Tests, and what they use, include what they like of their layer.
+TESTING = "testing"
 # A folder of a layer that other folders of the same layer must not include.
 SEPARATE = {"drivers"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+def isOfTests(parts):
+    stem = parts[-1].split(".")[0]
+    return TESTING in parts[:-1] or stem.endswith(("_test", "_fuzz"))
+
+
+def room(parts, folder):
+    """The position of a file's room in ROOMS[folder]; None in a folder that is no room."""
+    inside = parts[folder.count("/") + 1:]
+    if len(inside) < 2:
+        return len(ROOMS[folder])
+    return ROOMS[folder].index(inside[0]) if inside[0] in ROOMS[folder] else None
+
+
+def roomViolation(parts, target):
+    """A sentence about an include that looks up within a large folder; None when it does not."""
+    where, targetParts = "/".join(parts), tuple(target.split("/"))
+    if isOfTests(parts):
+        return None
+    if isOfTests(targetParts):
+        return f"src/{where} includes {target}, which is for tests."
+    for folder, layers in STRANGERS.items():
+        if where.startswith(folder + "/") and targetParts[0] in layers:
+            return f"src/{where} includes {target}, which it is not to know."
+    for folder in ROOMS:
+        if not where.startswith(folder + "/") or not target.startswith(folder + "/"):
+            continue
+        own, other = room(parts, folder), room(targetParts, folder)
+        if own is None or other is None:
+            name = parts if own is None else targetParts
+            return f"src/{'/'.join(name[:-1])} is no room; tools/check_layers.py lists them."
+        if other > own:
+            return f"src/{where} includes {target}, but that room is above its own."
+    return None
 
 
 def violations(source):
@@ -35,6 +91,8 @@ def violations(source):
                 found.append(f"{where} includes {target}, but {layer} is a layer above {parts[0]}.")
             elif layer in SEPARATE and layer == parts[0] and target.split("/")[1] != parts[1]:
                 found.append(f"{where} includes {target}, which belongs to another of {layer}.")
+            elif sentence := roomViolation(parts, target):
+                found.append(sentence)
     return found
 
 

@@ -42,6 +42,44 @@ class CheckLayersTest(unittest.TestCase):
         self.write("utils/a.h")
         self.assertEqual(len(check_layers.violations(self.source)), 1)
 
+    def testRoomsLookDown(self):
+        self.write("drivers/cpu/lowering/convolution.cc", '"drivers/cpu/lowering/pooling.h"',
+                   '"drivers/cpu/microkernels/im2col.h"', '"drivers/cpu/plan/plan.h"')
+        self.write("drivers/cpu/cpu_device.cc", '"drivers/cpu/compilation_cache/model_cache.h"',
+                   '"drivers/cpu/prepared_model.h"')
+        self.write("cache/bundle/bundle_file.h", '"cache/object/object_file.h"')
+        self.assertEqual(check_layers.violations(self.source), [])
+
+    def testARoomAboveIsAViolation(self):
+        self.write("drivers/cpu/kernels/f32_layer.h", '"drivers/cpu/plan/plan_builder.h"')
+        self.assertEqual(check_layers.violations(self.source), [
+            "src/drivers/cpu/kernels/f32_layer.h includes drivers/cpu/plan/plan_builder.h, "
+            "but that room is above its own."])
+
+    def testTheFolderItselfIsAboveItsRooms(self):
+        self.write("frontends/tflite/reader/file_view.cc", '"frontends/tflite/model_file.h"')
+        self.assertEqual(len(check_layers.violations(self.source)), 1)
+
+    def testAnUnknownRoomIsAViolation(self):
+        self.write("cache/attic/old.cc", '"cache/object/object_file.h"')
+        self.assertEqual(check_layers.violations(self.source), [
+            "src/cache/attic is no room; tools/check_layers.py lists them."])
+
+    def testKernelsKnowNoStore(self):
+        self.write("drivers/cpu/kernels/f32_layer.cc", '"cache/segment/segment.h"')
+        self.assertEqual(check_layers.violations(self.source), [
+            "src/drivers/cpu/kernels/f32_layer.cc includes cache/segment/segment.h, "
+            "which it is not to know."])
+
+    def testOnlyTestsIncludeWhatIsForTests(self):
+        self.write("cache/folder/weight_store_test.cc", '"cache/testing/store_test_util.h"',
+                   '"cache/open_store.h"')
+        self.write("cache/testing/store_test_util.h", '"cache/folder/weight_store.h"')
+        self.assertEqual(check_layers.violations(self.source), [])
+        self.write("hal/device.cc", '"cache/testing/store_test_util.h"')
+        self.assertEqual(check_layers.violations(self.source), [
+            "src/hal/device.cc includes cache/testing/store_test_util.h, which is for tests."])
+
 
 if __name__ == "__main__":
     unittest.main()

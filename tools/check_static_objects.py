@@ -19,7 +19,6 @@ ALLOWED = {
     "trace.cc": {"atexit"},  # closes the array of the trace file
     "open_stores.cc": {"atexit"},  # writes what was packed
     "device_manager.cc": {"atexit"},  # waits for what drivers' libraries are at
-    "known_model.cc": {"__cxa_thread_atexit"},  # knows whether it was destroyed
 }
 SYMBOL = re.compile(r"([^\s:/]+?)(?:\.o|\.cpp)?:\s+U\s+(\w+)")
 

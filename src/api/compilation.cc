@@ -85,35 +85,29 @@ Result<std::vector<Tensor>> describeTensors(const std::vector<hearth::tflite::Te
   return tensors;
 }
 
-// None when the environment alone decides.
-std::optional<hearth::cache::StoreOptions> storeOptions(const hearth_compile_options& options) {
-  if (options.cache == HEARTH_CACHE_DEFAULT && options.store == nullptr &&
-      options.store_bytes == 0 && options.weight_cache == nullptr)
-    return std::nullopt;
-  // A wrong variable, or none, does not count where the caller decides.
-  hearth::cache::StoreOptions store =
-      hearth::cache::StoreOptions::fromEnvironment().value_or(hearth::cache::StoreOptions());
-  using Mode = hearth::cache::StoreMode;
+// Where packed weights are kept; what is not set is as the environment says.
+std::map<std::string, std::string> storeOptions(const hearth_compile_options& options) {
+  std::map<std::string, std::string> texts;
   switch (options.cache) {
     case HEARTH_CACHE_DEFAULT:
       break;
     case HEARTH_CACHE_OFF:
-      store.mode = Mode::kOff;
+      texts["store_mode"] = "off";
       break;
     case HEARTH_CACHE_READ_ONLY:
-      store.mode = Mode::kReadOnly;
+      texts["store_mode"] = "read-only";
       break;
     case HEARTH_CACHE_READ_WRITE:
-      store.mode = Mode::kReadWrite;
+      texts["store_mode"] = "read-write";
       break;
     case HEARTH_CACHE_STRICT:
-      store.mode = Mode::kStrict;
+      texts["store_mode"] = "strict";
       break;
   }
-  if (options.store != nullptr) store.path = options.store;
-  if (options.store_bytes != 0) store.maxBytes = options.store_bytes;
-  if (options.weight_cache != nullptr) store.bundle = options.weight_cache;
-  return store;
+  if (options.store != nullptr) texts["store"] = options.store;
+  if (options.store_bytes != 0) texts["store_bytes"] = std::to_string(options.store_bytes);
+  if (options.weight_cache != nullptr) texts["bundle"] = options.weight_cache;
+  return texts;
 }
 
 Result<hearth::hal::Preparation> preparationOf(const hearth_compile_options& options) {
@@ -137,7 +131,7 @@ Result<hearth::runtime::CompilationOptions> runtimeOptions(const hearth_compile_
   made.prepare.threads = options.threads;
   made.prepare.maxActivationBytes = options.max_activation_bytes;
   made.prepare.deadline = hearth::api::deadlineAfter(options.timeout_ns);
-  made.prepare.store = storeOptions(options);
+  made.prepare.driverOptions = storeOptions(options);
   return made;
 }
 

@@ -9,17 +9,17 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/fork_aware.h"
 #include "base/immortal.h"
 #include "base/mutex.h"
-#include "cache/content_hash.h"
-#include "cache/content_memory.h"
-#include "cache/fork_aware.h"
+#include "cache/identity/content_hash.h"
+#include "cache/identity/content_memory.h"
 #include "memory/mapping.h"
 
 namespace hearth::cache {
 
 // What all models of this process have packed, as long as it is in use. Thread-safe.
-class AnonymousTable : public ContentMemory, private ForkAware {
+class AnonymousTable : public ContentMemory, private base::ForkAware {
  public:
   static AnonymousTable& instance() {
     static constinit base::Immortal<AnonymousTable> table;
@@ -102,7 +102,7 @@ class AnonymousTable : public ContentMemory, private ForkAware {
     std::weak_ptr<const Segment> segment;
   };
 
-  explicit AnonymousTable(const std::lock_guard<base::Mutex>& held) : ForkAware(held) {}
+  explicit AnonymousTable(const std::lock_guard<base::Mutex>& held) : base::ForkAware(held) {}
 
   // Now and then, so that adding stays cheap.
   template <typename Map, typename IsUnused>

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "cache/segment_store.h"
+#include "cache/store/segment_store.h"
 
 namespace hearth::cache {
 

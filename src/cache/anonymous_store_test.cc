@@ -8,7 +8,8 @@
 #include <thread>
 
 #include "base/descriptor.h"
-#include "cache/store_test_util.h"
+#include "cache/open_store.h"
+#include "cache/testing/store_test_util.h"
 #include "memory/mapping.h"
 
 namespace hearth::cache {

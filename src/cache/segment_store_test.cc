@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every kind of segment store promises, and the ways in which weight caches are known to fail
 // (docs/testing.md lists both).
-#include "cache/segment_store.h"
+#include "cache/store/segment_store.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,9 @@
 
 #include "base/crash_point.h"
 #include "base/descriptor.h"
-#include "cache/bundle_file.h"
-#include "cache/store_test_util.h"
+#include "cache/bundle/bundle_file.h"
+#include "cache/open_store.h"
+#include "cache/testing/store_test_util.h"
 
 namespace hearth::cache {
 namespace {

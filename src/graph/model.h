@@ -75,6 +75,22 @@ struct Subgraph {
   std::string name;
 };
 
+// Tells a ValidatedModel from other models. A copy is another model, without a mark.
+class ValidationMark {
+ public:
+  ValidationMark() = default;
+  ValidationMark(const ValidationMark&) {}
+  ValidationMark& operator=(const ValidationMark&) {
+    isSet_ = false;
+    return *this;
+  }
+  bool isSet() const { return isSet_; }
+
+ private:
+  friend class ValidatedModel;
+  bool isSet_ = false;
+};
+
 // A model. Value type except for the pools, which are shared; immutable by convention once it was
 // given to a runtime, and then safe to read from any thread.
 struct Model {
@@ -83,6 +99,7 @@ struct Model {
   std::vector<uint8_t> constantBytes;
   std::vector<memory::PoolRef> pools;
   bool relaxFloat32ToFloat16 = false;
+  ValidationMark mark;
 
   const Subgraph& main() const { return subgraphs.front(); }
   Subgraph& main() { return subgraphs.front(); }

@@ -16,7 +16,6 @@
 #include "base/deadline.h"
 #include "base/descriptor.h"
 #include "base/result.h"
-#include "cache/store_options.h"
 #include "graph/model.h"
 #include "memory/pool.h"
 
@@ -81,9 +80,9 @@ struct PrepareOptions {
   unsigned threads = 0;  // 0 = the driver's choice
   // Whether kernels may be chosen by measuring executions; for drivers that have a choice.
   bool isTuned = false;
-  // Where packed weights are kept between starts; none = as the environment says. For drivers that
-  // keep any.
-  std::optional<cache::StoreOptions> store;
+  // What only some drivers understand, as names and values; others ignore it. Where packed weights
+  // are kept between starts, for drivers that keep any: cache::StoreOptions::fromTexts().
+  std::map<std::string, std::string> driverOptions;
   uint64_t maxActivationBytes = 0;  // 0 = no limit; above it preparation fails, naming the tensor
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hal/request_check.h"
 
-#include "memory/lost_pages.h"
+#include "memory/sigbus_guard.h"
 
 namespace hearth::hal {
 namespace {

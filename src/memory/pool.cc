@@ -9,7 +9,7 @@
 
 #include "base/file_size_signal.h"
 #include "base/format.h"
-#include "memory/lost_pages.h"
+#include "memory/sigbus_guard.h"
 
 namespace hearth::memory {
 namespace {

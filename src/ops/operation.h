@@ -98,6 +98,8 @@ const OperationDefinition* findOperation(OperationType type);
 
 // validate() of each operation of each subgraph. kUnsupported for an operation without definition.
 Status validateOperations(const graph::Model& model);
+// The same once for a graph::ValidatedModel.
+Status validateOperationsOnce(const graph::Model& model);
 
 // Fills a context for one operation: operands, present flags, the model's dimensions, constant
 // data.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/immortal.h"
+#include "graph/validated_model.h"
 
 namespace hearth::ops {
 
@@ -29,6 +30,14 @@ const OperationDefinition* findOperation(OperationType type) {
       list.begin(), list.end(), type,
       [](const OperationDefinition* definition, OperationType t) { return definition->type < t; });
   return it != list.end() && (*it)->type == type ? *it : nullptr;
+}
+
+Status validateOperationsOnce(const graph::Model& model) {
+  const graph::ValidatedModel* const validated = graph::ValidatedModel::from(model);
+  if (validated != nullptr && validated->areOperationsValid()) return {};
+  HEARTH_TRY(validateOperations(model));
+  if (validated != nullptr) validated->setOperationsValid();
+  return {};
 }
 
 Status validateOperations(const graph::Model& model) {

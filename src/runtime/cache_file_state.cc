@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "base/descriptor.h"
-#include "cache/object_file.h"
+#include "cache/object/object_file.h"
 
 namespace hearth::runtime {
 namespace {

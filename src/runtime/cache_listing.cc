@@ -12,7 +12,7 @@
 
 #include "base/descriptor.h"
 #include "base/format.h"
-#include "cache/cache_inspection.h"
+#include "cache/compilation/cache_inspection.h"
 #include "hal/cache_explainer.h"
 #include "runtime/cache_explanation.h"
 #include "runtime/cache_file_state.h"

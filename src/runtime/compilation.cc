@@ -6,7 +6,7 @@
 #include "base/env.h"
 #include "base/format.h"
 #include "base/trace.h"
-#include "graph/known_model.h"
+#include "graph/validated_model.h"
 #include "memory/limits.h"
 #include "runtime/device_model.h"
 
@@ -147,7 +147,7 @@ uint64_t defaultActivationLimit() {
 
 Result<hal::PrepareOptions> Compilation::prepareOptions(const graph::Model& model,
                                                         const CompilationOptions& options) {
-  HEARTH_TRY(graph::validateUnlessKnown(model));
+  HEARTH_TRY(graph::validateOnce(model));
   hal::PrepareOptions prepare = options.prepare;
   if (prepare.threads == 0) {
     HEARTH_ASSIGN(const int64_t threads, base::envInteger(base::Env::kThreads));

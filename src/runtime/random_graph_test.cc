@@ -14,7 +14,7 @@
 #include "drivers/reference/reference_device.h"
 #include "ops/half.h"
 #include "runtime/model_plan.h"
-#include "runtime/random_graph.h"
+#include "runtime/testing/random_graph.h"
 
 namespace hearth::runtime {
 namespace {
@@ -142,8 +142,7 @@ class RandomGraphTest : public testing::Test {
                      const std::vector<std::shared_ptr<hal::Device>>& devices) {
     ModelPlanOptions options;
     options.prepare.threads = 2;
-    options.prepare.store = cache::StoreOptions{};
-    options.prepare.store->mode = cache::StoreMode::kOff;
+    options.prepare.driverOptions = {{"store_mode", "off"}};
     const auto plan = planModel(graph.model, devices, options);
     ASSERT_TRUE(plan) << plan.error().toString();
     const auto made = run(graph, *plan->prepared);

@@ -11,9 +11,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "cache/bundle_file.h"
-#include "cache/object_file.h"
-#include "cache/weight_store.h"
+#include "base/wall_clock.h"
+#include "cache/bundle/bundle_file.h"
+#include "cache/folder/weight_store.h"
+#include "cache/object/object_file.h"
 #include "tools/cache_report.h"
 #include "tools/commands.h"
 #include "tools/text_table.h"
@@ -22,12 +23,6 @@ namespace hearth::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-int64_t now() {
-  timespec time;
-  ::clock_gettime(CLOCK_REALTIME, &time);
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
 
 void print(const Json& json) {
   std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
@@ -140,8 +135,8 @@ Outcome<void> list(const CacheOptions& options) {
   if (options.isJson)
     print({{"path", path}, {"plans", plansJson(plans)}, {"facts", factsJson(facts)}});
   else
-    std::cout << plansText(plans, options.isAll, now())
-              << (options.isAll ? factsText(facts, now()) : "");
+    std::cout << plansText(plans, options.isAll, base::wallClock())
+              << (options.isAll ? factsText(facts, base::wallClock()) : "");
   return {};
 }
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cache/bundle_file.h"
-#include "cache/store_inventory.h"
+#include "cache/bundle/bundle_file.h"
+#include "cache/folder/store_inventory.h"
 
 namespace hearth::tools {
 

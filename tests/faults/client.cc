@@ -12,7 +12,7 @@
 #include <numeric>
 
 #include "android/NeuralNetworks.h"
-#include "frontends/tflite/model_writer.h"
+#include "frontends/tflite/testing/model_writer.h"
 
 namespace hearth::faults {
 namespace {

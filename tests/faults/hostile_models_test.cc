@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "android/NeuralNetworks.h"
-#include "frontends/tflite/model_writer.h"
+#include "frontends/tflite/testing/model_writer.h"
 #include "hearth/hearth.h"
 
 namespace hearth::faults {

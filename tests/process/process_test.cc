@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/fork_test_util.h"
-#include "frontends/tflite/model_writer.h"
+#include "frontends/tflite/testing/model_writer.h"
 #include "hearth/hearth.h"
 
 #ifdef __SANITIZE_ADDRESS__

@@ -9,16 +9,17 @@
 #include "base/caught.h"
 #include "base/log.h"
 #include "cache/anonymous_store.h"
-#include "drivers/cpu/cache_explanation.h"
-#include "drivers/cpu/machine.h"
-#include "drivers/cpu/model_cache.h"
-#include "drivers/cpu/open_stores.h"
-#include "drivers/cpu/page_in.h"
-#include "drivers/cpu/plan_builder.h"
+#include "drivers/cpu/compilation_cache/cache_explanation.h"
+#include "drivers/cpu/compilation_cache/model_cache.h"
+#include "drivers/cpu/compilation_cache/saved_segments.h"
+#include "drivers/cpu/plan/plan_builder.h"
+#include "drivers/cpu/platform/host_facts.h"
+#include "drivers/cpu/platform/thread_pools.h"
 #include "drivers/cpu/prepared_model.h"
-#include "drivers/cpu/saved_segments.h"
-#include "drivers/cpu/thread_pools.h"
-#include "graph/known_model.h"
+#include "drivers/cpu/weights/open_stores.h"
+#include "drivers/cpu/weights/segment_prefetcher.h"
+#include "drivers/cpu/weights/stored_host_facts.h"
+#include "graph/validated_model.h"
 #include "hal/cache_explainer.h"
 #include "hal/interpreted_model.h"
 #include "hal/operation_check.h"
@@ -59,12 +60,13 @@ class CpuDevice final : public hal::Device, public hal::CacheExplainer {
   Result<std::vector<hal::OperationSupport>> supportedOperations(
       const graph::Model& model) override {
     HEARTH_TRY(hal::checkPoolsMapped(model));
-    HEARTH_TRY(graph::validateUnlessKnown(model));
+    HEARTH_TRY(graph::validateOnce(model));
     std::vector<hal::OperationSupport> support = hal::checkOperations(model);
     // Of other subgraphs it has seen only those that the main one refers to.
     if (model.subgraphs.size() == 1 &&
         std::ranges::all_of(support, &hal::OperationSupport::supported))
-      graph::rememberValidOperations(model);
+      if (const auto* validated = graph::ValidatedModel::from(model); validated != nullptr)
+        validated->setOperationsValid();
     return support;
   }
   Result<std::vector<hal::OperationSupport>> explainOperations(const graph::Model& model) override;
@@ -123,7 +125,7 @@ std::shared_ptr<cache::SegmentStore> storeFor(const graph::Model& model,
   std::shared_ptr<cache::SegmentStore> store;
   static_cast<void>(base::caught([&] {
     std::shared_ptr<cache::SegmentStore> opened = openStore(options);
-    recallMachine(*opened);
+    recallHostFacts(*opened);
     store = std::move(opened);
   }));
   return store != nullptr ? store : storeWithoutMemory();
@@ -154,8 +156,8 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
   HEARTH_TRY(checkDeadline(options));
   const StartInProgress start;
   HEARTH_TRY(hal::checkPoolsMapped(*model));
-  HEARTH_TRY(graph::validateUnlessKnown(*model));
-  if (!graph::areOperationsKnownValid(*model)) HEARTH_TRY(ops::validateOperations(*model));
+  HEARTH_TRY(graph::validateOnce(*model));
+  HEARTH_TRY(ops::validateOperationsOnce(*model));
   HEARTH_TRY(initializeXnnpack());
   const std::shared_ptr<cache::SegmentStore> store = storeFor(*model, options);
   HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
@@ -171,10 +173,11 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
   auto prepared = prepareWith(store);
   if (!prepared && prepared.error().code() == ErrorCode::kOutOfMemory &&
       store->kind() != cache::StoreKind::kAnonymous) {
-    base::logWarn("There is no memory for a model together with the weight store.");
     // It holds what it was given to write.
     store->flush();
     prepared = prepareWith(storeWithoutMemory());
+    // Otherwise the store was not the reason: the model needs more, or its activations do.
+    if (prepared) base::logWarn("There is no memory for a model together with the weight store.");
   }
   if (prepared) return *prepared;
   // A model whose shapes or values contradict each other (kBadData, although it is valid) fails
@@ -215,10 +218,10 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModelFromCache(
 Result<hal::StartReport> CpuDevice::explainStart(std::shared_ptr<const graph::Model> model,
                                                  const hal::PrepareOptions& options) {
   if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
-  HEARTH_TRY(graph::validateUnlessKnown(*model));
+  HEARTH_TRY(graph::validateOnce(*model));
   HEARTH_TRY(initializeXnnpack());
   const std::shared_ptr<cache::SegmentStore> store = openStoreForLooking(options);
-  recallMachine(*store);
+  recallHostFacts(*store);
   return std::make_shared<WeightSession>(store, std::move(model), std::make_shared<PackedWeights>(),
                                          options, options.threads)
       ->explain();

@@ -12,7 +12,8 @@
 #include "base/fault.h"
 #include "base/fork_test_util.h"
 #include "base/format.h"
-#include "drivers/cpu/weight_session_test_util.h"
+#include "cache/open_store.h"
+#include "drivers/cpu/testing/weight_session_test_util.h"
 
 namespace hearth::cpu {
 namespace {
@@ -88,7 +89,7 @@ class DamagedStartTest : public WeightSessionTest {
     model->pools = {*pool};
     hal::PrepareOptions prepare;
     prepare.threads = 2;
-    prepare.store = store;
+    prepare.driverOptions = store.toTexts();
     auto report = device_->explainStart(model, prepare);
     EXPECT_TRUE(report);
     return report.value_or(hal::StartReport{});
@@ -98,6 +99,19 @@ class DamagedStartTest : public WeightSessionTest {
     cache::removeFolder(root());
     fs::remove(bundle().bundle);
     fs::remove(bundle().bundle + ".building");
+  }
+
+  // Wrong bytes in all that is packed there.
+  void damage(const cache::StoreOptions& store) const {
+    const auto files = store.bundle.empty() ? segmentFiles() : std::vector{fs::path(store.bundle)};
+    for (const fs::path& file : files) {
+      std::vector<uint8_t> bytes = cache::readFile(file);
+      // In a bundle behind the head.
+      for (size_t i = bytes.size() / 2; i < bytes.size() / 2 + 256; ++i) bytes[i] ^= 0x40;
+      fs::permissions(file, fs::perms(0600));
+      cache::writeFile(file, bytes);
+      if (store.bundle.empty()) fs::permissions(file, fs::perms(0400));
+    }
   }
 
   // Names and sizes of all that stands there.
@@ -154,16 +168,7 @@ TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotChecked) {
     for (const bool isFound : {false, true}) {
       forget();
       ASSERT_TRUE(process(store).isRightThen);
-      const auto files =
-          store.bundle.empty() ? segmentFiles() : std::vector{fs::path(store.bundle)};
-      for (const fs::path& file : files) {
-        std::vector<uint8_t> bytes = cache::readFile(file);
-        // In a bundle behind the head, in what is packed.
-        for (size_t i = bytes.size() / 2; i < bytes.size() / 2 + 256; ++i) bytes[i] ^= 0x40;
-        fs::permissions(file, fs::perms(0600));
-        cache::writeFile(file, bytes);
-        if (store.bundle.empty()) fs::permissions(file, fs::perms(0400));
-      }
+      damage(store);
       const pid_t parent = ::fork();
       ASSERT_GE(parent, 0);
       if (parent == 0) {

@@ -14,12 +14,12 @@
 #include "base/immortal.h"
 #include "base/log.h"
 #include "base/trace.h"
-#include "drivers/cpu/kernel_maker.h"
-#include "drivers/cpu/machine.h"
-#include "drivers/cpu/plan_builder.h"
+#include "drivers/cpu/plan/kernel_factory.h"
+#include "drivers/cpu/plan/plan_builder.h"
+#include "drivers/cpu/platform/host_facts.h"
 #include "hal/interpreted_model.h"
 #include "hal/request_check.h"
-#include "memory/lost_pages.h"
+#include "memory/sigbus_guard.h"
 #include "ops/operation.h"
 
 namespace hearth::cpu {
@@ -224,7 +224,7 @@ Status CpuPreparedModel::planWhole(const hal::PrepareOptions& options) {
   // XNNPACK says no only when an operator is made: plan again with the reference kernel for those.
   while (true) {
     HEARTH_ASSIGN(std::unique_ptr<Planned> planned, makePlan(options));
-    const auto kernels = std::make_shared<KernelMaker>(planned->plan, pool_.get(), choices_);
+    const auto kernels = std::make_shared<KernelFactory>(planned->plan, pool_.get(), choices_);
     if (Status made = kernels->makeAll(); !made) {
       if (!addReferenceOnly(kernels->refused())) return made;
       continue;
@@ -242,7 +242,7 @@ Status CpuPreparedModel::planWhole(const hal::PrepareOptions& options) {
 Status CpuPreparedModel::planAhead(const hal::PrepareOptions& options, bool packs,
                                    std::function<void(CpuPreparedModel&)> whenReady) {
   HEARTH_ASSIGN(std::unique_ptr<Planned> planned, makePlan(options));
-  ahead_ = std::make_shared<KernelMaker>(planned->plan, pool_.get(), choices_);
+  ahead_ = std::make_shared<KernelFactory>(planned->plan, pool_.get(), choices_);
   HEARTH_ASSIGN(auto context, ExecutionContext::create(planned->plan, ahead_));
   plans_.push_back(std::move(planned));
   const std::shared_ptr<const memory::Mapping> arena = context->arena();
@@ -338,10 +338,10 @@ Result<CpuPreparedModel::Segments> CpuPreparedModel::packAgain(
   const auto constants = builder.takeOwnedConstants();
   Plan plan = builder.takePlan();
   HEARTH_TRY(planArena(&plan, 0));
-  HEARTH_TRY(KernelMaker(plan, pool_.get()).makeAll());
+  HEARTH_TRY(KernelFactory(plan, pool_.get()).makeAll());
   // The running model may have the packings of other kernels, too. Where those cannot be made
   // here, it has none: what is missing is found below.
-  if (Status made = KernelMaker(plan, pool_.get(), otherKernels(plan)).makeAll(); !made)
+  if (Status made = KernelFactory(plan, pool_.get(), otherKernels(plan)).makeAll(); !made)
     base::logInfo("Not all other kernels can be packed again. {}", made.error().toString());
   const std::map<WeightPlace, PackedPlace> right = fresh.places();
   const std::map<WeightPlace, PackedPlace> used = weights_->places();
@@ -462,7 +462,7 @@ Result<std::unique_ptr<ExecutionContext>> CpuPreparedModel::takeContext() {
     ahead_->finish();
     return takeContext();
   }
-  auto kernels = std::make_shared<KernelMaker>(*plan, pool_.get(), std::move(choices));
+  auto kernels = std::make_shared<KernelFactory>(*plan, pool_.get(), std::move(choices));
   HEARTH_TRY(kernels->makeAll());
   return ExecutionContext::create(*plan, std::move(kernels));
 }

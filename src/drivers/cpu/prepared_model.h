@@ -11,14 +11,14 @@
 
 #include "base/fork_gate.h"
 #include "base/mutex.h"
-#include "drivers/cpu/execution_context.h"
-#include "drivers/cpu/kernel_choice.h"
-#include "drivers/cpu/kernel_stages.h"
-#include "drivers/cpu/model_cache.h"
-#include "drivers/cpu/packed_weights.h"
-#include "drivers/cpu/plan.h"
-#include "drivers/cpu/saved_segments.h"
-#include "drivers/cpu/weight_session.h"
+#include "drivers/cpu/compilation_cache/model_cache.h"
+#include "drivers/cpu/compilation_cache/saved_segments.h"
+#include "drivers/cpu/plan/execution_context.h"
+#include "drivers/cpu/plan/kernel_choice.h"
+#include "drivers/cpu/plan/kernel_stages.h"
+#include "drivers/cpu/plan/plan.h"
+#include "drivers/cpu/weights/packed_weights.h"
+#include "drivers/cpu/weights/weight_session.h"
 #include "hal/device.h"
 #include "threads/thread_pool.h"
 
@@ -143,7 +143,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::shared_ptr<const KernelChoices> choices_;
   uint64_t executions_ = 0;
   std::vector<std::unique_ptr<ExecutionContext>> idle_;
-  std::shared_ptr<KernelMaker> ahead_;  // null when everything was made at once
+  std::shared_ptr<KernelFactory> ahead_;  // null when everything was made at once
   bool packsAhead_ = false;
   base::Mutex repairMutex_;
   std::atomic<uint64_t> checkedLosses_ = 0;  // lossesSoFar() when nothing was lost here

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/validated_model.h"
 #include "hal/interpreted_model.h"
 #include "hal/operation_check.h"
 #include "hal/request_check.h"
@@ -36,7 +37,7 @@ class ReferenceDevice final : public hal::Device {
   Result<std::vector<hal::OperationSupport>> supportedOperations(
       const graph::Model& model) override {
     HEARTH_TRY(hal::checkPoolsMapped(model));
-    HEARTH_TRY(graph::validate(model));
+    HEARTH_TRY(graph::validateOnce(model));
     return hal::checkOperations(model);
   }
 
@@ -48,8 +49,8 @@ class ReferenceDevice final : public hal::Device {
       return fail(ErrorCode::kMissedDeadlinePersistent,
                   "The deadline has passed before the preparation.");
     HEARTH_TRY(hal::checkPoolsMapped(*model));
-    HEARTH_TRY(graph::validate(*model));
-    HEARTH_TRY(ops::validateOperations(*model));
+    HEARTH_TRY(graph::validateOnce(*model));
+    HEARTH_TRY(ops::validateOperationsOnce(*model));
     return hal::prepareInterpreted(std::move(model), options, nullptr,
                                    "The device nnapi-reference packs nothing and keeps no cache.");
   }

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "frontends/nnapi/devices.h"
-#include "frontends/nnapi/fake_device.h"
-#include "frontends/nnapi/test_models.h"
+#include "frontends/nnapi/objects/devices.h"
+#include "frontends/nnapi/testing/fake_device.h"
+#include "frontends/nnapi/testing/test_models.h"
 
 namespace hearth::nnapi {
 namespace {

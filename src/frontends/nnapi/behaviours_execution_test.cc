@@ -3,9 +3,9 @@
 #include <atomic>
 #include <thread>
 
-#include "frontends/nnapi/devices.h"
-#include "frontends/nnapi/fake_device.h"
-#include "frontends/nnapi/test_models.h"
+#include "frontends/nnapi/objects/devices.h"
+#include "frontends/nnapi/testing/fake_device.h"
+#include "frontends/nnapi/testing/test_models.h"
 
 namespace hearth::nnapi {
 namespace {

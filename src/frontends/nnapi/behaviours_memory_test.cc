@@ -13,10 +13,10 @@
 #include <memory>
 
 #include "base/descriptor.h"
-#include "drivers/cpu/execution_context.h"
-#include "frontends/nnapi/devices.h"
-#include "frontends/nnapi/fake_device.h"
-#include "frontends/nnapi/test_models.h"
+#include "drivers/cpu/plan/execution_context.h"
+#include "frontends/nnapi/objects/devices.h"
+#include "frontends/nnapi/testing/fake_device.h"
+#include "frontends/nnapi/testing/test_models.h"
 
 namespace hearth::nnapi {
 namespace {

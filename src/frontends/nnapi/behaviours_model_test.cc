@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "android/NeuralNetworksExtensions.h"
-#include "frontends/nnapi/test_models.h"
+#include "frontends/nnapi/testing/test_models.h"
 
 namespace hearth::nnapi {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "android/NeuralNetworksExtensions.h"
 #include "base/descriptor.h"
-#include "frontends/nnapi/devices.h"
-#include "frontends/nnapi/fake_device.h"
-#include "frontends/nnapi/test_models.h"
+#include "frontends/nnapi/objects/devices.h"
+#include "frontends/nnapi/testing/fake_device.h"
+#include "frontends/nnapi/testing/test_models.h"
 
 namespace hearth::nnapi {
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "frontends/nnapi/test_modes.h"
+#include "frontends/nnapi/testing/test_modes.h"
 
 namespace hearth::nnapi {
 namespace {

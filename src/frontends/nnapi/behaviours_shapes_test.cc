@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "base/descriptor.h"
-#include "frontends/nnapi/devices.h"
-#include "frontends/nnapi/fake_device.h"
-#include "frontends/nnapi/test_modes.h"
+#include "frontends/nnapi/objects/devices.h"
+#include "frontends/nnapi/testing/fake_device.h"
+#include "frontends/nnapi/testing/test_modes.h"
 
 namespace hearth::nnapi {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "frontends/nnapi/fake_device.h"
+#include "frontends/nnapi/testing/fake_device.h"
 #include "hal/cts/model_builder.h"
 #include "runtime/model_plan.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "base/log.h"
-#include "frontends/nnapi/call_sequence.h"
+#include "frontends/nnapi/testing/call_sequence.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   hearth::base::setLogLevel(hearth::base::LogLevel::kOff);

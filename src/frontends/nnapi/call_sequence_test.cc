@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the fuzz target runs, from random bytes.
-#include "frontends/nnapi/call_sequence.h"
+#include "frontends/nnapi/testing/call_sequence.h"
 
 #include <random>
 
-#include "frontends/nnapi/test_models.h"
+#include "frontends/nnapi/testing/test_models.h"
 
 namespace hearth::nnapi {
 namespace {

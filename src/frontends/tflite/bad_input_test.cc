@@ -14,8 +14,8 @@
 #include <random>
 
 #include "frontends/tflite/model_file.h"
-#include "frontends/tflite/model_writer.h"
-#include "frontends/tflite/sample_models.h"
+#include "frontends/tflite/testing/model_writer.h"
+#include "frontends/tflite/testing/sample_models.h"
 
 namespace hearth::tflite {
 namespace {

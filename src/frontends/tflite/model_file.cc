@@ -6,12 +6,12 @@
 
 #include "base/format.h"
 #include "base/trace.h"
-#include "frontends/tflite/file_view.h"
-#include "frontends/tflite/model_builder.h"
-#include "frontends/tflite/scattered_reads.h"
+#include "frontends/tflite/reader/file_view.h"
+#include "frontends/tflite/reader/scattered_reads.h"
+#include "frontends/tflite/reader/tensor_operand.h"
+#include "frontends/tflite/reader/text.h"
 #include "frontends/tflite/summarizer.h"
-#include "frontends/tflite/tensor_operand.h"
-#include "frontends/tflite/text.h"
+#include "frontends/tflite/translators/model_builder.h"
 
 namespace hearth::tflite {
 

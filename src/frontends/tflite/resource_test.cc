@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "frontends/tflite/import_testing.h"
+#include "frontends/tflite/testing/import_testing.h"
 
 namespace hearth::tflite {
 namespace {

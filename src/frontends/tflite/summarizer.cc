@@ -5,9 +5,9 @@
 #include <set>
 #include <utility>
 
-#include "frontends/tflite/tensor_operand.h"
-#include "frontends/tflite/text.h"
-#include "frontends/tflite/translators.h"
+#include "frontends/tflite/reader/tensor_operand.h"
+#include "frontends/tflite/reader/text.h"
+#include "frontends/tflite/translators/translators.h"
 
 namespace hearth::tflite {
 namespace {

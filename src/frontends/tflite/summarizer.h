@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "frontends/tflite/file_view.h"
 #include "frontends/tflite/model_summary.h"
+#include "frontends/tflite/reader/file_view.h"
 
 namespace hearth::tflite {
 

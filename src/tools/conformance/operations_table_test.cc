@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/operations.md is what the code says.
-#include "tools/conformance/operations_table.h"
+#include "tools/conformance/testing/operations_table.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "drivers/cpu/vnni_gemm.h"
+#include "drivers/cpu/microkernels/vnni_gemm.h"
 
 namespace hearth::conformance {
 namespace {

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/task_thread.h"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/fork_gate.h"
+
+namespace hearth::base {
+namespace {
+
+using std::chrono::milliseconds;
+
+constinit std::atomic<bool> mayGoOn = true;
+constinit std::atomic<bool> isHeld = false;
+
+// Keeps the thread of `tasks` from running, as busy processors keep an idle one. Its own faults are
+// the only signals that such a thread takes.
+class Starved {
+ public:
+  explicit Starved(TaskThread& tasks) {
+    mayGoOn = false;
+    struct sigaction action{};
+    action.sa_handler = [](int) {
+      isHeld = true;
+      while (!mayGoOn) ::sched_yield();
+    };
+    ::sigaction(SIGTRAP, &action, &before_);
+    std::atomic<pthread_t> thread{};
+    std::atomic<bool> isThere = false;
+    EXPECT_TRUE(tasks.post([&] {
+      thread = ::pthread_self();
+      isThere = true;
+    }));
+    while (!isThere) std::this_thread::yield();
+    tasks.waitUntilIdle();
+    isHeld = false;
+    ::pthread_kill(thread, SIGTRAP);
+    while (!isHeld) std::this_thread::yield();
+  }
+  ~Starved() {
+    mayGoOn = true;
+    ::sigaction(SIGTRAP, &before_, nullptr);
+  }
+
+ private:
+  struct sigaction before_{};
+};
+
+// Else a process that exits waits for its idle threads beside whatever else the machine is at.
+TEST(TaskThread, WhoWaitsDoesTheWorkOfAThreadThatGetsNoProcessor) {
+  for (const auto priority : {TaskThread::Priority::kNormal, TaskThread::Priority::kIdle}) {
+    TaskThread tasks("hearth-test", priority, SIZE_MAX);
+    const Starved starved(tasks);
+    std::vector<int> done;
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(tasks.post([&done, i] { done.push_back(i); }));
+    EXPECT_TRUE(tasks.postHeld([&] {
+      EXPECT_TRUE(tasks.post([&] { done.push_back(6); }));
+      done.push_back(5);
+    }));
+    tasks.waitUntilIdle();
+    EXPECT_EQ(done, (std::vector{0, 1, 2, 3, 4, 5, 6}));
+  }
+}
+
+TEST(TaskThread, TasksStayInOrderWhenSeveralWait) {
+  TaskThread tasks("hearth-test", TaskThread::Priority::kNormal, SIZE_MAX);
+  std::vector<int> done;
+  std::atomic<int> running = 0;
+  std::vector<std::thread> waiters;
+  for (int i = 0; i < 200; ++i)
+    EXPECT_TRUE(tasks.post([&, i] {
+      EXPECT_EQ(++running, 1);
+      done.push_back(i);
+      std::this_thread::yield();
+      --running;
+    }));
+  for (int i = 0; i < 3; ++i) waiters.emplace_back([&] { tasks.waitUntilIdle(); });
+  for (std::thread& waiter : waiters) waiter.join();
+  ASSERT_EQ(done.size(), 200u);
+  EXPECT_TRUE(std::ranges::is_sorted(done));
+}
+
+TEST(TaskThread, WaitingEndsAlthoughOthersGoOnPosting) {
+  TaskThread tasks("hearth-test", TaskThread::Priority::kNormal, 1);
+  std::atomic<bool> isOver = false;
+  std::thread poster([&] {
+    while (!isOver) EXPECT_TRUE(tasks.post([] {}, 1));
+  });
+  for (int i = 0; i < 20; ++i) tasks.waitUntilIdle();
+  isOver = true;
+  poster.join();
+}
+
+TEST(TaskThread, WaitingEndsWhenNothingMoves) {
+  TaskThread tasks("hearth-test", TaskThread::Priority::kNormal, SIZE_MAX);
+  std::atomic<bool> hasBegun = false;
+  std::atomic<bool> mayEnd = false;
+  EXPECT_TRUE(tasks.post([&] {
+    hasBegun = true;
+    while (!mayEnd) std::this_thread::yield();
+  }));
+  // Else the one that waits may take the task itself.
+  while (!hasBegun) std::this_thread::yield();
+  EXPECT_FALSE(tasks.waitUntilDone(milliseconds(1)));
+  mayEnd = true;
+  EXPECT_TRUE(tasks.waitUntilDone(std::chrono::minutes(10)));
+}
+
+// A program may exit in what the library calls.
+TEST(TaskThread, ATaskThatExitsWaitsForTheOthers) {
+  TaskThread tasks("hearth-test", TaskThread::Priority::kNormal, SIZE_MAX);
+  std::atomic<int> done = 0;
+  std::atomic<bool> wasDone = false;
+  EXPECT_TRUE(tasks.post([&] {
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(tasks.post([&] { ++done; }));
+    EXPECT_TRUE(tasks.waitUntilDone(std::chrono::minutes(10)));
+    wasDone = done == 3;
+  }));
+  tasks.waitUntilIdle();
+  EXPECT_TRUE(wasDone);
+}
+
+TEST(TaskThread, ATaskMayDestroyItsThread) {
+  for (const bool finishes : {true, false}) {
+    auto tasks =
+        std::make_unique<TaskThread>("hearth-test", TaskThread::Priority::kNormal, SIZE_MAX);
+    std::atomic<int> done = 0;
+    std::atomic<bool> isStopped = false;
+    std::atomic<bool> isPosted = false;
+    EXPECT_TRUE(tasks->post([&] {
+      while (!isPosted) std::this_thread::yield();
+      tasks->stop(finishes);
+      tasks.reset();
+      isStopped = true;
+    }));
+    EXPECT_TRUE(tasks->post([&] { ++done; }));
+    isPosted = true;
+    while (!isStopped) std::this_thread::yield();
+    EXPECT_EQ(done, finishes ? 1 : 0);
+  }
+}
+
+// Forks wait for whoever is inside the gate, and the tasks may have to come in.
+TEST(TaskThread, NobodyInsideTheForkGateWaitsForRoom) {
+  TaskThread tasks("hearth-test", TaskThread::Priority::kNormal, 1);
+  std::atomic<bool> mayEnd = false;
+  EXPECT_TRUE(tasks.post(
+      [&] {
+        while (!mayEnd) std::this_thread::yield();
+      },
+      1));
+  {
+    const base::ForkGate::Inside inside;
+    EXPECT_TRUE(tasks.post([] {}, 1));
+  }
+  mayEnd = true;
+  tasks.waitUntilIdle();
+}
+
+}  // namespace
+}  // namespace hearth::base

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process that dies anywhere leaves the old bundle or the new one.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "base/crash_point.h"
+#include "cache/testing/bundle_test_util.h"
+
+#ifdef HEARTH_TEST_HOOKS
+
+namespace hearth::cache {
+namespace {
+
+namespace fs = std::filesystem;
+
+class BundleCrashTest : public BundleTest {
+ protected:
+  // Replaces the bundle of plan 1 by one of plan 2, which takes a part of it over.
+  int replace() const {
+    const auto store = BundleStore::open(options());
+    if (!store) return 20;
+    if (!publish(**store, segmentKey(70), payload(70, 1u << 20))) return 21;
+    std::vector<SegmentKey> segments = keys();
+    segments.push_back(segmentKey(70));
+    if (!(*store)->publishPlan(planKey(2), payload(102, 3000), segments)) return 22;
+    (*store)->settle();
+    return 0;
+  }
+  int buildAnew() const {
+    const auto store = BundleStore::open(options());
+    return store ? build(**store) : 30;
+  }
+
+  void expectOldOrNew() const {
+    const auto store = open(strict());
+    const auto first = store->findPlan(planKey(1));
+    const auto second = store->findPlan(planKey(2));
+    EXPECT_NE(first.has_value(), second.has_value());
+    for (size_t i = 0; i < std::size(kSizes); ++i) {
+      const FoundSegment found = store->find(keys()[i]);
+      ASSERT_TRUE(found);
+      EXPECT_TRUE(equal(found.segment->bytes(), bytesOf(i)));
+    }
+    EXPECT_EQ(store->find(segmentKey(70)).segment != nullptr, second.has_value());
+    EXPECT_EQ(store->counters().segmentsCorrupt, 0u);
+  }
+};
+
+TEST_F(BundleCrashTest, KilledAtEveryCrashPoint) {
+  int points = 0;
+  for (const std::string& point : base::crashPoints()) {
+    if (!point.starts_with("bundle.")) continue;
+    ++points;
+    for (const int pass : {1, 3}) {
+      SCOPED_TRACE(point + ":" + std::to_string(pass));
+      fs::remove(path());
+      ASSERT_EQ(waitForChild(startChild([&] { return buildAnew(); })), 0);
+      const int status = waitForChild(startChild([&] {
+        ::setenv("HEARTH_CRASH_AT", (point + ":" + std::to_string(pass)).c_str(), 1);
+        base::internal::crashArmed = -1;
+        return replace();
+      }));
+      EXPECT_TRUE(wasKilled(status) || (pass > 1 && succeeded(status))) << status;
+      expectOldOrNew();
+      // What is left serves the next process, and goes with it.
+      EXPECT_EQ(waitForChild(startChild([&] { return replace(); })), 0);
+      EXPECT_FALSE(fs::exists(building()));
+      expectOldOrNew();
+    }
+  }
+  EXPECT_GE(points, 8);
+}
+
+// The facts of a plan are added with the same care.
+TEST_F(BundleCrashTest, KilledWhileFactsAreAdded) {
+  const Fact fact{"a fact", payload(9, 200)};
+  const auto remember = [&] {
+    const auto store = BundleStore::open(options());
+    if (!store) return 40;
+    (*store)->remember({&fact, 1});
+    (*store)->settle();
+    return 0;
+  };
+  int killed = 0;
+  for (const std::string& point : base::crashPoints()) {
+    if (!point.starts_with("bundle.")) continue;
+    SCOPED_TRACE(point);
+    fs::remove(path());
+    ASSERT_EQ(waitForChild(startChild([&] { return buildAnew(); })), 0);
+    const int status = waitForChild(startChild([&] {
+      ::setenv("HEARTH_CRASH_AT", point.c_str(), 1);
+      base::internal::crashArmed = -1;
+      return remember();
+    }));
+    killed += wasKilled(status) ? 1 : 0;
+    expectOldOrNew();
+    const auto kept = open(strict())->recall(fact.key);
+    if (kept) {
+      EXPECT_EQ(*kept, fact.value);
+    }
+    EXPECT_EQ(waitForChild(startChild([&] { return remember(); })), 0);
+    EXPECT_FALSE(fs::exists(building()));
+    EXPECT_EQ(open(strict())->recall(fact.key), fact.value);
+    expectOldOrNew();
+  }
+  EXPECT_GE(killed, 6);
+}
+
+TEST_F(BundleCrashTest, KilledAtRandomInstantsWhileOthersStart) {
+  const char* text = std::getenv("HEARTH_TEST_LONG");
+  const int rounds = text != nullptr && std::string_view(text) == "1" ? 1000 : 60;
+  double window = 20'000;
+  uint32_t state = 4711;
+  int killed = 0;
+  ASSERT_EQ(waitForChild(startChild([&] { return buildAnew(); })), 0);
+  for (int round = 0; round < rounds; ++round) {
+    SCOPED_TRACE(round);
+    state = state * 1664525 + 1013904223;
+    const double instant = window * (state >> 16) / 65536;
+    const pid_t others[] = {startChild([&] { return buildAnew(); }),
+                            startChild([&] { return buildAnew(); })};
+    // In turns, so that each has something to replace. Last, since forking takes longer than its
+    // work in some builds.
+    const pid_t victim = startChild([&] { return round % 2 == 0 ? replace() : buildAnew(); });
+    ::usleep(static_cast<useconds_t>(instant));
+    ::kill(victim, SIGKILL);
+    const bool wasInTime = wasKilled(waitForChild(victim));
+    killed += wasInTime ? 1 : 0;
+    window *= wasInTime ? 1.05 : 0.85;
+    for (const pid_t other : others) {
+      const int status = waitForChild(other);
+      // 4: the other one of them wrote the bundle at that moment.
+      EXPECT_TRUE(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 4))
+          << status;
+    }
+    expectOldOrNew();
+  }
+  EXPECT_GT(killed, rounds / 4);
+  ASSERT_EQ(waitForChild(startChild([&] { return replace(); })), 0);
+  EXPECT_FALSE(fs::exists(building()));
+}
+
+}  // namespace
+}  // namespace hearth::cache
+
+#endif

@@ -1,0 +1,797 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/bundle/bundle_store.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <ctime>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/crash_point.h"
+#include "base/fault.h"
+#include "base/format.h"
+#include "base/immortal.h"
+#include "base/log.h"
+#include "base/mutex.h"
+#include "base/task_thread.h"
+#include "base/wall_clock.h"
+#include "cache/bundle/bundle_notes.h"
+#include "cache/bundle/bundle_writer.h"
+#include "cache/identity/content_hash.h"
+#include "cache/object/object_file.h"
+#include "cache/store/corruption_handlers.h"
+#include "cache/store/store_facts.h"
+#include "memory/mapping.h"
+
+namespace hearth::cache {
+
+// One bundle that was found, or written, in its place.
+struct BundleFile {
+  base::Descriptor descriptor;
+  FileGeneration generation;
+  BundleInfo info;
+  PlanRef plan;
+  std::unordered_map<SegmentKey, size_t> index;  // into info.content.segments
+  bool isDoubtful = false;                       // a power failure may have spoiled it
+  std::atomic<bool> isCheckQueued = false;
+  base::Mutex mutex;
+  std::unordered_set<SegmentKey> checked;  // in the foreground; guarded by mutex
+  std::unordered_set<SegmentKey> wrong;    // guarded by mutex
+
+  // Once descriptor, generation and info are there.
+  void prepare() {
+    plan = std::make_shared<LoadedPlan>(info.content.plan, base::Descriptor());
+    for (size_t i = 0; i < info.content.segments.size(); ++i)
+      index.emplace(info.content.segments[i].key, i);
+  }
+
+  base::Sha256Digest noteKey(const char* what, const BootId& boot) const {
+    base::Sha256 hash;
+    hash.update(what, std::char_traits<char>::length(what));
+    const base::Sha256Digest identity = info.head.identity();
+    hash.update(identity);
+    hash.update(boot);
+    return hash.finish();
+  }
+  base::Sha256Digest durableNote() const { return noteKey("durable", BootId{}); }
+  // Of this boot, and while nobody else writes the file.
+  base::Sha256Digest checkedNote(const BootId& boot) const {
+    base::Sha256 hash;
+    hash.update(noteKey("checked", boot));
+    hash.update(&generation.modified, sizeof generation.modified);
+    return hash.finish();
+  }
+  bool isDropped() {
+    const std::lock_guard lock(mutex);
+    return !wrong.empty();
+  }
+  // What stands under a name has not changed since it was opened.
+  bool isStill(const FileGeneration& there) const {
+    return there.device == generation.device && there.inode == generation.inode &&
+           there.size == generation.size && there.modified == generation.modified;
+  }
+};
+
+// What was written into a bundle and its plan does not name: that of another start, which goes on.
+struct LeftSegment {
+  std::shared_ptr<const base::Descriptor> file;
+  SegmentInfo info;
+};
+
+struct BundleParts : StoreWorkers {
+  BundleParts(StoreOptions storeOptions, base::Descriptor storeFolder, std::string storeName)
+      : StoreWorkers("hearth-bundle", checkMemory(this), std::make_shared<CorruptionHandlers>()),
+        options(std::move(storeOptions)),
+        boot(options.boot.value_or(currentBootId())),
+        folder(std::make_shared<base::Descriptor>(std::move(storeFolder))),
+        name(std::move(storeName)) {}
+  // For a forked child.
+  explicit BundleParts(const BundleParts& parent, std::nullptr_t)
+      : StoreWorkers("hearth-bundle", checkMemory(this), parent.handlers),
+        options(parent.options),
+        boot(parent.boot),
+        folder(parent.folder),
+        name(parent.name),
+        notes(parent.notes),
+        current(parent.current),
+        reason(parent.reason),
+        mapped(parent.mapped),
+        newFacts(parent.newFacts) {}
+
+  static BlockChecks::Memory checkMemory(BundleParts* self) {
+    return {
+        .isLasting = [self] { return self->boot != BootId{} && self->notes->isWritable(); },
+        .recall = [self](const base::Sha256Digest& id) { return self->notes->checkedBlocks(id); },
+        .remember =
+            [self](const base::Sha256Digest& id, uint64_t blocks, bool isAll) {
+              self->notes->rememberCheckedBlocks(id, blocks, isAll);
+            }};
+  }
+
+  const StoreOptions options;
+  const BootId boot;
+  const std::shared_ptr<base::Descriptor> folder;
+  const std::string name;  // in the folder
+  const std::shared_ptr<BundleNotes> notes = std::make_shared<BundleNotes>();
+
+  base::Mutex mutex;
+  // What follows is guarded by it.
+  std::shared_ptr<BundleFile> current;
+  StoreFailure reason{StoreReason::kAbsent, "There is no bundle yet."};  // why current is null
+  StoreFailure writeFailure;
+  std::shared_ptr<BundleWriter> writer;
+  std::unordered_map<SegmentKey, LeftSegment> left;  // for plans to come
+  std::unordered_map<SegmentKey, std::weak_ptr<const Segment>> mapped;
+  std::optional<FileGeneration> hopeless;  // another's work that was waited for in vain
+  BlobMap newFacts;                        // that the file does not have yet
+
+  std::mutex writing;  // taken before mutex, by those who use the writer
+  const std::shared_ptr<BuildLock> buildLock = BuildLock::inProcess();
+  std::atomic<uint64_t> found = 0;
+  std::atomic<uint64_t> written = 0;
+  std::atomic<uint64_t> writtenBytes = 0;
+  std::atomic<uint64_t> corrupt = 0;
+};
+
+namespace {
+
+constexpr std::chrono::seconds kSyncDelay{5};
+// They keep files open; what starts that failed leave behind is not kept for ever.
+constexpr size_t kMostLeft = 4096;
+constexpr std::chrono::microseconds kShortestPause{200};
+constexpr std::chrono::microseconds kLongestPause{5000};
+
+// Those alive. Guarded by base::ForkAware::registryMutex.
+constinit base::Immortal<std::vector<std::pair<StoreOptions, std::weak_ptr<BundleStore>>>>
+    openBundles;
+
+base::Sha256Digest factNote(std::string_view key) {
+  return base::Sha256::of({reinterpret_cast<const uint8_t*>(key.data()), key.size()});
+}
+
+// Whether a file that is no whole bundle was one, or was to become one, so that it may be replaced:
+// its first bytes are a bundle's but for one, or all of its head got lost.
+StoreResult<bool> wasBundle(int fd, uint64_t size) {
+  std::vector<uint8_t> start(static_cast<size_t>(std::min<uint64_t>(size, kBundleHeadSize)));
+  HEARTH_TRY(readAt(fd, start.data(), start.size(), 0));
+  if (std::ranges::all_of(start, [](uint8_t byte) { return byte == 0; })) return true;
+  const std::vector<uint8_t> head = makeBundleHead({});
+  constexpr size_t kMagic = 8;
+  size_t differing = 0;
+  for (size_t i = 0; i < std::min(kMagic, start.size()); ++i) differing += start[i] != head[i];
+  return differing <= 1 && start.size() >= 2;
+}
+
+}  // namespace
+
+StoreResult<std::shared_ptr<BundleStore>> BundleStore::open(const StoreOptions& options) {
+  if (options.mode == StoreMode::kOff)
+    return storeFail(StoreReason::kOff, "The weight store is switched off.");
+  const size_t slash = options.bundle.rfind('/');
+  const std::string name =
+      slash == std::string::npos ? options.bundle : options.bundle.substr(slash + 1);
+  std::string folder = slash == std::string::npos ? "." : options.bundle.substr(0, slash);
+  if (slash == 0) folder = "/";
+  if (name.empty() || name == "." || name == "..")
+    return storeFail(StoreReason::kBadRequest, "The bundle \"{}\" names no file.", options.bundle);
+  std::shared_ptr<BundleStore> store;  // destroyed, if it is, without the registry's lock
+  const std::lock_guard lock(registryMutex());
+  auto& bundles = openBundles.get();
+  std::erase_if(bundles, [](const auto& entry) { return entry.second.expired(); });
+  for (const auto& [bundleOptions, weak] : bundles)
+    if (bundleOptions == options)
+      if (std::shared_ptr<BundleStore> known = weak.lock()) return known;
+  base::Descriptor parent(retried([&] {
+    return base::sys::openAt(AT_FDCWD, folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  }));
+  if (!parent.valid())
+    return storeErrno(errno, base::formatText("Opening the folder of {}", options.bundle));
+  store.reset(
+      new BundleStore(lock, std::make_unique<BundleParts>(options, std::move(parent), name)));
+  if (StoreStatus status = store->refresh();
+      !status && status.error().reason == StoreReason::kForeign)
+    return std::unexpected(std::move(status.error()));
+  bundles.emplace_back(options, store);
+  return store;
+}
+
+BundleStore::BundleStore(const std::lock_guard<base::Mutex>& registryLock,
+                         std::unique_ptr<BundleParts> parts)
+    : DiskStore(registryLock), parts_(parts.release()) {}
+
+BundleStore::~BundleStore() {
+  leaveForkRegistry();
+  parts_->stop();
+  delete parts_;
+}
+
+StoreStatus BundleStore::refresh() {
+  BundleParts& parts = *parts_;
+  const auto none = [&](StoreFailure why) -> StoreStatus {
+    const std::lock_guard lock(parts.mutex);
+    // One that this process dropped serves it on with what of it is right.
+    if (parts.current != nullptr && parts.current->isDropped() &&
+        why.reason == StoreReason::kAbsent)
+      return {};
+    parts.current = nullptr;
+    parts.reason = why;
+    return std::unexpected(std::move(why));
+  };
+  auto file = openObject(parts.folder->get(), parts.name);
+  if (!file) return none(std::move(file.error()));
+  {
+    const std::lock_guard lock(parts.mutex);
+    if (parts.current != nullptr && parts.current->isStill(file->generation)) return {};
+  }
+  const int fd = file->descriptor.get();
+  auto info = readBundleInfo(fd, file->generation.size);
+  if (!info) {
+    if (info.error().reason == StoreReason::kCorrupt) {
+      auto replaceable = wasBundle(fd, file->generation.size);
+      if (replaceable && !*replaceable)
+        return none(
+            {StoreReason::kForeign, base::formatText("The file {} is no bundle, and is left "
+                                                     "alone.",
+                                                     parts.options.bundle)});
+      base::logWarn("The bundle {} is not used. {}", parts.options.bundle, info.error().message);
+      parts.corrupt.fetch_add(1, std::memory_order_relaxed);
+    }
+    return none(std::move(info.error()));
+  }
+  const auto loaded = std::make_shared<BundleFile>();
+  loaded->generation = file->generation;
+  loaded->descriptor = std::move(file->descriptor);
+  loaded->info = std::move(*info);
+  loaded->prepare();
+  base::Descriptor writable;
+  if (parts.options.mode != StoreMode::kReadOnly) {
+    writable.reset(::openat(parts.folder->get(), parts.name.c_str(),
+                            O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat status;
+    if (writable.valid() &&
+        (::fstat(writable.get(), &status) != 0 || !mayBeWritten(status) ||
+         status.st_ino != loaded->generation.inode || status.st_dev != loaded->generation.device))
+      writable.reset();
+  }
+  parts.notes->read(loaded->descriptor.get(), loaded->info.head.notesOffset, std::move(writable));
+  // After a power failure a bundle whose sync was never confirmed may hold zeros.
+  const bool isChecked =
+      parts.boot != BootId{} && parts.notes->has(loaded->checkedNote(parts.boot));
+  loaded->isDoubtful = !isSameBoot(loaded->info.head.writtenIn, parts.boot) && !isChecked &&
+                       !parts.notes->has(loaded->durableNote());
+  const std::lock_guard lock(parts.mutex);
+  parts.current = loaded;
+  parts.reason = {};
+  return {};
+}
+
+StoreFailure BundleStore::writability() const {
+  BundleParts& parts = *parts_;
+  if (parts.options.mode == StoreMode::kReadOnly)
+    return {StoreReason::kReadOnly, "The store's mode is read-only."};
+  const std::lock_guard lock(parts.mutex);
+  if (parts.writeFailure.reason != StoreReason::kNone) return parts.writeFailure;
+  if (parts.reason.reason == StoreReason::kForeign) return parts.reason;
+  if (::faccessat(parts.folder->get(), ".", W_OK | X_OK, AT_EACCESS) != 0)
+    return storeErrno(errno,
+                      base::formatText("Asking for leave to write beside {}", parts.options.bundle))
+        .error();
+  return {};
+}
+
+SegmentRef BundleStore::share(const SegmentKey& key, SegmentRef segment) {
+  const std::lock_guard lock(parts_->mutex);
+  std::weak_ptr<const Segment>& mapped = parts_->mapped[key];
+  if (SegmentRef other = mapped.lock(); other && !other->isCorrupt()) return other;
+  mapped = segment;
+  return segment;
+}
+
+FoundSegment BundleStore::find(const SegmentKey& key) {
+  BundleParts& parts = *parts_;
+  std::shared_ptr<BundleFile> current;
+  std::shared_ptr<BundleWriter> writer;
+  StoreReason reason;
+  {
+    const std::lock_guard lock(parts.mutex);
+    if (const auto mapped = parts.mapped.find(key); mapped != parts.mapped.end())
+      if (SegmentRef segment = mapped->second.lock(); segment && !segment->isCorrupt())
+        return {std::move(segment)};
+    current = parts.current;
+    writer = parts.writer;
+    reason = current != nullptr ? StoreReason::kAbsent : parts.reason.reason;
+  }
+  const auto take = [&](StoreResult<SegmentRef> segment) -> FoundSegment {
+    if (!segment) return {.reason = segment.error().reason};
+    parts.found.fetch_add(1, std::memory_order_relaxed);
+    return {.segment = std::move(*segment)};
+  };
+  if (writer != nullptr)
+    if (const std::optional<SegmentInfo> info = writer->find(key))
+      if (auto mapping = memory::Mapping::ofFile(writer->fd(), info->offset,
+                                                 static_cast<size_t>(info->payloadSize),
+                                                 memory::Mapping::Access::kReadOnly))
+        return take(share(key, std::make_shared<Segment>(key, std::move(*mapping))));
+  if (current != nullptr)
+    if (const auto place = current->index.find(key); place != current->index.end())
+      return take(load(current, current->info.content.segments[place->second]));
+  return {.reason = reason};
+}
+
+StoreResult<SegmentRef> BundleStore::load(const std::shared_ptr<BundleFile>& file,
+                                          const SegmentInfo& info) {
+  BundleParts& parts = *parts_;
+  bool isChecked;
+  {
+    const std::lock_guard lock(file->mutex);
+    if (file->wrong.contains(info.key))
+      return storeFail(StoreReason::kCorrupt, "The segment {} is known to be wrong.",
+                       info.key.hex());
+    isChecked = file->checked.contains(info.key);
+  }
+  if ((parts.options.mode == StoreMode::kStrict || file->isDoubtful) && !isChecked) {
+    if (StoreStatus status = checkSegmentBlocks(file->descriptor.get(), info); !status) {
+      if (status.error().reason == StoreReason::kCorrupt) drop(*file, info.key, status.error());
+      return std::unexpected(std::move(status.error()));
+    }
+    const std::lock_guard lock(file->mutex);
+    file->checked.insert(info.key);
+  }
+  auto mapping = memory::Mapping::ofFile(file->descriptor.get(), info.offset,
+                                         static_cast<size_t>(info.payloadSize),
+                                         memory::Mapping::Access::kReadOnly);
+  if (!mapping) return storeFail(StoreReason::kIoError, "{}", mapping.error().toString());
+  SegmentRef segment = share(info.key, std::make_shared<Segment>(info.key, std::move(*mapping)));
+  if (!file->isCheckQueued.exchange(true)) checkLater(file);
+  return segment;
+}
+
+void BundleStore::checkLater(const std::shared_ptr<BundleFile>& file) {
+  BundleParts& parts = *parts_;
+  auto check = std::make_shared<BlockCheck>();
+  check->id = file->checkedNote(parts.boot);
+  for (const SegmentInfo& info : file->info.content.segments) check->blocks += info.blocks.size();
+  check->run = [this, file](uint64_t from, const BlockProgress& progress) {
+    return checkBlocks(*file, from, progress);
+  };
+  check->end = [this, file](const StoreStatus& status) {
+    if (status && !file->isDropped() &&
+        (file->isDoubtful || !parts_->notes->has(file->durableNote())))
+      makeDurable(file);
+  };
+  parts.addCheck(std::move(check));
+}
+
+// The blocks of all segments, one segment after the other. What is wrong is dropped at once, and
+// the other segments are checked all the same: a process that uses them repairs all that are wrong.
+StoreStatus BundleStore::checkBlocks(BundleFile& file, uint64_t from,
+                                     const BlockProgress& progress) {
+  BundleParts& parts = *parts_;
+  StoreStatus result;
+  bool isEnded = false;
+  uint64_t begin = 0;
+  for (const SegmentInfo& info : file.info.content.segments) {
+    const uint64_t first = std::exchange(begin, begin + info.blocks.size());
+    if (from >= begin) continue;
+    const uint64_t skipped = from > first ? from - first : 0;
+    const StoreStatus status =
+        checkSegmentBlocks(file.descriptor.get(), info, skipped, [&](uint64_t block) {
+          // What is behind a wrong block is not known to be right.
+          isEnded = !progress(result ? first + block : from);
+          if (!isEnded) parts.checkedBytes += info.blockSize(block);
+          return !isEnded;
+        });
+    if (isEnded) return result;
+    if (status) {
+      ++parts.checked;
+      continue;
+    }
+    if (status.error().reason != StoreReason::kCorrupt) return status;
+    drop(file, info.key, status.error());
+    result = status;
+  }
+  return result;
+}
+
+void BundleStore::makeDurable(const std::shared_ptr<BundleFile>& file) {
+  BundleParts& parts = *parts_;
+  if (parts.options.mode == StoreMode::kReadOnly) return;
+  parts.checker.postLater(
+      [this, &parts, file] {
+        if (retried([&] { return base::sys::fdatasync(file->descriptor.get()); }) != 0) {
+          // The kernel reports a lost page once and then takes it for clean.
+          const StoreFailure why =
+              storeErrno(errno, base::formatText("Syncing the bundle {}", parts.name)).error();
+          for (const SegmentInfo& info : file->info.content.segments) drop(*file, info.key, why);
+          return;
+        }
+        HEARTH_CRASH_POINT("bundle.after_sync");
+        parts.notes->add(file->durableNote());
+        HEARTH_CRASH_POINT("bundle.after_mark");
+      },
+      kSyncDelay);
+}
+
+void BundleStore::drop(BundleFile& file, const SegmentKey& key, const StoreFailure& why) {
+  BundleParts& parts = *parts_;
+  bool isFirst;
+  {
+    const std::lock_guard lock(file.mutex);
+    isFirst = file.wrong.empty();
+    if (!file.wrong.insert(key).second) return;
+    // Whoever finds the segment gone finds it counted.
+    parts.corrupt.fetch_add(1, std::memory_order_relaxed);
+  }
+  {
+    const std::lock_guard lock(parts.mutex);
+    if (const auto mapped = parts.mapped.find(key); mapped != parts.mapped.end())
+      if (const SegmentRef segment = mapped->second.lock()) segment->markCorrupt();
+  }
+  if (isFirst) {
+    base::logWarn("The bundle {} is dropped. {}", parts.options.bundle, why.message);
+    struct stat status;
+    // Others shall not find it either; this process goes on with what of it is right.
+    if (parts.options.mode != StoreMode::kReadOnly &&
+        ::fstatat(parts.folder->get(), parts.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        status.st_ino == file.generation.inode && status.st_dev == file.generation.device)
+      (void)removeFile(parts.folder->get(), parts.name);
+  }
+  parts.handlers->call(key);
+}
+
+StoreResult<std::shared_ptr<BundleWriter>> BundleStore::writer() {
+  BundleParts& parts = *parts_;
+  if (parts.options.mode == StoreMode::kReadOnly)
+    return storeFail(StoreReason::kReadOnly, "The store's mode is read-only.");
+  const std::lock_guard lock(parts.mutex);
+  if (parts.writer != nullptr) return parts.writer;
+  if (parts.reason.reason == StoreReason::kForeign) return std::unexpected(parts.reason);
+  auto started = BundleWriter::start(parts.folder->get(), parts.name, parts.boot);
+  if (!started) {
+    if (started.error().reason != StoreReason::kBusy) parts.writeFailure = started.error();
+    return std::unexpected(std::move(started.error()));
+  }
+  parts.writeFailure = {};
+  parts.writer = std::move(*started);
+  return parts.writer;
+}
+
+void BundleStore::stopIfUnused(std::shared_ptr<BundleWriter> writer) {
+  const std::lock_guard lock(parts_->mutex);
+  // One reference is this one, the other the store's; whoever is about to write has a third.
+  if (parts_->writer == writer && writer.use_count() == 2 && writer->isEmpty())
+    parts_->writer = nullptr;
+}
+
+BuildTicket BundleStore::acquire(const SegmentKey& key, std::chrono::nanoseconds patience) {
+  using Clock = std::chrono::steady_clock;
+  BundleParts& parts = *parts_;
+  SegmentRef segment;
+  const auto appeared = [&] {
+    segment = find(key).segment;
+    return segment != nullptr;
+  };
+  if (appeared()) return BuildTicket(std::move(segment));
+  BuildLock::Hold hold;
+  switch (parts.buildLock->acquire(key, patience, appeared, hold)) {
+    case BuildLock::Outcome::kHeld:
+      break;
+    case BuildLock::Outcome::kAppeared:
+      return BuildTicket(std::move(segment));
+    case BuildLock::Outcome::kGaveUp:
+      return {};
+  }
+  // Among the threads of this process it is ours to build; now among the processes.
+  std::optional<FileGeneration> last;
+  Clock::time_point lastMove = Clock::now();
+  std::chrono::microseconds pause = kShortestPause;
+  for (;;) {
+    auto started = writer();
+    if (!started && started.error().reason != StoreReason::kBusy) return {};
+    // Another process may have finished between the look for the segment and the start.
+    if (!started || (*started)->isEmpty()) (void)refresh();
+    if (appeared()) {
+      if (started) stopIfUnused(std::move(*started));
+      return BuildTicket(std::move(segment));
+    }
+    if (started) {
+      parts.buildLock->noteProgress();
+      // The caller may find that nothing is to be built; then others need not wait.
+      return BuildTicket(
+          std::move(hold),
+          std::shared_ptr<void>(
+              nullptr, [store = weak_from_this(), writer = std::move(*started)](void*) mutable {
+                if (const auto self = store.lock()) self->stopIfUnused(std::move(writer));
+              }));
+    }
+    const auto progress = BundleWriter::otherProgress(parts.folder->get(), parts.name);
+    if (progress != last) {
+      last = progress;
+      lastMove = Clock::now();
+      pause = kShortestPause;
+      // Those who wait for this one in this process see that something moves.
+      parts.buildLock->noteProgress();
+    }
+    {
+      const std::lock_guard lock(parts.mutex);
+      if (progress && parts.hopeless == progress) return {};
+      if (Clock::now() - lastMove >= patience) {
+        // Whoever comes next need not wait as long for the same.
+        parts.hopeless = progress;
+        return {};
+      }
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 3 / 2, kLongestPause);
+  }
+}
+
+// A segment that the next plan can name and that holds the bytes which the caller has in hand, each
+// of them compared: what only bears their name must not take their place. Null when there is none.
+SegmentRef BundleStore::findSame(const SegmentKey& key, std::span<const uint8_t> right) {
+  BundleParts& parts = *parts_;
+  std::shared_ptr<BundleFile> current;
+  {
+    const std::lock_guard lock(parts.mutex);
+    if (parts.current != nullptr && parts.current->index.contains(key)) current = parts.current;
+    // Others are only still mapped.
+    if (current == nullptr && (parts.writer == nullptr || !parts.writer->find(key))) return nullptr;
+  }
+  const SegmentRef found = find(key).segment;
+  if (found == nullptr) return nullptr;
+  if (std::ranges::equal(found->bytes(), right)) return found;
+  if (current != nullptr)
+    drop(*current, key,
+         {StoreReason::kCorrupt, base::formatText("The segment {} has changed.", key.hex())});
+  found->markCorrupt();
+  return nullptr;
+}
+
+StoreResult<SegmentRef> BundleStore::publish(const SegmentKey& key, const SegmentPayload& payload) {
+  BundleParts& parts = *parts_;
+  if (SegmentRef same = findSame(key, payload.bytes)) return same;
+  const std::lock_guard writing(parts.writing);
+  HEARTH_ASSIGN(const std::shared_ptr<BundleWriter> target, writer());
+  auto info = target->add(key, payload);
+  if (!info) {
+    const std::lock_guard lock(parts.mutex);
+    parts.writeFailure = info.error();
+    return std::unexpected(std::move(info.error()));
+  }
+  auto mapping = memory::Mapping::ofFile(target->fd(), info->offset, payload.size(),
+                                         memory::Mapping::Access::kReadOnly);
+  if (!mapping) return storeFail(StoreReason::kIoError, "{}", mapping.error().toString());
+  parts.written.fetch_add(1, std::memory_order_relaxed);
+  parts.writtenBytes.fetch_add(payload.size(), std::memory_order_relaxed);
+  return share(key, std::make_shared<Segment>(key, std::move(*mapping)));
+}
+
+StoreResult<PlanRef> BundleStore::findPlan(const PlanKey& key) {
+  HEARTH_TRY(refresh());
+  const std::lock_guard lock(parts_->mutex);
+  if (parts_->current == nullptr) return std::unexpected(parts_->reason);
+  if (parts_->current->isDropped())
+    return storeFail(StoreReason::kCorrupt, "A segment of the bundle {} has changed.",
+                     parts_->options.bundle);
+  if (parts_->current->plan->content().key != key)
+    return storeFail(StoreReason::kOtherPlan,
+                     "The bundle {} holds the plan {}, of another model, library or CPU.",
+                     parts_->options.bundle, parts_->current->plan->content().key.hex());
+  return parts_->current->plan;
+}
+
+StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
+                                              std::span<const SegmentKey> segments,
+                                              const PlanDescription& description) {
+  BundleParts& parts = *parts_;
+  // Something else may have been put into the place meanwhile.
+  if (StoreStatus status = refresh(); !status && status.error().reason == StoreReason::kForeign)
+    return std::unexpected(std::move(status.error()));
+  const std::lock_guard writing(parts.writing);
+  HEARTH_ASSIGN(const std::shared_ptr<BundleWriter> target, writer());
+  std::shared_ptr<BundleFile> old;
+  BlobMap newFacts;
+  BlobMap facts;
+  std::unordered_map<SegmentKey, LeftSegment> left;
+  {
+    const std::lock_guard lock(parts.mutex);
+    old = parts.current;
+    left = parts.left;
+    newFacts = parts.newFacts;
+    facts = factsBeside(old.get(), key);
+  }
+  const auto fill = [&]() -> StoreStatus {
+    for (const SegmentKey& segment : segments) {
+      if (target->find(segment)) continue;
+      if (const auto kept = left.find(segment); kept != left.end()) {
+        const auto copied = target->copy(kept->second.file->get(), kept->second.info);
+        if (copied) continue;
+        // Whoever starts next in this process packs it anew.
+        const std::lock_guard lock(parts.mutex);
+        parts.left.erase(segment);
+        return std::unexpected(copied.error());
+      }
+      if (old == nullptr) continue;
+      const auto place = old->index.find(segment);
+      if (place == old->index.end()) continue;
+      const auto copied =
+          target->copy(old->descriptor.get(), old->info.content.segments[place->second]);
+      if (copied) continue;
+      if (copied.error().reason == StoreReason::kCorrupt) drop(*old, segment, copied.error());
+      return std::unexpected(copied.error());
+    }
+    return {};
+  };
+  StoreStatus filled = fill();
+  StoreResult<BundleInfo> info =
+      filled ? target->finish({.key = key,
+                               .fingerprint = parts.options.fingerprint,
+                               .segments = {segments.begin(), segments.end()},
+                               .description = description,
+                               .bytes = {bytes.begin(), bytes.end()}},
+                              std::move(facts), *parts.notes)
+             : std::unexpected(std::move(filled.error()));
+  if (!info) {
+    const std::lock_guard lock(parts.mutex);
+    if (info.error().reason != StoreReason::kAbsent) parts.writeFailure = info.error();
+    return std::unexpected(std::move(info.error()));
+  }
+  const auto file = std::make_shared<BundleFile>();
+  HEARTH_ASSIGN(file->descriptor, target->duplicate());
+  file->info = std::move(*info);
+  struct stat status;
+  if (::fstat(file->descriptor.get(), &status) != 0)
+    return storeErrno(errno, "Reading the state of a new bundle");
+  file->generation = FileGeneration::of(status);
+  file->prepare();
+  for (const SegmentInfo& segment : file->info.content.segments) left.erase(segment.key);
+  std::shared_ptr<const base::Descriptor> written;
+  for (const SegmentInfo& segment : target->segments()) {
+    if (file->index.contains(segment.key)) continue;
+    if (written == nullptr) {
+      HEARTH_ASSIGN(base::Descriptor descriptor, target->duplicate());
+      written = std::make_shared<const base::Descriptor>(std::move(descriptor));
+    }
+    left.insert_or_assign(segment.key, LeftSegment{written, segment});
+  }
+  if (left.size() > kMostLeft) left.clear();
+  // Every byte was written, or compared, by this process.
+  file->isCheckQueued = true;
+  if (parts.boot != BootId{}) parts.notes->add(file->checkedNote(parts.boot));
+  {
+    const std::lock_guard lock(parts.mutex);
+    parts.current = file;
+    parts.reason = {};
+    parts.writeFailure = {};
+    parts.writer = nullptr;
+    parts.left = std::move(left);
+    std::erase_if(parts.newFacts, [&](const auto& entry) {
+      const auto taken = newFacts.find(entry.first);
+      return taken != newFacts.end() && taken->second == entry.second;
+    });
+  }
+  makeDurable(file);
+  return file->plan;
+}
+
+Result<base::Sha256Digest> BundleStore::contentHash(const ContentSource& source, unsigned threads) {
+  return rememberedHash(source, threads, parts_->notes.get(), parts_->hashed);
+}
+
+std::optional<base::Sha256Digest> BundleStore::recalledContentHash(const ContentSource& source) {
+  return recalledHash(source, parts_->notes.get());
+}
+
+std::optional<std::vector<uint8_t>> BundleStore::recall(std::string_view key) {
+  {
+    const std::lock_guard lock(parts_->mutex);
+    if (const auto fact = parts_->newFacts.find(key); fact != parts_->newFacts.end())
+      return fact->second.value;
+    if (parts_->current != nullptr)
+      if (const BlobMap& facts = parts_->current->info.content.facts; facts.contains(key))
+        return facts.find(key)->second.value;
+  }
+  const std::optional<base::Sha256Digest> note = parts_->notes->fact(factNote(key));
+  if (!note) return std::nullopt;
+  return std::vector<uint8_t>(note->begin(), note->end());
+}
+
+void BundleStore::remember(std::span<const Fact> facts) {
+  BundleParts& parts = *parts_;
+  if (parts.options.mode == StoreMode::kReadOnly) return;
+  bool isMore = false;
+  for (const Fact& fact : facts) {
+    base::Sha256Digest note{};
+    if (fact.value.size() == note.size()) std::ranges::copy(fact.value, note.begin());
+    const std::lock_guard lock(parts.mutex);
+    const bool isThere =
+        parts.newFacts.contains(fact.key) ||
+        (parts.current != nullptr && parts.current->info.content.facts.contains(fact.key));
+    if (note != base::Sha256Digest{} && !isThere) {
+      parts.notes->rememberFact(factNote(fact.key), note);
+    } else if (!fact.key.empty() && fact.key.size() <= kFactLimits.maxKeyBytes &&
+               !fact.value.empty() && fact.value.size() <= kFactLimits.maxValueBytes) {
+      parts.newFacts.insert_or_assign(fact.key, Blob{fact.value, base::wallClock()});
+      isMore = true;
+    }
+  }
+  if (isMore) afterPublishing([this] { writeFacts(); });
+}
+
+// For a new file that takes the place of `old`: its facts, if it was of the same plan, and new
+// ones. parts_->mutex is held.
+BlobMap BundleStore::factsBeside(const BundleFile* old, const PlanKey& key) {
+  BlobTable table(kFactLimits, {});
+  if (old != nullptr && old->info.content.plan.key == key)
+    for (const auto& [name, fact] : old->info.content.facts) table.set(name, fact.value, fact.used);
+  for (const auto& [name, fact] : parts_->newFacts) table.set(name, fact.value, fact.used);
+  return table.blobs();
+}
+
+// Puts a bundle in place that has the new facts, too, and is otherwise the same. A plan that was
+// published meanwhile took them along.
+void BundleStore::writeFacts() {
+  BundleParts& parts = *parts_;
+  {
+    const std::lock_guard lock(parts.mutex);
+    if (parts.newFacts.empty() || parts.current == nullptr) return;
+  }
+  auto started = writer();
+  if (!started) return base::logInfo("Facts are not kept: {}", started.error().message);
+  std::shared_ptr<BundleWriter> own = std::move(*started);
+  // The lock is held: nobody else adds to the plan from here on.
+  (void)refresh();
+  PlanRef plan;
+  {
+    const std::lock_guard lock(parts.mutex);
+    // Whoever else uses the writer publishes a plan, and these with it.
+    if (own.use_count() == 2 && own->isEmpty() && parts.current != nullptr &&
+        !parts.current->isDropped())
+      plan = parts.current->plan;
+  }
+  if (plan == nullptr) return stopIfUnused(std::move(own));
+  const auto written =
+      publishPlan(plan->content().key, plan->bytes(), plan->segments(), plan->description());
+  if (written) return;
+  base::logInfo("Facts are not kept: {}", written.error().message);
+  const std::lock_guard lock(parts.mutex);
+  // What was copied is of no use to others.
+  if (parts.writer == own && own.use_count() == 2) parts.writer = nullptr;
+}
+
+StoreWorkers& BundleStore::workers() const {
+  return *parts_;
+}
+
+StoreCounters BundleStore::counters() const {
+  return {.segmentsFound = parts_->found,
+          .segmentsWritten = parts_->written,
+          .bytesWritten = parts_->writtenBytes,
+          .segmentsCorrupt = parts_->corrupt,
+          .segmentsChecked = parts_->checked,
+          .bytesChecked = parts_->checkedBytes,
+          .bytesHashed = parts_->hashed};
+}
+
+void BundleStore::renewInChild() {
+  BundleParts& old = *parts_;
+  if (old.writer != nullptr) old.writer->closeInChild();
+  auto* const fresh = new BundleParts(old, nullptr);
+  parts_ = fresh;
+  std::vector<SegmentKey> wrong;
+  for (const auto& [key, mapped] : fresh->mapped)
+    if (const SegmentRef segment = mapped.lock(); segment != nullptr && segment->isCorrupt())
+      wrong.push_back(key);
+  fresh->inherit(old, wrong);
+}
+
+}  // namespace hearth::cache

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/fork_aware.h"
+#include "base/mutex.h"
+#include "cache/bundle/bundle_file.h"
+#include "cache/segment/block_checks.h"
+#include "cache/store/disk_store.h"
+
+namespace hearth::cache {
+
+struct BundleFile;
+struct BundleParts;
+class BundleWriter;
+
+// A bundle as one process uses it: one file that holds a plan and all its segments. Publishing a
+// plan of another key, or one whose segments were dropped, replaces the file by a new one; whoever
+// has the old one open keeps it. A file that is no bundle is never touched. The options' size limit
+// and system stores do not apply.
+class BundleStore final : public DiskStore, public std::enable_shared_from_this<BundleStore> {
+ public:
+  // The bundle options.bundle, the same object for every caller of the process as long as one holds
+  // it. Fails when it cannot be used at all: kOff, kBadRequest, kGone (no such folder), kForeign
+  // (something else stands there).
+  static StoreResult<std::shared_ptr<BundleStore>> open(const StoreOptions& options);
+  ~BundleStore() override;
+
+  using SegmentStore::acquire;
+  using SegmentStore::contentHash;
+  using SegmentStore::publishPlan;
+
+  StoreKind kind() const override { return StoreKind::kBundle; }
+  StoreFailure writability() const override;
+  FoundSegment find(const SegmentKey& key) override;
+  // One process builds the whole bundle; others wait for it as long as its file grows.
+  BuildTicket acquire(const SegmentKey& key, std::chrono::nanoseconds patience) override;
+  // kOtherPlan with a sentence when the bundle holds another one.
+  StoreResult<PlanRef> findPlan(const PlanKey& key) override;
+  // Takes what publishAsync has finished, and what of the old bundle is right. kBusy while another
+  // process writes the bundle.
+  StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
+                                   std::span<const SegmentKey> segments,
+                                   const PlanDescription& description) override;
+  Result<base::Sha256Digest> contentHash(const ContentSource& source, unsigned threads) override;
+  std::optional<base::Sha256Digest> recalledContentHash(const ContentSource& source) override;
+  std::optional<std::vector<uint8_t>> recall(std::string_view key) override;
+  // What has 32 bytes, not all zero, is a note, which costs nothing. More is written in the
+  // background, into a new file with a copy of all else.
+  void remember(std::span<const Fact> facts) override;
+  StoreCounters counters() const override;
+
+ private:
+  BundleStore(const std::lock_guard<base::Mutex>& registryLock, std::unique_ptr<BundleParts> parts);
+  void renewInChild() override;
+  StoreWorkers& workers() const override;
+
+  StoreStatus refresh();
+  SegmentRef share(const SegmentKey& key, SegmentRef segment);
+  StoreResult<SegmentRef> load(const std::shared_ptr<BundleFile>& file, const SegmentInfo& info);
+  void checkLater(const std::shared_ptr<BundleFile>& file);
+  StoreStatus checkBlocks(BundleFile& file, uint64_t from, const BlockProgress& progress);
+  void drop(BundleFile& file, const SegmentKey& key, const StoreFailure& why);
+  StoreResult<std::shared_ptr<BundleWriter>> writer();
+  SegmentRef findSame(const SegmentKey& key, std::span<const uint8_t> right);
+  BlobMap factsBeside(const BundleFile* old, const PlanKey& key);
+  void writeFacts();
+  void stopIfUnused(std::shared_ptr<BundleWriter> writer);
+  // The segment is readable at once, but lost unless a plan that names it follows.
+  StoreResult<SegmentRef> publish(const SegmentKey& key, const SegmentPayload& payload) override;
+  void makeDurable(const std::shared_ptr<BundleFile>& file);
+
+  BundleParts* parts_;  // of this process
+};
+
+}  // namespace hearth::cache

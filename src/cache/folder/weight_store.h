@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weight store: packed weights and plans on disk, shared by all processes of a user.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/fork_aware.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/sha256.h"
+#include "cache/folder/plan_table.h"
+#include "cache/folder/segment_table.h"
+#include "cache/folder/store_collector.h"
+#include "cache/folder/store_inventory.h"
+#include "cache/object/build_lock.h"
+#include "cache/object/store_failure.h"
+#include "cache/object/store_key.h"
+#include "cache/store/disk_store.h"
+#include "cache/store/store_options.h"
+
+namespace hearth::cache {
+
+class IdentityTable;
+struct StoreParts;
+
+// One folder as one process uses it.
+class WeightStore final : public DiskStore {
+ public:
+  // The store of these options, the same object for every caller of the process as long as one
+  // holds it. Fails when nothing can be used, with the reason.
+  static StoreResult<std::shared_ptr<WeightStore>> open(const StoreOptions& options);
+
+  // Finishes what publishAsync was given; leaves checks and syncs that are still to be done to the
+  // next process.
+  ~WeightStore() override;
+
+  using SegmentStore::acquire;
+  using SegmentStore::contentHash;
+  using SegmentStore::publishPlan;
+
+  const StoreOptions& options() const;
+  StoreKind kind() const override { return StoreKind::kStore; }
+  // kNone, or why nothing can be written, with a sentence.
+  StoreFailure writability() const override;
+
+  // Maps a segment read-only. Its trailer is checked now; its bytes now (strict mode, and objects
+  // that a power failure may have spoiled) or in the background.
+  FoundSegment find(const SegmentKey& key) override;
+
+  // What `patience` bounds is the time in which nothing moves in the whole store, in any process.
+  BuildTicket acquire(const SegmentKey& key, std::chrono::nanoseconds patience) override;
+
+  // Writes a segment and gives it back mapped; visible to others only whole. When it is there
+  // already that one is given. Reasons: kReadOnly, kNoSpace, kOverLimit, kIoError, kGone, ...
+  StoreResult<SegmentRef> publish(const SegmentKey& key, const SegmentPayload& payload) override;
+
+  // A payload that is copied first (PublishRequest::copied) is written by the caller when 16 MiB
+  // are queued, and hashed when afterPublishing says that the caller has no more, so that packing
+  // neither waits for this nor shares its processors with it. With others it waits while 256 MiB
+  // are queued.
+  void publishAsync(PublishRequest request) override;
+
+  StoreResult<PlanRef> findPlan(const PlanKey& key) override;
+  StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
+                                   std::span<const SegmentKey> segments,
+                                   const PlanDescription& description) override;
+
+  Result<base::Sha256Digest> contentHash(const ContentSource& source, unsigned threads) override;
+  std::optional<base::Sha256Digest> recalledContentHash(const ContentSource& source) override;
+  std::optional<std::vector<uint8_t>> recall(std::string_view key) override;
+  void remember(std::span<const Fact> facts) override;
+
+  StoreCounters counters() const override;
+
+  // What the user's own store holds.
+  StoreResult<StoreInventory> inventory() const;
+  // The most bytes that it may take on disk.
+  uint64_t maxBytes() const;
+  // Garbage collection (store_collector.h). kBusy while another process is at it.
+  StoreResult<PruneReport> prune(const PruneOptions& options);
+  // Reads and checks every byte of the user's own store, and drops what is wrong. `progress` gets
+  // bytes done and in all, and ends the work by returning false.
+  struct VerifyReport {
+    uint64_t plans = 0;
+    uint64_t segments = 0;
+    uint64_t bytes = 0;
+    uint64_t wrongPlans = 0;
+    uint64_t wrongSegments = 0;
+    uint64_t facts = 0;
+    bool wrongFacts = false;  // the file that holds all of them
+    bool isComplete = false;
+  };
+  StoreResult<VerifyReport> verifyAll(const std::function<bool(uint64_t, uint64_t)>& progress);
+  // Removes one plan with the segments that no other plan uses, whoever has it loaded; kAbsent.
+  StoreStatus remove(const PlanKey& key);
+  // Removes all objects and everything remembered. What is mapped stays valid.
+  StoreStatus removeAll();
+
+ private:
+  WeightStore(const std::lock_guard<base::Mutex>& registryLock,
+              std::unique_ptr<StoreFolders> folders);
+  void renewInChild() override;
+  StoreWorkers& workers() const override;
+
+  IdentityTable* identities() const;
+  std::shared_ptr<BuildLock> buildLock() const;
+  void noteProgress();
+  void opened(SegmentOrigin origin);
+  void publishCopied(PublishRequest request);
+  void markLater(std::shared_ptr<SegmentOrigin> origin);
+  void makeDurable();
+  StoreStatus makeRoom(uint64_t bytes);
+  StoreResult<PruneReport> collectIn(const StoreFolder& folder, const PruneOptions& pruneOptions);
+
+  StoreParts* parts_;  // of this process
+};
+
+}  // namespace hearth::cache

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/identity/content_memory.h"
+
+#include <algorithm>
+#include <ctime>
+#include <type_traits>
+
+#include "base/wall_clock.h"
+#include "cache/identity/content_hash.h"
+
+namespace hearth::cache {
+namespace {
+
+template <typename T>
+void add(base::Sha256& hash, const T& value) {
+  static_assert(std::has_unique_object_representations_v<T>);
+  hash.update(&value, sizeof value);
+}
+
+void add(base::Sha256& hash, const FileGeneration& file) {
+  for (const uint64_t value : {file.device, file.inode, file.size}) add(hash, value);
+  for (const int64_t value : {file.modified, file.changed}) add(hash, value);
+}
+
+}  // namespace
+
+Result<FileIdentity> FileIdentity::of(int fd) {
+  HEARTH_ASSIGN(const FileFacts facts, FileFacts::of(fd, "", true));
+  const ChangeProof proof = proofOf(facts);
+  FileIdentity identity{.proof = proof, .scope = scopeOf(facts, proof)};
+  identity.generation.size = facts.size;
+  // The same content in another place is the same.
+  if (proof == ChangeProof::kContent) return identity;
+  identity.generation = FileGeneration::of(facts);
+  identity.born = facts.born;
+  return identity;
+}
+
+base::Sha256Digest contentKey(const FileIdentity& file, uint64_t offset, uint64_t size) {
+  base::Sha256 hash;
+  hash.update("content 2", 9);
+  add(hash, file.generation);
+  add(hash, file.born);
+  add(hash, file.proof);
+  add(hash, file.scope);
+  add(hash, offset);
+  add(hash, size);
+  return hash.finish();
+}
+
+bool isReadWellAfterChange(const FileIdentity& file, int64_t readAt) {
+  if (file.proof == ChangeProof::kNone || file.proof == ChangeProof::kSeal) return false;
+  if (file.proof == ChangeProof::kContent) return true;
+  const int64_t lastChange = std::max(file.generation.modified, file.generation.changed);
+  // Both come from files, so their difference may not fit into a signed number.
+  return readAt > lastChange && static_cast<uint64_t>(readAt) - static_cast<uint64_t>(lastChange) >=
+                                    racyWindow(file.proof);
+}
+
+ContentSource ContentSource::of(int fd, uint64_t offset, uint64_t size, bool mayBeWritten) {
+  ContentSource source;
+  source.fd_ = fd;
+  source.offset_ = offset;
+  source.size_ = size;
+  source.seenAt_ = base::fileClock();
+  auto file = FileIdentity::of(fd);
+  if (!file || file->proof == ChangeProof::kNone) return source;
+  const uint64_t bytes = file->generation.size;
+  const bool isInside = offset <= bytes && size <= bytes - offset;
+  if (isInside && (!mayBeWritten || file->proof == ChangeProof::kSeal)) source.file_ = *file;
+  return source;
+}
+
+bool ContentSource::tellsChanges() const {
+  return file_ && (file_->proof == ChangeProof::kSeal || isReadWellAfterChange(*file_, seenAt_));
+}
+
+bool ContentSource::isUnchanged() const {
+  if (!tellsChanges()) return false;
+  const auto now = FileIdentity::of(fd_);
+  return now && *now == *file_;
+}
+
+std::optional<base::Sha256Digest> recalledHash(const ContentSource& source, ContentMemory* memory) {
+  if (memory == nullptr || source.file() == nullptr || source.file()->proof == ChangeProof::kSeal)
+    return std::nullopt;
+  return memory->content(*source.file(), source.offset(), source.size());
+}
+
+Result<base::Sha256Digest> rememberedHash(const ContentSource& source, unsigned threads,
+                                          ContentMemory* memory, std::atomic<uint64_t>& hashed) {
+  if (const auto digest = recalledHash(source, memory)) return *digest;
+  HEARTH_ASSIGN(const base::Sha256Digest digest,
+                hashContent(source.fd(), source.offset(), source.size(), threads));
+  hashed.fetch_add(source.size(), std::memory_order_relaxed);
+  if (memory != nullptr && source.isUnchanged() && source.file()->proof != ChangeProof::kSeal)
+    memory->rememberContent(*source.file(), source.offset(), source.size(), digest,
+                            source.seenAt());
+  return digest;
+}
+
+}  // namespace hearth::cache

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/identity/identity_table.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <string_view>
+
+#include "base/file_size_signal.h"
+#include "base/log.h"
+#include "base/wall_clock.h"
+
+namespace hearth::cache {
+namespace {
+
+constexpr char kFile[] = "identity.sqlite";
+constexpr int kBusyMilliseconds = 50;
+
+struct Finalize {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
+
+Statement prepare(sqlite3* database, std::string_view text, int& code) {
+  sqlite3_stmt* statement = nullptr;
+  code =
+      sqlite3_prepare_v2(database, text.data(), static_cast<int>(text.size()), &statement, nullptr);
+  return Statement(statement);
+}
+
+template <typename T>
+void add(base::Sha256& hash, const T& value) {
+  static_assert(std::has_unique_object_representations_v<T>);
+  hash.update(&value, sizeof value);
+}
+
+void add(base::Sha256& hash, const FileGeneration& file) {
+  for (const uint64_t value : {file.device, file.inode, file.size}) add(hash, value);
+  for (const int64_t value : {file.modified, file.changed}) add(hash, value);
+  // A segment of an image that was replaced within this boot has not been checked.
+  add(hash, file.mounting);
+}
+
+// Apart from what was checked to the end, for which an earlier build would take it.
+base::Sha256Digest partKey(const base::Sha256Digest& check) {
+  base::Sha256 hash;
+  hash.update("checked blocks", 14);
+  add(hash, check);
+  return hash.finish();
+}
+
+bool isBlob(sqlite3_stmt* statement, int column, size_t size) {
+  return sqlite3_column_type(statement, column) == SQLITE_BLOB &&
+         sqlite3_column_bytes(statement, column) == static_cast<int>(size);
+}
+
+}  // namespace
+
+IdentityTable::IdentityTable(int folder, std::string path, bool writable)
+    : folder_(folder), path_(std::move(path) + '/' + kFile), writable_(writable) {}
+
+IdentityTable::~IdentityTable() {
+  close();
+}
+
+void IdentityTable::close() {
+  const base::FileSizeSignalOff signalOff;
+  if (database_ != nullptr) sqlite3_close(database_);
+  database_ = nullptr;
+  isReadyForWriting_ = false;
+}
+
+bool IdentityTable::open(bool forWriting) {
+  const base::FileSizeSignalOff signalOff;
+  if (database_ != nullptr && (!forWriting || isReadyForWriting_)) return true;
+  if (failed_) return false;
+  // One more try for the case that a broken file is removed on the way.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    int code = SQLITE_OK;
+    if (database_ == nullptr) {
+      if (!mayBeDatabase(folder_, kFile)) {
+        if (writable_) unlinkDatabase(folder_, kFile);
+        if (!mayBeDatabase(folder_, kFile)) break;
+      }
+      struct stat status;
+      if (::fstatat(folder_, kFile, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (errno != ENOENT || !writable_) break;
+        if (!forWriting) return false;
+        // Made here for its mode, and never through a link.
+        const base::Descriptor made(
+            ::openat(folder_, kFile, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+      }
+      code = sqlite3_open_v2(path_.c_str(), &database_,
+                             (writable_ ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
+                                 SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
+                             nullptr);
+      if (code == SQLITE_OK) {
+        sqlite3_busy_timeout(database_, kBusyMilliseconds);
+        // A mapped file that somebody truncates would end the process.
+        code = sqlite3_exec(database_, "PRAGMA mmap_size=0", nullptr, nullptr, nullptr);
+      }
+    }
+    // Not for reading, which is on the path of every start.
+    if (code == SQLITE_OK && forWriting) {
+      // Without syncs a power failure may damage the file, which is noticed; a killed process not.
+      code = sqlite3_exec(database_,
+                          "PRAGMA synchronous=OFF;"
+                          "CREATE TABLE IF NOT EXISTS entry1(key BLOB PRIMARY KEY, digest BLOB, "
+                          "time INTEGER, checksum BLOB) WITHOUT ROWID",
+                          nullptr, nullptr, nullptr);
+      isReadyForWriting_ = code == SQLITE_OK;
+    }
+    if (code == SQLITE_OK) return true;
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
+      close();
+      return false;
+    }
+    if (!discardIfBroken(code)) break;
+  }
+  close();
+  failed_ = true;
+  base::logDebug("The file {} cannot be used; files are hashed at each start.", path_);
+  return false;
+}
+
+bool IdentityTable::discardIfBroken(int code) {
+  if (code != SQLITE_CORRUPT && code != SQLITE_NOTADB && code != SQLITE_FORMAT &&
+      code != SQLITE_ERROR && code != SQLITE_SCHEMA && code != SQLITE_IOERR)
+    return false;
+  // RLIMIT_FSIZE is this process's own; the file is right.
+  if (code == SQLITE_IOERR && database_ != nullptr && sqlite3_system_errno(database_) == EFBIG)
+    return false;
+  close();
+  if (!writable_) return false;
+  base::logInfo("The file {} is damaged and is made anew.", path_);
+  for (const char* suffix : {"", "-journal", "-wal", "-shm"})
+    ::unlinkat(folder_, (std::string(kFile) + suffix).c_str(), 0);
+  return true;
+}
+
+std::optional<IdentityEntry> IdentityTable::read(const base::Sha256Digest& key) {
+  const base::FileSizeSignalOff signalOff;
+  const std::lock_guard lock(mutex_);
+  if (!open(false)) return std::nullopt;
+  constexpr std::string_view kSelect = "SELECT digest, time, checksum FROM entry1 WHERE key = ?";
+  int code = 0;
+  std::optional<IdentityEntry> entry;
+  {
+    Statement statement = prepare(database_, kSelect, code);
+    // A file without the table is new, or broken, which making the table tells.
+    if (code == SQLITE_ERROR && writable_ && !isReadyForWriting_) {
+      if (!open(true)) return std::nullopt;
+      statement = prepare(database_, kSelect, code);
+    }
+    if (code == SQLITE_OK) {
+      sqlite3_bind_blob(statement.get(), 1, key.data(), static_cast<int>(key.size()),
+                        SQLITE_STATIC);
+      code = sqlite3_step(statement.get());
+    }
+    if (code == SQLITE_ROW && isBlob(statement.get(), 0, key.size()) &&
+        isBlob(statement.get(), 2, key.size())) {
+      IdentityEntry found;
+      std::memcpy(found.digest.data(), sqlite3_column_blob(statement.get(), 0), key.size());
+      found.when = sqlite3_column_int64(statement.get(), 1);
+      const base::Sha256Digest expected = checksumOf(key, found);
+      if (std::memcmp(expected.data(), sqlite3_column_blob(statement.get(), 2), key.size()) == 0)
+        entry = found;
+    }
+  }
+  discardIfBroken(code);
+  return entry;
+}
+
+void IdentityTable::write(const base::Sha256Digest& key, const IdentityEntry& entry) {
+  if (!writable_) return;
+  const base::FileSizeSignalOff signalOff;
+  const std::lock_guard lock(mutex_);
+  if (!open(true)) return;
+  int code = 0;
+  {
+    const Statement statement =
+        prepare(database_, "INSERT OR REPLACE INTO entry1 VALUES(?, ?, ?, ?)", code);
+    if (code == SQLITE_OK) {
+      const base::Sha256Digest check = checksumOf(key, entry);
+      const auto bind = [&](int column, const base::Sha256Digest& value) {
+        sqlite3_bind_blob(statement.get(), column, value.data(), static_cast<int>(value.size()),
+                          SQLITE_STATIC);
+      };
+      bind(1, key);
+      bind(2, entry.digest);
+      sqlite3_bind_int64(statement.get(), 3, entry.when);
+      bind(4, check);
+      code = sqlite3_step(statement.get());
+    }
+  }
+  discardIfBroken(code);
+}
+
+std::optional<base::Sha256Digest> IdentityTable::content(const FileIdentity& file, uint64_t offset,
+                                                         uint64_t size) {
+  const base::Sha256Digest key = contentKey(file, offset, size);
+  std::optional<IdentityEntry> entry = findLatestEntry(folder_, key);
+  if (!entry) {
+    entry = read(key);
+    if (entry && writable_) keepLatestEntry(folder_, key, *entry);
+  }
+  if (!entry || !isReadWellAfterChange(file, entry->when)) return std::nullopt;
+  return entry->digest;
+}
+
+void IdentityTable::rememberContent(const FileIdentity& file, uint64_t offset, uint64_t size,
+                                    const base::Sha256Digest& digest, int64_t readAt) {
+  const base::Sha256Digest key = contentKey(file, offset, size);
+  write(key, {digest, readAt});
+  if (writable_) keepLatestEntry(folder_, key, {digest, readAt});
+}
+
+base::Sha256Digest IdentityTable::checkedKey(const SegmentKey& key, const FileGeneration& file,
+                                             const BootId& boot) {
+  base::Sha256 hash;
+  hash.update("checked", 8);
+  add(hash, key.bytes);
+  add(hash, file);
+  add(hash, boot);
+  return hash.finish();
+}
+
+uint64_t IdentityTable::checkedBlocks(const base::Sha256Digest& check) {
+  if (read(check)) return UINT64_MAX;
+  const std::optional<IdentityEntry> part = read(partKey(check));
+  uint64_t blocks = 0;
+  if (part) std::memcpy(&blocks, part->digest.data(), sizeof blocks);
+  return blocks;
+}
+
+void IdentityTable::rememberCheckedBlocks(const base::Sha256Digest& check, uint64_t blocks,
+                                          bool isAll) {
+  if (isAll) return write(check, {{}, base::wallClock()});
+  IdentityEntry part{{}, base::wallClock()};
+  std::memcpy(part.digest.data(), &blocks, sizeof blocks);
+  write(partKey(check), part);
+}
+
+bool IdentityTable::isChecked(const SegmentKey& key, const FileGeneration& file,
+                              const BootId& boot) {
+  return boot != BootId{} && read(checkedKey(key, file, boot)).has_value();
+}
+
+void IdentityTable::rememberChecked(const SegmentKey& key, const FileGeneration& file,
+                                    const BootId& boot) {
+  if (boot != BootId{}) write(checkedKey(key, file, boot), {{}, base::wallClock()});
+}
+
+void IdentityTable::forgetOlderThan(int64_t seconds) {
+  if (!writable_) return;
+  const base::FileSizeSignalOff signalOff;
+  const std::lock_guard lock(mutex_);
+  forgetLatestEntries(folder_);
+  if (!open(true)) return;
+  int code = 0;
+  {
+    // Those of a future that a clock has shown would stay for ever once it goes right.
+    const Statement statement =
+        prepare(database_, "DELETE FROM entry1 WHERE time < ?1 OR time > ?2", code);
+    if (code == SQLITE_OK) {
+      constexpr int64_t kDay = int64_t{24} * 3600 * 1'000'000'000;
+      const int64_t time = base::wallClock();
+      sqlite3_bind_int64(statement.get(), 1, time - seconds * 1'000'000'000);
+      sqlite3_bind_int64(statement.get(), 2, time + kDay);
+      code = sqlite3_step(statement.get());
+    }
+  }
+  discardIfBroken(code);
+}
+
+}  // namespace hearth::cache

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/sha256.h"
+#include "cache/identity/content_memory.h"
+#include "cache/identity/latest_entries.h"
+#include "cache/object/boot_id.h"
+#include "cache/object/object_file.h"
+#include "cache/object/store_key.h"
+
+struct sqlite3;
+
+namespace hearth::cache {
+
+// What the store remembers about files in identity.sqlite: digests of their content, and which
+// segment files were checked during this boot. Every entry carries a checksum, so a damaged file
+// only forgets; one that SQLite cannot read is deleted and made anew. No error ever comes out. What
+// files hold is asked of the latest entries first, so that most starts need no database.
+// Thread-safe; not usable in a forked child (a new object is).
+class IdentityTable : public ContentMemory {
+ public:
+  // `folder` is the store's root, `path` its path. Nothing is opened before the first question.
+  IdentityTable(int folder, std::string path, bool writable);
+  ~IdentityTable() override;
+  IdentityTable(const IdentityTable&) = delete;
+  IdentityTable& operator=(const IdentityTable&) = delete;
+
+  std::optional<base::Sha256Digest> content(const FileIdentity& file, uint64_t offset,
+                                            uint64_t size) override;
+  void rememberContent(const FileIdentity& file, uint64_t offset, uint64_t size,
+                       const base::Sha256Digest& digest, int64_t readAt) override;
+
+  bool isChecked(const SegmentKey& key, const FileGeneration& file, const BootId& boot);
+  void rememberChecked(const SegmentKey& key, const FileGeneration& file, const BootId& boot);
+
+  // What names the check of a file's blocks (block_checks.h).
+  static base::Sha256Digest checkedKey(const SegmentKey& key, const FileGeneration& file,
+                                       const BootId& boot);
+  // How many of the first blocks were found right: UINT64_MAX for all, 0 when nothing is known.
+  uint64_t checkedBlocks(const base::Sha256Digest& check);
+  void rememberCheckedBlocks(const base::Sha256Digest& check, uint64_t blocks, bool isAll);
+
+  // Forgets what has not been remembered anew for `seconds`, or is of a time to come.
+  void forgetOlderThan(int64_t seconds);
+
+ private:
+  bool open(bool forWriting);
+  void close();
+  // True when the file was unusable and has been removed.
+  bool discardIfBroken(int code);
+  std::optional<IdentityEntry> read(const base::Sha256Digest& key);
+  void write(const base::Sha256Digest& key, const IdentityEntry& entry);
+
+  const int folder_;
+  const std::string path_;
+  const bool writable_;
+  base::Mutex mutex_;
+  sqlite3* database_ = nullptr;
+  bool isReadyForWriting_ = false;
+  bool failed_ = false;  // not to be tried again
+};
+
+}  // namespace hearth::cache

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/segment/block_checks.h"
+
+#include <algorithm>
+#include <mutex>
+#include <random>
+#include <utility>
+
+namespace hearth::cache {
+namespace {
+
+// After so many blocks the position is remembered, which costs less than one of them.
+constexpr uint64_t kRememberedBlocks = 32;
+
+void end(BlockCheck& check, const StoreStatus& status) {
+  if (!check.isOver.exchange(true)) check.end(status);
+}
+
+// One name for all of them, in any order.
+base::Sha256Digest idOf(const std::vector<std::shared_ptr<BlockCheck>>& checks) {
+  std::vector<base::Sha256Digest> ids;
+  for (const auto& check : checks) ids.push_back(check->id);
+  std::ranges::sort(ids);
+  base::Sha256 hash;
+  hash.update("all of these", 12);
+  hash.update(ids.data(), ids.size() * sizeof(base::Sha256Digest));
+  return hash.finish();
+}
+
+}  // namespace
+
+bool BlockChecks::add(std::shared_ptr<BlockCheck> check) {
+  const std::lock_guard lock(mutex_);
+  checks_.push_back(std::move(check));
+  return !std::exchange(isAwaited_, true);
+}
+
+bool BlockChecks::inherit(BlockChecks& parent) {
+  Checks open = parent.pending();
+  if (open.empty()) return false;
+  const std::lock_guard lock(mutex_);
+  checks_ = std::move(open);
+  return !std::exchange(isAwaited_, true);
+}
+
+// Those that are not over; others are forgotten.
+BlockChecks::Checks BlockChecks::pending() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(checks_, [](const auto& check) { return check->isOver.load(); });
+  return checks_;
+}
+
+void BlockChecks::inspect(BlockCheck& check, const std::function<bool()>& mayGoOn) {
+  if (check.isOver) return;
+  const bool isLasting = memory_.isLasting();
+  if (isLasting && check.right == 0) {
+    const uint64_t known = std::min(memory_.recall(check.id), check.blocks);
+    check.right = known;
+    if (known == check.blocks) return end(check, {});
+  }
+  const uint64_t from = check.right;
+  uint64_t remembered = from;
+  bool isEnded = false;
+  const auto remember = [&] {
+    if (isLasting && check.right > remembered)
+      memory_.remember(check.id, check.right, check.right == check.blocks);
+    remembered = check.right;
+  };
+  const StoreStatus status = check.run(from, [&](uint64_t block) {
+    check.right = block;
+    if (block >= remembered + kRememberedBlocks) remember();
+    isEnded = !mayGoOn();
+    return !isEnded;
+  });
+  if (status && !isEnded) check.right = check.blocks;
+  remember();
+  if (!status || check.right == check.blocks) end(check, status);
+}
+
+void BlockChecks::runAll(const std::function<bool()>& isStopping) {
+  {
+    const std::lock_guard lock(mutex_);
+    isAwaited_ = false;
+  }
+  for (const auto& check : pending()) {
+    if (isStopping()) return;
+    inspect(*check, [&] { return !isStopping(); });
+  }
+}
+
+void BlockChecks::runPart(const Limits& limits) {
+  const Checks checks = pending();
+  if (checks.empty()) return;
+  if (!memory_.isLasting()) return sample(checks, limits.sample);
+  // A question for each would take long where there are hundreds and all is known.
+  const base::Sha256Digest all = idOf(checks);
+  if (checks.size() > 1 && memory_.recall(all) == UINT64_MAX) return;
+  const auto deadline = std::chrono::steady_clock::now() + limits.time;
+  uint64_t done = 0;
+  const auto mayGoOn = [&] {
+    if (done >= limits.most ||
+        (done >= limits.least && std::chrono::steady_clock::now() >= deadline))
+      return false;
+    ++done;
+    return true;
+  };
+  for (const auto& check : checks) {
+    inspect(*check, mayGoOn);
+    if (!check->isOver) return;
+  }
+  const bool isRight =
+      std::ranges::all_of(checks, [](const auto& check) { return check->right == check->blocks; });
+  if (isRight && checks.size() > 1) memory_.remember(all, checks.size(), true);
+}
+
+void BlockChecks::sample(const Checks& checks, uint64_t blocks) {
+  uint64_t all = 0;
+  for (const auto& check : checks) all += check->blocks;
+  if (all == 0) return;
+  std::minstd_rand random(
+      static_cast<uint32_t>(std::chrono::steady_clock::now().time_since_epoch().count() / 1000));
+  random.discard(1);
+  uint64_t from = std::uniform_int_distribution<uint64_t>(0, all - 1)(random);
+  for (const auto& check : checks) {
+    if (from >= check->blocks) {
+      from -= check->blocks;
+      continue;
+    }
+    const StoreStatus status =
+        check->run(std::exchange(from, 0), [&](uint64_t) { return blocks > 0 && blocks-- > 0; });
+    if (!status) end(*check, status);
+    if (blocks == 0) return;
+  }
+}
+
+}  // namespace hearth::cache

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of the blob cache share.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cache/blob/blob_cache.h"
+#include "cache/testing/store_test_util.h"
+
+namespace hearth::cache {
+
+// A test with a blob cache in a store's folder, of which each object is like another process's.
+class BlobCacheTest : public testing::Test {
+ protected:
+  static constexpr char kName[] = "test.blobs";
+
+  explicit BlobCacheTest(TempFolder::Place place = TempFolder::Place::kMemory) : folder_(place) {}
+  std::filesystem::path root() const { return folder_.path() / "store"; }
+  std::filesystem::path file() const { return root() / kName; }
+  std::shared_ptr<const StoreFolder> store(
+      StoreFolder::Access access = StoreFolder::Access::kWrite) const {
+    auto opened = StoreFolder::open(root().string(), access);
+    if (!opened) {
+      ADD_FAILURE() << opened.error().message;
+      return nullptr;
+    }
+    return *opened;
+  }
+  std::unique_ptr<BlobCache> open(const BlobLimits& limits = {}, BlobPolicy policy = {}) const {
+    return std::make_unique<BlobCache>(store(), kName, limits, policy);
+  }
+  static std::string keyOf(uint64_t number) { return "key " + std::to_string(number); }
+  static std::vector<uint8_t> valueOf(uint64_t number) { return payload(number, 50 + number % 50); }
+  static bool has(BlobCache& cache, uint64_t number) {
+    return cache.get(keyOf(number)) == valueOf(number);
+  }
+  // Files that are neither the cache nor the store's own.
+  size_t leftovers() const {
+    return static_cast<size_t>(
+        std::distance(std::filesystem::directory_iterator(root() / "tmp"), {}));
+  }
+
+  TempFolder folder_;
+};
+
+}  // namespace hearth::cache

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/compilation_cache/model_cache.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/trace.h"
+#include "base/wall_clock.h"
+#include "cache/compilation/cache_files.h"
+#include "cache/compilation/mapping_manager.h"
+#include "drivers/cpu/compilation_cache/cached_model.h"
+#include "drivers/cpu/compilation_cache/packed_constants.h"
+#include "drivers/cpu/platform/build_identity.h"
+#include "drivers/cpu/platform/host_facts.h"
+#include "drivers/cpu/weights/open_stores.h"
+#include "drivers/cpu/weights/segment_prefetcher.h"
+#include "drivers/cpu/weights/stored_host_facts.h"
+#include "graph/model_bytes.h"
+
+namespace hearth::cpu {
+namespace {
+
+// Constants from here on are segments, smaller ones lie in the model cache.
+constexpr uint64_t kLargeConstant = 4096;
+// From here on it is worth telling apart constants that are only there packed.
+constexpr uint64_t kWorthAHole = 64;
+constexpr uint64_t kAlignment = 64;
+// So many scales of channels are a segment: cheaper to open than to hash.
+constexpr size_t kManyScales = 4096;
+
+uint64_t roundedUp(uint64_t size) {
+  return (size + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// Bundles hold one plan and nothing else, and what one process has in memory is not found again.
+bool canName(const cache::SegmentStore& store) {
+  return store.kind() == cache::StoreKind::kStore;
+}
+
+Status checkFiles(const hal::Cache& cache) {
+  if (cache.modelFiles.size() == kCacheFileCounts.model &&
+      cache.dataFiles.size() == kCacheFileCounts.data)
+    return {};
+  return fail(ErrorCode::kBadData, "There are {} and {} cache files; hearth-cpu takes {} and {}.",
+              cache.modelFiles.size(), cache.dataFiles.size(), kCacheFileCounts.model,
+              kCacheFileCounts.data);
+}
+
+// ---- saving ----
+
+// Collects the large bytes of a model and rewrites the model so that it refers to them.
+class Saver {
+ public:
+  Saver(const ModelParts& parts, cache::SegmentStore& store)
+      : parts_(parts), store_(store), model_(*parts.model) {}
+
+  void collect() {
+    if (canName(store_)) store_.flush();
+    if (parts_.weights != nullptr) collectPlaces();
+    rewriteModel();
+    if (canName(store_)) publishConstants();
+    name();
+  }
+
+  Status write(const hal::Cache& cache) {
+    plan_.places = placeBytes_;
+    plan_.model = modelBytes_;
+    HEARTH_ASSIGN(const cache::CacheOwner owner, cacheOwner(cache.token));
+    data_.layOut();
+    const std::vector<uint8_t> head = data_.encodedHead();
+    const std::vector<uint8_t> plan = plan_.encoded();
+    const std::vector<uint8_t> padding(roundedUp(kReadSlack) + kAlignment);
+    std::vector<std::span<const uint8_t>> dataPieces = {head};
+    for (size_t i = 0; i < data_.segments.size(); ++i) {
+      const uint64_t size = data_.segments[i].size;
+      if (!data_.segments[i].isInline) continue;
+      dataPieces.push_back(sources_[i].bytes);
+      dataPieces.push_back(std::span(padding).first(roundedUp(size + kReadSlack) - size));
+    }
+    const std::span<const uint8_t> modelPieces[] = {plan};
+    // First what is known, then what is there: killed in between, the files are unknown ones.
+    HEARTH_TRY(cache::MappingManager::shared()->remember(
+        owner, cache::contentOf(modelPieces, dataPieces)));
+    return cache::writeCacheFiles(cache.modelFiles[0].get(), modelPieces, cache.dataFiles[0].get(),
+                                  dataPieces);
+  }
+
+ private:
+  struct Source {
+    std::span<const uint8_t> bytes;
+    cache::SegmentRef published;  // null: they go into the data cache
+  };
+
+  uint32_t add(std::span<const uint8_t> bytes, cache::SegmentRef published) {
+    sources_.push_back({bytes, std::move(published)});
+    return static_cast<uint32_t>(sources_.size() - 1);
+  }
+
+  void collectPlaces() {
+    // A segment that was not published is as long as what is used of it.
+    const std::map<WeightPlace, PackedPlace> places = parts_.weights->places();
+    std::map<PackedSegment*, uint64_t> used;
+    for (const auto& [place, packed] : places) {
+      uint64_t& size = used[packed.segment.get()];
+      size = std::max(size, packed.offset + packed.size);
+    }
+    std::map<PackedSegment*, uint32_t> indices;
+    StoredPlan stored;
+    stored.graphs.emplace_back();
+    for (const auto& [place, packed] : places) {
+      PackedSegment* const segment = packed.segment.get();
+      if (!indices.contains(segment)) {
+        cache::SegmentRef published = canName(store_) ? segment->published() : nullptr;
+        const uint64_t size = published != nullptr ? published->size() : used[segment];
+        indices[segment] = add({segment->data(), size}, std::move(published));
+        stored.segmentSizes.push_back(size);
+      }
+      stored.entries.push_back(
+          {0, place, packed.seed, indices[segment], packed.offset, packed.size});
+    }
+    placeSegments_ = static_cast<uint32_t>(sources_.size());
+    places_ = std::move(stored);
+  }
+
+  void rewriteModel() {
+    graph::Model model = model_;
+    model.constantBytes.clear();
+    model.pools.clear();
+    std::vector<bool> isPacked;
+    plan_.isInterpreted = parts_.plan == nullptr;
+    plan_.referenceOnly = parts_.referenceOnly;
+    plan_.choices = parts_.choices;
+    if (parts_.plan != nullptr)
+      isPacked = findPackedConstants(model_, *parts_.plan, *parts_.weights);
+    for (size_t g = 0; g < model.subgraphs.size(); ++g)
+      for (size_t i = 0; i < model.subgraphs[g].operands.size(); ++i) {
+        graph::Operand& operand = model.subgraphs[g].operands[i];
+        if (!operand.isConstant()) continue;
+        const bool isHole =
+            g == 0 && i < isPacked.size() && isPacked[i] && operand.location.length >= kWorthAHole;
+        place(&operand, {model_.constantData(operand), operand.location.length}, isHole, &model);
+      }
+    // Kernels may read behind the last one.
+    model.constantBytes.resize(model.constantBytes.size() + kReadSlack);
+    if (canName(store_)) *scales_ = graph::channelScales(model);
+    if (scales_->size() < kManyScales) {
+      modelBytes_ = graph::encodeModel(model);
+      return;
+    }
+    modelBytes_ = graph::encodeModel(model, graph::Scales::kApart);
+    plan_.scalesSegment =
+        add({reinterpret_cast<const uint8_t*>(scales_->data()), scales_->size() * sizeof(float)},
+            nullptr);
+  }
+
+  // Says where the constant lies in the model that is saved.
+  void place(graph::Operand* operand, std::span<const uint8_t> bytes, bool isHole,
+             graph::Model* model) {
+    operand->lifetime = graph::Lifetime::kConstantReference;
+    operand->location = {0, 0, bytes.size()};
+    if (isHole) {
+      plan_.holeBytes = std::max(plan_.holeBytes, bytes.size() + kReadSlack);
+    } else if (bytes.size() >= kLargeConstant) {
+      auto [pool, isNew] = pools_.try_emplace({bytes.data(), bytes.size()}, 0);
+      if (isNew) {
+        plan_.poolSegments.push_back(add(bytes, nullptr));
+        pool->second = static_cast<uint32_t>(plan_.poolSegments.size());
+      }
+      operand->location.pool = pool->second;
+    } else {
+      operand->lifetime = graph::Lifetime::kConstantCopy;
+      operand->location.offset = roundedUp(model->constantBytes.size());
+      model->constantBytes.resize(operand->location.offset);
+      model->constantBytes.insert(model->constantBytes.end(), bytes.begin(), bytes.end());
+    }
+  }
+
+  void publishConstants() {
+    std::vector<cache::SegmentRef> published(sources_.size());
+    std::vector<uint32_t> indices = plan_.poolSegments;
+    if (plan_.scalesSegment) indices.push_back(*plan_.scalesSegment);
+    for (const uint32_t index : indices) {
+      cache::PublishRequest request;
+      request.payload = sources_[index].bytes;
+      request.owner = parts_.model;
+      request.mayChange = true;
+      if (index == plan_.scalesSegment) request.owner = scales_;
+      request.done = [&published, index](cache::StoreResult<cache::SegmentRef> result) {
+        if (result) published[index] = std::move(*result);
+      };
+      store_.publishAsync(std::move(request));
+    }
+    store_.flush();
+    for (const uint32_t index : indices) sources_[index].published = std::move(published[index]);
+  }
+
+  // Lists the segments, for the data cache and, so that garbage collection keeps them, as a plan of
+  // the store.
+  void name() {
+    std::vector<cache::SegmentKey> keys;
+    base::Sha256 pin;
+    pin.update("hearth-cpu compilation cache", 28);
+    for (const Source& source : sources_) {
+      CachedData::Segment segment;
+      segment.isInline = source.published == nullptr;
+      segment.size = segment.isInline ? source.bytes.size() : source.published->size();
+      if (!segment.isInline) {
+        segment.key = source.published->key();
+        keys.push_back(segment.key);
+        pin.update(segment.key.bytes);
+      }
+      data_.segments.push_back(segment);
+    }
+    if (parts_.weights != nullptr) {
+      for (uint32_t i = 0; i < placeSegments_; ++i)
+        places_.segmentSizes[i] = data_.segments[i].size;
+      // The places' segments come first; those of constants follow.
+      for (size_t i = placeSegments_; i < data_.segments.size(); ++i)
+        places_.segmentSizes.push_back(data_.segments[i].size);
+      placeBytes_ = places_.encoded();
+    }
+    if (keys.empty()) return;
+    plan_.pin = {pin.finish()};
+    const cache::PlanDescription description{"", "hearth-cpu compilation cache", base::wallClock(),
+                                             ""};
+    if (const auto kept = store_.publishPlan(plan_.pin, {}, keys, description); !kept)
+      base::logInfo("The segments of a compilation cache are not kept: {}", kept.error().message);
+  }
+
+  const ModelParts& parts_;
+  cache::SegmentStore& store_;
+  const graph::Model& model_;
+  std::vector<Source> sources_;  // by segment
+  uint32_t placeSegments_ = 0;
+  std::map<std::pair<const uint8_t*, uint64_t>, uint32_t> pools_;  // by where a constant lies
+  StoredPlan places_;
+  CachedPlan plan_;
+  std::shared_ptr<std::vector<float>> scales_ = std::make_shared<std::vector<float>>();
+  std::vector<uint8_t> placeBytes_;  // that plan_ refers to, as it does to the model's
+  std::vector<uint8_t> modelBytes_;
+  CachedData data_;
+};
+
+}  // namespace
+
+struct SavedFiles {
+  memory::Mapping model;
+  CachedPlan plan;  // refers to `model`
+  std::shared_ptr<const memory::Mapping> data;
+  uint64_t dataBytes = 0;
+};
+
+namespace {
+
+// ---- loading ----
+
+// The model with the memory that its pools stand for.
+struct LoadedMemory {
+  cache::PlanRef pin;  // keeps the store's segments from garbage collection
+  std::vector<std::shared_ptr<PackedSegment>> segments;
+  memory::Mapping hole;
+  graph::Model model;
+};
+
+Result<std::vector<std::shared_ptr<PackedSegment>>> segmentsOf(
+    const CachedData& data, std::optional<uint32_t> scalesSegment,
+    const std::shared_ptr<cache::SegmentStore>& store,
+    const std::shared_ptr<const memory::Mapping>& bytes, SavedModel* saved) {
+  std::vector<std::shared_ptr<PackedSegment>> segments;
+  std::vector<cache::SegmentRef> mapped;
+  for (const CachedData::Segment& segment : data.segments) {
+    cache::SegmentRef found;
+    if (segment.isInline) {
+      found = std::make_shared<const cache::Segment>(
+          segment.key, std::span(bytes->data() + segment.offset, segment.size), bytes);
+    } else {
+      cache::FoundSegment kept = store->find(segment.key);
+      if (!kept || kept.segment->size() != segment.size)
+        return fail(ErrorCode::kNotFound, "The segment {} of the cache is not in the store: {}.",
+                    segment.key.hex(),
+                    cache::storeReasonName(kept ? cache::StoreReason::kCorrupt : kept.reason));
+      found = std::move(kept.segment);
+      // That one is read at once.
+      if (segments.size() != scalesSegment) mapped.push_back(found);
+      saved->mappedBytes += found->size();
+    }
+    segments.push_back(std::make_shared<PackedSegment>(std::move(found)));
+  }
+  saved->populate = pageIn(
+      std::move(mapped), [] {},
+      [weak = std::weak_ptr(store)] {
+        // The background checks of what was found wait for this.
+        if (const auto known = weak.lock()) known->checkFound();
+      });
+  return segments;
+}
+
+Result<std::vector<memory::PoolRef>> poolsOf(const CachedPlan& plan, LoadedMemory* memory) {
+  HEARTH_ASSIGN(memory->hole, memory::Mapping::reserved(std::max(plan.holeBytes, kReadSlack)));
+  std::vector<memory::PoolRef> pools = {
+      memory::Pool::borrowed(memory->hole.data(), memory->hole.size())};
+  // Behind a segment are bytes that can be read, too.
+  static_assert(kReadSlack <= memory::Mapping::kReadableBehind);
+  for (const uint32_t index : plan.poolSegments)
+    pools.push_back(memory::Pool::borrowed(memory->segments[index]->data(),
+                                           memory->segments[index]->size() + kReadSlack));
+  return pools;
+}
+
+// Copies of the files, if they are what was written for the owner.
+Result<cache::CacheBytes> readKnownFiles(const hal::Cache& cache, const cache::CacheOwner& owner,
+                                         cache::MappingManager& map) {
+  const auto read = [&](std::span<const cache::CachedContent> contents) {
+    return cache::readCacheFiles(cache.modelFiles[0].get(), cache.dataFiles[0].get(), contents);
+  };
+  if (const auto latest = map.findLatest(owner))
+    if (auto bytes = read({&*latest, 1})) return bytes;
+  HEARTH_ASSIGN(const std::vector<cache::CachedContent> contents, map.find(owner));
+  if (contents.empty())
+    return fail(ErrorCode::kNotFound, "Nothing is known to be cached under this token.");
+  return read(contents);
+}
+
+using OpenStore = std::shared_ptr<cache::SegmentStore> (*)(const hal::PrepareOptions&);
+
+Result<SavedModel> load(const hal::PrepareOptions& options, const hal::Cache& cache,
+                        cache::MappingManager& map, OpenStore openStore) {
+  HEARTH_TRY(checkFiles(cache));
+  HEARTH_ASSIGN(const cache::CacheOwner owner, cacheOwner(cache.token));
+  HEARTH_ASSIGN(cache::CacheBytes bytes, readKnownFiles(cache, owner, map));
+  map.touch(owner, bytes.content);
+  const auto dataBytes = std::make_shared<const memory::Mapping>(std::move(bytes.data));
+  HEARTH_ASSIGN(const CachedData data,
+                CachedData::parse({dataBytes->data(), bytes.content.dataBytes}));
+  HEARTH_ASSIGN(CachedPlan plan, CachedPlan::parse({bytes.model.data(), bytes.content.modelBytes},
+                                                   data.segments.size()));
+  SavedModel saved;
+  saved.isInterpreted = plan.isInterpreted;
+  saved.referenceOnly = std::move(plan.referenceOnly);
+  saved.hasHoles = plan.holeBytes != 0;
+  saved.choices = plan.choices;
+  const auto memory = std::make_shared<LoadedMemory>();
+  std::shared_ptr<cache::SegmentStore> store;
+  if (std::ranges::any_of(data.segments, [](const auto& segment) { return !segment.isInline; })) {
+    store = openStore(options);
+    if (!canName(*store))
+      return fail(ErrorCode::kNotFound, "The cache names segments of a weight store: {}",
+                  store->writability().message);
+    recallHostFacts(*store);
+    saved.corruptions = std::make_shared<const FoundCorruptions>(*store);
+    if (auto pin = store->findPlan(plan.pin)) memory->pin = std::move(*pin);
+  }
+  HEARTH_ASSIGN(memory->segments, segmentsOf(data, plan.scalesSegment, store, dataBytes, &saved));
+  // Mapped as long as it is read.
+  std::shared_ptr<PackedSegment> copied;
+  if (plan.scalesSegment) {
+    copied = std::exchange(memory->segments[*plan.scalesSegment], nullptr);
+    const CachedData::Segment& segment = data.segments[*plan.scalesSegment];
+    if (!segment.isInline) saved.copiedScales = segment.key;
+  }
+  for (size_t i = 0; i < data.segments.size(); ++i)
+    if (!data.segments[i].isInline && memory->segments[i] != nullptr)
+      saved.segments.push_back(memory->segments[i]);
+  saved.store = std::move(store);
+  HEARTH_ASSIGN(std::vector<memory::PoolRef> pools, poolsOf(plan, memory.get()));
+  std::span<const float> scales;
+  if (copied != nullptr)
+    scales = {reinterpret_cast<const float*>(copied->data()), copied->size() / sizeof(float)};
+  HEARTH_ASSIGN(memory->model, graph::decodeModel(plan.model, std::move(pools), scales));
+  if (copied != nullptr && copied->hasLosses())
+    return fail(ErrorCode::kNotFound, "The scales of the cached model cannot be read.");
+  saved.model = {memory, &memory->model};
+  if (plan.isInterpreted) return saved;
+  HEARTH_ASSIGN(const StoredPlan places, StoredPlan::parse(plan.places, memory->segments.size()));
+  saved.weights = std::make_shared<PackedWeights>();
+  for (const StoredPlan::Entry& entry : places.entries) {
+    if (entry.segment == plan.scalesSegment)
+      return fail(ErrorCode::kBadData, "Scales of a model cache are packed weights, too.");
+    if (places.segmentSizes[entry.segment] != memory->segments[entry.segment]->size())
+      return fail(ErrorCode::kBadData, "The model cache is not of the data cache.");
+    saved.weights->preset(entry.place,
+                          {memory->segments[entry.segment], entry.offset, entry.size, entry.seed});
+  }
+  saved.weights->seal();
+  saved.files = std::make_shared<const SavedFiles>(std::move(bytes.model), std::move(plan),
+                                                   dataBytes, bytes.content.dataBytes);
+  return saved;
+}
+
+}  // namespace
+
+Result<cache::CacheOwner> cacheOwner(const hal::CacheToken& token) {
+  cache::CacheOwner owner{{}, ::geteuid(), token};
+  // Known without running a kernel, where the CPU tells what it is.
+  if (const auto processor = processorIdentity()) {
+    owner.build = *processor;
+    return owner;
+  }
+  const Result<BuildIdentity>& build = buildIdentity();
+  if (!build) return std::unexpected(build.error());
+  owner.build = build->fingerprint();
+  return owner;
+}
+
+Status saveModel(const ModelParts& parts, cache::SegmentStore& store, const hal::Cache& cache) {
+  const base::TraceSpan span("start", "save the compilation");
+  HEARTH_TRY(checkFiles(cache));
+  Saver saver(parts, store);
+  saver.collect();
+  return saver.write(cache);
+}
+
+Status saveChoices(const SavedFiles& files, std::vector<uint8_t> choices, const hal::Cache& cache) {
+  HEARTH_ASSIGN(const cache::CacheOwner owner, cacheOwner(cache.token));
+  CachedPlan plan = files.plan;
+  plan.choices = std::move(choices);
+  const std::vector<uint8_t> model = plan.encoded();
+  const std::span<const uint8_t> modelPieces[] = {model};
+  const std::span<const uint8_t> dataPieces[] = {{files.data->data(), files.dataBytes}};
+  HEARTH_TRY(
+      cache::MappingManager::shared()->remember(owner, cache::contentOf(modelPieces, dataPieces)));
+  return cache::writeCacheFiles(cache.modelFiles[0].get(), modelPieces, cache.dataFiles[0].get(),
+                                dataPieces);
+}
+
+Result<SavedModel> loadModel(const hal::PrepareOptions& options, const hal::Cache& cache) {
+  const base::TraceSpan span("start", "load the compilation");
+  return load(options, cache, *cache::MappingManager::shared(), openStore);
+}
+
+Result<SavedModel> lookAtModel(const hal::PrepareOptions& options, const hal::Cache& cache,
+                               cache::MappingManager& map) {
+  return load(options, cache, map, openStoreForLooking);
+}
+
+}  // namespace hearth::cpu

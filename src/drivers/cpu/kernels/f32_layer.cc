@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/kernels/f32_layer.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "drivers/cpu/kernels/packed_bytes.h"
+#include "drivers/cpu/microkernels/im2col.h"
+#include "threads/parallel_tasks.h"
+
+namespace hearth::cpu {
+namespace {
+
+// Tiles of rows of one task, fewer where each takes much scratch memory (a hostile model may have
+// windows of any size).
+constexpr size_t kMostTiles = 8;
+constexpr size_t kScratchPerTask = size_t{512} << 10;
+// Panels that stay in the second-level cache while all rows of a task pass.
+constexpr size_t kPanelBytesTogether = size_t{256} << 10;
+// Of a place of a window: with fewer, steps over them are short, and those over its rows are used.
+constexpr size_t kFewChannels = 16;
+// Fewer tasks than this for a thread balance badly when threads run unevenly.
+constexpr size_t kTasksPerThread = 4;
+
+bool isOverPixels(const Convolution& g) {
+  return g.kernelHeight == 1 && g.kernelWidth == 1 && g.strideHeight == 1 && g.strideWidth == 1 &&
+         g.top + g.bottom + g.left + g.right == 0;
+}
+
+class F32LayerKernel final : public Kernel {
+ public:
+  explicit F32LayerKernel(const F32Layer& layer)
+      : layer_(layer),
+        product_(layer.product),
+        windows_(layer.geometry, sizeof(float), 0),
+        rows_(layer.geometry.batch * layer.geometry.outputHeight * layer.geometry.outputWidth) {
+    const Convolution& g = layer_.geometry;
+    way_ = isOverPixels(g)                       ? Way::kDirect
+           : g.groupInputChannels < kFewChannels ? Way::kRows
+                                                 : Way::kTaps;
+    // A row of a window, or of what is gathered of it, is one tap.
+    if (way_ == Way::kRows) {
+      product_.channels *= g.kernelWidth;
+      product_.taps = g.kernelHeight;
+    }
+    if (way_ != Way::kDirect) zeros_.resize(product_.channels);
+    const size_t scratch =
+        way_ == Way::kRows ? windows_.windowBytes() : product_.taps * sizeof(float*);
+    rowsPerTask_ =
+        tileRows_ * std::clamp<size_t>(kScratchPerTask / scratch / tileRows_, 1, kMostTiles);
+  }
+
+  Result<size_t> reshape(threads::ThreadPool* pool) override {
+    const size_t threads = threads::threadsOf(pool);
+    const Convolution& g = layer_.geometry;
+    const size_t tasks = threads == 1 ? 1 : threads * kTasksPerThread;
+    const size_t weights = product_.panels() * product_.panelSize();
+    const size_t numbers =
+        g.batch * g.inputHeight * g.inputWidth * g.groupInputChannels + rows_ * product_.columns;
+    if (weights <= numbers) {
+      // A thread reads all weights, and mostly writes what it reads in the next layer.
+      const size_t tiles = std::max<size_t>(1, rows_ / (tasks * tileRows_));
+      rowsPerTask_ = std::min(rowsPerTask_, tiles * tileRows_);
+    }
+    chunks_ = (rows_ + rowsPerTask_ - 1) / rowsPerTask_;
+    // Or reads the weights of some columns.
+    if (weights > numbers) blocks_ = std::min(product_.panels(), (tasks + chunks_ - 1) / chunks_);
+    const size_t taskRows = std::min(rows_, rowsPerTask_);
+    pointersPerThread_ = taskRows * product_.taps;
+    pointers_.resize(threads * pointersPerThread_);
+    if (way_ == Way::kRows) {
+      gatheredPerThread_ = taskRows * product_.taps * product_.channels;
+      gathered_.resize(threads * gatheredPerThread_);
+    }
+    return 0;
+  }
+
+  Status setup(std::span<void* const> addresses, void*) override {
+    source_ = static_cast<const float*>(addresses[layer_.source]);
+    destination_ = static_cast<float*>(addresses[layer_.destination]) + layer_.outputOffset;
+    return {};
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    const size_t panels = product_.panels();
+    const auto task = [&](size_t index, size_t thread) {
+      const size_t block = index / chunks_;
+      const size_t first = index % chunks_ * rowsPerTask_;
+      compute(first, std::min(rowsPerTask_, rows_ - first), block * panels / blocks_,
+              (block + 1) * panels / blocks_, thread);
+    };
+    threads::forTasks(pool, chunks_ * blocks_, task);
+    return {};
+  }
+
+ private:
+  enum class Way { kDirect, kRows, kTaps };
+
+  // Of the output.
+  struct Place {
+    size_t image, y, x;
+  };
+
+  void compute(size_t first, size_t count, size_t firstPanel, size_t lastPanel, size_t thread) {
+    const Convolution& g = layer_.geometry;
+    const float** const pointers = pointers_.data() + thread * pointersPerThread_;
+    float* const gathered = gathered_.data() + thread * gatheredPerThread_;
+    const size_t windowSize = product_.taps * product_.channels;
+    const size_t line = first / g.outputWidth;
+    Place place{line / g.outputHeight, line % g.outputHeight, first % g.outputWidth};
+    // Tile after tile, each with the rows of one tap after another.
+    for (size_t row = 0; row < count; row += tileRows_) {
+      const size_t tile = std::min(tileRows_, count - row);
+      const float** const at = pointers + row * product_.taps;
+      for (size_t r = 0, run = 0; r < tile; r += run) {
+        run = std::min(tile - r, g.outputWidth - place.x);
+        if (way_ == Way::kRows) run = std::min(run, rowsInside(place));
+        if (way_ == Way::kDirect) {
+          for (size_t i = 0; i < run; ++i)
+            at[r + i] = source_ + (first + row + r + i) * product_.channels;
+        } else if (run != 0) {
+          findTaps(place, run, at + r, tile);
+        } else {
+          run = 1;
+          gatherRows(first + row + r, gathered + (row + r) * windowSize, at + r, tile);
+        }
+        place.x += run;
+        if (place.x < g.outputWidth) continue;
+        place.x = 0;
+        if (++place.y < g.outputHeight) continue;
+        place.y = 0;
+        ++place.image;
+      }
+    }
+    const size_t together =
+        std::max<size_t>(1, kPanelBytesTogether / (product_.panelSize() * sizeof(float)));
+    for (size_t panel = firstPanel; panel < lastPanel; panel += together)
+      for (size_t row = 0; row < count; row += tileRows_)
+        multiplyF32(product_, pointers + row * product_.taps, std::min(tileRows_, count - row),
+                    panel, std::min(lastPanel, panel + together),
+                    destination_ + (first + row) * product_.outputStride);
+  }
+
+  int64_t firstX(const Place& place) const {
+    return static_cast<int64_t>(place.x * layer_.geometry.strideWidth) - layer_.geometry.left;
+  }
+
+  // Of the outputs of a line from `place` on: how many have windows whose rows lie in one piece in
+  // those of the input.
+  size_t rowsInside(const Place& place) const {
+    const Convolution& g = layer_.geometry;
+    const int64_t left = firstX(place);
+    const int64_t room = static_cast<int64_t>(g.inputWidth) - g.kernelWidth - left;
+    if (g.dilationWidth != 1 || left < 0 || room < 0) return 0;
+    return static_cast<size_t>(room) / g.strideWidth + 1;
+  }
+
+  // The taps of an output, `step` pointers apart, of its window copied to `window`.
+  void gatherRows(size_t row, float* window, const float** at, size_t step) const {
+    windows_.gather(reinterpret_cast<const uint8_t*>(source_), row, row + 1,
+                    reinterpret_cast<uint8_t*>(window));
+    for (size_t tap = 0; tap < product_.taps; ++tap)
+      at[tap * step] = window + tap * product_.channels;
+  }
+
+  // The same of `count` outputs of a line where they lie in the input: of places, or of rows that
+  // are inside.
+  void findTaps(const Place& place, size_t count, const float** at, size_t step) const {
+    const Convolution& g = layer_.geometry;
+    const float* const image =
+        source_ + place.image * g.inputHeight * g.inputWidth * g.groupInputChannels;
+    const auto top = static_cast<int64_t>(place.y * g.strideHeight) - g.top;
+    const auto width = static_cast<int64_t>(g.inputWidth);
+    const auto channels = static_cast<int64_t>(g.groupInputChannels);
+    const uint32_t tapsOfRow = way_ == Way::kRows ? 1 : g.kernelWidth;
+    for (uint32_t ky = 0; ky < g.kernelHeight; ++ky) {
+      const int64_t y = top + int64_t{ky} * g.dilationHeight;
+      const bool isInside = y >= 0 && y < static_cast<int64_t>(g.inputHeight);
+      const float* const row = isInside ? image + y * width * channels : nullptr;
+      for (uint32_t kx = 0; kx < tapsOfRow; ++kx, at += step) {
+        int64_t x = firstX(place) + int64_t{kx} * g.dilationWidth;
+        for (size_t i = 0; i < count; ++i, x += g.strideWidth)
+          at[i] = isInside && x >= 0 && x < width ? row + x * channels : zeros_.data();
+      }
+    }
+  }
+
+  const F32Layer layer_;
+  F32Gemm product_;
+  const Im2col windows_;
+  const size_t rows_;
+  const size_t tileRows_ = f32Tile().rows;
+  size_t rowsPerTask_ = 0;
+  size_t chunks_ = 1;  // of rows
+  size_t blocks_ = 1;  // of panels
+  Way way_ = Way::kDirect;
+  std::vector<float> zeros_;  // in place of padding
+  std::vector<const float*> pointers_;
+  size_t pointersPerThread_ = 0;
+  std::vector<float> gathered_;
+  size_t gatheredPerThread_ = 0;
+  const float* source_ = nullptr;
+  float* destination_ = nullptr;
+};
+
+}  // namespace
+
+bool isF32Layer(const Convolution& geometry) {
+  // XNNPACK packs one channel to one channel as a depthwise convolution.
+  const bool isOneToOne = geometry.groupInputChannels == 1 && geometry.groupOutputChannels == 1;
+  return !geometry.isDepthwise && geometry.groups == 1 && !isOneToOne;
+}
+
+bool isFasterOnXnnpack(const Convolution& geometry) {
+  constexpr size_t kFewSteps = 64;
+  const size_t steps =
+      size_t{geometry.kernelHeight} * geometry.kernelWidth * geometry.groupInputChannels;
+  return f32Tile().columns > F32Tile().columns && steps < kFewSteps;
+}
+
+Result<std::unique_ptr<Kernel>> makeF32LayerKernel(F32Layer layer,
+                                                   std::span<const uint8_t> packed) {
+  HEARTH_ASSIGN(
+      const uint8_t* const panels,
+      packedBytes(packed, layer.product.panels() * layer.product.panelSize() * sizeof(float)));
+  layer.product.packed = reinterpret_cast<const float*>(panels);
+  return std::make_unique<F32LayerKernel>(layer);
+}
+
+}  // namespace hearth::cpu

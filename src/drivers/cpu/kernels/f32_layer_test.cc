@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our product of floats gives the very bytes of XNNPACK's, for convolutions and fully connected
+// layers of any geometry.
+#include "drivers/cpu/kernels/f32_layer.h"
+
+#include <gtest/gtest.h>
+#include <hearth_xnnpack.h>
+
+#include <limits>
+#include <random>
+
+#include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/platform/kernel_traits.h"
+#include "drivers/cpu/testing/random_convolution.h"
+#include "drivers/cpu/testing/reference_comparison.h"
+#include "drivers/cpu/weights/packed_panels.h"
+#include "drivers/cpu/weights/packed_weights.h"
+#include "threads/thread_pool.h"
+
+namespace hearth::cpu {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// A layer with its weights packed by XNNPACK, and the operator that did so.
+struct Layer {
+  F32Layer layer;
+  PackedWeights weights{true};
+  std::vector<float> filter, bias;
+  XnnOperator op;
+};
+
+void makeConvolution(const Convolution& g, float lowest, float highest, unsigned seed,
+                     Layer* made) {
+  const size_t taps = size_t{g.kernelHeight} * g.kernelWidth;
+  made->filter = randomFloats(g.groupOutputChannels * taps * g.groupInputChannels, seed);
+  made->bias = randomFloats(g.groupOutputChannels, seed + 1);
+  xnn_operator_t op = nullptr;
+  const xnn_status status = made->weights.create({}, "CONV_2D", nullptr, [&] {
+    return xnn_create_convolution2d_nhwc_f32(
+        g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
+        g.strideWidth, g.dilationHeight, g.dilationWidth, 1, g.groupInputChannels,
+        g.groupOutputChannels, g.groupInputChannels, g.groupOutputChannels, made->filter.data(),
+        made->bias.data(), lowest, highest, 0, nullptr, made->weights.provider(), &op);
+  });
+  ASSERT_EQ(status, xnn_status_success);
+  made->op.reset(op);
+  made->layer.geometry = g;
+  made->layer.product.taps = taps;
+  made->layer.product.channels = g.groupInputChannels;
+  made->layer.product.columns = made->layer.product.outputStride = g.groupOutputChannels;
+  made->layer.product.lowest = lowest;
+  made->layer.product.highest = highest;
+  made->layer.source = 0;
+  made->layer.destination = 1;
+}
+
+std::vector<float> onXnnpack(Layer& made, const std::vector<float>& input, size_t outputs) {
+  const Convolution& g = made.layer.geometry;
+  size_t workspaceSize = 0, alignment = 0, height = 0, width = 0;
+  EXPECT_EQ(
+      xnn_reshape_convolution2d_nhwc_f32(made.op.get(), g.batch, g.inputHeight, g.inputWidth,
+                                         &workspaceSize, &alignment, &height, &width, nullptr),
+      xnn_status_success);
+  std::vector<float> workspace(workspaceSize / sizeof(float) + 64);
+  void* aligned = workspace.data();
+  size_t room = workspace.size() * sizeof(float);
+  std::align(64, workspaceSize, aligned, room);
+  std::vector<float> output(outputs);
+  EXPECT_EQ(xnn_setup_convolution2d_nhwc_f32(made.op.get(), aligned, input.data(), output.data()),
+            xnn_status_success);
+  EXPECT_EQ(xnn_run_operator(made.op.get(), nullptr), xnn_status_success);
+  return output;
+}
+
+// With guards before and behind what the kernel may write.
+std::vector<float> onOurs(const Layer& made, std::vector<float> input, size_t outputs,
+                          threads::ThreadPool* pool) {
+  constexpr size_t kGuard = 32;
+  constexpr float kUntouched = -12345;
+  std::vector<float> output(outputs + 2 * kGuard, kUntouched);
+  const auto kernel = makeF32LayerKernel(made.layer, made.weights.bytesOf({}));
+  EXPECT_TRUE(kernel) << kernel.error().toString();
+  if (!kernel) return {};
+  EXPECT_TRUE((*kernel)->reshape(pool));
+  void* const addresses[] = {input.data(), output.data() + kGuard};
+  EXPECT_TRUE((*kernel)->setup(addresses, nullptr));
+  EXPECT_TRUE((*kernel)->run(pool));
+  for (size_t i = 0; i < kGuard; ++i) {
+    EXPECT_EQ(output[i], kUntouched);
+    EXPECT_EQ(output[kGuard + outputs + i], kUntouched);
+  }
+  return {output.begin() + kGuard, output.begin() + kGuard + static_cast<ptrdiff_t>(outputs)};
+}
+
+class FloatLayerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(initializeXnnpack());
+    if (!hasF32Gemm()) GTEST_SKIP() << "XNNPACK packs for other instructions on this CPU.";
+    pool_ = threads::ThreadPool::create(3).value();
+  }
+  std::unique_ptr<threads::ThreadPool> pool_;
+};
+
+TEST_F(FloatLayerTest, ConvolutionsAreThoseOfXnnpack) {
+  std::mt19937 random(1);
+  for (unsigned round = 0; round < 150; ++round) {
+    const Convolution g = randomConvolution(&random, 40, 3, 2);
+    const bool isClamped = round % 3 == 0;
+    Layer made;
+    makeConvolution(g, isClamped ? -0.5f : -kInfinity, isClamped ? 1.0f : kInfinity, round, &made);
+    // XNNPACK reads a little behind its input.
+    std::vector<float> input = randomFloats(
+        g.batch * g.inputHeight * g.inputWidth * g.groupInputChannels + 4, round + 1000);
+    const size_t outputs = g.batch * g.outputHeight * g.outputWidth * g.groupOutputChannels;
+    const std::vector<float> expected = onXnnpack(made, input, outputs);
+    input.resize(input.size() - 4);
+    ASSERT_EQ(onOurs(made, input, outputs, nullptr), expected) << round;
+    ASSERT_EQ(onOurs(made, input, outputs, pool_.get()), expected) << round;
+  }
+}
+
+TEST_F(FloatLayerTest, RowsOfAFullyConnectedLayer) {
+  for (const size_t rows : {1, 2, 3, 4, 5, 6, 7, 12, 47, 49, 100})
+    for (const size_t columns : {1, 7, 8, 15, 16, 33, 64, 130}) {
+      Convolution g;
+      g.batch = rows;
+      g.groupInputChannels = 37;
+      g.groupOutputChannels = columns;
+      Layer made;
+      makeConvolution(g, -kInfinity, kInfinity, static_cast<unsigned>(rows), &made);
+      std::vector<float> input = randomFloats(rows * 37 + 4, static_cast<unsigned>(columns));
+      const std::vector<float> expected = onXnnpack(made, input, rows * columns);
+      input.resize(rows * 37);
+      ASSERT_EQ(onOurs(made, input, rows * columns, nullptr), expected) << rows << " " << columns;
+      ASSERT_EQ(onOurs(made, input, rows * columns, pool_.get()), expected)
+          << rows << " " << columns;
+    }
+}
+
+// Windows that take more memory than others are computed a few rows at a time.
+TEST_F(FloatLayerTest, LargeWindows) {
+  for (const size_t channels : {3, 16}) {
+    Convolution g;
+    g.inputHeight = g.inputWidth = 30;
+    g.groupInputChannels = channels;
+    g.groupOutputChannels = 17;
+    g.kernelHeight = g.kernelWidth = 90;
+    g.top = g.left = 44;
+    g.bottom = g.right = 45;
+    g.outputHeight = g.outputWidth = 30;
+    Layer made;
+    makeConvolution(g, -kInfinity, kInfinity, 11, &made);
+    std::vector<float> input = randomFloats(30 * 30 * channels + 4, 12);
+    const std::vector<float> expected = onXnnpack(made, input, size_t{30} * 30 * 17);
+    input.resize(input.size() - 4);
+    ASSERT_EQ(onOurs(made, input, size_t{30} * 30 * 17, pool_.get()), expected) << channels;
+  }
+}
+
+TEST_F(FloatLayerTest, ChannelsOfALargerLayer) {
+  Convolution g;
+  g.batch = 9;
+  g.groupInputChannels = 20;
+  g.groupOutputChannels = 24;
+  Layer made;
+  makeConvolution(g, -kInfinity, kInfinity, 5, &made);
+  std::vector<float> input = randomFloats(9 * 20 + 4, 6);
+  const std::vector<float> part = onXnnpack(made, input, 9 * 24);
+  // The layer has 100 channels, of which these are those from 64 on.
+  made.layer.product.outputStride = 100;
+  made.layer.outputOffset = 64;
+  const std::vector<float> output = onOurs(made, input, 9 * 100, pool_.get());
+  for (size_t row = 0; row < 9; ++row)
+    for (size_t column = 0; column < 100; ++column) {
+      const bool isOfPart = column >= 64 && column < 88;
+      ASSERT_EQ(output[row * 100 + column], isOfPart ? part[row * 24 + column - 64] : -12345)
+          << row << " " << column;
+    }
+}
+
+TEST_F(FloatLayerTest, NotANumberStaysOne) {
+  Convolution g;
+  g.batch = 7;
+  g.groupInputChannels = 3;
+  g.groupOutputChannels = 5;
+  Layer made;
+  makeConvolution(g, 0, 6, 7, &made);
+  std::vector<float> input = randomFloats(21, 8);
+  input[4] = std::numeric_limits<float>::quiet_NaN();
+  input[9] = kInfinity;
+  const std::vector<float> output = onOurs(made, input, 35, nullptr);
+  for (size_t i = 0; i < 35; ++i) {
+    if (i / 5 == 1) {
+      EXPECT_TRUE(std::isnan(output[i])) << i;
+    }
+    if (i / 5 == 3) {
+      EXPECT_TRUE(output[i] == 0 || output[i] == 6) << i;
+    }
+  }
+}
+
+TEST_F(FloatLayerTest, WeightsOfAnotherSizeAreRefused) {
+  Convolution g;
+  g.groupInputChannels = 8;
+  g.groupOutputChannels = 16;
+  Layer made;
+  makeConvolution(g, -kInfinity, kInfinity, 9, &made);
+  made.layer.product.columns = f32Tile().columns + 1;
+  const auto kernel = makeF32LayerKernel(made.layer, made.weights.bytesOf({}));
+  ASSERT_FALSE(kernel);
+  EXPECT_EQ(kernel.error().code(), ErrorCode::kUnsupported);
+}
+
+}  // namespace
+}  // namespace hearth::cpu

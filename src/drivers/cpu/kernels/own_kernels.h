@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that XNNPACK lacks or does no better: moving memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "drivers/cpu/kernels/kernel.h"
+
+namespace hearth::cpu {
+
+// `rows` pieces of `bytes` bytes each, from one value to another, at given distances.
+struct BlockCopy {
+  ValueId source = 0;
+  ValueId destination = 0;
+  uint64_t sourceOffset = 0;
+  uint64_t destinationOffset = 0;
+  uint64_t sourceStride = 0;
+  uint64_t destinationStride = 0;
+  uint64_t rows = 1;
+  uint64_t bytes = 0;
+};
+
+// Runs all copies; destinations must not overlap sources.
+Result<std::unique_ptr<Kernel>> makeCopyKernel(std::vector<BlockCopy> copies);
+
+// Pads a [batch, height, width, channels] tensor spatially with one byte pattern per element.
+struct SpatialPad {
+  ValueId source = 0;
+  ValueId destination = 0;
+  uint64_t batch = 1, height = 1, width = 1;
+  uint64_t pixelBytes = 0;  // channels * element size
+  uint64_t top = 0, bottom = 0, left = 0, right = 0;
+  uint8_t fillByte = 0;  // every byte of the padding
+};
+Result<std::unique_ptr<Kernel>> makeSpatialPadKernel(SpatialPad pad);
+
+// Interleaves three planes of bytes into pixels: [batch, 3, pixels] to [batch, pixels, 3], the
+// transposition in front of an image network that was exported in planes.
+struct PlaneInterleave {
+  ValueId source = 0;
+  ValueId destination = 0;
+  uint64_t batch = 1;
+  uint64_t pixels = 0;
+};
+Result<std::unique_ptr<Kernel>> makePlaneInterleaveKernel(PlaneInterleave interleave);
+
+// a + b, clamped, in one pass over float32 tensors; b is added to each row of a. May run in place
+// of a, and of b where there is one row.
+struct FloatAdd {
+  ValueId a = 0;
+  ValueId b = 0;
+  ValueId sum = 0;
+  uint64_t rows = 1;
+  uint64_t columns = 0;
+  float lowest = 0;
+  float highest = 0;
+};
+Result<std::unique_ptr<Kernel>> makeFloatAddKernel(FloatAdd add);
+
+}  // namespace hearth::cpu

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/kernels/qd8_layer.h"
+
+#include <hearth_xnnpack.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "drivers/cpu/microkernels/im2col.h"
+#include "drivers/cpu/microkernels/qs8_gemm.h"
+#include "threads/parallel_ranges.h"
+#include "threads/parallel_tasks.h"
+
+namespace hearth::cpu {
+namespace {
+
+// Rows and panels of one task: together they stay in the second-level cache.
+constexpr size_t kRowBytesPerTask = size_t{1} << 20;
+constexpr size_t kPanelBytesPerTask = size_t{768} << 10;
+// Scratch memory: prepared rows are longer than given ones, and there may be very many short ones.
+constexpr size_t kRowBytesPerPass = size_t{32} << 20;
+// Fewer tasks than this for a thread balance badly when threads run unevenly.
+constexpr size_t kTasksPerThread = 16;
+constexpr size_t kLine = 64;
+
+// What a product does with rows.
+struct HybridRows {
+  using Product = Qd8Gemm;
+  static constexpr size_t kTile = kQd8Rows;
+  static size_t bytes(const Product& product) { return qd8RowBytes(product.inputs); }
+  static constexpr auto prepare = [](const Product& product, const int8_t* row, uint8_t* to) {
+    prepareQd8Row(row, product.inputs, to);
+  };
+  static constexpr auto multiply = multiplyQd8;
+};
+
+struct Int4Rows {
+  using Product = Qb4Gemm;
+  static constexpr size_t kTile = kInt4Rows;
+  static size_t bytes(const Product& product) { return int4RowBytes(product); }
+  static constexpr auto prepare = prepareInt4Row;
+  static constexpr auto multiply = multiplyInt4;
+};
+
+template <typename Rows>
+class Qd8LayerKernel final : public Kernel {
+ public:
+  using Product = Rows::Product;
+
+  Qd8LayerKernel(const Qd8Layer& layer, const Product& product)
+      : layer_(layer),
+        product_(product),
+        rowBytes_(Rows::bytes(product)),
+        rowsPerPass_(std::min(layer.rows, std::max(kRowBytesPerPass / rowBytes_, Rows::kTile))) {}
+
+  Result<size_t> reshape(threads::ThreadPool*) override {
+    size_t bytes = rowsPerPass_ * rowBytes_;
+    if (layer_.windows) bytes += parametersBytes() + imageBytes();
+    return bytes;
+  }
+
+  Status setup(std::span<void* const> addresses, void* workspace) override {
+    numbers_ = static_cast<const int8_t*>(addresses[layer_.source.numbers]);
+    parameters_ =
+        static_cast<const struct xnn_quantization_params*>(addresses[layer_.source.parameters]);
+    destination_ = static_cast<float*>(addresses[layer_.destination]) + layer_.outputOffset;
+    prepared_ = static_cast<uint8_t*>(workspace);
+    return {};
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    if (layer_.windows) {
+      for (size_t image = 0; image < layer_.windows->batch; ++image) computeImage(pool, image);
+      return {};
+    }
+    for (size_t row = 0; row < layer_.rows; row += rowsPerPass_) {
+      const size_t rows = std::min(rowsPerPass_, layer_.rows - row);
+      const int8_t* const numbers = numbers_ + row * product_.inputs;
+      threads::forRanges(
+          pool, rows, threads::grainOf(product_.inputs), [&](uint64_t begin, uint64_t end) {
+            for (uint64_t i = begin; i < end; ++i)
+              Rows::prepare(product_, numbers + i * product_.inputs, prepared_ + i * rowBytes_);
+          });
+      multiplyRows(pool, parameters_ + row, rows, destination_ + row * product_.outputStride);
+    }
+    return {};
+  }
+
+ private:
+  // Behind the prepared rows: parameters for each of them, all of the same, and the image as the
+  // product takes it.
+  size_t parametersBytes() const {
+    return (rowsPerPass_ * sizeof(struct xnn_quantization_params) + kLine - 1) / kLine * kLine;
+  }
+  size_t imageBytes() const {
+    const Convolution& g = *layer_.windows;
+    return g.inputHeight * g.inputWidth * g.groupInputChannels;
+  }
+
+  void computeImage(threads::ThreadPool* pool, size_t index) const {
+    const size_t bytes = imageBytes();
+    auto* const parameters =
+        reinterpret_cast<struct xnn_quantization_params*>(prepared_ + rowsPerPass_ * rowBytes_);
+    auto* const image = reinterpret_cast<uint8_t*>(parameters) + parametersBytes();
+    const int8_t* const numbers = numbers_ + index * bytes;
+    threads::forRanges(pool, bytes, threads::kBytesPerTask, [&](uint64_t begin, uint64_t end) {
+      makeUnsigned(numbers + begin, end - begin, image + begin);
+    });
+    std::fill_n(parameters, rowsPerPass_, parameters_[index]);
+    Convolution one = *layer_.windows;
+    one.batch = 1;
+    // What stands for zero.
+    const auto fill = static_cast<uint8_t>(parameters_[index].zero_point + 128);
+    const Im2col windows(one, 1, fill);
+    for (size_t row = 0; row < layer_.rows; row += rowsPerPass_) {
+      const size_t rows = std::min(rowsPerPass_, layer_.rows - row);
+      threads::forRanges(
+          pool, rows, threads::grainOf(product_.inputs), [&](uint64_t begin, uint64_t end) {
+            windows.gather(image, row + begin, row + end, prepared_ + begin * rowBytes_, rowBytes_);
+            for (uint64_t i = begin; i < end; ++i)
+              std::memset(prepared_ + i * rowBytes_ + product_.inputs, 0,
+                          rowBytes_ - product_.inputs);
+          });
+      multiplyRows(pool, parameters, rows,
+                   destination_ + (index * layer_.rows + row) * product_.outputStride);
+    }
+  }
+
+  // The prepared rows; `output` is where the first begins.
+  void multiplyRows(threads::ThreadPool* pool, const struct xnn_quantization_params* parameters,
+                    size_t rows, float* output) const {
+    const Product& product = product_;
+    const size_t most = std::max(kRowBytesPerTask / rowBytes_, Rows::kTile);
+    const size_t chunks = (rows + most - 1) / most;
+    const size_t threads = threads::threadsOf(pool);
+    const size_t panels = product.panels();
+    size_t blocks = 1;
+    // Weights that only one chunk of rows reads need no cache.
+    if (chunks > 1) blocks = std::max(blocks, panels * product.panelBytes() / kPanelBytesPerTask);
+    if (threads > 1) blocks = std::max(blocks, (threads * kTasksPerThread + chunks - 1) / chunks);
+    blocks = std::min(blocks, panels);
+    const auto task = [&](size_t index, size_t) {
+      const size_t block = index / chunks;
+      const size_t begin = index % chunks * rows / chunks;
+      const size_t end = (index % chunks + 1) * rows / chunks;
+      Rows::multiply(product, prepared_ + begin * rowBytes_, parameters + begin, end - begin,
+                     block * panels / blocks, (block + 1) * panels / blocks,
+                     output + begin * product.outputStride);
+    };
+    threads::forTasks(pool, chunks * blocks, task);
+  }
+
+  const Qd8Layer layer_;
+  const Product product_;
+  const size_t rowBytes_;
+  const size_t rowsPerPass_;
+  const int8_t* numbers_ = nullptr;
+  const struct xnn_quantization_params* parameters_ = nullptr;
+  float* destination_ = nullptr;
+  uint8_t* prepared_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeQd8LayerKernel(const Qd8Layer& layer, const Qd8Gemm& product) {
+  return std::make_unique<Qd8LayerKernel<HybridRows>>(layer, product);
+}
+
+std::unique_ptr<Kernel> makeQd8LayerKernel(const Qd8Layer& layer, const Qb4Gemm& product) {
+  return std::make_unique<Qd8LayerKernel<Int4Rows>>(layer, product);
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our product of int8 gives the very bytes of XNNPACK's, for convolutions of any geometry.
+#include "drivers/cpu/kernels/qs8_layer.h"
+
+#include "drivers/cpu/platform/kernel_traits.h"
+#include "drivers/cpu/testing/qs8_convolution_sample.h"
+#include "drivers/cpu/testing/random_convolution.h"
+#include "drivers/cpu/weights/packed_panels.h"
+#include "threads/thread_pool.h"
+
+namespace hearth::cpu {
+namespace {
+
+class Int8LayerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(initializeXnnpack());
+    if (!hasQs8Gemm()) GTEST_SKIP() << "XNNPACK packs for other instructions on this CPU.";
+    pool_ = threads::ThreadPool::create(3).value();
+  }
+
+  static Qs8Layer layerOf(const Int8ConvolutionSample& sample) {
+    const Convolution& g = sample.g;
+    Qs8Layer layer;
+    layer.geometry = g;
+    const size_t inputs = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
+    layer.product.inputs = (inputs + kQs8Group - 1) / kQs8Group * kQs8Group;
+    layer.product.columns = layer.product.outputStride = g.groupOutputChannels;
+    layer.product.outputZero = sample.outputZero;
+    layer.product.lowest = sample.lowest;
+    layer.product.highest = sample.highest;
+    layer.inputZero = sample.inputZero;
+    layer.source = 0;
+    layer.destination = 1;
+    return layer;
+  }
+
+  void compare(const Convolution& g, unsigned seed) {
+    const Int8ConvolutionSample sample(g, seed % 2 == 0, seed);
+    PackedWeights weights(true);
+    const std::vector<int8_t> expected = sample.onXnnpack(&weights);
+    const auto kernel = makeQs8LayerKernel(layerOf(sample), weights.bytesOf({}));
+    ASSERT_TRUE(kernel) << kernel.error().toString();
+    ASSERT_EQ(sample.onKernel(kernel->get(), nullptr), expected) << seed;
+    ASSERT_EQ(sample.onKernel(kernel->get(), pool_.get()), expected) << seed;
+  }
+
+  std::unique_ptr<threads::ThreadPool> pool_;
+};
+
+TEST_F(Int8LayerTest, ConvolutionsAreThoseOfXnnpack) {
+  std::mt19937 random(1);
+  unsigned tried = 0;
+  for (unsigned round = 0; tried < 200; ++round) {
+    Convolution g = randomConvolution(&random, 40, 3, 2);
+    if (round % 2 == 0) g.groupInputChannels *= kQs8Group;
+    if (!isQs8Layer(g)) continue;
+    compare(g, round);
+    ++tried;
+  }
+}
+
+TEST_F(Int8LayerTest, RowsAndColumns) {
+  for (const size_t rows : {1, 2, 3, 5, 6, 7, 11, 12, 13, 49, 100, 300})
+    for (const size_t columns : {1, 15, 16, 17, 33, 48, 64, 65, 80, 130}) {
+      Convolution g;
+      g.batch = rows;
+      g.groupInputChannels = 37;
+      g.groupOutputChannels = columns;
+      compare(g, static_cast<unsigned>(rows * 131 + columns));
+    }
+}
+
+TEST_F(Int8LayerTest, WindowsOfManyInputs) {
+  Convolution g;
+  g.inputHeight = g.inputWidth = 9;
+  g.groupInputChannels = 32;
+  g.groupOutputChannels = 19;
+  g.kernelHeight = g.kernelWidth = 33;
+  g.top = g.bottom = g.left = g.right = 16;
+  findOutputSize(&g);
+  compare(g, 7);
+}
+
+TEST_F(Int8LayerTest, WeightsOfAnotherSizeAreRefused) {
+  Convolution g;
+  g.groupInputChannels = 8;
+  g.groupOutputChannels = 16;
+  const Int8ConvolutionSample sample(g, true, 9);
+  PackedWeights weights(true);
+  sample.onXnnpack(&weights);
+  Qs8Layer layer = layerOf(sample);
+  layer.product.columns = 17;
+  const auto kernel = makeQs8LayerKernel(layer, weights.bytesOf({}));
+  ASSERT_FALSE(kernel);
+  EXPECT_EQ(kernel.error().code(), ErrorCode::kUnsupported);
+}
+
+TEST_F(Int8LayerTest, OtherPackingsAreNone) {
+  Convolution g;
+  g.groupInputChannels = 3;
+  g.groupOutputChannels = 8;
+  EXPECT_TRUE(isQs8Layer(g));
+  g.kernelWidth = 2;
+  EXPECT_FALSE(isQs8Layer(g));
+  g.groupInputChannels = 8;
+  EXPECT_TRUE(isQs8Layer(g));
+  g.groups = 2;
+  EXPECT_FALSE(isQs8Layer(g));
+  g.groups = 1;
+  g.isDepthwise = true;
+  EXPECT_FALSE(isQs8Layer(g));
+}
+
+}  // namespace
+}  // namespace hearth::cpu

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <hearth_xnnpack.h>
+
+#include <cmath>
+#include <functional>
+#include <memory>
+
+#include "drivers/cpu/kernels/kernel.h"
+#include "drivers/cpu/platform/xnn_operator.h"
+#include "graph/model.h"
+#include "ops/activation.h"
+#include "threads/gemm_hint.h"
+
+namespace hearth::cpu {
+
+// The calls that make an operator a step of a plan.
+struct XnnCalls {
+  // Sets the shapes; writes size and alignment of the scratch memory where the operator has any.
+  std::function<xnn_status(xnn_operator_t, size_t* workspace, size_t* alignment, pthreadpool_t)>
+      reshape;
+  std::function<xnn_status(xnn_operator_t, void* workspace, std::span<void* const> addresses)>
+      setup;
+  threads::GemmHint hint;
+};
+
+// Whether a quotient of scales lies in [2^lowest, 2^highest). XNNPACK only asserts the limits of
+// its fixed-point arithmetic, and an assertion that fails ends the process: ask before creating.
+inline bool isScaleInRange(double scale, int lowest, int highest) {
+  return scale >= std::ldexp(1.0, lowest) && scale < std::ldexp(1.0, highest);
+}
+
+// Whether the quotients of scales of a layer's input, filter and output are within the limits of
+// XNNPACK's requantisation, for every output channel. True for float32.
+bool requantizationFits(const graph::Operand& input, const graph::Operand& filter,
+                        const graph::Operand& output);
+
+// Whether an activation leaves an integer output more than one value, which XNNPACK asserts, too.
+// True for floats.
+bool activationFits(ops::FusedActivation activation, const graph::Operand& output);
+
+// Takes the operator that a creation call made (or its failure) and its calls.
+Result<std::unique_ptr<Kernel>> makeXnnKernel(const char* call, xnn_status status,
+                                              xnn_operator_t op, XnnCalls calls);
+
+}  // namespace hearth::cpu

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/lowering/channel_parts.h"
+
+#include <hearth_xnnpack.h>
+
+#include <algorithm>
+#include <span>
+
+namespace hearth::cpu {
+namespace {
+
+// A multiple of what all microkernels take at once.
+constexpr size_t kChannelTile = 64;
+
+}  // namespace
+
+std::vector<ChannelRange> channelParts(size_t channels, size_t bytesPerChannel,
+                                       size_t worthSplitting) {
+  // No overflow: a constant of that size exists.
+  const size_t bytes = channels * bytesPerChannel;
+  if (bytes < worthSplitting) return {{0, channels}};
+  const size_t parts = (bytes + kChannelPart - 1) / kChannelPart;
+  const size_t each = ((channels + parts - 1) / parts + kChannelTile - 1) / kChannelTile;
+  std::vector<ChannelRange> ranges;
+  for (size_t first = 0; first < channels; first += each * kChannelTile)
+    ranges.push_back({first, std::min(each * kChannelTile, channels - first)});
+  return ranges;
+}
+
+std::shared_ptr<const float> scalesFrom(const graph::Operand& filter, size_t channels,
+                                        size_t first) {
+  static_assert(XNN_EXTRA_QUANTIZATION_PARAMS <= graph::ChannelScales::kReadableBehind);
+  if (!filter.perChannel.scales.empty()) return filter.perChannel.scales.from(first);
+  return graph::ChannelScales(channels - first, filter.scale).from(0);
+}
+
+void releaseAfterPacking(const PlanBuilder& builder, Node* node, uint32_t filter,
+                         ChannelRange channels, size_t bytesPerChannel) {
+  const size_t before = node->packedSources.size();
+  builder.releaseAfterPacking(node, filter);
+  if (node->packedSources.size() == before) return;
+  std::span<const uint8_t>& source = node->packedSources.back();
+  source = source.subspan(channels.first * bytesPerChannel, channels.count * bytesPerChannel);
+}
+
+}  // namespace hearth::cpu

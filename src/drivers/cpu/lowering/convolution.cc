@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/lowering/convolution.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "drivers/cpu/kernels/f32_layer.h"
+#include "drivers/cpu/kernels/qs8_layer.h"
+#include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/convolution_input.h"
+#include "drivers/cpu/lowering/f16w_layer.h"
+#include "drivers/cpu/lowering/f32_depthwise.h"
+#include "drivers/cpu/lowering/hybrid_convolution.h"
+#include "drivers/cpu/lowering/qs8_depthwise.h"
+#include "drivers/cpu/lowering/qu8_convolution.h"
+#include "drivers/cpu/microkernels/im2col.h"
+#include "drivers/cpu/weights/packed_panels.h"
+#include "threads/parallel_ranges.h"
+
+namespace hearth::cpu {
+namespace {
+
+using graph::OperandType;
+
+// Everything a creation call reads, held by value: it runs once for each execution context.
+struct Creation {
+  Convolution geometry;
+  OperandType type = OperandType::kTensorFloat32;
+  bool isPerChannel = false;
+  const void* kernel = nullptr;
+  ConvertedConstantRef convertedKernel;  // in place of it
+  const void* bias = nullptr;
+  std::shared_ptr<const float> kernelScales;  // padded: XNNPACK reads past the last one
+  float inputScale = 0, kernelScale = 0, outputScale = 0;
+  int32_t inputZero = 0, kernelZero = 0, outputZero = 0;
+  ops::ActivationRange floats{};
+  ops::QuantizedRange steps{};
+  bool guardOneRowTail = false;
+  PackedWeights* weights = nullptr;
+  WeightPlace place;
+  std::shared_ptr<const base::Sha256Digest> packed;  // what is packed there
+  ValueId source = 0, destination = 0;
+};
+
+xnn_status createFrom(const Creation& c, const void* kernel, xnn_operator_t* op) {
+  const Convolution& g = c.geometry;
+  const uint32_t flags = g.isDepthwise ? XNN_FLAG_DEPTHWISE_CONVOLUTION : 0;
+  const size_t inputStride = g.groups * g.groupInputChannels;
+  const size_t outputStride = g.groups * g.groupOutputChannels;
+  xnn_weights_cache_t cache = c.weights->provider();
+  switch (c.type) {
+    case OperandType::kTensorFloat32:
+      return xnn_create_convolution2d_nhwc_f32(
+          g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
+          g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
+          g.groupOutputChannels, inputStride, outputStride, static_cast<const float*>(kernel),
+          static_cast<const float*>(c.bias), c.floats.lowest, c.floats.highest, flags, nullptr,
+          cache, op);
+    case OperandType::kTensorQuant8Asymm:
+      return xnn_create_convolution2d_nhwc_qu8(
+          g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
+          g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
+          g.groupOutputChannels, inputStride, outputStride, static_cast<uint8_t>(c.inputZero),
+          c.inputScale, static_cast<uint8_t>(c.kernelZero), c.kernelScale,
+          static_cast<const uint8_t*>(kernel), static_cast<const int32_t*>(c.bias),
+          static_cast<uint8_t>(c.outputZero), c.outputScale, static_cast<uint8_t>(c.steps.lowest),
+          static_cast<uint8_t>(c.steps.highest), flags, nullptr, cache, op);
+    default:
+      if (c.isPerChannel)
+        return xnn_create_convolution2d_nhwc_qs8_qc8w(
+            g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
+            g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
+            g.groupOutputChannels, inputStride, outputStride, static_cast<int8_t>(c.inputZero),
+            c.inputScale, c.kernelScales.get(), static_cast<const int8_t*>(kernel),
+            static_cast<const int32_t*>(c.bias), static_cast<int8_t>(c.outputZero), c.outputScale,
+            static_cast<int8_t>(c.steps.lowest), static_cast<int8_t>(c.steps.highest), flags,
+            nullptr, cache, op);
+      return xnn_create_convolution2d_nhwc_qs8(
+          g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
+          g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
+          g.groupOutputChannels, inputStride, outputStride, static_cast<int8_t>(c.inputZero),
+          c.inputScale, c.kernelScale, static_cast<const int8_t*>(kernel),
+          static_cast<const int32_t*>(c.bias), static_cast<int8_t>(c.outputZero), c.outputScale,
+          static_cast<int8_t>(c.steps.lowest), static_cast<int8_t>(c.steps.highest), flags, nullptr,
+          cache, op);
+  }
+}
+
+xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
+  const char* const kind = c.geometry.isDepthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D";
+  const auto make = [&](const void* kernel) {
+    return createFrom(c, kernel, op);
+  };
+  if (c.convertedKernel != nullptr)
+    return c.weights->createConverted(
+        c.place, kind, c.packed.get(), [&] { return c.convertedKernel->convert(); }, make);
+  return c.weights->create(c.place, kind, c.packed.get(), [&] { return make(c.kernel); });
+}
+
+xnn_status reshapeOperator(const Creation& c, xnn_operator_t op, size_t* workspace,
+                           size_t* alignment, pthreadpool_t pool) {
+  const Convolution& g = c.geometry;
+  size_t height = 0;
+  size_t width = 0;
+  xnn_status status;
+  switch (c.type) {
+    case OperandType::kTensorFloat32:
+      status = xnn_reshape_convolution2d_nhwc_f32(op, g.batch, g.inputHeight, g.inputWidth,
+                                                  workspace, alignment, &height, &width, pool);
+      break;
+    case OperandType::kTensorQuant8Asymm:
+      status = xnn_reshape_convolution2d_nhwc_qu8(op, g.batch, g.inputHeight, g.inputWidth,
+                                                  workspace, alignment, &height, &width, pool);
+      break;
+    default:
+      status =
+          c.isPerChannel
+              ? xnn_reshape_convolution2d_nhwc_qs8_qc8w(op, g.batch, g.inputHeight, g.inputWidth,
+                                                        workspace, alignment, &height, &width, pool)
+              : xnn_reshape_convolution2d_nhwc_qs8(op, g.batch, g.inputHeight, g.inputWidth,
+                                                   workspace, alignment, &height, &width, pool);
+  }
+  if (status == xnn_status_success && (height != g.outputHeight || width != g.outputWidth))
+    return xnn_status_unsupported_parameter;
+  return status;
+}
+
+xnn_status setupOperator(const Creation& c, xnn_operator_t op, void* workspace,
+                         std::span<void* const> at) {
+  const void* in = at[c.source];
+  void* out = at[c.destination];
+  switch (c.type) {
+    case OperandType::kTensorFloat32:
+      return xnn_setup_convolution2d_nhwc_f32(op, workspace, static_cast<const float*>(in),
+                                              static_cast<float*>(out));
+    case OperandType::kTensorQuant8Asymm:
+      return xnn_setup_convolution2d_nhwc_qu8(op, workspace, static_cast<const uint8_t*>(in),
+                                              static_cast<uint8_t*>(out));
+    default:
+      return c.isPerChannel
+                 ? xnn_setup_convolution2d_nhwc_qs8_qc8w(
+                       op, workspace, static_cast<const int8_t*>(in), static_cast<int8_t*>(out))
+                 : xnn_setup_convolution2d_nhwc_qs8(op, workspace, static_cast<const int8_t*>(in),
+                                                    static_cast<int8_t*>(out));
+  }
+}
+
+// Whether the last tile of rows may be one row, in a family that is wrong then on some CPUs:
+// indirect GEMM over more than 64 input channels.
+bool mayEndInOneRow(const Convolution& g) {
+  const size_t pixels = g.outputHeight * g.outputWidth;
+  const bool isIndirect = g.kernelHeight * g.kernelWidth > 1 || g.strideHeight * g.strideWidth > 1;
+  return isIndirect && g.groupInputChannels > 64 && pixels > 16 && pixels % 16 == 1;
+}
+
+// Whether the windows can be gathered to one row each, which makes the convolution one over single
+// pixels of them: fewer steps for XNNPACK, but more memory to write and read.
+bool canGatherWindows(OperandType type, const Convolution& g) {
+  // With more, a place of a window is work enough.
+  constexpr size_t kMostChannelBytes = 64;
+  constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+  const uint64_t places = uint64_t{g.kernelHeight} * g.kernelWidth;
+  const uint64_t channelBytes = g.groupInputChannels * graph::elementSize(type);
+  return !g.isDepthwise && g.groups == 1 && places > 1 && channelBytes <= kMostChannelBytes &&
+         g.batch * g.outputHeight * g.outputWidth * places * channelBytes <= kMostBytes;
+}
+
+// XNNPACK rounds the channels of each place of a window up to its step, up to 64: with few of them
+// most of the products are of zeros. Int8 only: float32 has no such steps.
+bool wantsWindows(OperandType type, const Convolution& g) {
+  constexpr size_t kMostChannels = 16;
+  return type == OperandType::kTensorQuant8AsymmSigned && g.groupInputChannels <= kMostChannels &&
+         canGatherWindows(type, g);
+}
+
+// The convolution over gathered windows.
+Convolution overWindows(Convolution g) {
+  g.groupInputChannels *= size_t{g.kernelHeight} * g.kernelWidth;
+  g.inputHeight = g.outputHeight;
+  g.inputWidth = g.outputWidth;
+  g.top = g.bottom = g.left = g.right = 0;
+  g.kernelHeight = g.kernelWidth = 1;
+  g.strideHeight = g.strideWidth = 1;
+  g.dilationHeight = g.dilationWidth = 1;
+  return g;
+}
+
+// Gathers the windows in scratch memory before a convolution over them.
+class WindowedKernel final : public Kernel {
+ public:
+  // `product` reads `source`.
+  WindowedKernel(const Im2col& windows, ValueId source, std::unique_ptr<Kernel> product)
+      : windows_(windows), source_(source), product_(std::move(product)) {}
+
+  Result<size_t> reshape(threads::ThreadPool* pool) override {
+    constexpr size_t kAlignment = 64;
+    HEARTH_ASSIGN(const size_t bytes, product_->reshape(pool));
+    productBytes_ = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return productBytes_ + windows_.windowCount() * windows_.windowBytes() + kReadSlack;
+  }
+
+  Status setup(std::span<void* const> addresses, void* workspace) override {
+    input_ = static_cast<const uint8_t*>(addresses[source_]);
+    gathered_ = static_cast<uint8_t*>(workspace) + productBytes_;
+    std::vector<void*> at(addresses.begin(), addresses.end());
+    at[source_] = gathered_;
+    return product_->setup(at, workspace);
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    const size_t bytes = windows_.windowBytes();
+    threads::forRanges(pool, windows_.windowCount(), threads::grainOf(bytes),
+                       [&](uint64_t begin, uint64_t end) {
+                         windows_.gather(input_, begin, end, gathered_ + begin * bytes);
+                       });
+    return product_->run(pool);
+  }
+
+ private:
+  const Im2col windows_;
+  const ValueId source_;
+  const std::unique_ptr<Kernel> product_;
+  size_t productBytes_ = 0;
+  const uint8_t* input_ = nullptr;
+  uint8_t* gathered_ = nullptr;
+};
+
+bool typesFit(PlanBuilder* builder, const Convolution& g) {
+  const graph::Operand& input = builder->operand(g.input);
+  const graph::Operand& filter = builder->operand(g.filter);
+  const graph::Operand& output = builder->operand(g.output);
+  if (!builder->isWeight(g.filter) || input.type != output.type) return false;
+  if (g.bias != UINT32_MAX && !builder->isWeight(g.bias)) return false;
+  switch (input.type) {
+    case OperandType::kTensorFloat32:
+      return filter.type == OperandType::kTensorFloat32;
+    case OperandType::kTensorQuant8Asymm:
+      return filter.type == OperandType::kTensorQuant8Asymm;
+    case OperandType::kTensorQuant8AsymmSigned:
+      if (filter.type == OperandType::kTensorQuant8AsymmSigned) return filter.zeroPoint == 0;
+      return filter.type == OperandType::kTensorQuant8SymmPerChannel;
+    default:
+      return false;
+  }
+}
+
+Result<std::unique_ptr<Kernel>> createKernel(const std::shared_ptr<const Creation>& shared) {
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(*shared, &op);
+  XnnCalls calls;
+  calls.reshape = [shared](xnn_operator_t o, size_t* workspace, size_t* alignment,
+                           pthreadpool_t pool) {
+    return reshapeOperator(*shared, o, workspace, alignment, pool);
+  };
+  calls.setup = [shared](xnn_operator_t o, void* workspace, std::span<void* const> at) {
+    return setupOperator(*shared, o, workspace, at);
+  };
+  const Convolution& g = shared->geometry;
+  if (!g.isDepthwise) {
+    calls.hint.columns = g.groupOutputChannels;
+    calls.hint.packedBytesPerColumn =
+        shared->weights->bytesOf(shared->place).size() / (g.groups * g.groupOutputChannels);
+    calls.hint.guardOneRowTail = shared->guardOneRowTail;
+  }
+  return makeXnnKernel("convolution2d_nhwc", status, op, std::move(calls));
+}
+
+// The same convolution on a product of ours.
+Result<std::unique_ptr<Kernel>> createFloatLayer(const Creation& c) {
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(c, &op);
+  if (status != xnn_status_success) return std::unexpected(xnnError(status, "convolution2d_nhwc"));
+  // Made for its packing only.
+  const XnnOperator packed(op);
+  const Convolution& g = c.geometry;
+  F32Layer layer;
+  layer.geometry = g;
+  layer.product.taps = size_t{g.kernelHeight} * g.kernelWidth;
+  layer.product.channels = g.groupInputChannels;
+  layer.product.columns = layer.product.outputStride = g.groupOutputChannels;
+  layer.product.lowest = c.floats.lowest;
+  layer.product.highest = c.floats.highest;
+  layer.source = c.source;
+  layer.destination = c.destination;
+  return makeF32LayerKernel(layer, c.weights->bytesOf(c.place));
+}
+
+// The same for int8; the windows of `geometry` are gathered if its weights are those of windows.
+Result<std::unique_ptr<Kernel>> createInt8Layer(const Creation& c, const Convolution& geometry) {
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(c, &op);
+  if (status != xnn_status_success) return std::unexpected(xnnError(status, "convolution2d_nhwc"));
+  // Made for its packing only.
+  const XnnOperator packed(op);
+  const size_t inputs =
+      size_t{geometry.kernelHeight} * geometry.kernelWidth * geometry.groupInputChannels;
+  Qs8Layer layer;
+  layer.geometry = geometry;
+  layer.product.inputs = (inputs + kQs8Group - 1) / kQs8Group * kQs8Group;
+  layer.product.columns = layer.product.outputStride = geometry.groupOutputChannels;
+  layer.product.outputZero = c.outputZero;
+  layer.product.lowest = c.steps.lowest;
+  layer.product.highest = c.steps.highest;
+  layer.inputZero = c.inputZero;
+  layer.source = c.source;
+  layer.destination = c.destination;
+  return makeQs8LayerKernel(layer, c.weights->bytesOf(c.place));
+}
+
+// The data of a kernel that packs at `place`, over gathered windows or not.
+Result<std::shared_ptr<const Creation>> creationOf(PlanBuilder* builder,
+                                                   const Convolution& convolution,
+                                                   WeightPlace place, bool isWindowed,
+                                                   const KernelTraits& traits) {
+  const Convolution g = isWindowed ? overWindows(convolution) : convolution;
+  const graph::Operand& input = builder->operand(g.input);
+  const graph::Operand& filter = builder->operand(g.filter);
+  const graph::Operand& output = builder->operand(g.output);
+  Creation c;
+  c.geometry = g;
+  c.type = input.type;
+  c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
+  c.place = place;
+  if (g.isDepthwise) {
+    HEARTH_ASSIGN(c.kernel, builder->rawData(g.filter));
+    if (g.bias != UINT32_MAX) {
+      HEARTH_ASSIGN(c.bias, builder->rawData(g.bias));
+    }
+  } else {
+    c.kernel = builder->weightData(g.filter, c.place);
+    c.convertedKernel = builder->converted(g.filter);
+    if (g.bias != UINT32_MAX) {
+      HEARTH_ASSIGN(c.bias, builder->biasData(g.bias, c.place));
+    }
+    c.packed = convolutionPacking(builder, g);
+  }
+  if (c.isPerChannel) c.kernelScales = scalesFrom(filter, filter.perChannel.scales.size());
+  c.inputScale = input.scale;
+  c.kernelScale = filter.scale;
+  c.outputScale = output.scale;
+  c.inputZero = input.zeroPoint;
+  c.kernelZero = filter.zeroPoint;
+  c.outputZero = output.zeroPoint;
+  c.floats = ops::activationRange(g.activation);
+  c.steps = ops::quantizedActivationRange(g.activation, output);
+  c.weights = builder->weights();
+  c.guardOneRowTail = traits.guardInt8OneRowTail;
+  c.source = builder->read(g.input);
+  c.destination = builder->write(g.output);
+  return std::make_shared<const Creation>(std::move(c));
+}
+
+using CreateKernel = std::function<Result<std::unique_ptr<Kernel>>()>;
+
+// Of a kernel on XNNPACK; `windows` are gathered before it, if there are any.
+CreateKernel onXnnpack(const std::shared_ptr<const Creation>& creation,
+                       const std::optional<Im2col>& windows) {
+  if (!windows)
+    return [creation] {
+      return createKernel(creation);
+    };
+  return [creation, windows = *windows]() -> Result<std::unique_ptr<Kernel>> {
+    HEARTH_ASSIGN(std::unique_ptr<Kernel> product, createKernel(creation));
+    return std::make_unique<WindowedKernel>(windows, creation->source, std::move(product));
+  };
+}
+
+// Of the table that XNNPACK's kernel fills before it runs.
+size_t pointerTableBytes(const Convolution& g) {
+  return g.outputHeight * g.outputWidth * g.kernelHeight * g.kernelWidth * sizeof(void*);
+}
+constexpr size_t kMostTableBytes = size_t{1} << 20;
+
+}  // namespace
+
+Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution) {
+  Convolution g = convolution;
+  const graph::Operand& input = builder->operand(g.input);
+  const bool isHybrid = !typesFit(builder, convolution);
+  KernelTraits traits;
+  if (!g.isDepthwise && (isHybrid || input.type == OperandType::kTensorQuant8AsymmSigned)) {
+    HEARTH_ASSIGN(traits, builder->traits());
+  }
+  if (traits.avoidInt8OneRowTail && mayEndInOneRow(g)) return false;
+  if (isHybrid) return addHybridConvolution(builder, g);
+  const graph::Operand& filter = builder->operand(g.filter);
+  const graph::Operand& output = builder->operand(g.output);
+  if (!requantizationFits(input, filter, output) || !activationFits(g.activation, output))
+    return false;
+  HEARTH_ASSIGN(const bool isOwn, addQu8Convolution(builder, convolution));
+  if (isOwn) return true;
+  HEARTH_ASSIGN(const bool isOwnDepthwise, addQs8Depthwise(builder, convolution));
+  if (isOwnDepthwise) return true;
+  HEARTH_ASSIGN(const bool isFloatDepthwise, addF32Depthwise(builder, convolution));
+  if (isFloatDepthwise) return true;
+
+  if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
+  HEARTH_ASSIGN(const bool isHalf, addF16wLayer(builder, g, "CONV_2D"));
+  if (isHalf) return true;
+  const WeightPlace place{builder->currentOperation(), 0};
+  const bool isWindowed = wantsWindows(input.type, g);
+  const Im2col gather(g, graph::elementSize(input.type),
+                      input.type == OperandType::kTensorFloat32
+                          ? uint8_t{0}
+                          : static_cast<uint8_t>(input.zeroPoint));
+  const auto windows = [&](bool isUsed) {
+    return isUsed ? std::optional(gather) : std::nullopt;
+  };
+  HEARTH_ASSIGN(const std::shared_ptr<const Creation> first,
+                creationOf(builder, g, place, isWindowed, traits));
+  if (traits.guardInt8OneRowTail)
+    builder->reserveWriteSlack(first->destination, g.groups * g.groupOutputChannels);
+  CreateKernel create = onXnnpack(first, windows(isWindowed));
+  CreateKernel createOther;
+  const bool hasOwnFloat =
+      input.type == OperandType::kTensorFloat32 && isF32Layer(g) && hasF32Gemm();
+  const bool hasOwnInt8 = input.type == OperandType::kTensorQuant8AsymmSigned &&
+                          isQs8Layer(first->geometry) && hasQs8Gemm();
+  bool isOwnFirst = false;
+  if (hasOwnFloat || hasOwnInt8) {
+    // Of the same packed weights.
+    createOther = [first, g, hasOwnFloat] {
+      return hasOwnFloat ? createFloatLayer(*first) : createInt8Layer(*first, g);
+    };
+    isOwnFirst = !hasOwnFloat || !isFasterOnXnnpack(g);
+    if (isOwnFirst) std::swap(create, createOther);
+    // To measure it would take memory and, if it were chosen, the next starts time.
+    if (isOwnFirst && pointerTableBytes(g) > kMostTableBytes) createOther = nullptr;
+  } else if (canGatherWindows(input.type, g)) {
+    HEARTH_ASSIGN(const std::shared_ptr<const Creation> other,
+                  creationOf(builder, g, {builder->currentOperation(), 1}, !isWindowed, traits));
+    createOther = onXnnpack(other, windows(!isWindowed));
+  }
+  Node& node = builder->add(isOwnFirst ? "own" : "xnnpack", {first->source}, {first->destination});
+  builder->releaseAfterPacking(&node, g.filter);
+  node.create = std::move(create);
+  node.createOther = std::move(createOther);
+  return true;
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/lowering/f32_depthwise.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/vector_dispatch.h"
+#include "drivers/cpu/lowering/convolution_input.h"
+#include "drivers/cpu/microkernels/dwconv_windows.h"
+#include "threads/parallel_ranges.h"
+
+namespace hearth::cpu {
+namespace {
+
+// step.operator()<0>() to step.operator()<kCount - 1>(): loops that a compiler leaves would keep it
+// from the one over channels around them.
+template <size_t kCount, typename Step>
+HEARTH_INLINE inline void unroll(const Step& step) {
+  [&]<size_t... kIndex>(std::index_sequence<kIndex...>) HEARTH_INLINE {
+    (step.template operator()<kIndex>(), ...);
+  }(std::make_index_sequence<kCount>());
+}
+
+// All channels of kOutputs outputs, kStride columns apart, under windows of kKernel rows and
+// columns. columns[x * kKernel + y] is where the channels of a tap lie.
+template <size_t kKernel, size_t kOutputs, size_t kStride>
+void multiply(const F32Depthwise& layer, const float* bias, const float* const* columns,
+              float* output) {
+  constexpr size_t kInputs = ((kOutputs - 1) * kStride + kKernel) * kKernel;
+  const size_t channels = layer.geometry.groups;
+  base::onWidestVectors(
+      [=, weights = layer.weights, lowest = layer.lowest, highest = layer.highest]() HEARTH_INLINE {
+        const float* inputs[kInputs];
+        unroll<kInputs>([&]<size_t kInput>() HEARTH_INLINE { inputs[kInput] = columns[kInput]; });
+#pragma GCC ivdep
+        for (size_t c = 0; c < channels; ++c) {
+          float sums[kOutputs];
+          unroll<kOutputs>([&]<size_t kOutput>() HEARTH_INLINE { sums[kOutput] = bias[c]; });
+          unroll<kKernel * kKernel>([&]<size_t kTap>() HEARTH_INLINE {
+            // Column after column, as XNNPACK.
+            constexpr size_t kX = kTap / kKernel;
+            constexpr size_t kY = kTap % kKernel;
+            const float weight = weights[(kY * kKernel + kX) * channels + c];
+            unroll<kOutputs>([&]<size_t kOutput>() HEARTH_INLINE {
+              const float input = inputs[(kOutput * kStride + kX) * kKernel + kY][c];
+              sums[kOutput] = __builtin_fmaf(input, weight, sums[kOutput]);
+            });
+          });
+          unroll<kOutputs>([&]<size_t kOutput>() HEARTH_INLINE {
+            // In this order a NaN stays one.
+            const float raised = lowest > sums[kOutput] ? lowest : sums[kOutput];
+            output[kOutput * channels + c] = highest < raised ? highest : raised;
+          });
+        }
+      });
+}
+
+using Multiply = decltype(&multiply<3, 1, 1>);
+
+template <size_t kKernel>
+Multiply multiplyTileOf(size_t stride) {
+  return stride == 1 ? multiply<kKernel, kDepthwiseTile, 1> : multiply<kKernel, kDepthwiseTile, 2>;
+}
+
+class F32DepthwiseKernel final : public Kernel {
+ public:
+  explicit F32DepthwiseKernel(const F32Depthwise& layer)
+      : layer_(layer), windows_(layer.geometry, 0.0f) {
+    const Convolution& g = layer_.geometry;
+    if (layer_.bias == nullptr) noBias_.resize(g.groups);
+    bias_ = layer_.bias == nullptr ? noBias_.data() : layer_.bias;
+    multiplyOne_ = g.kernelWidth == 3 ? multiply<3, 1, 1> : multiply<5, 1, 1>;
+    multiplyTile_ =
+        g.kernelWidth == 3 ? multiplyTileOf<3>(g.strideWidth) : multiplyTileOf<5>(g.strideWidth);
+  }
+
+  Result<size_t> reshape(threads::ThreadPool*) override { return 0; }
+
+  Status setup(std::span<void* const> addresses, void*) override {
+    source_ = static_cast<const float*>(addresses[layer_.source]);
+    destination_ = static_cast<float*>(addresses[layer_.destination]);
+    return {};
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    const size_t lineSize = layer_.geometry.outputWidth * layer_.geometry.groups;
+    threads::forRanges(pool, windows_.lines(), threads::grainOf(lineSize * kWork),
+                       [&](uint64_t begin, uint64_t end) {
+                         for (uint64_t line = begin; line < end; ++line) compute(line);
+                       });
+    return {};
+  }
+
+ private:
+  // An output is as much work as so many bytes that are only moved.
+  static constexpr size_t kWork = 8;
+
+  void compute(size_t line) const {
+    const size_t channels = layer_.geometry.groups;
+    float* const output = destination_ + line * layer_.geometry.outputWidth * channels;
+    const auto with = [&](Multiply product) {
+      return [this, product, output, channels](const float* const* columns, size_t x) {
+        product(layer_, bias_, columns, output + x * channels);
+      };
+    };
+    windows_.forLine(source_, line, with(multiplyOne_), with(multiplyTile_));
+  }
+
+  const F32Depthwise layer_;
+  const DwconvWindows<float> windows_;
+  std::vector<float> noBias_;
+  const float* bias_ = nullptr;
+  Multiply multiplyOne_ = nullptr;
+  Multiply multiplyTile_ = nullptr;
+  const float* source_ = nullptr;
+  float* destination_ = nullptr;
+};
+
+bool hasFusedVectors() {
+#if defined(__x86_64__)
+  // Those of the dispatch.
+  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                          __builtin_cpu_supports("f16c");
+  return has;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+bool hasF32Depthwise(const Convolution& g) {
+  return g.isDepthwise && g.groupInputChannels == 1 && g.groupOutputChannels == 1 &&
+         g.kernelHeight == g.kernelWidth && (g.kernelWidth == 3 || g.kernelWidth == 5) &&
+         hasFusedVectors();
+}
+
+std::unique_ptr<Kernel> makeF32DepthwiseKernel(const F32Depthwise& layer) {
+  return std::make_unique<F32DepthwiseKernel>(layer);
+}
+
+Result<bool> addF32Depthwise(PlanBuilder* builder, const Convolution& convolution) {
+  F32Depthwise layer;
+  Convolution& g = layer.geometry;
+  g = convolution;
+  if (builder->operand(g.input).type != graph::OperandType::kTensorFloat32 || !hasF32Depthwise(g))
+    return false;
+  if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
+  HEARTH_ASSIGN(const uint8_t* const weights, builder->rawData(g.filter));
+  layer.weights = reinterpret_cast<const float*>(weights);
+  if (g.bias != UINT32_MAX) {
+    HEARTH_ASSIGN(const uint8_t* const bias, builder->rawData(g.bias));
+    layer.bias = reinterpret_cast<const float*>(bias);
+  }
+  const ops::ActivationRange range = ops::activationRange(g.activation);
+  layer.lowest = range.lowest;
+  layer.highest = range.highest;
+  layer.source = builder->read(g.input);
+  layer.destination = builder->write(g.output);
+  builder->add("own", {layer.source}, {layer.destination}).create =
+      [layer]() -> Result<std::unique_ptr<Kernel>> {
+    return makeF32DepthwiseKernel(layer);
+  };
+  return true;
+}
+
+}  // namespace hearth::cpu

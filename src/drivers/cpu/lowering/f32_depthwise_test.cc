@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our depthwise convolution of floats gives the very bytes of XNNPACK's.
+#include "drivers/cpu/lowering/f32_depthwise.h"
+
+#include <gtest/gtest.h>
+#include <hearth_xnnpack.h>
+
+#include <cmath>
+#include <limits>
+
+#include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/platform/kernel_traits.h"
+#include "drivers/cpu/testing/random_convolution.h"
+#include "drivers/cpu/testing/reference_comparison.h"
+#include "threads/thread_pool.h"
+
+namespace hearth::cpu {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// A convolution of so many channels; the size of its output is found.
+struct Sample {
+  Sample(Convolution geometry, size_t channelCount, bool hasBias, bool isClamped, unsigned seed)
+      : channels(channelCount) {
+    Convolution& g = layer.geometry;
+    g = geometry;
+    g.isDepthwise = true;
+    g.groups = static_cast<uint32_t>(channels);
+    g.groupInputChannels = g.groupOutputChannels = 1;
+    findOutputSize(&g);
+    weights = randomFloats(size_t{g.kernelHeight} * g.kernelWidth * channels, seed);
+    bias = randomFloats(channels, seed + 1);
+    input = randomFloats(g.batch * g.inputHeight * g.inputWidth * channels, seed + 2);
+    layer.weights = weights.data();
+    layer.bias = hasBias ? bias.data() : nullptr;
+    layer.lowest = isClamped ? -0.5f : -kInfinity;
+    layer.highest = isClamped ? 1.0f : kInfinity;
+    layer.source = 0;
+    layer.destination = 1;
+  }
+
+  size_t outputs() const {
+    const Convolution& g = layer.geometry;
+    return g.batch * g.outputHeight * g.outputWidth * channels;
+  }
+
+  std::vector<float> onXnnpack() const {
+    const Convolution& g = layer.geometry;
+    xnn_operator_t made = nullptr;
+    EXPECT_EQ(xnn_create_convolution2d_nhwc_f32(
+                  g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
+                  g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, 1, 1, channels,
+                  channels, layer.weights, layer.bias, layer.lowest, layer.highest,
+                  XNN_FLAG_DEPTHWISE_CONVOLUTION, nullptr, nullptr, &made),
+              xnn_status_success);
+    const XnnOperator op(made);
+    size_t workspaceSize = 0, alignment = 0, height = 0, width = 0;
+    EXPECT_EQ(
+        xnn_reshape_convolution2d_nhwc_f32(op.get(), g.batch, g.inputHeight, g.inputWidth,
+                                           &workspaceSize, &alignment, &height, &width, nullptr),
+        xnn_status_success);
+    std::vector<float> workspace(workspaceSize / sizeof(float) + 64);
+    void* aligned = workspace.data();
+    size_t room = workspace.size() * sizeof(float);
+    std::align(64, workspaceSize, aligned, room);
+    // XNNPACK reads a little behind its input.
+    std::vector<float> padded = input;
+    padded.resize(padded.size() + 4);
+    std::vector<float> output(outputs());
+    EXPECT_EQ(xnn_setup_convolution2d_nhwc_f32(op.get(), aligned, padded.data(), output.data()),
+              xnn_status_success);
+    EXPECT_EQ(xnn_run_operator(op.get(), nullptr), xnn_status_success);
+    return output;
+  }
+
+  // With guards before and behind what the kernel may write.
+  std::vector<float> onOurs(threads::ThreadPool* pool) const {
+    constexpr size_t kGuard = 32;
+    constexpr float kUntouched = -12345;
+    std::vector<float> source = input;
+    std::vector<float> output(outputs() + 2 * kGuard, kUntouched);
+    const auto kernel = makeF32DepthwiseKernel(layer);
+    EXPECT_TRUE(kernel->reshape(pool));
+    void* const addresses[] = {source.data(), output.data() + kGuard};
+    EXPECT_TRUE(kernel->setup(addresses, nullptr));
+    EXPECT_TRUE(kernel->run(pool));
+    for (size_t i = 0; i < kGuard; ++i) {
+      EXPECT_EQ(output[i], kUntouched);
+      EXPECT_EQ(output[kGuard + outputs() + i], kUntouched);
+    }
+    return {output.begin() + kGuard, output.begin() + kGuard + static_cast<ptrdiff_t>(outputs())};
+  }
+
+  size_t channels;
+  F32Depthwise layer;
+  std::vector<float> weights, bias, input;
+};
+
+Convolution windowOf(uint32_t kernel) {
+  Convolution g;
+  g.isDepthwise = true;
+  g.kernelHeight = g.kernelWidth = kernel;
+  return g;
+}
+
+class FloatDepthwiseTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(initializeXnnpack());
+    if (!hasF32Depthwise(windowOf(3))) GTEST_SKIP() << "This CPU lacks AVX2 or FMA.";
+    pool_ = threads::ThreadPool::create(3).value();
+  }
+
+  void compare(const Sample& sample, unsigned seed) {
+    const std::vector<float> expected = sample.onXnnpack();
+    ASSERT_EQ(sample.onOurs(nullptr), expected) << seed;
+    ASSERT_EQ(sample.onOurs(pool_.get()), expected) << seed;
+  }
+
+  std::unique_ptr<threads::ThreadPool> pool_;
+};
+
+TEST_F(FloatDepthwiseTest, ConvolutionsAreThoseOfXnnpack) {
+  std::mt19937 random(1);
+  for (unsigned round = 0; round < 200; ++round) {
+    Convolution g = randomConvolution(&random, 1, 5, 3);
+    g.kernelHeight = g.kernelWidth = round % 3 == 0 ? 5 : 3;
+    const size_t channels = randomNumber(&random, 2, 100);
+    compare(Sample(g, channels, round % 5 != 0, round % 4 == 0, round), round);
+  }
+}
+
+TEST_F(FloatDepthwiseTest, WidthsAndChannels) {
+  for (const size_t width : {3, 4, 5, 7, 8, 14})
+    for (const size_t channels : {2, 7, 8, 15, 16, 17, 31, 32, 33, 96, 144})
+      for (const uint32_t stride : {1, 2}) {
+        Convolution g = windowOf(3);
+        g.inputHeight = 5;
+        g.inputWidth = width;
+        g.top = g.bottom = g.left = g.right = 1;
+        g.strideHeight = g.strideWidth = stride;
+        const auto seed = static_cast<unsigned>(width * 1000 + channels * 2 + stride);
+        compare(Sample(g, channels, true, false, seed), seed);
+      }
+}
+
+// As large as a task of several lines has to be.
+TEST_F(FloatDepthwiseTest, ManyLines) {
+  Convolution g = windowOf(3);
+  g.inputHeight = 70;
+  g.inputWidth = 61;
+  g.bottom = g.right = 1;
+  compare(Sample(g, 96, true, true, 3), 3);
+}
+
+TEST_F(FloatDepthwiseTest, NotANumberStaysOne) {
+  Convolution g = windowOf(3);
+  g.inputHeight = g.inputWidth = 8;
+  Sample sample(g, 16, true, true, 4);
+  sample.input[0] = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> output = sample.onOurs(nullptr);
+  EXPECT_TRUE(std::isnan(output[0]));
+  EXPECT_FALSE(std::isnan(output[1]));
+}
+
+TEST_F(FloatDepthwiseTest, OtherGeometriesHaveNone) {
+  EXPECT_TRUE(hasF32Depthwise(windowOf(5)));
+  EXPECT_FALSE(hasF32Depthwise(windowOf(1)));
+  EXPECT_FALSE(hasF32Depthwise(windowOf(7)));
+  Convolution g = windowOf(3);
+  g.kernelHeight = 5;
+  EXPECT_FALSE(hasF32Depthwise(g));
+  g = windowOf(3);
+  g.groupOutputChannels = 2;
+  EXPECT_FALSE(hasF32Depthwise(g));
+}
+
+}  // namespace
+}  // namespace hearth::cpu

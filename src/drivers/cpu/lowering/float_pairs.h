@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of pairs of float32 numbers on kernels of ours: the library computes them one at a
+// time.
+#pragma once
+
+#include "drivers/cpu/plan/plan_builder.h"
+
+namespace hearth::cpu {
+
+// POW and ATAN2; false for other types, where both inputs have to be repeated in part, and for
+// squares, which need no such function.
+Result<bool> lowerPow(PlanBuilder* builder);
+Result<bool> lowerAtan2(PlanBuilder* builder);
+
+}  // namespace hearth::cpu

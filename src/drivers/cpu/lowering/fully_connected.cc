@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/lowering/fully_connected.h"
+
+#include <vector>
+
+#include "drivers/cpu/kernels/f32_layer.h"
+#include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/lowering/block_fully_connected.h"
+#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/f16w_layer.h"
+#include "drivers/cpu/lowering/hybrid_fully_connected.h"
+#include "drivers/cpu/weights/packed_panels.h"
+
+namespace hearth::cpu {
+namespace {
+
+using graph::OperandType;
+
+struct Creation {
+  FullyConnected layer;
+  ChannelRange channels;
+  OperandType type = OperandType::kTensorFloat32;
+  bool isPerChannel = false;
+  const void* kernel = nullptr;          // of the first of the channels, as are bias and scales
+  ConvertedConstantRef convertedKernel;  // in place of it
+  const void* bias = nullptr;
+  std::shared_ptr<const float> kernelScales;
+  float inputScale = 0, kernelScale = 0, outputScale = 0;
+  int32_t inputZero = 0, kernelZero = 0, outputZero = 0;
+  ops::ActivationRange floats{};
+  ops::QuantizedRange steps{};
+  PackedWeights* weights = nullptr;
+  WeightPlace place;
+  std::shared_ptr<const base::Sha256Digest> packed;  // what is packed there
+  ValueId source = 0, destination = 0;
+};
+
+xnn_status createFrom(const Creation& c, const void* kernel, xnn_operator_t* op) {
+  const size_t in = c.layer.inputChannels;
+  const size_t out = c.channels.count;
+  const size_t stride = c.layer.outputChannels;
+  xnn_weights_cache_t cache = c.weights->provider();
+  switch (c.type) {
+    case OperandType::kTensorFloat32:
+      return xnn_create_fully_connected_nc_f32(
+          in, out, in, stride, static_cast<const float*>(kernel), static_cast<const float*>(c.bias),
+          c.floats.lowest, c.floats.highest, 0, nullptr, cache, op);
+    case OperandType::kTensorQuant8Asymm:
+      return xnn_create_fully_connected_nc_qu8(
+          in, out, in, stride, static_cast<uint8_t>(c.inputZero), c.inputScale,
+          static_cast<uint8_t>(c.kernelZero), c.kernelScale, static_cast<const uint8_t*>(kernel),
+          static_cast<const int32_t*>(c.bias), static_cast<uint8_t>(c.outputZero), c.outputScale,
+          static_cast<uint8_t>(c.steps.lowest), static_cast<uint8_t>(c.steps.highest), 0, nullptr,
+          cache, op);
+    default:
+      if (c.isPerChannel)
+        return xnn_create_fully_connected_nc_qs8_qc8w(
+            in, out, in, stride, static_cast<int8_t>(c.inputZero), c.inputScale,
+            c.kernelScales.get(), static_cast<const int8_t*>(kernel),
+            static_cast<const int32_t*>(c.bias), static_cast<int8_t>(c.outputZero), c.outputScale,
+            static_cast<int8_t>(c.steps.lowest), static_cast<int8_t>(c.steps.highest), 0, nullptr,
+            cache, op);
+      return xnn_create_fully_connected_nc_qs8(
+          in, out, in, stride, static_cast<int8_t>(c.inputZero), c.inputScale, c.kernelScale,
+          static_cast<const int8_t*>(kernel), static_cast<const int32_t*>(c.bias),
+          static_cast<int8_t>(c.outputZero), c.outputScale, static_cast<int8_t>(c.steps.lowest),
+          static_cast<int8_t>(c.steps.highest), 0, nullptr, cache, op);
+  }
+}
+
+xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
+  constexpr char kKind[] = "FULLY_CONNECTED";
+  const auto make = [&](const void* kernel) {
+    return createFrom(c, kernel, op);
+  };
+  if (c.convertedKernel != nullptr)
+    return c.weights->createConverted(
+        c.place, kKind, c.packed.get(), [&] { return c.convertedKernel->convert(); }, make);
+  return c.weights->create(c.place, kKind, c.packed.get(), [&] { return make(c.kernel); });
+}
+
+xnn_status reshapeOperator(const Creation& c, xnn_operator_t op, pthreadpool_t pool) {
+  switch (c.type) {
+    case OperandType::kTensorFloat32:
+      return xnn_reshape_fully_connected_nc_f32(op, c.layer.rows, pool);
+    case OperandType::kTensorQuant8Asymm:
+      return xnn_reshape_fully_connected_nc_qu8(op, c.layer.rows, pool);
+    default:
+      return c.isPerChannel ? xnn_reshape_fully_connected_nc_qs8_qc8w(op, c.layer.rows, pool)
+                            : xnn_reshape_fully_connected_nc_qs8(op, c.layer.rows, pool);
+  }
+}
+
+xnn_status setupOperator(const Creation& c, xnn_operator_t op, std::span<void* const> at) {
+  const void* in = at[c.source];
+  void* out =
+      static_cast<uint8_t*>(at[c.destination]) + c.channels.first * graph::elementSize(c.type);
+  switch (c.type) {
+    case OperandType::kTensorFloat32:
+      return xnn_setup_fully_connected_nc_f32(op, static_cast<const float*>(in),
+                                              static_cast<float*>(out));
+    case OperandType::kTensorQuant8Asymm:
+      return xnn_setup_fully_connected_nc_qu8(op, static_cast<const uint8_t*>(in),
+                                              static_cast<uint8_t*>(out));
+    default:
+      return c.isPerChannel ? xnn_setup_fully_connected_nc_qs8_qc8w(
+                                  op, static_cast<const int8_t*>(in), static_cast<int8_t*>(out))
+                            : xnn_setup_fully_connected_nc_qs8(op, static_cast<const int8_t*>(in),
+                                                               static_cast<int8_t*>(out));
+  }
+}
+
+Result<std::unique_ptr<Kernel>> makeKernel(std::shared_ptr<const Creation> creation) {
+  const Creation& c = *creation;
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(c, &op);
+  XnnCalls calls;
+  calls.reshape = [creation](xnn_operator_t o, size_t*, size_t*, pthreadpool_t pool) {
+    return reshapeOperator(*creation, o, pool);
+  };
+  calls.setup = [creation](xnn_operator_t o, void*, std::span<void* const> at) {
+    return setupOperator(*creation, o, at);
+  };
+  calls.hint.columns = c.channels.count;
+  calls.hint.packedBytesPerColumn = c.weights->bytesOf(c.place).size() / c.channels.count;
+  return makeXnnKernel("fully_connected_nc", status, op, std::move(calls));
+}
+
+// The same layer on a product of ours.
+Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(c, &op);
+  if (status != xnn_status_success) return std::unexpected(xnnError(status, "fully_connected_nc"));
+  // Made for its packing only.
+  const XnnOperator packed(op);
+  F32Layer layer;
+  layer.geometry.batch = c.layer.rows;
+  layer.geometry.groupInputChannels = layer.product.channels = c.layer.inputChannels;
+  layer.geometry.groupOutputChannels = layer.product.columns = c.channels.count;
+  layer.product.outputStride = c.layer.outputChannels;
+  layer.product.lowest = c.floats.lowest;
+  layer.product.highest = c.floats.highest;
+  layer.source = c.source;
+  layer.destination = c.destination;
+  layer.outputOffset = c.channels.first;
+  return makeF32LayerKernel(layer, c.weights->bytesOf(c.place));
+}
+
+bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
+  const graph::Operand& input = builder->operand(layer.input);
+  const graph::Operand& filter = builder->operand(layer.filter);
+  if (!builder->isWeight(layer.filter) || input.type != builder->operand(layer.output).type)
+    return false;
+  if (layer.bias != UINT32_MAX && !builder->isWeight(layer.bias)) return false;
+  switch (input.type) {
+    case OperandType::kTensorFloat32:
+      return filter.type == OperandType::kTensorFloat32;
+    case OperandType::kTensorQuant8Asymm:
+      return filter.type == OperandType::kTensorQuant8Asymm;
+    case OperandType::kTensorQuant8AsymmSigned:
+      if (filter.type == OperandType::kTensorQuant8AsymmSigned) return filter.zeroPoint == 0;
+      return filter.type == OperandType::kTensorQuant8SymmPerChannel &&
+             filter.perChannel.channelDim == 0;
+    default:
+      return false;
+  }
+}
+
+Convolution overPixels(const FullyConnected& layer) {
+  Convolution g;
+  g.input = layer.input;
+  g.filter = layer.filter;
+  g.output = layer.output;
+  g.bias = layer.bias;
+  g.activation = layer.activation;
+  g.batch = layer.rows;
+  g.groupInputChannels = layer.inputChannels;
+  g.groupOutputChannels = layer.outputChannels;
+  return g;
+}
+
+}  // namespace
+
+Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer) {
+  if (layer.blockScales != UINT32_MAX) return addBlockFullyConnected(builder, layer);
+  HEARTH_ASSIGN(const bool isHalf, addF16wLayer(builder, overPixels(layer), "FULLY_CONNECTED"));
+  if (isHalf) return true;
+  if (!typesFit(builder, layer)) return addHybridFullyConnected(builder, layer);
+  const graph::Operand& input = builder->operand(layer.input);
+  const graph::Operand& filter = builder->operand(layer.filter);
+  const graph::Operand& output = builder->operand(layer.output);
+  if (!requantizationFits(input, filter, output) || !activationFits(layer.activation, output))
+    return false;
+  const ConvertedConstantRef converted = builder->converted(layer.filter);
+  const size_t channelBytes = layer.inputChannels * graph::elementSize(filter.type);
+  // What is converted is so as a whole.
+  const std::vector<ChannelRange> parts =
+      channelParts(layer.outputChannels, converted == nullptr ? channelBytes : 0);
+  // Where the last one ends is where packing may read too far.
+  const WeightPlace last = {builder->currentOperation(), static_cast<uint32_t>(parts.size() - 1)};
+  const uint8_t* const kernel = builder->weightData(layer.filter, last);
+  const uint8_t* bias = nullptr;
+  if (layer.bias != UINT32_MAX) {
+    HEARTH_ASSIGN(bias, builder->biasData(layer.bias, last));
+  }
+  const ValueId source = builder->read(layer.input);
+  const ValueId destination = builder->write(layer.output);
+  for (uint32_t part = 0; part < parts.size(); ++part) {
+    const ChannelRange channels = parts[part];
+    Creation c;
+    c.layer = layer;
+    c.channels = channels;
+    c.type = input.type;
+    c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
+    c.place = {builder->currentOperation(), part};
+    c.convertedKernel = converted;
+    if (kernel != nullptr) c.kernel = kernel + channels.first * channelBytes;
+    // float32 or int32.
+    if (bias != nullptr) c.bias = bias + channels.first * sizeof(int32_t);
+    const uint32_t operands[] = {layer.input, layer.filter, layer.bias, layer.output};
+    const uint64_t parameters[] = {layer.inputChannels, channels.count, channels.first};
+    c.packed = builder->packingSource(operands, parameters);
+    if (c.isPerChannel) c.kernelScales = scalesFrom(filter, layer.outputChannels, channels.first);
+    c.inputScale = input.scale;
+    c.kernelScale = filter.scale;
+    c.outputScale = output.scale;
+    c.inputZero = input.zeroPoint;
+    c.kernelZero = filter.zeroPoint;
+    c.outputZero = output.zeroPoint;
+    c.floats = ops::activationRange(layer.activation);
+    c.steps = ops::quantizedActivationRange(layer.activation, output);
+    c.weights = builder->weights();
+    c.source = source;
+    c.destination = destination;
+    // XNNPACK packs fewer channels than a panel has in another way.
+    const bool hasOwn = c.type == OperandType::kTensorFloat32 && hasF32Gemm() &&
+                        channels.count >= f32Tile().columns;
+    Node& node = builder->add(hasOwn ? "own" : "xnnpack", {source}, {destination});
+    if (parts.size() == 1)
+      builder->releaseAfterPacking(&node, layer.filter);
+    else
+      releaseAfterPacking(*builder, &node, layer.filter, channels, channelBytes);
+    const auto creation = std::make_shared<const Creation>(std::move(c));
+    node.create = [creation] {
+      return makeKernel(creation);
+    };
+    if (!hasOwn) continue;
+    node.createOther = std::move(node.create);
+    node.create = [creation] {
+      return makeOwnKernel(*creation);
+    };
+  }
+  return true;
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/lowering/hybrid_convolution.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "drivers/cpu/kernels/packed_bytes.h"
+#include "drivers/cpu/kernels/qd8_layer.h"
+#include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/convolution_input.h"
+#include "drivers/cpu/lowering/hybrid_weights.h"
+#include "drivers/cpu/lowering/quantized_rows.h"
+#include "drivers/cpu/weights/packed_panels.h"
+
+namespace hearth::cpu {
+namespace {
+
+struct Creation {
+  Convolution geometry;
+  bool isInt4 = false;
+  std::shared_ptr<const float> kernelScales;
+  const uint8_t* kernel = nullptr;
+  const float* bias = nullptr;
+  ops::ActivationRange floats{};
+  PackedWeights* weights = nullptr;
+  WeightPlace place;
+  std::shared_ptr<const base::Sha256Digest> packed;
+  QuantizedRows source;
+  ValueId destination = 0;
+  bool guardOneRowTail = false;
+};
+
+xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
+  const Convolution& g = c.geometry;
+  const auto create = [&](const void* kernel) {
+    return xnn_create_convolution2d_nhwc_qd8_f32_qc8w(
+        g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
+        g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
+        g.groupOutputChannels, g.groups * g.groupInputChannels, g.groups * g.groupOutputChannels,
+        c.kernelScales.get(), static_cast<const int8_t*>(kernel), c.bias, c.floats.lowest,
+        c.floats.highest, 0, nullptr, c.weights->provider(), op);
+  };
+  if (c.isInt4) {
+    const size_t count =
+        g.groups * g.groupOutputChannels * g.kernelHeight * g.kernelWidth * g.groupInputChannels;
+    return c.weights->createConverted(
+        c.place, "CONV_2D", c.packed.get(), [&] { return widenInt4(c.kernel, count); }, create);
+  }
+  return c.weights->create(c.place, "CONV_2D", c.packed.get(), [&] { return create(c.kernel); });
+}
+
+Result<std::unique_ptr<Kernel>> makeXnnpackKernel(const std::shared_ptr<const Creation>& shared) {
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(*shared, &op);
+  const Convolution& g = shared->geometry;
+  XnnCalls calls;
+  calls.reshape = [shared](xnn_operator_t o, size_t* workspace, size_t* alignment,
+                           pthreadpool_t pool) {
+    const Convolution& g = shared->geometry;
+    size_t height = 0;
+    size_t width = 0;
+    const xnn_status reshaped = xnn_reshape_convolution2d_nhwc_qd8_f32_qc8w(
+        o, g.batch, g.inputHeight, g.inputWidth, workspace, alignment, &height, &width, pool);
+    if (reshaped == xnn_status_success && (height != g.outputHeight || width != g.outputWidth))
+      return xnn_status_unsupported_parameter;
+    return reshaped;
+  };
+  calls.setup = [shared](xnn_operator_t o, void* workspace, std::span<void* const> at) {
+    return xnn_setup_convolution2d_nhwc_qd8_f32_qc8w(
+        o, workspace, static_cast<const int8_t*>(at[shared->source.numbers]),
+        static_cast<float*>(at[shared->destination]),
+        static_cast<const struct xnn_quantization_params*>(at[shared->source.parameters]));
+  };
+  calls.hint.columns = g.groupOutputChannels;
+  calls.hint.packedBytesPerColumn =
+      shared->weights->bytesOf(shared->place).size() / (g.groups * g.groupOutputChannels);
+  calls.hint.guardOneRowTail = shared->guardOneRowTail;
+  return makeXnnKernel("convolution2d_nhwc_qd8_f32_qc8w", status, op, std::move(calls));
+}
+
+// Whether XNNPACK packs the weights as those of windows gathered to one row each. Of fewer channels
+// than a panel has it packs others.
+bool isHybridLayer(const Convolution& g) {
+  const uint64_t inputs = uint64_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
+  return hasQd8Gemm() && g.groups == 1 && g.groupOutputChannels >= kQd8Columns &&
+         g.groupInputChannels % kQd8Group == 0 && inputs <= kMostQd8Inputs;
+}
+
+Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
+  const Convolution& g = c.geometry;
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(c, &op);
+  if (status != xnn_status_success)
+    return std::unexpected(xnnError(status, "convolution2d_nhwc_qd8_f32_qc8w"));
+  // Made for its packing only.
+  const XnnOperator packed(op);
+  Qd8Gemm product;
+  product.inputs = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
+  product.columns = g.groupOutputChannels;
+  product.lowest = c.floats.lowest;
+  product.highest = c.floats.highest;
+  product.outputStride = g.groupOutputChannels;
+  HEARTH_ASSIGN(product.packed,
+                packedBytes(c.weights->bytesOf(c.place), product.panels() * product.panelBytes()));
+  return makeQd8LayerKernel({g.outputHeight * g.outputWidth, c.source, c.destination, 0, g},
+                            product);
+}
+
+}  // namespace
+
+Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convolution) {
+  Convolution g = convolution;
+  if (g.isDepthwise) return false;
+  const std::optional<HybridWeights> weights = hybridWeights(
+      builder, g.input, g.filter, g.bias, g.output, size_t{g.groups} * g.groupOutputChannels);
+  if (!weights) return false;
+  // Padding with zeros leaves the least and the greatest number of an image alone.
+  if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
+  Creation c;
+  c.geometry = g;
+  c.isInt4 = weights->isInt4;
+  c.kernelScales = scalesFrom(*weights->operand, size_t{g.groups} * g.groupOutputChannels);
+  c.place = {builder->currentOperation(), 0};
+  c.kernel = builder->weightData(g.filter, c.place);
+  if (g.bias != UINT32_MAX)
+    c.bias = reinterpret_cast<const float*>(builder->weightData(g.bias, c.place));
+  c.packed = convolutionPacking(builder, g);
+  c.floats = ops::activationRange(g.activation);
+  c.weights = builder->weights();
+  HEARTH_ASSIGN(const KernelTraits traits, builder->traits());
+  c.guardOneRowTail = traits.guardInt8OneRowTail;
+  c.source = quantizeRows(builder, g.input, g.batch,
+                          g.inputHeight * g.inputWidth * g.groups * g.groupInputChannels);
+  c.destination = builder->write(g.output);
+  if (c.guardOneRowTail)
+    builder->reserveWriteSlack(c.destination, g.groups * g.groupOutputChannels * sizeof(float));
+
+  const bool hasOwn = isHybridLayer(g);
+  Node& node = builder->add(hasOwn ? "own" : "xnnpack", {c.source.numbers, c.source.parameters},
+                            {c.destination});
+  builder->releaseAfterPacking(&node, g.filter);
+  const auto creation = std::make_shared<const Creation>(std::move(c));
+  node.create = [creation] {
+    return makeXnnpackKernel(creation);
+  };
+  if (!hasOwn) return true;
+  node.createOther = std::move(node.create);
+  node.create = [creation] {
+    return makeOwnKernel(*creation);
+  };
+  return true;
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/lowering/hybrid_fully_connected.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "drivers/cpu/kernels/packed_bytes.h"
+#include "drivers/cpu/kernels/qd8_layer.h"
+#include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/hybrid_weights.h"
+#include "drivers/cpu/lowering/quantized_rows.h"
+#include "drivers/cpu/weights/packed_panels.h"
+
+namespace hearth::cpu {
+namespace {
+
+struct Creation {
+  FullyConnected layer;
+  ChannelRange channels;
+  bool isInt4 = false;
+  // Of the first of the channels.
+  const uint8_t* kernel = nullptr;
+  const float* bias = nullptr;
+  std::shared_ptr<const float> kernelScales;
+  ops::ActivationRange floats{};
+  PackedWeights* weights = nullptr;
+  WeightPlace place;
+  std::shared_ptr<const base::Sha256Digest> packed;
+  QuantizedRows source;
+  ValueId destination = 0;
+};
+
+xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
+  const size_t in = c.layer.inputChannels;
+  const size_t out = c.channels.count;
+  const auto create = [&](const void* kernel) {
+    return xnn_create_fully_connected_nc_qd8_f32_qc8w(
+        in, out, in, c.layer.outputChannels, c.kernelScales.get(),
+        static_cast<const int8_t*>(kernel), c.bias, c.floats.lowest, c.floats.highest, 0, nullptr,
+        c.weights->provider(), op);
+  };
+  if (c.isInt4) {
+    return c.weights->createConverted(
+        c.place, "FULLY_CONNECTED", c.packed.get(), [&] { return widenInt4(c.kernel, in * out); },
+        create);
+  }
+  return c.weights->create(c.place, "FULLY_CONNECTED", c.packed.get(),
+                           [&] { return create(c.kernel); });
+}
+
+Result<std::unique_ptr<Kernel>> makeKernel(std::shared_ptr<const Creation> creation) {
+  const Creation& c = *creation;
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(c, &op);
+  XnnCalls calls;
+  calls.reshape = [creation](xnn_operator_t o, size_t*, size_t*, pthreadpool_t pool) {
+    return xnn_reshape_fully_connected_nc_qd8_f32_qc8w(o, creation->layer.rows, pool);
+  };
+  calls.setup = [creation](xnn_operator_t o, void*, std::span<void* const> at) {
+    return xnn_setup_fully_connected_nc_qd8_f32_qc8w(
+        o, static_cast<const int8_t*>(at[creation->source.numbers]),
+        static_cast<float*>(at[creation->destination]) + creation->channels.first,
+        static_cast<const struct xnn_quantization_params*>(at[creation->source.parameters]));
+  };
+  calls.hint.columns = c.channels.count;
+  calls.hint.packedBytesPerColumn = c.weights->bytesOf(c.place).size() / c.channels.count;
+  return makeXnnKernel("fully_connected_nc_qd8_f32_qc8w", status, op, std::move(calls));
+}
+
+// The same layer on a product of ours.
+Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
+  xnn_operator_t op = nullptr;
+  const xnn_status status = createOperator(c, &op);
+  if (status != xnn_status_success)
+    return std::unexpected(xnnError(status, "fully_connected_nc_qd8_f32_qc8w"));
+  // Made for its packing only.
+  const XnnOperator packed(op);
+  Qd8Gemm product;
+  product.inputs = c.layer.inputChannels;
+  product.columns = c.channels.count;
+  product.lowest = c.floats.lowest;
+  product.highest = c.floats.highest;
+  product.outputStride = c.layer.outputChannels;
+  HEARTH_ASSIGN(product.packed,
+                packedBytes(c.weights->bytesOf(c.place), product.panels() * product.panelBytes()));
+  return makeQd8LayerKernel({c.layer.rows, c.source, c.destination, c.channels.first}, product);
+}
+
+}  // namespace
+
+Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected& layer) {
+  const std::optional<HybridWeights> weights = hybridWeights(
+      builder, layer.input, layer.filter, layer.bias, layer.output, layer.outputChannels);
+  if (!weights) return false;
+  // Two numbers of 4 bits share a byte: all channels begin at one only if they have an even number.
+  const bool isDivisible = !weights->isInt4 || layer.inputChannels % 2 == 0;
+  const size_t channelBytes = weights->isInt4 ? layer.inputChannels / 2 : layer.inputChannels;
+  const std::vector<ChannelRange> parts =
+      channelParts(layer.outputChannels, isDivisible ? channelBytes : 0);
+  // Where the last one ends is where packing may read too far.
+  const WeightPlace last = {builder->currentOperation(), static_cast<uint32_t>(parts.size() - 1)};
+  const uint8_t* const kernel = builder->weightData(layer.filter, last);
+  const float* bias = nullptr;
+  if (layer.bias != UINT32_MAX)
+    bias = reinterpret_cast<const float*>(builder->weightData(layer.bias, last));
+  const QuantizedRows source = quantizeRows(builder, layer.input, layer.rows, layer.inputChannels);
+  const ValueId destination = builder->write(layer.output);
+  for (uint32_t part = 0; part < parts.size(); ++part) {
+    const ChannelRange channels = parts[part];
+    Creation c;
+    c.layer = layer;
+    c.channels = channels;
+    c.isInt4 = weights->isInt4;
+    c.kernelScales = scalesFrom(*weights->operand, layer.outputChannels, channels.first);
+    c.place = {builder->currentOperation(), part};
+    c.kernel = kernel + channels.first * channelBytes;
+    if (bias != nullptr) c.bias = bias + channels.first;
+    const uint32_t operands[] = {layer.filter, layer.bias};
+    const uint64_t parameters[] = {layer.inputChannels, channels.count, channels.first};
+    c.packed = builder->packingSource(operands, parameters);
+    c.floats = ops::activationRange(layer.activation);
+    c.weights = builder->weights();
+    c.source = source;
+    c.destination = destination;
+    // XNNPACK packs fewer channels than a panel has in another way.
+    const bool hasOwn = hasQd8Gemm() && channels.count >= kQd8Columns;
+    Node& node = builder->add(hasOwn ? "own" : "xnnpack", {source.numbers, source.parameters},
+                              {destination});
+    if (parts.size() == 1)
+      builder->releaseAfterPacking(&node, layer.filter);
+    else
+      releaseAfterPacking(*builder, &node, layer.filter, channels, channelBytes);
+    const auto creation = std::make_shared<const Creation>(std::move(c));
+    node.create = [creation] {
+      return makeKernel(creation);
+    };
+    if (!hasOwn) continue;
+    node.createOther = std::move(node.create);
+    node.create = [creation] {
+      return makeOwnKernel(*creation);
+    };
+  }
+  return true;
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// FULLY_CONNECTED with float32 activations and weights of 8 or 4 bits: the activations are
+// quantised row by row while the model runs, so that the products are those of integers.
+#pragma once
+
+#include "drivers/cpu/lowering/fully_connected_layer.h"
+#include "drivers/cpu/plan/plan_builder.h"
+
+namespace hearth::cpu {
+
+// False when the layer is no hybrid one, or one that XNNPACK does not take.
+Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected& layer);
+
+}  // namespace hearth::cpu

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our depthwise convolution of int8 gives the very bytes of XNNPACK's.
+#include "drivers/cpu/lowering/qs8_depthwise.h"
+
+#include "drivers/cpu/platform/kernel_traits.h"
+#include "drivers/cpu/testing/qs8_convolution_sample.h"
+#include "drivers/cpu/testing/random_convolution.h"
+#include "threads/thread_pool.h"
+
+namespace hearth::cpu {
+namespace {
+
+class DepthwiseLayerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(initializeXnnpack());
+    if (!hasDepthwiseProduct(3, 3)) GTEST_SKIP() << "This CPU lacks AVX-512 VNNI.";
+    pool_ = threads::ThreadPool::create(3).value();
+  }
+
+  // Of this many channels, each a group; the size of the output is found.
+  void compare(Convolution g, size_t channels, unsigned seed) {
+    g.isDepthwise = true;
+    g.groups = static_cast<uint32_t>(channels);
+    g.groupInputChannels = g.groupOutputChannels = 1;
+    findOutputSize(&g);
+    const Int8ConvolutionSample sample(g, seed % 2 == 0, seed);
+    PackedWeights weights(true);
+    const std::vector<int8_t> expected = sample.onXnnpack(&weights);
+
+    Qs8Depthwise layer;
+    layer.geometry = g;
+    layer.product.kernelHeight = g.kernelHeight;
+    layer.product.kernelWidth = g.kernelWidth;
+    layer.product.channels = channels;
+    layer.product.outputZero = sample.outputZero;
+    layer.product.lowest = sample.lowest;
+    layer.product.highest = sample.highest;
+    layer.inputZero = sample.inputZero;
+    layer.source = 0;
+    layer.destination = 1;
+    std::vector<float> factors;
+    for (size_t i = 0; i < channels; ++i)
+      factors.push_back(sample.inputScale * sample.scales[i] / sample.outputScale);
+    std::vector<uint8_t> packed(depthwisePackedBytes(layer.product));
+    packDepthwise(layer.product, sample.filter.data(), sample.bias.data(), factors.data(),
+                  sample.inputZero, packed.data());
+    layer.product.packed = packed.data();
+    const auto kernel = makeQs8DepthwiseKernel(layer);
+    ASSERT_EQ(sample.onKernel(kernel.get(), nullptr), expected) << seed;
+    ASSERT_EQ(sample.onKernel(kernel.get(), pool_.get()), expected) << seed;
+  }
+
+  std::unique_ptr<threads::ThreadPool> pool_;
+};
+
+TEST_F(DepthwiseLayerTest, ConvolutionsAreThoseOfXnnpack) {
+  std::mt19937 random(1);
+  for (unsigned round = 0; round < 200; ++round) {
+    Convolution g = randomConvolution(&random, 1, 5, 3);
+    g.kernelHeight = g.kernelWidth = round % 3 == 0 ? 5 : 3;
+    compare(g, randomNumber(&random, 1, 200), round);
+  }
+}
+
+TEST_F(DepthwiseLayerTest, WidthsAndChannels) {
+  for (const size_t width : {3, 4, 5, 7, 8, 14})
+    for (const size_t channels : {1, 31, 32, 33, 63, 64, 65, 96, 97, 144})
+      for (const uint32_t stride : {1, 2}) {
+        Convolution g;
+        g.inputHeight = 5;
+        g.inputWidth = width;
+        g.kernelHeight = g.kernelWidth = 3;
+        g.top = g.bottom = g.left = g.right = 1;
+        g.strideHeight = g.strideWidth = stride;
+        compare(g, channels, static_cast<unsigned>(width * 1000 + channels * 2 + stride));
+      }
+}
+
+// As large as a task of several lines has to be.
+TEST_F(DepthwiseLayerTest, ManyLines) {
+  Convolution g;
+  g.inputHeight = 70;
+  g.inputWidth = 61;
+  g.kernelHeight = g.kernelWidth = 3;
+  g.bottom = g.right = 1;
+  compare(g, 96, 3);
+}
+
+TEST(DepthwiseProductTest, OtherWindowsHaveNone) {
+  EXPECT_FALSE(hasDepthwiseProduct(3, 5));
+  EXPECT_FALSE(hasDepthwiseProduct(7, 7));
+  EXPECT_FALSE(hasDepthwiseProduct(1, 1));
+}
+
+}  // namespace
+}  // namespace hearth::cpu

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our transposed convolution of int8 gives the very bytes of XNNPACK's.
+#include "drivers/cpu/lowering/transpose_layer.h"
+
+#include <gtest/gtest.h>
+#include <hearth_xnnpack.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/platform/host_facts.h"
+#include "drivers/cpu/platform/kernel_traits.h"
+#include "drivers/cpu/testing/random_convolution.h"
+#include "drivers/cpu/testing/reference_comparison.h"
+#include "hal/cts/model_builder.h"
+#include "threads/thread_pool.h"
+
+namespace hearth::cpu {
+namespace {
+
+// Fills in the size of the output from that of the input; `rest` is below the stride.
+void findOutput(ops::TransposeConv2dParameters* g, uint32_t restHeight, uint32_t restWidth) {
+  const auto size = [](uint32_t input, int32_t stride, int32_t filter, int32_t padding,
+                       uint32_t rest) {
+    return (static_cast<int64_t>(input) - 1) * stride + filter - padding + rest;
+  };
+  const ops::Window2d& w = g->window;
+  const int64_t height = size(g->input.height, w.strideHeight, w.filterHeight,
+                              w.padding.top + w.padding.bottom, restHeight);
+  const int64_t width = size(g->input.width, w.strideWidth, w.filterWidth,
+                             w.padding.left + w.padding.right, restWidth);
+  g->output.batches = g->input.batches;
+  g->output.height = static_cast<uint32_t>(std::max<int64_t>(0, height));
+  g->output.width = static_cast<uint32_t>(std::max<int64_t>(0, width));
+  g->adjustmentHeight = restHeight;
+  g->adjustmentWidth = restWidth;
+}
+
+// Values of all sizes, and an output scale at which few of the results are cut off.
+struct Sample {
+  Sample(const ops::TransposeConv2dParameters& geometry, unsigned seed) : g(geometry) {
+    std::mt19937 random(seed);
+    const ops::Window2d& w = g.window;
+    const auto taps = static_cast<size_t>(w.filterHeight) * static_cast<size_t>(w.filterWidth);
+    input.resize(size_t{g.input.batches} * g.input.height * g.input.width * g.input.channels);
+    filter.resize(taps * g.input.channels * g.output.channels);
+    bias.resize(g.output.channels);
+    for (int8_t& value : input) value = static_cast<int8_t>(random());
+    for (int8_t& value : filter) value = static_cast<int8_t>(random());
+    for (int32_t& value : bias) value = static_cast<int32_t>(random() % 40001) - 20000;
+    inputZero = static_cast<int32_t>(random() % 256) - 128;
+    outputZero = static_cast<int32_t>(random() % 256) - 128;
+    if (random() % 3 == 0) lowest = std::min(outputZero, 126);
+    for (uint32_t i = 0; i < g.output.channels + XNN_EXTRA_QUANTIZATION_PARAMS; ++i)
+      scales.push_back(0.005f + 0.000001f * static_cast<float>(random() % 4000));
+    const float spread =
+        74.0f * 100.0f * std::sqrt(static_cast<float>(taps * g.input.channels)) + 20000.0f;
+    outputScale = kInputScale * 0.007f * spread / 60.0f;
+  }
+
+  size_t outputCount() const {
+    return size_t{g.output.batches} * g.output.height * g.output.width * g.output.channels;
+  }
+
+  std::vector<int8_t> onXnnpack() const {
+    const ops::Window2d& w = g.window;
+    const auto number = [](int32_t value) {
+      return static_cast<uint32_t>(value);
+    };
+    xnn_operator_t raw = nullptr;
+    EXPECT_EQ(
+        xnn_create_deconvolution2d_nhwc_qs8_qc8w(
+            number(w.padding.top), number(w.padding.right), number(w.padding.bottom),
+            number(w.padding.left), number(w.filterHeight), number(w.filterWidth),
+            number(w.strideHeight), number(w.strideWidth), 1, 1, 1, g.input.channels,
+            g.output.channels, g.input.channels, g.output.channels, static_cast<int8_t>(inputZero),
+            kInputScale, scales.data(), filter.data(), bias.data(), static_cast<int8_t>(outputZero),
+            outputScale, static_cast<int8_t>(lowest), 127, 0, nullptr, nullptr, &raw),
+        xnn_status_success);
+    const XnnOperator op(raw);
+    size_t height = 0, width = 0;
+    EXPECT_EQ(xnn_reshape_deconvolution2d_nhwc_qs8_qc8w(
+                  op.get(), g.input.batches, g.input.height, g.input.width, g.adjustmentHeight,
+                  g.adjustmentWidth, &height, &width, nullptr),
+              xnn_status_success);
+    EXPECT_EQ(height, g.output.height);
+    EXPECT_EQ(width, g.output.width);
+    std::vector<int8_t> readable = input;
+    readable.resize(input.size() + XNN_EXTRA_BYTES);
+    std::vector<int8_t> output(outputCount() + XNN_EXTRA_BYTES);
+    EXPECT_EQ(xnn_setup_deconvolution2d_nhwc_qs8_qc8w(op.get(), readable.data(), output.data()),
+              xnn_status_success);
+    EXPECT_EQ(xnn_run_operator(op.get(), nullptr), xnn_status_success);
+    output.resize(outputCount());
+    return output;
+  }
+
+  // From input that ends where memory of its own does, with guards around the output.
+  std::vector<int8_t> onOurs(threads::ThreadPool* pool) const {
+    TransposeLayer layer;
+    layer.geometry = g;
+    layer.inputZero = inputZero;
+    layer.product.columns = g.output.channels;
+    layer.product.outputZero = outputZero;
+    layer.product.lowest = lowest;
+    layer.product.highest = 127;
+    layer.source = 0;
+    layer.destination = 1;
+    std::vector<float> factors;
+    for (uint32_t i = 0; i < g.output.channels; ++i)
+      factors.push_back(kInputScale * scales[i] / outputScale);
+    std::vector<uint8_t> packed(layer.packedBytes());
+    packTranspose(layer, filter.data(), bias.data(), factors.data(), packed.data());
+    layer.product.packed = packed.data();
+    const std::unique_ptr<Kernel> kernel = makeTransposeLayerKernel(layer);
+
+    constexpr size_t kGuard = 64;
+    constexpr int8_t kUntouched = 85;
+    std::vector<int8_t> source = input;
+    std::vector<int8_t> output(outputCount() + 2 * kGuard, kUntouched);
+    const Result<size_t> workspaceBytes = kernel->reshape(pool);
+    EXPECT_TRUE(workspaceBytes);
+    // Whatever another kernel has left there.
+    std::vector<uint8_t> workspace(workspaceBytes.value_or(0), 0xA5);
+    void* const addresses[] = {source.data(), output.data() + kGuard};
+    EXPECT_TRUE(kernel->setup(addresses, workspace.data()));
+    EXPECT_TRUE(kernel->run(pool));
+    for (size_t i = 0; i < kGuard; ++i) {
+      EXPECT_EQ(output[i], kUntouched);
+      EXPECT_EQ(output[kGuard + outputCount() + i], kUntouched);
+    }
+    return {output.begin() + kGuard, output.end() - kGuard};
+  }
+
+  static constexpr float kInputScale = 0.023f;
+  const ops::TransposeConv2dParameters g;
+  std::vector<int8_t> input, filter;
+  std::vector<int32_t> bias;
+  std::vector<float> scales;  // padded: XNNPACK reads past the last one
+  int32_t inputZero = 0, outputZero = 0, lowest = -128;
+  float outputScale = 0;
+};
+
+class TransposeLayerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(initializeXnnpack());
+    if (!hasVnniGemm()) GTEST_SKIP() << "This CPU lacks AVX-512 VNNI.";
+    const auto tested = selfTest();
+    ASSERT_TRUE(tested) << tested.error().toString();
+    if (tested->traits.guardInt8OneRowTail || tested->traits.avoidInt8OneRowTail)
+      GTEST_SKIP() << "XNNPACK's results are wrong on this CPU.";
+    pool_ = threads::ThreadPool::create(3).value();
+  }
+
+  void compare(const ops::TransposeConv2dParameters& g, unsigned seed) {
+    const Sample sample(g, seed);
+    const std::vector<int8_t> expected = sample.onXnnpack();
+    ASSERT_EQ(sample.onOurs(nullptr), expected) << seed;
+    ASSERT_EQ(sample.onOurs(pool_.get()), expected) << seed;
+  }
+
+  std::unique_ptr<threads::ThreadPool> pool_;
+};
+
+// Filters smaller and larger than the stride, and padding that leaves whole windows outside.
+TEST_F(TransposeLayerTest, LayersAreThoseOfXnnpack) {
+  std::mt19937 random(1);
+  unsigned tried = 0;
+  for (unsigned round = 0; round < 300; ++round) {
+    const auto number = [&](uint32_t least, uint32_t most) {
+      return randomNumber(&random, least, most);
+    };
+    const auto signedNumber = [&](uint32_t least, uint32_t most) {
+      return static_cast<int32_t>(number(least, most));
+    };
+    ops::TransposeConv2dParameters g;
+    ops::Window2d& w = g.window;
+    w.filterHeight = signedNumber(1, 5);
+    w.filterWidth = signedNumber(1, 5);
+    w.strideHeight = signedNumber(1, 4);
+    w.strideWidth = signedNumber(1, 4);
+    w.padding = {signedNumber(0, 4), signedNumber(0, 4), signedNumber(0, 4), signedNumber(0, 4)};
+    if (round % 2 == 0) w.padding = {};
+    g.input = {number(1, 3), number(1, 12), number(1, 12), number(1, 40)};
+    g.output.channels = number(1, 70);
+    // As in models: there is a rest only where nothing is cut off.
+    const bool hasRest = round % 2 == 0;
+    findOutput(&g, hasRest ? number(0, static_cast<uint32_t>(w.strideHeight) - 1) : 0,
+               hasRest ? number(0, static_cast<uint32_t>(w.strideWidth) - 1) : 0);
+    // XNNPACK cannot do others.
+    if (g.output.height < static_cast<uint32_t>(w.strideHeight) ||
+        g.output.width < static_cast<uint32_t>(w.strideWidth))
+      continue;
+    compare(g, round);
+    ++tried;
+  }
+  EXPECT_GT(tried, 200u);
+}
+
+// Several tasks, and more channels than two panels.
+TEST_F(TransposeLayerTest, LargeLayers) {
+  for (const uint32_t width : {40u, 200u}) {
+    ops::TransposeConv2dParameters g;
+    g.window.filterHeight = g.window.filterWidth = 3;
+    g.window.strideHeight = g.window.strideWidth = 2;
+    g.window.padding = {0, 1, 0, 1};
+    g.input = {2, 11, width, 130};
+    g.output.channels = 100;
+    findOutput(&g, 0, 0);
+    compare(g, width);
+  }
+}
+
+TEST_F(TransposeLayerTest, LongStridesAreLeftToXnnpack) {
+  for (const int32_t stride : {8, 9}) {
+    hal::cts::ModelBuilder builder;
+    constexpr auto kInt8 = graph::OperandType::kTensorQuant8AsymmSigned;
+    const auto size = static_cast<uint32_t>(3 * stride);
+    const uint32_t input = builder.input(kInt8, {1, 3, 3, 5}, 0.03f, 4);
+    const uint32_t filter = builder.constant(kInt8, {7, 2, 2, 5}, randomBytes(140, 1), 0.02f, 0);
+    const uint32_t bias = builder.constant(graph::OperandType::kTensorInt32, {7},
+                                           std::vector<int32_t>(7, 300), 0.03f * 0.02f);
+    const auto side = static_cast<int32_t>(size);
+    const uint32_t shape = builder.constant(graph::OperandType::kTensorInt32, {4},
+                                            std::vector<int32_t>{1, side, side, 7});
+    builder.operation(graph::OperationType::kTransposeConv2d,
+                      {input, filter, bias, shape, builder.scalar(1), builder.scalar(stride),
+                       builder.scalar(stride), builder.scalar(0), builder.scalar(false)},
+                      {builder.output(kInt8, {1, size, size, 7}, 0.5f, -9)});
+    EXPECT_EQ(differenceFromReference(builder.model(), {randomBytes(45, 2)},
+                                      stride == 8 ? "own" : "xnnpack", 0.0f),
+              "");
+  }
+}
+
+}  // namespace
+}  // namespace hearth::cpu

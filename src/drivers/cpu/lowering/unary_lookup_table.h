@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of one 8- or 16-bit number: what the kernel of src/ops gives for all of the type's
+// values, once, and look-ups.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "drivers/cpu/plan/plan_builder.h"
+
+namespace hearth::cpu {
+
+// Adds output 0 = function(input 0) for an operation that maps each element of input 0 by itself
+// and whose other arguments are constants of one element; false for other types, and for tensors
+// that have fewer elements than the table.
+Result<bool> lowerByTable(PlanBuilder* builder);
+
+// target[i] = table[source[i]]; they may be the same memory.
+void lookUp(const uint8_t (&table)[256], const uint8_t* source, uint8_t* target, size_t count);
+
+}  // namespace hearth::cpu

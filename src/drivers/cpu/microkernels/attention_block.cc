@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/microkernels/attention_block.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/vector_dispatch.h"
+#include "drivers/cpu/microkernels/vector_math.h"
+
+namespace hearth::cpu {
+namespace {
+
+constexpr float kMasked = -std::numeric_limits<float>::infinity();
+
+// Registers of an instruction set, and rows that go over keys or values together: two registers of
+// sums for each row, two of keys or values, and one for the row's element fit.
+template <size_t kSize, size_t kRowsOfTile>
+struct Registers {
+  typedef float Vector __attribute__((vector_size(kSize)));
+  static constexpr size_t kLanes = kSize / sizeof(float);
+  static constexpr size_t kRows = kRowsOfTile;
+  // Of keys or values that one step takes.
+  static constexpr size_t kColumns = 2 * kLanes;
+  static_assert(kKeyPanel % kColumns == 0 && kAttentionRows % kRows == 0);
+
+  // From and to memory of any alignment.
+  HEARTH_INLINE static void load(Vector& vector, const float* values) {
+    std::memcpy(&vector, values, sizeof vector);
+  }
+  HEARTH_INLINE static void store(float* values, const Vector& vector) {
+    std::memcpy(values, &vector, sizeof vector);
+  }
+};
+using Wide = Registers<64, 8>;
+using WideOfFew = Registers<64, 4>;
+using WideOfOne = Registers<64, 1>;
+using Middle = Registers<32, 4>;
+using MiddleOfOne = Registers<32, 1>;
+using Narrow = Registers<16, 4>;
+
+// Logits of kRows rows over one panel of packed keys.
+template <typename R>
+HEARTH_INLINE inline void panelDots(const float* const* queries, const float* panel, size_t size,
+                                    float* logits, size_t stride) {
+  typename R::Vector sums[R::kRows][2] = {};
+  const float* rows[R::kRows];
+#pragma GCC unroll 8
+  for (size_t r = 0; r < R::kRows; ++r) rows[r] = queries[r];
+  for (size_t i = 0; i < size; ++i, panel += R::kColumns) {
+    typename R::Vector first;
+    typename R::Vector second;
+    R::load(first, panel);
+    R::load(second, panel + R::kLanes);
+#pragma GCC unroll 8
+    for (size_t r = 0; r < R::kRows; ++r) {
+      sums[r][0] += rows[r][i] * first;
+      sums[r][1] += rows[r][i] * second;
+    }
+  }
+#pragma GCC unroll 8
+  for (size_t r = 0; r < R::kRows; ++r) {
+    R::store(logits + r * stride, sums[r][0]);
+    R::store(logits + r * stride + R::kLanes, sums[r][1]);
+  }
+}
+
+// The same over one key as it lies: with few rows, turning the keys would take longer.
+template <typename R>
+HEARTH_INLINE inline void keyDots(const float* const* queries, const float* key, size_t size,
+                                  float* logits, size_t stride) {
+  constexpr size_t kRows = std::min<size_t>(4, R::kRows);
+  for (size_t first = 0; first < R::kRows; first += kRows) {
+    typename R::Vector sums[kRows][2] = {};
+    size_t i = 0;
+    for (; i + R::kColumns <= size; i += R::kColumns) {
+      typename R::Vector keys[2];
+      R::load(keys[0], key + i);
+      R::load(keys[1], key + i + R::kLanes);
+#pragma GCC unroll 8
+      for (size_t r = 0; r < kRows; ++r) {
+        typename R::Vector query[2];
+        R::load(query[0], queries[first + r] + i);
+        R::load(query[1], queries[first + r] + i + R::kLanes);
+        sums[r][0] += query[0] * keys[0];
+        sums[r][1] += query[1] * keys[1];
+      }
+    }
+#pragma GCC unroll 8
+    for (size_t r = 0; r < kRows; ++r) {
+      float lanes[R::kLanes];
+      sums[r][0] += sums[r][1];
+      R::store(lanes, sums[r][0]);
+#pragma GCC unroll 8
+      for (size_t half = R::kLanes / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+        for (size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+      float total = lanes[0];
+      for (size_t rest = i; rest < size; ++rest) total += queries[first + r][rest] * key[rest];
+      logits[(first + r) * stride] = total;
+    }
+  }
+}
+
+// Products become logits, and these weights that lack a common factor, which is returned; NaN where
+// the mask leaves nothing, as soft-max is.
+HEARTH_INLINE inline float softmax(const ops::AttentionParameters& p, const float* mask,
+                                   size_t maskStride, size_t count, float* logits) {
+  constexpr size_t kLanes = 32;
+  const size_t whole = count / kLanes * kLanes;
+  float highs[kLanes];
+  std::fill_n(highs, kLanes, kMasked);
+  // One pass where there is neither a cap nor a mask.
+  const bool isPlain = p.logitCap <= 0.0f && mask == nullptr;
+  const float scale = isPlain ? p.scale : 1.0f;
+  if (!isPlain) {
+    for (size_t s = 0; s < count; ++s) logits[s] *= p.scale;
+    if (p.logitCap > 0.0f)
+      for (size_t s = 0; s < count; ++s) logits[s] = p.logitCap * std::tanh(logits[s] / p.logitCap);
+    if (mask != nullptr && maskStride == 0)
+      for (size_t s = 0; s < count; ++s) logits[s] += *mask;
+    if (mask != nullptr && maskStride != 0) {
+#pragma GCC ivdep
+      for (size_t s = 0; s < count; ++s) logits[s] += mask[s];
+    }
+  }
+  for (size_t s = 0; s < whole; s += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const float logit = logits[s + lane] * scale;
+      logits[s + lane] = logit;
+      highs[lane] = highs[lane] < logit ? logit : highs[lane];
+    }
+  }
+  for (size_t s = whole; s < count; ++s) {
+    logits[s] *= scale;
+    highs[0] = highs[0] < logits[s] ? logits[s] : highs[0];
+  }
+  float highest = kMasked;
+  for (size_t lane = 0; lane < kLanes; ++lane) highest = std::max(highest, highs[lane]);
+  float sums[kLanes] = {};
+  for (size_t s = 0; s < whole; s += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const float weight = expVector(logits[s + lane] - highest);
+      logits[s + lane] = weight;
+      sums[lane] += weight;
+    }
+  }
+  double total = 0.0;
+  for (size_t s = whole; s < count; ++s) {
+    logits[s] = expVector(logits[s] - highest);
+    total += logits[s];
+  }
+  for (size_t lane = 0; lane < kLanes; ++lane) total += sums[lane];
+  return static_cast<float>(1.0 / total);
+}
+
+// Weighted sums of `columns` <= kColumns elements of the values, of kRows rows, the first `rows` of
+// which are stored.
+template <typename R, bool kIsWhole>
+HEARTH_INLINE inline void mix(const float* weights, size_t stride, const float* factors,
+                              const float* values, size_t valueStride, size_t count, size_t columns,
+                              float* const* outputs, size_t rows) {
+  typename R::Vector sums[R::kRows][2] = {};
+  for (size_t s = 0; s < count; ++s, values += valueStride) {
+    float part[R::kColumns];
+    const float* value = values;
+    if constexpr (!kIsWhole) {
+      for (size_t i = 0; i < R::kColumns; ++i) part[i] = i < columns ? values[i] : 0.0f;
+      value = part;
+    }
+    typename R::Vector first;
+    typename R::Vector second;
+    R::load(first, value);
+    R::load(second, value + R::kLanes);
+#pragma GCC unroll 8
+    for (size_t r = 0; r < R::kRows; ++r) {
+      sums[r][0] += weights[r * stride + s] * first;
+      sums[r][1] += weights[r * stride + s] * second;
+    }
+  }
+#pragma GCC unroll 8
+  for (size_t r = 0; r < R::kRows; ++r) {
+    if (r >= rows) break;
+    float part[R::kColumns];
+    sums[r][0] *= factors[r];
+    sums[r][1] *= factors[r];
+    R::store(part, sums[r][0]);
+    R::store(part + R::kLanes, sums[r][1]);
+    if constexpr (kIsWhole)
+      std::memcpy(outputs[r], part, sizeof part);
+    else
+      std::copy_n(part, columns, outputs[r]);
+  }
+}
+
+// Packed values are taken in groups of at most so many registers, nearly the same for all.
+constexpr size_t kMostVectors = 3;
+
+// Calls group(first element, registers) for each.
+template <typename R, typename Group>
+HEARTH_INLINE inline void forValueGroups(size_t valueSize, const Group& group) {
+  const size_t vectors = (valueSize + R::kLanes - 1) / R::kLanes;
+  const size_t groups = (vectors + kMostVectors - 1) / kMostVectors;
+  for (size_t g = 0; g < groups; ++g) {
+    const size_t first = g * vectors / groups;
+    group(first * R::kLanes, (g + 1) * vectors / groups - first);
+  }
+}
+
+// Weighted sums of one group of packed values, of which `columns` elements are of use, of kRows
+// rows, the first `rows` of which are stored.
+template <typename R, size_t kVectors>
+HEARTH_INLINE inline void mixPacked(const float* weights, size_t stride, const float* factors,
+                                    const float* values, size_t count, size_t columns,
+                                    float* const* outputs, size_t rows) {
+  typename R::Vector sums[R::kRows][kVectors] = {};
+  for (size_t s = 0; s < count; ++s, values += kVectors * R::kLanes) {
+    typename R::Vector value[kVectors];
+#pragma GCC unroll 3
+    for (size_t v = 0; v < kVectors; ++v) R::load(value[v], values + v * R::kLanes);
+#pragma GCC unroll 8
+    for (size_t r = 0; r < R::kRows; ++r) {
+#pragma GCC unroll 3
+      for (size_t v = 0; v < kVectors; ++v) sums[r][v] += weights[r * stride + s] * value[v];
+    }
+  }
+#pragma GCC unroll 8
+  for (size_t r = 0; r < R::kRows; ++r) {
+    if (r >= rows) break;
+    float part[kVectors * R::kLanes];
+#pragma GCC unroll 3
+    for (size_t v = 0; v < kVectors; ++v) {
+      sums[r][v] *= factors[r];
+      R::store(part + v * R::kLanes, sums[r][v]);
+    }
+    std::copy_n(part, columns, outputs[r]);
+  }
+}
+
+template <typename R>
+HEARTH_INLINE inline void attendWith(const ops::AttentionParameters& p,
+                                     const AttentionBlock& block) {
+  const size_t count = block.range.end - block.range.begin;
+  if (block.range.begin >= block.range.end) {
+    for (size_t r = 0; r < block.rows; ++r)
+      std::fill_n(block.outputs[r], p.valueSize,
+                  p.keys == 0 ? 0.0f : std::numeric_limits<float>::quiet_NaN());
+    return;
+  }
+  const size_t stride = logitsStride(p.keys);
+  for (size_t first = 0; first < block.rows; first += R::kRows) {
+    // Panels begin where packing began, which may be before this block's first key.
+    size_t skipped = 0;
+    if (block.packedKeys != nullptr) {
+      const size_t before = block.range.begin - block.firstPacked;
+      skipped = before % R::kColumns;
+      const float* panel = block.packedKeys + (before - skipped) * p.size;
+      for (size_t s = 0; s < count + skipped; s += R::kColumns, panel += R::kColumns * p.size)
+        panelDots<R>(block.queries.data() + first, panel, p.size, block.logits + s, stride);
+    } else {
+      const float* key = block.keys + block.range.begin * block.keyStride;
+      for (size_t s = 0; s < count; ++s, key += block.keyStride)
+        keyDots<R>(block.queries.data() + first, key, p.size, block.logits + s, stride);
+    }
+    float factors[R::kRows];
+    for (size_t r = 0; r < R::kRows; ++r) {
+      const float* mask = block.masks[first + r];
+      if (mask != nullptr) mask += block.range.begin * block.maskStride;
+      factors[r] = softmax(p, mask, block.maskStride, count, block.logits + r * stride + skipped);
+    }
+    const size_t rows = std::min(R::kRows, block.rows - first);
+    float* outputs[R::kRows];
+    std::copy_n(block.outputs.data() + first, R::kRows, outputs);
+    if (block.packedValues != nullptr) {
+      const size_t before = block.range.begin - block.firstPacked;
+      forValueGroups<R>(p.valueSize, [&](size_t column, size_t vectors) HEARTH_INLINE {
+        const float* values =
+            block.packedValues + column * paddedKeys(p.keys) + before * vectors * R::kLanes;
+        const size_t columns = std::min(vectors * R::kLanes, p.valueSize - column);
+        const float* weights = block.logits + skipped;
+        if (vectors == 3)
+          mixPacked<R, 3>(weights, stride, factors, values, count, columns, outputs, rows);
+        else if (vectors == 2)
+          mixPacked<R, 2>(weights, stride, factors, values, count, columns, outputs, rows);
+        else
+          mixPacked<R, 1>(weights, stride, factors, values, count, columns, outputs, rows);
+        for (float*& output : outputs) output += columns;
+      });
+      continue;
+    }
+    const float* values = block.values + block.range.begin * block.valueStride;
+    size_t column = 0;
+    for (; column + R::kColumns <= p.valueSize; column += R::kColumns) {
+      mix<R, true>(block.logits + skipped, stride, factors, values + column, block.valueStride,
+                   count, R::kColumns, outputs, rows);
+      for (float*& output : outputs) output += R::kColumns;
+    }
+    if (column < p.valueSize)
+      mix<R, false>(block.logits + skipped, stride, factors, values + column, block.valueStride,
+                    count, p.valueSize - column, outputs, rows);
+  }
+}
+
+template <typename R>
+HEARTH_INLINE inline void packWith(const float* keys, size_t stride, size_t size, KeyRange range,
+                                   float* packed) {
+  for (size_t first = range.begin; first < range.end; first += R::kColumns) {
+    const size_t count = std::min(R::kColumns, range.end - first);
+    for (size_t k = 0; k < count; ++k) {
+      const float* key = keys + (first + k) * stride;
+      for (size_t i = 0; i < size; ++i) packed[i * R::kColumns + k] = key[i];
+    }
+    for (size_t k = count; k < R::kColumns; ++k)
+      for (size_t i = 0; i < size; ++i) packed[i * R::kColumns + k] = 0.0f;
+    packed += R::kColumns * size;
+  }
+}
+
+template <typename R>
+HEARTH_INLINE inline void packValuesWith(const float* values, size_t stride, size_t size,
+                                         KeyRange range, uint32_t firstPacked, size_t keys,
+                                         float* packed) {
+  forValueGroups<R>(size, [&](size_t column, size_t vectors) {
+    const size_t width = vectors * R::kLanes;
+    const size_t columns = std::min(width, size - column);
+    float* to = packed + column * paddedKeys(keys) + (range.begin - firstPacked) * width;
+    for (size_t s = range.begin; s < range.end; ++s, to += width) {
+      std::copy_n(values + s * stride + column, columns, to);
+      std::fill(to + columns, to + width, 0.0f);
+    }
+  });
+}
+
+#if defined(__x86_64__)
+#define HEARTH_AVX2 __attribute__((target("avx2,fma")))
+#define HEARTH_AVX512 \
+  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,prefer-vector-width=512")))
+
+HEARTH_AVX2 void attendAvx2(const ops::AttentionParameters& p, const AttentionBlock& block) {
+  if (block.rows == 1) return attendWith<MiddleOfOne>(p, block);
+  attendWith<Middle>(p, block);
+}
+HEARTH_AVX512 void attendAvx512(const ops::AttentionParameters& p, const AttentionBlock& block) {
+  if (block.rows == 1) return attendWith<WideOfOne>(p, block);
+  if (block.rows <= WideOfFew::kRows) return attendWith<WideOfFew>(p, block);
+  attendWith<Wide>(p, block);
+}
+
+#endif
+
+}  // namespace
+
+AttentionLevel attentionLevel() {
+#if defined(__x86_64__)
+  static const AttentionLevel level =
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+              __builtin_cpu_supports("avx512vl")
+          ? AttentionLevel::kAvx512
+      : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? AttentionLevel::kAvx2
+                                                                        : AttentionLevel::kNarrow;
+  return level;
+#else
+  return AttentionLevel::kNarrow;
+#endif
+}
+
+KeyRange seenKeys(const float* mask, size_t stride, uint32_t keys) {
+  if (stride == 0) return *mask == kMasked ? KeyRange{} : KeyRange{0, keys};
+  KeyRange range;
+  base::onWidestVectors([&, mask]() HEARTH_INLINE {
+    uint32_t begin = keys;
+    uint32_t end = 0;
+    for (uint32_t s = 0; s < keys; ++s) {
+      const bool isSeen = mask[s] != kMasked;
+      begin = std::min(begin, isSeen ? s : keys);
+      end = std::max(end, isSeen ? s + 1 : 0);
+    }
+    range = {std::min(begin, end), end};
+  });
+  return range;
+}
+
+void packKeys(const float* keys, size_t stride, size_t size, KeyRange range, float* packed,
+              AttentionLevel level) {
+  switch (level) {
+    case AttentionLevel::kAvx512:
+      return packWith<Wide>(keys, stride, size, range, packed);
+    case AttentionLevel::kAvx2:
+      return packWith<Middle>(keys, stride, size, range, packed);
+    case AttentionLevel::kNarrow:
+      return packWith<Narrow>(keys, stride, size, range, packed);
+  }
+}
+
+void packValues(const float* values, size_t stride, size_t size, KeyRange range,
+                uint32_t firstPacked, size_t keys, float* packed, AttentionLevel level) {
+  switch (level) {
+    case AttentionLevel::kAvx512:
+      return packValuesWith<Wide>(values, stride, size, range, firstPacked, keys, packed);
+    case AttentionLevel::kAvx2:
+      return packValuesWith<Middle>(values, stride, size, range, firstPacked, keys, packed);
+    case AttentionLevel::kNarrow:
+      return packValuesWith<Narrow>(values, stride, size, range, firstPacked, keys, packed);
+  }
+}
+
+void attend(const ops::AttentionParameters& p, const AttentionBlock& block,
+            [[maybe_unused]] AttentionLevel level) {
+#if defined(__x86_64__)
+  if (level == AttentionLevel::kAvx512) return attendAvx512(p, block);
+  if (level == AttentionLevel::kAvx2) return attendAvx2(p, block);
+#endif
+  attendWith<Narrow>(p, block);
+}
+
+}  // namespace hearth::cpu

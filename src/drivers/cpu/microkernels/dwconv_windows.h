@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "drivers/cpu/microkernels/convolution.h"
+#include "drivers/cpu/microkernels/qs8_dwconv.h"
+
+namespace hearth::cpu {
+
+// Where the inputs under the windows of a depthwise convolution lie, for products that compute
+// kDepthwiseTile outputs of a line together. Windows have up to kMostDepthwiseKernel rows and as
+// many columns; each group is one channel of input and output. Thread-safe.
+template <typename Element>
+class DwconvWindows {
+ public:
+  DwconvWindows(const Convolution& geometry, Element padding)
+      : geometry_(geometry),
+        padding_(geometry.groups, padding),
+        hasTiles_(geometry.dilationWidth == 1 && geometry.strideWidth <= kMostDepthwiseStride &&
+                  geometry.outputWidth >= kDepthwiseTile) {}
+
+  // Of the outputs, of all images.
+  size_t lines() const { return geometry_.batch * geometry_.outputHeight; }
+
+  // Calls tile(columns, x) for the outputs of a line, each time for kDepthwiseTile of them from x
+  // on, some of them twice; or one(columns, x) for each of them where there are no tiles.
+  // columns[c * kernelHeight + y] is where the channels of row y of column c lie.
+  template <typename One, typename Tile>
+  void forLine(const Element* source, size_t line, const One& one, const Tile& tile) const {
+    const Convolution& g = geometry_;
+    const size_t lineSize = g.inputWidth * g.groups;
+    const Element* const image = source + line / g.outputHeight * g.inputHeight * lineSize;
+    const auto firstY = static_cast<int64_t>(line % g.outputHeight * g.strideHeight) - g.top;
+    Rows rows{};  // null in the padding
+    for (uint32_t y = 0; y < g.kernelHeight; ++y) {
+      const int64_t inputY = firstY + int64_t{y} * g.dilationHeight;
+      if (inputY >= 0 && inputY < static_cast<int64_t>(g.inputHeight))
+        rows[y] = image + static_cast<size_t>(inputY) * lineSize;
+    }
+    Columns columns;
+    if (!hasTiles_) {
+      for (size_t x = 0; x < g.outputWidth; ++x) {
+        findColumns(rows, x, g.kernelWidth, g.dilationWidth, &columns);
+        one(columns.data(), x);
+      }
+      return;
+    }
+    const size_t count = depthwiseTileColumns(g.kernelWidth, g.strideWidth);
+    for (size_t x = 0; x < g.outputWidth; x += kDepthwiseTile) {
+      // The last tile begins early, over outputs that are there already.
+      x = std::min(x, g.outputWidth - kDepthwiseTile);
+      findColumns(rows, x, count, 1, &columns);
+      tile(columns.data(), x);
+    }
+  }
+
+ private:
+  static constexpr size_t kMostColumns =
+      (kDepthwiseTile - 1) * kMostDepthwiseStride + kMostDepthwiseKernel;
+
+  using Rows = std::array<const Element*, kMostDepthwiseKernel>;
+  using Columns = std::array<const Element*, kMostColumns * kMostDepthwiseKernel>;
+
+  // `count` columns from those of the output `x` on, each `step` behind the one before.
+  void findColumns(const Rows& rows, size_t x, size_t count, size_t step, Columns* columns) const {
+    const Convolution& g = geometry_;
+    const Element** at = columns->data();
+    auto inputX = static_cast<int64_t>(x * g.strideWidth) - g.left;
+    for (size_t c = 0; c < count; ++c, inputX += static_cast<int64_t>(step)) {
+      const bool isInside = inputX >= 0 && inputX < static_cast<int64_t>(g.inputWidth);
+      for (size_t y = 0; y < g.kernelHeight; ++y)
+        *at++ = isInside && rows[y] != nullptr ? rows[y] + static_cast<size_t>(inputX) * g.groups
+                                               : padding_.data();
+    }
+  }
+
+  const Convolution geometry_;
+  const std::vector<Element> padding_;
+  const bool hasTiles_;
+};
+
+}  // namespace hearth::cpu

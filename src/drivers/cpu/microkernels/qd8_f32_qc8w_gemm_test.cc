@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The product over XNNPACK's panels gives XNNPACK's very numbers.
+#include "drivers/cpu/microkernels/qd8_f32_qc8w_gemm.h"
+
+#include <gtest/gtest.h>
+#include <hearth_xnnpack.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/testing/reference_comparison.h"
+#include "drivers/cpu/weights/packed_panels.h"
+#include "drivers/cpu/weights/packed_weights.h"
+
+namespace hearth::cpu {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+struct Shape {
+  size_t rows, inputs, columns;
+  float lowest = -kInfinity, highest = kInfinity;
+};
+
+class Qd8GemmTest : public testing::TestWithParam<Shape> {
+ protected:
+  void SetUp() override {
+    if (!hasQd8Gemm()) GTEST_SKIP() << "this CPU or XNNPACK does without";
+  }
+};
+
+TEST_P(Qd8GemmTest, EqualsXnnpack) {
+  const Shape shape = GetParam();
+  std::mt19937 random(11);
+  std::vector<int8_t> weights(shape.columns * shape.inputs + XNN_EXTRA_BYTES);
+  for (int8_t& weight : weights) weight = static_cast<int8_t>(random() % 255 - 127);
+  std::vector<float> scales = randomFloats(shape.columns + XNN_EXTRA_QUANTIZATION_PARAMS, 1);
+  for (float& scale : scales) scale = 0.01f + 0.001f * std::fabs(scale);
+  const std::vector<float> biases = randomFloats(shape.columns, 2);
+  std::vector<int8_t> rows(shape.rows * shape.inputs + XNN_EXTRA_BYTES);
+  for (int8_t& number : rows) number = static_cast<int8_t>(random());
+  std::vector<struct xnn_quantization_params> parameters(shape.rows +
+                                                         XNN_EXTRA_QUANTIZATION_PARAMS);
+  for (auto& one : parameters) {
+    one.zero_point = static_cast<int32_t>(random() % 256) - 128;
+    one.scale = 0.001f * static_cast<float>(1 + random() % 50);
+  }
+  // XNNPACK computes the last row several times, with what is behind its parameters.
+  std::fill(parameters.begin() + static_cast<ptrdiff_t>(shape.rows), parameters.end(),
+            parameters[shape.rows - 1]);
+
+  PackedWeights packed(true);
+  const WeightPlace place;
+  xnn_operator_t made = nullptr;
+  ASSERT_EQ(packed.create(place, "FULLY_CONNECTED", nullptr,
+                          [&] {
+                            return xnn_create_fully_connected_nc_qd8_f32_qc8w(
+                                shape.inputs, shape.columns, shape.inputs, shape.columns,
+                                scales.data(), weights.data(), biases.data(), shape.lowest,
+                                shape.highest, 0, nullptr, packed.provider(), &made);
+                          }),
+            xnn_status_success);
+  const XnnOperator op(made);
+  // What is beyond the columns of a row has to stay.
+  const size_t stride = shape.columns + 3;
+  std::vector<float> expected(shape.rows * shape.columns);
+  ASSERT_EQ(xnn_reshape_fully_connected_nc_qd8_f32_qc8w(made, shape.rows, nullptr),
+            xnn_status_success);
+  ASSERT_EQ(xnn_setup_fully_connected_nc_qd8_f32_qc8w(made, rows.data(), expected.data(),
+                                                      parameters.data()),
+            xnn_status_success);
+  ASSERT_EQ(xnn_run_operator(made, nullptr), xnn_status_success);
+
+  Qd8Gemm product;
+  product.packed = packed.bytesOf(place).data();
+  product.inputs = shape.inputs;
+  product.columns = shape.columns;
+  product.lowest = shape.lowest;
+  product.highest = shape.highest;
+  product.outputStride = stride;
+  ASSERT_LE(product.panels() * product.panelBytes(), packed.bytesOf(place).size());
+  const size_t rowBytes = qd8RowBytes(shape.inputs);
+  std::vector<uint8_t> prepared(shape.rows * rowBytes);
+  for (size_t row = 0; row < shape.rows; ++row)
+    prepareQd8Row(rows.data() + row * shape.inputs, shape.inputs, prepared.data() + row * rowBytes);
+  std::vector<float> output(shape.rows * stride, 77.0f);
+  const size_t middle = product.panels() / 2;
+  multiplyQd8(product, prepared.data(), parameters.data(), shape.rows, 0, middle, output.data());
+  multiplyQd8(product, prepared.data(), parameters.data(), shape.rows, middle, product.panels(),
+              output.data());
+  for (size_t row = 0; row < shape.rows; ++row) {
+    for (size_t column = 0; column < shape.columns; ++column)
+      ASSERT_EQ(output[row * stride + column], expected[row * shape.columns + column])
+          << row << " " << column;
+    for (size_t column = shape.columns; column < stride; ++column)
+      ASSERT_EQ(output[row * stride + column], 77.0f);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Qd8GemmTest,
+    testing::Values(Shape{1, 8, 16}, Shape{1, 1, 17}, Shape{2, 7, 16}, Shape{3, 9, 47},
+                    Shape{4, 64, 33}, Shape{5, 65, 100}, Shape{6, 63, 16}, Shape{7, 100, 31},
+                    Shape{8, 128, 48}, Shape{9, 33, 19}, Shape{10, 40, 64}, Shape{11, 17, 21},
+                    Shape{12, 300, 50}, Shape{13, 31, 18}, Shape{25, 96, 40}, Shape{128, 72, 160},
+                    Shape{14, 50, 35, -1.0f, 2.0f}, Shape{1, 4096, 80, 0.0f},
+                    // Sums that are kept, and more rows than have room for them.
+                    Shape{2, 2049, 16}, Shape{30, 4100, 40}, Shape{13, 6144, 24},
+                    Shape{200, 2060, 33}));
+
+}  // namespace
+}  // namespace hearth::cpu

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/plan/execution_context.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <optional>
+
+#include "base/log.h"
+#include "base/trace.h"
+#include "drivers/cpu/weights/packed_weights.h"
+#include "threads/thread_pool.h"
+
+namespace hearth::cpu {
+namespace {
+
+thread_local constinit uint64_t copied = 0;
+
+// Whether bytes behind a buffer can be read without leaving its last page.
+bool tailIsInLastPage(const void* data, uint64_t bytes) {
+  static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto end = reinterpret_cast<uintptr_t>(data) + bytes;
+  return bytes != 0 && (end - 1) / page == (end - 1 + kReadSlack) / page;
+}
+
+bool isAligned(const void* data) {
+  return reinterpret_cast<uintptr_t>(data) % 8 == 0;
+}
+
+bool overlap(const ExecutionContext::Buffer& a, const ExecutionContext::Buffer& b) {
+  const auto begin = reinterpret_cast<uintptr_t>(a.data);
+  const auto other = reinterpret_cast<uintptr_t>(b.data);
+  if (begin == 0 || other == 0 || a.bytes == 0 || b.bytes == 0) return false;
+  return begin < other ? other - begin < a.bytes : begin - other < b.bytes;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(
+    const Plan& plan, std::shared_ptr<KernelFactory> kernels) {
+  std::unique_ptr<ExecutionContext> context(new ExecutionContext(plan, std::move(kernels)));
+  HEARTH_ASSIGN(memory::Mapping arena, memory::Mapping::anonymous(plan.arenaBytes + kReadSlack));
+  context->arena_ = std::make_shared<const memory::Mapping>(std::move(arena));
+  const size_t nodeCount = plan.nodes.size();
+  context->addresses_.resize(plan.values.size());
+  size_t inputCount = 0;
+  size_t outputCount = 0;
+  for (const Value& value : plan.values) {
+    if (value.place == Value::Place::kInput)
+      inputCount = std::max<size_t>(inputCount, value.index + 1);
+    if (value.place == Value::Place::kOutput)
+      outputCount = std::max<size_t>(outputCount, value.index + 1);
+  }
+  context->boundInputs_.resize(inputCount);
+  context->boundOutputs_.resize(outputCount);
+  context->inputStaging_.resize(inputCount);
+  context->outputStaging_.resize(outputCount);
+  context->outputWriteSlack_.resize(outputCount, 0);
+  context->outputIsRead_.resize(outputCount, false);
+  context->touchesClient_.resize(nodeCount, false);
+  context->isSetUp_.resize(nodeCount, false);
+  for (ValueId id = 0; id < plan.values.size(); ++id) {
+    const Value& value = plan.values[id];
+    const Value& root = plan.values[plan.resolve(id).root];
+    if (root.place != Value::Place::kOutput) continue;
+    uint64_t& slack = context->outputWriteSlack_[root.index];
+    slack = std::max(slack, value.writeSlack);
+  }
+  for (size_t n = 0; n < nodeCount; ++n) {
+    for (const auto* list : {&plan.nodes[n].inputs, &plan.nodes[n].outputs}) {
+      for (ValueId id : *list) {
+        const Value& root = plan.values[plan.resolve(id).root];
+        if (root.place == Value::Place::kInput || root.place == Value::Place::kOutput)
+          context->touchesClient_[n] = true;
+        if (root.place == Value::Place::kOutput && list == &plan.nodes[n].inputs)
+          context->outputIsRead_[root.index] = true;
+      }
+    }
+  }
+  context->findInPlacePairs();
+  return context;
+}
+
+uint64_t ExecutionContext::copiedBytes() {
+  return copied;
+}
+
+void ExecutionContext::findInPlacePairs() {
+  constexpr size_t kNever = SIZE_MAX;
+  std::vector<size_t> lastRead(boundInputs_.size(), 0);
+  std::vector<bool> isRead(boundInputs_.size());
+  std::vector<size_t> firstWrite(boundOutputs_.size(), kNever);
+  for (size_t n = 0; n < plan_.nodes.size(); ++n) {
+    for (const ValueId id : plan_.nodes[n].inputs) {
+      const Value& root = plan_.values[plan_.resolve(id).root];
+      if (root.place != Value::Place::kInput) continue;
+      lastRead[root.index] = n;
+      isRead[root.index] = true;
+    }
+    for (const ValueId id : plan_.nodes[n].outputs) {
+      const Value& root = plan_.values[plan_.resolve(id).root];
+      if (root.place == Value::Place::kOutput)
+        firstWrite[root.index] = std::min(firstWrite[root.index], n);
+    }
+  }
+  mayOverwrite_.assign(boundInputs_.size(), std::vector<bool>(boundOutputs_.size()));
+  for (size_t i = 0; i < boundInputs_.size(); ++i) {
+    for (size_t o = 0; o < boundOutputs_.size(); ++o) {
+      if (!isRead[i] || lastRead[i] < firstWrite[o]) {
+        mayOverwrite_[i][o] = true;
+        continue;
+      }
+      if (lastRead[i] != firstWrite[o]) continue;
+      // The node that reads it last writes over it: as in the arena, if its kernel can.
+      const Node& node = plan_.nodes[lastRead[i]];
+      const auto isWhole = [&](ValueId id, Value::Place place, size_t index) {
+        const auto [rootId, offset] = plan_.resolve(id);
+        const Value& root = plan_.values[rootId];
+        return offset == 0 && root.place == place && root.index == index;
+      };
+      size_t reads = 0;
+      bool isInPlace = false;
+      for (uint32_t position = 0; position < node.inputs.size(); ++position) {
+        const Value& root = plan_.values[plan_.resolve(node.inputs[position]).root];
+        if (root.place != Value::Place::kInput || root.index != i) continue;
+        ++reads;
+        isInPlace = std::ranges::find(node.inPlaceInputs, position) != node.inPlaceInputs.end() &&
+                    isWhole(node.inputs[position], Value::Place::kInput, i);
+      }
+      mayOverwrite_[i][o] =
+          reads == 1 && isInPlace && isWhole(node.outputs[0], Value::Place::kOutput, o);
+    }
+  }
+}
+
+// Whether a kernel would write over an input that another has yet to read.
+bool ExecutionContext::isOverwritten(size_t input, const Buffer& buffer,
+                                     std::span<const Buffer> outputs) const {
+  for (size_t o = 0; o < boundOutputs_.size(); ++o) {
+    if (!overlap(buffer, outputs[o])) continue;
+    const bool isSame = buffer.data == outputs[o].data && buffer.bytes <= outputs[o].bytes;
+    if (!isSame || !mayOverwrite_[input][o]) return true;
+  }
+  return false;
+}
+
+Result<void*> ExecutionContext::staging(std::vector<memory::Mapping>* list, size_t index,
+                                        uint64_t bytes) {
+  memory::Mapping& mapping = (*list)[index];
+  if (mapping.data() == nullptr) {
+    HEARTH_ASSIGN(mapping, memory::Mapping::anonymous(std::max<uint64_t>(bytes, 1)));
+  }
+  return mapping.data();
+}
+
+Status ExecutionContext::bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+  bool changed = !isBound_;
+  for (size_t i = 0; i < boundInputs_.size(); ++i) {
+    void* address = inputs[i].data;
+    if (!isAligned(address) || isOverwritten(i, inputs[i], outputs) ||
+        (!inputs[i].hasReadableTail && !tailIsInLastPage(address, inputs[i].bytes))) {
+      HEARTH_ASSIGN(address, staging(&inputStaging_, i, inputs[i].bytes + kReadSlack));
+      std::memcpy(address, inputs[i].data, inputs[i].bytes);
+      copied += inputs[i].bytes;
+    }
+    changed |= boundInputs_[i] != address;
+    boundInputs_[i] = address;
+  }
+  for (size_t i = 0; i < boundOutputs_.size(); ++i) {
+    void* address = outputs[i].data;
+    const bool lacksTail = outputIsRead_[i] && !outputs[i].hasReadableTail &&
+                           !tailIsInLastPage(address, outputs[i].bytes);
+    if (address == nullptr || outputWriteSlack_[i] != 0 || lacksTail || !isAligned(address)) {
+      const uint64_t slack = kReadSlack + outputWriteSlack_[i];
+      HEARTH_ASSIGN(address, staging(&outputStaging_, i, outputs[i].bytes + slack));
+    }
+    changed |= boundOutputs_[i] != address;
+    boundOutputs_[i] = address;
+  }
+  if (!changed) return {};
+  resolveAddresses();
+  for (size_t n = 0; n < isSetUp_.size(); ++n)
+    if (touchesClient_[n]) isSetUp_[n] = false;
+  isBound_ = true;
+  return {};
+}
+
+void ExecutionContext::resolveAddresses() {
+  for (ValueId id = 0; id < plan_.values.size(); ++id) {
+    const auto [rootId, offset] = plan_.resolve(id);
+    const Value& root = plan_.values[rootId];
+    uint8_t* base = nullptr;
+    switch (root.place) {
+      case Value::Place::kArena:
+        base = arena_->data() + root.arenaOffset;
+        break;
+      case Value::Place::kInput:
+        base = static_cast<uint8_t*>(boundInputs_[root.index]);
+        break;
+      case Value::Place::kOutput:
+        base = static_cast<uint8_t*>(boundOutputs_[root.index]);
+        break;
+      case Value::Place::kConstant:
+        base = const_cast<uint8_t*>(root.constant);
+        break;
+    }
+    addresses_[id] = base == nullptr ? nullptr : base + offset;
+  }
+}
+
+// Scratch memory for a kernel that is made.
+Result<void*> ExecutionContext::workspaceFor(const KernelFactory& maker, size_t node) {
+  if (maker.workspaceBytes(node) > workspaceBytes_) {
+    const uint64_t bytes = maker.workspaceBytes();
+    HEARTH_ASSIGN(memory::Mapping larger, memory::Mapping::anonymous(bytes + kReadSlack));
+    if (workspaceBytes_ != 0) outgrown_.push_back(std::move(workspace_));
+    workspace_ = std::move(larger);
+    workspaceBytes_ = bytes;
+  }
+  return workspace_.data();
+}
+
+Status ExecutionContext::setUp(const KernelFactory& maker, size_t node, Kernel* kernel) {
+  HEARTH_ASSIGN(void* const workspace, workspaceFor(maker, node));
+  return kernel->setup(addresses_, workspace);
+}
+
+Status ExecutionContext::runMeasured(size_t node, threads::ThreadPool* pool,
+                                     const Measurement& measurement) {
+  using Clock = std::chrono::steady_clock;
+  const KernelChoice choice = choiceOf(measurement.choices, node);
+  const bool isOther = choice.which == KernelChoice::Which::kOther;
+  KernelFactory* const maker = isOther ? measurement.others : kernels_.get();
+  HEARTH_ASSIGN(Kernel* const kernel, maker->get(node));
+  // Other kernels are there for some runs only: nobody keeps track of what they are set up with.
+  if (isOther || !isSetUp_[node]) {
+    HEARTH_TRY(setUp(*maker, node, kernel));
+    if (!isOther) isSetUp_[node] = true;
+  }
+  const Clock::time_point begin = Clock::now();
+  HEARTH_TRY(kernel->run(choice.isSerial ? nullptr : pool));
+  measurement.times[node] = static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
+  return {};
+}
+
+Status ExecutionContext::run(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+                             threads::ThreadPool* pool, const base::Deadline& deadline,
+                             const Measurement* measurement) {
+  if (!kernels_->isComplete()) {
+    // A run that finds an operation refused is repeated, which it cannot be once it has written
+    // over its inputs.
+    const auto isOverAnInput = [&](const Buffer& output) {
+      return std::ranges::any_of(inputs,
+                                 [&](const Buffer& input) { return overlap(input, output); });
+    };
+    if (std::ranges::any_of(outputs, isOverAnInput)) {
+      kernels_->finish();
+      for (size_t n = 0; n < isSetUp_.size(); ++n) HEARTH_TRY(kernels_->get(n));
+    }
+  }
+  if (!outgrown_.empty()) {
+    outgrown_.clear();
+    isSetUp_.assign(isSetUp_.size(), false);
+  }
+  HEARTH_TRY(bind(inputs, outputs));
+  const threads::ActiveRun active(pool);
+  for (size_t n = 0; n < isSetUp_.size(); ++n) {
+    if (deadline.hasPassed())
+      return fail(ErrorCode::kMissedDeadlineTransient, "The deadline passes before {}.",
+                  plan_.nodes[n].name);
+    if (measurement != nullptr) {
+      HEARTH_TRY_CONTEXT(runMeasured(n, pool, *measurement), "while running operation {}",
+                         plan_.nodes[n].operation);
+      continue;
+    }
+    HEARTH_ASSIGN(Kernel* const kernel, kernels_->get(n));
+    if (!isSetUp_[n]) {
+      HEARTH_TRY(setUp(*kernels_, n, kernel));
+      isSetUp_[n] = true;
+    }
+    base::TraceSpan span("kernel", plan_.nodes[n].name);
+    HEARTH_TRY_CONTEXT(kernel->run(kernels_->choice(n).isSerial ? nullptr : pool),
+                       "while running operation {}", plan_.nodes[n].operation);
+  }
+  for (size_t i = 0; i < boundOutputs_.size(); ++i) {
+    if (outputs[i].data == nullptr || boundOutputs_[i] == outputs[i].data) continue;
+    std::memcpy(outputs[i].data, boundOutputs_[i], outputs[i].bytes);
+    copied += outputs[i].bytes;
+  }
+  return {};
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/plan/plan_builder.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "drivers/cpu/kernels/own_kernels.h"
+#include "drivers/cpu/kernels/reference_kernel.h"
+#include "drivers/cpu/platform/host_facts.h"
+#include "drivers/cpu/weights/model_contents.h"
+
+namespace hearth::cpu {
+
+uint64_t tensorBytes(const ops::Tensor& tensor) {
+  const uint64_t count = tensor.elementCount();
+  if (tensor.type() == graph::OperandType::kTensorInt4) return (count + 1) / 2;
+  return count * graph::elementSize(tensor.type());
+}
+
+PlanBuilder::PlanBuilder(const graph::Model& model, PackedWeights* weights,
+                         std::set<uint32_t> referenceOnly)
+    : model_(model),
+      subgraph_(model.main()),
+      weights_(weights),
+      referenceOnly_(std::move(referenceOnly)) {}
+
+Result<KernelTraits> PlanBuilder::traits() {
+  const Result<SelfTestResult>& tested = selfTest();
+  if (!tested) return std::unexpected(tested.error());
+  asksForTraits_ = true;
+  return tested->traits;
+}
+
+ValueId PlanBuilder::newValue(Value value) {
+  const auto id = static_cast<ValueId>(plan_.values.size());
+  value.root = id;
+  plan_.values.push_back(std::move(value));
+  return id;
+}
+
+Status PlanBuilder::build() {
+  const size_t operandCount = subgraph_.operands.size();
+  tensors_.resize(operandCount);
+  valueOf_.resize(operandCount);
+  padded_.resize(operandCount);
+  converted_.resize(operandCount);
+  consumers_.resize(operandCount);
+  plan_.values.reserve(operandCount);
+  plan_.nodes.reserve(subgraph_.operations.size());
+  for (size_t i = 0; i < operandCount; ++i) {
+    const graph::Operand& operand = subgraph_.operands[i];
+    ops::Tensor& tensor = tensors_[i];
+    tensor.operand = &operand;
+    tensor.dimensions = operand.dimensions;
+    tensor.isPresent = operand.hasValue();
+    tensor.hasKnownShape = graph::isFullySpecified(operand);
+  }
+  for (size_t i = 0; i < subgraph_.inputs.size(); ++i) {
+    const uint32_t index = subgraph_.inputs[i];
+    if (!tensors_[index].hasKnownShape)
+      return fail(ErrorCode::kUnsupported, "The shape of input {} is known only at run time.", i);
+    Value value;
+    value.place = Value::Place::kInput;
+    value.index = static_cast<uint32_t>(i);
+    value.bytes = tensorBytes(tensors_[index]);
+    value.name = subgraph_.operands[index].name;
+    valueOf_[index] = newValue(std::move(value));
+  }
+  for (uint32_t o = 0; o < subgraph_.operations.size(); ++o)
+    for (uint32_t index : subgraph_.operations[o].inputs) consumers_[index].push_back(o);
+  kernels_.resize(subgraph_.operations.size());
+  for (operation_ = 0; operation_ < subgraph_.operations.size(); ++operation_) {
+    HEARTH_TRY(infer(subgraph_.operations[operation_]));
+    HEARTH_TRY_CONTEXT(lower(), "while planning operation {} ({})", operation_,
+                       graph::nameOf(subgraph_.operations[operation_].type));
+  }
+  return {};
+}
+
+Status PlanBuilder::infer(const graph::Operation& operation) {
+  const ops::OperationDefinition* definition = ops::findOperation(operation.type);
+  if (definition == nullptr)
+    return fail(ErrorCode::kUnsupported, "Operation {} is {}, which has no kernel.", operation_,
+                graph::nameOf(operation.type));
+  if (operation.type == graph::OperationType::kIf || operation.type == graph::OperationType::kWhile)
+    return fail(ErrorCode::kUnsupported, "{} decides at run time what is computed.",
+                graph::nameOf(operation.type));
+  ops::makeContext(model_, subgraph_, operation, &context_);
+  for (size_t i = 0; i < operation.inputs.size(); ++i) {
+    const ops::Tensor& known = tensors_[operation.inputs[i]];
+    context_.inputs[i].dimensions = known.dimensions;
+    context_.inputs[i].hasKnownShape = known.hasKnownShape;
+    // Kernels may read whole elements of a constant: give them aligned ones.
+    if (context_.inputs[i].data != nullptr) {
+      const ValueId id = read(operation.inputs[i]);
+      context_.inputs[i].data = const_cast<uint8_t*>(plan_.values[id].constant);
+    }
+  }
+  HEARTH_TRY_CONTEXT(definition->prepare(context_), "while inferring the shapes of operation {}",
+                     operation_);
+  for (size_t i = 0; i < operation.outputs.size(); ++i) {
+    ops::Tensor& output = context_.outputs[i];
+    if (!output.isPresent) continue;
+    if (!output.hasKnownShape)
+      return fail(ErrorCode::kUnsupported, "The shape of output {} of {} stays unknown.", i,
+                  context_.describe());
+    tensors_[operation.outputs[i]].dimensions = output.dimensions;
+    tensors_[operation.outputs[i]].hasKnownShape = true;
+  }
+  return {};
+}
+
+bool PlanBuilder::canTakeOver(uint32_t index) {
+  const graph::Operation& later = operation(index);
+  if (isReferenceOnly(index) || later.outputs.size() != 1) return false;
+  ops::Tensor& output = tensors_[later.outputs[0]];
+  output.dimensions = tensors_[context_.operation->outputs[0]].dimensions;
+  output.hasKnownShape = true;
+  return true;
+}
+
+Status PlanBuilder::lower() {
+  if (takenOver_.contains(operation_)) {
+    kernels_[operation_] = "none";
+    return {};
+  }
+  const size_t before = plan_.nodes.size();
+  bool done = false;
+  // XNNPACK asserts that tensors have elements.
+  bool hasEmptyTensor = false;
+  for (const auto* list : {&context_.inputs, &context_.outputs})
+    for (const ops::Tensor& tensor : *list)
+      hasEmptyTensor |= tensor.isPresent && tensor.elementCount() == 0;
+  if (!hasEmptyTensor && !referenceOnly_.contains(operation_)) {
+    const Lowering lowering = findLowering(context_.operation->type);
+    if (lowering != nullptr) {
+      HEARTH_ASSIGN(done, lowering(this));
+    }
+  }
+  if (!done) addOperation("reference", context_);
+  kernels_[operation_] = plan_.nodes.size() == before ? "none" : plan_.nodes.back().kernel;
+  return {};
+}
+
+PlanBuilder::Arguments PlanBuilder::addArguments(const char* kernel,
+                                                 const ops::OperationContext& context) {
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  ReferenceArguments arguments;
+  for (size_t i = 0; i < context.inputs.size(); ++i) {
+    const ops::Tensor& tensor = context.inputs[i];
+    arguments.inputs.push_back(ReferenceArguments::kNone);
+    if (!tensor.isPresent || tensor.data != nullptr) continue;
+    if (tensor.operand->lifetime == graph::Lifetime::kSubgraph) continue;
+    arguments.inputs.back() = read(context.operation->inputs[i]);
+    inputs.push_back(arguments.inputs.back());
+  }
+  for (size_t i = 0; i < context.outputs.size(); ++i) {
+    arguments.outputs.push_back(ReferenceArguments::kNone);
+    if (!context.outputs[i].isPresent) continue;
+    arguments.outputs.back() = write(context.operation->outputs[i]);
+    outputs.push_back(arguments.outputs.back());
+  }
+  return {add(kernel, std::move(inputs), std::move(outputs)), std::move(arguments)};
+}
+
+Node& PlanBuilder::addOperation(const char* kernel, const ops::OperationContext& context) {
+  const auto [node, arguments] = addArguments(kernel, context);
+  node.create = [context, arguments = arguments]() {
+    return makeReferenceKernel(context, arguments);
+  };
+  return node;
+}
+
+const uint8_t* PlanBuilder::copyOf(const graph::Operand& operand, const uint8_t* data) {
+  owned_.push_back(std::make_unique<uint8_t[]>(operand.location.length + kReadSlack));
+  std::memcpy(owned_.back().get(), data, operand.location.length);
+  return owned_.back().get();
+}
+
+const uint8_t* PlanBuilder::weightData(uint32_t index, WeightPlace place) {
+  if (converted_[index] != nullptr) return nullptr;
+  const graph::Operand& operand = subgraph_.operands[index];
+  const uint8_t* data = model_.constantData(operand);
+  if (data == nullptr || hasReadableTail(operand)) return data;
+  if (weights_ != nullptr && weights_->has(place)) return data;
+  return copyOf(operand, data);
+}
+
+Result<const uint8_t*> PlanBuilder::rawData(uint32_t index) {
+  if (const ConvertedConstantRef& converted = converted_[index]) {
+    if (weights_ == nullptr) return nullptr;
+    return weights_->pack(
+        {WeightPlace::kConstants, index}, "CONSTANT", nullptr,
+        static_cast<size_t>(converted->elementCount()) * sizeof(float),
+        [&](uint8_t* data) { converted->convertTo(reinterpret_cast<float*>(data)); });
+  }
+  const graph::Operand& operand = subgraph_.operands[index];
+  const uint8_t* data = model_.constantData(operand);
+  if (data == nullptr || weights_ == nullptr) return data;
+  return weights_->constant(index, {data, operand.location.length});
+}
+
+std::shared_ptr<const base::Sha256Digest> PlanBuilder::packingSource(
+    std::span<const uint32_t> operands, std::span<const uint64_t> parameters) {
+  if (weights_ == nullptr || weights_->isSealed()) return nullptr;
+  base::Sha256 hash;
+  const auto add = [&](const auto& value) {
+    hash.update(&value, sizeof value);
+  };
+  add(context_.operation->type);
+  for (const uint64_t parameter : parameters) add(parameter);
+  for (const uint32_t index : operands) {
+    const bool isGiven = index != UINT32_MAX;
+    add(isGiven);
+    if (!isGiven) continue;
+    // Once for all parts of a layer: the last one of a language model has a megabyte of scales.
+    auto known = operandSources_.find(index);
+    if (known == operandSources_.end())
+      known = operandSources_.emplace(index, operandSource(index)).first;
+    if (!known->second) return nullptr;
+    hash.update(*known->second);
+  }
+  return std::make_shared<const base::Sha256Digest>(hash.finish());
+}
+
+// Of what an operand holds; none where the constant has no place that others can name.
+std::optional<base::Sha256Digest> PlanBuilder::operandSource(uint32_t index) {
+  base::Sha256 hash;
+  const auto add = [&](const auto& value) {
+    hash.update(&value, sizeof value);
+  };
+  const graph::Operand& operand = subgraph_.operands[index];
+  add(operand.type);
+  add(operand.scale);
+  add(operand.zeroPoint);
+  add(operand.perChannel.channelDim);
+  add(operand.perChannel.scales.size());
+  if (!operand.perChannel.scales.empty()) hash.update(operand.perChannel.scales.digest());
+  const ConvertedConstantRef& converted = converted_[index];
+  add(converted != nullptr);
+  if (converted != nullptr) {
+    const auto inner = operandSource(converted->source());
+    if (!inner) return std::nullopt;
+    hash.update(*inner);
+    return hash.finish();
+  }
+  if (!operand.isConstant()) return hash.finish();
+  for (const uint32_t dimension : operand.dimensions) add(dimension);
+  add(operand.location.length);
+  if (operand.lifetime == graph::Lifetime::kConstantCopy) {
+    hash.update(model_.constantData(operand), operand.location.length);
+    return hash.finish();
+  }
+  const memory::Pool& pool = *model_.pools[operand.location.pool];
+  if (pool.fd() < 0) return std::nullopt;
+  poolSources_.resize(model_.pools.size());
+  std::optional<cache::ContentSource>& source = poolSources_[operand.location.pool];
+  if (!source) source = sourceOf(pool);
+  // The packing is used by whoever comes with the same name, without a look at the bytes.
+  if (!source->tellsChanges() || source->file()->proof == cache::ChangeProof::kSeal)
+    return std::nullopt;
+  hash.update(cache::contentKey(*source->file(), pool.offset() + operand.location.offset,
+                                operand.location.length));
+  return hash.finish();
+}
+
+void PlanBuilder::releaseAfterPacking(Node* node, uint32_t index) const {
+  if (converted_[index] != nullptr) return releaseAfterPacking(node, converted_[index]->source());
+  const graph::Operand& operand = subgraph_.operands[index];
+  if (operand.lifetime != graph::Lifetime::kConstantReference) return;
+  const memory::Pool& pool = *model_.pools[operand.location.pool];
+  if (pool.kind() != memory::PoolKind::kMmapFd || pool.writable()) return;
+  node->packedSources.push_back({pool.data() + operand.location.offset, operand.location.length});
+}
+
+bool PlanBuilder::hasReadableTail(const graph::Operand& operand) const {
+  const graph::DataLocation& location = operand.location;
+  const uint64_t end = location.offset + location.length + kReadSlack;
+  if (operand.lifetime == graph::Lifetime::kConstantCopy) return end <= model_.constantBytes.size();
+  const memory::Pool& pool = *model_.pools[location.pool];
+  return pool.kind() != memory::PoolKind::kBorrowed || end <= pool.size();
+}
+
+ValueId PlanBuilder::read(uint32_t index) {
+  const graph::Operand& operand = subgraph_.operands[index];
+  if (padded_[index] && !valueOf_[index]) {
+    // A consumer that cannot pad by itself: the padding runs as a node of its own after all.
+    materialize(index);
+  }
+  if (valueOf_[index]) return *valueOf_[index];
+  if (const ConvertedConstantRef& converted = converted_[index]) {
+    // A reader that does not pack it.
+    Value value;
+    value.place = Value::Place::kConstant;
+    value.index = index;
+    value.bytes = tensorBytes(tensors_[index]);
+    value.name = operand.name;
+    owned_.push_back(std::make_unique<uint8_t[]>(value.bytes + kReadSlack));
+    converted->convertTo(reinterpret_cast<float*>(owned_.back().get()));
+    value.constant = owned_.back().get();
+    valueOf_[index] = newValue(std::move(value));
+    return *valueOf_[index];
+  }
+  // Everything else that is read has been written before, so this is a constant.
+  Value value;
+  value.place = Value::Place::kConstant;
+  value.index = index;
+  value.bytes = tensorBytes(tensors_[index]);
+  value.name = operand.name;
+  value.constant = model_.constantData(operand);
+  const size_t element = std::max<size_t>(1, graph::elementSize(operand.type));
+  if (value.constant != nullptr &&
+      (reinterpret_cast<uintptr_t>(value.constant) % element != 0 || !hasReadableTail(operand))) {
+    const auto kept = rawData(index);
+    value.constant = kept && *kept != value.constant ? *kept : copyOf(operand, value.constant);
+  }
+  valueOf_[index] = newValue(std::move(value));
+  return *valueOf_[index];
+}
+
+void PlanBuilder::materialize(uint32_t index) {
+  const PaddedView view = *padded_[index];
+  const graph::Dimensions& dimensions = tensors_[view.source].dimensions;
+  SpatialPad pad;
+  pad.source = read(view.source);
+  pad.destination = write(index);
+  pad.batch = dimensions[0];
+  pad.height = dimensions[1];
+  pad.width = dimensions[2];
+  pad.pixelBytes = dimensions[3] * graph::elementSize(tensors_[view.source].type());
+  pad.top = view.top;
+  pad.bottom = view.bottom;
+  pad.left = view.left;
+  pad.right = view.right;
+  pad.fillByte = view.fillByte;
+  add("own", {pad.source}, {pad.destination}).create = [pad] {
+    return makeSpatialPadKernel(pad);
+  };
+}
+
+ValueId PlanBuilder::write(uint32_t index) {
+  if (valueOf_[index]) return *valueOf_[index];
+  const graph::Operand& operand = subgraph_.operands[index];
+  Value value;
+  value.bytes = tensorBytes(tensors_[index]);
+  value.name = operand.name;
+  if (operand.lifetime == graph::Lifetime::kSubgraphOutput) {
+    value.place = Value::Place::kOutput;
+    const auto it = std::find(subgraph_.outputs.begin(), subgraph_.outputs.end(), index);
+    value.index = static_cast<uint32_t>(it - subgraph_.outputs.begin());
+  }
+  valueOf_[index] = newValue(std::move(value));
+  return *valueOf_[index];
+}
+
+ValueId PlanBuilder::temporary(uint64_t bytes) {
+  Value value;
+  value.bytes = bytes;
+  value.name = context_.describe();
+  return newValue(std::move(value));
+}
+
+bool PlanBuilder::alias(uint32_t output, uint32_t input) {
+  const ValueId source = read(input);
+  const auto [root, offset] = plan_.resolve(source);
+  const bool outputIsFixed = isGraphOutput(output);
+  if (!outputIsFixed) {
+    const ValueId id = write(output);
+    plan_.values[id].root = source;
+    return true;
+  }
+  // The graph output becomes the memory that earlier nodes write to.
+  if (plan_.values[root].place != Value::Place::kArena || offset != 0) return false;
+  const ValueId id = write(output);
+  if (plan_.values[id].bytes != plan_.values[root].bytes) return false;
+  plan_.values[root].root = id;
+  reserveWriteSlack(id, plan_.values[root].writeSlack);
+  return true;
+}
+
+void PlanBuilder::reserveWriteSlack(ValueId value, uint64_t bytes) {
+  const ValueId root = plan_.resolve(value).root;
+  plan_.values[root].writeSlack = std::max(plan_.values[root].writeSlack, bytes);
+  plan_.values[value].writeSlack = plan_.values[root].writeSlack;
+}
+
+Node& PlanBuilder::add(const char* kernel, std::vector<ValueId> inputs,
+                       std::vector<ValueId> outputs) {
+  Node node;
+  node.operation = operation_;
+  const graph::OperationTypeInfo* info = graph::findOperationType(context_.operation->type);
+  node.name = info != nullptr ? info->name : "";
+  node.kernel = kernel;
+  node.inputs = std::move(inputs);
+  node.outputs = std::move(outputs);
+  plan_.nodes.push_back(std::move(node));
+  return plan_.nodes.back();
+}
+
+void PlanBuilder::setPaddedView(uint32_t operand, PaddedView view) {
+  padded_[operand] = view;
+}
+
+std::optional<PlanBuilder::PaddedView> PlanBuilder::paddedView(uint32_t operand) const {
+  return padded_[operand];
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/platform/build_identity.h"
+
+#include <elf.h>
+#include <hearth_xnnpack.h>
+#include <link.h>
+#include <sys/stat.h>
+#if defined(__x86_64__)
+#include <sys/platform/x86.h>
+#endif
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "base/env.h"
+#include "base/immortal.h"
+#include "base/trace.h"
+#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/platform/xnn_operator.h"
+
+namespace hearth::cpu {
+namespace {
+
+// The note that the linker leaves in the library or program that this code is part of.
+struct BuildNote {
+  uintptr_t address = 0;  // of this code
+  std::span<const uint8_t> id;
+};
+
+int findBuildNote(dl_phdr_info* info, size_t, void* data) {
+  auto* wanted = static_cast<BuildNote*>(data);
+  bool isOurs = false;
+  for (size_t i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    const uintptr_t begin = info->dlpi_addr + header.p_vaddr;
+    if (header.p_type == PT_LOAD && wanted->address >= begin &&
+        wanted->address - begin < header.p_memsz)
+      isOurs = true;
+  }
+  if (!isOurs) return 0;
+  for (size_t i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    if (header.p_type != PT_NOTE) continue;
+    const auto* at = reinterpret_cast<const uint8_t*>(info->dlpi_addr + header.p_vaddr);
+    size_t left = header.p_memsz;
+    ElfW(Nhdr) note;
+    while (left >= sizeof note) {
+      std::memcpy(&note, at, sizeof note);
+      const size_t name = (size_t{note.n_namesz} + 3) / 4 * 4;
+      const size_t size = sizeof note + name + (size_t{note.n_descsz} + 3) / 4 * 4;
+      if (size > left) break;
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+          std::memcmp(at + sizeof note, "GNU", 4) == 0)
+        wanted->id = {at + sizeof note + name, note.n_descsz};
+      at += size;
+      left -= size;
+    }
+  }
+  return 1;
+}
+
+Result<base::Sha256Digest> driverIdentity() {
+  BuildNote note;
+  note.address = reinterpret_cast<uintptr_t>(&driverIdentity);
+  ::dl_iterate_phdr(findBuildNote, &note);
+  if (note.id.empty())
+    return fail(ErrorCode::kOpFailed,
+                "The library of hearth-cpu has no build identifier; link it with --build-id.");
+  return base::Sha256::of(note.id);
+}
+
+// A weights cache that keeps nothing and hashes what is packed into it.
+class PackingRecorder {
+ public:
+  PackingRecorder() {
+    provider_.context = this;
+    provider_.look_up = [](void* self, const xnn_weights_cache_look_up_key* key) {
+      static_cast<PackingRecorder*>(self)->hash_.update(&key->seed, sizeof key->seed);
+      return SIZE_MAX;
+    };
+    provider_.reserve_space = [](void* self, size_t size) -> void* {
+      return static_cast<PackingRecorder*>(self)->reserve(size);
+    };
+    provider_.look_up_or_insert = [](void* self, const xnn_weights_cache_look_up_key*, void* data,
+                                     size_t size) {
+      static_cast<PackingRecorder*>(self)->hash_.update(data, size);
+      return reinterpret_cast<size_t>(data);
+    };
+    provider_.is_finalized = [](void*) {
+      return true;
+    };
+    provider_.offset_to_addr = [](void*, size_t offset) {
+      return reinterpret_cast<void*>(offset);
+    };
+    provider_.delete_cache = [](void*) {
+      return xnn_status_success;
+    };
+  }
+
+  xnn_weights_cache_t provider() { return &provider_; }
+  base::Sha256& hash() { return hash_; }
+
+ private:
+  void* reserve(size_t size) {
+    constexpr size_t kAlignment = 64;
+    // One packing at a time is alive, and its operator is deleted before the next.
+    memory_.assign(size + kAlignment, 0);
+    void* start = memory_.data();
+    size_t space = memory_.size();
+    return std::align(kAlignment, size, start, space);
+  }
+
+  xnn_weights_cache_provider provider_{};
+  base::Sha256 hash_;
+  std::vector<uint8_t> memory_;
+};
+
+// One fully connected layer and one convolution of each type that is packed, small but with more
+// channels than any tile has.
+Result<base::Sha256Digest> packingIdentity() {
+  constexpr size_t kInputs = 37;
+  constexpr size_t kOutputs = 70;
+  constexpr uint32_t kKernel = 3;
+  constexpr float kScale = 1.0f / 256;
+  std::vector<float> floats(kOutputs * kInputs * kKernel * kKernel);
+  std::vector<int8_t> bytes(floats.size());
+  for (size_t i = 0; i < floats.size(); ++i) {
+    bytes[i] = static_cast<int8_t>(i * 37 + i / 251);
+    floats[i] = static_cast<float>(bytes[i]) * kScale;
+  }
+  const auto* unsignedBytes = reinterpret_cast<const uint8_t*>(bytes.data());
+  std::vector<float> floatBias(kOutputs);
+  std::vector<int32_t> bias(kOutputs);
+  std::vector<float> scales(kOutputs + XNN_EXTRA_QUANTIZATION_PARAMS);
+  for (size_t i = 0; i < kOutputs; ++i) {
+    bias[i] = static_cast<int32_t>(i * 3) - 50;
+    floatBias[i] = static_cast<float>(bias[i]);
+  }
+  for (size_t i = 0; i < scales.size(); ++i) scales[i] = kScale / static_cast<float>(i + 1);
+
+  PackingRecorder recorder;
+  const xnn_weights_cache_t cache = recorder.provider();
+  const auto record = [&](auto create) -> Status {
+    xnn_operator_t raw = nullptr;
+    const xnn_status status = create(&raw);
+    const XnnOperator op(raw);
+    if (status != xnn_status_success)
+      return std::unexpected(xnnError(status, "the packing of fixed weights"));
+    return {};
+  };
+  const float lowest = -std::numeric_limits<float>::infinity();
+  const float highest = std::numeric_limits<float>::infinity();
+  HEARTH_TRY(record([&](xnn_operator_t* op) {
+    return xnn_create_fully_connected_nc_f32(kInputs, kOutputs, kInputs, kOutputs, floats.data(),
+                                             floatBias.data(), lowest, highest, 0, nullptr, cache,
+                                             op);
+  }));
+  HEARTH_TRY(record([&](xnn_operator_t* op) {
+    return xnn_create_fully_connected_nc_qs8_qc8w(kInputs, kOutputs, kInputs, kOutputs, 3, 1.0f,
+                                                  scales.data(), bytes.data(), bias.data(), -5,
+                                                  1.0f, -128, 127, 0, nullptr, cache, op);
+  }));
+  HEARTH_TRY(record([&](xnn_operator_t* op) {
+    return xnn_create_fully_connected_nc_qd8_f32_qc8w(kInputs, kOutputs, kInputs, kOutputs,
+                                                      scales.data(), bytes.data(), floatBias.data(),
+                                                      lowest, highest, 0, nullptr, cache, op);
+  }));
+  HEARTH_TRY(record([&](xnn_operator_t* op) {
+    return xnn_create_fully_connected_nc_qu8(kInputs, kOutputs, kInputs, kOutputs, 3, 1.0f, 7,
+                                             kScale, unsignedBytes, bias.data(), 9, 1.0f, 0, 255, 0,
+                                             nullptr, cache, op);
+  }));
+  HEARTH_TRY(record([&](xnn_operator_t* op) {
+    return xnn_create_convolution2d_nhwc_f32(
+        1, 1, 1, 1, kKernel, kKernel, 1, 1, 1, 1, 1, kInputs, kOutputs, kInputs, kOutputs,
+        floats.data(), floatBias.data(), lowest, highest, 0, nullptr, cache, op);
+  }));
+  HEARTH_TRY(record([&](xnn_operator_t* op) {
+    return xnn_create_convolution2d_nhwc_qs8_qc8w(
+        1, 1, 1, 1, kKernel, kKernel, 1, 1, 1, 1, 1, kInputs, kOutputs, kInputs, kOutputs, 3, 1.0f,
+        scales.data(), bytes.data(), bias.data(), -5, 1.0f, -128, 127, 0, nullptr, cache, op);
+  }));
+  HEARTH_TRY(record([&](xnn_operator_t* op) {
+    return xnn_create_convolution2d_nhwc_qu8(
+        1, 1, 1, 1, kKernel, kKernel, 1, 1, 1, 1, 1, kInputs, kOutputs, kInputs, kOutputs, 3, 1.0f,
+        7, kScale, unsignedBytes, bias.data(), 9, 1.0f, 0, 255, 0, nullptr, cache, op);
+  }));
+  HEARTH_TRY(record([&](xnn_operator_t* op) {
+    return xnn_create_convolution2d_nhwc_f32(
+        1, 1, 1, 1, kKernel, kKernel, 1, 1, 1, 1, kOutputs, 1, 1, kOutputs, kOutputs, floats.data(),
+        floatBias.data(), lowest, highest, XNN_FLAG_DEPTHWISE_CONVOLUTION, nullptr, cache, op);
+  }));
+  const bool ownGemm = hasVnniGemm();
+  recorder.hash().update(&ownGemm, sizeof ownGemm);
+  const std::string salt = base::envString(base::Env::kPackingSalt);
+  recorder.hash().update(salt.data(), salt.size());
+  return recorder.hash().finish();
+}
+
+// As found when this code was loaded, without the instruction, which is slow in virtual machines.
+std::vector<std::string> cpuFeatures() {
+  std::vector<std::string> features;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const auto add = [&](bool has, const char* name) {
+    if (has) features.emplace_back(name);
+  };
+  add(__builtin_cpu_supports("amx-fp16"), "amx-fp16");
+  add(__builtin_cpu_supports("amx-int8"), "amx-int8");
+  add(__builtin_cpu_supports("avx"), "avx");
+  add(__builtin_cpu_supports("avx2"), "avx2");
+  add(__builtin_cpu_supports("avx512bw"), "avx512bw");
+  add(__builtin_cpu_supports("avx512cd"), "avx512cd");
+  add(__builtin_cpu_supports("avx512dq"), "avx512dq");
+  add(__builtin_cpu_supports("avx512f"), "avx512f");
+  add(__builtin_cpu_supports("avx512fp16"), "avx512fp16");
+  add(__builtin_cpu_supports("avx512vbmi"), "avx512vbmi");
+  add(__builtin_cpu_supports("avx512vl"), "avx512vl");
+  add(__builtin_cpu_supports("avx512vnni"), "avx512vnni");
+  add(__builtin_cpu_supports("avxvnni"), "avxvnni");
+  add(__builtin_cpu_supports("avxvnniint8"), "avxvnniint8");
+  add(__builtin_cpu_supports("f16c"), "f16c");
+  add(__builtin_cpu_supports("fma"), "fma");
+  add(__builtin_cpu_supports("fma4"), "fma4");
+  add(__builtin_cpu_supports("gfni"), "gfni");
+  add(__builtin_cpu_supports("sse4.1"), "sse4.1");
+  add(__builtin_cpu_supports("ssse3"), "ssse3");
+  add(__builtin_cpu_supports("xop"), "xop");
+#endif
+  return features;
+}
+
+base::Sha256Digest xnnpackIdentity() {
+  return base::Sha256::of(
+      {static_cast<const uint8_t*>(xnn_experimental_get_build_identifier_data()),
+       xnn_experimental_get_build_identifier_size()});
+}
+
+std::optional<base::Sha256Digest> findProcessorIdentity() {
+#if defined(__x86_64__)
+  const auto driver = driverIdentity();
+  if (!driver) return std::nullopt;
+  base::Sha256 hash;
+  hash.update(*driver);
+  hash.update(xnnpackIdentity());
+  // As the dynamic linker has read them: in virtual machines the instruction itself is slow.
+  for (const unsigned index : {CPUID_INDEX_1, CPUID_INDEX_7, CPUID_INDEX_80000001,
+                               CPUID_INDEX_7_ECX_1, CPUID_INDEX_19, CPUID_INDEX_24_ECX_0}) {
+    cpuid_feature leaf = *__x86_get_cpuid_feature_leaf(index);
+    // The number of the processor that this happened to run on.
+    if (index == CPUID_INDEX_1)
+      leaf.cpuid_array[cpuid_register_index_ebx] = leaf.active_array[cpuid_register_index_ebx] = 0;
+    hash.update(leaf.cpuid_array, sizeof leaf.cpuid_array);
+    hash.update(leaf.active_array, sizeof leaf.active_array);
+  }
+  // What was hidden from this process after the dynamic linker's look.
+  for (const std::string& feature : cpuFeatures()) {
+    hash.update(feature.data(), feature.size());
+    hash.update("", 1);
+  }
+  const std::string salt = base::envString(base::Env::kPackingSalt);
+  hash.update(salt.data(), salt.size());
+  return hash.finish();
+#else
+  return std::nullopt;
+#endif
+}
+
+}  // namespace
+
+Result<BuildIdentity> findBuildIdentity() {
+  const base::TraceSpan span("start", "build identity");
+  HEARTH_ASSIGN(const base::Sha256Digest packing, packingIdentity());
+  return buildIdentityWith(packing);
+}
+
+Result<BuildIdentity> buildIdentityWith(const base::Sha256Digest& packing) {
+  BuildIdentity identity;
+  HEARTH_ASSIGN(identity.driver, driverIdentity());
+  identity.xnnpack = xnnpackIdentity();
+  identity.packing = packing;
+  identity.cpuFeatures = cpuFeatures();
+  return identity;
+}
+
+std::optional<base::Sha256Digest> processorIdentity() {
+  // Each start asks more than once.
+  static constinit base::Immortal<std::optional<base::Sha256Digest>> identity;
+  return identity.get(findProcessorIdentity);
+}
+
+base::Sha256Digest storeFingerprint() {
+  return processorIdentity().value_or(base::Sha256Digest{});
+}
+
+base::Sha256Digest BuildIdentity::fingerprint() const {
+  base::Sha256 hash;
+  hash.update(driver);
+  hash.update(xnnpack);
+  hash.update(packing);
+  return hash.finish();
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/platform/host_facts.h"
+
+#include <array>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "base/immortal.h"
+#include "base/mutex.h"
+#include "base/trace.h"
+
+namespace hearth::cpu {
+namespace {
+
+struct Host {
+  base::Mutex mutex;
+  // Never changed once they are there: others hold references.
+  std::optional<Result<SelfTestResult>> tested;
+  std::optional<Result<BuildIdentity>> build;
+  std::array<std::optional<bool>, kPackedPanels> products;
+  bool isStored = false;  // in the store that was asked last
+};
+
+Host& host() {
+  static constinit base::Immortal<Host> known;
+  return known.get();
+}
+
+// What failed for want of memory has to be found out once more.
+template <typename T>
+Result<T> rememberable(Result<T> found) {
+  if (!found && found.error().code() == ErrorCode::kOutOfMemory) throw std::bad_alloc();
+  return found;
+}
+
+}  // namespace
+
+const Result<SelfTestResult>& selfTest() {
+  const std::lock_guard lock(host().mutex);
+  std::optional<Result<SelfTestResult>>& tested = host().tested;
+  if (!tested) {
+    tested = rememberable(runSelfTest());
+    host().isStored = false;
+  }
+  return *tested;
+}
+
+const Result<BuildIdentity>& buildIdentity() {
+  const std::lock_guard lock(host().mutex);
+  std::optional<Result<BuildIdentity>>& build = host().build;
+  if (!build) {
+    build = rememberable(findBuildIdentity());
+    host().isStored = false;
+  }
+  return *build;
+}
+
+bool readsPackings(PackedPanels product, bool (*probe)()) {
+  const auto index = static_cast<size_t>(product);
+  {
+    const std::lock_guard lock(host().mutex);
+    if (const std::optional<bool> known = host().products[index]) return *known;
+  }
+  const base::TraceSpan span("start", "probe packings");
+  const bool reads = probe();
+  const std::lock_guard lock(host().mutex);
+  host().products[index] = reads;
+  return reads;
+}
+
+bool knowsHostFacts() {
+  const std::lock_guard lock(host().mutex);
+  return host().tested && host().build;
+}
+
+void adoptHostFacts(const HostFacts& facts) {
+  const std::lock_guard lock(host().mutex);
+  if (facts.traits && !host().tested) host().tested = SelfTestResult(*facts.traits);
+  if (facts.packing && !host().build) host().build = buildIdentityWith(*facts.packing);
+  if (facts.products)
+    for (size_t i = 0; i < kPackedPanels; ++i) host().products[i] = (*facts.products)[i];
+}
+
+bool exchangeHostFactsStored(bool isStored) {
+  const std::lock_guard lock(host().mutex);
+  return std::exchange(host().isStored, isStored);
+}
+
+}  // namespace hearth::cpu

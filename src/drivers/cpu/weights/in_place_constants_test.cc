@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/weights/in_place_constants.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/descriptor.h"
+
+namespace hearth::cpu {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+struct Constant {
+  uint64_t offset;
+  uint64_t length;
+};
+constexpr Constant kFactors = {100, 5000};
+constexpr Constant kTable = {4 * kMiB, 2 * kMiB};
+constexpr Constant kWeights = {8 * kMiB, 16 * kMiB};
+constexpr Constant kEmbedding = {26 * kMiB, 12 * kMiB};
+
+// A model whose constants lie in a file that is not in memory.
+class InPlaceConstantsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string path = std::filesystem::temp_directory_path() / "hearth-constants-XXXXXX";
+    const base::Descriptor file(::mkstemp(path.data()));
+    ASSERT_TRUE(file.valid());
+    ::unlink(path.c_str());
+    const std::vector<uint8_t> bytes(40 * kMiB, 1);
+    ASSERT_EQ(::pwrite(file.get(), bytes.data(), bytes.size(), 0),
+              static_cast<ssize_t>(bytes.size()));
+    ASSERT_EQ(::fsync(file.get()), 0);
+    ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
+    const auto pool =
+        memory::Pool::ofFile(file.get(), 0, bytes.size(), memory::Mapping::Access::kReadOnly);
+    ASSERT_TRUE(pool);
+    model_.pools = {*pool};
+    model_.subgraphs.resize(1);
+    for (const Constant& constant : {kFactors, kTable, kWeights, kEmbedding}) {
+      graph::Operand operand;
+      operand.lifetime = graph::Lifetime::kConstantReference;
+      operand.location = {.pool = 0, .offset = constant.offset, .length = constant.length};
+      model_.main().operands.push_back(operand);
+    }
+    model_.main().operands.emplace_back();  // a temporary one
+    const uint32_t temporary = 4;
+    model_.main().operations = {
+        {graph::OperationType::kMul, {temporary, 0}, {temporary}, ""},
+        {graph::OperationType::kGather, {1, temporary, temporary}, {temporary}, ""},
+        {graph::OperationType::kFullyConnected, {temporary, 2}, {temporary}, ""},
+        {graph::OperationType::kEmbeddingLookup, {temporary, 3}, {temporary}, ""},
+    };
+    if (resident({0, bytes.size()}) != 0)
+      GTEST_SKIP() << "The folder for temporary files is not on a disk.";
+  }
+
+  // Its pages that are in memory.
+  size_t resident(const Constant& constant) const {
+    std::vector<unsigned char> pages(pagesOf(constant));
+    uint8_t* const begin = const_cast<uint8_t*>(model_.pools[0]->data()) + constant.offset;
+    const auto address = reinterpret_cast<uintptr_t>(begin) / page_ * page_;
+    EXPECT_EQ(::mincore(reinterpret_cast<void*>(address), pages.size() * page_, pages.data()), 0);
+    return static_cast<size_t>(
+        std::ranges::count_if(pages, [](auto one) { return (one & 1) != 0; }));
+  }
+  size_t pagesOf(const Constant& constant) const {
+    return (constant.offset % page_ + constant.length + page_ - 1) / page_;
+  }
+  // Reading goes on in the background.
+  bool comesIn(const Constant& constant) const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (resident(constant) < pagesOf(constant)) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+  }
+
+  const size_t page_ = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  graph::Model model_;
+};
+
+TEST_F(InPlaceConstantsTest, SmallOnesComeAheadAndWeightsDoNot) {
+  readSmallConstantsAhead(model_);
+  EXPECT_TRUE(comesIn(kFactors));
+  EXPECT_TRUE(comesIn(kTable));
+  EXPECT_LT(resident(kWeights), pagesOf(kWeights) / 16);
+  EXPECT_LT(resident(kEmbedding), pagesOf(kEmbedding) / 16);
+}
+
+TEST_F(InPlaceConstantsTest, ARowOfALargeTableComesAlone) {
+  expectLookups(model_);
+  const volatile uint8_t* const table = model_.pools[0]->data() + kEmbedding.offset;
+  EXPECT_EQ(table[5 * kMiB], 1);
+  EXPECT_GE(resident(kEmbedding), 1);
+  EXPECT_LT(resident(kEmbedding), pagesOf(kEmbedding) / 16);
+}
+
+TEST_F(InPlaceConstantsTest, MemoryOfOthersIsLeftAlone) {
+  const std::vector<uint8_t> bytes(40 * kMiB, 7);
+  model_.pools = {memory::Pool::borrowed(bytes.data(), bytes.size())};
+  expectLookups(model_);
+  readSmallConstantsAhead(model_);
+  EXPECT_EQ(std::ranges::count(bytes, 7), static_cast<std::ptrdiff_t>(bytes.size()));
+}
+
+}  // namespace
+}  // namespace hearth::cpu

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/weights/open_stores.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <thread>
+
+#include "base/exit_work.h"
+#include "cache/testing/store_test_util.h"
+
+namespace hearth::cpu {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::atomic<bool> isFlushOver = false;
+
+// A process that exits while its store still has something to do, which takes until the library's
+// work at exit is over, or this long. Whether it was done by then.
+bool isDoneAtExit(milliseconds patience, const std::function<void()>& decide) {
+  const cache::TempFolder folder(cache::TempFolder::Place::kMemory);
+  const std::filesystem::path marker = folder.path() / "marker";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(120);
+    // Registered before the library's, so called after it.
+    std::atexit([] { isFlushOver = true; });
+    decide();
+    hal::PrepareOptions options;
+    options.driverOptions["store"] = (folder.path() / "store").string();
+    openStore(options)->afterPublishing([&] {
+      const auto end = std::chrono::steady_clock::now() + patience;
+      while (!isFlushOver && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(milliseconds(1));
+      if (!isFlushOver) std::ofstream(marker) << "done";
+    });
+    std::exit(0);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  return std::filesystem::exists(marker);
+}
+
+TEST(OpenStoresTest, AProcessThatExitsFinishesItsStoresWork) {
+  EXPECT_TRUE(isDoneAtExit(milliseconds(200), [] {}));
+}
+
+// It would take longer than the processes live.
+TEST(OpenStoresTest, AProgramMayDeclineWorkAtExit) {
+  EXPECT_FALSE(isDoneAtExit(milliseconds(8000), [] { base::setWorkAtExit(false); }));
+  EXPECT_FALSE(isDoneAtExit(milliseconds(8000), [] { ::setenv("HEARTH_AT_EXIT", "leave", 1); }));
+  EXPECT_TRUE(isDoneAtExit(milliseconds(200), [] {
+    ::setenv("HEARTH_AT_EXIT", "leave", 1);
+    base::setWorkAtExit(true);
+  }));
+}
+
+TEST(OpenStoresTest, FlushingWaitsForWhatIsQueued) {
+  const cache::TempFolder folder(cache::TempFolder::Place::kMemory);
+  hal::PrepareOptions options;
+  options.driverOptions["store"] = (folder.path() / "store").string();
+  const auto store = openStore(options);
+  std::atomic<bool> isDone = false;
+  store->afterPublishing([&] {
+    std::this_thread::sleep_for(milliseconds(50));
+    isDone = true;
+  });
+  flushStores();
+  EXPECT_TRUE(isDone);
+}
+
+}  // namespace
+}  // namespace hearth::cpu

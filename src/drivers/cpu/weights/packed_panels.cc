@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/weights/packed_panels.h"
+
+#include <hearth_xnnpack.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <vector>
+
+#include "base/immortal.h"
+#include "drivers/cpu/microkernels/f32_gemm.h"
+#include "drivers/cpu/microkernels/qd8_f32_qc8w_gemm.h"
+#include "drivers/cpu/microkernels/qs8_gemm.h"
+#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/platform/host_facts.h"
+#include "drivers/cpu/platform/kernel_traits.h"
+#include "drivers/cpu/platform/xnn_operator.h"
+#include "drivers/cpu/weights/packed_weights.h"
+
+namespace hearth::cpu {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr size_t kLine = 64;
+
+// What XNNPACK packs for [columns][taps][channels] weights, compared with the description: of a
+// convolution, or of a fully connected layer where `side` is 0.
+bool packsF32Panels(uint32_t side, size_t channels, size_t columns) {
+  const size_t taps = std::max<size_t>(1, size_t{side} * side);
+  std::vector<float> weights(columns * taps * channels);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i);
+  std::vector<float> bias(columns);
+  for (size_t i = 0; i < columns; ++i) bias[i] = -1 - static_cast<float>(i);
+  PackedWeights packed(true, PackedWeights::kProbeGroup);
+  const WeightPlace place;
+  xnn_operator_t op = nullptr;
+  const xnn_status status = packed.create(place, "CONV_2D", nullptr, [&] {
+    if (side == 0)
+      return xnn_create_fully_connected_nc_f32(channels, columns, channels, columns, weights.data(),
+                                               bias.data(), -kInfinity, kInfinity, 0, nullptr,
+                                               packed.provider(), &op);
+    return xnn_create_convolution2d_nhwc_f32(
+        0, 0, 0, 0, side, side, 1, 1, 1, 1, 1, channels, columns, channels, columns, weights.data(),
+        bias.data(), -kInfinity, kInfinity, 0, nullptr, packed.provider(), &op);
+  });
+  const XnnOperator owned(op);
+  // Otherwise what is remembered of this machine would be wrong.
+  if (status == xnn_status_out_of_memory) throw std::bad_alloc();
+  F32Gemm product;
+  product.taps = taps;
+  product.channels = channels;
+  product.columns = columns;
+  const size_t size = product.panels() * product.panelSize();
+  if (status != xnn_status_success || packed.bytesOf(place).size() < size * sizeof(float))
+    return false;
+  const auto* values = reinterpret_cast<const float*>(packed.bytesOf(place).data());
+  const size_t width = f32Tile().columns;
+  for (size_t column = 0; column < columns; ++column) {
+    const float* lane = values + column / width * product.panelSize() + column % width;
+    if (lane[0] != bias[column]) return false;
+    for (size_t k = 0; k < taps * channels; ++k)
+      if (lane[(k + 1) * width] != weights[column * taps * channels + k]) return false;
+  }
+  return true;
+}
+
+// What XNNPACK packs for [columns][taps][channels] weights, compared with the description: of a
+// convolution, or of a fully connected layer where `side` is 0.
+bool packsQs8Panels(uint32_t side, size_t channels, size_t columns) {
+  constexpr int8_t kInputZero = 3;
+  const size_t taps = std::max<size_t>(1, size_t{side} * side);
+  std::vector<int8_t> weights(columns * taps * channels);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<int8_t>(i * 37 + i / 251);
+  std::vector<int32_t> bias(columns);
+  for (size_t i = 0; i < columns; ++i) bias[i] = static_cast<int32_t>(i * 3) - 50;
+  std::vector<float> scales(columns + XNN_EXTRA_QUANTIZATION_PARAMS, 1.0f);
+  for (size_t i = 0; i < columns; ++i) scales[i] = 0.01f / static_cast<float>(i + 3);
+  constexpr float kInputScale = 0.3f;
+  constexpr float kOutputScale = 0.7f;
+  PackedWeights packed(true, PackedWeights::kProbeGroup);
+  const WeightPlace place;
+  xnn_operator_t op = nullptr;
+  const xnn_status status = packed.create(place, "CONV_2D", nullptr, [&] {
+    if (side == 0)
+      return xnn_create_fully_connected_nc_qs8_qc8w(channels, columns, channels, columns,
+                                                    kInputZero, kInputScale, scales.data(),
+                                                    weights.data(), bias.data(), -5, kOutputScale,
+                                                    -128, 127, 0, nullptr, packed.provider(), &op);
+    return xnn_create_convolution2d_nhwc_qs8_qc8w(
+        0, 0, 0, 0, side, side, 1, 1, 1, 1, 1, channels, columns, channels, columns, kInputZero,
+        kInputScale, scales.data(), weights.data(), bias.data(), -5, kOutputScale, -128, 127, 0,
+        nullptr, packed.provider(), &op);
+  });
+  const XnnOperator owned(op);
+  // Otherwise what is remembered of this machine would be wrong.
+  if (status == xnn_status_out_of_memory) throw std::bad_alloc();
+  const size_t padded = (channels + kQs8Group - 1) / kQs8Group * kQs8Group;
+  Qs8Gemm product;
+  product.inputs = taps * padded;
+  product.columns = columns;
+  if (status != xnn_status_success ||
+      packed.bytesOf(place).size() < product.panels() * product.panelBytes())
+    return false;
+  for (size_t column = 0; column < columns; ++column) {
+    const uint8_t* const panel =
+        packed.bytesOf(place).data() + column / kQs8Columns * product.panelBytes();
+    const size_t lane = column % kQs8Columns;
+    int32_t sum = 0;
+    for (size_t k = 0; k < product.inputs; ++k) {
+      const size_t channel = k % padded;
+      const int8_t weight = channel < channels
+                                ? weights[(column * taps + k / padded) * channels + channel]
+                                : int8_t{0};
+      const uint8_t* const group = panel + kLine + (k / kQs8Group * kQs8Columns + lane) * kQs8Group;
+      if (group[k % kQs8Group] != static_cast<uint8_t>(weight)) return false;
+      sum += weight;
+    }
+    const int32_t constant = bias[column] - sum * (kInputZero + 128);
+    const float factor = kInputScale * scales[column] / kOutputScale;
+    const uint8_t* const last = panel + kLine + kQs8Columns * product.inputs;
+    if (std::memcmp(panel + lane * sizeof constant, &constant, sizeof constant) != 0 ||
+        std::memcmp(last + lane * sizeof factor, &factor, sizeof factor) != 0)
+      return false;
+  }
+  return true;
+}
+
+// What XNNPACK packs, compared with the description: of a fully connected layer, or of a
+// convolution with windows of `window` by `window` places.
+bool packsQd8Panels(PackedWeights& packed, WeightPlace place, size_t channels, size_t columns,
+                    uint32_t window = 0) {
+  const size_t inputs = window == 0 ? channels : window * window * channels;
+  // Behind both there is something to read.
+  std::vector<int8_t> weights(columns * inputs + XNN_EXTRA_BYTES);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<int8_t>(i * 7 % 255 - 127);
+  std::vector<float> scales(columns + XNN_EXTRA_QUANTIZATION_PARAMS, 1.0f);
+  std::vector<float> biases(columns);
+  for (size_t i = 0; i < columns; ++i) {
+    scales[i] = 1.0f + 0.25f * static_cast<float>(i);
+    biases[i] = -1.0f - static_cast<float>(i);
+  }
+  xnn_operator_t op = nullptr;
+  const xnn_status status = packed.create(place, "FULLY_CONNECTED", nullptr, [&] {
+    if (window == 0)
+      return xnn_create_fully_connected_nc_qd8_f32_qc8w(
+          inputs, columns, inputs, columns, scales.data(), weights.data(), biases.data(),
+          -kInfinity, kInfinity, 0, nullptr, packed.provider(), &op);
+    const uint32_t padding = window / 2;
+    return xnn_create_convolution2d_nhwc_qd8_f32_qc8w(
+        padding, padding, padding, padding, window, window, 1, 1, 1, 1, 1, channels, columns,
+        channels, columns, scales.data(), weights.data(), biases.data(), -kInfinity, kInfinity, 0,
+        nullptr, packed.provider(), &op);
+  });
+  const XnnOperator owned(op);
+  // Otherwise what is remembered of this machine would be wrong.
+  if (status == xnn_status_out_of_memory) throw std::bad_alloc();
+  Qd8Gemm product;
+  product.inputs = inputs;
+  product.columns = columns;
+  if (status != xnn_status_success ||
+      packed.bytesOf(place).size() < product.panels() * product.panelBytes())
+    return false;
+  for (size_t column = 0; column < product.panels() * kQd8Columns; ++column) {
+    const uint8_t* panel =
+        packed.bytesOf(place).data() + column / kQd8Columns * product.panelBytes();
+    const size_t lane = column % kQd8Columns;
+    const bool isInside = column < columns;
+    int32_t sum = 0;
+    for (size_t i = 0; i < (inputs + kQd8Group - 1) / kQd8Group * kQd8Group; ++i) {
+      const int8_t weight = isInside && i < inputs ? weights[column * inputs + i] : int8_t{0};
+      const uint8_t* at = panel + kQd8Columns * sizeof(int32_t) +
+                          i / kQd8Group * kQd8Columns * kQd8Group + lane * kQd8Group +
+                          i % kQd8Group;
+      if (isInside && static_cast<int8_t>(*at) != weight) return false;
+      sum += weight;
+    }
+    if (!isInside) continue;
+    int32_t weightSum = 0;
+    std::memcpy(&weightSum, panel + lane * sizeof(int32_t), sizeof weightSum);
+    const uint8_t* end = panel + kQd8Columns * sizeof(int32_t) + product.panelBytes() -
+                         3 * kQd8Columns * sizeof(float);
+    float found[2];
+    std::memcpy(&found[0], end + lane * sizeof(float), sizeof(float));
+    std::memcpy(&found[1], end + kLine + lane * sizeof(float), sizeof(float));
+    if (weightSum != -sum || found[0] != scales[column] || found[1] != biases[column]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool hasF32Gemm() {
+  static constinit base::Immortal<bool> has;
+  return has.get([] {
+    return cpuHasF32Gemm() && readsPackings(PackedPanels::kFloat, [] {
+             return initializeXnnpack() && packsF32Panels(0, 5, 37) && packsF32Panels(1, 5, 37) &&
+                    packsF32Panels(3, 5, 37);
+           });
+  });
+}
+
+bool hasQs8Gemm() {
+  static constinit base::Immortal<bool> has;
+  return has.get([] {
+    return hasVnniGemm() && readsPackings(PackedPanels::kInt8, [] {
+             return initializeXnnpack() && packsQs8Panels(0, 5, 37) && packsQs8Panels(1, 5, 37) &&
+                    packsQs8Panels(3, 5, 37);
+           });
+  });
+}
+
+bool hasQd8Gemm() {
+  static constinit base::Immortal<bool> has;
+  return has.get([] {
+    return cpuHasQd8Gemm() && readsPackings(PackedPanels::kHybrid, [] {
+             PackedWeights packed(true, PackedWeights::kProbeGroup);
+             return initializeXnnpack() && packsQd8Panels(packed, {0, 0}, 13, 37) &&
+                    packsQd8Panels(packed, {0, 1}, 16, 16) &&
+                    packsQd8Panels(packed, {0, 2}, 16, 37, 3) &&
+                    packsQd8Panels(packed, {0, 3}, 8, 16, 1);
+           });
+  });
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/weights/packed_segment.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/descriptor.h"
+#include "base/file_size_signal.h"
+#include "base/format.h"
+#include "base/log.h"
+
+namespace hearth::cpu {
+
+Result<std::shared_ptr<PackedSegment>> PackedSegment::allocate(size_t size) {
+  std::shared_ptr<PackedSegment> segment(new PackedSegment);
+  HEARTH_ASSIGN(segment->memory_, memory::Mapping::anonymous(size));
+  segment->data_ = segment->memory_.data();
+  segment->size_ = size;
+  segment->watched_ = memory::WatchedPages(segment->data_, size, memory::WatchedPages::Of::kMemory);
+  return segment;
+}
+
+PackedSegment::PackedSegment(cache::SegmentRef segment)
+    : origin_(segment),
+      watched_(segment->data(), segment->size(),
+               segment->isMapped() ? memory::WatchedPages::Of::kFile
+                                   : memory::WatchedPages::Of::kMemory),
+      data_(const_cast<uint8_t*>(segment->data())),
+      size_(segment->size()),
+      isClaimed_(true),
+      published_(std::move(segment)) {}
+
+void PackedSegment::adoptCopy(const memory::Mapping& copy) {
+  if (copy.size() > size_) return;
+  watched_.becomeFile();
+  if (const Status mapped = cache::layOver(copy, data_); !mapped)
+    return base::logInfo("{}", mapped.error().toString());
+  const std::lock_guard lock(mutex_);
+  copy_ = copy.data();
+}
+
+void PackedSegment::adopt(cache::SegmentRef published) {
+  const std::lock_guard lock(mutex_);
+  // Once: another mapping may have that address later.
+  const uint8_t* const copy = std::exchange(copy_, nullptr);
+  if (published->size() <= size_ && published->data() != data_ && published->data() != copy) {
+    if (published->isMapped()) watched_.becomeFile();
+    if (const Status mapped = published->mapOver(data_); !mapped)
+      base::logInfo("{}", mapped.error().toString());
+  }
+  published_ = std::move(published);
+}
+
+Status PackedSegment::repair(const std::function<Status(uint8_t* bytes)>& write) {
+  static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t length = (size_ + page - 1) / page * page;
+  const base::Descriptor file(::memfd_create("hearth-repaired", MFD_CLOEXEC));
+  void* fresh = MAP_FAILED;
+  const base::FileSizeSignalOff signalOff;
+  if (file.valid() && ::ftruncate(file.get(), static_cast<off_t>(length)) == 0)
+    fresh = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (fresh == MAP_FAILED)
+    return std::unexpected(
+        base::errnoError(errno, base::formatText("Replacing {} bytes of packed weights", size_)));
+  auto* const bytes = static_cast<uint8_t*>(fresh);
+  std::memcpy(bytes, data_, size_);
+  Status written = write(bytes);
+  ::munmap(fresh, length);
+  HEARTH_TRY(written);
+  // In one step for whoever reads there: a page is the old one or the new one.
+  if (::mmap(data_, length, PROT_READ, MAP_SHARED | MAP_FIXED, file.get(), 0) == MAP_FAILED)
+    return std::unexpected(
+        base::errnoError(errno, base::formatText("Replacing {} bytes of packed weights", size_)));
+  watched_.forgetLosses();
+  const std::lock_guard lock(mutex_);
+  published_ = nullptr;
+  isClaimed_ = false;
+  return {};
+}
+
+cache::SegmentRef PackedSegment::published() const {
+  const std::lock_guard lock(mutex_);
+  return published_;
+}
+
+}  // namespace hearth::cpu

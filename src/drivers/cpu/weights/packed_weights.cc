@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/weights/packed_weights.h"
+
+#include <hearth_xnnpack.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "base/caught.h"
+#include "drivers/cpu/weights/shared_packings.h"
+
+namespace hearth::cpu {
+namespace {
+
+// Kernels load packed weights with aligned 64-byte instructions.
+constexpr size_t kAlignment = 64;
+
+size_t roundedUp(size_t size) {
+  return (size + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+thread_local uint64_t packedByThread = 0;
+
+}  // namespace
+
+struct PackedWeights::CurrentPlace {
+  WeightPlace place;
+  const char* kind = "";
+  const base::Sha256Digest* source = nullptr;
+  // Takes what XNNPACK packs without asking whether it is there already. PlaceScope frees it: a
+  // thread's own variables have no destructors, which would have to outlive this library, and for
+  // which the C library needs memory or ends the process.
+  Scratch* scratch = nullptr;
+  Packing packing = Packing::kAllowed;
+  size_t measured = 0;
+};
+constinit thread_local PackedWeights::CurrentPlace PackedWeights::currentPlace;
+
+PackedWeights::PlaceScope::PlaceScope(WeightPlace place, const char* kind,
+                                      const base::Sha256Digest* source, Packing packing) {
+  dropScratch();
+  currentPlace = {place, kind, source, nullptr, packing, 0};
+}
+
+PackedWeights::PlaceScope::~PlaceScope() {
+  dropScratch();
+  currentPlace = {};
+}
+
+// The bytes follow it.
+struct alignas(kAlignment) PackedWeights::Scratch {
+  Scratch* next = nullptr;
+  uint8_t* data() { return reinterpret_cast<uint8_t*>(this + 1); }
+};
+
+uint8_t* PackedWeights::makeScratch(size_t size) {
+  dropScratch();
+  void* const memory = std::aligned_alloc(kAlignment, sizeof(Scratch) + roundedUp(size));
+  if (memory == nullptr) return nullptr;
+  currentPlace.scratch = new (memory) Scratch;
+  std::memset(currentPlace.scratch->data(), 0, size);
+  return currentPlace.scratch->data();
+}
+
+void PackedWeights::dropScratch() {
+  std::free(std::exchange(currentPlace.scratch, nullptr));
+}
+
+void PackedWeights::forbidPacking() {
+  if (currentPlace.packing == Packing::kAllowed) currentPlace.packing = Packing::kForbidden;
+}
+
+bool PackedWeights::isProven(WeightPlace place) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = places_.find(place);
+  return known == places_.end() || known->second.isProven;
+}
+
+void PackedWeights::proveSize(WeightPlace place) {
+  const std::lock_guard lock(mutex_);
+  const auto known = places_.find(place);
+  if (known == places_.end()) return;
+  if (known->second.size == currentPlace.measured) {
+    known->second.isProven = true;
+    return;
+  }
+  places_.erase(known);
+  ++droppedPresets_;
+}
+
+PackedWeights::PackedWeights(bool isPrivate, size_t groupBytes)
+    : isPrivate_(isPrivate), groupBytes_(groupBytes), provider_(new xnn_weights_cache_provider{}) {
+  provider_->context = this;
+  provider_->look_up = &lookUp;
+  provider_->reserve_space = &reserveSpace;
+  provider_->look_up_or_insert = &lookUpOrInsert;
+  provider_->is_finalized = &isFinalized;
+  provider_->offset_to_addr = &offsetToAddress;
+  // XNNPACK never calls delete_cache on a provider that is not its own.
+  provider_->delete_cache = [](void*) {
+    return xnn_status_success;
+  };
+}
+
+PackedWeights::~PackedWeights() {
+  while (kept_ != nullptr) std::free(std::exchange(kept_, kept_->next));
+  delete provider_;
+}
+
+void PackedWeights::preset(WeightPlace place, PackedPlace packed) {
+  if (packed.offset % kAlignment != 0) return;
+  const std::lock_guard lock(mutex_);
+  packed.isProven = false;
+  places_[place] = std::move(packed);
+}
+
+Result<const uint8_t*> PackedWeights::pack(WeightPlace place, const char* kind,
+                                           const base::Sha256Digest* source, size_t size,
+                                           const std::function<void(uint8_t*)>& fill) {
+  const PlaceScope scope(place, kind, source, Packing::kAllowed);
+  const auto known = findPlace(0);
+  if (known && known->size == size) return known->data();
+  if (known) {
+    const std::lock_guard lock(mutex_);
+    droppedPresets_ += places_.erase(place);
+  }
+  auto* data = static_cast<uint8_t*>(reserveSpace(this, size));
+  if (data == nullptr)
+    return fail(ErrorCode::kOutOfMemory, "There is no memory for {} bytes of packed weights.",
+                size);
+  fill(data);
+  return reinterpret_cast<const uint8_t*>(lookUpOrInsert(this, nullptr, data, size));
+}
+
+Result<const uint8_t*> PackedWeights::constant(uint32_t operand, std::span<const uint8_t> source) {
+  return pack({WeightPlace::kConstants, operand}, "CONSTANT", nullptr, source.size(),
+              [&](uint8_t* data) { std::memcpy(data, source.data(), source.size()); });
+}
+
+uint64_t PackedWeights::packedByThisThread() {
+  return packedByThread;
+}
+
+bool PackedWeights::has(WeightPlace place) const {
+  const std::lock_guard lock(mutex_);
+  return places_.contains(place);
+}
+
+bool PackedWeights::isPacked(WeightPlace place, const base::Sha256Digest* source) const {
+  return has(place) || (source != nullptr && !isPrivate_ &&
+                        SharedPackings::instance().find(*source).segment != nullptr);
+}
+
+std::map<std::string, uint64_t> PackedWeights::packedBytes() const {
+  const std::lock_guard lock(mutex_);
+  return packedBytes_;
+}
+
+uint64_t PackedWeights::sharedBytes() const {
+  const std::lock_guard lock(mutex_);
+  return sharedBytes_;
+}
+
+uint64_t PackedWeights::repackedBytes() const {
+  const std::lock_guard lock(mutex_);
+  return repackedBytes_;
+}
+
+size_t PackedWeights::droppedPresets() const {
+  const std::lock_guard lock(mutex_);
+  return droppedPresets_;
+}
+
+std::span<const uint8_t> PackedWeights::bytesOf(WeightPlace place) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = places_.find(place);
+  if (it == places_.end()) return {};
+  return {it->second.data(), it->second.size};
+}
+
+std::map<WeightPlace, PackedPlace> PackedWeights::places() const {
+  const std::lock_guard lock(mutex_);
+  return places_;
+}
+
+std::vector<PackedWeights::Group> PackedWeights::closeGroups() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(groups_, {});
+}
+
+// The current place's bytes if they are known and of that packing function.
+std::optional<PackedPlace> PackedWeights::findPlace(uint32_t seed) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = places_.find(currentPlace.place);
+    if (it != places_.end()) {
+      if (it->second.seed == seed) return it->second;
+      // Bytes of another function are not what the operator takes. (Nothing that is in use gets
+      // lost: XNNPACK asks with one seed at each place.)
+      places_.erase(it);
+      ++droppedPresets_;
+    }
+  }
+  if (currentPlace.source == nullptr || isPrivate_) return std::nullopt;
+  const SharedPacking shared = SharedPackings::instance().find(*currentPlace.source);
+  if (shared.segment == nullptr || shared.seed != seed) return std::nullopt;
+  const PackedPlace packed{shared.segment, 0, shared.segment->size(), seed};
+  const std::lock_guard lock(mutex_);
+  sharedBytes_ += packed.size;
+  return places_.try_emplace(currentPlace.place, packed).first->second;
+}
+
+// What XNNPACK calls an offset is the address itself: it is handed back to offset_to_addr only.
+size_t PackedWeights::lookUp(void* context, const xnn_weights_cache_look_up_key* key) {
+  if (currentPlace.packing == Packing::kMeasured) return SIZE_MAX;
+  // No exception may cross XNNPACK's frames.
+  try {
+    const auto packed = static_cast<PackedWeights*>(context)->findPlace(key->seed);
+    return packed ? reinterpret_cast<size_t>(packed->data()) : SIZE_MAX;
+  } catch (...) {
+    return SIZE_MAX;
+  }
+}
+
+// With mutex_ held.
+std::optional<PackedPlace> PackedWeights::reserveSmall(size_t size) {
+  if (groups_.empty() || groups_.back().size + roundedUp(size) > groups_.back().segment->size()) {
+    auto memory = PackedSegment::allocate(std::max(groupBytes_, roundedUp(size)));
+    if (!memory) return std::nullopt;
+    groups_.push_back({std::move(*memory), 0});
+  }
+  Group& group = groups_.back();
+  PackedPlace place{group.segment, group.size, size, 0};
+  group.size += roundedUp(size);
+  return place;
+}
+
+void* PackedWeights::reserveSpace(void* context, size_t size) {
+  try {
+    return static_cast<PackedWeights*>(context)->reserve(size);
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+void* PackedWeights::reserve(size_t size) {
+  if (currentPlace.packing == Packing::kMeasured) currentPlace.measured = size;
+  if (currentPlace.packing != Packing::kAllowed) return nullptr;
+  bool isKnown = false;
+  {
+    const std::lock_guard lock(mutex_);
+    isKnown = places_.contains(currentPlace.place);
+    if (isSealed_ && !isKnown) return nullptr;
+    if (!isKnown && size < kOwnSegment) {
+      const auto place = reserveSmall(size);
+      if (!place) return nullptr;
+      reservations_[place->data()] = *place;
+      return place->data();
+    }
+  }
+  if (isKnown) {
+    // lookUpOrInsert will point to the known bytes.
+    return makeScratch(size);
+  }
+  auto memory = PackedSegment::allocate(size);
+  if (!memory) return nullptr;
+  uint8_t* const data = (*memory)->data();
+  const std::lock_guard lock(mutex_);
+  reservations_[data] = {std::move(*memory), 0, size, 0};
+  return data;
+}
+
+// XNNPACK takes any answer for an address. What there is no memory to insert stays reserved, as
+// long as this lives, and is right where it is.
+size_t PackedWeights::lookUpOrInsert(void* context, const xnn_weights_cache_look_up_key* key,
+                                     void* data, size_t size) {
+  auto* self = static_cast<PackedWeights*>(context);
+  try {
+    return self->insert(key == nullptr ? 0 : key->seed, data, size);
+  } catch (...) {
+    if (Scratch* const scratch = std::exchange(currentPlace.scratch, nullptr)) {
+      const std::lock_guard lock(self->mutex_);
+      scratch->next = std::exchange(self->kept_, scratch);
+    }
+    return reinterpret_cast<size_t>(data);
+  }
+}
+
+size_t PackedWeights::insert(uint32_t seed, void* data, size_t size) {
+  std::shared_ptr<PackedSegment> own;
+  uint8_t* address = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    // Operations that XNNPACK packs without looking first come here for each context: what is
+    // there stays, and the new packing, which is the same, goes.
+    const auto known = places_.find(currentPlace.place);
+    const auto reservation = reservations_.find(static_cast<uint8_t*>(data));
+    if (known != places_.end() && known->second.size == size) {
+      if (reservation != reservations_.end()) reservations_.erase(reservation);
+      dropScratch();
+      repackedBytes_ += size;
+      return reinterpret_cast<size_t>(known->second.data());
+    }
+    PackedPlace packed;
+    if (reservation != reservations_.end()) {
+      packed = reservation->second;
+    } else {
+      auto memory = PackedSegment::allocate(size);
+      if (!memory) throw std::bad_alloc();
+      std::memcpy((*memory)->data(), data, size);
+      packed = {std::move(*memory), 0, size, 0};
+    }
+    packed.size = size;
+    packed.seed = seed;
+    address = packed.data();
+    const bool isGrouped = std::ranges::any_of(
+        groups_, [&](const Group& group) { return group.segment == packed.segment; });
+    if (!isGrouped) own = packed.segment;
+    uint64_t& packedBytes = packedBytes_[currentPlace.kind];
+    places_[currentPlace.place] = packed;
+    // From here on it is in its place.
+    packedBytes += size;
+    packedByThread += size;
+    if (reservation != reservations_.end()) reservations_.erase(reservation);
+    dropScratch();
+  }
+  base::logged("What follows a packing", [&] {
+    if (own == nullptr) return;
+    if (currentPlace.source != nullptr && !isPrivate_)
+      SharedPackings::instance().add(*currentPlace.source, {own, seed});
+    if (onPacked_) onPacked_(own);
+  });
+  return reinterpret_cast<size_t>(address);
+}
+
+bool PackedWeights::isFinalized(void*) {
+  return true;
+}
+
+void* PackedWeights::offsetToAddress(void*, size_t offset) {
+  return reinterpret_cast<void*>(offset);
+}
+
+}  // namespace hearth::cpu

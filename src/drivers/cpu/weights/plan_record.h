@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/sha256.h"
+#include "drivers/cpu/platform/build_identity.h"
+
+namespace hearth::cpu {
+
+// What a plan was made from, apart from the model's structure.
+struct PlanOrigin {
+  BuildIdentity build;
+  base::Sha256Digest options{};  // preparation options that change the plan
+  base::Sha256Digest pools{};    // contents of the model's pools
+};
+
+// The latest origins of plans of one model structure, newest first. It lies in the segment store
+// under a key of the structure alone, and tells a start two things: whether it is worth hashing
+// the model before packing (nobody need hash what was never packed), and why there is no plan.
+class PlanRecord {
+ public:
+  // Anything wrong gives an empty record: it is a hint only.
+  static PlanRecord parse(std::span<const uint8_t> bytes);
+  std::vector<uint8_t> encoded() const;
+
+  bool empty() const { return origins_.empty(); }
+  // Puts the origin in front. False when it was there already.
+  bool add(PlanOrigin origin);
+
+  // What differs between the most similar origin and `wanted`, for people: "model changed", "CPU
+  // lost avx512vnni". Empty when a plan of the same origin was there.
+  std::string difference(const PlanOrigin& wanted) const;
+
+ private:
+  static constexpr size_t kMost = 8;
+  std::vector<PlanOrigin> origins_;
+};
+
+}  // namespace hearth::cpu

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/weights/segment_prefetcher.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "base/caught.h"
+#include "base/helper_thread.h"
+
+namespace hearth::cpu {
+namespace {
+
+// From here on threads of their own bring the pages in.
+constexpr uint64_t kWorthAThread = uint64_t{1} << 20;
+// What one thread takes at a time: a few huge pages.
+constexpr size_t kPiece = size_t{4} << 20;
+constexpr int kDiskReaders = 4;
+// A page that is touched brings in those around it that are in memory: so many bytes on Linux,
+// unless somebody tunes it.
+constexpr size_t kFaultAround = size_t{64} << 10;
+struct Piece {
+  const cache::Segment* segment;
+  size_t offset;
+  size_t size;
+};
+
+struct Work {
+  std::vector<cache::SegmentRef> segments;
+  std::vector<Piece> pieces;
+  bool isCold = false;
+  std::function<void()> done;
+  std::atomic<size_t> next = 0;
+
+  // Once nobody brings in anything any more.
+  ~Work() { base::logged("What follows the reading of packed weights", done); }
+
+  // Signatures of a model share segments; who comes first brings them in.
+  void divide() {
+    for (const cache::SegmentRef& segment : segments) {
+      if (!segment->claimPages()) continue;
+      for (size_t offset = 0; offset < segment->size(); offset += kPiece)
+        pieces.push_back({segment.get(), offset, std::min(kPiece, segment->size() - offset)});
+    }
+  }
+
+  void run() {
+    for (;;) {
+      const size_t index = next.fetch_add(1, std::memory_order_relaxed);
+      if (index >= pieces.size()) return;
+      const Piece& piece = pieces[index];
+      if (isCold)
+        piece.segment->prefault(piece.offset, piece.size);
+      else
+        touch(piece);
+    }
+  }
+
+  // Of what is in memory already, a page here and there is enough. They are read, and not asked
+  // for: a thread of low priority would hold the lock on the process's mappings, for which the
+  // start waits whenever it maps memory.
+  static void touch(const Piece& piece) {
+    const volatile uint8_t* const bytes = piece.segment->data() + piece.offset;
+    for (size_t offset = 0; offset < piece.size; offset += kFaultAround) (void)bytes[offset];
+    (void)bytes[piece.size - 1];
+  }
+};
+using WorkRef = std::shared_ptr<Work>;
+
+bool isCold(const std::vector<cache::SegmentRef>& segments) {
+  bool isCold = false;
+  for (const cache::SegmentRef& segment : segments) {
+    if (segment->isResident()) continue;
+    isCold = true;
+    segment->expectDisk();
+  }
+  return isCold;
+}
+
+// Each thread helps with one after the other, in their order.
+void start(const std::vector<WorkRef>& works, bool areCold) {
+  if (works.empty()) return;
+  // Waiting for a disk costs no processor. Where there is nothing to wait for and processors are
+  // few the start itself goes first; what is not here in time is brought in by whoever reads it.
+  const auto startThread = areCold ? base::startHelperThread : base::startIdleThread;
+  for (int i = 0; i < (areCold ? kDiskReaders : 1); ++i) {
+    std::thread thread = startThread(
+        "hearth-pages",
+        [works] {
+          for (const WorkRef& work : works) work->run();
+        },
+        base::Processors::kOfCaller);
+    if (!thread.joinable()) return;
+    thread.detach();
+  }
+}
+
+// What waits for the end of all starts, the last first. Without locks: a child made by fork goes on
+// with it.
+struct Waiting {
+  WorkRef work;
+  Waiting* next;
+};
+std::atomic<Waiting*> waiting = nullptr;
+std::atomic<int> startsInProgress = 0;
+
+void startWaiting() {
+  std::vector<WorkRef> cold;
+  std::vector<WorkRef> warm;
+  size_t count = 0;
+  Waiting* last = waiting.exchange(nullptr);
+  for (const Waiting* one = last; one != nullptr; one = one->next) ++count;
+  // Without memory for it nothing is brought in.
+  static_cast<void>(base::caught([&] {
+    cold.reserve(count);
+    warm.reserve(count);
+  }));
+  while (last != nullptr) {
+    const std::unique_ptr<Waiting> one(last);
+    last = one->next;
+    std::vector<WorkRef>& works = one->work->isCold ? cold : warm;
+    if (works.size() < works.capacity()) works.push_back(one->work);
+  }
+  for (std::vector<WorkRef>* works : {&cold, &warm}) {
+    std::ranges::reverse(*works);
+    for (const WorkRef& work : *works) work->divide();
+  }
+  start(cold, true);
+  start(warm, false);
+}
+
+void startWhenQuiet(const WorkRef& work) {
+  auto* const one = new Waiting{work, waiting.load()};
+  while (!waiting.compare_exchange_weak(one->next, one)) {
+  }
+  // Either this sees that a start goes on, or that start's end sees what was added.
+  if (startsInProgress.load() == 0) startWaiting();
+}
+
+}  // namespace
+
+StartInProgress::StartInProgress() {
+  startsInProgress.fetch_add(1);
+}
+
+StartInProgress::~StartInProgress() {
+  if (startsInProgress.fetch_sub(1) == 1)
+    base::logged("The reading of packed weights", startWaiting);
+}
+
+std::function<void()> pageIn(std::vector<cache::SegmentRef> segments,
+                             const std::function<void()>& beforeDisk, std::function<void()> done) {
+  const auto work = std::make_shared<Work>();
+  uint64_t bytes = 0;
+  for (const cache::SegmentRef& segment : segments) bytes += segment->size();
+  work->segments = std::move(segments);
+  work->done = std::move(done);
+  if (bytes < kWorthAThread) {
+    work->divide();
+    work->run();
+    return [] {
+    };
+  }
+  work->isCold = isCold(work->segments);
+  if (!work->isCold)
+    return [work] {
+      startWhenQuiet(work);
+    };
+  beforeDisk();
+  startWhenQuiet(work);
+  return [] {
+  };
+}
+
+}  // namespace hearth::cpu

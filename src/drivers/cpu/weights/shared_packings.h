@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "base/mutex.h"
+#include "base/sha256.h"
+#include "drivers/cpu/weights/packed_segment.h"
+
+namespace hearth::cpu {
+
+// A packing that other prepared models of this process can use.
+struct SharedPacking {
+  std::shared_ptr<PackedSegment> segment;
+  uint32_t seed = 0;  // XNNPACK's, of the packing function
+};
+
+// The large packings of this process by what was packed: signatures of one model, and several
+// compilations of it, share them from the first start on, without hashing a weight. Thread-safe.
+class SharedPackings {
+ public:
+  static SharedPackings& instance();
+
+  // `source` is PlanBuilder::packingSource of the operation. An empty segment: there is none.
+  SharedPacking find(const base::Sha256Digest& source);
+  // Known to others as long as somebody holds it.
+  void add(const base::Sha256Digest& source, const SharedPacking& packing);
+
+ private:
+  struct Entry {
+    std::weak_ptr<PackedSegment> segment;
+    uint32_t seed = 0;
+  };
+  base::Mutex mutex_;
+  std::map<base::Sha256Digest, Entry> entries_;
+  size_t nextSweep_ = 64;  // entries at which those whose segment is gone are dropped
+};
+
+}  // namespace hearth::cpu

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver's bytes of a plan in the segment store: which place uses which part of which segment.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "drivers/cpu/weights/packed_weights.h"
+
+namespace hearth::cpu {
+
+// Value type. Segments are numbered in the order of the plan object's list of keys. In a weight
+// store each signature of a model has a plan of its own; a bundle has one for all of them.
+struct StoredPlan {
+  struct Entry {
+    uint32_t graph = 0;
+    WeightPlace place;
+    uint32_t seed = 0;
+    uint32_t segment = 0;
+    uint64_t offset = 0;
+    uint64_t size = 0;
+  };
+  std::vector<base::Sha256Digest> graphs;  // what tells signatures apart
+  // Graphs, ascending, of which places are missing, since not all that was packed could be written.
+  std::vector<uint32_t> partly;
+  std::vector<uint64_t> segmentSizes;
+  std::vector<Entry> entries;
+
+  // The number of a graph; none when the plan is not for it.
+  std::optional<uint32_t> graphNumber(const base::Sha256Digest& graph) const;
+
+  // Whether all places of a graph are there.
+  bool isWhole(uint32_t graph) const;
+
+  std::vector<uint8_t> encoded() const;
+  // The inverse: `segmentCount` is that of the plan object. Every entry of the result lies within
+  // its segment, aligned for kernels. Anything wrong is kBadData; never reads outside `bytes`.
+  static Result<StoredPlan> parse(std::span<const uint8_t> bytes, size_t segmentCount);
+};
+
+}  // namespace hearth::cpu

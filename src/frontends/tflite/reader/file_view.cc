@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/tflite/reader/file_view.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hearth::tflite {
+namespace {
+
+constexpr uint32_t kSchemaVersion = 3;
+// Scalars and vector elements have up to 8 bytes, and the accessors read them in place.
+constexpr uintptr_t kAlignment = 8;
+// Root offset, identifier and the smallest root table.
+constexpr size_t kSmallestFile = 16;
+// A table takes 4 bytes itself and 4 for the offset to it, so only aliased tables can be more: they
+// would make work and memory grow out of proportion to the file.
+constexpr size_t kBytesPerTable = 8;
+constexpr size_t kSpareTables = 64;
+
+template <typename T>
+auto elementAt(const flatbuffers::Vector<T>* list, uint64_t index) -> decltype(list->Get(0)) {
+  if (list == nullptr || index >= list->size()) return nullptr;
+  return list->Get(static_cast<flatbuffers::uoffset_t>(index));
+}
+
+}  // namespace
+
+Result<FileView> FileView::open(memory::PoolRef pool) {
+  if (pool->size() < kSmallestFile ||
+      !flatbuffers::BufferHasIdentifier(pool->data(), schema::ModelIdentifier()))
+    return fail(ErrorCode::kBadData,
+                "The {} bytes are not a .tflite model: the identifier TFL3 is missing.",
+                pool->size());
+  if (reinterpret_cast<uintptr_t>(pool->data()) % kAlignment != 0)
+    return fail(ErrorCode::kBadData, "The model lies at an address that is not a multiple of {}.",
+                kAlignment);
+
+  flatbuffers::Verifier::Options options;
+  const size_t size = std::min<size_t>(pool->size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
+  options.max_tables = static_cast<flatbuffers::uoffset_t>(
+      pool->size() < FLATBUFFERS_MAX_BUFFER_SIZE ? size / kBytesPerTable + kSpareTables
+                                                 : size / kBytesPerTable);
+  flatbuffers::Verifier verifier(pool->data(), size, options);
+  if (!schema::VerifyModelBuffer(verifier))
+    return fail(ErrorCode::kBadData,
+                "The model is damaged: its tables refer to places outside the {} bytes of the "
+                "file, or to each other too often.",
+                pool->size());
+
+  FileView view;
+  view.model_ = schema::GetModel(pool->data());
+  view.pool_ = std::move(pool);
+  if (view.model_->version() != kSchemaVersion)
+    return fail(ErrorCode::kBadData, "The model has format version {}, only {} is known.",
+                view.model_->version(), kSchemaVersion);
+  if (view.model_->subgraphs() == nullptr || view.model_->subgraphs()->size() == 0)
+    return fail(ErrorCode::kBadData, "The model has no subgraph.");
+  return view;
+}
+
+const schema::SubGraph* FileView::subgraph(size_t index) const {
+  return elementAt(model_->subgraphs(), index);
+}
+
+const schema::Tensor* FileView::tensor(const schema::SubGraph& subgraph, int64_t index) const {
+  return index < 0 ? nullptr : elementAt(subgraph.tensors(), static_cast<uint64_t>(index));
+}
+
+const schema::OperatorCode* FileView::operatorCode(uint32_t index) const {
+  return elementAt(model_->operator_codes(), index);
+}
+
+Result<std::optional<BufferRange>> FileView::buffer(uint32_t index) const {
+  const schema::Buffer* buffer = elementAt(model_->buffers(), index);
+  if (buffer == nullptr) {
+    // Files without any buffer exist: all their tensors are without value.
+    if (index == 0) return std::nullopt;
+    return fail(ErrorCode::kBadData, "It refers to buffer {}, the model has {}.", index,
+                model_->buffers() == nullptr ? 0 : model_->buffers()->size());
+  }
+  if (buffer->data() != nullptr && buffer->data()->size() != 0)
+    return BufferRange{static_cast<uint64_t>(buffer->data()->data() - pool_->data()),
+                       buffer->data()->size()};
+  if (buffer->size() == 0 || buffer->offset() == 0) return std::nullopt;
+  if (!pool_->contains(buffer->offset(), buffer->size()))
+    return fail(ErrorCode::kBadData, "Its buffer {} lies at {}+{}, outside the {} bytes.", index,
+                buffer->offset(), buffer->size(), pool_->size());
+  return BufferRange{buffer->offset(), buffer->size()};
+}
+
+}  // namespace hearth::tflite

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A verified .tflite file in memory: the FlatBuffer's tables and where its buffers lie.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "base/result.h"
+#include "frontends/tflite/reader/scale_lists.h"
+#include "memory/pool.h"
+#include "tflite_schema_generated.h"
+
+namespace hearth::tflite {
+
+// Zero point `index`, which must exist. The verifier checks the alignment of a vector's length, 4
+// bytes: a hostile file can have 8-byte elements at an odd place.
+inline int64_t zeroPointAt(const flatbuffers::Vector<int64_t>& zeroPoints, uint32_t index) {
+  int64_t value;
+  std::memcpy(&value, zeroPoints.Data() + size_t{index} * sizeof(value), sizeof(value));
+  return flatbuffers::EndianScalar(value);
+}
+
+// Bytes of one buffer, counted from the start of the pool.
+struct BufferRange {
+  uint64_t offset = 0;
+  uint64_t length = 0;
+};
+
+// Immutable after open(); pointers into the pool live as long as it.
+class FileView {
+ public:
+  // Verifies identifier, version and every offset that the schema knows, in time and memory
+  // proportional to the file. Buffers may lie outside the FlatBuffer, which ends before 2 GiB.
+  // kBadData in one sentence.
+  static Result<FileView> open(memory::PoolRef pool);
+
+  const schema::Model& model() const { return *model_; }
+  const memory::PoolRef& pool() const { return pool_; }
+
+  size_t subgraphCount() const { return model_->subgraphs()->size(); }
+  // Null when there is none at `index`; members of the table may still be absent.
+  const schema::SubGraph* subgraph(size_t index) const;
+  const schema::Tensor* tensor(const schema::SubGraph& subgraph, int64_t index) const;
+  const schema::OperatorCode* operatorCode(uint32_t index) const;
+
+  // Where the value of a tensor lies; nullopt for one without. kBadData when the buffer does not
+  // exist or lies outside the file.
+  Result<std::optional<BufferRange>> buffer(uint32_t index) const;
+
+  ScaleLists& scaleLists() const { return *scaleLists_; }
+
+ private:
+  FileView() = default;
+
+  memory::PoolRef pool_;
+  const schema::Model* model_ = nullptr;
+  std::shared_ptr<ScaleLists> scaleLists_ = std::make_shared<ScaleLists>();
+};
+
+}  // namespace hearth::tflite

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening a model reads its tables from the disk, and not the weights between them.
+#include "frontends/tflite/reader/scattered_reads.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "frontends/tflite/model_file.h"
+#include "frontends/tflite/testing/model_writer.h"
+#include "memory/mapping.h"
+
+namespace hearth::tflite {
+namespace {
+
+constexpr int kConstants = 24;
+constexpr int32_t kElements = 1 << 18;
+
+// x + 1 MiB of numbers, and so on.
+std::vector<uint8_t> largeModel() {
+  ModelWriter model;
+  const int32_t input = model.addTensor(schema::TensorType::FLOAT32, {kElements});
+  int32_t last = input;
+  for (int i = 0; i < kConstants; ++i) {
+    const int32_t constant = model.addConstantBytes(
+        schema::TensorType::FLOAT32, {kElements},
+        std::vector<uint8_t>(kElements * sizeof(float), static_cast<uint8_t>(i + 1)));
+    const int32_t sum = model.addTensor(schema::TensorType::FLOAT32, {kElements});
+    model.addOperator(schema::BuiltinOperator::ADD, {last, constant}, {sum}, schema::AddOptionsT());
+    last = sum;
+  }
+  model.setArguments({input}, {last});
+  return model.write();
+}
+
+// Pages of a file that are in the page cache.
+size_t residentPages(int fd) {
+  const size_t size = base::Descriptor(::dup(fd)).size().value();
+  const auto mapping = memory::Mapping::ofFile(fd, 0, size, memory::Mapping::Access::kReadOnly);
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> pages((size + page - 1) / page);
+  if (!mapping || ::mincore(mapping->data(), size, pages.data()) != 0) return SIZE_MAX;
+  return static_cast<size_t>(std::ranges::count_if(pages, [](auto one) { return (one & 1) != 0; }));
+}
+
+TEST(ScatteredReadsTest, OpeningReadsLittleOfALargeModel) {
+  const std::vector<uint8_t> bytes = largeModel();
+  std::string path = std::filesystem::temp_directory_path() / "hearth-model-XXXXXX";
+  const base::Descriptor file(::mkstemp(path.data()));
+  ASSERT_TRUE(file.valid());
+  ASSERT_EQ(::pwrite(file.get(), bytes.data(), bytes.size(), 0),
+            static_cast<ssize_t>(bytes.size()));
+  ASSERT_EQ(::fsync(file.get()), 0);
+  ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
+  const bool isOnDisk = residentPages(file.get()) == 0;
+  const auto opened = ModelFile::open(path);
+  ::unlink(path.c_str());
+  ASSERT_TRUE(opened) << opened.error().toString();
+  const auto imported = (*opened)->importSubgraph(0);
+  ASSERT_TRUE(imported) << imported.error().toString();
+  if (!isOnDisk) GTEST_SKIP() << "The folder for temporary files is not on a disk.";
+  const size_t all = bytes.size() / static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  EXPECT_LT(residentPages(file.get()), all / 50);
+}
+
+TEST(ScatteredReadsTest, BytesThatWereBegunComeIn) {
+  constexpr size_t kSize = size_t{32} << 20;
+  std::string path = std::filesystem::temp_directory_path() / "hearth-model-XXXXXX";
+  const base::Descriptor file(::mkstemp(path.data()));
+  ASSERT_TRUE(file.valid());
+  ::unlink(path.c_str());
+  const std::vector<uint8_t> bytes(kSize, 1);
+  ASSERT_EQ(::pwrite(file.get(), bytes.data(), kSize, 0), static_cast<ssize_t>(kSize));
+  ASSERT_EQ(::fsync(file.get()), 0);
+  ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
+  const auto pool = memory::Pool::ofFile(file.get(), 0, kSize, memory::Mapping::Access::kReadOnly);
+  ASSERT_TRUE(pool);
+  if (residentPages(file.get()) != 0)
+    GTEST_SKIP() << "The folder for temporary files is not on a disk.";
+  const ScatteredReads reads(**pool);
+  const uint8_t* const list = (*pool)->data() + kSize / 2 + 100;
+  constexpr size_t kList = 100'000;
+  EXPECT_FALSE(reads.isResident(list + kList / 2));
+  reads.begin(list, kList);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!reads.isResident(list) || !reads.isResident(list + kList / 2) ||
+         !reads.isResident(list + kList - 1)) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_FALSE(reads.isResident((*pool)->data()));
+}
+
+TEST(ScatteredReadsTest, MemoryOfOthersIsLeftAlone) {
+  const std::vector<uint8_t> bytes(10'000, 7);
+  const memory::PoolRef lent = memory::Pool::borrowed(bytes.data(), bytes.size());
+  const memory::PoolRef own = memory::Pool::anonymous(10'000).value();
+  const ScatteredReads one(*lent);
+  const ScatteredReads two(*own);
+  EXPECT_EQ(std::ranges::count(bytes, 7), 10'000);
+}
+
+}  // namespace
+}  // namespace hearth::tflite

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/tflite/reader/text.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "base/format.h"
+
+namespace hearth::tflite {
+namespace {
+
+constexpr size_t kMaxTextBytes = 1024;
+
+// Length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none.
+size_t sequenceLength(std::string_view text) {
+  const auto byte = [&](size_t i) {
+    return static_cast<uint8_t>(text[i]);
+  };
+  const uint8_t lead = byte(0);
+  if (lead < 0x80) return 1;
+  const size_t length = lead >= 0xC2 && lead < 0xE0   ? 2
+                        : lead >= 0xE0 && lead < 0xF0 ? 3
+                        : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                      : 0;
+  if (length == 0 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  // Overlong forms, surrogates and values above U+10FFFF are told by the second byte.
+  if (lead == 0xE0 && byte(1) < 0xA0) return 0;
+  if (lead == 0xED && byte(1) >= 0xA0) return 0;
+  if (lead == 0xF0 && byte(1) < 0x90) return 0;
+  if (lead == 0xF4 && byte(1) >= 0x90) return 0;
+  return length;
+}
+
+}  // namespace
+
+std::string cleanText(const flatbuffers::String* text) {
+  std::string clean;
+  if (text == nullptr) return clean;
+  std::string_view rest(text->c_str(), text->size());
+  // Nearly all are.
+  const auto isPlain = [](char c) {
+    return c >= 0x20 && c < 0x7F;
+  };
+  if (rest.size() <= kMaxTextBytes && std::ranges::all_of(rest, isPlain)) return std::string(rest);
+  clean.reserve(std::min(rest.size(), kMaxTextBytes));
+  while (!rest.empty()) {
+    size_t length = sequenceLength(rest);
+    const uint8_t lead = static_cast<uint8_t>(rest[0]);
+    const bool isPrintable = length > 1 || (length == 1 && lead >= 0x20 && lead != 0x7F);
+    if (length == 0) length = 1;
+    if (clean.size() + length > kMaxTextBytes) break;
+    if (isPrintable)
+      clean.append(rest.substr(0, length));
+    else
+      clean.push_back('?');
+    rest.remove_prefix(length);
+  }
+  return clean;
+}
+
+schema::BuiltinOperator builtinCode(const schema::OperatorCode& code) {
+  return std::max(code.builtin_code(),
+                  static_cast<schema::BuiltinOperator>(code.deprecated_builtin_code()));
+}
+
+std::string operationName(const schema::OperatorCode& code) {
+  const schema::BuiltinOperator builtin = builtinCode(code);
+  if (builtin == schema::BuiltinOperator::CUSTOM) return cleanText(code.custom_code());
+  const std::string_view name = schema::EnumNameBuiltinOperator(builtin);
+  if (name.empty()) return base::formatText("BUILTIN_{}", static_cast<int32_t>(builtin));
+  return std::string(name);
+}
+
+std::string tensorTypeName(schema::TensorType type) {
+  const std::string_view name = schema::EnumNameTensorType(type);
+  if (name.empty()) return base::formatText("TYPE_{}", static_cast<int32_t>(type));
+  return std::string(name);
+}
+
+}  // namespace hearth::tflite

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: hand-made models through the front end, and what comes out as text.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "frontends/tflite/model_file.h"
+#include "frontends/tflite/testing/model_writer.h"
+
+namespace hearth::tflite {
+
+// One element of a constant.
+template <typename T>
+T valueOf(const graph::Model& model, const graph::Operand& operand, size_t index = 0) {
+  T value;
+  std::memcpy(&value, model.constantData(operand) + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+// Each operation of a subgraph as "ADD t0 t1 3 -> t2": "3" and "0.5f" are scalars, "true", "{1,2}"
+// an INT32 constant without name, "-" an omitted argument, "%" what a translator added, "#1" a
+// subgraph, all else the name of a tensor.
+std::vector<std::string> linesOf(const graph::Model& model, size_t subgraph = 0);
+
+Result<ImportedGraph> tryImport(const ModelWriter& writer);
+// Fails the test, and gives a model of three empty subgraphs, when the import fails.
+ImportedGraph import(const ModelWriter& writer);
+std::vector<std::string> translate(const ModelWriter& writer);
+// "imported" when there is none.
+std::string errorOf(const ModelWriter& writer);
+
+// A model between float tensors of the given shapes: inputs t0, t1, …, then the outputs.
+struct FloatModel : ModelWriter {
+  FloatModel(std::vector<Shape> inputs, std::vector<Shape> outputs);
+
+  std::vector<int32_t> in, out;
+};
+
+}  // namespace hearth::tflite

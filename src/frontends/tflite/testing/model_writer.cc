@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/tflite/testing/model_writer.h"
+
+#include <flatbuffers/flexbuffers.h>
+
+#include <cstring>
+#include <memory>
+
+#include "base/format.h"
+
+namespace hearth::tflite {
+
+ModelWriter::ModelWriter() {
+  model.version = 3;
+  model.buffers.push_back(std::make_unique<schema::BufferT>());
+  addSubgraph("main");
+}
+
+int32_t ModelWriter::addSubgraph(const std::string& name) {
+  auto added = std::make_unique<schema::SubGraphT>();
+  added->name = name;
+  model.subgraphs.push_back(std::move(added));
+  return static_cast<int32_t>(model.subgraphs.size()) - 1;
+}
+
+int32_t ModelWriter::addTensor(schema::TensorType type, Shape shape, float scale,
+                               int64_t zeroPoint) {
+  auto added = std::make_unique<schema::TensorT>();
+  added->name = base::formatText("t{}", subgraph().tensors.size());
+  added->type = type;
+  added->shape = std::move(shape);
+  if (scale != 0.0f) {
+    added->quantization = std::make_unique<schema::QuantizationParametersT>();
+    added->quantization->scale = {scale};
+    added->quantization->zero_point = {zeroPoint};
+  }
+  subgraph().tensors.push_back(std::move(added));
+  return static_cast<int32_t>(subgraph().tensors.size()) - 1;
+}
+
+int32_t ModelWriter::addVariable(schema::TensorType type, Shape shape, float scale,
+                                 int64_t zeroPoint) {
+  const int32_t added = addTensor(type, std::move(shape), scale, zeroPoint);
+  tensor(added).is_variable = true;
+  return added;
+}
+
+int32_t ModelWriter::addConstantBytes(schema::TensorType type, Shape shape,
+                                      std::vector<uint8_t> bytes, float scale, int64_t zeroPoint) {
+  auto buffer = std::make_unique<schema::BufferT>();
+  buffer->data = std::move(bytes);
+  model.buffers.push_back(std::move(buffer));
+  const int32_t added = addTensor(type, std::move(shape), scale, zeroPoint);
+  tensor(added).buffer = static_cast<uint32_t>(model.buffers.size()) - 1;
+  return added;
+}
+
+int32_t ModelWriter::ints(std::initializer_list<int32_t> values) {
+  return addConstant<int32_t>(schema::TensorType::INT32, {static_cast<int32_t>(values.size())},
+                              values);
+}
+
+schema::OperatorT& ModelWriter::addOperator(schema::BuiltinOperator code,
+                                            std::vector<int32_t> inputs,
+                                            std::vector<int32_t> outputs, int32_t version) {
+  auto operatorCode = std::make_unique<schema::OperatorCodeT>();
+  operatorCode->builtin_code = code;
+  operatorCode->deprecated_builtin_code =
+      static_cast<int8_t>(std::min<int32_t>(static_cast<int32_t>(code), 127));
+  operatorCode->version = version;
+  model.operator_codes.push_back(std::move(operatorCode));
+  auto added = std::make_unique<schema::OperatorT>();
+  added->opcode_index = static_cast<uint32_t>(model.operator_codes.size()) - 1;
+  added->inputs = std::move(inputs);
+  added->outputs = std::move(outputs);
+  subgraph().operators.push_back(std::move(added));
+  return *subgraph().operators.back();
+}
+
+void ModelWriter::addComposite(const std::string& name, int32_t decomposition,
+                               std::vector<uint8_t> attributes, std::vector<int32_t> inputs,
+                               std::vector<int32_t> outputs) {
+  schema::StableHLOCompositeOptionsT options;
+  options.name = name;
+  options.decomposition_subgraph_index = decomposition;
+  options.composite_attributes = std::move(attributes);
+  addOperator(schema::BuiltinOperator::STABLEHLO_COMPOSITE, std::move(inputs), std::move(outputs))
+      .builtin_options_2.Set(std::move(options));
+}
+
+int32_t ModelWriter::addBlockwise(Shape shape, std::vector<uint8_t> pairs, int32_t scales,
+                                  int32_t blockSize) {
+  const int32_t added =
+      addConstantBytes(schema::TensorType::INT4, std::move(shape), std::move(pairs), 1.0f);
+  schema::BlockwiseQuantizationT blocks;
+  blocks.scales = scales;
+  blocks.zero_points = -1;
+  blocks.block_size = blockSize;
+  tensor(added).quantization = std::make_unique<schema::QuantizationParametersT>();
+  tensor(added).quantization->details.Set(std::move(blocks));
+  return added;
+}
+
+void ModelWriter::setArguments(std::vector<int32_t> inputs, std::vector<int32_t> outputs) {
+  subgraph().inputs = std::move(inputs);
+  subgraph().outputs = std::move(outputs);
+}
+
+std::vector<uint8_t> ModelWriter::write() const {
+  flatbuffers::FlatBufferBuilder builder;
+  schema::FinishModelBuffer(builder, schema::Model::Pack(builder, &model));
+  return std::vector<uint8_t>(builder.GetBufferPointer(),
+                              builder.GetBufferPointer() + builder.GetSize());
+}
+
+std::vector<uint8_t> flexMap(const std::vector<std::pair<std::string, double>>& numbers) {
+  flexbuffers::Builder builder;
+  builder.Map([&] {
+    for (const auto& [name, value] : numbers) builder.Double(name.c_str(), value);
+  });
+  builder.Finish();
+  return builder.GetBuffer();
+}
+
+memory::PoolRef poolOf(const std::vector<uint8_t>& bytes) {
+  auto pool = memory::Pool::anonymous(std::max<size_t>(bytes.size(), 1));
+  if (!bytes.empty()) std::memcpy((*pool)->mutableData(), bytes.data(), bytes.size());
+  return *pool;
+}
+
+}  // namespace hearth::tflite

@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/tflite/testing/sample_models.h"
+
+#include <memory>
+#include <utility>
+
+#include "frontends/tflite/testing/model_writer.h"
+
+namespace hearth::tflite {
+namespace {
+
+using schema::ActivationFunctionType;
+using schema::BuiltinOperator;
+using schema::TensorType;
+
+// Unquantised, or with a scale for eight-bit types.
+int32_t activation(ModelWriter* model, TensorType type, ModelWriter::Shape shape) {
+  const bool isByte = type == TensorType::INT8 || type == TensorType::UINT8;
+  return model->addTensor(type, std::move(shape), isByte ? 0.5f : 0.0f,
+                          type == TensorType::UINT8 ? 128 : 0);
+}
+
+int32_t weights(ModelWriter* model, TensorType type, ModelWriter::Shape shape) {
+  const int32_t added = activation(model, type, shape);
+  size_t bytes = type == TensorType::FLOAT32 || type == TensorType::INT32 ? 4 : 1;
+  for (const int32_t dimension : shape) bytes *= static_cast<size_t>(dimension);
+  auto buffer = std::make_unique<schema::BufferT>();
+  for (size_t i = 0; i < bytes; ++i) buffer->data.push_back(static_cast<uint8_t>(i % 61));
+  model->model.buffers.push_back(std::move(buffer));
+  model->tensor(added).buffer = static_cast<uint32_t>(model->model.buffers.size()) - 1;
+  return added;
+}
+
+ModelWriter convolutions(TensorType type) {
+  ModelWriter model;
+  const TensorType biasType = type == TensorType::FLOAT32 ? type : TensorType::INT32;
+  const int32_t input = activation(&model, type, {1, 4, 4, 2});
+  const int32_t conv = activation(&model, type, {1, 4, 4, 2});
+  const int32_t depthwise = activation(&model, type, {1, 2, 2, 2});
+  const int32_t pooled = activation(&model, type, {1, 1, 1, 2});
+  const int32_t output = activation(&model, type, {1, 3});
+  schema::Conv2DOptionsT convOptions;
+  convOptions.stride_w = convOptions.stride_h = 1;
+  convOptions.fused_activation_function = ActivationFunctionType::RELU6;
+  const int32_t filter = weights(&model, type, {2, 1, 1, 2});
+  if (type == TensorType::INT8) {
+    model.tensor(filter).quantization->scale = {0.5f, 0.25f};
+    model.tensor(filter).quantization->zero_point = {0, 0};
+  }
+  model.addOperator(BuiltinOperator::CONV_2D, {input, filter, weights(&model, biasType, {2})},
+                    {conv}, convOptions);
+  schema::DepthwiseConv2DOptionsT depthwiseOptions;
+  depthwiseOptions.stride_w = depthwiseOptions.stride_h = 2;
+  model.addOperator(BuiltinOperator::DEPTHWISE_CONV_2D,
+                    {conv, weights(&model, type, {1, 2, 2, 2}), -1}, {depthwise}, depthwiseOptions);
+  schema::Pool2DOptionsT poolOptions;
+  poolOptions.padding = schema::Padding::VALID;
+  poolOptions.stride_w = poolOptions.stride_h = 1;
+  poolOptions.filter_width = poolOptions.filter_height = 2;
+  model.addOperator(BuiltinOperator::MAX_POOL_2D, {depthwise}, {pooled}, poolOptions);
+  model.addOperator(BuiltinOperator::FULLY_CONNECTED,
+                    {pooled, weights(&model, type, {3, 2}), weights(&model, biasType, {3})},
+                    {output}, schema::FullyConnectedOptionsT());
+  model.setArguments({input}, {output});
+  return model;
+}
+
+ModelWriter elementwise() {
+  ModelWriter model;
+  const int32_t left = model.addTensor(TensorType::FLOAT32, {2, 3});
+  const int32_t right = model.addTensor(TensorType::FLOAT32, {1, 3});
+  int32_t last = left;
+  const auto next = [&] {
+    return model.addTensor(TensorType::FLOAT32, {2, 3});
+  };
+  for (const BuiltinOperator code :
+       {BuiltinOperator::ADD, BuiltinOperator::SQUARED_DIFFERENCE, BuiltinOperator::MAXIMUM}) {
+    const int32_t result = next();
+    model.addOperator(code, {last, right}, {result});
+    last = result;
+  }
+  for (const BuiltinOperator code :
+       {BuiltinOperator::COS, BuiltinOperator::LEAKY_RELU, BuiltinOperator::ELU,
+        BuiltinOperator::SOFTMAX, BuiltinOperator::LOG_SOFTMAX}) {
+    const int32_t result = next();
+    model.addOperator(code, {last}, {result});
+    last = result;
+  }
+  model.setArguments({left, right}, {last});
+  return model;
+}
+
+ModelWriter quantised() {
+  ModelWriter model;
+  const int32_t input = model.addTensor(TensorType::FLOAT32, {4});
+  const int32_t a = model.addTensor(TensorType::INT8, {4}, 0.5f, 3);
+  const int32_t b = model.addTensor(TensorType::UINT8, {4}, 0.25f, 128);
+  const int32_t c = model.addTensor(TensorType::UINT8, {4}, 0.25f, 128);
+  const int32_t d = model.addTensor(TensorType::UINT8, {4}, 0.25f, 0);
+  const int32_t output = model.addTensor(TensorType::FLOAT32, {4});
+  schema::LeakyReluOptionsT slope;
+  slope.alpha = 0.1f;
+  model.addOperator(BuiltinOperator::QUANTIZE, {input}, {a});
+  model.addOperator(BuiltinOperator::QUANTIZE, {a}, {b});
+  model.addOperator(BuiltinOperator::LEAKY_RELU, {b}, {c}, slope);
+  model.addOperator(BuiltinOperator::SQUARED_DIFFERENCE, {c, b}, {d});
+  model.addOperator(BuiltinOperator::DEQUANTIZE, {d}, {output});
+  model.setArguments({input}, {output});
+  return model;
+}
+
+ModelWriter shapes() {
+  ModelWriter model;
+  const auto add = [&](ModelWriter::Shape shape) {
+    return model.addTensor(TensorType::FLOAT32, std::move(shape));
+  };
+  const int32_t input = add({2, 4});
+  const int32_t reshaped = add({4, 2});
+  const int32_t padded = add({6, 2});
+  const int32_t sliced = add({4, 2});
+  const int32_t first = add({1, 2});
+  const int32_t second = add({3, 2});
+  const int32_t joined = add({4, 2});
+  const int32_t row0 = add({4});
+  const int32_t row1 = add({4});
+  const int32_t packed = add({2, 4});
+  const int32_t transposed = add({4, 2});
+  const int32_t reversed = add({4, 2});
+  const int32_t padding = model.addConstant<int32_t>(TensorType::INT32, {2, 2}, {1, 1, 0, 0});
+  const int32_t zero = model.addConstant<float>(TensorType::FLOAT32, {}, {0.0f});
+  const int32_t one = model.addConstant<int32_t>(TensorType::INT32, {}, {0});
+  schema::UnpackOptionsT unpack;
+  unpack.num = 2;
+  unpack.axis = 1;
+  model.addOperator(BuiltinOperator::RESHAPE, {input, model.ints({-1, 2})}, {reshaped});
+  model.addOperator(BuiltinOperator::PADV2, {reshaped, padding, zero}, {padded});
+  model.addOperator(BuiltinOperator::STRIDED_SLICE,
+                    {padded, model.ints({1}), model.ints({5}), model.ints({1})}, {sliced});
+  model.addOperator(BuiltinOperator::SPLIT_V, {sliced, model.ints({1, -1}), one}, {first, second});
+  model.addOperator(BuiltinOperator::CONCATENATION, {first, second}, {joined});
+  model.addOperator(BuiltinOperator::UNPACK, {joined}, {row0, row1}, unpack);
+  model.addOperator(BuiltinOperator::PACK, {row0, row1}, {packed});
+  model.addOperator(BuiltinOperator::TRANSPOSE, {packed, model.ints({1, 0})}, {transposed});
+  model.addOperator(BuiltinOperator::REVERSE_V2, {transposed, model.ints({0, 1})}, {reversed});
+  model.setArguments({input}, {reversed});
+  return model;
+}
+
+ModelWriter space() {
+  ModelWriter model;
+  const auto add = [&](ModelWriter::Shape shape) {
+    return model.addTensor(TensorType::FLOAT32, std::move(shape));
+  };
+  const int32_t input = add({1, 4, 4, 1});
+  const int32_t batched = add({4, 2, 2, 1});
+  const int32_t back = add({1, 3, 4, 1});
+  const int32_t resized = add({1, 2, 2, 1});
+  const int32_t deep = add({1, 1, 1, 4});
+  const int32_t blocks = model.ints({2, 2});
+  const int32_t none = model.addConstant<int32_t>(TensorType::INT32, {2, 2}, {0, 0, 0, 0});
+  const int32_t crops = model.addConstant<int32_t>(TensorType::INT32, {2, 2}, {1, 0, 0, 0});
+  schema::SpaceToDepthOptionsT options;
+  options.block_size = 2;
+  model.addOperator(BuiltinOperator::SPACE_TO_BATCH_ND, {input, blocks, none}, {batched});
+  model.addOperator(BuiltinOperator::BATCH_TO_SPACE_ND, {batched, blocks, crops}, {back});
+  model.addOperator(BuiltinOperator::RESIZE_BILINEAR, {back, model.ints({2, 2})}, {resized});
+  model.addOperator(BuiltinOperator::SPACE_TO_DEPTH, {resized}, {deep}, options);
+  model.setArguments({input}, {deep});
+  return model;
+}
+
+ModelWriter reductions() {
+  ModelWriter model;
+  const int32_t input = model.addTensor(TensorType::FLOAT32, {2, 3});
+  const int32_t mean = model.addTensor(TensorType::FLOAT32, {2});
+  const int32_t sum = model.addTensor(TensorType::FLOAT32, {2});
+  const int32_t indices = model.addTensor(TensorType::INT64, {2});
+  const int32_t best = model.addTensor(TensorType::FLOAT32, {2, 1});
+  const int32_t places = model.addTensor(TensorType::INT32, {2, 1});
+  const int32_t axis = model.ints({1});
+  const int32_t count = model.addConstant<int32_t>(TensorType::INT32, {}, {1});
+  model.addOperator(BuiltinOperator::MEAN, {input, axis}, {mean});
+  model.addOperator(BuiltinOperator::SUM, {input, axis}, {sum});
+  model.addOperator(BuiltinOperator::ARG_MAX, {input, axis}, {indices});
+  model.addOperator(BuiltinOperator::TOPK_V2, {input, count}, {best, places});
+  model.setArguments({input}, {mean, sum, indices, best, places});
+  return model;
+}
+
+ModelWriter lookups() {
+  ModelWriter model;
+  const int32_t indices = model.addTensor(TensorType::INT32, {3});
+  const int32_t rows = model.addTensor(TensorType::FLOAT32, {3, 2});
+  const int32_t embedded = model.addTensor(TensorType::FLOAT32, {3, 2});
+  const int32_t table = weights(&model, TensorType::FLOAT32, {4, 2});
+  model.addOperator(BuiltinOperator::GATHER, {table, indices}, {rows});
+  model.addOperator(BuiltinOperator::EMBEDDING_LOOKUP, {indices, table}, {embedded});
+  model.setArguments({indices}, {rows, embedded});
+  auto signature = std::make_unique<schema::SignatureDefT>();
+  signature->signature_key = "lookup";
+  auto name = std::make_unique<schema::TensorMapT>();
+  name->name = "tokens";
+  signature->inputs.push_back(std::move(name));
+  model.model.signature_defs.push_back(std::move(signature));
+  return model;
+}
+
+ModelWriter lstm(TensorType type) {
+  ModelWriter model;
+  const bool isFloat = type == TensorType::FLOAT32;
+  const int32_t input = activation(&model, type, {1, 1, 2});
+  const int32_t output = activation(&model, type, {1, 1, 1});
+  std::vector<int32_t> inputs(24, -1);
+  inputs[0] = input;
+  for (int i = 1; i <= 8; ++i) inputs[i] = weights(&model, type, {1, i <= 4 ? 2 : 1});
+  for (int i = 12; i <= 15; ++i)
+    inputs[i] = weights(&model, isFloat ? type : TensorType::INT32, {1});
+  const float scale = isFloat ? 0.0f : 0.5f;
+  inputs[18] = model.addVariable(type, {1, 1}, scale);
+  inputs[19] = model.addVariable(isFloat ? type : TensorType::INT16, {1, 1}, scale);
+  schema::UnidirectionalSequenceLSTMOptionsT options;
+  options.fused_activation_function = ActivationFunctionType::TANH;
+  model.addOperator(BuiltinOperator::UNIDIRECTIONAL_SEQUENCE_LSTM, inputs, {output}, options);
+  model.setArguments({input}, {output});
+  return model;
+}
+
+ModelWriter recurrent() {
+  ModelWriter model;
+  const int32_t input = model.addTensor(TensorType::FLOAT32, {1, 2});
+  const int32_t hidden = model.addTensor(TensorType::FLOAT32, {1, 2});
+  const int32_t output = model.addTensor(TensorType::FLOAT32, {1, 1});
+  const int32_t square = weights(&model, TensorType::FLOAT32, {2, 2});
+  model.addOperator(BuiltinOperator::RNN,
+                    {input, square, square, weights(&model, TensorType::FLOAT32, {2}),
+                     model.addVariable(TensorType::FLOAT32, {1, 2})},
+                    {hidden}, schema::RNNOptionsT());
+  schema::SVDFOptionsT options;
+  options.rank = 1;
+  model.addOperator(BuiltinOperator::SVDF,
+                    {hidden, weights(&model, TensorType::FLOAT32, {1, 2}),
+                     weights(&model, TensorType::FLOAT32, {1, 3}), -1,
+                     model.addVariable(TensorType::FLOAT32, {1, 3})},
+                    {output}, options);
+  model.setArguments({input}, {output});
+  return model;
+}
+
+ModelWriter sparse() {
+  ModelWriter model;
+  const int32_t stored = model.addConstant<float>(TensorType::FLOAT32, {2, 3}, {1, 2, 3});
+  auto rows = std::make_unique<schema::DimensionMetadataT>();
+  rows->dense_size = 2;
+  auto columns = std::make_unique<schema::DimensionMetadataT>();
+  columns->format = schema::DimensionType::SPARSE_CSR;
+  schema::Uint16VectorT segments;
+  segments.values = {0, 1, 3};
+  columns->array_segments.Set(std::move(segments));
+  schema::Uint8VectorT indices;
+  indices.values = {2, 0, 1};
+  columns->array_indices.Set(std::move(indices));
+  auto sparsity = std::make_unique<schema::SparsityParametersT>();
+  sparsity->traversal_order = {0, 1};
+  sparsity->dim_metadata.push_back(std::move(rows));
+  sparsity->dim_metadata.push_back(std::move(columns));
+  model.tensor(stored).sparsity = std::move(sparsity);
+  const int32_t dense = model.addTensor(TensorType::FLOAT32, {2, 3});
+  const int32_t output = model.addTensor(TensorType::FLOAT32, {2, 3});
+  model.addOperator(BuiltinOperator::DENSIFY, {stored}, {dense});
+  model.addOperator(BuiltinOperator::TANH, {dense}, {output});
+  model.setArguments({}, {output});
+  return model;
+}
+
+// Layers of a transformer with weights of 4 bits.
+ModelWriter transformer() {
+  ModelWriter model;
+  const int32_t token = model.addTensor(TensorType::INT32, {1});
+  const int32_t position = model.addTensor(TensorType::INT32, {2});
+  const int32_t cache = model.addTensor(TensorType::FLOAT32, {2, 4});
+  const int32_t row = model.addTensor(TensorType::FLOAT32, {1, 4});
+  const int32_t hidden = model.addTensor(TensorType::FLOAT32, {1, 4});
+  const int32_t activated = model.addTensor(TensorType::FLOAT32, {1, 4});
+  const int32_t updated = model.addTensor(TensorType::FLOAT32, {2, 4});
+  const int32_t scales =
+      model.addConstant<uint16_t>(TensorType::FLOAT16, {2, 2}, {0x3C00, 0x4000, 0x3800, 0x3C00});
+  const int32_t wideScales =
+      model.addConstant<uint16_t>(TensorType::FLOAT16, {4, 1}, {0x3C00, 0x4000, 0x3800, 0x3C00});
+  const int32_t table = model.addBlockwise({2, 4}, {0x21, 0x43, 0xF1, 0x87}, scales, 2);
+  const int32_t filter = model.addBlockwise({4, 4}, {1, 2, 3, 4, 5, 6, 7, 8}, wideScales, 4);
+  model.addOperator(BuiltinOperator::EMBEDDING_LOOKUP, {token, table}, {row});
+  schema::FullyConnectedOptionsT layer;
+  layer.keep_num_dims = true;
+  model.addOperator(BuiltinOperator::FULLY_CONNECTED, {row, filter, -1}, {hidden}, layer);
+  schema::GeluOptionsT gelu;
+  gelu.approximate = true;
+  model.addOperator(BuiltinOperator::GELU, {hidden}, {activated}, gelu);
+  model.addOperator(BuiltinOperator::DYNAMIC_UPDATE_SLICE, {cache, activated, position}, {updated});
+  model.setArguments({token, position, cache}, {updated});
+  return model;
+}
+
+// Indices, counts and sequences, which NNAPI has not.
+ModelWriter indices() {
+  ModelWriter model;
+  const int32_t numbers = model.addTensor(TensorType::INT32, {3});
+  const int32_t data = model.addTensor(TensorType::FLOAT32, {3, 2});
+  const auto result = [&](TensorType type, ModelWriter::Shape shape) {
+    return model.addTensor(type, std::move(shape));
+  };
+  const int32_t sums = result(TensorType::FLOAT32, {3, 2});
+  schema::CumsumOptionsT cumsum;
+  cumsum.exclusive = true;
+  model.addOperator(BuiltinOperator::CUMSUM, {data, model.ints({0})}, {sums}, cumsum);
+  const int32_t hot = result(TensorType::FLOAT32, {3, 4});
+  const int32_t one = model.addConstant<float>(TensorType::FLOAT32, {}, {1});
+  const int32_t zero = model.addConstant<float>(TensorType::FLOAT32, {}, {0});
+  schema::OneHotOptionsT oneHot;
+  oneHot.axis = -1;
+  model.addOperator(BuiltinOperator::ONE_HOT, {numbers, model.ints({4}), one, zero}, {hot}, oneHot);
+  const int32_t column = result(TensorType::INT32, {3, 1});
+  model.addOperator(BuiltinOperator::RESHAPE, {numbers, model.ints({3, 1})}, {column});
+  const int32_t scattered = result(TensorType::FLOAT32, {4, 2});
+  model.addOperator(BuiltinOperator::SCATTER_ND, {column, sums, model.ints({4, 2})}, {scattered});
+  const int32_t reversed = result(TensorType::FLOAT32, {3, 2});
+  schema::ReverseSequenceOptionsT sequence;
+  sequence.seq_dim = 1;
+  model.addOperator(BuiltinOperator::REVERSE_SEQUENCE, {sums, numbers}, {reversed}, sequence);
+  const int32_t places = result(TensorType::INT64, {1, 2});
+  model.addOperator(BuiltinOperator::WHERE, {hot}, {places});
+  const int32_t shape = result(TensorType::INT32, {2});
+  model.addOperator(BuiltinOperator::SHAPE, {places}, {shape});
+  model.setArguments({numbers, data}, {scattered, reversed, shape});
+  return model;
+}
+
+// A counter that is read and assigned, with a value from a subgraph that runs once.
+ModelWriter resources() {
+  ModelWriter model;
+  const auto addHandle = [&] {
+    const int32_t handle = model.addTensor(TensorType::RESOURCE, {1});
+    schema::VarHandleOptionsT options;
+    options.shared_name = "counter";
+    model.addOperator(BuiltinOperator::VAR_HANDLE, {}, {handle}, options);
+    return handle;
+  };
+  const int32_t input = model.addTensor(TensorType::FLOAT32, {2});
+  schema::CallOnceOptionsT once;
+  once.init_subgraph_index = 1;
+  model.addOperator(BuiltinOperator::CALL_ONCE, {}, {}, once);
+  const int32_t handle = addHandle();
+  const int32_t before = model.addTensor(TensorType::FLOAT32, {2});
+  const int32_t after = model.addTensor(TensorType::FLOAT32, {2});
+  model.addOperator(BuiltinOperator::READ_VARIABLE, {handle}, {before});
+  model.addOperator(BuiltinOperator::ADD_N, {before, input, input}, {after});
+  model.addOperator(BuiltinOperator::ASSIGN_VARIABLE, {handle, after}, {});
+  model.setArguments({input}, {after});
+  model.addSubgraph("once");
+  const int32_t inner = addHandle();
+  const int32_t value = model.addConstant<float>(TensorType::FLOAT32, {2}, {1, 2});
+  model.addOperator(BuiltinOperator::ASSIGN_VARIABLE, {inner, value}, {});
+  return model;
+}
+
+// One composite that is known and one that is not.
+ModelWriter composites() {
+  ModelWriter model;
+  const int32_t input = model.addTensor(TensorType::FLOAT32, {1, 4});
+  const int32_t scale = model.addTensor(TensorType::FLOAT32, {4});
+  const int32_t normal = model.addTensor(TensorType::FLOAT32, {1, 4});
+  const int32_t output = model.addTensor(TensorType::FLOAT32, {1, 4});
+  model.addComposite("odml.rms_norm", 1, flexMap({{"epsilon", 1e-6}}), {input, scale}, {normal});
+  model.addComposite("odml.other", 1, {}, {normal, scale}, {output});
+  model.setArguments({input, scale}, {output});
+  model.addSubgraph("odml.impl");
+  for (const ModelWriter::Shape& shape : {ModelWriter::Shape{1, 4}, {4}, {1, 4}})
+    model.addTensor(TensorType::FLOAT32, shape);
+  model.addOperator(BuiltinOperator::MUL, {0, 1}, {2});
+  model.setArguments({0, 1}, {2});
+  return model;
+}
+
+ModelWriter controlFlow() {
+  ModelWriter model;
+  model.addTensor(TensorType::INT32, {1});
+  model.addTensor(TensorType::INT32, {1});
+  model.addTensor(TensorType::BOOL, {1});
+  model.addTensor(TensorType::INT32, {1});
+  schema::WhileOptionsT loop;
+  loop.cond_subgraph_index = 1;
+  loop.body_subgraph_index = 2;
+  model.addOperator(BuiltinOperator::WHILE, {0}, {1}, loop);
+  schema::IfOptionsT branch;
+  branch.then_subgraph_index = 2;
+  branch.else_subgraph_index = 3;
+  model.addOperator(BuiltinOperator::IF, {2, 1}, {3}, branch);
+  model.setArguments({0, 2}, {3});
+  model.addSubgraph("condition");
+  model.addTensor(TensorType::INT32, {1});
+  model.addTensor(TensorType::BOOL, {1});
+  model.addOperator(BuiltinOperator::LESS, {0, model.ints({10})}, {1});
+  model.setArguments({0}, {1});
+  model.addSubgraph("body");
+  model.addTensor(TensorType::INT32, {1});
+  model.addTensor(TensorType::INT32, {1});
+  model.addOperator(BuiltinOperator::ADD, {0, model.ints({1})}, {1});
+  model.setArguments({0}, {1});
+  model.addSubgraph("identity");
+  model.addTensor(TensorType::INT32, {1});
+  model.setArguments({0}, {0});
+  return model;
+}
+
+}  // namespace
+
+std::vector<SampleModel> sampleModels() {
+  return {{"conv_float", convolutions(TensorType::FLOAT32).write()},
+          {"conv_int8", convolutions(TensorType::INT8).write()},
+          {"conv_uint8", convolutions(TensorType::UINT8).write()},
+          {"elementwise", elementwise().write()},
+          {"quantised", quantised().write()},
+          {"shapes", shapes().write()},
+          {"space", space().write()},
+          {"reductions", reductions().write()},
+          {"lookups", lookups().write()},
+          {"lstm_float", lstm(TensorType::FLOAT32).write()},
+          {"lstm_int8", lstm(TensorType::INT8).write()},
+          {"recurrent", recurrent().write()},
+          {"sparse", sparse().write()},
+          {"transformer", transformer().write()},
+          {"composites", composites().write()},
+          {"indices", indices().write()},
+          {"resources", resources().write()},
+          {"control_flow", controlFlow().write()}};
+}
+
+}  // namespace hearth::tflite

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "frontends/tflite/testing/import_testing.h"
+
+namespace hearth::tflite {
+namespace {
+
+using schema::BuiltinOperator;
+using schema::TensorType;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// if (t0) t1 + t1 else t1: the second subgraph gives its input back.
+ModelWriter branches() {
+  ModelWriter model;
+  model.addTensor(TensorType::BOOL, {});
+  model.addTensor(TensorType::FLOAT32, {2});
+  model.addTensor(TensorType::FLOAT32, {2});
+  schema::IfOptionsT options;
+  options.then_subgraph_index = 1;
+  options.else_subgraph_index = 2;
+  model.addOperator(BuiltinOperator::IF, {0, 1}, {2}, options);
+  model.setArguments({0, 1}, {2});
+  model.addSubgraph("then");
+  model.addTensor(TensorType::FLOAT32, {2});
+  model.addTensor(TensorType::FLOAT32, {2});
+  model.addOperator(BuiltinOperator::ADD, {0, 0}, {1});
+  model.setArguments({0}, {1});
+  model.addSubgraph("else");
+  model.addTensor(TensorType::FLOAT32, {2});
+  model.setArguments({0}, {0});
+  return model;
+}
+
+TEST(ControlFlowTranslators, If) {
+  const ImportedGraph imported = import(branches());
+  ASSERT_EQ(imported.model->subgraphs.size(), 3u);
+  EXPECT_THAT(linesOf(*imported.model, 0), ElementsAre("IF t0 #1 #2 t1 -> t2"));
+  EXPECT_THAT(linesOf(*imported.model, 1), ElementsAre("ADD t0 t0 0 -> t1"));
+  EXPECT_THAT(linesOf(*imported.model, 2), ElementsAre("RESHAPE t0 {2} -> t0"));
+}
+
+TEST(ControlFlowTranslators, WrongSubgraphs) {
+  for (const int32_t index : {-1, 3, 1 << 30}) {
+    ModelWriter model = branches();
+    model.model.subgraphs[0]->operators[0]->builtin_options.AsIfOptions()->else_subgraph_index =
+        index;
+    EXPECT_THAT(errorOf(model), HasSubstr("does not exist"));
+  }
+  ModelWriter model = branches();
+  model.model.subgraphs[0]->operators[0]->builtin_options.AsIfOptions()->else_subgraph_index = 0;
+  EXPECT_NE(errorOf(model), "imported");
+  ModelWriter arguments = branches();
+  arguments.setArguments({}, {});
+  EXPECT_THAT(errorOf(arguments), HasSubstr("calls subgraph 2 with 1 inputs and 1 outputs"));
+}
+
+TEST(ControlFlowTranslators, While) {
+  ModelWriter model;
+  model.addTensor(TensorType::INT32, {1});
+  model.addTensor(TensorType::INT32, {1});
+  schema::WhileOptionsT options;
+  options.cond_subgraph_index = 1;
+  options.body_subgraph_index = 2;
+  model.addOperator(BuiltinOperator::WHILE, {0}, {1}, options);
+  model.setArguments({0}, {1});
+  model.addSubgraph("condition");
+  model.addTensor(TensorType::INT32, {1});
+  model.addTensor(TensorType::BOOL, {1});
+  model.addOperator(BuiltinOperator::LESS, {0, model.ints({10})}, {1});
+  model.setArguments({0}, {1});
+  model.addSubgraph("body");
+  model.addTensor(TensorType::INT32, {1});
+  model.addTensor(TensorType::INT32, {1});
+  model.addOperator(BuiltinOperator::ADD, {0, model.ints({1})}, {1});
+  model.setArguments({0}, {1});
+  const ImportedGraph imported = import(model);
+  ASSERT_EQ(imported.model->subgraphs.size(), 3u);
+  EXPECT_THAT(linesOf(*imported.model, 0), ElementsAre("WHILE #1 #2 t0 -> t1"));
+  EXPECT_THAT(linesOf(*imported.model, 1), ElementsAre("LESS t0 t2 -> t1"));
+}
+
+}  // namespace
+}  // namespace hearth::tflite

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations that pick rows from tables.
+#include "frontends/tflite/translators/translators.h"
+
+namespace hearth::tflite {
+namespace {
+
+using graph::OperandType;
+using graph::OperationType;
+using schema::BuiltinOperator;
+
+Status translateGather(OperatorView& view, OperationType type) {
+  const auto& options = view.options<schema::GatherOptions>();
+  if (options.batch_dims() != 0)
+    return fail(ErrorCode::kUnsupported, "Its batch_dims {} is not supported, it must be 0.",
+                options.batch_dims());
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t axis, view.scalar(options.axis()));
+  HEARTH_ASSIGN(uint32_t indices, view.input(1));
+  // A scalar index removes a dimension: it stays a tensor of rank 0.
+  if (view.operand(indices).type == OperandType::kTensorInt64) {
+    HEARTH_ASSIGN(indices, view.intTensorInput(1));
+  }
+  return view.emit(type, {input, axis, indices});
+}
+
+Status translateEmbeddingLookup(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t lookups, view.input(0));
+  HEARTH_ASSIGN(const uint32_t values, view.input(1));
+  std::vector<uint32_t> arguments = {lookups, values};
+  HEARTH_ASSIGN(const uint32_t scales, view.blockScales(1));
+  if (view.operand(scales).hasValue()) arguments.push_back(scales);
+  return view.emit(type, std::move(arguments));
+}
+
+// The indices may be INT64.
+Status translateGatherNd(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t indices, view.input(1));
+  return view.emit(type, {input, indices});
+}
+
+// How many rows the result has is never known before, whatever the file says.
+Status translateWhere(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t target, view.output(0));
+  graph::Dimensions& dimensions = view.builder().operand(target).dimensions;
+  if (!dimensions.empty()) dimensions[0] = 0;
+  return view.emit(type, {input}, {target});
+}
+
+Status translateOneHot(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t indices, view.input(0));
+  HEARTH_ASSIGN(const uint32_t depth, view.intTensorInput(1));
+  HEARTH_ASSIGN(const uint32_t on, view.input(2));
+  HEARTH_ASSIGN(const uint32_t off, view.input(3));
+  HEARTH_ASSIGN(const uint32_t axis, view.scalar(view.options<schema::OneHotOptions>().axis()));
+  return view.emit(type, {indices, depth, on, off, axis});
+}
+
+Status translateScatterNd(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t indices, view.input(0));
+  HEARTH_ASSIGN(const uint32_t updates, view.input(1));
+  HEARTH_ASSIGN(const uint32_t shape, view.intTensorInput(2));
+  return view.emit(type, {indices, updates, shape});
+}
+
+Status translateHashtableLookup(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t lookups, view.input(0));
+  HEARTH_ASSIGN(const uint32_t keys, view.input(1));
+  HEARTH_ASSIGN(const uint32_t values, view.input(2));
+  HEARTH_ASSIGN(const uint32_t found, view.output(0));
+  HEARTH_ASSIGN(const uint32_t hits, view.output(1));
+  return view.emit(type, {lookups, keys, values}, {found, hits});
+}
+
+Status translateLshProjection(OperatorView& view, OperationType type) {
+  // NNAPI's codes: 1 was another, wrong form of SPARSE.
+  constexpr int32_t kDense = 2;
+  constexpr int32_t kSparse = 3;
+  const schema::LSHProjectionType kind = view.options<schema::LSHProjectionOptions>().type();
+  if (kind != schema::LSHProjectionType::DENSE && kind != schema::LSHProjectionType::SPARSE)
+    return fail(ErrorCode::kBadData, "Its projection type {} is unknown.", static_cast<int>(kind));
+  HEARTH_ASSIGN(const uint32_t hashes, view.input(0));
+  HEARTH_ASSIGN(const uint32_t input, view.input(1));
+  HEARTH_ASSIGN(const uint32_t weights, view.inputOr(2, OperandType::kTensorFloat32));
+  HEARTH_ASSIGN(const uint32_t kindOperand,
+                view.scalar(kind == schema::LSHProjectionType::DENSE ? kDense : kSparse));
+  return view.emit(type, {hashes, input, weights, kindOperand});
+}
+
+constexpr TranslatorEntry kTranslators[] = {
+    {BuiltinOperator::GATHER, translateGather, OperationType::kGather},
+    {BuiltinOperator::ONE_HOT, translateOneHot, OperationType::kOneHot},
+    {BuiltinOperator::SCATTER_ND, translateScatterNd, OperationType::kScatterNd},
+    {BuiltinOperator::WHERE, translateWhere, OperationType::kWhere},
+    {BuiltinOperator::GATHER_ND, translateGatherNd, OperationType::kGatherNd},
+    {BuiltinOperator::EMBEDDING_LOOKUP, translateEmbeddingLookup, OperationType::kEmbeddingLookup},
+    {BuiltinOperator::HASHTABLE_LOOKUP, translateHashtableLookup, OperationType::kHashtableLookup},
+    {BuiltinOperator::LSH_PROJECTION, translateLshProjection, OperationType::kLshProjection},
+};
+
+}  // namespace
+
+std::span<const TranslatorEntry> lookupTranslators() {
+  return kTranslators;
+}
+
+}  // namespace hearth::tflite

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "frontends/tflite/testing/import_testing.h"
+
+namespace hearth::tflite {
+namespace {
+
+using schema::BuiltinOperator;
+using schema::TensorType;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(LookupTranslators, Rows) {
+  FloatModel model({{5, 2}}, {{3, 2}, {3, 2}});
+  const int32_t indices = model.addTensor(TensorType::INT32, {3});
+  model.setArguments({0, indices}, {1, 2});
+  model.addOperator(BuiltinOperator::GATHER, {0, indices}, {1}, schema::GatherOptionsT());
+  model.addOperator(BuiltinOperator::EMBEDDING_LOOKUP, {indices, 0}, {2});
+  EXPECT_THAT(translate(model),
+              ElementsAre("GATHER t0 0 t3 -> t1", "EMBEDDING_LOOKUP t3 t0 -> t2"));
+  schema::GatherOptionsT batched;
+  batched.batch_dims = 1;
+  model.subgraph().operators[0]->builtin_options.Set(batched);
+  EXPECT_THAT(errorOf(model), HasSubstr("batch_dims 1"));
+}
+
+TEST(LookupTranslators, HashesAndTables) {
+  FloatModel model({{3, 2}, {4, 2}}, {{2, 2}});
+  const int32_t lookups = model.addTensor(TensorType::INT32, {2});
+  const int32_t keys = model.addTensor(TensorType::INT32, {4});
+  const int32_t hits = model.addTensor(TensorType::UINT8, {2});
+  const int32_t bits = model.addTensor(TensorType::INT32, {3});
+  model.addOperator(BuiltinOperator::HASHTABLE_LOOKUP, {lookups, keys, 1}, {2, hits});
+  schema::LSHProjectionOptionsT options;
+  options.type = schema::LSHProjectionType::SPARSE;
+  model.addOperator(BuiltinOperator::LSH_PROJECTION, {0, 1}, {bits}, options);
+  model.setArguments({0, 1, lookups, keys}, {2, hits, bits});
+  EXPECT_THAT(translate(model),
+              ElementsAre("HASHTABLE_LOOKUP t3 t4 t1 -> t2 t5", "LSH_PROJECTION t0 t1 - 3 -> t6"));
+}
+
+}  // namespace
+}  // namespace hearth::tflite

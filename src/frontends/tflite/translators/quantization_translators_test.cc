@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "frontends/tflite/testing/import_testing.h"
+
+namespace hearth::tflite {
+namespace {
+
+using schema::BuiltinOperator;
+using schema::TensorType;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(QuantizationTranslators, RequantisationIsOneOperation) {
+  ModelWriter model;
+  model.addTensor(TensorType::UINT8, {4}, 0.5f, 128);
+  model.addTensor(TensorType::INT8, {4}, 0.5f, 0);
+  model.addTensor(TensorType::FLOAT32, {4});
+  model.addTensor(TensorType::INT8, {4}, 0.25f, 1);
+  model.addOperator(BuiltinOperator::QUANTIZE, {0}, {1});
+  model.addOperator(BuiltinOperator::DEQUANTIZE, {1}, {2});
+  model.addOperator(BuiltinOperator::QUANTIZE, {2}, {3});
+  model.setArguments({0}, {3});
+  EXPECT_THAT(translate(model),
+              ElementsAre("QUANTIZE t0 -> t1", "DEQUANTIZE t1 -> t2", "QUANTIZE t2 -> t3"));
+}
+
+TEST(QuantizationTranslators, Casts) {
+  ModelWriter model;
+  model.addConstant<uint16_t>(TensorType::FLOAT16, {2}, {0x3C00, 0x4000});
+  model.addTensor(TensorType::FLOAT32, {2});
+  model.addTensor(TensorType::INT32, {2});
+  model.addOperator(BuiltinOperator::DEQUANTIZE, {0}, {1});
+  model.addOperator(BuiltinOperator::CAST, {1}, {2}, schema::CastOptionsT());
+  model.setArguments({}, {2});
+  EXPECT_THAT(translate(model), ElementsAre("CAST t0 -> t1", "CAST t1 -> t2"));
+}
+
+std::unique_ptr<schema::DimensionMetadataT> storedDimension(int32_t size) {
+  auto metadata = std::make_unique<schema::DimensionMetadataT>();
+  metadata->dense_size = size;
+  return metadata;
+}
+
+std::unique_ptr<schema::DimensionMetadataT> indexedDimension(std::vector<uint8_t> segments,
+                                                             std::vector<uint8_t> indices) {
+  auto metadata = std::make_unique<schema::DimensionMetadataT>();
+  metadata->format = schema::DimensionType::SPARSE_CSR;
+  schema::Uint8VectorT first;
+  first.values = std::move(segments);
+  metadata->array_segments.Set(std::move(first));
+  schema::Uint8VectorT second;
+  second.values = std::move(indices);
+  metadata->array_indices.Set(std::move(second));
+  return metadata;
+}
+
+// Two rows of three, of which [0][2], [1][0] and [1][1] are stored.
+ModelWriter sparseModel() {
+  ModelWriter model;
+  const int32_t sparse = model.addConstant<float>(TensorType::FLOAT32, {2, 3}, {1, 2, 3});
+  auto sparsity = std::make_unique<schema::SparsityParametersT>();
+  sparsity->traversal_order = {0, 1};
+  sparsity->dim_metadata.push_back(storedDimension(2));
+  sparsity->dim_metadata.push_back(indexedDimension({0, 1, 3}, {2, 0, 1}));
+  model.tensor(sparse).sparsity = std::move(sparsity);
+  const int32_t dense = model.addTensor(TensorType::FLOAT32, {2, 3});
+  const int32_t output = model.addTensor(TensorType::FLOAT32, {2, 3});
+  model.addOperator(BuiltinOperator::DENSIFY, {sparse}, {dense});
+  model.addOperator(BuiltinOperator::RELU, {dense}, {output});
+  model.setArguments({}, {output});
+  return model;
+}
+
+template <typename T>
+std::vector<T> firstArgument(const ImportedGraph& imported) {
+  const graph::Subgraph& main = imported.model->main();
+  const graph::Operand& operand = main.operands[main.operations.at(0).inputs.at(0)];
+  std::vector<T> values(operand.location.length / sizeof(T));
+  std::memcpy(values.data(), imported.model->constantData(operand), operand.location.length);
+  return values;
+}
+
+TEST(QuantizationTranslators, SparseConstantsBecomeDense) {
+  const ImportedGraph imported = import(sparseModel());
+  EXPECT_THAT(linesOf(*imported.model), ElementsAre("RELU t1 -> t2"));
+  EXPECT_THAT(firstArgument<float>(imported), ElementsAre(0, 0, 1, 2, 3, 0));
+}
+
+// Columns of blocks of 2x2: the block at rows 2 and 3, columns 0 and 1.
+TEST(QuantizationTranslators, SparseBlocks) {
+  ModelWriter model;
+  const int32_t sparse = model.addConstant<int8_t>(TensorType::INT8, {4, 4}, {1, 2, 3, 4}, 0.5f);
+  auto sparsity = std::make_unique<schema::SparsityParametersT>();
+  sparsity->traversal_order = {0, 1, 2, 3};
+  sparsity->block_map = {0, 1};
+  sparsity->dim_metadata.push_back(storedDimension(2));
+  sparsity->dim_metadata.push_back(indexedDimension({0, 0, 1}, {0}));
+  sparsity->dim_metadata.push_back(storedDimension(2));
+  sparsity->dim_metadata.push_back(storedDimension(2));
+  model.tensor(sparse).sparsity = std::move(sparsity);
+  const int32_t dense = model.addTensor(TensorType::INT8, {4, 4}, 0.5f);
+  const int32_t output = model.addTensor(TensorType::INT8, {4, 4}, 0.5f);
+  model.addOperator(BuiltinOperator::DENSIFY, {sparse}, {dense});
+  model.addOperator(BuiltinOperator::RELU, {dense}, {output});
+  model.setArguments({}, {output});
+  const ImportedGraph imported = import(model);
+  EXPECT_THAT(firstArgument<int8_t>(imported),
+              ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 3, 4, 0, 0));
+}
+
+TEST(QuantizationTranslators, WrongSparseConstants) {
+  const auto edited = [](auto edit) {
+    ModelWriter model = sparseModel();
+    edit(*model.tensor(0).sparsity);
+    return errorOf(model);
+  };
+  using Sparsity = schema::SparsityParametersT;
+  const auto rows = [](Sparsity& s) {
+    return s.dim_metadata[1]->array_segments.AsUint8Vector();
+  };
+  const auto columns = [](Sparsity& s) {
+    return s.dim_metadata[1]->array_indices.AsUint8Vector();
+  };
+  EXPECT_THAT(edited([](Sparsity& s) { s.traversal_order = {0}; }), HasSubstr("differ in number"));
+  EXPECT_THAT(edited([](Sparsity& s) { s.traversal_order = {0, 0}; }), HasSubstr("twice"));
+  EXPECT_THAT(edited([](Sparsity& s) { s.traversal_order = {0, -1}; }), HasSubstr("not exist"));
+  EXPECT_THAT(edited([](Sparsity& s) { s.dim_metadata[0]->dense_size = 1 << 30; }),
+              HasSubstr("size of a stored dimension"));
+  EXPECT_THAT(edited([&](Sparsity& s) { rows(s)->values = {0, 1}; }), HasSubstr("few segments"));
+  EXPECT_THAT(edited([&](Sparsity& s) { rows(s)->values = {0, 1, 200}; }), HasSubstr("an index"));
+  EXPECT_THAT(edited([&](Sparsity& s) { columns(s)->values = {3, 0, 1}; }), HasSubstr("an index"));
+  EXPECT_THAT(edited([&](Sparsity& s) { columns(s)->values = {2, 1, 1}; }), HasSubstr("an index"));
+  EXPECT_THAT(edited([&](Sparsity& s) {
+                rows(s)->values = {0, 3, 3};
+                columns(s)->values = {0, 1, 2};
+              }),
+              "imported");
+  ModelWriter large = sparseModel();
+  for (const int32_t tensor : {0, 1, 2}) large.tensor(tensor).shape = {1 << 20, 1 << 14};
+  EXPECT_THAT(errorOf(large), HasSubstr("times its"));
+  // Without DENSIFY in between.
+  ModelWriter used = sparseModel();
+  used.subgraph().operators[1]->inputs = {0};
+  EXPECT_EQ(errorOf(used), "imported");
+}
+
+}  // namespace
+}  // namespace hearth::tflite

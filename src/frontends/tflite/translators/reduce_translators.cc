@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions along axes and searches along one.
+#include "frontends/tflite/translators/translators.h"
+
+namespace hearth::tflite {
+namespace {
+
+using graph::OperandType;
+using graph::OperationType;
+using schema::BuiltinOperator;
+
+Status translateReduce(OperatorView& view, OperationType type) {
+  const bool keep = view.options<schema::ReducerOptions>().keep_dims();
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t axes, view.intTensorInput(1));
+  // MEAN is older than the scalar BOOL.
+  HEARTH_ASSIGN(const uint32_t keepDims, type == OperationType::kMean
+                                             ? view.scalar(static_cast<int32_t>(keep))
+                                             : view.scalar(keep));
+  return view.emit(type, {input, axes, keepDims});
+}
+
+Status translateArg(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const int32_t axis, view.constantInt(1));
+  HEARTH_ASSIGN(const uint32_t axisOperand, view.scalar(axis));
+  HEARTH_ASSIGN(const uint32_t target, view.output(0));
+  const bool isWide = view.operand(target).type == OperandType::kTensorInt64;
+  if (isWide)
+    type = type == OperationType::kArgmax ? OperationType::kArgmax64 : OperationType::kArgmin64;
+  return view.emit(type, {input, axisOperand}, {target});
+}
+
+Status translateCumsum(OperatorView& view, OperationType type) {
+  const auto& options = view.options<schema::CumsumOptions>();
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const int32_t axis, view.constantInt(1));
+  HEARTH_ASSIGN(const uint32_t axisOperand, view.scalar(axis));
+  HEARTH_ASSIGN(const uint32_t exclusive, view.scalar(options.exclusive()));
+  HEARTH_ASSIGN(const uint32_t reverse, view.scalar(options.reverse()));
+  return view.emit(type, {input, axisOperand, exclusive, reverse});
+}
+
+Status translateSegmentSum(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t segments, view.input(1));
+  return view.emit(type, {input, segments});
+}
+
+Status translateTopk(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const int32_t count, view.constantInt(1));
+  HEARTH_ASSIGN(const uint32_t countOperand, view.scalar(count));
+  HEARTH_ASSIGN(const uint32_t values, view.output(0));
+  HEARTH_ASSIGN(const uint32_t indices, view.output(1));
+  return view.emit(type, {input, countOperand}, {values, indices});
+}
+
+constexpr TranslatorEntry kTranslators[] = {
+    {BuiltinOperator::MEAN, translateReduce, OperationType::kMean},
+    {BuiltinOperator::SUM, translateReduce, OperationType::kReduceSum},
+    {BuiltinOperator::REDUCE_PROD, translateReduce, OperationType::kReduceProd},
+    {BuiltinOperator::REDUCE_MAX, translateReduce, OperationType::kReduceMax},
+    {BuiltinOperator::REDUCE_MIN, translateReduce, OperationType::kReduceMin},
+    {BuiltinOperator::REDUCE_ANY, translateReduce, OperationType::kReduceAny},
+    {BuiltinOperator::REDUCE_ALL, translateReduce, OperationType::kReduceAll},
+    {BuiltinOperator::ARG_MAX, translateArg, OperationType::kArgmax},
+    {BuiltinOperator::ARG_MIN, translateArg, OperationType::kArgmin},
+    {BuiltinOperator::CUMSUM, translateCumsum, OperationType::kCumsum},
+    {BuiltinOperator::SEGMENT_SUM, translateSegmentSum, OperationType::kSegmentSum},
+    {BuiltinOperator::TOPK_V2, translateTopk, OperationType::kTopkV2},
+};
+
+}  // namespace
+
+std::span<const TranslatorEntry> reduceTranslators() {
+  return kTranslators;
+}
+
+}  // namespace hearth::tflite

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "frontends/tflite/testing/import_testing.h"
+
+namespace hearth::tflite {
+namespace {
+
+using schema::BuiltinOperator;
+using schema::TensorType;
+using testing::ElementsAre;
+
+TEST(ReduceTranslators, AxesAndKeepDims) {
+  schema::ReducerOptionsT options;
+  options.keep_dims = true;
+  const std::pair<BuiltinOperator, std::string> cases[] = {
+      {BuiltinOperator::MEAN, "MEAN t0 {1} 1 -> t1"},
+      {BuiltinOperator::SUM, "REDUCE_SUM t0 {1} true -> t1"},
+      {BuiltinOperator::REDUCE_PROD, "REDUCE_PROD t0 {1} true -> t1"},
+      {BuiltinOperator::REDUCE_MAX, "REDUCE_MAX t0 {1} true -> t1"},
+      {BuiltinOperator::REDUCE_MIN, "REDUCE_MIN t0 {1} true -> t1"}};
+  for (const auto& [code, line] : cases) {
+    FloatModel model({{2, 3}}, {{2, 1}});
+    // A scalar axis becomes a tensor of one.
+    const int32_t axis = model.addConstant<int32_t>(TensorType::INT32, {}, {1});
+    model.addOperator(code, {0, axis}, {1}, options);
+    EXPECT_THAT(translate(model), ElementsAre(line));
+  }
+}
+
+TEST(ReduceTranslators, ArgmaxOfBothWidths) {
+  FloatModel model({{2, 3}}, {});
+  const int32_t axis = model.ints({-1});
+  const int32_t narrow = model.addTensor(TensorType::INT32, {2});
+  const int32_t wide = model.addTensor(TensorType::INT64, {2});
+  model.addOperator(BuiltinOperator::ARG_MAX, {0, axis}, {narrow}, schema::ArgMaxOptionsT());
+  model.addOperator(BuiltinOperator::ARG_MIN, {0, axis}, {wide}, schema::ArgMinOptionsT());
+  model.setArguments({0}, {narrow, wide});
+  const std::vector<std::string> lines = translate(model);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0], "ARGMAX t0 -1 -> t2");
+  EXPECT_EQ(lines[1], graph::nameOf(graph::OperationType::kArgmin64) + " t0 -1 -> t3");
+}
+
+TEST(ReduceTranslators, Topk) {
+  FloatModel model({{2, 3}}, {{2, 2}});
+  const int32_t count = model.addConstant<int32_t>(TensorType::INT32, {}, {2});
+  const int32_t indices = model.addTensor(TensorType::INT32, {2, 2});
+  model.addOperator(BuiltinOperator::TOPK_V2, {0, count}, {1, indices});
+  model.setArguments({0}, {1, indices});
+  EXPECT_THAT(translate(model), ElementsAre("TOPK_V2 t0 2 -> t1 t3"));
+}
+
+}  // namespace
+}  // namespace hearth::tflite

@@ -1,0 +1,567 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/tflite/translators/subgraph_builder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "base/format.h"
+#include "frontends/tflite/reader/sparse_constant.h"
+#include "frontends/tflite/reader/tensor_operand.h"
+#include "frontends/tflite/reader/text.h"
+#include "frontends/tflite/translators/operator_view.h"
+#include "frontends/tflite/translators/translators.h"
+
+namespace hearth::tflite {
+
+using graph::Lifetime;
+using graph::OperandType;
+using graph::OperationType;
+
+SubgraphBuilder::SubgraphBuilder(ModelBuilder& model, const schema::SubGraph& source,
+                                 size_t sourceIndex, bool isMain)
+    : model_(model), isMain_(isMain), outermost_{&source, sourceIndex, {}} {}
+
+Result<graph::Subgraph> SubgraphBuilder::build() {
+  const size_t tensors = source().tensors() == nullptr ? 0 : source().tensors()->size();
+  HEARTH_TRY(model_.charge(tensors * sizeof(int64_t)));
+  scope_->operandOfTensor.assign(tensors, -1);
+  result_.name = cleanText(source().name());
+  HEARTH_TRY_CONTEXT(addInputs(), "while reading the inputs of subgraph {}", sourceIndex());
+  HEARTH_TRY(translateOperators());
+  HEARTH_TRY_CONTEXT(addOutputs(), "while reading the outputs of subgraph {}", sourceIndex());
+  HEARTH_TRY_CONTEXT(addVariables(), "while reading the variables of subgraph {}", sourceIndex());
+  return std::move(result_);
+}
+
+Status SubgraphBuilder::addInputs() {
+  if (source().inputs() == nullptr) return {};
+  for (const int32_t index : *source().inputs()) {
+    HEARTH_ASSIGN(const schema::Tensor* source, tensor(index));
+    if (scope_->operandOfTensor[index] >= 0)
+      return fail(ErrorCode::kBadData, "The tensor {} is listed twice.", index);
+    std::string name = cleanText(source->name());
+    HEARTH_TRY(model_.charge(name.size()));
+    HEARTH_ASSIGN(graph::Operand operand,
+                  makeOperand(*source, name, ShapeSource::kSignature, scaleLists()));
+    operand.name = std::move(name);
+    operand.lifetime = Lifetime::kSubgraphInput;
+    HEARTH_ASSIGN(const uint32_t added, addOperand(std::move(operand)));
+    scope_->operandOfTensor[index] = added;
+    result_.inputs.push_back(added);
+  }
+  return {};
+}
+
+Status SubgraphBuilder::translateOperators() {
+  const auto* operators = source().operators();
+  if (operators == nullptr) return {};
+  for (uint32_t i = 0; i < operators->size(); ++i) {
+    const schema::Operator& source = *operators->Get(i);
+    const schema::OperatorCode* code = model_.file().operatorCode(source.opcode_index());
+    if (code == nullptr)
+      return fail(ErrorCode::kBadData,
+                  "Operation {} of subgraph {} has the operator code {}, which the model lacks.", i,
+                  sourceIndex(), source.opcode_index());
+    const TranslatorEntry* translator = findTranslator(builtinCode(*code));
+    if (translator == nullptr) {
+      if (builtinCode(*code) == schema::BuiltinOperator::CUSTOM)
+        return fail(ErrorCode::kUnsupported,
+                    "Operation {} of subgraph {} is the custom operation \"{}\" version {}, which "
+                    "is not supported.",
+                    i, sourceIndex(), operationName(*code), code->version());
+      return fail(ErrorCode::kUnsupported,
+                  "Operation {} of subgraph {} is {} version {} (builtin code {}), which is not "
+                  "supported.",
+                  i, sourceIndex(), operationName(*code), code->version(),
+                  static_cast<int32_t>(builtinCode(*code)));
+    }
+    OperatorView view(*this, source);
+    HEARTH_TRY_CONTEXT(view.check(), "while reading operation {} ({} version {}) of subgraph {}", i,
+                       operationName(*code), code->version(), sourceIndex());
+    HEARTH_TRY_CONTEXT(translator->translate(view, translator->type),
+                       "while translating operation {} ({} version {}) of subgraph {}", i,
+                       operationName(*code), code->version(), sourceIndex());
+  }
+  return {};
+}
+
+Status SubgraphBuilder::addOutputs() {
+  if (source().outputs() == nullptr) return {};
+  for (const int32_t index : *source().outputs()) {
+    HEARTH_ASSIGN(uint32_t output, operandOf(index));
+    if (operand(output).lifetime != Lifetime::kTemporary) {
+      // A graph output that is an input, a constant, a variable or listed before.
+      HEARTH_ASSIGN(const uint32_t copy, temporaryLike(output));
+      operand(copy).name = operand(output).name;
+      HEARTH_TRY(emitCopy(output, copy, operand(copy).name));
+      output = copy;
+    }
+    operand(output).lifetime = Lifetime::kSubgraphOutput;
+    result_.outputs.push_back(output);
+  }
+  return {};
+}
+
+Status SubgraphBuilder::addVariables() {
+  for (const Variable& variable : variables_) {
+    uint32_t last = variable.tensor < 0
+                        ? variable.current
+                        : static_cast<uint32_t>(scope_->operandOfTensor[variable.tensor]);
+    if (operand(last).lifetime != Lifetime::kTemporary) {
+      HEARTH_ASSIGN(const uint32_t copy, temporaryLike(last));
+      HEARTH_TRY(emitCopy(last, copy, operand(variable.input).name));
+      last = copy;
+    }
+    operand(last).lifetime = Lifetime::kSubgraphOutput;
+    const graph::Operand& input = operand(variable.input);
+    HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(input));
+    HEARTH_TRY_CONTEXT(model_.charge(bytes), "while taking {} bytes for the variable {}", bytes,
+                       graph::describe(input));
+    VariablePosition position;
+    position.input = static_cast<uint32_t>(result_.inputs.size());
+    position.output = static_cast<uint32_t>(result_.outputs.size());
+    const bool isByte = graph::elementSize(input.type) == 1;
+    position.initialValue.assign(bytes, isByte ? static_cast<uint8_t>(input.zeroPoint) : 0);
+    if (!variable.initialValue.empty() && variable.initialValue.size() != bytes)
+      return fail(ErrorCode::kBadData, "The variable {} is initialised with {} bytes.",
+                  graph::describe(input), variable.initialValue.size());
+    if (!variable.initialValue.empty())
+      position.initialValue = variable.initialValue;
+    else if (!isByte && input.zeroPoint != 0)
+      return fail(ErrorCode::kUnsupported, "The variable {} has the zero point {}.",
+                  graph::describe(input), input.zeroPoint);
+    model_.addVariable(std::move(position));
+    result_.inputs.push_back(variable.input);
+    result_.outputs.push_back(last);
+  }
+  return {};
+}
+
+Result<const schema::Tensor*> SubgraphBuilder::tensor(int64_t index) const {
+  const schema::Tensor* found = model_.file().tensor(source(), index);
+  if (found == nullptr)
+    return fail(ErrorCode::kBadData, "The tensor {} does not exist, the subgraph has {}.", index,
+                scope_->operandOfTensor.size());
+  return found;
+}
+
+Result<uint32_t> SubgraphBuilder::operandOf(int64_t index) {
+  HEARTH_ASSIGN(const schema::Tensor* source, tensor(index));
+  if (scope_->operandOfTensor[index] < 0) {
+    HEARTH_ASSIGN(scope_->operandOfTensor[index], createOperand(index, *source));
+  }
+  return static_cast<uint32_t>(scope_->operandOfTensor[index]);
+}
+
+Result<uint32_t> SubgraphBuilder::createOperand(int64_t index, const schema::Tensor& tensor) {
+  std::string name = cleanText(tensor.name());
+  HEARTH_TRY(model_.charge(name.size()));
+  if (tensor.external_buffer() != 0)
+    return fail(ErrorCode::kUnsupported,
+                "The tensor \"{}\" keeps its value in another file, which is not supported.", name);
+  auto range = model_.file().buffer(tensor.buffer());
+  if (!range)
+    return std::unexpected(
+        std::move(range.error())
+            .addContext(base::formatText("while reading the tensor \"{}\"", name)));
+  const bool hasValue = range->has_value() && !tensor.is_variable();
+  const ShapeSource shape =
+      hasValue || tensor.is_variable() ? ShapeSource::kFile : ShapeSource::kSignature;
+  HEARTH_ASSIGN(graph::Operand operand, makeOperand(tensor, name, shape, scaleLists()));
+  if (hasValue && tensor.sparsity() != nullptr)
+    HEARTH_TRY_CONTEXT(setDenseValue(*tensor.sparsity(), **range, &operand),
+                       "while reading the sparse tensor \"{}\"", name);
+  else if (hasValue)
+    HEARTH_TRY(setValue(**range, name, &operand));
+  operand.name = std::move(name);
+  if (tensor.is_variable()) {
+    if (!isMain_ || scope_->depth > 0)
+      return fail(ErrorCode::kUnsupported,
+                  "The variable \"{}\" belongs to a subgraph that an operation calls, which is not "
+                  "supported.",
+                  operand.name);
+    if (!graph::isFullySpecified(operand))
+      return fail(ErrorCode::kBadData, "The variable {} has unknown dimensions.",
+                  graph::describe(operand));
+    operand.lifetime = Lifetime::kSubgraphInput;
+    HEARTH_ASSIGN(const uint32_t added, addOperand(std::move(operand)));
+    variables_.push_back({index, added, added, {}});
+    return added;
+  }
+  return addOperand(std::move(operand));
+}
+
+Status SubgraphBuilder::setValue(const BufferRange& range, const std::string& name,
+                                 graph::Operand* operand) {
+  if (!graph::isFullySpecified(*operand))
+    return fail(ErrorCode::kUnsupported,
+                "The constant tensor \"{}\" has the shape {}, which is not supported.", name,
+                graph::describeDimensions(operand->dimensions));
+  HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(*operand));
+  if (bytes != range.length)
+    return fail(ErrorCode::kBadData,
+                "The constant tensor \"{}\" of type {}{} needs {} bytes, its buffer has {}.", name,
+                graph::nameOf(operand->type), graph::describeDimensions(operand->dimensions), bytes,
+                range.length);
+  const uint8_t* data = model_.file().pool()->data() + range.offset;
+  const size_t element = std::max<size_t>(graph::elementSize(operand->type), 1);
+  if (reinterpret_cast<uintptr_t>(data) % element == 0) {
+    operand->lifetime = Lifetime::kConstantReference;
+    operand->location = {.pool = 0, .offset = range.offset, .length = range.length};
+    return {};
+  }
+  // Kernels read elements in place, which an unaligned buffer of a careless writer forbids.
+  operand->lifetime = Lifetime::kConstantCopy;
+  HEARTH_ASSIGN(operand->location, model_.copyConstant({data, range.length}));
+  return {};
+}
+
+Status SubgraphBuilder::setDenseValue(const schema::SparsityParameters& sparsity,
+                                      const BufferRange& range, graph::Operand* operand) {
+  // What is kept of a dense copy, so that files of mostly zeros stay within the import's bounds.
+  constexpr uint64_t kChargedPart = 8;
+  HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(*operand));
+  HEARTH_TRY(model_.charge(bytes / kChargedPart));
+  HEARTH_ASSIGN(const std::vector<uint8_t> values,
+                densify(sparsity, operand->dimensions, graph::elementSize(operand->type),
+                        {model_.file().pool()->data() + range.offset, range.length}));
+  operand->lifetime = Lifetime::kConstantCopy;
+  operand->location = model_.copyUncharged(values);
+  return {};
+}
+
+Status SubgraphBuilder::addHandle(int64_t tensor, std::string resource) {
+  if (!isMain_ || scope_->depth > 0)
+    return fail(ErrorCode::kUnsupported,
+                "The resource \"{}\" belongs to a subgraph that an operation calls, which is not "
+                "supported.",
+                resource);
+  HEARTH_TRY(model_.charge(sizeof(Variable) + resource.size()));
+  scope_->resourceOfTensor.insert_or_assign(tensor, std::move(resource));
+  return {};
+}
+
+Result<std::string> SubgraphBuilder::resourceOf(int64_t handle) const {
+  const auto found = scope_->resourceOfTensor.find(handle);
+  if (found == scope_->resourceOfTensor.end())
+    return fail(ErrorCode::kBadData, "The tensor {} is no handle of a resource.", handle);
+  return found->second;
+}
+
+Status SubgraphBuilder::initializeResources(int64_t subgraph) {
+  const schema::SubGraph* called =
+      subgraph < 0 ? nullptr : model_.file().subgraph(static_cast<size_t>(subgraph));
+  if (called == nullptr)
+    return fail(ErrorCode::kBadData, "It calls subgraph {} of {}.", subgraph,
+                model_.file().subgraphCount());
+  std::map<int64_t, std::string> handles;
+  if (called->operators() == nullptr) return {};
+  for (const schema::Operator* operation : *called->operators()) {
+    const schema::OperatorCode* code = model_.file().operatorCode(operation->opcode_index());
+    const auto* inputs = operation->inputs();
+    const auto* outputs = operation->outputs();
+    const auto type = code == nullptr ? schema::BuiltinOperator::CUSTOM : builtinCode(*code);
+    const auto* handle = operation->builtin_options_as_VarHandleOptions();
+    if (type == schema::BuiltinOperator::VAR_HANDLE && handle != nullptr && outputs != nullptr &&
+        outputs->size() == 1) {
+      std::string name = cleanText(handle->shared_name());
+      HEARTH_TRY(model_.charge(name.size() + sizeof(std::string)));
+      handles.insert_or_assign(outputs->Get(0), std::move(name));
+      continue;
+    }
+    if (type != schema::BuiltinOperator::ASSIGN_VARIABLE || inputs == nullptr ||
+        inputs->size() != 2 || !handles.contains(inputs->Get(0)))
+      return fail(ErrorCode::kUnsupported,
+                  "The subgraph {} that runs once does more than to assign constants.", subgraph);
+    const schema::Tensor* value = model_.file().tensor(*called, inputs->Get(1));
+    if (value == nullptr)
+      return fail(ErrorCode::kBadData, "Subgraph {} assigns tensor {}.", subgraph, inputs->Get(1));
+    HEARTH_ASSIGN(const std::optional<BufferRange> range, model_.file().buffer(value->buffer()));
+    if (!range || value->sparsity() != nullptr)
+      return fail(ErrorCode::kUnsupported, "Subgraph {} assigns a value that is no constant.",
+                  subgraph);
+    HEARTH_TRY(model_.charge(range->length));
+    const uint8_t* data = model_.file().pool()->data() + range->offset;
+    initialValues_.insert_or_assign(handles[inputs->Get(0)],
+                                    std::vector<uint8_t>(data, data + range->length));
+  }
+  return {};
+}
+
+Result<SubgraphBuilder::Variable*> SubgraphBuilder::useResource(const std::string& name,
+                                                                graph::Operand like) {
+  if (const auto found = resources_.find(name); found != resources_.end())
+    return &variables_[found->second];
+  if (!graph::isFullySpecified(like))
+    return fail(ErrorCode::kUnsupported, "The resource \"{}\" has unknown dimensions.", name);
+  like.lifetime = Lifetime::kSubgraphInput;
+  like.location = {};
+  like.name = name;
+  HEARTH_ASSIGN(const uint32_t input, addOperand(std::move(like)));
+  const auto initial = initialValues_.find(name);
+  variables_.push_back(
+      {-1, input, input,
+       initial == initialValues_.end() ? std::vector<uint8_t>() : initial->second});
+  resources_.emplace(name, variables_.size() - 1);
+  return &variables_.back();
+}
+
+Result<uint32_t> SubgraphBuilder::readResource(int64_t handle, int64_t like) {
+  HEARTH_ASSIGN(const std::string name, resourceOf(handle));
+  HEARTH_ASSIGN(const schema::Tensor* source, tensor(like));
+  HEARTH_ASSIGN(graph::Operand operand,
+                makeOperand(*source, name, ShapeSource::kFile, scaleLists()));
+  HEARTH_ASSIGN(const Variable* variable, useResource(name, std::move(operand)));
+  return variable->current;
+}
+
+Status SubgraphBuilder::assignResource(int64_t handle, uint32_t value) {
+  HEARTH_ASSIGN(const std::string name, resourceOf(handle));
+  HEARTH_ASSIGN(Variable * variable, useResource(name, operand(value)));
+  const graph::Operand& before = operand(variable->input);
+  if (before.type != operand(value).type || before.dimensions != operand(value).dimensions)
+    return fail(ErrorCode::kUnsupported, "It assigns {} to the resource {}.",
+                graph::describe(operand(value)), graph::describe(before));
+  variable->current = value;
+  return {};
+}
+
+Status SubgraphBuilder::bindTensor(int64_t index, uint32_t value) {
+  HEARTH_ASSIGN(const schema::Tensor* source, tensor(index));
+  int64_t& known = scope_->operandOfTensor[index];
+  if (known < 0 && !source->is_variable()) {
+    known = value;
+    return {};
+  }
+  if (known >= 0 && operand(static_cast<uint32_t>(known)).lifetime == Lifetime::kTemporary)
+    return emitCopy(value, static_cast<uint32_t>(known), {});
+  return fail(ErrorCode::kBadData,
+              "It writes tensor {}, which is an input, a constant or a variable.", index);
+}
+
+Result<uint32_t> SubgraphBuilder::blockScalesOf(int64_t index) {
+  HEARTH_ASSIGN(const schema::Tensor* source, tensor(index));
+  const schema::QuantizationParameters* quantization = source->quantization();
+  const schema::BlockwiseQuantization* blocks =
+      quantization == nullptr ? nullptr : quantization->details_as_BlockwiseQuantization();
+  if (blocks == nullptr) return omitted(OperandType::kTensorFloat16);
+  HEARTH_ASSIGN(const uint32_t weights, operandOf(index));
+  HEARTH_ASSIGN(const uint32_t scales, operandOf(blocks->scales()));
+  const graph::Dimensions& shape = operand(weights).dimensions;
+  const int64_t blockSize = blocks->block_size();
+  if (shape.size() != 2 || blockSize <= 0 || shape[1] % blockSize != 0 ||
+      operand(scales).dimensions !=
+          graph::Dimensions{shape[0], static_cast<uint32_t>(shape[1] / blockSize)})
+    return fail(ErrorCode::kBadData, "The scales {} of blocks of {} do not fit {}.",
+                graph::describe(operand(scales)), blockSize, graph::describe(operand(weights)));
+  return scales;
+}
+
+Status SubgraphBuilder::bindInputs(Scope* scope, const std::vector<uint32_t>& inputs) {
+  const auto* list = scope->source->inputs();
+  if ((list == nullptr ? 0 : list->size()) != inputs.size())
+    return fail(ErrorCode::kBadData, "It gives {} inputs to subgraph {}, which has {}.",
+                inputs.size(), scope->sourceIndex, list == nullptr ? 0 : list->size());
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    const int64_t index = list->Get(i);
+    if (index < 0 || static_cast<uint64_t>(index) >= scope->operandOfTensor.size() ||
+        scope->operandOfTensor[index] >= 0)
+      return fail(ErrorCode::kBadData, "The input {} of subgraph {} is tensor {}.", i,
+                  scope->sourceIndex, index);
+    scope->operandOfTensor[index] = inputs[i];
+  }
+  return {};
+}
+
+Status SubgraphBuilder::inlineSubgraph(int64_t subgraph, const std::vector<uint32_t>& inputs,
+                                       const std::vector<int64_t>& outputTensors) {
+  constexpr size_t kMaxDepth = 16;
+  const schema::SubGraph* called =
+      subgraph < 0 ? nullptr : model_.file().subgraph(static_cast<size_t>(subgraph));
+  if (called == nullptr || scope_->depth >= kMaxDepth)
+    return fail(ErrorCode::kBadData, "It calls subgraph {} of {} at the depth {}; the limit is {}.",
+                subgraph, model_.file().subgraphCount(), scope_->depth, kMaxDepth);
+  const size_t tensors = called->tensors() == nullptr ? 0 : called->tensors()->size();
+  // Calls without any operation must cost something, too: depths multiply.
+  HEARTH_TRY(model_.charge(sizeof(Scope) + tensors * sizeof(int64_t)));
+  const size_t outputs = called->outputs() == nullptr ? 0 : called->outputs()->size();
+  if (outputs != outputTensors.size())
+    return fail(ErrorCode::kBadData, "It takes {} outputs of subgraph {}, which has {}.",
+                outputTensors.size(), subgraph, outputs);
+  Scope inner{called, static_cast<size_t>(subgraph), std::vector<int64_t>(tensors, -1),
+              scope_->depth + 1};
+  HEARTH_TRY(bindInputs(&inner, inputs));
+  Scope* const outer = std::exchange(scope_, &inner);
+  std::vector<uint32_t> results;
+  Status status = translateOperators();
+  for (uint32_t i = 0; status && i < outputs; ++i) {
+    auto result = operandOf(called->outputs()->Get(i));
+    if (result)
+      results.push_back(*result);
+    else
+      status = std::unexpected(std::move(result.error()));
+  }
+  scope_ = outer;
+  HEARTH_TRY(std::move(status));
+  for (size_t i = 0; i < outputs; ++i) HEARTH_TRY(bindTensor(outputTensors[i], results[i]));
+  return {};
+}
+
+Result<uint32_t> SubgraphBuilder::nextValueOf(int64_t index) {
+  HEARTH_ASSIGN(const uint32_t current, operandOf(index));
+  HEARTH_ASSIGN(const uint32_t next, temporaryLike(current));
+  if (source().tensors()->Get(static_cast<uint32_t>(index))->is_variable())
+    scope_->operandOfTensor[index] = next;
+  return next;
+}
+
+Result<uint32_t> SubgraphBuilder::retypedConstant(uint32_t index, OperandType type, float scale) {
+  const auto key = std::make_tuple(index, type, scale);
+  if (const auto found = retyped_.find(key); found != retyped_.end()) return found->second;
+  graph::Operand copy = operand(index);
+  HEARTH_TRY(model_.charge(copy.name.size()));
+  copy.type = type;
+  copy.scale = scale;
+  copy.perChannel = {};
+  HEARTH_ASSIGN(const uint32_t added, addOperand(std::move(copy)));
+  retyped_.emplace(key, added);
+  return added;
+}
+
+Result<uint32_t> SubgraphBuilder::addOperand(graph::Operand operand) {
+  HEARTH_TRY(model_.charge(sizeof(graph::Operand) + operand.dimensions.size() * sizeof(uint32_t) +
+                           operand.perChannel.scales.size() * sizeof(float)));
+  result_.operands.push_back(std::move(operand));
+  return static_cast<uint32_t>(result_.operands.size() - 1);
+}
+
+Result<uint32_t> SubgraphBuilder::temporaryLike(uint32_t index) {
+  graph::Operand copy = operand(index);
+  copy.lifetime = Lifetime::kTemporary;
+  copy.location = {};
+  copy.name.clear();
+  return addOperand(std::move(copy));
+}
+
+Result<uint32_t> SubgraphBuilder::omitted(OperandType type) {
+  const auto key = std::make_tuple(std::numeric_limits<uint32_t>::max(), type, 0.0f);
+  if (const auto found = retyped_.find(key); found != retyped_.end()) return found->second;
+  graph::Operand operand;
+  operand.type = type;
+  operand.lifetime = Lifetime::kNoValue;
+  HEARTH_ASSIGN(const uint32_t added, addOperand(std::move(operand)));
+  retyped_.emplace(key, added);
+  return added;
+}
+
+Result<uint32_t> SubgraphBuilder::addScalar(OperandType type, std::span<const uint8_t> bytes) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, bytes.data(), bytes.size());
+  const auto key = std::make_pair(type, bits);
+  if (const auto found = scalars_.find(key); found != scalars_.end()) return found->second;
+  graph::Operand operand;
+  operand.type = type;
+  HEARTH_ASSIGN(const uint32_t added, constantTensor(std::move(operand), bytes));
+  scalars_.emplace(key, added);
+  return added;
+}
+
+Result<uint32_t> SubgraphBuilder::scalar(int32_t value) {
+  return addScalar(OperandType::kInt32, {reinterpret_cast<const uint8_t*>(&value), sizeof(value)});
+}
+
+Result<uint32_t> SubgraphBuilder::scalar(float value) {
+  return addScalar(OperandType::kFloat32,
+                   {reinterpret_cast<const uint8_t*>(&value), sizeof(value)});
+}
+
+Result<uint32_t> SubgraphBuilder::scalar(bool value) {
+  const uint8_t byte = value ? 1 : 0;
+  return addScalar(OperandType::kBool, {&byte, 1});
+}
+
+Result<uint32_t> SubgraphBuilder::intTensor(std::span<const int32_t> values) {
+  graph::Operand operand;
+  operand.type = OperandType::kTensorInt32;
+  operand.dimensions = {static_cast<uint32_t>(values.size())};
+  return constantTensor(std::move(operand), {reinterpret_cast<const uint8_t*>(values.data()),
+                                             values.size() * sizeof(int32_t)});
+}
+
+Result<uint32_t> SubgraphBuilder::constantTensor(graph::Operand like,
+                                                 std::span<const uint8_t> bytes) {
+  like.lifetime = Lifetime::kConstantCopy;
+  HEARTH_ASSIGN(like.location, model_.copyConstant(bytes));
+  return addOperand(std::move(like));
+}
+
+Result<uint32_t> SubgraphBuilder::subgraphOperand(int64_t subgraph) {
+  graph::Operand operand;
+  operand.type = OperandType::kModel;
+  operand.lifetime = Lifetime::kSubgraph;
+  HEARTH_ASSIGN(operand.subgraphIndex, model_.reference(subgraph));
+  return addOperand(std::move(operand));
+}
+
+Result<std::vector<int64_t>> SubgraphBuilder::constantInts(uint32_t index) {
+  const graph::Operand& source = operand(index);
+  if (!source.isConstant())
+    return fail(ErrorCode::kUnsupported, "The argument {} must be a constant.",
+                graph::describe(source));
+  HEARTH_ASSIGN(const uint64_t count, graph::elementCount(source));
+  HEARTH_TRY(model_.charge(count * sizeof(int64_t)));
+  const uint8_t* data = model_.model().constantData(source);
+  const auto read = [&]<typename T>(T) {
+    std::vector<int64_t> values(count);
+    for (size_t i = 0; i < count; ++i) {
+      T value;
+      std::memcpy(&value, data + i * sizeof(T), sizeof(T));
+      values[i] = value;
+    }
+    return values;
+  };
+  switch (source.type) {
+    case OperandType::kTensorInt32:
+      return read(int32_t{});
+    case OperandType::kTensorInt64:
+      return read(int64_t{});
+    case OperandType::kTensorInt16:
+      return read(int16_t{});
+    case OperandType::kTensorQuant8AsymmSigned:
+      return read(int8_t{});
+    case OperandType::kTensorQuant8Asymm:
+      return read(uint8_t{});
+    default:
+      return fail(ErrorCode::kBadData, "The argument {} must be of an integer type.",
+                  graph::describe(source));
+  }
+}
+
+Status SubgraphBuilder::emit(OperationType type, std::vector<uint32_t> inputs,
+                             std::vector<uint32_t> outputs, std::string name) {
+  HEARTH_TRY(model_.charge(sizeof(graph::Operation) + name.size() +
+                           (inputs.size() + outputs.size()) * sizeof(uint32_t)));
+  result_.operations.push_back({.type = type,
+                                .inputs = std::move(inputs),
+                                .outputs = std::move(outputs),
+                                .name = std::move(name)});
+  return {};
+}
+
+Status SubgraphBuilder::emitCopy(uint32_t from, uint32_t to, std::string name) {
+  const graph::Operand& source = operand(from);
+  // RESHAPE and SQUEEZE take every type, CAST every shape.
+  if (!graph::isFullySpecified(source))
+    return emit(OperationType::kCast, {from}, {to}, std::move(name));
+  if (source.isRankZeroTensor) {
+    HEARTH_ASSIGN(const uint32_t axes, omitted(OperandType::kTensorInt32));
+    return emit(OperationType::kSqueeze, {from, axes}, {to}, std::move(name));
+  }
+  const std::vector<int32_t> shape(source.dimensions.begin(), source.dimensions.end());
+  HEARTH_ASSIGN(const uint32_t dimensions, intTensor(shape));
+  return emit(OperationType::kReshape, {from, dimensions}, {to}, std::move(name));
+}
+
+}  // namespace hearth::tflite

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Assembles one subgraph: operands for tensors on first use, constants, variables, operations.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/result.h"
+#include "frontends/tflite/translators/model_builder.h"
+#include "graph/model.h"
+
+namespace hearth::tflite {
+
+// Used by one thread. Operands are named by their index in the subgraph under construction.
+class SubgraphBuilder {
+ public:
+  // `isMain`: variable tensors are allowed and become graph inputs and outputs.
+  SubgraphBuilder(ModelBuilder& model, const schema::SubGraph& source, size_t sourceIndex,
+                  bool isMain);
+
+  Result<graph::Subgraph> build();
+
+  ModelBuilder& model() { return model_; }
+  ScaleLists& scaleLists() const { return model_.file().scaleLists(); }
+  // Of the operation that is translated now: that of the file's subgraph which holds it.
+  const schema::SubGraph& source() const { return *scope_->source; }
+  size_t sourceIndex() const { return scope_->sourceIndex; }
+  const graph::Operand& operand(uint32_t index) const { return result_.operands[index]; }
+  graph::Operand& operand(uint32_t index) { return result_.operands[index]; }
+
+  // kBadData when there is none with this index.
+  Result<const schema::Tensor*> tensor(int64_t index) const;
+  // The operand of a tensor; for a variable, its value after the operations so far.
+  Result<uint32_t> operandOf(int64_t tensor);
+  // The operand that takes the new value of a variable; a spare one for other tensors.
+  Result<uint32_t> nextValueOf(int64_t tensor);
+  // The scales of a TENSOR_INT4 tensor that is quantised by blocks, [rows, blocks]; an omitted
+  // operand for any other tensor. kBadData when shape or block size do not fit.
+  Result<uint32_t> blockScalesOf(int64_t tensor);
+  // Another operand for the bytes of a constant, under another type or scale.
+  Result<uint32_t> retypedConstant(uint32_t operand, graph::OperandType type, float scale);
+
+  Result<uint32_t> addOperand(graph::Operand operand);
+  Result<uint32_t> temporaryLike(uint32_t operand);
+  Result<uint32_t> omitted(graph::OperandType type);
+  Result<uint32_t> scalar(int32_t value);
+  Result<uint32_t> scalar(float value);
+  Result<uint32_t> scalar(bool value);
+  // One-dimensional TENSOR_INT32.
+  Result<uint32_t> intTensor(std::span<const int32_t> values);
+  // Constant of any type; `like` gives type, dimensions and quantisation.
+  Result<uint32_t> constantTensor(graph::Operand like, std::span<const uint8_t> bytes);
+  Result<uint32_t> subgraphOperand(int64_t subgraph);
+
+  // Values of a constant INT32 or INT64 operand, and of INT8 to INT64 ones without scale.
+  // kUnsupported when it is not constant.
+  Result<std::vector<int64_t>> constantInts(uint32_t operand);
+
+  Status emit(graph::OperationType type, std::vector<uint32_t> inputs,
+              std::vector<uint32_t> outputs, std::string name);
+  // Resource variables, by the name that VAR_HANDLE gives them.
+  Status addHandle(int64_t tensor, std::string resource);
+  // What the assignments of constants in another subgraph (CALL_ONCE) mean for resources that are
+  // first used later. kUnsupported when it does anything else.
+  Status initializeResources(int64_t subgraph);
+  // The value of a resource; `like` is the tensor that it is read into.
+  Result<uint32_t> readResource(int64_t handle, int64_t like);
+  Status assignResource(int64_t handle, uint32_t value);
+  // From here on tensor `tensor` is operand `value`. kBadData when it has another value already.
+  Status bindTensor(int64_t tensor, uint32_t value);
+  // The operations of another subgraph of the file in place of a call of it: its inputs are the
+  // given operands, its outputs become the given tensors. kBadData for wrong counts, for calls
+  // that are too deep and for results that are written twice.
+  Status inlineSubgraph(int64_t subgraph, const std::vector<uint32_t>& inputs,
+                        const std::vector<int64_t>& outputTensors);
+  // Copies a value under the same type and shape.
+  Status emitCopy(uint32_t from, uint32_t to, std::string name);
+
+ private:
+  // Whose tensors are meant: those of the subgraph itself, or of one that is inlined.
+  struct Scope {
+    const schema::SubGraph* source;
+    size_t sourceIndex;
+    std::vector<int64_t> operandOfTensor;  // -1: none yet; of a variable, the newest value
+    size_t depth = 0;
+    std::map<int64_t, std::string> resourceOfTensor = {};
+  };
+  // A value that lives on between runs: a variable tensor, or a resource, which has no tensor.
+  struct Variable {
+    int64_t tensor;  // -1: a resource
+    uint32_t input;
+    uint32_t current;                   // of a resource: its value after the operations so far
+    std::vector<uint8_t> initialValue;  // empty: zeros
+  };
+
+  Status setDenseValue(const schema::SparsityParameters& sparsity, const BufferRange& range,
+                       graph::Operand* operand);
+  Result<std::string> resourceOf(int64_t handle) const;
+  Result<Variable*> useResource(const std::string& name, graph::Operand like);
+  Status bindInputs(Scope* scope, const std::vector<uint32_t>& inputs);
+  Result<uint32_t> createOperand(int64_t index, const schema::Tensor& tensor);
+  Result<uint32_t> addScalar(graph::OperandType type, std::span<const uint8_t> bytes);
+  Status setValue(const BufferRange& range, const std::string& name, graph::Operand* operand);
+  Status addInputs();
+  Status translateOperators();
+  Status addOutputs();
+  Status addVariables();
+
+  ModelBuilder& model_;
+  const bool isMain_;
+  graph::Subgraph result_;
+  Scope outermost_;
+  Scope* scope_ = &outermost_;
+  std::vector<Variable> variables_;
+  std::map<std::string, size_t> resources_;                    // index of variables_
+  std::map<std::string, std::vector<uint8_t>> initialValues_;  // of resources
+  std::map<std::pair<graph::OperandType, uint32_t>, uint32_t> scalars_;
+  std::map<std::tuple<uint32_t, graph::OperandType, float>, uint32_t> retyped_;
+};
+
+}  // namespace hearth::tflite

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/sigbus_guard.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "base/log.h"
+#include "base/mutex.h"
+
+namespace hearth::memory {
+namespace {
+
+// What the handler reads: no locks and no memory of its own. A free slot has an end of zero.
+struct Slot {
+  std::atomic<uintptr_t> begin = 0;
+  std::atomic<uintptr_t> end = 0;
+  std::atomic<bool> hasLosses = false;
+  bool isOfFile = false;  // under slotMutex
+};
+
+constexpr size_t kSlots = 8192;
+constinit std::array<Slot, kSlots> slots;
+constinit std::atomic<size_t> usedSlots = 0;  // those behind were never used
+constinit std::atomic<uint64_t> losses = 0;
+uintptr_t pageSize = 0;    // set before the first range is watched
+size_t firstFree = 0;      // all slots before it are taken; under slotMutex
+size_t watchedRanges = 0;  // of files; under slotMutex
+constinit base::Mutex slotMutex;
+
+// What SIGBUS meant when our handler was put in its place. Entries are only added, for handlers
+// that run read them; one that fits is taken again.
+struct Previous {
+  struct sigaction action{};
+  int below = -1;                     // what it meant before that
+  std::atomic<bool> isUsedUp{false};  // SA_RESETHAND, once called
+};
+constexpr int kMostPrevious = 64;
+constinit std::array<Previous, kMostPrevious> previous{};
+int previousCount = 0;                // under slotMutex
+constinit std::atomic<int> top = -1;  // the one whose place we have
+
+// The program's handler may call the one that it found in its place, which is ours. Behind what the
+// kernel fills of a signal's description we note how many handlers it has been given to.
+struct Mark {
+  uint32_t magic;
+  uint32_t passedOn;
+};
+constexpr uint32_t kMagic = 0x48727468;
+
+uint32_t passedOn(const siginfo_t* info) {
+  Mark mark;
+  std::memcpy(&mark, reinterpret_cast<const char*>(info + 1) - sizeof mark, sizeof mark);
+  return mark.magic == kMagic ? mark.passedOn : 0;
+}
+
+void markPassedOn(siginfo_t* info, uint32_t count) {
+  const Mark mark{kMagic, count};
+  std::memcpy(reinterpret_cast<char*>(info + 1) - sizeof mark, &mark, sizeof mark);
+}
+
+// Zeros from the page of `address` to the end of each range around it.
+bool replace(uintptr_t address) {
+  bool isWatched = false;
+  for (size_t i = 0; i < usedSlots.load(std::memory_order_acquire); ++i) {
+    Slot& slot = slots[i];
+    const uintptr_t end = slot.end.load(std::memory_order_acquire);
+    const uintptr_t begin = slot.begin.load(std::memory_order_relaxed);
+    if (address < begin || address >= end) continue;
+    // The slot may have got another range meanwhile.
+    if (slot.end.load(std::memory_order_acquire) != end) continue;
+    const uintptr_t page = address / pageSize * pageSize;
+    const uintptr_t stop = (end + pageSize - 1) / pageSize * pageSize;
+    if (::mmap(reinterpret_cast<void*>(page), stop - page, PROT_READ,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+      return false;
+    slot.hasLosses.store(true, std::memory_order_release);
+    isWatched = true;
+  }
+  if (isWatched) losses.fetch_add(1, std::memory_order_release);
+  return isWatched;
+}
+
+// As the kernel would have done without us.
+void doStandardAction(bool isFault) {
+  struct sigaction standard{};
+  standard.sa_handler = SIG_DFL;
+  struct sigaction ours;
+  ::sigaction(SIGBUS, &standard, &ours);
+  // The instruction faults again, and the process ends with the right address in its core.
+  if (isFault) return;
+  ::raise(SIGBUS);
+  // The first process of a container is not ended by its own signals.
+  ::sigaction(SIGBUS, &ours, nullptr);
+}
+
+void callPrevious(Previous& before, int signal, siginfo_t* info, void* context) {
+  const struct sigaction& action = before.action;
+  // Else it was sent, by kill() and its like.
+  const bool isFault = info->si_code > 0;
+  if (action.sa_handler == SIG_IGN && !isFault) return;
+  const bool hasHandler = action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+  const bool isOnce = (action.sa_flags & static_cast<int>(SA_RESETHAND)) != 0;
+  if (!hasHandler || (isOnce && before.isUsedUp.exchange(true))) return doStandardAction(isFault);
+  sigset_t blocked = action.sa_mask;
+  if ((action.sa_flags & SA_NODEFER) == 0) sigaddset(&blocked, SIGBUS);
+  sigset_t mask;
+  ::pthread_sigmask(SIG_BLOCK, &blocked, &mask);
+  if ((action.sa_flags & SA_SIGINFO) != 0)
+    action.sa_sigaction(signal, info, context);
+  else
+    action.sa_handler(signal);
+  ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+}
+
+void onBusError(int signal, siginfo_t* info, void* context) {
+  const int error = errno;
+  const bool isOfPage = info->si_code == BUS_ADRERR || info->si_code == BUS_MCEERR_AR;
+  if (!isOfPage || !replace(reinterpret_cast<uintptr_t>(info->si_addr))) {
+    const uint32_t count = passedOn(info);
+    int index = top.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < count && index >= 0; ++i)
+      index = previous[static_cast<size_t>(index)].below;
+    markPassedOn(info, count + 1);
+    if (index >= 0)
+      callPrevious(previous[static_cast<size_t>(index)], signal, info, context);
+    else
+      doStandardAction(info->si_code > 0);
+  }
+  errno = error;
+}
+
+bool isOurs(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == onBusError;
+}
+
+// The kernel fills a part of a mask only.
+bool areEqual(const sigset_t& a, const sigset_t& b) {
+  for (int signal = 1; signal < NSIG; ++signal)
+    if (sigismember(&a, signal) != sigismember(&b, signal)) return false;
+  return true;
+}
+
+// The entry for what was found in place of our handler; negative when there is no room.
+int findPrevious(const struct sigaction& found) {
+  const int below = top.load(std::memory_order_relaxed);
+  for (int i = 0; i < previousCount; ++i) {
+    const Previous& known = previous[static_cast<size_t>(i)];
+    if (known.below == below && known.action.sa_handler == found.sa_handler &&
+        known.action.sa_flags == found.sa_flags && !known.isUsedUp.load() &&
+        areEqual(known.action.sa_mask, found.sa_mask))
+      return i;
+  }
+  if (previousCount == kMostPrevious) return -1;
+  previous[static_cast<size_t>(previousCount)].action = found;
+  previous[static_cast<size_t>(previousCount)].below = below;
+  return previousCount++;
+}
+
+// Puts our handler in the place of what is there, unless it is there. slotMutex is held.
+void install() {
+  struct sigaction found{};
+  if (::sigaction(SIGBUS, nullptr, &found) != 0 || isOurs(found)) return;
+  pageSize = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const int index = findPrevious(found);
+  if (index < 0)
+    return base::logWarn(
+        "Files of the weight store are not guarded against being truncated: the "
+        "handler of SIGBUS changes too often.");
+  if (top.load(std::memory_order_relaxed) >= 0)
+    base::logInfo("The program has set another handler of SIGBUS; ours is put before it.");
+  top.store(index, std::memory_order_release);
+  struct sigaction action{};
+  action.sa_sigaction = onBusError;
+  // Threads of some languages have small stacks and an alternate one.
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
+  ::sigaction(SIGBUS, &action, nullptr);
+}
+
+// Puts back what was there, unless the program has put something else there since. slotMutex is
+// held.
+void uninstall() {
+  struct sigaction present{};
+  const int index = top.load(std::memory_order_relaxed);
+  if (index < 0 || ::sigaction(SIGBUS, nullptr, &present) != 0 || !isOurs(present)) return;
+  const Previous& before = previous[static_cast<size_t>(index)];
+  struct sigaction action = before.action;
+  if (before.isUsedUp.load()) action.sa_handler = SIG_DFL;
+  ::sigaction(SIGBUS, &action, nullptr);
+  top.store(before.below, std::memory_order_release);
+}
+
+}  // namespace
+
+WatchedPages::WatchedPages(const void* begin, size_t size, Of of) {
+  if (size == 0) return;
+  const std::lock_guard lock(slotMutex);
+  const size_t used = usedSlots.load(std::memory_order_relaxed);
+  size_t slot = firstFree;
+  while (slot < used && slots[slot].end.load(std::memory_order_relaxed) != 0) ++slot;
+  firstFree = slot;
+  if (slot == kSlots) return;
+  slots[slot].isOfFile = of == Of::kFile;
+  if (slots[slot].isOfFile) {
+    install();
+    ++watchedRanges;
+  }
+  slots[slot].hasLosses.store(false, std::memory_order_relaxed);
+  slots[slot].begin.store(reinterpret_cast<uintptr_t>(begin), std::memory_order_relaxed);
+  slots[slot].end.store(reinterpret_cast<uintptr_t>(begin) + size, std::memory_order_release);
+  if (slot == used) usedSlots.store(used + 1, std::memory_order_release);
+  slot_ = slot;
+}
+
+WatchedPages::WatchedPages(WatchedPages&& other) noexcept
+    : slot_(std::exchange(other.slot_, kNone)) {}
+
+WatchedPages& WatchedPages::operator=(WatchedPages&& other) noexcept {
+  std::swap(slot_, other.slot_);
+  return *this;
+}
+
+WatchedPages::~WatchedPages() {
+  if (slot_ == kNone) return;
+  const std::lock_guard lock(slotMutex);
+  slots[slot_].end.store(0, std::memory_order_release);
+  firstFree = std::min(firstFree, slot_);
+  if (slots[slot_].isOfFile && --watchedRanges == 0) uninstall();
+}
+
+void WatchedPages::becomeFile() {
+  if (slot_ == kNone) return;
+  const std::lock_guard lock(slotMutex);
+  if (slots[slot_].isOfFile) return;
+  slots[slot_].isOfFile = true;
+  install();
+  ++watchedRanges;
+}
+
+bool WatchedPages::hasLosses() const {
+  return slot_ != kNone && slots[slot_].hasLosses.load(std::memory_order_acquire);
+}
+
+void WatchedPages::forgetLosses() {
+  if (slot_ != kNone) slots[slot_].hasLosses.store(false, std::memory_order_release);
+}
+
+bool areLost(const void* begin, size_t size) {
+  const auto first = reinterpret_cast<uintptr_t>(begin);
+  for (size_t i = 0; i < usedSlots.load(std::memory_order_acquire); ++i) {
+    const Slot& slot = slots[i];
+    const uintptr_t end = slot.end.load(std::memory_order_acquire);
+    if (first < end && slot.begin.load(std::memory_order_relaxed) < first + size &&
+        slot.hasLosses.load(std::memory_order_acquire))
+      return true;
+  }
+  return false;
+}
+
+uint64_t lossCount() {
+  return losses.load(std::memory_order_acquire);
+}
+
+}  // namespace hearth::memory
