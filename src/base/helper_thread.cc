@@ -41,8 +41,9 @@ std::thread start(const char* name, std::function<void()> run, void (*place)(pth
   // std::thread reports a lack of threads, or of memory for one, by exception only.
   static_cast<void>(caught([&] {
     thread = std::thread([name, run = std::move(run)] {
-      ::pthread_setname_np(::pthread_self(), name);
       takeOrdinaryScheduling();
+      // Whoever sees the name sees an ordinary thread.
+      ::pthread_setname_np(::pthread_self(), name);
       logged(name, run);
     });
     makeOrdinary(thread.native_handle());

@@ -331,7 +331,6 @@ void ThreadPool::work(size_t index) {
 }
 
 void* ThreadPool::workerEntry(void* pool) {
-  pthread_setname_np(pthread_self(), "hearth-pool");
   static_cast<ThreadPool*>(pool)->workerLoop();
   return nullptr;
 }
@@ -356,8 +355,9 @@ bool ThreadPool::waitForJob(uint32_t seen, bool maySpin) {
 }
 
 void ThreadPool::workerLoop() {
-  pthread_setname_np(pthread_self(), "hearth-worker");
   base::takeOrdinaryScheduling();
+  // Whoever sees the name sees an ordinary thread.
+  pthread_setname_np(pthread_self(), "hearth-worker");
   insideTask = true;
   base::leaveProcessor(callerProcessor_.load(std::memory_order_relaxed));
   uint32_t seen = 0;
