@@ -16,6 +16,7 @@
 #include "base/fault.h"
 #include "base/file_size_signal.h"
 #include "base/fork_aware.h"
+#include "base/fork_gate.h"
 #include "base/format.h"
 #include "base/immortal.h"
 #include "base/log.h"
@@ -133,6 +134,8 @@ std::unique_ptr<MappingManager> MappingManager::forLooking() {
 }
 
 void MappingManager::close() {
+  // SQLite has locks of the whole process, which a forked child must not find taken.
+  const base::ForkGate::Inside inside;
   const base::FileSizeSignalOff signalOff;
   if (database_ != nullptr) sqlite3_close(database_);
   database_ = nullptr;

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/file_size_signal.h"
+#include "base/fork_gate.h"
 #include "base/log.h"
 #include "base/wall_clock.h"
 
@@ -71,6 +72,8 @@ IdentityTable::~IdentityTable() {
 }
 
 void IdentityTable::close() {
+  // SQLite has locks of the whole process, which a forked child must not find taken.
+  const base::ForkGate::Inside inside;
   const base::FileSizeSignalOff signalOff;
   if (database_ != nullptr) sqlite3_close(database_);
   database_ = nullptr;

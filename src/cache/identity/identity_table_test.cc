@@ -8,8 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <thread>
 
 #include "base/descriptor.h"
+#include "base/fork_test_util.h"
 #include "cache/testing/store_test_util.h"
 
 namespace hearth::cache {
@@ -294,6 +298,31 @@ TEST(FileIdentity, ChangesWithEveryWriteRenameAndCopy) {
   ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
   EXPECT_EQ(now().generation.modified, second.generation.modified);
   EXPECT_NE(now(), second);
+}
+
+// SQLite allocates under a lock of the whole process, also when it closes a database.
+TEST_F(IdentityTableTest, AForkedChildIsNotHeldUpByDatabasesThatItsParentCloses) {
+  HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
+  table().rememberContent(identity(), 0, 100, digest_, kChanged + 10 * kSecond);
+  loseLatest();
+  std::atomic<bool> isOver = false;
+  std::array<std::thread, 2> threads;
+  for (std::thread& thread : threads)
+    thread = std::thread([&] {
+      while (!isOver) EXPECT_TRUE(table(false).content(identity(), 0, 100));
+    });
+  for (int i = 0; i < 400; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(30);
+      ::_exit(table(false).content(identity(), 0, 100) ? 0 : 1);
+    }
+    if (waitForChild(child) == 0) continue;
+    ADD_FAILURE() << "child " << i;
+    break;
+  }
+  isOver = true;
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace
