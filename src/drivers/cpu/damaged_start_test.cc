@@ -194,6 +194,33 @@ TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotChecked) {
   }
 }
 
+// Nor has it the thread with which its parent was about to prepare the model to the end.
+TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotPrepared) {
+  HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
+  for (const cache::StoreOptions& store : {options(), bundle()}) {
+    for (int round = 0; round < 3; ++round) {
+      forget();
+      ASSERT_TRUE(process(store).isRightThen);
+      damage(store);
+      const pid_t parent = ::fork();
+      ASSERT_GE(parent, 0);
+      if (parent == 0) {
+        ::alarm(240);
+        const Start own = prepareOnly(model_, store);
+        const pid_t child = ::fork();
+        if (child == 0) {
+          ::alarm(120);
+          while (runAgain(own) != expected_)
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          ::_exit(0);
+        }
+        ::_exit(cache::waitForChild(child));
+      }
+      EXPECT_EQ(cache::waitForChild(parent), 0) << store.bundle;
+    }
+  }
+}
+
 #ifdef HEARTH_TEST_HOOKS
 
 // The disk is full from some write on, at any one of them. The next start that has room completes

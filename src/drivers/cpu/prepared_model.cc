@@ -406,6 +406,9 @@ Status CpuPreparedModel::replaceLosses() {
 
 void CpuPreparedModel::checkInChild() {
   process_ = base::ForkGate::generation();
+  // The threads that make kernels ahead are the parent's, and what follows them, the repair of what
+  // a check finds wrong among it, is still to be done here.
+  if (ahead_ != nullptr) ahead_->finish();
   if (session_ != nullptr) session_->checkFound();
   if (saved_ != nullptr) saved_->checkFound();
 }
