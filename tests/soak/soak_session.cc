@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -445,8 +446,13 @@ void endAsTold(int milliseconds) {
   if (ending == "_exit") ::_exit(0);
   if (ending == "kill") ::kill(::getpid(), SIGKILL);
   if (ending == "thread") {
-    // An exit by a thread while main waits.
-    std::thread([] { std::exit(0); }).detach();
+    // An exit by a thread while main waits. Under a limit there may be none.
+    try {
+      std::thread([] { std::exit(0); }).detach();
+    } catch (const std::system_error&) {
+      if (!options().limited) throw;
+      std::exit(0);
+    }
     for (;;) ::pause();
   }
 }
@@ -458,11 +464,11 @@ int run() {
   }
   if (options().signals) interruptOften();
   std::mt19937_64 random(options().seed);
-  std::vector<std::thread> threads;
+  std::array<std::thread, 3> threads;  // so that none is lost for want of memory
   try {
     const int least = options().ending == "return" ? 0 : 1;
     for (int number = least + static_cast<int>(random() % 3); number > 0; --number)
-      threads.emplace_back(workAndCatch, number);
+      threads[static_cast<size_t>(number - 1)] = std::thread(workAndCatch, number);
   } catch (const std::system_error&) {
     if (!options().limited) throw;
   }
@@ -471,7 +477,8 @@ int run() {
   } else {
     endAsTold(static_cast<int>(random() % 300));
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& thread : threads)
+    if (thread.joinable()) thread.join();
   return 0;
 }
 
