@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds Hearth and runs every check and test; the last line is "N passed, N failed[, N skipped]".
+"""Builds Hearth and runs its tests; the last line is "N passed, N failed[, N skipped]".
 
-Runs inside the environment that ./dev makes. Phases: release build, checks of the sources,
-clang-tidy, Python tests, C++ tests, the C++ tests again under the address and undefined-behaviour
-sanitizers, the tests that use many threads under the thread
-sanitizer, a short run of each fuzz target. Cases are counted one by one, a check or a fuzz target
-as one case. The exit code is 1 when anything failed.
+Runs inside the environment that ./dev makes. Without --all: the release build, the checks of the
+sources that take seconds, and the C++ tests but for the slow ones. With --all, as CI does, also
+clang-tidy, the Python tests, all C++ tests, the same again under the address and
+undefined-behaviour sanitizers, the tests that use many threads under the thread sanitizer, and a
+short run of each fuzz target. Cases are counted one by one, a check or a fuzz target as one case.
+The exit code is 1 when anything failed.
 """
 
 import argparse
@@ -59,6 +60,11 @@ THREAD_TESTS = {
 }
 
 
+# Test programs that `./dev test` leaves to `./dev test --all`: the conformance cases once more, through
+# the C API in all its modes, take as long as all others together.
+SLOW_TESTS = {"nnapi_conformance_test"}
+
+
 def runChecks(*names):
     cases = test_runs.Cases()
     for name in names:
@@ -69,15 +75,18 @@ def runChecks(*names):
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev test", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--all", action="store_true", help="everything, as CI runs it (an hour)")
     parser.add_argument("--long", action="store_true",
-                        help="the long modes of mutation and fuzz tests (hours)")
+                        help="everything, with the long modes of mutation and fuzz tests (hours)")
     parser.add_argument("--require-data", action="store_true",
                         help="a missing test data folder is a failure")
     parser.add_argument("--phases",
                         help="which phases run, separated by commas, of checks, tidy, python, "
-                        "release, asan, tsan and fuzz (all)")
+                        "quick, release, asan, tsan and fuzz")
     arguments = parser.parse_args()
-    phases = ["checks", "tidy", "python", "release", "asan", "tsan", "fuzz"]
+    phases = ["checks", "quick"]
+    if arguments.all or arguments.long:
+        phases = ["checks", "tidy", "python", "release", "asan", "tsan", "fuzz"]
     if arguments.phases:
         phases = arguments.phases.split(",")
     os.chdir(checkout.ROOT)
@@ -112,6 +121,8 @@ def main():
             report.phase("clang-tidy", lambda: runChecks("tidy"))
         if "python" in phases:
             report.phase("python tests", lambda: test_runs.runPython(arguments.long))
+        if "quick" in phases:
+            report.phase("tests, quick", lambda: test_runs.runCtest("release", without=SLOW_TESTS))
         if "release" in phases:
             report.phase("tests, release", lambda: test_runs.runCtest("release"))
     if "asan" in phases and report.phase("build asan", lambda: build("asan")):
@@ -132,6 +143,8 @@ def main():
               f"{total.withoutData} tests were not run for want of it.")
     for name in total.failures:
         print(f"FAILED {name}")
+    if phases == ["checks", "quick"]:
+        print("These were the quick tests; `./dev test --all` runs everything.")
     print(total.summary(), flush=True)
     return 1 if total.failed else 0
 

@@ -149,10 +149,11 @@ def testsOf(preset):
                properties.get("WORKING_DIRECTORY"))
 
 
-def runCtest(preset, only=None):
+def runCtest(preset, only=None, without=()):
     """The tests of a preset, all or those in `only`, as many at once as there are CPUs.
 
-    `only` says for each test by name which of its cases run, as a GoogleTest filter.
+    `only` says for each test by name which of its cases run, as a GoogleTest filter; those in
+    `without` do not run.
     """
     cases = Cases()
     timeoutFactor = 1 if preset == "release" else 3
@@ -169,7 +170,8 @@ def runCtest(preset, only=None):
             return runProgram(f"{preset} {name}", command, timeout * timeoutFactor,
                                {**os.environ, **variables}, folder)
 
-        tests = [test for test in testsOf(preset) if only is None or test[0] in only]
+        tests = [test for test in testsOf(preset)
+                 if (only is None or test[0] in only) and test[0] not in without]
         together = [test for test in tests if not test[3]]
         alone = [test for test in tests if test[3]]
         with concurrent.futures.ThreadPoolExecutor(CPUS) as pool:
