@@ -116,7 +116,8 @@ def main():
         os.environ.pop(variable, None)
     if report.phase("build release", lambda: build("release")):
         if "checks" in phases:
-            report.phase("checks", lambda: runChecks("layers", "headers", "environment", "format"))
+            report.phase("checks", lambda: runChecks(
+                "layers", "docs", "headers", "environment", "format"))
         if "tidy" in phases:
             report.phase("clang-tidy", lambda: runChecks("tidy"))
         if "python" in phases:
