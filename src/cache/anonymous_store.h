@@ -21,7 +21,7 @@ class AnonymousStore : public SegmentStore {
   using SegmentStore::contentHash;
   using SegmentStore::publishPlan;
 
-  StoreKind kind() const override { return StoreKind::kAnonymous; }
+  PlanCapacity planCapacity() const override { return PlanCapacity::kNone; }
   StoreFailure writability() const override { return why_; }
   FoundSegment find(const SegmentKey& key) override;
   BuildTicket acquire(const SegmentKey& key, std::chrono::nanoseconds patience) override;

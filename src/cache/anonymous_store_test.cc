@@ -143,15 +143,15 @@ TEST(AnonymousStore, AForkedChildUsesWhatTheParentHasAndBuildsItself) {
 TEST(OpenSegmentStore, GivesTheStoreOrTheReasonWhyNothingLasts) {
   TempFolder folder;
   StoreOptions options{.path = (folder.path() / "store").string()};
-  EXPECT_EQ(openSegmentStore(options)->kind(), StoreKind::kStore);
+  EXPECT_EQ(openSegmentStore(options)->planCapacity(), PlanCapacity::kMany);
   EXPECT_EQ(openSegmentStore(options)->writability().reason, StoreReason::kNone);
   options.mode = StoreMode::kOff;
-  EXPECT_EQ(openSegmentStore(options)->kind(), StoreKind::kAnonymous);
+  EXPECT_EQ(openSegmentStore(options)->planCapacity(), PlanCapacity::kNone);
   EXPECT_EQ(openSegmentStore(options)->writability().reason, StoreReason::kOff);
   options.mode = StoreMode::kReadWrite;
   writeFile(folder.path() / "file", {});
   options.path = (folder.path() / "file").string();
-  EXPECT_EQ(openSegmentStore(options)->kind(), StoreKind::kAnonymous);
+  EXPECT_EQ(openSegmentStore(options)->planCapacity(), PlanCapacity::kNone);
   EXPECT_EQ(openSegmentStore(options)->writability().reason, StoreReason::kNotAFolder);
   EXPECT_NE(openSegmentStore(options)->writability().message, "");
 }

@@ -23,21 +23,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class SegmentStoreTest : public testing::TestWithParam<StoreKind> {
+class SegmentStoreTest : public testing::TestWithParam<PlanCapacity> {
  protected:
   StoreOptions options(StoreMode mode = StoreMode::kReadWrite) const {
     StoreOptions options{.mode = mode};
-    if (GetParam() == StoreKind::kStore) options.path = (folder_.path() / "store").string();
-    if (GetParam() == StoreKind::kBundle) options.bundle = (folder_.path() / "bundle").string();
-    if (GetParam() == StoreKind::kAnonymous) options.mode = StoreMode::kOff;
+    if (GetParam() == PlanCapacity::kMany) options.path = (folder_.path() / "store").string();
+    if (GetParam() == PlanCapacity::kOne) options.bundle = (folder_.path() / "bundle").string();
+    if (GetParam() == PlanCapacity::kNone) options.mode = StoreMode::kOff;
     return options;
   }
   std::shared_ptr<SegmentStore> open(StoreMode mode = StoreMode::kReadWrite) const {
     const auto store = openSegmentStore(options(mode));
-    EXPECT_EQ(store->kind(), GetParam());
+    EXPECT_EQ(store->planCapacity(), GetParam());
     return store;
   }
-  bool isKept() const { return GetParam() != StoreKind::kAnonymous; }
+  bool isKept() const { return GetParam() != PlanCapacity::kNone; }
 
   static SegmentRef publish(SegmentStore& store, const SegmentKey& key,
                             std::span<const uint8_t> bytes, BuildTicket ticket = {}) {
@@ -246,7 +246,7 @@ TEST_P(KeptStoreTest, WhoEndsBeforeTheCheckBeginsChecksAPart) {
 TEST_P(KeptStoreTest, AStartThatDiesAtOnceLeavesNoEmptyCache) {
   const uint64_t numbers[] = {50, 51};
   const char* const point =
-      GetParam() == StoreKind::kBundle ? "bundle.after_create" : "object.after_create";
+      GetParam() == PlanCapacity::kOne ? "bundle.after_create" : "object.after_create";
   for (int launch = 0; launch < 3; ++launch)
     EXPECT_TRUE(wasKilled(waitForChild(startChild([&] {
       ::setenv("HEARTH_CRASH_AT", point, 1);
@@ -330,7 +330,7 @@ TEST_P(KeptStoreTest, SegmentsBeyondFourGibibytesAreWhole) {
     }
   };
   const std::vector<uint8_t> behind = payload(61, 9000);
-  if (GetParam() == StoreKind::kStore) {
+  if (GetParam() == PlanCapacity::kMany) {
     (void)open();
     const fs::path path =
         folder_.path() / "store" / "segments" / StoreFolder::segmentPath(large.key, true);
@@ -398,24 +398,24 @@ TEST_P(KeptStoreTest, ManyProcessesStartColdAtOnce) {
   }
 }
 
-std::string kindName(const testing::TestParamInfo<StoreKind>& info) {
+std::string kindName(const testing::TestParamInfo<PlanCapacity>& info) {
   switch (info.param) {
-    case StoreKind::kStore:
+    case PlanCapacity::kMany:
       return "Store";
-    case StoreKind::kBundle:
+    case PlanCapacity::kOne:
       return "Bundle";
-    case StoreKind::kAnonymous:
+    case PlanCapacity::kNone:
       break;
   }
   return "Anonymous";
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, SegmentStoreTest,
-                         testing::Values(StoreKind::kStore, StoreKind::kBundle,
-                                         StoreKind::kAnonymous),
+                         testing::Values(PlanCapacity::kMany, PlanCapacity::kOne,
+                                         PlanCapacity::kNone),
                          kindName);
 INSTANTIATE_TEST_SUITE_P(Kinds, KeptStoreTest,
-                         testing::Values(StoreKind::kStore, StoreKind::kBundle), kindName);
+                         testing::Values(PlanCapacity::kMany, PlanCapacity::kOne), kindName);
 
 }  // namespace
 }  // namespace hearth::cache

@@ -249,7 +249,7 @@ TEST_F(BundleHostileTest, WhatIsNoBundleIsLeftAlone) {
     struct stat before;
     ASSERT_EQ(::lstat(path().c_str(), &before), 0);
     const auto store = openSegmentStore(options());
-    EXPECT_EQ(store->kind(), StoreKind::kAnonymous);
+    EXPECT_EQ(store->planCapacity(), PlanCapacity::kNone);
     EXPECT_EQ(store->writability().reason, StoreReason::kForeign);
     struct stat after;
     ASSERT_EQ(::lstat(path().c_str(), &after), 0);

@@ -33,7 +33,7 @@ class BundleStore final : public DiskStore, public std::enable_shared_from_this<
   using SegmentStore::contentHash;
   using SegmentStore::publishPlan;
 
-  StoreKind kind() const override { return StoreKind::kBundle; }
+  PlanCapacity planCapacity() const override { return PlanCapacity::kOne; }
   StoreFailure writability() const override;
   FoundSegment find(const SegmentKey& key) override;
   // One process builds the whole bundle; others wait for it as long as its file grows.

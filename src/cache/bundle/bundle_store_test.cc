@@ -163,7 +163,7 @@ TEST_F(BundleStoreTest, ReadOnlyAndOffWriteNothing) {
   EXPECT_EQ(build(*open(readOnly)), 0);
   StoreOptions off = options();
   off.mode = StoreMode::kOff;
-  EXPECT_EQ(openSegmentStore(off)->kind(), StoreKind::kAnonymous);
+  EXPECT_EQ(openSegmentStore(off)->planCapacity(), PlanCapacity::kNone);
   EXPECT_EQ(openSegmentStore(off)->writability().reason, StoreReason::kOff);
 }
 

@@ -21,13 +21,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class DamagedStoreTest : public testing::TestWithParam<StoreKind> {
+class DamagedStoreTest : public testing::TestWithParam<PlanCapacity> {
  protected:
   StoreOptions options(StoreMode mode = StoreMode::kReadWrite) const {
     StoreOptions options{.mode = mode, .maxBytes = uint64_t{1} << 40};
     options.boot = parseBootId("01234567-89ab-cdef-0123-456789abcdef");
-    if (GetParam() == StoreKind::kStore) options.path = (folder_.path() / "store").string();
-    if (GetParam() == StoreKind::kBundle) options.bundle = (folder_.path() / "bundle").string();
+    if (GetParam() == PlanCapacity::kMany) options.path = (folder_.path() / "store").string();
+    if (GetParam() == PlanCapacity::kOne) options.bundle = (folder_.path() / "bundle").string();
     return options;
   }
   std::shared_ptr<SegmentStore> open(StoreMode mode = StoreMode::kReadWrite) const {
@@ -154,7 +154,7 @@ TEST_P(DamagedStoreTest, AColdStartAdoptsWhatIsRight) {
     ASSERT_TRUE(adopted) << adopted.error().message;
     EXPECT_TRUE(equal((*adopted)->bytes(), bytes));
     // A bundle is written anew as a whole.
-    if (GetParam() == StoreKind::kStore) {
+    if (GetParam() == PlanCapacity::kMany) {
       EXPECT_EQ(store->counters().segmentsWritten, 0u);
     }
     EXPECT_EQ(store->counters().segmentsCorrupt, 0u);
@@ -269,12 +269,12 @@ TEST(DamagedSystemStore, TheUsersOwnPlanIsFoundFirst) {
   EXPECT_TRUE(equal(store->findPlan(planKey(1)).value()->bytes(), payload(2, 100)));
 }
 
-std::string kindName(const testing::TestParamInfo<StoreKind>& info) {
-  return info.param == StoreKind::kStore ? "Store" : "Bundle";
+std::string kindName(const testing::TestParamInfo<PlanCapacity>& info) {
+  return info.param == PlanCapacity::kMany ? "Store" : "Bundle";
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, DamagedStoreTest,
-                         testing::Values(StoreKind::kStore, StoreKind::kBundle), kindName);
+                         testing::Values(PlanCapacity::kMany, PlanCapacity::kOne), kindName);
 
 }  // namespace
 }  // namespace hearth::cache

@@ -46,7 +46,7 @@ class WeightStore final : public DiskStore {
   using SegmentStore::publishPlan;
 
   const StoreOptions& options() const;
-  StoreKind kind() const override { return StoreKind::kStore; }
+  PlanCapacity planCapacity() const override { return PlanCapacity::kMany; }
   // kNone, or why nothing can be written, with a sentence.
   StoreFailure writability() const override;
 

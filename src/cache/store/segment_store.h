@@ -95,10 +95,11 @@ struct StoreCounters {
   uint64_t bytesHashed = 0;   // by contentHash
 };
 
-enum class StoreKind {
-  kStore,      // WeightStore: a folder that all processes of the user share
-  kBundle,     // BundleStore: one file for one plan
-  kAnonymous,  // AnonymousStore: this process's memory
+// How many plans a store keeps for later starts.
+enum class PlanCapacity {
+  kNone,  // what is published does not outlive the process (AnonymousStore)
+  kOne,   // with all its segments (BundleStore)
+  kMany,  // of all models, versions and builds (WeightStore)
 };
 
 // One place for packed weights as one process uses it. No failure is fatal: without the store the
@@ -113,7 +114,7 @@ class SegmentStore {
   // Finishes what publishAsync was given.
   virtual ~SegmentStore() = default;
 
-  virtual StoreKind kind() const = 0;
+  virtual PlanCapacity planCapacity() const = 0;
   // kNone, or why nothing that is published outlives the process, with a sentence.
   virtual StoreFailure writability() const = 0;
 

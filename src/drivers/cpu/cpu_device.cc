@@ -172,7 +172,7 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
   };
   auto prepared = prepareWith(store);
   if (!prepared && prepared.error().code() == ErrorCode::kOutOfMemory &&
-      store->kind() != cache::StoreKind::kAnonymous) {
+      store->planCapacity() != cache::PlanCapacity::kNone) {
     // It holds what it was given to write.
     store->flush();
     prepared = prepareWith(storeWithoutMemory());

@@ -41,7 +41,7 @@ uint64_t roundedUp(uint64_t size) {
 
 // Bundles hold one plan and nothing else, and what one process has in memory is not found again.
 bool canName(const cache::SegmentStore& store) {
-  return store.kind() == cache::StoreKind::kStore;
+  return store.planCapacity() == cache::PlanCapacity::kMany;
 }
 
 Status checkFiles(const hal::Cache& cache) {

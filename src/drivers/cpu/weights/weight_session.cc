@@ -69,7 +69,7 @@ bool WeightSession::identify() {
     reason_ = "too small to keep";
     return false;
   }
-  if (store_->kind() == cache::StoreKind::kAnonymous) {
+  if (store_->planCapacity() == cache::PlanCapacity::kNone) {
     const cache::StoreFailure why = store_->writability();
     fail(why.reason, why.message);
     return false;
@@ -181,7 +181,7 @@ bool WeightSession::findPlan() {
   std::optional<PlanRecord> known;
   if (!contents_->recall()) {
     // Reading all of the model is worth it only if something like it was packed before.
-    if (store_->kind() == cache::StoreKind::kStore) {
+    if (store_->planCapacity() == cache::PlanCapacity::kMany) {
       known = findRecord();
       if (known->empty()) {
         reason_ = "first start of this model";
@@ -214,7 +214,7 @@ bool WeightSession::findPlan() {
 }
 
 PlanRecord WeightSession::findRecord() {
-  if (store_->kind() != cache::StoreKind::kStore) return {};
+  if (store_->planCapacity() != cache::PlanCapacity::kMany) return {};
   const auto found = store_->findPlan(recordKey(structure_));
   return found ? PlanRecord::parse((*found)->bytes()) : PlanRecord();
 }
@@ -297,7 +297,7 @@ void WeightSession::noteHashed() {
 
 cache::PlanKey WeightSession::planKey() const {
   // A bundle has one plan, which holds all signatures of a model.
-  if (store_->kind() == cache::StoreKind::kBundle)
+  if (store_->planCapacity() == cache::PlanCapacity::kOne)
     return keyOf<cache::PlanKey>("hearth-cpu bundle", {build_->fingerprint(), contents_->digest()});
   return keyOf<cache::PlanKey>("hearth-cpu plan",
                                {graph_, build_->fingerprint(), contents_->digest()});
@@ -376,7 +376,7 @@ void WeightSession::remember(std::string_view kind, std::vector<uint8_t> bytes) 
 }
 
 void WeightSession::onCorrupt(const std::function<void(const cache::SegmentKey&)>& handler) {
-  if (store_->kind() == cache::StoreKind::kAnonymous) return;
+  if (store_->planCapacity() == cache::PlanCapacity::kNone) return;
   std::shared_ptr<void> added = store_->addCorruptionHandler(
       [handler, weak = std::weak_ptr(store_)](const cache::SegmentKey& key) {
         // Packing takes long, and others wait for those that are called here.
@@ -478,7 +478,7 @@ void WeightSession::tryToFinish() {
   if (isPartly_ && !stored.partly.empty() && hasNothingNew(keys)) return;
   const cache::PlanDescription description{modelName(), "hearth-cpu", base::wallClock(), ""};
   auto plan = cache::StoreResult<cache::PlanRef>(nullptr);
-  if (store_->kind() == cache::StoreKind::kBundle) {
+  if (store_->planCapacity() == cache::PlanCapacity::kOne) {
     StoredPlan all = stored;
     std::vector<cache::SegmentKey> allKeys = keys;
     addOthers(&all, &allKeys);
@@ -493,7 +493,7 @@ void WeightSession::tryToFinish() {
     plan_ = std::move(*plan);
     isKeptWhole_ = stored.partly.empty();
   }
-  if (store_->kind() != cache::StoreKind::kStore) return;
+  if (store_->planCapacity() != cache::PlanCapacity::kMany) return;
   PlanRecord record = findRecord();
   if (!record.add({*build_, planOptions_, contents_->digest()})) return;
   if (const auto written =
