@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace hearth::ops {
@@ -120,16 +121,39 @@ TEST(StridedCopyTest, RepeatsWithStrideZero) {
   EXPECT_EQ(target, (std::vector<uint16_t>{1, 1, 2, 2, 3, 3, 1, 1, 2, 2, 3, 3}));
 }
 
+// Wherever the empty loop stands among others that could be walked.
 TEST(StridedCopyTest, TouchesNothingForEmptyLoops) {
-  copyStrided(4, {{3, 1, 1}, {0, 1, 1}}, nullptr, nullptr);
+  for (const size_t elementSize : {1, 2, 4, 8, 16})
+    for (const bool isTransposed : {false, true})
+      for (size_t empty = 0; empty < 4; ++empty) {
+        std::vector<CopyDimension> loops = {{2, 300, 300}, {2, 70, 70}, {3, 15, 15}, {3, 2, 2}};
+        if (isTransposed) std::swap(loops[2].sourceStride, loops[3].sourceStride);
+        loops[empty].size = 0;
+        constexpr size_t kElements = 300 + 70 + 2 * 15 + 2 * 2 + 1;
+        const std::vector<uint8_t> source(kElements * elementSize, 1);
+        std::vector<uint8_t> target(kElements * elementSize, 2);
+        copyStrided(elementSize, loops, source.data(), target.data());
+        EXPECT_EQ(std::ranges::count(target, 2), std::ssize(target))
+            << elementSize << " bytes, loop " << empty << (isTransposed ? ", transposed" : "");
+      }
+}
+
+template <typename T>
+void expectFilled(T value) {
+  // Around the length up to which the part that is copied doubles.
+  for (const size_t count : {0, 1, 2, 3, 1000, 20001}) {
+    std::vector<T> elements(count + 1, T{0});
+    fillElements(sizeof(T), &value, elements.data(), count);
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(elements[i], value) << i << " of " << count;
+    EXPECT_EQ(elements[count], T{0}) << count;
+  }
 }
 
 TEST(StridedCopyTest, FillsAnyElementSize) {
-  std::vector<uint32_t> words(10001, 0);
-  const uint32_t value = 0x01020304;
-  fillElements(4, &value, words.data(), 10000);
-  for (size_t i = 0; i < 10000; ++i) ASSERT_EQ(words[i], value);
-  EXPECT_EQ(words[10000], 0u);
+  expectFilled<uint8_t>(0x01);
+  expectFilled<uint16_t>(0x0102);
+  expectFilled<uint32_t>(0x01020304);
+  expectFilled<uint64_t>(0x0102030405060708);
 }
 
 }  // namespace
