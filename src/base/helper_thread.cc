@@ -7,7 +7,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <memory>
 #include <utility>
 
 #include "base/caught.h"
@@ -40,15 +42,20 @@ std::thread start(const char* name, std::function<void()> run, void (*place)(pth
   std::thread thread;
   // std::thread reports a lack of threads, or of memory for one, by exception only.
   static_cast<void>(caught([&] {
-    thread = std::thread([name, run = std::move(run)] {
+    // A thread that has ended has no number: the kernel would place the caller in its stead.
+    const auto isPlaced = std::make_shared<std::atomic_flag>();
+    thread = std::thread([name, run = std::move(run), isPlaced] {
       takeOrdinaryScheduling();
       // Whoever sees the name sees an ordinary thread.
       ::pthread_setname_np(::pthread_self(), name);
       logged(name, run);
+      isPlaced->wait(false);
     });
     makeOrdinary(thread.native_handle());
     if (processors == Processors::kOfProcess) widen(thread.native_handle());
     place(thread.native_handle());
+    isPlaced->test_and_set();
+    isPlaced->notify_one();
   }));
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;

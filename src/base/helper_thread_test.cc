@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/helper_thread.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sched.h>
@@ -10,10 +11,72 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/processor.h"
+
+namespace hearth::base {
+namespace {
+
+// One call that says where a thread may run.
+struct Placement {
+  pthread_t thread;
+  cpu_set_t allowed;
+  int processorOfCaller;  // after the call
+};
+
+std::mutex placementsMutex;
+std::vector<Placement>* currentPlacements = nullptr;  // guarded by placementsMutex
+std::atomic<std::chrono::milliseconds> placementDelay{};
+
+// The placements by any thread since this was made. The kernel may move threads as it likes, before
+// and after: where they are proves nothing.
+class RecordedPlacements {
+ public:
+  // Each of them is made `delay` later.
+  explicit RecordedPlacements(std::chrono::milliseconds delay = {}) {
+    const std::lock_guard lock(placementsMutex);
+    currentPlacements = &placements_;
+    placementDelay = delay;
+  }
+  ~RecordedPlacements() {
+    const std::lock_guard lock(placementsMutex);
+    currentPlacements = nullptr;
+    placementDelay = std::chrono::milliseconds();
+  }
+  RecordedPlacements(const RecordedPlacements&) = delete;
+  RecordedPlacements& operator=(const RecordedPlacements&) = delete;
+
+  std::vector<Placement> get() const {
+    const std::lock_guard lock(placementsMutex);
+    return placements_;
+  }
+
+ private:
+  std::vector<Placement> placements_;
+};
+
+}  // namespace
+}  // namespace hearth::base
+
+// In place of the C library's, which it calls.
+extern "C" int pthread_setaffinity_np(pthread_t thread, size_t size,
+                                      const cpu_set_t* allowed) noexcept {
+  using hearth::base::currentPlacements;
+  static const auto place =
+      reinterpret_cast<decltype(&::pthread_setaffinity_np)>(::dlsym(RTLD_NEXT, __func__));
+  if (const auto delay = hearth::base::placementDelay.load(); delay.count() > 0)
+    std::this_thread::sleep_for(delay);
+  const int result = place(thread, size, allowed);
+  const std::lock_guard lock(hearth::base::placementsMutex);
+  if (currentPlacements != nullptr && result == 0)
+    currentPlacements->push_back({thread, *allowed, hearth::base::currentProcessor()});
+  return result;
+}
 
 namespace hearth::base {
 namespace {
@@ -43,40 +106,98 @@ TEST(HelperThread, LeavesSignalsToTheProgram) {
   EXPECT_FALSE(sigismember(&here, SIGUSR1)) << "the caller has its signals back";
 }
 
-TEST(HelperThread, LeavesTheProcessorAndMayComeBack) {
-  cpu_set_t all;
-  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+// Processors that the calling thread may use.
+cpu_set_t allowedProcessors() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
-  int before = -1;
-  int after = -1;
+  EXPECT_EQ(::sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  return allowed;
+}
+
+// `placements` move a thread off one of `all` processors, which are two or more, and then let it
+// back.
+void expectMovedAndReleased(const std::vector<Placement>& placements, const cpu_set_t& all) {
+  ASSERT_EQ(placements.size(), 2u);
+  EXPECT_EQ(CPU_COUNT(&placements[0].allowed), CPU_COUNT(&all) - 1);
+  EXPECT_TRUE(CPU_EQUAL(&placements[1].allowed, &all));
+}
+
+TEST(HelperThread, LeavesTheProcessorAndMayComeBack) {
+  const cpu_set_t all = allowedProcessors();
+  if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "There is no other processor.";
   std::thread thread([&] {
-    before = currentProcessor();
-    leaveProcessor(before);
-    after = currentProcessor();
-    ::sched_getaffinity(0, sizeof allowed, &allowed);
+    // Again where the kernel moved the thread between the first two lines.
+    for (int round = 0; round < 100; ++round) {
+      const RecordedPlacements recorded;
+      const int before = currentProcessor();
+      ASSERT_GE(before, 0);
+      leaveProcessor(before);
+      const std::vector<Placement> placements = recorded.get();
+      if (placements.empty()) continue;
+      expectMovedAndReleased(placements, all);
+      EXPECT_FALSE(CPU_ISSET(before, &placements[0].allowed));
+      EXPECT_NE(placements[0].processorOfCaller, before);
+      return;
+    }
+    ADD_FAILURE() << "The thread stayed on its processor.";
   });
   thread.join();
-  EXPECT_TRUE(CPU_EQUAL(&allowed, &all));
-  EXPECT_GE(before, 0);
-  EXPECT_GE(after, 0);
+}
+
+TEST(HelperThread, StaysWhereItWasNotAskedToLeave) {
+  std::thread thread([] {
+    const RecordedPlacements recorded;
+    leaveProcessor(-1);
+    leaveProcessor(CPU_SETSIZE - 1);  // far beyond those that there are
+    EXPECT_TRUE(recorded.get().empty());
+  });
+  thread.join();
 }
 
 TEST(HelperThread, IsSentAwayAndMayComeBack) {
-  cpu_set_t all;
-  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
-  for (int round = 0; round < 100; ++round) {
-    std::atomic<bool> isSent = false;
-    cpu_set_t allowed;
-    CPU_ZERO(&allowed);
-    std::thread thread = startHelperThread("hearth-test", [&] {
-      while (!isSent) std::this_thread::yield();
-      ::sched_getaffinity(0, sizeof allowed, &allowed);
-    });
-    isSent = true;
-    thread.join();
-    EXPECT_TRUE(CPU_EQUAL(&allowed, &all)) << round;
-  }
+  const cpu_set_t all = allowedProcessors();
+  if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "There is no other processor.";
+  const RecordedPlacements recorded;
+  cpu_set_t allowed;
+  std::atomic<bool> isSent = false;
+  std::thread thread = startHelperThread("hearth-test", [&] {
+    while (!isSent) std::this_thread::yield();
+    allowed = allowedProcessors();
+  });
+  const std::vector<Placement> placements = recorded.get();
+  for (const Placement& placement : placements)
+    EXPECT_TRUE(::pthread_equal(placement.thread, thread.native_handle()));
+  isSent = true;
+  thread.join();
+  expectMovedAndReleased(placements, all);
+  EXPECT_TRUE(CPU_EQUAL(&allowed, &all));
+}
+
+// A thread that has ended has no number any more, and the kernel takes none for that of the caller,
+// which would then be moved, or be let off its processor.
+TEST(HelperThread, LeavesItsMakerWhereItIsHoweverSoonItEnds) {
+  for (const auto start : {startHelperThread, startIdleThread})
+    for (const auto processors : {Processors::kOfProcess, Processors::kOfCaller}) {
+      cpu_set_t own;
+      CPU_ZERO(&own);
+      cpu_set_t after;
+      std::thread maker([&] {
+        CPU_SET(currentProcessor(), &own);
+        ASSERT_EQ(::sched_setaffinity(0, sizeof own, &own), 0);
+        const RecordedPlacements recorded(std::chrono::milliseconds(20));
+        start("hearth-test", [] {}, processors).join();
+        after = allowedProcessors();
+      });
+      maker.join();
+      EXPECT_TRUE(CPU_EQUAL(&after, &own));
+    }
+}
+
+// What can wait shares its maker's processor as well as any.
+TEST(HelperThread, IsNotSentAwayIfItIsIdle) {
+  const RecordedPlacements recorded;
+  startIdleThread("hearth-test", [] {}).join();
+  EXPECT_TRUE(recorded.get().empty());
 }
 
 TEST(HelperThread, IsIdleFromTheBeginning) {
@@ -177,7 +298,9 @@ TEST(HelperThread, StaysWhereThereIsNoOtherProcessor) {
   std::thread thread([&] {
     CPU_SET(currentProcessor(), &one);
     ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    const RecordedPlacements recorded;
     leaveProcessor(currentProcessor());
+    EXPECT_TRUE(recorded.get().empty());
     ::sched_getaffinity(0, sizeof allowed, &allowed);
   });
   thread.join();

@@ -15,7 +15,8 @@ int currentProcessor();
 void leaveProcessor(int processor);
 
 // The same for a thread that the calling one has just made: it waits for the caller's processor
-// until that has nothing better to do, so it cannot leave by itself. `thread` is joinable.
+// until that has nothing better to do, so it cannot leave by itself. `thread` is joinable, and does
+// not end during the call.
 void sendAway(pthread_t thread);
 
 }  // namespace hearth::base
