@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -41,14 +42,30 @@ TEST(Sha256, StartsOverAfterFinish) {
   EXPECT_EQ(hash.finish(), Sha256::of(bytesOf("abc")));
 }
 
+// Each thread hashes what the others do not, in pieces, so that what objects shared would show.
 TEST(Sha256, ObjectsOfSeveralThreadsAreIndependent) {
-  std::vector<Sha256Digest> digests(4);
+  struct Hashed {
+    std::string text;
+    const char* expected;
+    std::string found;
+  };
+  Hashed all[] = {{"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", ""},
+                  {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", ""},
+                  {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+                   "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1", ""},
+                  {std::string(1000000, 'a'),
+                   "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0", ""}};
   {
     std::vector<std::jthread> threads;
-    for (Sha256Digest& digest : digests)
-      threads.emplace_back([&digest] { digest = Sha256::of(bytesOf("abc")); });
+    for (Hashed& one : all)
+      threads.emplace_back([&one] {
+        Sha256 hash;
+        for (size_t at = 0; at < one.text.size(); at += 100)
+          hash.update(bytesOf(std::string_view(one.text).substr(at, 100)));
+        one.found = toHex(hash.finish());
+      });
   }
-  for (const Sha256Digest& digest : digests) EXPECT_EQ(digest, Sha256::of(bytesOf("abc")));
+  for (const Hashed& one : all) EXPECT_EQ(one.found, one.expected);
 }
 
 TEST(Hex, HasTwoDigitsPerByte) {
