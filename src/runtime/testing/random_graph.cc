@@ -260,7 +260,9 @@ class Generator : LayerMaker {
     const uint32_t beta = type(*input) == kHalf
                               ? addScalar(OperandType::kFloat16, static_cast<ops::Half>(1.0f))
                               : scalar(1.0f);
-    addResult(OperationType::kSoftmax, {*input, beta}, form, {values_[*input].error});
+    // 16-bit numbers by tables between whose entries it interpolates, as in TFLite: some steps off.
+    const double tables = type(*input) == kInt16 ? 8 * form.scale : 0;
+    addResult(OperationType::kSoftmax, {*input, beta}, form, {values_[*input].error + tables});
   }
 
   void addLogic() {

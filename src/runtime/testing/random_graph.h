@@ -15,7 +15,8 @@ struct RandomGraph {
   // Valid, with all shapes known.
   std::shared_ptr<const graph::Model> model;
   std::vector<std::vector<uint8_t>> inputs;  // content, by input of the model
-  // What the kernels of src/ops give, operation by operation; by output of the model.
+  // What the documented formulas give (ops/testing/plain_operations.h), operation by operation; by
+  // output of the model.
   std::vector<std::vector<uint8_t>> outputs;
   // By output: how far a real number may be from its own. Integers and truth values are exact.
   std::vector<double> tolerances;

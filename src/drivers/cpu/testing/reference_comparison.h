@@ -51,6 +51,7 @@ const char* hybridLayerKernel();
 // What a comparison tells: all is well when it is empty. float32 and float16 outputs may differ by
 // `tolerance` times the greatest finite number of the output, 8-bit ones by one step, others not at
 // all. NaN equals NaN. `kernel` is what the device must say of the last operation (null: anything).
+// Where that is the reference kernel itself, the judge is the operation's formula.
 std::string differenceFromReference(const graph::Model& model, const std::vector<Bytes>& inputs,
                                     const char* kernel, float tolerance);
 
