@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device_manager.h"
 
+#include <dlfcn.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/format.h"
+#include "drivers/reference/reference_device.h"
+#include "hal/driver_entry.h"
+#include "hal/testing/test_driver.h"
 
 namespace hearth::runtime {
 namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 // Runs in a child of its own, since devices are made once a process.
 template <typename Run>
@@ -31,11 +44,76 @@ bool canUseDevices() {
   return true;
 }
 
-TEST(DeviceManagerTest, DevicesAreThereAfterWarmingUp) {
-  EXPECT_TRUE(succeedsInChild([] {
+std::vector<std::string> namesOf(const std::vector<std::shared_ptr<hal::Device>>& devices) {
+  std::vector<std::string> names;
+  for (const auto& device : devices) names.push_back(device->name());
+  return names;
+}
+
+// With a driver that is installed and one that is not whole.
+class InstalledDriverTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    write("a.json", "missing.so", "missing-device");
+    write("b.json", HEARTH_TEST_DRIVER, "test-device");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void write(const std::string& file, const std::string& library, const std::string& name) const {
+    std::ofstream(folder_ / file) << base::formatText(
+        R"({{"name": "{}", "library": "{}", "api_version": {}}})", name, library, hal::kApiVersion);
+  }
+  void install() const { ::setenv("HEARTH_DRIVER_PATH", folder_.c_str(), 1); }
+
+  // What the installed driver counts; null where it cannot be loaded.
+  static const hal::TestDriverCounts* counts() {
+    void* library = ::dlopen(HEARTH_TEST_DRIVER, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return nullptr;
+    return static_cast<const hal::TestDriverCounts*>(::dlsym(library, hal::kTestDriverCounts));
+  }
+
+  const std::filesystem::path folder_ =
+      std::filesystem::path(testing::TempDir()) / "hearth_device_manager";
+};
+
+TEST_F(InstalledDriverTest, StandsBetweenTheBuiltInDevices) {
+  EXPECT_TRUE(succeedsInChild([&] {
+    install();
+    EXPECT_THAT(namesOf(DeviceManager::shared().devices()),
+                ElementsAre("hearth-cpu", "test-device", "nnapi-reference"));
+    return !HasFailure();
+  }));
+}
+
+TEST_F(InstalledDriverTest, IsWarmedUpOnceByAnotherThread) {
+  // With one processor the thread would only come in between.
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "There is one processor.";
+  EXPECT_TRUE(succeedsInChild([&] {
+    install();
+    const hal::TestDriverCounts* counted = counts();
+    if (counted == nullptr) return false;
     DeviceManager::warmUp();
     DeviceManager::warmUp();
-    return canUseDevices();
+    while (counted->warmUps == 0) std::this_thread::yield();
+    DeviceManager::warmUp();
+    // A fork waits for the end of whatever was begun.
+    if (!succeedsInChild([] { return true; })) return false;
+    EXPECT_EQ(counted->warmUps.load(), 1);
+    EXPECT_NE(counted->warmingThread.load(), ::gettid());
+    EXPECT_THAT(namesOf(DeviceManager::shared().devices()),
+                ElementsAre("hearth-cpu", "test-device", "nnapi-reference"));
+    return !HasFailure();
+  }));
+}
+
+// Whoever compiles while the devices are being made gets the same ones.
+TEST_F(InstalledDriverTest, IsFoundWhileDevicesAreWarmedUp) {
+  EXPECT_TRUE(succeedsInChild([&] {
+    install();
+    DeviceManager::warmUp();
+    return canUseDevices() && DeviceManager::shared().find("test-device").has_value();
   }));
 }
 
@@ -46,6 +124,58 @@ TEST(DeviceManagerTest, AChildDoesNotWaitForItsParentsThread) {
       DeviceManager::warmUp();
       return succeedsInChild(canUseDevices) && canUseDevices();
     })) << i;
+}
+
+TEST(DeviceManagerTest, ADeviceThatIsNotThereIsAnsweredWithThoseThatAre) {
+  const auto reference = std::shared_ptr<hal::Device>(drivers::reference::createDevice());
+  const DeviceManager manager({reference});
+  const auto found = manager.find("nnapi-reference");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(*found, reference);
+  const auto missing = manager.find("nnapi");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code(), ErrorCode::kNotFound);
+  EXPECT_THAT(missing.error().message(), HasSubstr("nnapi-reference"));
+  EXPECT_THAT(DeviceManager({}).find("nnapi").error().message(), HasSubstr("none"));
+}
+
+// A device that says how many cache files it wants, or fails to.
+class CachingDevice final : public hal::Device {
+ public:
+  CachingDevice(std::string name, Result<hal::CacheFileCounts> counts)
+      : name_(std::move(name)), counts_(std::move(counts)) {}
+  std::string name() const override { return name_; }
+  std::string version() const override { return "1"; }
+  hal::DeviceType type() const override { return hal::DeviceType::kOther; }
+  int64_t featureLevel() const override { return 1000007; }
+  hal::Capabilities capabilities() const override { return {}; }
+  Result<std::vector<hal::OperationSupport>> supportedOperations(const graph::Model&) override {
+    return fail(ErrorCode::kUnsupported, "It supports nothing.");
+  }
+  Result<std::shared_ptr<hal::PreparedModel>> prepareModel(std::shared_ptr<const graph::Model>,
+                                                           const hal::PrepareOptions&,
+                                                           hal::Cache) override {
+    return fail(ErrorCode::kUnsupported, "It prepares nothing.");
+  }
+  Result<hal::CacheFileCounts> numberOfCacheFilesNeeded() const override { return counts_; }
+
+ private:
+  const std::string name_;
+  const Result<hal::CacheFileCounts> counts_;
+};
+
+TEST(DeviceManagerTest, DevicesWithTooManyCacheFilesAreLeftOut) {
+  const auto device = [](const char* name, Result<hal::CacheFileCounts> counts) {
+    return std::make_shared<CachingDevice>(name, std::move(counts));
+  };
+  EXPECT_THAT(namesOf(DeviceManager::registrable(
+                  {device("none", hal::CacheFileCounts{0, 0}),
+                   device("models", hal::CacheFileCounts{33, 0}),
+                   device("most", hal::CacheFileCounts{32, 32}),
+                   device("data", hal::CacheFileCounts{0, 33}),
+                   device("silent", fail(ErrorCode::kUnavailableDevice, "It does not answer.")),
+                   device("last", hal::CacheFileCounts{1, 1})})),
+              ElementsAre("none", "most", "last"));
 }
 
 }  // namespace

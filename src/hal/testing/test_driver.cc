@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries for driver_library_test: built once as a driver, once refusing, once without symbol.
+// Libraries for driver_library_test and device_manager_test: built once as a driver, once refusing,
+// once without symbol.
+#include "hal/testing/test_driver.h"
+
+#include <unistd.h>
+
 #include <cstdio>
 
 #include "hal/driver_entry.h"
+
+HEARTH_DRIVER_EXPORT hearth::hal::TestDriverCounts hearth_test_driver_counts;
+hearth::hal::TestDriverCounts hearth_test_driver_counts;
 
 namespace hearth::hal {
 namespace {
@@ -20,6 +28,10 @@ class TestDevice final : public Device {
   Result<std::shared_ptr<PreparedModel>> prepareModel(std::shared_ptr<const graph::Model>,
                                                       const PrepareOptions&, Cache) override {
     return fail(ErrorCode::kUnsupported, "The device test-device prepares nothing.");
+  }
+  void warmUp() override {
+    hearth_test_driver_counts.warmingThread = ::gettid();
+    ++hearth_test_driver_counts.warmUps;
   }
 };
 
