@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What hearth.h promises for all its functions, and the test that would notice if it were not so:
 //
-//   handles in any order, NULL freed     ApiModelTest.HandlesMayGoInAnyOrder, header_c_test
+//   handles in any order, NULL freed     ApiTest.HandlesMayGoInAnyOrder, header_c_test
 //   *error, results on success only      ContractTest.ErrorsAreNullOnSuccess,
 //                                        .AFailureGivesAnErrorAndNoResult, .TheRankIsWrittenAlways
 //   strings                              ContractTest.StringsBelongToTheirHandle
