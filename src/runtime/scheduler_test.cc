@@ -64,17 +64,30 @@ TEST(EventTest, CallsAllThatFollowAlthoughOneThrows) {
 }
 
 TEST(SchedulerTest, RunsAtOnceUpToItsThreads) {
-  Event arrived[3];
+  constexpr int kThreads = 3;
+  constexpr int kTasks = 30;
+  Event arrived[kTasks];
   Event release;
-  Scheduler scheduler(3);
+  std::atomic<int> running = 0;
+  std::atomic<int> most = 0;
+  Scheduler scheduler(kThreads);
   for (Event& event : arrived) {
-    ASSERT_TRUE(scheduler.submit(hal::Priority::kMedium, [&event, &release] {
+    ASSERT_TRUE(scheduler.submit(hal::Priority::kMedium, [&] {
+      int before = most;
+      for (const int now = ++running; before < now && !most.compare_exchange_weak(before, now);) {
+      }
       event.complete({});
       release.wait({});
+      --running;
     }));
   }
-  for (const Event& event : arrived) EXPECT_TRUE(event.wait({}).has_value());
+  // Three wait for each other's arrival; the rest for one of them to go.
+  const auto soon = base::Deadline::after(60'000'000'000);
+  for (int i = 0; i < kThreads; ++i) EXPECT_TRUE(arrived[i].wait(soon).has_value()) << i;
+  for (int i = kThreads; i < kTasks; ++i) EXPECT_FALSE(arrived[i].isDone()) << i;
   release.complete({});
+  for (const Event& event : arrived) EXPECT_TRUE(event.wait(soon).has_value());
+  EXPECT_EQ(most, kThreads);
 }
 
 TEST(SchedulerTest, FinishesWhatIsQueued) {
