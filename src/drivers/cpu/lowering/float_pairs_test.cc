@@ -119,18 +119,60 @@ TEST_P(FloatPairsTest, RandomNumbers) {
 INSTANTIATE_TEST_SUITE_P(Functions, FloatPairsTest,
                          testing::Values(OperationType::kPow, OperationType::kAtan2));
 
-// Two dimensions that are both repeated, and whole numbers, are not for these kernels.
-TEST(FloatPairsLowering, OthersAreShared) {
+// Dimensions of both that are repeated, whole numbers and squares are not for these kernels but for
+// the ones that the reference has, too: the expected numbers are the library's.
+TEST(FloatPairsLowering, RepeatedDimensionsOfBothAreShared) {
+  constexpr uint32_t kRows = 7;
+  constexpr uint32_t kColumns = 5;
   for (const OperationType type : {OperationType::kPow, OperationType::kAtan2}) {
+    std::vector<float> column = randomFloats(kRows, 1, 4.0f);
+    const std::vector<float> row = randomFloats(kColumns, 2, 4.0f);
+    if (type == OperationType::kPow)
+      for (float& base : column) base = std::fabs(base);
     hal::cts::ModelBuilder builder;
-    const uint32_t a = builder.input(kFloat, {7, 1});
-    const uint32_t b = builder.input(kFloat, {1, 5});
-    builder.operation(type, {a, b}, {builder.output(kFloat, {7, 5})});
-    EXPECT_EQ(differenceFromReference(builder.model(),
-                                      {bytesOf(randomFloats(7, 1)), bytesOf(randomFloats(5, 2))},
-                                      nullptr, 0.0f),
-              "");
+    const uint32_t a = builder.input(kFloat, {kRows, 1});
+    const uint32_t b = builder.input(kFloat, {1, kColumns});
+    builder.operation(type, {a, b}, {builder.output(kFloat, {kRows, kColumns})});
+    const auto compared = runBoth(builder.model(), {bytesOf(column), bytesOf(row)});
+    ASSERT_TRUE(compared) << compared.error().toString();
+    ASSERT_EQ(compared->made[0].size(), kRows * kColumns * sizeof(float));
+    for (size_t i = 0; i < kRows * kColumns; ++i) {
+      const double left = column[i / kColumns];
+      const double right = row[i % kColumns];
+      const auto expected = static_cast<float>(
+          type == OperationType::kPow ? std::pow(left, right) : std::atan2(left, right));
+      float made;
+      std::memcpy(&made, compared->made[0].data() + i * sizeof made, sizeof made);
+      EXPECT_LE(distance(made, expected), 1u) << left << ", " << right << ": " << made;
+    }
   }
+}
+
+TEST(FloatPairsLowering, WholeNumbersAreShared) {
+  hal::cts::ModelBuilder builder;
+  constexpr auto kInt32 = graph::OperandType::kTensorInt32;
+  const std::vector<int32_t> bases = {2, 3, -3, 10, 0, 7};
+  const std::vector<int32_t> exponents = {10, 4, 3, 0, 5, 1};
+  const std::vector<int32_t> powers = {1024, 81, -27, 1, 0, 7};
+  const uint32_t a = builder.input(kInt32, {6});
+  const uint32_t b = builder.input(kInt32, {6});
+  builder.operation(OperationType::kPow, {a, b}, {builder.output(kInt32, {6})});
+  const auto compared = runBoth(builder.model(), {bytesOf(bases), bytesOf(exponents)});
+  ASSERT_TRUE(compared) << compared.error().toString();
+  EXPECT_EQ(compared->made[0], bytesOf(powers));
+}
+
+TEST(FloatPairsLowering, SquaresAreProducts) {
+  const std::vector<float> values = randomFloats(5000, 1, 1e3f);
+  std::vector<float> squares;
+  for (const float value : values) squares.push_back(value * value);
+  hal::cts::ModelBuilder builder;
+  const uint32_t a = builder.input(kFloat, {5000});
+  const uint32_t two = builder.constant(kFloat, {1}, std::vector<float>{2.0f});
+  builder.operation(OperationType::kPow, {a, two}, {builder.output(kFloat, {5000})});
+  const auto compared = runBoth(builder.model(), {bytesOf(values)});
+  ASSERT_TRUE(compared) << compared.error().toString();
+  EXPECT_EQ(compared->made[0], bytesOf(squares));
 }
 
 }  // namespace
