@@ -4,28 +4,106 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "ops/operation.h"
 
 namespace hearth::conformance {
 namespace {
 
-TEST(OperationsTableTest, ThePageIsUpToDate) {
-  const char* data = std::getenv("HEARTH_TEST_DATA");
-  if (data == nullptr) GTEST_SKIP() << "HEARTH_TEST_DATA is not set.";
-  if (!cpu::hasVnniGemm()) GTEST_SKIP() << "The page is of a CPU with AVX-512 VNNI.";
-  const auto table = operationsTable(data);
-  ASSERT_TRUE(table) << table.error().toString();
-  const std::string path = HEARTH_DOCS_DIR "/operations.md";
-  if (const char* update = std::getenv("HEARTH_UPDATE_DOCS"); update != nullptr && *update == '1') {
-    std::ofstream(path) << *table;
+constexpr char kPage[] = HEARTH_DOCS_DIR "/operations.md";
+
+std::string readPage() {
+  std::ifstream file(kPage);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<std::string> split(std::string_view text, std::string_view separator) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + separator.size();
   }
-  std::ifstream file(path);
-  const std::string page((std::istreambuf_iterator<char>(file)), {});
-  EXPECT_EQ(page, *table) << "HEARTH_UPDATE_DOCS=1 writes " << path << " anew.";
+  return parts;
+}
+
+// The types in which each operation of the kernels' table is run, on whatever kernel.
+std::map<std::string, std::set<std::string>> typesByOperation(const std::string& page) {
+  std::map<std::string, std::set<std::string>> types;
+  bool isTable = false;
+  for (const std::string& line : split(page, "\n")) {
+    if (line.starts_with("|---|---|---|---|")) {
+      isTable = true;
+    } else if (isTable && !line.starts_with("|")) {
+      break;
+    } else if (isTable) {
+      const std::vector<std::string> cells = split(line.substr(2), " |");
+      std::set<std::string>& known = types[cells[0]];
+      for (size_t i = 1; i < cells.size(); ++i)
+        for (const std::string& type : split(cells[i], ", "))
+          if (const size_t begin = type.find_first_not_of(' '); begin != std::string::npos)
+            known.insert(type.substr(begin));
+    }
+  }
+  return types;
+}
+
+// Each row is "| TFLite operation | code | becomes |".
+std::string tflitePart(const std::string& page) {
+  const size_t begin = page.find("## Operations of .tflite files");
+  return begin == std::string::npos ? "" : page.substr(begin);
+}
+
+// HEARTH_UPDATE_DOCS=1 writes the page anew, which proves nothing: the test is then skipped.
+class OperationsTableTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* data = std::getenv("HEARTH_TEST_DATA");
+    if (data == nullptr) GTEST_SKIP() << "HEARTH_TEST_DATA is not set.";
+    static const auto made = operationsTable(data);
+    ASSERT_TRUE(made) << made.error().toString();
+    made_ = *made;
+    page_ = readPage();
+    const char* update = std::getenv("HEARTH_UPDATE_DOCS");
+    if (update == nullptr || *update != '1') return;
+    if (!cpu::hasVnniGemm()) GTEST_SKIP() << "The page is of a CPU with AVX-512 VNNI.";
+    std::ofstream(kPage) << made_;
+    GTEST_SKIP() << kPage << " was written.";
+  }
+
+  std::string made_;
+  std::string page_;
+};
+
+TEST_F(OperationsTableTest, ThePageIsUpToDate) {
+  if (!cpu::hasVnniGemm()) GTEST_SKIP() << "The page is of a CPU with AVX-512 VNNI.";
+  EXPECT_EQ(page_, made_) << "HEARTH_UPDATE_DOCS=1 writes " << kPage << " anew.";
+}
+
+// On any CPU: which kernel it is differs, not what is run.
+TEST_F(OperationsTableTest, EveryOperationStandsOnThePageInItsTypes) {
+  const auto made = typesByOperation(made_);
+  EXPECT_EQ(typesByOperation(page_), made);
+  EXPECT_EQ(made.size(), ops::allOperations().size());
+  size_t tried = 0;
+  for (const auto& [name, types] : made) tried += !types.empty();
+  EXPECT_GT(tried, made.size() * 3 / 4) << "Too few operations are in the models.";
+}
+
+TEST_F(OperationsTableTest, EveryOperationOfTheFrontEndStandsOnThePage) {
+  const std::string made = tflitePart(made_);
+  EXPECT_GT(split(made, "\n").size(), 100u);
+  EXPECT_EQ(tflitePart(page_), made);
 }
 
 }  // namespace
