@@ -9,8 +9,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -101,13 +105,52 @@ TEST(ScatteredReadsTest, BytesThatWereBegunComeIn) {
   EXPECT_FALSE(reads.isResident((*pool)->data()));
 }
 
+// Whether the kernel is told that the page of `byte` is read in no order.
+bool isReadScattered(const void* byte) {
+  const auto address = reinterpret_cast<uintptr_t>(byte);
+  std::ifstream maps("/proc/self/smaps");
+  bool isHere = false;
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &begin, &end) == 2)
+      isHere = begin <= address && address < end;
+    if (isHere && line.starts_with("VmFlags:")) return line.contains(" rr");
+  }
+  ADD_FAILURE() << "The kernel does not know the memory at " << byte;
+  return false;
+}
+
+constexpr size_t kLarge = size_t{16} << 20;
+
+TEST(ScatteredReadsTest, AFileIsReadInNoOrderUntilItIsOver) {
+  std::string path = std::filesystem::temp_directory_path() / "hearth-model-XXXXXX";
+  const base::Descriptor file(::mkstemp(path.data()));
+  ASSERT_TRUE(file.valid());
+  ::unlink(path.c_str());
+  ASSERT_EQ(::ftruncate(file.get(), kLarge), 0);
+  const auto pool = memory::Pool::ofFile(file.get(), 0, kLarge, memory::Mapping::Access::kReadOnly);
+  ASSERT_TRUE(pool);
+  const uint8_t* const middle = (*pool)->data() + kLarge / 2;
+  EXPECT_FALSE(isReadScattered(middle));
+  {
+    const ScatteredReads reads(**pool);
+    EXPECT_TRUE(isReadScattered(middle));
+  }
+  EXPECT_FALSE(isReadScattered(middle));
+}
+
 TEST(ScatteredReadsTest, MemoryOfOthersIsLeftAlone) {
-  const std::vector<uint8_t> bytes(10'000, 7);
+  const std::vector<uint8_t> bytes(kLarge, 7);
   const memory::PoolRef lent = memory::Pool::borrowed(bytes.data(), bytes.size());
-  const memory::PoolRef own = memory::Pool::anonymous(10'000).value();
+  const memory::PoolRef own = memory::Pool::anonymous(kLarge).value();
   const ScatteredReads one(*lent);
   const ScatteredReads two(*own);
-  EXPECT_EQ(std::ranges::count(bytes, 7), 10'000);
+  EXPECT_FALSE(isReadScattered(bytes.data() + kLarge / 2));
+  EXPECT_FALSE(isReadScattered(own->data() + kLarge / 2));
+  // Nobody has to wait for what was never in a file.
+  EXPECT_TRUE(one.isResident(bytes.data()));
+  EXPECT_TRUE(two.isResident(own->data()));
 }
 
 }  // namespace
