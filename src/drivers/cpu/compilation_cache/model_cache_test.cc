@@ -25,6 +25,7 @@
 #include "drivers/cpu/cpu_device.h"
 #include "drivers/cpu/microkernels/qs8_dwconv.h"
 #include "drivers/cpu/platform/build_identity.h"
+#include "drivers/cpu/testing/reference_comparison.h"
 #include "hal/cts/model_builder.h"
 
 namespace hearth::cpu {
@@ -928,10 +929,24 @@ TEST_F(ModelCacheTest, SampleModelsComeBack) {
   for (const hal::cts::NamedModel& sample : hal::cts::sampleModels()) {
     const auto model = std::make_shared<const graph::Model>(sample.model);
     const std::string name = "sample" + std::to_string(count++);
-    ASSERT_TRUE(device_->prepareModel(model, options_, files(name))) << sample.name;
+    const auto prepared = device_->prepareModel(model, options_, files(name));
+    ASSERT_TRUE(prepared) << sample.name << ": " << prepared.error().toString();
     const auto restored = restore(files(name));
-    EXPECT_TRUE(restored) << sample.name << ": " << (restored ? "" : restored.error().toString());
+    ASSERT_TRUE(restored) << sample.name << ": " << restored.error().toString();
+    // Numbers of any type, not all the same and none of them a NaN.
+    std::vector<Bytes> inputs;
+    for (const uint32_t input : model->main().inputs) {
+      Bytes bytes(graph::byteSize(model->main().operands[input]).value());
+      for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(0x3C + i % 13 % 5);
+      inputs.push_back(std::move(bytes));
+    }
+    const auto right = runPrepared(*model, *prepared, inputs);
+    ASSERT_TRUE(right) << sample.name << ": " << right.error().toString();
+    const auto made = runPrepared(*model, *restored, inputs);
+    ASSERT_TRUE(made) << sample.name << ": " << made.error().toString();
+    EXPECT_EQ(*made, *right) << sample.name;
   }
+  EXPECT_GT(count, 5u);
 }
 
 }  // namespace

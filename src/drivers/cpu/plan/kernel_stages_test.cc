@@ -300,11 +300,14 @@ TEST_F(KernelStagesTest, AChildGoesOnInItsParentsStage) {
 
 TEST_F(KernelStagesTest, AModelThatEndsWhileItIsMeasured) {
   const std::vector<float> expected = run(*prepare(false));
+  int ended = 0;
   for (int executions = 20; executions < 140; executions += 7) {
     const auto prepared = prepare();
     if (prepared->startReport().tuning.state == Tuning::kRecalled) break;
     for (int i = 0; i < executions; ++i) expectNear(run(*prepared), expected);
+    if (prepared->startReport().tuning.state == Tuning::kMeasuring) ++ended;
   }
+  EXPECT_GT(ended, 0) << "No model ended while it was measured.";
 }
 
 }  // namespace

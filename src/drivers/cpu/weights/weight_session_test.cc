@@ -225,6 +225,7 @@ TEST_F(WeightSessionTest, AFlippedBitIsNeverUsedInStrictMode) {
     expected = start(test).output;
     settle();
   }
+  ASSERT_EQ(segmentFiles().size(), 3u);
   for (const auto& file : segmentFiles()) {
     waitUntilUnmapped();
     auto bytes = cache::readFile(file);
