@@ -6,8 +6,10 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "base/descriptor.h"
+#include "base/sha256.h"
 #include "cache/open_store.h"
 #include "cache/testing/store_test_util.h"
 #include "memory/mapping.h"
@@ -122,8 +124,17 @@ TEST(AnonymousStore, PlansAndContentHashesServeTheProcess) {
   writeFile(folder.path() / "model", payload(4, 300'000));
   const auto file = base::Descriptor::open(folder.path() / "model", O_RDONLY);
   const uint64_t before = store->counters().bytesHashed;
-  EXPECT_EQ(store->contentHash(file->get(), 0, 300'000).value(),
-            store->contentHash(file->get(), 0, 300'000).value());
+  const base::Sha256Digest first = store->contentHash(file->get(), 0, 300'000).value();
+  EXPECT_EQ(store->contentHash(file->get(), 0, 300'000).value(), first);
+  // It is that of the bytes, whatever file and store they are in.
+  std::vector<uint8_t> bytes = payload(4, 300'000);
+  writeFile(folder.path() / "copy", bytes);
+  bytes[150'000] ^= 1;
+  writeFile(folder.path() / "other", bytes);
+  const auto copy = base::Descriptor::open(folder.path() / "copy", O_RDONLY);
+  const auto other = base::Descriptor::open(folder.path() / "other", O_RDONLY);
+  EXPECT_EQ(makeStore()->contentHash(copy->get(), 0, 300'000).value(), first);
+  EXPECT_NE(store->contentHash(other->get(), 0, 300'000).value(), first);
   EXPECT_GE(store->counters().bytesHashed - before, 300'000u);
 }
 

@@ -118,6 +118,7 @@ TEST_F(IdentityTableTest, EveryPartOfTheIdentityCounts) {
   other[6].proof = ChangeProof::kMounting;
   other[7].scope[31] ^= 1;
   for (const FileIdentity& file : other) EXPECT_FALSE(remembered.content(file, 0, 100));
+  EXPECT_EQ(remembered.content(identity(), 0, 100), digest_);
 }
 
 TEST_F(IdentityTableTest, WhatWasReadSoonAfterAChangeIsNotTrusted) {

@@ -190,6 +190,7 @@ TEST_F(CachingFlows, B19_OneMissingFileIsAMiss) {
   const auto device = deviceFor({{2, 3}, {}});
   compile(model, &token, listed());
   const auto before = files();
+  ASSERT_EQ(before.size(), 5u);
   for (const std::string& name : before) {
     fs::remove(folder() / name);
     device->preparationsFromCache = 0;
