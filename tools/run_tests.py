@@ -117,7 +117,7 @@ def main():
     if report.phase("build release", lambda: build("release")):
         if "checks" in phases:
             report.phase("checks", lambda: runChecks(
-                "layers", "docs", "headers", "environment", "format"))
+                "layers", "docs", "headers", "environment", "assertions", "format"))
         if "tidy" in phases:
             report.phase("clang-tidy", lambda: runChecks("tidy"))
         if "python" in phases:
