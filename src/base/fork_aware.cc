@@ -18,7 +18,7 @@ Mutex& ForkAware::registryMutex() {
   return mutex;
 }
 
-ForkAware::ForkAware(const std::lock_guard<Mutex>&) {
+void ForkAware::joinForkRegistry(const std::lock_guard<Mutex>&) {
   std::vector<ForkAware*>& all = objects.get([] {
     ForkGate::atFork({.afterInChild = [] {
       for (ForkAware* object : objects.get()) object->renewInChild();

@@ -15,13 +15,15 @@ class ForkAware {
   static Mutex& registryMutex();
 
  protected:
-  // `held` locks registryMutex().
-  explicit ForkAware(const std::lock_guard<Mutex>& held);
+  ForkAware() = default;
   ForkAware(const ForkAware&) = delete;
   ForkAware& operator=(const ForkAware&) = delete;
   virtual ~ForkAware() = default;
-  // First thing in the destructor of the class that implements what follows; not under the
-  // registry's lock.
+  // Last thing when the object is made, when nothing of it can fail any more. `held` locks
+  // registryMutex().
+  void joinForkRegistry(const std::lock_guard<Mutex>& held);
+  // First thing in the destructor of the class that implements what follows, also of an object that
+  // has not joined; not under the registry's lock.
   void leaveForkRegistry();
 
   // Called in the child, in the order in which the objects were made.

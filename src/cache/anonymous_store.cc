@@ -102,7 +102,7 @@ class AnonymousTable : public ContentMemory, private base::ForkAware {
     std::weak_ptr<const Segment> segment;
   };
 
-  explicit AnonymousTable(const std::lock_guard<base::Mutex>& held) : base::ForkAware(held) {}
+  explicit AnonymousTable(const std::lock_guard<base::Mutex>& held) { joinForkRegistry(held); }
 
   // Now and then, so that adding stays cheap.
   template <typename Map, typename IsUnused>

@@ -195,18 +195,16 @@ StoreResult<std::shared_ptr<BundleStore>> BundleStore::open(const StoreOptions& 
   }));
   if (!parent.valid())
     return storeErrno(errno, base::formatText("Opening the folder of {}", options.bundle));
-  store.reset(
-      new BundleStore(lock, std::make_unique<BundleParts>(options, std::move(parent), name)));
+  store.reset(new BundleStore(std::make_unique<BundleParts>(options, std::move(parent), name)));
   if (StoreStatus status = store->refresh();
       !status && status.error().reason == StoreReason::kForeign)
     return std::unexpected(std::move(status.error()));
+  store->joinForkRegistry(lock);
   bundles.emplace_back(options, store);
   return store;
 }
 
-BundleStore::BundleStore(const std::lock_guard<base::Mutex>& registryLock,
-                         std::unique_ptr<BundleParts> parts)
-    : DiskStore(registryLock), parts_(parts.release()) {}
+BundleStore::BundleStore(std::unique_ptr<BundleParts> parts) : parts_(parts.release()) {}
 
 BundleStore::~BundleStore() {
   leaveForkRegistry();

@@ -54,7 +54,7 @@ class BundleStore final : public DiskStore, public std::enable_shared_from_this<
   StoreCounters counters() const override;
 
  private:
-  BundleStore(const std::lock_guard<base::Mutex>& registryLock, std::unique_ptr<BundleParts> parts);
+  explicit BundleStore(std::unique_ptr<BundleParts> parts);
   void renewInChild() override;
   StoreWorkers& workers() const override;
 

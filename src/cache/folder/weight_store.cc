@@ -119,26 +119,27 @@ constinit base::Immortal<std::vector<std::pair<StoreOptions, std::weak_ptr<Weigh
 }  // namespace
 
 StoreResult<std::shared_ptr<WeightStore>> WeightStore::open(const StoreOptions& options) {
-  const std::lock_guard lock(base::ForkAware::registryMutex());
+  // What is destroyed for want of memory is so without the registry's lock, which it takes.
+  std::shared_ptr<WeightStore> store;
+  const std::lock_guard lock(registryMutex());
   auto& stores = openStores.get();
   std::erase_if(stores, [](const auto& entry) { return entry.second.expired(); });
   for (const auto& [storeOptions, weak] : stores) {
     if (!(storeOptions == options)) continue;
-    std::shared_ptr<WeightStore> store = weak.lock();
+    store = weak.lock();
     if (store == nullptr) continue;
     store->parts_->folders->reopenIfGone();
     return store;
   }
   HEARTH_ASSIGN(std::unique_ptr<StoreFolders> folders, StoreFolders::open(options));
-  const std::shared_ptr<WeightStore> store(new WeightStore(lock, std::move(folders)));
+  store.reset(new WeightStore(std::move(folders)));
+  store->joinForkRegistry(lock);
   stores.emplace_back(options, store);
   return store;
 }
 
-WeightStore::WeightStore(const std::lock_guard<base::Mutex>& registryLock,
-                         std::unique_ptr<StoreFolders> folders)
-    : DiskStore(registryLock),
-      parts_(new StoreParts(std::move(folders), std::make_shared<CorruptionHandlers>(),
+WeightStore::WeightStore(std::unique_ptr<StoreFolders> folders)
+    : parts_(new StoreParts(std::move(folders), std::make_shared<CorruptionHandlers>(),
                             [this](SegmentOrigin origin) { opened(std::move(origin)); })) {}
 
 WeightStore::~WeightStore() {

@@ -104,8 +104,7 @@ class WeightStore final : public DiskStore {
   StoreStatus removeAll();
 
  private:
-  WeightStore(const std::lock_guard<base::Mutex>& registryLock,
-              std::unique_ptr<StoreFolders> folders);
+  explicit WeightStore(std::unique_ptr<StoreFolders> folders);
   void renewInChild() override;
   StoreWorkers& workers() const override;
 

@@ -56,8 +56,6 @@ class DiskStore : public SegmentStore, protected base::ForkAware {
   void expectRepairs() override;
 
  protected:
-  using base::ForkAware::ForkAware;
-
   // Those of this process.
   virtual StoreWorkers& workers() const = 0;
   // Writes a segment and gives it back mapped, or the one that is there already.
