@@ -3,6 +3,7 @@
 // each in a process of its own, whose result is right and whose report says what happened.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -221,7 +222,49 @@ TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotPrepared) {
   }
 }
 
+// What is packed anew is memory, which limits of files do not concern.
+TEST_F(DamagedStartTest, ALimitOfFilesDoesNotHinderARepair) {
+  for (const cache::StoreOptions& store : {options(), bundle()}) {
+    forget();
+    ASSERT_TRUE(process(store).isRightThen);
+    damage(store);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::alarm(120);
+      const rlimit limit{64 << 10, 64 << 10};
+      ::setrlimit(RLIMIT_FSIZE, &limit);
+      const Start own = start(model_, store);
+      while (runAgain(own) != expected_) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      ::_exit(0);
+    }
+    EXPECT_EQ(cache::waitForChild(child), 0) << store.bundle;
+  }
+}
+
 #ifdef HEARTH_TEST_HOOKS
+
+// Nothing may come of weights that are known to be wrong.
+TEST_F(DamagedStartTest, AModelWhoseRepairFailsGivesAnErrorAndNoNumbers) {
+  ASSERT_TRUE(process(options()).isRightThen);
+  damage(options());
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(120);
+    const Start own = start(model_, options());
+    if (!base::sys::injectText("mmap:ENOMEM:1:*")) ::_exit(2);
+    settle();
+    settle();  // a repair is posted by the check
+    std::vector<float> input(kSide * kSide * kChannels);
+    std::vector<float> output(kClasses);
+    const auto failure = tryOnce(*own.prepared, input, output);
+    if (failure || failure.error().code() != ErrorCode::kOpFailed) ::_exit(3);
+    base::sys::clearFaults();
+    ::_exit(runAgain(own) == expected_ ? 0 : 4);
+  }
+  EXPECT_EQ(cache::waitForChild(child), 0);
+}
 
 // The disk is full from some write on, at any one of them. The next start that has room completes
 // what is there, says so, and the one after it finds all.

@@ -305,15 +305,31 @@ void CpuPreparedModel::setCacheProblem(std::string problem) {
 }
 
 void CpuPreparedModel::repair(const cache::SegmentKey& key) {
+  {
+    const std::lock_guard lock(repairMutex_);
+    wrongSegments_.insert(key);
+    hasWrongSegments_ = true;
+  }
+  if (const Status repaired = repairWrong(); !repaired)
+    base::logWarn("A model does not run until its wrong packed weights are replaced. {}",
+                  repaired.error().toString());
+}
+
+Status CpuPreparedModel::repairWrong() {
   std::unique_lock lock(repairMutex_);
   const Result<Segments> repaired = packAgain([&](const PackedSegment& segment) {
     const cache::SegmentRef published = segment.published();
-    return published != nullptr && published->key() == key;
+    return published != nullptr && wrongSegments_.contains(published->key());
   });
+  if (!repaired)
+    return fail(ErrorCode::kOpFailed,
+                "Packed weights of the model are wrong in the store, and are not replaced: {}",
+                repaired.error().message());
+  wrongSegments_.clear();
+  hasWrongSegments_ = false;
   lock.unlock();
-  if (repaired) return keepRepaired(*repaired);
-  base::logWarn("Wrong packed weights of a running model stay in use. {}",
-                repaired.error().toString());
+  keepRepaired(*repaired);
+  return {};
 }
 
 void CpuPreparedModel::keepRepaired(const Segments& segments) {
@@ -474,6 +490,8 @@ Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
                              std::span<const ExecutionContext::Buffer> outputs,
                              const base::Deadline& deadline) {
   if (process_.load(std::memory_order_relaxed) != base::ForkGate::generation()) checkInChild();
+  // Better no result than a wrong one.
+  if (hasWrongSegments_.load(std::memory_order_relaxed)) HEARTH_TRY(repairWrong());
   while (true) {
     const uint64_t replaced = replacedLosses_;
     Status status = runOnce(inputs, outputs, deadline);

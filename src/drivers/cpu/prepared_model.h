@@ -67,6 +67,8 @@ class CpuPreparedModel final : public hal::PreparedModel,
   // Packs anew what a segment of the store holds whose bytes turned out wrong, in the place of
   // those, while executions go on. On a thread of the store.
   void repair(const cache::SegmentKey& key);
+  // Packs what wrongSegments_ names again. The error is why it could not.
+  Status repairWrong();
 
   // Dimensions of the graph outputs, as inferred.
   const std::vector<graph::Dimensions>& outputDimensions() const { return outputDimensions_; }
@@ -146,6 +148,8 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::shared_ptr<KernelFactory> ahead_;  // null when everything was made at once
   bool packsAhead_ = false;
   base::Mutex repairMutex_;
+  std::set<cache::SegmentKey> wrongSegments_;  // in use; guarded by repairMutex_
+  std::atomic<bool> hasWrongSegments_ = false;
   std::atomic<uint64_t> checkedLosses_ = 0;  // lossesSoFar() when nothing was lost here
   std::atomic<uint64_t> replacedLosses_ = 0;
   std::atomic<uint32_t> process_ = base::ForkGate::generation();

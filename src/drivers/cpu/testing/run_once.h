@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -10,25 +11,28 @@
 
 namespace hearth::cpu {
 
-// What a model with one input and one output of `outputs` numbers computes. Empty, with a failure
-// of the test, where it has no execution.
-inline std::vector<float> runOnce(hal::PreparedModel& prepared, std::vector<float> input,
-                                  size_t outputs) {
-  std::vector<float> output(outputs);
+// Runs a model with one input and one output of numbers.
+inline Status tryOnce(hal::PreparedModel& prepared, std::span<float> input,
+                      std::span<float> output) {
   hal::Request request;
   request.inputs.resize(1);
   request.inputs[0].kind = hal::Argument::Kind::kPointer;
   request.inputs[0].pointer = input.data();
-  request.inputs[0].length = input.size() * sizeof(float);
+  request.inputs[0].length = input.size_bytes();
   request.outputs.resize(1);
   request.outputs[0].kind = hal::Argument::Kind::kPointer;
   request.outputs[0].pointer = output.data();
-  request.outputs[0].length = output.size() * sizeof(float);
-  auto execution = prepared.createExecution(std::move(request));
-  EXPECT_TRUE(execution) << execution.error().toString();
-  if (!execution) return {};
-  const hal::ExecutionResult ran = (*execution)->compute(base::Deadline());
-  EXPECT_TRUE(ran.status) << ran.status.error().toString();
+  request.outputs[0].length = output.size_bytes();
+  HEARTH_ASSIGN(const auto execution, prepared.createExecution(std::move(request)));
+  return execution->compute(base::Deadline()).status;
+}
+
+// The `outputs` numbers that it computes; a failure of the test where it fails.
+inline std::vector<float> runOnce(hal::PreparedModel& prepared, std::vector<float> input,
+                                  size_t outputs) {
+  std::vector<float> output(outputs);
+  const Status status = tryOnce(prepared, input, output);
+  EXPECT_TRUE(status) << status.error().toString();
   return output;
 }
 

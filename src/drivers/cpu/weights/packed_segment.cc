@@ -8,8 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/descriptor.h"
-#include "base/file_size_signal.h"
+#include "base/fault.h"
 #include "base/format.h"
 #include "base/log.h"
 
@@ -58,23 +57,25 @@ void PackedSegment::adopt(cache::SegmentRef published) {
 Status PackedSegment::repair(const std::function<Status(uint8_t* bytes)>& write) {
   static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const size_t length = (size_ + page - 1) / page * page;
-  const base::Descriptor file(::memfd_create("hearth-repaired", MFD_CLOEXEC));
-  void* fresh = MAP_FAILED;
-  const base::FileSizeSignalOff signalOff;
-  if (file.valid() && ::ftruncate(file.get(), static_cast<off_t>(length)) == 0)
-    fresh = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-  if (fresh == MAP_FAILED)
-    return std::unexpected(
-        base::errnoError(errno, base::formatText("Replacing {} bytes of packed weights", size_)));
+  const auto failure = [&] {
+    return base::errnoError(errno, base::formatText("Replacing {} bytes of packed weights", size_));
+  };
+  // Not a file: limits of files are the program's own affair.
+  void* const fresh =
+      base::sys::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (fresh == MAP_FAILED) return std::unexpected(failure());
   auto* const bytes = static_cast<uint8_t*>(fresh);
   std::memcpy(bytes, data_, size_);
   Status written = write(bytes);
-  ::munmap(fresh, length);
-  HEARTH_TRY(written);
   // In one step for whoever reads there: a page is the old one or the new one.
-  if (::mmap(data_, length, PROT_READ, MAP_SHARED | MAP_FIXED, file.get(), 0) == MAP_FAILED)
-    return std::unexpected(
-        base::errnoError(errno, base::formatText("Replacing {} bytes of packed weights", size_)));
+  if (written &&
+      (::mprotect(fresh, length, PROT_READ) != 0 ||
+       ::mremap(fresh, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, data_) == MAP_FAILED))
+    written = std::unexpected(failure());
+  if (!written) {
+    ::munmap(fresh, length);
+    return written;
+  }
   watched_.forgetLosses();
   const std::lock_guard lock(mutex_);
   published_ = nullptr;
