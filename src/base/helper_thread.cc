@@ -34,6 +34,12 @@ void widen(pthread_t thread) {
   if (!CPU_EQUAL(&main, &own)) ::pthread_setaffinity_np(thread, sizeof main, &main);
 }
 
+// A new thread mostly waits for its maker's processor, so that this comes before its first turn.
+void makeIdle(pthread_t thread) {
+  const sched_param parameter{};
+  ::pthread_setschedparam(thread, SCHED_IDLE, &parameter);
+}
+
 std::thread start(const char* name, std::function<void()> run, void (*place)(pthread_t),
                   Processors processors) noexcept {
   const sigset_t others = signalsOfOthers();
@@ -53,18 +59,15 @@ std::thread start(const char* name, std::function<void()> run, void (*place)(pth
     });
     makeOrdinary(thread.native_handle());
     if (processors == Processors::kOfProcess) widen(thread.native_handle());
+    // It may be long before an idle thread comes to do so, and until then it bears its maker's
+    // name.
+    if (place == makeIdle) ::pthread_setname_np(thread.native_handle(), name);
     place(thread.native_handle());
     isPlaced->test_and_set();
     isPlaced->notify_one();
   }));
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;
-}
-
-// A new thread mostly waits for its maker's processor, so that this comes before its first turn.
-void makeIdle(pthread_t thread) {
-  const sched_param parameter{};
-  ::pthread_setschedparam(thread, SCHED_IDLE, &parameter);
 }
 
 }  // namespace
