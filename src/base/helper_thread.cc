@@ -40,6 +40,23 @@ void makeIdle(pthread_t thread) {
   ::pthread_setschedparam(thread, SCHED_IDLE, &parameter);
 }
 
+// A thread that has ended has no number, and the kernel places the caller in its stead.
+class OwnProcessorsKept {
+ public:
+  OwnProcessorsKept() : isKnown_(::sched_getaffinity(0, sizeof own_, &own_) == 0) {}
+  ~OwnProcessorsKept() {
+    cpu_set_t now;
+    if (isKnown_ && ::sched_getaffinity(0, sizeof now, &now) == 0 && !CPU_EQUAL(&now, &own_))
+      ::sched_setaffinity(0, sizeof own_, &own_);
+  }
+  OwnProcessorsKept(const OwnProcessorsKept&) = delete;
+  OwnProcessorsKept& operator=(const OwnProcessorsKept&) = delete;
+
+ private:
+  cpu_set_t own_;
+  const bool isKnown_;
+};
+
 std::thread start(const char* name, std::function<void()> run, void (*place)(pthread_t),
                   Processors processors) noexcept {
   const sigset_t others = signalsOfOthers();
@@ -48,23 +65,19 @@ std::thread start(const char* name, std::function<void()> run, void (*place)(pth
   std::thread thread;
   // std::thread reports a lack of threads, or of memory for one, by exception only.
   static_cast<void>(caught([&] {
-    // A thread that has ended has no number: the kernel would place the caller in its stead.
-    const auto isPlaced = std::make_shared<std::atomic_flag>();
-    thread = std::thread([name, run = std::move(run), isPlaced] {
+    thread = std::thread([name, run = std::move(run)] {
       takeOrdinaryScheduling();
       // Whoever sees the name sees an ordinary thread.
       ::pthread_setname_np(::pthread_self(), name);
       logged(name, run);
-      isPlaced->wait(false);
     });
     makeOrdinary(thread.native_handle());
+    const OwnProcessorsKept kept;
     if (processors == Processors::kOfProcess) widen(thread.native_handle());
     // It may be long before an idle thread comes to do so, and until then it bears its maker's
     // name.
     if (place == makeIdle) ::pthread_setname_np(thread.native_handle(), name);
     place(thread.native_handle());
-    isPlaced->test_and_set();
-    isPlaced->notify_one();
   }));
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;
