@@ -7,14 +7,14 @@
 
 namespace hearth::cache {
 
-// Names one boot of the machine; all zeros = unknown, which equals no boot, not even itself.
+// Identifies one boot of the machine. All zeros: unknown, which equals no boot, not even itself.
 using BootId = std::array<uint8_t, 16>;
 
 inline bool isSameBoot(const BootId& a, const BootId& b) {
   return a != BootId{} && a == b;
 }
 
-// Reads a UUID in its usual text form; all zeros when the text is none.
+// Parses a UUID in its usual text form; all zeros for any other text.
 BootId parseBootId(std::string_view text);
 
 // The kernel's (/proc/sys/kernel/random/boot_id), read once. Thread-safe.

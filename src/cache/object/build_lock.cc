@@ -20,11 +20,11 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr char kFile[] = "build.lock";
-constexpr uint64_t kCollection = uint64_t{1} << 62;  // behind every key's byte
+constexpr uint64_t kCollection = uint64_t{1} << 62;  // past every key's byte
 constexpr microseconds kShortestPause{200};
 constexpr microseconds kLongestPause{5000};
 
-// Two keys on one byte only wait for each other.
+// Two keys that share a byte merely wait for each other.
 uint64_t byteOf(const SegmentKey& key) {
   return key.prefix() >> 2;
 }
@@ -105,7 +105,7 @@ BuildLock::Outcome BuildLock::acquire(const SegmentKey& key, std::chrono::nanose
     changed_.wait_until(lock, Clock::now() + milliseconds(20));
     if (isHopeless()) return Outcome::kGaveUp;
   }
-  // Given back unless the caller holds it, however this is left; with the lock.
+  // Gives the key back on every way out, unless the caller got it.
   struct Waiting {
     BuildLock& owner;
     std::unique_lock<base::Mutex>& lock;
@@ -128,7 +128,7 @@ BuildLock::Outcome BuildLock::acquire(const SegmentKey& key, std::chrono::nanose
       hold = Hold(shared_from_this(), key);
       waiting.isHeld = true;
     }
-    // The last builder may have published between the caller's look and the lock.
+    // The last builder may have published after the caller looked and before it got the lock.
     lock.unlock();
     const bool isThere = appeared();
     if (isLocked) {

@@ -16,9 +16,10 @@
 
 namespace hearth::cache {
 
-// Says who builds a segment, across threads and processes: an open-file-description lock on one
-// byte of the store's build.lock, and a table for the threads of this process, which share that
-// lock. A builder that dies releases it. Thread-safe.
+// Decides who builds a segment, among threads and processes. A builder holds an
+// open-file-description lock on one byte of the store's build.lock; the threads of this process
+// share that lock and take turns by a table. The kernel releases the lock of a builder that dies.
+// Thread-safe.
 class BuildLock : public std::enable_shared_from_this<BuildLock> {
  public:
   // Holds one key; releases it when destroyed. Move-only.
@@ -39,29 +40,30 @@ class BuildLock : public std::enable_shared_from_this<BuildLock> {
     SegmentKey key_;
   };
 
-  // Among the threads of this process only.
+  // A lock among the threads of this process only.
   static std::shared_ptr<BuildLock> inProcess();
-  // Null when the lock file cannot be had.
+  // Null when the lock file cannot be opened.
   static std::shared_ptr<BuildLock> open(const StoreFolder& folder);
 
   enum class Outcome {
-    kHeld,      // the caller builds
-    kAppeared,  // `appeared` said so
-    kGaveUp,    // nothing moved in the store for `patience`, or locks do not work here
+    kHeld,      // the caller may build
+    kAppeared,  // `appeared` returned true
+    kGaveUp,    // no builder made progress for `patience`, or locks do not work here
   };
-  // Waits for the key. `appeared` is asked now and then, without a lock held; true ends the wait.
+  // Waits for the key. Calls `appeared` from time to time, with no lock of its own held; true ends
+  // the wait.
   Outcome acquire(const SegmentKey& key, std::chrono::nanoseconds patience,
                   const std::function<bool()>& appeared, Hold& hold);
 
-  // Tells those who wait, in all processes, that this one is getting on.
+  // Restarts the patience of all waiters, in all processes: a builder calls it as it gets on.
   void noteProgress();
 
-  // The lock that garbage collection takes; false when another process has it. Released by
-  // unlockCollection.
+  // Takes the lock for garbage collection; false when another process holds it.
   bool tryLockCollection();
   void unlockCollection();
 
-  // In a forked child: lets the parent's locks go, since the child must not keep them alive.
+  // In a forked child: closes the lock file, so that the child does not keep the parent's locks
+  // alive.
   void abandonInChild();
 
  private:
@@ -72,8 +74,8 @@ class BuildLock : public std::enable_shared_from_this<BuildLock> {
   mutable base::Mutex mutex_;
   base::Condition changed_;
   base::Descriptor file_;                    // none = only threads of this process
-  std::atomic<int64_t> progress_ = 0;        // counts for want of a file
-  std::unordered_set<SegmentKey> building_;  // by threads of this process, or waited for by one
+  std::atomic<int64_t> progress_ = 0;        // used where there is no file
+  std::unordered_set<SegmentKey> building_;  // keys that a thread of this process builds or awaits
 };
 
 }  // namespace hearth::cache

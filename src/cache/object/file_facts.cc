@@ -42,25 +42,25 @@ namespace hearth::cache {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
-// Before the year 2001 no clock of a machine that runs this was ever right.
+// Earlier times come from clocks that were never set: nothing that runs this is older than 2001.
 constexpr int64_t kPlausible = int64_t{978'307'200} * kSecond;
 
-// Those whose kernels set the time of change at every change, by the machine's clock, to a fraction
-// of a second. Most are in linux/magic.h.
+// File systems whose kernels set the time of change at every change, by the machine's clock, to a
+// fraction of a second. Most magic numbers are in linux/magic.h.
 constexpr unsigned long kStamping[] = {
-    EXT4_SUPER_MAGIC,  // ext2 and ext3, too
+    EXT4_SUPER_MAGIC,  // also ext2 and ext3
     0x58465342,        // XFS
     BTRFS_SUPER_MAGIC,
     F2FS_SUPER_MAGIC,
     0xca451a4e,             // bcachefs
     0x2fc12fc1,             // ZFS
-    OVERLAYFS_SUPER_MAGIC,  // the stamps of what lies below
+    OVERLAYFS_SUPER_MAGIC,  // shows the stamps of the layers below
     NILFS_SUPER_MAGIC,
     0x24051905,  // UBIFS
     0x3153464a,  // JFS
 };
 
-// Those that show what a server says.
+// File systems that show what a server says.
 constexpr unsigned long kServers[] = {
     NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, CIFS_SUPER_MAGIC, SMB2_SUPER_MAGIC,
     0x00c36400,  // Ceph
@@ -68,17 +68,17 @@ constexpr unsigned long kServers[] = {
     0x0bd00bd0,  // Lustre
 };
 
-// Images and media that need no block device of their own.
+// File systems of images and media that need no block device of their own.
 constexpr unsigned long kImages[] = {
     0xe0f5e1e2,  // EROFS
     0x7275,      // ROMFS
     SQUASHFS_MAGIC, CRAMFS_MAGIC, CRAMFS_MAGIC_WEND, JFFS2_SUPER_MAGIC,
 };
 
-// Those whose attributes anybody's program makes up, or which are never asked for again.
+// File systems whose attributes come from any program, or are never asked for again.
 constexpr unsigned long kInvented[] = {FUSE_SUPER_MAGIC, V9FS_MAGIC};
 
-// Writes through a mapping leave no trace.
+// File systems in memory: writes through a mapping leave no trace.
 constexpr unsigned long kMemory[] = {TMPFS_MAGIC, RAMFS_MAGIC, HUGETLBFS_MAGIC};
 
 bool isOneOf(unsigned long system, std::span<const unsigned long> systems) {
@@ -94,14 +94,14 @@ int64_t nanoseconds(const statx_timestamp& time) {
   return nanoseconds(time.tv_sec, time.tv_nsec);
 }
 
-// Whether it is a time that a running kernel's clock has set and no builder of images, who knows
-// whole seconds only. A kernel sets one of these once in a billion times.
+// Whether a running kernel's clock has set this time, rather than a builder of images, which uses
+// whole seconds. A kernel's clock shows a whole second once in a billion times.
 bool isKernelsTime(int64_t time) {
   return time >= kPlausible && time % kSecond != 0;
 }
 
 uint64_t diskSequenceOf(uint64_t device) {
-  // A partition has that of its disk.
+  // A partition has the sequence number of its disk.
   for (const char* where : {"", "/.."}) {
     const auto file = base::Descriptor::open(
         base::formatText("/sys/dev/block/{}:{}{}/diskseq", gnu_dev_major(device),
@@ -154,15 +154,15 @@ void takeStamps(const struct stat& status, FileFacts& facts) {
 }
 
 #ifdef HEARTH_TEST_HOOKS
-// Read without a lock, which a forked child might find held.
+// Atomic: a forked child might find a mutex locked.
 std::atomic<const std::function<void(int, FileFacts&)>*> change = nullptr;
 #endif
 
-// Whether a change now would give the file another time of change than it has.
+// Whether a change made now would alter the file's time of change.
 bool isStamped(const FileFacts& facts) {
   if (!isOneOf(facts.system, kStamping) || !isKernelsTime(facts.changed)) return false;
-  // What lies below may be an image, whose times may have fractions of seconds, but which knows no
-  // time of birth.
+  // The layer below may be an image. Its times may have fractions of seconds, but it has no birth
+  // times.
   return facts.system != OVERLAYFS_SUPER_MAGIC || isKernelsTime(facts.born);
 }
 
@@ -196,7 +196,7 @@ Result<FileFacts> FileFacts::of(int fd, const char* name, bool asksServer) {
     takeStamps(extended, facts);
     if (isOpen && (extended.stx_attributes & STATX_ATTR_VERITY) != 0) facts.verity = verityOf(fd);
   } else {
-    // Where a filter knows no statx.
+    // A seccomp filter may refuse statx.
     struct stat status;
     if ((errno != ENOSYS && errno != EPERM) || ::fstatat(fd, name, &status, flags) != 0)
       return std::unexpected(base::errnoError(errno, "Reading the identity of a file"));
@@ -246,17 +246,18 @@ uint64_t racyWindow(ChangeProof proof) {
     case ChangeProof::kContent:
       return 0;
     case ChangeProof::kServer:
-      // Two clocks, and attributes that are asked for once a minute.
+      // The clocks of two machines differ, and attributes are cached for up to a minute.
       return 120 * static_cast<uint64_t>(kSecond);
     default:
-      // File systems with stamps of two seconds exist, and a large write stamps when it begins.
+      // Some file systems stamp in steps of two seconds, and a large write is stamped when it
+      // begins.
       return 2 * static_cast<uint64_t>(kSecond);
   }
 }
 
 #ifdef HEARTH_TEST_HOOKS
 void changeFileFacts(std::function<void(int fd, FileFacts& facts)> function) {
-  // Never destroyed: others may be at them.
+  // Never destroyed: other threads may still be calling one.
   static std::mutex* const mutex = new std::mutex;
   static auto* const all = new std::list<std::function<void(int fd, FileFacts& facts)>>;
   const std::lock_guard lock(*mutex);

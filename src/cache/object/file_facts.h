@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the system says of a file, and how much of it proves that its bytes are what they were.
+// What the operating system says of a file, and how far that proves that its bytes are unchanged.
 #pragma once
 
 #include <cstdint>
@@ -21,53 +21,54 @@ struct FileFacts {
   int64_t modified = 0;  // nanoseconds since 1970, as are the next two
   int64_t changed = 0;
   int64_t born = 0;           // 0 = unknown
-  unsigned long system = 0;   // the file system's type, as statfs has it; 0 = unknown
-  uint64_t mounting = 0;      // no two mountings of one boot have the same; 0 = unknown
-  uint64_t diskSequence = 0;  // counts what was put into the block device; 0 = unknown or none
+  unsigned long system = 0;   // type of the file system, from statfs; 0 = unknown
+  uint64_t mounting = 0;      // unique among the mounts of one boot; 0 = unknown
+  uint64_t diskSequence = 0;  // counts the media put into the block device; 0 = unknown or none
   BootId boot{};              // all zeros = unknown
-  bool isSealed = false;      // memory that the kernel lets nobody write any more
-  std::optional<base::Sha256Digest> verity;  // of fs-verity's digest of the content
+  bool isSealed = false;      // memory that is sealed against writes
+  std::optional<base::Sha256Digest> verity;  // from the fs-verity digest of the content
 
-  // Of an open file, or, with a name, of what has it in the folder `fd` (never through a link).
-  // `asksServer`: whatever the system remembers of a server's answers, which takes a request.
-  // Error: kIo.
+  // Reads the facts of an open file or, given a name, of that entry of the folder `fd` (a symbolic
+  // link is not followed). `asksServer`: ask the server anew instead of using the attributes that
+  // the kernel has cached, at the cost of a request. Error: kIo.
   static Result<FileFacts> of(int fd, const char* name = "", bool asksServer = false);
 };
 
-// What shows that a file's bytes have not changed. docs/settings.md has the rules as a table.
+// What proves that a file's bytes are unchanged. docs/settings.md lists the rules in a table.
 enum class ChangeProof : uint8_t {
-  // Nothing: memory, files without a name, servers that make attributes up, systems that tell too
-  // little. The bytes have to be read each time.
+  // Nothing does: memory, files without a name, servers that invent attributes, systems that tell
+  // too little. The bytes must be read each time.
   kNone,
-  // Nobody can change the bytes as long as a descriptor is open. It tells nothing of later ones.
+  // The memory is sealed: nobody can change its bytes while a descriptor is open. Proves nothing
+  // about a later descriptor.
   kSeal,
-  // A digest that the kernel holds every read against.
+  // The kernel checks every read against a digest (fs-verity).
   kContent,
-  // A local file system, and stamps that a running kernel has set: every change sets others.
+  // A local file system with time stamps set by a running kernel: every change sets new ones.
   kStamps,
-  // A local file system, and stamps that whoever made an image may have set: they are the same in
-  // the next version of the image. Changes within one mounting are seen.
+  // A local file system with time stamps that the builder of an image may have set: the next
+  // version of the image has the same ones. Only changes within one mount are seen.
   kMounting,
-  // A server's stamps, of a clock that is not ours.
+  // The time stamps of a server, whose clock is not ours.
   kServer,
 };
 
 ChangeProof proofOf(const FileFacts& facts);
 
-// What, beside the file's own stamps, has to stay the same for the proof to hold: zeros for kStamps
-// and kServer, the digest for kContent, boot, mounting and medium for kMounting.
+// What must stay the same for the proof to hold, besides the file's own time stamps: the digest for
+// kContent; boot, mount and medium for kMounting; zeros otherwise.
 base::Sha256Digest scopeOf(const FileFacts& facts, ChangeProof proof);
 
-// The mounting that the file is seen through, where its stamps alone do not tell it from one of
-// another image; else 0.
+// The mount through which the file is seen, where the time stamps alone cannot tell the file from
+// one of another image; else 0.
 uint64_t mountingNumber(const FileFacts& facts);
 
-// How long before its bytes are read (nanoseconds) the last change must lie.
+// How long, in nanoseconds, the last change must lie before the bytes are read.
 uint64_t racyWindow(ChangeProof proof);
 
-// For tests: `change` gets the facts of each descriptor, as the system has them, and may alter
-// them, so that files look as on other file systems. Empty: as they are. Without HEARTH_TEST_HOOKS
-// nothing happens. Thread-safe.
+// For tests: `change` may alter the facts of each descriptor, so that files look as if they were on
+// another file system. An empty function ends that. Does nothing without HEARTH_TEST_HOOKS.
+// Thread-safe.
 void changeFileFacts(std::function<void(int fd, FileFacts& facts)> change);
 
 }  // namespace hearth::cache

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kWhole = 1'700'000'000 * kSecond;  // what SOURCE_DATE_EPOCH may be
+constexpr int64_t kWhole = 1'700'000'000 * kSecond;  // a value of SOURCE_DATE_EPOCH
 
 constexpr unsigned long kExt4 = 0xef53;
 constexpr unsigned long kSquashfs = 0x73717368;
@@ -31,7 +31,7 @@ constexpr unsigned long kFuse = 0x65735546;
 constexpr unsigned long kPlan9 = 0x01021997;
 constexpr unsigned long kNobodyKnows = 0x12345678;
 
-// Of a file on a disk that a running kernel has written.
+// A file on a disk, written by a running kernel.
 FileFacts written(unsigned long system) {
   return {.isRegular = true,
           .links = 1,
@@ -48,7 +48,7 @@ FileFacts written(unsigned long system) {
           .isSealed = false,
           .verity = std::nullopt};
 }
-// Of one that an image's builder has.
+// The same, written by the builder of an image.
 FileFacts clamped(unsigned long system) {
   FileFacts facts = written(system);
   facts.modified = facts.changed = facts.born = kWhole;
@@ -62,7 +62,7 @@ FileFacts withoutDisk(FileFacts facts) {
 TEST(ChangeProof, StampsCountWhereARunningKernelHasSetThem) {
   EXPECT_EQ(proofOf(written(kExt4)), ChangeProof::kStamps);
   EXPECT_EQ(proofOf(withoutDisk(written(kOverlay))), ChangeProof::kStamps);
-  // Clamped, or of a clock that was never set.
+  // Stamps that are clamped, or from a clock that was never set.
   EXPECT_EQ(proofOf(clamped(kExt4)), ChangeProof::kMounting);
   EXPECT_EQ(proofOf(withoutDisk(clamped(kOverlay))), ChangeProof::kMounting);
   for (const int64_t time :
@@ -71,11 +71,11 @@ TEST(ChangeProof, StampsCountWhereARunningKernelHasSetThem) {
     unset.changed = time;
     EXPECT_EQ(proofOf(unset), ChangeProof::kMounting) << time;
   }
-  // An image below an overlay, with times to a fraction of a second.
+  // An image below an overlay whose times have fractions of a second.
   FileFacts below = withoutDisk(written(kOverlay));
   below.born = 0;
   EXPECT_EQ(proofOf(below), ChangeProof::kMounting);
-  // The time of modification is anybody's.
+  // Any program may set the time of modification.
   FileFacts touched = written(kExt4);
   touched.modified = kWhole;
   EXPECT_EQ(proofOf(touched), ChangeProof::kStamps);
@@ -86,7 +86,7 @@ TEST(ChangeProof, ImagesAndUnknownDisksCountForOneMounting) {
     for (const FileFacts& facts : {written(system), clamped(system)})
       EXPECT_EQ(proofOf(facts), ChangeProof::kMounting) << std::hex << system;
   EXPECT_EQ(proofOf(withoutDisk(clamped(kErofs))), ChangeProof::kMounting) << "mounted from a file";
-  // Older kernels number mountings anew, and nobody knows the boot without /proc.
+  // Older kernels reuse mount numbers, and without /proc the boot is unknown.
   FileFacts facts = clamped(kSquashfs);
   facts.mounting = 0;
   EXPECT_EQ(proofOf(facts), ChangeProof::kNone);

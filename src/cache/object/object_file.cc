@@ -20,18 +20,19 @@ namespace {
 
 namespace sys = base::sys;
 
-// Not even the user truncates by accident what processes have mapped.
+// Read-only, so that not even the user truncates by accident a file that processes have mapped.
 constexpr mode_t kObjectMode = 0400;
-// At a time, so that whoever waits sees that something moves.
+// Large writes are split, so that waiting processes see progress.
 constexpr size_t kMostWritten = size_t{8} << 20;
 
 constexpr const char* kDatabaseFiles[] = {"", "-journal", "-wal", "-shm"};
 
-// Takes the name away that a file of ours has here beside others; true when it is gone.
+// Unlinks `name` if it is one of several names of a file of ours; true when it no longer names that
+// file.
 bool unlinkIfShared(int folder, const std::string& name, const struct stat& file) {
   struct stat there;
   if (!S_ISREG(file.st_mode) || !isTrusted(file) || file.st_nlink < 2) return false;
-  // Another process may have put a new one there.
+  // Another process may have replaced it already.
   return ::fstatat(folder, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0 ||
          there.st_ino != file.st_ino || there.st_dev != file.st_dev ||
          removeFile(folder, name).has_value();
@@ -80,7 +81,7 @@ bool mayBeWritten(const struct stat& status) {
 bool mayBeDatabase(int folder, const std::string& name) {
   for (const char* suffix : kDatabaseFiles) {
     struct stat status;
-    // One that another process removes at this moment has no name left.
+    // A file that another process is just removing has no links left.
     if (::fstatat(folder, (name + suffix).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         status.st_nlink != 0 && !mayBeWritten(status))
       return false;
@@ -239,7 +240,8 @@ StoreResult<TempObject> TempObject::create(int folder) {
   if (!object.descriptor_.valid()) return storeErrno(errno, "Creating a temporary file");
   object.name_ = name;
   HEARTH_CRASH_POINT("object.after_create");
-  // Without locks the file may be taken for a leftover after a minute; nothing worse.
+  // Where locks do not work, collection may take the file for a leftover after a minute; nothing
+  // worse.
   struct flock lock = wholeFile(F_WRLCK);
   ::fcntl(object.fd(), F_OFD_SETLK, &lock);
   return object;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How files of the store are opened, read, written and put in place.
+// How files of the store are opened, read, written and renamed into place.
 #pragma once
 
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 
 namespace hearth::cache {
 
-// Makes a system call again as long as a signal interrupts it.
+// Repeats a system call while signals interrupt it.
 template <typename Call>
 auto retried(Call call) {
   auto result = call();
@@ -23,30 +23,30 @@ auto retried(Call call) {
   return result;
 }
 
-// What changes when anybody writes, replaces or renames a file.
+// Changes whenever the file is written, replaced or renamed.
 struct FileGeneration {
   uint64_t device = 0;
   uint64_t inode = 0;
   uint64_t size = 0;
   int64_t modified = 0;  // nanoseconds since 1970, as is `changed`
   int64_t changed = 0;
-  uint64_t mounting = 0;  // mountingNumber(), where it was asked for
+  uint64_t mounting = 0;  // mountingNumber(); 0 when made from a `struct stat`
   bool operator==(const FileGeneration&) const = default;
   static FileGeneration of(const FileFacts& facts);
-  // Of a file that this process has written, or for the numbers in it only.
+  // For files that this process has written, or where only the numbers in `stat` matter.
   static FileGeneration of(const struct stat& status);
 };
 
-// Whether the file or folder belongs to the user or to root, and nobody else may write it.
+// Whether the file or folder belongs to the user or to root, and nobody else may write to it.
 bool isTrusted(const struct stat& status);
 
-// Whether a file may be written in place: a regular and trusted one that has no other name. Under
-// another one it may be any file of the user's, which somebody linked to where it is found. What is
-// only read may have several: its bytes are checked.
+// Whether a file may be written in place: it must be regular, trusted, and have no other name. A
+// file with another name may be any file of the user's that somebody linked into the store. A file
+// that is only read may have several names, since its bytes are checked.
 bool mayBeWritten(const struct stat& status);
-// The same for a database of SQLite and the files that it keeps beside; those missing may be.
+// The same for an SQLite database and the files beside it, each of which may be missing.
 bool mayBeDatabase(int folder, const std::string& name);
-// Takes the names of a database's files away that are other names of files. These stay as they are.
+// Unlinks those names of a database that are hard links to other files. The files themselves stay.
 void unlinkDatabase(int folder, const std::string& name);
 
 struct ObjectFile {
@@ -59,32 +59,33 @@ struct ObjectFile {
 // kIoError.
 StoreResult<ObjectFile> openObject(int folder, const std::string& path);
 
-// Opens a file that is written in place, made (0600) where the flags say so; invalid unless it may
-// be written. One that has other names is left to these and made anew.
+// Opens a file that is written in place, creating it (0600) if `flags` say so. Invalid unless
+// mayBeWritten(). With O_CREAT, a name that is a hard link to another file is unlinked and the file
+// created anew.
 base::Descriptor openTrusted(int folder, const char* name, int flags);
 
-// Opens a folder of the store, creating it (0700) when asked to. Errors: kGone when it is missing
-// and not to be made, kLink, kNotAFolder, kNotOwned, kNotPrivate, kReadOnly, kNoSpace, kIoError.
+// Opens a folder of the store, and creates it (0700) if `create`. Errors: kGone when it is missing
+// and not to be created, kLink, kNotAFolder, kNotOwned, kNotPrivate, kReadOnly, kNoSpace, kIoError.
 StoreResult<base::Descriptor> openFolder(int parent, const std::string& name, bool create);
 
-// Makes the folders above `path` as the XDG rules want them, 0700. What is there may be a link.
-// Errors: kReadOnly, kNoSpace, kIoError.
+// Creates the missing folders above `path`, 0700 as the XDG rules want. Existing ones may be
+// symbolic links. Errors: kReadOnly, kNoSpace, kIoError.
 StoreStatus makeParents(const std::string& path);
 
-// Reads or writes all bytes at `offset`. A file that ends early is kCorrupt.
+// Read or write all `size` bytes at `offset`. kCorrupt when the file ends early.
 StoreStatus readAt(int fd, void* data, size_t size, uint64_t offset);
 StoreStatus writeAt(int fd, const void* data, size_t size, uint64_t offset);
 
-// unlinkat that tries again when interrupted; a missing file is success.
+// unlinkat, repeated when interrupted. A missing file counts as removed.
 StoreStatus removeFile(int folder, const std::string& name);
 
-// Removes whatever is called `name`; a folder is moved into the folder `temporary`.
+// Removes the entry `name`; a folder is moved into the folder `temporary` instead.
 StoreStatus clearPlace(int folder, const std::string& name, int temporary);
 
-// A file being written in the store's folder for temporary files, of mode 0400: objects are never
-// written again. It holds a lock as long as it is
-// open, so that garbage collection can tell it from what a killed process left. Unlinked when not
-// put in place. Move-only; not thread-safe.
+// A file that is being written in the store's folder for temporary files. Its mode is 0400, since
+// objects are never written again. It is locked while it is open, so that garbage collection can
+// tell it from what a killed process left. Unlinked unless it was put in place. Move-only; not
+// thread-safe.
 class TempObject {
  public:
   // Errors: kReadOnly, kNoSpace, kGone, kIoError.
@@ -95,23 +96,24 @@ class TempObject {
 
   int fd() const { return descriptor_.get(); }
 
-  // Renames the file into place, over whatever object stands there; a folder planted there is
-  // moved aside first.
+  // Renames the file to `name`, replacing an object there. A folder planted there is moved aside
+  // first.
   StoreStatus placeAt(int folder, const std::string& name);
-  // Once in place: gives the descriptor away, with a shared lock in place of the own one.
+  // To be called once the file is in place: gives away the descriptor and turns its lock into a
+  // shared one.
   base::Descriptor intoShared();
 
  private:
   TempObject() = default;
-  int folder_ = -1;   // of the store, outlives this
-  std::string name_;  // empty once in place
+  int folder_ = -1;   // owned by the store, which outlives this
+  std::string name_;  // empty once the file is in place
   base::Descriptor descriptor_;
 };
 
-// Takes a shared lock for as long as a duplicate of the descriptor is open; best effort.
+// Takes a shared lock that lasts while any duplicate of the descriptor is open; best effort.
 void lockShared(int fd);
 
-// Whether a process has a lock on the file (shared or exclusive, by open file description).
+// Whether any process holds a lock on the file (shared or exclusive, by open file description).
 bool isLocked(int fd);
 
 }  // namespace hearth::cache

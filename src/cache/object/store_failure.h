@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why the weight store could not do something. None of it is an error of the model: the caller goes
-// on from private memory and puts the reason into the start report.
+// Why the weight store could not do something. No such failure fails a model: the caller goes on
+// from private memory and puts the reason into the start report.
 #pragma once
 
 #include <cerrno>
@@ -19,22 +19,22 @@ enum class StoreReason : int {
   kOtherPlan,   // the bundle holds another plan
   kOff,         // the store is switched off
   kNoHome,      // no folder is named and there is no home folder
-  kSetUid,      // only its environment names a store to a process with more rights than its starter
+  kSetUid,      // a privileged process, to which only its environment names a store
   kReadOnly,    // the store or its file system may not be written
   kNotOwned,    // the store's folder belongs to neither the user nor root
   kNotPrivate,  // the store's folder may be written by its group or by everybody
   kLink,        // a symbolic link stands where a folder of the store should be
-  kNotAFolder,  // something else stands there
+  kNotAFolder,  // something else than a folder stands there
   kGone,        // the store's folder was deleted
   kNoSpace,     // the disk, the user's quota, or the process's limit on files is full
-  kNoMemory,    // there is no memory, or there are no addresses, for what the store needs
+  kNoMemory,    // memory or address space is exhausted
   kOverLimit,   // the store's own size limit is reached and nothing can be removed
   kIoError,     // the operating system failed otherwise
   kCorrupt,     // the object's bytes are not what was written
   kForeign,     // an object that is no regular file of the user or root, or that others may write
-  kChanged,     // what was to be kept, or what names it, changed meanwhile
-  kBusy,        // another process is at it
-  kBadRequest,  // the caller asked for what no object can be (no bytes, too many)
+  kChanged,     // the content to keep, or the file that it is named after, changed meanwhile
+  kBusy,        // another process holds its lock
+  kBadRequest,  // the caller asked for an object that cannot exist (empty, too large)
 };
 
 // A word for reports, for example "no-space".
@@ -56,7 +56,7 @@ std::unexpected<StoreFailure> storeFail(StoreReason reason, std::format_string<A
       StoreFailure{reason, base::formatText(format, std::forward<Args>(args)...)});
 }
 
-// The body's StoreResult, or kNoMemory for what it throws.
+// Returns what the body returns, or kNoMemory with the message of what it throws.
 template <typename Body>
 auto storeCaught(Body&& body) noexcept -> std::invoke_result_t<Body&> {
   try {
@@ -67,7 +67,7 @@ auto storeCaught(Body&& body) noexcept -> std::invoke_result_t<Body&> {
   }
 }
 
-// The failure of a system call; `what` names call and object.
+// The failure of a system call; `what` names the call and its object.
 std::unexpected<StoreFailure> storeErrno(int errnum, const std::string& what);
 
 }  // namespace hearth::cache

@@ -11,8 +11,8 @@
 
 namespace hearth::cache {
 
-// The folders of one store, held open, so that all work goes to the same store whatever happens to
-// its path:
+// The folders of one store. They are held open, so that all work goes to the same store even if its
+// path is renamed or replaced:
 //
 //   segments/ab/<62 digits>.seg   on disk for good; .new = written, maybe not on disk yet
 //   plans/<64 digits>.plan
@@ -26,8 +26,8 @@ class StoreFolder {
  public:
   enum class Access { kRead, kWrite };
 
-  // Opens the store at `path`. With kWrite everything that is missing is made, parents included
-  // (0700). With kRead a missing folder inside is no error. Errors as openFolder.
+  // Opens the store at `path`. kWrite creates what is missing, parents included (0700). With kRead
+  // a missing folder inside is no error. Errors as openFolder.
   static StoreResult<std::shared_ptr<const StoreFolder>> open(const std::string& path,
                                                               Access access);
 
@@ -39,12 +39,12 @@ class StoreFolder {
   int stamps() const { return stamps_.get(); }
   int temporary() const { return temporary_.get(); }
 
-  // Whether the folder has been deleted; no file can be made in it again.
+  // Whether the folder was deleted: no file can be created in it any more.
   bool isGone() const;
 
   // Relative to segments().
   static std::string segmentPath(const SegmentKey& key, bool durable);
-  // Opens the folder that holds a segment, and the segment's file name in it.
+  // Opens the folder that holds a segment; segmentName() is relative to it. Errors as openFolder.
   StoreResult<base::Descriptor> openShard(const SegmentKey& key, bool create) const;
   static std::string segmentName(const SegmentKey& key, bool durable);
   // Relative to plans().

@@ -15,7 +15,7 @@
 
 namespace hearth::cache {
 
-// 32 bytes that name one object. Value type; ordered and hashed by its bytes.
+// 32 bytes that name one object. Value type; ordered by its bytes.
 template <typename Kind>
 struct StoreKey {
   base::Sha256Digest bytes{};
@@ -25,7 +25,7 @@ struct StoreKey {
   // 64 lower-case digits.
   std::string hex() const { return base::toHex(bytes); }
 
-  // The inverse of hex(); anything else gives none.
+  // The inverse of hex(); nothing for any other text.
   static std::optional<StoreKey> fromHex(std::string_view text) {
     StoreKey key;
     if (text.size() != 2 * key.bytes.size()) return std::nullopt;
@@ -43,7 +43,7 @@ struct StoreKey {
     return key;
   }
 
-  // The first eight bytes: as good as random, since a key is a digest.
+  // The first eight bytes. They are as good as random, since a key is a digest.
   uint64_t prefix() const {
     uint64_t value;
     std::memcpy(&value, bytes.data(), sizeof value);
