@@ -16,7 +16,7 @@ namespace hearth::cache {
 namespace {
 
 constexpr uint64_t kBlock = kHashBlock;
-// Below this a thread costs more than it brings.
+// For fewer bytes a thread costs more than it saves.
 constexpr uint64_t kBytesPerThread = uint64_t{16} << 20;
 
 struct Work {

@@ -11,26 +11,25 @@
 
 namespace hearth::cache {
 
-// What is hashed by itself.
+// The bytes that have a digest of their own.
 inline constexpr uint64_t kHashBlock = uint64_t{1} << 20;
 
-// A digest of `size` bytes of a file from `offset` on: SHA-256 over the size and the SHA-256 of
-// each MiB, so that several threads can share the work. It is no plain SHA-256 of the bytes. Reads
-// around mappings, so nothing becomes resident in this process; `threads` is an upper limit, 0 =
-// one for each CPU up to 8. Error: kBadData when the file is shorter, kIo.
+// Digests `size` bytes of a file from `offset` on: SHA-256 over the size and the SHA-256 of each
+// MiB, so that several threads can share the work. This is not the plain SHA-256 of the bytes.
+// Reads without mapping, so that nothing becomes resident in this process. `threads` is an upper
+// limit; 0 = one for each CPU, up to 8. Errors: kBadData when the file is shorter, kIo.
 Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, unsigned threads);
 
 // The same digest of bytes in memory, on the calling thread.
 base::Sha256Digest hashContent(std::span<const uint8_t> bytes);
 
-// The key of a segment that is named by what it holds, so that equal packings are one segment
-// whoever made them.
+// The key of a segment, which names its content: equal packings are one segment, whoever made them.
 SegmentKey contentSegmentKey(std::span<const uint8_t> payload);
 
-// The SHA-256 of each MiB, which that key is made from and which a segment file holds: computed
-// once for both.
+// The SHA-256 of each MiB. The key is made from these digests and the segment file holds them, so a
+// caller computes them once for both.
 std::vector<base::Sha256Digest> blockDigests(std::span<const uint8_t> payload);
-// The same of a payload in a file; `threads` and errors as hashContent.
+// The same for a payload in a file; `threads` and errors as hashContent.
 Result<std::vector<base::Sha256Digest>> blockDigests(int fd, uint64_t offset, uint64_t size,
                                                      unsigned threads);
 SegmentKey contentSegmentKey(size_t size, std::span<const base::Sha256Digest> blocks);

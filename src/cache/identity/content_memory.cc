@@ -29,7 +29,7 @@ Result<FileIdentity> FileIdentity::of(int fd) {
   const ChangeProof proof = proofOf(facts);
   FileIdentity identity{.proof = proof, .scope = scopeOf(facts, proof)};
   identity.generation.size = facts.size;
-  // The same content in another place is the same.
+  // Only the content counts, wherever the file is.
   if (proof == ChangeProof::kContent) return identity;
   identity.generation = FileGeneration::of(facts);
   identity.born = facts.born;
@@ -52,7 +52,7 @@ bool isReadWellAfterChange(const FileIdentity& file, int64_t readAt) {
   if (file.proof == ChangeProof::kNone || file.proof == ChangeProof::kSeal) return false;
   if (file.proof == ChangeProof::kContent) return true;
   const int64_t lastChange = std::max(file.generation.modified, file.generation.changed);
-  // Both come from files, so their difference may not fit into a signed number.
+  // Both numbers come from files, so their difference may not fit into a signed number.
   return readAt > lastChange && static_cast<uint64_t>(readAt) - static_cast<uint64_t>(lastChange) >=
                                     racyWindow(file.proof);
 }

@@ -45,11 +45,11 @@ void add(base::Sha256& hash, const T& value) {
 void add(base::Sha256& hash, const FileGeneration& file) {
   for (const uint64_t value : {file.device, file.inode, file.size}) add(hash, value);
   for (const int64_t value : {file.modified, file.changed}) add(hash, value);
-  // A segment of an image that was replaced within this boot has not been checked.
+  // An image may be replaced within one boot; its segments have then not been checked.
   add(hash, file.mounting);
 }
 
-// Apart from what was checked to the end, for which an earlier build would take it.
+// Distinct from the key of a complete check, for which an earlier build would take it.
 base::Sha256Digest partKey(const base::Sha256Digest& check) {
   base::Sha256 hash;
   hash.update("checked blocks", 14);
@@ -72,7 +72,7 @@ IdentityTable::~IdentityTable() {
 }
 
 void IdentityTable::close() {
-  // SQLite has locks of the whole process, which a forked child must not find taken.
+  // SQLite takes locks of the whole process, which a forked child must not find taken.
   const base::ForkGate::Inside inside;
   const base::FileSizeSignalOff signalOff;
   if (database_ != nullptr) sqlite3_close(database_);
@@ -84,7 +84,7 @@ bool IdentityTable::open(bool forWriting) {
   const base::FileSizeSignalOff signalOff;
   if (database_ != nullptr && (!forWriting || isReadyForWriting_)) return true;
   if (failed_) return false;
-  // One more try for the case that a broken file is removed on the way.
+  // A broken file is removed in the first attempt, so there is a second one.
   for (int attempt = 0; attempt < 2; ++attempt) {
     int code = SQLITE_OK;
     if (database_ == nullptr) {
@@ -96,7 +96,7 @@ bool IdentityTable::open(bool forWriting) {
       if (::fstatat(folder_, kFile, &status, AT_SYMLINK_NOFOLLOW) != 0) {
         if (errno != ENOENT || !writable_) break;
         if (!forWriting) return false;
-        // Made here for its mode, and never through a link.
+        // Created here, so that its mode is right and no link is followed.
         const base::Descriptor made(
             ::openat(folder_, kFile, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
       }
@@ -106,13 +106,14 @@ bool IdentityTable::open(bool forWriting) {
                              nullptr);
       if (code == SQLITE_OK) {
         sqlite3_busy_timeout(database_, kBusyMilliseconds);
-        // A mapped file that somebody truncates would end the process.
+        // With a mapping, truncating the file would end the process.
         code = sqlite3_exec(database_, "PRAGMA mmap_size=0", nullptr, nullptr, nullptr);
       }
     }
-    // Not for reading, which is on the path of every start.
+    // Skipped for reading, which is on the path of every start.
     if (code == SQLITE_OK && forWriting) {
-      // Without syncs a power failure may damage the file, which is noticed; a killed process not.
+      // Without syncs a power failure may damage the file, which is noticed; a killed process
+      // cannot.
       code = sqlite3_exec(database_,
                           "PRAGMA synchronous=OFF;"
                           "CREATE TABLE IF NOT EXISTS entry1(key BLOB PRIMARY KEY, digest BLOB, "
@@ -137,7 +138,7 @@ bool IdentityTable::discardIfBroken(int code) {
   if (code != SQLITE_CORRUPT && code != SQLITE_NOTADB && code != SQLITE_FORMAT &&
       code != SQLITE_ERROR && code != SQLITE_SCHEMA && code != SQLITE_IOERR)
     return false;
-  // RLIMIT_FSIZE is this process's own; the file is right.
+  // The limit is RLIMIT_FSIZE of this process; the file is right.
   if (code == SQLITE_IOERR && database_ != nullptr && sqlite3_system_errno(database_) == EFBIG)
     return false;
   close();
@@ -157,7 +158,7 @@ std::optional<IdentityEntry> IdentityTable::read(const base::Sha256Digest& key) 
   std::optional<IdentityEntry> entry;
   {
     Statement statement = prepare(database_, kSelect, code);
-    // A file without the table is new, or broken, which making the table tells.
+    // A file without the table is new or broken; creating the table tells which.
     if (code == SQLITE_ERROR && writable_ && !isReadyForWriting_) {
       if (!open(true)) return std::nullopt;
       statement = prepare(database_, kSelect, code);
@@ -269,7 +270,7 @@ void IdentityTable::forgetOlderThan(int64_t seconds) {
   if (!open(true)) return;
   int code = 0;
   {
-    // Those of a future that a clock has shown would stay for ever once it goes right.
+    // An entry from the future, left by a clock that went wrong, would otherwise stay for ever.
     const Statement statement =
         prepare(database_, "DELETE FROM entry1 WHERE time < ?1 OR time > ?2", code);
     if (code == SQLITE_OK) {

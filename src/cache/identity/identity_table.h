@@ -20,13 +20,13 @@ struct sqlite3;
 namespace hearth::cache {
 
 // What the store remembers about files in identity.sqlite: digests of their content, and which
-// segment files were checked during this boot. Every entry carries a checksum, so a damaged file
-// only forgets; one that SQLite cannot read is deleted and made anew. No error ever comes out. What
-// files hold is asked of the latest entries first, so that most starts need no database.
-// Thread-safe; not usable in a forked child (a new object is).
+// segment files were checked during this boot. Each entry has a checksum, so a damaged file merely
+// forgets; a file that SQLite cannot read is deleted and created anew. No function reports an
+// error. content() looks among the latest entries first, so that most starts open no database.
+// Thread-safe; not usable in a forked child, which makes a new object.
 class IdentityTable : public ContentMemory {
  public:
-  // `folder` is the store's root, `path` its path. Nothing is opened before the first question.
+  // `folder` is the store's root, `path` its path. The first look-up opens the file.
   IdentityTable(int folder, std::string path, bool writable);
   ~IdentityTable() override;
   IdentityTable(const IdentityTable&) = delete;
@@ -40,14 +40,15 @@ class IdentityTable : public ContentMemory {
   bool isChecked(const SegmentKey& key, const FileGeneration& file, const BootId& boot);
   void rememberChecked(const SegmentKey& key, const FileGeneration& file, const BootId& boot);
 
-  // What names the check of a file's blocks (block_checks.h).
+  // The name of the check of a file's blocks (block_checks.h).
   static base::Sha256Digest checkedKey(const SegmentKey& key, const FileGeneration& file,
                                        const BootId& boot);
-  // How many of the first blocks were found right: UINT64_MAX for all, 0 when nothing is known.
+  // How many of the first blocks were found right; UINT64_MAX = all, 0 = nothing is known.
   uint64_t checkedBlocks(const base::Sha256Digest& check);
   void rememberCheckedBlocks(const base::Sha256Digest& check, uint64_t blocks, bool isAll);
 
-  // Forgets what has not been remembered anew for `seconds`, or is of a time to come.
+  // Forgets entries that were not remembered again for `seconds`, and those with a time in the
+  // future.
   void forgetOlderThan(int64_t seconds);
 
  private:
@@ -64,7 +65,7 @@ class IdentityTable : public ContentMemory {
   base::Mutex mutex_;
   sqlite3* database_ = nullptr;
   bool isReadyForWriting_ = false;
-  bool failed_ = false;  // not to be tried again
+  bool failed_ = false;  // do not try again
 };
 
 }  // namespace hearth::cache

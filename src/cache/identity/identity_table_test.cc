@@ -35,7 +35,7 @@ class IdentityTableTest : public testing::Test {
   }
   fs::path database() const { return memory_.path() / "identity.sqlite"; }
   fs::path latest() const { return memory_.path() / "identity.latest"; }
-  // So that the database answers.
+  // Makes the database answer.
   void loseLatest() const { fs::remove(latest()); }
 
   static FileIdentity identity(uint64_t inode = 1) {
@@ -64,7 +64,7 @@ TEST_F(IdentityTableTest, RemembersAcrossObjects) {
 TEST_F(IdentityTableTest, TheLatestEntriesNeedNoDatabase) {
   table().rememberContent(identity(), 0, 100, digest_, kChanged + 10 * kSecond);
   loseLatest();
-  // A copy that was lost comes back with the next question, but not where nothing may be written.
+  // A look-up restores a lost copy, unless the table is read-only.
   EXPECT_EQ(table(false).content(identity(), 0, 100), digest_);
   EXPECT_FALSE(fs::exists(latest()));
   EXPECT_EQ(table().content(identity(), 0, 100), digest_);
@@ -166,7 +166,7 @@ TEST_F(IdentityTableTest, ADamagedFileNeverAnswersWrongly) {
       else
         ++forgotten;
     }
-    // And it serves on.
+    // The table still works.
     damaged.rememberContent(identity(1), 0, 100, digest_, kChanged + 10 * kSecond);
     loseLatest();
     const auto again = table().content(identity(1), 0, 100);
@@ -207,7 +207,7 @@ TEST_F(IdentityTableTest, AnImagesFilesAreKnownForOneMounting) {
   EXPECT_FALSE(table().content(update, 0, 100));
   loseLatest();
   EXPECT_FALSE(table().content(update, 0, 100));
-  // Nor is a segment of it checked because the same one of the last image was.
+  // Nor does the check of a segment in the last image count for the new image.
   FileGeneration segment = identity().generation;
   table().rememberChecked(segmentKey(1), segment, BootId{1});
   segment.mounting = 7;
@@ -231,7 +231,7 @@ TEST_F(IdentityTableTest, WhatProvesNothingIsNeverKnown) {
 }
 
 TEST_F(IdentityTableTest, AClockThatGoesBackwardsMakesNothingUnchangedNorEverlasting) {
-  // Changed later than it was read, by as much as numbers hold.
+  // Files that were changed after they were read, by as much as numbers can hold.
   for (const auto& [changed, readAt] : {std::pair(kChanged, kChanged - kSecond),
                                         {INT64_MAX, INT64_MIN},
                                         {INT64_MAX, kChanged},
@@ -242,7 +242,7 @@ TEST_F(IdentityTableTest, AClockThatGoesBackwardsMakesNothingUnchangedNorEverlas
     remembered.rememberContent(file, 0, 100, digest_, readAt);
     EXPECT_FALSE(remembered.content(file, 0, 100)) << changed << ' ' << readAt;
   }
-  // Of the year 2100, to a clock that was put right.
+  // An entry of the year 2100, when the clock is right again.
   IdentityTable remembered = table();
   remembered.rememberContent(identity(7), 0, 100, digest_, 4'100'000'000 * kSecond);
   remembered.rememberContent(identity(8), 0, 100, digest_, INT64_MAX);
@@ -289,7 +289,7 @@ TEST(FileIdentity, ChangesWithEveryWriteRenameAndCopy) {
   writeFile(path, payload(2, 100));
   const FileIdentity second = now();
   EXPECT_NE(first, second);
-  // cp -p over it: same size and time of modification.
+  // As `cp -p` writes it: same size and time of modification.
   waitForClock();
   const timespec times[2] = {{.tv_sec = second.generation.modified / kSecond,
                               .tv_nsec = second.generation.modified % kSecond},

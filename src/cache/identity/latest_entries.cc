@@ -13,7 +13,7 @@ namespace hearth::cache {
 namespace {
 
 constexpr char kFile[] = "identity.latest";
-// Keys that share a place take turns. Places that nobody has take no room on the disk.
+// Keys that share a place overwrite each other. Unused places take no room on the disk.
 constexpr uint64_t kPlaces = 1024;
 constexpr uint64_t kPlaceBytes = 128;
 
