@@ -16,11 +16,11 @@
 namespace hearth::cache {
 namespace {
 
-// As long as others get on.
+// How long to wait for the lock while no other process makes progress.
 constexpr auto kPatience = std::chrono::seconds(10);
 
-// What a cache starts empty from, and what may be replaced. Not so a file that could not be read
-// this once.
+// Whether the cache starts empty and the file may be replaced. Not where one read failed for
+// another reason: the file may be right.
 bool isEmptyCache(StoreReason reason) {
   return reason == StoreReason::kAbsent || reason == StoreReason::kCorrupt ||
          reason == StoreReason::kForeign;
@@ -44,7 +44,7 @@ BlobCache::BlobCache(std::shared_ptr<const StoreFolder> folder, std::string name
       table_(limits, policy) {}
 
 int64_t BlobCache::stamp() {
-  // So that the order is right where the clock is coarse or set back.
+  // Increases even if the clock is coarse or set back, so that the order of uses stays right.
   return lastStamp_ = std::max(lastStamp_ + 1, base::wallClock());
 }
 
@@ -61,7 +61,7 @@ void BlobCache::merge(BlobMap saved) {
   const int64_t time = base::wallClock();
   for (auto& [key, blob] : saved) {
     if (changes_.contains(key)) continue;
-    // A time to come would keep an entry for ever.
+    // A time in the future would keep the entry for ever.
     blob.used = std::min(blob.used, time);
     if (const Blob* const known = table_.find(key)) blob.used = std::max(blob.used, known->used);
     merged.insert(key, std::move(blob));
@@ -193,7 +193,7 @@ StoreResult<uint64_t> BlobCache::verify() {
   if (saved) return saved->size();
   if (saved.error().reason == StoreReason::kAbsent) return 0;
   if (isEmptyCache(saved.error().reason) && folder_->isWritable()) {
-    // Looked at again under the lock: another process may have replaced it by now.
+    // Read again under the lock: another process may have replaced the file.
     HEARTH_ASSIGN(const BuildLock::Hold hold, lockFile());
     if (const auto again = read(); again) return again->size();
     HEARTH_TRY(clearPlace(folder_->root(), name_, folder_->temporary()));

@@ -21,56 +21,56 @@
 
 namespace hearth::cache {
 
-// Small values that a driver wants to find again: what it measured, tested or compiled, under keys
-// that say all it depends on. One file holds them, which all processes of the user share; each
-// driver names its own. It may forget anything at any time: a file that is damaged or somebody
-// else's is an empty cache. Nothing is an error for a driver but what save() says.
+// Small values that a driver keeps for later processes: what it measured, tested or compiled, under
+// keys that cover all it depends on. They lie in one file, which all processes of the user share;
+// each driver names its own file. The cache may forget anything at any time: a file that is damaged
+// or that somebody else owns counts as empty. Only save(), removeAll() and verify() report errors.
 //
-// Thread-safe. Not usable in a forked child (a new object is), which calls closeInChild().
+// Thread-safe. A forked child calls closeInChild() and makes a new object.
 class BlobCache {
  public:
-  // The file `name` in `folder`; a null folder keeps all in memory. Nothing is read before the
-  // first question.
+  // Uses the file `name` in `folder`; with a null folder all stays in memory. The first look-up
+  // reads the file.
   BlobCache(std::shared_ptr<const StoreFolder> folder, std::string name,
             const BlobLimits& limits = {}, BlobPolicy policy = {});
   BlobCache(const BlobCache&) = delete;
   BlobCache& operator=(const BlobCache&) = delete;
 
-  // The value, also when another process saved it a moment ago. It counts as used; that is saved
-  // together with the next change, so uses by processes that change nothing do not count for later
-  // ones.
+  // Returns the value, also one that another process saved a moment ago, and marks it as used. The
+  // mark is saved with the next change only, so uses by processes that change nothing do not count
+  // later.
   std::optional<std::vector<uint8_t>> get(std::string_view key);
-  // Copies the value and gives its size; when the buffer is smaller, the buffer is left alone and
-  // the value does not count as used. 0 when there is none.
+  // Copies the value into the buffer and returns its size; 0 when there is none. A buffer that is
+  // too small is left alone, and the value is not marked as used.
   size_t get(std::string_view key, std::span<uint8_t> buffer);
 
-  // Adds or replaces a value, in memory until save(). Nothing happens where BlobTable::set takes
-  // nothing: what was there stays.
+  // Adds or replaces a value, in memory until save(). Where BlobTable::set refuses the value,
+  // nothing changes.
   void set(std::string_view key, std::span<const uint8_t> value);
   void remove(std::string_view key);
 
-  // Adds what changed since the last call to what other processes saved meanwhile, and puts the
-  // file in place, durably. Of two processes that change one key, the one that saves last wins.
-  // Nothing is written when nothing changed. kReadOnly, kNoSpace, kGone, kIoError, kBusy while
-  // another process keeps the lock: changes then wait for the next call.
+  // Merges the changes since the last call with what other processes saved meanwhile, and replaces
+  // the file durably. Of two processes that change one key, the last to save wins. Without changes
+  // nothing is written. Errors: kReadOnly, kNoSpace, kGone, kIoError; kBusy while another process
+  // holds the lock. After an error the changes wait for the next call.
   StoreStatus save();
 
-  // Removes the file and forgets all.
+  // Removes the file and forgets all values. Errors as save().
   StoreStatus removeAll();
-  // How many entries the file has; one that is not right is removed where that is allowed, with the
-  // reason as error.
+  // The number of entries in the file. A damaged file is removed where that is allowed, and the
+  // error says what was wrong.
   StoreResult<uint64_t> verify();
 
   uint64_t count();
-  // Keys and values of all entries.
+  // The size of all keys and values.
   uint64_t bytes();
 
-  // In a forked child: lets the parent's file lock go.
+  // In a forked child: closes the lock file of the parent.
   void closeInChild();
 
  private:
   StoreResult<BuildLock::Hold> lockFile();
-  // The rest is called under mutex_.
+  // The functions below are called under mutex_.
   void refresh();
   void merge(BlobMap saved);
   void changed(std::string_view key);
@@ -83,10 +83,11 @@ class BlobCache {
   std::mutex saveMutex_;  // taken before mutex_; one save at a time
   base::Mutex mutex_;
   BlobTable table_;
-  // Keys that were set, or removed where the table has none, by the number of the change.
+  // Keys that were set, or removed if the table has none of that name, with the number of the
+  // change.
   std::map<std::string, uint64_t, std::less<>> changes_;
   uint64_t changeCount_ = 0;
-  std::optional<FileGeneration> seen_;  // the file that the table was last merged with
+  std::optional<FileGeneration> seen_;  // the file that was last merged
   int64_t lastStamp_ = 0;
   std::shared_ptr<BuildLock> lock_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system fails or the process dies while a blob cache is saved: the old file is there, or the
-// new one.
+// A system call fails, or the process dies, while a blob cache is saved: the old file or the new
+// one is there.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -106,17 +106,17 @@ TEST_F(BlobCacheFaultTest, KilledAtEveryCrashPoint) {
       return victim->save() ? 0 : 1;
     }));
     EXPECT_TRUE(wasKilled(status)) << status;
-    // All of it or nothing, and what was there before in any case.
+    // Everything was saved or nothing, and the old values are there in either case.
     const auto after = open();
     EXPECT_TRUE(has(*after, 1));
     const bool isNew = has(*after, 2);
     EXPECT_EQ(isNew, point == "object.after_rename");
     EXPECT_EQ(after->get("key"), payload(isNew ? 2 : 1, 10));
-    // The lock died with its holder.
+    // The kernel released the lock of the dead process.
     after->set(keyOf(3), valueOf(3));
     ASSERT_TRUE(after->save());
     EXPECT_TRUE(has(*open(), 3));
-    // What the victim left goes with garbage collection.
+    // Garbage collection removes what the dead process left.
     EXPECT_LE(leftovers(), 1u);
     collect(*store(), {}, {.leftoversOlderThan = std::chrono::seconds(0)});
     EXPECT_EQ(leftovers(), 0u);

@@ -27,7 +27,7 @@ struct Head {
   uint32_t count;
   uint64_t size;  // of the entries
   uint8_t reserved[8];
-  uint8_t digest[32];  // of the head before it and the entries
+  uint8_t digest[32];  // of the head up to here, and the entries
 };
 static_assert(sizeof(Head) == 64);
 
@@ -101,7 +101,7 @@ StoreResult<BlobMap> parseBlobCacheFile(std::span<const uint8_t> file) {
                        entry.keySize, entry.valueSize, rest.size());
     const auto value = rest.subspan(entry.keySize, entry.valueSize);
     std::string key(reinterpret_cast<const char*>(rest.data()), entry.keySize);
-    // So that the same entries are the same bytes.
+    // Ordered, so that equal entries are equal bytes.
     if (!blobs.empty() && key <= blobs.rbegin()->first)
       return storeFail(StoreReason::kCorrupt, "The keys of a blob cache are not in order.");
     blobs.emplace_hint(blobs.end(), std::move(key), Blob{{value.begin(), value.end()}, entry.used});
@@ -114,7 +114,7 @@ StoreResult<BlobMap> parseBlobCacheFile(std::span<const uint8_t> file) {
 }
 
 uint64_t maxBlobCacheFile(const BlobLimits& limits) {
-  // The shortest entries have a key and a value of one byte.
+  // The shortest entry has a key and a value of one byte each.
   return sizeof(Head) + limits.maxBytes + limits.maxBytes / 2 * sizeof(EntryHead);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of a blob cache is damaged, planted or somebody else's: an empty cache, and nothing
-// worse.
+// A file that is damaged, planted, or owned by somebody else counts as an empty cache and does no
+// other harm.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ class BlobCacheHostileTest : public BlobCacheTest {
     EXPECT_TRUE(has(*next, 9));
     EXPECT_EQ(next->count(), 1u);
   }
-  // Gives the bytes the digest that belongs to them.
+  // Gives the bytes the right digest.
   static void sign(std::vector<uint8_t>* file) {
     base::Sha256 hash;
     hash.update(std::span(*file).first(32));
@@ -66,7 +66,7 @@ TEST_F(BlobCacheHostileTest, AFileOfAnyOtherLengthIsAnEmptyCache) {
     plant(bytes);
     expectEmptyAndReplaceable();
   }
-  // A hole as large as a file can be costs nothing.
+  // The largest possible hole costs nothing.
   plant(whole);
   if (::truncate(file().c_str(), off_t{1} << 43) == 0) expectEmptyAndReplaceable();
 }
@@ -95,7 +95,7 @@ TEST_F(BlobCacheHostileTest, WrongClaimsWithARightDigestAreFound) {
     uint64_t value;
     size_t size;
   };
-  // Version, count and size of the head; sizes of the first key and value.
+  // Version, count and size in the head; sizes of the first key and value.
   const Claim claims[] = {
       {8, 0, 4},
       {8, 2, 4},
@@ -174,7 +174,7 @@ TEST_F(BlobCacheHostileTest, WhateverIsPlantedIsIgnoredAndReplaced) {
       {"file of another user",
        [](const fs::path& path, const fs::path& target) {
          fs::copy_file(target, path);
-         // Only root can; elsewhere the file just misses its leave to be read.
+         // Only root can change the owner; others make the file unreadable.
          if (::chown(path.c_str(), 65534, 65534) != 0) fs::permissions(path, fs::perms(0));
        }},
   };

@@ -86,7 +86,7 @@ TEST_F(BlobCacheTest, TheOrderOfUseOutlivesTheProcess) {
     const auto cache = open(limits);
     for (uint64_t i = 1; i <= 4; ++i) cache->set(keyOf(i), value(i));
     EXPECT_TRUE(cache->get(keyOf(1)));
-    // This does not count.
+    // A buffer that is too small does not count as a use.
     EXPECT_EQ(cache->get(keyOf(2), std::span<uint8_t>()), 100u);
     ASSERT_TRUE(cache->save());
   }
@@ -107,11 +107,11 @@ TEST_F(BlobCacheTest, WhatAnotherProcessSavedIsMergedAndSeen) {
   other->set(keyOf(2), valueOf(2));
   EXPECT_FALSE(other->get(keyOf(1)));
   ASSERT_TRUE(one->save());
-  // Without a save of its own.
+  // Seen before the other cache saves.
   EXPECT_TRUE(has(*other, 1));
   ASSERT_TRUE(other->save());
   EXPECT_TRUE(has(*one, 2));
-  // The later save of one key wins, and shows in both.
+  // The last save of a key wins, and both caches see it.
   one->set("key", payload(1, 10));
   other->set("key", payload(2, 10));
   ASSERT_TRUE(other->save());
@@ -131,7 +131,7 @@ TEST_F(BlobCacheTest, WhatIsRemovedStaysAway) {
   one->remove(keyOf(1));
   EXPECT_FALSE(one->get(keyOf(1)));
   ASSERT_TRUE(one->save());
-  // The other's memory does not bring it back.
+  // The copy in the other cache's memory does not bring the value back.
   other->set(keyOf(3), valueOf(3));
   ASSERT_TRUE(other->save());
   EXPECT_FALSE(open()->get(keyOf(1)));
@@ -173,7 +173,7 @@ TEST_F(BlobCacheTest, AnEntryBeyondSmallerLimitsIsNotTaken) {
   const auto narrow = open({.maxKeyBytes = 4, .maxValueBytes = 100, .maxBytes = 300});
   EXPECT_EQ(narrow->get("key"), payload(2, 10));
   EXPECT_EQ(narrow->count(), 1u);
-  // Where such a file cannot have been written, it is not even read.
+  // Under these limits the file is too large, so it is not even read.
   EXPECT_EQ(open({.maxBytes = 10})->count(), 0u);
 }
 
@@ -232,7 +232,7 @@ TEST_F(BlobCacheTest, ManyProcessesLoseNothing) {
       }
       return 0;
     }));
-  // Whoever reads meanwhile finds a whole file at any time, and never less than before.
+  // A reader finds a whole file at any time, and never fewer entries than before.
   const auto reader = open();
   uint64_t most = 0;
   while (!children.empty()) {

@@ -69,7 +69,7 @@ void BlobTable::evictTo(uint64_t bytes, std::string_view spared) {
   if (policy_.eviction == BlobEviction::kLeastRecentlyUsed) {
     std::ranges::stable_sort(entries, {}, [](const auto& entry) { return entry->second.used; });
   } else {
-    // Nobody relies on which entries go, or on their being the same in two runs.
+    // Nobody may rely on which entries are evicted, so two runs differ.
     static thread_local std::minstd_rand random{std::random_device()()};
     std::ranges::shuffle(entries, random);
   }

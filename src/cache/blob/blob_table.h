@@ -12,7 +12,7 @@
 
 namespace hearth::cache {
 
-// What a table takes at most, in bytes; below 4 GiB each.
+// The limits of a table in bytes; each is below 4 GiB.
 struct BlobLimits {
   uint64_t maxKeyBytes = 256;
   uint64_t maxValueBytes = uint64_t{16} << 10;
@@ -24,11 +24,11 @@ enum class BlobEviction {
   kRandom,
 };
 
-// How far entries are evicted for one that does not fit.
+// How many entries are evicted for one that does not fit.
 enum class BlobRoom {
   kFit,          // until it fits
-  kHalve,        // until half of the limit is free; what needs more is not taken
-  kFitAndHalve,  // until both
+  kHalve,        // until half of the limit is free; an entry that needs more is refused
+  kFitAndHalve,  // until both hold
 };
 
 struct BlobPolicy {
@@ -43,34 +43,35 @@ struct Blob {
 };
 using BlobMap = std::map<std::string, Blob, std::less<>>;
 
-// Values under keys, within limits. Keys are any bytes. Not thread-safe.
+// Values under keys, within limits. A key is any bytes. Not thread-safe.
 class BlobTable {
  public:
   BlobTable(const BlobLimits& limits, BlobPolicy policy) : limits_(limits), policy_(policy) {}
 
   const BlobMap& blobs() const { return blobs_; }
-  // Keys and values of all entries.
+  // The size of all keys and values.
   uint64_t bytes() const { return bytes_; }
   // Null when there is none; valid until the table changes.
   const Blob* find(std::string_view key) const;
 
-  // Adds or replaces an entry, and evicts others for it. Nothing changes, and the result is false,
-  // for a key or value that is empty or beyond its limit, and where no room can be made; under
-  // kHalve, others may have been evicted then.
+  // Adds or replaces an entry, and evicts others for it. Returns false, and changes nothing, if the
+  // key or value is empty or beyond its limit, or if no room can be made; with kHalve, other
+  // entries may have been evicted then.
   bool set(std::string_view key, std::span<const uint8_t> value, int64_t used);
-  // Notes that an entry was used.
+  // Marks an entry as used.
   void touch(std::string_view key, int64_t used);
   // False when there is none.
   bool erase(std::string_view key);
 
-  // Adds or replaces an entry that may be too much for the table until fit() is called. False as
-  // with set() where key or value alone are.
+  // Adds or replaces an entry, even if the table then exceeds its limit until fit() is called.
+  // Returns false, as set() does, if the key or value alone is refused.
   bool insert(std::string key, Blob blob);
   void fit();
 
  private:
   bool isAllowed(uint64_t keyBytes, uint64_t valueBytes) const;
-  // Evicts entries other than `spared`, which is not counted, until these have `bytes` at most.
+  // Evicts entries other than `spared`, which does not count, until the others have at most
+  // `bytes`.
   void evictTo(uint64_t bytes, std::string_view spared);
 
   BlobLimits limits_;

@@ -45,11 +45,11 @@ TEST(BlobTable, TakesNothingBeyondItsLimits) {
   EXPECT_TRUE(blobs.blobs().empty());
   EXPECT_TRUE(blobs.set("long", payload(1, 20), 1));
   EXPECT_EQ(blobs.bytes(), 24u);
-  // A second value that is too large leaves the first.
+  // A new value that is too large leaves the old one.
   EXPECT_FALSE(blobs.set("long", payload(2, 21), 2));
   EXPECT_FALSE(blobs.set("long", {}, 2));
   EXPECT_EQ(blobs.find("long")->value, payload(1, 20));
-  // Each part is within its limit, but not both together.
+  // Key and value are each within their limits, but not together.
   BlobTable small({.maxKeyBytes = 10, .maxValueBytes = 10, .maxBytes = 12}, {});
   EXPECT_FALSE(small.set("seven77", payload(1, 6), 1));
   EXPECT_TRUE(small.set("six666", payload(1, 6), 1));
@@ -79,7 +79,7 @@ TEST(BlobTable, OverwritingCountsTheNewSizeOnly) {
     EXPECT_EQ(blobs.find("k")->value, payload(size, size));
     EXPECT_EQ(blobs.bytes(), 1 + size);
   }
-  // What is replaced makes room itself: nothing else goes.
+  // The replaced value makes room itself, so nothing else is evicted.
   EXPECT_TRUE(blobs.set("l", payload(2, 18), 2));
   EXPECT_EQ(blobs.bytes(), 40u);
   EXPECT_TRUE(blobs.set("k", payload(3, 19), 3));
@@ -90,7 +90,7 @@ TEST(BlobTable, TheLeastRecentlyUsedGoFirst) {
   BlobTable blobs = table(BlobRoom::kFit);
   fill(&blobs, 4);
   blobs.touch("a", 200);
-  blobs.touch("b", 50);  // earlier than what is known of it
+  blobs.touch("b", 50);  // earlier than its last use
   blobs.touch("none", 300);
   EXPECT_TRUE(blobs.set("e", payload(9, 9), 201));
   EXPECT_EQ(keysOf(blobs), "acde");
@@ -106,10 +106,10 @@ TEST(BlobTable, HalvingFreesHalfOrTakesNothing) {
   EXPECT_EQ(keysOf(blobs), "cde");
   EXPECT_TRUE(blobs.set("f", payload(9, 9), 201));
   EXPECT_EQ(keysOf(blobs), "cdef");
-  // Half of the limit is free afterwards, which is too little for this one.
+  // Half of the limit is free afterwards, which is too little for this entry.
   EXPECT_FALSE(blobs.set("g", payload(9, 20), 202));
   EXPECT_EQ(keysOf(blobs), "ef");
-  // Nothing more is evicted for it, and what it would replace stays.
+  // Nothing more is evicted for it, and the entry that it would replace stays.
   EXPECT_FALSE(blobs.set("g", payload(9, 20), 203));
   EXPECT_EQ(keysOf(blobs), "ef");
   EXPECT_TRUE(blobs.set("g", payload(9, 19), 204));
@@ -138,7 +138,7 @@ TEST(BlobTable, RandomEvictionKeepsLimitsAndTheNewEntry) {
       ASSERT_EQ(blobs.bytes(), bytesOf(blobs));
     }
   }
-  // Not always the oldest one.
+  // The oldest entry is not always the one that goes.
   bool hasKeptTheOldest = false;
   for (int round = 0; round < 1000 && !hasKeptTheOldest; ++round) {
     BlobTable blobs = table(BlobRoom::kFit, BlobEviction::kRandom);
