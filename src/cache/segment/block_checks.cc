@@ -9,14 +9,15 @@
 namespace hearth::cache {
 namespace {
 
-// After so many blocks the position is remembered, which costs less than one of them.
+// How many blocks lie between two positions that are remembered; remembering costs less than one
+// block.
 constexpr uint64_t kRememberedBlocks = 32;
 
 void end(BlockCheck& check, const StoreStatus& status) {
   if (!check.isOver.exchange(true)) check.end(status);
 }
 
-// One name for all of them, in any order.
+// One name for a set of checks, whatever their order.
 base::Sha256Digest idOf(const std::vector<std::shared_ptr<BlockCheck>>& checks) {
   std::vector<base::Sha256Digest> ids;
   for (const auto& check : checks) ids.push_back(check->id);
@@ -43,7 +44,7 @@ bool BlockChecks::inherit(BlockChecks& parent) {
   return !std::exchange(isAwaited_, true);
 }
 
-// Those that are not over; others are forgotten.
+// Forgets the checks that are over, and returns the others.
 BlockChecks::Checks BlockChecks::pending() {
   const std::lock_guard lock(mutex_);
   std::erase_if(checks_, [](const auto& check) { return check->isOver.load(); });
@@ -92,7 +93,8 @@ void BlockChecks::runPart(const Limits& limits) {
   const Checks checks = pending();
   if (checks.empty()) return;
   if (!memory_.isLasting()) return sample(checks, limits.sample);
-  // A question for each would take long where there are hundreds and all is known.
+  // Asking about each segment would take long where there are hundreds and all are known to be
+  // right.
   const base::Sha256Digest all = idOf(checks);
   if (checks.size() > 1 && memory_.recall(all) == UINT64_MAX) return;
   const auto deadline = std::chrono::steady_clock::now() + limits.time;

@@ -14,48 +14,51 @@
 
 namespace hearth::cache {
 
-// Asked before each block, all before which were right; false ends the check there.
+// Called before each block, when all blocks before it were right. False ends the check there.
 using BlockProgress = std::function<bool(uint64_t block)>;
 
-// Blocks that are to be compared with their digests, in their order.
+// A segment whose blocks are to be compared with their digests, in order.
 struct BlockCheck {
-  base::Sha256Digest id{};  // of these bytes, in this file as it is now, during this boot
+  base::Sha256Digest id{};  // names these bytes, in this file as it is now, during this boot
   uint64_t blocks = 0;
-  // Compares the blocks from `from` on. No error when `progress` ended it.
+  // Compares the blocks from `from` on. Returns no error when `progress` ended it.
   std::function<StoreStatus(uint64_t from, const BlockProgress& progress)> run;
-  // Called once: when all were right, or with the error that ended the check.
+  // Called once: when all blocks were right, or with the error that ended the check.
   std::function<void(const StoreStatus&)> end;
 
-  std::atomic<uint64_t> right = 0;  // of the first ones, as far as this process knows
+  std::atomic<uint64_t> right = 0;  // so many of the first blocks, as far as this process knows
   std::atomic<bool> isOver = false;
 };
 
-// What one process has found and nobody has checked to the end. How far a check came is remembered
-// now and then, so that it goes on from there in whichever process comes next, and no process is
-// too short for it to get done. Thread-safe.
+// The segments that this process has found and nobody has checked to the end. The position of a
+// check is remembered from time to time, so that the next process goes on from there: even
+// processes too short for a whole check complete it together. Thread-safe.
 class BlockChecks {
  public:
-  // How many blocks of an identity are known to be right: all of them where that is UINT64_MAX.
+  // Remembers how many of the first blocks of a check are right; UINT64_MAX = all.
   struct Memory {
-    // Whether what is remembered outlives the process. Nothing else is called where it does not.
+    // Whether what is remembered outlives the process. If not, the other functions are never
+    // called.
     std::function<bool()> isLasting;
     std::function<uint64_t(const base::Sha256Digest& id)> recall;
-    // `isAll`: there are no more.
+    // `isAll`: these are all blocks.
     std::function<void(const base::Sha256Digest& id, uint64_t blocks, bool isAll)> remember;
   };
   explicit BlockChecks(Memory memory) : memory_(std::move(memory)) {}
 
-  // True when runAll() is to be called some time, which no caller of add() was told since the last.
+  // True when the caller must arrange for runAll(): false once an earlier call has returned true
+  // and runAll() has not yet begun.
   bool add(std::shared_ptr<BlockCheck> check);
-  // The same of all that `parent` has not done: for a forked child, which lacks the thread that was
-  // to do it.
+  // Adds all checks that `parent` has not finished, for a forked child, which lacks the thread that
+  // was to do them. Result as add().
   bool inherit(BlockChecks& parent);
 
-  // Does all that were added, until `isStopping` says so.
+  // Runs all checks that were added, until `isStopping` returns true.
   void runAll(const std::function<bool()>& isStopping);
 
-  // Goes on with them here, by `most` blocks or, when that takes longer, for `time` and by `least`.
-  // Where nothing lasts, and each process would begin anew: `sample` blocks from a random place on.
+  // Continues the checks on the calling thread: ends after `most` blocks, or once `time` is over
+  // and `least` blocks are done. Where nothing is remembered, so that each process would begin
+  // anew, checks `sample` blocks from a random place on instead.
   struct Limits {
     uint64_t least = 0;
     uint64_t most = 0;
@@ -73,7 +76,7 @@ class BlockChecks {
   const Memory memory_;
   base::Mutex mutex_;
   Checks checks_;           // guarded by mutex_
-  bool isAwaited_ = false;  // guarded by mutex_
+  bool isAwaited_ = false;  // true while a runAll() is to come; guarded by mutex_
 };
 
 }  // namespace hearth::cache

@@ -15,7 +15,7 @@ using Limits = BlockChecks::Limits;
 
 class BlockChecksTest : public testing::Test {
  protected:
-  // What outlives the processes of a test.
+  // Outlives the processes of a test.
   std::map<base::Sha256Digest, uint64_t> known_;
   int questions_ = 0;
   bool isLasting_ = true;
@@ -34,11 +34,11 @@ class BlockChecksTest : public testing::Test {
                 }};
   }
 
-  // Files by number: their blocks, and which of them is wrong.
+  // Files by number, with their blocks.
   struct File {
     uint64_t blocks = 0;
     uint64_t wrong = UINT64_MAX;
-    std::vector<uint64_t> read;  // what was compared
+    std::vector<uint64_t> read;  // blocks that were compared
     int ends = 0;
     bool isRight = false;
   };
@@ -65,7 +65,7 @@ class BlockChecksTest : public testing::Test {
     }
   }
 
-  // One process that ends at once.
+  // A process that ends at once.
   void endAtOnce(const Limits& limits = {
                      .least = 1, .most = 10, .sample = 4, .time = std::chrono::hours(1)}) {
     BlockChecks checks(memory());
@@ -89,7 +89,7 @@ TEST_F(BlockChecksTest, EachProcessGoesOnWhereTheLastEnded) {
     EXPECT_EQ(file.read, upTo(file.blocks)) << number;
     EXPECT_TRUE(file.isRight) << number;
   }
-  // Once all is known that is one question, however many files there are.
+  // Once all is known, one question is enough for any number of files.
   questions_ = 0;
   endAtOnce();
   EXPECT_EQ(questions_, 1);
@@ -117,7 +117,7 @@ TEST_F(BlockChecksTest, TheBackgroundGoesOnTooAndIsGoneOnWith) {
   {
     BlockChecks checks(memory());
     addAll(checks);
-    // Stopped after 100 more.
+    // The background check stops after 100 more blocks.
     checks.runAll([this] { return files_[1].read.size() >= 110; });
   }
   EXPECT_EQ(files_[1].read, upTo(110));

@@ -21,9 +21,9 @@ constexpr char kMagic[8] = {'H', 'R', 'T', 'H', 'S', 'E', 'G', '\n'};
 constexpr uint32_t kVersion = 1;
 constexpr uint64_t kDigestAlignment = 64;
 constexpr size_t kDigestSize = sizeof(base::Sha256Digest);
-// A file can have any size while it has holes; the tail of one of a terabyte is 32 MiB.
+// A bound, since a file with holes can have any size. The tail of a file of a terabyte is 32 MiB.
 constexpr uint64_t kMaxSegmentFile = uint64_t{1} << 40;
-// One write call's size: large, so that the page cache gets large folios.
+// The size of one write call: large, so that the page cache gets large folios.
 constexpr size_t kWriteSize = size_t{8} << 20;
 
 struct Trailer {
@@ -36,7 +36,7 @@ struct Trailer {
   uint64_t fileSize;
   uint64_t reserved;
   uint8_t writtenIn[16];
-  uint8_t checksum[32];  // over the block digests and all of the trailer before it
+  uint8_t checksum[32];  // over the block digests and the trailer up to here
 };
 static_assert(kLeastSegmentTail == kDigestSize + sizeof(Trailer));
 constexpr size_t kChecked = offsetof(Trailer, checksum);
@@ -62,7 +62,8 @@ std::unexpected<StoreFailure> wrongBlock(const SegmentInfo& info, size_t index) 
                    info.key.hex());
 }
 
-// Tells of a full disk before the work. Where the file system cannot, the writes will.
+// Finds out that the disk is full before the work is done. Where the file system cannot tell, the
+// writes will.
 StoreStatus reserveOnDisk(int fd, uint64_t offset, size_t size) {
   if (size >= kSegmentBlock &&
       retried([&] {
@@ -91,7 +92,7 @@ StoreResult<SegmentInfo> parseSegmentTail(std::span<const uint8_t> tail, uint64_
       trailer.blockSize != kSegmentBlock)
     return storeFail(StoreReason::kCorrupt, "A segment file has no trailer of version {}.",
                      kVersion);
-  // Bounded by the file's size first, so that no sum below can wrap.
+  // Checked against the file's size first, so that no sum below can wrap.
   if (fileSize > kMaxSegmentFile || trailer.fileSize != fileSize || trailer.payloadSize == 0 ||
       trailer.payloadSize > fileSize)
     return storeFail(StoreReason::kCorrupt,

@@ -33,7 +33,7 @@ inline uint64_t segmentBlocks(uint64_t payloadSize) {
   return payloadSize / kSegmentBlock + (payloadSize % kSegmentBlock != 0 ? 1 : 0);
 }
 
-// What stands behind the payload of any segment file: digests and trailer.
+// The least size of what follows the payload in a segment file: digests and trailer.
 inline constexpr uint64_t kLeastSegmentTail = sizeof(base::Sha256Digest) + 128;
 
 // What a file says about the payload of a segment. Value type.
@@ -44,7 +44,7 @@ struct SegmentInfo {
   BootId writtenIn{};  // the boot during which it was written
   std::vector<base::Sha256Digest> blocks;
 
-  // How many bytes a block has: the last one may be shorter.
+  // The size of a block in bytes: the last one may be shorter.
   size_t blockSize(uint64_t index) const {
     return static_cast<size_t>(std::min(kSegmentBlock, payloadSize - index * kSegmentBlock));
   }
@@ -53,47 +53,47 @@ struct SegmentInfo {
 // How many bytes from the file's end parseSegmentTail wants to see at most.
 uint64_t segmentTailSize(uint64_t fileSize);
 
-// Checks the last bytes of a segment file of `fileSize` bytes, of which `tail` holds the last
-// min(fileSize, segmentTailSize(fileSize)). All sizes in the result lie within the file. Anything
-// wrong is kCorrupt. Never reads outside `tail`, whatever it holds.
+// Parses the end of a segment file of `fileSize` bytes; `tail` holds its last min(fileSize,
+// segmentTailSize(fileSize)) bytes. All sizes in the result lie within the file. Any defect is
+// kCorrupt. Never reads outside `tail`, whatever it holds.
 StoreResult<SegmentInfo> parseSegmentTail(std::span<const uint8_t> tail, uint64_t fileSize);
 
-// Everything behind the payload. `info.blocks` has one digest for each block.
+// Everything that follows the payload. `info.blocks` has one digest for each block.
 std::vector<uint8_t> makeSegmentTail(const SegmentInfo& info);
 
-// Reads and checks the tail of an open segment file: kCorrupt also when it is of another key.
+// Reads and checks the tail of an open segment file: kCorrupt also when the file has another key.
 StoreResult<SegmentInfo> readSegmentInfo(int fd, uint64_t fileSize, const SegmentKey& key);
 
 // Reads block `index` of the payload into `buffer` (kSegmentBlock bytes) and compares its digest.
 StoreStatus checkSegmentBlock(int fd, const SegmentInfo& info, size_t index,
                               std::span<uint8_t> buffer);
 
-// Reads and checks all blocks from `from` on. Before each it asks `progress`, if there is one, and
-// ends without an error when that says so.
+// Reads and checks all blocks from `from` on. Before each block it calls `progress`, if there is
+// one; false ends the check without an error.
 StoreStatus checkSegmentBlocks(int fd, const SegmentInfo& info, uint64_t from = 0,
                                const BlockProgress& progress = {});
 // The same for a payload in memory.
 StoreStatus checkSegmentPayload(std::span<const uint8_t> payload, const SegmentInfo& info,
                                 uint64_t from, const BlockProgress& progress);
 
-// Gives `size` bytes of a payload from `offset` on, valid until the next call.
+// Returns `size` bytes of a payload from `offset` on, valid until the next call.
 using PayloadReader =
     std::function<StoreResult<std::span<const uint8_t>>(uint64_t offset, size_t size)>;
-// Compares all blocks with the bytes that `right` gives: kCorrupt where one differs.
+// Compares all blocks with the bytes that `right` returns: kCorrupt where one differs.
 StoreStatus compareSegmentBlocks(int fd, const SegmentInfo& info, const PayloadReader& right);
 
 // Writes the bytes of a payload at `offset`. Errors as writeSegmentFile.
 StoreStatus writePayloadBytes(int fd, std::span<const uint8_t> payload, uint64_t offset);
 
-// Writes a payload at info.offset and adds the digests of its blocks. Errors as writeSegmentFile.
+// Writes a payload at info.offset and fills in info.blocks. Errors as writeSegmentFile.
 StoreStatus writePayload(int fd, const SegmentPayload& payload, SegmentInfo& info);
 
-// Writes what stands behind the payload in a segment file; the file is then whole. Errors as
+// Writes what follows the payload in a segment file, which is then complete. Errors as
 // writeSegmentFile.
 StoreStatus writeSegmentTail(int fd, const SegmentInfo& info);
 
-// Writes a whole segment file into an empty one and gives what parseSegmentTail would. Errors:
-// kNoSpace, kReadOnly, kIoError; the file is then of no use.
+// Writes a segment file into the empty file `fd` and returns what parseSegmentTail would. Errors:
+// kNoSpace, kReadOnly, kIoError, kChanged; the file is then useless.
 StoreResult<SegmentInfo> writeSegmentFile(int fd, const SegmentKey& key,
                                           const SegmentPayload& payload, const BootId& boot);
 

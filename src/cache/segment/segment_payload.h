@@ -9,8 +9,8 @@
 
 namespace hearth::cache {
 
-// Bytes to be written as a segment, with the digests of their blocks (kSegmentBlock) where somebody
-// has computed them already. A view.
+// A view of bytes that are to be written as a segment, with the digests of their blocks
+// (kSegmentBlock) if somebody has computed them already.
 struct SegmentPayload {
   SegmentPayload(std::span<const uint8_t> payload) : bytes(payload) {}
   SegmentPayload(const std::vector<uint8_t>& payload) : bytes(payload) {}
@@ -20,9 +20,9 @@ struct SegmentPayload {
   size_t size() const { return bytes.size(); }
 
   std::span<const uint8_t> bytes;
-  std::span<const base::Sha256Digest> blocks;  // empty: not known
-  // Whether the bytes may become others while they are written, so that each block has to be
-  // compared with its digest once more on its way.
+  std::span<const base::Sha256Digest> blocks;  // empty: not yet computed
+  // Whether the bytes may change while they are written; each block is then compared with its
+  // digest again on its way.
   bool mayChange = false;
 };
 
