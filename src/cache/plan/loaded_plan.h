@@ -11,7 +11,7 @@
 
 namespace hearth::cache {
 
-// A plan in use. While it lives, garbage collection keeps the plan's object and its segments.
+// A plan in use. While it exists, garbage collection keeps the plan's object and its segments.
 // Immutable and thread-safe.
 class LoadedPlan {
  public:
@@ -21,7 +21,8 @@ class LoadedPlan {
   std::span<const uint8_t> bytes() const { return content_.bytes; }
   std::span<const SegmentKey> segments() const { return content_.segments; }
   const PlanDescription& description() const { return content_.description; }
-  // The object's, for syncing; -1 when the plan has none of its own.
+  // The descriptor of the plan's object, for syncing; -1 when the plan has no object of its own.
+  // Owned by this.
   int descriptor() const { return lock_.get(); }
 
  private:

@@ -11,7 +11,7 @@
 
 namespace hearth::cache {
 
-// What a plan is of, for people: listings show it, and nothing is decided by it. Value type.
+// Tells people what a plan belongs to. Listings show it; nothing is decided by it. Value type.
 struct PlanDescription {
   std::string model;    // the model's file name without folders, or another name; may be empty
   std::string device;   // the driver that made the plan
@@ -19,10 +19,10 @@ struct PlanDescription {
   std::string details;  // the driver's own words, for example the parts of the plan's key
   bool operator==(const PlanDescription&) const = default;
 
-  // The bytes in a plan file; texts are cut at kMaxText bytes each. A description that says nothing
-  // has no bytes.
+  // The bytes in a plan file. Texts are cut at kMaxText bytes each. An empty description has no
+  // bytes.
   std::vector<uint8_t> encoded() const;
-  // The inverse. Anything wrong is kCorrupt; never reads outside `bytes`.
+  // The inverse. Any defect is kCorrupt; never reads outside `bytes`.
   static StoreResult<PlanDescription> parse(std::span<const uint8_t> bytes);
 
   static constexpr size_t kMaxText = size_t{64} << 10;

@@ -41,7 +41,7 @@ StoreResult<PlanContent> parsePlanFile(std::span<const uint8_t> file) {
   const uint64_t keyBytes = uint64_t{head.segmentCount} * kDigestSize;
   if (std::memcmp(head.magic, kMagic, sizeof kMagic) != 0 || head.version != kVersion)
     return storeFail(StoreReason::kCorrupt, "A plan file has no head of version {}.", kVersion);
-  // Each is bounded by what the ones before leave, so that no sum can wrap.
+  // Each size is bounded by what the ones before it leave, so that no sum can wrap.
   if (head.fileSize != file.size() || keyBytes > room || head.descriptionSize > room - keyBytes ||
       head.byteCount != room - keyBytes - head.descriptionSize)
     return storeFail(StoreReason::kCorrupt,

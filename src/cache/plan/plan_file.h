@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The format of a plan object: a head of 128 bytes, the keys of the segments that the plan uses,
-// its description, the driver's own bytes, and a SHA-256 over all of it.
+// its description, the driver's own bytes, and a SHA-256 over all of that.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@
 
 namespace hearth::cache {
 
-// More than any plan needs: a bound for what is read into memory.
+// More than any plan needs: bounds what is read into memory.
 inline constexpr uint64_t kMaxPlanFile = uint64_t{256} << 20;
 
-// Names the driver build, its XNNPACK and its packing on this CPU. Plans of others go first when
-// space runs out. All zeros = unknown.
+// Identifies the driver's build, its XNNPACK and how it packs on this CPU. Plans with another
+// fingerprint are evicted first. All zeros = unknown.
 using BuildFingerprint = base::Sha256Digest;
 
 struct PlanContent {
@@ -30,13 +30,13 @@ struct PlanContent {
   std::vector<uint8_t> bytes;
 };
 
-// Takes a whole plan file apart. Anything wrong is kCorrupt; never reads outside `file`.
+// Parses a whole plan file. Any defect is kCorrupt; never reads outside `file`.
 StoreResult<PlanContent> parsePlanFile(std::span<const uint8_t> file);
 
-// The whole file; kBadRequest when it would exceed kMaxPlanFile.
+// Returns the whole file; kBadRequest when it would exceed kMaxPlanFile.
 StoreResult<std::vector<uint8_t>> makePlanFile(const PlanContent& plan);
 
-// Reads and checks an open plan file: kCorrupt also when it is of another key.
+// Reads and checks an open plan file: kCorrupt also when it has another key.
 StoreResult<PlanContent> readPlanFile(int fd, uint64_t fileSize, const PlanKey& key);
 
 }  // namespace hearth::cache
