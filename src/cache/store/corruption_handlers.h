@@ -13,26 +13,27 @@
 
 namespace hearth::cache {
 
-// Who wants to know about wrong segments. Always held by a shared pointer, since a token may
-// outlive the store. Thread-safe.
+// The handlers that are called for wrong segments. Always held by a shared pointer, since a token
+// may outlive the store. Thread-safe.
 class CorruptionHandlers : public std::enable_shared_from_this<CorruptionHandlers> {
  public:
   using Handler = std::function<void(const SegmentKey&)>;
 
-  // Until the result is destroyed; a call that has begun by then may go on.
+  // Registers a handler until the result is destroyed. A call that has begun by then may go on.
   std::shared_ptr<void> add(Handler handler) {
     auto shared = std::make_shared<const Handler>(std::move(handler));
     const std::lock_guard lock(mutex_);
     const auto position = handlers_.insert(handlers_.end(), std::move(shared));
     return std::shared_ptr<void>(nullptr, [self = shared_from_this(), position](void*) {
-      std::shared_ptr<const Handler> gone;  // destroyed without the lock
+      std::shared_ptr<const Handler> gone;  // destroyed after the lock is released
       const std::lock_guard erasing(self->mutex_);
       gone = std::move(*position);
       self->handlers_.erase(position);
     });
   }
 
-  // Without the lock: a handler may wait for threads of the store, and these may call handlers.
+  // Calls the handlers without the lock: a handler may wait for threads of the store that call
+  // handlers themselves.
   void call(const SegmentKey& key) {
     std::vector<std::shared_ptr<const Handler>> called;
     {

@@ -10,8 +10,8 @@
 namespace hearth::cache {
 namespace {
 
-// One that waits for a thread of the store, which calls handlers, too, or for a fork, which waited
-// for the handlers' lock, waited for ever.
+// A handler that waited for a thread of the store, which calls handlers too, or for a fork, which
+// waited for the handlers' lock, would wait for ever.
 TEST(CorruptionHandlers, AreCalledWithoutTheirLock) {
   const auto handlers = std::make_shared<CorruptionHandlers>();
   std::shared_ptr<void> first;

@@ -9,7 +9,7 @@
 namespace hearth::cache {
 namespace {
 
-// Bytes of payloads that may wait for the writing thread.
+// How many bytes of payloads may wait for the writing thread.
 constexpr size_t kWriteQueue = size_t{256} << 20;
 
 }  // namespace
@@ -25,7 +25,7 @@ void StoreWorkers::addCheck(std::shared_ptr<BlockCheck> check) {
   if (checks.add(std::move(check))) holdChecks();
 }
 
-// What was found is used by a start that has better things to do just now.
+// Queues the checks, but holds them: the start that found the segments has more urgent work now.
 void StoreWorkers::holdChecks() {
   checker.postHeld([this] { checks.runAll([this] { return checker.isStopping(); }); });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stores share that keep segments in files: a thread that writes, one that checks, and
-// what waits for them.
+// What the stores share that keep segments in files: a writing thread, a checking thread, and the
+// functions that wait for them.
 #pragma once
 
 #include <atomic>
@@ -17,25 +17,25 @@
 
 namespace hearth::cache {
 
-// All that threads of this process change. A forked child gets a new one and leaves the old one,
+// All state that the store's threads change. A forked child makes a new one and leaves the old one,
 // whose threads it does not have, untouched.
 struct StoreWorkers {
-  // `name` is the writing thread's. `handlers` hear of wrong segments.
+  // `name` is the name of the writing thread. `handlers` are called for wrong segments.
   StoreWorkers(const char* name, BlockChecks::Memory memory,
                std::shared_ptr<CorruptionHandlers> corruptionHandlers);
 
-  // The check begins with the others: once checkFound() or settle() asks for it.
+  // Adds a check, which begins with the others: once checkFound() or settle() asks for it.
   void addCheck(std::shared_ptr<BlockCheck> check);
-  // What threads of the parent were to do for models that a forked child goes on with: its checks,
-  // and calls for segments that are known to be wrong.
+  // For a forked child: takes over what the parent's threads were to do for models that the child
+  // goes on using. These are the checks, and the handlers' calls for segments known to be wrong.
   void inherit(StoreWorkers& parent, const std::vector<SegmentKey>& wrong);
-  // Finishes what is queued for writing. Nothing may be queued any more.
+  // Finishes the writing that is queued. Nothing may be queued from now on.
   void stop();
 
   const std::shared_ptr<CorruptionHandlers> handlers;
   BlockChecks checks;
-  std::atomic<uint64_t> checked = 0;       // segments
-  std::atomic<uint64_t> checkedBytes = 0;  // of them
+  std::atomic<uint64_t> checked = 0;       // segments found right
+  std::atomic<uint64_t> checkedBytes = 0;  // bytes read by checks
   std::atomic<uint64_t> hashed = 0;        // bytes of models
   base::TaskThread writer;
   base::TaskThread checker;
@@ -56,9 +56,9 @@ class DiskStore : public SegmentStore, protected base::ForkAware {
   void expectRepairs() override;
 
  protected:
-  // Those of this process.
+  // The workers of this process.
   virtual StoreWorkers& workers() const = 0;
-  // Writes a segment and gives it back mapped, or the one that is there already.
+  // Writes a segment and returns a mapping of it, or of the equal one that is there already.
   virtual StoreResult<SegmentRef> publish(const SegmentKey& key, const SegmentPayload& payload) = 0;
 };
 
