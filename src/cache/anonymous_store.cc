@@ -18,7 +18,7 @@
 
 namespace hearth::cache {
 
-// What all models of this process have packed, as long as it is in use. Thread-safe.
+// What all models of this process have packed, while it is in use. Thread-safe.
 class AnonymousTable : public ContentMemory, private base::ForkAware {
  public:
   static AnonymousTable& instance() {
@@ -35,7 +35,7 @@ class AnonymousTable : public ContentMemory, private base::ForkAware {
     if (entry == segments_.end()) return nullptr;
     Entry& known = entry->second;
     if (SegmentRef segment = known.segment.lock()) return segment;
-    // Nobody holds the segment as such, but the memory is still there.
+    // The segment object is gone, but its memory is still there.
     std::shared_ptr<const void> owner = known.owner.lock();
     if (owner == nullptr) return nullptr;
     auto segment = std::make_shared<const Segment>(key, known.bytes, std::move(owner));
@@ -43,7 +43,7 @@ class AnonymousTable : public ContentMemory, private base::ForkAware {
     return segment;
   }
 
-  // The segment that is there already, if it is of the same size, or else this one.
+  // Adds this segment, unless one of the same size is there already; returns the one that counts.
   SegmentRef add(const SegmentKey& key, std::span<const uint8_t> bytes,
                  std::shared_ptr<const void> owner) {
     if (SegmentRef present = find(key); present && present->size() == bytes.size()) return present;
@@ -104,7 +104,7 @@ class AnonymousTable : public ContentMemory, private base::ForkAware {
 
   explicit AnonymousTable(const std::lock_guard<base::Mutex>& held) { joinForkRegistry(held); }
 
-  // Now and then, so that adding stays cheap.
+  // Looks only when a map has doubled, so that adding stays cheap.
   template <typename Map, typename IsUnused>
   void forgetUnused(Map& map, IsUnused isUnused) {
     constexpr size_t kWorthLooking = 64;
@@ -113,7 +113,7 @@ class AnonymousTable : public ContentMemory, private base::ForkAware {
     kept_ = std::max(segments_.size(), plans_.size());
   }
 
-  // Those who were building are not in the child.
+  // The child has none of the threads that were building.
   void renewInChild() override { buildLock_ = BuildLock::inProcess(); }
 
   base::Mutex mutex_;
@@ -171,7 +171,7 @@ void AnonymousStore::publishAsync(PublishRequest request) {
   }
   if (result) table_.written.fetch_add(1, std::memory_order_relaxed);
   table_.buildLock()->noteProgress();
-  // The next one may look for the segment now; whoever waits for `done` holds it.
+  // Called before the next builder may look for the segment, which only the receiver keeps alive.
   if (request.done) request.done(result);
   request.ticket.release();
 }
@@ -203,7 +203,7 @@ std::optional<base::Sha256Digest> AnonymousStore::recalledContentHash(const Cont
   return recalledHash(source, &table_);
 }
 
-// Users keep their facts themselves as long as the process lives.
+// Users keep their facts themselves while the process lives.
 std::optional<std::vector<uint8_t>> AnonymousStore::recall(std::string_view) {
   return std::nullopt;
 }

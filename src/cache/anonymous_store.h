@@ -9,12 +9,12 @@ namespace hearth::cache {
 
 class AnonymousTable;
 
-// No files: what one model of this process packed serves its other signatures and the other models
-// of the process, as long as somebody uses it. A segment is the publisher's own memory. All objects
-// of this class share one table.
+// A store without files: what one model of this process packed serves its other signatures and the
+// process's other models, as long as somebody uses it. A segment is the publisher's own memory. All
+// objects of this class share one table. Thread-safe.
 class AnonymousStore : public SegmentStore {
  public:
-  // `why`: what writability() says.
+  // `why` is what writability() returns.
   explicit AnonymousStore(StoreFailure why);
 
   using SegmentStore::acquire;
@@ -25,14 +25,14 @@ class AnonymousStore : public SegmentStore {
   StoreFailure writability() const override { return why_; }
   FoundSegment find(const SegmentKey& key) override;
   BuildTicket acquire(const SegmentKey& key, std::chrono::nanoseconds patience) override;
-  // Done when it returns. Memory without an owner is copied.
+  // Publishes before it returns. Memory without an owner is copied.
   void publishAsync(PublishRequest request) override;
   void afterPublishing(std::function<void()> task) override { task(); }
   bool flushFor(std::chrono::nanoseconds) override { return true; }
   void settle() override {}
   void checkFound() override {}
   void checkBeforeExit() override {}
-  // A plan is found as long as somebody holds it.
+  // Finds a plan while somebody holds it.
   StoreResult<PlanRef> findPlan(const PlanKey& key) override;
   StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
                                    std::span<const SegmentKey> segments,
@@ -41,7 +41,7 @@ class AnonymousStore : public SegmentStore {
   std::optional<base::Sha256Digest> recalledContentHash(const ContentSource& source) override;
   std::optional<std::vector<uint8_t>> recall(std::string_view key) override;
   void remember(std::span<const Fact> facts) override;
-  // Nothing is ever found wrong here.
+  // Never calls a handler: nothing is found wrong here.
   std::shared_ptr<void> addCorruptionHandler(CorruptionHandler handler) override;
   void expectRepairs() override {}
   StoreCounters counters() const override;

@@ -43,7 +43,7 @@ TEST(AnonymousStore, ASegmentIsThePublishersMemoryAndGoesWithItsLastUser) {
   EXPECT_EQ(published->data(), memory->data());
   EXPECT_TRUE(published->mapOver(memory->data()));
   EXPECT_EQ(makeStore()->find(segmentKey(1)).segment, published);
-  // The memory alone keeps it findable, and so does the segment alone.
+  // The memory alone keeps the segment findable, and so does the segment alone.
   published.reset();
   EXPECT_TRUE(store->find(segmentKey(1)));
   const SegmentRef found = store->find(segmentKey(1)).segment;
@@ -126,7 +126,7 @@ TEST(AnonymousStore, PlansAndContentHashesServeTheProcess) {
   const uint64_t before = store->counters().bytesHashed;
   const base::Sha256Digest first = store->contentHash(file->get(), 0, 300'000).value();
   EXPECT_EQ(store->contentHash(file->get(), 0, 300'000).value(), first);
-  // It is that of the bytes, whatever file and store they are in.
+  // The digest is that of the bytes, whatever the file and the store.
   std::vector<uint8_t> bytes = payload(4, 300'000);
   writeFile(folder.path() / "copy", bytes);
   bytes[150'000] ^= 1;

@@ -7,9 +7,10 @@
 
 namespace hearth::cache {
 
-// The store that the options name, the same object for every caller of the process as long as one
-// holds it: the bundle, else the weight store; and where that cannot be used or is switched off, an
-// anonymous store, whose writability() has the reason. Never null.
+// Opens the store that the options name: the bundle if they name one, else the weight store. Where
+// that cannot be used or is switched off, returns an anonymous store, whose writability() has the
+// reason. The callers in a process share one object of a bundle or weight store while one of them
+// holds it. Never null. Thread-safe.
 std::shared_ptr<SegmentStore> openSegmentStore(const StoreOptions& options);
 
 }  // namespace hearth::cache

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kind of segment store promises, and the ways in which weight caches are known to fail
+// Tests what every kind of segment store promises, and the known ways in which weight caches fail
 // (docs/testing.md lists both).
 #include "cache/store/segment_store.h"
 
@@ -50,7 +50,7 @@ class SegmentStoreTest : public testing::TestWithParam<PlanCapacity> {
     return segment;
   }
 
-  // A start: how many segments it had to build, or none when something is wrong.
+  // A start. Returns how many segments it had to build, or nothing when something is wrong.
   static std::optional<int> start(SegmentStore& store, uint64_t plan,
                                   std::span<const uint64_t> numbers) {
     int built = 0;
@@ -77,7 +77,7 @@ class SegmentStoreTest : public testing::TestWithParam<PlanCapacity> {
   TempFolder folder_{TempFolder::Place::kMemory};
 };
 
-// Those whose content outlives the process.
+// The stores whose content outlives the process.
 class KeptStoreTest : public SegmentStoreTest {};
 
 TEST_P(SegmentStoreTest, AKeyFindsItsOwnBytesOnly) {
@@ -106,7 +106,7 @@ TEST_P(SegmentStoreTest, ASegmentGoesThroughItsStages) {
   const BuildTicket again = store->acquire(segmentKey(3));
   EXPECT_EQ(again.role(), BuildTicket::Role::kFound);
   EXPECT_EQ(again.segment(), segment);
-  // A second publication is the first; one without a ticket is as good.
+  // Publishing again returns the first segment; publishing without a ticket works as well.
   EXPECT_EQ(publish(*store, segmentKey(3), payload(3, 300)), segment);
   const SegmentRef outside = publish(*store, segmentKey(4), payload(4, 400));
   EXPECT_EQ(store->find(segmentKey(4)).segment, outside);
@@ -133,7 +133,7 @@ TEST_P(KeptStoreTest, TheNextProcessFindsWhatTheLastOneBuilt) {
   const uint64_t numbers[] = {20, 21, 22};
   EXPECT_EQ(waitForChild(startChild([&] { return start(*open(), 5, numbers) == 3 ? 0 : 1; })), 0);
   EXPECT_EQ(waitForChild(startChild([&] {
-              // Other addresses than in the first process.
+              // Makes addresses differ from those in the first process.
               void* const shift =
                   ::mmap(nullptr, size_t{64} << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
               return shift != MAP_FAILED && start(*open(), 5, numbers) == 0 ? 0 : 1;
@@ -151,7 +151,7 @@ TEST_P(KeptStoreTest, AMissIsRepairedForTheNextStart) {
   EXPECT_EQ(start(*open(StoreMode::kStrict), 6, more), 0);
 }
 
-// E2: whoever reads goes on reading while others build anew.
+// E2: a process goes on reading while others build anew.
 TEST_P(KeptStoreTest, AReaderSurvivesThatOthersBuildAnew) {
   const uint64_t numbers[] = {40, 41};
   ASSERT_EQ(start(*open(), 7, numbers), 2);
@@ -185,7 +185,7 @@ TEST_P(KeptStoreTest, AReaderSurvivesThatOthersBuildAnew) {
   waitBeyond(0);  // it has both segments
   for (uint64_t round = 0; round < 20; ++round) {
     const int seen = shared->rounds.load();
-    // Another library's plan, other segments; then everything is deleted.
+    // Another library publishes a plan with other segments; then everything is deleted.
     const uint64_t others[] = {40, 100 + round};
     EXPECT_TRUE(start(*open(), 100 + round, others));
     removeFolder(folder_.path() / "store");
@@ -197,8 +197,8 @@ TEST_P(KeptStoreTest, AReaderSurvivesThatOthersBuildAnew) {
   ::munmap(shared, sizeof(Shared));
 }
 
-// The background check begins when a start is over; who ends before it looks at what is little.
-// What is more than one of them checks: damaged_store_test.cc.
+// The background check begins when a start is over; a process that ends before that checks a small
+// part. damaged_store_test.cc tests what is more than one part.
 TEST_P(KeptStoreTest, WhoEndsBeforeTheCheckBeginsChecksAPart) {
   constexpr uint64_t kNumber = 1;
   const std::vector<uint8_t> bytes = payload(kNumber, 5000);
@@ -209,7 +209,7 @@ TEST_P(KeptStoreTest, WhoEndsBeforeTheCheckBeginsChecksAPart) {
     ASSERT_TRUE(
         store->publishPlan(planKey(kNumber), payload(90, 300), std::vector{segmentKey(kNumber)}));
   }
-  // A byte of the payload changes where it lies.
+  // Flips a byte of the payload in its file.
   std::vector<uint8_t> pattern(bytes.begin() + 100, bytes.begin() + 164);
   bool isFlipped = false;
   for (const auto& entry : fs::recursive_directory_iterator(folder_.path())) {
@@ -228,7 +228,7 @@ TEST_P(KeptStoreTest, WhoEndsBeforeTheCheckBeginsChecksAPart) {
     fs::permissions(entry.path(), fs::perms(0400));
   }
   ASSERT_TRUE(isFlipped);
-  // Where nothing can be remembered it is a sample, here of all there is; and the file stays.
+  // Where nothing can be remembered, a sample is checked, here everything; the file stays.
   for (const StoreMode mode : {StoreMode::kReadOnly, StoreMode::kReadWrite}) {
     const auto store = open(mode);
     const FoundSegment found = store->find(segmentKey(kNumber));
@@ -242,7 +242,7 @@ TEST_P(KeptStoreTest, WhoEndsBeforeTheCheckBeginsChecksAPart) {
 }
 
 #ifdef HEARTH_TEST_HOOKS
-// E3: a start that dies right after it began leaves nothing that later ones take for a cache.
+// E3: a start that dies right after it began leaves nothing that later starts take for a cache.
 TEST_P(KeptStoreTest, AStartThatDiesAtOnceLeavesNoEmptyCache) {
   const uint64_t numbers[] = {50, 51};
   const char* const point =
@@ -268,7 +268,7 @@ TEST_P(KeptStoreTest, FactsAreThereForTheNextProcess) {
     EXPECT_EQ(store->recall(key), value);
     EXPECT_EQ(store->recall("another"), payload(5, 32));
     EXPECT_FALSE(store->recall("a fact"));
-    // A bundle exists from its first plan on.
+    // A bundle comes into being with its first plan.
     const uint64_t numbers[] = {1};
     EXPECT_EQ(start(*store, 1, numbers), 1);
   }
@@ -278,8 +278,8 @@ TEST_P(KeptStoreTest, FactsAreThereForTheNextProcess) {
   EXPECT_EQ(open()->recall(key), value);
 }
 
-// E6: the same path, another model of the same size: never the old digest, on which the plan's key
-// depends.
+// E6: the same path with another model of the same size. The store must never return the old
+// digest, on which the plan's key depends.
 TEST_P(SegmentStoreTest, AModelThatChangedIsNoticedHoweverItWasWritten) {
   TempFolder disk;
   const fs::path model = disk.path() / "model.tflite";
@@ -363,7 +363,7 @@ TEST_P(KeptStoreTest, SegmentsBeyondFourGibibytesAreWhole) {
     EXPECT_EQ(found.segment->data()[0], 0);
     EXPECT_EQ(found.segment->data()[kSize - 1], 0);
     EXPECT_TRUE(equal(store->find(segmentKey(61)).segment->bytes(), behind));
-    // A second step behind it, and the first is still whole.
+    // After another segment is added, the first one is still whole.
     ASSERT_NE(publish(*store, segmentKey(62), payload(62, 5000)), nullptr);
     const std::vector<SegmentKey> keys = {segmentKey(61), segmentKey(62)};
     ASSERT_TRUE(store->publishPlan(planKey(10), payload(1, 10), keys));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the blob cache share.
+// Shared by the tests of the blob cache.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace hearth::cache {
 
-// A test with a blob cache in a store's folder, of which each object is like another process's.
+// A test with a blob cache in a store's folder. Each object acts like one of another process.
 class BlobCacheTest : public testing::Test {
  protected:
   static constexpr char kName[] = "test.blobs";
@@ -35,7 +35,7 @@ class BlobCacheTest : public testing::Test {
   static bool has(BlobCache& cache, uint64_t number) {
     return cache.get(keyOf(number)) == valueOf(number);
   }
-  // Files that are neither the cache nor the store's own.
+  // Temporary files that were not removed.
   size_t leftovers() const {
     return static_cast<size_t>(
         std::distance(std::filesystem::directory_iterator(root() / "tmp"), {}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the weight store share.
+// Shared by the tests of the weight store.
 #pragma once
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 
 namespace hearth::cache {
 
-// A new folder that goes when the object goes.
+// A new folder, which the destructor removes.
 class TempFolder {
  public:
   enum class Place {
@@ -69,7 +69,7 @@ inline std::vector<uint8_t> payload(uint64_t number, size_t size) {
   return bytes;
 }
 
-// Removes a folder that threads of the background may still write to.
+// Removes a folder that background threads may still be writing to.
 inline void removeFolder(const std::filesystem::path& path) {
   std::error_code again;
   do {
@@ -86,7 +86,7 @@ inline std::vector<uint8_t> readFile(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Over what is there, in place; objects may be written by nobody before.
+// Overwrites a file in place; an object is made writable first.
 inline void writeFile(const std::filesystem::path& path, std::span<const uint8_t> bytes) {
   if (std::filesystem::is_regular_file(path))
     std::filesystem::permissions(path, std::filesystem::perms(0600));
@@ -95,7 +95,7 @@ inline void writeFile(const std::filesystem::path& path, std::span<const uint8_t
              static_cast<std::streamsize>(bytes.size()));
 }
 
-// Runs `work` in a forked child, which ends with the status that it gives.
+// Runs `work` in a forked child, whose exit status is the result.
 template <typename Work>
 pid_t startChild(Work work) {
   const pid_t child = ::fork();
@@ -115,8 +115,7 @@ inline bool succeeded(int status) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// A process that holds the lock of an SQLite file, as one that was stopped in the middle of a
-// transaction does.
+// A process that holds the lock of an SQLite file, like one stopped amid a transaction.
 class LockHolder {
  public:
   explicit LockHolder(const std::filesystem::path& file) {
@@ -150,7 +149,7 @@ class LockHolder {
   pid_t child_ = -1;
 };
 
-// A test with a store in a folder of its own, which it may open and close again.
+// A test with a store in a folder of its own, which may be opened and closed again.
 class StoreTest : public testing::Test {
  protected:
   explicit StoreTest(TempFolder::Place place = TempFolder::Place::kDisk) : folder_(place) {}
