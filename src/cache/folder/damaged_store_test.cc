@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments whose bytes changed on the disk, behind a tail or an index that is right: nobody may
-// take them for right bytes that are in hand, and however short processes are, together they find
-// them.
+// Segments whose bytes changed on the disk while the tail or index stayed right. No start may adopt
+// them in place of the right bytes in its hands, and processes that are each too short for a whole
+// check find them together.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -48,7 +48,7 @@ class DamagedStoreTest : public testing::TestWithParam<PlanCapacity> {
     return result;
   }
 
-  // Packs what it does not find, as a start does. Whether all it used was right.
+  // Packs what it does not find, as a start does. Returns whether all bytes it used were right.
   bool start(SegmentStore& store, const std::vector<std::vector<uint8_t>>& payloads,
              int* packed = nullptr) const {
     bool isRight = true;
@@ -71,7 +71,7 @@ class DamagedStoreTest : public testing::TestWithParam<PlanCapacity> {
     return isRight;
   }
 
-  // Flips a bit of the payload where it lies, and leaves the file older than the clock's grain.
+  // Flips a bit of the payload in its file, and gives the file an old time of change.
   void damage(std::span<const uint8_t> bytes, size_t offset) const {
     const std::vector<uint8_t> pattern(bytes.begin() + static_cast<ptrdiff_t>(offset),
                                        bytes.begin() + static_cast<ptrdiff_t>(offset) + 64);
@@ -95,7 +95,7 @@ class DamagedStoreTest : public testing::TestWithParam<PlanCapacity> {
     ASSERT_EQ(flipped, 1);
   }
 
-  // What was remembered of the file as it was is void.
+  // Makes void what was remembered of the file.
   static void age(const fs::path& path) {
     static int64_t time = 1'600'000'000;
     const timespec times[2] = {{++time, 0}, {time, 0}};
@@ -105,8 +105,8 @@ class DamagedStoreTest : public testing::TestWithParam<PlanCapacity> {
   TempFolder folder_{TempFolder::Place::kMemory};
 };
 
-// A cold start has the right bytes in hand: what stands in the store under their key and is wrong
-// is replaced by them, whatever way they are published.
+// A cold start has the right bytes in hand. They replace the wrong ones that the store has under
+// the same key, whichever way they are published.
 TEST_P(DamagedStoreTest, AColdStartAdoptsNothingThatIsWrong) {
   const std::vector<uint8_t> bytes = payload(1, (3u << 20) + 100);
   for (const bool isCopiedFirst : {false, true}) {
@@ -121,12 +121,12 @@ TEST_P(DamagedStoreTest, AColdStartAdoptsNothingThatIsWrong) {
     EXPECT_EQ(store->counters().segmentsCorrupt, 1u);
     ASSERT_TRUE(
         store->publishPlan(planKey(1), payload(1, 100), std::vector{contentSegmentKey(bytes)}));
-    // The next process has them, too.
+    // The next process finds the right bytes, too.
     EXPECT_TRUE(start(*open(StoreMode::kReadOnly), {bytes}));
   }
 }
 
-// The same where this process has the wrong bytes mapped already, which others use meanwhile.
+// The same if this process has already mapped the wrong bytes, which others use meanwhile.
 TEST_P(DamagedStoreTest, AColdStartAdoptsNothingWrongThatIsMappedAlready) {
   const std::vector<uint8_t> bytes = payload(1, (3u << 20) + 100);
   ASSERT_TRUE(start(*open(), {bytes}));
@@ -144,7 +144,7 @@ TEST_P(DamagedStoreTest, AColdStartAdoptsNothingWrongThatIsMappedAlready) {
   EXPECT_EQ(wrong, std::vector{contentSegmentKey(bytes)});
 }
 
-// What is right is adopted: the store does not grow.
+// Right bytes are adopted: the store does not grow.
 TEST_P(DamagedStoreTest, AColdStartAdoptsWhatIsRight) {
   const std::vector<uint8_t> bytes = payload(1, (3u << 20) + 100);
   ASSERT_TRUE(start(*open(), {bytes}));
@@ -153,7 +153,7 @@ TEST_P(DamagedStoreTest, AColdStartAdoptsWhatIsRight) {
     const StoreResult<SegmentRef> adopted = publish(*store, bytes, isCopiedFirst);
     ASSERT_TRUE(adopted) << adopted.error().message;
     EXPECT_TRUE(equal((*adopted)->bytes(), bytes));
-    // A bundle is written anew as a whole.
+    // A bundle is always written anew as a whole.
     if (GetParam() == PlanCapacity::kMany) {
       EXPECT_EQ(store->counters().segmentsWritten, 0u);
     }
@@ -161,7 +161,7 @@ TEST_P(DamagedStoreTest, AColdStartAdoptsWhatIsRight) {
   }
 }
 
-// No process lives until its background check begins, and none may check all before it ends.
+// No process lives until its background check begins, and none can check everything before it ends.
 TEST_P(DamagedStoreTest, ShortProcessesFindTheDamageTogether) {
   const std::vector<std::vector<uint8_t>> payloads = {payload(1, (21u << 20) + 5),
                                                       payload(2, (48u << 20) + 7)};
@@ -183,7 +183,7 @@ TEST_P(DamagedStoreTest, ShortProcessesFindTheDamageTogether) {
   for (size_t i = 0; i < payloads.size(); ++i) {
     SCOPED_TRACE(i);
     damage(payloads[i], payloads[i].size() - 1000);
-    // Each checks a part at least, so that no more are needed than there are parts.
+    // Each process checks at least one part, so there need be no more processes than parts.
     size_t starts = 1;
     int result = process();
     EXPECT_EQ(result, 1);
@@ -194,7 +194,7 @@ TEST_P(DamagedStoreTest, ShortProcessesFindTheDamageTogether) {
   }
 }
 
-// A check goes on where the last process left it, and is over some time.
+// A check goes on where the last process left it, and completes at some time.
 TEST_P(DamagedStoreTest, ShortProcessesCheckEachPartOnce) {
   const std::vector<std::vector<uint8_t>> payloads = {payload(1, (50u << 20) + 5),
                                                       payload(2, (30u << 20) + 5)};
@@ -216,8 +216,8 @@ TEST_P(DamagedStoreTest, ShortProcessesCheckEachPartOnce) {
   EXPECT_EQ(checked, payloads[0].size() + payloads[1].size());
 }
 
-// What is wrong in a system store cannot be removed there: it is remembered as wrong, and the
-// user's own store has the right bytes from then on.
+// A wrong segment of a system store cannot be removed. It is remembered as wrong, and the user's
+// own store holds the right bytes from then on.
 TEST(DamagedSystemStore, ShortProcessesRepairItInTheUsersStore) {
   const TempFolder folder(TempFolder::Place::kMemory);
   StoreOptions system{.path = folder.path() / "system", .maxBytes = uint64_t{1} << 40};
@@ -255,7 +255,7 @@ TEST(DamagedSystemStore, ShortProcessesRepairItInTheUsersStore) {
   EXPECT_EQ(readFile(file), wrong);
 }
 
-// A plan of the system's may lack what the user's own completes.
+// A plan of a system store may lack what the user's own plan completes.
 TEST(DamagedSystemStore, TheUsersOwnPlanIsFoundFirst) {
   const TempFolder folder(TempFolder::Place::kMemory);
   StoreOptions system{.path = folder.path() / "system", .maxBytes = uint64_t{1} << 40};

@@ -14,7 +14,7 @@
 namespace hearth::cache {
 namespace {
 
-// Notes that a plan is used now. Kept apart from the object, which is never touched again.
+// Marks a plan as used now, in a file beside the plan: the plan itself is never written again.
 void stamp(const StoreFolder& folder, const PlanKey& key) {
   if (!folder.isWritable()) return;
   const base::Descriptor file = openTrusted(folder.stamps(), key.hex().c_str(), O_WRONLY | O_CREAT);
@@ -26,7 +26,7 @@ void stamp(const StoreFolder& folder, const PlanKey& key) {
 StoreResult<PlanRef> PlanTable::find(const PlanKey& key) {
   StoreFailure failure{StoreReason::kAbsent, base::formatText("There is no plan {}.", key.hex())};
   for (int attempt = 0; attempt < 2; ++attempt) {
-    // The user's own first: it may have completed what the system's lacks.
+    // The user's own plan first: it may have completed one of a system store.
     for (const FolderRef& folder : std::views::reverse(folders_.searchOrder())) {
       auto plan = load(*folder, key);
       if (plan) return plan;
@@ -49,7 +49,7 @@ StoreResult<PlanRef> PlanTable::load(const StoreFolder& folder, const PlanKey& k
     return std::unexpected(std::move(content.error()));
   }
   lockShared(file.descriptor.get());
-  // Garbage collection may have removed it just before the lock.
+  // Garbage collection may have removed the plan just before the lock.
   struct stat status;
   if (::fstat(file.descriptor.get(), &status) != 0 || status.st_nlink == 0)
     return storeFail(StoreReason::kAbsent, "The plan {} has just been removed.", key.hex());

@@ -14,8 +14,8 @@ class PlanTable {
  public:
   explicit PlanTable(StoreFolders& folders) : folders_(folders) {}
 
-  // Checks every byte. Errors: kAbsent, kCorrupt (the object is removed where it may be), kForeign,
-  // kIoError.
+  // Checks every byte. Errors: kAbsent, kCorrupt (the object is then removed where that is
+  // allowed), kForeign, kIoError.
   StoreResult<PlanRef> find(const PlanKey& key);
 
   // Replaces the plan of this key, if any. Errors as WeightStore::publish.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Somebody has put another name of a file of the user's where a cache is written: a hard link,
-// which no open refuses. The file stays as it is, and the cache goes on without it.
+// Somebody has planted a hard link to a file of the user's where a cache is written; no open()
+// refuses that. The file stays unchanged, and the cache goes on without it.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -17,10 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file of the user's, and whether it is what it was.
+// A file of the user's, which must not change.
 class Victim {
  public:
-  // `bytes`: zeros at the start are what SQLite takes for an old journal.
+  // SQLite takes zeros at the start of a file for an old journal.
   Victim(const fs::path& folder, std::vector<uint8_t> bytes)
       : path_(folder / "victim"), bytes_(std::move(bytes)) {
     fs::remove(path_);
@@ -54,7 +54,7 @@ class PlantedLinkTest : public StoreTest {
  protected:
   PlantedLinkTest() : StoreTest(TempFolder::Place::kMemory) {}
 
-  // All that is ever written into a store.
+  // Makes the store write every kind of file.
   void useAll() {
     writeFile(folder_.path() / "model", payload(9, 100'000));
     const timespec times[2] = {{1'600'000'000, 0}, {1'600'000'000, 0}};
@@ -99,12 +99,12 @@ TEST_F(PlantedLinkTest, NothingIsWrittenThroughAHardLinkInAStore) {
       EXPECT_TRUE(victim.isUntouched());
       const auto store = open();
       EXPECT_TRUE(equal(store->find(segmentKey(1)).segment->bytes(), payload(1, 50'000)));
-      // One process builds, others wait: it still works.
+      // Locks still work: one process builds, and others wait.
       EXPECT_EQ(store->acquire(segmentKey(2)).role(), BuildTicket::Role::kBuild);
     }
 }
 
-// A copy of the store made of links, as backups are, is nobody's to write either.
+// A copy of the store made of hard links, as some backups are, may not be written either.
 TEST_F(PlantedLinkTest, ABackupMadeOfHardLinksStaysAsItIs) {
   useAll();
   const fs::path backup = folder_.path() / "backup";
@@ -119,7 +119,7 @@ TEST_F(PlantedLinkTest, ABackupMadeOfHardLinksStaysAsItIs) {
   const auto before = content();
   {
     const auto store = open();
-    // What is only read is found there as before.
+    // Files that are only read are found as before.
     EXPECT_TRUE(store->find(segmentKey(1)));
     EXPECT_TRUE(store->findPlan(planKey(1)));
     EXPECT_TRUE(store->publish(segmentKey(7), payload(7, 100)));
@@ -170,7 +170,7 @@ TEST_F(PlantedBundleLinkTest, NothingIsWrittenThroughAHardLinkInPlaceOfABundle) 
     }
 }
 
-// Notes are the one part of a bundle that is written in place.
+// The notes are the only part of a bundle that is written in place.
 TEST_F(PlantedBundleLinkTest, NotesAreNotWrittenIntoABundleThatHasAnotherName) {
   ASSERT_EQ(build(*open()), 0);
   const fs::path other = folder_.path() / "other";

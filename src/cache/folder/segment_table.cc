@@ -22,13 +22,13 @@ StoreResult<memory::Mapping> orFailure(Result<memory::Mapping> mapping) {
   return std::move(*mapping);
 }
 
-// Of a file that may have no tail yet.
+// Maps a file that may not have a tail yet.
 StoreResult<memory::Mapping> mapDraft(int fd, uint64_t size) {
   return orFailure(memory::Mapping::ofFile(fd, 0, static_cast<size_t>(size),
                                            memory::Mapping::Access::kReadOnly));
 }
 
-// Of a whole file, whose tail can be read behind the payload.
+// Maps the payload of a whole file, whose tail provides the readable bytes behind it.
 StoreResult<memory::Mapping> mapPayload(int fd, uint64_t size) {
   static_assert(kLeastSegmentTail >= memory::Mapping::kReadableBehind);
   return orFailure(memory::Mapping::insideFile(fd, 0, static_cast<size_t>(size)));
@@ -63,8 +63,8 @@ FoundSegment SegmentTable::find(const SegmentKey& key) {
 
 StoreResult<std::pair<ObjectFile, bool>> SegmentTable::openFile(const StoreFolder& folder,
                                                                 const SegmentKey& key) const {
-  // Segments that are used together were mostly written together. Between the first two questions
-  // the object may have been renamed.
+  // Segments that are used together were mostly written together, so the last name is the best
+  // guess. Another process may rename the object between the first two attempts, hence the third.
   const bool guess = areDurable_.load(std::memory_order_relaxed);
   for (const bool durable : {guess, !guess, guess}) {
     auto file = openObject(folder.segments(), StoreFolder::segmentPath(key, durable));
@@ -117,7 +117,7 @@ StoreStatus SegmentTable::verify(const FolderRef& folder, const SegmentKey& key)
 StoreResult<SegmentRef> SegmentTable::load(const FolderRef& folder, const SegmentKey& key) {
   HEARTH_ASSIGN(Opened opened, open(folder, key));
   SegmentOrigin& origin = opened.origin;
-  // After a power failure an object whose sync was never confirmed may hold zeros.
+  // An object whose sync was never confirmed may hold zeros after a power failure.
   const bool isDoubtful = !origin.durable && !isSameBoot(origin.info.writtenIn, folders_.boot());
   if (folders_.isStrict() || isDoubtful) {
     HEARTH_TRY(checkNow(opened));
@@ -141,7 +141,7 @@ SegmentRef SegmentTable::share(const SegmentKey& key, SegmentRef segment,
   return segment;
 }
 
-// What this process has mapped of that very file.
+// The segment that this process has mapped of this very file.
 SegmentRef SegmentTable::mappedFrom(const SegmentKey& key, const FileGeneration& file) {
   const std::lock_guard lock(mutex_);
   const auto mapped = mapped_.find(key);
@@ -151,8 +151,9 @@ SegmentRef SegmentTable::mappedFrom(const SegmentKey& key, const FileGeneration&
   return mapped->second.segment.lock();
 }
 
-// A segment of the store that holds the bytes that the caller has in hand, each of them compared:
-// what only bears their name must not take their place. Else the reason why there is none.
+// Finds a segment that holds the bytes in the caller's hands. All bytes are compared: an object
+// that merely bears the right name must not replace them. Otherwise gives the reason why there is
+// none.
 FoundSegment SegmentTable::findSame(const SegmentKey& key, size_t size,
                                     const PayloadReader& right) {
   FoundSegment none{.reason = StoreReason::kAbsent};
@@ -178,7 +179,7 @@ FoundSegment SegmentTable::findSame(const SegmentKey& key, size_t size,
     if (!mapping) continue;
     mapped = std::make_shared<Segment>(key, std::move(*mapping));
     {
-      // In place of what is mapped of another file, and not compared.
+      // Replaces a mapping of another file, which was not compared.
       const std::lock_guard lock(mutex_);
       mapped_[key] = {mapped, origin.generation.device, origin.generation.inode};
     }
@@ -198,7 +199,7 @@ StoreResult<SegmentRef> SegmentTable::write(const SegmentKey& key, const Segment
   if (same) return same.segment;
   for (int attempt = 0;; ++attempt) {
     HEARTH_ASSIGN(const FolderRef folder, folders_.writable());
-    // What stands under the first name would hide what is written under the second.
+    // A foreign object under the durable name would hide the one written under the other name.
     if (same.reason == StoreReason::kForeign)
       (void)clearPlace(folder->segments(), StoreFolder::segmentPath(key, true),
                        folder->temporary());
@@ -236,7 +237,7 @@ StoreResult<SegmentDraft> SegmentTable::draft(std::span<const uint8_t> payload) 
 
 StoreResult<SegmentRef> SegmentTable::finish(SegmentDraft draft) {
   const size_t size = draft.payload.size();
-  // Not through the mapping, whose pages would count as this process's memory.
+  // Reads the file instead of the mapping, whose pages would count as this process's memory.
   auto blocks = blockDigests(draft.file.fd(), 0, size, 1);
   if (!blocks) return storeFail(StoreReason::kIoError, "{}", blocks.error().toString());
   const SegmentInfo info{.key = contentSegmentKey(size, *blocks),
@@ -256,11 +257,11 @@ StoreResult<SegmentRef> SegmentTable::finish(SegmentDraft draft) {
   HEARTH_TRY(writeSegmentTail(draft.file.fd(), info));
   auto placed = place(draft, info);
   if (placed || placed.error().reason != StoreReason::kGone) return placed;
-  // The store was deleted meanwhile, the file with it.
+  // The store was deleted meanwhile, and the file with it.
   return write(info.key, {{draft.payload.data(), size}, info.blocks});
 }
 
-// Gives a whole file its name.
+// Puts a complete file in place under its name.
 StoreResult<SegmentRef> SegmentTable::place(SegmentDraft& draft, SegmentInfo info) {
   const SegmentKey key = info.key;
   HEARTH_ASSIGN(const base::Descriptor shard, draft.folder->openShard(key, true));
@@ -272,7 +273,7 @@ StoreResult<SegmentRef> SegmentTable::place(SegmentDraft& draft, SegmentInfo inf
   counters_.writtenBytes.fetch_add(info.payloadSize, std::memory_order_relaxed);
   auto segment = std::make_shared<const Segment>(key, std::move(draft.payload));
   {
-    // In place of what is mapped already, which nobody may have checked.
+    // Replaces what is mapped already, which nobody may have checked.
     const std::lock_guard lock(mutex_);
     mapped_[key] = {segment, static_cast<uint64_t>(status.st_dev),
                     static_cast<uint64_t>(status.st_ino)};
@@ -303,7 +304,7 @@ void SegmentTable::drop(const SegmentOrigin& origin, const StoreFailure& why) {
   if (origin.folder->isWritable()) {
     const std::string path = StoreFolder::segmentPath(key, origin.durable);
     struct stat status;
-    // Somebody may have put a right one in its place meanwhile.
+    // Another process may have replaced it with a right one meanwhile.
     if (::fstatat(origin.folder->segments(), path.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         status.st_ino == origin.generation.inode && status.st_dev == origin.generation.device)
       (void)removeFile(origin.folder->segments(), path);
@@ -321,7 +322,7 @@ StoreStatus SegmentTable::makeDurable(SegmentOrigin& origin) {
   if (!file || file->generation.inode != origin.generation.inode)
     return storeFail(StoreReason::kGone, "The segment {} is no longer there.", key.hex());
   if (retried([&] { return base::sys::fdatasync(file->descriptor.get()); }) != 0) {
-    // The kernel reports a lost page once and then takes it for clean.
+    // The kernel reports a lost page once and treats it as clean afterwards.
     auto failure = storeErrno(errno, base::formatText("Syncing the segment {}", key.hex()));
     drop(origin, failure.error());
     return failure;
@@ -341,7 +342,7 @@ StoreStatus SegmentTable::makeDurable(SegmentOrigin& origin) {
   if (::fstatat(shard.get(), to.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
     return storeErrno(errno, "Reading the state of a marked segment");
   if (status.st_ino != origin.generation.inode) {
-    // Another process put its own there at this very moment, and nobody has synced that.
+    // Another process replaced the object at this very moment, and nobody has synced the new one.
     (void)rename(to, from);
     return storeFail(StoreReason::kGone, "The segment {} has been replaced.", key.hex());
   }
@@ -363,7 +364,7 @@ StoreStatus SegmentTable::check(const SegmentOrigin& origin, uint64_t from,
   if (opened && opened->first.generation.inode == origin.generation.inode &&
       opened->first.generation.device == origin.generation.device)
     return checkSegmentBlocks(opened->first.descriptor.get(), info, from, progress);
-  // Removed meanwhile: what counts is what is mapped.
+  // The object was removed meanwhile, so the mapping is checked.
   if (const SegmentRef segment = origin.segment.lock())
     return checkSegmentPayload(segment->bytes(), info, from, progress);
   return storeFail(StoreReason::kGone, "The segment {} is no longer there.", info.key.hex());

@@ -19,7 +19,7 @@
 
 namespace hearth::cache {
 
-// Where an object was found, for what is done about it in the background.
+// Where an object was found, for the work that is done on it in the background.
 struct SegmentOrigin {
   FolderRef folder;
   FileGeneration generation;
@@ -29,8 +29,8 @@ struct SegmentOrigin {
   std::weak_ptr<const Segment> segment;
 };
 
-// A payload in a file of the store that has no name yet, since nobody has computed its digest.
-// Removed when it is not finished.
+// A payload in a file of the store that has no name yet, since its digest is not computed. Removed
+// unless finish() is called.
 struct SegmentDraft {
   FolderRef folder;
   TempObject file;
@@ -40,48 +40,48 @@ struct SegmentDraft {
 // Finds, writes and drops segment objects in the folders of a store. Thread-safe.
 class SegmentTable {
  public:
-  // `opened` is told of every object that find or write opened, on the caller's thread.
+  // `opened` is called on the caller's thread for every object that find() or write() opens.
   SegmentTable(StoreFolders& folders, std::function<void(SegmentOrigin)> opened);
 
   FoundSegment find(const SegmentKey& key);
 
-  // Writes a new object and maps it. Gives the one that is there instead, if it holds the same
-  // bytes; one that holds others is dropped.
+  // Writes a new object and maps it. Returns the object that is there instead if it holds the same
+  // bytes; one that holds others is dropped. Errors as WeightStore::publish.
   StoreResult<SegmentRef> write(const SegmentKey& key, const SegmentPayload& payload);
 
-  // Writes the bytes of an object only. Errors as write.
+  // Writes only the bytes of an object. Errors as write().
   StoreResult<SegmentDraft> draft(std::span<const uint8_t> payload);
-  // Makes it the object of contentSegmentKey, whose segment has the draft's mapping. Gives the one
-  // that is there instead as write does.
+  // Names the draft by its content (contentSegmentKey) and returns a segment with the draft's
+  // mapping. Returns an equal object that is there instead, as write() does.
   StoreResult<SegmentRef> finish(SegmentDraft draft);
 
-  // Takes a wrong object out of use: nobody finds it again, and it is removed where it may be. Its
-  // users' segment is marked, and `dropped` is called once for each such object.
+  // Takes a wrong object out of use: it is never found again, and its file is removed where that is
+  // allowed. Marks the segment that its users hold, and calls `dropped` once for each such object.
   void drop(const SegmentOrigin& origin, const StoreFailure& why);
   void onDropped(std::function<void(const SegmentKey&, const StoreFailure&)> handler) {
     dropped_ = std::move(handler);
   }
 
-  // Where wrong objects are remembered that cannot be removed: those of system stores.
+  // Remembers wrong objects that cannot be removed: those of system stores.
   struct WrongObjects {
     std::function<bool(const SegmentKey&, const FileGeneration&)> has;
     std::function<void(const SegmentKey&, const FileGeneration&)> add;
   };
   void rememberWrong(WrongObjects memory) { wrong_ = std::move(memory); }
 
-  // Syncs an object and then marks it as being on disk; origin.generation follows. An object that
-  // cannot be synced is dropped. kGone when it is no longer there.
+  // Syncs an object and then renames it to its final name; updates `origin`. An object that cannot
+  // be synced is dropped. kGone when it is no longer there.
   StoreStatus makeDurable(SegmentOrigin& origin);
 
-  // Starts writing an object's pages to disk without waiting, so that many syncs that follow share
+  // Starts writing an object's pages to disk without waiting, so that the syncs that follow share
   // one commit of the file system's journal.
   void startWriting(const SegmentOrigin& origin) const;
 
-  // Compares the blocks from `from` on with their digests: kCorrupt, kIoError, kGone when it is no
-  // longer there. No error when `progress` ended it.
+  // Compares the blocks from `from` on with their digests. Returns no error when `progress` ended
+  // it. Errors: kCorrupt, kIoError, kGone when the object is no longer there.
   StoreStatus check(const SegmentOrigin& origin, uint64_t from, const BlockProgress& progress);
 
-  // Reads and checks one object of a folder; drops it when it is wrong. Errors as find.
+  // Reads and checks one object of a folder, and drops it when it is wrong. Errors as find().
   StoreStatus verify(const FolderRef& folder, const SegmentKey& key);
 
   struct Counters {
@@ -92,8 +92,8 @@ class SegmentTable {
   };
   const Counters& counters() const { return counters_; }
 
-  // For a forked child: takes over which segments are mapped. The keys of those that are known to
-  // be wrong: a thread that repairs what uses them may have been at it in the parent.
+  // For a forked child: takes over the table of mapped segments. Returns the keys of those known to
+  // be wrong, since the parent's thread that was to repair their users does not exist in the child.
   std::vector<SegmentKey> inherit(SegmentTable& parent);
 
  private:
@@ -116,10 +116,10 @@ class SegmentTable {
   SegmentRef share(const SegmentKey& key, SegmentRef segment, const FileGeneration& file);
 
   StoreFolders& folders_;
-  mutable std::atomic<bool> areDurable_ = true;  // those that were opened last
+  mutable std::atomic<bool> areDurable_ = true;  // of the object opened last
   const std::function<void(SegmentOrigin)> opened_;
   std::function<void(const SegmentKey&, const StoreFailure&)> dropped_;
-  WrongObjects wrong_;  // before the first use of any object
+  WrongObjects wrong_;  // set before the first use of any object
   Counters counters_;
   base::Mutex mutex_;
   struct Mapped {
@@ -128,7 +128,7 @@ class SegmentTable {
     uint64_t inode = 0;
   };
   std::unordered_map<SegmentKey, Mapped> mapped_;
-  // Wrong objects, by device, inode and time of change: an inode's number is used again.
+  // Wrong objects by device, inode and time of change, since inode numbers are reused.
   std::set<std::tuple<uint64_t, uint64_t, int64_t>> rejected_;
 };
 

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::chrono::minutes kStartMayLast{10};
 
-// One pass over a store.
+// One run over a store.
 class Collection {
  public:
   Collection(const StoreFolder& folder, const BuildFingerprint& current,
@@ -55,11 +55,11 @@ class Collection {
   }
 
  private:
-  // What a clock that went ahead has stamped more than a day from now is as old as can be: it would
-  // otherwise stay until that day comes.
+  // A time more than a day in the future comes from a clock that was ahead. It counts as oldest:
+  // otherwise the file would stay until that day.
   bool isOlder(int64_t time, std::chrono::seconds age) const {
     if (age == std::chrono::seconds::max()) return false;
-    // The difference of any two times, which may not fit into a signed number.
+    // The difference of two arbitrary times may not fit into a signed number.
     const auto difference = [](int64_t later, int64_t earlier) {
       return std::chrono::duration<double, std::nano>(
           static_cast<double>(static_cast<uint64_t>(later) - static_cast<uint64_t>(earlier)));
@@ -77,7 +77,7 @@ class Collection {
     for (const StoreInventory::Other& file : inventory_.temporaries) {
       if (file.isLocked || !isOlder(file.changed, options_.leftoversOlderThan)) continue;
       if (!removeFile(folder_.temporary(), file.name)) {
-        // A folder that was planted and moved here. remove_all follows no links.
+        // It is a planted folder that was moved here. remove_all follows no symbolic links.
         std::error_code error;
         std::filesystem::remove_all(folder_.path() + "/tmp/" + file.name, error);
         if (error) continue;
@@ -92,7 +92,7 @@ class Collection {
         (void)removeFile(folder_.stamps(), stamp.name);
   }
 
-  // Segments that no plan uses, oldest first.
+  // Removes segments that no plan uses, oldest first.
   void removeOrphans(std::chrono::seconds age, bool onlyForSpace) {
     std::vector<std::pair<int64_t, SegmentKey>> orphans;
     for (const auto& [key, segment] : inventory_.segments)
@@ -105,7 +105,7 @@ class Collection {
     }
   }
 
-  // Other builds' plans first, then by last use, of which one in the future is none.
+  // Plans of other builds first, then by last use; a use in the future does not count.
   std::vector<const StoreInventory::Plan*> plansByWorth() const {
     std::vector<const StoreInventory::Plan*> plans;
     for (const StoreInventory::Plan& plan : inventory_.plans)
@@ -121,7 +121,7 @@ class Collection {
     if (!removed_.insert(plan.key).second) return;
     const std::string name = StoreFolder::planName(plan.key);
     if (!plan.isCorrupt) {
-      // A model may have loaded it, or published it anew, since the inventory.
+      // A model may have loaded the plan, or published it anew, since the inventory.
       const auto file = openObject(folder_.plans(), name);
       if (file && isLocked(file->descriptor.get())) return;
     }

@@ -12,9 +12,11 @@ namespace hearth::cache {
 struct PruneOptions {
   uint64_t maxBytes = UINT64_MAX;                                // remove until no more is on disk
   std::chrono::seconds olderThan = std::chrono::seconds::max();  // and plans unused for longer
-  // Segments of no plan are the work of a start that did not finish, and found again by the next.
+  // Segments of no plan are the work of a start that did not finish; the next start finds them
+  // again.
   std::chrono::seconds orphansOlderThan = std::chrono::hours(24);
-  // Temporary files without a lock; the creation of one and its lock are two steps.
+  // Temporary files without a lock. They are spared at first, since a process creates a file before
+  // it locks it.
   std::chrono::seconds leftoversOlderThan = std::chrono::seconds(60);
 };
 
@@ -26,12 +28,12 @@ struct PruneReport {
   uint64_t bytesLeft = 0;
 };
 
-// Removes from a writable store, in this order: what killed writers left; plans that are damaged;
-// segments of no plan beyond their age; plans unused for too long, with the segments that no other
-// plan uses; then, while there is too much, segments of no plan, oldest first but none of the last
-// ten minutes; plans of other builds than `current`; and all other plans, least recently used
-// first. A plan that a loaded model uses stays, with its segments. What others have mapped stays
-// valid. One process at a time: see BuildLock::tryLockCollection.
+// Removes from a writable store, in this order: leftovers of killed processes; damaged plans;
+// segments of no plan beyond their age; plans that were unused for too long, with the segments that
+// no other plan uses. Then, while there is too much: segments of no plan, oldest first, but none of
+// the last ten minutes; plans of other builds than `current`; all other plans, least recently used
+// first. A plan that a loaded model uses stays, with its segments. Mappings of removed segments
+// stay valid. One process collects at a time; the caller holds BuildLock::tryLockCollection.
 PruneReport collect(const StoreFolder& folder, const BuildFingerprint& current,
                     const PruneOptions& options);
 

@@ -43,7 +43,7 @@ class StoreCollectorTest : public StoreTest {
   }
 };
 
-// A clock that was ahead, and has been put right.
+// A clock was ahead, and is right again.
 TEST_F(StoreCollectorTest, WhatAWrongClockHasStampedDoesNotStayForEver) {
   addPlan(1, {1});
   addPlan(2, {2});
@@ -54,7 +54,7 @@ TEST_F(StoreCollectorTest, WhatAWrongClockHasStampedDoesNotStayForEver) {
   const uint64_t all = open()->inventory()->bytesOnDisk;
   EXPECT_EQ(open()->prune({.maxBytes = all - 1})->plans, 1u);
   EXPECT_FALSE(hasPlan(2) || hasSegment(2));
-  // The same by age; an hour may be any clock's.
+  // The same by age. A clock that is off by an hour is nothing unusual.
   addPlan(2, {2});
   usePlan(2, -hours(24 * 3650));
   usePlan(1, -hours(1));

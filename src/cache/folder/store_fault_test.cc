@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system fails, and nothing worse than "no store" comes of it.
+// System calls fail: the worst result is that there is no store.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -62,7 +62,7 @@ TEST_F(StoreFaultTest, WhatIsCopiedFirstFailsWithTheSameReasons) {
       {"rename:EIO", StoreReason::kIoError},
   };
   const auto store = open();
-  // Three writes of bytes, and one of what stands behind them.
+  // Three writes for the payload, one for the tail.
   const std::vector<uint8_t> bytes = payload(1, 20u << 20);
   for (const auto& [fault, reason] : faults) {
     SCOPED_TRACE(fault);
@@ -115,7 +115,7 @@ TEST_F(StoreFaultTest, AFailingReadIsNoCorruption) {
   EXPECT_TRUE(open()->find(segmentKey(1)));
 }
 
-// Whether all are on disk, none, or some.
+// Whether all segments are on disk for good, or none, or some.
 TEST_F(StoreFaultTest, SegmentsAreMostlyFoundUnderTheFirstName) {
   constexpr uint64_t kSegments = 20;
   for (uint64_t i = 0; i < kSegments; ++i)
@@ -164,7 +164,7 @@ TEST_F(StoreFaultTest, LostWritesShowAfterTheNextBoot) {
   first.boot = parseBootId("01234567-89ab-cdef-0123-456789abcdef");
   StoreOptions second = options();
   second.boot = parseBootId("fedcba98-7654-3210-fedc-ba9876543210");
-  // Closed at once, so neither is synced.
+  // Each store is closed at once, so neither segment is synced.
   ASSERT_TRUE(open(first)->publish(segmentKey(1), payload(1, 50'000)));
   ASSERT_TRUE(open(first)->publish(segmentKey(2), payload(2, 50'000)));
   const fs::path lost = segmentPath(segmentKey(1), false);
@@ -229,7 +229,7 @@ TEST_F(StoreFaultTest, ASmallDiskFillsUp) {
     if (plan || plan.error().reason != StoreReason::kNoSpace) return 5;
     const FoundSegment found = (*store)->find(segmentKey(1));
     if (!found || !equal(found.segment->bytes(), payload(1, 1u << 20))) return 6;
-    // A new store has no room for its folders, or goes on without some file.
+    // The new store has no room for its folders, or goes on without some file.
     small.path = (mountPoint / "other").string();
     (void)WeightStore::open(small);
     return 0;

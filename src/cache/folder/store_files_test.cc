@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats of segment and plan files against hostile bytes.
+// Tests the formats of segment and plan files against hostile bytes.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -22,7 +22,7 @@ SegmentInfo infoOf(size_t size) {
   return info;
 }
 
-// Puts a right checksum on a tail that was changed, as an attacker would.
+// Gives a changed tail the right checksum, as an attacker would.
 void sign(std::vector<uint8_t>& tail, size_t blocks) {
   const auto signedPart =
       std::span(tail).subspan(tail.size() - 128 - 32 * blocks, 32 * blocks + 96);
@@ -42,14 +42,14 @@ TEST(SegmentFile, TheTailSaysWhatWasWritten) {
     EXPECT_EQ(parsed->payloadSize, size);
     EXPECT_EQ(parsed->writtenIn, info.writtenIn);
     EXPECT_EQ(parsed->blocks, info.blocks);
-    // At most 1 % beside the payload.
+    // The tail takes at most 1 % of the payload's size.
     if (size >= 1 << 20) {
       EXPECT_LT(tail.size(), size / 100);
     }
   }
 }
 
-// The digests are of what the memory held before.
+// The digests are those of what the memory held before.
 TEST(SegmentFile, BytesThatChangeWhileTheyAreWrittenAreRefused) {
   TempFolder folder;
   const base::Descriptor file(
@@ -74,7 +74,7 @@ TEST(SegmentFile, SizesOfAnAttackerStayWithinTheFile) {
   const uint64_t values[] = {
       0,          1,          63,         4095,       4097,       1u << 20,       fileSize,
       1ull << 31, 1ull << 32, 1ull << 60, 1ull << 63, UINT64_MAX, UINT64_MAX - 63};
-  for (const size_t field : {48ul, 56ul, 64ul}) {  // payload size, digests' offset, file size
+  for (const size_t field : {48ul, 56ul, 64ul}) {  // payload size, offset of the digests, file size
     for (const uint64_t value : values) {
       std::vector<uint8_t> tail = right;
       std::memcpy(tail.data() + trailer + field, &value, sizeof value);
@@ -139,7 +139,7 @@ TEST(PlanDescription, KeepsItsTextsAndNoMore) {
   std::vector<uint8_t> longer = bytes;
   longer.push_back(0);
   EXPECT_FALSE(PlanDescription::parse(longer));
-  for (const size_t length : {8ul, 20ul}) {  // where the sizes of the first two texts stand
+  for (const size_t length : {8ul, 20ul}) {  // the sizes of the first two texts
     std::vector<uint8_t> damaged = bytes;
     std::memset(damaged.data() + length, 0xFF, 4);
     EXPECT_FALSE(PlanDescription::parse(damaged)) << length;

@@ -14,10 +14,11 @@ namespace hearth::cache {
 
 using FolderRef = std::shared_ptr<const StoreFolder>;
 
-// All folders that one store searches. Thread-safe.
+// All folders that one store searches, the user's own and the system's. Thread-safe.
 class StoreFolders {
  public:
-  // Opens what can be opened. Error: the reason of the user's own store when nothing is usable.
+  // Opens the folders that can be opened. Error: why the user's own store is unusable, when no
+  // folder is usable.
   static StoreResult<std::unique_ptr<StoreFolders>> open(const StoreOptions& options);
 
   const StoreOptions& options() const { return options_; }
@@ -26,12 +27,12 @@ class StoreFolders {
 
   // System stores first, then the user's own.
   std::vector<FolderRef> searchOrder() const;
-  // The user's own store, null when there is none that can be read.
+  // The user's own store; null when it cannot be read.
   FolderRef own() const;
-  // The same to write in, or why that is impossible.
+  // The same for writing, or the reason why that is impossible.
   StoreResult<FolderRef> writable() const;
 
-  // Opens the user's own store again, made anew where it may be, when it has been deleted. True
+  // If the user's own store was deleted, opens it again, creating it where that is allowed. True
   // when there is another folder now.
   bool reopenIfGone();
 
@@ -44,7 +45,7 @@ class StoreFolders {
   std::vector<FolderRef> systems_;
   mutable base::Mutex mutex_;
   FolderRef own_;
-  StoreFailure ownFailure_;  // why own_ is missing or cannot be written
+  StoreFailure ownFailure_;  // why own_ is missing or read-only
 };
 
 }  // namespace hearth::cache

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in the store's folder is damaged or planted.
+// The files in the store's folder are damaged or planted.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -19,7 +19,7 @@ class StoreHostileTest : public StoreTest {
  protected:
   StoreHostileTest() : StoreTest(TempFolder::Place::kMemory) {}
 
-  // A store with one segment and one plan, both marked, and nobody who has it open.
+  // Makes a store with one segment and one plan, both under their final names, and closes it.
   void prepare(size_t size = 5000) {
     const auto store = open();
     ASSERT_TRUE(store->publish(segmentKey(1), payload(1, size)));
@@ -27,7 +27,7 @@ class StoreHostileTest : public StoreTest {
     store->settle();
   }
 
-  // The store goes on as if the object had never been there.
+  // Expects the store to go on as if the object had never been there.
   void expectReplaceable() {
     const auto store = open();
     const auto segment = store->publish(segmentKey(1), payload(1, 5000));
@@ -83,7 +83,7 @@ TEST_F(StoreHostileTest, LinksInPlaceOfFoldersAreNotFollowed) {
   fs::create_directory_symlink(elsewhere, root() / "segments" / shard);
   EXPECT_EQ(open()->publish(segmentKey(1), payload(1, 10)).error().reason, StoreReason::kLink);
   EXPECT_TRUE(fs::is_empty(elsewhere));
-  // A link on the way to the store is the user's own business.
+  // A symbolic link on the way to the store is the user's own business.
   fs::create_directory_symlink(folder_.path(), folder_.path() / "link");
   StoreOptions through = options();
   through.path = (folder_.path() / "link" / "other").string();
@@ -193,7 +193,7 @@ TEST_F(StoreHostileTest, CutAndGrownObjectsAreDropped) {
     EXPECT_EQ(open()->find(segmentKey(1)).reason, StoreReason::kCorrupt) << size;
     EXPECT_FALSE(fs::exists(segmentPath(segmentKey(1))));
   }
-  // A hole as large as a file can be costs nothing.
+  // The largest possible hole costs nothing.
   writeFile(segmentPath(segmentKey(1)), whole);
   fs::permissions(segmentPath(segmentKey(1)), fs::perms(0600));
   if (::truncate(segmentPath(segmentKey(1)).c_str(), off_t{1} << 43) == 0) {

@@ -26,7 +26,7 @@ struct CloseFolder {
   void operator()(DIR* stream) const { ::closedir(stream); }
 };
 
-// What stands in a folder; none when it cannot be read. Links are not followed.
+// The entries of a folder; none when it cannot be read. Symbolic links are not followed.
 std::vector<Entry> entriesOf(int folder, const char* name = ".") {
   std::vector<Entry> entries;
   const int fd =

@@ -13,7 +13,7 @@
 
 namespace hearth::cache {
 
-// What one store holds at a moment; others may change it at any time. Value type.
+// What a store holds at one moment; other processes may change it at any time. Value type.
 struct StoreInventory {
   struct Plan {
     PlanKey key;
@@ -29,16 +29,17 @@ struct StoreInventory {
     uint64_t bytesOnDisk = 0;
     int64_t written = 0;  // nanoseconds since 1970
     bool isDurable = false;
-    uint32_t plans = 0;  // how many use it
+    uint32_t plans = 0;  // how many plans use it
   };
-  struct Other {  // relative to the folder that holds it
+  struct Other {  // names are relative to the folder
     std::string name;
     uint64_t bytesOnDisk = 0;
     int64_t changed = 0;
     bool isLocked = false;
   };
 
-  // What drivers remember (SegmentStore::remember); its size does not count for the store's limit.
+  // What drivers remember (SegmentStore::remember). Its size does not count towards the store's
+  // limit.
   struct Facts {
     static Facts of(const BlobMap& blobs);
     struct Entry {
@@ -48,7 +49,7 @@ struct StoreInventory {
     };
     std::vector<Entry> entries;
     uint64_t bytesOnDisk = 0;
-    bool isCorrupt = false;  // or somebody else's
+    bool isCorrupt = false;  // or it belongs to somebody else
   };
 
   std::vector<Plan> plans;
@@ -58,8 +59,9 @@ struct StoreInventory {
   Facts facts;
   uint64_t bytesOnDisk = 0;  // of plans, segments and temporary files
 
+  // Reads the store, skipping what cannot be read.
   static StoreInventory of(const StoreFolder& folder);
-  // The last of these alone, and cheaper.
+  // The same as of(folder).bytesOnDisk, but cheaper.
   static uint64_t bytesOf(const StoreFolder& folder);
 };
 

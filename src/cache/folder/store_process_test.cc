@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several processes and threads on one store.
+// Several processes and threads use one store.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -35,7 +35,7 @@ class StoreProcessTest : public StoreTest {
   }
   ~StoreProcessTest() override { ::munmap(shared_, sizeof(Shared)); }
 
-  // One cold start: 0 when all segments came out right.
+  // A cold start; returns 0 when all segments came out right.
   int start(WeightStore& store) const {
     for (int i = 0; i < kSegments; ++i) {
       const SegmentKey key = segmentKey(static_cast<uint64_t>(i));
@@ -122,7 +122,7 @@ TEST_F(StoreProcessTest, AnotherProcessTakesOverFromABuilderThatDies) {
   });
   while (shared_->ready.load() == 0) ::usleep(200);
   ASSERT_EQ(shared_->ready.load(), 1);
-  // While it lives, nobody else builds; one that waits too long works alone.
+  // While the builder lives, nobody else builds; a process that waits too long works alone.
   EXPECT_EQ(open()->acquire(segmentKey(1), std::chrono::milliseconds(30)).role(),
             BuildTicket::Role::kAlone);
   EXPECT_EQ(open()->acquire(segmentKey(2)).role(), BuildTicket::Role::kBuild);
@@ -146,7 +146,8 @@ TEST_F(StoreProcessTest, AForkedChildUsesTheStoreAndLeavesTheParentsLocks) {
   const pid_t child = startChild([&] {
     if (!equal(mapped.segment->bytes(), payload(1, 5000))) return 1;
     if (store->find(segmentKey(1)).segment != mapped.segment) return 2;
-    // The parent still builds this one, whatever the child does with its copy of the ticket.
+    // The parent is still building this segment, whatever the child does with its copy of the
+    // ticket.
     ticket.release();
     if (store->acquire(segmentKey(2), std::chrono::milliseconds(20)).role() !=
         BuildTicket::Role::kAlone)

@@ -29,7 +29,7 @@ namespace hearth::cache {
 
 namespace {
 
-// Under which a segment file that cannot be removed is noted as wrong.
+// The fact under which a segment file that cannot be removed is noted as wrong.
 std::string wrongFact(const SegmentKey& key, const FileGeneration& file) {
   std::string name("wrong segment\0", 14);
   name.append(key.bytes.begin(), key.bytes.end());
@@ -90,36 +90,38 @@ struct StoreParts : StoreWorkers {
   base::Mutex buildLockMutex;
   std::shared_ptr<BuildLock> buildLock;
   base::Mutex roomMutex;
-  uint64_t limit = 0;  // 0 = not known yet
-  uint64_t used = 0;   // on disk, as far as this process knows
+  uint64_t limit = 0;  // 0 = not yet known
+  uint64_t used = 0;   // bytes on disk, as far as this process knows
   std::chrono::steady_clock::time_point sumAgain{};
   base::Mutex unmarkedMutex;
-  std::vector<std::shared_ptr<SegmentOrigin>> unmarked;  // to be synced and marked
+  std::vector<std::shared_ptr<SegmentOrigin>> unmarked;  // to be synced and renamed
 };
 
 namespace {
 
-// Bytes that wait to be copied into files while they are packed, beside what each packing thread
-// has in hand.
+// Bytes that may wait to be copied into files while packing goes on, not counting what each packing
+// thread has in hand.
 constexpr size_t kCopyQueue = size_t{16} << 20;
-// Each has an open file.
+// Each draft has an open file.
 constexpr size_t kMostDrafts = 64;
-// Syncing is left to processes that live that long: a short one would wait for it at its end.
+// A process syncs only after living so long: a shorter one would wait for the disk at its end.
 constexpr std::chrono::seconds kSyncDelay{5};
 constexpr std::chrono::seconds kSumPeriod{30};
 constexpr int64_t kForgetAfter = int64_t{180} * 24 * 3600;  // seconds
-// What was written longer ago than this (nanoseconds) is on disk by the kernel's own doing, so that
+// What was written longer ago than this (nanoseconds) the kernel has written to disk by itself, so
 // syncing it costs nothing.
 constexpr int64_t kWrittenBackAfter = int64_t{60} * 1'000'000'000;
 
-// Those alive; few, so looked through. Guarded by base::ForkAware::registryMutex.
+// The open stores. They are few, so they are searched one by one. Guarded by
+// base::ForkAware::registryMutex.
 constinit base::Immortal<std::vector<std::pair<StoreOptions, std::weak_ptr<WeightStore>>>>
     openStores;
 
 }  // namespace
 
 StoreResult<std::shared_ptr<WeightStore>> WeightStore::open(const StoreOptions& options) {
-  // What is destroyed for want of memory is so without the registry's lock, which it takes.
+  // Declared first: if memory runs out, the store must be destroyed after the registry's lock,
+  // which its destructor takes, is released.
   std::shared_ptr<WeightStore> store;
   const std::lock_guard lock(registryMutex());
   auto& stores = openStores.get();
@@ -259,7 +261,7 @@ void WeightStore::opened(SegmentOrigin found) {
   auto check = std::make_shared<BlockCheck>();
   check->id = IdentityTable::checkedKey(info.key, origin->generation, parts.folders->boot());
   check->blocks = info.blocks.size();
-  // In whichever process that is: a forked child has parts of its own.
+  // Runs in this process or in a forked child, which has parts of its own.
   check->run = [this, origin](uint64_t from, const BlockProgress& progress) {
     StoreParts& parts = *parts_;
     bool isEnded = false;
@@ -286,7 +288,7 @@ void WeightStore::opened(SegmentOrigin found) {
 void WeightStore::markLater(std::shared_ptr<SegmentOrigin> origin) {
   StoreParts& parts = *parts_;
   if (origin->durable || !origin->folder->isWritable()) return;
-  // A stamp of the future is fresh, too; none makes the difference overflow.
+  // A time in the future counts as fresh, too. No time makes the difference overflow.
   const int64_t modified = origin->generation.modified;
   const bool isFresh = modified > base::wallClock() - kWrittenBackAfter;
   bool isFirst = false;
@@ -334,19 +336,19 @@ StoreStatus WeightStore::makeRoom(uint64_t bytes) {
   HEARTH_ASSIGN(const FolderRef folder, parts.folders->writable());
   const std::lock_guard lock(parts.roomMutex);
   const auto time = std::chrono::steady_clock::now();
-  // The digests of a segment take 1/32768, and files whole blocks.
+  // The digests of a segment take 1/32768 of its size, and files take whole blocks.
   const uint64_t needed = bytes + bytes / 32768 + 8192;
   const auto isFull = [&] {
     return needed > parts.limit || parts.used > parts.limit - needed;
   };
   if (parts.limit == 0) parts.limit = maxBytes();
-  // Other processes write too, so the sum is taken anew now and then, and before anything is said.
+  // Other processes write too, so the sum is computed anew from time to time, and before an error.
   if (time >= parts.sumAgain || isFull()) {
     parts.used = StoreInventory::bytesOf(*folder);
     parts.sumAgain = time + kSumPeriod;
   }
   if (isFull() && needed <= parts.limit) {
-    // Some more than needed, so that not every object that follows collects again.
+    // Frees more than needed, so that the objects that follow do not collect again.
     const uint64_t spare = std::min(parts.limit - needed, parts.limit / 20);
     if (auto report = collectIn(*folder, {.maxBytes = parts.limit - needed - spare}))
       parts.used = report->bytesLeft;
@@ -404,7 +406,7 @@ StoreResult<WeightStore::VerifyReport> WeightStore::verifyAll(
     const StoreStatus status = parts_->segments.verify(own, key);
     report.bytes += segment.bytesOnDisk;
     ++report.segments;
-    // One that was removed meanwhile is none.
+    // Do not count a segment that was removed meanwhile.
     if (!status && status.error().reason == StoreReason::kAbsent)
       --report.segments;
     else if (!status)

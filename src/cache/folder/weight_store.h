@@ -30,15 +30,15 @@ namespace hearth::cache {
 class IdentityTable;
 struct StoreParts;
 
-// One folder as one process uses it.
+// A folder, with system stores that are only read, as one process uses it.
 class WeightStore final : public DiskStore {
  public:
-  // The store of these options, the same object for every caller of the process as long as one
-  // holds it. Fails when nothing can be used, with the reason.
+  // Opens the store of these options. All callers in the process share one object while one of them
+  // holds it. Fails with the reason when no folder can be used.
   static StoreResult<std::shared_ptr<WeightStore>> open(const StoreOptions& options);
 
-  // Finishes what publishAsync was given; leaves checks and syncs that are still to be done to the
-  // next process.
+  // Finishes what publishAsync was given; leaves the remaining checks and syncs to the next
+  // process.
   ~WeightStore() override;
 
   using SegmentStore::acquire;
@@ -47,24 +47,25 @@ class WeightStore final : public DiskStore {
 
   const StoreOptions& options() const;
   PlanCapacity planCapacity() const override { return PlanCapacity::kMany; }
-  // kNone, or why nothing can be written, with a sentence.
+  // kNone, or the reason, with a sentence, why nothing can be written.
   StoreFailure writability() const override;
 
-  // Maps a segment read-only. Its trailer is checked now; its bytes now (strict mode, and objects
-  // that a power failure may have spoiled) or in the background.
+  // Maps a segment read-only. Checks its trailer now. Checks its bytes now in strict mode, and if a
+  // power failure may have damaged the object; otherwise in the background.
   FoundSegment find(const SegmentKey& key) override;
 
-  // What `patience` bounds is the time in which nothing moves in the whole store, in any process.
+  // `patience` ends when nothing moves in the whole store, in any process, for so long.
   BuildTicket acquire(const SegmentKey& key, std::chrono::nanoseconds patience) override;
 
-  // Writes a segment and gives it back mapped; visible to others only whole. When it is there
-  // already that one is given. Reasons: kReadOnly, kNoSpace, kOverLimit, kIoError, kGone, ...
+  // Writes a segment and returns a mapping of it; other processes see it complete or not at all. If
+  // it is there already, returns that one. Errors: kReadOnly, kNoSpace, kOverLimit, kIoError,
+  // kGone, ...
   StoreResult<SegmentRef> publish(const SegmentKey& key, const SegmentPayload& payload) override;
 
-  // A payload that is copied first (PublishRequest::copied) is written by the caller when 16 MiB
-  // are queued, and hashed when afterPublishing says that the caller has no more, so that packing
-  // neither waits for this nor shares its processors with it. With others it waits while 256 MiB
-  // are queued.
+  // A payload that is copied first (PublishRequest::copied) is written by the calling thread when
+  // 16 MiB are queued, and hashed when afterPublishing says that the caller has no more: packing
+  // then neither waits for the hashing nor shares its processors with it. For other payloads the
+  // call blocks while 256 MiB are queued.
   void publishAsync(PublishRequest request) override;
 
   StoreResult<PlanRef> findPlan(const PlanKey& key) override;
@@ -81,12 +82,12 @@ class WeightStore final : public DiskStore {
 
   // What the user's own store holds.
   StoreResult<StoreInventory> inventory() const;
-  // The most bytes that it may take on disk.
+  // The most bytes that the user's own store may take on disk.
   uint64_t maxBytes() const;
-  // Garbage collection (store_collector.h). kBusy while another process is at it.
+  // Runs garbage collection (store_collector.h). kBusy while another process does.
   StoreResult<PruneReport> prune(const PruneOptions& options);
   // Reads and checks every byte of the user's own store, and drops what is wrong. `progress` gets
-  // bytes done and in all, and ends the work by returning false.
+  // the bytes done and the bytes in all; false ends the work.
   struct VerifyReport {
     uint64_t plans = 0;
     uint64_t segments = 0;
@@ -98,9 +99,10 @@ class WeightStore final : public DiskStore {
     bool isComplete = false;
   };
   StoreResult<VerifyReport> verifyAll(const std::function<bool(uint64_t, uint64_t)>& progress);
-  // Removes one plan with the segments that no other plan uses, whoever has it loaded; kAbsent.
+  // Removes a plan, even one in use, with the segments that no other plan uses; kAbsent when there
+  // is none.
   StoreStatus remove(const PlanKey& key);
-  // Removes all objects and everything remembered. What is mapped stays valid.
+  // Removes all objects and everything remembered. Mappings stay valid.
   StoreStatus removeAll();
 
  private:
@@ -118,7 +120,7 @@ class WeightStore final : public DiskStore {
   StoreStatus makeRoom(uint64_t bytes);
   StoreResult<PruneReport> collectIn(const StoreFolder& folder, const PruneOptions& pruneOptions);
 
-  StoreParts* parts_;  // of this process
+  StoreParts* parts_;  // of this process; a forked child makes its own
 };
 
 }  // namespace hearth::cache

@@ -37,7 +37,7 @@ TEST_F(StoreTest, FindsWhatWasPublishedInThisProcessAndTheNext) {
     EXPECT_EQ(
         reinterpret_cast<uintptr_t>(found.segment->data()) % (size < (2u << 20) ? 4096 : 2u << 20),
         0u);
-    // So can the bytes behind the payload, which are those of the file.
+    // The bytes behind the payload can be read, too; they are those of the file.
     const std::vector<uint8_t> file = readFile(segmentPath(key));
     EXPECT_TRUE(equal({found.segment->data() + size, memory::Mapping::kReadableBehind},
                       std::span(file).subspan(size, memory::Mapping::kReadableBehind)));
@@ -54,7 +54,7 @@ TEST_F(StoreTest, OneObjectForEachProcessAndStore) {
   EXPECT_NE(store, open(strict));
 }
 
-// Kernels read a little further than the payload, also where that ends with a page.
+// Kernels read a little beyond the payload, even where it ends with a page.
 TEST_F(StoreTest, BytesBehindASegmentCanBeReadEvenIfTheyAreCutOff) {
   for (const size_t size : {4096ul, 4000ul, 2ul << 20}) {
     const SegmentKey key = segmentKey(size);
@@ -90,7 +90,7 @@ TEST_F(StoreTest, NothingOfTheStoreIsOpenToOthers) {
     struct stat status;
     ASSERT_EQ(::lstat(entry.path().c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 077, 0u) << entry.path();
-    // What may be mapped may not be written.
+    // Files that may be mapped are read-only.
     const std::string name = entry.path().extension().string();
     if (name == ".seg" || name == ".plan") {
       EXPECT_EQ(status.st_mode & 0777, 0400u) << entry.path();
@@ -133,7 +133,7 @@ TEST_F(StoreTest, PublishAsyncGivesTheMappedSegmentAndLaysItOverTheSource) {
   EXPECT_EQ(store->acquire(segmentKey(7)).role(), BuildTicket::Role::kFound);
 }
 
-// Publishes bytes that are copied before they are hashed.
+// Publishes payloads that are copied before they are hashed.
 class CopiedFirstTest : public StoreTest {
  protected:
   struct Published {
@@ -170,7 +170,7 @@ class CopiedFirstTest : public StoreTest {
 
 TEST_F(CopiedFirstTest, TheMemoryIsTheFilesBeforeItHasAName) {
   const auto store = open();
-  // More than may wait, so that the caller copies it.
+  // More than may wait, so the caller's thread copies it.
   const auto large = publish(*store, 1, (size_t{20} << 20) + 5);
   EXPECT_NE(large->copy, nullptr);
   EXPECT_EQ(temporaries(), 1u);
@@ -215,7 +215,7 @@ TEST_F(CopiedFirstTest, ManyDoNotHoldOpenFilesUntilTheEnd) {
   const auto store = open();
   std::vector<std::shared_ptr<Published>> all;
   for (uint64_t i = 0; i < 200; ++i) all.push_back(publish(*store, i, 70'000));
-  // The first ones are done though nobody has said that no more will come.
+  // The first segments are published although nobody has said that no more will come.
   while (store->counters().segmentsWritten < 100)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   store->flush();
