@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that dies anywhere leaves the old bundle or the new one.
+// A process that dies at any moment leaves the old bundle or the new one.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 class BundleCrashTest : public BundleTest {
  protected:
-  // Replaces the bundle of plan 1 by one of plan 2, which takes a part of it over.
+  // Replaces the bundle of plan 1 by one of plan 2, which takes over some of its segments.
   int replace() const {
     const auto store = BundleStore::open(options());
     if (!store) return 20;
@@ -65,7 +65,7 @@ TEST_F(BundleCrashTest, KilledAtEveryCrashPoint) {
       }));
       EXPECT_TRUE(wasKilled(status) || (pass > 1 && succeeded(status))) << status;
       expectOldOrNew();
-      // What is left serves the next process, and goes with it.
+      // The next process uses what is left, and removes it.
       EXPECT_EQ(waitForChild(startChild([&] { return replace(); })), 0);
       EXPECT_FALSE(fs::exists(building()));
       expectOldOrNew();
@@ -74,7 +74,7 @@ TEST_F(BundleCrashTest, KilledAtEveryCrashPoint) {
   EXPECT_GE(points, 8);
 }
 
-// The facts of a plan are added with the same care.
+// Adding facts to a plan is as safe.
 TEST_F(BundleCrashTest, KilledWhileFactsAreAdded) {
   const Fact fact{"a fact", payload(9, 200)};
   const auto remember = [&] {
@@ -122,8 +122,8 @@ TEST_F(BundleCrashTest, KilledAtRandomInstantsWhileOthersStart) {
     const double instant = window * (state >> 16) / 65536;
     const pid_t others[] = {startChild([&] { return buildAnew(); }),
                             startChild([&] { return buildAnew(); })};
-    // In turns, so that each has something to replace. Last, since forking takes longer than its
-    // work in some builds.
+    // Takes turns, so that each child has something to replace. Forked last, since forking takes
+    // longer than its work in some builds.
     const pid_t victim = startChild([&] { return round % 2 == 0 ? replace() : buildAnew(); });
     ::usleep(static_cast<useconds_t>(instant));
     ::kill(victim, SIGKILL);
@@ -132,7 +132,7 @@ TEST_F(BundleCrashTest, KilledAtRandomInstantsWhileOthersStart) {
     window *= wasInTime ? 1.05 : 0.85;
     for (const pid_t other : others) {
       const int status = waitForChild(other);
-      // 4: the other one of them wrote the bundle at that moment.
+      // Exit status 4: the other child was writing the bundle at that moment.
       EXPECT_TRUE(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 4))
           << status;
     }

@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "The format is little 
 constexpr char kMagic[8] = {'H', 'R', 'T', 'H', 'B', 'N', 'D', '\n'};
 constexpr uint32_t kVersion = 2;
 constexpr size_t kDigestSize = sizeof(base::Sha256Digest);
-// Bounds that keep the sums below from wrapping, and an index from taking gigabytes.
+// Bounds, so that the sums below cannot wrap and an index cannot take gigabytes.
 constexpr uint64_t kMaxFile = uint64_t{1} << 40;
 constexpr uint64_t kMaxSegments = uint64_t{1} << 20;
 constexpr uint64_t kMaxBlocks = uint64_t{2} << 20;

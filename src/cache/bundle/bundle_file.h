@@ -27,7 +27,7 @@ namespace hearth::cache {
 inline constexpr size_t kBundleHeadSize = 4096;
 inline constexpr uint64_t kBundleAlignment = 4096;
 
-// What the head says: where index and notes are. All of it lies within the file.
+// The content of the head. Index and notes lie within the file.
 struct BundleHead {
   uint64_t fileSize = 0;
   uint64_t indexOffset = 0;
@@ -40,39 +40,40 @@ struct BundleHead {
   base::Sha256Digest indexDigest{};
 
   uint64_t indexSize() const;
-  // Tells this bundle from all others.
+  // A digest that tells this bundle from all others.
   base::Sha256Digest identity() const;
 };
 
-// Checks the first kBundleHeadSize bytes of a file of `fileSize` bytes. Anything wrong is kCorrupt.
+// Parses the first kBundleHeadSize bytes of a file of `fileSize` bytes. Any defect is kCorrupt.
 StoreResult<BundleHead> parseBundleHead(std::span<const uint8_t> head, uint64_t fileSize);
 std::vector<uint8_t> makeBundleHead(const BundleHead& head);
 
 // What a bundle holds. Value type.
 struct BundleContent {
   std::vector<SegmentInfo> segments;  // in the order of their payloads; each key once
-  PlanContent plan;                   // names only segments of the bundle
+  PlanContent plan;                   // names only segments of this bundle
   BlobMap facts;                      // within kFactLimits
 };
 
-// Checks an index of head.indexSize() bytes. All payloads lie between head and index, no two
-// overlap, and the facts keep their limits. Anything wrong is kCorrupt; never reads outside
-// `index`.
+// Parses an index of head.indexSize() bytes. Checks that all payloads lie between head and index,
+// that no two overlap, and that the facts keep their limits. Any defect is kCorrupt; never reads
+// outside `index`.
 StoreResult<BundleContent> parseBundleIndex(std::span<const uint8_t> index, const BundleHead& head);
 
-// The index of a bundle, whose head gets everything but `writtenIn`. `payloadsEnd`: where the last
-// payload ends. kBadRequest when it is too large.
+// Makes the index of a bundle and sets all fields of `head` but `writtenIn`. `payloadsEnd` is where
+// the last payload ends. kBadRequest when the index is too large.
 StoreResult<std::vector<uint8_t>> makeBundleIndex(const BundleContent& content,
                                                   uint64_t payloadsEnd, BundleHead& head);
 
-// Where a payload of `size` bytes goes when all before end at `end`.
+// The offset of a payload of `size` bytes when all payloads before it end at `end`.
 uint64_t bundlePayloadOffset(uint64_t end, uint64_t size);
 
-// Reads and checks head and index of an open bundle.
+// Head and index of a bundle.
 struct BundleInfo {
   BundleHead head;
   BundleContent content;
 };
+// Reads and checks head and index of an open bundle: kCorrupt, kIoError.
 StoreResult<BundleInfo> readBundleInfo(int fd, uint64_t fileSize);
 
 }  // namespace hearth::cache

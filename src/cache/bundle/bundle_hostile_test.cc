@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bundles of damaged or hostile bytes, and what may stand in a bundle's place.
+// Damaged and hostile bundles, and other things in a bundle's place.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -68,15 +68,15 @@ TEST(BundleFile, SizesOfAnAttackerStayWithinTheFile) {
   const uint64_t values[] = {0,          1,          4095,       4096,
                              4097,       1u << 20,   1ull << 32, 1ull << 40,
                              1ull << 60, 1ull << 63, UINT64_MAX, UINT64_MAX - 4095};
-  // File size, index offset, counts of segments and blocks, the plan's size, the notes' offset, the
-  // facts' size.
+  // File size, offset of the index, counts of segments and blocks, sizes and offset of plan, notes
+  // and facts.
   for (size_t field = 16; field < 72; field += 8)
     for (const uint64_t value : values) {
       std::vector<uint8_t> head = bytes;
       std::memcpy(head.data() + field, &value, sizeof value);
       if (head == bytes) continue;
       sign(head);
-      // Where the rounding leaves room for it, a smaller index is no contradiction; its digest is.
+      // If the rounding leaves room, a smaller index is no contradiction, but its digest is.
       const auto taken = parseBundleHead(head, right.fileSize);
       EXPECT_TRUE(!taken || (value <= 1 && taken->indexSize() < right.indexSize()))
           << field << " " << value;
@@ -150,7 +150,7 @@ TEST_F(BundleHostileTest, AnyFlippedBitIsFoundAndNeverUsedInStrictMode) {
     SCOPED_TRACE(position);
     std::vector<uint8_t> bytes = whole;
     bytes[position] ^= static_cast<uint8_t>(1u << (position % 8));
-    // A file of its own: a check of the last one may still go on.
+    // A new file each time, since a check of the last one may still be running.
     const auto plant = [&] {
       fs::remove(path());
       writeFile(path(), bytes);
@@ -158,7 +158,7 @@ TEST_F(BundleHostileTest, AnyFlippedBitIsFoundAndNeverUsedInStrictMode) {
     };
     plant();
     {
-      // Everything comes out right, and what was wrong is built again.
+      // All bytes come out right, and what was wrong is built again.
       const auto store = open(strict());
       EXPECT_EQ(store->recall(fact.key).value_or(fact.value), fact.value);
       EXPECT_EQ(build(*store), 0);
@@ -174,7 +174,7 @@ TEST_F(BundleHostileTest, AnyFlippedBitIsFoundAndNeverUsedInStrictMode) {
     for (const SegmentKey& key : keys()) segments.push_back(store->find(key).segment);
     store->settle();
     EXPECT_EQ(store->counters().segmentsCorrupt, 1u);
-    // The check in the background may be faster than the question for the segment.
+    // The background check may come before the search for the segment.
     const auto isWrong = [](const SegmentRef& it) {
       return it == nullptr || it->isCorrupt();
     };
@@ -200,7 +200,7 @@ TEST_F(BundleHostileTest, AFileOfAnyOtherLengthIsReplaced) {
     EXPECT_EQ(build(*open(strict())), 0);
     EXPECT_EQ(open(strict())->counters().segmentsWritten, 0u);
   }
-  // Zeros are what a power failure leaves; a hole as large as a file can be costs nothing.
+  // Zeros are what a power failure leaves. The largest possible hole costs nothing.
   writeFile(path(), std::vector<uint8_t>(9000));
   EXPECT_EQ(build(*open()), 0);
   if (::truncate(path().c_str(), off_t{1} << 43) == 0) {
@@ -258,7 +258,7 @@ TEST_F(BundleHostileTest, WhatIsNoBundleIsLeftAlone) {
     EXPECT_EQ(readFile(target), payload(3, 5000));
     removeFolder(path());
   }
-  // Planted after the store was opened.
+  // The link is planted after the store was opened.
   const auto store = open();
   EXPECT_TRUE(publish(*store, keys()[0], bytesOf(0)));
   fs::create_symlink(target, path());
@@ -278,7 +278,7 @@ TEST_F(BundleHostileTest, WhateverStandsWhereOneIsWrittenDoesNoHarm) {
   ::mkfifo(building().c_str(), 0600);
   EXPECT_EQ(publish(*open(), keys()[0], bytesOf(0)).error().reason, StoreReason::kForeign);
   fs::remove(building());
-  // What a killed process left.
+  // The leftover of a killed process.
   writeFile(building(), payload(4, 12345));
   fs::permissions(building(), fs::perms(0600));
   EXPECT_EQ(build(*open()), 0);
@@ -293,7 +293,7 @@ TEST_F(BundleHostileTest, DamagedNotesOnlyForget) {
     return segmentKey(i).bytes;
   };
   notes.attach(base::Descriptor::open(file, O_RDWR).value(), 100);
-  // More than there are places for: the oldest go.
+  // More notes than there are places: the oldest are overwritten.
   for (uint64_t i = 0; i < BundleNotes::kCount + 5; ++i) notes.add(key(i));
   const auto readBack = [&] {
     auto again = std::make_unique<BundleNotes>();

@@ -20,7 +20,7 @@ struct Stored {
   uint8_t digest[32];
   int64_t when;
   uint8_t reserved[24];
-  uint8_t checksum[32];  // over all before it
+  uint8_t checksum[32];  // over all bytes before it
 };
 static_assert(sizeof(Stored) == BundleNotes::kNoteSize);
 
@@ -89,7 +89,7 @@ void BundleNotes::put(const Note& note) {
   const std::lock_guard lock(mutex_);
   auto place = std::ranges::find_if(
       notes_, [&](const Note& old) { return old.when != 0 && old.key == note.key; });
-  // A note of a time to come, which a wrong clock has shown, would otherwise stay for ever.
+  // A note from the future, left by a clock that went wrong, would otherwise stay for ever.
   const int64_t time = base::wallClock();
   if (place == notes_.end())
     place = std::ranges::min_element(

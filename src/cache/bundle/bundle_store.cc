@@ -34,20 +34,20 @@
 
 namespace hearth::cache {
 
-// One bundle that was found, or written, in its place.
+// A bundle that was found in its place or written there.
 struct BundleFile {
   base::Descriptor descriptor;
   FileGeneration generation;
   BundleInfo info;
   PlanRef plan;
   std::unordered_map<SegmentKey, size_t> index;  // into info.content.segments
-  bool isDoubtful = false;                       // a power failure may have spoiled it
+  bool isDoubtful = false;                       // a power failure may have damaged it
   std::atomic<bool> isCheckQueued = false;
   base::Mutex mutex;
-  std::unordered_set<SegmentKey> checked;  // in the foreground; guarded by mutex
+  std::unordered_set<SegmentKey> checked;  // before use; guarded by mutex
   std::unordered_set<SegmentKey> wrong;    // guarded by mutex
 
-  // Once descriptor, generation and info are there.
+  // To be called once descriptor, generation and info are set.
   void prepare() {
     plan = std::make_shared<LoadedPlan>(info.content.plan, base::Descriptor());
     for (size_t i = 0; i < info.content.segments.size(); ++i)
@@ -63,7 +63,7 @@ struct BundleFile {
     return hash.finish();
   }
   base::Sha256Digest durableNote() const { return noteKey("durable", BootId{}); }
-  // Of this boot, and while nobody else writes the file.
+  // Holds for this boot, and while nobody else writes to the file.
   base::Sha256Digest checkedNote(const BootId& boot) const {
     base::Sha256 hash;
     hash.update(noteKey("checked", boot));
@@ -74,14 +74,14 @@ struct BundleFile {
     const std::lock_guard lock(mutex);
     return !wrong.empty();
   }
-  // What stands under a name has not changed since it was opened.
+  // Whether the file in the bundle's place is this one, unchanged since it was opened.
   bool isStill(const FileGeneration& there) const {
     return there.device == generation.device && there.inode == generation.inode &&
            there.size == generation.size && there.modified == generation.modified;
   }
 };
 
-// What was written into a bundle and its plan does not name: that of another start, which goes on.
+// A segment in a bundle whose plan does not name it: it belongs to another start, which goes on.
 struct LeftSegment {
   std::shared_ptr<const base::Descriptor> file;
   SegmentInfo info;
@@ -94,7 +94,7 @@ struct BundleParts : StoreWorkers {
         boot(options.boot.value_or(currentBootId())),
         folder(std::make_shared<base::Descriptor>(std::move(storeFolder))),
         name(std::move(storeName)) {}
-  // For a forked child.
+  // The parts of a forked child.
   explicit BundleParts(const BundleParts& parent, std::nullptr_t)
       : StoreWorkers("hearth-bundle", checkMemory(this), parent.handlers),
         options(parent.options),
@@ -120,21 +120,21 @@ struct BundleParts : StoreWorkers {
   const StoreOptions options;
   const BootId boot;
   const std::shared_ptr<base::Descriptor> folder;
-  const std::string name;  // in the folder
+  const std::string name;  // relative to the folder
   const std::shared_ptr<BundleNotes> notes = std::make_shared<BundleNotes>();
 
   base::Mutex mutex;
-  // What follows is guarded by it.
+  // The members up to the blank line are guarded by it.
   std::shared_ptr<BundleFile> current;
   StoreFailure reason{StoreReason::kAbsent, "There is no bundle yet."};  // why current is null
   StoreFailure writeFailure;
   std::shared_ptr<BundleWriter> writer;
-  std::unordered_map<SegmentKey, LeftSegment> left;  // for plans to come
+  std::unordered_map<SegmentKey, LeftSegment> left;  // for later plans
   std::unordered_map<SegmentKey, std::weak_ptr<const Segment>> mapped;
-  std::optional<FileGeneration> hopeless;  // another's work that was waited for in vain
-  BlobMap newFacts;                        // that the file does not have yet
+  std::optional<FileGeneration> hopeless;  // the other writer that this process waited for in vain
+  BlobMap newFacts;                        // not yet in the file
 
-  std::mutex writing;  // taken before mutex, by those who use the writer
+  std::mutex writing;  // taken before mutex, by users of the writer
   const std::shared_ptr<BuildLock> buildLock = BuildLock::inProcess();
   std::atomic<uint64_t> found = 0;
   std::atomic<uint64_t> written = 0;
@@ -145,12 +145,12 @@ struct BundleParts : StoreWorkers {
 namespace {
 
 constexpr std::chrono::seconds kSyncDelay{5};
-// They keep files open; what starts that failed leave behind is not kept for ever.
+// Left segments keep files open, so those of failed starts are not kept for ever.
 constexpr size_t kMostLeft = 4096;
 constexpr std::chrono::microseconds kShortestPause{200};
 constexpr std::chrono::microseconds kLongestPause{5000};
 
-// Those alive. Guarded by base::ForkAware::registryMutex.
+// The open bundles. Guarded by base::ForkAware::registryMutex.
 constinit base::Immortal<std::vector<std::pair<StoreOptions, std::weak_ptr<BundleStore>>>>
     openBundles;
 
@@ -158,8 +158,8 @@ base::Sha256Digest factNote(std::string_view key) {
   return base::Sha256::of({reinterpret_cast<const uint8_t*>(key.data()), key.size()});
 }
 
-// Whether a file that is no whole bundle was one, or was to become one, so that it may be replaced:
-// its first bytes are a bundle's but for one, or all of its head got lost.
+// Whether a damaged file is or was to become a bundle, and may therefore be replaced: at most one
+// of its first bytes differs from a bundle's, or its whole head was lost.
 StoreResult<bool> wasBundle(int fd, uint64_t size) {
   std::vector<uint8_t> start(static_cast<size_t>(std::min<uint64_t>(size, kBundleHeadSize)));
   HEARTH_TRY(readAt(fd, start.data(), start.size(), 0));
@@ -183,7 +183,7 @@ StoreResult<std::shared_ptr<BundleStore>> BundleStore::open(const StoreOptions& 
   if (slash == 0) folder = "/";
   if (name.empty() || name == "." || name == "..")
     return storeFail(StoreReason::kBadRequest, "The bundle \"{}\" names no file.", options.bundle);
-  std::shared_ptr<BundleStore> store;  // destroyed, if it is, without the registry's lock
+  std::shared_ptr<BundleStore> store;  // destroyed after the registry's lock is released
   const std::lock_guard lock(registryMutex());
   auto& bundles = openBundles.get();
   std::erase_if(bundles, [](const auto& entry) { return entry.second.expired(); });
@@ -216,7 +216,7 @@ StoreStatus BundleStore::refresh() {
   BundleParts& parts = *parts_;
   const auto none = [&](StoreFailure why) -> StoreStatus {
     const std::lock_guard lock(parts.mutex);
-    // One that this process dropped serves it on with what of it is right.
+    // Goes on with a bundle that this process has dropped, since parts of it are right.
     if (parts.current != nullptr && parts.current->isDropped() &&
         why.reason == StoreReason::kAbsent)
       return {};
@@ -261,7 +261,7 @@ StoreStatus BundleStore::refresh() {
       writable.reset();
   }
   parts.notes->read(loaded->descriptor.get(), loaded->info.head.notesOffset, std::move(writable));
-  // After a power failure a bundle whose sync was never confirmed may hold zeros.
+  // A bundle whose sync was never confirmed may hold zeros after a power failure.
   const bool isChecked =
       parts.boot != BootId{} && parts.notes->has(loaded->checkedNote(parts.boot));
   loaded->isDoubtful = !isSameBoot(loaded->info.head.writtenIn, parts.boot) && !isChecked &&
@@ -369,8 +369,9 @@ void BundleStore::checkLater(const std::shared_ptr<BundleFile>& file) {
   parts.addCheck(std::move(check));
 }
 
-// The blocks of all segments, one segment after the other. What is wrong is dropped at once, and
-// the other segments are checked all the same: a process that uses them repairs all that are wrong.
+// Checks the blocks of all segments, one segment after the other. A wrong segment is dropped at
+// once and the others are checked all the same, so that a process repairs all wrong segments that
+// it uses.
 StoreStatus BundleStore::checkBlocks(BundleFile& file, uint64_t from,
                                      const BlockProgress& progress) {
   BundleParts& parts = *parts_;
@@ -383,7 +384,7 @@ StoreStatus BundleStore::checkBlocks(BundleFile& file, uint64_t from,
     const uint64_t skipped = from > first ? from - first : 0;
     const StoreStatus status =
         checkSegmentBlocks(file.descriptor.get(), info, skipped, [&](uint64_t block) {
-          // What is behind a wrong block is not known to be right.
+          // Blocks after a wrong one do not count as checked.
           isEnded = !progress(result ? first + block : from);
           if (!isEnded) parts.checkedBytes += info.blockSize(block);
           return !isEnded;
@@ -406,7 +407,7 @@ void BundleStore::makeDurable(const std::shared_ptr<BundleFile>& file) {
   parts.checker.postLater(
       [this, &parts, file] {
         if (retried([&] { return base::sys::fdatasync(file->descriptor.get()); }) != 0) {
-          // The kernel reports a lost page once and then takes it for clean.
+          // The kernel reports a lost page once and treats it as clean afterwards.
           const StoreFailure why =
               storeErrno(errno, base::formatText("Syncing the bundle {}", parts.name)).error();
           for (const SegmentInfo& info : file->info.content.segments) drop(*file, info.key, why);
@@ -426,7 +427,7 @@ void BundleStore::drop(BundleFile& file, const SegmentKey& key, const StoreFailu
     const std::lock_guard lock(file.mutex);
     isFirst = file.wrong.empty();
     if (!file.wrong.insert(key).second) return;
-    // Whoever finds the segment gone finds it counted.
+    // Counted here, so that a thread that finds the segment gone also finds it counted.
     parts.corrupt.fetch_add(1, std::memory_order_relaxed);
   }
   {
@@ -437,7 +438,7 @@ void BundleStore::drop(BundleFile& file, const SegmentKey& key, const StoreFailu
   if (isFirst) {
     base::logWarn("The bundle {} is dropped. {}", parts.options.bundle, why.message);
     struct stat status;
-    // Others shall not find it either; this process goes on with what of it is right.
+    // Other processes shall not find the bundle either. This one goes on with what is right in it.
     if (parts.options.mode != StoreMode::kReadOnly &&
         ::fstatat(parts.folder->get(), parts.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         status.st_ino == file.generation.inode && status.st_dev == file.generation.device)
@@ -465,7 +466,8 @@ StoreResult<std::shared_ptr<BundleWriter>> BundleStore::writer() {
 
 void BundleStore::stopIfUnused(std::shared_ptr<BundleWriter> writer) {
   const std::lock_guard lock(parts_->mutex);
-  // One reference is this one, the other the store's; whoever is about to write has a third.
+  // This function has one reference and the store another; a thread that is about to write has a
+  // third.
   if (parts_->writer == writer && writer.use_count() == 2 && writer->isEmpty())
     parts_->writer = nullptr;
 }
@@ -488,14 +490,14 @@ BuildTicket BundleStore::acquire(const SegmentKey& key, std::chrono::nanoseconds
     case BuildLock::Outcome::kGaveUp:
       return {};
   }
-  // Among the threads of this process it is ours to build; now among the processes.
+  // This thread may build as far as this process goes; now the processes compete.
   std::optional<FileGeneration> last;
   Clock::time_point lastMove = Clock::now();
   std::chrono::microseconds pause = kShortestPause;
   for (;;) {
     auto started = writer();
     if (!started && started.error().reason != StoreReason::kBusy) return {};
-    // Another process may have finished between the look for the segment and the start.
+    // Another process may have finished after the search for the segment and before the start.
     if (!started || (*started)->isEmpty()) (void)refresh();
     if (appeared()) {
       if (started) stopIfUnused(std::move(*started));
@@ -503,7 +505,7 @@ BuildTicket BundleStore::acquire(const SegmentKey& key, std::chrono::nanoseconds
     }
     if (started) {
       parts.buildLock->noteProgress();
-      // The caller may find that nothing is to be built; then others need not wait.
+      // If the caller finds that nothing is to be built, others need not wait.
       return BuildTicket(
           std::move(hold),
           std::shared_ptr<void>(
@@ -516,14 +518,14 @@ BuildTicket BundleStore::acquire(const SegmentKey& key, std::chrono::nanoseconds
       last = progress;
       lastMove = Clock::now();
       pause = kShortestPause;
-      // Those who wait for this one in this process see that something moves.
+      // Lets the other threads of this process see that something moves.
       parts.buildLock->noteProgress();
     }
     {
       const std::lock_guard lock(parts.mutex);
       if (progress && parts.hopeless == progress) return {};
       if (Clock::now() - lastMove >= patience) {
-        // Whoever comes next need not wait as long for the same.
+        // The next caller need not wait as long for the same writer.
         parts.hopeless = progress;
         return {};
       }
@@ -533,15 +535,16 @@ BuildTicket BundleStore::acquire(const SegmentKey& key, std::chrono::nanoseconds
   }
 }
 
-// A segment that the next plan can name and that holds the bytes which the caller has in hand, each
-// of them compared: what only bears their name must not take their place. Null when there is none.
+// Finds a segment that the next plan can name and that holds the bytes in the caller's hands. All
+// bytes are compared: a segment that merely bears the right name must not replace them. Null when
+// there is none.
 SegmentRef BundleStore::findSame(const SegmentKey& key, std::span<const uint8_t> right) {
   BundleParts& parts = *parts_;
   std::shared_ptr<BundleFile> current;
   {
     const std::lock_guard lock(parts.mutex);
     if (parts.current != nullptr && parts.current->index.contains(key)) current = parts.current;
-    // Others are only still mapped.
+    // Any other segment is only still mapped, and in no file that a plan can name.
     if (current == nullptr && (parts.writer == nullptr || !parts.writer->find(key))) return nullptr;
   }
   const SegmentRef found = find(key).segment;
@@ -591,7 +594,7 @@ StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<cons
                                               std::span<const SegmentKey> segments,
                                               const PlanDescription& description) {
   BundleParts& parts = *parts_;
-  // Something else may have been put into the place meanwhile.
+  // Another program may have put something else in place meanwhile.
   if (StoreStatus status = refresh(); !status && status.error().reason == StoreReason::kForeign)
     return std::unexpected(std::move(status.error()));
   const std::lock_guard writing(parts.writing);
@@ -613,7 +616,7 @@ StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<cons
       if (const auto kept = left.find(segment); kept != left.end()) {
         const auto copied = target->copy(kept->second.file->get(), kept->second.info);
         if (copied) continue;
-        // Whoever starts next in this process packs it anew.
+        // The next start in this process packs the segment anew.
         const std::lock_guard lock(parts.mutex);
         parts.left.erase(segment);
         return std::unexpected(copied.error());
@@ -662,7 +665,7 @@ StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<cons
     left.insert_or_assign(segment.key, LeftSegment{written, segment});
   }
   if (left.size() > kMostLeft) left.clear();
-  // Every byte was written, or compared, by this process.
+  // This process has written or compared every byte.
   file->isCheckQueued = true;
   if (parts.boot != BootId{}) parts.notes->add(file->checkedNote(parts.boot));
   {
@@ -725,7 +728,7 @@ void BundleStore::remember(std::span<const Fact> facts) {
   if (isMore) afterPublishing([this] { writeFacts(); });
 }
 
-// For a new file that takes the place of `old`: its facts, if it was of the same plan, and new
+// The facts for a new file that replaces `old`: those of `old` if it has the same plan, and the new
 // ones. parts_->mutex is held.
 BlobMap BundleStore::factsBeside(const BundleFile* old, const PlanKey& key) {
   BlobTable table(kFactLimits, {});
@@ -735,8 +738,8 @@ BlobMap BundleStore::factsBeside(const BundleFile* old, const PlanKey& key) {
   return table.blobs();
 }
 
-// Puts a bundle in place that has the new facts, too, and is otherwise the same. A plan that was
-// published meanwhile took them along.
+// Replaces the bundle by one that also has the new facts. A plan that was published meanwhile has
+// already written them.
 void BundleStore::writeFacts() {
   BundleParts& parts = *parts_;
   {
@@ -746,12 +749,12 @@ void BundleStore::writeFacts() {
   auto started = writer();
   if (!started) return base::logInfo("Facts are not kept: {}", started.error().message);
   std::shared_ptr<BundleWriter> own = std::move(*started);
-  // The lock is held: nobody else adds to the plan from here on.
+  // The writer's lock is held: no other process adds to the plan from here on.
   (void)refresh();
   PlanRef plan;
   {
     const std::lock_guard lock(parts.mutex);
-    // Whoever else uses the writer publishes a plan, and these with it.
+    // Any other user of the writer publishes a plan, and the facts with it.
     if (own.use_count() == 2 && own->isEmpty() && parts.current != nullptr &&
         !parts.current->isDropped())
       plan = parts.current->plan;
@@ -762,7 +765,7 @@ void BundleStore::writeFacts() {
   if (written) return;
   base::logInfo("Facts are not kept: {}", written.error().message);
   const std::lock_guard lock(parts.mutex);
-  // What was copied is of no use to others.
+  // The copies are of no use to others.
   if (parts.writer == own && own.use_count() == 2) parts.writer = nullptr;
 }
 

@@ -17,15 +17,15 @@ struct BundleFile;
 struct BundleParts;
 class BundleWriter;
 
-// A bundle as one process uses it: one file that holds a plan and all its segments. Publishing a
-// plan of another key, or one whose segments were dropped, replaces the file by a new one; whoever
-// has the old one open keeps it. A file that is no bundle is never touched. The options' size limit
-// and system stores do not apply.
+// A bundle as one process uses it: one file with a plan and all its segments. Publishing a plan of
+// another key, or a plan whose segments were dropped, replaces the file by a new one; processes
+// that have the old file open keep it. A file that is not a bundle is never touched. The options'
+// size limit and system stores do not apply.
 class BundleStore final : public DiskStore, public std::enable_shared_from_this<BundleStore> {
  public:
-  // The bundle options.bundle, the same object for every caller of the process as long as one holds
-  // it. Fails when it cannot be used at all: kOff, kBadRequest, kGone (no such folder), kForeign
-  // (something else stands there).
+  // Opens the bundle options.bundle. All callers in the process share one object while one of them
+  // holds it. Errors, when it cannot be used at all: kOff, kBadRequest, kGone (no such folder),
+  // kForeign (something else is in its place).
   static StoreResult<std::shared_ptr<BundleStore>> open(const StoreOptions& options);
   ~BundleStore() override;
 
@@ -36,20 +36,20 @@ class BundleStore final : public DiskStore, public std::enable_shared_from_this<
   PlanCapacity planCapacity() const override { return PlanCapacity::kOne; }
   StoreFailure writability() const override;
   FoundSegment find(const SegmentKey& key) override;
-  // One process builds the whole bundle; others wait for it as long as its file grows.
+  // One process builds the whole bundle; others wait for it while its file grows.
   BuildTicket acquire(const SegmentKey& key, std::chrono::nanoseconds patience) override;
-  // kOtherPlan with a sentence when the bundle holds another one.
+  // kOtherPlan, with a sentence, when the bundle holds another plan.
   StoreResult<PlanRef> findPlan(const PlanKey& key) override;
-  // Takes what publishAsync has finished, and what of the old bundle is right. kBusy while another
-  // process writes the bundle.
+  // Writes the segments that publishAsync has finished and what is right in the old bundle. kBusy
+  // while another process writes the bundle.
   StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
                                    std::span<const SegmentKey> segments,
                                    const PlanDescription& description) override;
   Result<base::Sha256Digest> contentHash(const ContentSource& source, unsigned threads) override;
   std::optional<base::Sha256Digest> recalledContentHash(const ContentSource& source) override;
   std::optional<std::vector<uint8_t>> recall(std::string_view key) override;
-  // What has 32 bytes, not all zero, is a note, which costs nothing. More is written in the
-  // background, into a new file with a copy of all else.
+  // Facts of 32 bytes, not all zero, become notes, which costs nothing. Larger ones are written in
+  // the background, into a new file with a copy of everything else.
   void remember(std::span<const Fact> facts) override;
   StoreCounters counters() const override;
 
@@ -69,11 +69,11 @@ class BundleStore final : public DiskStore, public std::enable_shared_from_this<
   BlobMap factsBeside(const BundleFile* old, const PlanKey& key);
   void writeFacts();
   void stopIfUnused(std::shared_ptr<BundleWriter> writer);
-  // The segment is readable at once, but lost unless a plan that names it follows.
+  // The segment can be read at once, but is lost unless a plan that names it follows.
   StoreResult<SegmentRef> publish(const SegmentKey& key, const SegmentPayload& payload) override;
   void makeDurable(const std::shared_ptr<BundleFile>& file);
 
-  BundleParts* parts_;  // of this process
+  BundleParts* parts_;  // of this process; a forked child makes its own
 };
 
 }  // namespace hearth::cache

@@ -51,13 +51,13 @@ TEST_F(BundleStoreTest, FindsWhatWasPublishedInThisProcessAndTheNext) {
     const size_t alignment = kSizes[i] < (2u << 20) ? 4096 : 2u << 20;
     EXPECT_EQ(reinterpret_cast<uintptr_t>(found.segment->data()) % alignment, 0u);
     EXPECT_EQ(store->find(keys()[i]).segment, found.segment);
-    // A page behind the payload can be read.
+    // One page behind the payload can be read.
     (void)*static_cast<const volatile uint8_t*>(found.segment->data() + kSizes[i] + 4095);
   }
   EXPECT_EQ(store->find(segmentKey(99)).reason, StoreReason::kAbsent);
   store->settle();
   EXPECT_EQ(store->counters().segmentsCorrupt, 0u);
-  // Holes take no room.
+  // The holes take no room on the disk.
   uint64_t packed = 0;
   for (const size_t size : kSizes) packed += size;
   EXPECT_LE(static_cast<uint64_t>(status.st_blocks) * 512, packed + packed / 100 + (64u << 10));
@@ -94,7 +94,7 @@ TEST_F(BundleStoreTest, AnotherPlanReplacesTheFileAndReadersKeepTheOldOne) {
   const auto oldPlan = store->findPlan(planKey(1)).value();
   struct stat before;
   ASSERT_EQ(::stat(path().c_str(), &before), 0);
-  // Another model that shares one segment: that one is taken over, not built again.
+  // Another model shares one segment, which is copied and not built again.
   const auto other = store->findPlan(planKey(2));
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().reason, StoreReason::kOtherPlan);
@@ -125,8 +125,8 @@ TEST_F(BundleStoreTest, APlanWithoutItsSegmentsIsRefused) {
   EXPECT_EQ(build(*store), 0);
 }
 
-// Two starts that write at the same time: what the second has written already when the first one's
-// plan closes the file is in the second one's bundle.
+// Two starts write at the same time. When the plan of the first one completes the file, what the
+// second one has written so far still gets into the bundle of the second.
 TEST_F(BundleStoreTest, APlanHasWhatWasWrittenIntoTheBundleBefore) {
   const auto first = segmentKey(1);
   const auto early = segmentKey(2);
@@ -139,7 +139,7 @@ TEST_F(BundleStoreTest, APlanHasWhatWasWrittenIntoTheBundleBefore) {
     ASSERT_TRUE(publish(*store, early, bytes));
     ASSERT_TRUE(store->publishPlan(planKey(1), payload(91, 300), std::vector{first}));
     EXPECT_EQ(open(strict())->find(early).reason, StoreReason::kAbsent);
-    // Another file between them.
+    // Another file comes in between.
     ASSERT_TRUE(publish(*store, third, payload(3, 5000)));
     ASSERT_TRUE(store->publishPlan(planKey(1), payload(92, 300), std::vector{first, third}));
     ASSERT_TRUE(publish(*store, late, payload(4, 5000)));
@@ -186,7 +186,7 @@ TEST_F(BundleStoreTest, ContentHashesAreRememberedInTheFile) {
   const auto file = base::Descriptor::open(model, O_RDONLY);
   if (FileIdentity::of(file->get())->proof != ChangeProof::kStamps)
     GTEST_SKIP() << "The folder for temporary files is memory.";
-  // The time of the last change of the file's state cannot be set, only waited for.
+  // The time of the last change cannot be set, only waited for.
   ::usleep(2'100'000);
   const auto first = open()->contentHash(file->get(), 0, 300'000).value();
   {
@@ -200,7 +200,7 @@ TEST_F(BundleStoreTest, ContentHashesAreRememberedInTheFile) {
     const auto store = open();
     EXPECT_EQ(store->contentHash(file->get(), 0, 300'000).value(), first);
     EXPECT_EQ(store->counters().bytesHashed, 0u);
-    // Another range is added to the notes of the bundle that is there.
+    // The digest of another range is added to the notes of the existing bundle.
     (void)store->contentHash(file->get(), 5, 100);
     EXPECT_EQ(store->counters().bytesHashed, 100u);
   }
@@ -218,7 +218,7 @@ TEST_F(BundleStoreTest, FactsAreKeptBesideThePlan) {
     return store.recall(key).value_or(std::vector<uint8_t>());
   };
   {
-    // Before there is a file, and with the plan.
+    // Remembered before there is a file, and written with the plan.
     const auto store = open();
     store->remember(facts);
     store->flush();
@@ -231,14 +231,14 @@ TEST_F(BundleStoreTest, FactsAreKeptBesideThePlan) {
   {
     const auto store = open();
     for (const Fact& fact : facts) EXPECT_EQ(recalled(*store, fact.key), fact.value);
-    // Notes of 32 bytes take no new file.
+    // A fact of 32 bytes becomes a note and needs no new file.
     const Fact other{"other", payload(3, 32)};
     store->remember({&other, 1});
     store->flush();
     struct stat status;
     ASSERT_EQ(::stat(path().c_str(), &status), 0);
     EXPECT_EQ(status.st_ino, first.st_ino);
-    // More do, with all else that the file has; what was mapped stays.
+    // Larger facts need one, with a copy of everything else; mappings stay.
     const SegmentRef mapped = store->find(keys()[3]).segment;
     const Fact more[] = {{"large", payload(4, 32)}, {"more", payload(5, 33)}};
     store->remember(more);
@@ -263,7 +263,7 @@ TEST_F(BundleStoreTest, FactsAreKeptBesideThePlan) {
   open(readOnly)->remember(facts);
   expectAll(readOnly);
   expectAll(options());
-  // The same plan again takes them over, one of another key does not.
+  // Publishing the same plan keeps the facts; a plan of another key does not.
   ASSERT_TRUE(open()->publishPlan(planKey(1), payload(101, 3000), keys()));
   expectAll(options());
   const auto store = open();
@@ -281,7 +281,7 @@ TEST_F(BundleStoreTest, FactsStayWithinTheirLimits) {
                           {"long", payload(1, kFactLimits.maxValueBytes + 1)}};
   store->remember(refused);
   for (const Fact& fact : refused) EXPECT_FALSE(store->recall(fact.key)) << fact.key;
-  // The oldest go.
+  // The oldest facts are evicted.
   for (uint64_t i = 0; i < 10; ++i) {
     const Fact fact{std::to_string(i), payload(i, kFactLimits.maxValueBytes)};
     store->remember({&fact, 1});
@@ -305,7 +305,7 @@ TEST_F(BundleStoreTest, ACheckIsDoneOnceForEachBootAndFile) {
     store->settle();
     return store->counters().segmentsChecked;
   };
-  EXPECT_EQ(checksOf(first), 0u);  // this boot's process wrote every byte
+  EXPECT_EQ(checksOf(first), 0u);  // a process of this boot wrote every byte
   EXPECT_EQ(checksOf(second), std::size(kSizes));
   EXPECT_EQ(checksOf(second), 0u);
   fs::last_write_time(path(), fs::file_time_type::clock::now() - std::chrono::hours(1));
@@ -319,14 +319,14 @@ TEST_F(BundleStoreTest, LostWritesShowAfterTheNextBoot) {
   second.boot = parseBootId("fedcba98-7654-3210-fedc-ba9876543210");
   ASSERT_EQ(build(*open(first)), 0);
   std::vector<uint8_t> bytes = readFile(path());
-  // The third payload starts behind the head and two others.
+  // The third payload follows the head and two payloads.
   const size_t lost = 4096 + 4096 + 8192 + 20'000;
   std::fill_n(bytes.begin() + lost, 8192, 0);
   writeFile(path(), bytes);
   const auto store = open(second);
   EXPECT_EQ(store->find(keys()[2]).reason, StoreReason::kCorrupt);
   EXPECT_TRUE(equal(store->find(keys()[1]).segment->bytes(), bytesOf(1)));
-  // What is right of the bundle is taken over.
+  // The right parts of the bundle are copied.
   EXPECT_EQ(build(*store), 0);
   EXPECT_EQ(store->counters().segmentsWritten, 1u);
   EXPECT_EQ(build(*open(strict())), 0);
@@ -365,7 +365,7 @@ TEST_F(BundleStoreTest, EveryFailureToWriteHasAReasonAndLeavesNothing) {
     }
     EXPECT_TRUE(fs::is_empty(folder_.path()));
   }
-  // Facts that cannot be added cost nothing else.
+  // A failure to add facts has no other effect.
   ASSERT_EQ(build(*open()), 0);
   const Fact fact{"a fact", payload(1, 100)};
   for (const char* fault : {"pwrite:ENOSPC", "pwrite:EIO:5", "rename:EROFS", "pread:EIO:1"}) {
@@ -481,7 +481,7 @@ TEST_F(BundleProcessTest, AnotherProcessTakesOverFromABuilderThatDies) {
     return 0;
   });
   waitUntil(1);
-  // One that waits too long works alone, and does not wait again for the same.
+  // A process that waits too long works alone, and does not wait for the same writer again.
   const auto store = open();
   EXPECT_EQ(store->acquire(keys()[0], std::chrono::milliseconds(30)).role(),
             BuildTicket::Role::kAlone);
@@ -504,7 +504,7 @@ TEST_F(BundleProcessTest, FactsWaitForNobodyAndGoWithThePlanThatFollows) {
   const auto isKept = [&](const std::string& key) {
     return open(strict())->recall(key).has_value();
   };
-  // Another process builds.
+  // While another process builds.
   const pid_t builder = startChild([&] {
     const auto other = BundleStore::open(strict());
     const BuildTicket ticket = (*other)->acquire(segmentKey(500));
@@ -517,7 +517,7 @@ TEST_F(BundleProcessTest, FactsWaitForNobodyAndGoWithThePlanThatFollows) {
   EXPECT_FALSE(isKept("busy"));
   ::kill(builder, SIGKILL);
   waitForChild(builder);
-  // This one does.
+  // While this process builds.
   BuildTicket ticket = store->acquire(segmentKey(500));
   ASSERT_EQ(ticket.role(), BuildTicket::Role::kBuild);
   remember("building");
@@ -569,7 +569,7 @@ TEST_F(BundleStoreTest, ASegmentWithoutAKeyIsNamedByItsContent) {
   store->flush();
   ASSERT_NE(segment, nullptr);
   EXPECT_EQ(segment->key(), contentSegmentKey(bytes));
-  // What is only mapped still cannot be named by a plan, and is written again.
+  // A segment that is only still mapped cannot be named by a plan, and is written again.
   const std::vector<SegmentKey> keys = {segment->key()};
   ASSERT_TRUE(store->publishPlan(planKey(1), {}, keys));
   fs::remove(path());
@@ -605,7 +605,7 @@ TEST_F(BundleProcessTest, AForkedChildUsesTheBundleAndLeavesTheParentsWork) {
   const SegmentRef mapped = store->find(keys()[0]).segment;
   const pid_t child = startChild([&] {
     if (!equal(mapped->bytes(), bytesOf(0))) return 1;
-    // The parent is still at it.
+    // The parent is still building.
     if (store->acquire(keys()[1], std::chrono::milliseconds(20)).role() !=
         BuildTicket::Role::kAlone)
       return 2;

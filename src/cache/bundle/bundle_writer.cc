@@ -23,7 +23,7 @@ std::string buildingName(const std::string& name) {
   return name + ".building";
 }
 
-// The parent never has to let a lock go before its file is closed, so there is no unlocking.
+// The lock is released only by closing the file, so there is no unlocking.
 bool tryLock(int fd) {
   struct flock lock{};
   lock.l_type = F_WRLCK;
@@ -53,13 +53,13 @@ StoreResult<std::unique_ptr<BundleWriter>> BundleWriter::start(int folder, const
                          O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0600);
     });
   };
-  // More rounds than processes that come between are not to be expected.
+  // More processes than this are not expected to come in between.
   for (int round = 0; round < 100; ++round) {
     std::unique_ptr<BundleWriter> writer(new BundleWriter(folder, name, boot));
     writer->descriptor_.reset(openIt(O_CREAT | O_EXCL));
     if (writer->descriptor_.valid()) {
       HEARTH_CRASH_POINT("bundle.after_create");
-      // Between creation and lock another process may have taken it for a leftover.
+      // Before the lock was taken, another process may have removed the file as a leftover.
       if (tryLock(writer->fd()) && isSameFile(writer->fd(), folder, building)) return writer;
       writer->isFinished_ = true;
       continue;
@@ -76,7 +76,7 @@ StoreResult<std::unique_ptr<BundleWriter>> BundleWriter::start(int folder, const
       return storeFail(StoreReason::kForeign, "{} is no file that a bundle is written in.",
                        building);
     if (!tryLock(leftover.get())) return busy();
-    // Never truncated: a process may still have parts of it mapped.
+    // Removed, never truncated: a process may still have parts of it mapped.
     if (isSameFile(leftover.get(), folder, building)) HEARTH_TRY(removeFile(folder, building));
   }
   return busy();

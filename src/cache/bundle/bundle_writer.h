@@ -17,17 +17,17 @@
 
 namespace hearth::cache {
 
-// A bundle that is being written beside its place, in NAME.building, whose lock says that somebody
-// does. What a killed process left there is removed by the next one. Segments are readable at once.
-// Removed when not finished, but stays valid where it is mapped. find and segments are thread-safe,
-// the rest is for one thread at a time.
+// A bundle that is being written, in NAME.building beside its final place. A lock on that file
+// shows that a process is writing. What a killed process left there, the next writer removes.
+// Segments can be read at once. Unless finished, the file is removed; mappings of it stay valid.
+// find() and segments() are thread-safe; the rest is for one thread at a time.
 class BundleWriter {
  public:
-  // Errors: kBusy while another process writes, kForeign when something else stands there,
+  // Errors: kBusy while another process writes, kForeign when something else is in the way,
   // kReadOnly, kNoSpace, kIoError.
   static StoreResult<std::unique_ptr<BundleWriter>> start(int folder, const std::string& name,
                                                           const BootId& boot);
-  // When another process writes: which file it is and when it last got on.
+  // If another process is writing: its file, whose generation changes as it makes progress.
   static std::optional<FileGeneration> otherProgress(int folder, const std::string& name);
   ~BundleWriter();
   BundleWriter(const BundleWriter&) = delete;
@@ -35,24 +35,25 @@ class BundleWriter {
 
   int fd() const { return descriptor_.get(); }
   std::optional<SegmentInfo> find(const SegmentKey& key) const;
-  // All that were added or copied.
+  // All segments that were added or copied.
   std::vector<SegmentInfo> segments() const;
   bool isEmpty() const;
 
-  // Errors: kNoSpace, kIoError, kBadRequest; what was written before stays.
+  // Adds a segment. Errors: kNoSpace, kIoError, kBadRequest; what was written before stays.
   StoreResult<SegmentInfo> add(const SegmentKey& key, const SegmentPayload& payload);
-  // Copies a segment of another bundle. Also kCorrupt, when it has changed.
+  // Copies a segment of another bundle. Errors as add(), and kCorrupt when it has changed.
   StoreResult<SegmentInfo> copy(int from, const SegmentInfo& info);
 
-  // Writes index, notes and head, and renames the file over whatever stands in its place. Nothing
-  // can be added afterwards. `plan` names only segments that were added, `facts` keep kFactLimits.
-  // Errors as add; kAbsent.
+  // Writes index, notes and head, and renames the file to its final place, replacing what is there.
+  // Nothing can be added afterwards. `plan` names only segments that were added; `facts` keep
+  // kFactLimits. Errors as add(), and kAbsent when a segment is missing.
   StoreResult<BundleInfo> finish(PlanContent plan, BlobMap facts, BundleNotes& notes);
 
-  // A second descriptor of the file, for reading it when this object is gone. Error: kIoError.
+  // Another descriptor of the file, for reading it when this object is gone. Error: kIoError.
   StoreResult<base::Descriptor> duplicate() const;
 
-  // The parent goes on writing; its lock is let go here.
+  // For a forked child: closes its copy of the file, so that only the parent, which goes on
+  // writing, has the lock.
   void closeInChild() { descriptor_.reset(); }
 
  private:
