@@ -59,7 +59,8 @@ Result<uint64_t> sizeOf(int file) {
 
 Result<memory::Mapping> copyOf(int file, uint64_t size) {
   HEARTH_ASSIGN(memory::Mapping copy, memory::Mapping::anonymous(std::max<uint64_t>(size, 1)));
-  // All pages in one go, where the system can: faults while it copies would take longer.
+  // Populates all pages at once, where the system can: page faults amid the copying would take
+  // longer.
   ::madvise(copy.data(), copy.size(), MADV_POPULATE_WRITE);
   uint64_t done = 0;
   while (done < size) {
@@ -74,7 +75,7 @@ Result<memory::Mapping> copyOf(int file, uint64_t size) {
   return copy;
 }
 
-// An exclusive lock of an open file, which goes with this object.
+// Holds an exclusive lock on an open file.
 class FileLock {
  public:
   static Result<FileLock> take(int file) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client's files for compilation caching, which anybody may write, cut or lock at any time.
+// A client's files for compilation caching. Anybody may write, cut or lock them at any time.
 #pragma once
 
 #include <cstdint>
@@ -13,33 +13,34 @@
 
 namespace hearth::cache {
 
-// The bytes of one file before they are written, in pieces that follow each other.
+// The bytes of one file that is to be written, in pieces that follow each other.
 using CachePieces = std::span<const std::span<const uint8_t>>;
 
-// What MappingManager keeps of a model cache and a data cache.
+// The sizes and the digest of both caches, as MappingManager keeps them.
 CachedContent contentOf(CachePieces model, CachePieces data);
 
-// Private copies of a model cache and a data cache, on which everything is checked and done: what
-// happens to the files after copying does not matter.
+// Private copies of a model cache and a data cache. Only the copies are checked and used, so what
+// happens to the files afterwards does not matter.
 struct CacheBytes {
   CachedContent content;
-  memory::Mapping model;  // at least content.modelBytes, read-only, as are the others
+  memory::Mapping model;  // at least content.modelBytes; both mappings are read-only
   memory::Mapping data;
 };
 
-// Copies the files if they have one of these contents. Sizes are compared first, so that no more is
-// read than was once written. kNotFound says what differs; kIo when a file cannot be read.
+// Copies the files if they have one of these contents. Compares the sizes first, so that no more is
+// read than was once written. Errors: kNotFound, which says what differs; kIo when a file cannot be
+// read.
 Result<CacheBytes> readCacheFiles(int modelFile, int dataFile,
                                   std::span<const CachedContent> contents);
 
-// The digest and sizes of what is in the files now; nothing is kept or interpreted. kIo.
+// The digest and sizes of the files as they are now. Keeps and interprets nothing. Error: kIo.
 Result<CachedContent> contentOfFiles(int modelFile, int dataFile);
 
-// Writes both files, under a lock on the model file that is waited for a second at most. The files
-// are whole afterwards, or not those of any content. Errors: kIo.
+// Writes both files, under a lock on the model file for which it waits one second at most. After a
+// failure the files match no content that the map knows. Error: kIo.
 Status writeCacheFiles(int modelFile, CachePieces model, int dataFile, CachePieces data);
 
-// How many bytes of client files were let through to be interpreted, since the process started.
+// How many bytes of client files were accepted since the process started.
 uint64_t trustedCacheBytes();
 
 }  // namespace hearth::cache

@@ -18,7 +18,7 @@ CacheInspection found(CacheFinding finding, std::string reason) {
   return {finding, std::move(reason), std::nullopt};
 }
 
-// The row with this content, if possible one of the build and of this user.
+// The row with this content, preferably of this build and of this user.
 const KnownContent* rowOf(const std::vector<KnownContent>& rows, const CachedContent& content,
                           const base::Sha256Digest& build) {
   const KnownContent* best = nullptr;
@@ -72,7 +72,7 @@ CacheInspection inspectCacheFiles(MappingManager& map, const base::Sha256Digest&
   if (!under) return found(CacheFinding::kNoMap, under.error().toString());
   const auto sized = map.findSized(modelBytes, dataBytes);
   if (!sized) return found(CacheFinding::kNoMap, sized.error().toString());
-  // Files of a size that nobody ever wrote are not read.
+  // Files of a size that was never written are not read.
   if (!sized->empty()) {
     const auto content = contentOfFiles(modelFile, dataFile);
     if (!content) return found(CacheFinding::kUnreadable, content.error().toString());

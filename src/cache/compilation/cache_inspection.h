@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a client's cache files, for people. Changes nothing and interprets no byte.
+// Tells people what is known of a client's cache files. Changes nothing and interprets no byte.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 namespace hearth::cache {
 
 enum class CacheFinding {
-  kVerified,    // what a driver wrote under this key
+  kVerified,    // as a driver wrote them under this key
   kEmpty,       // nothing was saved into them
-  kNoMap,       // the mapping manager's file is not there, or cannot be used
-  kUnknown,     // nothing is known under this key
-  kOtherKey,    // they were written under another key
-  kWrongSize,   // another size than what is known under this key
-  kWrongBytes,  // the same size, and other bytes
+  kNoMap,       // the map's database is missing or cannot be used
+  kUnknown,     // the map knows nothing under this key
+  kOtherKey,    // written under another key
+  kWrongSize,   // not the size of any content under this key
+  kWrongBytes,  // a right size with other bytes
   kUnreadable,
 };
 
@@ -28,12 +28,12 @@ const char* cacheFindingName(CacheFinding finding);
 struct CacheInspection {
   CacheFinding finding = CacheFinding::kUnreadable;
   std::string reason;  // a sentence; empty for kVerified
-  // Who wrote them; with kVerified and kOtherKey.
+  // The entry of the map, which says who wrote them; for kVerified and kOtherKey.
   std::optional<KnownContent> known;
 };
 
-// Compares one model cache and one data cache with the map. `preferredBuild`: of several builds
-// that wrote the same, the one to name.
+// Compares a model cache and a data cache with the map. If several builds have written the same,
+// `preferredBuild` is named.
 CacheInspection inspectCacheFiles(MappingManager& map, const base::Sha256Digest& token,
                                   const base::Sha256Digest& preferredBuild, int modelFile,
                                   int dataFile);

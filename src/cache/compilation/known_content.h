@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the map of compilation caches is made of.
+// The entries of the map of compilation caches.
 #pragma once
 
 #include <sys/types.h>
@@ -10,16 +10,16 @@
 
 namespace hearth::cache {
 
-// Whose cache files are meant. Files of another driver build, user or token are never consulted.
+// Who owns cache files. Files of another driver build, user or token are never looked at.
 struct CacheOwner {
-  base::Sha256Digest build{};  // of driver and libraries
+  base::Sha256Digest build{};  // of the driver and its libraries
   uid_t uid = 0;
   base::Sha256Digest token{};
   bool operator==(const CacheOwner&) const = default;
 };
 
-// What was cached under a token: a digest of all bytes of model and data cache, and how many bytes
-// there are, so that nobody has to read files that cannot be the ones.
+// What was cached under a token: a digest of all bytes of model and data cache, and the sizes of
+// both, so that files of other sizes need not be read.
 struct CachedContent {
   base::Sha256Digest digest{};
   uint64_t modelBytes = 0;

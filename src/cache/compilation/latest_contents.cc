@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kFile[] = "cache-map.latest";
 constexpr char kMagic[8] = {'H', 'R', 'T', 'H', 'L', 'A', 'T', '\n'};
-// Owners that share a place take turns. Places that nobody has take no room on the disk.
+// Owners that share a place overwrite each other. Unused places take no room on the disk.
 constexpr uint64_t kPlaces = 1024;
 constexpr uint64_t kPlaceBytes = 256;
 
@@ -28,7 +28,7 @@ struct Record {
   uint64_t modelBytes;
   uint64_t dataBytes;
   int64_t used;
-  base::Sha256Digest checksum;  // of all before it
+  base::Sha256Digest checksum;  // over all bytes before it
 };
 static_assert(std::has_unique_object_representations_v<Record> &&
               std::is_trivially_copyable_v<Record> && sizeof(Record) <= kPlaceBytes);

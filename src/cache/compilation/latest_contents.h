@@ -8,12 +8,12 @@
 
 namespace hearth::cache {
 
-// A copy of the map's latest entry of a token, for starts to which a question to the database is
-// long: one record at a place that the owner gives, in a file beside the database. Each record
-// names the state of the database that it was taken from, and is none in any other. It may be lost,
-// or not be written, at any time: the database has the entry then.
+// A copy of the latest entry of each token, for starts that cannot afford a query of the database:
+// one record at a place that the owner determines, in a file beside the database. Each record names
+// the state of the database that it was copied from, and is void in any other state. A record may
+// be lost or never be written: the database still has the entry.
 //
-// `folder` is one that only the user may write.
+// Nobody but the user may write to `folder`. Thread-safe.
 std::optional<KnownContent> findLatestContent(int folder, const FileGeneration& database,
                                               const CacheOwner& owner);
 void keepLatestContent(int folder, const FileGeneration& database, const KnownContent& known);

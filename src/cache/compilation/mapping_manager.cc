@@ -27,14 +27,14 @@ namespace hearth::cache {
 namespace {
 
 constexpr char kFile[] = "cache-map.sqlite";
-// Long enough for the syncs of some dozen other processes.
+// Long enough for the syncs of about a dozen other processes.
 constexpr int kBusyMilliseconds = 2000;
 constexpr int64_t kHour = int64_t{3600} * 1'000'000'000;
 
-// A write syncs before it returns: an entry that a power failure took would only cost a miss, but
-// the next entries of a file that it damaged would be gone, too.
+// Each write syncs before it returns. A lost entry would only cost a miss, but a file that a power
+// failure damaged would take all its other entries along.
 constexpr char kWriteSettings[] = "PRAGMA synchronous=FULL";
-// For people; more entries of one token there are not.
+// For people. One token never has more entries.
 constexpr char kLatest[] = " ORDER BY used DESC LIMIT 256";
 constexpr char kTable[] =
     "CREATE TABLE IF NOT EXISTS content1(build BLOB, uid INTEGER, token BLOB, digest BLOB, "
@@ -66,7 +66,7 @@ bool readDigest(sqlite3_stmt* statement, int column, base::Sha256Digest* digest)
   return true;
 }
 
-// Over all of an entry: bytes that changed on the disk make it no entry.
+// A checksum over a whole entry: an entry whose bytes changed on the disk does not count.
 base::Sha256Digest checksum(const CacheOwner& owner, const CachedContent& content, int64_t used) {
   base::Sha256 hash;
   hash.update("content", 7);
@@ -80,7 +80,7 @@ base::Sha256Digest checksum(const CacheOwner& owner, const CachedContent& conten
   return hash.finish();
 }
 
-// Without statements, whose parsing is a good part of a look-up's time.
+// Uses no statements, since parsing them is a good part of a look-up's time.
 void setUpReading(sqlite3* database) {
   sqlite3_busy_timeout(database, kBusyMilliseconds);
   sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
@@ -121,7 +121,7 @@ std::shared_ptr<MappingManager> MappingManager::shared() {
   Shared* const shared = &known.get();
   const std::string folder = standardFolder();
   if (shared->manager == nullptr || shared->process != ::getpid() || shared->folder != folder) {
-    // A connection does not survive a fork, not even to be closed.
+    // A connection must not be used in a forked child, not even to close it, so it is leaked.
     if (shared->process != ::getpid() && shared->manager != nullptr)
       new std::shared_ptr<MappingManager>(shared->manager);
     *shared = {::getpid(), folder, std::make_shared<MappingManager>(folder)};
@@ -134,7 +134,7 @@ std::unique_ptr<MappingManager> MappingManager::forLooking() {
 }
 
 void MappingManager::close() {
-  // SQLite has locks of the whole process, which a forked child must not find taken.
+  // SQLite takes locks of the whole process, which a forked child must not find taken.
   const base::ForkGate::Inside inside;
   const base::FileSizeSignalOff signalOff;
   if (database_ != nullptr) sqlite3_close(database_);
@@ -143,7 +143,7 @@ void MappingManager::close() {
   directory_.reset();
 }
 
-// True when the file was unusable and has been removed.
+// Returns true when the file was unusable and has been removed.
 bool MappingManager::discardIfBroken(int code) {
   if (!isDamage(code) || !directory_.valid() || use_ == Use::kLook) return false;
   base::logInfo("The file {}/{} is damaged and is made anew.", folder_, kFile);
@@ -158,7 +158,7 @@ Status MappingManager::open(bool create) {
   const base::FileSizeSignalOff signalOff;
   struct stat status;
   if (database_ != nullptr) {
-    // A map that was deleted or replaced is not the one that others write.
+    // If the file was deleted or replaced, other processes write another one.
     struct stat mine;
     if (::fstatat(directory_.get(), kFile, &mine, AT_SYMLINK_NOFOLLOW) == 0 && mine.st_nlink == 1 &&
         ::fstatat(AT_FDCWD, (folder_ + '/' + kFile).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -177,7 +177,7 @@ Status MappingManager::open(bool create) {
                 "There is no cache map: {}", opened.error().message);
   directory_ = std::move(*opened);
   const std::string path = folder_ + '/' + kFile;
-  // One more try for the case that a broken file is removed on the way.
+  // A broken file is removed in the first attempt, so there is a second one.
   int code = SQLITE_CANTOPEN;
   for (int attempt = 0; attempt < 2 && directory_.valid(); ++attempt) {
     if (create) unlinkDatabase(directory_.get(), kFile);
@@ -189,7 +189,7 @@ Status MappingManager::open(bool create) {
       if (errno != ENOENT || !create)
         return fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
                     "There is no cache map {}.", path);
-      // Made here for its mode, and never through a link.
+      // Created here, so that its mode is right and no link is followed.
       const base::Descriptor made(base::sys::openAt(
           directory_.get(), kFile, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
     }
@@ -199,7 +199,8 @@ Status MappingManager::open(bool create) {
     if (code == SQLITE_OK) setUpReading(database_);
     if (code == SQLITE_OK && create)
       code = sqlite3_exec(database_, kTable, nullptr, nullptr, nullptr);
-    // What cannot be added to is not believed either: a later build might have said otherwise.
+    // A file that cannot be added to is not believed either: a later build could not have replaced
+    // it.
     if (code == SQLITE_OK && sqlite3_db_readonly(database_, "main") != 0) code = SQLITE_READONLY;
     if (code == SQLITE_OK) return {};
     const base::Descriptor again = base::Descriptor(::dup(directory_.get()));
@@ -248,7 +249,7 @@ Result<std::vector<KnownContent>> MappingManager::read(
 }
 
 Result<std::vector<KnownContent>> MappingManager::readOf(const CacheOwner& owner) {
-  // In no order that SQLite would have to make a sorter for.
+  // Unordered, so that SQLite needs no sorter.
   HEARTH_ASSIGN(std::vector<KnownContent> rows,
                 read("build = ? AND uid = ? AND token = ? LIMIT 256", [&](sqlite3_stmt* statement) {
                   bindDigest(statement, 1, owner.build);
@@ -278,14 +279,15 @@ std::optional<CachedContent> MappingManager::findLatest(const CacheOwner& owner)
   const auto known = findLatestContent(directory->get(), *generation, owner);
   if (!known) return std::nullopt;
   found_ = {*known};
-  foundIn_.reset();  // it is kept already
+  foundIn_.reset();  // the record is already kept
   return known->content;
 }
 
 Result<std::vector<CachedContent>> MappingManager::find(const CacheOwner& owner) {
   const std::lock_guard lock(mutex_);
   HEARTH_TRY(open(false));
-  // Before the question: an answer of a later state is kept as one of an earlier, and not believed.
+  // Taken before the query: an answer from a later state is then kept for the earlier one, and not
+  // believed.
   foundIn_ = generationIn(directory_.get());
   HEARTH_ASSIGN(found_, readOf(owner));
   std::vector<CachedContent> contents;
@@ -354,7 +356,7 @@ Status MappingManager::remember(const CacheOwner& owner, const CachedContent& co
   HEARTH_TRY(open(true));
   HEARTH_TRY(setUpWriting());
   HEARTH_TRY(run("BEGIN IMMEDIATE"));
-  // An open transaction keeps all others out.
+  // An open transaction would keep all other writers out.
   struct RollBack {
     sqlite3*& database;
     bool isDone = false;
@@ -368,9 +370,9 @@ Status MappingManager::remember(const CacheOwner& owner, const CachedContent& co
       base::formatText("build = x'{}' AND uid = {}", base::toHex(owner.build), owner.uid);
   const std::string same = base::formatText("{} AND token = x'{}'", mine, base::toHex(owner.token));
   const int64_t time = when.value_or(base::wallClock());
-  // When it was used as far as that can be: a wrong clock's future is no reason to stay for ever.
+  // A use in the future comes from a wrong clock and must not keep an entry for ever.
   const std::string known = base::formatText("CASE WHEN used > {} THEN 0 ELSE used END", time);
-  // The oldest of what is too many.
+  // Deletes the oldest rows beyond `most`.
   const auto evict = [&](std::string_view columns, const std::string& rows, int most) {
     return run(base::formatText(
         "DELETE FROM content1 WHERE {1} AND ({0}) IN (SELECT {0} FROM content1 WHERE {1} ORDER BY "
@@ -401,11 +403,11 @@ void MappingManager::touch(const CacheOwner& owner, const CachedContent& content
     return row.owner == owner && row.content == content;
   };
   const auto isLongAgo = [](const KnownContent& row) {
-    // Also when the clock that noted it went ahead.
+    // A time in the future comes from a clock that was ahead.
     const int64_t time = base::wallClock();
     return row.used > time || time - row.used > kHour;
   };
-  // What the look-up found before is asked first: mostly there is nothing to do.
+  // The result of the last look-up mostly shows that there is nothing to do.
   const auto found = std::ranges::find_if(found_, isIt);
   if (found == found_.end()) return;
   if (isLongAgo(*found)) {

@@ -34,12 +34,12 @@ class MappingManagerTest : public testing::Test {
   std::string folder() const { return memory_.path() / "state" / "hearth"; }
   fs::path file() const { return fs::path(folder()) / "cache-map.sqlite"; }
   fs::path latestFile() const { return fs::path(folder()) / "cache-map.latest"; }
-  // What a process of its own finds.
+  // What another process would find.
   std::vector<CachedContent> found(const CacheOwner& who) const {
     return MappingManager(folder()).find(who).value_or(std::vector<CachedContent>());
   }
 
-  // The same without a question to the database.
+  // The same without a query of the database.
   std::optional<CachedContent> latest(const CacheOwner& who) const {
     return MappingManager(folder()).findLatest(who);
   }
@@ -88,7 +88,7 @@ TEST_F(MappingManagerTest, BuildsDoNotPushEachOtherOut) {
   EXPECT_THAT(manager.find(owner(1, 1)).value(), testing::ElementsAre(content(1)));
   EXPECT_THAT(manager.find(owner(100, 2)).value(), testing::IsEmpty()) << "the oldest";
   EXPECT_THAT(manager.find(owner(110, 2)).value(), testing::SizeIs(1));
-  // Old builds go.
+  // Old builds are evicted.
   for (uint64_t i = 0; i < MappingManager::kMostBuilds; ++i)
     ASSERT_TRUE(manager.remember(owner(1, 10 + i), content(1)));
   EXPECT_THAT(manager.find(owner(1, 1)).value(), testing::IsEmpty());
@@ -109,7 +109,7 @@ TEST_F(MappingManagerTest, DamageOnlyForgets) {
     MappingManager manager(folder());
     const Status written = manager.remember(owner(1), content(10));
     if (!written) {
-      // The damage showed while writing: the file is new the next time.
+      // The write has found the damage, and the next one makes a new file.
       EXPECT_TRUE(manager.remember(owner(1), content(10))) << at;
     }
   }
@@ -191,7 +191,7 @@ TEST_F(MappingManagerTest, TheLatestIsKnownAsLongAsTheMapIsTheSame) {
   EXPECT_FALSE(latest(owner(2)));
   EXPECT_FALSE(latest(owner(1, 2)));
   EXPECT_FALSE(latest(owner(1, 1, 1001)));
-  // Something was written since: only the database tells whether it is still there.
+  // Something was written since, so only the database tells whether the entry is still there.
   ASSERT_TRUE(manager.remember(owner(2), content(12)));
   EXPECT_EQ(latest(owner(2)), content(12));
   EXPECT_FALSE(latest(owner(1)));
@@ -208,7 +208,7 @@ TEST_F(MappingManagerTest, TheLatestIsBelievedOnlyWithTheMap) {
     ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
     ASSERT_THAT(found(owner(1)), testing::SizeIs(1));
   }
-  // The mode of the database is a part of its state.
+  // The mode of the database is part of its state.
   MappingManager manager(folder());
   ASSERT_TRUE(manager.find(owner(1)));
   manager.touch(owner(1), content(10));
@@ -255,13 +255,13 @@ TEST_F(MappingManagerTest, ALockedFileIsAReasonAndStays) {
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error().code(), ErrorCode::kIo);
     EXPECT_FALSE(manager.remember(owner(2), content(11)));
-    // What was noted of the state that the file has is still true.
+    // What was noted for this state of the file is still true.
     EXPECT_EQ(latest(owner(1)), content(10));
   }
   EXPECT_THAT(found(owner(1)), testing::ElementsAre(content(10)));
 }
 
-// As a clock leaves it that was a hundred years ahead and has been put right.
+// A clock was a hundred years ahead, and is right again.
 TEST_F(MappingManagerTest, WhatAWrongClockHasNotedGoesFirst) {
   MappingManager manager(folder());
   ASSERT_TRUE(manager.remember(owner(1), content(100)));
@@ -284,7 +284,7 @@ TEST_F(MappingManagerTest, LookingChangesNothing) {
   EXPECT_FALSE(looking.remember(owner(1), content(11)));
   looking.touch(owner(1), content(10));
   EXPECT_THAT(found(owner(1)), testing::ElementsAre(content(10)));
-  // A damaged file is for the next writer to remove.
+  // Only the next writer removes a damaged file.
   const std::vector<uint8_t> damaged = payload(1, 5000);
   writeFile(file(), damaged);
   MappingManager again(folder(), MappingManager::Use::kLook);
