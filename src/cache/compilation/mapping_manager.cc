@@ -199,8 +199,7 @@ Status MappingManager::open(bool create) {
     if (code == SQLITE_OK) setUpReading(database_);
     if (code == SQLITE_OK && create)
       code = sqlite3_exec(database_, kTable, nullptr, nullptr, nullptr);
-    // A file that cannot be added to is not believed either: a later build could not have replaced
-    // it.
+    // A file that cannot be added to may be out of date, so it is not believed.
     if (code == SQLITE_OK && sqlite3_db_readonly(database_, "main") != 0) code = SQLITE_READONLY;
     if (code == SQLITE_OK) return {};
     const base::Descriptor again = base::Descriptor(::dup(directory_.get()));
