@@ -24,7 +24,7 @@ using schema::BuiltinOperator;
 using schema::TensorType;
 using testing::HasSubstr;
 
-// Everything that a caller can do with a file; the bytes have exactly their size, so that a
+// Does everything that a caller can do with a file. The bytes have exactly their size, so that a
 // sanitizer sees reads behind them.
 std::string exercise(const std::vector<uint8_t>& bytes) {
   const auto file = ModelFile::fromPool(memory::Pool::borrowed(bytes.data(), bytes.size()));
@@ -55,7 +55,7 @@ std::string exercise(const ModelWriter& writer) {
   return exercise(writer.write());
 }
 
-// Sample models, and the smaller of the shared ones where they are.
+// The sample models, and the smaller ones of the shared models if they are there.
 std::vector<std::vector<uint8_t>> victims() {
   std::vector<std::vector<uint8_t>> files;
   for (SampleModel& sample : sampleModels()) files.push_back(std::move(sample.bytes));
@@ -276,7 +276,7 @@ TEST(BadInput, QuantisationThatMakesNoSense) {
   }
 }
 
-// One-dimensional tensors may name any dimension (person_detect does), others not.
+// One-dimensional tensors may name any dimension (person_detect does); other tensors may not.
 TEST(BadInput, QuantisedDimensions) {
   ModelWriter model = reluModel();
   const int32_t weights = model.addConstant<int8_t>(TensorType::INT8, {2}, {1, 2}, 0.5f);
@@ -320,7 +320,7 @@ TEST(BadInput, VariablesThatAreTooLarge) {
   EXPECT_THAT(exercise(model), HasSubstr("times its"));
 }
 
-// Tables may share what they refer to; a small file must not become a large model by that.
+// Tables may share what they refer to. A small file must not become a large model in this way.
 TEST(BadInput, SharedTables) {
   flatbuffers::FlatBufferBuilder builder;
   const std::vector<int32_t> inputs(100000, 0);

@@ -33,7 +33,7 @@ std::map<uint32_t, std::string> namesOf(const TensorMaps* maps) {
   return names;
 }
 
-// The visible arguments of a subgraph; it was imported, so every index and type is right.
+// Describes the visible arguments of a subgraph. It was imported, so every index and type is valid.
 Result<std::vector<TensorInfo>> describeTensors(const FileView& view,
                                                 const schema::SubGraph& subgraph,
                                                 const flatbuffers::Vector<int32_t>* indices,
@@ -61,15 +61,16 @@ Result<std::vector<TensorInfo>> describeTensors(const FileView& view,
   return tensors;
 }
 
-// Lists of scales and zero points of language models are megabytes, which the import reads from end
-// to end. From a disk they come at once instead of page by page.
+// Reads ahead the lists of scales and zero points. Those of language models have megabytes and the
+// import reads all of them; from a disk they then come at once instead of page by page.
 void readListsAhead(const FileView& view, size_t index, const ScatteredReads& reads) {
   constexpr size_t kLong = size_t{16} << 10;
   bool isFirst = true;
   const auto readAhead = [&](const auto* list, size_t elementSize) {
     if (list == nullptr || list->size() < kLong / elementSize) return true;
     const size_t size = list->size() * elementSize;
-    // What is in memory was mostly all read together. (Who looks for tables has read both ends.)
+    // If the middle of the first list is in memory, the rest mostly is, too. Its ends prove
+    // nothing: the verifier has read both.
     if (std::exchange(isFirst, false) && reads.isResident(list->Data() + size / 2)) return false;
     reads.begin(list->Data(), size);
     return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `.tflite` front end: opens a model file and translates it to the canonical model.
+// Opens `.tflite` model files and translates them to the canonical model.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +20,20 @@ struct TensorInfo {
   std::string name;        // the signature's name where it has one, else the tensor's
   std::string tensorName;  // the tensor's own
   graph::OperandType type = graph::OperandType::kTensorFloat32;
-  graph::Dimensions dimensions;      // 0: unknown
-  graph::Dimensions fileDimensions;  // as the file was written: unknown ones mostly 1
+  graph::Dimensions dimensions;      // 0 = unknown
+  graph::Dimensions fileDimensions;  // those in the file, which mostly has 1 for unknown ones
   bool isRankZeroTensor = false;
-  float scale = 0.0f;  // 0 for types without
+  float scale = 0.0f;  // 0 for types without a scale
   int32_t zeroPoint = 0;
   std::string tfliteType;  // "FLOAT32", "INT8", …
 };
 
-// A variable tensor, which keeps its value between runs: what comes out at position `output` goes
-// in at position `input` the next time. Both lie behind the visible inputs and outputs.
+// A variable tensor, which keeps its value between runs: the value at output `output` is the value
+// of input `input` in the next run. Both positions follow those of the visible inputs and outputs.
 struct StatePair {
   uint32_t input = 0;
   uint32_t output = 0;
-  std::vector<uint8_t> initialValue;  // zero, or the zero point of quantised types
+  std::vector<uint8_t> initialValue;  // zeros, or the zero point of quantised types
 };
 
 struct ImportedGraph {
@@ -41,31 +41,34 @@ struct ImportedGraph {
   std::vector<TensorInfo> inputs;  // the first inputs of model->main(), in order
   std::vector<TensorInfo> outputs;
   std::vector<StatePair> states;
-  std::string signatureKey;  // empty without signature
+  std::string signatureKey;  // empty if the file has no signatures
 };
 
-// An open file. Immutable and safe to use from any thread. The models that it gives out keep the
-// file's mapping alive and refer to their weights there; the file must not be changed meanwhile.
+// An open model file. Immutable and thread-safe. The models that it returns keep the file's mapping
+// alive and refer to their weights there, so the file must not be changed meanwhile.
 class ModelFile {
  public:
-  // kNotFound or kIo from the system, kBadData for a file that is no .tflite model or is damaged.
+  // Errors: kNotFound or kIo from the system; kBadData for a file that is damaged or not a .tflite
+  // model.
   static Result<std::shared_ptr<ModelFile>> open(const std::string& path);
-  // A file that is in memory already, at an address that is a multiple of 8.
+  // Opens a file that is already in memory, at an address that is a multiple of 8. Errors:
+  // kBadData.
   static Result<std::shared_ptr<ModelFile>> fromPool(memory::PoolRef pool);
 
   ~ModelFile();
 
-  // In the file's order; empty when it has no signatures.
+  // In the file's order; empty when the file has no signatures.
   std::vector<std::string> signatureKeys() const;
   size_t subgraphCount() const;
 
-  // An empty key means the first signature, or subgraph 0 without any. kNotFound for an unknown
-  // key; kUnsupported for operations and types that are not translated, kBadData for wrong ones.
-  // The model passed graph::validate(), not ops::validateOperations().
+  // Translates a signature. An empty key means the first signature or, without signatures, subgraph
+  // 0. Errors: kNotFound for an unknown key, kUnsupported for operations and types that are not
+  // translated, kBadData for invalid ones. The model has passed graph::validate(), but not
+  // ops::validateOperations().
   Result<ImportedGraph> importSignature(std::string_view key) const;
   Result<ImportedGraph> importSubgraph(size_t subgraph) const;
 
-  // Never fails: what the file lacks is empty.
+  // Never fails: what the file lacks is left empty.
   ModelSummary summary() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a model file: opened, summarised, imported, and its operations validated.
+// Any bytes as a model file: opens, summarises and imports it, and validates its operations.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -10,7 +10,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using hearth::tflite::ModelFile;
-  // Aligned, and of exactly this size.
+  // An aligned copy of exactly this size.
   const std::vector<uint8_t> bytes(data, data + size);
   const auto file = ModelFile::fromPool(hearth::memory::Pool::borrowed(bytes.data(), bytes.size()));
   if (!file) return 0;

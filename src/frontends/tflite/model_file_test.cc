@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared models through the whole front end.
+// Imports the shared models through the whole front end.
 #include "frontends/tflite/model_file.h"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ std::map<OperationType, int> countOperations(const ImportedGraph& imported) {
   return counts;
 }
 
-// Every constant of the size of weights stays where the file is mapped.
+// Expects every constant that is as large as weights to stay in the mapped file.
 void expectWeightsInFile(const ImportedGraph& imported) {
   for (const graph::Operand& operand : imported.model->main().operands) {
     if (operand.lifetime != graph::Lifetime::kConstantCopy) continue;
@@ -197,7 +197,7 @@ TEST_F(SharedModel, VariablesBecomeStates) {
     EXPECT_EQ(isCell, i % 2 == 1);
     EXPECT_EQ(state.initialValue.size(), isCell ? 256u : 128u);
   }
-  // The second layer's output state has the zero point -4.
+  // The output state of the second layer has the zero point -4.
   EXPECT_EQ(imported.states[2].initialValue[0], static_cast<uint8_t>(-4));
   EXPECT_EQ(imported.signatureKey, "serving_default");
 }

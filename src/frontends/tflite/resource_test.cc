@@ -21,7 +21,7 @@ int32_t addHandle(ModelWriter* model, const std::string& name) {
   return handle;
 }
 
-// counter += input; the counter begins at 7 when the initialisation is called.
+// counter += input; CALL_ONCE initialises the counter with 7.
 ModelWriter counterModel() {
   ModelWriter model;
   const int32_t input = model.addTensor(TensorType::INT32, {1});

@@ -36,7 +36,7 @@ class Summarizer {
   }
 
  private:
-  // Whether there is room for as many more bytes.
+  // Takes `bytes` from the budget; false when there is no room for them.
   bool take(uint64_t bytes) {
     if (bytes > budget_) return false;
     budget_ -= bytes;
@@ -123,7 +123,7 @@ class Summarizer {
     summary.outputs = indices(source.outputs(), summary.tensors.size());
     if (source.operators() != nullptr) {
       summary.operationCount = source.operators()->size();
-      // Codes that files repeat count as one line each, which no converter writes.
+      // Codes that a file repeats get a line each. No converter writes such files.
       std::map<uint32_t, size_t> positions;
       for (uint32_t i = 0; i < source.operators()->size(); ++i)
         addOperation(*source.operators()->Get(i), i, &positions, &summary);

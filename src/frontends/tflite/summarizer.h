@@ -6,8 +6,8 @@
 
 namespace hearth::tflite {
 
-// Never fails: what the file lacks or has wrong is left empty. Takes a small multiple of the
-// file's size; scales and names that would take more are left out.
+// Never fails: what is missing or invalid in the file is left empty. Takes a small multiple of the
+// file's size in memory; scales and names that would exceed that are left out.
 ModelSummary summarize(const FileView& file);
 
 }  // namespace hearth::tflite

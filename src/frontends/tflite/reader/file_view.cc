@@ -12,8 +12,8 @@ constexpr uint32_t kSchemaVersion = 3;
 constexpr uintptr_t kAlignment = 8;
 // Root offset, identifier and the smallest root table.
 constexpr size_t kSmallestFile = 16;
-// A table takes 4 bytes itself and 4 for the offset to it, so only aliased tables can be more: they
-// would make work and memory grow out of proportion to the file.
+// A table takes 4 bytes itself and 4 for the offset to it, so more tables than this are aliased.
+// They would let work and memory grow out of proportion to the file.
 constexpr size_t kBytesPerTable = 8;
 constexpr size_t kSpareTables = 64;
 
@@ -73,7 +73,7 @@ const schema::OperatorCode* FileView::operatorCode(uint32_t index) const {
 Result<std::optional<BufferRange>> FileView::buffer(uint32_t index) const {
   const schema::Buffer* buffer = elementAt(model_->buffers(), index);
   if (buffer == nullptr) {
-    // Files without any buffer exist: all their tensors are without value.
+    // A file may have no buffers at all; its tensors then have no values.
     if (index == 0) return std::nullopt;
     return fail(ErrorCode::kBadData, "It refers to buffer {}, the model has {}.", index,
                 model_->buffers() == nullptr ? 0 : model_->buffers()->size());

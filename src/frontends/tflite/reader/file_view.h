@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A verified .tflite file in memory: the FlatBuffer's tables and where its buffers lie.
+// A verified .tflite file in memory: its FlatBuffer tables and the places of its buffers.
 #pragma once
 
 #include <cstdint>
@@ -14,39 +14,39 @@
 
 namespace hearth::tflite {
 
-// Zero point `index`, which must exist. The verifier checks the alignment of a vector's length, 4
-// bytes: a hostile file can have 8-byte elements at an odd place.
+// Returns zero point `index`, which must exist. Copies it, because the verifier checks only the
+// alignment of a vector's length, 4 bytes: in a hostile file 8-byte elements may be misaligned.
 inline int64_t zeroPointAt(const flatbuffers::Vector<int64_t>& zeroPoints, uint32_t index) {
   int64_t value;
   std::memcpy(&value, zeroPoints.Data() + size_t{index} * sizeof(value), sizeof(value));
   return flatbuffers::EndianScalar(value);
 }
 
-// Bytes of one buffer, counted from the start of the pool.
+// The bytes of one buffer, as an offset from the start of the pool.
 struct BufferRange {
   uint64_t offset = 0;
   uint64_t length = 0;
 };
 
-// Immutable after open(); pointers into the pool live as long as it.
+// Immutable after open(). Pointers into the pool are valid as long as the pool.
 class FileView {
  public:
   // Verifies identifier, version and every offset that the schema knows, in time and memory
-  // proportional to the file. Buffers may lie outside the FlatBuffer, which ends before 2 GiB.
-  // kBadData in one sentence.
+  // proportional to the file. Buffers may lie outside the FlatBuffer, which ends below 2 GiB.
+  // Error: kBadData, in one sentence.
   static Result<FileView> open(memory::PoolRef pool);
 
   const schema::Model& model() const { return *model_; }
   const memory::PoolRef& pool() const { return pool_; }
 
   size_t subgraphCount() const { return model_->subgraphs()->size(); }
-  // Null when there is none at `index`; members of the table may still be absent.
+  // Null when there is none at `index`. Members of the table may still be absent.
   const schema::SubGraph* subgraph(size_t index) const;
   const schema::Tensor* tensor(const schema::SubGraph& subgraph, int64_t index) const;
   const schema::OperatorCode* operatorCode(uint32_t index) const;
 
-  // Where the value of a tensor lies; nullopt for one without. kBadData when the buffer does not
-  // exist or lies outside the file.
+  // The place of a tensor's value; nothing for a tensor without one. kBadData when the buffer does
+  // not exist or lies outside the file.
   Result<std::optional<BufferRange>> buffer(uint32_t index) const;
 
   ScaleLists& scaleLists() const { return *scaleLists_; }

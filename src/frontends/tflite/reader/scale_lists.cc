@@ -7,12 +7,12 @@
 namespace hearth::tflite {
 namespace {
 
-// Of shorter ones a copy costs no more than a look.
+// Copying a shorter list costs no more than a look-up.
 constexpr size_t kWorthSharing = 1024;
-// What is kept for later subgraphs; lists of a hostile file may overlap each other.
+// A bound on what is kept for later subgraphs: lists of a hostile file may overlap each other.
 constexpr size_t kMostKeptBytes = size_t{64} << 20;
 
-// Tells lists of different weights apart without reading all of them.
+// A hash that tells lists of different weights apart without reading all their values.
 uint64_t sampleOf(std::span<const float> values) {
   constexpr size_t kSamples = 32;
   uint64_t hash = 0;

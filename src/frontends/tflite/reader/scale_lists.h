@@ -13,12 +13,12 @@
 
 namespace hearth::tflite {
 
-// The long lists of scales that were read from one file. Each subgraph has a list of its own for
-// weights that all of them use; where they say the same, the model's operands share one. Safe to
-// use from any thread.
+// The long lists of scales that were read from one file. Each subgraph has its own list for weights
+// that all subgraphs use; where these lists are equal, the model's operands share one copy.
+// Thread-safe.
 class ScaleLists {
  public:
-  // `values` lie in the file.
+  // Returns the scales with these values, shared if possible. `values` lie in the file.
   graph::ChannelScales share(std::span<const float> values);
 
  private:

@@ -22,7 +22,7 @@ void* pageOf(const void* byte) {
 
 ScatteredReads::ScatteredReads(const memory::Pool& pool) {
   if (pool.kind() != memory::PoolKind::kMmapFd || pool.writable()) return;
-  // All of a small file comes sooner than many of its pages one by one.
+  // Reading a small file as a whole takes less time than reading many of its pages one by one.
   constexpr size_t kWorthIt = size_t{8} << 20;
   if (pool.size() < kWorthIt) return;
   begin_ = pageOf(pool.data());
@@ -46,7 +46,6 @@ void ScatteredReads::begin(const void* data, size_t size) const {
   ::madvise(first, static_cast<size_t>(end - static_cast<const uint8_t*>(first)), MADV_WILLNEED);
 }
 
-// Best effort.
 void ScatteredReads::advise(int advice) const {
   if (size_ != 0) ::madvise(begin_, size_, advice);
 }

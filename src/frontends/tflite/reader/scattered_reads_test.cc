@@ -30,7 +30,7 @@ namespace {
 constexpr int kConstants = 24;
 constexpr int32_t kElements = 1 << 18;
 
-// x + 1 MiB of numbers, and so on.
+// Adds constants of 1 MiB to x, one after the other.
 std::vector<uint8_t> largeModel() {
   ModelWriter model;
   const int32_t input = model.addTensor(schema::TensorType::FLOAT32, {kElements});
@@ -47,7 +47,7 @@ std::vector<uint8_t> largeModel() {
   return model.write();
 }
 
-// Pages of a file that are in the page cache.
+// How many pages of a file are in the page cache.
 size_t residentPages(int fd) {
   const size_t size = base::Descriptor(::dup(fd)).size().value();
   const auto mapping = memory::Mapping::ofFile(fd, 0, size, memory::Mapping::Access::kReadOnly);
@@ -105,7 +105,7 @@ TEST(ScatteredReadsTest, BytesThatWereBegunComeIn) {
   EXPECT_FALSE(reads.isResident((*pool)->data()));
 }
 
-// Whether the kernel is told that the page of `byte` is read in no order.
+// Whether the kernel has been told that the page of `byte` is read in random order.
 bool isReadScattered(const void* byte) {
   const auto address = reinterpret_cast<uintptr_t>(byte);
   std::ifstream maps("/proc/self/smaps");
@@ -148,7 +148,7 @@ TEST(ScatteredReadsTest, MemoryOfOthersIsLeftAlone) {
   const ScatteredReads two(*own);
   EXPECT_FALSE(isReadScattered(bytes.data() + kLarge / 2));
   EXPECT_FALSE(isReadScattered(own->data() + kLarge / 2));
-  // Nobody has to wait for what was never in a file.
+  // Memory that is not of a file is always resident.
   EXPECT_TRUE(one.isResident(bytes.data()));
   EXPECT_TRUE(two.isResident(own->data()));
 }

@@ -7,7 +7,8 @@
 namespace hearth::tflite {
 namespace {
 
-// One level of the traversal: a dimension of the tensor, counted in blocks, or one of the block.
+// One level of the traversal: a dimension of the tensor, counted in blocks, or a dimension of the
+// block.
 struct Level {
   size_t dimension = 0;  // of the tensor
   uint64_t size = 0;
@@ -21,7 +22,7 @@ template <typename Vector>
 std::vector<uint64_t> widen(const Vector* vector) {
   std::vector<uint64_t> values;
   if (vector == nullptr || vector->values() == nullptr) return values;
-  // A negative number becomes one that no dimension reaches.
+  // A negative number becomes one beyond any dimension.
   for (const auto value : *vector->values()) values.push_back(static_cast<uint64_t>(value));
   return values;
 }
@@ -127,8 +128,8 @@ class Densifier {
   }
 
  private:
-  // `position` counts the stored entries of the levels above; `element` is where in the tensor
-  // their coordinates lead.
+  // `position` counts the stored entries of the levels above; `element` is the element of the
+  // tensor that their coordinates select.
   Status visit(size_t depth, uint64_t position, uint64_t element) {
     if (depth == levels_.size()) {
       const uint64_t from = position * elementSize_;
@@ -145,7 +146,7 @@ class Densifier {
     }
     if (position + 1 >= level.segments.size()) return broken("it has too few segments");
     const uint64_t end = level.segments[position + 1];
-    // Rising indices keep the work below the dense size.
+    // Indices must rise, which keeps the work below the dense size.
     uint64_t next = 0;
     for (uint64_t i = level.segments[position]; i < end; ++i) {
       if (i >= level.indices.size() || level.indices[i] < next || level.indices[i] >= level.size)

@@ -17,10 +17,10 @@ namespace {
 
 using graph::OperandType;
 
-// The deepest that TFLite itself allows for any operation.
+// TFLite's own limit for any operation.
 constexpr size_t kMaxRank = 8;
 
-// There is no way out of the inner loop, so that it runs in vectors.
+// The inner loop has no early exit, so that the compiler can vectorise it.
 bool areAllZero(std::span<const uint8_t> bytes) {
   constexpr size_t kBlock = 256;
   while (bytes.size() >= kBlock) {
@@ -53,8 +53,8 @@ struct Quantization {
   }
 };
 
-// Whether the tensor has a scale for each channel. There may be very many, so they are read once:
-// where they become the operand's.
+// Whether the tensor has a scale for each channel. There may be very many, so they are read only
+// once, when they become the operand's.
 bool isPerChannel(const schema::Tensor& tensor, const Quantization& quantization) {
   const bool mayBe =
       tensor.type() == schema::TensorType::INT8 || tensor.type() == schema::TensorType::INT4;
@@ -81,7 +81,7 @@ Result<Quantization> readQuantization(const schema::Tensor& tensor, const std::s
     return fail(ErrorCode::kUnsupported,
                 "The tensor \"{}\" is quantised along several axes, which is not supported.", name);
   if (const auto* blocks = source->details_as_BlockwiseQuantization()) {
-    // Zero points would be another tensor; that is never tensor 0.
+    // Zero points would be another tensor, which is never tensor 0.
     if (tensor.type() != schema::TensorType::INT4 || blocks->zero_points() > 0)
       return fail(ErrorCode::kUnsupported,
                   "The tensor \"{}\" of type {} is quantised by blocks{}, which is not supported.",
@@ -119,7 +119,7 @@ Status setPerChannel(const Quantization& quantization, const std::string& name, 
                      graph::Operand* operand) {
   const graph::Dimensions& dimensions = operand->dimensions;
   int64_t dimension = quantization.dimension;
-  // Some converters leave the weights' dimension in one-dimensional tensors.
+  // In one-dimensional tensors some converters leave the dimension of the weights.
   if (dimensions.size() == 1) dimension = 0;
   if (dimension < 0 || dimension >= static_cast<int64_t>(dimensions.size()))
     return fail(ErrorCode::kBadData,
@@ -169,7 +169,7 @@ Status setTypeAndQuantization(const schema::Tensor& tensor, const std::string& n
     case schema::TensorType::FLOAT64:
       operand->type = OperandType::kTensorFloat64;
       return {};
-    // Only as a bias has it a scale, and then that of input times weights: translators set it.
+    // Only a bias has a scale, that of input times weights; the translators set it.
     case schema::TensorType::INT32:
       operand->type = OperandType::kTensorInt32;
       return {};

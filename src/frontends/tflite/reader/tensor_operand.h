@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a tensor of the file becomes an operand of the canonical model.
+// Turns tensors of the file into operands of the canonical model.
 #pragma once
 
 #include "base/result.h"
@@ -13,15 +13,15 @@ enum class ShapeSource {
   kFile,       // the shape that the file was written with
 };
 
-// Type, dimensions and quantisation of a tensor; name, life time and location stay untouched. The
-// name in error messages is `name`. kBadData for what no file may hold (negative dimensions, NaN
-// scales, zero points out of range), kUnsupported for types and quantisation without equivalent.
-// TENSOR_INT4 that is quantised by blocks has the scale 0: the scales are another tensor. `lists`
-// are those of the tensor's file.
+// Returns an operand with the type, dimensions and quantisation of a tensor; name, life time and
+// location are not set. Error messages use `name`. A TENSOR_INT4 that is quantised by blocks gets
+// the scale 0, since its scales are another tensor. `lists` are those of the tensor's file. Errors:
+// kBadData for what no file may hold (negative dimensions, NaN scales, zero points out of range),
+// kUnsupported for types and quantisation without an equivalent.
 Result<graph::Operand> makeOperand(const schema::Tensor& tensor, const std::string& name,
                                    ShapeSource shape, ScaleLists& lists);
 
-// Dimensions as makeOperand() gives them.
+// The dimensions that makeOperand() returns.
 Result<graph::Dimensions> readDimensions(const schema::Tensor& tensor, const std::string& name,
                                          ShapeSource source);
 

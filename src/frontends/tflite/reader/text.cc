@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMaxTextBytes = 1024;
 
-// Length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none.
+// Length of the well-formed UTF-8 sequence at the start of `text`; 0 if there is none.
 size_t sequenceLength(std::string_view text) {
   const auto byte = [&](size_t i) {
     return static_cast<uint8_t>(text[i]);
@@ -26,7 +26,7 @@ size_t sequenceLength(std::string_view text) {
   if (length == 0 || text.size() < length) return 0;
   for (size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xC0) != 0x80) return 0;
-  // Overlong forms, surrogates and values above U+10FFFF are told by the second byte.
+  // The second byte reveals overlong forms, surrogates and values above U+10FFFF.
   if (lead == 0xE0 && byte(1) < 0xA0) return 0;
   if (lead == 0xED && byte(1) >= 0xA0) return 0;
   if (lead == 0xF0 && byte(1) < 0x90) return 0;
@@ -40,7 +40,7 @@ std::string cleanText(const flatbuffers::String* text) {
   std::string clean;
   if (text == nullptr) return clean;
   std::string_view rest(text->c_str(), text->size());
-  // Nearly all are.
+  // Nearly all texts are plain.
   const auto isPlain = [](char c) {
     return c >= 0x20 && c < 0x7F;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of a model file for messages and reports.
+// Texts of a model file, for messages and reports.
 #pragma once
 
 #include <string>
@@ -8,17 +8,18 @@
 
 namespace hearth::tflite {
 
-// A string of the file as valid UTF-8 without control characters, cut to 1024 bytes: it ends up on
-// terminals and in JSON. "" for null.
+// Returns a string of the file as valid UTF-8 without control characters, cut to 1024 bytes: it
+// will be shown on terminals and in JSON. "" for null.
 std::string cleanText(const flatbuffers::String* text);
 
-// The code that counts: files carry an old 8-bit field and a newer one, the greater is meant.
+// Returns the operation's code. Files have an old 8-bit field and a newer one; the greater value
+// counts.
 schema::BuiltinOperator builtinCode(const schema::OperatorCode& code);
 
-// "CONV_2D", the custom code of a custom operation, or "BUILTIN_300" for a code without name.
+// "CONV_2D", the custom code of a custom operation, or "BUILTIN_300" for a code without a name.
 std::string operationName(const schema::OperatorCode& code);
 
-// "FLOAT32", or "TYPE_77" for a code without name.
+// "FLOAT32", or "TYPE_77" for a code without a name.
 std::string tensorTypeName(schema::TensorType type);
 
 }  // namespace hearth::tflite

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: hand-made models through the front end, and what comes out as text.
+// For tests: imports hand-made models and shows the result as text.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,19 @@ T valueOf(const graph::Model& model, const graph::Operand& operand, size_t index
   return value;
 }
 
-// Each operation of a subgraph as "ADD t0 t1 3 -> t2": "3" and "0.5f" are scalars, "true", "{1,2}"
-// an INT32 constant without name, "-" an omitted argument, "%" what a translator added, "#1" a
-// subgraph, all else the name of a tensor.
+// One line for each operation of a subgraph, such as "ADD t0 t1 3 -> t2". "3", "0.5f" and "true"
+// are scalars, "{1,2}" an INT32 constant without a name, "-" an omitted argument, "%" an operand
+// that a translator added, "#1" a subgraph; anything else is the name of a tensor.
 std::vector<std::string> linesOf(const graph::Model& model, size_t subgraph = 0);
 
 Result<ImportedGraph> tryImport(const ModelWriter& writer);
-// Fails the test, and gives a model of three empty subgraphs, when the import fails.
+// When the import fails, fails the test and returns a model of three empty subgraphs.
 ImportedGraph import(const ModelWriter& writer);
 std::vector<std::string> translate(const ModelWriter& writer);
-// "imported" when there is none.
+// "imported" when there is no error.
 std::string errorOf(const ModelWriter& writer);
 
-// A model between float tensors of the given shapes: inputs t0, t1, …, then the outputs.
+// A model with float tensors of the given shapes: inputs t0, t1, …, then the outputs.
 struct FloatModel : ModelWriter {
   FloatModel(std::vector<Shape> inputs, std::vector<Shape> outputs);
 

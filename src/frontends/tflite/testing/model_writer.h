@@ -13,14 +13,14 @@
 
 namespace hearth::tflite {
 
-// Builds a model through the schema's object form; tests may change `model` before write().
+// Builds a model in the schema's object form; tests may change `model` before write().
 class ModelWriter {
  public:
   using Shape = std::vector<int32_t>;
 
   ModelWriter();
 
-  // Tensors and operations go to the subgraph added last.
+  // Tensors and operations are added to the last subgraph.
   int32_t addSubgraph(const std::string& name);
   int32_t addTensor(schema::TensorType type, Shape shape, float scale = 0.0f,
                     int64_t zeroPoint = 0);
@@ -48,10 +48,11 @@ class ModelWriter {
     added.builtin_options.Set(std::move(options));
     return added;
   }
-  // A STABLEHLO_COMPOSITE; `attributes` is a FlexBuffer, or nothing.
+  // Adds a STABLEHLO_COMPOSITE; `attributes` is a FlexBuffer, or empty.
   void addComposite(const std::string& name, int32_t decomposition, std::vector<uint8_t> attributes,
                     std::vector<int32_t> inputs, std::vector<int32_t> outputs);
-  // INT4 weights of [rows, columns] with a scale for each block of `blockSize` in a row.
+  // Adds INT4 weights of [rows, columns] with a scale for each block of `blockSize` elements of a
+  // row.
   int32_t addBlockwise(Shape shape, std::vector<uint8_t> pairs, int32_t scales, int32_t blockSize);
   void setArguments(std::vector<int32_t> inputs, std::vector<int32_t> outputs);
 
@@ -66,7 +67,7 @@ class ModelWriter {
 // A FlexBuffer with a map of numbers.
 std::vector<uint8_t> flexMap(const std::vector<std::pair<std::string, double>>& numbers);
 
-// Bytes in memory of their own, as a file would be.
+// A copy of the bytes in memory of its own, as of a file.
 memory::PoolRef poolOf(const std::vector<uint8_t>& bytes);
 
 }  // namespace hearth::tflite

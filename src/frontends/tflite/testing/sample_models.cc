@@ -13,7 +13,7 @@ using schema::ActivationFunctionType;
 using schema::BuiltinOperator;
 using schema::TensorType;
 
-// Unquantised, or with a scale for eight-bit types.
+// A tensor without quantisation, or with a scale if its type has eight bits.
 int32_t activation(ModelWriter* model, TensorType type, ModelWriter::Shape shape) {
   const bool isByte = type == TensorType::INT8 || type == TensorType::UINT8;
   return model->addTensor(type, std::move(shape), isByte ? 0.5f : 0.0f,
@@ -272,7 +272,7 @@ ModelWriter sparse() {
   return model;
 }
 
-// Layers of a transformer with weights of 4 bits.
+// Layers of a transformer with 4-bit weights.
 ModelWriter transformer() {
   ModelWriter model;
   const int32_t token = model.addTensor(TensorType::INT32, {1});
@@ -300,7 +300,7 @@ ModelWriter transformer() {
   return model;
 }
 
-// Indices, counts and sequences, which NNAPI has not.
+// Operations on indices, counts and sequences, which NNAPI lacks.
 ModelWriter indices() {
   ModelWriter model;
   const int32_t numbers = model.addTensor(TensorType::INT32, {3});
@@ -334,7 +334,7 @@ ModelWriter indices() {
   return model;
 }
 
-// A counter that is read and assigned, with a value from a subgraph that runs once.
+// A counter that is read and assigned, initialised by a subgraph that runs once.
 ModelWriter resources() {
   ModelWriter model;
   const auto addHandle = [&] {
@@ -362,7 +362,7 @@ ModelWriter resources() {
   return model;
 }
 
-// One composite that is known and one that is not.
+// One known composite and one unknown.
 ModelWriter composites() {
   ModelWriter model;
   const int32_t input = model.addTensor(TensorType::FLOAT32, {1, 4});

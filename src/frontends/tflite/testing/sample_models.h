@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small models that together use every translator: inputs of the bad-input tests and the fuzzer.
+// Small models that together use every translator, for the bad-input tests and the fuzzer.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct SampleModel {
   std::vector<uint8_t> bytes;  // below 2 KiB; importable
 };
 
-// The same bytes at every call.
+// Returns the same bytes at every call.
 std::vector<SampleModel> sampleModels();
 
 }  // namespace hearth::tflite

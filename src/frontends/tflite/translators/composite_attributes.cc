@@ -10,7 +10,7 @@ namespace hearth::tflite {
 Result<CompositeAttributes> CompositeAttributes::parse(std::span<const uint8_t> bytes) {
   CompositeAttributes attributes;
   if (bytes.empty()) return attributes;
-  // Without a tracker the verifier visits shared parts again and again.
+  // Without a tracker the verifier would visit shared parts again and again.
   std::vector<uint8_t> tracker;
   if (!flexbuffers::VerifyBuffer(bytes.data(), bytes.size(), &tracker) ||
       !flexbuffers::GetRoot(bytes.data(), bytes.size()).IsMap())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// STABLEHLO_COMPOSITE: the converter's name for a group of operations, which it adds as a subgraph
-// (the decomposition). Composites that this system knows become one operation, others their parts.
+// STABLEHLO_COMPOSITE is a converter's name for a group of operations, which the file also has as a
+// subgraph (the decomposition). A known composite becomes one operation, any other its parts.
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -26,7 +26,7 @@ bool hasElements(OperatorView& view, uint32_t operand, uint64_t count) {
   return elements && *elements == count;
 }
 
-// The native forms below emit nothing and return false when an argument is not as they want it.
+// The functions below emit nothing and return false when an argument does not suit the operation.
 
 Result<bool> translateRmsNorm(OperatorView& view, const CompositeAttributes& attributes) {
   const std::optional<double> epsilon = attributes.number("epsilon");
@@ -42,7 +42,7 @@ Result<bool> translateRmsNorm(OperatorView& view, const CompositeAttributes& att
   return true;
 }
 
-// Converters call layer normalisation by this name, too, as one group; with more than two
+// Converters also call layer normalisation by this name, with one group. With more than two
 // dimensions that is something else.
 Result<bool> translateGroupNorm(OperatorView& view, const CompositeAttributes& attributes) {
   const std::optional<double> epsilon = attributes.number("epsilon");
@@ -71,7 +71,7 @@ Result<bool> translateGroupNorm(OperatorView& view, const CompositeAttributes& a
   return true;
 }
 
-// The converter's decomposition is wrong when heads share keys, so this one matters for results.
+// The converter's decomposition is wrong when heads share keys, so this form matters for results.
 Result<bool> translateAttention(OperatorView& view, const CompositeAttributes& attributes) {
   if (view.inputCount() < 3 || view.inputCount() > 4) return false;
   std::vector<uint32_t> arguments;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// IF and WHILE, which refer to other subgraphs of the model, and values that live on between runs:
-// variables as resources, and what runs once before the first run.
+// IF and WHILE, which refer to other subgraphs, and values that live on between runs: resource
+// variables, and the subgraphs that initialise them before the first run.
 #include "frontends/tflite/reader/text.h"
 #include "frontends/tflite/translators/translators.h"
 

@@ -12,7 +12,7 @@ using schema::TensorType;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// if (t0) t1 + t1 else t1: the second subgraph gives its input back.
+// if (t0) t1 + t1 else t1: the second subgraph returns its input.
 ModelWriter branches() {
   ModelWriter model;
   model.addTensor(TensorType::BOOL, {});

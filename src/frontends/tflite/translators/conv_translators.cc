@@ -13,7 +13,7 @@ bool isFloat(OperandType type) {
   return type == OperandType::kTensorFloat32 || type == OperandType::kTensorFloat16;
 }
 
-// The bias with the scale that NNAPI wants: input times weights, 0 with scales per channel.
+// The bias, with the scale that NNAPI wants: input times weights, or 0 with scales per channel.
 Result<uint32_t> bias(OperatorView& view, size_t index, uint32_t input, uint32_t weights) {
   const OperandType inputType = view.operand(input).type;
   const OperandType weightsType = view.operand(weights).type;
@@ -48,7 +48,7 @@ Status appendDilation(OperatorView& view, int32_t width, int32_t height,
   return {};
 }
 
-// Arguments that each windowed operation has, in the order in which it lists them.
+// The arguments that all windowed operations share, in the order of NNAPI's lists.
 struct Window {
   uint32_t padding = 0;
   uint32_t strideWidth = 0;
@@ -64,7 +64,7 @@ Result<Window> window(OperatorView& view, const Options& options) {
   return found;
 }
 
-// A fused activation and the argument that names it.
+// An activation and the argument that fuses it.
 struct Fuse {
   Activation activation;
   uint32_t argument = 0;
@@ -84,7 +84,7 @@ Status emit(OperatorView& view, OperationType type, std::vector<uint32_t> argume
   return view.finishActivation(fused.activation);
 }
 
-// Input, filter and bias at the given places of the operator.
+// Input, filter and bias of an operator.
 struct Weighted {
   uint32_t input = 0;
   uint32_t filter = 0;
@@ -201,7 +201,7 @@ Status translatePool2d(OperatorView& view, OperationType type) {
               fused);
 }
 
-// keep_num_dims needs no argument: the declared rank of the output says it.
+// keep_num_dims needs no argument, since the declared rank of the output implies it.
 Status translateFullyConnected(OperatorView& view, OperationType type) {
   const auto& options = view.options<schema::FullyConnectedOptions>();
   if (options.weights_format() != schema::FullyConnectedWeightsFormat::DEFAULT)

@@ -23,7 +23,7 @@ Result<uint32_t> floatTensor(OperatorView& view, float value) {
   return view.builder().constantTensor(std::move(like), bytesOf(value));
 }
 
-// NNAPI's operation has the same arguments.
+// Translates an operation whose arguments are the same in NNAPI.
 template <size_t kInputs>
 Status translatePlain(OperatorView& view, OperationType type) {
   std::vector<uint32_t> inputs;
@@ -51,7 +51,7 @@ Status translateSquare(OperatorView& view, OperationType type) {
   return view.emit(type, {input, input, none});
 }
 
-// A chain of additions.
+// Becomes a chain of additions.
 Status translateAddN(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(uint32_t sum, view.input(0));
   HEARTH_ASSIGN(const uint32_t target, view.output(0));
@@ -69,7 +69,7 @@ Status translateAddN(OperatorView& view, OperationType type) {
   return {};
 }
 
-// NNAPI's quotients of integers are rounded down, TFLite's are cut.
+// NNAPI rounds quotients of integers down; TFLite truncates them.
 Status translateDiv(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t left, view.input(0));
   const OperandType operandType = view.operand(left).type;
@@ -86,7 +86,7 @@ Status translateGelu(OperatorView& view, OperationType type) {
   return view.emit(type, {input, approximate});
 }
 
-// NNAPI's SELECT does not broadcast. Before SELECT_V2, TFLite took a condition of rank 1 for the
+// NNAPI's SELECT does not broadcast. Before SELECT_V2, TFLite applied a condition of rank 1 to the
 // first dimension of the values.
 Status translateSelect(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(uint32_t condition, view.input(0));
@@ -111,7 +111,7 @@ Status translateSelect(OperatorView& view, OperationType type) {
   return view.emit(OperationType::kSelectV2, {condition, yes, no});
 }
 
-// The difference of two quantised inputs gets the smallest scale that holds all of its values.
+// Gives the difference of two quantised inputs the smallest scale that can hold all its values.
 void setDifferenceQuantization(const graph::Operand& left, const graph::Operand& right,
                                graph::Operand* difference) {
   const double low = left.type == OperandType::kTensorQuant8Asymm ? 0 : -128;
@@ -127,7 +127,8 @@ Status translateSquaredDifference(OperatorView& view, OperationType) {
   HEARTH_ASSIGN(const uint32_t right, view.input(1));
   HEARTH_ASSIGN(const uint32_t none, view.scalar(kFuseNone));
   HEARTH_ASSIGN(const uint32_t target, view.output(0));
-  // The output's shape is the broadcast one, its quantisation is that of the square.
+  // The temporary has the output's shape, the broadcast one; the output's quantisation is that of
+  // the square.
   HEARTH_ASSIGN(const uint32_t difference, view.builder().temporaryLike(target));
   const OperandType type = view.operand(left).type;
   if (type == OperandType::kTensorQuant8Asymm || type == OperandType::kTensorQuant8AsymmSigned) {
@@ -141,7 +142,7 @@ Status translateSquaredDifference(OperatorView& view, OperationType) {
   return view.emit(OperationType::kMul, {difference, difference, none}, {target});
 }
 
-// The slope as the one element of a tensor of the input's type: its scale carries the value.
+// The slope as a tensor of one element of the input's type: the scale carries the value.
 Result<uint32_t> slopeTensor(OperatorView& view, OperandType type, float slope) {
   if (!std::isfinite(slope))
     return fail(ErrorCode::kBadData, "Its slope is {}, it must be finite.", slope);

@@ -87,7 +87,7 @@ TEST(ElementwiseTranslators, SoftmaxAndLogSoftmax) {
   EXPECT_THAT(translate(model), ElementsAre("SOFTMAX t0 0.5f -> t1", "LOG_SOFTMAX t0 1f -1 -> t2"));
 }
 
-// The slope comes out of scale and zero point, also where it is negative or zero.
+// Scale and zero point carry the slope, even a negative one or zero.
 TEST(ElementwiseTranslators, LeakyReluSlopes) {
   for (const TensorType type :
        {TensorType::FLOAT32, TensorType::INT8, TensorType::UINT8, TensorType::INT16}) {
@@ -119,7 +119,7 @@ TEST(ElementwiseTranslators, LeakyReluSlopes) {
   EXPECT_THAT(errorOf(model), HasSubstr("slope"));
 }
 
-// The difference holds every value that two quantised inputs can have.
+// The difference can hold every value that two quantised inputs can produce.
 TEST(ElementwiseTranslators, SquaredDifference) {
   ModelWriter model;
   model.addTensor(TensorType::INT8, {4}, 0.5f, 10);

@@ -17,7 +17,7 @@ Status translateGather(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t axis, view.scalar(options.axis()));
   HEARTH_ASSIGN(uint32_t indices, view.input(1));
-  // A scalar index removes a dimension: it stays a tensor of rank 0.
+  // A scalar index removes a dimension, so it stays a tensor of rank 0.
   if (view.operand(indices).type == OperandType::kTensorInt64) {
     HEARTH_ASSIGN(indices, view.intTensorInput(1));
   }
@@ -40,7 +40,7 @@ Status translateGatherNd(OperatorView& view, OperationType type) {
   return view.emit(type, {input, indices});
 }
 
-// How many rows the result has is never known before, whatever the file says.
+// The number of rows of the result is never known in advance, whatever the file says.
 Status translateWhere(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t target, view.output(0));
@@ -75,7 +75,7 @@ Status translateHashtableLookup(OperatorView& view, OperationType type) {
 }
 
 Status translateLshProjection(OperatorView& view, OperationType type) {
-  // NNAPI's codes: 1 was another, wrong form of SPARSE.
+  // NNAPI's codes; 1 was an earlier, wrong form of SPARSE.
   constexpr int32_t kDense = 2;
   constexpr int32_t kSparse = 3;
   const schema::LSHProjectionType kind = view.options<schema::LSHProjectionOptions>().type();

@@ -9,7 +9,7 @@
 namespace hearth::tflite {
 namespace {
 
-// An operand takes up to eight times the bytes of the smallest tensor that it stands for.
+// An operand takes up to eight times the bytes of the smallest tensor that it represents.
 constexpr uint64_t kBudgetPerFileByte = 8;
 constexpr uint64_t kSpareBudget = uint64_t{4} << 20;
 constexpr size_t kConstantAlignment = 16;

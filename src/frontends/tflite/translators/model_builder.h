@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assembles the canonical model of one subgraph and of those that it refers to.
+// Assembles the canonical model of a subgraph and of the subgraphs that it refers to.
 #pragma once
 
 #include <cstdint>
@@ -15,38 +15,40 @@
 
 namespace hearth::tflite {
 
-// A variable tensor of the main subgraph: positions among the model's inputs and outputs.
+// A variable tensor of the main subgraph: its positions among the model's inputs and outputs.
 struct VariablePosition {
   uint32_t input = 0;
   uint32_t output = 0;
   std::vector<uint8_t> initialValue;
 };
 
-// One import. Used by one thread, once.
+// One import. Used once, by one thread.
 class ModelBuilder {
  public:
   explicit ModelBuilder(const FileView& file);
 
   const FileView& file() const { return file_; }
 
-  // Translates the subgraph and what it refers to. The model passed sortIntoRunOrder and validate.
+  // Translates the subgraph and those that it refers to. The model has passed sortIntoRunOrder and
+  // validate.
   Result<std::shared_ptr<const graph::Model>> build(size_t subgraph);
 
-  // After build().
+  // To be called after build().
   std::vector<VariablePosition> takeVariables() { return std::move(variables_); }
 
-  // For the builders of subgraphs: ------------------------------------------------------------
+  // For SubgraphBuilder: -----------------------------------------------------------------------
 
-  // Index in the model of a subgraph of the file; it is translated later if it is new.
+  // The index in the model of a subgraph of the file. A new one is translated later.
   Result<uint32_t> reference(int64_t subgraph);
 
-  // Accounts for memory about to be taken. kBadData once the model would take more than a small
-  // multiple of the file's size: only tables that refer to the same bytes many times get there.
+  // Accounts for memory that is about to be taken. kBadData once the model would take more than a
+  // small multiple of the file's size: only tables that refer to the same bytes many times get
+  // there.
   Status charge(uint64_t bytes);
 
-  // Appends to the copied constants, aligned for any element type.
+  // Appends bytes to the copied constants, aligned for any element type.
   Result<graph::DataLocation> copyConstant(std::span<const uint8_t> bytes);
-  // For bytes that the caller accounted for.
+  // The same for bytes that the caller has charged.
   graph::DataLocation copyUncharged(std::span<const uint8_t> bytes);
   const graph::Model& model() const { return *model_; }
 
@@ -57,7 +59,7 @@ class ModelBuilder {
   uint64_t budget_;
   std::shared_ptr<graph::Model> model_;
   std::map<size_t, uint32_t> indices_;  // subgraph of the file -> of the model
-  std::vector<size_t> order_;           // the reverse
+  std::vector<size_t> order_;           // the inverse
   std::vector<VariablePosition> variables_;
 };
 

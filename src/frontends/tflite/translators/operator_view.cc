@@ -76,7 +76,7 @@ Result<uint32_t> OperatorView::intTensorInput(size_t index) {
   std::vector<int32_t> values;
   values.reserve(wide.size());
   for (const int64_t value : wide) {
-    // Limits of slices are given as the greatest number of their type.
+    // "To the end" is the greatest number of the type in limits of slices.
     if (value > std::numeric_limits<int32_t>::max())
       values.push_back(std::numeric_limits<int32_t>::max());
     else if (value < std::numeric_limits<int32_t>::min())
@@ -143,7 +143,7 @@ Result<Activation> OperatorView::planActivation(schema::ActivationFunctionType t
       break;
     case schema::ActivationFunctionType::TANH: {
       const OperandType operandType = operand(activation.output).type;
-      // The scale in front of a quantised TANH is not in the file.
+      // The file lacks the scale in front of a quantised TANH.
       if (operandType != OperandType::kTensorFloat32 && operandType != OperandType::kTensorFloat16)
         return fail(ErrorCode::kUnsupported,
                     "Its fused activation TANH is only supported for floats, its output is {}.",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One operation of the file as translators see it.
+// One operation of the file, as translators see it.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ inline constexpr int32_t kFuseRelu6 = 3;
 inline constexpr int32_t kPaddingSame = 1;
 inline constexpr int32_t kPaddingValid = 2;
 
-// How an activation is done: fused as an argument, or as an operation of its own behind `target`.
+// How an activation is applied: fused as an argument, or by an operation of its own after `target`.
 struct Activation {
   int32_t fuse = kFuseNone;
-  uint32_t target = 0;  // what the operation itself writes
+  uint32_t target = 0;  // the operand that the operation itself writes
   uint32_t output = 0;
   std::optional<graph::OperationType> following;
 };
@@ -34,7 +34,7 @@ class OperatorView {
   OperatorView(SubgraphBuilder& builder, const schema::Operator& source)
       : builder_(builder), source_(source) {}
 
-  // Whether all tensors exist; before anything else.
+  // Checks that all tensors exist; to be called before anything else.
   Status check() const;
 
   SubgraphBuilder& builder() { return builder_; }
@@ -46,29 +46,30 @@ class OperatorView {
     return source_.outputs() == nullptr ? 0 : source_.outputs()->size();
   }
   bool hasInput(size_t index) const { return inputTensor(index) >= 0; }
-  // -1 when it is omitted.
+  // -1 when the input is omitted.
   int64_t inputTensor(size_t index) const;
   int64_t outputTensor(size_t index) const {
     return source_.outputs()->Get(static_cast<uint32_t>(index));
   }
 
-  // kBadData when it is omitted.
+  // kBadData when the input is omitted.
   Result<uint32_t> input(size_t index);
-  // An operand without value when it is omitted.
+  // An operand without a value when the input is omitted.
   Result<uint32_t> inputOr(size_t index, graph::OperandType omitted);
   // SubgraphBuilder::blockScalesOf() the tensor at this input.
   Result<uint32_t> blockScales(size_t index) { return builder_.blockScalesOf(inputTensor(index)); }
   Result<uint32_t> output(size_t index);
-  // Where the new value of the variable at this input goes.
+  // The operand for the new value of the variable at this input.
   Result<uint32_t> nextValue(size_t input);
 
-  // An integer argument (axes, shapes) as TENSOR_INT32 of at least one dimension.
+  // An integer argument (axes, shapes) as TENSOR_INT32. A constant is copied with at least one
+  // dimension; other tensors keep their shape, and INT64 ones are cast.
   Result<uint32_t> intTensorInput(size_t index);
   Result<std::vector<int64_t>> constantInts(size_t input);
-  // The only element of a constant.
+  // The only element of a constant; kBadData when it has more, or does not fit.
   Result<int32_t> constantInt(size_t input);
 
-  // Options of the expected type; the format's defaults when there are none.
+  // The options of the expected type; the format's defaults when there are none.
   template <typename T>
   const T& options() const {
     const T* found = source_.builtin_options_as<T>();
@@ -83,11 +84,12 @@ class OperatorView {
 
   Status emit(graph::OperationType type, std::vector<uint32_t> inputs,
               std::vector<uint32_t> outputs);
-  // An operation that writes output 0.
+  // Emits an operation that writes output 0.
   Status emit(graph::OperationType type, std::vector<uint32_t> inputs);
 
-  // Activation between the operation and output 0; `canFuse`: NNAPI's operation takes it as an
-  // argument. The translator emits the operation with `fuse` and `target`, then finishes.
+  // Plans the activation between the operation and output 0. `canFuse`: NNAPI's operation takes it
+  // as an argument. The translator emits the operation with `fuse` and `target`, then calls
+  // finishActivation().
   Result<Activation> planActivation(schema::ActivationFunctionType type, bool canFuse = true);
   Status finishActivation(const Activation& activation);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between types and forms of storage.
+// Conversions between types and between forms of storage.
 #include "frontends/tflite/translators/translators.h"
 
 namespace hearth::tflite {
@@ -9,7 +9,7 @@ using graph::OperandType;
 using graph::OperationType;
 using schema::BuiltinOperator;
 
-// Of CAST, and of QUANTIZE, which takes quantised numbers as well.
+// CAST, and QUANTIZE, which also takes quantised numbers.
 Status translateConversion(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   return view.emit(type, {input});
@@ -17,12 +17,12 @@ Status translateConversion(OperatorView& view, OperationType type) {
 
 Status translateDequantize(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
-  // NNAPI's DEQUANTIZE does not widen floats.
+  // NNAPI's DEQUANTIZE cannot widen floats.
   const bool isFloat = view.operand(input).type == OperandType::kTensorFloat16;
   return view.emit(isFloat ? OperationType::kCast : type, {input});
 }
 
-// Sparse constants are dense already when they are read; no operation is left.
+// Sparse constants were made dense when they were read, so no operation is left.
 Status translateDensify(OperatorView& view, OperationType) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t target, view.output(0));

@@ -58,7 +58,7 @@ std::unique_ptr<schema::DimensionMetadataT> indexedDimension(std::vector<uint8_t
   return metadata;
 }
 
-// Two rows of three, of which [0][2], [1][0] and [1][1] are stored.
+// Two rows of three elements, of which [0][2], [1][0] and [1][1] are stored.
 ModelWriter sparseModel() {
   ModelWriter model;
   const int32_t sparse = model.addConstant<float>(TensorType::FLOAT32, {2, 3}, {1, 2, 3});
@@ -90,7 +90,7 @@ TEST(QuantizationTranslators, SparseConstantsBecomeDense) {
   EXPECT_THAT(firstArgument<float>(imported), ElementsAre(0, 0, 1, 2, 3, 0));
 }
 
-// Columns of blocks of 2x2: the block at rows 2 and 3, columns 0 and 1.
+// Columns of blocks of 2x2: the block in rows 2 and 3, columns 0 and 1.
 TEST(QuantizationTranslators, SparseBlocks) {
   ModelWriter model;
   const int32_t sparse = model.addConstant<int8_t>(TensorType::INT8, {4, 4}, {1, 2, 3, 4}, 0.5f);
@@ -142,7 +142,7 @@ TEST(QuantizationTranslators, WrongSparseConstants) {
   ModelWriter large = sparseModel();
   for (const int32_t tensor : {0, 1, 2}) large.tensor(tensor).shape = {1 << 20, 1 << 14};
   EXPECT_THAT(errorOf(large), HasSubstr("times its"));
-  // Without DENSIFY in between.
+  // Used without a DENSIFY in between.
   ModelWriter used = sparseModel();
   used.subgraph().operators[1]->inputs = {0};
   EXPECT_EQ(errorOf(used), "imported");

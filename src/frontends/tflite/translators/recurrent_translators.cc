@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers. Their state tensors are variables, which NNAPI has as inputs and outputs.
+// Recurrent layers. Their state tensors are variables, which NNAPI passes as inputs and outputs.
 #include "frontends/tflite/reader/tensor_operand.h"
 #include "frontends/tflite/reader/text.h"
 #include "frontends/tflite/translators/translators.h"
@@ -12,7 +12,7 @@ using graph::OperandType;
 using graph::OperationType;
 using schema::BuiltinOperator;
 
-// TFLite's LSTM inputs; older files end before the layer normalisation.
+// TFLite's LSTM inputs. Older files end before the layer normalisation.
 constexpr size_t kInputWeights = 1;
 constexpr size_t kInputToOutputWeights = 4;
 constexpr size_t kBias = 12;
@@ -23,7 +23,7 @@ constexpr size_t kLstmInputs = 24;
 constexpr size_t kBasicLstmInputs = 5;
 
 Result<int32_t> fuseCode(schema::ActivationFunctionType type) {
-  // NNAPI's LSTM and RNN take TFLite's numbers, where TANH is 4.
+  // NNAPI's LSTM and RNN use TFLite's numbers, where TANH is 4.
   constexpr int32_t kTanh = 4;
   constexpr int32_t kSigmoid = 6;
   switch (type) {
@@ -55,7 +55,7 @@ Status requireFloat(OperatorView& view, std::span<const uint32_t> operands) {
   return {};
 }
 
-// Inputs [first, last), omitted ones without value.
+// Appends inputs [first, last); omitted ones have no value.
 Status appendInputs(OperatorView& view, size_t first, size_t last, OperandType omitted,
                     std::vector<uint32_t>* arguments) {
   for (size_t i = first; i < last; ++i) {
@@ -150,7 +150,7 @@ Status translateBidirectionalLstm(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t merge, view.scalar(options.merge_outputs()));
   HEARTH_ASSIGN(const uint32_t timeMajor, view.scalar(options.time_major()));
   arguments.insert(arguments.end(), {merge, timeMajor});
-  // No layer normalisation in either direction.
+  // Neither direction has layer normalisation.
   HEARTH_ASSIGN(const uint32_t none, view.builder().omitted(OperandType::kTensorFloat32));
   arguments.insert(arguments.end(), 8, none);
   HEARTH_ASSIGN(const uint32_t forward, view.output(0));
@@ -171,8 +171,8 @@ struct Intermediate {
   int32_t zeroPoint = 0;
 };
 
-// Scales of the values inside a quantised LSTM: four gates in front of layer normalisation, and
-// the hidden state in front of the projection, by default that of the output.
+// Scales of the values inside a quantised LSTM: four gates before layer normalisation, and the
+// hidden state before the projection, by default that of the output.
 Result<std::vector<Intermediate>> readIntermediates(OperatorView& view, uint32_t output) {
   constexpr size_t kCount = 5;
   std::vector<Intermediate> result(kCount);
@@ -248,7 +248,7 @@ Status translateSequenceLstm(OperatorView& view, OperationType type) {
   return view.emit(type, std::move(arguments), {output, outputState, cellState});
 }
 
-// NNAPI's first output is room for the gates that its kernels do not need.
+// NNAPI's first output is room for the gates, which our kernels do not need.
 Result<uint32_t> scratch(OperatorView& view, uint32_t input, uint32_t outputWeights) {
   graph::Operand operand;
   operand.type = OperandType::kTensorFloat32;
@@ -266,7 +266,7 @@ Result<uint32_t> scratch(OperatorView& view, uint32_t input, uint32_t outputWeig
   return view.builder().addOperand(std::move(operand));
 }
 
-// Eight-bit weights as NNAPI's QUANTIZED_LSTM wants them: without a zero point in the type.
+// Retypes eight-bit weights as NNAPI's QUANTIZED_LSTM wants them: of a type without a zero point.
 Status retypeSymmetric(OperatorView& view, size_t first, size_t last,
                        std::vector<uint32_t>* arguments) {
   for (size_t i = first; i < last; ++i) {
@@ -306,7 +306,7 @@ Status translateQuantizedLstm(OperatorView& view, const schema::LSTMOptions& opt
                    {outputState, cellState, output});
 }
 
-// A block of a matrix, as an operand of its own.
+// Cuts a block out of a matrix, as an operand of its own.
 Result<uint32_t> slice(OperatorView& view, uint32_t matrix, std::vector<int32_t> begin,
                        std::vector<int32_t> size) {
   HEARTH_ASSIGN(const uint32_t block, view.builder().temporaryLike(matrix));
@@ -317,10 +317,11 @@ Result<uint32_t> slice(OperatorView& view, uint32_t matrix, std::vector<int32_t>
   return block;
 }
 
-// The basic kernel keeps all gates in one matrix of [4 * units, input + units] and one bias; NNAPI
+// The basic kernel has all gates in one matrix of [4 * units, input + units] and one bias; NNAPI
 // has one operand for each. NNAPI's kernel joins a unit's recurrent weights and its input weights
-// into one row, in this order, and multiplies it by the input followed by the output: cutting the
-// row after `units` gives TFLite's row back, although its first columns weigh the input.
+// into one row, in this order, and multiplies it by the input followed by the output. So cutting
+// TFLite's row after `units` makes the kernel restore it, although its first columns weigh the
+// input.
 Status translateBasicLstm(OperatorView& view) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t outputState, view.input(1));
@@ -343,7 +344,7 @@ Status translateBasicLstm(OperatorView& view) {
   if (view.operand(biases).isConstant()) {
     HEARTH_ASSIGN(biases, view.builder().retypedConstant(biases, view.operand(biases).type, scale));
   }
-  // TFLite's order of gates is input, cell, forget, output.
+  // TFLite's order of the gates is input, cell, forget, output.
   constexpr int32_t kGates[] = {0, 2, 1, 3};
   std::vector<uint32_t> arguments = {input};
   for (const int32_t gate : kGates) {

@@ -43,7 +43,7 @@ TEST(RecurrentTranslators, SequencesAndSvdf) {
   EXPECT_THAT(translate(svdf), ElementsAre("SVDF t0 t1 t2 - t4 2 0 -> % t3"));
 }
 
-// Inputs of a full LSTM of three units over four values, weights first.
+// The inputs of a full LSTM of three units over four values, weights first.
 std::vector<int32_t> lstmInputs(ModelWriter* model, int32_t input, TensorType type) {
   const bool isFloat = type == TensorType::FLOAT32;
   const float scale = isFloat ? 0.0f : 0.5f;

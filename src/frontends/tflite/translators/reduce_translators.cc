@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions along axes and searches along one.
+// Reductions along axes, and searches along one axis.
 #include "frontends/tflite/translators/translators.h"
 
 namespace hearth::tflite {
@@ -13,7 +13,7 @@ Status translateReduce(OperatorView& view, OperationType type) {
   const bool keep = view.options<schema::ReducerOptions>().keep_dims();
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t axes, view.intTensorInput(1));
-  // MEAN is older than the scalar BOOL.
+  // MEAN takes an INT32, since it is older than the scalar BOOL.
   HEARTH_ASSIGN(const uint32_t keepDims, type == OperationType::kMean
                                              ? view.scalar(static_cast<int32_t>(keep))
                                              : view.scalar(keep));

@@ -22,7 +22,7 @@ TEST(ReduceTranslators, AxesAndKeepDims) {
       {BuiltinOperator::REDUCE_MIN, "REDUCE_MIN t0 {1} true -> t1"}};
   for (const auto& [code, line] : cases) {
     FloatModel model({{2, 3}}, {{2, 1}});
-    // A scalar axis becomes a tensor of one.
+    // A scalar axis becomes a tensor of one element.
     const int32_t axis = model.addConstant<int32_t>(TensorType::INT32, {}, {1});
     model.addOperator(code, {0, axis}, {1}, options);
     EXPECT_THAT(translate(model), ElementsAre(line));

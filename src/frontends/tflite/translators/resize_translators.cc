@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resizing of pictures, and blocks of space moved to other dimensions and back.
+// Resizing of images, and moving blocks of space to other dimensions and back.
 #include <limits>
 
 #include "frontends/tflite/translators/translators.h"
@@ -50,7 +50,7 @@ Result<int32_t> checked(int64_t value) {
   return static_cast<int32_t>(value);
 }
 
-// NNAPI's BATCH_TO_SPACE_ND does not crop: a SLICE does behind it.
+// NNAPI's BATCH_TO_SPACE_ND cannot crop, so a SLICE follows it.
 Status translateBatchToSpace(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t blocks, view.intTensorInput(1));

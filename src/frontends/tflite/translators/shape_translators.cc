@@ -24,7 +24,7 @@ Result<size_t> resolveAxis(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + count : axis);
 }
 
-// An output that is a constant of the model.
+// Makes an output a constant of the model.
 Status makeConstant(OperatorView& view, uint32_t target, std::span<const uint8_t> bytes) {
   HEARTH_ASSIGN(const graph::DataLocation location, view.builder().model().copyConstant(bytes));
   graph::Operand& operand = view.builder().operand(target);
@@ -33,7 +33,7 @@ Status makeConstant(OperatorView& view, uint32_t target, std::span<const uint8_t
   return {};
 }
 
-// The first input is data, the others are integers, each TENSOR_INT32.
+// Translates an operation whose first input is data; the others are integers, each a TENSOR_INT32.
 template <size_t kInputs>
 Status translateWithInts(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
@@ -146,7 +146,7 @@ Status translateSplit(OperatorView& view, OperationType) {
   return emitSplit(view, input, resolved, std::move(outputs));
 }
 
-// Parts of unequal size: a SLICE for each.
+// Parts of unequal size: one SLICE for each.
 Status translateSplitV(OperatorView& view, OperationType) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(std::vector<int64_t> sizes, view.constantInts(1));
@@ -191,7 +191,7 @@ Status translateSplitV(OperatorView& view, OperationType) {
   return {};
 }
 
-// SPLIT into parts of one element along the axis, which SQUEEZE then removes.
+// A SPLIT into parts of one element along the axis, which SQUEEZE then removes.
 Status translateUnpack(OperatorView& view, OperationType) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   const size_t rank = view.operand(input).dimensions.size();
@@ -211,7 +211,7 @@ Status translateUnpack(OperatorView& view, OperationType) {
   return {};
 }
 
-// Limits that say less than the rank stand for the leading dimensions.
+// Limits with fewer elements than the rank apply to the leading dimensions.
 Status completeLimits(OperatorView& view, size_t rank, std::vector<uint32_t>* limits,
                       int32_t* beginMask, int32_t* endMask) {
   HEARTH_ASSIGN(const std::vector<int64_t> begin, view.constantInts(1));
@@ -279,7 +279,7 @@ Status translateStridedSlice(OperatorView& view, OperationType type) {
                    {input, limits[0], limits[1], limits[2], beginOperand, endOperand, shrink});
 }
 
-// A constant of one element as the scalar that NNAPI wants for elements of `type`.
+// Turns a constant of one element into the scalar that NNAPI wants for elements of `type`.
 Result<uint32_t> elementScalar(OperatorView& view, uint32_t constant, OperandType type) {
   const graph::Operand& source = view.operand(constant);
   if (!source.isConstant())
@@ -321,7 +321,7 @@ Result<uint32_t> elementScalar(OperatorView& view, uint32_t constant, OperandTyp
   return view.builder().constantTensor(std::move(scalar), bytes);
 }
 
-// What the file already tells becomes a constant, so that shapes made of it are known.
+// A shape that the file determines becomes a constant, so that shapes computed from it are known.
 Status translateShape(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t target, view.output(0));
@@ -402,7 +402,7 @@ Status translateFill(OperatorView& view, OperationType type) {
   return view.emit(type, {dimensions, scalar}, {target});
 }
 
-// NNAPI reverses one axis: several are a chain.
+// NNAPI reverses one axis, so several become a chain.
 Status translateReverse(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(uint32_t input, view.input(0));
   HEARTH_ASSIGN(const std::vector<int64_t> axes, view.constantInts(1));

@@ -92,7 +92,7 @@ Status SubgraphBuilder::addOutputs() {
   for (const int32_t index : *source().outputs()) {
     HEARTH_ASSIGN(uint32_t output, operandOf(index));
     if (operand(output).lifetime != Lifetime::kTemporary) {
-      // A graph output that is an input, a constant, a variable or listed before.
+      // The output is also an input, a constant, a variable or an earlier output.
       HEARTH_ASSIGN(const uint32_t copy, temporaryLike(output));
       operand(copy).name = operand(output).name;
       HEARTH_TRY(emitCopy(output, copy, operand(copy).name));
@@ -212,7 +212,7 @@ Status SubgraphBuilder::setValue(const BufferRange& range, const std::string& na
     operand->location = {.pool = 0, .offset = range.offset, .length = range.length};
     return {};
   }
-  // Kernels read elements in place, which an unaligned buffer of a careless writer forbids.
+  // Kernels read elements in place, which a misaligned buffer does not allow.
   operand->lifetime = Lifetime::kConstantCopy;
   HEARTH_ASSIGN(operand->location, model_.copyConstant({data, range.length}));
   return {};
@@ -220,7 +220,8 @@ Status SubgraphBuilder::setValue(const BufferRange& range, const std::string& na
 
 Status SubgraphBuilder::setDenseValue(const schema::SparsityParameters& sparsity,
                                       const BufferRange& range, graph::Operand* operand) {
-  // What is kept of a dense copy, so that files of mostly zeros stay within the import's bounds.
+  // A dense copy is charged at a fraction of its size, so that files of mostly zeros stay within
+  // the import's bounds.
   constexpr uint64_t kChargedPart = 8;
   HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(*operand));
   HEARTH_TRY(model_.charge(bytes / kChargedPart));
@@ -384,7 +385,7 @@ Status SubgraphBuilder::inlineSubgraph(int64_t subgraph, const std::vector<uint3
     return fail(ErrorCode::kBadData, "It calls subgraph {} of {} at the depth {}; the limit is {}.",
                 subgraph, model_.file().subgraphCount(), scope_->depth, kMaxDepth);
   const size_t tensors = called->tensors() == nullptr ? 0 : called->tensors()->size();
-  // Calls without any operation must cost something, too: depths multiply.
+  // Calls without operations are charged, too, since nesting multiplies them.
   HEARTH_TRY(model_.charge(sizeof(Scope) + tensors * sizeof(int64_t)));
   const size_t outputs = called->outputs() == nullptr ? 0 : called->outputs()->size();
   if (outputs != outputTensors.size())
@@ -552,7 +553,7 @@ Status SubgraphBuilder::emit(OperationType type, std::vector<uint32_t> inputs,
 
 Status SubgraphBuilder::emitCopy(uint32_t from, uint32_t to, std::string name) {
   const graph::Operand& source = operand(from);
-  // RESHAPE and SQUEEZE take every type, CAST every shape.
+  // RESHAPE and SQUEEZE take every type, CAST takes every shape.
   if (!graph::isFullySpecified(source))
     return emit(OperationType::kCast, {from}, {to}, std::move(name));
   if (source.isRankZeroTensor) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assembles one subgraph: operands for tensors on first use, constants, variables, operations.
+// Assembles one subgraph: operands for tensors at their first use, constants, variables,
+// operations.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,10 @@
 
 namespace hearth::tflite {
 
-// Used by one thread. Operands are named by their index in the subgraph under construction.
+// Used by one thread. Operands are named by their indices in the subgraph under construction.
 class SubgraphBuilder {
  public:
-  // `isMain`: variable tensors are allowed and become graph inputs and outputs.
+  // `isMain`: variable tensors are allowed and become inputs and outputs of the graph.
   SubgraphBuilder(ModelBuilder& model, const schema::SubGraph& source, size_t sourceIndex,
                   bool isMain);
 
@@ -26,22 +27,22 @@ class SubgraphBuilder {
 
   ModelBuilder& model() { return model_; }
   ScaleLists& scaleLists() const { return model_.file().scaleLists(); }
-  // Of the operation that is translated now: that of the file's subgraph which holds it.
+  // The subgraph of the file that holds the operation being translated.
   const schema::SubGraph& source() const { return *scope_->source; }
   size_t sourceIndex() const { return scope_->sourceIndex; }
   const graph::Operand& operand(uint32_t index) const { return result_.operands[index]; }
   graph::Operand& operand(uint32_t index) { return result_.operands[index]; }
 
-  // kBadData when there is none with this index.
+  // kBadData when there is no tensor with this index.
   Result<const schema::Tensor*> tensor(int64_t index) const;
   // The operand of a tensor; for a variable, its value after the operations so far.
   Result<uint32_t> operandOf(int64_t tensor);
-  // The operand that takes the new value of a variable; a spare one for other tensors.
+  // The operand for the new value of a variable; a spare one for other tensors.
   Result<uint32_t> nextValueOf(int64_t tensor);
   // The scales of a TENSOR_INT4 tensor that is quantised by blocks, [rows, blocks]; an omitted
   // operand for any other tensor. kBadData when shape or block size do not fit.
   Result<uint32_t> blockScalesOf(int64_t tensor);
-  // Another operand for the bytes of a constant, under another type or scale.
+  // Another operand for the bytes of a constant, with another type or scale.
   Result<uint32_t> retypedConstant(uint32_t operand, graph::OperandType type, float scale);
 
   Result<uint32_t> addOperand(graph::Operand operand);
@@ -50,42 +51,43 @@ class SubgraphBuilder {
   Result<uint32_t> scalar(int32_t value);
   Result<uint32_t> scalar(float value);
   Result<uint32_t> scalar(bool value);
-  // One-dimensional TENSOR_INT32.
+  // A one-dimensional TENSOR_INT32.
   Result<uint32_t> intTensor(std::span<const int32_t> values);
-  // Constant of any type; `like` gives type, dimensions and quantisation.
+  // A constant of any type; `like` gives type, dimensions and quantisation.
   Result<uint32_t> constantTensor(graph::Operand like, std::span<const uint8_t> bytes);
   Result<uint32_t> subgraphOperand(int64_t subgraph);
 
-  // Values of a constant INT32 or INT64 operand, and of INT8 to INT64 ones without scale.
-  // kUnsupported when it is not constant.
+  // The values of a constant INT32 or INT64 operand, or of an integer operand of 8 to 64 bits
+  // without a scale. kUnsupported when it is not constant.
   Result<std::vector<int64_t>> constantInts(uint32_t operand);
 
   Status emit(graph::OperationType type, std::vector<uint32_t> inputs,
               std::vector<uint32_t> outputs, std::string name);
-  // Resource variables, by the name that VAR_HANDLE gives them.
+  // Registers a resource variable under the name that VAR_HANDLE gives it.
   Status addHandle(int64_t tensor, std::string resource);
-  // What the assignments of constants in another subgraph (CALL_ONCE) mean for resources that are
-  // first used later. kUnsupported when it does anything else.
+  // Takes the values that another subgraph (CALL_ONCE) assigns to resources as their initial
+  // values. kUnsupported when the subgraph does anything but assign constants.
   Status initializeResources(int64_t subgraph);
   // The value of a resource; `like` is the tensor that it is read into.
   Result<uint32_t> readResource(int64_t handle, int64_t like);
   Status assignResource(int64_t handle, uint32_t value);
-  // From here on tensor `tensor` is operand `value`. kBadData when it has another value already.
+  // From here on operand `value` is the value of `tensor`. kBadData when it already has another
+  // value.
   Status bindTensor(int64_t tensor, uint32_t value);
-  // The operations of another subgraph of the file in place of a call of it: its inputs are the
-  // given operands, its outputs become the given tensors. kBadData for wrong counts, for calls
-  // that are too deep and for results that are written twice.
+  // Inserts the operations of another subgraph of the file in place of a call. The given operands
+  // are its inputs, and its outputs become the given tensors. kBadData for wrong counts, for calls
+  // that are too deep, and for results that are written twice.
   Status inlineSubgraph(int64_t subgraph, const std::vector<uint32_t>& inputs,
                         const std::vector<int64_t>& outputTensors);
-  // Copies a value under the same type and shape.
+  // Copies a value to an operand of the same type and shape.
   Status emitCopy(uint32_t from, uint32_t to, std::string name);
 
  private:
-  // Whose tensors are meant: those of the subgraph itself, or of one that is inlined.
+  // The subgraph whose tensors are meant: this one, or one that is being inlined.
   struct Scope {
     const schema::SubGraph* source;
     size_t sourceIndex;
-    std::vector<int64_t> operandOfTensor;  // -1: none yet; of a variable, the newest value
+    std::vector<int64_t> operandOfTensor;  // -1: none yet; for a variable, its newest value
     size_t depth = 0;
     std::map<int64_t, std::string> resourceOfTensor = {};
   };
@@ -93,7 +95,7 @@ class SubgraphBuilder {
   struct Variable {
     int64_t tensor;  // -1: a resource
     uint32_t input;
-    uint32_t current;                   // of a resource: its value after the operations so far
+    uint32_t current;                   // for a resource: its value after the operations so far
     std::vector<uint8_t> initialValue;  // empty: zeros
   };
 

@@ -61,7 +61,7 @@ TEST(SubgraphBuilder, SignaturesNameTensors) {
   EXPECT_EQ(imported->signatureKey, "decode");
 }
 
-// Constants of unaligned buffers are copied, all others stay in the file.
+// Constants in misaligned buffers are copied; all others stay in the file.
 TEST(SubgraphBuilder, BuffersOutsideTheTables) {
   for (const bool isAligned : {true, false}) {
     FloatModel model({{2}}, {{2}});

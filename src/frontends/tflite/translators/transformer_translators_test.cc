@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What files of language models hold: composites, weights of 4 bits, buffers behind the FlatBuffer.
+// What files of language models hold: composites, 4-bit weights, buffers behind the FlatBuffer.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -91,7 +91,7 @@ TEST(Composites, OthersAreTheirDecomposition) {
       composite("odml.unheard_of", {}, {{2, 4}, {4}}),
       composite("odml.rms_norm", {}, {{2, 4}, {4}}),                               // no epsilon
       composite("odml.rms_norm", flexMap({{"epsilon", 1e-6}}), {{2, 4}, {2, 4}}),  // another scale
-      // Layer normalisation under the other's name.
+      // Layer normalisation under the name of group normalisation.
       composite("odml.group_norm",
                 flexMap({{"epsilon", 1e-6}, {"num_groups", 1}, {"channel_axis", 2}}),
                 {{2, 3, 4}, {4}, {4}}),
@@ -134,14 +134,14 @@ TEST(Composites, WrongCallsAreErrors) {
 
 TEST(Composites, CallsOfThemselvesEnd) {
   ModelWriter model = composite("other", {}, {{2, 4}, {4}});
-  // Eight calls of itself in the decomposition: 8^16 without a bound.
+  // The decomposition calls itself eight times: 8^16 calls without a bound.
   model.model.subgraphs[1]->operators.clear();
   for (int i = 0; i < 8; ++i) {
     const int32_t result = model.addTensor(TensorType::FLOAT32, {2, 4});
     model.addComposite("other", 1, {}, {0, 1}, {result});
   }
   EXPECT_THAT(errorOf(model), HasSubstr("the limit is 16"));
-  // Without operations at the end of the calls, the work is what must be bounded.
+  // If the innermost calls have no operations, it is the work that must be bounded.
   model.model.subgraphs[0]
       ->operators[0]
       ->builtin_options_2.AsStableHLOCompositeOptions()
@@ -220,7 +220,7 @@ TEST(Select, BroadcastsWhereShapesDiffer) {
   EXPECT_THAT(types({2}), ElementsAre(OperationType::kReshape, OperationType::kSelectV2));
 }
 
-// A file of 3 GiB, nearly all of it a hole, whose constant lies behind the first two.
+// A file of 3 GiB, nearly all of it a hole, whose constant lies beyond the first 2 GiB.
 TEST(LargeFiles, BuffersBehindTheFlatBuffer) {
   constexpr uint64_t kPlace = uint64_t{5} << 29;
   ModelWriter model;

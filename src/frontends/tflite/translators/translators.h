@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which operations of .tflite files are translated, and by what.
+// Maps the operations of .tflite files to their translators.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace hearth::tflite {
 
-// One translation. `type` is handed to `translate`, so that operations of one form share it.
-// It appends operations to the view's subgraph; arguments and their order are NNAPI's, or those
+// One translator. `type` is passed to `translate`, so that operations of one form share a function.
+// It appends operations to the view's subgraph; their arguments and the order are NNAPI's, or those
 // documented in src/ops for extension operations.
 struct TranslatorEntry {
   schema::BuiltinOperator code;
@@ -18,10 +18,10 @@ struct TranslatorEntry {
   graph::OperationType type;
 };
 
-// nullptr for operations that are not translated.
+// Null for operations that are not translated.
 const TranslatorEntry* findTranslator(schema::BuiltinOperator code);
 
-// The families.
+// One table for each family of operations.
 std::span<const TranslatorEntry> compositeTranslators();
 std::span<const TranslatorEntry> controlFlowTranslators();
 std::span<const TranslatorEntry> convTranslators();
