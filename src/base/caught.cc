@@ -11,7 +11,7 @@
 namespace hearth::base {
 namespace {
 
-// Short enough for a string to hold it without memory of its own.
+// The text is short enough for a string to hold it without allocating.
 Error noMemory() noexcept {
   return Error(ErrorCode::kOutOfMemory, "Out of memory.");
 }
@@ -24,7 +24,7 @@ Error currentError() noexcept {
   } catch (const std::bad_alloc&) {
     return noMemory();
   } catch (const std::length_error&) {
-    // A container that was asked for more than addresses.
+    // A container was asked for more than the address space.
     return noMemory();
   } catch (const std::exception& exception) {
     try {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where exceptions end: at the functions of the C interfaces, in callbacks from C, and where a
-// piece of work runs on a thread of ours. Below, failures are Results; what is thrown is the
-// standard library's, mostly for want of memory.
+// Exceptions end here: in the functions of the C interfaces, in callbacks from C, and on threads of
+// ours. All other code reports failures as Results; what is thrown comes from the standard library,
+// mostly because memory runs out.
 #pragma once
 
 #include <expected>
@@ -12,14 +12,14 @@
 
 namespace hearth::base {
 
-// The exception that is being handled, as an error: kOutOfMemory for want of memory, else kOpFailed
-// with its text. For a catch block; takes no memory where there is none.
+// The exception that is being handled, as an error: kOutOfMemory when memory ran out, else
+// kOpFailed with its text. For use in a catch block. Allocates nothing when memory has run out.
 Error currentError() noexcept;
 
-// Logs that `what` fails, if there is memory for it.
+// Logs that `what` failed, if there is memory for that.
 void logFailure(const char* what, const Error& error) noexcept;
 
-// The body's Status or Result (success where it returns nothing), or what it throws.
+// Returns the body's Status or Result (success if it returns nothing), or the error that it throws.
 template <typename Body>
 auto caught(Body&& body) noexcept {
   using Returned = std::invoke_result_t<Body&>;
@@ -36,7 +36,7 @@ auto caught(Body&& body) noexcept {
   }
 }
 
-// For work whose result nobody waits for: what it throws is logged, as the failure of `what`.
+// For work whose result nobody waits for: logs what the body throws, as a failure of `what`.
 template <typename Body>
 void logged(const char* what, Body&& body) noexcept {
   if (const Status status = caught(body); !status) logFailure(what, status.error());

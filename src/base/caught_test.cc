@@ -31,7 +31,7 @@ TEST(CaughtTest, MakesAnErrorOfAnyException) {
   EXPECT_EQ(caught([] { throw 5; }).error().code(), ErrorCode::kOpFailed);
 }
 
-// Else the program ends.
+// An exception that left the thread would end the program.
 TEST(HelperThread, EndsWithWhatItsWorkThrows) {
   setLogLevel(LogLevel::kOff);
   std::thread thread = startHelperThread("hearth-test", [] { throw std::bad_alloc(); });
@@ -51,7 +51,7 @@ TEST(HelperThreads, GiveTheirFirstExceptionToTheirMaker) {
     });
     EXPECT_THROW(helpers.join(), std::runtime_error);
     EXPECT_EQ(started, 3);
-    helpers.join();  // only once
+    helpers.join();  // throws only once
   }
   HelperThreads none("hearth-test", 0, [] {});
   none.join();

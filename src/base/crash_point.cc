@@ -65,7 +65,7 @@ void internal::passCrashPoint(std::string_view name) {
   if (crashArmed < 0) arm(known);
   if (known.armed != name || --known.passesLeft != 0) return;
   ::kill(::getpid(), SIGKILL);
-  // The signal may be delivered to another thread first; nothing may happen in this one meanwhile.
+  // Another thread may take the signal first; this thread must do nothing until the process ends.
   for (;;) ::pause();
 }
 

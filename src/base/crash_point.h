@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named places where a test kills the process, to prove that what is on disk is then whole.
+// Named places where a test kills the process, to prove that the files on disk are then whole.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@
 
 namespace hearth::base {
 
-// Names of all crash points compiled into this program or library, sorted; empty without
-// HEARTH_TEST_HOOKS. Thread-safe.
+// The sorted names of all crash points in this program or library; empty without HEARTH_TEST_HOOKS.
+// Thread-safe.
 std::vector<std::string> crashPoints();
 
 #ifdef HEARTH_TEST_HOOKS
 namespace internal {
 
-// -1 until HEARTH_CRASH_AT is read, then whether it names a point.
+// -1 until HEARTH_CRASH_AT has been read, then whether it names a point.
 inline std::atomic<int> crashArmed = -1;
 bool registerCrashPoint(const char* name);
 void passCrashPoint(std::string_view name);
@@ -31,8 +31,8 @@ struct CrashPointName {
   char text[size];
 };
 
-// A static member is initialised while the program loads, so a point is listed before, and whether
-// or not, it is ever passed.
+// Static members are initialised while the program loads, so a point is listed whether or not it is
+// ever passed.
 template <CrashPointName name>
 struct CrashPoint {
   inline static const bool registered = registerCrashPoint(name.text);
@@ -45,13 +45,13 @@ struct CrashPoint {
 
 }  // namespace internal
 
-// `passed` is called at each pass of a point from now on, by the thread that passes it and with the
-// locks that it holds; null: nothing is.
+// Calls `passed` at each pass of a point from now on, on the thread that passes it and with the
+// locks that the thread holds. Null: calls nothing.
 void watchCrashPoints(void (*passed)(std::string_view name));
 
-// Sends SIGKILL to the process when HEARTH_CRASH_AT is "name" (the first pass) or "name:N" (the
-// N-th). A name is "noun.moment", for example "segment.after_rename". Otherwise one atomic load;
-// nothing at all without HEARTH_TEST_HOOKS.
+// Kills the process with SIGKILL when HEARTH_CRASH_AT is "name" (at the first pass) or "name:N" (at
+// the N-th). A name is "noun.moment", for example "segment.after_rename". Otherwise costs one
+// atomic load; costs nothing without HEARTH_TEST_HOOKS.
 #define HEARTH_CRASH_POINT(name) ::hearth::base::internal::CrashPoint<name>::pass()
 #else
 #define HEARTH_CRASH_POINT(name) static_cast<void>(0)

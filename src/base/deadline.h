@@ -15,7 +15,7 @@ class Deadline {
   Deadline() = default;
   explicit Deadline(Clock::time_point when) : when_(when) {}
 
-  // `nanoseconds` from now; a sum past the clock's range means never.
+  // `nanoseconds` from now. A sum beyond the clock's range means never.
   static Deadline after(uint64_t nanoseconds) {
     const Clock::time_point now = Clock::now();
     const auto room = static_cast<uint64_t>((Clock::time_point::max() - now).count());

@@ -20,7 +20,7 @@ class Descriptor {
   }
   ~Descriptor() { reset(); }
 
-  // open(2) with O_CLOEXEC added; `mode` counts with O_CREAT only. Error: kNotFound or kIo.
+  // open(2) with O_CLOEXEC added; `mode` matters with O_CREAT only. Errors: kNotFound, kIo.
   static Result<Descriptor> open(const std::string& path, int flags, unsigned mode = 0600);
 
   int get() const { return fd_; }
@@ -28,10 +28,10 @@ class Descriptor {
   int release() { return std::exchange(fd_, -1); }
   void reset(int fd = -1);
 
-  // A second descriptor of the same open file, close-on-exec.
+  // Another descriptor of the same open file, close-on-exec.
   Result<Descriptor> duplicate() const;
 
-  // Size in bytes by fstat.
+  // The size in bytes, from fstat. Error: kIo.
   Result<uint64_t> size() const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every environment variable that Hearth reads, in one table. Code asks by enumerator, so that a
-// variable that is not documented there cannot be read (tools/check_environment.py), and so that
-// all of them are left alone in a process whose environment is somebody else's.
+// All environment variables that Hearth reads, in one table. Code asks by enumerator, so that an
+// undocumented variable cannot be read (tools/check_environment.py), and so that a process with
+// more rights than its starter ignores all of them.
 #pragma once
 
 #include <atomic>
@@ -43,9 +43,9 @@ struct EnvVariable {
   Env id;
   const char* name;
   EnvKind kind;
-  const char* standard;      // the value when the variable is unset or empty, as text
-  const char* meaning;       // one sentence for documentation
-  const char* choices = "";  // kChoice: the words allowed, separated by '|'
+  const char* standard;      // the value, as text, when the variable is unset or empty
+  const char* meaning;       // one sentence, for documentation
+  const char* choices = "";  // kChoice: the allowed words, separated by '|'
   int64_t least = 0;         // kInteger, kBytes: the range, both ends included
   int64_t most = INT64_MAX;
 };
@@ -55,26 +55,26 @@ std::span<const EnvVariable> environmentVariables();
 const EnvVariable& environmentVariable(Env id);
 
 namespace internal {
-// Negative: as the kernel says. For tests.
+// Negative: ask the kernel. Set by tests.
 inline std::atomic<int> secureProcess = -1;
 }  // namespace internal
 
-// Whether the process has rights that whoever started it lacks (set-uid, set-gid or capabilities of
-// its file). The environment is that person's: every variable then counts as unset.
+// Whether the process has rights that its starter lacks (set-uid, set-gid, file capabilities). The
+// environment is the starter's, so every variable then counts as unset.
 bool isSecureProcess();
 
-// The value of a variable, or its standard value when it is unset or empty. Each getter is for the
-// kind of its name; asking a variable of another kind gives kBadState. A value that is not one of
-// the choices, no number or out of range gives kBadData. Thread-safe while nobody calls setenv.
+// The value of a variable, or its standard value when it is unset or empty. Each getter is for one
+// kind of variable. Errors: kBadState for another kind; kBadData for a value that is not one of the
+// choices, not a number, or out of range. Thread-safe while nobody calls setenv.
 std::string envString(Env id);
 Result<std::string> envChoice(Env id);
 Result<int64_t> envInteger(Env id);
 Result<uint64_t> envBytes(Env id);
-// Of kString. Empty when the value is no absolute path: the XDG Base Directory Specification wants
-// relative ones ignored.
+// For kString. Empty unless the value is an absolute path: the XDG Base Directory Specification
+// says that relative ones are to be ignored.
 std::string envFolder(Env id);
 
-// The same rules for texts from elsewhere (flags); `name` is for the message.
+// The same rules for texts from elsewhere (flags); `name` is used in messages.
 Result<std::string> parseChoice(std::string_view name, std::string_view text,
                                 std::string_view choices);
 Result<int64_t> parseInteger(std::string_view name, std::string_view text, int64_t least,

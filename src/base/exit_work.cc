@@ -8,7 +8,7 @@
 namespace hearth::base {
 namespace {
 
-// Negative until somebody has decided.
+// Negative until setWorkAtExit is called.
 constinit std::atomic<int> decision = -1;
 
 }  // namespace

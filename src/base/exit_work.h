@@ -3,8 +3,8 @@
 
 namespace hearth::base {
 
-// Whether the process, when it exits, first finishes what it keeps for later ones: as
-// HEARTH_AT_EXIT says, unless setWorkAtExit was called. Thread-safe.
+// Whether the process, when it exits, first writes what it keeps for later starts. HEARTH_AT_EXIT
+// decides unless setWorkAtExit was called. Thread-safe.
 bool worksAtExit();
 void setWorkAtExit(bool works);
 

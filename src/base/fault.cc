@@ -37,7 +37,7 @@ constexpr bool canBeShort(Call call) {
          call == Call::kPwrite;
 }
 
-// Cuts the text before the first `separator` off `rest`.
+// Cuts the text before the first `separator` from `rest` and returns it.
 std::string_view take(std::string_view& rest, char separator) {
   const size_t end = std::min(rest.find(separator), rest.size());
   const std::string_view part = rest.substr(0, end);
@@ -98,14 +98,14 @@ struct Table {
   bool environmentRead = false;
 };
 
-// Never destroyed, since calls are made in static destructors too.
+// Never destroyed, since static destructors make calls, too.
 Table& table() {
   static Table* const instance = new Table;
   return *instance;
 }
 
 std::array<std::atomic<uint64_t>, kCallCount> passCounts;
-// Cleared when no fault stands, so that a call then costs two atomic operations.
+// False while no fault is set; a call then costs two atomic operations.
 std::atomic<bool> mayHit = true;
 
 // Called under the table's lock.
@@ -120,7 +120,7 @@ void readEnvironment(Table& faults) {
 
 enum class Hit { kNone, kError, kShort };
 
-// Counts a pass; on kError errno is set.
+// Counts a pass; sets errno with kError.
 Hit pass(Call call) {
   passCounts[static_cast<size_t>(call)].fetch_add(1, std::memory_order_relaxed);
   if (!mayHit.load(std::memory_order_relaxed)) [[likely]]
@@ -146,7 +146,7 @@ bool fails(Call call) {
   return pass(call) == Hit::kError;
 }
 
-// True when the call fails; may halve `size`.
+// Returns true when the call fails; may halve `size`.
 bool fails(Call call, size_t& size) {
   const Hit hit = pass(call);
   if (hit == Hit::kShort && size > 1) size /= 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system calls on which the safety of what is on disk depends, behind functions of the same
-// name that a test can make fail. Without HEARTH_TEST_HOOKS they are the calls themselves.
+// The system calls on which the safety of files depends, as functions of the same names that a test
+// can make fail. Without HEARTH_TEST_HOOKS they only make the calls.
 #pragma once
 
 #include <sys/types.h>
@@ -31,31 +31,30 @@ enum class Call : int {
 };
 inline constexpr int kCallCount = static_cast<int>(Call::kMmap) + 1;
 
-// What happens to a call: it fails with `error`, or, for reads and writes with error 0, it is asked
-// for half of its bytes only (at least one). Passes are counted from 1, from when the fault is set.
+// Makes a call fail with `error`; or, for a read or write with error 0, asks for only half of its
+// bytes (at least one). Passes are counted from 1, beginning when the fault is set.
 struct Fault {
   Call call;
   int error = 0;
-  uint64_t first = 1;  // the first pass hit
-  uint64_t count = 1;  // how many passes in a row, UINT64_MAX = all that follow
+  uint64_t first = 1;  // the first pass that is hit
+  uint64_t count = 1;  // how many passes in a row; UINT64_MAX = all from there on
 };
 
-// Sets a fault in addition to those that stand. They count from HEARTH_FAULT at the first call on.
-// Without HEARTH_TEST_HOOKS nothing happens. Thread-safe, as is all below.
+// Adds a fault to those that are set. The first call also sets those in HEARTH_FAULT. Does nothing
+// without HEARTH_TEST_HOOKS. Thread-safe, like all functions below.
 void inject(const Fault& fault);
-// Takes back all faults, HEARTH_FAULT's included, and starts all counts anew.
+// Removes all faults, those of HEARTH_FAULT included, and resets all counts.
 void clearFaults();
-// How often a call was passed since the last clearFaults, hit or not.
+// How often a call was passed since the last clearFaults(), hit or not.
 uint64_t passes(Call call);
-// Reads "CALL:FAULT[:FIRST[:COUNT]]", with several separated by commas, for example
+// Parses "CALL:FAULT[:FIRST[:COUNT]]", or several of these separated by commas, for example
 // "pwrite:ENOSPC:3" or "pwrite:short,fsync:EIO:1:*", and injects all. FAULT is ENOSPC, EDQUOT, EIO,
-// EINTR, EACCES, EROFS, ENOMEM, EMFILE, ENOENT or short; COUNT may be *. Bad text: kBadData, none
-// set.
+// EINTR, EACCES, EROFS, ENOMEM, EMFILE, ENOENT or short; COUNT may be *. Error: kBadData for an
+// invalid text; no fault is then set.
 Status injectText(std::string_view text);
 
-// As the system calls of these names: -1 (MAP_FAILED) and errno on failure. `open`, `rename` and
-// those with a folder descriptor count as one call each (openat counts as open). No signal is
-// raised where RLIMIT_FSIZE is exceeded.
+// Like the system calls of these names: -1 (MAP_FAILED) and errno on failure. `open` and openAt
+// count as the same call, and so do `rename` and renameAt. Exceeding RLIMIT_FSIZE raises no signal.
 int openAt(int folder, const char* path, int flags, mode_t mode = 0600);
 int open(const char* path, int flags, mode_t mode = 0600);
 ssize_t read(int fd, void* data, size_t size);

@@ -18,7 +18,7 @@
 namespace hearth::base::sys {
 namespace {
 
-// Each call in its plain use, on a folder of the test's own.
+// Makes each call in its plain use, in a folder of the test's own.
 class FaultTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -145,7 +145,7 @@ TEST_F(FaultTest, ConcurrentPassesAreCountedOnce) {
 TEST_F(FaultTest, TheVariableIsReadAtTheFirstCall) {
   const pid_t child = fork();
   if (child == 0) {
-    // A fresh program, since this one has read the variable.
+    // Run in a new program, since this one has already read the variable.
     setenv("HEARTH_FAULT", "open:EMFILE:2", 1);
     execl("/proc/self/exe", "fault_test", "--gtest_also_run_disabled_tests",
           "--gtest_filter=*SecondOpenFails", nullptr);

@@ -29,7 +29,8 @@ FileSizeSignalOff::~FileSizeSignalOff() {
   if (wasBlocked_) return;
   const int error = errno;
   const sigset_t signals = onlyFileSizeSignal();
-  // The kernel sends it to the thread that writes, so that one that is pending here is from here.
+  // The kernel sends the signal to the thread that writes, so one that is pending comes from this
+  // scope.
   constexpr timespec kNoTime{};
   while (::sigtimedwait(&signals, nullptr, &kNoTime) < 0 && errno == EINTR) {
   }

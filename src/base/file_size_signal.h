@@ -5,10 +5,10 @@
 
 namespace hearth::base {
 
-// While it lives, what this thread writes beyond the process's limit on the size of files
-// (RLIMIT_FSIZE) fails with EFBIG only: the signal that comes with it, SIGXFSZ, would end a program
-// that knows nothing of these files. Put it around writes and changes of a file's size; they nest.
-// Three system calls.
+// While this exists, writing beyond the process's limit on file sizes (RLIMIT_FSIZE) fails on this
+// thread with EFBIG only. The signal that comes with it, SIGXFSZ, would end a program that knows
+// nothing of these files. To be put around writes and changes of a file's size; may be nested.
+// Costs three system calls.
 class FileSizeSignalOff {
  public:
   FileSizeSignalOff() noexcept;
@@ -17,7 +17,7 @@ class FileSizeSignalOff {
   FileSizeSignalOff& operator=(const FileSizeSignalOff&) = delete;
 
  private:
-  // Where it was blocked before, here or by the program, it may also have been pending.
+  // If the signal was blocked before, here or by the program, it may also have been pending.
   bool wasBlocked_ = false;
 };
 

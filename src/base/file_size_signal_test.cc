@@ -17,7 +17,7 @@ namespace {
 
 constexpr rlim_t kLimit = 4096;
 
-// In a child, which the signal may end. 0: all went as it should.
+// Runs `body` in a child, which the signal may end; returns 0 if all went well.
 template <typename Body>
 int resultInChild(Body body) {
   const pid_t child = ::fork();
@@ -40,7 +40,7 @@ TEST(FileSizeSignalTest, AFileBeyondTheLimitIsAnErrorAndNoSignal) {
     if (sys::fallocate(file, 0, 0, kLimit + 1) != -1 || errno != EFBIG) return 3;
     if (::lseek(file, kLimit, SEEK_SET) != kLimit) return 4;
     if (sys::write(file, &byte, 1) != -1 || errno != EFBIG) return 5;
-    // Nothing is left for later, and all is as before.
+    // No signal is left pending, and the mask is as before.
     sigset_t signals;
     if (::sigpending(&signals) != 0 || sigismember(&signals, SIGXFSZ) != 0) return 6;
     if (::pthread_sigmask(SIG_SETMASK, nullptr, &signals) != 0 ||
@@ -65,7 +65,7 @@ TEST(FileSizeSignalTest, TheProgramsOwnWritesRaiseItAsBefore) {
   EXPECT_EQ(result, 1000 + SIGXFSZ);
 }
 
-// A program may take it synchronously.
+// A program may take the signal synchronously.
 TEST(FileSizeSignalTest, WhatTheProgramHasBlockedStaysPending) {
   const int result = resultInChild([] {
     sigset_t signals;

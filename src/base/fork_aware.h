@@ -7,11 +7,11 @@
 
 namespace hearth::base {
 
-// An object whose threads do not exist in a forked child, and that goes on working there with new
-// ones. Its tables are whole in the child, since Mutex guards them.
+// An object that goes on working in a forked child, with new threads in place of those that do not
+// exist there. Its tables are whole in the child, since Mutex guards them.
 class ForkAware {
  public:
-  // Held while such objects are made or looked up; taken before any lock of theirs.
+  // Held while such objects are made or looked up. Taken before any lock of theirs.
   static Mutex& registryMutex();
 
  protected:
@@ -19,11 +19,11 @@ class ForkAware {
   ForkAware(const ForkAware&) = delete;
   ForkAware& operator=(const ForkAware&) = delete;
   virtual ~ForkAware() = default;
-  // Last thing when the object is made, when nothing of it can fail any more. `held` locks
+  // To be called last when the object is made, once nothing can fail any more. `held` locks
   // registryMutex().
   void joinForkRegistry(const std::lock_guard<Mutex>& held);
-  // First thing in the destructor of the class that implements what follows, also of an object that
-  // has not joined; not under the registry's lock.
+  // To be called first in the destructor of the class that implements renewInChild(), even if the
+  // object has not joined; not with the registry's lock held.
   void leaveForkRegistry();
 
   // Called in the child, in the order in which the objects were made.

@@ -11,7 +11,7 @@
 namespace hearth::base {
 namespace {
 
-// Threads count themselves in one of these each, so that few share a line.
+// Each thread counts itself in one of these, so that few threads share a cache line.
 struct alignas(64) Shard {
   std::atomic<uint32_t> inside = 0;
 };
@@ -28,11 +28,12 @@ constinit std::mutex adding;
 constinit std::array<ForkGate::Handlers, kMostHandlers> handlers;
 constinit std::atomic<size_t> handlerCount = 0;
 
-// Of the calling thread. No destructors: the library may be used until the process is gone.
+// Of the calling thread. Has no destructor, since the library may be used until the process is
+// gone.
 struct Place {
   uint32_t depth = 0;
   uint32_t shard = UINT32_MAX;
-  bool isCounted = false;  // on its own and not on behalf of another
+  bool isCounted = false;  // counted for itself, not on behalf of another thread
 };
 thread_local constinit Place place;
 
@@ -41,7 +42,7 @@ std::atomic<uint32_t>& myShard() {
   return shards[place.shard].inside;
 }
 
-// Either the thread that closes the gate sees the new number, or this one sees the gate closed.
+// Either the thread that closes the gate sees the new count, or this thread sees the closed gate.
 void goOut(std::atomic<uint32_t>& inside) {
   inside.fetch_sub(1);
   if (isClosed.load() != 0) inside.notify_all();
@@ -73,7 +74,7 @@ void afterInParent() {
 
 void afterInChild() {
   forks.fetch_add(1);
-  // Others may have been about to look at the gate.
+  // Resets the counts: other threads of the parent may have counted themselves to look at the gate.
   for (size_t i = 0; i < kShards; ++i)
     shards[i].inside.store(place.isCounted && place.shard == i ? 1 : 0);
   openGate();
@@ -81,7 +82,7 @@ void afterInChild() {
     if (handlers[i].afterInChild != nullptr) handlers[i].afterInChild();
 }
 
-// While the library is loaded, so that no thread can be inside before.
+// Registered while the library is loaded, so that no thread can be inside earlier.
 [[maybe_unused]] const int registered = ::pthread_atfork(closeGate, afterInParent, afterInChild);
 
 }  // namespace

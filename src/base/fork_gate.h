@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fork does to a process whose threads use this library. The child has the forking thread
-// only: a lock that another thread holds stays locked there for ever, and what it protects half
-// changed. So a fork waits until nobody else is in a critical section, and keeps everybody out
-// until it is over. base::Mutex goes through this gate by itself.
+// Makes forks safe for a process whose threads use this library. A child has only the forking
+// thread: a lock that another thread held would stay locked there for ever, and the data under it
+// half changed. So a fork waits until no other thread is in a critical section, and keeps all
+// threads out until it is over. base::Mutex uses this gate by itself.
 #pragma once
 
 #include <cstdint>
 
 namespace hearth::base {
 
-// All is thread-safe, and costs two atomic operations on a line of memory that few threads share.
+// Thread-safe. Entering and leaving cost two atomic operations on a cache line that few threads
+// share.
 //
-// Who is inside must not wait for a thread that may have to come in: that one stands before the
-// gate while the fork waits for the first. Joining threads and waiting for room in a queue are such
-// waits. Nor may it call the program's own functions, which may take locks that the thread holds
-// that forks.
+// A thread inside must not wait for a thread that may have to come in: the fork waits for the
+// first, and the second waits at the gate for the fork. Joining threads and waiting for room in a
+// queue are such waits. Nor may a thread inside call the program's own functions, which may take a
+// lock that the forking thread holds.
 class ForkGate {
  public:
-  // The calling thread is inside as long as this lives, on one thread; may be nested.
+  // The calling thread is inside while this exists. To be used on one thread; may be nested.
   class Inside {
    public:
     Inside() { enter(); }
@@ -26,7 +27,7 @@ class ForkGate {
     Inside& operator=(const Inside&) = delete;
   };
 
-  // The same for work that a thread inside waits for: it does not stop at a closed gate.
+  // The same for work that a thread inside waits for: it passes a closed gate.
   class OnBehalf {
    public:
     explicit OnBehalf(bool isInside);
@@ -43,13 +44,14 @@ class ForkGate {
   static void enter();
   static void leave();
 
-  // Forks between the process that loaded this library and this one. What belongs to threads of an
-  // earlier generation belongs to nobody.
+  // The number of forks between the process that loaded this library and this one. State that
+  // belongs to threads of an earlier generation has no owner any more.
   static uint32_t generation();
 
-  // What is called around each fork from now on: `before` in the parent, when the gate is still
-  // open, the last registered first; `afterInParent` and `afterInChild` when it is open again, in
-  // the order of registration. Null: nothing. At most some tens, for the life of the process.
+  // Registers functions to be called around each fork: `before` in the parent, while the gate is
+  // still open, the last registered first; `afterInParent` and `afterInChild` when it is open
+  // again, in the order of registration. Null: none. At most 32 registrations; they last as long as
+  // the process.
   struct Handlers {
     void (*before)() = nullptr;
     void (*afterInParent)() = nullptr;

@@ -18,7 +18,8 @@
 namespace hearth::base {
 namespace {
 
-// The exit status of a child that runs `work`; -1 when it was killed, which it is after a minute.
+// Runs `work` in a child and returns its exit status; -1 when it was killed, as it is after a
+// minute.
 template <typename Work>
 int inChild(Work work) {
   const pid_t child = ::fork();
@@ -31,7 +32,7 @@ int inChild(Work work) {
   return WEXITSTATUS(status);
 }
 
-// Threads that do the same again and again as long as this lives.
+// Threads that repeat their work while this exists.
 class Threads {
  public:
   Threads() = default;
@@ -51,7 +52,7 @@ class Threads {
   std::vector<std::thread> threads_;
 };
 
-// With std::mutex some of these children find the lock taken.
+// With std::mutex some of these children would find the lock taken.
 TEST(ForkGate, AChildFindsNoLockTakenAndNothingHalfDone) {
   HEARTH_SKIP_THREADS_AFTER_FORK();
   Mutex mutex;
@@ -117,7 +118,7 @@ TEST(ForkGate, IsEnteredAgainByWhoIsInside) {
   for (int i = 0; i < 100; ++i) ASSERT_EQ(inChild([] { return 0; }), 0);
 }
 
-// A thread inside waits for tasks of others, which take locks, too.
+// A thread inside waits for tasks of other threads, which take locks, too.
 TEST(ForkGate, LetsTasksInForWhichSomebodyInsideWaits) {
   HEARTH_SKIP_THREADS_AFTER_FORK();
   Mutex mutex;

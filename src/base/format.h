@@ -7,10 +7,10 @@
 
 namespace hearth::base {
 
-// The text of checked arguments, made in one place.
+// Formats arguments that were already checked.
 std::string formatArguments(std::string_view format, std::format_args arguments);
 
-// As std::format, checked at compile time in the same way. std::format itself makes the compiler
+// Like std::format, and checked at compile time in the same way. std::format makes the compiler
 // instantiate the whole formatter in every source that calls it, which takes more than two thirds
 // of the time to compile a small source.
 template <typename... Args>

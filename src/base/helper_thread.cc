@@ -21,7 +21,7 @@ namespace {
 
 constexpr unsigned long kOrdinarySlack = 50'000;  // nanoseconds
 
-// The processors that the main thread may use besides the caller's.
+// Adds the processors of the main thread to those of the caller.
 void widen(pthread_t thread) {
   if (::gettid() == ::getpid()) return;
   cpu_set_t own;
@@ -33,13 +33,14 @@ void widen(pthread_t thread) {
   if (!CPU_EQUAL(&main, &own)) ::pthread_setaffinity_np(thread, sizeof main, &main);
 }
 
-// A new thread mostly waits for its maker's processor, so that this comes before its first turn.
+// A new thread mostly waits for its starter's processor, so this is done before its first turn.
 void makeIdle(pthread_t thread) {
   const sched_param parameter{};
   ::pthread_setschedparam(thread, SCHED_IDLE, &parameter);
 }
 
-// A thread that has ended has no number, and the kernel places the caller in its stead.
+// Restores the caller's processors: a thread that has ended has no number, and the kernel then
+// places the caller instead.
 class OwnProcessorsKept {
  public:
   OwnProcessorsKept() : isKnown_(::sched_getaffinity(0, sizeof own_, &own_) == 0) {}
@@ -62,19 +63,18 @@ std::thread start(const char* name, std::function<void()> run, void (*place)(pth
   sigset_t before;
   ::pthread_sigmask(SIG_SETMASK, &others, &before);
   std::thread thread;
-  // std::thread reports a lack of threads, or of memory for one, by exception only.
+  // std::thread reports only by exception that there is no thread, or no memory for one.
   static_cast<void>(caught([&] {
     thread = std::thread([name, run = std::move(run)] {
       takeOrdinaryScheduling();
-      // Whoever sees the name sees an ordinary thread.
+      // Named now, so that every thread with the name is an ordinary one.
       ::pthread_setname_np(::pthread_self(), name);
       logged(name, run);
     });
     makeOrdinary(thread.native_handle());
     const OwnProcessorsKept kept;
     if (processors == Processors::kOfProcess) widen(thread.native_handle());
-    // It may be long before an idle thread comes to do so, and until then it bears its maker's
-    // name.
+    // An idle thread may not run for long, and would have its starter's name until then.
     if (place == makeIdle) ::pthread_setname_np(thread.native_handle(), name);
     place(thread.native_handle());
   }));
@@ -93,7 +93,8 @@ void makeOrdinary(pthread_t thread) {
 void takeOrdinaryScheduling() {
   const sched_param parameter{};
   if (::sched_getscheduler(0) != SCHED_OTHER) ::sched_setscheduler(0, SCHED_OTHER, &parameter);
-  // Not 0: the whole program's, or its maker's only. A higher priority needs a privilege.
+  // A nice value other than 0 is that of the whole program, which is kept, or of the starter only.
+  // A higher priority needs a privilege.
   if (const int own = ::getpriority(PRIO_PROCESS, 0); own != 0) {
     const int main = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::getpid()));
     if (main != own) ::setpriority(PRIO_PROCESS, 0, main);
@@ -117,7 +118,7 @@ std::thread startIdleThread(const char* name, std::function<void()> run, Process
 
 HelperThreads::HelperThreads(const char* name, size_t count, std::function<void()> run)
     : run_(std::move(run)) {
-  // With fewer threads, or none, the caller does more.
+  // With fewer threads, or none, the caller does more of the work.
   static_cast<void>(caught([&] {
     threads_.reserve(count);
     while (threads_.size() < count) {

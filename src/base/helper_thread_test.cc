@@ -22,7 +22,7 @@
 namespace hearth::base {
 namespace {
 
-// One call that says where a thread may run.
+// A call that sets where a thread may run.
 struct Placement {
   pthread_t thread;
   cpu_set_t allowed;
@@ -33,11 +33,11 @@ std::mutex placementsMutex;
 std::vector<Placement>* currentPlacements = nullptr;  // guarded by placementsMutex
 std::atomic<std::chrono::milliseconds> placementDelay{};
 
-// The placements by any thread since this was made. The kernel may move threads as it likes, before
-// and after: where they are proves nothing.
+// Records the placements by any thread while this exists. Where threads run proves nothing, since
+// the kernel may move them at any time.
 class RecordedPlacements {
  public:
-  // Each of them is made `delay` later.
+  // Each placement is made `delay` later.
   explicit RecordedPlacements(std::chrono::milliseconds delay = {}) {
     const std::lock_guard lock(placementsMutex);
     currentPlacements = &placements_;
@@ -63,7 +63,7 @@ class RecordedPlacements {
 }  // namespace
 }  // namespace hearth::base
 
-// In place of the C library's, which it calls.
+// Replaces the C library's function, and calls it.
 extern "C" int pthread_setaffinity_np(pthread_t thread, size_t size,
                                       const cpu_set_t* allowed) noexcept {
   using hearth::base::currentPlacements;
@@ -90,7 +90,7 @@ TEST(HelperThread, RunsUnderItsName) {
   EXPECT_STREQ(name.c_str(), "hearth-test");
 }
 
-// A handler of the program would run on a thread that it knows nothing of.
+// A handler of the program would run on a thread that the program does not know.
 TEST(HelperThread, LeavesSignalsToTheProgram) {
   sigset_t there;
   sigemptyset(&there);
@@ -106,7 +106,7 @@ TEST(HelperThread, LeavesSignalsToTheProgram) {
   EXPECT_FALSE(sigismember(&here, SIGUSR1)) << "the caller has its signals back";
 }
 
-// Processors that the calling thread may use.
+// The processors that the calling thread may use.
 cpu_set_t allowedProcessors() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -114,8 +114,8 @@ cpu_set_t allowedProcessors() {
   return allowed;
 }
 
-// `placements` move a thread off one of `all` processors, which are two or more, and then let it
-// back.
+// Expects that `placements` move a thread off one of `all` processors, which are two or more, and
+// then allow that one again.
 void expectMovedAndReleased(const std::vector<Placement>& placements, const cpu_set_t& all) {
   ASSERT_EQ(placements.size(), 2u);
   EXPECT_EQ(CPU_COUNT(&placements[0].allowed), CPU_COUNT(&all) - 1);
@@ -126,7 +126,7 @@ TEST(HelperThread, LeavesTheProcessorAndMayComeBack) {
   const cpu_set_t all = allowedProcessors();
   if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "There is no other processor.";
   std::thread thread([&] {
-    // Again where the kernel moved the thread between the first two lines.
+    // Repeated if the kernel moves the thread between the first two lines.
     for (int round = 0; round < 100; ++round) {
       const RecordedPlacements recorded;
       const int before = currentProcessor();
@@ -148,7 +148,7 @@ TEST(HelperThread, StaysWhereItWasNotAskedToLeave) {
   std::thread thread([] {
     const RecordedPlacements recorded;
     leaveProcessor(-1);
-    leaveProcessor(CPU_SETSIZE - 1);  // far beyond those that there are
+    leaveProcessor(CPU_SETSIZE - 1);  // far beyond the last processor
     EXPECT_TRUE(recorded.get().empty());
   });
   thread.join();
@@ -173,8 +173,8 @@ TEST(HelperThread, IsSentAwayAndMayComeBack) {
   EXPECT_TRUE(CPU_EQUAL(&allowed, &all));
 }
 
-// A thread that has ended has no number any more, and the kernel takes none for that of the caller,
-// which would then be moved, or be let off its processor.
+// A thread that has ended has no number any more. The kernel takes that for the caller, which would
+// then be moved, or be let off its processor.
 TEST(HelperThread, LeavesItsMakerWhereItIsHoweverSoonItEnds) {
   for (const auto start : {startHelperThread, startIdleThread})
     for (const auto processors : {Processors::kOfProcess, Processors::kOfCaller}) {
@@ -193,7 +193,7 @@ TEST(HelperThread, LeavesItsMakerWhereItIsHoweverSoonItEnds) {
     }
 }
 
-// What can wait shares its maker's processor as well as any.
+// An idle thread may share its starter's processor.
 TEST(HelperThread, IsNotSentAwayIfItIsIdle) {
   const RecordedPlacements recorded;
   startIdleThread("hearth-test", [] {}).join();
@@ -215,8 +215,8 @@ TEST(HelperThread, IsIdleFromTheBeginning) {
   EXPECT_EQ(::sched_getscheduler(0), SCHED_OTHER) << "the caller keeps its own";
 }
 
-// Else what a process waits for at its end would be idle, or run in real time, after whoever was
-// the first to need it.
+// Otherwise a thread that the process waits for at its end would be idle, or a real-time one, like
+// the thread that first needed it.
 TEST(HelperThread, HasOrdinarySchedulingWhateverItsMakerHas) {
   const sched_param none{};
   sched_param realTime{};
@@ -231,7 +231,7 @@ TEST(HelperThread, HasOrdinarySchedulingWhateverItsMakerHas) {
       std::thread helper =
           startHelperThread("hearth-test", [&] { seen = ::sched_getscheduler(0); });
       helper.join();
-      // Not everybody may leave SCHED_IDLE.
+      // Not every process may leave SCHED_IDLE.
       isLeft = ::sched_setscheduler(0, SCHED_OTHER, &none) == 0;
     });
     maker.join();

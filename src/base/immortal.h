@@ -10,14 +10,14 @@
 namespace hearth::base {
 
 // An object that is made at its first use and never destroyed: threads use the library until the
-// process is gone, and exit() destroys objects under their feet. All state of a library that has a
+// process is gone, while exit() destroys static objects. All state of a library that has a
 // destructor is in one of these (tools/check_static_objects.py):
 //
 //   constinit base::Immortal<Table> table;
 //   ... table.get() ...
 //
-// Its making is inside the ForkGate: in a child, a static variable of a function would wait for
-// ever for another thread of the parent that was making it. Thread-safe.
+// The object is made inside the ForkGate: in a child, a static variable of a function would wait
+// for ever for the thread of the parent that was making it. Thread-safe.
 template <typename Object>
 class Immortal {
  public:
@@ -28,7 +28,7 @@ class Immortal {
   Object& get() {
     return get([] { return Object(); });
   }
-  // Of what the first caller's `make` returns.
+  // Made from what the first caller's `make` returns.
   template <typename Make>
   Object& get(Make&& make) {
     if (Object* const made = object_.load(std::memory_order_acquire)) return *made;

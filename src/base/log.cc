@@ -19,7 +19,7 @@ namespace {
 constexpr std::array<std::string_view, 6> kNames = {"trace", "debug", "info",
                                                     "warn",  "error", "off"};
 
-// Outside spdlog's registry, which a host program may use itself.
+// Outside spdlog's registry, which the host program may use itself.
 spdlog::logger& logger() {
   static constinit Immortal<spdlog::logger> instance;
   return instance.get([] {
@@ -67,11 +67,11 @@ int internal::readLogThreshold() {
 
 void internal::writeLog(LogLevel level, std::string_view message) {
   if (callLogSink(level, message)) return;
-  // The lock of the standard streams is spdlog's own.
+  // spdlog's lock on the standard streams is not a base::Mutex.
   const ForkGate::Inside inside;
   // Standard error may be a file.
   const FileSizeSignalOff signalOff;
-  // Not as a format text: spdlog would look for braces in it.
+  // Not passed as a format text, since spdlog would interpret braces.
   logger().log(levelOf(level), spdlog::string_view_t(message.data(), message.size()));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages for people, from HEARTH_LOG's level up, on standard error unless there is a LogSink.
+// Messages for people, from the level of HEARTH_LOG up, to a LogSink or else to standard error.
 #pragma once
 
 #include <atomic>
@@ -9,11 +9,11 @@
 
 namespace hearth::base {
 
-// The order is that of severity; kOff is only a threshold, no message has it.
+// In order of severity. kOff is only a threshold; no message has it.
 enum class LogLevel : int { kTrace, kDebug, kInfo, kWarn, kError, kOff };
 
 namespace internal {
-// Negative until the first question has read HEARTH_LOG.
+// Negative until the first call has read HEARTH_LOG.
 inline std::atomic<int> logThreshold = -1;
 int readLogThreshold();
 void writeLog(LogLevel level, std::string_view message);
@@ -28,10 +28,10 @@ inline bool logEnabled(LogLevel level) {
 
 // Overrides HEARTH_LOG from now on. Thread-safe.
 void setLogLevel(LogLevel level);
-// HEARTH_LOG counts again. Thread-safe.
+// Makes HEARTH_LOG count again. Thread-safe.
 void setLogLevelFromEnvironment();
 
-// Writes one line of a std::format text, or does nothing (nor format) below the threshold. A
+// Writes one line of a std::format text; below the threshold does nothing and formats nothing. A
 // message is a sentence. Thread-safe; lines of several threads do not mix.
 template <typename... Args>
 void log(LogLevel level, std::format_string<Args...> format, Args&&... args) {

@@ -13,7 +13,7 @@
 namespace hearth::base {
 namespace {
 
-// Replaced and called under the mutex. One pointer, so that a child made by fork finds it whole.
+// Replaced and called under the mutex. A single pointer, so that a forked child finds it whole.
 constinit std::atomic<const LogSink*> current = nullptr;
 thread_local constinit bool isInside = false;
 
@@ -21,7 +21,7 @@ std::mutex& mutex() {
   // Never destroyed: threads may still log while the process exits.
   static std::mutex* const mutex = [] {
     static std::mutex* const made = new std::mutex;
-    // In a child only the thread exists that forked, maybe from inside the sink.
+    // A child has only the thread that forked, which may be inside the sink.
     ::pthread_atfork(nullptr, nullptr, [] {
       if (!isInside) new (made) std::mutex;
     });

@@ -8,16 +8,16 @@
 
 namespace hearth::base {
 
-// Takes log lines in place of standard error. Called by one thread at a time, whichever logs, with
-// a text that ends with a zero byte and is gone after the call.
+// Takes log lines in place of standard error. Called by one thread at a time, any that logs. The
+// text ends with a zero byte and is valid only during the call.
 using LogSink = std::function<void(LogLevel level, const char* message)>;
 
-// Replaces the sink; with an empty one lines go to standard error. When it returns, the sink before
-// is not running and is not called again, except for the very call that replaces it. Thread-safe.
-// Throws std::bad_alloc, and then changes nothing.
+// Replaces the sink; with an empty one, lines go to standard error. When it returns, the old sink
+// is not running and is not called again, unless the old sink itself made this call. Thread-safe.
+// When it throws std::bad_alloc, nothing has changed.
 void setLogSink(LogSink sink);
 
-// Hands the line to the sink. False where there is none, and inside a call of it.
+// Passes the line to the sink. False when there is none, and inside a call of it.
 bool callLogSink(LogLevel level, std::string_view message);
 
 }  // namespace hearth::base

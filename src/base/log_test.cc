@@ -23,7 +23,7 @@ using testing::Not;
 
 class LogTest : public testing::Test {
  protected:
-  // As a process that starts with this value.
+  // Acts like a process that starts with this value.
   void startWith(const char* value) {
     if (value)
       setenv("HEARTH_LOG", value, 1);
@@ -72,7 +72,7 @@ TEST_F(LogTest, BracesInAnArgumentStayAsTheyAre) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("{0} {nonsense\n"));
 }
 
-// What a sink was given.
+// Records what a sink was given.
 struct Lines {
   LogSink sink() {
     return [this](LogLevel level, const char* message) {

@@ -18,7 +18,7 @@ void Condition::notify_one() {
   wake(1);
 }
 
-// Either the waiter's count is seen here, or the new number by the waiter.
+// Either this thread sees the waiter's count, or the waiter sees the new number.
 void Condition::wake(int count) {
   changes_.fetch_add(1);
   if (waiters_.load() == 0) return;
@@ -39,7 +39,7 @@ void Condition::waitOnce(std::unique_lock<Mutex>& lock,
   const uint32_t seen = changes_.load();
   waiters_.fetch_add(1);
   lock.unlock();
-  // The steady clock is CLOCK_MONOTONIC, which this operation counts by.
+  // The steady clock is CLOCK_MONOTONIC, which this operation uses.
   ::syscall(SYS_futex, reinterpret_cast<uint32_t*>(&changes_),
             FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, seen, when == nullptr ? nullptr : &until,
             nullptr, FUTEX_BITSET_MATCH_ANY);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mutex and a condition that a forked child can use, whatever the parent's other threads were at.
+// A mutex and a condition that work in a forked child, whatever the parent's other threads were
+// doing.
 #pragma once
 
 #include <atomic>
@@ -11,9 +12,9 @@
 
 namespace hearth::base {
 
-// As std::mutex. Its holder is inside the ForkGate, so that in a child no other thread holds it and
-// what it guards is whole. Not for long work, for which forks would wait, and not to be held while
-// waiting for other threads.
+// Like std::mutex. Its holder is inside the ForkGate, so in a child no other thread holds it, and
+// the data under it is whole. Not for long work, for which forks would wait, and not to be held
+// while waiting for other threads.
 class Mutex {
  public:
   constexpr Mutex() = default;
@@ -39,8 +40,8 @@ class Mutex {
   std::mutex mutex_;
 };
 
-// As std::condition_variable, over Mutex. Those who wait when another thread forks leave nothing
-// behind in the child. Who waits holds no other Mutex.
+// Like std::condition_variable, for Mutex. Threads that wait while another one forks leave nothing
+// behind in the child. A waiting thread must hold no other Mutex.
 class Condition {
  public:
   constexpr Condition() = default;
@@ -59,7 +60,7 @@ class Condition {
   void wait_until(std::unique_lock<Mutex>& lock, std::chrono::steady_clock::time_point when) {
     waitOnce(lock, &when);
   }
-  // What `isDone` says in the end.
+  // Returns the last result of `isDone`.
   template <typename Predicate>
   bool wait_until(std::unique_lock<Mutex>& lock, std::chrono::steady_clock::time_point when,
                   Predicate isDone) {
@@ -75,7 +76,7 @@ class Condition {
   void wake(int count);
 
   std::atomic<uint32_t> changes_ = 0;
-  std::atomic<uint32_t> waiters_ = 0;  // in a child perhaps too many
+  std::atomic<uint32_t> waiters_ = 0;  // may be too high in a child
 };
 
 }  // namespace hearth::base

@@ -11,7 +11,7 @@ void moveFrom(pthread_t thread, int processor) {
   if (::pthread_getaffinity_np(thread, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2) return;
   cpu_set_t others = all;
   CPU_CLR(processor, &others);
-  // The first call moves it if it is there, the second lets the kernel move it again later.
+  // The first call moves the thread if it is there; the second lets the kernel move it again later.
   if (::pthread_setaffinity_np(thread, sizeof others, &others) == 0)
     ::pthread_setaffinity_np(thread, sizeof all, &all);
 }

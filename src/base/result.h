@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result<T>: how every function below the front ends reports failure. No exceptions cross layers.
+// Result<T> is how all code below the front ends reports failure. No exceptions cross layers.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace hearth::base {
 
-// What kind of failure it is. The first block is NNAPI's ResultCode, value for value, so that the C
-// front end maps by a cast; the second block is ours and becomes kOpFailed or kBadData there.
+// The kind of failure. The first block is NNAPI's ResultCode, value for value, so that the C front
+// end can cast. The second block is ours and becomes kOpFailed or kBadData there.
 enum class ErrorCode : int32_t {
   kOutOfMemory = 1,
   kIncomplete = 2,
@@ -35,11 +35,11 @@ enum class ErrorCode : int32_t {
   kUnsupported = 102,  // valid, but nothing here implements it
 };
 
-// Name of a code for messages and logs, for example "BAD_DATA".
+// The name of a code for messages and logs, for example "BAD_DATA".
 const char* errorCodeName(ErrorCode code);
 
 // One failure: a sentence that says what is wrong (present tense, with value, limit and name), and
-// the steps that led there, innermost first. Value type, not thread-safe, no ownership of others.
+// the steps that led there, innermost first. Value type; not thread-safe.
 class Error {
  public:
   Error(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}
@@ -74,7 +74,7 @@ std::unexpected<Error> fail(ErrorCode code, std::format_string<Args...> format, 
       Error(code, ::hearth::base::formatText(format, std::forward<Args>(args)...)));
 }
 
-// An error from errno after a failed system call; `what` names call and object.
+// The error of a system call that failed with `errnum`; `what` names the call and its object.
 Error errnoError(int errnum, std::string what);
 
 }  // namespace hearth::base

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenSSL's own context of a digest, not its EVP interface: that one loads the library's providers
-// at the first use, which takes longer than a whole start from the store.
+// Uses OpenSSL's own digest contexts, not its EVP interface, which loads the library's providers at
+// the first use. That takes longer than a whole start from the store.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/sha256.h"
 

@@ -11,9 +11,9 @@ namespace hearth::base {
 
 using Sha256Digest = std::array<uint8_t, 32>;
 
-// One SHA-256 computation (FIPS 180-4), fed piece by piece. Copies go on on their own; one thread
-// at a time. OpenSSL computes it, without its configuration: the host's openssl.cnf neither slows
-// nor changes it.
+// One SHA-256 computation (FIPS 180-4), fed piece by piece. A copy continues independently. For one
+// thread at a time. OpenSSL computes it without its configuration, so the host's openssl.cnf
+// neither slows nor changes it.
 class Sha256 {
  public:
   Sha256();
@@ -23,7 +23,7 @@ class Sha256 {
     update(std::span(static_cast<const uint8_t*>(data), size));
   }
 
-  // The digest of everything fed so far; the object then starts over as if new.
+  // Returns the digest of all bytes so far, and starts anew.
   Sha256Digest finish();
 
   static Sha256Digest of(std::span<const uint8_t> bytes);

@@ -5,9 +5,9 @@
 
 namespace hearth::base {
 
-// What threads that the program does not know block, so that its signal handlers do not run there:
-// all signals but those of a thread's own faults, whose handlers would not be called then (the
-// kernel ends the process instead).
+// The signals that threads unknown to the program block, so that its signal handlers do not run
+// there: all but those of a thread's own faults. If these were blocked, the kernel would end the
+// process without calling a handler.
 inline sigset_t signalsOfOthers() {
   sigset_t signals;
   sigfillset(&signals);

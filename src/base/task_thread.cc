@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookAtProgress{50};
 
-// The task that the calling thread is at.
+// The task that the calling thread is running.
 struct Current {
   const void* state = nullptr;
   uint64_t number = 0;
@@ -27,19 +27,19 @@ constinit thread_local Current current;
 TaskThread::TaskThread(const char* name, Priority priority, size_t maxCost)
     : name_(name), priority_(priority), maxCost_(maxCost) {
   state_->isOrdered = priority == Priority::kNormal;
-  state_->running.reserve(8);  // so that none is lost for want of memory
+  state_->running.reserve(8);  // no allocation is needed later, so no number is lost
 }
 
 TaskThread::~TaskThread() {
   stop(false);
 }
 
-// Called under the lock.
+// Called with the lock held.
 bool TaskThread::start() {
   if (state_->stopping) return false;
   if (thread_.joinable()) return true;
   const auto start = priority_ == Priority::kIdle ? startIdleThread : startHelperThread;
-  // Without memory for a thread there is none.
+  // If memory for a thread runs out, there is none.
   static_cast<void>(caught(
       [&] { thread_ = start(name_, [state = state_] { loop(state); }, Processors::kOfProcess); }));
   return thread_.joinable();
@@ -53,9 +53,9 @@ void TaskThread::startNow() {
 bool TaskThread::post(std::function<void()> task, size_t cost) {
   std::unique_lock lock(state_->mutex);
   if (!start()) return false;
-  // A task larger than the limit waits until it is alone. One that costs nothing never waits, for
-  // it may come from this very thread. Who keeps forks waiting does not wait itself: the tasks may
-  // come to the same gate.
+  // A task larger than the limit waits until it is alone. A task without cost never waits, since it
+  // may be posted by this very thread. A caller that keeps forks waiting does not wait either,
+  // since the tasks may come to the same gate.
   if (!ForkGate::isInside())
     state_->changed.wait(lock, [&] {
       return state_->stopping || cost == 0 || state_->cost == 0 || state_->cost + cost <= maxCost_;
@@ -86,7 +86,7 @@ bool TaskThread::postLater(std::function<void()> task, std::chrono::nanoseconds 
   return true;
 }
 
-// Who waits for a task waits for those that it posts, too.
+// A task posted by a task gets its number, since a thread that waits for one waits for both.
 void TaskThread::setNumber(State& state, Task& task) {
   task.number = current.state == &state ? current.number : ++state.posted;
 }
@@ -111,7 +111,7 @@ bool TaskThread::postHeld(std::function<void()> task, size_t most, size_t cost) 
   return true;
 }
 
-// Called under the lock: queues what is kept, or gives it to the caller where no thread can be had.
+// Called with the lock held. Queues the kept tasks, or returns them when no thread can be had.
 std::list<TaskThread::Task> TaskThread::takeHeld() {
   std::list<Task> taken;
   taken.swap(state_->held);
@@ -142,7 +142,7 @@ void TaskThread::releaseLater(std::chrono::nanoseconds delay) {
   {
     const std::lock_guard lock(state_->mutex);
     if (state_->held.empty() || !start()) return;
-    // The thread that runs this keeps the state.
+    // The thread that runs this keeps the state alive.
     auto release = [&state = *state_] {
       const std::lock_guard inner(state.mutex);
       std::list<Task> taken;
@@ -167,7 +167,7 @@ void TaskThread::loop(const std::shared_ptr<State>& state) {
     if (state->later.empty() || isTurnOfOther) {
       state->changed.wait(lock);
     } else {
-      // A copy: the task may be gone while this waits, and the wait looks at the time again.
+      // Copied, since the task may be gone while this waits, and the wait looks at the time again.
       const Clock::time_point due = state->later.front().due;
       state->changed.wait_until(lock, due);
     }
@@ -208,7 +208,7 @@ bool TaskThread::State::hasUpTo(uint64_t number) const {
          std::ranges::any_of(running, [&](uint64_t other) { return other <= number; });
 }
 
-// A task that waits for others is over for them. Called under the lock.
+// A task that waits for others counts as done for them. Called with the lock held.
 void TaskThread::leaveOwnTask(State& state) {
   if (current.state != &state) return;
   const auto own = std::ranges::find(state.running, current.number);
@@ -220,15 +220,15 @@ bool TaskThread::waitUntilDone(std::chrono::nanoseconds patience) {
   const std::shared_ptr<State> state = state_;  // a task may destroy this object
   std::unique_lock lock(state->mutex);
   leaveOwnTask(*state);
-  // Others may post for ever.
+  // Later tasks do not count, since others may post for ever.
   const uint64_t last = state->posted;
   ++state->waiters;
   state->changed.notify_all();
   uint64_t progress = writeProgress();
   Clock::time_point lastMove = Clock::now();
   bool isHopeless = false;
-  // The thread may not come to the work where processors are busy. Whoever waits does it, at its
-  // own priority, or has it done where it does not wait for ever.
+  // On a busy machine the thread may get no processor. The waiting thread runs the tasks itself, at
+  // its own priority; if it waits for a limited time, another thread does.
   bool isHelped = false;
   if (patience != std::chrono::nanoseconds::max() && state->hasUpTo(last)) {
     std::thread helper = startHelperThread("hearth-flush", [state, last] {
@@ -274,7 +274,7 @@ void TaskThread::stop(bool finish) {
   for (const Task& task : undone) run(task);
   if (!thread_.joinable()) return;
   if (thread_.get_id() == std::this_thread::get_id()) {
-    // The rest is done here, as long as what the tasks use is still there.
+    // The remaining tasks run here, while what they use still exists.
     std::unique_lock lock(state_->mutex);
     while (!state_->queue.empty())
       if (!runNext(*state_, lock)) state_->changed.wait(lock);

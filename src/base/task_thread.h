@@ -15,47 +15,49 @@
 
 namespace hearth::base {
 
-// One thread that does tasks in the order in which they came, started with the first. Whoever waits
-// for tasks does some of them. Tasks throw nothing. Thread-safe.
+// A thread that runs tasks in the order in which they were posted. The first task starts it. A
+// thread that waits for tasks runs some of them itself. Tasks must not throw. Thread-safe.
 class TaskThread {
  public:
   enum class Priority {
     kNormal,
-    kIdle,  // when nothing else wants to run; several tasks may be done at a time
+    kIdle,  // runs when nothing else does; several tasks may run at a time
   };
 
-  // post() waits while more than `maxCost` is queued, unless the caller is inside the ForkGate.
+  // post() blocks while more than `maxCost` is queued, unless the caller is inside the ForkGate.
   TaskThread(const char* name, Priority priority, size_t maxCost);
-  // Stops as stop(false) does.
+  // Stops like stop(false).
   ~TaskThread();
   TaskThread(const TaskThread&) = delete;
   TaskThread& operator=(const TaskThread&) = delete;
 
-  // Starts the thread before there is a task: one that an idle thread makes may have to stay idle.
+  // Starts the thread before there is a task: a thread that an idle thread starts may have to stay
+  // idle.
   void startNow();
 
-  // False when no thread can be had or it was stopped; the task is then not run. Throws
-  // std::bad_alloc, as the next ones.
+  // Queues a task. Returns false, without queueing it, when no thread can be had or the thread was
+  // stopped. Throws std::bad_alloc, like the next functions.
   bool post(std::function<void()> task, size_t cost = 0);
-  // The same without waiting: false also when more than `limit` would be queued with it.
+  // The same without blocking: also false when more than `limit` would then be queued.
   bool tryPost(std::function<void()> task, size_t cost, size_t limit);
-  // The same, not before `delay` has passed, and not at all when stopped by then.
+  // Like post(), but the task runs after `delay` at the earliest, and never if the thread is
+  // stopped before.
   bool postLater(std::function<void()> task, std::chrono::nanoseconds delay);
-  // Keeps a task until release(), waitUntilIdle() or stop(true); until then no thread is started
-  // for it. False when `most` are kept or the thread was stopped.
+  // Keeps a task until release(), waitUntilIdle() or stop(true), without starting a thread for it.
+  // False when `most` tasks are kept already or the thread was stopped.
   bool postHeld(std::function<void()> task, size_t most = SIZE_MAX, size_t cost = 0);
-  // Posts what is kept. Where no thread can be had for it, it is done here.
+  // Posts the kept tasks. Runs them on the calling thread when no thread can be had.
   void release();
-  // Posts what is kept once `delay` has passed. Where no thread can be had for it, it stays.
+  // Posts the kept tasks after `delay`. They stay kept when no thread can be had.
   void releaseLater(std::chrono::nanoseconds delay);
-  // Returns when all tasks posted before are done, those for later and those that they post, too. A
-  // task may call it only to exit the process.
+  // Returns when all tasks posted before are done, later ones and those that they post included. A
+  // task may call this only to exit the process.
   void waitUntilIdle() { static_cast<void>(waitUntilDone(std::chrono::nanoseconds::max())); }
-  // The same; false when for `patience` no task ended and nobody in the process wrote a file of a
-  // store (writeProgress()).
+  // The same, but returns false when, for `patience`, no task ended and no thread of the process
+  // wrote a file of a store (writeProgress()).
   bool waitUntilDone(std::chrono::nanoseconds patience);
-  // After the task that runs, and those queued if `finish`, the thread ends; waits for that, except
-  // from one of its tasks.
+  // Ends the thread after the running task, or, if `finish`, after all queued ones, and waits for
+  // that unless called from one of its tasks.
   void stop(bool finish);
   // Whether a long task should give up.
   bool isStopping() const { return state_->stopping.load(std::memory_order_relaxed); }
@@ -66,37 +68,37 @@ class TaskThread {
     std::function<void()> run;
     size_t cost = 0;
     Clock::time_point due{};
-    uint64_t number = 0;  // in the order of posting; of those that are kept none yet
+    uint64_t number = 0;  // in the order of posting; unset while the task is kept
   };
-  // Outlives this object when a task destroys it.
+  // Outlives the TaskThread when a task destroys it.
   struct State {
     std::mutex mutex;
     std::condition_variable changed;
-    // Lists, between which tasks move without taking memory.
+    // Lists, so that tasks move between them without allocation.
     std::list<Task> queue;
     std::list<Task> later;
     std::list<Task> held;
-    int waiters = 0;                // while there are some, what is for later is due now
-    size_t cost = 0;                // of what is queued and running
-    std::vector<uint64_t> running;  // numbers
-    uint64_t posted = 0;            // the last number
+    int waiters = 0;                // while there are some, later tasks are due now
+    size_t cost = 0;                // of queued and running tasks
+    std::vector<uint64_t> running;  // their numbers
+    uint64_t posted = 0;            // the last number given
     size_t finished = 0;
     bool isOrdered = false;  // one task at a time
     std::atomic<bool> stopping = false;
 
-    // Whether a task up to this number is not done yet.
+    // Whether a task with this number or a lower one is not yet done.
     bool hasUpTo(uint64_t number) const;
   };
   bool start();
   static void setNumber(State& state, Task& task);
   static void enqueue(State& state, Task task);
-  // What a task throws ends here, so that the next ones run.
+  // Catches what a task throws, so that the next ones run.
   static void run(const Task& task) noexcept;
-  // `task` is put where its time is among those for later.
+  // Inserts `task` into `later`, in the order of their times.
   static void insertLater(State& state, Task task);
   std::list<Task> takeHeld();
   static void queueHeld(State& state, std::list<Task>* taken);
-  // Runs the next task that is due; `lock` is let go meanwhile. False when there is none.
+  // Runs the next due task, releasing `lock` meanwhile. False when there is none.
   static bool runNext(State& state, std::unique_lock<std::mutex>& lock);
   static void leaveOwnTask(State& state);
   static void loop(const std::shared_ptr<State>& state);

@@ -23,8 +23,8 @@ using std::chrono::milliseconds;
 constinit std::atomic<bool> mayGoOn = true;
 constinit std::atomic<bool> isHeld = false;
 
-// Keeps the thread of `tasks` from running, as busy processors keep an idle one. Its own faults are
-// the only signals that such a thread takes.
+// Keeps the thread of `tasks` from running, as busy processors keep an idle one. Only signals of
+// its own faults reach such a thread.
 class Starved {
  public:
   explicit Starved(TaskThread& tasks) {
@@ -56,7 +56,7 @@ class Starved {
   struct sigaction before_{};
 };
 
-// Else a process that exits waits for its idle threads beside whatever else the machine is at.
+// Otherwise a process that exits would wait for its idle threads as long as the machine is busy.
 TEST(TaskThread, WhoWaitsDoesTheWorkOfAThreadThatGetsNoProcessor) {
   for (const auto priority : {TaskThread::Priority::kNormal, TaskThread::Priority::kIdle}) {
     TaskThread tasks("hearth-test", priority, SIZE_MAX);
@@ -109,14 +109,14 @@ TEST(TaskThread, WaitingEndsWhenNothingMoves) {
     hasBegun = true;
     while (!mayEnd) std::this_thread::yield();
   }));
-  // Else the one that waits may take the task itself.
+  // Otherwise the waiting thread might take the task itself.
   while (!hasBegun) std::this_thread::yield();
   EXPECT_FALSE(tasks.waitUntilDone(milliseconds(1)));
   mayEnd = true;
   EXPECT_TRUE(tasks.waitUntilDone(std::chrono::minutes(10)));
 }
 
-// A program may exit in what the library calls.
+// A program may exit in a callback of the library.
 TEST(TaskThread, ATaskThatExitsWaitsForTheOthers) {
   TaskThread tasks("hearth-test", TaskThread::Priority::kNormal, SIZE_MAX);
   std::atomic<int> done = 0;
@@ -150,7 +150,7 @@ TEST(TaskThread, ATaskMayDestroyItsThread) {
   }
 }
 
-// Forks wait for whoever is inside the gate, and the tasks may have to come in.
+// Forks wait for a thread inside the gate, and the tasks may have to come in.
 TEST(TaskThread, NobodyInsideTheForkGateWaitsForRoom) {
   TaskThread tasks("hearth-test", TaskThread::Priority::kNormal, 1);
   std::atomic<bool> mayEnd = false;

@@ -36,15 +36,15 @@ void appendQuoted(std::string& text, std::string_view value) {
   text += '"';
 }
 
-// How long the lock of a writer that begins a file is waited for.
+// How long to wait for the lock of a writer that is beginning a file.
 constexpr int kLockAttempts = 1000;
 constexpr useconds_t kLockPause = 1000;
 
 // The open trace file.
 //
-// This code is in each library that was linked with it, so a process may have several writers, and
-// several processes may have been given the same name. All of them write to one file: each holds a
-// read lock while it does (a write lock while it begins or ends the array, which shuts others out).
+// Each library that was linked with this code has a writer, and several processes may use the same
+// name. All of them write to one file. Each holds a read lock while it does, and a write lock,
+// which keeps the others out, while it begins or ends the array.
 class Writer {
  public:
   static Writer& instance() {
@@ -59,7 +59,7 @@ class Writer {
     return openForThisProcess();
   }
 
-  // Reads HEARTH_TRACE unless another thread has done so since the caller looked.
+  // Reads HEARTH_TRACE, unless another thread has done so since the caller checked.
   bool openFromEnvironment() {
     const std::lock_guard lock(mutex_);
     const int state = internal::traceState.load(std::memory_order_relaxed);
@@ -68,12 +68,12 @@ class Writer {
     return openForThisProcess();
   }
 
-  // `event` is a JSON object without its closing brace, which gets process and thread.
+  // `event` is a JSON object without its closing brace; process and thread are added.
   void write(std::string event) {
     const std::lock_guard lock(mutex_);
     if (!file_.valid()) return;
     if (owner_ != ::getpid()) {
-      // The parent's file is the parent's: two writers would close the array twice.
+      // The file belongs to the parent: two writers would close the array twice.
       file_.reset();
       if (pattern_.find("%p") == std::string::npos) pattern_.clear();
       if (!openForThisProcess()) return;
@@ -90,10 +90,11 @@ class Writer {
   }
 
  private:
-  // A forked child must leave the lock alone: it is the parent's, too.
+  // A forked child must leave the lock alone, since it is the parent's, too.
   void close() {
     if (file_.valid() && owner_ == ::getpid()) {
-      // First away, then back: of two writers that leave at once one has to come last.
+      // Releases the read lock before it takes the write lock: of two writers that leave at once,
+      // one must come last.
       (void)lock(F_UNLCK);
       if ((lock(F_WRLCK) || !lockIsTaken()) && !isEnded()) put("\n]\n");
       if (file_.valid()) (void)lock(F_UNLCK);
@@ -109,7 +110,7 @@ class Writer {
     return ::fcntl(file_.get(), F_OFD_SETLK, &whole) == 0;
   }
 
-  // After a failed lock(): whether others have it. Else this kind of file has no locks.
+  // After a failed lock(): whether other writers hold it. If not, this kind of file has no locks.
   static bool lockIsTaken() { return errno == EAGAIN || errno == EACCES; }
 
   // Whether another writer has written the closing bracket.
@@ -119,8 +120,8 @@ class Writer {
     return size >= 2 && ::pread(file_.get(), last, 2, size - 2) == 2 && last[0] == ']';
   }
 
-  // Begins the array, or joins those who write to it. `event` comes first. False when another
-  // program keeps the file to itself.
+  // Begins the array, with `event` as its first element, or joins the other writers. False when
+  // another program keeps the file to itself.
   bool begin(const std::string& event) {
     for (int attempt = 0; attempt < kLockAttempts; ++attempt) {
       if (lock(F_WRLCK) || !lockIsTaken()) {
@@ -165,7 +166,8 @@ class Writer {
     return file_.valid();
   }
 
-  // One write call per event keeps the file whole up to the last event when the process is killed.
+  // One write call for each event keeps the file valid up to the last event if the process is
+  // killed.
   void put(std::string_view text) {
     const FileSizeSignalOff signalOff;
     while (!text.empty()) {
@@ -212,7 +214,7 @@ uint64_t internal::traceNow() {
       std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
-// Called by destructors: what there is no memory for is not traced.
+// Called by destructors: an event that there is no memory for is dropped.
 void internal::writeTraceSpan(const char* category, std::string_view name, uint64_t begin) {
   static_cast<void>(caught([&] {
     std::string event = beginEvent(category, name, "X");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events in Chrome's trace format (chrome://tracing, Perfetto), in the file that HEARTH_TRACE
-// names. Every event is in the file as soon as its span ends, so a killed process leaves all but
-// the closing bracket, which the format's readers do without. Libraries of one process that each
-// have this code (drivers), and processes that run at the same time, share a file of that name.
+// Writes events in Chrome's trace format (chrome://tracing, Perfetto) to the file that HEARTH_TRACE
+// names. An event is in the file as soon as its span ends, so a killed process loses only the
+// closing bracket, which readers of the format do not need. Libraries of one process that each
+// contain this code (drivers), and processes that run at the same time, share the file.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 namespace hearth::base {
 
 namespace internal {
-// Negative until the first question has read HEARTH_TRACE.
+// Negative until the first call has read HEARTH_TRACE.
 inline std::atomic<int> traceState = -1;
 bool startTrace();
 uint64_t traceNow();
@@ -24,8 +24,8 @@ inline bool traceEnabled() {
   return state < 0 ? internal::startTrace() : state != 0;
 }
 
-// A span of time from construction to destruction, on the thread that does both. When tracing is
-// off it costs one atomic load. `category` and `name` must outlive the span. Thread-safe.
+// A span of time from construction to destruction, both on one thread. Costs one atomic load while
+// tracing is off. `category` and `name` must outlive the span. Thread-safe.
 class TraceSpan {
  public:
   TraceSpan(const char* category, std::string_view name)
@@ -43,12 +43,13 @@ class TraceSpan {
   uint64_t begin_;  // nanoseconds on the steady clock; 0 = not traced
 };
 
-// The value of a quantity from now on, drawn as a graph. Does nothing when tracing is off.
+// Sets the value of a quantity from now on; it is drawn as a graph. Does nothing while tracing is
+// off.
 void traceCounter(const char* category, std::string_view name, int64_t value);
 
-// Opens `path` as HEARTH_TRACE would, in place of what is being written (empty = stop, with the
-// closing bracket). False when the file cannot be made; tracing is then off. In a forked child
-// tracing goes on only if the path has %p, into the child's own file.
+// Opens `path` as HEARTH_TRACE would, in place of the file being written (empty: stops, and writes
+// the closing bracket). Returns false when the file cannot be created; tracing is then off. In a
+// forked child tracing goes on only if the path contains %p, into a file of the child's own.
 bool setTraceFile(std::string_view path);
 
 }  // namespace hearth::base

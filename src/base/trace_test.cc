@@ -37,7 +37,7 @@ class TraceTest : public testing::Test {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // Throws (and so fails the test) where the file is no valid JSON.
+  // Throws, which fails the test, when the file is not valid JSON.
   static json eventsOf(const std::string& path) { return json::parse(textOf(path)); }
 
   static size_t count(const json& events, const std::string& name) {
@@ -168,7 +168,7 @@ TEST_F(TraceTest, AForkedChildWritesToItsOwnFileOrNone) {
   EXPECT_EQ(children, 1u);
 }
 
-// A driver's library has a copy of this code, with a state of its own.
+// A driver's library has its own copy of this code and its state.
 TEST_F(TraceTest, LibrariesOfOneProcessShareTheFile) {
   const std::string file = path("i.json");
   const int status = inChild([&] {
@@ -207,7 +207,7 @@ TEST_F(TraceTest, ProcessesAtTheSameTimeShareTheFile) {
     close(go[1]);
     char byte = 0;
     if (!setTraceFile(file) || write(ready[1], &byte, 1) != 1) _exit(2);
-    // Until the parent closes the other end.
+    // Waits until the parent closes the other end.
     if (read(go[0], &byte, 1) != 0) _exit(3);
     for (int n = 0; n < 50; ++n) TraceSpan span("test", "child");
     setTraceFile("");

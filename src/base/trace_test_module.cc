@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library with its own copy of the tracing code, as a driver's library has.
+// A library with its own copy of the tracing code, like a driver's library.
 #include "base/trace.h"
 
 extern "C" __attribute__((visibility("default"))) void traceFromModule(const char* name) {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// One source for all instruction sets: a body is compiled for each, and the widest that the CPU has
-// runs.
+// One source for all instruction sets: a body is compiled for each of them, and the widest one that
+// the CPU has runs.
 #pragma once
 
 namespace hearth::base {
 
-// For the call operator of a body and all that it calls: only what is inlined is compiled anew.
+// For the call operator of a body and all functions that it calls: only inlined code is compiled
+// anew.
 #define HEARTH_INLINE __attribute__((always_inline))
 
 #if defined(__x86_64__)
-// The body is a copy: what it captured is then known not to change when a loop stores bytes, which
-// might be a part of anything.
+// The body is passed as a copy, so that the compiler knows that its captures do not change when a
+// loop stores bytes, which may alias anything.
 template <typename Body>
 __attribute__((target("avx2,fma,f16c"))) void callForAvx2(const Body body) {
   body();

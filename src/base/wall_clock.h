@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of day. What takes time is measured with std::chrono::steady_clock instead.
+// The time of day. Durations are measured with std::chrono::steady_clock instead.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace hearth::base {
 
 constexpr int64_t toNanoseconds(const timespec& time) {
-  // A file may claim any time; those beyond the year 2262 wrap.
+  // A file may claim any time; times beyond the year 2262 wrap.
   return static_cast<int64_t>(static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
                               static_cast<uint64_t>(time.tv_nsec));
 }
@@ -16,7 +16,8 @@ constexpr int64_t toNanoseconds(const timespec& time) {
 // Nanoseconds since 1970. May go backwards.
 int64_t wallClock();
 
-// The same of the clock that file systems take their stamps from, which is behind by up to a tick.
+// The same from the clock that file systems take their stamps from, which is behind by up to a
+// tick.
 int64_t fileClock();
 
 }  // namespace hearth::base

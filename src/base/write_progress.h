@@ -5,11 +5,11 @@
 
 namespace hearth::base {
 
-// Counts the writes to files of this process that others wait for, so that who waits tells a slow
+// Counts the process's writes to files that other threads wait for, so that these can tell a slow
 // disk from a dead one. Thread-safe.
 void noteWrite();
 
-// Changes as long as threads of this process write.
+// Changes while threads of this process write.
 uint64_t writeProgress();
 
 }  // namespace hearth::base
