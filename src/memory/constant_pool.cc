@@ -16,20 +16,20 @@ namespace hearth::memory {
 namespace {
 
 Result<PoolRef> sealedPool(size_t size, const std::function<void(uint8_t* bytes)>& fill) {
-  // The limit on files holds for those in memory, too.
+  // The limit on file sizes applies to files in memory, too.
   const base::FileSizeSignalOff signalOff;
   const base::Descriptor file(::memfd_create("hearth-constants", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.valid() || ::ftruncate(file.get(), static_cast<off_t>(size)) != 0)
     return std::unexpected(base::errnoError(errno, "Creating constant memory"));
   {
-    // No mapping may be left that was ever writable.
+    // Unmapped before sealing, which fails while there is a writable mapping.
     HEARTH_ASSIGN(const Mapping mapping,
                   Mapping::ofFile(file.get(), 0, size, Mapping::Access::kReadWrite));
     fill(mapping.data());
   }
   if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) != 0)
     return std::unexpected(base::errnoError(errno, "Sealing constant memory"));
-  // Kernels before 6.7 map sealed memory through a descriptor that cannot write only.
+  // Kernels before 6.7 map sealed memory only through a read-only descriptor.
   HEARTH_ASSIGN(const base::Descriptor readable,
                 base::Descriptor::open(base::formatText("/proc/self/fd/{}", file.get()), O_RDONLY));
   return Pool::ofFile(readable.get(), 0, size, Mapping::Access::kReadOnly);

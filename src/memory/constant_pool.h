@@ -10,9 +10,10 @@
 
 namespace hearth::memory {
 
-// Shared memory that `fill` writes and nobody afterwards, not even this process: it is sealed where
-// the system can do that, and not writable() then. Where it cannot, it is as Pool::anonymous.
-// `fill` gets zeros and may be called a second time. Error: kOutOfMemory, kIo.
+// Shared memory that `fill` writes and nothing changes afterwards, not even this process: it is
+// sealed where the system can do that, and then not writable(). Elsewhere it is like
+// Pool::anonymous. `fill` gets zeroed memory and may be called a second time. Errors: kOutOfMemory,
+// kIo.
 Result<PoolRef> constantPool(size_t size, const std::function<void(uint8_t* bytes)>& fill);
 
 }  // namespace hearth::memory

@@ -22,7 +22,7 @@ uint64_t limitOf(__rlimit_resource resource) {
   return limit.rlim_cur;
 }
 
-// The beginning of a file of /proc; empty when it cannot be read.
+// The beginning of a file in /proc; empty when it cannot be read.
 std::string_view read(const char* path, std::span<char> room) {
   const base::Descriptor file(::open(path, O_RDONLY | O_CLOEXEC));
   const ssize_t size = file.valid() ? ::read(file.get(), room.data(), room.size() - 1) : -1;
@@ -44,7 +44,7 @@ uint64_t addressesLeft() {
   char text[256];
   unsigned long long allPages = 0;
   unsigned long long dataPages = 0;
-  // Pages: all, resident, shared, code, libraries, data and stacks.
+  // Numbers of pages: all, resident, shared, code, libraries, data and stacks.
   if (std::sscanf(read("/proc/self/statm", text).data(), "%llu %*u %*u %*u %*u %llu", &allPages,
                   &dataPages) != 2)
     return 0;
@@ -53,7 +53,7 @@ uint64_t addressesLeft() {
 }
 
 uint64_t machineMemory() {
-  // Not sysconf: where the system call is refused it takes what is not filled in for an answer.
+  // Not sysconf(): where the system call is refused, it uses memory that was never filled in.
   struct sysinfo info;
   if (::sysinfo(&info) == 0) return uint64_t{info.totalram} * info.mem_unit;
   char text[128];

@@ -5,11 +5,12 @@
 
 namespace hearth::memory {
 
-// How many more bytes the process may map by its limits (RLIMIT_AS, RLIMIT_DATA); UINT64_MAX where
-// it has none. What it may map at once can be less, since addresses are not in one piece.
+// How many more bytes the process may map under its limits (RLIMIT_AS, RLIMIT_DATA); UINT64_MAX
+// without a limit. A single mapping may get less, since free addresses are not contiguous.
+// Thread-safe.
 uint64_t addressesLeft();
 
-// The machine's memory in bytes; 4 GiB where nobody says how much that is.
+// The machine's memory in bytes; 4 GiB when the system does not tell. Thread-safe.
 uint64_t machineMemory();
 
 }  // namespace hearth::memory

@@ -32,7 +32,7 @@ bool isDmaBuf(int fd) {
 
 std::optional<uint64_t> mappableSize(int fd) {
   struct stat status;
-  // Regular files are memfd and shm, too.
+  // Includes memfd and shm files.
   if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
     return static_cast<uint64_t>(status.st_size);
   if (!isDmaBuf(fd)) return std::nullopt;
@@ -71,11 +71,11 @@ Result<Mapping> Mapping::ofFile(int fd, uint64_t offset, size_t size, Access acc
   if (size > std::numeric_limits<size_t>::max() / 2 - 2 * kHugePage)
     return fail(ErrorCode::kOutOfMemory, "A mapping of {} bytes is too large.", size);
   const size_t body = (head + size + page - 1) / page * page;
-  // The kernel maps the page cache's large folios only where address and offset agree on them.
+  // The kernel maps large folios of the page cache only where address and offset are aligned alike.
   const bool isHuge = size >= kHugePage && offset % kHugePage == 0;
   const size_t slack = isHuge ? kHugePage : 0;
-  // Reserve one page more than the file part, then lay the file over the front: the last page stays
-  // readable zeros whatever lies behind.
+  // Reserves one page more than the file part and maps the file over the front: the last page stays
+  // readable zeros whatever comes after it.
   const size_t length = body + page + slack;
   void* reserved =
       ::mmap(nullptr, length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -114,7 +114,7 @@ Result<Mapping> Mapping::insideFile(int fd, uint64_t offset, size_t size) {
   mapping.length_ = length;
   mapping.data_ = static_cast<uint8_t*>(base) + head;
   mapping.size_ = size;
-  // Most file systems align such a mapping by themselves.
+  // Most file systems align such a mapping themselves.
   const bool isHuge = size >= kHugePage && offset % kHugePage == 0;
   if (isHuge && reinterpret_cast<uintptr_t>(base) % kHugePage != 0)
     return ofFile(fd, offset, size, Access::kReadOnly);

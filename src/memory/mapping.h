@@ -12,12 +12,13 @@ namespace hearth::memory {
 // Whether the descriptor is a dma-buf: memory that devices share, whose size never changes.
 bool isDmaBuf(int fd);
 
-// How many bytes of it can be mapped; none where the descriptor does not say (character devices).
+// How many bytes of it can be mapped; nothing when the descriptor does not tell (character
+// devices).
 std::optional<uint64_t> mappableSize(int fd);
 
-// One mapped range with readable memory behind it, because XNNPACK reads up to 16 bytes past its
-// inputs: at least a page where nothing else is said. Move-only; the range lives as long as the
-// object. Not thread-safe to move.
+// One mapped range with readable memory behind it, since XNNPACK reads up to 16 bytes past its
+// inputs: at least a page unless stated otherwise. Move-only; the range lives as long as the
+// object. A move is not thread-safe.
 class Mapping {
  public:
   enum class Access { kReadOnly, kReadWrite };
@@ -27,20 +28,21 @@ class Mapping {
   Mapping& operator=(Mapping&& other) noexcept;
   ~Mapping();
 
-  // Shared mapping of [offset, offset + size) of the file; `offset` need not be page-aligned. Fails
-  // with kBadData when the file is shorter, so that no later read faults on a hole at its end.
-  // Aligned to 2 MiB in memory where size and offset make huge pages possible.
+  // Maps [offset, offset + size) of the file, shared; `offset` need not be page-aligned. Aligned to
+  // 2 MiB in memory where size and offset allow huge pages. Errors: kBadData when the file is
+  // shorter, so that no later read faults on a hole at its end; kOutOfMemory, kIo.
   static Result<Mapping> ofFile(int fd, uint64_t offset, size_t size, Access access);
 
-  // The same, read-only and in one system call, of a part of which the caller knows that the file
-  // goes on for kReadableBehind bytes or more: they, instead of a page, can be read behind it.
+  // The same, read-only and in one system call, for a range behind which the file has at least
+  // kReadableBehind more bytes, as the caller knows. These bytes, instead of a page, can be read
+  // behind it.
   static constexpr size_t kReadableBehind = 64;
   static Result<Mapping> insideFile(int fd, uint64_t offset, size_t size);
 
-  // Zeroed private memory, 64-byte aligned and page granular; huge pages are asked for from 2 MiB.
+  // Zeroed private memory, 64-byte aligned and page granular; asks for huge pages from 2 MiB on.
   static Result<Mapping> anonymous(size_t size);
 
-  // Addresses for `size` bytes that nobody can read or write: they stand for what must not be
+  // Addresses for `size` bytes that can be neither read nor written, for data that must not be
   // touched. Takes no memory.
   static Result<Mapping> reserved(size_t size);
 
@@ -48,7 +50,7 @@ class Mapping {
   size_t size() const { return size_; }
 
  private:
-  void* base_ = nullptr;  // what munmap gets: page-aligned, with the page behind
+  void* base_ = nullptr;  // for munmap: page-aligned, with the page behind
   size_t length_ = 0;
   uint8_t* data_ = nullptr;
   size_t size_ = 0;

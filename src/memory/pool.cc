@@ -14,7 +14,7 @@
 namespace hearth::memory {
 namespace {
 
-// Nobody can truncate memory that is sealed against it.
+// Memory that is sealed against shrinking cannot be truncated.
 bool isOfFixedSize(int fd) {
   const int seals = ::fcntl(fd, F_GET_SEALS);
   return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
@@ -27,7 +27,7 @@ Result<PoolRef> Pool::anonymous(size_t size) {
   if (fd < 0) return std::unexpected(base::errnoError(errno, "Creating shared memory"));
   std::shared_ptr<Pool> pool(new Pool());
   pool->fd_ = base::Descriptor(fd);
-  // The limit holds for files in memory, too.
+  // The limit on file sizes applies to files in memory, too.
   const base::FileSizeSignalOff signalOff;
   if (::ftruncate(fd, static_cast<off_t>(size)) != 0)
     return std::unexpected(
@@ -41,10 +41,10 @@ Result<PoolRef> Pool::anonymous(size_t size) {
 }
 
 Result<PoolRef> Pool::ofFile(int fd, uint64_t offset, size_t size, Mapping::Access access) {
-  // What is only read, constants mostly, is read although somebody truncates the file.
+  // Read-only files, mostly constants, are watched, since somebody may truncate them.
   const auto watched = std::make_shared<WatchedPages>();
   const std::shared_ptr<Pool> pool(new Pool(), [watched](const Pool* gone) {
-    // While nothing else can have its addresses.
+    // Ends before anything else can get the same addresses.
     *watched = WatchedPages();
     delete gone;
   });

@@ -19,37 +19,37 @@
 namespace hearth::memory {
 namespace {
 
-// What the handler reads: no locks and no memory of its own. A free slot has an end of zero.
+// Read by the handler, which takes no locks and no memory. The end of a free slot is zero.
 struct Slot {
   std::atomic<uintptr_t> begin = 0;
   std::atomic<uintptr_t> end = 0;
   std::atomic<bool> hasLosses = false;
-  bool isOfFile = false;  // under slotMutex
+  bool isOfFile = false;  // guarded by slotMutex
 };
 
 constexpr size_t kSlots = 8192;
 constinit std::array<Slot, kSlots> slots;
-constinit std::atomic<size_t> usedSlots = 0;  // those behind were never used
+constinit std::atomic<size_t> usedSlots = 0;  // the slots after them were never used
 constinit std::atomic<uint64_t> losses = 0;
 uintptr_t pageSize = 0;    // set before the first range is watched
-size_t firstFree = 0;      // all slots before it are taken; under slotMutex
-size_t watchedRanges = 0;  // of files; under slotMutex
+size_t firstFree = 0;      // all slots before it are taken; guarded by slotMutex
+size_t watchedRanges = 0;  // of files; guarded by slotMutex
 constinit base::Mutex slotMutex;
 
-// What SIGBUS meant when our handler was put in its place. Entries are only added, for handlers
-// that run read them; one that fits is taken again.
+// What SIGBUS meant when our handler was installed. Entries are only added, since running handlers
+// read them; one that fits is used again.
 struct Previous {
   struct sigaction action{};
-  int below = -1;                     // what it meant before that
-  std::atomic<bool> isUsedUp{false};  // SA_RESETHAND, once called
+  int below = -1;                     // index of what it meant before that
+  std::atomic<bool> isUsedUp{false};  // SA_RESETHAND, and already called
 };
 constexpr int kMostPrevious = 64;
 constinit std::array<Previous, kMostPrevious> previous{};
-int previousCount = 0;                // under slotMutex
-constinit std::atomic<int> top = -1;  // the one whose place we have
+int previousCount = 0;                // guarded by slotMutex
+constinit std::atomic<int> top = -1;  // the entry that our handler replaces
 
-// The program's handler may call the one that it found in its place, which is ours. Behind what the
-// kernel fills of a signal's description we note how many handlers it has been given to.
+// The program's handler may call the one that it replaced, which is ours. So we count, behind the
+// part of the siginfo that the kernel fills, how many handlers the signal has been passed to.
 struct Mark {
   uint32_t magic;
   uint32_t passedOn;
@@ -67,7 +67,7 @@ void markPassedOn(siginfo_t* info, uint32_t count) {
   std::memcpy(reinterpret_cast<char*>(info + 1) - sizeof mark, &mark, sizeof mark);
 }
 
-// Zeros from the page of `address` to the end of each range around it.
+// Maps zeros from the page of `address` to the end of each range around it.
 bool replace(uintptr_t address) {
   bool isWatched = false;
   for (size_t i = 0; i < usedSlots.load(std::memory_order_acquire); ++i) {
@@ -75,7 +75,7 @@ bool replace(uintptr_t address) {
     const uintptr_t end = slot.end.load(std::memory_order_acquire);
     const uintptr_t begin = slot.begin.load(std::memory_order_relaxed);
     if (address < begin || address >= end) continue;
-    // The slot may have got another range meanwhile.
+    // The slot may have been given to another range meanwhile.
     if (slot.end.load(std::memory_order_acquire) != end) continue;
     const uintptr_t page = address / pageSize * pageSize;
     const uintptr_t stop = (end + pageSize - 1) / pageSize * pageSize;
@@ -89,22 +89,22 @@ bool replace(uintptr_t address) {
   return isWatched;
 }
 
-// As the kernel would have done without us.
+// Does what the kernel would have done without us.
 void doStandardAction(bool isFault) {
   struct sigaction standard{};
   standard.sa_handler = SIG_DFL;
   struct sigaction ours;
   ::sigaction(SIGBUS, &standard, &ours);
-  // The instruction faults again, and the process ends with the right address in its core.
+  // The instruction faults again, and the process ends with the right address in its core dump.
   if (isFault) return;
   ::raise(SIGBUS);
-  // The first process of a container is not ended by its own signals.
+  // The init process of a container survives its own signals, so the handler is installed again.
   ::sigaction(SIGBUS, &ours, nullptr);
 }
 
 void callPrevious(Previous& before, int signal, siginfo_t* info, void* context) {
   const struct sigaction& action = before.action;
-  // Else it was sent, by kill() and its like.
+  // Otherwise it was sent, by kill() or the like.
   const bool isFault = info->si_code > 0;
   if (action.sa_handler == SIG_IGN && !isFault) return;
   const bool hasHandler = action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
@@ -142,14 +142,15 @@ bool isOurs(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == onBusError;
 }
 
-// The kernel fills a part of a mask only.
+// The kernel fills only a part of a mask, so only the signals are compared.
 bool areEqual(const sigset_t& a, const sigset_t& b) {
   for (int signal = 1; signal < NSIG; ++signal)
     if (sigismember(&a, signal) != sigismember(&b, signal)) return false;
   return true;
 }
 
-// The entry for what was found in place of our handler; negative when there is no room.
+// The index of the entry for what was found in place of our handler; negative when there is no
+// room.
 int findPrevious(const struct sigaction& found) {
   const int below = top.load(std::memory_order_relaxed);
   for (int i = 0; i < previousCount; ++i) {
@@ -165,7 +166,7 @@ int findPrevious(const struct sigaction& found) {
   return previousCount++;
 }
 
-// Puts our handler in the place of what is there, unless it is there. slotMutex is held.
+// Installs our handler unless it is there already. slotMutex is held.
 void install() {
   struct sigaction found{};
   if (::sigaction(SIGBUS, nullptr, &found) != 0 || isOurs(found)) return;
@@ -180,12 +181,12 @@ void install() {
   top.store(index, std::memory_order_release);
   struct sigaction action{};
   action.sa_sigaction = onBusError;
-  // Threads of some languages have small stacks and an alternate one.
+  // Threads of some languages have small stacks and an alternate one for signals.
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
   ::sigaction(SIGBUS, &action, nullptr);
 }
 
-// Puts back what was there, unless the program has put something else there since. slotMutex is
+// Restores what was there, unless the program has installed something else since. slotMutex is
 // held.
 void uninstall() {
   struct sigaction present{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mapped files that somebody else may truncate while they are read. The kernel then sends SIGBUS,
-// which ends the process; for memory that is watched here zeros are read instead, and the loss is
-// told, so that the reader can notice before anybody sees its result.
+// Mapped files that somebody may truncate while they are read. The kernel then sends SIGBUS, which
+// ends the process. Watched memory reads as zeros instead, and the loss is recorded, so that the
+// reader can notice it before anybody sees its result.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,18 @@
 
 namespace hearth::memory {
 
-// Watches a range of addresses as long as it lives. Move-only. Past some thousands of ranges
-// nothing is watched.
+// Watches a range of addresses while it exists. Move-only. Beyond 8192 ranges nothing more is
+// watched.
 //
-// While there are such ranges of files, SIGBUS has a handler of this file. What does not concern a
-// range goes on to what the signal meant before, with its mask and flags: a handler is called,
-// SIG_DFL ends the process, SIG_IGN ignores what was sent by kill(). When the last range goes that
-// is put back. A program that sets a handler meanwhile has it called first, until the next range is
-// watched: then this file's comes first again, whether that handler passes on what it does not know
-// or not.
+// While a range of a file is watched, SIGBUS has a handler of this file. A signal that does not
+// concern a range is passed on to what SIGBUS meant before, with its mask and flags: a handler is
+// called, SIG_DFL ends the process, SIG_IGN ignores a signal sent by kill(). When the last range
+// goes, the former action is restored. A handler that the program sets meanwhile is called first
+// until the next range is watched; from then on this file's handler comes first again, whether or
+// not the other passes on signals that it does not know.
 class WatchedPages {
  public:
-  // Memory of the process needs no handler as long as no file is laid over it.
+  // Private memory needs no handler until a file is mapped over it.
   enum class Of { kFile, kMemory };
 
   WatchedPages() = default;
@@ -29,12 +29,12 @@ class WatchedPages {
   WatchedPages& operator=(WatchedPages&& other) noexcept;
   ~WatchedPages();
 
-  // Before a file is laid over memory of the process. Thread-safe.
+  // To be called before a file is mapped over the memory. Thread-safe.
   void becomeFile();
 
-  // Whether a page of the range was lost since then or since forgetLosses().
+  // Whether a page of the range was lost since it is watched, or since forgetLosses().
   bool hasLosses() const;
-  // For whoever has put right bytes in place of the lost ones.
+  // To be called when the right bytes have replaced the lost ones.
   void forgetLosses();
 
  private:
@@ -42,12 +42,12 @@ class WatchedPages {
   size_t slot_ = kNone;
 };
 
-// Whether a page was lost that is watched and has bytes of this range. Thread-safe; looks through
-// all that is watched.
+// Whether a watched range that overlaps this one has lost a page. Searches all watched ranges.
+// Thread-safe.
 bool areLost(const void* begin, size_t size);
 
-// How many times pages were lost in this process so far. Thread-safe, and cheap enough to be asked
-// after each inference.
+// How many times this process has lost pages. Thread-safe; cheap enough to be called after each
+// inference.
 uint64_t lossCount();
 
 }  // namespace hearth::memory

@@ -60,7 +60,7 @@ TEST_F(LostPagesTest, MemoryOfTheProcessNeedsNoHandlerUntilAFileIsLaidOverIt) {
   };
   const uintptr_t before = handler();
   {
-    // Of the same pages, whose losses both are told of.
+    // Two ranges of the same pages: both are told of a loss.
     WatchedPages memory(mapping_.data(), kSize, WatchedPages::Of::kMemory);
     EXPECT_EQ(handler(), before);
     {
@@ -107,7 +107,7 @@ TEST_F(LostPagesTest, PlacesOfEndedRangesAreUsedAgain) {
   };
   std::vector<WatchedPages> first;
   for (size_t i = 0; i < 8; ++i) first.push_back(watch(i));
-  // From the middle, then from the front, then all that is left.
+  // Frees slots from the middle, then from the front, then all others.
   first.erase(first.begin() + 4);
   const WatchedPages fourth = watch(4);
   first.erase(first.begin());
@@ -123,12 +123,12 @@ TEST_F(LostPagesTest, PlacesOfEndedRangesAreUsedAgain) {
   for (const WatchedPages& watched : second) EXPECT_TRUE(watched.hasLosses());
 }
 
-// What SIGBUS means to programs that use watched memory, each in a process of its own, which says
-// how it ended.
+// What SIGBUS means to programs that use watched memory. Each test runs in a process of its own,
+// which reports how it ended.
 class BusSignalTest : public LostPagesTest {
  protected:
   struct End {
-    int signal = 0;  // that ended it
+    int signal = 0;  // the signal that ended it
     int code = -1;
   };
   template <typename Work>
@@ -155,9 +155,9 @@ class BusSignalTest : public LostPagesTest {
     const WatchedPages watched(mapping.data(), kSize);
     return ::ftruncate(file.get(), 0) == 0 && mapping.data()[0] == 0 && watched.hasLosses();
   }
-  // The same for what is watched already.
+  // The same for the range that is watched already.
   bool isStillProtected() { return ::ftruncate(file_.get(), 0) == 0 && mapping_.data()[0] == 0; }
-  // A fault that is nobody's but the program's.
+  // A fault that does not concern a watched range.
   [[gnu::noinline]] static void fault() {
     const base::Descriptor file(::memfd_create("empty", MFD_CLOEXEC));
     void* const page = ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file.get(), 0);
@@ -284,7 +284,7 @@ TEST_F(BusSignalTest, GetsToALaterHandlerThatDoesNotPassItOn) {
                 ++calls;
                 ::siglongjmp(back, 1);
               });
-              // From here on ours comes first again.
+              // From here on our handler comes first again.
               const bool isRight = isProtected() && isStillProtected() && calls == 0;
               for (static int i = 0; i < 3; ++i)
                 if (sigsetjmp(back, 1) == 0) fault();
@@ -322,7 +322,7 @@ TEST_F(BusSignalTest, RangesThatComeAndGoUseNothingUp) {
             0);
 }
 
-// Each round leaves the program's own handler in place.
+// Each round leaves the program's own handler installed.
 TEST_F(BusSignalTest, HandlersThatComeAndGoUseNothingUp) {
   EXPECT_EQ(inChild([&] {
               for (int i = 0; i < 1000; ++i) {
@@ -335,7 +335,7 @@ TEST_F(BusSignalTest, HandlersThatComeAndGoUseNothingUp) {
             0);
 }
 
-// The handler before ours gets what is not watched.
+// Memory that is not watched is left to the handler before ours.
 TEST_F(LostPagesTest, OthersAreNotTouched) {
   const WatchedPages watched(mapping_.data(), kSize / 2);
   ASSERT_EQ(::ftruncate(file_.get(), 0), 0);
