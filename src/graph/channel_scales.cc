@@ -12,7 +12,8 @@
 namespace hearth::graph {
 namespace {
 
-// Depends on each bit and its place; several chains, since each step waits for the one before.
+// A sum that depends on each bit and its place. Several chains, since each step waits for the last
+// one.
 uint64_t sumOf(std::span<const float> values) {
   constexpr size_t kChains = 8;
   constexpr uint64_t kMultiplier = 0x9e3779b97f4a7c15;
@@ -20,7 +21,7 @@ uint64_t sumOf(std::span<const float> values) {
     return std::rotl((chain ^ bits) * kMultiplier, 23);
   };
   uint64_t chains[kChains] = {1, 2, 3, 4, 5, 6, 7, 8};
-  // Two numbers a step.
+  // Each step takes two numbers.
   uint64_t pairs[kChains];
   while (values.size() >= 2 * kChains) {
     std::memcpy(pairs, values.data(), sizeof pairs);
@@ -35,12 +36,12 @@ uint64_t sumOf(std::span<const float> values) {
 
 }  // namespace
 
-// What is found out of a list is kept, so that it is read once.
+// Keeps what was computed from a list, so that the list is read once.
 struct ChannelScales::List {
   std::unique_ptr<float[]> numbers;
   size_t count = 0;
   FloatRange range;
-  std::optional<uint64_t> sum;  // of numbers of a pool
+  std::optional<uint64_t> sum;  // for the scales of a pool
   mutable std::once_flag isHashed;
   mutable base::Sha256Digest digest;
 };

@@ -35,7 +35,7 @@ constexpr OperandTypeInfo kOperandTypes[] = {
     {OperandType::kTensorInt4, "TENSOR_INT4", 0, 0, false},
 };
 
-// Where a type is in the table: NNAPI's come first, then those of the extension, both without gaps.
+// The position of a type in the table: NNAPI's come first, then the extension's, both without gaps.
 constexpr size_t operandTypeIndex(OperandType type) {
   constexpr uint32_t kNnapiTypes = static_cast<uint32_t>(OperandType::kModel) + 1;
   const auto code = static_cast<uint32_t>(type);
@@ -196,7 +196,7 @@ std::span<const OperationTypeInfo> operationTypes() {
   return kOperationTypes;
 }
 
-// Asked for each operand several times in a start.
+// Indexed, since a start looks each operand up several times.
 const OperandTypeInfo* findOperandType(OperandType type) {
   const size_t index = operandTypeIndex(type);
   return index < std::size(kOperandTypes) ? &kOperandTypes[index] : nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operand and operation codes: NNAPI's, value for value (NDK NeuralNetworksTypes.h, feature levels
-// 1 to 7), and those of the extension `hearth.tflite` for what .tflite files use and NNAPI lacks.
+// 1 to 7), and those of the extension `hearth.tflite`, for what .tflite files use and NNAPI lacks.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace hearth::graph {
 
 // Extension codes are (prefix << 16) | number, as in NNAPI. In the canonical model `hearth.tflite`
-// always has this prefix; front ends translate the ones that they hand out.
+// always has this prefix; front ends translate the prefixes that they give to clients.
 inline constexpr int32_t kTfliteExtensionPrefix = 1;
 inline constexpr std::string_view kTfliteExtensionName = "hearth.tflite";
 inline constexpr int32_t tfliteExtensionCode(int32_t number) {
@@ -193,7 +193,7 @@ struct OperandTypeInfo {
   OperandType type;
   const char* name;      // NNAPI's name without the ANEURALNETWORKS_ prefix
   int32_t featureLevel;  // 1 to 7; 0 for extension types
-  size_t elementSize;    // bytes; 0 where elements have no whole number of bytes
+  size_t elementSize;    // in bytes; 0 where it is not a whole number
   bool isScalar;
 };
 
@@ -203,15 +203,15 @@ struct OperationTypeInfo {
   int32_t featureLevel;  // 1 to 7; 0 for extension operations
 };
 
-// All known codes, NNAPI's first, in the order of their values.
+// All known codes in the order of their values, NNAPI's first.
 std::span<const OperandTypeInfo> operandTypes();
 std::span<const OperationTypeInfo> operationTypes();
 
-// nullptr for an unknown code.
+// Null for an unknown code.
 const OperandTypeInfo* findOperandType(OperandType type);
 const OperationTypeInfo* findOperationType(OperationType type);
 
-// Name for messages; "operand type 1234" or "operation 1234" for unknown codes.
+// The name for messages; "operand type 1234" or "operation 1234" for an unknown code.
 std::string nameOf(OperandType type);
 std::string nameOf(OperationType type);
 
@@ -219,9 +219,9 @@ inline bool isScalar(OperandType type) {
   const OperandTypeInfo* info = findOperandType(type);
   return info != nullptr && info->isScalar;
 }
-// Types whose scale (and zero point) have a meaning.
+// Whether the type has a scale (and a zero point).
 bool isQuantized(OperandType type);
-// Bytes of one element, 0 for unknown types, kModel and sub-byte types.
+// Bytes of one element; 0 for unknown types, kModel and types of less than a byte.
 size_t elementSize(OperandType type);
 
 }  // namespace hearth::graph

@@ -25,7 +25,7 @@ TEST(Codes, AllNnapiOperationsAndTypesAreThere) {
   EXPECT_EQ(nnapi, 16u);
 }
 
-// Spot checks against the NDK's documented values and levels.
+// Checks some of the NDK's documented values and levels.
 TEST(Codes, ValuesAndLevelsAreNnapis) {
   EXPECT_EQ(static_cast<int32_t>(OperationType::kConv2d), 3);
   EXPECT_EQ(static_cast<int32_t>(OperationType::kUnidirectionalSequenceLstm), 92);

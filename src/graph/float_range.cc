@@ -15,8 +15,8 @@ struct Lanes {
   int32_t greatest[kLanes];
 };
 
-// There is no way out of the loop, so that it runs in vectors: the embeddings of a language model
-// have hundreds of thousands of scales.
+// The loop has no early exit, so that the compiler can vectorise it: the embeddings of a language
+// model have hundreds of thousands of scales.
 HEARTH_INLINE inline void widen(Lanes* all, const float* values, size_t steps) {
   Lanes lanes = *all;
   for (size_t i = 0; i < steps; ++i) {

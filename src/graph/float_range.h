@@ -9,13 +9,13 @@
 
 namespace hearth::graph {
 
-// The least and the greatest of some numbers, as their bits: numbers that are positive compare as
-// their bits do, and the bits of all others (-0, NaN, infinities) are below or above those.
+// The least and the greatest of some numbers, as bit patterns. Positive numbers compare like their
+// bits; the bits of all other values (-0, NaN, infinities) lie below or above those.
 struct FloatRange {
   int32_t least = std::numeric_limits<int32_t>::max();
   int32_t greatest = std::numeric_limits<int32_t>::min();
 
-  // Whether all are in [lowest, highest], which are 0 or positive; -0 is not.
+  // Whether all are in [lowest, highest], which are 0 or positive. -0 is outside.
   bool isWithin(float lowest, float highest) const {
     return least >= std::bit_cast<int32_t>(lowest) && greatest <= std::bit_cast<int32_t>(highest);
   }

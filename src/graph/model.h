@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The canonical model: what every front end produces and every driver consumes. NNAPI's semantics.
+// The canonical model, which every front end builds and every driver reads. Its semantics are
+// NNAPI's.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +25,14 @@ enum class Lifetime : uint8_t {
   kSubgraph,           // value is Model::subgraphs[subgraphIndex]; type kModel
 };
 
-// Where the bytes of a constant lie.
+// The place of a constant's bytes.
 struct DataLocation {
-  uint32_t pool = 0;  // index into Model::pools; only for kConstantReference
+  uint32_t pool = 0;  // index into Model::pools; for kConstantReference only
   uint64_t offset = 0;
   uint64_t length = 0;
 };
 
-// Scales of a kTensorQuant8SymmPerChannel operand, one for each index of dimension channelDim.
+// The scales of a kTensorQuant8SymmPerChannel operand, one for each index of dimension channelDim.
 struct PerChannelQuantization {
   uint32_t channelDim = 0;
   ChannelScales scales;
@@ -39,9 +40,9 @@ struct PerChannelQuantization {
 
 using Dimensions = std::vector<uint32_t>;
 
-// One operand. A dimension of 0 is unknown; a non-scalar with no dimensions has unknown rank,
-// unless `isRankZeroTensor` says that it is a tensor of one element with rank 0 (TFLite has those,
-// NNAPI does not).
+// One operand. A dimension of 0 is unknown. A non-scalar without dimensions has unknown rank,
+// unless `isRankZeroTensor` says that it is a tensor of one element with rank 0, which TFLite has
+// and NNAPI lacks.
 struct Operand {
   OperandType type = OperandType::kTensorFloat32;
   Dimensions dimensions;
@@ -62,20 +63,20 @@ struct Operand {
 
 struct Operation {
   OperationType type = OperationType::kAdd;
-  std::vector<uint32_t> inputs;  // operand indices of the same subgraph
+  std::vector<uint32_t> inputs;  // indices of operands of the same subgraph
   std::vector<uint32_t> outputs;
   std::string name;  // for people only
 };
 
 struct Subgraph {
   std::vector<Operand> operands;
-  std::vector<Operation> operations;  // in an order in which they can run once validate() passed
+  std::vector<Operation> operations;  // in run order once validate() has passed
   std::vector<uint32_t> inputs;
   std::vector<uint32_t> outputs;
   std::string name;
 };
 
-// Tells a ValidatedModel from other models. A copy is another model, without a mark.
+// Marks a ValidatedModel. A copy is another model, without the mark.
 class ValidationMark {
  public:
   ValidationMark() = default;
@@ -91,10 +92,10 @@ class ValidationMark {
   bool isSet_ = false;
 };
 
-// A model. Value type except for the pools, which are shared; immutable by convention once it was
-// given to a runtime, and then safe to read from any thread.
+// A model. Value type, except that the pools are shared. By convention immutable once it was given
+// to a runtime, and then safe to read from any thread.
 struct Model {
-  // [0] is the main graph; others are referenced by kSubgraph operands (IF, WHILE).
+  // [0] is the main subgraph; kSubgraph operands refer to the others (IF, WHILE).
   std::vector<Subgraph> subgraphs;
   std::vector<uint8_t> constantBytes;
   std::vector<memory::PoolRef> pools;
@@ -104,30 +105,32 @@ struct Model {
   const Subgraph& main() const { return subgraphs.front(); }
   Subgraph& main() { return subgraphs.front(); }
 
-  // Bytes of a constant operand; only after validate() passed. nullptr for anything else.
+  // The bytes of a constant operand, null for any other; only after validate() has passed.
   const uint8_t* constantData(const Operand& operand) const;
 };
 
-// Number of elements: product of the dimensions, 1 for scalars. Error kBadData when a dimension is
-// unknown or the product or its size in bytes exceeds 2^32 - 1 for NNAPI types (2^63 otherwise).
+// The number of elements: the product of the dimensions, 1 for scalars. kBadData when a dimension
+// is unknown, or when the product or its size in bytes exceeds 2^32 - 1 for NNAPI types (2^63
+// otherwise).
 Result<uint64_t> elementCount(const Operand& operand);
-// Size in bytes of a fully specified operand, sub-byte types rounded up.
+// The size in bytes of a fully specified operand; rounded up for types of less than a byte. Errors
+// as elementCount().
 Result<uint64_t> byteSize(const Operand& operand);
 bool isFullySpecified(const Operand& operand);
 
-// "TENSOR_FLOAT32[1,224,224,3]" for messages.
+// "TENSOR_FLOAT32[1,224,224,3]", for messages.
 std::string describe(const Operand& operand);
 std::string describeDimensions(const Dimensions& dimensions);
 
-// Checks the structure of the whole model: indices, life times, constant locations and sizes
-// against pools, quantisation parameters (finite scales > 0, zero points in range), per-channel
-// parameters, graph inputs and outputs, every operand written at most once and before it is read,
-// no cycles between subgraphs. Sorts nothing: run sortIntoRunOrder first if the order is unknown.
-// Operation signatures are checked by src/ops. Error kBadData naming subgraph, operation or
-// operand.
+// Checks the structure of the whole model: indices, life times, places and sizes of constants
+// against the pools, quantisation (finite scales > 0, zero points in range), per-channel
+// parameters, graph inputs and outputs; that every operand is written at most once, and before it
+// is read; that subgraphs do not refer to each other in cycles. Does not sort: call
+// sortIntoRunOrder first if the order is unknown. src/ops checks the signatures of operations.
+// kBadData names subgraph, operation or operand.
 Status validate(const Model& model);
 
-// Reorders the operations of each subgraph so that each runs after its producers; stable. kBadData
+// Sorts the operations of each subgraph so that each runs after its producers; stable. kBadData
 // when there is a cycle or an operand that is read but never written.
 Status sortIntoRunOrder(Model* model);
 

@@ -42,7 +42,7 @@ class Writer {
   const Scales scales_;
 };
 
-// Numbers and lists as long as there are bytes for them; zeros and empty lists from then on.
+// Reads numbers and lists while there are bytes for them; zeros and empty lists from then on.
 class Reader {
  public:
   Reader(std::span<const uint8_t> bytes, std::span<const float> scales)
@@ -54,9 +54,9 @@ class Reader {
     take(&value, sizeof value);
     return value;
   }
-  // A bool has two values, whatever the byte.
+  // Any byte but 0 is true.
   bool flag() { return number<uint8_t>() != 0; }
-  // How many elements follow that take at least `least` bytes each.
+  // The number of elements that follow, each of which takes at least `least` bytes.
   size_t count(size_t least) {
     const auto value = number<uint64_t>();
     return bounded(value, rest_.size() / least);
@@ -67,7 +67,7 @@ class Reader {
     take(values.data(), values.size() * sizeof(T));
     return values;
   }
-  // Those that follow, wherever they are; valid until the next call.
+  // The next list of scales, wherever it is kept; valid until the next call.
   std::span<const float> scales() {
     const size_t size =
         areApart_ ? bounded(number<uint64_t>(), scales_.size()) : count(sizeof(float));
@@ -101,12 +101,12 @@ class Reader {
 
   std::span<const uint8_t> rest_;
   bool isGood_ = true;
-  std::span<const float> scales_;  // that are not among the bytes
+  std::span<const float> scales_;  // scales that are kept apart
   bool areApart_ = false;
-  std::vector<float> floats_;  // of those that are; as large as the longest list so far
+  std::vector<float> floats_;  // scales among the bytes; as large as the longest list so far
 };
 
-// The least bytes that an element of each kind takes: lengths of lists are bounded by them.
+// The least number of bytes of each kind of element, which bounds the lengths of lists.
 constexpr size_t kLeastOperand = 32;
 constexpr size_t kLeastOperation = 20;
 constexpr size_t kLeastSubgraph = 32;

@@ -10,19 +10,19 @@
 
 namespace hearth::graph {
 
-// A model as bytes: everything but the pools and the names. Equal models give equal bytes. The
-// bytes are for the build that wrote them: little endian, no promise to later versions. They have
-// only the numbers of the channels' scales where those are kept apart.
+// A model as bytes, without pools and names. Equal models give equal bytes. The bytes are little
+// endian and for the build that wrote them, with no promise to later versions. With kApart they
+// contain only the numbers of the channels' scales.
 enum class Scales { kAmongTheBytes, kApart };
 std::vector<uint8_t> encodeModel(const Model& model, Scales scales = Scales::kAmongTheBytes);
 
-// The scales of all channels of all operands, one after the other.
+// The scales of all channels of all operands, one list after the other.
 std::vector<float> channelScales(const Model& model);
 
-// The inverse; `pools` become the model's. Reads nothing outside `bytes`, allocates no more than a
-// small multiple of them, and takes nothing of the content for granted: kBadData for bytes that no
-// encodeModel() wrote, and for a model that does not pass validate() with these pools. `scales` are
-// channelScales() where those are kept apart, else empty; they are copied.
+// The inverse; the model gets `pools`. `scales` are channelScales() if they are kept apart, else
+// empty; they are copied. Trusts nothing in `bytes`: reads nothing outside them and allocates no
+// more than a small multiple of their size. kBadData for bytes that encodeModel() did not write,
+// and for a model that does not pass validate() with these pools.
 Result<Model> decodeModel(std::span<const uint8_t> bytes, std::vector<memory::PoolRef> pools,
                           std::span<const float> scales = {});
 

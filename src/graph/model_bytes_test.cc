@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kPoolBytes = 256;
 alignas(64) constexpr uint8_t kPool[kPoolBytes] = {7};
 
-// out = in * weights + bias with per-channel weights in a pool, and a branch that copies.
+// out = in * weights + bias, with per-channel weights in a pool and a branch that copies.
 Model sample() {
   Model model;
   model.relaxFloat32ToFloat16 = true;
@@ -66,7 +66,7 @@ TEST(ModelBytes, GiveTheModelBack) {
   ASSERT_TRUE(decoded) << decoded.error().toString();
   EXPECT_EQ(structureDigest(*decoded), structureDigest(model));
   EXPECT_EQ(encodeModel(*decoded), bytes);
-  // Names are for people.
+  // Names are only for people, and are lost.
   EXPECT_EQ(decoded->main().operands[4].name, "");
 }
 
@@ -79,12 +79,12 @@ TEST(ModelBytes, ScalesMayBeApart) {
   const auto decoded = decodeModel(bytes, model.pools, scales);
   ASSERT_TRUE(decoded) << decoded.error().toString();
   EXPECT_EQ(structureDigest(*decoded), structureDigest(model));
-  // Fewer or more than belong to the model, and some although it has its own.
+  // Fewer or more scales than the model has, and scales for a model that has its own.
   EXPECT_FALSE(decodeModel(bytes, model.pools, std::span(scales).first(1)));
   EXPECT_FALSE(decodeModel(bytes, model.pools));
   EXPECT_FALSE(decodeModel(bytes, model.pools, std::vector<float>{0.5f, 0.25f, 0.125f}));
   EXPECT_FALSE(decodeModel(encodeModel(model), model.pools, scales));
-  // They are checked as those among the bytes are.
+  // They are checked like those among the bytes.
   EXPECT_FALSE(decodeModel(bytes, model.pools, std::vector<float>{0.5f, -1}));
 }
 
@@ -104,7 +104,7 @@ TEST(ModelBytes, CutBytesAreAnError) {
   EXPECT_FALSE(decodeModel(bytes, model.pools));
 }
 
-// What is decoded is a valid model or an error, whatever the bytes; sanitizers see the rest.
+// Any bytes decode to a valid model or an error; sanitizers see the rest.
 TEST(ModelBytes, ChangedBytesAreHarmless) {
   const Model model = sample();
   const std::vector<uint8_t> good = encodeModel(model);
@@ -121,7 +121,7 @@ TEST(ModelBytes, ChangedBytesAreHarmless) {
 TEST(ModelBytes, HugeCountsTakeNoMemory) {
   const Model model = sample();
   const std::vector<uint8_t> good = encodeModel(model);
-  // Every 8 bytes may be a length.
+  // Any 8 bytes may be a length.
   for (size_t at = 0; at + 8 <= good.size(); ++at) {
     std::vector<uint8_t> bytes = good;
     std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(at), 7, uint8_t{0});

@@ -7,7 +7,7 @@
 namespace hearth::graph {
 namespace {
 
-// Numbers and lists, each list with its length in front, so that no two models write the same.
+// Writes numbers and lists, each list after its length, so that no two models write the same bytes.
 class Writer {
  public:
   template <typename T>
@@ -66,7 +66,7 @@ void write(Writer& writer, const Operand& operand) {
 
 base::Sha256Digest structureDigest(const Model& model) {
   Writer writer;
-  writer.number(uint32_t{3});  // of this list of fields
+  writer.number(uint32_t{3});  // version of this list of fields
   writer.number(model.relaxFloat32ToFloat16);
   writer.list(model.constantBytes);
   writer.number(static_cast<uint64_t>(model.pools.size()));

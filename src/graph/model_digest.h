@@ -9,10 +9,10 @@
 
 namespace hearth::graph {
 
-// SHA-256 over everything of a valid model that decides what it computes, except the bytes of its
-// pools: subgraphs, operands, operations, quantisation, constants by copy, and where in which pool
-// the others lie. Names do not count. Two models with equal digests and equal pools are the same:
-// scales that lie in a pool count by their sum only.
+// SHA-256 over all that decides what a valid model computes, except the bytes of its pools:
+// subgraphs, operands, operations, quantisation, copied constants, and where the others lie in
+// which pool. Names do not count. Models with equal digests and equal pools are the same. Only the
+// pools tell apart scales that lie in them: the digest has just their sum.
 base::Sha256Digest structureDigest(const Model& model);
 
 }  // namespace hearth::graph

@@ -5,8 +5,8 @@
 
 namespace hearth::graph {
 
-// How deep subgraphs may lie within others, the outermost being the first. Whoever goes through a
-// model calls itself for each subgraph within another, on a stack whose size its caller chose.
+// How deep subgraphs may nest, counting the outermost. Code that walks a model recurses for each
+// nested subgraph, on a stack whose size its caller chose.
 inline constexpr size_t kMaxNesting = 64;
 
 }  // namespace hearth::graph

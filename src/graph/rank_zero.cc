@@ -10,7 +10,7 @@
 namespace hearth::graph {
 namespace {
 
-// Operations whose result is the same for a tensor of one element, whatever its rank.
+// Operations that give the same result for a tensor of one element, whatever its rank.
 bool isElementwise(OperationType type) {
   switch (type) {
     case OperationType::kAbs:
@@ -76,19 +76,19 @@ class Lifting {
  private:
   bool isRankZero(uint32_t index) const { return subgraph_->operands[index].isRankZeroTensor; }
 
-  // False for an operation that would do something else with [1].
+  // False for an operation whose result would differ with [1].
   bool adapt(Operation* operation) {
     if (isElementwise(operation->type)) return true;
     switch (operation->type) {
       case OperationType::kReshape:
         return true;
       case OperationType::kSqueeze:
-        // What is left of one element has rank 0, or had it before.
+        // One element remains: the result has rank 0, or the input had it.
         operation->type = OperationType::kReshape;
         operation->inputs = {operation->inputs[0], shapeOfOne()};
         return isRankZero(operation->outputs[0]);
       case OperationType::kPack:
-        // Scalars in a row: [1] and [1] after it.
+        // Packing scalars is concatenating tensors of shape [1]; there the axis comes last.
         std::rotate(operation->inputs.begin(), operation->inputs.begin() + 1,
                     operation->inputs.end());
         operation->type = OperationType::kConcatenation;
@@ -98,7 +98,7 @@ class Lifting {
     }
   }
 
-  // A constant TENSOR_INT32 {1}.
+  // Adds a constant TENSOR_INT32 {1}.
   uint32_t shapeOfOne() {
     const int32_t one = 1;
     Operand shape;

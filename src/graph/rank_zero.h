@@ -6,10 +6,10 @@
 
 namespace hearth::graph {
 
-// Gives tensors of rank 0, which TFLite has and NNAPI has not, the shape [1], where that changes no
-// other shape: elementwise operations spread both in the same way, PACK becomes CONCATENATION.
+// Gives tensors of rank 0, which TFLite has and NNAPI lacks, the shape [1] where no other shape
+// changes: elementwise operations broadcast both in the same way, and PACK becomes CONCATENATION.
 // kUnsupported names an operation that tells the two apart, or an input or output of the model,
-// which is the client's; the model is then not to be used. The model is valid before and after.
+// whose shape the client sees; the model is then unusable. The model is valid before and after.
 Status liftRankZeroTensors(Model* model);
 
 }  // namespace hearth::graph

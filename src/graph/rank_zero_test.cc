@@ -6,7 +6,7 @@
 namespace hearth::graph {
 namespace {
 
-// Adds an operand; rank 0 without dimensions, for tensors.
+// Adds an operand; a tensor without dimensions has rank 0.
 uint32_t add(Subgraph* graph, OperandType type, Dimensions dimensions, Lifetime lifetime) {
   Operand operand;
   operand.type = type;

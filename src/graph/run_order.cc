@@ -23,7 +23,7 @@ Status sortSubgraph(Subgraph* subgraph) {
       ++missing[i];
     }
   }
-  // The lowest ready index first keeps the given order where it is a valid one.
+  // Takes the lowest ready index first, which keeps a given order that is valid.
   std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
   for (size_t i = 0; i < count; ++i)
     if (missing[i] == 0) ready.push(i);

@@ -179,11 +179,11 @@ Status validateOperations(const Subgraph& subgraph) {
   return {};
 }
 
-// Depth-first over references between subgraphs; a reference to one that is open is a cycle.
+// Depth-first over references between subgraphs. A reference to a subgraph that is open is a cycle.
 Status checkNesting(const Model& model) {
   enum class Mark : uint8_t { kNew, kOpen, kDone };
   std::vector<Mark> marks(model.subgraphs.size(), Mark::kNew);
-  std::vector<size_t> nesting(model.subgraphs.size(), 0);  // of those within it, when it is done
+  std::vector<size_t> nesting(model.subgraphs.size(), 0);  // of the subgraphs within it, when done
   struct Frame {
     size_t subgraph;
     size_t operand;

@@ -9,21 +9,20 @@
 
 namespace hearth::graph {
 
-// A model that passed validate() and that nobody can change any more. Importer, runtime and driver
-// each take no model that is not valid; of one of these they know it without looking again.
-// Thread-safe.
+// An immutable model that has passed validate(). Importer, runtime and driver each refuse an
+// invalid model; this class spares them a second check. Thread-safe.
 class ValidatedModel final : public Model {
   struct Key {};
 
  public:
-  // The error is that of validate().
+  // Errors as validate().
   static Result<std::shared_ptr<const ValidatedModel>> of(Model model);
-  // Null when `model` is none.
+  // Null when `model` is not a ValidatedModel.
   static const ValidatedModel* from(const Model& model);
 
   ValidatedModel(Key, Model model);
 
-  // Whether its operations passed their checks, too (ops::validateOperations()).
+  // Whether its operations have passed their checks, too (ops::validateOperations()).
   bool areOperationsValid() const { return areOperationsValid_.load(std::memory_order_relaxed); }
   void setOperationsValid() const { areOperationsValid_.store(true, std::memory_order_relaxed); }
 
@@ -31,7 +30,7 @@ class ValidatedModel final : public Model {
   mutable std::atomic<bool> areOperationsValid_ = false;
 };
 
-// As validate(), which a ValidatedModel has passed.
+// Like validate(), but skips a ValidatedModel.
 Status validateOnce(const Model& model);
 
 }  // namespace hearth::graph

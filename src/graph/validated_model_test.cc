@@ -8,7 +8,7 @@
 namespace hearth::graph {
 namespace {
 
-// Valid when `isValid`; otherwise its output does not exist.
+// A model that is valid if `isValid`; otherwise its output does not exist.
 Model makeModel(bool isValid) {
   Model model;
   model.subgraphs.resize(1);
@@ -42,7 +42,7 @@ TEST(ValidatedModelTest, OthersAreValidatedEachTime) {
   EXPECT_EQ(ValidatedModel::from(model), nullptr);
 }
 
-// What may be changed is none, whatever it was copied from.
+// A model that may be changed does not count as validated, whatever it was copied from.
 TEST(ValidatedModelTest, ACopyIsAnotherModel) {
   const auto validated = ValidatedModel::of(makeModel(true));
   ASSERT_TRUE(validated);
