@@ -14,21 +14,23 @@ namespace hearth::hal {
 // What prepareModelFromCache would do.
 struct CacheVerdict {
   bool isHit = false;
-  std::string code;    // a word for programs, "hit" or why not
+  std::string code;    // a word for programs: "hit", or why not
   std::string reason;  // a sentence why not; empty for a hit
-  // Whether the files hold the model that was asked about, which no compilation checks; none where
-  // that is not known. Weights are not compared.
+  // Whether the files hold the model that was asked about, which no compilation checks; nothing
+  // when that is not known. Weights are not compared.
   std::optional<bool> isSameModel;
 };
 
-// A device that tells about its files for compilation caching, for people. To be implemented beside
-// Device. Thread-safe.
+// Explains a device's compilation cache files to people. To be implemented beside Device.
+// Thread-safe.
 class CacheExplainer {
  public:
   virtual ~CacheExplainer() = default;
-  // cache::CacheOwner::build of the files that it takes. kOpFailed when it cannot tell.
+  // The cache::CacheOwner::build of the files that the device accepts. kOpFailed when it cannot
+  // tell.
   virtual Result<base::Sha256Digest> cacheBuild() const = 0;
-  // Neither the files nor anything else that the driver keeps is changed.
+  // Says what prepareModelFromCache would do. Changes neither the files nor anything else that the
+  // driver keeps.
   virtual CacheVerdict explainCache(const graph::Model& model, const PrepareOptions& options,
                                     const Cache& cache) = 0;
 };

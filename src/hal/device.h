@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver interface: what a runtime asks of a driver. Newest NNAPI semantics only; adapters for
-// older behaviour live at the edges. A driver never aborts, over-reads or hangs on what it is
-// given.
+// The driver interface: what a runtime asks of a driver. It has the newest NNAPI semantics only;
+// adapters for older behaviour belong elsewhere. Whatever a driver is given, it must not abort,
+// read out of bounds or hang.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ enum class DeviceType : int32_t { kUnknown = 0, kOther = 1, kCpu = 2, kGpu = 3, 
 enum class Preference : int32_t { kLowPower = 0, kFastSingleAnswer = 1, kSustainedSpeed = 2 };
 enum class Priority : int32_t { kLow = 90, kMedium = 100, kHigh = 110 };
 
-// Relative to a reference CPU: 1.0 = as fast or as thirsty, lower is better.
+// Time and power relative to a reference CPU: 1.0 = the same, lower is better.
 struct PerformanceInfo {
   float execTime = 1.0f;
   float powerUsage = 1.0f;
@@ -49,23 +49,23 @@ struct CacheFileCounts {
 
 using CacheToken = std::array<uint8_t, 32>;
 
-// Open cache files, owned by the call that takes them; empty vectors = no caching. They are the
-// client's: anybody may write to them at any time.
+// Open cache files, owned by the call that takes them; empty vectors = no caching. The files are
+// the client's, so anybody may write to them at any time.
 struct Cache {
   std::vector<base::Descriptor> modelFiles;
   std::vector<base::Descriptor> dataFiles;
   CacheToken token{};
 };
 
-// What a driver does with one operation of a model.
+// How a driver runs one operation of a model.
 struct OperationSupport {
   bool supported = false;
-  // "xnnpack", "own", "reference"; empty when not supported. explainOperations() only.
+  // "xnnpack", "own" or "reference"; empty when not supported. Set by explainOperations() only.
   std::string kernel;
   std::string reason;  // one sentence why not; empty when supported
 };
 
-// When a driver makes a model ready.
+// When a driver prepares a model.
 enum class Preparation : uint8_t {
   kWhole,       // before prepareModel returns
   kJustInTime,  // prepareModel returns as soon as it knows that it can; the rest happens while the
@@ -78,50 +78,50 @@ struct PrepareOptions {
   Priority priority = Priority::kMedium;
   base::Deadline deadline;
   unsigned threads = 0;  // 0 = the driver's choice
-  // Whether kernels may be chosen by measuring executions; for drivers that have a choice.
+  // Whether kernels may be chosen by measuring executions. For drivers that have a choice.
   bool isTuned = false;
-  // What only some drivers understand, as names and values; others ignore it. Where packed weights
-  // are kept between starts, for drivers that keep any: cache::StoreOptions::fromTexts().
+  // Options that only some drivers know, as names and values; others ignore them. Those of
+  // cache::StoreOptions::fromTexts() say where packed weights are kept between starts.
   std::map<std::string, std::string> driverOptions;
   uint64_t maxActivationBytes = 0;  // 0 = no limit; above it preparation fails, naming the tensor
 };
 
-// What a device found out about the kernels of a model while it ran, and which stage it is in.
+// What a device has measured of a model's kernels while it ran, and which stage the model is in.
 struct TuningReport {
   enum class State {
     kOff,        // kernels are chosen without measuring
     kMeasuring,  // the first stage: executions are, or will be, measured
-    kMeasured,   // the second stage, since `executions` of the first
-    kRecalled,   // the second stage, from the start: an earlier process measured
+    kMeasured,   // the second stage, after `executions` of the first
+    kRecalled,   // the second stage from the start: an earlier process measured
   };
   State state = State::kOff;
   uint64_t executions = 0;
-  uint32_t changedNodes = 0;  // steps that run otherwise than in the first stage
-  // Nanoseconds of one execution's kernels in either stage, as measured; 0 when no step changed.
+  uint32_t changedNodes = 0;  // nodes that run another kernel than in the first stage
+  // Measured nanoseconds of one execution's kernels in each stage; 0 when no node changed.
   uint64_t quickTime = 0;
   uint64_t chosenTime = 0;
 };
 
-// How a compilation started. Times are in milliseconds.
+// How a compilation started.
 struct StartReport {
   enum class State { kCold, kWarm, kUncached };
   State state = State::kUncached;
-  std::string reason;                           // why not warm; empty when it is
+  std::string reason;                           // why not warm; empty when warm
   std::map<std::string, uint64_t> packedBytes;  // by operation kind
   uint64_t repackedBytes = 0;                   // packed again although the store had them
   uint64_t repairedBytes = 0;                   // found wrong while in use, and packed again
-  uint64_t mappedBytes = 0;               // packed at an earlier start and mapped from the store
+  uint64_t mappedBytes = 0;               // packed by an earlier start and mapped from the store
   uint64_t sharedBytes = 0;               // packed by another compilation of this process
   uint64_t hashedBytes = 0;               // of the model, to find out whether it changed
   uint64_t activationBytes = 0;           // arena of one execution context
   std::vector<std::string> routedAround;  // kernel families avoided on this CPU
   TuningReport tuning;
-  // Why nothing was left in the client's cache files; empty when it was, or there were none.
+  // Why the client's cache files were not written; empty when they were, or there were none.
   std::string cacheProblem;
 };
 
 // One argument of a request. Pointers and pools are used in place; they must stay valid until the
-// computation that uses them has returned. An output may lie over inputs: the result is the same.
+// computation that uses them has returned. An output may overlap inputs; the result is the same.
 struct Argument {
   enum class Kind { kNoValue, kPointer, kPool, kBuffer };
   Kind kind = Kind::kNoValue;
@@ -130,7 +130,7 @@ struct Argument {
   uint64_t offset = 0;           // kPool
   uint64_t length = 0;           // bytes of kPointer and kPool
   uint32_t token = 0;            // kBuffer
-  graph::Dimensions dimensions;  // empty = as the model says
+  graph::Dimensions dimensions;  // empty = as in the model
 };
 
 struct Request {
@@ -152,14 +152,15 @@ struct Timing {
 
 struct ExecutionResult {
   Status status;
-  // For success and kOutputInsufficientSize: one for each output.
+  // For success and kOutputInsufficientSize: one entry for each output.
   std::vector<OutputShape> outputShapes;
   Timing timing;
-  // Of the client's inputs and outputs, because the device could not use them where they lie.
+  // Bytes of the client's inputs and outputs that were copied, as the device could not use them in
+  // place.
   uint64_t copiedBytes = 0;
 };
 
-// Arguments bound to a prepared model; compute() may be called again and again, one call at a time.
+// Arguments bound to a prepared model. compute() may be called repeatedly, one call at a time.
 // Executions of one prepared model are independent and may run in several threads at once.
 class Execution {
  public:
@@ -167,15 +168,16 @@ class Execution {
   virtual ExecutionResult compute(const base::Deadline& deadline) = 0;
 };
 
-// A model made ready by a driver. Thread-safe. Outlives nothing: executions keep it alive.
+// A model that a driver has prepared. Thread-safe. Its executions keep it alive.
 class PreparedModel {
  public:
   virtual ~PreparedModel() = default;
-  // Checks the request against the model (counts, lengths, dimensions); kBadData says what differs.
+  // Checks the request against the model (counts, lengths, dimensions); kBadData says what does not
+  // fit.
   virtual Result<std::unique_ptr<Execution>> createExecution(Request request) = 0;
-  // How it started: waits for what of that still goes on.
+  // How the model started. Waits for what is still in progress.
   virtual StartReport startReport() const = 0;
-  // What is known of it now.
+  // The same as far as it is known now; does not wait.
   virtual StartReport startReportSoFar() const { return startReport(); }
 };
 
@@ -211,26 +213,26 @@ class Device {
   virtual Capabilities capabilities() const = 0;
   virtual std::vector<std::string> supportedExtensions() const { return {}; }
   // How many files of each kind the driver wants for caching a compilation; none = it caches
-  // nothing. Asked for once: a device that wants more than 32 of a kind, or fails to answer, is not
+  // nothing. Called once. A device that wants more than 32 of a kind, or returns an error, is not
   // registered.
   virtual Result<CacheFileCounts> numberOfCacheFilesNeeded() const { return CacheFileCounts{}; }
 
-  // Does what the first preparation in a process needs whatever its model is, so that this finds it
-  // done or waits for less. Called once, beside whatever the other threads do.
+  // Does the work that a process's first preparation needs for any model, so that the preparation
+  // finds it done or waits for less. Called once, while other threads go on.
   virtual void warmUp() {}
 
-  // One entry for each operation of the main subgraph, in its order. The model passed
+  // One entry for each operation of the main subgraph, in its order. The model has passed
   // graph::validate(). kOpFailed for memory that the driver cannot map.
   virtual Result<std::vector<OperationSupport>> supportedOperations(const graph::Model& model) = 0;
 
-  // The same with the kernel that each operation gets, for people: may take as long as preparing.
+  // The same with the kernel of each operation, for people. May take as long as preparing.
   virtual Result<std::vector<OperationSupport>> explainOperations(const graph::Model& model) {
     return supportedOperations(model);
   }
 
-  // The model is shared: a driver may keep constants where they are. With cache files, what
-  // prepareModelFromCache needs is written into them before this returns; what prevents that is no
-  // error.
+  // Prepares a model. The model is shared, so a driver may use constants in place. With cache
+  // files, writes into them what prepareModelFromCache needs, before it returns; a failure to do so
+  // is not an error.
   virtual Result<std::shared_ptr<PreparedModel>> prepareModel(
       std::shared_ptr<const graph::Model> model, const PrepareOptions& options, Cache cache) = 0;
   // How prepareModel would start now: state, reason and mappedBytes. Packs, changes and keeps
@@ -241,15 +243,15 @@ class Device {
     report.reason = "the device " + name() + " keeps no packed weights";
     return report;
   }
-  // What prepareModel left in these files under this token, without the model. Files that this
-  // driver did not write under this token, or that changed since, are an error, and not a byte of
-  // them is interpreted.
+  // Prepares the model that prepareModel saved in these files under this token, without the model.
+  // Files that this driver did not write under this token, or that changed since, are an error, and
+  // not a byte of them is interpreted.
   virtual Result<std::shared_ptr<PreparedModel>> prepareModelFromCache(
       const PrepareOptions& /*options*/, Cache /*cache*/) {
     return fail(ErrorCode::kUnsupported, "The device {} keeps no compilation cache.", name());
   }
 
-  // Returns when what earlier calls keep for later starts is written.
+  // Returns when all that earlier calls keep for later starts is written.
   virtual void flush() {}
 
   virtual Result<std::unique_ptr<Buffer>> allocate(const BufferDescription& /*description*/,

@@ -13,10 +13,11 @@ namespace hearth::hal {
 
 inline constexpr char kDriverCreateSymbol[] = "hearth_driver_create";
 
-// Type of `hearth_driver_create`. Makes the library's device, which the caller owns and deletes;
-// the library stays loaded for the rest of the process. `apiVersion` is the caller's kApiVersion.
-// On failure it returns null and writes why as a sentence into `message`, ended by a zero within
-// `messageSize` bytes. Throws nothing. Called once for each process, from any thread.
+// The type of `hearth_driver_create`. Makes the library's device, which the caller owns and
+// deletes; the library stays loaded for the rest of the process. `apiVersion` is the caller's
+// kApiVersion. On failure returns null and writes the reason, a sentence that ends with a zero
+// byte, into `message` of `messageSize` bytes. Must not throw. Called once in each process, from
+// any thread.
 using DriverCreateFunction = Device* (*)(uint32_t apiVersion, char* message, size_t messageSize);
 
 }  // namespace hearth::hal

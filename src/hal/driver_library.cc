@@ -26,7 +26,7 @@ Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest) {
     return fail(ErrorCode::kUnsupported,
                 "The driver {} is built for version {} of the driver interface, this is {}.",
                 manifest.name, manifest.apiVersion, kApiVersion);
-  // A name without slash would be searched for where the linker looks.
+  // The linker would look up a name without a slash in its own search path.
   const std::string path =
       manifest.library.contains('/') ? manifest.library : "./" + manifest.library;
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drivers in libraries of their own, loaded into this process.
+// Loads drivers from libraries into this process.
 #pragma once
 
 #include <memory>
@@ -18,17 +18,17 @@ struct DiscoveredDrivers {
   std::vector<std::string> problems;             // one sentence for each driver that was skipped
 };
 
-// Loads the library and makes its device. The library is never unloaded. kUnsupported for another
-// api_version; kNotFound, kIo or kBadData when library, symbol or device are not what the manifest
-// says.
+// Loads the library and makes its device. The library is never unloaded. Errors: kUnsupported for
+// another api_version; kNotFound, kIo or kBadData when library, symbol or device are not what the
+// manifest says.
 Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest);
 
-// Loads every driver of a colon-separated search path. A driver that cannot be loaded, or has the
-// name of an earlier one or of `takenNames`, is skipped with a warning in the log.
+// Loads every driver of a colon-separated search path. Skips a driver that cannot be loaded, or has
+// the name of an earlier one or of `takenNames`, with a warning in the log.
 DiscoveredDrivers discoverDrivers(std::string_view searchPath,
                                   const std::vector<std::string>& takenNames);
 
-// The same along HEARTH_DRIVER_PATH.
+// The same for HEARTH_DRIVER_PATH.
 DiscoveredDrivers discoverDrivers(const std::vector<std::string>& takenNames);
 
 }  // namespace hearth::hal

@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Folders of manifests, made anew for each test.
+// Makes new folders of manifests for each test.
 class DriverLibraryTest : public testing::Test {
  protected:
   void SetUp() override {

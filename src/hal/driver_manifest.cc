@@ -26,7 +26,7 @@ Result<std::string> stringField(const nlohmann::json& json, const char* key) {
 }
 
 Result<std::string> readSmallFile(const std::string& path) {
-  // Without O_NONBLOCK a FIFO would hold the open up.
+  // Without O_NONBLOCK opening a FIFO would block.
   HEARTH_ASSIGN(base::Descriptor file, base::Descriptor::open(path, O_RDONLY | O_NONBLOCK));
   struct stat status;
   if (::fstat(file.get(), &status) != 0)
@@ -62,7 +62,7 @@ Result<DriverManifest> parseDriverManifest(std::string_view text) {
     return fail(ErrorCode::kBadData,
                 "The field \"api_version\" of a driver manifest is not a whole number.");
   manifest.apiVersion = version->get<uint64_t>();
-  // A path or a name with a zero would be cut off by the calls that take it.
+  // The calls that take a path or name would cut it off at a zero byte.
   if (manifest.name.contains('\0') || manifest.library.contains('\0'))
     return fail(ErrorCode::kBadData, "A text of the driver manifest contains a zero.");
   return manifest;

@@ -15,20 +15,20 @@ namespace hearth::hal {
 struct DriverManifest {
   std::string path;     // of the manifest
   std::string name;     // of the device that the library makes
-  std::string library;  // absolute, or relative to the manifest's folder as read
+  std::string library;  // absolute, or relative to the manifest's folder as parsed
   uint64_t apiVersion = 0;
 };
 
-// The fields of a manifest; `library` is left as it stands. kBadData names the field.
+// Parses a manifest; `library` stays as written. kBadData names the field.
 Result<DriverManifest> parseDriverManifest(std::string_view text);
 
-// Reads a regular file of at most 64 KiB; `library` comes out relative to the current folder or
-// absolute, never to be looked up in the linker's search path. kNotFound, kIo or kBadData.
+// Reads a manifest, a regular file of at most 64 KiB. `library` becomes absolute or relative to the
+// current folder, so that the linker's search path is never used. Errors: kNotFound, kIo, kBadData.
 Result<DriverManifest> readDriverManifest(const std::string& path);
 
-// Paths of the *.json files in the folders of a colon-separated search path: folder by folder in
-// its order, sorted by name inside each. Folders that do not exist are passed over; one that cannot
-// be read adds a sentence to `problems`.
+// Paths of the *.json files in the folders of a colon-separated search path, in its order and
+// sorted by name within each folder. Skips folders that do not exist; a folder that cannot be read
+// adds a sentence to `problems`.
 std::vector<std::string> findDriverManifests(std::string_view searchPath,
                                              std::vector<std::string>* problems);
 

@@ -35,7 +35,7 @@ class InterpretedExecution final : public Execution {
     result.status = std::move(run.status);
     for (const std::vector<uint64_t>& copy : copies)
       result.copiedBytes += copy.size() * sizeof(uint64_t);
-    // What was lost may also be why it failed.
+    // The run may have failed because of the loss, so the loss is the error.
     if (Status whole = checkPoolsWhole(*model_); memory_ == nullptr && !whole)
       result.status = std::move(whole);
     for (ops::RunOutputShape& shape : run.outputShapes)
@@ -49,7 +49,7 @@ class InterpretedExecution final : public Execution {
   }
 
  private:
-  // One run that has read nothing that was lost; the inputs are still there for another.
+  // Runs until a run has read no lost bytes. The inputs are unchanged, so it can be repeated.
   ops::RunResult runWhole(const std::vector<ops::RunArgument>& inputs,
                           const ops::RunOptions& options) const {
     if (memory_ == nullptr) return interpreter_->run(inputs, request_.outputs, options);
@@ -62,7 +62,7 @@ class InterpretedExecution final : public Execution {
     }
   }
 
-  // The inputs; those that an output shares memory with are copied, since operations write their
+  // The inputs. One that shares memory with an output is copied, since operations write their
   // results while others have yet to read.
   std::vector<ops::RunArgument> readableInputs(std::vector<std::vector<uint64_t>>* copies) const {
     std::vector<ops::RunArgument> inputs = request_.inputs;
@@ -135,7 +135,7 @@ Result<std::shared_ptr<InterpretedModel>> prepareInterpreted(
                 ops::Interpreter::create(model, std::move(interpreterOptions)));
   if (memory == nullptr) HEARTH_TRY(checkPoolsWhole(*model));
   if (memory != nullptr) {
-    // It may have read constants, too.
+    // Preparing may have read constants, too.
     HEARTH_TRY(memory->replaceLost());
     if (memory->replacements() != before)
       return fail(ErrorCode::kOpFailed, "Constants were lost while the model was prepared.");

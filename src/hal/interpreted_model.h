@@ -11,10 +11,10 @@
 
 namespace hearth::hal {
 
-// A prepared model that runs operation by operation on the reference kernels, for any driver.
+// A prepared model that runs each operation on its reference kernel. Any driver may use it.
 class InterpretedModel : public PreparedModel {
  public:
-  // StartReport::cacheProblem; to be set before anybody else has the model.
+  // Sets StartReport::cacheProblem; to be called before anybody else has the model.
   virtual void setCacheProblem(std::string problem) = 0;
 };
 
@@ -23,16 +23,16 @@ class InterpretedModel : public PreparedModel {
 class LosableMemory {
  public:
   virtual ~LosableMemory() = default;
-  // How many times right bytes were put in place of lost ones.
+  // How often lost bytes were replaced by the right ones.
   virtual uint64_t replacements() const = 0;
-  // Does so for all that was lost so far; cheap when nothing was. Error: it stays lost.
+  // Replaces all bytes lost so far; cheap when there are none. After an error they stay lost.
   virtual Status replaceLost() = 0;
 };
 
-// The model passed graph::validate() and ops::validateOperations(). `pool` may be null; `reason`
-// goes into the start report. `memory`, which may be null, is asked after each execution: one that
-// may have read what was lost is computed again, or fails. Errors as ops::Interpreter::create(),
-// and that of `memory`.
+// Prepares a model that has passed graph::validate() and ops::validateOperations(). `pool` may be
+// null; `reason` goes into the start report. `memory`, which may be null, is asked after each
+// execution: an execution that may have read lost bytes is computed again, or fails. Errors as
+// ops::Interpreter::create() and those of `memory`.
 Result<std::shared_ptr<InterpretedModel>> prepareInterpreted(
     std::shared_ptr<const graph::Model> model, const PrepareOptions& options,
     std::shared_ptr<threads::ThreadPool> pool, std::string reason,

@@ -16,13 +16,13 @@ Status checkOperation(const graph::Model& model, const graph::Subgraph& subgraph
   return definition->validate(model, subgraph, operation);
 }
 
-// Answers for whole subgraphs that operations refer to, each looked at once.
+// Answers for the subgraphs that operations refer to; looks at each subgraph once.
 class SubgraphCheck {
  public:
   explicit SubgraphCheck(const graph::Model& model)
       : model_(model), checks_(model.subgraphs.size()) {}
 
-  // The first operation that has no support below `operation`, or success.
+  // The error of the first unsupported operation in the subgraphs of `operation`, or success.
   Status check(const graph::Operation& operation) {
     std::vector<uint32_t> pending;
     collect(model_.main(), operation, &pending);

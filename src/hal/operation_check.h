@@ -8,8 +8,8 @@
 
 namespace hearth::hal {
 
-// For each operation of the main subgraph, whether the kernels of src/ops run it, subgraphs that it
-// refers to included; the kernel is then "reference". The model passed graph::validate().
+// Whether the kernels of src/ops run each operation of the main subgraph, with the subgraphs that
+// it refers to; the kernel is then "reference". The model has passed graph::validate().
 std::vector<OperationSupport> checkOperations(const graph::Model& model);
 
 }  // namespace hearth::hal

@@ -6,7 +6,7 @@
 namespace hearth::hal {
 namespace {
 
-// What model and request know together; an axis is 0 while neither knows it.
+// The dimensions that model and request determine together; 0 where neither does.
 Result<graph::Dimensions> combine(const graph::Operand& operand, const graph::Dimensions& given) {
   if (given.empty()) return operand.dimensions;
   if (graph::isScalar(operand.type) || operand.isRankZeroTensor)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every driver checks before it computes: does the request fit the model.
+// What every driver checks before it computes: whether the request fits the model.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace hearth::hal {
 
-// A request whose arguments are plain memory. Holds the pools that the pointers lie in.
+// A request whose arguments are plain memory. Holds the pools that the pointers refer to.
 struct BoundRequest {
   std::vector<ops::RunArgument> inputs;
   std::vector<ops::RunArgument> outputs;
@@ -19,19 +19,19 @@ struct BoundRequest {
   std::vector<memory::PoolRef> pools;
 };
 
-// Checks counts, ranges, dimensions and lengths against the main subgraph, and resolves arguments
-// to pointers. Inputs come out with complete dimensions; outputs with what model and request
-// together know. A length must be exactly that of the dimensions, unless an output's are not
-// complete. An input whose unknown dimensions the request leaves open is taken as empty when its
-// length is 0. kBadData names the argument; kOpFailed for a pool that cannot be mapped or an output
-// in one that cannot be written; kBadData for buffer tokens.
+// Checks counts, ranges, dimensions and lengths against the main subgraph, and turns arguments into
+// pointers. Inputs get complete dimensions, outputs what model and request together determine. A
+// length must match the dimensions exactly, unless they are those of an output and not complete. An
+// input with unknown dimensions that the request does not complete is empty if its length is 0.
+// Errors: kBadData, which names the argument, also for buffer tokens; kOpFailed for a pool that
+// cannot be mapped or an output in a pool that cannot be written.
 Result<BoundRequest> checkRequest(const graph::Subgraph& main, const Request& request);
 
 // kOpFailed when a pool of the model is not mapped into this process.
 Status checkPoolsMapped(const graph::Model& model);
 
-// kOpFailed when bytes of the model's constants were lost, so that what was computed, or packed,
-// from them may be wrong. Cheap as long as the process has lost nothing.
+// kOpFailed when bytes of the model's constants were lost, so that what was computed or packed from
+// them may be wrong. Cheap while the process has lost nothing.
 Status checkPoolsWhole(const graph::Model& model);
 
 }  // namespace hearth::hal

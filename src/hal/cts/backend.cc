@@ -4,7 +4,7 @@
 namespace hearth::hal::cts {
 namespace {
 
-// Inside a function: initialisers of other files add to it before this file's own have run.
+// Inside a function, since initialisers of other files use it before this file's own have run.
 std::vector<Backend>& registry() {
   static std::vector<Backend> list;
   return list;

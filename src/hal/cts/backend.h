@@ -11,14 +11,14 @@
 
 namespace hearth::hal::cts {
 
-// A device to test. `create` is called once for each process; kUnsupported means that it cannot run
-// on this machine and skips its tests, any other error fails them.
+// A device to test. `create` is called once in each process. kUnsupported means that the device
+// cannot run on this machine and skips its tests; any other error fails them.
 struct Backend {
-  std::string name;  // letters, digits and '_' only: a part of the tests' names
+  std::string name;  // letters, digits and '_' only, as part of the tests' names
   std::function<Result<std::shared_ptr<Device>>()> create;
 };
 
-// Called by a static initialiser of a driver's cts.cc; true, to have a value to initialise with.
+// Called by a static initialiser in a driver's cts.cc; returns true, as a value to initialise with.
 bool registerBackend(Backend backend);
 
 const std::vector<Backend>& backends();

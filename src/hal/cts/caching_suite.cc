@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compilation caching: what a driver leaves in cache files, and what it takes from them.
+// Compilation caching: what a driver writes into cache files, and what it accepts from them.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@ namespace {
 
 class HalCaching : public DeviceFixture {
  protected:
-  // What a driver remembers beside the files belongs into folders of this test.
+  // What a driver remembers besides the files goes into a folder of this test.
   HalCaching() {
     std::string pattern = std::filesystem::temp_directory_path() / "hearth-hal-cts-XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
@@ -34,7 +34,7 @@ class HalCaching : public DeviceFixture {
     makeFiles();
   }
 
-  // New, empty files.
+  // Makes new, empty files.
   void makeFiles() {
     model_.clear();
     data_.clear();
@@ -111,7 +111,7 @@ TEST_P(HalCaching, TakesNothingElse) {
 
 TEST_P(HalCaching, ProblemsWithFilesAreNoErrors) {
   if (!save()) GTEST_SKIP() << "The model is not supported.";
-  // Descriptors that are not open, or of which there are too few.
+  // Closed descriptors, and too few of them.
   const auto prepare = [&](Cache files) {
     return device().prepareModel(std::make_shared<const graph::Model>(addModel({2, 3})), {},
                                  std::move(files));

@@ -20,7 +20,7 @@ void DeviceUser::openDevice(const Backend& backend) {
 
 namespace {
 
-// GTEST_SKIP() and ASSERT_* leave a void function.
+// A void function, since GTEST_SKIP() and ASSERT_* return from it.
 void tryPrepare(Device& device, const graph::Model& model, const PrepareOptions& options,
                 std::shared_ptr<PreparedModel>* prepared) {
   const Status status = graph::validate(model);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the suites share: a device under test, preparation, requests.
+// Shared by the suites: a device under test, preparation, requests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace hearth::hal::cts {
 
-// A device under test and what is done with it.
+// A device under test, and what tests do with it.
 class DeviceUser {
  protected:
   // Skips or fails the test when there is no device.
@@ -25,8 +25,8 @@ class DeviceUser {
 
   Device& device() { return *device_; }
 
-  // Prepares a good model. Null after the test was skipped, because the device does not support an
-  // operation of it, or has failed.
+  // Prepares a valid model. Null when the test was skipped, because the device does not support one
+  // of its operations, or has failed.
   std::shared_ptr<PreparedModel> prepare(const graph::Model& model,
                                          const PrepareOptions& options = {});
 
@@ -40,8 +40,8 @@ class DeviceFixture : public testing::TestWithParam<Backend>, protected DeviceUs
   void SetUp() override { openDevice(GetParam()); }
 };
 
-// Base of suites that run on each registered device with each sample model, as tests of their own,
-// so that a crash names the model.
+// Base of suites that run each sample model on each registered device as a test of its own, so that
+// a crash names the model.
 class SampleFixture : public testing::TestWithParam<std::tuple<Backend, NamedModel>>,
                       protected DeviceUser {
  protected:
@@ -96,7 +96,7 @@ ExecutionResult computeOnce(PreparedModel& prepared, Request request,
         return std::get<0>(info.param).name + "_" + std::get<1>(info.param).name; \
       })
 
-// Declares `prepared`, or leaves the test when the device does not support the model.
+// Declares `prepared`, or returns from the test when the device does not support the model.
 #define HEARTH_CTS_PREPARE(prepared, ...)     \
   const auto prepared = prepare(__VA_ARGS__); \
   if (prepared == nullptr) return

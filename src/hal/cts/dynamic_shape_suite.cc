@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models whose dimensions are known only at run time.
+// Models whose dimensions become known only at run time.
 #include "hal/cts/device_fixture.h"
 
 namespace hearth::hal::cts {

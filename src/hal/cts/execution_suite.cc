@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests, good and bad, on models of known shapes.
+// Valid and invalid requests to models of known shapes.
 #include <algorithm>
 #include <thread>
 
@@ -17,7 +17,7 @@ std::vector<float> counted(size_t count, float first = 0.0f) {
   return values;
 }
 
-// (a + b) * a - b, what chainModel() computes.
+// (a + b) * a - b, as chainModel() computes it.
 std::vector<float> chainResult(const std::vector<float>& a, const std::vector<float>& b) {
   std::vector<float> result(a.size());
   for (size_t i = 0; i < a.size(); ++i) result[i] = (a[i] + b[i]) * a[i] - b[i];
@@ -173,7 +173,7 @@ TEST_P(HalExecution, WrongRequestsAreErrors) {
     EXPECT_EQ(result.status.error().code(), ErrorCode::kBadData)
         << name << ": " << result.status.error().toString();
   }
-  // And the prepared model is as good as before.
+  // The prepared model still works.
   const ExecutionResult result = computeOnce(*prepared, {{good, good}, {out}});
   EXPECT_TRUE(result.status) << result.status.error().toString();
 }
@@ -230,7 +230,7 @@ TEST_P(HalExecution, OutputsMayLieOverInputs) {
   HEARTH_CTS_PREPARE(prepared, chainModel({3, 7}));
   const std::vector<float> a = counted(21), b = counted(21, 5);
   const std::vector<float> expected = chainResult(a, b);
-  // Both inputs in one memory, and the result at every distance from them.
+  // Both inputs in the same memory, and the output at every distance from them.
   for (size_t at = 0; at <= 63; ++at) {
     std::vector<float> memory(84, -1.0f);
     std::copy(a.begin(), a.end(), memory.begin() + 21);

@@ -7,12 +7,11 @@
 
 namespace hearth::hal::cts {
 
-// Memory with a page on each side that cannot be touched: a byte read or written outside ends the
-// process. Move-only.
+// Memory with an inaccessible page on each side: an access outside ends the process. Move-only.
 class GuardedMemory {
  public:
-  // kAtEnd: the last byte lies before the guard page (the address is as odd as the size makes it).
-  // kAtBegin: the first byte lies after one.
+  // kAtEnd: the last byte lies just before the guard page, so the address is as odd as the size.
+  // kAtBegin: the first byte lies just after a guard page.
   enum class Place { kAtBegin, kAtEnd };
 
   GuardedMemory(size_t size, Place place);
@@ -22,7 +21,7 @@ class GuardedMemory {
 
   uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
-  // From now on the bytes cannot be written.
+  // Makes the bytes read-only from now on.
   void makeReadOnly();
 
  private:

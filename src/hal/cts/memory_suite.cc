@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants in all places, and no byte read or written outside what a model and a request give.
+// Constants in all places; no byte outside a model and a request may be read or written.
 #include "hal/cts/device_fixture.h"
 #include "hal/cts/guarded_memory.h"
 
@@ -8,10 +8,10 @@ namespace {
 
 using Place = GuardedMemory::Place;
 
-// Sample models in memory between pages that cannot be touched.
+// Runs sample models in memory between inaccessible pages.
 class HalGuard : public SampleFixture {
  protected:
-  // The outputs of a model on fixed inputs, all in guarded memory; empty after a failure.
+  // The outputs of a model for fixed inputs, all in guarded memory; empty after a failure.
   std::vector<std::vector<uint8_t>> compute(PreparedModel& prepared, Place place);
 };
 HEARTH_CTS_SAMPLE_SUITE(HalGuard);
@@ -55,7 +55,7 @@ TEST_P(HalGuard, NothingOutsideInputsAndOutputsIsTouched) {
   EXPECT_EQ(compute(*prepared, Place::kAtEnd), compute(*prepared, Place::kAtBegin));
 }
 
-// Every tensor constant in a pool of its own that ends at a guard page.
+// Puts every tensor constant into a pool of its own that ends at a guard page.
 TEST_P(HalGuard, NothingBehindConstantsIsTouched) {
   std::vector<GuardedMemory> places;
   graph::Model moved = sample().model;
@@ -78,7 +78,7 @@ TEST_P(HalConstants, ConvolutionWithCopiedWeights) {
   std::vector<float> in(27, 1.0f), out(36);
   const ExecutionResult result = computeOnce(*prepared, {{argumentFor(in)}, {argumentFor(out)}});
   ASSERT_TRUE(result.status) << result.status.error().toString();
-  // Nine positions see 4, 6, 4, 6, 9, 6, 4, 6, 4 pixels of three ones.
+  // The nine positions see 4, 6, 4, 6, 9, 6, 4, 6, 4 pixels of three ones.
   const float seen[] = {12, 18, 12, 18, 27, 18, 12, 18, 12};
   for (size_t i = 0; i < out.size(); ++i)
     EXPECT_EQ(out[i], seen[i / 4] + static_cast<float>(i % 4)) << i;

@@ -169,7 +169,7 @@ struct Quantization {
   int32_t zeroPoint;
 };
 
-// Convolution of [1,5,7,3], depthwise when so asked, in one of three types.
+// A convolution of [1,5,7,3], depthwise if asked for, in one of three types.
 graph::Model quantizedConvolution(const Quantization& quantization, bool isDepthwise) {
   ModelBuilder builder;
   const bool isFloat = quantization.type == kFloat;
@@ -230,7 +230,7 @@ graph::Model pooling(OperationType type, const Quantization& quantization) {
   return builder.model();
 }
 
-// An operation of one tensor with the same shape out.
+// An operation on one tensor whose output has the same shape.
 graph::Model unary(OperationType type, const Quantization& quantization,
                    const Quantization& outQuantization) {
   ModelBuilder builder;

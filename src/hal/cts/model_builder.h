@@ -10,8 +10,8 @@
 
 namespace hearth::hal::cts {
 
-// Adds operands and operations to one graph of a model, at first the main one; indices are those of
-// the operands of that graph.
+// Adds operands and operations to one subgraph of a model, at first the main one. Indices are those
+// of operands in that subgraph.
 class ModelBuilder {
  public:
   ModelBuilder() { model_.subgraphs.resize(1); }
@@ -24,7 +24,7 @@ class ModelBuilder {
                      int32_t zeroPoint = 0);
   uint32_t omitted(graph::OperandType type);
 
-  // By copy.
+  // A constant that the model copies.
   template <typename T>
   uint32_t constant(graph::OperandType type, graph::Dimensions dimensions,
                     const std::vector<T>& values, float scale = 0.0f, int32_t zeroPoint = 0) {
@@ -34,11 +34,11 @@ class ModelBuilder {
   uint32_t scalar(int32_t value);
   uint32_t scalar(float value);
   uint32_t scalar(bool value);
-  // In a pool of the caller.
+  // A constant in a pool of the caller's.
   uint32_t reference(graph::OperandType type, graph::Dimensions dimensions, memory::PoolRef pool,
                      uint64_t offset, float scale = 0.0f, int32_t zeroPoint = 0);
 
-  // A new graph, to which all that follows is added; returns its index.
+  // Starts a new subgraph, to which all that follows is added; returns its index.
   uint32_t beginSubgraph();
   void returnToMain() { current_ = 0; }
   uint32_t subgraphOperand(uint32_t subgraph);
@@ -66,16 +66,16 @@ inline graph::Model addModel(const graph::Dimensions& dimensions) {
   return addModel(dimensions, dimensions, dimensions);
 }
 
-// A convolution 3x3 with SAME padding of [1, size, size, 3] to [1, size, size, 4] and constant
-// float weights by copy; every weight is 1, biases are 0, 1, 2, 3.
+// A 3x3 convolution with SAME padding of [1, size, size, 3] to [1, size, size, 4], with constant
+// float weights by copy: every weight is 1, the biases are 0, 1, 2, 3.
 graph::Model convolutionModel(uint32_t size);
 
 // out = (a + b) * a - b through temporaries, TENSOR_FLOAT32.
 graph::Model chainModel(const graph::Dimensions& dimensions);
 
-// A model for each of several kinds of kernels: element-wise, convolutions, fully connected,
-// pooling, softmax, data movement; float32 and quantised. Sizes are odd, so that whole vectors
-// never fit.
+// Models for several kinds of kernels: element-wise, convolutions, fully connected, pooling,
+// softmax, data movement; float32 and quantised. Sizes are odd, so that they are never a multiple
+// of a vector.
 struct NamedModel {
   std::string name;
   graph::Model model;

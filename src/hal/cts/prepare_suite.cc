@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preparation of good and of bad models.
+// Preparation of valid and invalid models.
 #include <cmath>
 #include <functional>
 
@@ -115,7 +115,7 @@ TEST_P(HalPrepare, BrokenModelsAreErrors) {
     graph::Model model = addModel({2, 3});
     breaking(model);
     const auto prepared = tryPrepare(model);
-    // What shows only with the shapes of a run may be found there.
+    // A fault that depends on the shapes of a run may be found by the execution.
     if (prepared && model.subgraphs.size() == 1 && model.main().inputs.size() == 2) {
       std::vector<float> memory(64);
       const ExecutionResult result = computeOnce(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that somebody broke on purpose: an error or a result, never a crash.
+// Models broken on purpose: an error or a result, never a crash.
 #include <random>
 
 #include "hal/cts/device_fixture.h"
@@ -9,7 +9,7 @@ namespace {
 
 class HalRobustness : public SampleFixture {
  protected:
-  // Prepares and, where that works, computes with what the model says that it wants.
+  // Prepares the model and, if that succeeds, computes with the arguments that it declares.
   void attempt(graph::Model model);
 };
 HEARTH_CTS_SAMPLE_SUITE(HalRobustness);
@@ -93,7 +93,7 @@ class Mutator {
     return list;
   }
 
-  // Lengths follow types and dimensions most of the time, or validation would find every change.
+  // Mostly adapts lengths to types and dimensions; otherwise validation would find every change.
   void fixConstants(graph::Model* model) {
     for (graph::Operand& operand : model->main().operands) {
       if (!operand.isConstant() || below(20) == 0) continue;
@@ -105,7 +105,7 @@ class Mutator {
           model->constantBytes.size() < needed)
         model->constantBytes.resize(needed, 1);
     }
-    // Graph arguments follow the life times.
+    // Adapts graph arguments to life times.
     graph::Subgraph& main = model->main();
     if (below(20) == 0) return;
     main.inputs.clear();
@@ -141,7 +141,7 @@ void HalRobustness::attempt(graph::Model model) {
       for (uint32_t& dimension : operand.dimensions) dimension = dimension == 0 ? 3 : dimension;
       const auto bytes = graph::byteSize(operand);
       if (!bytes || *bytes > kMaxBytes) return;
-      // Exactly as many bytes as it needs, so that a sanitizer sees one too many.
+      // Exactly as many bytes as it needs, so that a sanitizer sees an access beyond them.
       memory.emplace_back(*bytes, uint8_t{1});
       arguments->push_back(pointerArgument(
           memory.back().data(), *bytes,

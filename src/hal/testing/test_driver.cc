@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries for driver_library_test and device_manager_test: built once as a driver, once refusing,
-// once without symbol.
+// The libraries for driver_library_test and device_manager_test. Built three times: as a driver, as
+// one that refuses, and without the symbol.
 #include "hal/testing/test_driver.h"
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library of test_driver.cc tells those who load it.
+// What the library of test_driver.cc reports to the tests that load it.
 #pragma once
 
 #include <sys/types.h>
@@ -10,7 +10,7 @@ namespace hearth::hal {
 
 struct TestDriverCounts {
   std::atomic<int> warmUps = 0;
-  std::atomic<pid_t> warmingThread = 0;  // of the last of them
+  std::atomic<pid_t> warmingThread = 0;  // of the last warm-up
 };
 
 // The symbol of the library's TestDriverCounts.
