@@ -40,8 +40,8 @@ struct Fault {
   uint64_t count = 1;  // how many passes in a row; UINT64_MAX = all from there on
 };
 
-// Adds a fault to those that are set. The first call also sets those in HEARTH_FAULT. Does nothing
-// without HEARTH_TEST_HOOKS. Thread-safe, like all functions below.
+// Adds a fault to those that are set. The first use of this or of a call below also sets those of
+// HEARTH_FAULT. Does nothing without HEARTH_TEST_HOOKS. Thread-safe, like all functions below.
 void inject(const Fault& fault);
 // Removes all faults, those of HEARTH_FAULT included, and resets all counts.
 void clearFaults();

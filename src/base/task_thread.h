@@ -16,7 +16,8 @@
 namespace hearth::base {
 
 // A thread that runs tasks in the order in which they were posted. The first task starts it. A
-// thread that waits for tasks runs some of them itself. Tasks must not throw. Thread-safe.
+// thread that waits for tasks runs some of them itself. Tasks should not throw: an exception is
+// only logged. Thread-safe.
 class TaskThread {
  public:
   enum class Priority {
@@ -50,8 +51,8 @@ class TaskThread {
   void release();
   // Posts the kept tasks after `delay`. They stay kept when no thread can be had.
   void releaseLater(std::chrono::nanoseconds delay);
-  // Returns when all tasks posted before are done, later ones and those that they post included. A
-  // task may call this only to exit the process.
+  // Returns when all tasks posted before are done, including delayed and kept ones and those that
+  // these tasks post. A task may call this only to exit the process.
   void waitUntilIdle() { static_cast<void>(waitUntilDone(std::chrono::nanoseconds::max())); }
   // The same, but returns false when, for `patience`, no task ended and no thread of the process
   // wrote a file of a store (writeProgress()).
@@ -78,7 +79,7 @@ class TaskThread {
     std::list<Task> queue;
     std::list<Task> later;
     std::list<Task> held;
-    int waiters = 0;                // while there are some, later tasks are due now
+    int waiters = 0;                // while there are some, delayed tasks are due now
     size_t cost = 0;                // of queued and running tasks
     std::vector<uint64_t> running;  // their numbers
     uint64_t posted = 0;            // the last number given
