@@ -59,7 +59,8 @@ struct StoreInventory {
   Facts facts;
   uint64_t bytesOnDisk = 0;  // of plans, segments and temporary files
 
-  // Reads the store, skipping what cannot be read.
+  // Reads the store. Plans that cannot be read count as corrupt; other unreadable entries are left
+  // out.
   static StoreInventory of(const StoreFolder& folder);
   // The same as of(folder).bytesOnDisk, but cheaper.
   static uint64_t bytesOf(const StoreFolder& folder);
