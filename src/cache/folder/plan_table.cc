@@ -14,7 +14,7 @@
 namespace hearth::cache {
 namespace {
 
-// Marks a plan as used now, in a file beside the plan: the plan itself is never written again.
+// Marks a plan as used now, in a file of its own: the plan itself is never written again.
 void stamp(const StoreFolder& folder, const PlanKey& key) {
   if (!folder.isWritable()) return;
   const base::Descriptor file = openTrusted(folder.stamps(), key.hex().c_str(), O_WRONLY | O_CREAT);
