@@ -12,7 +12,7 @@
 
 namespace hearth::cpu {
 
-// The segments that a store finds wrong as long as this lives. Thread-safe.
+// Collects the segments that a store finds wrong while this lives. Thread-safe.
 class FoundCorruptions {
  public:
   explicit FoundCorruptions(cache::SegmentStore& store);
@@ -21,7 +21,7 @@ class FoundCorruptions {
   bool contains(const cache::SegmentKey& key) const;
 
  private:
-  // The store's threads may know it longer than this.
+  // Shared with the handler: a call of it on a thread of the store may outlive this.
   struct Found {
     std::atomic<uint64_t> count = 0;
     base::Mutex mutex;

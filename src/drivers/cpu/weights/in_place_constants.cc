@@ -11,11 +11,11 @@
 namespace hearth::cpu {
 namespace {
 
-// What is larger is packed, or is a table.
+// Larger constants are packed or are tables.
 constexpr uint64_t kSmall = uint64_t{64} << 10;
-// Of smaller tables the first lookups bring in most anyway.
+// The first look-ups bring in most of a smaller table anyway.
 constexpr uint64_t kLargeTable = uint64_t{8} << 20;
-// Constants that lie closer together come sooner in one piece.
+// Constants that lie closer together than this are read faster in one piece.
 constexpr uintptr_t kGap = uintptr_t{16} << 10;
 
 struct Range {
@@ -23,7 +23,7 @@ struct Range {
   uintptr_t end;
 };
 
-// The bytes of a constant in a file that others do not write; empty for all else.
+// The bytes of a constant in a read-only file mapping; empty for other operands.
 Range fileRange(const graph::Model& model, const graph::Operand& operand) {
   if (operand.lifetime != graph::Lifetime::kConstantReference || operand.location.length == 0)
     return {};
@@ -43,7 +43,7 @@ size_t sizeOf(Range range) {
   return range.end - range.begin;
 }
 
-// The position of the input whose rows the operation looks up; negative for others.
+// The position of the input whose rows the operation looks up; negative for other operations.
 int tableInput(graph::OperationType type) {
   switch (type) {
     case graph::OperationType::kEmbeddingLookup:

@@ -30,7 +30,7 @@ constexpr Constant kTable = {4 * kMiB, 2 * kMiB};
 constexpr Constant kWeights = {8 * kMiB, 16 * kMiB};
 constexpr Constant kEmbedding = {26 * kMiB, 12 * kMiB};
 
-// A model whose constants lie in a file that is not in memory.
+// A model whose constants lie in a file that is not in the page cache.
 class InPlaceConstantsTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -66,7 +66,7 @@ class InPlaceConstantsTest : public testing::Test {
       GTEST_SKIP() << "The folder for temporary files is not on a disk.";
   }
 
-  // Its pages that are in memory.
+  // The pages of the file that are in memory.
   size_t resident(const Constant& constant) const {
     std::vector<unsigned char> pages(pagesOf(constant));
     uint8_t* const begin = const_cast<uint8_t*>(model_.pools[0]->data()) + constant.offset;
@@ -78,7 +78,7 @@ class InPlaceConstantsTest : public testing::Test {
   size_t pagesOf(const Constant& constant) const {
     return (constant.offset % page_ + constant.length + page_ - 1) / page_;
   }
-  // Reading goes on in the background.
+  // The kernel reads in the background, so the test waits for the pages.
   bool comesIn(const Constant& constant) const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (resident(constant) < pagesOf(constant)) {

@@ -12,11 +12,11 @@
 namespace hearth::cpu {
 namespace {
 
-// Hashed rather than asked about.
+// Pools without a descriptor up to this size are hashed at once: that is cheap.
 constexpr size_t kSmallPool = size_t{1} << 20;
 
-// Whether somebody may have the pool's file mapped for writing: changes through such a mapping are
-// stamped with the first one only, and not before the kernel likes to.
+// Whether the pool's file may be mapped for writing. Only the first write through such a mapping
+// changes the file's times, and only when the kernel gets to it.
 bool mayBeWritten(const memory::Pool& pool) {
   const int flags = ::fcntl(pool.fd(), F_GETFL);
   return pool.writable() || flags < 0 || (flags & O_ACCMODE) != O_RDONLY;

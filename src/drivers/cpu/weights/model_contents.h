@@ -14,40 +14,42 @@
 
 namespace hearth::cpu {
 
-// The pool's file, which has a descriptor, as it is now.
+// The range of the pool's file, with the file's present identity. The pool has a descriptor.
 cache::ContentSource sourceOf(const memory::Pool& pool);
 
-// The digests of a model's pools, which name what is packed from them for every later process. A
-// digest may do so only if it is of the very bytes that were packed, although files can be
-// rewritten at any time, and a client's memory is the client's again when the model is freed. So
-// the pools are looked at before anything of them is packed, and confirm() answers afterwards for
-// all the time between: where the system tells of changes it is asked whether there were any; where
-// it does not, the bytes are hashed before and after.
+// The digests of a model's pools, under which every later process finds what was packed from them.
+// A digest must be of the very bytes that were packed, although files can be rewritten at any time
+// and a client may change its memory once the model is freed. So the pools are inspected before
+// the first packing, and confirm() checks afterwards that they did not change meanwhile: by the
+// file's identity where that shows every change, and by hashing the bytes before and after where it
+// does not.
 //
 // Made before the first packing. Used by one thread at a time.
 class ModelContents {
  public:
-  // `threads`: how many may hash. The model's pools outlive this.
+  // `threads` is how many threads may hash. The model's pools and the store outlive this.
   ModelContents(const graph::Model& model, cache::SegmentStore& store, unsigned threads);
 
-  // Whether all digests are known without reading much.
+  // Finds the digests that the store remembers, and hashes small memory pools. True when all
+  // digests are known then.
   bool recall();
-  // Reads what is not known. Errors of reading.
+  // Reads and hashes the pools whose digests are not known. Errors of reading.
   Status hash();
-  // Before packing that is to be kept: reads what could change without a trace. Errors as hash().
+  // Call it before packing that is to be kept: hashes the pools that could change without a trace.
+  // Errors as hash().
   Status prepareToPack();
-  // After it: all digests are known, and were right from before the packing until now. kBadState:
-  // the model changed. It stays so; nothing that was packed may be kept.
+  // Call it after the packing. On success all digests are known, and no pool has changed since
+  // before the packing. kBadState: the model changed, and nothing that was packed may be kept.
   Status confirm();
 
-  // Of all pools, once they are known.
+  // The digest of all pools together, once each one's is known.
   base::Sha256Digest digest() const;
   uint64_t hashedBytes() const { return hashedBytes_; }
 
  private:
   struct Pool {
     const memory::Pool* memory;
-    std::optional<cache::ContentSource> source;  // of those with a descriptor
+    std::optional<cache::ContentSource> source;  // only of pools with a descriptor
     std::optional<base::Sha256Digest> digest;
     bool tellsChanges() const;
   };
@@ -56,7 +58,7 @@ class ModelContents {
 
   cache::SegmentStore& store_;
   const unsigned threads_;
-  base::Mutex mutex_;  // while something is changed, so that a forked child finds it whole
+  base::Mutex mutex_;  // held while members change, so that a forked child finds them consistent
   std::vector<Pool> pools_;
   uint64_t hashedBytes_ = 0;
 };

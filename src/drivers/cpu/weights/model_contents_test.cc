@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that become others between two starts, or between packing and hashing: no start may get
+// Models whose bytes change between two starts, or between packing and hashing: no start may get
 // what was packed from other bytes.
 #include "drivers/cpu/weights/model_contents.h"
 
@@ -113,7 +113,7 @@ class ChangedModelTest : public cache::StoreTest, public testing::WithParamInter
   static std::vector<float> run(hal::PreparedModel& prepared) {
     return runOnce(prepared, std::vector<float>(kInputs, 1.0f), kOutputs);
   }
-  // A start as of a process of its own, whose model computes `value`.
+  // A start as in a process of its own, with a model that computes `value`.
   hal::StartReport expectStart(const memory::PoolRef& pool, float value) {
     const auto prepared = prepare(pool);
     if (prepared == nullptr) return {};
@@ -123,8 +123,8 @@ class ChangedModelTest : public cache::StoreTest, public testing::WithParamInter
     return prepared->startReport();
   }
 
-  // Compiles and runs the model and frees everything while the store's thread is kept from going
-  // on; it does when `then` was called.
+  // Compiles and runs the model and frees everything while the store's thread is held back, calls
+  // `then`, and lets the thread continue.
   void compileAndThen(memory::PoolRef pool, float value, const std::function<void()>& then) {
     const auto held = store();
     std::promise<void> mayGoOn;
@@ -140,7 +140,7 @@ class ChangedModelTest : public cache::StoreTest, public testing::WithParamInter
     held->settle();
   }
 
-  // What the system says of the model's file, for the rest of the test.
+  // Sets what the system reports of the model's file for the rest of the test.
   void setFacts(std::function<void(cache::FileFacts& facts)> change) const {
     cache::changeFileFacts([path = path().string(), change](int fd, cache::FileFacts& facts) {
       char target[4096];
@@ -158,7 +158,7 @@ class ChangedModelTest : public cache::StoreTest, public testing::WithParamInter
         *time = (*time - 3600'000'000'000) | 1;
     });
   }
-  // A file of an image that was made with a fixed time: all of these are the same in the next one.
+  // A file of an image that was made with a fixed time: the next image has all the same values.
   void setOnImage(unsigned long system, uint8_t boot, uint64_t mounting) const {
     setFacts([=](cache::FileFacts& facts) {
       facts.system = system;
@@ -183,7 +183,7 @@ class ChangedModelTest : public cache::StoreTest, public testing::WithParamInter
 };
 
 #ifdef HEARTH_TEST_HOOKS
-// Issue: device, inode, size and all stamps are those of the old version.
+// Issue: device, inode, size and all times of the new version are those of the old one.
 TEST_P(ChangedModelTest, AnImageWithTheOldStampsIsNoticedAfterItsUpdate) {
   for (const unsigned long system : {0xef53ul, 0x73717368ul, 0xe0f5e1e2ul}) {
     std::filesystem::remove_all(root());
@@ -193,16 +193,16 @@ TEST_P(ChangedModelTest, AnImageWithTheOldStampsIsNoticedAfterItsUpdate) {
     expectStart(file(), 1);
     EXPECT_EQ(expectStart(file(), 1).state, State::kWarm);
     EXPECT_EQ(expectStart(file(), 1).hashedBytes, 0u) << "Once for each boot and mounting.";
-    // Within the boot another image is mounted at the same place.
+    // Another image is mounted at the same place within one boot.
     setOnImage(system, 1, 11);
     write(2);
     expectStart(file(), 2);
     EXPECT_EQ(expectStart(file(), 2).hashedBytes, 0u);
-    // An update that takes a restart, whose mountings are counted from the beginning.
+    // An update with a restart, after which mounts are counted from the beginning.
     setOnImage(system, 2, 10);
     write(3);
     expectStart(file(), 3);
-    // Nobody knows which mounting it is: never from memory.
+    // Which mount it is cannot be told: the digest is never recalled.
     setOnImage(system, 2, 0);
     expectStart(file(), 3);
     write(4);
@@ -225,7 +225,7 @@ TEST_P(ChangedModelTest, AServersWordIsTakenOnlyForWhatIsLongAgo) {
   setServer(60);
   write(1);
   expectStart(file(), 1);
-  // The attributes are those that were read a minute ago.
+  // The attributes remain those of a minute ago.
   write(2);
   expectStart(file(), 2);
   setServer(3600);
@@ -236,7 +236,7 @@ TEST_P(ChangedModelTest, AServersWordIsTakenOnlyForWhatIsLongAgo) {
 TEST_P(ChangedModelTest, OfAClockThatWentBackwardsNothingIsBelieved) {
   setFacts([](cache::FileFacts& facts) {
     facts.system = 0xef53;
-    // A year from now, to the clock that went back.
+    // The clock went back: to it, the change lies a year in the future.
     facts.inode = 5;
     facts.modified = facts.changed = facts.born = 1'900'000'000'000'000'001;
   });
@@ -247,7 +247,7 @@ TEST_P(ChangedModelTest, OfAClockThatWentBackwardsNothingIsBelieved) {
   expectStart(file(), 2);
 }
 
-// Issue: the digest of the new bytes must not name what was packed from the old ones.
+// Issue: the digest of the new bytes named what was packed from the old ones.
 TEST_P(ChangedModelTest, AFileThatIsRewrittenAfterTheCompilationPoisonsNoStore) {
   for (const auto preparation : {hal::Preparation::kWhole, hal::Preparation::kJustInTime}) {
     preparation_ = preparation;
@@ -257,7 +257,7 @@ TEST_P(ChangedModelTest, AFileThatIsRewrittenAfterTheCompilationPoisonsNoStore) 
     expectStart(file(), 2);
     write(1);
     expectStart(file(), 1);
-    // And when a digest had been known before.
+    // The same when the digest was known before.
     EXPECT_EQ(expectStart(file(), 1).state, State::kWarm);
     forgetPlans();
     compileAndThen(file(), 1, [&] { write(3); });
@@ -274,7 +274,7 @@ TEST_P(ChangedModelTest, AFileThatStaysTheSameIsKept) {
   EXPECT_EQ(warm.hashedBytes, 0u) << "It was hashed in the background of the first start.";
 }
 
-// Two mountings of one process, the first still in use.
+// Two mounts in one process, the first still in use.
 TEST_P(ChangedModelTest, PackingsAreNotSharedWithAnotherImagesModel) {
   setOnImage(0x73717368, 1, 10);
   write(1);
@@ -285,7 +285,7 @@ TEST_P(ChangedModelTest, PackingsAreNotSharedWithAnotherImagesModel) {
   write(2);
   setOnImage(0x73717368, 1, 11);
   expectStart(file(), 2);
-  // What says nothing of itself is not shared either.
+  // A packing of a file whose mount cannot be told is not shared either.
   write(3);
   setOnImage(0x73717368, 1, 0);
   expectStart(file(), 3);
@@ -303,7 +303,7 @@ TEST_P(ChangedModelTest, AFileThatWasJustWrittenIsKeptIfItStaysTheSame) {
   EXPECT_EQ(warm.state, State::kWarm) << warm.reason;
 }
 
-// As NNAPI's clients hand them over: the memory is theirs again when the model is freed.
+// Pools of NNAPI's clients, who may change the memory when the model is freed.
 TEST_P(ChangedModelTest, MemoryThatIsRewrittenAfterTheCompilationPoisonsNoStore) {
   const auto rewritten = [](int fd, float value) {
     const std::vector<uint8_t> bytes = constants(value);
@@ -320,7 +320,7 @@ TEST_P(ChangedModelTest, MemoryThatIsRewrittenAfterTheCompilationPoisonsNoStore)
       rewritten(fd, 1);
       compileAndThen(pool(), 1, [&] { rewritten(fd, 2); });
       expectStart(pool(), 2);
-      // What stays the same is kept.
+      // Packings of unchanged memory are kept.
       const hal::StartReport warm = expectStart(pool(), 2);
       EXPECT_EQ(warm.state, State::kWarm) << warm.reason;
       rewritten(fd, 3);

@@ -18,7 +18,8 @@
 namespace hearth::cpu {
 namespace {
 
-// What a process that exits does not wait for: a disk or network file system that hangs.
+// An exiting process waits this long for a store without progress, such as on a disk or a network
+// file system that hangs.
 constexpr std::chrono::seconds kExitPatience{10};
 
 struct OpenStores {
@@ -30,8 +31,8 @@ struct OpenStores {
 OpenStores& openStores() {
   static constinit base::Immortal<OpenStores> stores;
   return stores.get([] {
-    // The only thing that the library does at exit: nothing is destroyed, since other threads may
-    // go on using it.
+    // The library does nothing else at exit. It destroys nothing, because other threads may go on
+    // using it.
     std::atexit([] { static_cast<void>(flushBeforeExit(kExitPatience)); });
     return OpenStores();
   });
@@ -39,7 +40,8 @@ OpenStores& openStores() {
 
 void remember(const std::shared_ptr<cache::SegmentStore>& store) {
   OpenStores& known = openStores();
-  // These close without the lock: they may have work to finish.
+  // Declared before the lock, so that stores close after it is released: they may have work to
+  // finish.
   std::shared_ptr<cache::SegmentStore> before;
   std::vector<std::shared_ptr<cache::SegmentStore>> held;
   const std::lock_guard lock(known.mutex);
@@ -77,7 +79,7 @@ bool flushBeforeExit(std::chrono::nanoseconds patience) {
       continue;
     }
     isDone = false;
-    // Its end would wait for the work.
+    // Leaked: its destructor would wait for the work that hangs.
     new std::shared_ptr<cache::SegmentStore>(store);
   }
   return isDone;

@@ -9,21 +9,22 @@
 
 namespace hearth::cpu {
 
-// The store that the options name, else the environment's. The latest one stays open for the next
-// model, and a process that exits calls flushBeforeExit() first. Thread-safe.
+// Opens the store that the options name, else the one that the environment names. The latest store
+// stays open for the next model. The first call registers flushBeforeExit() for the process's exit.
+// Never null: where the options are wrong the store is an AnonymousStore. Thread-safe.
 std::shared_ptr<cache::SegmentStore> openStore(const hal::PrepareOptions& options);
 
-// Returns when all that was packed before is written to the stores that openStore() gave.
+// Returns when the stores that openStore() gave have written all that was packed before.
 // Thread-safe.
 void flushStores();
 
-// The same before the process ends, unless base::worksAtExit() declines it: without that a short
-// run would leave nothing to the next one. Gives up on a store that for `patience` neither finishes
-// a piece of work nor writes; false then. Other threads may go on using the stores.
+// The same at the end of the process, unless base::worksAtExit() declines: without it a short run
+// would leave nothing to the next one. Gives up on a store that for `patience` neither finishes a
+// piece of work nor writes, and then returns false. Other threads may go on using the stores.
 bool flushBeforeExit(std::chrono::nanoseconds patience);
 
-// The same store without leave to write, which is not made when it is not there: then its
-// writability() is kGone.
+// Opens the store that openStore() would open, for reading only. A store that does not exist is not
+// created: its writability() is kGone then.
 std::shared_ptr<cache::SegmentStore> openStoreForLooking(const hal::PrepareOptions& options);
 
 }  // namespace hearth::cpu

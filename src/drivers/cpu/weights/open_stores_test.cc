@@ -21,8 +21,8 @@ using std::chrono::milliseconds;
 
 std::atomic<bool> isFlushOver = false;
 
-// A process that exits while its store still has something to do, which takes until the library's
-// work at exit is over, or this long. Whether it was done by then.
+// Forks a process that exits while its store has a task to do, which lasts until the library's work
+// at exit is over, or this long. Returns whether the task was done by then.
 bool isDoneAtExit(milliseconds patience, const std::function<void()>& decide) {
   const cache::TempFolder folder(cache::TempFolder::Place::kMemory);
   const std::filesystem::path marker = folder.path() / "marker";
@@ -52,7 +52,7 @@ TEST(OpenStoresTest, AProcessThatExitsFinishesItsStoresWork) {
   EXPECT_TRUE(isDoneAtExit(milliseconds(200), [] {}));
 }
 
-// It would take longer than the processes live.
+// The task would take longer than the processes live.
 TEST(OpenStoresTest, AProgramMayDeclineWorkAtExit) {
   EXPECT_FALSE(isDoneAtExit(milliseconds(8000), [] { base::setWorkAtExit(false); }));
   EXPECT_FALSE(isDoneAtExit(milliseconds(8000), [] { ::setenv("HEARTH_AT_EXIT", "leave", 1); }));

@@ -26,8 +26,8 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr size_t kLine = 64;
 
-// What XNNPACK packs for [columns][taps][channels] weights, compared with the description: of a
-// convolution, or of a fully connected layer where `side` is 0.
+// Packs [columns][taps][channels] weights and compares the result with the description of F32Gemm:
+// of a convolution with windows of `side` by `side`, or of a fully connected layer if that is 0.
 bool packsF32Panels(uint32_t side, size_t channels, size_t columns) {
   const size_t taps = std::max<size_t>(1, size_t{side} * side);
   std::vector<float> weights(columns * taps * channels);
@@ -67,8 +67,8 @@ bool packsF32Panels(uint32_t side, size_t channels, size_t columns) {
   return true;
 }
 
-// What XNNPACK packs for [columns][taps][channels] weights, compared with the description: of a
-// convolution, or of a fully connected layer where `side` is 0.
+// Packs [columns][taps][channels] weights and compares the result with the description of Qs8Gemm:
+// of a convolution with windows of `side` by `side`, or of a fully connected layer if that is 0.
 bool packsQs8Panels(uint32_t side, size_t channels, size_t columns) {
   constexpr int8_t kInputZero = 3;
   const size_t taps = std::max<size_t>(1, size_t{side} * side);
@@ -128,12 +128,12 @@ bool packsQs8Panels(uint32_t side, size_t channels, size_t columns) {
   return true;
 }
 
-// What XNNPACK packs, compared with the description: of a fully connected layer, or of a
-// convolution with windows of `window` by `window` places.
+// Packs weights at `place` and compares the result with the description of Qd8Gemm: of a fully
+// connected layer, or of a convolution with windows of `window` by `window` if that is not 0.
 bool packsQd8Panels(PackedWeights& packed, WeightPlace place, size_t channels, size_t columns,
                     uint32_t window = 0) {
   const size_t inputs = window == 0 ? channels : window * window * channels;
-  // Behind both there is something to read.
+  // XNNPACK reads past the end of weights and scales.
   std::vector<int8_t> weights(columns * inputs + XNN_EXTRA_BYTES);
   for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<int8_t>(i * 7 % 255 - 127);
   std::vector<float> scales(columns + XNN_EXTRA_QUANTIZATION_PARAMS, 1.0f);

@@ -44,7 +44,7 @@ void PackedSegment::adoptCopy(const memory::Mapping& copy) {
 
 void PackedSegment::adopt(cache::SegmentRef published) {
   const std::lock_guard lock(mutex_);
-  // Once: another mapping may have that address later.
+  // The address is compared only once: another mapping may have it later.
   const uint8_t* const copy = std::exchange(copy_, nullptr);
   if (published->size() <= size_ && published->data() != data_ && published->data() != copy) {
     if (published->isMapped()) watched_.becomeFile();
@@ -60,14 +60,14 @@ Status PackedSegment::repair(const std::function<Status(uint8_t* bytes)>& write)
   const auto failure = [&] {
     return base::errnoError(errno, base::formatText("Replacing {} bytes of packed weights", size_));
   };
-  // Not a file: limits of files are the program's own affair.
+  // Anonymous memory and not a file: limits on files are for the host program to use up.
   void* const fresh =
       base::sys::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (fresh == MAP_FAILED) return std::unexpected(failure());
   auto* const bytes = static_cast<uint8_t*>(fresh);
   std::memcpy(bytes, data_, size_);
   Status written = write(bytes);
-  // In one step for whoever reads there: a page is the old one or the new one.
+  // The remap is one step for concurrent readers: each page is either the old or the new one.
   if (written &&
       (::mprotect(fresh, length, PROT_READ) != 0 ||
        ::mremap(fresh, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, data_) == MAP_FAILED))

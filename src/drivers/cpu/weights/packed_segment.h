@@ -16,9 +16,9 @@
 
 namespace hearth::cpu {
 
-// Packed weights in memory: made here, in private memory, or mapped from the segment store. What
-// was made here turns into the store's pages once it is published, at the same address, so that
-// kernels never notice. Shared by all prepared models that use the same bytes. Thread-safe.
+// Packed weights in memory: packed here into private memory, or mapped from the segment store. Once
+// private memory is published, the store's pages replace it at the same address, so that kernels
+// never notice. Shared by all prepared models that use the same bytes. Thread-safe.
 class PackedSegment {
  public:
   // Zeroed private memory for packing into. Error: kOutOfMemory.
@@ -30,36 +30,37 @@ class PackedSegment {
   uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
 
-  // Lays the pages of a file that has the same bytes over this memory, whose bytes are final. When
-  // that does not work the private copy stays in use.
+  // Maps the pages of a file with the same bytes over this memory, whose bytes are final. When
+  // mapping fails, the private copy stays in use.
   void adoptCopy(const memory::Mapping& copy);
-  // The same with the published segment, unless it is the copy's file.
+  // Does the same with the published segment, unless adoptCopy() has mapped its file already.
   void adopt(cache::SegmentRef published);
-  // Whether pages of the file behind it were lost, and read as zeros, since the last repair().
+  // Whether pages of the file behind this memory were lost, and read as zeros, since the last
+  // repair().
   bool hasLosses() const { return watched_.hasLosses(); }
-  // True for the first who wants to publish it, until that has failed, so that models that share it
-  // do not all write it.
+  // True for the first caller, and after a failure for the next one, so that models that share the
+  // segment do not all write it. False for a segment that comes from the store.
   bool claimPublication() { return !isClaimed_.exchange(true); }
   void giveUpPublication() { isClaimed_ = false; }
-  // Null before it was published.
+  // Null while the segment is not published, and after repair().
   cache::SegmentRef published() const;
 
-  // Replaces bytes that turned out wrong, while kernels read them: `write` gets a copy of all bytes
-  // and puts the right ones in their places. The memory is this process's own from then on. Error:
-  // kOutOfMemory, or that of `write`; the memory is as before.
+  // Replaces wrong bytes while kernels read them: `write` gets a copy of all bytes and puts the
+  // right ones in their places. From then on the memory is private and may be published again.
+  // Error: kOutOfMemory, or that of `write`; the memory is as before.
   Status repair(const std::function<Status(uint8_t* bytes)>& write);
 
  private:
   PackedSegment() = default;
 
   memory::Mapping memory_;
-  cache::SegmentRef origin_;  // whose mapping data_ is, where it is not memory_
+  cache::SegmentRef origin_;  // owns the mapping at data_ where memory_ does not
   memory::WatchedPages watched_;
   uint8_t* data_ = nullptr;
   size_t size_ = 0;
   std::atomic<bool> isClaimed_ = false;
   mutable base::Mutex mutex_;
-  const uint8_t* copy_ = nullptr;  // the mapping that was laid over data_ last
+  const uint8_t* copy_ = nullptr;  // the mapping that adoptCopy() took the pages of
   cache::SegmentRef published_;
 };
 

@@ -31,9 +31,9 @@ struct PackedWeights::CurrentPlace {
   WeightPlace place;
   const char* kind = "";
   const base::Sha256Digest* source = nullptr;
-  // Takes what XNNPACK packs without asking whether it is there already. PlaceScope frees it: a
-  // thread's own variables have no destructors, which would have to outlive this library, and for
-  // which the C library needs memory or ends the process.
+  // XNNPACK packs into it what is there already, where it packs without a look-up. PlaceScope frees
+  // it: thread-local variables have no destructors here, because these would have to outlive the
+  // library, and because the C library ends the process when it has no memory to register them.
   Scratch* scratch = nullptr;
   Packing packing = Packing::kAllowed;
   size_t measured = 0;
@@ -199,8 +199,8 @@ std::optional<PackedPlace> PackedWeights::findPlace(uint32_t seed) {
     const auto it = places_.find(currentPlace.place);
     if (it != places_.end()) {
       if (it->second.seed == seed) return it->second;
-      // Bytes of another function are not what the operator takes. (Nothing that is in use gets
-      // lost: XNNPACK asks with one seed at each place.)
+      // The operator cannot read bytes of another packing function. No operator uses the place yet:
+      // XNNPACK looks each place up with one seed only.
       places_.erase(it);
       ++droppedPresets_;
     }
@@ -214,7 +214,7 @@ std::optional<PackedPlace> PackedWeights::findPlace(uint32_t seed) {
   return places_.try_emplace(currentPlace.place, packed).first->second;
 }
 
-// What XNNPACK calls an offset is the address itself: it is handed back to offset_to_addr only.
+// The offset that XNNPACK gets is the address itself: XNNPACK only hands it to offset_to_addr.
 size_t PackedWeights::lookUp(void* context, const xnn_weights_cache_look_up_key* key) {
   if (currentPlace.packing == Packing::kMeasured) return SIZE_MAX;
   // No exception may cross XNNPACK's frames.
@@ -274,8 +274,8 @@ void* PackedWeights::reserve(size_t size) {
   return data;
 }
 
-// XNNPACK takes any answer for an address. What there is no memory to insert stays reserved, as
-// long as this lives, and is right where it is.
+// XNNPACK takes any result for an address. Where memory for the insertion is missing, the packed
+// bytes stay where they are, reserved as long as this lives, and the operator uses them there.
 size_t PackedWeights::lookUpOrInsert(void* context, const xnn_weights_cache_look_up_key* key,
                                      void* data, size_t size) {
   auto* self = static_cast<PackedWeights*>(context);
@@ -295,8 +295,8 @@ size_t PackedWeights::insert(uint32_t seed, void* data, size_t size) {
   uint8_t* address = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    // Operations that XNNPACK packs without looking first come here for each context: what is
-    // there stays, and the new packing, which is the same, goes.
+    // Operators that XNNPACK packs without a look-up come here for each context. The known packing
+    // stays, and the new one, which has the same bytes, is dropped.
     const auto known = places_.find(currentPlace.place);
     const auto reservation = reservations_.find(static_cast<uint8_t*>(data));
     if (known != places_.end() && known->second.size == size) {
@@ -322,7 +322,7 @@ size_t PackedWeights::insert(uint32_t seed, void* data, size_t size) {
     if (!isGrouped) own = packed.segment;
     uint64_t& packedBytes = packedBytes_[currentPlace.kind];
     places_[currentPlace.place] = packed;
-    // From here on it is in its place.
+    // The place is inserted: nothing below throws.
     packedBytes += size;
     packedByThread += size;
     if (reservation != reservations_.end()) reservations_.erase(reservation);

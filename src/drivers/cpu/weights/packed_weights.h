@@ -22,14 +22,14 @@ struct xnn_weights_cache_look_up_key;
 
 namespace hearth::cpu {
 
-// Where weights are used: XNNPACK's own key (seed and two pointers) is too weak to tell apart tied
-// weights with different scales, so the driver names the place before each creation call.
+// Where weights are used. XNNPACK's own key (seed and two pointers) cannot tell apart tied weights
+// with different scales, so the driver names the place before each creation call.
 struct WeightPlace {
   uint32_t operation = 0;  // index in the subgraph; kConstants: `role` is an operand
-  uint32_t role = 0;       // several packings of one operation
+  uint32_t role = 0;       // tells several packings of one operation apart
   auto operator<=>(const WeightPlace&) const = default;
 
-  // Constants that are kept as they are, for kernels that pack them at each start.
+  // Operation of constants that are kept as they are, for kernels that pack them at each start.
   static constexpr uint32_t kConstants = UINT32_MAX;
 };
 
@@ -48,42 +48,42 @@ struct PackedPlace {
 // Thread-safe: each thread names its own place.
 class PackedWeights {
  public:
-  // From this size on a packing is a segment of its own, which others can share.
+  // Bytes from which on a packing is a segment of its own, which other models can share.
   static constexpr size_t kOwnSegment = size_t{1} << 20;
 
-  // Address space that small packings share.
+  // Bytes of address space that small packings share.
   static constexpr size_t kGroup = size_t{64} << 20;
-  // For a few packings that are only looked at. The kernel clears two megabytes at the first touch
-  // of a larger one.
+  // Bytes of a group for a few packings that a probe only looks at. In a larger one the operating
+  // system clears two megabytes at the first touch.
   static constexpr size_t kProbeGroup = size_t{64} << 10;
 
-  // `isPrivate`: nothing is taken from, or given to, other prepared models of the process.
+  // `isPrivate`: this object shares no packings with other prepared models of the process.
   explicit PackedWeights(bool isPrivate = false, size_t groupBytes = kGroup);
   ~PackedWeights();
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
 
-  // Called for each segment of its own that is packed here, on the packing thread. Set before the
-  // first packing.
+  // `handler` is called on the packing thread for each packing of kOwnSegment bytes or more. Set it
+  // before the first packing.
   void onPacked(std::function<void(const std::shared_ptr<PackedSegment>&)> handler) {
     onPacked_ = std::move(handler);
   }
 
-  // What a place packed at an earlier start holds. Before the creation calls; an alignment, seed or
-  // size that does not fit makes the place be packed anew.
+  // Gives a place the bytes that an earlier start packed for it. Call it before the creation calls;
+  // where alignment, seed or size do not fit, the place is packed anew.
   void preset(WeightPlace place, PackedPlace packed);
 
-  // From now on nothing is packed that is not there already: creation calls fail instead. For
-  // weights whose sources cannot be read.
+  // Forbids packing: from now on creation calls fail where they would have to pack. For weights
+  // whose sources cannot be read.
   void seal() { isSealed_ = true; }
   bool isSealed() const { return isSealed_; }
 
-  // Makes an operator whose weights are packed at `place`: `make` is XNNPACK's creation call with
-  // provider(), and returns its status. `source` names what is packed there, for sharing in this
-  // process; null = with nobody.
+  // Makes an operator whose weights are packed at `place`. `make` is XNNPACK's creation call with
+  // provider() and returns its status. `source` names what is packed, so that models of this
+  // process share it; null = it is not shared.
   //
-  // What was preset is used only if it has the size that the operation reads. XNNPACK tells that
-  // when it asks for memory, so `make` is called once more before, without any to give.
+  // A preset is used only if it has the size that the operation reads. XNNPACK tells that size when
+  // it reserves memory, so `make` is called once beforehand, with a provider that refuses it.
   template <typename Make>
   auto create(WeightPlace place, const char* kind, const base::Sha256Digest* source, Make make) {
     if (!isProven(place)) {
@@ -96,9 +96,9 @@ class PackedWeights {
     return make();
   }
 
-  // The same for weights that have to be converted before they are packed. `make` is a creation
-  // call on the bytes it is given: first, if the place is packed already, on any address, which is
-  // then not read; else, or should that fail, on what `convert` makes, a container.
+  // The same for weights that are converted before they are packed. `make` is a creation call on
+  // the bytes that it is given. If the place is packed already, they are a dummy that XNNPACK does
+  // not read. Else, or where that call fails, they are those of the container that `convert` makes.
   template <typename Convert, typename Make>
   auto createConverted(WeightPlace place, const char* kind, const base::Sha256Digest* source,
                        Convert convert, Make make) {
@@ -118,37 +118,37 @@ class PackedWeights {
   // What the creation calls take as xnn_weights_cache_t.
   xnn_weights_cache_provider* provider() { return provider_; }
 
-  // For kernels of ours: the place's packed bytes, made by `fill` the first time. Error:
-  // kOutOfMemory.
+  // For kernels of ours: the packed bytes of the place, `size` of them, which `fill` writes the
+  // first time. They are valid as long as this lives. Error: kOutOfMemory.
   Result<const uint8_t*> pack(WeightPlace place, const char* kind, const base::Sha256Digest* source,
                               size_t size, const std::function<void(uint8_t*)>& fill);
-  // A copy of a constant, 64-byte aligned with readable bytes behind it. After a warm start
-  // `source` is not read. Error: kOutOfMemory.
+  // A copy of a constant, 64-byte aligned with readable bytes behind it, valid as long as this
+  // lives. A warm start does not read `source`. Error: kOutOfMemory.
   Result<const uint8_t*> constant(uint32_t operand, std::span<const uint8_t> source);
 
   // Bytes that the calling thread has packed so far, for any model.
   static uint64_t packedByThisThread();
 
   bool has(WeightPlace place) const;
-  // The same, or other prepared models of the process have it.
+  // Whether this or another prepared model of the process has the packing.
   bool isPacked(WeightPlace place, const base::Sha256Digest* source) const;
 
   // Bytes packed in this start, by operation kind.
   std::map<std::string, uint64_t> packedBytes() const;
-  // Bytes that XNNPACK has packed although they were there: it does not ask before some packings.
+  // Bytes that XNNPACK packed although they were there: some operators pack without a look-up.
   uint64_t repackedBytes() const;
-  // Presets that did not have the size that the operation reads, or were of another function.
+  // Number of presets of a wrong size or of another packing function.
   size_t droppedPresets() const;
-  // Bytes that other prepared models of this process had packed.
+  // Bytes that this model uses and other prepared models of this process packed.
   uint64_t sharedBytes() const;
-  // The packed weights of a place, empty when it has none. Valid, and with the same address, as
-  // long as this lives.
+  // The packed weights of a place; empty when it has none. Valid, at the same address, as long as
+  // this lives.
   std::span<const uint8_t> bytesOf(WeightPlace place) const;
 
   // Everything that is packed now.
   std::map<WeightPlace, PackedPlace> places() const;
-  // The segments that hold the small packings made since the last call, with the bytes used. They
-  // do not change any more.
+  // The segments with the small packings made since the last call, and how many of their bytes are
+  // used. Nothing is added to these segments any more.
   struct Group {
     std::shared_ptr<PackedSegment> segment;
     size_t size = 0;
@@ -159,10 +159,10 @@ class PackedWeights {
   struct Scratch;
   enum class Packing {
     kAllowed,
-    kMeasured,   // the size that is asked for is noted and the call then fails
-    kForbidden,  // the creation call has no weights to read: it fails where it would have to pack
+    kMeasured,   // reserve() notes the size and fails, and with it the creation call
+    kForbidden,  // the creation call has no weights to read: reserve() fails
   };
-  // Names the place of the creation call that the calling thread makes next.
+  // While it lives, creation calls of the calling thread are for this place.
   class PlaceScope {
    public:
     PlaceScope(WeightPlace place, const char* kind, const base::Sha256Digest* source,
@@ -203,7 +203,7 @@ class PackedWeights {
   uint64_t repackedBytes_ = 0;
   size_t droppedPresets_ = 0;
   std::map<uint8_t*, PackedPlace> reservations_;  // handed out for packing, not yet inserted
-  Scratch* kept_ = nullptr;                       // what could not be inserted
+  Scratch* kept_ = nullptr;                       // packed bytes that could not be inserted
   std::vector<Group> groups_;                     // open ones
   std::map<std::string, uint64_t> packedBytes_;
 };

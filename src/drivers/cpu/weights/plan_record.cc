@@ -41,8 +41,8 @@ constexpr NamedDigest kDigests[] = {
      }},
 };
 
-// Reads the list event by event: a document in memory takes memory even to be destroyed, and the
-// program ends where there is none.
+// Parses the list event by event. A parsed document would allocate even while it is destroyed, and
+// end the program when memory is short.
 class Reader final : public Json::json_sax_t {
  public:
   explicit Reader(size_t most) : most_(most) {}
@@ -95,7 +95,7 @@ class Reader final : public Json::json_sax_t {
   static constexpr unsigned kFeatures = 1u << std::size(kDigests);
   static constexpr unsigned kAll = 2 * kFeatures - 1;
 
-  // What begins in a list's object under its key.
+  // Called where an array or object begins. Notes that an origin has its list of features.
   bool open() {
     if (depth_ == 2 && key_ == "cpu") found_ |= kFeatures;
     ++depth_;

@@ -11,19 +11,19 @@
 
 namespace hearth::cpu {
 
-// What a plan was made from, apart from the model's structure.
+// What a plan was made from, apart from the model's structure. Value type.
 struct PlanOrigin {
   BuildIdentity build;
   base::Sha256Digest options{};  // preparation options that change the plan
   base::Sha256Digest pools{};    // contents of the model's pools
 };
 
-// The latest origins of plans of one model structure, newest first. It lies in the segment store
-// under a key of the structure alone, and tells a start two things: whether it is worth hashing
-// the model before packing (nobody need hash what was never packed), and why there is no plan.
+// The latest origins of plans of one model structure, newest first. The segment store keeps the
+// record under a key of the structure alone. It tells a start two things: whether to hash the model
+// before packing (a model that was never packed has no plan to look for), and why there is no plan.
 class PlanRecord {
  public:
-  // Anything wrong gives an empty record: it is a hint only.
+  // Malformed bytes give an empty record: a record is only a hint.
   static PlanRecord parse(std::span<const uint8_t> bytes);
   std::vector<uint8_t> encoded() const;
 
@@ -32,7 +32,7 @@ class PlanRecord {
   bool add(PlanOrigin origin);
 
   // What differs between the most similar origin and `wanted`, for people: "model changed", "CPU
-  // lost avx512vnni". Empty when a plan of the same origin was there.
+  // lost avx512vnni". Empty when the record has the very origin, or no origins.
   std::string difference(const PlanOrigin& wanted) const;
 
  private:

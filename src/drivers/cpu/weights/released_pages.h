@@ -6,8 +6,8 @@
 
 namespace hearth::cpu {
 
-// Lets go of the whole pages of clean bytes of a file, as Node::packedSources are; they come back
-// from the page cache if somebody reads them after all. Does nothing for few bytes. Thread-safe.
+// Releases the whole pages in unmodified bytes of a mapped file, such as Node::packedSources; a
+// later read brings them back from the page cache. Does nothing for less than 64 KiB. Thread-safe.
 void releasePages(std::span<const uint8_t> bytes);
 
 }  // namespace hearth::cpu

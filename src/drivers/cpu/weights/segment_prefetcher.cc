@@ -14,13 +14,13 @@
 namespace hearth::cpu {
 namespace {
 
-// From here on threads of their own bring the pages in.
+// From this many bytes on prefetching has threads of its own.
 constexpr uint64_t kWorthAThread = uint64_t{1} << 20;
 // What one thread takes at a time: a few huge pages.
 constexpr size_t kPiece = size_t{4} << 20;
 constexpr int kDiskReaders = 4;
-// A page that is touched brings in those around it that are in memory: so many bytes on Linux,
-// unless somebody tunes it.
+// Touching one page maps those around it that are in memory. This is Linux's default number of
+// bytes (fault_around_bytes).
 constexpr size_t kFaultAround = size_t{64} << 10;
 struct Piece {
   const cache::Segment* segment;
@@ -35,10 +35,10 @@ struct Work {
   std::function<void()> done;
   std::atomic<size_t> next = 0;
 
-  // Once nobody brings in anything any more.
+  // The last thread to leave the work destroys it.
   ~Work() { base::logged("What follows the reading of packed weights", done); }
 
-  // Signatures of a model share segments; who comes first brings them in.
+  // Takes the segments that no other work has claimed: signatures of a model share segments.
   void divide() {
     for (const cache::SegmentRef& segment : segments) {
       if (!segment->claimPages()) continue;
@@ -59,9 +59,9 @@ struct Work {
     }
   }
 
-  // Of what is in memory already, a page here and there is enough. They are read, and not asked
-  // for: a thread of low priority would hold the lock on the process's mappings, for which the
-  // start waits whenever it maps memory.
+  // Maps a piece that is in the page cache, by reading one page of each fault-around window. It
+  // does not call madvise: a thread of low priority would hold the lock on the process's mappings,
+  // for which the start waits whenever it maps memory.
   static void touch(const Piece& piece) {
     const volatile uint8_t* const bytes = piece.segment->data() + piece.offset;
     for (size_t offset = 0; offset < piece.size; offset += kFaultAround) (void)bytes[offset];
@@ -80,11 +80,11 @@ bool isCold(const std::vector<cache::SegmentRef>& segments) {
   return isCold;
 }
 
-// Each thread helps with one after the other, in their order.
+// Starts the threads. Each of them helps with all works, in their order.
 void start(const std::vector<WorkRef>& works, bool areCold) {
   if (works.empty()) return;
-  // Waiting for a disk costs no processor. Where there is nothing to wait for and processors are
-  // few the start itself goes first; what is not here in time is brought in by whoever reads it.
+  // Disk readers mostly wait, so they take no processor from executions. Mapping cached pages takes
+  // one all the time, so that thread is idle: executions go first and map what they reach before.
   const auto startThread = areCold ? base::startHelperThread : base::startIdleThread;
   for (int i = 0; i < (areCold ? kDiskReaders : 1); ++i) {
     std::thread thread = startThread(
@@ -98,8 +98,8 @@ void start(const std::vector<WorkRef>& works, bool areCold) {
   }
 }
 
-// What waits for the end of all starts, the last first. Without locks: a child made by fork goes on
-// with it.
+// A list of the works that wait for the end of all starts, the latest first. It has no lock, so
+// that a forked child can go on using it.
 struct Waiting {
   WorkRef work;
   Waiting* next;
@@ -113,7 +113,7 @@ void startWaiting() {
   size_t count = 0;
   Waiting* last = waiting.exchange(nullptr);
   for (const Waiting* one = last; one != nullptr; one = one->next) ++count;
-  // Without memory for it nothing is brought in.
+  // Works that find no room are not prefetched.
   static_cast<void>(base::caught([&] {
     cold.reserve(count);
     warm.reserve(count);
@@ -136,7 +136,7 @@ void startWhenQuiet(const WorkRef& work) {
   auto* const one = new Waiting{work, waiting.load()};
   while (!waiting.compare_exchange_weak(one->next, one)) {
   }
-  // Either this sees that a start goes on, or that start's end sees what was added.
+  // Either this thread sees a start in progress, or the end of that start sees the new work.
   if (startsInProgress.load() == 0) startWaiting();
 }
 

@@ -8,26 +8,26 @@
 
 namespace hearth::cpu {
 
-// Brings the pages of segments into this process in the background, in the order given, and calls
-// `done` when that is over, on any thread; those that another call has taken on are left to it.
-// With little to bring in, all of it happens here. Where no thread can be had nothing does, and the
-// pages come as they are used.
+// Prefetches the pages of segments in the background, in the order given, and calls `done` when it
+// has finished, on any thread. Segments that another call has claimed are left to that call. Less
+// than 1 MiB is prefetched on the calling thread. Where no thread can be started, nothing is
+// prefetched, and the pages come in as they are used.
 //
-// It begins when no start of the process is in progress any more: starts that share the disk or the
-// processors with it take longer (measured: 115 ms instead of 5 for a signature whose segments were
-// being looked for, and 16 ms instead of 8 with all pages in memory). What has to come from the
-// disk is read by several threads: one reads a piece after another and leaves the disk waiting in
-// between, which costs half of its speed (measured: 0.8 GB/s with one thread, 1.6 to 2.4 with
-// four). What is in the page cache takes one thread, which also waits until what is returned here
-// was called, for the end of the start; if that is destroyed instead, nothing more is brought in.
+// Prefetching begins when no start of the process is in progress any more: it competes with starts
+// for the disk and the processors (measured: 115 ms instead of 5 for a signature whose segments
+// were being looked for, and 16 ms instead of 8 with all pages in memory). Several threads read
+// from the disk: a single one leaves the disk idle between two pieces, which costs half of its
+// speed (measured: 0.8 GB/s with one thread, 1.6 to 2.4 with four). Segments in the page cache take
+// one thread, and their prefetching also waits until the caller calls the returned function, at the
+// end of its start; if the caller destroys the function uncalled, they are not prefetched.
 //
-// `beforeDisk` is called first where something has to come from the disk: what is asked for later
-// waits for the segments.
+// Where a segment has to come from the disk, `beforeDisk` is called first, on the calling thread:
+// reads that are requested later queue behind the segments.
 [[nodiscard]] std::function<void()> pageIn(std::vector<cache::SegmentRef> segments,
                                            const std::function<void()>& beforeDisk,
                                            std::function<void()> done);
 
-// Lives as long as a model is being prepared. Thread-safe.
+// Marks the time during which a model is being prepared. Thread-safe.
 class StartInProgress {
  public:
   StartInProgress();

@@ -16,15 +16,15 @@
 namespace hearth::cpu {
 namespace {
 
-// Of a remembered self-test: its first bytes. All facts have the size of a digest, so that a bundle
-// takes them as notes.
+// The fact of a self-test begins with this mark and a byte of the flags below. All facts have the
+// size of a digest, so that a bundle takes them as notes.
 constexpr uint8_t kTestedMark = 1;
 constexpr uint8_t kGuardOneRowTail = 1;
 constexpr uint8_t kAvoidOneRowTail = 2;
-// Its next bytes: this mark, and a bit for each product that reads XNNPACK's packings.
+// Its next bytes are this mark and a bit for each product of ours that reads XNNPACK's packings.
 constexpr uint8_t kProductsMark = 1;
 
-// A name and, behind a zero byte, all that the fact depends on.
+// The key of a fact: its name, a zero byte, and the digest of all that the fact depends on.
 std::string factKey(std::string_view fact, const base::Sha256Digest& processor) {
   std::string key(fact);
   key += '\0';
@@ -77,7 +77,8 @@ void recallHostFacts(cache::SegmentStore& store) {
 
 void rememberHostFacts(const std::shared_ptr<cache::SegmentStore>& store) {
   if (exchangeHostFactsStored(true)) return;
-  // What nobody asked for yet is found out now, for the next process, off this one's path.
+  // This also determines what this process has not needed yet, for the next process, off the start
+  // path of this one.
   store->afterPublishing([weak = std::weak_ptr(store)] {
     const auto processor = processorIdentity();
     const auto known = weak.lock();

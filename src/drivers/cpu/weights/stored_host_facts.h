@@ -8,12 +8,12 @@
 
 namespace hearth::cpu {
 
-// Takes them from the store, if a process with the same driver, XNNPACK and CPU left them there and
-// they are not known yet. Thread-safe.
+// Adopts the facts from the store that this process does not know yet, if a process with the same
+// driver, XNNPACK and CPU left them there. Thread-safe.
 void recallHostFacts(cache::SegmentStore& store);
 
-// Leaves there what this process found out, in the background. Nothing happens when the store had
-// it. Thread-safe.
+// Writes the facts of this process to the store, in the background. Does nothing when the store had
+// all of them. Thread-safe.
 void rememberHostFacts(const std::shared_ptr<cache::SegmentStore>& store);
 
 }  // namespace hearth::cpu

@@ -84,7 +84,7 @@ Result<StoredPlan> StoredPlan::parse(std::span<const uint8_t> bytes, size_t segm
   if (std::memcmp(head.magic, kMagic, sizeof kMagic) != 0 || head.version != kVersion)
     return fail(ErrorCode::kBadData, "A plan of hearth-cpu is not of version {}.", kVersion);
   const uint64_t rest = bytes.size() - sizeof head;
-  // Each count is bounded by the bytes first, so that no product can wrap.
+  // Each count is checked against the size first, so that no product can overflow.
   if (head.segmentCount != segmentCount || head.segmentCount > rest / sizeof(uint64_t) ||
       head.entryCount > rest / sizeof(StoredEntry) ||
       head.graphCount > rest / sizeof(base::Sha256Digest) || head.partlyCount > head.graphCount ||

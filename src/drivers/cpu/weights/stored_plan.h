@@ -12,8 +12,8 @@
 
 namespace hearth::cpu {
 
-// Value type. Segments are numbered in the order of the plan object's list of keys. In a weight
-// store each signature of a model has a plan of its own; a bundle has one for all of them.
+// Segments are numbered in the order of the plan object's list of keys. In a weight store each
+// signature of a model has a plan of its own; a bundle has one plan for all of them. Value type.
 struct StoredPlan {
   struct Entry {
     uint32_t graph = 0;
@@ -24,20 +24,21 @@ struct StoredPlan {
     uint64_t size = 0;
   };
   std::vector<base::Sha256Digest> graphs;  // what tells signatures apart
-  // Graphs, ascending, of which places are missing, since not all that was packed could be written.
+  // Numbers of the graphs, ascending, that lack places because not all packings could be written.
   std::vector<uint32_t> partly;
   std::vector<uint64_t> segmentSizes;
   std::vector<Entry> entries;
 
-  // The number of a graph; none when the plan is not for it.
+  // The position of a graph in `graphs`; none when the plan is not for it.
   std::optional<uint32_t> graphNumber(const base::Sha256Digest& graph) const;
 
   // Whether all places of a graph are there.
   bool isWhole(uint32_t graph) const;
 
   std::vector<uint8_t> encoded() const;
-  // The inverse: `segmentCount` is that of the plan object. Every entry of the result lies within
-  // its segment, aligned for kernels. Anything wrong is kBadData; never reads outside `bytes`.
+  // The inverse of encoded(). `segmentCount` is that of the plan object. Every entry of the result
+  // lies within its segment, aligned for kernels. Error: kBadData for anything malformed; never
+  // reads outside `bytes`.
   static Result<StoredPlan> parse(std::span<const uint8_t> bytes, size_t segmentCount);
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the driver's part of a plan, and as the record of plans.
+// Parses any bytes as the driver's part of a plan, and as a record of plans.
 #include <cstdint>
 #include <cstdlib>
 

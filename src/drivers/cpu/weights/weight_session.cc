@@ -22,7 +22,7 @@
 namespace hearth::cpu {
 namespace {
 
-// Below this many bytes of constants a start from the store costs more than packing.
+// Below this many bytes of constants a start from the store takes longer than packing.
 constexpr uint64_t kWorthKeeping = uint64_t{64} << 10;
 
 constexpr char kPartMissing[] = "part of the plan is missing";
@@ -63,7 +63,8 @@ uint64_t WeightSession::bytesWorthKeeping(const graph::Model& model) {
   return bytes >= kWorthKeeping ? bytes : 0;
 }
 
-// What the keys are made from; false when there is nothing to look for, with the reason.
+// Finds out what the keys are made from. False when the model has no place in the store; reason_
+// then says why.
 bool WeightSession::identify() {
   if (!isWorthKeeping(*model_)) {
     reason_ = "too small to keep";
@@ -114,7 +115,7 @@ void WeightSession::giveUp(const Error& error) noexcept {
   if (base::caught([&] { fail(reason, error.message()); })) return;
   const std::lock_guard lock(mutex_);
   state_ = hal::StartReport::State::kUncached;
-  reason_ = cache::storeReasonName(reason);  // as long as a string has room for without memory
+  reason_ = cache::storeReasonName(reason);  // short enough to need no memory of its own
 }
 
 void WeightSession::dropTicket() {
@@ -137,8 +138,8 @@ void WeightSession::tryToLoad(bool publishesLast) {
     setUncached(readOnly);
     return;
   }
-  // One process builds this model's plan, the others wait for it: the key needs no content, so that
-  // nobody has to read the model for it.
+  // One process builds this model's plan, and the others wait for it. The key of the lock does not
+  // depend on the content, so that no process has to read the model for it.
   const auto lockKey = keyOf<cache::SegmentKey>("hearth-cpu build",
                                                 {structure_, planOptions_, build_->fingerprint()});
   ticket_ = std::make_shared<cache::BuildTicket>(store_->acquire(lockKey));
@@ -152,35 +153,37 @@ void WeightSession::tryToLoad(bool publishesLast) {
     ticket_.reset();
     return fail(cache::StoreReason::kIoError, prepared.error().toString());
   }
-  reason_ = reason;  // a wrong object is found once and then gone
+  reason_ = reason;  // a corrupt object is removed when it is found: the second look misses it
   isKept_ = true;
   publishesLast_ = publishesLast;
   if (publishesLast) return;
   weights_->onPacked([weak = weak_from_this()](const std::shared_ptr<PackedSegment>& packed) {
-    // Much more is packed after it: the memory is wanted back.
+    // The private memory is freed before the next weights are packed into more of it.
     if (const auto self = weak.lock(); self && !self->hasGivenUp_)
       self->guarded([&] { self->publishSegment(packed, packed->size(), true); });
   });
 }
 
-// Why nothing can be kept. A full disk is no reason not to try again.
+// Why nothing can be kept; kNone where it can. A full disk counts as writable: it may have room by
+// the time of writing.
 cache::StoreFailure WeightSession::hindrance() const {
   cache::StoreFailure why = store_->writability();
   return why.reason == cache::StoreReason::kNoSpace ? cache::StoreFailure{} : why;
 }
 
-// What is packed stays in this process, for the reason that is known already and this one.
+// Sets the state of packings that stay in this process, and appends why to the known reason.
 void WeightSession::setUncached(const cache::StoreFailure& why) {
   state_ = hal::StartReport::State::kUncached;
   reason_ =
       base::formatText("{}; {}: {}", reason_, cache::storeReasonName(why.reason), why.message);
 }
 
-// True when all is preset. Sets the reason otherwise.
+// Finds the plan and presets its places. True when all places are preset; otherwise sets the
+// reason.
 bool WeightSession::findPlan() {
   std::optional<PlanRecord> known;
   if (!contents_->recall()) {
-    // Reading all of the model is worth it only if something like it was packed before.
+    // Hashing all of the model pays only if a model of this structure was packed before.
     if (store_->planCapacity() == cache::PlanCapacity::kMany) {
       known = findRecord();
       if (known->empty()) {
@@ -197,7 +200,8 @@ bool WeightSession::findPlan() {
   }
   const auto plan = store_->findPlan(planKey());
   if (plan) {
-    // Also where not all of it is there: what is would else make room for the rest.
+    // Kept even where segments are missing: otherwise the store could evict those that are there
+    // to make room for the missing ones.
     plan_ = *plan;
     return presetFrom(*plan_);
   }
@@ -252,7 +256,8 @@ bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
   mappedBytes_ = 0;
   for (const cache::SegmentRef& segment : mapped) mappedBytes_ += segment->size();
   if (!isOnlyAsked_) {
-    // A store that is closed meanwhile ends its threads without this one's help.
+    // `done` refers to the store weakly: a store that is closed meanwhile must not be destroyed on
+    // a prefetching thread.
     expectLookups(*model_);
     populate_ = pageIn(
         std::move(mapped), [this] { readSmallConstantsAhead(*model_); },
@@ -331,7 +336,7 @@ void WeightSession::tryToPublish() {
   repackedBytes_ = weights_->repackedBytes();
   isAllPacked_ = true;
   if (hasGivenUp_ || (!isKept_ && !mendPlan())) return;
-  // Also what others in this process packed and did not keep.
+  // This includes packings that other models of this process made and did not keep.
   publishOwn();
   for (const PackedWeights::Group& group : weights_->closeGroups())
     publishSegment(group.segment, group.size);
@@ -379,7 +384,7 @@ void WeightSession::onCorrupt(const std::function<void(const cache::SegmentKey&)
   if (store_->planCapacity() == cache::PlanCapacity::kNone) return;
   std::shared_ptr<void> added = store_->addCorruptionHandler(
       [handler, weak = std::weak_ptr(store_)](const cache::SegmentKey& key) {
-        // Packing takes long, and others wait for those that are called here.
+        // The repair is queued: packing takes long, and the store calls handlers one by one.
         if (const auto store = weak.lock())
           store->afterPublishing([handler, key] { handler(key); });
       });
@@ -388,7 +393,7 @@ void WeightSession::onCorrupt(const std::function<void(const cache::SegmentKey&)
     const std::lock_guard lock(mutex_);
     corruptionHandler_.swap(added);
   }
-  // The check may have been faster than the preparation.
+  // The check may have found segments wrong before the handler was added.
   for (const auto& [place, packed] : weights_->places())
     if (const cache::SegmentRef used = packed.segment->published(); used && used->isCorrupt())
       store_->afterPublishing([handler, key = used->key()] { handler(key); });
@@ -411,15 +416,15 @@ void WeightSession::repaired(const std::vector<std::shared_ptr<PackedSegment>>& 
   });
 }
 
-// Whether something that is packed is not in the store, or not yet.
+// Whether the store lacks the segment of a place, or has not written it yet.
 bool WeightSession::lacksPlaces() const {
   return std::ranges::any_of(weights_->places(), [](const auto& place) {
     return place.second.segment->published() == nullptr;
   });
 }
 
-// True when the plan that was taken for whole has to be written again: its places did not have the
-// sizes that the operations read, or did not cover all that they read.
+// True when the plan that was taken for whole has to be written again, because places of it had a
+// wrong size or because it lacks places that the operations read.
 bool WeightSession::mendPlan() {
   if (build_ == nullptr || !isWarm()) return false;
   const bool isWrong = weights_->droppedPresets() != 0;
@@ -428,7 +433,7 @@ bool WeightSession::mendPlan() {
     base::logWarn("The plan of {} names packed weights of a wrong size and is not used for them.",
                   modelName());
   const cache::StoreFailure readOnly = hindrance();
-  // What others in this process have packed is no work of this start.
+  // A start that only used what other models of this process packed remains warm.
   if (isWrong || !weights_->packedBytes().empty()) {
     const std::lock_guard lock(mutex_);
     state_ = hal::StartReport::State::kCold;
@@ -440,7 +445,7 @@ bool WeightSession::mendPlan() {
   return true;
 }
 
-// Packings that are segments of their own and not of the store.
+// Publishes the packings that have a segment of their own and are not in the store.
 void WeightSession::publishOwn() {
   std::set<std::shared_ptr<PackedSegment>> own;
   for (const auto& [place, packed] : weights_->places())
@@ -450,7 +455,7 @@ void WeightSession::publishOwn() {
   for (const auto& packed : own) publishSegment(packed, packed->size());
 }
 
-// On a thread of the store, when all segments are written.
+// Writes the plan. Runs on a thread of the store when all segments are written.
 void WeightSession::finish() {
   guarded([&] { tryToFinish(); });
 }
@@ -461,7 +466,8 @@ void WeightSession::tryToFinish() {
     const std::lock_guard lock(mutex_);
     release.swap(ticket_);
   }
-  // Under the digest of other bytes than those that were packed nobody must find this.
+  // If the model changed, its digest is not that of the packed bytes, and no start may find these
+  // packings under it.
   const Status confirmed = contents_->confirm();
   noteHashed();
   if (!confirmed && isKeptWhole_)
@@ -474,7 +480,7 @@ void WeightSession::tryToFinish() {
   std::vector<cache::SegmentKey> keys;
   StoredPlan stored = currentPlan(&keys);
   if (keys.empty()) return;
-  // A disk that is still full: what the plan lacks, it goes on to lack.
+  // The disk is still full: the plan would lack the same places as the stored one.
   if (isPartly_ && !stored.partly.empty() && hasNothingNew(keys)) return;
   const cache::PlanDescription description{modelName(), "hearth-cpu", base::wallClock(), ""};
   auto plan = cache::StoreResult<cache::PlanRef>(nullptr);
@@ -484,7 +490,8 @@ void WeightSession::tryToFinish() {
     addOthers(&all, &allKeys);
     plan = store_->publishPlan(planKey(), all.encoded(), allKeys, description);
   }
-  // In a bundle, when what the others had is wrong.
+  // The only attempt in a weight store. In a bundle the second one, without the other signatures:
+  // their segments may be missing or wrong.
   if (!plan || *plan == nullptr)
     plan = store_->publishPlan(planKey(), stored.encoded(), keys, description);
   if (!plan) return fail(plan.error().reason, plan.error().message);
@@ -517,7 +524,7 @@ void WeightSession::fail(cache::StoreReason reason, const std::string& message) 
   reason_ = base::formatText("{}: {}", cache::storeReasonName(reason), message);
 }
 
-// What is published of this model's places.
+// The plan of the published places of this model; appends the keys of their segments to `keys`.
 StoredPlan WeightSession::currentPlan(std::vector<cache::SegmentKey>* keys) const {
   StoredPlan stored;
   stored.graphs = {graph_};
@@ -541,7 +548,7 @@ StoredPlan WeightSession::currentPlan(std::vector<cache::SegmentKey>* keys) cons
   return stored;
 }
 
-// Takes over what the bundle has for other signatures.
+// Adds what the bundle's plan has for other signatures.
 void WeightSession::addOthers(StoredPlan* stored, std::vector<cache::SegmentKey>* keys) const {
   const auto found = store_->findPlan(planKey());
   if (!found) return;
@@ -591,7 +598,7 @@ void WeightSession::describe(hal::StartReport* report) const {
   report->hashedBytes = hashedBytes_;
 }
 
-// The name of the file behind the first pool that has one.
+// The name of the file behind the first pool that has one, without folders; else empty.
 std::string WeightSession::modelName() const {
   for (const memory::PoolRef& pool : model_->pools) {
     if (pool->fd() < 0) continue;

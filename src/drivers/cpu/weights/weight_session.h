@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one prepared model gets its packed weights from the segment store, and leaves them there.
+// Connects one prepared model with the segment store: finds the model's packed weights there, and
+// publishes those that had to be packed.
 #pragma once
 
 #include <atomic>
@@ -24,60 +25,65 @@
 
 namespace hearth::cpu {
 
-// The order of calls: load(), the creation of all kernels, publish(). Thread-safe from then on. No
-// failure gets out of here: the model is then not kept, and the report says why.
+// The order of calls is load(), the creation of all kernels, publish(); thread-safe from then on.
+// No failure leaves this class: the packed weights are then not kept, and the start report says
+// why.
 class WeightSession : public std::enable_shared_from_this<WeightSession> {
  public:
-  // `threads`: how many may work at start. `weights` and `model` are shared with work that goes on
-  // in the background.
+  // `threads` is how many threads may hash the model; the plan's facts also depend on it. Work in
+  // the background shares `weights` and `model`.
   WeightSession(std::shared_ptr<cache::SegmentStore> store,
                 std::shared_ptr<const graph::Model> model, std::shared_ptr<PackedWeights> weights,
                 const hal::PrepareOptions& options, unsigned threads);
 
-  // How many bytes of constants a model has; 0 where packing them costs less than a start from the
+  // Bytes of the model's constants; 0 where packing them takes less time than a start from the
   // store.
   static uint64_t bytesWorthKeeping(const graph::Model& model);
   static bool isWorthKeeping(const graph::Model& model) { return bytesWorthKeeping(model) != 0; }
 
-  // What load() would find, without presetting, packing or waiting. Nothing else is called then.
+  // Reports what load() would find, without presetting, packing or waiting. An object for which
+  // this is called is used for nothing else.
   hal::StartReport explain();
 
-  // Presets what an earlier start packed. When nothing is there and another process is at it,
-  // waits for it, as long as it gets on. `publishesLast`: what is packed is written by publish()
-  // and not while packing goes on.
+  // Presets what an earlier start packed. Where there is nothing and another process is packing the
+  // model, waits for that process as long as it makes progress. `publishesLast`: publish() writes
+  // what is packed; otherwise large packings are written while packing goes on.
   void load(bool publishesLast = false);
 
-  // Writes what was packed into the store, in the background.
+  // Writes what was packed to the store, in the background.
   void publish();
 
-  // The same for what was packed since then.
+  // Writes what was packed since publish(), in the background.
   void publishAgain();
 
-  // Lets the store check what load() found, as it lets it itself when the start is over.
+  // Lets the store's background checks of found segments begin, as the end of prefetching does.
   void checkFound() const { store_->checkFound(); }
 
-  // Bytes that an earlier process left about the graph of this model, as it is prepared by this
-  // build on this CPU for so many threads; empty when there are none. From load() on.
+  // A fact of the store: bytes that an earlier process kept about the graph of this model, as this
+  // build prepares it on this CPU for this number of threads. Empty when there is none, and before
+  // load().
   std::vector<uint8_t> recall(std::string_view kind) const;
-  // Leaves them, where the store can be written, as cache::SegmentStore::remember() does.
+  // Keeps such bytes, where the store can be written; see cache::SegmentStore::remember().
   void remember(std::string_view kind, std::vector<uint8_t> bytes) const;
 
   // Calls `handler` on a thread of the store when the background check finds a segment wrong that
   // this model may use.
   void onCorrupt(const std::function<void(const cache::SegmentKey&)>& handler);
-  // The segments hold right bytes again: they are written anew, and reported.
+  // Publishes segments whose bytes have been repaired, and notes the repair in the report.
   void repaired(const std::vector<std::shared_ptr<PackedSegment>>& segments);
 
-  // When all kernels are made: brings in the pages of what load() found, in the background.
+  // Lets the pages of what load() found be prefetched in the background. Call it when all kernels
+  // are built.
   void populate();
 
-  // For a model of which not all could be packed: others may build it, and nothing is kept of it.
+  // Records that not all of the model could be packed: nothing of it is kept, and the report gives
+  // `error` as the reason.
   void giveUp(const Error& error) noexcept;
 
   // Whether load() found everything.
   bool isWarm() const;
 
-  // State, reason, bytes packed and mapped as of now.
+  // Fills in state, reason, and the counts of bytes so far.
   void describe(hal::StartReport* report) const;
 
  private:
@@ -120,15 +126,15 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   const BuildIdentity* build_ = nullptr;  // from load() on, unless that fails
   base::Sha256Digest structure_{};
   base::Sha256Digest planOptions_{};
-  base::Sha256Digest graph_{};             // both
-  std::optional<ModelContents> contents_;  // as build_
+  base::Sha256Digest graph_{};             // of structure_ and planOptions_
+  std::optional<ModelContents> contents_;  // from load() on, unless that fails
   std::shared_ptr<cache::BuildTicket> ticket_;
   std::function<void()> populate_;
-  cache::PlanRef plan_;       // keeps its segments from garbage collection
-  bool isPartly_ = false;     // whether places of this graph are missing in it
-  bool isKeptWhole_ = false;  // whether one is kept that lacks nothing
-  bool isOnlyAsked_ = false;
-  bool isKept_ = false;  // whether there is something to publish
+  cache::PlanRef plan_;       // keeps its segments from eviction
+  bool isPartly_ = false;     // whether the plan that was found lacks places of this graph
+  bool isKeptWhole_ = false;  // whether the store has a plan that lacks nothing
+  bool isOnlyAsked_ = false;  // explain() was called
+  bool isKept_ = false;       // whether there is something to publish
   bool publishesLast_ = false;
   std::atomic<bool> isAllPacked_ = false;
   std::atomic<bool> hasGivenUp_ = false;
@@ -140,7 +146,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   uint64_t repackedBytes_ = 0;
   uint64_t repairedBytes_ = 0;
   std::shared_ptr<void> corruptionHandler_;
-  uint64_t hashedBytes_ = 0;  // of contents_, as far as it is known
+  uint64_t hashedBytes_ = 0;  // of contents_, when last noted
 };
 
 }  // namespace hearth::cpu

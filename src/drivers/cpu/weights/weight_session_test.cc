@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts of hearth-cpu from the weight store: cold, warm, and all that can come between.
+// Starts of hearth-cpu with the weight store: cold, warm, and everything in between.
 #include "drivers/cpu/weights/weight_session.h"
 
 #include <fcntl.h>
@@ -65,7 +65,7 @@ TEST_F(WeightSessionTest, TheSecondStartPacksNothing) {
   EXPECT_EQ(warm.packed(), 0u);
   EXPECT_GT(warm.report.mappedBytes, uint64_t{4} << 20);
   EXPECT_EQ(warm.output, expected);
-  // Not one page of the weights came from the model's file.
+  // No page of the weights was read from the model's file.
   EXPECT_LE(residentKib(warm.pool->data()), 4u);
 }
 
@@ -74,10 +74,10 @@ TEST_F(WeightSessionTest, WhatWasPackedHereBecomesTheStoresPages) {
   save(test);
   const Start cold = start(test);
   settle();
-  // The same kernels on what is now mapped from the store.
+  // The same kernels run on the bytes that are now mapped from the store.
   const Start again = start(test);
   EXPECT_EQ(again.output, cold.output);
-  // Three segments (convolution, matrix, the small ones), each mapped by both starts.
+  // Three segments (convolution, matrix, small packings), each mapped by both starts.
   EXPECT_GE(mappedSegments(), 6u);
 }
 
@@ -129,13 +129,13 @@ TEST_F(WeightSessionTest, SignaturesShareTheirLargeSegments) {
   const std::vector<float> firstPicture(second.output.begin(), second.output.begin() + kClasses);
   EXPECT_EQ(firstPicture.size(), first.output.size());
   settle();
-  // Convolution and matrix, shared, and the small ones of both.
+  // Convolution and matrix, shared, and the small packings of both.
   EXPECT_EQ(segmentFiles().size(), 4u);
   EXPECT_EQ(start(one).report.state, State::kWarm);
   EXPECT_EQ(start(three).report.state, State::kWarm);
 }
 
-// The signatures of a language model take turns, and each has a place in the one file.
+// The signatures of a language model start in turn, and one file holds all of them.
 TEST_F(WeightSessionTest, ABundleHoldsEverySignature) {
   const TestModel one(1);
   const TestModel three(1, 3);
@@ -165,7 +165,7 @@ TEST_F(WeightSessionTest, ABundleHoldsEverySignature) {
     settleBundle();
     EXPECT_EQ(std::filesystem::file_size(bundle.bundle), size);
   }
-  // Large weights are there once: without sharing twice as much would be on disk.
+  // Large weights are stored once: without sharing the file would be twice as large.
   struct stat status;
   ASSERT_EQ(::stat(bundle.bundle.c_str(), &status), 0);
   EXPECT_LT(static_cast<size_t>(status.st_blocks) * 512, one.file.size() * 3 / 2);
@@ -185,7 +185,7 @@ TEST_F(WeightSessionTest, AModelOfWhichOneLayerChangedSharesTheOthers) {
   EXPECT_EQ(segmentFiles().size(), 3u);
   start(after, options(), "after.bin");
   settle();
-  // The matrix is packed with its bias; the convolution and the small ones are the same.
+  // The matrix is packed with its bias; the convolution and the small packings are the same.
   EXPECT_EQ(segmentFiles().size(), 4u);
 }
 
@@ -244,7 +244,7 @@ TEST_F(WeightSessionTest, AFlippedBitIsNeverUsedInStrictMode) {
   }
 }
 
-// A child sees the parent's mappings, and has none of its threads and locks.
+// A child sees the parent's mappings but has none of its threads and locks.
 TEST_F(WeightSessionTest, AForkedChildComputesAndStartsOnItsOwn) {
   const TestModel test(1);
   save(test);
@@ -254,7 +254,7 @@ TEST_F(WeightSessionTest, AForkedChildComputesAndStartsOnItsOwn) {
     ASSERT_GE(child, 0);
     if (child == 0) {
       const bool same = runAgain(parent) == parent.output;
-      // Its own start, over the same store: cold while the parent still writes, and right anyway.
+      // The child's own start over the same store: cold while the parent still writes, but correct.
       const Start own = start(test);
       ::_exit(same && own.output == parent.output && !HasFailure() ? 0 : 1);
     }
@@ -283,7 +283,7 @@ TEST_F(WeightSessionTest, AFlippedBitIsRepairedWhileTheModelRuns) {
     {
       const base::Descriptor file(::open(files[i].c_str(), O_RDWR | O_CLOEXEC));
       ASSERT_TRUE(file.valid());
-      // The exponents of 64 numbers; one segment has only the depthwise filter and its bias.
+      // Changes the exponents of 64 numbers; one segment holds only the depthwise filter and bias.
       constexpr off_t kInside = 1024;
       uint8_t bytes[256];
       ASSERT_EQ(::pread(file.get(), bytes, sizeof bytes, kInside),
@@ -291,7 +291,8 @@ TEST_F(WeightSessionTest, AFlippedBitIsRepairedWhileTheModelRuns) {
       for (uint8_t& byte : bytes) byte ^= 0x40;
       ASSERT_EQ(::pwrite(file.get(), bytes, sizeof bytes, kInside),
                 static_cast<ssize_t>(sizeof bytes));
-      // The clock of a file system is coarse: without this the file may look as it was checked.
+      // The clock of a file system is coarse: without this the file may look unchanged since its
+      // check.
       const timespec times[2] = {{1'600'000'000, 0}, {1'600'000'000, 0}};
       ::futimens(file.get(), times);
     }
@@ -364,7 +365,7 @@ TEST_F(WeightSessionTest, ADamagedPlanIsReplaced) {
   EXPECT_EQ(start(test).report.state, State::kWarm);
 }
 
-// A store whose checksums are all right may still have been made by somebody else.
+// A store with correct checksums may still have been written by another program.
 TEST_F(WeightSessionTest, APlanWithAWrongSizeIsNotBelieved) {
   const TestModel test(1);
   save(test);
@@ -386,7 +387,7 @@ TEST_F(WeightSessionTest, APlanWithAWrongSizeIsNotBelieved) {
   for (size_t place = 0; place < places; ++place) {
     const cache::PlanRef right = plan();
     StoredPlan stored = *StoredPlan::parse(right->bytes(), right->segments().size());
-    // The first of the place's bytes, all of a segment of its own.
+    // Shortens the place to its first bytes; it is all of a segment of its own.
     StoredPlan::Entry& entry = stored.entries[place];
     const cache::SegmentRef whole = store->find(right->segments()[entry.segment]).segment;
     ASSERT_TRUE(whole);
@@ -471,7 +472,7 @@ TEST_F(WeightSessionTest, AChildPacksThatWasForkedWhileAnotherThreadDid) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      ::alarm(120);  // one that waits for ever is told from a slow one
+      ::alarm(120);  // ends a child that waits for ever
       ::_exit(start(test, off).output == expected && !HasFailure() ? 0 : 1);
     }
     int status = 0;
@@ -483,7 +484,7 @@ TEST_F(WeightSessionTest, AChildPacksThatWasForkedWhileAnotherThreadDid) {
 }
 
 #ifdef HEARTH_TEST_HOOKS
-// Another thread forks about when one is at a crash point, with whatever locks it holds there.
+// A thread forks about when another is at a crash point, with whatever locks that one holds there.
 TEST_F(WeightSessionTest, AChildStartsThatWasForkedAtAnyCrashPoint) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   const TestModel test(1);
@@ -514,7 +515,7 @@ TEST_F(WeightSessionTest, AChildStartsThatWasForkedAtAnyCrashPoint) {
   std::thread starter([&] {
     // How many forks come during a start depends on how busy the machine is.
     for (uint32_t i = 0; i < 6 || (forks < kForks && i < kMostStarts); ++i) {
-      // What the process has packed is not packed again.
+      // A new model each time: what the process has packed is not packed again.
       const TestModel other(100 + i);
       save(other, "other.bin");
       start(other, options(), "other.bin");
@@ -579,7 +580,7 @@ TEST_F(WeightSessionTest, JustInTimeAModelThatNobodyRunsIsKeptOrLeft) {
   const TestModel test(1);
   save(test);
   preparation_ = hal::Preparation::kJustInTime;
-  // Freed at any moment of its preparation.
+  // The model is freed at any moment of its preparation.
   for (int i = 0; i < 20; ++i) ASSERT_NE(prepareOnly(test, options()).prepared, nullptr);
   settle();
   const Start after = start(test);
