@@ -42,7 +42,7 @@ void shareInPlace(Plan* plan) {
       if (rootId == outputId || root.place != Value::Place::kArena) continue;
       if (root.lastNode != static_cast<int32_t>(n) || root.bytes != output.bytes) continue;
       if (offset != 0) continue;
-      // The same root twice (x + x) is fine: the kernel reads each element before it writes it.
+      // The same root may be read twice (x + x): the kernel reads each element before it writes it.
       output.root = rootId;
       root.lastNode = output.lastNode;
       root.writeSlack = std::max(root.writeSlack, output.writeSlack);
@@ -64,7 +64,7 @@ Status planArena(Plan* plan, uint64_t limit) {
         (value.bytes + kReadSlack + value.writeSlack + kAlignment - 1) / kAlignment * kAlignment;
     intervals.push_back({id, bytes});
   }
-  // Largest first, each into the tightest gap between the values that are alive with it.
+  // Largest first, each into the tightest gap between the values that live at the same time.
   std::stable_sort(intervals.begin(), intervals.end(),
                    [](const Interval& a, const Interval& b) { return a.bytes > b.bytes; });
   std::vector<Interval> placed;

@@ -14,7 +14,7 @@ std::vector<float> ConvertedConstant::convert() const {
 void ConvertedConstant::convertTo(float* target) const {
   ops::OperationContext context = context_;
   context.outputs[0].data = target;
-  // Neither operation fails once its arguments were checked.
+  // Neither operation fails when its arguments have been checked.
   (void)ops::findOperation(context.operation->type)->execute(context);
 }
 

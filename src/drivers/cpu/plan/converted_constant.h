@@ -9,8 +9,8 @@
 
 namespace hearth::cpu {
 
-// The result of DEQUANTIZE or CAST of a constant, which layers that pack it take from where the
-// constant lies: there is no float32 copy of it beyond the moment of packing.
+// The result of DEQUANTIZE or CAST of a constant. Layers that pack it convert the constant while
+// packing, so that no float32 copy stays in memory.
 class ConvertedConstant {
  public:
   // `context` is that of the operation, with known shapes. The model must outlive this.
@@ -19,8 +19,9 @@ class ConvertedConstant {
   // The operand that holds the constant.
   uint32_t source() const { return context_.operation->inputs[0]; }
   uint64_t elementCount() const { return context_.outputs[0].elementCount(); }
-  // All of it in float32, with bytes behind it that XNNPACK may read. Thread-safe.
+  // All elements in float32, with bytes behind them that XNNPACK may read. Thread-safe.
   std::vector<float> convert() const;
+  // Writes elementCount() floats to `target`. Thread-safe.
   void convertTo(float* target) const;
 
  private:

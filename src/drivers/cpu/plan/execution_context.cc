@@ -19,7 +19,7 @@ namespace {
 
 thread_local constinit uint64_t copied = 0;
 
-// Whether bytes behind a buffer can be read without leaving its last page.
+// Whether the kReadSlack bytes behind a buffer lie in its last page.
 bool tailIsInLastPage(const void* data, uint64_t bytes) {
   static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto end = reinterpret_cast<uintptr_t>(data) + bytes;
@@ -114,7 +114,7 @@ void ExecutionContext::findInPlacePairs() {
         continue;
       }
       if (lastRead[i] != firstWrite[o]) continue;
-      // The node that reads it last writes over it: as in the arena, if its kernel can.
+      // The last reader of the input writes the output: possible if its kernel can run in place.
       const Node& node = plan_.nodes[lastRead[i]];
       const auto isWhole = [&](ValueId id, Value::Place place, size_t index) {
         const auto [rootId, offset] = plan_.resolve(id);
@@ -136,7 +136,7 @@ void ExecutionContext::findInPlacePairs() {
   }
 }
 
-// Whether a kernel would write over an input that another has yet to read.
+// Whether a kernel would overwrite an input that a later kernel reads.
 bool ExecutionContext::isOverwritten(size_t input, const Buffer& buffer,
                                      std::span<const Buffer> outputs) const {
   for (size_t o = 0; o < boundOutputs_.size(); ++o) {
@@ -211,7 +211,7 @@ void ExecutionContext::resolveAddresses() {
   }
 }
 
-// Scratch memory for a kernel that is made.
+// Scratch memory that suffices for a kernel that has been made.
 Result<void*> ExecutionContext::workspaceFor(const KernelFactory& maker, size_t node) {
   if (maker.workspaceBytes(node) > workspaceBytes_) {
     const uint64_t bytes = maker.workspaceBytes();
@@ -235,7 +235,7 @@ Status ExecutionContext::runMeasured(size_t node, threads::ThreadPool* pool,
   const bool isOther = choice.which == KernelChoice::Which::kOther;
   KernelFactory* const maker = isOther ? measurement.others : kernels_.get();
   HEARTH_ASSIGN(Kernel* const kernel, maker->get(node));
-  // Other kernels are there for some runs only: nobody keeps track of what they are set up with.
+  // Other kernels are set up for each run: isSetUp_ tells only of the context's own kernels.
   if (isOther || !isSetUp_[node]) {
     HEARTH_TRY(setUp(*maker, node, kernel));
     if (!isOther) isSetUp_[node] = true;
@@ -251,8 +251,8 @@ Status ExecutionContext::run(std::span<const Buffer> inputs, std::span<const Buf
                              threads::ThreadPool* pool, const base::Deadline& deadline,
                              const Measurement* measurement) {
   if (!kernels_->isComplete()) {
-    // A run that finds an operation refused is repeated, which it cannot be once it has written
-    // over its inputs.
+    // A run in which XNNPACK refuses an operation is repeated. It cannot be once it has overwritten
+    // its inputs, so all kernels are made beforehand.
     const auto isOverAnInput = [&](const Buffer& output) {
       return std::ranges::any_of(inputs,
                                  [&](const Buffer& input) { return overlap(input, output); });

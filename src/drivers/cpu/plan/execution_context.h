@@ -14,40 +14,42 @@
 
 namespace hearth::cpu {
 
-// Everything that one inference at a time needs: the kernels of a plan, activation memory, scratch.
-// Used by one thread at a time. The plan and its weights must outlive it.
+// Everything that one execution at a time needs: the kernels of an execution graph, activation
+// memory, scratch memory. Used by one thread at a time. The plan and its weights must outlive it.
 class ExecutionContext {
  public:
-  // Bytes of client memory that executions in this thread copied, because kernels cannot use them
-  // where they lie.
+  // Bytes of client memory that executions on this thread have copied because kernels cannot use
+  // them in place.
   static uint64_t copiedBytes();
 
-  // `kernels` makes those of `plan`, which it belongs to, and may still be at it.
+  // `kernels` makes the kernels of `plan`, and may still be making them.
   static Result<std::unique_ptr<ExecutionContext>> create(const Plan& plan,
                                                           std::shared_ptr<KernelFactory> kernels);
 
   const Plan& plan() const { return plan_; }
   const KernelFactory& kernels() const { return *kernels_; }
-  // The memory of the tensors between the operations, for who lets the kernel clear its pages
-  // before the first run does.
+  // The memory of the activations, for a caller that populates its pages ahead of the first run.
   const std::shared_ptr<const memory::Mapping>& arena() const { return arena_; }
 
-  // Runs the plan on the client's memory: one pointer and size for each graph input and output. An
-  // output may be an input's memory, as for the caches of language models: it is written in place
-  // where nobody reads the input afterwards, and else the input is copied first. kUnsupported when
-  // XNNPACK refuses an operation whose kernel is made only now: the inputs are as they were then.
+  // One graph input or output in the client's memory.
   struct Buffer {
-    void* data = nullptr;  // null: an output that nobody wants
+    void* data = nullptr;  // null: an output that the client does not want
     uint64_t bytes = 0;
     bool hasReadableTail = false;  // kReadSlack bytes behind it can be read
   };
-  // A run that is measured: how each node runs in it (all kernels of the context being the first
-  // ones), who has the other kernels, and where the nanoseconds that each node took are to go.
+  // A run that is measured. The context's own kernels are the first ones of the nodes; `choices`
+  // says how each node runs, `others` has the other kernels, and `times` gets the nanoseconds of
+  // each node.
   struct Measurement {
     const KernelChoices& choices;
     KernelFactory* others = nullptr;
     std::span<uint64_t> times;
   };
+  // Runs the execution graph, with one buffer for each graph input and output. An output may have
+  // the memory of an input, as for the caches of language models: it is written in place where no
+  // node reads the input afterwards; otherwise the input is copied first. Errors: of kernels;
+  // kMissedDeadlineTransient; kUnsupported when XNNPACK refuses an operation whose kernel is made
+  // during this run: the inputs are unchanged then.
   Status run(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
              threads::ThreadPool* pool, const base::Deadline& deadline,
              const Measurement* measurement = nullptr);
@@ -67,13 +69,13 @@ class ExecutionContext {
   const Plan& plan_;
   const std::shared_ptr<KernelFactory> kernels_;
   std::shared_ptr<const memory::Mapping> arena_;
-  // Scratch memory grows while kernels are made; those that were set up with a smaller one keep it
-  // until the run ends.
+  // Scratch memory grows while kernels are made. Kernels that were set up with a smaller one keep
+  // it until the run ends.
   memory::Mapping workspace_;
   uint64_t workspaceBytes_ = 0;
   std::vector<memory::Mapping> outgrown_;
   std::vector<void*> addresses_;    // by value
-  std::vector<void*> boundInputs_;  // what the kernels were set up with
+  std::vector<void*> boundInputs_;  // addresses that the kernels were set up with
   std::vector<void*> boundOutputs_;
   std::vector<memory::Mapping> inputStaging_;
   std::vector<memory::Mapping> outputStaging_;
@@ -81,7 +83,7 @@ class ExecutionContext {
   std::vector<bool> outputIsRead_;          // by graph output: a later node reads it
   std::vector<bool> touchesClient_;         // by node
   std::vector<bool> isSetUp_;               // by node
-  // By graph input: outputs that may be written to its memory.
+  // By graph input and output: whether the output may be written to the input's memory.
   std::vector<std::vector<bool>> mayOverwrite_;
   bool isBound_ = false;
 };

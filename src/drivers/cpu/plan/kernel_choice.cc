@@ -13,7 +13,7 @@ constexpr uint32_t kOther = 1;
 constexpr uint32_t kSerial = 2;
 constexpr uint32_t kBits = 2;
 
-// Nodes that run their first kernel on all threads are most of them, and are not listed.
+// Only nodes that do not run their first kernel on all threads are listed behind the head.
 struct Head {
   uint32_t version;
   uint32_t threads;

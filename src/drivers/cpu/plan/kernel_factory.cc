@@ -19,8 +19,8 @@
 
 namespace hearth::cpu {
 
-// Those that work ahead. In a child made by fork their threads are missing; whoever makes a kernel
-// that others may wait for is inside the ForkGate, so that none is half made there.
+// The factories that build ahead. A forked child lacks their threads. A thread that builds a kernel
+// is inside the ForkGate, so that no kernel is half built in the child.
 class RunningMakers {
  public:
   static RunningMakers& instance() {
@@ -76,7 +76,7 @@ void KernelFactory::end() {
   if (allMade()) finish();
 }
 
-// Whoever waits for the kernel hears of every failure.
+// Never throws: threads that wait for the kernel get every failure as its error.
 void KernelFactory::make(size_t node) noexcept {
   Made& made = made_[node];
   const uint64_t packedBefore = PackedWeights::packedByThisThread();
@@ -103,7 +103,7 @@ Status KernelFactory::makeKernel(size_t node) {
   if (which == KernelChoice::Which::kOther) kernel = plan_.nodes[node].createOther();
   if (!kernel) return std::unexpected(std::move(kernel.error()));
   if (*kernel == nullptr) return {};
-  // Convolutions write tables here, of megabytes for large images.
+  // reshape() of convolutions fills tables, of megabytes for large images.
   HEARTH_ASSIGN(const size_t bytes, (*kernel)->reshape(pool_));
   Made& made = made_[node];
   made.kernel = std::move(*kernel);
@@ -142,7 +142,7 @@ void KernelFactory::makeAhead(unsigned threads, std::function<void()> completed,
 
 void KernelFactory::startThreads() {
   isEnding_ = false;
-  // With fewer threads it takes longer.
+  // Fewer threads than wanted only take longer.
   if (!base::caught([this] { threads_.reserve(threadCount_); })) return;
   for (unsigned i = 0; i < threadCount_; ++i) {
     std::thread thread = base::startHelperThread("hearth-kernels", [this] { work(); });
@@ -157,12 +157,12 @@ void KernelFactory::endThreads() {
   threads_.clear();
 }
 
-// In a child: the handles of threads that are not there cannot be destroyed.
+// For a forked child, which cannot destroy the handles of threads that it does not have.
 void KernelFactory::forgetThreads() {
   std::construct_at(&threads_);
 }
 
-// False when another thread has it, or has made it.
+// False when another thread is building the kernel or has built it.
 bool KernelFactory::makeIfOpen(size_t node) {
   if (states_[node].load(std::memory_order_acquire) != kOpen) return false;
   const base::ForkGate::Inside inside;
@@ -190,8 +190,8 @@ void KernelFactory::finish() {
   if (isComplete()) return;
   for (size_t node = 0; node < made_.size(); ++node)
     if (!makeIfOpen(node)) await(node);
-  // Not inside the gate: it may wait for others. In a child that was forked meanwhile it is called
-  // again, since POSIX's once, which this is made of, knows of forks.
+  // Outside the ForkGate, because `completed_` may wait for other threads. A child that was forked
+  // during the call calls it again: call_once is made of pthread_once, which knows of forks.
   std::call_once(completedOnce_, [this] {
     if (completed_ != nullptr) base::logged("What follows the making of kernels", completed_);
     isComplete_.store(true, std::memory_order_release);
@@ -204,7 +204,8 @@ void KernelFactory::work() {
     const base::TraceSpan span("start", "make kernels ahead");
     for (size_t node = 0; node < made_.size() && !isEnding_; ++node) makeIfOpen(node);
   }
-  // One that ends may leave the last kernel to another, which then goes on.
+  // A thread that has to end does not wait for kernels that others are building; the thread that
+  // builds the last one goes on.
   if (isEnding_ && !allMade()) return;
   finish();
   std::call_once(afterwardsOnce_,

@@ -22,56 +22,58 @@ class ThreadPool;
 
 namespace hearth::cpu {
 
-// Makes and shapes the kernels of one execution context: all at once, or ahead of their use while
-// the context runs already. Thread-safe. A fork waits for the kernels in the making; in its child,
-// those that are missing are made by who asks for them.
+// Builds the kernels of one execution context, for the shapes of its plan: all at once, or ahead
+// of their use while the context runs already. Thread-safe. A fork waits for kernels that are being
+// built; in the child, get() and finish() build those that are missing.
 class KernelFactory {
  public:
-  // Plan and pool outlive it; a null pool makes one kernel after the other. Null choices: the first
-  // kernel of each node.
+  // Plan and pool outlive this object. With a null pool makeAll() builds one kernel after the
+  // other; with null choices each node gets its first kernel.
   KernelFactory(const Plan& plan, threads::ThreadPool* pool,
                 std::shared_ptr<const KernelChoices> choices = nullptr);
   ~KernelFactory();
   KernelFactory(const KernelFactory&) = delete;
   KernelFactory& operator=(const KernelFactory&) = delete;
 
-  // Makes all on the pool's threads. The first error; see refused().
+  // Builds all kernels on the pool's threads. Returns the first error, after trying all; see
+  // refused().
   Status makeAll();
 
-  // Makes them on `threads` threads, in the order of the plan, and starts the pool's. When all are
-  // made, `completed` is called once, on one of those threads or by finish(), which returns after
-  // it. Then those threads call `afterwards`, once, for what nobody should wait for. Where no
-  // thread can be started, all of that is done at once.
+  // Builds the kernels on `threads` new threads, in the order of the plan, and starts the threads
+  // of the pool. When all are built, `completed` is called once, on one of the new threads or in
+  // finish(), which returns after it. Then one of the new threads calls `afterwards`, once, for
+  // work that no caller should wait for. Where no thread can be started, the calling thread does
+  // all of it before the call returns.
   void makeAhead(unsigned threads, std::function<void()> completed,
                  std::function<void()> afterwards);
 
-  // How the nodes run whose kernels these are.
+  // How each node runs with these kernels; null: its first kernel on all threads.
   const std::shared_ptr<const KernelChoices>& choices() const { return choices_; }
   KernelChoice choice(size_t node) const {
     return choices_ == nullptr ? KernelChoice() : choiceOf(*choices_, node);
   }
 
-  // The kernel of a node, made by the caller if nobody is at it. The error that making it gave:
-  // kUnsupported when XNNPACK refuses the operation.
+  // The kernel of a node. Builds it if no thread has begun to, else waits for that thread. Error:
+  // that of building it; kUnsupported when XNNPACK refuses the operation.
   Result<Kernel*> get(size_t node);
 
-  // Makes what is left, and waits for what others make.
+  // Builds the remaining kernels, and waits for those that other threads are building.
   void finish();
 
-  // Ends what goes on ahead after the kernel that it is at. If all kernels are made, what is to
-  // happen then has happened. Nobody else uses this object any more.
+  // Ends building ahead: each thread stops after its present kernel. If all kernels are built then,
+  // `completed` has returned. No other thread may use this object any more.
   void end();
 
-  // Whether all are made, and `completed` has returned.
+  // Whether all kernels are built and `completed` has returned.
   bool isComplete() const { return isComplete_.load(std::memory_order_acquire); }
 
-  // Scratch memory that the kernels made so far need, and that of one made kernel.
+  // Bytes of scratch memory that the kernels built so far need, and those of one built kernel.
   uint64_t workspaceBytes() const { return workspaceBytes_.load(std::memory_order_acquire); }
   uint64_t workspaceBytes(size_t node) const { return made_[node].workspaceBytes; }
 
-  // Of kernels made so far: operations (indices) that XNNPACK refuses.
+  // Indices of the operations that XNNPACK refuses, as far as their kernels have been tried.
   std::vector<uint32_t> refused() const;
-  // Whether one of the kernels made so far could not be.
+  // Whether building a kernel has failed so far.
   bool hasFailed() const { return hasFailed_.load(std::memory_order_acquire); }
 
  private:

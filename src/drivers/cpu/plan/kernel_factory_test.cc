@@ -19,7 +19,7 @@
 namespace hearth::cpu {
 namespace {
 
-// Needs scratch memory, fills it while it runs, and counts.
+// A kernel that needs scratch memory, fills it while it runs, and counts its runs.
 class FakeKernel final : public Kernel {
  public:
   FakeKernel(size_t workspaceBytes, std::atomic<int>* runs)
@@ -43,7 +43,7 @@ class FakeKernel final : public Kernel {
 
 class KernelFactoryTest : public ::testing::Test {
  protected:
-  // A node that waits for `gate` (null: for nobody) before its kernel is made.
+  // Adds a node that waits for `gate`, unless that is null, before its kernel is built.
   void add(size_t workspaceBytes = 0, std::latch* gate = nullptr) {
     const size_t index = plan_.nodes.size();
     Node node;
@@ -92,7 +92,7 @@ TEST_F(KernelFactoryTest, WhoeverNeedsAKernelMakesIt) {
   add();
   KernelFactory maker(plan_, nullptr);
   maker.makeAhead(1, [&] { ++completed_; }, [] {});
-  // The thread is held at the first one.
+  // The thread is held at the first kernel.
   EXPECT_TRUE(maker.get(1));
   EXPECT_FALSE(maker.isComplete());
   EXPECT_EQ(completed_, 0);
@@ -148,7 +148,7 @@ TEST_F(KernelFactoryTest, EndsBetweenTwoKernels) {
     reached.wait();
     gate.count_down();
   }
-  // What is not made is not waited for, and nobody is told that all is there.
+  // The destructor does not wait for unbuilt kernels, and calls no handler.
   EXPECT_LT(made_, 1000);
   EXPECT_EQ(completed_, 0);
   EXPECT_EQ(afterwards_, 0);
@@ -178,8 +178,8 @@ TEST_F(KernelFactoryTest, AChildMakesWhatItsParentHasNot) {
   }
 }
 
-// As when an operation is refused so late that the model is planned again: a fork that came between
-// waited for whoever had finished, and that one for the fork.
+// This happens when an operation is refused so late that the model is planned again. Issue: a fork
+// in between waited for the thread in finish(), and that thread for the fork.
 TEST_F(KernelFactoryTest, AForkComesWhileKernelsAreMadeAgainInTheEnd) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   const auto pool = threads::ThreadPool::create(2).value();
@@ -213,7 +213,7 @@ TEST_F(KernelFactoryTest, AForkComesWhileKernelsAreMadeAgainInTheEnd) {
   }
 }
 
-// A thread in the gate shares its work with threads that come to the gate, too: those of the pool.
+// A thread in the ForkGate shares its work with the pool's threads, which enter the gate, too.
 TEST_F(KernelFactoryTest, AForkComesWhileSomebodyInTheGateMakesKernels) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   const auto pool = threads::ThreadPool::create(2).value();
@@ -247,7 +247,7 @@ TEST_F(KernelFactoryTest, ScratchMemoryGrowsWhileTheContextRuns) {
   const auto kernels = std::make_shared<KernelFactory>(plan_, nullptr);
   auto context = ExecutionContext::create(plan_, kernels);
   ASSERT_TRUE(context);
-  // Nobody makes them ahead: each is made when it is due.
+  // No thread builds them ahead: the run builds each when it reaches it.
   for (int run = 1; run <= 3; ++run) {
     EXPECT_TRUE((*context)->run({}, {}, nullptr, base::Deadline()));
     EXPECT_EQ(runs_, run * static_cast<int>(std::size(sizes)));

@@ -68,7 +68,7 @@ Status KernelStages::run(ExecutionContext& context,
   }
   const ExecutionContext::Measurement measurement{trial->choices, others_.get(), trial->times};
   Status status = context.run(inputs, outputs, pool_, deadline, &measurement);
-  // Another execution took threads from this one, or the other way round.
+  // An execution that began meanwhile competed with this one for threads.
   const bool isDisturbed = started_.load() != number;
   if (status && !isDisturbed) endTrial(*trial);
   return status;
@@ -86,7 +86,7 @@ std::optional<KernelTuner::Trial> KernelStages::beginTrial() {
   if (hasOthers_ && others_ == nullptr && tuner_.isMeasuring()) {
     auto others = std::make_shared<KernelFactory>(plan_, pool_, otherKernels(plan_));
     others->makeAhead(1, [] {}, [] {});
-    // A child made by fork finds it there or not.
+    // A forked child finds either the whole pointer or none.
     const base::ForkGate::Inside inside;
     others_ = std::move(others);
   }

@@ -19,32 +19,31 @@
 
 namespace hearth::cpu {
 
-// Of each node the kernel that the first stage does not run.
+// Choices that select of each node the kernel that the first stage does not run.
 std::shared_ptr<const KernelChoices> otherKernels(const Plan& plan);
 
-// The two stages of a plan in use. In the first one each node runs its first kernel on all threads.
-// Executions are measured meanwhile; when it is known what is fastest here, kernels for that are
-// made in the background, and the second stage begins. No execution waits for any of it.
-// Thread-safe.
+// The two stages of a plan in use. In the first stage each node runs its first kernel on all
+// threads, and executions are measured. When the fastest choice is known, its kernels are built in
+// the background, and the second stage begins. No execution waits for that. Thread-safe.
 class KernelStages {
  public:
   struct Handlers {
-    // The second stage begins: contexts are made with these choices from now on, the first of them
-    // being this one.
+    // Called when the second stage begins. It gets the first context with these choices; all later
+    // contexts are to be made with them, too.
     std::function<void(std::unique_ptr<ExecutionContext>, const MeasuredChoices&)> begin;
-    // For what is to outlive the process. After `begin`.
+    // Called after `begin`, to keep the choices for later processes.
     std::function<void(const MeasuredChoices&)> keep;
   };
 
-  // The handlers are called once each, on a thread of this object's own. Plan, pool and what the
-  // handlers refer to outlive it.
+  // The handlers are called at most once each, on a thread of this object's own, or in run() where
+  // no thread can be started. Plan, pool and what the handlers refer to outlive this object.
   KernelStages(const Plan& plan, threads::ThreadPool* pool, Handlers handlers);
-  // Ends what goes on in the background.
+  // Stops building kernels in the background.
   ~KernelStages();
   KernelStages(const KernelStages&) = delete;
   KernelStages& operator=(const KernelStages&) = delete;
 
-  // Runs a context of the first stage whose kernels are all made, as ExecutionContext::run() does.
+  // Runs a context of the first stage, all of whose kernels are built, as ExecutionContext::run().
   Status run(ExecutionContext& context, std::span<const ExecutionContext::Buffer> inputs,
              std::span<const ExecutionContext::Buffer> outputs, const base::Deadline& deadline);
 
@@ -60,10 +59,10 @@ class KernelStages {
   const bool hasOthers_;
 
   std::atomic<unsigned> running_ = 0;
-  std::atomic<uint64_t> started_ = 0;  // executions
+  std::atomic<uint64_t> started_ = 0;  // number of executions
   std::atomic<bool> isDecided_ = false;
-  // Of those who measure: one at a time, for the time of an execution. Only tried, so that in a
-  // child of a process that measures nobody waits for it.
+  // Held by the execution that is measured, as long as it runs. Executions only try to lock it, so
+  // that none waits for it in a child whose parent was measuring when it forked.
   std::mutex mutex_;
   std::shared_ptr<KernelFactory> others_;
   std::shared_ptr<KernelFactory> second_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model in use is measured, goes over to its second stage, and begins there the next time.
+// A model in use is measured, enters its second stage, and begins in that at its next start.
 #include "drivers/cpu/plan/kernel_stages.h"
 
 #include <gtest/gtest.h>
@@ -41,8 +41,8 @@ std::vector<float> randomFloats(size_t count, uint32_t seed, float scale) {
   return values;
 }
 
-// A picture's three channels through CONV_2D, RELU, ADD and FULLY_CONNECTED: two of the operations
-// have another kernel.
+// An image of three channels goes through CONV_2D, RELU, ADD and FULLY_CONNECTED. Two of these
+// operations have a second kernel.
 std::shared_ptr<const graph::Model> pictureModel() {
   hal::cts::ModelBuilder builder;
   const auto type = OperandType::kTensorFloat32;
@@ -87,7 +87,7 @@ class KernelStagesTest : public cache::StoreTest {
     return prepare;
   }
 
-  // Waits for what goes on in the background.
+  // Waits for the work of the store in the background.
   void settle() { openStore(prepareOptions())->settle(); }
 
   static std::vector<float> run(hal::PreparedModel& prepared) {
@@ -110,7 +110,7 @@ class KernelStagesTest : public cache::StoreTest {
     ADD_FAILURE() << "measures without end";
   }
 
-  // What a process left that chose these.
+  // Leaves choices in the store as an earlier process would.
   void leaveChoices(const std::vector<uint8_t>& bytes, unsigned threads = 2) {
     const auto session = std::make_shared<WeightSession>(openStore(prepareOptions()), model_,
                                                          std::make_shared<PackedWeights>(),
@@ -169,7 +169,7 @@ TEST_F(KernelStagesTest, ABundleRemembersTheSecondStageToo) {
     tune(*first, expected);
   }
   settle();
-  // Read anew from the file.
+  // Reads the bundle anew from the file.
   mode_ = cache::StoreMode::kStrict;
   const auto second = prepare();
   const hal::StartReport report = second->startReport();
@@ -249,7 +249,7 @@ TEST_F(KernelStagesTest, ChoicesThatDoNotFitAreNotUsed) {
   otherPlan.threads = 2;
   otherPlan.choices.resize(nodes + 1);
   expectUnused(otherPlan.encoded());
-  // A kernel that no node of the plan has.
+  // These select second kernels for nodes that have none.
   MeasuredChoices unknown;
   unknown.threads = 2;
   unknown.choices.assign(nodes, {Which::kOther, false});

@@ -11,13 +11,13 @@ constexpr size_t kFirstOnAll = 0;
 constexpr size_t kFirstOnOne = 1;
 constexpr size_t kOtherOnAll = 2;
 
-// A candidate that is so much slower, as a part of the time, in its first executions is given up:
-// each of them takes longer for it.
+// A candidate that is slower by this fraction in its first executions is given up, because it slows
+// those executions down.
 constexpr double kHopelessLoss = 0.2;
 constexpr size_t kHopelessRuns = 2;
 
-// A candidate has to be so much faster, as a part of the time, before it replaces the first one.
-// (What was chosen as a whole: KernelTuner::Rounds.)
+// A candidate has to be faster by this fraction to replace the first kernel. (Rounds::wholeGain is
+// the fraction for the choice as a whole.)
 constexpr double kNodeGain = 0.05;
 
 KernelTuner::Time median(std::vector<KernelTuner::Time> times) {
@@ -61,14 +61,14 @@ const KernelTuner::Rounds& KernelTuner::rounds() const {
   return quickest_ > effort_.longExecution ? effort_.longRounds : effort_.rounds;
 }
 
-// Whether a candidate has been measured where it is tried.
+// Whether a candidate has been measured often enough on all nodes that try it.
 bool KernelTuner::isEnough(unsigned candidate) const {
   for (size_t node = 0; node < times_.size(); ++node)
     if (isTried_[node][candidate] && times_[node][candidate].size() < rounds().node) return false;
   return true;
 }
 
-// When the first kernels' times are roughly known.
+// Decides which nodes try which candidates, once the times of the first kernels are roughly known.
 void KernelTuner::startNodes(bool hasOthers) {
   std::vector<Time> first;
   for (const auto& times : times_) first.push_back(median(times[kFirstOnAll]));
@@ -84,7 +84,7 @@ void KernelTuner::startNodes(bool hasOthers) {
       isTried_[node][candidate] = isThere && (!choice.isSerial || (threads_ > 1 && isShort));
       if (isTried_[node][candidate]) tried += first[node];
     }
-    // If these nodes took no time at all, it would hardly be noticed.
+    // Only if the gain would count even if these nodes took no time at all.
     if (static_cast<double>(tried) > worth)
       turns_.push_back(candidate);
     else
@@ -108,7 +108,7 @@ std::optional<KernelTuner::Trial> KernelTuner::begin(Others others) {
     trial.candidate = static_cast<unsigned>(turn_++ % 2);
     if (trial.candidate == 1) trial.choices = chosen_;
   } else if (phase_ == Phase::kNodes) {
-    // One of them is not measured enough: else this phase would be over.
+    // This ends: when all candidates have enough measurements, the phase is over.
     do trial.candidate = turns_[turn_++ % turns_.size()];
     while (isEnough(trial.candidate));
     for (size_t node = 0; node < times_.size(); ++node)
@@ -170,7 +170,7 @@ void KernelTuner::choose() {
     whole += first;
     gained += first - best;
   }
-  // What is too little for the judge is not brought before it.
+  // A gain that judge() would reject is not measured as a whole.
   phase_ = isFasterBy(rounds().wholeGain, whole - gained, whole) ? Phase::kWhole : Phase::kDone;
   turn_ = 0;
 }

@@ -14,68 +14,68 @@
 
 namespace hearth::cpu {
 
-// Finds out in ordinary executions of a plan which kernel of each node is the fastest on this
-// machine, and on how many threads. Executions take turns with the candidates, so that a machine
-// that becomes slower or faster meanwhile is so for all of them; medians are compared. What is
-// chosen has to prove itself as a whole before it is in force. Thread-safe.
+// Measures ordinary executions of a plan to find which kernel of each node is the fastest on this
+// machine, and whether on all threads or on one. Successive executions run different candidates, so
+// that a change of the machine's speed affects all of them; medians are compared. The choice as a
+// whole has to be faster than the first kernels before it takes effect. Thread-safe.
 class KernelTuner {
  public:
   // Nanoseconds.
   using Time = uint64_t;
 
-  // How often something is measured, and what that is enough to tell.
+  // How many executions are measured, and which gain that many can tell from noise.
   struct Rounds {
     unsigned node;     // executions with each candidate; odd, as the next, for the medians
-    unsigned whole;    // with each of: the first kernels, what was chosen
-    double wholeGain;  // part of the time by which what was chosen has to be faster
+    unsigned whole;    // executions with the first kernels, and as many with the choice
+    double wholeGain;  // fraction of the time by which the choice has to be faster
   };
 
   // How much is measured.
   struct Effort {
-    // The first executions are not measured, until there are so many or they have taken so long: a
-    // model that runs no longer is not worth it.
+    // Measuring begins after this many executions, or when executions have taken this long: it does
+    // not pay for a model that is used less.
     unsigned firstRuns = 24;
     Time firstTime = 1'500'000'000;
     Rounds rounds = {9, 15, 0.005};
-    // Where executions are long: each round is felt, and what is gained shows with fewer if it is
-    // more than the machine's whims.
+    // Executions longer than this have fewer rounds, since users notice each one. Fewer rounds show
+    // only gains that are larger than the machine's noise.
     Time longExecution = 200'000'000;
     Rounds longRounds = {3, 5, 0.02};
-    // Nodes that take longer on all threads are not tried on one: that would be felt.
+    // Nodes that take longer than this on all threads are not tried on one: users would notice.
     Time mostSerial = 60'000;
   };
 
-  // `threads` that the plan runs on.
+  // `threads` is the number of threads that the plan runs on. The plan outlives this object.
   KernelTuner(const Plan& plan, size_t threads) : KernelTuner(plan, threads, Effort()) {}
   KernelTuner(const Plan& plan, size_t threads, const Effort& effort);
 
-  // One execution that is measured: how its nodes run, and how long each took.
+  // One measured execution: how its nodes run, and how long each of them took.
   struct Trial {
     KernelChoices choices;
-    std::vector<Time> times;  // by node, to be filled in
+    std::vector<Time> times;  // by node; the caller fills them in
     unsigned candidate = 0;
     bool isWhole = false;
   };
-  // The other kernels of the plan: they are measured from when they are there.
+  // State of the plan's other kernels.
   enum class Others { kInTheMaking, kThere, kRefused };
 
-  // For the next execution; none: it runs as others do. Nothing is measured while other kernels are
-  // in the making: that takes a processor.
+  // The trial that the next execution makes; none when it runs unmeasured. Nothing is measured
+  // while the other kernels are being built, because building them takes a processor.
   std::optional<Trial> begin(Others others);
-  // Takes the times of an execution that nothing is known to have disturbed.
+  // Takes the times of a trial that no other execution is known to have disturbed.
   void end(const Trial& trial);
-  // Takes the time of an execution for which begin() gave none.
+  // Takes the time of an execution for which begin() returned no trial.
   void endUnmeasured(Time time);
 
-  // Whether the first executions are over: the other kernels are needed from here on.
+  // Whether the unmeasured first executions are over; from then on the other kernels are needed.
   bool isMeasuring() const;
 
-  // What is to be chosen; none before all is measured. Without a choice where the first kernels are
-  // the fastest.
+  // The result; none before all is measured. It changes no node where the first kernels are the
+  // fastest.
   std::optional<MeasuredChoices> result() const;
 
  private:
-  // What a node can be tried with.
+  // The ways in which a node can run.
   static constexpr size_t kCandidates = 4;  // first or other kernel, on all threads or one
   static KernelChoice choiceOfCandidate(size_t candidate);
   const Rounds& rounds() const;
@@ -91,11 +91,11 @@ class KernelTuner {
   mutable base::Mutex mutex_;
   unsigned firstRuns_ = 0;
   Time firstTime_ = 0;
-  Time quickest_ = UINT64_MAX;  // execution with the first kernels, before others are tried
+  Time quickest_ = UINT64_MAX;  // shortest execution with the first kernels in Phase::kQuick
   enum class Phase { kFirstRuns, kQuick, kNodes, kWhole, kDone } phase_ = Phase::kFirstRuns;
-  std::vector<unsigned> turns_;  // candidates that are tried, in turn
+  std::vector<unsigned> turns_;  // candidates that executions try in turn
   size_t turn_ = 0;
-  // By node and candidate: whether it is one for the node, and the times measured.
+  // By node and candidate: whether the node tries the candidate, and the times measured.
   std::vector<std::array<bool, kCandidates>> isTried_;
   std::vector<std::array<std::vector<Time>, kCandidates>> times_;
   std::array<std::vector<Time>, 2> wholeTimes_;

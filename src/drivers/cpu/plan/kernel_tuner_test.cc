@@ -17,7 +17,7 @@ constexpr KernelChoice kFirstOnOne{Which::kFirst, true};
 constexpr KernelChoice kOtherOnAll{Which::kOther, false};
 constexpr KernelChoice kOtherOnOne{Which::kOther, true};
 
-// Nodes of which `others` have another kernel.
+// A plan of so many nodes, of which `others` have a second kernel.
 Plan planOf(size_t nodes, std::initializer_list<size_t> others) {
   Plan plan;
   plan.nodes.resize(nodes);
@@ -28,7 +28,7 @@ Plan planOf(size_t nodes, std::initializer_list<size_t> others) {
   return plan;
 }
 
-// How long a node takes when it runs so.
+// How long a node takes when it runs as `choice` says.
 using Clock = std::function<Time(size_t node, KernelChoice choice, int execution)>;
 
 struct Outcome {
@@ -39,7 +39,7 @@ struct Outcome {
   int wholeTrials = 0;
 };
 
-// `unmeasured` is how long executions take as a whole that are not measured.
+// `unmeasured` is how long an execution without a trial takes.
 Outcome tune(KernelTuner* tuner, const Clock& clock, Time unmeasured = 1'000'000) {
   Outcome outcome;
   for (; outcome.executions < 1000; ++outcome.executions) {
@@ -66,7 +66,7 @@ Outcome tune(KernelTuner* tuner, const Clock& clock, Time unmeasured = 1'000'000
 TEST(KernelTunerTest, FindsTheFastestOfEachNode) {
   const Plan plan = planOf(4, {1, 2, 3});
   KernelTuner tuner(plan, 4);
-  // Fastest: as it is; the other on all; the first on one; the other on one.
+  // By node the fastest: first kernel on all threads; other on all; first on one; other on one.
   const auto clock = [](size_t node, KernelChoice choice, int) -> Time {
     static constexpr Time kTimes[4][4] = {{10'000, 20'000, 0, 0},
                                           {30'000, 40'000, 20'000, 25'000},
@@ -81,7 +81,7 @@ TEST(KernelTunerTest, FindsTheFastestOfEachNode) {
   EXPECT_EQ(outcome.result.quickTime, 58'000u);
   EXPECT_EQ(outcome.result.chosenTime, 41'000u);
   EXPECT_EQ(outcome.result.changedNodes(), 3u);
-  // What is used for a moment only is not measured.
+  // A model that is used only briefly is not measured.
   EXPECT_GE(outcome.executions, 24);
   EXPECT_LE(outcome.executions, 150);
 }
@@ -136,7 +136,7 @@ TEST(KernelTunerTest, ASmallGainIsNoReason) {
 TEST(KernelTunerTest, WhatIsNotFasterAsAWholeIsNotChosen) {
   const Plan plan = planOf(2, {});
   KernelTuner tuner(plan, 2);
-  // On one thread each node alone is faster, both together are not.
+  // Each node alone is faster on one thread; both together are not.
   bool isWhole = false;
   Outcome outcome;
   while (!tuner.result()) {
@@ -159,7 +159,7 @@ TEST(KernelTunerTest, WhatIsNotFasterAsAWholeIsNotChosen) {
 TEST(KernelTunerTest, AMachineThatSlowsDownDoesNotMatter) {
   const Plan plan = planOf(2, {0});
   KernelTuner tuner(plan, 2);
-  // Everything takes longer and longer, and now and then very long.
+  // Executions take longer and longer, and now and then very long.
   const Outcome outcome = tune(&tuner, [](size_t node, KernelChoice choice, int execution) -> Time {
     const Time base = node == 0 && choice.which == Which::kOther ? 8'000 : 10'000;
     const Time time = choice.isSerial ? base * 2 : base;
@@ -179,7 +179,7 @@ TEST(KernelTunerTest, TheFirstExecutionsAreFewOrShort) {
   EXPECT_EQ(unmeasured(5'000'000'000), 1);
 }
 
-// Of an inference of seconds there are not a hundred before somebody has lost patience.
+// A user does not wait for a hundred inferences that take seconds each.
 TEST(KernelTunerTest, LongExecutionsAreMeasuredLessOften) {
   const Plan plan = planOf(4, {1, 2});
   const auto tuned = [&](Time unit) {
@@ -192,13 +192,13 @@ TEST(KernelTunerTest, LongExecutionsAreMeasuredLessOften) {
   EXPECT_EQ(tuned(10).wholeTrials, 30);
   const Outcome outcome = tuned(50'000);
   EXPECT_EQ(outcome.wholeTrials, 10);
-  // Each kernel of a node three times, and one execution before.
+  // One unmeasured execution, three with each kernel, ten as a whole.
   EXPECT_EQ(outcome.executions, 1 + 3 + 3 + 10);
   EXPECT_EQ(outcome.result.choices,
             (KernelChoices{kFirstOnAll, kOtherOnAll, kFirstOnAll, kFirstOnAll}));
 }
 
-// A first measured execution that something has held up does not make a model slow.
+// A first measured execution that was held up does not make the model count as slow.
 TEST(KernelTunerTest, WhetherExecutionsAreLongTheShortestOneTells) {
   const Plan plan = planOf(2, {0, 1});
   KernelTuner tuner(plan, 1);
@@ -209,8 +209,8 @@ TEST(KernelTunerTest, WhetherExecutionsAreLongTheShortestOneTells) {
   EXPECT_EQ(outcome.result.choices, (KernelChoices{kOtherOnAll, kOtherOnAll}));
 }
 
-// How many of two nodes change that take 10,000 units each, 8,000 with another kernel alone, and
-// `together` if both do.
+// How many of two nodes change. Each takes 10,000 units with its first kernel, 8,000 in a trial of
+// the other one, and `together` when both run the other one.
 uint32_t changedNodes(Time unit, Time together) {
   const Plan plan = planOf(2, {0, 1});
   KernelTuner tuner(plan, 1);
@@ -234,7 +234,7 @@ TEST(KernelTunerTest, FewerRoundsAskForALargerGain) {
   EXPECT_EQ(changedNodes(100'000, 9'700), 2u);
 }
 
-// Ten executions of seconds are not spent on what they could not prove.
+// Ten executions of seconds are not spent on a gain that they could not prove.
 TEST(KernelTunerTest, WhatNodesGainIsEnoughForTheWholeOrLeftAlone) {
   const Plan plan = planOf(5, {0});
   const auto wholeTrials = [&](Time unit, Time other) {
@@ -246,7 +246,7 @@ TEST(KernelTunerTest, WhatNodesGainIsEnoughForTheWholeOrLeftAlone) {
     EXPECT_EQ(outcome.result.changedNodes(), outcome.wholeTrials == 0 ? 0u : 1u);
     return outcome.wholeTrials;
   };
-  // As a whole 1.2 % and 2.4 % faster.
+  // As a whole these are 1.2 % and 2.4 % faster.
   EXPECT_EQ(wholeTrials(1, 9'400), 30);
   EXPECT_EQ(wholeTrials(100'000, 9'400), 0);
   EXPECT_EQ(wholeTrials(100'000, 8'800), 10);
@@ -255,14 +255,14 @@ TEST(KernelTunerTest, WhatNodesGainIsEnoughForTheWholeOrLeftAlone) {
 TEST(KernelTunerTest, WhatWouldHardlyBeNoticedIsNotTried) {
   const Plan plan = planOf(3, {1});
   KernelTuner tuner(plan, 2);
-  // The two short nodes are 4 in a thousand.
+  // The two short nodes take 0.4 % of the time.
   const Outcome outcome = tune(
       &tuner, [](size_t node, KernelChoice, int) -> Time { return node == 0 ? 996'000 : 2'000; });
   for (const KernelChoices& trial : outcome.trials) EXPECT_EQ(trial, KernelChoices(3));
   EXPECT_EQ(outcome.result.changedNodes(), 0u);
 }
 
-// What was given up is not run on for those that are not.
+// A candidate that was given up is not run any more while others are measured.
 TEST(KernelTunerTest, EveryExecutionThatIsMeasuredCounts) {
   const Plan plan = planOf(1, {0});
   KernelTuner tuner(plan, 2);
@@ -277,7 +277,7 @@ TEST(KernelTunerTest, OtherKernelsAreWaitedForAndMayBeRefused) {
   const Plan plan = planOf(2, {0, 1});
   KernelTuner tuner(plan, 1);
   EXPECT_FALSE(tuner.isMeasuring());
-  // Whoever makes them takes a processor: these times would count for less.
+  // Building kernels takes a processor, so times would be unreliable.
   for (int i = 0; i < 500; ++i) {
     EXPECT_FALSE(tuner.result());
     EXPECT_FALSE(tuner.begin(Others::kInTheMaking));
@@ -309,7 +309,7 @@ TEST(MeasuredChoicesTest, ComeBackAsTheyWere) {
   measured.quickTime = 123'456;
   measured.chosenTime = 100'000;
   const std::vector<uint8_t> bytes = measured.encoded();
-  // A store's facts are read at each start.
+  // Each start reads the facts of the store, so they have to be small.
   EXPECT_LT(bytes.size(), 64u);
   EXPECT_EQ(MeasuredChoices::parse(bytes, 1000), measured);
   EXPECT_EQ(measured.changedNodes(), 3u);
@@ -328,7 +328,7 @@ TEST(MeasuredChoicesTest, WrongBytesAreNone) {
   std::vector<uint8_t> longer = bytes;
   longer.push_back(0);
   EXPECT_FALSE(MeasuredChoices::parse(longer, 2));
-  // A node that is none.
+  // A node beyond the plan.
   std::vector<uint8_t> beyond = bytes;
   beyond[bytes.size() - 4] = 0xFF;
   EXPECT_FALSE(MeasuredChoices::parse(beyond, 2));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan: the nodes that run a model on this CPU, and where every tensor lies while they do.
+// The execution graph of a model: the nodes that run it on this CPU, and where every tensor lies
+// while they do.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace hearth::cpu {
 
-// Memory of one tensor. Several tensors may share memory: then all but one are aliases of a root.
+// Memory of one tensor. Tensors that share memory are aliases of one root.
 struct Value {
   enum class Place : uint8_t {
     kArena,     // activation memory of the execution context
@@ -28,31 +29,32 @@ struct Value {
   const uint8_t* constant = nullptr;
   uint64_t bytes = 0;
   uint64_t writeSlack = 0;   // bytes behind it that a kernel overwrites
-  ValueId root = 0;          // itself when it is no alias
+  ValueId root = 0;          // of an alias the value that it lies in; else the value itself
   uint64_t rootOffset = 0;   // bytes from the root's start
   uint64_t arenaOffset = 0;  // roots in kArena, after planArena()
-  int32_t firstNode = -1;    // first and last node that touches it (roots)
+  int32_t firstNode = -1;    // of roots: first and last node that touches it or an alias of it
   int32_t lastNode = -1;
   std::string name;  // for people
 };
 
-// One step: how its kernel is made, and which values it touches.
+// One step: how its kernel is built, and which values it touches.
 struct Node {
   uint32_t operation = 0;        // index in the model's main subgraph
-  const char* name = "";         // the operation's, for traces
+  const char* name = "";         // of the operation, for traces
   const char* kernel = "";       // "xnnpack", "own" or "reference"
   std::vector<ValueId> inputs;   // read; all of them stay alive until the node has run
   std::vector<ValueId> outputs;  // written
-  // Inputs (positions) whose memory output 0 may take over when nobody reads them afterwards.
+  // Positions in `inputs` whose memory output 0 may take over if no later node reads them.
   std::vector<uint32_t> inPlaceInputs;
-  // Bytes of our own file mappings that create() packs and nobody reads afterwards: their pages
-  // are handed back as soon as it has.
+  // Bytes of our own file mappings that create() packs and no kernel reads: their pages are
+  // released after packing.
   std::vector<std::span<const uint8_t>> packedSources;
-  // Makes the kernel of one context. Thread-safe; packs weights the first time. kUnsupported means
-  // that XNNPACK refuses these parameters: the operation is then planned with its reference kernel.
+  // Builds a kernel for one context, and packs its weights the first time. Thread-safe. Error:
+  // kUnsupported when XNNPACK refuses these parameters; the execution graph is then built again
+  // with the reference kernel of the operation.
   std::function<Result<std::unique_ptr<Kernel>>()> create;
-  // The same for another kernel, which may be the faster one on some machines; null where there is
-  // none. Tried when the model has been used for a while.
+  // The same for a second kernel over the same values, which is faster on some machines; null where
+  // there is none. It is tried when the model has been used for a while.
   std::function<Result<std::unique_ptr<Kernel>>()> createOther;
 };
 
@@ -61,7 +63,7 @@ struct Plan {
   std::vector<Node> nodes;
   uint64_t arenaBytes = 0;
 
-  // The value whose memory `id` lies in, and where in it.
+  // The root value whose memory `id` lies in, and the offset there in bytes.
   struct Place {
     ValueId root;
     uint64_t offset;
@@ -76,9 +78,10 @@ struct Plan {
   }
 };
 
-// Gives every arena root its offset: values that live at the same time never overlap, and an output
-// takes over an input's memory where its node allows. Sets arenaBytes. Error kResourceExhausted...
-// kOutOfMemory when `limit` (0 = none) is exceeded, naming the largest tensor alive at the peak.
+// Gives every root in the arena its offset and sets arenaBytes. Values that live at the same time
+// never overlap; an output takes over an input's memory where its node allows it. Error:
+// kOutOfMemory when `limit` bytes (0 = no limit) are exceeded; it names the tensor that does not
+// fit.
 Status planArena(Plan* plan, uint64_t limit);
 
 }  // namespace hearth::cpu

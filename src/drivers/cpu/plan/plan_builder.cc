@@ -90,7 +90,7 @@ Status PlanBuilder::infer(const graph::Operation& operation) {
     const ops::Tensor& known = tensors_[operation.inputs[i]];
     context_.inputs[i].dimensions = known.dimensions;
     context_.inputs[i].hasKnownShape = known.hasKnownShape;
-    // Kernels may read whole elements of a constant: give them aligned ones.
+    // Kernels read constants element by element, so these have to be aligned.
     if (context_.inputs[i].data != nullptr) {
       const ValueId id = read(operation.inputs[i]);
       context_.inputs[i].data = const_cast<uint8_t*>(plan_.values[id].constant);
@@ -214,7 +214,8 @@ std::shared_ptr<const base::Sha256Digest> PlanBuilder::packingSource(
     const bool isGiven = index != UINT32_MAX;
     add(isGiven);
     if (!isGiven) continue;
-    // Once for all parts of a layer: the last one of a language model has a megabyte of scales.
+    // Computed once for all parts of a layer: the last layer of a language model has a megabyte of
+    // scales.
     auto known = operandSources_.find(index);
     if (known == operandSources_.end())
       known = operandSources_.emplace(index, operandSource(index)).first;
@@ -224,7 +225,8 @@ std::shared_ptr<const base::Sha256Digest> PlanBuilder::packingSource(
   return std::make_shared<const base::Sha256Digest>(hash.finish());
 }
 
-// Of what an operand holds; none where the constant has no place that others can name.
+// Digest that names what an operand holds; none where the constant has no place that other models
+// can name.
 std::optional<base::Sha256Digest> PlanBuilder::operandSource(uint32_t index) {
   base::Sha256 hash;
   const auto add = [&](const auto& value) {
@@ -257,7 +259,8 @@ std::optional<base::Sha256Digest> PlanBuilder::operandSource(uint32_t index) {
   poolSources_.resize(model_.pools.size());
   std::optional<cache::ContentSource>& source = poolSources_[operand.location.pool];
   if (!source) source = sourceOf(pool);
-  // The packing is used by whoever comes with the same name, without a look at the bytes.
+  // Other models use the packing under this name without comparing bytes, so the file's identity
+  // has to show every change.
   if (!source->tellsChanges() || source->file()->proof == cache::ChangeProof::kSeal)
     return std::nullopt;
   hash.update(cache::contentKey(*source->file(), pool.offset() + operand.location.offset,
@@ -285,12 +288,12 @@ bool PlanBuilder::hasReadableTail(const graph::Operand& operand) const {
 ValueId PlanBuilder::read(uint32_t index) {
   const graph::Operand& operand = subgraph_.operands[index];
   if (padded_[index] && !valueOf_[index]) {
-    // A consumer that cannot pad by itself: the padding runs as a node of its own after all.
+    // This reader cannot pad by itself, so the padding becomes a node of its own.
     materialize(index);
   }
   if (valueOf_[index]) return *valueOf_[index];
   if (const ConvertedConstantRef& converted = converted_[index]) {
-    // A reader that does not pack it.
+    // This reader does not pack the constant, so it gets a float32 copy.
     Value value;
     value.place = Value::Place::kConstant;
     value.index = index;
@@ -302,7 +305,7 @@ ValueId PlanBuilder::read(uint32_t index) {
     valueOf_[index] = newValue(std::move(value));
     return *valueOf_[index];
   }
-  // Everything else that is read has been written before, so this is a constant.
+  // Operands that are not constants have been written before, so this one is a constant.
   Value value;
   value.place = Value::Place::kConstant;
   value.index = index;
@@ -370,7 +373,7 @@ bool PlanBuilder::alias(uint32_t output, uint32_t input) {
     plan_.values[id].root = source;
     return true;
   }
-  // The graph output becomes the memory that earlier nodes write to.
+  // The nodes that write `input` now write to the memory of the graph output.
   if (plan_.values[root].place != Value::Place::kArena || offset != 0) return false;
   const ValueId id = write(output);
   if (plan_.values[id].bytes != plan_.values[root].bytes) return false;

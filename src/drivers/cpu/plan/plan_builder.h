@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns a model into a plan, operation by operation.
+// Turns a model into an execution graph, operation by operation.
 #pragma once
 
 #include <cstdint>
@@ -25,27 +25,28 @@
 
 namespace hearth::cpu {
 
-// Collects values and nodes. Used by one thread. The model must outlive the plan.
+// Collects the values and nodes of an execution graph. Used by one thread. The model must outlive
+// the plan.
 class PlanBuilder {
  public:
   PlanBuilder(const graph::Model& model, PackedWeights* weights, std::set<uint32_t> referenceOnly);
 
-  // The whole main subgraph. kUnsupported when it cannot be planned because shapes or branches are
-  // known only at run time.
+  // Lowers the whole main subgraph. Error: kUnsupported when shapes or branches are known only at
+  // run time; that of a lowering.
   Status build();
 
   Plan takePlan() { return std::move(plan_); }
-  // Copies of constants that were not aligned for their type or end too close to unreadable memory;
-  // the plan's values point into them.
+  // Copies of constants that are not aligned for their type or end too close to unreadable memory.
+  // The plan's values point into them, so they must outlive it.
   std::vector<std::unique_ptr<uint8_t[]>> takeOwnedConstants() { return std::move(owned_); }
   bool asksForTraits() const { return asksForTraits_; }
-  // Which kernel runs each operation; "none" for operations that only rename memory.
+  // By operation: the kind of kernel that runs it (Node::kernel), or "none" without a node.
   std::vector<std::string> takeKernels() { return std::move(kernels_); }
 
   // ---- for lowerings ----
 
   const graph::Model& model() const { return model_; }
-  // Which int8 convolutions this CPU gets wrong: the self-test's result.
+  // The self-test's result: which int8 convolutions go wrong on this CPU.
   Result<KernelTraits> traits();
   PackedWeights* weights() const { return weights_; }
   uint32_t currentOperation() const { return operation_; }
@@ -56,65 +57,66 @@ class PlanBuilder {
 
   // Value with the operand's content, for reading.
   ValueId read(uint32_t operand);
-  // Constant bytes that a node packs at `place`: where they lie, or a copy when packing would read
-  // past the end of what can be read. Not to be read when the place is packed already.
+  // Bytes of a constant that a node packs at `place`: in place, or a copy where packing would read
+  // past readable memory. Not to be read when the place is packed already. Null for a converted
+  // constant.
   const uint8_t* weightData(uint32_t operand, WeightPlace place);
-  // The same for kernels that pack at each start: after a warm start these bytes come from the
-  // segment store and not from the model.
+  // The same for kernels that pack at each start: a warm start takes these bytes from the segment
+  // store and not from the model. Of a converted constant these are its floats.
   Result<const uint8_t*> rawData(uint32_t operand);
 
-  // weightData, or rawData of a converted constant: for biases, which are small.
+  // weightData(), or rawData() of a converted constant; for biases, which are small.
   Result<const uint8_t*> biasData(uint32_t operand, WeightPlace place) {
     if (converted_[operand] != nullptr) return rawData(operand);
     return weightData(operand, place);
   }
 
-  // Names what the current operation packs, for PlaceScope: the constants by where they lie, the
-  // quantisation of `operands`, and `parameters`. Null when a constant lies where others cannot
-  // find them again, or when nothing is to be packed.
+  // Names what the current operation packs, for PackedWeights::create(): by the files and offsets
+  // of the constants among `operands`, by the operands' quantisation, and by `parameters`. Null
+  // when a constant has no place that other models can name, or when packing is forbidden.
   std::shared_ptr<const base::Sha256Digest> packingSource(std::span<const uint32_t> operands,
                                                           std::span<const uint64_t> parameters);
 
-  // Lets the pages of a constant go once the node has packed it, where it lies in a file mapping
-  // that we made.
+  // Lets the pages of a constant be released once the node has packed it, where the constant lies
+  // in a read-only file mapping of ours.
   void releaseAfterPacking(Node* node, uint32_t operand) const;
 
   // Value to write the operand's content to.
   ValueId write(uint32_t operand);
-  // Memory between two nodes of one operation.
+  // A value for memory between two nodes of one operation.
   ValueId temporary(uint64_t bytes);
   // Makes `output` share `input`'s memory. False when both are fixed (client memory, constants).
   bool alias(uint32_t output, uint32_t input);
 
-  // Kernels may overwrite this many bytes behind the value.
+  // Lets kernels overwrite this many bytes behind the value.
   void reserveWriteSlack(ValueId value, uint64_t bytes);
 
   // Adds a node; fills operation, name and kernel.
   Node& add(const char* kernel, std::vector<ValueId> inputs, std::vector<ValueId> outputs);
-  // Adds a node that runs the kernel of src/ops. `context` is that of the current operation, or one
-  // whose inputs with data are other constants.
+  // Adds a node that runs the kernel of src/ops. `context` is that of the current operation, or a
+  // copy of it in which inputs with data are other constants.
   Node& addOperation(const char* kernel, const ops::OperationContext& context);
-  // The node alone, for a kernel made otherwise of the same context.
+  // Adds the node without a kernel, for a caller that sets Node::create itself.
   struct Arguments {
     Node& node;
     ReferenceArguments arguments;
   };
   Arguments addArguments(const char* kernel, const ops::OperationContext& context);
-  // Where a constant lies.
+  // The bytes of a constant value; null for other values.
   const uint8_t* constantOf(ValueId value) const { return plan_.values[value].constant; }
 
-  // Spatial zero padding that the consumers of an operand apply themselves.
+  // Spatial zero padding that the readers of an operand apply themselves.
   struct PaddedView {
     uint32_t source = 0;  // operand
     uint32_t top = 0, bottom = 0, left = 0, right = 0;
-    uint8_t fillByte = 0;  // of the padding, where it has to be written after all
+    uint8_t fillByte = 0;  // every byte of the padding, where a node has to write it after all
   };
   // Records that `operand` is `view`, without a node for it.
   void setPaddedView(uint32_t operand, PaddedView view);
   std::optional<PaddedView> paddedView(uint32_t operand) const;
 
-  // Values that hold the 8-bit rows of a float32 operand and their parameters, once a layer with
-  // rows of that size made them.
+  // Values with the 8-bit rows of a float32 operand and their quantisation parameters, set by the
+  // first layer that reads the operand in rows of this many elements.
   void setQuantizedRows(uint32_t operand, size_t rowSize, std::pair<ValueId, ValueId> values) {
     quantizedRows_[{operand, rowSize}] = values;
   }
@@ -127,26 +129,26 @@ class PlanBuilder {
   void setConverted(uint32_t operand) {
     converted_[operand] = std::make_shared<ConvertedConstant>(context_);
   }
-  // Null for other operands.
+  // Null for operands that are not converted constants.
   const ConvertedConstantRef& converted(uint32_t operand) const { return converted_[operand]; }
   // Whether the operand is a constant, converted or not.
   bool isWeight(uint32_t operand) const {
     return subgraph_.operands[operand].isConstant() || converted_[operand] != nullptr;
   }
 
-  // Operations that read the operand, in order.
+  // Indices of the operations that read the operand, in order.
   const std::vector<uint32_t>& consumers(uint32_t operand) const { return consumers_[operand]; }
   bool isGraphOutput(uint32_t operand) const {
     return subgraph_.operands[operand].lifetime == graph::Lifetime::kSubgraphOutput;
   }
   const graph::Operation& operation(uint32_t index) const { return subgraph_.operations[index]; }
   bool isReferenceOnly(uint32_t operation) const { return referenceOnly_.contains(operation); }
-  // Whether a later operation's result, of the shape of the current one's, can be written by nodes
-  // of the current operation: they are then to be added, and takeOver() called.
+  // Whether nodes of the current operation may write the result of a later operation, which has the
+  // shape of the current one's result. If true, the caller adds these nodes and calls takeOver().
   bool canTakeOver(uint32_t operation);
   void takeOver(uint32_t operation) { takenOver_.insert(operation); }
 
-  // Context of the current operation with inferred shapes.
+  // Context of the current operation, with inferred shapes.
   const ops::OperationContext& context() const { return context_; }
 
  private:
@@ -164,12 +166,12 @@ class PlanBuilder {
   bool asksForTraits_ = false;
   PackedWeights* weights_;
   std::set<uint32_t> referenceOnly_;
-  std::set<uint32_t> takenOver_;  // operations that are not lowered, for nodes of others do them
+  std::set<uint32_t> takenOver_;  // operations whose results nodes of earlier ones write
 
   Plan plan_;
   std::vector<std::unique_ptr<uint8_t[]>> owned_;
   std::vector<std::string> kernels_;
-  std::vector<std::optional<cache::ContentSource>> poolSources_;  // by pool, where asked for
+  std::vector<std::optional<cache::ContentSource>> poolSources_;  // by pool, where needed
   std::vector<ops::Tensor> tensors_;                              // by operand: inferred shapes
   std::vector<std::optional<ValueId>> valueOf_;                   // by operand
   std::vector<std::optional<PaddedView>> padded_;                 // by operand
@@ -182,7 +184,7 @@ class PlanBuilder {
 };
 
 // One lowering: adds nodes for builder->context(), or returns false when the reference kernel has
-// to do it. Defined beside their families, found by lowering.cc.
+// to run the operation. findLowering() returns null for an operation without one.
 using Lowering = Result<bool> (*)(PlanBuilder* builder);
 Lowering findLowering(graph::OperationType type);
 
