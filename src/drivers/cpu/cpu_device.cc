@@ -30,8 +30,8 @@
 namespace hearth::cpu {
 namespace {
 
-// What a start with the store maps at most, beside what one without it does: copies of the packed
-// constants, which are larger than what they are packed from, and the stacks and heaps of threads.
+// Upper limits of the address space that a start takes for the store: copies of the packed
+// constants, which are larger than the constants themselves, and stacks and heaps of threads.
 constexpr uint64_t kStoreCopies = 4;
 constexpr uint64_t kStoreAddresses = uint64_t{256} << 20;
 
@@ -62,7 +62,7 @@ class CpuDevice final : public hal::Device, public hal::CacheExplainer {
     HEARTH_TRY(hal::checkPoolsMapped(model));
     HEARTH_TRY(graph::validateOnce(model));
     std::vector<hal::OperationSupport> support = hal::checkOperations(model);
-    // Of other subgraphs it has seen only those that the main one refers to.
+    // Only with one subgraph: checkOperations() skips subgraphs that the main one does not use.
     if (model.subgraphs.size() == 1 &&
         std::ranges::all_of(support, &hal::OperationSupport::supported))
       if (const auto* validated = graph::ValidatedModel::from(model); validated != nullptr)
@@ -85,7 +85,7 @@ class CpuDevice final : public hal::Device, public hal::CacheExplainer {
   void flush() override { flushStores(); }
 
   void warmUp() override {
-    // Who prepares a model is told when it fails.
+    // A failure is reported when a model is prepared.
     (void)initializeXnnpack();
   }
 
@@ -99,7 +99,8 @@ class CpuDevice final : public hal::Device, public hal::CacheExplainer {
   }
 };
 
-// Why nothing was saved; empty when it was, or nothing was to be.
+// Writes the client's cache files. Returns why that failed; empty when it did not, or when the
+// client has none.
 std::string save(const ModelParts& parts, cache::SegmentStore& store, const hal::Cache& cache) {
   if (cache.modelFiles.empty() && cache.dataFiles.empty()) return "";
   const Status saved = base::caught([&] { return saveModel(parts, store, cache); });
@@ -113,14 +114,16 @@ std::shared_ptr<cache::SegmentStore> storeWithoutMemory() {
       cache::StoreFailure{cache::StoreReason::kNoMemory, "There is no memory for the store."});
 }
 
-// Never a reason for a model to fail.
+// The store for a model. Where it cannot be opened, this is one that keeps nothing: a model never
+// fails because of the store.
 std::shared_ptr<cache::SegmentStore> storeFor(const graph::Model& model,
                                               const hal::PrepareOptions& options) {
   const uint64_t kept = WeightSession::bytesWorthKeeping(model);
   if (kept == 0)
     return std::make_shared<cache::AnonymousStore>(
         cache::StoreFailure{cache::StoreReason::kOff, "The model is too small to keep."});
-  // Under a limit on addresses they are the model's first: threads of the store take some for ever.
+  // Under a limit on the address space the model goes first: threads of the store take a part of it
+  // for ever.
   if (memory::addressesLeft() / kStoreCopies < kept + kStoreAddresses) return storeWithoutMemory();
   std::shared_ptr<cache::SegmentStore> store;
   static_cast<void>(base::caught([&] {
@@ -141,7 +144,7 @@ Result<std::vector<hal::OperationSupport>> CpuDevice::explainOperations(const gr
   HEARTH_ASSIGN(std::vector<hal::OperationSupport> support, supportedOperations(model));
   for (const hal::OperationSupport& operation : support)
     if (!operation.supported) return support;
-  // The plan tells which kernel an operation gets; without known shapes all are interpreted.
+  // The execution graph tells which kernel an operation gets; a model without one is interpreted.
   PlanBuilder builder(model, nullptr, {});
   if (!builder.build()) return support;
   const std::vector<std::string> kernels = builder.takeKernels();
@@ -173,10 +176,10 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
   auto prepared = prepareWith(store);
   if (!prepared && prepared.error().code() == ErrorCode::kOutOfMemory &&
       store->planCapacity() != cache::PlanCapacity::kNone) {
-    // It holds what it was given to write.
+    // The store may still hold memory that is queued for writing.
     store->flush();
     prepared = prepareWith(storeWithoutMemory());
-    // Otherwise the store was not the reason: the model needs more, or its activations do.
+    // If this fails, too, the store was not the reason: the model or its activations are too large.
     if (prepared) base::logWarn("There is no memory for a model together with the weight store.");
   }
   if (prepared) return *prepared;

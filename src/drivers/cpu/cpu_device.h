@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device `hearth-cpu`: XNNPACK where it can, kernels of ours where it cannot.
+// Device `hearth-cpu`: runs XNNPACK's kernels, and ours where XNNPACK has none or slower ones.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace hearth::cpu {
 
 inline constexpr const char* kCpuDeviceName = "hearth-cpu";
 
-// The device is cheap until it prepares its first model, which starts XNNPACK and its self-test.
+// Creates the device. That is cheap: the first model that it prepares initializes XNNPACK.
 std::shared_ptr<hal::Device> createCpuDevice();
 
 }  // namespace hearth::cpu

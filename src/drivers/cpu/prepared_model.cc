@@ -27,8 +27,8 @@ namespace {
 
 constexpr char kChoicesFact[] = "hearth-cpu kernels";
 
-// Those that pack take turns: each of them uses all processors, and one finds what the one before
-// has packed, as the signatures of a language model do that are compiled at once.
+// Preparations that pack take turns: each uses all processors, and each finds what the ones before
+// have packed, as when signatures of a language model are compiled at the same time.
 class PackingTurn {
  public:
   PackingTurn() { mutex().lock(); }
@@ -38,7 +38,8 @@ class PackingTurn {
 
  private:
   static std::mutex& mutex() {
-    // It is held for too long to let forks wait for it. In a child nobody has it.
+    // Held too long for a fork to wait for it, so a forked child makes it anew: no thread of the
+    // child holds it.
     static constinit base::Immortal<std::mutex> turn;
     return turn.get([] {
       base::ForkGate::atFork({.afterInChild = [] {
@@ -143,7 +144,7 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
     const PackingTurn turn;
     HEARTH_TRY(prepared->planWhole(options));
   }
-  // What was packed from zeros is not kept either.
+  // A model whose pools lost pages was packed from zeros: it fails and is not kept.
   HEARTH_TRY(hal::checkPoolsWhole(*prepared->model_));
   prepared->publish();
   prepared->populate();
@@ -191,7 +192,7 @@ Result<std::unique_ptr<CpuPreparedModel::Planned>> CpuPreparedModel::makePlan(
   HEARTH_TRY(builder.build());
   auto planned = std::make_unique<Planned>();
   planned->ownedConstants = builder.takeOwnedConstants();
-  // Which kernel an operation gets does not change its shapes.
+  // Computed once: which kernel an operation gets does not change its shapes.
   if (outputBytes_.empty()) {
     for (uint32_t index : model_->main().outputs) {
       outputDimensions_.push_back(builder.tensor(index).dimensions);
@@ -221,7 +222,8 @@ bool CpuPreparedModel::addReferenceOnly(const std::vector<uint32_t>& operations)
 }
 
 Status CpuPreparedModel::planWhole(const hal::PrepareOptions& options) {
-  // XNNPACK says no only when an operator is made: plan again with the reference kernel for those.
+  // XNNPACK refuses an operation only when its operator is created: the model is then planned again
+  // with the reference kernel for that operation.
   while (true) {
     HEARTH_ASSIGN(std::unique_ptr<Planned> planned, makePlan(options));
     const auto kernels = std::make_shared<KernelFactory>(planned->plan, pool_.get(), choices_);
@@ -250,12 +252,12 @@ Status CpuPreparedModel::planAhead(const hal::PrepareOptions& options, bool pack
   hal::PrepareOptions later = options;
   later.deadline = {};
   packsAhead_ = packs;
-  // Packing is worth all threads; the rest is done before one more has started.
+  // Packing is worth all threads. Without it one thread is done before another would have started.
   const auto threads = packs ? static_cast<unsigned>(pool_->threadCount()) : 1;
   ahead_->makeAhead(
       threads, [this, later] { complete(later); },
       [this, arena, whenReady = std::move(whenReady)] {
-        // Clearing its pages would otherwise take a part of the first inference.
+        // Populates the arena here, because clearing its pages would slow the first inference.
         ::madvise(arena->data(), arena->size(), MADV_POPULATE_WRITE);
         populate();
         if (whenReady != nullptr) whenReady(*this);
@@ -264,7 +266,7 @@ Status CpuPreparedModel::planAhead(const hal::PrepareOptions& options, bool pack
 }
 
 void CpuPreparedModel::complete(const hal::PrepareOptions& options) {
-  // XNNPACK refuses no more of a saved model than was known when it was saved.
+  // A saved model names the operations that XNNPACK refuses; it refuses no others now.
   if (session_ == nullptr) return;
   const std::vector<uint32_t> refused = ahead_->refused();
   if (!refused.empty()) {
@@ -279,7 +281,7 @@ void CpuPreparedModel::complete(const hal::PrepareOptions& options) {
       return;
     }
   } else if (ahead_->hasFailed()) {
-    // Who uses those kernels hears why.
+    // Executions that need those kernels get the error.
     return session_->giveUp(Error(ErrorCode::kOutOfMemory, "Not all is packed."));
   }
   if (const Status whole = hal::checkPoolsWhole(*model_); !whole)
@@ -339,7 +341,7 @@ void CpuPreparedModel::keepRepaired(const Segments& segments) {
 Result<CpuPreparedModel::Segments> CpuPreparedModel::packAgain(
     const std::function<bool(const PackedSegment&)>& isWrong) {
   const base::TraceSpan span("start", "repair packed weights");
-  // The wrong places are packed as at a cold start, into memory of their own.
+  // The wrong places are packed as in a cold start, into separate memory.
   PackedWeights fresh(true);
   std::map<std::shared_ptr<PackedSegment>, std::vector<WeightPlace>> wrong;
   for (const auto& [place, packed] : weights_->places()) {
@@ -355,8 +357,8 @@ Result<CpuPreparedModel::Segments> CpuPreparedModel::packAgain(
   Plan plan = builder.takePlan();
   HEARTH_TRY(planArena(&plan, 0));
   HEARTH_TRY(KernelFactory(plan, pool_.get()).makeAll());
-  // The running model may have the packings of other kernels, too. Where those cannot be made
-  // here, it has none: what is missing is found below.
+  // The running model may also have packings of the second kernels. If building those fails here,
+  // it usually has none; the loop below finds any that is missing.
   if (Status made = KernelFactory(plan, pool_.get(), otherKernels(plan)).makeAll(); !made)
     base::logInfo("Not all other kernels can be packed again. {}", made.error().toString());
   const std::map<WeightPlace, PackedPlace> right = fresh.places();
@@ -382,7 +384,7 @@ uint64_t CpuPreparedModel::lossesSoFar() const {
 }
 
 Status CpuPreparedModel::replaceLosses() {
-  // Nobody else has these bytes.
+  // Lost bytes of the model's own pools cannot be replaced.
   if (saved_ == nullptr) HEARTH_TRY(hal::checkPoolsWhole(*model_));
   std::unique_lock lock(repairMutex_);
   const uint64_t losses = lossesSoFar();
@@ -410,7 +412,7 @@ Status CpuPreparedModel::replaceLosses() {
       report_.reason = "segment corrupt";
       report_.repairedBytes = saved_->replacedBytes();
     }
-    // Their kernels may have read what was lost.
+    // Kernels of the idle contexts may have read the zeros of lost pages.
     before.swap(idle_);
     ++replacedLosses_;
   }
@@ -422,8 +424,8 @@ Status CpuPreparedModel::replaceLosses() {
 
 void CpuPreparedModel::checkInChild() {
   process_ = base::ForkGate::generation();
-  // The threads that make kernels ahead are the parent's, and what follows them, the repair of what
-  // a check finds wrong among it, is still to be done here.
+  // Only the parent has the threads that build kernels ahead, so this thread does the rest of their
+  // work: building kernels, and registering for repairs in publish().
   if (ahead_ != nullptr) ahead_->finish();
   if (session_ != nullptr) session_->checkFound();
   if (saved_ != nullptr) saved_->checkFound();
@@ -431,7 +433,7 @@ void CpuPreparedModel::checkInChild() {
 
 Result<std::unique_ptr<hal::Execution>> CpuPreparedModel::createExecution(hal::Request request) {
   HEARTH_ASSIGN(hal::BoundRequest bound, hal::checkRequest(model_->main(), request));
-  // The plan takes every graph input for given; the interpreter knows how to do without.
+  // The plan needs every graph input; the interpreter can run without some.
   for (const ops::RunArgument& input : bound.inputs) {
     if (input.isPresent) continue;
     if (hasHoles_) return fail(ErrorCode::kOpFailed, "An input is omitted that the model needs.");
@@ -448,7 +450,7 @@ hal::StartReport CpuPreparedModel::startReport() const {
 }
 
 hal::StartReport CpuPreparedModel::startReportSoFar() const {
-  // Without what is packed just in time it would say little.
+  // Before just-in-time packing ends the report would say little, so it waits for that.
   return packsAhead_ ? startReport() : reportNow();
 }
 
@@ -476,7 +478,7 @@ Result<std::unique_ptr<ExecutionContext>> CpuPreparedModel::takeContext() {
     plan = &plans_.back()->plan;
     choices = choices_;
   }
-  // What is not packed yet is packed for the first context.
+  // The first context's kernels pack the weights: a second context waits until they are built.
   if (ahead_ != nullptr && !ahead_->isComplete()) {
     ahead_->finish();
     return takeContext();
@@ -490,14 +492,14 @@ Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
                              std::span<const ExecutionContext::Buffer> outputs,
                              const base::Deadline& deadline) {
   if (process_.load(std::memory_order_relaxed) != base::ForkGate::generation()) checkInChild();
-  // Better no result than a wrong one.
+  // The execution fails rather than compute with wrong weights.
   if (hasWrongSegments_.load(std::memory_order_relaxed)) HEARTH_TRY(repairWrong());
   while (true) {
     const uint64_t replaced = replacedLosses_;
     Status status = runOnce(inputs, outputs, deadline);
     if (lossesSoFar() != checkedLosses_) HEARTH_TRY(replaceLosses());
     if (replacedLosses_ == replaced) return status;
-    // It computed with zeros. Once more, if the inputs are still there.
+    // The execution may have read zeros of lost pages. It is repeated, unless it overwrote inputs.
     const auto overlap = [](const ExecutionContext::Buffer& a, const ExecutionContext::Buffer& b) {
       const auto* const first = static_cast<const uint8_t*>(a.data);
       const auto* const second = static_cast<const uint8_t*>(b.data);
@@ -523,7 +525,8 @@ Status CpuPreparedModel::runOnce(std::span<const ExecutionContext::Buffer> input
     KernelStages* const stages = stagesOf(*context);
     Status status = stages != nullptr ? stages->run(*context, inputs, outputs, deadline)
                                       : context->run(inputs, outputs, pool_.get(), deadline);
-    // XNNPACK has refused an operation whose kernel was made ahead: without it, once more.
+    // XNNPACK refused an operation whose kernel was built late: the execution is repeated on the
+    // plan without it, which finish() waits for.
     const bool isRefused =
         !status && status.error().code() == ErrorCode::kUnsupported && ahead_ != nullptr;
     if (isRefused) ahead_->finish();
@@ -531,7 +534,7 @@ Status CpuPreparedModel::runOnce(std::span<const ExecutionContext::Buffer> input
     ++executions_;
     const bool isInForce = &context->plan() == &plans_.back()->plan &&
                            context->kernels().choices() == choices_ && replacedLosses_ == replaced;
-    // Of what there was no memory for, the next execution makes another.
+    // A context that lacked memory is dropped, so that the next execution tries anew.
     const bool lacksMemory = !status && status.error().code() == ErrorCode::kOutOfMemory;
     if (isInForce && !lacksMemory) idle_.push_back(std::move(context));
     if (!isRefused || isInForce) return status;

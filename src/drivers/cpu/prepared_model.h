@@ -24,53 +24,55 @@
 
 namespace hearth::cpu {
 
-// A model with known shapes, planned and packed. Each concurrent computation has a context of its
-// own; contexts are kept for the next one.
+// A model with known shapes, as an execution graph with packed weights. Each concurrent execution
+// takes a context of its own, which is kept for the next one. Thread-safe.
 class CpuPreparedModel final : public hal::PreparedModel,
                                public std::enable_shared_from_this<CpuPreparedModel> {
  public:
-  // With just-in-time preparation, and where all packed weights come from the store, it returns
-  // before the kernels are made: they are made ahead of the first execution and in it. Just in
-  // time, `whenReady` is called when they are there, with the model, on a thread of its own; else
-  // it is called before the return, if it is not null, and all is ready then. It is called once
-  // more when the second stage has begun (KernelStages). kUnsupported when shapes or branches are
-  // known only at run time: the caller then takes the interpreter.
+  // Prepares a model. With just-in-time preparation, and in a warm start without `whenReady`, it
+  // returns before the kernels are built: they are built ahead of the first execution and in it.
+  // `whenReady` may be null. With just-in-time preparation it is called when the kernels are built,
+  // on a thread of the model's own; otherwise before the return, with all kernels built. It is
+  // called once more when the second stage has begun (KernelStages). Error: kUnsupported when
+  // shapes or branches are known only at run time; the caller then takes the interpreter.
   static Result<std::shared_ptr<CpuPreparedModel>> create(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
       std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store,
       std::function<void(CpuPreparedModel&)> whenReady);
 
-  // Of what saveModel() left: reads no constant of the client's, packs nothing. `whenChosen` is
-  // called on a thread of its own when the second stage has begun. Any error means that the model
-  // has to be prepared anew.
+  // Prepares a model that saveModel() wrote: reads no constants of the client, packs nothing.
+  // `whenChosen` may be null; it is called on a thread of the model's own when the second stage has
+  // begun. Any error means that the client has to compile the model anew.
   static Result<std::shared_ptr<CpuPreparedModel>> createSaved(
       SavedModel saved, const hal::PrepareOptions& options,
       std::shared_ptr<threads::ThreadPool> pool,
       std::function<void(const MeasuredChoices&)> whenChosen);
 
-  // For saveModel(); as long as this lives, and when it is ready.
+  // The input of saveModel(), valid as long as this lives. Call it when all kernels are built.
   ModelParts parts() const;
-  // What became of the client's cache files.
+  // Notes for the report why the client's cache files were not written; empty: they were.
   void setCacheProblem(std::string problem);
 
   ~CpuPreparedModel() override;
 
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
-  // Waits until all kernels are made.
+  // Waits until all kernels are built.
   hal::StartReport startReport() const override;
   hal::StartReport startReportSoFar() const override;
 
-  // One computation with memory that the request check has resolved.
+  // Runs one execution on memory that the request check has resolved. Repeats it if packed weights
+  // were lost meanwhile and could be replaced.
   Status run(std::span<const ExecutionContext::Buffer> inputs,
              std::span<const ExecutionContext::Buffer> outputs, const base::Deadline& deadline);
 
-  // Packs anew what a segment of the store holds whose bytes turned out wrong, in the place of
-  // those, while executions go on. On a thread of the store.
+  // Packs a segment of the store again whose bytes turned out wrong, and maps the right bytes over
+  // the wrong ones while executions go on. Called on a thread of the store. Where it fails,
+  // executions fail until one of them succeeds in repairing.
   void repair(const cache::SegmentKey& key);
-  // Packs what wrongSegments_ names again. The error is why it could not.
+  // Does so for all of wrongSegments_.
   Status repairWrong();
 
-  // Dimensions of the graph outputs, as inferred.
+  // Inferred dimensions of the graph outputs, and their sizes in bytes.
   const std::vector<graph::Dimensions>& outputDimensions() const { return outputDimensions_; }
   const std::vector<uint64_t>& outputBytes() const { return outputBytes_; }
 
@@ -78,46 +80,47 @@ class CpuPreparedModel final : public hal::PreparedModel,
   CpuPreparedModel() = default;
   CpuPreparedModel(const CpuPreparedModel&) = delete;
   CpuPreparedModel& operator=(const CpuPreparedModel&) = delete;
-  // A plan with what its nodes refer to.
+  // A plan with the constants that its nodes refer to.
   struct Planned {
     Plan plan;
     std::vector<std::unique_ptr<uint8_t[]>> ownedConstants;
   };
 
   Result<std::unique_ptr<Planned>> makePlan(const hal::PrepareOptions& options);
-  // Plans the model and makes the kernels of the first context.
+  // Plans the model and builds the kernels of the first context.
   Status planWhole(const hal::PrepareOptions& options);
-  // Plans it and makes the kernels ahead of their use; packs weights where they are missing.
+  // Plans the model and builds its kernels ahead of their use; if `packs`, it packs weights.
   Status planAhead(const hal::PrepareOptions& options, bool packs,
                    std::function<void(CpuPreparedModel&)> whenReady);
-  // When the kernels that were made ahead are there.
+  // Called when ahead_ has built all kernels: plans again without refused operations, publishes.
   void complete(const hal::PrepareOptions& options);
   void publish();
-  // Brings in the pages of packed weights once all kernels are made.
+  // Lets the pages of packed weights be prefetched; called when all kernels are built.
   void populate();
   std::set<uint32_t> referenceOnly() const;
-  // True when there are more than before.
+  // True when one of the operations is new to referenceOnly_.
   bool addReferenceOnly(const std::vector<uint32_t>& operations);
   void setTuned(bool isTuned);
   hal::StartReport reportNow() const;
-  // What an earlier process measured for the plan; null where nothing fits.
+  // The choices that an earlier process measured for the plan; null where none fit.
   std::shared_ptr<const KernelChoices> recalledChoices(const Plan& plan);
   Result<std::unique_ptr<ExecutionContext>> takeContext();
   Status runOnce(std::span<const ExecutionContext::Buffer> inputs,
                  std::span<const ExecutionContext::Buffer> outputs, const base::Deadline& deadline);
   using Segments = std::vector<std::shared_ptr<PackedSegment>>;
-  // Packs the segments again for which this is true, in their places; returns them, for
-  // keepRepaired(). repairMutex_ is held.
+  // Packs the segments again for which `isWrong` is true, and replaces their bytes. The result is
+  // for keepRepaired(). The caller holds repairMutex_.
   Result<Segments> packAgain(const std::function<bool(const PackedSegment&)>& isWrong);
-  // Publishes them. That may wait for the store's threads, which repair, too: repairMutex_ is free.
+  // Publishes repaired segments. The caller does not hold repairMutex_: publishing may wait for the
+  // threads of the store, which call repair().
   void keepRepaired(const Segments& segments);
-  // The first execution in a forked child lets the checks begin that the parent had not done.
+  // The first execution in a forked child begins the checks that the parent had not done.
   void checkInChild();
-  // Changes whenever bytes of any model may have been lost.
+  // A count that changes whenever pages of any model may have been lost.
   uint64_t lossesSoFar() const;
-  // Replaces what was lost of this one, if anything was. Error: it stays lost.
+  // Replaces the lost pages of this model, if there are any. Error: they stay lost.
   Status replaceLosses();
-  // Who runs executions of the context in the first stage; null when they are not measured.
+  // The stages that run executions of the context while they are measured; null when they are not.
   KernelStages* stagesOf(const ExecutionContext& context);
   void beginSecondStage(std::unique_ptr<ExecutionContext> context, const MeasuredChoices& measured);
   void keepChoices(const MeasuredChoices& measured);
@@ -126,11 +129,11 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::shared_ptr<threads::ThreadPool> pool_;
   std::shared_ptr<PackedWeights> weights_ = std::make_shared<PackedWeights>();
   std::shared_ptr<WeightSession> session_;  // null for a saved model
-  std::shared_ptr<SavedSegments> saved_;    // null for another
+  std::shared_ptr<SavedSegments> saved_;    // null unless the model is a saved one
   bool hasHoles_ = false;                   // SavedModel::hasHoles
   bool isTuned_ = false;                    // hal::PrepareOptions::isTuned
-  std::vector<uint8_t> savedChoices_;       // of a saved model
-  std::function<void()> populate_;          // the same
+  std::vector<uint8_t> savedChoices_;       // encoded MeasuredChoices; empty when there are none
+  std::function<void()> populate_;          // SavedModel::populate
   std::function<void(const MeasuredChoices&)> whenChosen_;
   std::vector<graph::Dimensions> outputDimensions_;
   std::vector<uint64_t> outputBytes_;
@@ -138,22 +141,22 @@ class CpuPreparedModel final : public hal::PreparedModel,
   mutable base::Mutex mutex_;
   std::set<uint32_t> referenceOnly_;  // operations that XNNPACK refuses
   hal::StartReport report_;
-  // The last one is in force; executions may still run an earlier one.
+  // New contexts use the last plan; executions may still run an earlier one.
   std::vector<std::unique_ptr<Planned>> plans_;
-  Status replanned_;  // whether the plan in force could be made
-  // How the kernels of that plan run; null in the first stage.
+  Status replanned_;  // whether the plan without refused operations could be made
+  // How the kernels of the last plan run; null in the first stage.
   std::shared_ptr<const KernelChoices> choices_;
   uint64_t executions_ = 0;
   std::vector<std::unique_ptr<ExecutionContext>> idle_;
-  std::shared_ptr<KernelFactory> ahead_;  // null when everything was made at once
+  std::shared_ptr<KernelFactory> ahead_;  // null when planWhole() built all kernels
   bool packsAhead_ = false;
   base::Mutex repairMutex_;
   std::set<cache::SegmentKey> wrongSegments_;  // in use; guarded by repairMutex_
   std::atomic<bool> hasWrongSegments_ = false;
-  std::atomic<uint64_t> checkedLosses_ = 0;  // lossesSoFar() when nothing was lost here
+  std::atomic<uint64_t> checkedLosses_ = 0;  // lossesSoFar() up to which this model's are replaced
   std::atomic<uint64_t> replacedLosses_ = 0;
   std::atomic<uint32_t> process_ = base::ForkGate::generation();
-  std::unique_ptr<KernelStages> stages_;  // from the first execution that can be measured on
+  std::unique_ptr<KernelStages> stages_;  // made by the first execution that can be measured
 };
 
 }  // namespace hearth::cpu
