@@ -16,7 +16,7 @@
 namespace hearth::cpu {
 namespace {
 
-// Larger constants may be there only packed.
+// Of larger constants the cache may have only the packed form.
 constexpr uint64_t kComparedBytes = 63;
 
 // A digest of what isSameStructure compares of one subgraph.

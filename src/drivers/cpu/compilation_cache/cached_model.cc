@@ -142,7 +142,7 @@ Result<CachedPlan> CachedPlan::parse(std::span<const uint8_t> bytes, size_t segm
   std::memcpy(&head, bytes.data(), sizeof head);
   if (std::memcmp(head.magic, kModelMagic, sizeof kModelMagic) != 0 || head.version != kVersion)
     return fail(ErrorCode::kBadData, "A model cache is not of version {}.", kVersion);
-  // Each part is bounded by the bytes first, so that no sum can wrap.
+  // Each part is checked against the size first, so that no sum can overflow.
   const uint64_t rest = bytes.size() - sizeof head;
   const uint64_t most = rest / sizeof(uint32_t);
   if (head.referenceOnlyCount > most || head.poolCount > most || head.choiceBytes > rest ||

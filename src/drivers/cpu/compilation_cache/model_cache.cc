@@ -27,19 +27,20 @@
 namespace hearth::cpu {
 namespace {
 
-// Constants from here on are segments, smaller ones lie in the model cache.
+// Constants of this many bytes or more are segments; smaller ones lie in the model cache.
 constexpr uint64_t kLargeConstant = 4096;
-// From here on it is worth telling apart constants that are only there packed.
+// Constants of this many bytes or more are left out if they are only needed packed.
 constexpr uint64_t kWorthAHole = 64;
 constexpr uint64_t kAlignment = 64;
-// So many scales of channels are a segment: cheaper to open than to hash.
+// This many scales of channels or more are a segment, which is cheaper to open than to hash.
 constexpr size_t kManyScales = 4096;
 
 uint64_t roundedUp(uint64_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// Bundles hold one plan and nothing else, and what one process has in memory is not found again.
+// Whether cache files can name segments of the store. A bundle holds the segments of one plan only,
+// and a store in memory ends with its process.
 bool canName(const cache::SegmentStore& store) {
   return store.planCapacity() == cache::PlanCapacity::kMany;
 }
@@ -85,7 +86,8 @@ class Saver {
       dataPieces.push_back(std::span(padding).first(roundedUp(size + kReadSlack) - size));
     }
     const std::span<const uint8_t> modelPieces[] = {plan};
-    // First what is known, then what is there: killed in between, the files are unknown ones.
+    // The map learns the content before the files are written: if the process is killed in between,
+    // the files do not match the map and are not used.
     HEARTH_TRY(cache::MappingManager::shared()->remember(
         owner, cache::contentOf(modelPieces, dataPieces)));
     return cache::writeCacheFiles(cache.modelFiles[0].get(), modelPieces, cache.dataFiles[0].get(),
@@ -95,7 +97,7 @@ class Saver {
  private:
   struct Source {
     std::span<const uint8_t> bytes;
-    cache::SegmentRef published;  // null: they go into the data cache
+    cache::SegmentRef published;  // null: the bytes go into the data cache
   };
 
   uint32_t add(std::span<const uint8_t> bytes, cache::SegmentRef published) {
@@ -104,7 +106,7 @@ class Saver {
   }
 
   void collectPlaces() {
-    // A segment that was not published is as long as what is used of it.
+    // Of a segment that was not published only the used beginning is saved.
     const std::map<WeightPlace, PackedPlace> places = parts_.weights->places();
     std::map<PackedSegment*, uint64_t> used;
     for (const auto& [place, packed] : places) {
@@ -147,7 +149,7 @@ class Saver {
             g == 0 && i < isPacked.size() && isPacked[i] && operand.location.length >= kWorthAHole;
         place(&operand, {model_.constantData(operand), operand.location.length}, isHole, &model);
       }
-    // Kernels may read behind the last one.
+    // Kernels may read past the last constant.
     model.constantBytes.resize(model.constantBytes.size() + kReadSlack);
     if (canName(store_)) *scales_ = graph::channelScales(model);
     if (scales_->size() < kManyScales) {
@@ -160,7 +162,7 @@ class Saver {
             nullptr);
   }
 
-  // Says where the constant lies in the model that is saved.
+  // Gives the constant its place in the model that is saved.
   void place(graph::Operand* operand, std::span<const uint8_t> bytes, bool isHole,
              graph::Model* model) {
     operand->lifetime = graph::Lifetime::kConstantReference;
@@ -201,8 +203,8 @@ class Saver {
     for (const uint32_t index : indices) sources_[index].published = std::move(published[index]);
   }
 
-  // Lists the segments, for the data cache and, so that garbage collection keeps them, as a plan of
-  // the store.
+  // Lists the segments for the data cache, and in a plan of the store, which protects them from
+  // eviction.
   void name() {
     std::vector<cache::SegmentKey> keys;
     base::Sha256 pin;
@@ -239,11 +241,11 @@ class Saver {
   const graph::Model& model_;
   std::vector<Source> sources_;  // by segment
   uint32_t placeSegments_ = 0;
-  std::map<std::pair<const uint8_t*, uint64_t>, uint32_t> pools_;  // by where a constant lies
+  std::map<std::pair<const uint8_t*, uint64_t>, uint32_t> pools_;  // by a constant's bytes
   StoredPlan places_;
   CachedPlan plan_;
   std::shared_ptr<std::vector<float>> scales_ = std::make_shared<std::vector<float>>();
-  std::vector<uint8_t> placeBytes_;  // that plan_ refers to, as it does to the model's
+  std::vector<uint8_t> placeBytes_;  // plan_ refers to these and to modelBytes_
   std::vector<uint8_t> modelBytes_;
   CachedData data_;
 };
@@ -261,9 +263,9 @@ namespace {
 
 // ---- loading ----
 
-// The model with the memory that its pools stand for.
+// The model with the memory of its pools.
 struct LoadedMemory {
-  cache::PlanRef pin;  // keeps the store's segments from garbage collection
+  cache::PlanRef pin;  // keeps the store's segments from eviction
   std::vector<std::shared_ptr<PackedSegment>> segments;
   memory::Mapping hole;
   graph::Model model;
@@ -287,7 +289,7 @@ Result<std::vector<std::shared_ptr<PackedSegment>>> segmentsOf(
                     segment.key.hex(),
                     cache::storeReasonName(kept ? cache::StoreReason::kCorrupt : kept.reason));
       found = std::move(kept.segment);
-      // That one is read at once.
+      // The segment of scales is read at once and needs no prefetching.
       if (segments.size() != scalesSegment) mapped.push_back(found);
       saved->mappedBytes += found->size();
     }
@@ -296,7 +298,7 @@ Result<std::vector<std::shared_ptr<PackedSegment>>> segmentsOf(
   saved->populate = pageIn(
       std::move(mapped), [] {},
       [weak = std::weak_ptr(store)] {
-        // The background checks of what was found wait for this.
+        // Background checks of the segments begin when they are prefetched.
         if (const auto known = weak.lock()) known->checkFound();
       });
   return segments;
@@ -306,7 +308,7 @@ Result<std::vector<memory::PoolRef>> poolsOf(const CachedPlan& plan, LoadedMemor
   HEARTH_ASSIGN(memory->hole, memory::Mapping::reserved(std::max(plan.holeBytes, kReadSlack)));
   std::vector<memory::PoolRef> pools = {
       memory::Pool::borrowed(memory->hole.data(), memory->hole.size())};
-  // Behind a segment are bytes that can be read, too.
+  // Kernels may read past a segment, too.
   static_assert(kReadSlack <= memory::Mapping::kReadableBehind);
   for (const uint32_t index : plan.poolSegments)
     pools.push_back(memory::Pool::borrowed(memory->segments[index]->data(),
@@ -314,7 +316,7 @@ Result<std::vector<memory::PoolRef>> poolsOf(const CachedPlan& plan, LoadedMemor
   return pools;
 }
 
-// Copies of the files, if they are what was written for the owner.
+// Copies the files, if their content is one that was written for the owner.
 Result<cache::CacheBytes> readKnownFiles(const hal::Cache& cache, const cache::CacheOwner& owner,
                                          cache::MappingManager& map) {
   const auto read = [&](std::span<const cache::CachedContent> contents) {
@@ -358,7 +360,7 @@ Result<SavedModel> load(const hal::PrepareOptions& options, const hal::Cache& ca
     if (auto pin = store->findPlan(plan.pin)) memory->pin = std::move(*pin);
   }
   HEARTH_ASSIGN(memory->segments, segmentsOf(data, plan.scalesSegment, store, dataBytes, &saved));
-  // Mapped as long as it is read.
+  // The segment of scales stays mapped only until the model has copied them.
   std::shared_ptr<PackedSegment> copied;
   if (plan.scalesSegment) {
     copied = std::exchange(memory->segments[*plan.scalesSegment], nullptr);
@@ -398,7 +400,7 @@ Result<SavedModel> load(const hal::PrepareOptions& options, const hal::Cache& ca
 
 Result<cache::CacheOwner> cacheOwner(const hal::CacheToken& token) {
   cache::CacheOwner owner{{}, ::geteuid(), token};
-  // Known without running a kernel, where the CPU tells what it is.
+  // Where the CPU's identity is known, no kernel has to run.
   if (const auto processor = processorIdentity()) {
     owner.build = *processor;
     return owner;

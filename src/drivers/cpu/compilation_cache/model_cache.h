@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hearth-cpu leaves in a client's cache files, and how it comes back from there.
+// Writes prepared models of hearth-cpu to a client's cache files, and reads them from there.
 #pragma once
 
 #include <cstdint>
@@ -24,57 +24,56 @@ namespace hearth::cpu {
 // One model cache and one data cache.
 inline constexpr hal::CacheFileCounts kCacheFileCounts = {1, 1};
 
-// A prepared model, as far as it is saved.
+// The parts of a prepared model that are saved.
 struct ModelParts {
   std::shared_ptr<const graph::Model> model;
-  const Plan* plan = nullptr;  // null, with the weights: the model is interpreted
+  const Plan* plan = nullptr;  // null, as are the weights, for an interpreted model
   const PackedWeights* weights = nullptr;
   std::set<uint32_t> referenceOnly;  // operations that XNNPACK refuses
   std::vector<uint8_t> choices;      // MeasuredChoices; empty before they are known
 };
 
-// Writes the model into the files, its large bytes into the weight store if there is one, else into
-// the data cache, too; and makes the mapping manager know it. Waits for the store to write what was
-// packed. Errors leave files behind that are none of this model.
+// Writes the model to the cache files and registers it with the mapping manager. Large bytes go to
+// the weight store if there is one, else to the data cache. Waits until the store has written what
+// was packed. After an error the files do not count as those of this model.
 Status saveModel(const ModelParts& parts, cache::SegmentStore& store, const hal::Cache& cache);
 
-// Bytes that were read, as they are written again when more is known.
+// The bytes of the files that a model was loaded from; saveChoices() writes them again.
 struct SavedFiles;
 
-// What saveModel() wrote, made from private copies of the files.
+// A model that saveModel() wrote, loaded from private copies of the files.
 struct SavedModel {
-  std::shared_ptr<const graph::Model> model;  // keeps all its memory
-  // Constants that are only there packed cannot be read: no interpreter takes the model then.
+  std::shared_ptr<const graph::Model> model;  // owns all memory that it refers to
+  // Whether constants exist only packed and cannot be read: such a model cannot be interpreted.
   bool hasHoles = false;
   bool isInterpreted = false;
   std::set<uint32_t> referenceOnly;
   std::shared_ptr<PackedWeights> weights;  // sealed
-  // Of packed weights and constants, what lies in the store: its files may be lost while they are
-  // in use. The store is null without them.
+  // The segments of the store with packed weights and constants: pages of them may be lost while
+  // they are in use. The store is null if there are none.
   std::vector<std::shared_ptr<PackedSegment>> segments;
   std::shared_ptr<cache::SegmentStore> store;
-  std::shared_ptr<const FoundCorruptions> corruptions;  // since before they were opened
-  std::optional<cache::SegmentKey> copiedScales;  // the segment that the model's are copies of
+  std::shared_ptr<const FoundCorruptions> corruptions;  // since before segments were found
+  std::optional<cache::SegmentKey> copiedScales;  // the segment that the scales were copied from
   std::vector<uint8_t> choices;                   // MeasuredChoices; empty before they were known
-  uint64_t mappedBytes = 0;                       // of the store
+  uint64_t mappedBytes = 0;                       // of segments of the store
   std::function<void()> populate;                 // WeightSession::populate
   std::shared_ptr<const SavedFiles> files;
 };
 
-// kNotFound when the mapping manager does not know the files; then nothing in them was interpreted.
-// Other errors for segments that are gone. The caller prepares the model itself then.
-// The store that `options` name is opened only if the files refer to it.
+// Loads a model from cache files. Opens the store that `options` name only if the files refer to
+// it. Error: kNotFound when the mapping manager does not know the files, which are not interpreted
+// then, or when the store lacks a segment; others. After any error the client compiles the model.
 Result<SavedModel> loadModel(const hal::PrepareOptions& options, const hal::Cache& cache);
 
-// Writes the files anew, with choices that were measured since. kIo, kOpFailed.
+// Writes the files again, with choices that were measured since. Errors: kIo, kOpFailed.
 Status saveChoices(const SavedFiles& files, std::vector<uint8_t> choices, const hal::Cache& cache);
 
-// The same for people who ask what loadModel would do: neither the map nor the store is changed or
-// made.
+// Does what loadModel() would, to explain it: neither creates nor changes the map or the store.
 Result<SavedModel> lookAtModel(const hal::PrepareOptions& options, const hal::Cache& cache,
                                cache::MappingManager& map);
 
-// Whose files a token's are, when this process writes them. kOpFailed.
+// The owner of cache files that this process writes under a token. Error: kOpFailed.
 Result<cache::CacheOwner> cacheOwner(const hal::CacheToken& token);
 
 }  // namespace hearth::cpu

@@ -10,7 +10,7 @@ namespace {
 
 using graph::OperationType;
 
-// Filter and bias of all layers that pack.
+// Positions of filter and bias in the inputs of all layers that pack.
 constexpr size_t kFilter = 1;
 constexpr size_t kBias = 2;
 
@@ -57,7 +57,7 @@ class Search {
         readers_[main_.operations[o].inputs[i]].push_back({o, i});
   }
 
-  // Whether all who read the operand do so to pack it.
+  // Whether the operand is read only to be packed.
   bool isPackedOnly(uint32_t operand) const {
     if (isReadByNode_[operand]) return false;
     for (const Reader& reader : readers_[operand])
@@ -82,13 +82,13 @@ class Search {
         return kernel.empty() && !isOutput(operation.outputs[0]) &&
                isPackedOnly(operation.outputs[0]);
       case OperationType::kDepthwiseConv2d:
-        // Packed once by a kernel of ours, at each start and from a copy by XNNPACK's.
+        // A kernel of ours packs it once; XNNPACK packs it at each start, from a copy.
         return isWeight && kernel != "reference" &&
                (places_.contains({WeightPlace::kConstants, operand}) ||
                 (kernel == "own" && hasPlace(reader.operation, kernel)));
       case OperationType::kConv2d:
       case OperationType::kGroupedConv2d:
-        // Filters of one channel may be packed as depthwise ones, at each start.
+        // XNNPACK may pack filters of one channel as depthwise ones, at each start.
         return isWeight && hasSeveralChannels(operation) && hasPlace(reader.operation, kernel);
       case OperationType::kFullyConnected:
         return isWeight && hasPlace(reader.operation, kernel);
@@ -115,7 +115,7 @@ class Search {
   const std::map<WeightPlace, PackedPlace> places_;
   std::vector<std::vector<Reader>> readers_;  // by operand
   std::vector<std::string_view> kernels_;     // by operation; empty without a node
-  std::vector<bool> isReadByNode_;            // by operand: while the model runs
+  std::vector<bool> isReadByNode_;            // by operand: whether a kernel reads it in place
 };
 
 }  // namespace

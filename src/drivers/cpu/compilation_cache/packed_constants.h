@@ -9,9 +9,9 @@
 
 namespace hearth::cpu {
 
-// By operand of the main subgraph: whether it is a constant that nobody reads any more once
-// `weights` hold what was packed from it, not when kernels are made from them again either. A model
-// that may be computed without one of its inputs has none, for the interpreter then reads all.
+// By operand of the main subgraph: whether it is a constant that is only needed packed. Neither
+// kernels nor the building of kernels read it again, because `weights` hold its packing. A model
+// that can run without one of its inputs has no such constants: the interpreter would read them.
 std::vector<bool> findPackedConstants(const graph::Model& model, const Plan& plan,
                                       const PackedWeights& weights);
 

@@ -23,7 +23,7 @@ uint64_t SavedSegments::lossesSoFar() const {
 
 Status SavedSegments::checkScales() const {
   if (!scales_ || !corruptions_->contains(*scales_)) return {};
-  // A file that could only not be synced is right as it is.
+  // The store also reports files that it could not sync; their bytes, and so the copy, are right.
   const std::vector<float> scales = graph::channelScales(*model_);
   const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(scales.data()),
                                        scales.size() * sizeof(float));
@@ -41,12 +41,12 @@ Status SavedSegments::replaceLost() {
   HEARTH_TRY(checkScales());
   std::vector<std::shared_ptr<PackedSegment>> wrong;
   for (const auto& segment : segments_) {
-    // Null once it was fetched: the memory is this process's own.
+    // Null after repair(): the memory is private then and cannot be lost.
     const cache::SegmentRef old = segment->published();
     if (old == nullptr ||
         (!segment->hasLosses() && !old->isCorrupt() && !corruptions_->contains(old->key())))
       continue;
-    // The store gives this mapping to nobody any more, and looks for its file anew.
+    // From now on the store gives this mapping to no model, and opens the file anew.
     old->markCorrupt();
     wrong.push_back(segment);
   }
@@ -56,7 +56,8 @@ Status SavedSegments::replaceLost() {
     const Status repaired = segment->repair([&](uint8_t* bytes) -> Status {
       if (found && found.segment->size() == segment->size())
         std::memcpy(bytes, found.segment->data(), segment->size());
-      // Its name is that of its content. A file that could only not be synced is right as it is.
+      // The key is the digest of the content. It also fits the old bytes where the store only could
+      // not sync the file.
       if (cache::contentSegmentKey({bytes, segment->size()}) == old->key()) return {};
       if (found) found.segment->markCorrupt();
       return fail(ErrorCode::kOpFailed, "The model is to be compiled again.");

@@ -18,8 +18,8 @@
 
 namespace hearth::cpu {
 
-// The store's segments that a model from a compilation cache uses, and whose bytes may be nowhere
-// else: files that may be truncated, and found wrong, while the model is in use. Thread-safe.
+// The store's segments that a model from a compilation cache uses. Their files may be truncated or
+// found wrong while the model is in use, and their bytes may exist nowhere else. Thread-safe.
 class SavedSegments final : public hal::LosableMemory {
  public:
   explicit SavedSegments(const SavedModel& saved);
@@ -27,27 +27,27 @@ class SavedSegments final : public hal::LosableMemory {
   uint64_t replacements() const override { return replacements_; }
   Status replaceLost() override;
 
-  // Changes whenever bytes of any model may have been lost.
+  // A count that changes whenever bytes of any model may have been lost.
   uint64_t lossesSoFar() const;
-  // SegmentStore::checkFound, in a forked child.
+  // Calls SegmentStore::checkFound(); for a forked child.
   void checkFound() const {
     if (store_ != nullptr) store_->checkFound();
   }
-  // The bytes that replaceLost() has put in their places.
+  // How many bytes replaceLost() has replaced.
   uint64_t replacedBytes() const { return replacedBytes_; }
 
  private:
   Status checkScales() const;
 
   const std::vector<std::shared_ptr<PackedSegment>> segments_;
-  // Of which the model has copies: what was wrong of them when it was prepared stays wrong.
+  // The segment of scales that the model copied: if it was wrong then, the copy stays wrong.
   const std::optional<cache::SegmentKey> scales_;
   const std::shared_ptr<const graph::Model> model_;
-  const std::shared_ptr<cache::SegmentStore> store_;  // null without segments, as what follows
+  const std::shared_ptr<cache::SegmentStore> store_;  // null without segments, as corruptions_
   const std::shared_ptr<const FoundCorruptions> corruptions_;
-  base::Mutex mutex_;  // one look at a time
-  // lossesSoFar() when nothing was lost here; there is a first look in any case, since bytes may
-  // have been found wrong while the model was prepared.
+  base::Mutex mutex_;  // held by replaceLost()
+  // lossesSoFar() up to which losses are replaced. The first replaceLost() looks in any case, since
+  // the store may have found segments wrong while the model was prepared.
   std::atomic<uint64_t> checkedLosses_ = UINT64_MAX;
   std::atomic<uint64_t> replacements_ = 0;
   std::atomic<uint64_t> replacedBytes_ = 0;
