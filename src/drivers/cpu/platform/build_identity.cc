@@ -22,7 +22,7 @@
 namespace hearth::cpu {
 namespace {
 
-// The note that the linker leaves in the library or program that this code is part of.
+// The build identifier that the linker wrote into the library or program that contains this code.
 struct BuildNote {
   uintptr_t address = 0;  // of this code
   std::span<const uint8_t> id;
@@ -70,7 +70,7 @@ Result<base::Sha256Digest> driverIdentity() {
   return base::Sha256::of(note.id);
 }
 
-// A weights cache that keeps nothing and hashes what is packed into it.
+// A weights cache that keeps nothing and hashes the packings.
 class PackingRecorder {
  public:
   PackingRecorder() {
@@ -104,7 +104,7 @@ class PackingRecorder {
  private:
   void* reserve(size_t size) {
     constexpr size_t kAlignment = 64;
-    // One packing at a time is alive, and its operator is deleted before the next.
+    // Only one packing is alive at a time: its operator is deleted before the next one.
     memory_.assign(size + kAlignment, 0);
     void* start = memory_.data();
     size_t space = memory_.size();
@@ -116,8 +116,8 @@ class PackingRecorder {
   std::vector<uint8_t> memory_;
 };
 
-// One fully connected layer and one convolution of each type that is packed, small but with more
-// channels than any tile has.
+// Digest of the packings of one fully connected layer and one convolution of each packed type. They
+// are small but have more channels than any tile.
 Result<base::Sha256Digest> packingIdentity() {
   constexpr size_t kInputs = 37;
   constexpr size_t kOutputs = 70;
@@ -198,7 +198,8 @@ Result<base::Sha256Digest> packingIdentity() {
   return recorder.hash().finish();
 }
 
-// As found when this code was loaded, without the instruction, which is slow in virtual machines.
+// The CPU's features as found when this code was loaded. The CPUID instruction itself is slow in
+// virtual machines.
 std::vector<std::string> cpuFeatures() {
   std::vector<std::string> features;
 #if defined(__x86_64__)
@@ -244,17 +245,17 @@ std::optional<base::Sha256Digest> findProcessorIdentity() {
   base::Sha256 hash;
   hash.update(*driver);
   hash.update(xnnpackIdentity());
-  // As the dynamic linker has read them: in virtual machines the instruction itself is slow.
+  // The registers as the dynamic linker has read them: CPUID is slow in virtual machines.
   for (const unsigned index : {CPUID_INDEX_1, CPUID_INDEX_7, CPUID_INDEX_80000001,
                                CPUID_INDEX_7_ECX_1, CPUID_INDEX_19, CPUID_INDEX_24_ECX_0}) {
     cpuid_feature leaf = *__x86_get_cpuid_feature_leaf(index);
-    // The number of the processor that this happened to run on.
+    // EBX has the number of the processor that the dynamic linker happened to run on.
     if (index == CPUID_INDEX_1)
       leaf.cpuid_array[cpuid_register_index_ebx] = leaf.active_array[cpuid_register_index_ebx] = 0;
     hash.update(leaf.cpuid_array, sizeof leaf.cpuid_array);
     hash.update(leaf.active_array, sizeof leaf.active_array);
   }
-  // What was hidden from this process after the dynamic linker's look.
+  // Features may have been hidden from this process after the dynamic linker read the registers.
   for (const std::string& feature : cpuFeatures()) {
     hash.update(feature.data(), feature.size());
     hash.update("", 1);
@@ -285,7 +286,7 @@ Result<BuildIdentity> buildIdentityWith(const base::Sha256Digest& packing) {
 }
 
 std::optional<base::Sha256Digest> processorIdentity() {
-  // Each start asks more than once.
+  // Computed once: each start needs it several times.
   static constinit base::Immortal<std::optional<base::Sha256Digest>> identity;
   return identity.get(findProcessorIdentity);
 }

@@ -16,11 +16,11 @@ namespace {
 
 struct Host {
   base::Mutex mutex;
-  // Never changed once they are there: others hold references.
+  // Never changed once set: callers hold references.
   std::optional<Result<SelfTestResult>> tested;
   std::optional<Result<BuildIdentity>> build;
   std::array<std::optional<bool>, kPackedPanels> products;
-  bool isStored = false;  // in the store that was asked last
+  bool isStored = false;  // whether the store that was last asked has all facts
 };
 
 Host& host() {
@@ -28,7 +28,7 @@ Host& host() {
   return known.get();
 }
 
-// What failed for want of memory has to be found out once more.
+// Throws for a lack of memory, so that the fact is determined again later.
 template <typename T>
 Result<T> rememberable(Result<T> found) {
   if (!found && found.error().code() == ErrorCode::kOutOfMemory) throw std::bad_alloc();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process knows about the host it runs on. Finding it out takes milliseconds, most of a
-// start from the store, so that stores keep it (weights/stored_host_facts.h). All is thread-safe.
+// What this process knows about the host. Determining these facts takes milliseconds, which is most
+// of a start from the store, so stores keep them (weights/stored_host_facts.h). All functions are
+// thread-safe.
 #pragma once
 
 #include <array>
@@ -14,20 +15,21 @@
 
 namespace hearth::cpu {
 
-// Which kernel families are wrong here. Found out once for the process.
+// Which kernel families go wrong on this CPU. Determined once for the process.
 const Result<SelfTestResult>& selfTest();
 
-// What packed weights depend on besides the model. Found out once for the process.
+// What packed weights depend on besides the model. Determined once for the process.
 const Result<BuildIdentity>& buildIdentity();
 
-// Products of ours that read what XNNPACK packs, if it packs as they expect.
+// Matrix products of ours that read XNNPACK's packings, if these have the expected layout.
 enum class PackedPanels { kFloat, kInt8, kHybrid };
 inline constexpr size_t kPackedPanels = 3;
 
-// What `probe` says, which is asked once for the process.
+// Whether a product can read XNNPACK's packings: the result of `probe`, which is called only if the
+// answer is not known yet.
 bool readsPackings(PackedPanels product, bool (*probe)());
 
-// Facts that another process with the same driver, XNNPACK and CPU found out.
+// Facts that another process with the same driver, XNNPACK and CPU determined.
 struct HostFacts {
   std::optional<KernelTraits> traits;         // of the self-test
   std::optional<base::Sha256Digest> packing;  // of the build identity
@@ -37,11 +39,11 @@ struct HostFacts {
 // Whether this process knows its self-test and build identity.
 bool knowsHostFacts();
 
-// Takes what this process does not know.
+// Takes over the facts that this process does not know.
 void adoptHostFacts(const HostFacts& facts);
 
-// Whether the store that was asked last has all facts; sets it. False again once this process finds
-// out one by itself.
+// Sets whether the store that was last asked has all facts, and returns the former value. It
+// becomes false when this process determines self-test or build identity itself.
 bool exchangeHostFactsStored(bool isStored);
 
 }  // namespace hearth::cpu

@@ -28,11 +28,11 @@ struct Shape {
   uint32_t kernel, stride, outputHeight, outputWidth;
 };
 
-constexpr uint32_t kInputChannels = 80;  // the wrong kernels need more than 64
+constexpr uint32_t kInputChannels = 80;  // kernels go wrong only with more than 64
 constexpr uint32_t kOutputChannels = 24;
 constexpr float kScale = 1.0f / 256;
 
-// Whether an int8 convolution with indirect GEMM gives the right last pixels.
+// Whether an int8 convolution with indirect GEMM computes its first and last pixels right.
 Result<bool> isInt8ConvolutionRight(const Shape& shape, bool guardOneRowTail) {
   const uint32_t inputHeight = (shape.outputHeight - 1) * shape.stride + shape.kernel;
   const uint32_t inputWidth = (shape.outputWidth - 1) * shape.stride + shape.kernel;
@@ -87,7 +87,7 @@ Result<bool> isInt8ConvolutionRight(const Shape& shape, bool guardOneRowTail) {
   return true;
 }
 
-// Shapes whose output has one pixel more than a multiple of 16, which a right kernel does not mind.
+// Shapes whose output has one pixel more than a multiple of 16, so that the last tile has one row.
 constexpr Shape kTellingShapes[] = {{3, 1, 1, 17}, {1, 2, 1, 17}, {3, 1, 7, 7}, {3, 2, 1, 17}};
 
 }  // namespace

@@ -9,11 +9,11 @@
 
 namespace hearth::cpu {
 
-// What is known about this CPU and changes how operations are planned.
+// Properties of this CPU that change how operations are lowered. Value type.
 struct KernelTraits {
-  // int8 indirect GEMM computes a last tile of one row wrongly (AMX): run it as two rows.
+  // int8 indirect GEMM computes a last tile of one row wrongly (AMX): run that as two rows.
   bool guardInt8OneRowTail = false;
-  // That does not help on this CPU: leave the shapes that are wrong to the reference kernel.
+  // Two rows do not help on this CPU: leave such shapes to the reference kernel.
   bool avoidInt8OneRowTail = false;
 };
 
@@ -25,11 +25,11 @@ struct SelfTestResult {
   std::vector<std::string> routedAround;  // for start reports
 };
 
-// Starts XNNPACK; only the first call of the process costs anything. kOpFailed when XNNPACK does
-// not support this CPU. Thread-safe.
+// Initializes XNNPACK; only the first call of the process takes time. Error: kOpFailed when XNNPACK
+// does not support this CPU. Thread-safe.
 Status initializeXnnpack();
 
-// Runs the tests. Use selfTest() of host_facts.h, which does so once for the process.
+// Runs the tests. Callers use selfTest() of host_facts.h, which does this once for the process.
 Result<SelfTestResult> runSelfTest();
 
 }  // namespace hearth::cpu

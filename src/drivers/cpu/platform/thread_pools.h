@@ -8,8 +8,9 @@
 
 namespace hearth::cpu {
 
-// The process's pool of `threads` threads (0 = one for each processor that it may use): prepared
-// models with the same number share it. Thread-safe.
+// The process's pool of `threads` threads (0 = one for each processor that the process may use).
+// Prepared models with the same number share it; its threads start later. Error: as
+// ThreadPool::createAsleep(). Thread-safe.
 Result<std::shared_ptr<threads::ThreadPool>> sharedThreadPool(unsigned threads);
 
 }  // namespace hearth::cpu

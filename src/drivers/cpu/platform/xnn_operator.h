@@ -15,8 +15,8 @@ struct XnnOperatorDelete {
 };
 using XnnOperator = std::unique_ptr<struct xnn_operator, XnnOperatorDelete>;
 
-// Error for a status of XNNPACK: kUnsupported for parameters that it refuses, else kOpFailed or
-// kOutOfMemory; `call` names the function.
+// The error for a status of XNNPACK: kUnsupported for parameters that XNNPACK refuses, else
+// kOutOfMemory or kOpFailed. `call` names the function for the message.
 Error xnnError(xnn_status status, const char* call);
 
 }  // namespace hearth::cpu
