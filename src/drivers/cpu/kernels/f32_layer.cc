@@ -11,13 +11,14 @@
 namespace hearth::cpu {
 namespace {
 
-// Tiles of rows of one task, fewer where each takes much scratch memory (a hostile model may have
-// windows of any size).
+// Tiles of rows in one task; fewer where each takes much scratch memory: a hostile model may have
+// windows of any size.
 constexpr size_t kMostTiles = 8;
 constexpr size_t kScratchPerTask = size_t{512} << 10;
-// Panels that stay in the second-level cache while all rows of a task pass.
+// Bytes of panels that stay in the second-level cache while all rows of a task pass.
 constexpr size_t kPanelBytesTogether = size_t{256} << 10;
-// Of a place of a window: with fewer, steps over them are short, and those over its rows are used.
+// With fewer input channels the inner loop over the channels of one tap would be short, so a whole
+// row of the window is one tap.
 constexpr size_t kFewChannels = 16;
 // Fewer tasks than this for a thread balance badly when threads run unevenly.
 constexpr size_t kTasksPerThread = 4;
@@ -38,7 +39,7 @@ class F32LayerKernel final : public Kernel {
     way_ = isOverPixels(g)                       ? Way::kDirect
            : g.groupInputChannels < kFewChannels ? Way::kRows
                                                  : Way::kTaps;
-    // A row of a window, or of what is gathered of it, is one tap.
+    // A row of a window, in place or gathered, is one tap.
     if (way_ == Way::kRows) {
       product_.channels *= g.kernelWidth;
       product_.taps = g.kernelHeight;
@@ -58,12 +59,13 @@ class F32LayerKernel final : public Kernel {
     const size_t numbers =
         g.batch * g.inputHeight * g.inputWidth * g.groupInputChannels + rows_ * product_.columns;
     if (weights <= numbers) {
-      // A thread reads all weights, and mostly writes what it reads in the next layer.
+      // Divides the work by rows: each thread reads all weights, and mostly writes the rows that it
+      // reads in the next layer.
       const size_t tiles = std::max<size_t>(1, rows_ / (tasks * tileRows_));
       rowsPerTask_ = std::min(rowsPerTask_, tiles * tileRows_);
     }
     chunks_ = (rows_ + rowsPerTask_ - 1) / rowsPerTask_;
-    // Or reads the weights of some columns.
+    // Divides it by columns, too: each thread reads the weights of some columns.
     if (weights > numbers) blocks_ = std::min(product_.panels(), (tasks + chunks_ - 1) / chunks_);
     const size_t taskRows = std::min(rows_, rowsPerTask_);
     pointersPerThread_ = taskRows * product_.taps;
@@ -96,7 +98,7 @@ class F32LayerKernel final : public Kernel {
  private:
   enum class Way { kDirect, kRows, kTaps };
 
-  // Of the output.
+  // A pixel of the output.
   struct Place {
     size_t image, y, x;
   };
@@ -108,7 +110,7 @@ class F32LayerKernel final : public Kernel {
     const size_t windowSize = product_.taps * product_.channels;
     const size_t line = first / g.outputWidth;
     Place place{line / g.outputHeight, line % g.outputHeight, first % g.outputWidth};
-    // Tile after tile, each with the rows of one tap after another.
+    // Pointers are ordered by tile, within a tile by tap, within a tap by row.
     for (size_t row = 0; row < count; row += tileRows_) {
       const size_t tile = std::min(tileRows_, count - row);
       const float** const at = pointers + row * product_.taps;
@@ -145,8 +147,8 @@ class F32LayerKernel final : public Kernel {
     return static_cast<int64_t>(place.x * layer_.geometry.strideWidth) - layer_.geometry.left;
   }
 
-  // Of the outputs of a line from `place` on: how many have windows whose rows lie in one piece in
-  // those of the input.
+  // How many outputs of a line, from `place` on, have windows whose rows lie contiguously inside
+  // the rows of the input.
   size_t rowsInside(const Place& place) const {
     const Convolution& g = layer_.geometry;
     const int64_t left = firstX(place);
@@ -155,7 +157,7 @@ class F32LayerKernel final : public Kernel {
     return static_cast<size_t>(room) / g.strideWidth + 1;
   }
 
-  // The taps of an output, `step` pointers apart, of its window copied to `window`.
+  // Copies the window of an output to `window` and sets the pointers to its taps, `step` apart.
   void gatherRows(size_t row, float* window, const float** at, size_t step) const {
     windows_.gather(reinterpret_cast<const uint8_t*>(source_), row, row + 1,
                     reinterpret_cast<uint8_t*>(window));
@@ -163,8 +165,8 @@ class F32LayerKernel final : public Kernel {
       at[tap * step] = window + tap * product_.channels;
   }
 
-  // The same of `count` outputs of a line where they lie in the input: of places, or of rows that
-  // are inside.
+  // Sets the pointers to the taps of `count` outputs of a line, in place in the input. A tap is one
+  // place of the window, or a row of it that lies inside the input.
   void findTaps(const Place& place, size_t count, const float** at, size_t step) const {
     const Convolution& g = layer_.geometry;
     const float* const image =
@@ -194,7 +196,7 @@ class F32LayerKernel final : public Kernel {
   size_t chunks_ = 1;  // of rows
   size_t blocks_ = 1;  // of panels
   Way way_ = Way::kDirect;
-  std::vector<float> zeros_;  // in place of padding
+  std::vector<float> zeros_;  // taps in the padding point here
   std::vector<const float*> pointers_;
   size_t pointersPerThread_ = 0;
   std::vector<float> gathered_;

@@ -12,24 +12,25 @@
 
 namespace hearth::cpu {
 
-// A float32 convolution with one group, or a fully connected layer as one over single pixels.
+// A float32 convolution with one group, or a fully connected layer as a convolution of single
+// pixels.
 struct F32Layer {
-  Convolution geometry;  // sizes, pads, strides and dilations of it
-  // Its packed weights are those of the layer, and stay where they are as long as the kernel lives.
+  Convolution geometry;  // sizes, pads, strides and dilations
+  // Its packed weights are the layer's. They must outlive the kernel.
   F32Gemm product;
   ValueId source = 0, destination = 0;
   size_t outputOffset = 0;  // elements of `destination` before the first column
 };
 
-// Whether the geometry is one of those.
+// Whether F32Layer can describe the geometry.
 bool isF32Layer(const Convolution& geometry);
 
-// Whether XNNPACK's kernel, of the same weights, is the better one to begin with: with AVX-512 its
+// Whether XNNPACK's kernel over the same weights is the better first kernel: with AVX-512 its
 // smaller tiles suit sums of few steps.
 bool isFasterOnXnnpack(const Convolution& geometry);
 
-// A kernel with a product of ours, where hasF32Gemm(), over what XNNPACK's creation call has
-// packed at `place`. kUnsupported when that is not of the layer's size.
+// Makes a kernel with a product of ours over weights that XNNPACK's creation call has packed.
+// Requires hasF32Gemm(). Error: kUnsupported when `packed` is smaller than the layer's weights.
 Result<std::unique_ptr<Kernel>> makeF32LayerKernel(F32Layer layer, std::span<const uint8_t> packed);
 
 }  // namespace hearth::cpu

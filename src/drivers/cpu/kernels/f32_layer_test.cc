@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our product of floats gives the very bytes of XNNPACK's, for convolutions and fully connected
+// Our float32 product gives the very bytes of XNNPACK's, for convolutions and fully connected
 // layers of any geometry.
 #include "drivers/cpu/kernels/f32_layer.h"
 
@@ -22,7 +22,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// A layer with its weights packed by XNNPACK, and the operator that did so.
+// A layer whose weights XNNPACK packed, and the operator that packed them.
 struct Layer {
   F32Layer layer;
   PackedWeights weights{true};

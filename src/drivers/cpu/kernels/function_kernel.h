@@ -11,9 +11,9 @@
 
 namespace hearth::cpu {
 
-// What one run of a kernel works with.
+// The input of one run of a kernel. Pointers are valid during the run.
 struct KernelRun {
-  std::span<void* const> addresses;  // by value of the plan
+  std::span<void* const> addresses;  // by value of the execution graph
   uint8_t* scratch = nullptr;        // of thread 0, 64-byte aligned
   size_t scratchStride = 0;          // bytes from one thread's scratch memory to the next
   threads::ThreadPool* pool = nullptr;
@@ -24,8 +24,8 @@ struct KernelRun {
   }
 };
 
-// A kernel that is one function: thread-safe, it keeps nothing between runs. It gets
-// `scratchPerThread` bytes for each thread of the pool.
+// Makes a kernel of one function, which is thread-safe and keeps no state between runs. It gets
+// `scratchPerThread` bytes of scratch memory for each thread of the pool.
 Result<std::unique_ptr<Kernel>> makeFunctionKernel(std::function<Status(const KernelRun&)> function,
                                                    size_t scratchPerThread = 0);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that XNNPACK lacks or does no better: moving memory.
+// Kernels for steps that XNNPACK lacks or runs no faster: moving memory, adding floats.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace hearth::cpu {
 
-// `rows` pieces of `bytes` bytes each, from one value to another, at given distances.
+// Copies `rows` pieces of `bytes` bytes each from one value to another. Offsets and strides are in
+// bytes.
 struct BlockCopy {
   ValueId source = 0;
   ValueId destination = 0;
@@ -22,7 +23,7 @@ struct BlockCopy {
   uint64_t bytes = 0;
 };
 
-// Runs all copies; destinations must not overlap sources.
+// Runs all copies. Destinations must not overlap sources.
 Result<std::unique_ptr<Kernel>> makeCopyKernel(std::vector<BlockCopy> copies);
 
 // Pads a [batch, height, width, channels] tensor spatially with one byte pattern per element.
@@ -36,8 +37,8 @@ struct SpatialPad {
 };
 Result<std::unique_ptr<Kernel>> makeSpatialPadKernel(SpatialPad pad);
 
-// Interleaves three planes of bytes into pixels: [batch, 3, pixels] to [batch, pixels, 3], the
-// transposition in front of an image network that was exported in planes.
+// Interleaves three planes of bytes into pixels: [batch, 3, pixels] to [batch, pixels, 3]. Image
+// networks that were exported with planes begin with this transposition.
 struct PlaneInterleave {
   ValueId source = 0;
   ValueId destination = 0;
@@ -46,8 +47,8 @@ struct PlaneInterleave {
 };
 Result<std::unique_ptr<Kernel>> makePlaneInterleaveKernel(PlaneInterleave interleave);
 
-// a + b, clamped, in one pass over float32 tensors; b is added to each row of a. May run in place
-// of a, and of b where there is one row.
+// Computes a + b, clamped, in one pass over float32 tensors; b is added to each row of a. The sum
+// may have the memory of a, and with one row that of b.
 struct FloatAdd {
   ValueId a = 0;
   ValueId b = 0;

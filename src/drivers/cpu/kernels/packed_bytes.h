@@ -9,8 +9,8 @@
 
 namespace hearth::cpu {
 
-// The beginning of a layer's packed weights. Error: kUnsupported when they are fewer than the
-// `needed` bytes that its kernel reads.
+// The start of a layer's packed weights. Error: kUnsupported when they are fewer than the `needed`
+// bytes that its kernel reads.
 inline Result<const uint8_t*> packedBytes(std::span<const uint8_t> packed, size_t needed) {
   if (packed.size() < needed)
     return fail(ErrorCode::kUnsupported, "A layer of {} bytes is packed to {}.", needed,

@@ -17,13 +17,14 @@ namespace {
 // Rows and panels of one task: together they stay in the second-level cache.
 constexpr size_t kRowBytesPerTask = size_t{1} << 20;
 constexpr size_t kPanelBytesPerTask = size_t{768} << 10;
-// Scratch memory: prepared rows are longer than given ones, and there may be very many short ones.
+// Limits the scratch memory: prepared rows are longer than their source, and there may be very many
+// short ones.
 constexpr size_t kRowBytesPerPass = size_t{32} << 20;
 // Fewer tasks than this for a thread balance badly when threads run unevenly.
 constexpr size_t kTasksPerThread = 16;
 constexpr size_t kLine = 64;
 
-// What a product does with rows.
+// How each product prepares and multiplies rows.
 struct HybridRows {
   using Product = Qd8Gemm;
   static constexpr size_t kTile = kQd8Rows;
@@ -87,8 +88,8 @@ class Qd8LayerKernel final : public Kernel {
   }
 
  private:
-  // Behind the prepared rows: parameters for each of them, all of the same, and the image as the
-  // product takes it.
+  // A convolution has behind its prepared rows equal parameters for each of them, and the image in
+  // unsigned bytes.
   size_t parametersBytes() const {
     return (rowsPerPass_ * sizeof(struct xnn_quantization_params) + kLine - 1) / kLine * kLine;
   }
@@ -109,7 +110,7 @@ class Qd8LayerKernel final : public Kernel {
     std::fill_n(parameters, rowsPerPass_, parameters_[index]);
     Convolution one = *layer_.windows;
     one.batch = 1;
-    // What stands for zero.
+    // The unsigned byte that stands for zero.
     const auto fill = static_cast<uint8_t>(parameters_[index].zero_point + 128);
     const Im2col windows(one, 1, fill);
     for (size_t row = 0; row < layer_.rows; row += rowsPerPass_) {
@@ -126,7 +127,7 @@ class Qd8LayerKernel final : public Kernel {
     }
   }
 
-  // The prepared rows; `output` is where the first begins.
+  // Multiplies the prepared rows; `output` is where the first row's results begin.
   void multiplyRows(threads::ThreadPool* pool, const struct xnn_quantization_params* parameters,
                     size_t rows, float* output) const {
     const Product& product = product_;
@@ -135,7 +136,7 @@ class Qd8LayerKernel final : public Kernel {
     const size_t threads = threads::threadsOf(pool);
     const size_t panels = product.panels();
     size_t blocks = 1;
-    // Weights that only one chunk of rows reads need no cache.
+    // Panels have to fit into the cache only if several chunks of rows read them.
     if (chunks > 1) blocks = std::max(blocks, panels * product.panelBytes() / kPanelBytesPerTask);
     if (threads > 1) blocks = std::max(blocks, (threads * kTasksPerThread + chunks - 1) / chunks);
     blocks = std::min(blocks, panels);

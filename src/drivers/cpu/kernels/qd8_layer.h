@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fully connected layer or a convolution of numbers that are quantised while the model runs, on a
-// product of ours.
+// Hybrid layers on products of ours: fully connected layers and convolutions whose activations are
+// quantised while the model runs.
 #pragma once
 
 #include <cstddef>
@@ -15,23 +15,24 @@
 
 namespace hearth::cpu {
 
-// The rows of an operand as int8 numbers, and an xnn_quantization_params for each row, with
-// XNN_EXTRA_QUANTIZATION_PARAMS more behind the last.
+// The rows of an operand as int8 numbers, and an xnn_quantization_params for each row; behind the
+// last one are XNN_EXTRA_QUANTIZATION_PARAMS more.
 struct QuantizedRows {
   ValueId numbers = 0;
   ValueId parameters = 0;
 };
 
 struct Qd8Layer {
-  size_t rows = 0;  // of the product, of one image
+  size_t rows = 0;  // of the product; of a convolution for one image
   QuantizedRows source;
   ValueId destination = 0;
-  size_t outputOffset = 0;  // of the first column, in elements
-  // Then rows are windows of images, each with parameters of its own; of one group.
+  size_t outputOffset = 0;  // elements of `destination` before the first column
+  // Set for a convolution with one group: rows are windows of images, and each image has parameters
+  // of its own.
   std::optional<Convolution> windows = std::nullopt;
 };
 
-// The product's packed weights outlive the kernel.
+// Makes the kernel. The product's packed weights must outlive it.
 std::unique_ptr<Kernel> makeQd8LayerKernel(const Qd8Layer& layer, const Qd8Gemm& product);
 std::unique_ptr<Kernel> makeQd8LayerKernel(const Qd8Layer& layer, const Qb4Gemm& product);
 

@@ -10,10 +10,10 @@
 namespace hearth::cpu {
 namespace {
 
-// Rows of one task: so many that they stay in the second-level cache beside the weights.
+// Limits the rows of one task, so that they stay in the second-level cache beside the weights.
 constexpr size_t kMostRows = 8 * kQs8Rows;
 constexpr size_t kScratchPerTask = size_t{256} << 10;
-// Groups of panels share a gathered input.
+// At least this many panels share a gathered input.
 constexpr size_t kPanelsPerBlock = 2;
 // Fewer tasks than this for a thread balance badly when threads run unevenly.
 constexpr size_t kTasksPerThread = 4;
@@ -35,7 +35,7 @@ class Qs8LayerKernel final : public Kernel {
     rowsPerTask_ = std::clamp(kScratchPerTask / rowBytes_, kQs8Rows, kMostRows);
     if (threads > 1) rowsPerTask_ = std::min(rowsPerTask_, rows / (threads * kTasksPerThread));
     rowsPerTask_ = std::max(kQs8Rows, rowsPerTask_ - rowsPerTask_ % kQs8Rows);
-    // The last group of inputs may be partly outside.
+    // Room for reading past the last row, whose last group of inputs may be incomplete.
     scratchPerThread_ = std::min(rows, rowsPerTask_) * rowBytes_ + kQs8Group;
     return threads * scratchPerThread_;
   }

@@ -15,16 +15,17 @@ namespace hearth::cpu {
 // An int8 convolution with one group.
 struct Qs8Layer {
   Convolution geometry;
-  Qs8Gemm product;  // its packed weights stay where they are as long as the kernel lives
+  Qs8Gemm product;  // its packed weights must outlive the kernel
   int32_t inputZero = 0;
   ValueId source = 0, destination = 0;
 };
 
-// Whether XNNPACK packs the weights of the geometry as those of windows gathered to one row each.
+// Whether XNNPACK packs the weights of the geometry like those of a product whose rows are gathered
+// windows.
 bool isQs8Layer(const Convolution& geometry);
 
-// A kernel with a product of ours, where hasQs8Gemm(), over what XNNPACK's creation call has
-// packed at `place`. kUnsupported when that is not of the layer's size.
+// Makes a kernel with a product of ours over weights that XNNPACK's creation call has packed.
+// Requires hasQs8Gemm(). Error: kUnsupported when `packed` is smaller than the layer's weights.
 Result<std::unique_ptr<Kernel>> makeQs8LayerKernel(Qs8Layer layer, std::span<const uint8_t> packed);
 
 }  // namespace hearth::cpu

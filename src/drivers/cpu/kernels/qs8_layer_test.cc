@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our product of int8 gives the very bytes of XNNPACK's, for convolutions of any geometry.
+// Our int8 product gives the very bytes of XNNPACK's, for convolutions of any geometry.
 #include "drivers/cpu/kernels/qs8_layer.h"
 
 #include "drivers/cpu/platform/kernel_traits.h"

@@ -10,19 +10,19 @@
 
 namespace hearth::cpu {
 
-// Which values of the plan the tensors of an operation are; kNone for constants (which the context
-// holds already) and omitted arguments.
+// The values of the execution graph that are the tensors of an operation, by position. kNone stands
+// for omitted arguments and for constants, which the context holds already.
 struct ReferenceArguments {
   static constexpr ValueId kNone = UINT32_MAX;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
 };
 
-// Gives the tensors of `context` the addresses of their values.
+// Sets the addresses of the tensors in `context` to those of their values.
 void bindArguments(std::span<void* const> addresses, const ReferenceArguments& arguments,
                    ops::OperationContext* context);
 
-// A kernel of src/ops as a step of a plan. `context` has all shapes.
+// Makes a step of the kernel of src/ops. `context` has all shapes and the constants.
 Result<std::unique_ptr<Kernel>> makeReferenceKernel(ops::OperationContext context,
                                                     ReferenceArguments arguments);
 

@@ -13,8 +13,8 @@
 namespace hearth::cpu {
 namespace {
 
-// The least and the greatest of positive numbers, whose bits are in their order: so it runs in
-// vectors.
+// The least and the greatest of positive numbers. Their bits compare as the numbers do, and
+// comparing integers is vectorized.
 std::pair<float, float> extremesOf(std::span<const float> values) {
   int32_t least = std::bit_cast<int32_t>(values.front());
   int32_t greatest = least;
@@ -45,7 +45,7 @@ class XnnKernel final : public Kernel {
   }
 
   Status setup(std::span<void* const> addresses, void* workspace) override {
-    // Some operators take a workspace that they did not ask for as a sign to convert their result.
+    // Some operators convert their result when they get a workspace that they did not ask for.
     if (workspaceSize_ == 0) workspace = nullptr;
     const xnn_status status = calls_.setup(operator_.get(), workspace, addresses);
     if (status != xnn_status_success) return std::unexpected(xnnError(status, call_));
@@ -74,7 +74,7 @@ bool requantizationFits(const graph::Operand& input, const graph::Operand& filte
   const double factor = static_cast<double>(input.scale) / output.scale;
   if (filter.type != graph::OperandType::kTensorQuant8SymmPerChannel)
     return isScaleInRange(factor * filter.scale, -32, 8);
-  // The least and the greatest tell for all.
+  // All scales are in range if the extremes are.
   const auto [least, greatest] = extremesOf(filter.perChannel.scales);
   return isScaleInRange(factor * least, -32, 8) && isScaleInRange(factor * greatest, -32, 8);
 }

@@ -15,9 +15,9 @@
 
 namespace hearth::cpu {
 
-// The calls that make an operator a step of a plan.
+// The calls that turn an operator of XNNPACK into a step of an execution graph.
 struct XnnCalls {
-  // Sets the shapes; writes size and alignment of the scratch memory where the operator has any.
+  // Sets the shapes; writes size and alignment of the scratch memory, if the operator needs any.
   std::function<xnn_status(xnn_operator_t, size_t* workspace, size_t* alignment, pthreadpool_t)>
       reshape;
   std::function<xnn_status(xnn_operator_t, void* workspace, std::span<void* const> addresses)>
@@ -26,7 +26,8 @@ struct XnnCalls {
 };
 
 // Whether a quotient of scales lies in [2^lowest, 2^highest). XNNPACK only asserts the limits of
-// its fixed-point arithmetic, and an assertion that fails ends the process: ask before creating.
+// its fixed-point arithmetic, and a failed assertion ends the process: check before creating an
+// operator.
 inline bool isScaleInRange(double scale, int lowest, int highest) {
   return scale >= std::ldexp(1.0, lowest) && scale < std::ldexp(1.0, highest);
 }
@@ -36,11 +37,12 @@ inline bool isScaleInRange(double scale, int lowest, int highest) {
 bool requantizationFits(const graph::Operand& input, const graph::Operand& filter,
                         const graph::Operand& output);
 
-// Whether an activation leaves an integer output more than one value, which XNNPACK asserts, too.
-// True for floats.
+// Whether an activation leaves an integer output more than one possible value, which XNNPACK
+// asserts, too. True for floats.
 bool activationFits(ops::FusedActivation activation, const graph::Operand& output);
 
-// Takes the operator that a creation call made (or its failure) and its calls.
+// Makes a kernel that owns the operator that the creation call `call` made. Error: xnnError() of
+// `status` when the call failed.
 Result<std::unique_ptr<Kernel>> makeXnnKernel(const char* call, xnn_status status,
                                               xnn_operator_t op, XnnCalls calls);
 
