@@ -11,14 +11,14 @@
 namespace hearth::cpu {
 namespace {
 
-// With fewer rows, turning the keys takes longer than it spares.
+// With fewer rows, packing the keys takes longer than it saves.
 constexpr size_t kWorthPacking = 16;
 
 struct Arguments {
   ops::AttentionParameters parameters;
   ValueId queries = 0, keys = 0, values = 0, mask = 0, output = 0;
   bool hasMask = false;
-  // How far the mask moves for a step along each of [batches, heads, queries, keys].
+  // Elements of the mask from one index to the next along [batches, heads, queries, keys].
   std::array<size_t, 4> maskStrides{};
 };
 
@@ -38,7 +38,7 @@ class AttentionKernel final : public Kernel {
   Result<size_t> reshape(threads::ThreadPool* pool) override {
     const ops::AttentionParameters& p = arguments_.parameters;
     const size_t threads = threads::threadsOf(pool);
-    // All threads have work also where one token is decoded.
+    // Smaller blocks give all threads work when a single token is decoded.
     while (rowsPerBlock_ > 1 && size_t{p.batches} * p.groups * blocks() < threads)
       rowsPerBlock_ /= 2;
     ranges_.assign(arguments_.hasMask ? rangeCount_ : 0, {});
@@ -100,7 +100,7 @@ class AttentionKernel final : public Kernel {
     return mask_ + batch * strides[0] + head * strides[1] + query * strides[2];
   }
 
-  // What each row of the mask leaves, and all of them together.
+  // Finds the range of keys that each row of the mask leaves, and the range of all rows together.
   void findRanges(threads::ThreadPool* pool) {
     const ops::AttentionParameters& p = arguments_.parameters;
     const auto countOf = [&](size_t dimension, size_t size) {
@@ -146,7 +146,7 @@ class AttentionKernel final : public Kernel {
     return values_ + batch * p.keys * valueStride() + group * p.valueSize;
   }
 
-  // Of a group of all batches.
+  // Packs one panel of keys and values; `group` counts over all batches.
   void packPanel(size_t group, size_t panel) const {
     const ops::AttentionParameters& p = arguments_.parameters;
     KeyRange range = used_;
@@ -190,13 +190,13 @@ class AttentionKernel final : public Kernel {
   }
 
   const Arguments arguments_;
-  size_t rows_ = 0;  // of each group: heads of one group and all queries share keys and values
+  size_t rows_ = 0;  // of a group: its heads with all queries, which share keys and values
   size_t rowsPerBlock_ = kAttentionRows;
   bool isPacked_ = false;
   size_t logitsPerThread_ = 0;
   std::vector<KeyRange> ranges_;  // of each row of the mask
   size_t rangeCount_ = 1;
-  std::array<size_t, 3> rangeStrides_{};  // for a step along batches, heads and queries
+  std::array<size_t, 3> rangeStrides_{};  // of ranges_ along batches, heads and queries
   KeyRange used_;
   const float* queries_ = nullptr;
   const float* keys_ = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention on kernels of ours: XNNPACK has none that leaves keys and values where the cache of a
-// language model holds them.
+// Attention on kernels of ours: XNNPACK has none that reads keys and values in place, in the cache
+// of a language model.
 #pragma once
 
 #include "drivers/cpu/plan/plan_builder.h"
@@ -8,7 +8,7 @@
 
 namespace hearth::cpu {
 
-// Operands of one attention; `mask` is UINT32_MAX when there is none.
+// Operands of one attention; `mask` is UINT32_MAX if there is none.
 struct Attention {
   uint32_t queries = 0, keys = 0, values = 0, mask = UINT32_MAX, output = 0;
   ops::AttentionParameters parameters;

@@ -9,7 +9,7 @@
 namespace hearth::cpu {
 namespace {
 
-// The batch dimensions with ones in front, as many as the output has.
+// The batch dimensions with ones in front, so that there are `rank` of them.
 std::vector<size_t> extended(const graph::Dimensions& batches, size_t rank) {
   std::vector<size_t> dimensions(rank - batches.size(), 1);
   dimensions.insert(dimensions.end(), batches.begin(), batches.end());
@@ -28,7 +28,7 @@ Result<bool> lowerBatchMatmul(PlanBuilder* builder) {
   if (rank + 2 > XNN_MAX_TENSOR_DIMS) return false;
   const std::vector<size_t> leftBatches = extended(p.leftBatches, rank);
   const std::vector<size_t> rightBatches = extended(p.rightBatches, rank);
-  // XNNPACK repeats matrices of the right only.
+  // XNNPACK repeats only the right matrices.
   for (size_t i = 0; i < rank; ++i)
     if (leftBatches[i] == 1 && rightBatches[i] != 1) return false;
   const ValueId left = builder->read(operation.inputs[0]);

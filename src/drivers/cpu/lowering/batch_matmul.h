@@ -5,7 +5,8 @@
 
 namespace hearth::cpu {
 
-// BATCH_MATMUL on XNNPACK; false for types other than float32 and for a transposed left matrix.
+// BATCH_MATMUL on XNNPACK; false for types other than float32, for a transposed left matrix, and
+// where the left matrix would have to be repeated.
 Result<bool> lowerBatchMatmul(PlanBuilder* builder);
 
 }  // namespace hearth::cpu

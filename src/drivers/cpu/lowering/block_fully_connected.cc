@@ -28,7 +28,7 @@ struct Creation {
   ChannelRange channels;
   size_t blockSize = 0;
   bool areScalesHalf = false;
-  // Of the first of the channels.
+  // Those of the first of `channels`.
   const uint8_t* pairs = nullptr;
   const void* scales = nullptr;
   const float* bias = nullptr;
@@ -46,7 +46,7 @@ bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
            builder->operand(operand).type == OperandType::kTensorFloat32;
   };
   const graph::Operand& filter = builder->operand(layer.filter);
-  // Columns begin at whole bytes, and sums over a run stay within 32 bits.
+  // The limits make columns begin at whole bytes and keep sums over a block within 32 bits.
   constexpr size_t kMostInputs = size_t{1} << 20;
   return builder->operand(layer.input).type == OperandType::kTensorFloat32 &&
          builder->operand(layer.output).type == OperandType::kTensorFloat32 &&
@@ -58,7 +58,7 @@ bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
            builder->operand(layer.blockScales).type == OperandType::kTensorFloat16));
 }
 
-// The product over weights that are packed for it.
+// Makes the kernel over weights that are packed for Qb4Gemm.
 Result<std::unique_ptr<Kernel>> makePackedKernel(const Creation& c) {
   Qb4Gemm product;
   product.inputs = c.layer.inputChannels;
@@ -106,7 +106,7 @@ void addPacked(PlanBuilder* builder, Creation c) {
   }
 }
 
-// What the product over weights where the model has them leaves to be done.
+// Adds the bias and applies the activation, which the product in place does not do.
 void finish(const Creation& c, const float* bias, size_t first, size_t last, float* output) {
   for (size_t row = 0; row < c.layer.rows; ++row) {
     float* values = output + row * c.layer.outputChannels;
@@ -139,7 +139,7 @@ void addInPlace(PlanBuilder* builder, Creation c) {
   const uint32_t operands[] = {c.layer.filter, c.layer.blockScales};
   const uint64_t parameters[] = {c.layer.inputChannels, c.layer.outputChannels};
   c.packed = builder->packingSource(operands, parameters);
-  // The constants are read at each run: values keep them where they can be read.
+  // Each run reads the constants: as values they are aligned and readable.
   const ValueId filter = builder->read(c.layer.filter);
   const ValueId factors = builder->read(c.layer.blockScales);
   std::vector<ValueId> inputs = {c.source.numbers, c.source.parameters, filter, factors};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FULLY_CONNECTED with float32 activations and weights of 4 bits that have a scale for each run of
-// inputs: packed for Qb4Gemm, or read where they lie.
+// FULLY_CONNECTED with float32 activations and 4-bit weights that have a scale for each block of
+// inputs. The weights are packed for Qb4Gemm, or read in place.
 #pragma once
 
 #include "drivers/cpu/lowering/fully_connected_layer.h"
@@ -8,7 +8,7 @@
 
 namespace hearth::cpu {
 
-// The layer has block scales. Adds the nodes; false for types other than those above.
+// Adds the nodes for a layer with block scales; false for other types.
 Result<bool> addBlockFullyConnected(PlanBuilder* builder, const FullyConnected& layer);
 
 }  // namespace hearth::cpu

@@ -9,14 +9,14 @@
 namespace hearth::cpu {
 namespace {
 
-// A multiple of what all microkernels take at once.
+// A multiple of the columns of every microkernel's tile.
 constexpr size_t kChannelTile = 64;
 
 }  // namespace
 
 std::vector<ChannelRange> channelParts(size_t channels, size_t bytesPerChannel,
                                        size_t worthSplitting) {
-  // No overflow: a constant of that size exists.
+  // This does not overflow: a constant of that size exists.
   const size_t bytes = channels * bytesPerChannel;
   if (bytes < worthSplitting) return {{0, channels}};
   const size_t parts = (bytes + kChannelPart - 1) / kChannelPart;

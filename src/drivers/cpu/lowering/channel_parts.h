@@ -10,30 +10,31 @@
 
 namespace hearth::cpu {
 
-// Output channels that one operator computes of a layer.
+// The output channels of a layer that one operator computes. Value type.
 struct ChannelRange {
   size_t first = 0;
   size_t count = 0;
   bool operator==(const ChannelRange&) const = default;
 };
 
-// A fully connected layer whose weights take much memory (the last layer of a language model: half
-// a gigabyte) is several operators, each with output channels of its own: then several threads pack
-// it, and what is packed and not yet written is never more than some of the parts. All of the
-// layer for others. The parts are in order, begin at multiples of 64 channels, and are a function
-// of the arguments alone, so that every start makes the same ones. Layers of fewer bytes than
-// `worthSplitting` are one part; others have parts of kChannelPart at most, or of 64 channels.
+// Divides a fully connected layer with very large weights (half a gigabyte in the last layer of a
+// language model) into several operators, each with output channels of its own. Then several
+// threads pack it, and only a few parts are packed but not yet written at any time. The parts are
+// in order, begin at multiples of 64 channels, and depend on the arguments alone, so that every
+// start makes the same ones. A layer of fewer bytes than `worthSplitting` is one part; others have
+// parts of about kChannelPart bytes at most, but of no fewer than 64 channels.
 inline constexpr size_t kChannelPart = size_t{32} << 20;
 std::vector<ChannelRange> channelParts(size_t channels, size_t bytesPerChannel,
                                        size_t worthSplitting = 2 * kChannelPart);
 
-// The scale of a filter's output channel `first` and of those behind it, with more behind the last
-// one, for XNNPACK reads past it. A filter with one scale has it for each of its `channels`.
+// The scales of a filter's output channels from `first` on. More scales are readable behind the
+// last one, because XNNPACK reads past it. A filter with one scale has it for each of its
+// `channels`.
 std::shared_ptr<const float> scalesFrom(const graph::Operand& filter, size_t channels,
                                         size_t first = 0);
 
-// PlanBuilder::releaseAfterPacking for a node that packs these channels of a filter only, each of
-// which has `bytesPerChannel`.
+// PlanBuilder::releaseAfterPacking() for a node that packs only these channels of a filter, of
+// `bytesPerChannel` bytes each.
 void releaseAfterPacking(const PlanBuilder& builder, Node* node, uint32_t filter,
                          ChannelRange channels, size_t bytesPerChannel);
 

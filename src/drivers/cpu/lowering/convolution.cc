@@ -24,13 +24,13 @@ namespace {
 
 using graph::OperandType;
 
-// Everything a creation call reads, held by value: it runs once for each execution context.
+// Everything that a creation call reads. The call runs once for each execution context.
 struct Creation {
   Convolution geometry;
   OperandType type = OperandType::kTensorFloat32;
   bool isPerChannel = false;
   const void* kernel = nullptr;
-  ConvertedConstantRef convertedKernel;  // in place of it
+  ConvertedConstantRef convertedKernel;  // in place of `kernel`
   const void* bias = nullptr;
   std::shared_ptr<const float> kernelScales;  // padded: XNNPACK reads past the last one
   float inputScale = 0, kernelScale = 0, outputScale = 0;
@@ -40,7 +40,7 @@ struct Creation {
   bool guardOneRowTail = false;
   PackedWeights* weights = nullptr;
   WeightPlace place;
-  std::shared_ptr<const base::Sha256Digest> packed;  // what is packed there
+  std::shared_ptr<const base::Sha256Digest> packed;  // names what is packed there
   ValueId source = 0, destination = 0;
 };
 
@@ -147,18 +147,18 @@ xnn_status setupOperator(const Creation& c, xnn_operator_t op, void* workspace,
   }
 }
 
-// Whether the last tile of rows may be one row, in a family that is wrong then on some CPUs:
-// indirect GEMM over more than 64 input channels.
+// Whether the last tile of rows may have one row, in the family of kernels that computes it wrongly
+// on some CPUs: indirect GEMM over more than 64 input channels.
 bool mayEndInOneRow(const Convolution& g) {
   const size_t pixels = g.outputHeight * g.outputWidth;
   const bool isIndirect = g.kernelHeight * g.kernelWidth > 1 || g.strideHeight * g.strideWidth > 1;
   return isIndirect && g.groupInputChannels > 64 && pixels > 16 && pixels % 16 == 1;
 }
 
-// Whether the windows can be gathered to one row each, which makes the convolution one over single
-// pixels of them: fewer steps for XNNPACK, but more memory to write and read.
+// Whether each window can be gathered into one row, which makes a convolution over single pixels:
+// XNNPACK has fewer steps, but more memory is written and read.
 bool canGatherWindows(OperandType type, const Convolution& g) {
-  // With more, a place of a window is work enough.
+  // With more bytes, one place of a window is work enough for XNNPACK.
   constexpr size_t kMostChannelBytes = 64;
   constexpr uint64_t kMostBytes = uint64_t{64} << 20;
   const uint64_t places = uint64_t{g.kernelHeight} * g.kernelWidth;
@@ -167,15 +167,16 @@ bool canGatherWindows(OperandType type, const Convolution& g) {
          g.batch * g.outputHeight * g.outputWidth * places * channelBytes <= kMostBytes;
 }
 
-// XNNPACK rounds the channels of each place of a window up to its step, up to 64: with few of them
-// most of the products are of zeros. Int8 only: float32 has no such steps.
+// Whether gathered windows are the first choice. For int8 XNNPACK rounds the channels of each place
+// of a window up to its step, up to 64: with few channels most products are of zeros. float32 has
+// no such steps.
 bool wantsWindows(OperandType type, const Convolution& g) {
   constexpr size_t kMostChannels = 16;
   return type == OperandType::kTensorQuant8AsymmSigned && g.groupInputChannels <= kMostChannels &&
          canGatherWindows(type, g);
 }
 
-// The convolution over gathered windows.
+// The convolution over single pixels that are gathered windows.
 Convolution overWindows(Convolution g) {
   g.groupInputChannels *= size_t{g.kernelHeight} * g.kernelWidth;
   g.inputHeight = g.outputHeight;
@@ -187,10 +188,10 @@ Convolution overWindows(Convolution g) {
   return g;
 }
 
-// Gathers the windows in scratch memory before a convolution over them.
+// Gathers the windows in scratch memory, and runs a convolution over them.
 class WindowedKernel final : public Kernel {
  public:
-  // `product` reads `source`.
+  // `product` reads `source`, whose address is replaced by that of the gathered windows.
   WindowedKernel(const Im2col& windows, ValueId source, std::unique_ptr<Kernel> product)
       : windows_(windows), source_(source), product_(std::move(product)) {}
 
@@ -267,12 +268,12 @@ Result<std::unique_ptr<Kernel>> createKernel(const std::shared_ptr<const Creatio
   return makeXnnKernel("convolution2d_nhwc", status, op, std::move(calls));
 }
 
-// The same convolution on a product of ours.
+// Makes the kernel of the same float32 convolution on a product of ours.
 Result<std::unique_ptr<Kernel>> createFloatLayer(const Creation& c) {
   xnn_operator_t op = nullptr;
   const xnn_status status = createOperator(c, &op);
   if (status != xnn_status_success) return std::unexpected(xnnError(status, "convolution2d_nhwc"));
-  // Made for its packing only.
+  // Created only to pack.
   const XnnOperator packed(op);
   const Convolution& g = c.geometry;
   F32Layer layer;
@@ -287,12 +288,13 @@ Result<std::unique_ptr<Kernel>> createFloatLayer(const Creation& c) {
   return makeF32LayerKernel(layer, c.weights->bytesOf(c.place));
 }
 
-// The same for int8; the windows of `geometry` are gathered if its weights are those of windows.
+// The same for int8. `geometry` is that of the layer even where `c` packs for gathered windows: our
+// kernel gathers them itself.
 Result<std::unique_ptr<Kernel>> createInt8Layer(const Creation& c, const Convolution& geometry) {
   xnn_operator_t op = nullptr;
   const xnn_status status = createOperator(c, &op);
   if (status != xnn_status_success) return std::unexpected(xnnError(status, "convolution2d_nhwc"));
-  // Made for its packing only.
+  // Created only to pack.
   const XnnOperator packed(op);
   const size_t inputs =
       size_t{geometry.kernelHeight} * geometry.kernelWidth * geometry.groupInputChannels;
@@ -309,7 +311,7 @@ Result<std::unique_ptr<Kernel>> createInt8Layer(const Creation& c, const Convolu
   return makeQs8LayerKernel(layer, c.weights->bytesOf(c.place));
 }
 
-// The data of a kernel that packs at `place`, over gathered windows or not.
+// The data of a kernel that packs at `place`; `isWindowed`: over gathered windows.
 Result<std::shared_ptr<const Creation>> creationOf(PlanBuilder* builder,
                                                    const Convolution& convolution,
                                                    WeightPlace place, bool isWindowed,
@@ -354,7 +356,7 @@ Result<std::shared_ptr<const Creation>> creationOf(PlanBuilder* builder,
 
 using CreateKernel = std::function<Result<std::unique_ptr<Kernel>>()>;
 
-// Of a kernel on XNNPACK; `windows` are gathered before it, if there are any.
+// Creates a kernel on XNNPACK, which gathers `windows` first if there are any.
 CreateKernel onXnnpack(const std::shared_ptr<const Creation>& creation,
                        const std::optional<Im2col>& windows) {
   if (!windows)
@@ -367,7 +369,7 @@ CreateKernel onXnnpack(const std::shared_ptr<const Creation>& creation,
   };
 }
 
-// Of the table that XNNPACK's kernel fills before it runs.
+// Size of the table of pointers that XNNPACK's kernel fills before it runs.
 size_t pointerTableBytes(const Convolution& g) {
   return g.outputHeight * g.outputWidth * g.kernelHeight * g.kernelWidth * sizeof(void*);
 }
@@ -420,13 +422,14 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
                           isQs8Layer(first->geometry) && hasQs8Gemm();
   bool isOwnFirst = false;
   if (hasOwnFloat || hasOwnInt8) {
-    // Of the same packed weights.
+    // Both kernels read the same packed weights.
     createOther = [first, g, hasOwnFloat] {
       return hasOwnFloat ? createFloatLayer(*first) : createInt8Layer(*first, g);
     };
     isOwnFirst = !hasOwnFloat || !isFasterOnXnnpack(g);
     if (isOwnFirst) std::swap(create, createOther);
-    // To measure it would take memory and, if it were chosen, the next starts time.
+    // Measuring XNNPACK's kernel would take the memory of its table; choosing it would slow down
+    // later starts, which fill the table.
     if (isOwnFirst && pointerTableBytes(g) > kMostTableBytes) createOther = nullptr;
   } else if (canGatherWindows(input.type, g)) {
     HEARTH_ASSIGN(const std::shared_ptr<const Creation> other,

@@ -7,7 +7,7 @@
 
 namespace hearth::cpu {
 
-// Adds the node; false when types or constants are not what XNNPACK takes.
+// Adds the nodes; false for types or constants that no kernel here takes.
 Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution);
 
 }  // namespace hearth::cpu

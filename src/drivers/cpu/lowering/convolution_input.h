@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lowerings of convolutions share: what their kernels read.
+// Helpers for the inputs of convolutions, shared by their lowerings.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,11 @@
 
 namespace hearth::cpu {
 
-// Takes over padding that the input's view leaves to its reader.
+// Makes the convolution apply the padding of its input's view and read the view's source.
 void applyPaddedView(const PlanBuilder::PaddedView& view, Convolution* convolution);
 
-// What choosing and packing a kernel depends on, for PackedWeights::create().
+// The digest that names the packing, for PackedWeights::create(): of all that choosing and packing
+// a kernel depends on. Null as from PlanBuilder::packingSource().
 std::shared_ptr<const base::Sha256Digest> convolutionPacking(PlanBuilder* builder,
                                                              const Convolution& convolution);
 

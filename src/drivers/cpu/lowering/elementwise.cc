@@ -77,7 +77,7 @@ bool unaryQuantizationFits(xnn_unary_operator op, const graph::Operand& in,
   }
 }
 
-// Whether a clamp leaves an integer more than one value, which XNNPACK asserts.
+// Whether a clamp leaves an integer more than one possible value, which XNNPACK asserts.
 bool clampFits(const xnn_unary_params& params, const graph::Operand& out) {
   if (!graph::isQuantized(out.type)) return true;
   const ops::QuantizedRange range = ops::quantizedRange(out.type);
@@ -88,8 +88,8 @@ bool clampFits(const xnn_unary_params& params, const graph::Operand& out) {
   return stepOf(params.clamp.min) < stepOf(params.clamp.max);
 }
 
-// Whether `tensor` is all of `output`, or what repeats along its first dimensions. Few numbers are
-// not worth a loop.
+// Whether `tensor` has the shape of `output`, or is a row that repeats along its first dimensions.
+// Rows of a few numbers do not count: they are not worth a loop.
 bool isRowOf(const ops::Tensor& tensor, const ops::Tensor& output) {
   constexpr uint64_t kFew = 16;
   if (tensor.dimensions == output.dimensions) return true;
@@ -270,8 +270,8 @@ Result<bool> addSoftmax(PlanBuilder* builder, uint32_t input, uint32_t output, f
     return false;
   const bool isFloat = operandIn.type == OperandType::kTensorFloat32 && beta == 1.0f;
   const size_t channels = tensor.dimensions.back();
-  // XNNPACK's uint8 form writes steps of 1/256 only, and adds up in 32 bits what is 2^23 - 1 for
-  // the greatest of the row: its sum wraps where many channels are alike.
+  // XNNPACK's uint8 form writes only steps of 1/256. It adds in 32 bits, with 2^23 - 1 for the
+  // greatest number of the row, so the sum overflows where many channels are equal.
   constexpr size_t kMostSummed = 512;
   const bool isQuantized = operandIn.type == OperandType::kTensorQuant8Asymm &&
                            operandOut.scale == 0x1.0p-8f && operandOut.zeroPoint == 0 && beta > 0 &&

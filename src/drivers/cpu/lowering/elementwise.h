@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise operations on XNNPACK, with fused activations as a second node in place.
+// Element-wise operations on XNNPACK. A fused activation becomes a second node that runs in place.
+// All return false for types, shapes and scales that XNNPACK lacks.
 #pragma once
 
 #include <hearth_xnnpack.h>
@@ -11,7 +12,7 @@
 
 namespace hearth::cpu {
 
-// output = fuse(a op b) with broadcasting; false for types that XNNPACK lacks.
+// output = fuse(a op b), with broadcasting.
 Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a, uint32_t b,
                        uint32_t output, ops::FusedActivation activation);
 

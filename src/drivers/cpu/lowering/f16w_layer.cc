@@ -19,27 +19,27 @@ namespace {
 
 using graph::OperandType;
 
-// Rows and panels of one task, and channels of a pass over them: together they stay in the
+// Bytes of rows and panels of one task, and channels of a pass over them: together they stay in the
 // second-level cache.
 constexpr size_t kRowBytesPerTask = size_t{1} << 20;
 constexpr size_t kPanelBytesPerTask = size_t{512} << 10;
 constexpr size_t kChannelsPerPass = 2048;
-// Scratch memory: windows overlap, and there may be very many rows.
+// Limits the scratch memory: windows overlap, and there may be very many rows.
 constexpr size_t kRowBytesPerRound = size_t{8} << 20;
 // Fewer tasks than this for a thread balance badly when threads run unevenly.
 constexpr size_t kTasksPerThread = 16;
-// Bytes of the model whose pages are let go at a time.
+// Bytes of the model whose pages are released at a time.
 constexpr size_t kReleasedTogether = size_t{4} << 20;
 
 struct Creation {
   Convolution geometry;
-  F16wGemm product;  // without `packed`; its channels are those of all places of a window
+  F16wGemm product;  // without `packed`; its channels are those of a whole window
   size_t rows = 0;
   const char* kind = nullptr;
-  // Of the first of the channels; read only while they are packed.
+  // Those of the first of the channels; read only while they are packed.
   const uint16_t* weights = nullptr;
   const float* bias = nullptr;
-  std::span<const uint8_t> released;  // the weights, if their pages can be let go
+  std::span<const uint8_t> released;  // the weights, if their pages can be released
   PackedWeights* store = nullptr;
   WeightPlace place;
   std::shared_ptr<const base::Sha256Digest> packed;
@@ -82,7 +82,7 @@ class HalfLayerKernel final : public Kernel {
   }
 
  private:
-  // A single row is read where it lies.
+  // Whether the source already is the only tile: a single row is read in place.
   bool isTile() const { return layer_.rows == 1 && isOverPixels_; }
 
   void makeTile(size_t row, size_t count, size_t thread, float* tile) {
@@ -118,7 +118,7 @@ class HalfLayerKernel final : public Kernel {
     const size_t threads = threads::threadsOf(pool);
     const size_t panels = product.panels();
     size_t blocks = 1;
-    // Weights that only one tile of rows reads need no cache.
+    // Panels have to fit into the cache only if several tiles of rows read them.
     if (tiles > 1) blocks = std::max(blocks, panels * product.panelBytes() / kPanelBytesPerTask);
     if (threads > 1) blocks = std::max(blocks, (threads * kTasksPerThread + chunks - 1) / chunks);
     blocks = std::min(blocks, panels);
@@ -146,7 +146,7 @@ class HalfLayerKernel final : public Kernel {
   std::vector<float> gathered_;  // the windows of a tile, for each thread
 };
 
-// Panel after panel, and lets the model's pages go meanwhile.
+// Packs panel after panel, and releases the model's pages meanwhile.
 void packPanels(const Creation& layer, uint8_t* packed) {
   const F16wGemm& product = layer.product;
   const size_t panelWeights = kHalfColumns * product.channels * sizeof(uint16_t);
@@ -192,8 +192,8 @@ Result<bool> addF16wLayer(PlanBuilder* builder, const Convolution& g, const char
   const uint32_t halves = builder->converted(g.filter)->source();
   const size_t channels = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
   const size_t channelBytes = channels * sizeof(uint16_t);
-  // Two threads that pack at once take four times this memory, for the model's bytes are there,
-  // too.
+  // Layers larger than one part are divided: two threads that each pack a part take four times its
+  // memory, because the model's bytes are in memory, too.
   const std::vector<ChannelRange> parts =
       channelParts(g.groupOutputChannels, channelBytes, kChannelPart + 1);
   const WeightPlace last = {builder->currentOperation(), static_cast<uint32_t>(parts.size() - 1)};
@@ -222,7 +222,7 @@ Result<bool> addF16wLayer(PlanBuilder* builder, const Convolution& g, const char
     c.store = builder->weights();
     c.place = {builder->currentOperation(), part};
     const uint32_t operands[] = {g.filter, g.bias};
-    // Its width tells this packing from that of the same layer in float32.
+    // The element size tells this packing from that of the same layer in float32.
     const uint64_t parameters[] = {sizeof(uint16_t), channels, range.count, range.first};
     c.packed = builder->packingSource(operands, parameters);
     c.source = source;

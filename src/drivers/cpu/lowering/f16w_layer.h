@@ -6,10 +6,10 @@
 
 namespace hearth::cpu {
 
-// A float32 convolution with one group, or a fully connected layer as one over single pixels, whose
-// weights are a float16 constant behind a conversion: on a product of ours that keeps them in
-// float16. `kind` names the operation in reports. False when it is not one, or the CPU lacks the
-// instructions.
+// Adds the nodes for a float32 convolution with one group, or for a fully connected layer as a
+// convolution of single pixels, whose weights are a float16 constant behind a conversion. They run
+// on a product of ours that keeps the weights in float16. `kind` names the operation in reports.
+// False for other layers, and when the CPU lacks the instructions.
 Result<bool> addF16wLayer(PlanBuilder* builder, const Convolution& geometry, const char* kind);
 
 }  // namespace hearth::cpu

@@ -12,8 +12,8 @@
 namespace hearth::cpu {
 namespace {
 
-// step.operator()<0>() to step.operator()<kCount - 1>(): loops that a compiler leaves would keep it
-// from the one over channels around them.
+// Calls step.operator()<0>() to step.operator()<kCount - 1>(). Loops here that the compiler did not
+// unroll would keep it from vectorizing the loop over channels around them.
 template <size_t kCount, typename Step>
 HEARTH_INLINE inline void unroll(const Step& step) {
   [&]<size_t... kIndex>(std::index_sequence<kIndex...>) HEARTH_INLINE {
@@ -21,8 +21,8 @@ HEARTH_INLINE inline void unroll(const Step& step) {
   }(std::make_index_sequence<kCount>());
 }
 
-// All channels of kOutputs outputs, kStride columns apart, under windows of kKernel rows and
-// columns. columns[x * kKernel + y] is where the channels of a tap lie.
+// Computes all channels of kOutputs outputs, whose windows of kKernel rows and columns are kStride
+// columns apart. columns[x * kKernel + y] points to the channels of a tap.
 template <size_t kKernel, size_t kOutputs, size_t kStride>
 void multiply(const F32Depthwise& layer, const float* bias, const float* const* columns,
               float* output) {
@@ -37,7 +37,7 @@ void multiply(const F32Depthwise& layer, const float* bias, const float* const* 
           float sums[kOutputs];
           unroll<kOutputs>([&]<size_t kOutput>() HEARTH_INLINE { sums[kOutput] = bias[c]; });
           unroll<kKernel * kKernel>([&]<size_t kTap>() HEARTH_INLINE {
-            // Column after column, as XNNPACK.
+            // In XNNPACK's order: column by column.
             constexpr size_t kX = kTap / kKernel;
             constexpr size_t kY = kTap % kKernel;
             const float weight = weights[(kY * kKernel + kX) * channels + c];
@@ -47,7 +47,7 @@ void multiply(const F32Depthwise& layer, const float* bias, const float* const* 
             });
           });
           unroll<kOutputs>([&]<size_t kOutput>() HEARTH_INLINE {
-            // In this order a NaN stays one.
+            // In this order a NaN stays a NaN.
             const float raised = lowest > sums[kOutput] ? lowest : sums[kOutput];
             output[kOutput * channels + c] = highest < raised ? highest : raised;
           });
@@ -92,7 +92,7 @@ class F32DepthwiseKernel final : public Kernel {
   }
 
  private:
-  // An output is as much work as so many bytes that are only moved.
+  // Computing an output takes as long as copying this many bytes.
   static constexpr size_t kWork = 8;
 
   void compute(size_t line) const {
@@ -118,7 +118,7 @@ class F32DepthwiseKernel final : public Kernel {
 
 bool hasFusedVectors() {
 #if defined(__x86_64__)
-  // Those of the dispatch.
+  // The instructions that base::onWidestVectors() chooses by.
   static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                           __builtin_cpu_supports("f16c");
   return has;

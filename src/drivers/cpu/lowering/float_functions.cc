@@ -43,7 +43,7 @@ struct Elu {
 template <typename Function>
 void map(Function function, const float* source, float* target, size_t count) {
   constexpr size_t kBlock = 128;
-  // Processors read ahead by themselves, but not beyond the end of a page.
+  // Processors prefetch by themselves, but not beyond the end of a page.
   constexpr size_t kAhead = 4 * kBlock;
   constexpr size_t kLine = 64 / sizeof(float);
   base::onWidestVectors([=]() HEARTH_INLINE {
@@ -56,10 +56,11 @@ void map(Function function, const float* source, float* target, size_t count) {
   });
 }
 
-// Numbers whose sine needs more digits of pi, and NaN, go to the library one by one.
+// Computes vectors of sines or cosines. Numbers that need more digits of pi, and NaN, go to the C
+// library one by one.
 template <bool kIsCosine>
 void writeSines(const float* source, float* target, size_t count) {
-  // Without their sign, the bits of floats are in the order of the numbers, and NaN is above all.
+  // Without the sign, the bits of floats compare as the numbers do, and NaN is the greatest.
   constexpr uint32_t kMagnitude = 0x7FFFFFFF;
   uint32_t greatest = 0;
   uint32_t* const found = &greatest;
@@ -107,7 +108,7 @@ Result<bool> addNode(PlanBuilder* builder, Write write) {
     return makeFunctionKernel([=](const KernelRun& run) -> Status {
       const float* from = run.at<float>(source);
       float* to = run.at<float>(destination);
-      // Much more work than a copy: smaller parts pay.
+      // An element is much more work than copying it, so smaller parts pay.
       constexpr uint64_t kGrain = 4096;
       threads::forRanges(run.pool, count, kGrain, [&](uint64_t begin, uint64_t end) {
         write(from + begin, to + begin, end - begin);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of single float32 numbers on kernels of ours: XNNPACK lacks them, computes them one at
-// a time, or does not read ahead.
+// Functions of single float32 numbers on kernels of ours. XNNPACK lacks them, computes them one
+// number at a time, or does not prefetch its input.
 #pragma once
 
 #include "drivers/cpu/plan/plan_builder.h"
 
 namespace hearth::cpu {
 
-// All are false for types other than float32.
+// All return false for types other than float32.
 Result<bool> lowerGelu(PlanBuilder* builder);
 Result<bool> lowerHardSwish(PlanBuilder* builder);
 Result<bool> lowerExp(PlanBuilder* builder);

@@ -18,7 +18,7 @@ constexpr float kLeastNormal = std::numeric_limits<float>::min();
 constexpr float kGreatest = std::numeric_limits<float>::max();
 constexpr uint32_t kSign = 0x80000000;
 
-// The polynomial of x with these coefficients, the constant one first.
+// The polynomial of x with these coefficients, the constant term first.
 HEARTH_INLINE inline double polynomial(double, double last) {
   return last;
 }
@@ -27,8 +27,8 @@ HEARTH_INLINE inline double polynomial(double x, double first, Others... others)
   return first + x * polynomial(x, others...);
 }
 
-// The functions below are computed in double, with errors far below half a unit in the last place
-// of the float that they are rounded to. isPlain() says for which pairs; any() is for all.
+// The functions below compute in double, with errors far below half a unit in the last place of the
+// float that they are rounded to. vector() is right for the pairs of isPlain(), any() for all.
 
 struct Power {
   HEARTH_INLINE static bool isPlain(float base, float exponent) {
@@ -36,24 +36,25 @@ struct Power {
   }
 
   HEARTH_INLINE static float vector(float base, float exponent) {
-    // base = 2^whole * part, where part is between the roots of 1/2 and 2.
+    // base = 2^whole * part, with part between the square roots of 1/2 and 2.
     constexpr uint32_t kRootOfHalf = 0x3F3504F3;
     const auto bits = std::bit_cast<uint32_t>(base);
-    // What is not plain may wrap.
+    // For pairs that are not plain this may overflow.
     const int32_t whole = static_cast<int32_t>(bits - kRootOfHalf) >> 23;
     const double part = std::bit_cast<float>(bits - (static_cast<uint32_t>(whole) << 23));
-    // The series of the logarithm's inverse hyperbolic tangent.
+    // The logarithm as the series of an inverse hyperbolic tangent.
     const double quotient = (part - 1.0) / (part + 1.0);
     constexpr double kFactor = 2.0 * std::numbers::log2e;
     const double logarithm =
         whole + quotient * polynomial(quotient * quotient, kFactor, kFactor / 3, kFactor / 5,
                                       kFactor / 7, kFactor / 9, kFactor / 11, kFactor / 13);
     double power = exponent * logarithm;
-    // Results beyond these are 0 or infinite.
+    // Beyond these exponents results are 0 or infinite.
     constexpr double kFar = 160.0;
     power = power < -kFar ? -kFar : power;
     power = power > kFar ? kFar : power;
-    // Adding so much rounds, and leaves the exponent with the bias of double in the lowest bits.
+    // Adding this number rounds, and leaves the exponent, with the bias of double, in the lowest
+    // bits.
     constexpr double kShift = 0x1.8p52 + 1023;
     const double shifted = power + kShift;
     const double rest = power - (shifted - kShift);
@@ -85,7 +86,7 @@ struct ArcTangent {
     const double width = std::fabs(x);
     const double shorter = height < width ? height : width;
     const double longer = height < width ? width : height;
-    // The angle beside the nearer of 0 and pi / 4: its tangent is at most that of pi / 8.
+    // Computes the angle from the nearer of 0 and pi / 4: its tangent is at most that of pi / 8.
     constexpr double kTangent = std::numbers::sqrt2 - 1.0;
     const bool isNearQuarter = shorter > kTangent * longer;
     const double over = isNearQuarter ? shorter - longer : shorter;
@@ -103,8 +104,8 @@ struct ArcTangent {
   static float any(float y, float x) { return std::atan2(y, x); }
 };
 
-// target[i] = function(a[i], b[i]), or a[0] or b[0] where that is one number for all. Pairs that
-// are not plain go to the library one by one.
+// target[i] = function(a[i], b[i]), with a[0] or b[0] where there is one number for all. Pairs that
+// are not plain go to the C library one by one.
 template <typename Function, bool kIsOneA, bool kIsOneB>
 void map(const float* a, const float* b, float* target, size_t count) {
   uint32_t others = 0;
@@ -152,7 +153,7 @@ Result<bool> addNode(PlanBuilder* builder) {
       const float* fromA = run.at<float>(a);
       const float* fromB = run.at<float>(b);
       float* to = run.at<float>(destination);
-      // Much more work than a copy: smaller parts pay.
+      // An element is much more work than copying it, so smaller parts pay.
       constexpr uint64_t kGrain = 2048;
       threads::forRanges(run.pool, count, kGrain, [&](uint64_t begin, uint64_t end) {
         function(isOneA ? fromA : fromA + begin, isOneB ? fromB : fromB + begin, to + begin,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of pairs of float32 numbers on kernels of ours: the library computes them one at a
+// Functions of pairs of float32 numbers on kernels of ours: the C library computes them one at a
 // time.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace hearth::cpu {
 
-// POW and ATAN2; false for other types, where both inputs have to be repeated in part, and for
-// squares, which need no such function.
+// POW and ATAN2; false for other types, where an input has to be repeated that is not a single
+// number, and for POW with the exponent 2, which needs no such function.
 Result<bool> lowerPow(PlanBuilder* builder);
 Result<bool> lowerAtan2(PlanBuilder* builder);
 

@@ -21,8 +21,8 @@ struct Creation {
   ChannelRange channels;
   OperandType type = OperandType::kTensorFloat32;
   bool isPerChannel = false;
-  const void* kernel = nullptr;          // of the first of the channels, as are bias and scales
-  ConvertedConstantRef convertedKernel;  // in place of it
+  const void* kernel = nullptr;          // of the first of `channels`, as are bias and scales
+  ConvertedConstantRef convertedKernel;  // in place of `kernel`
   const void* bias = nullptr;
   std::shared_ptr<const float> kernelScales;
   float inputScale = 0, kernelScale = 0, outputScale = 0;
@@ -31,7 +31,7 @@ struct Creation {
   ops::QuantizedRange steps{};
   PackedWeights* weights = nullptr;
   WeightPlace place;
-  std::shared_ptr<const base::Sha256Digest> packed;  // what is packed there
+  std::shared_ptr<const base::Sha256Digest> packed;  // names what is packed there
   ValueId source = 0, destination = 0;
 };
 
@@ -126,12 +126,12 @@ Result<std::unique_ptr<Kernel>> makeKernel(std::shared_ptr<const Creation> creat
   return makeXnnKernel("fully_connected_nc", status, op, std::move(calls));
 }
 
-// The same layer on a product of ours.
+// Makes the kernel of the same float32 layer on a product of ours.
 Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
   xnn_operator_t op = nullptr;
   const xnn_status status = createOperator(c, &op);
   if (status != xnn_status_success) return std::unexpected(xnnError(status, "fully_connected_nc"));
-  // Made for its packing only.
+  // Created only to pack.
   const XnnOperator packed(op);
   F32Layer layer;
   layer.geometry.batch = c.layer.rows;
@@ -193,10 +193,10 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
     return false;
   const ConvertedConstantRef converted = builder->converted(layer.filter);
   const size_t channelBytes = layer.inputChannels * graph::elementSize(filter.type);
-  // What is converted is so as a whole.
+  // A converted constant is converted as a whole, so it is one part.
   const std::vector<ChannelRange> parts =
       channelParts(layer.outputChannels, converted == nullptr ? channelBytes : 0);
-  // Where the last one ends is where packing may read too far.
+  // Only packing the last part may read past the constant's end.
   const WeightPlace last = {builder->currentOperation(), static_cast<uint32_t>(parts.size() - 1)};
   const uint8_t* const kernel = builder->weightData(layer.filter, last);
   const uint8_t* bias = nullptr;
@@ -215,7 +215,7 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
     c.place = {builder->currentOperation(), part};
     c.convertedKernel = converted;
     if (kernel != nullptr) c.kernel = kernel + channels.first * channelBytes;
-    // float32 or int32.
+    // The bias is float32 or int32.
     if (bias != nullptr) c.bias = bias + channels.first * sizeof(int32_t);
     const uint32_t operands[] = {layer.input, layer.filter, layer.bias, layer.output};
     const uint64_t parameters[] = {layer.inputChannels, channels.count, channels.first};
@@ -232,7 +232,7 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
     c.weights = builder->weights();
     c.source = source;
     c.destination = destination;
-    // XNNPACK packs fewer channels than a panel has in another way.
+    // With fewer channels than a panel has, XNNPACK packs in another layout.
     const bool hasOwn = c.type == OperandType::kTensorFloat32 && hasF32Gemm() &&
                         channels.count >= f32Tile().columns;
     Node& node = builder->add(hasOwn ? "own" : "xnnpack", {source}, {destination});

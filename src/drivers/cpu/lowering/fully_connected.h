@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fully connected layers on XNNPACK: float32, int8 and uint8 with constant weights, and hybrid
-// ones.
+// Fully connected layers with constant weights: float32, int8, uint8 and hybrid ones.
 #pragma once
 
 #include "drivers/cpu/lowering/fully_connected_layer.h"
@@ -8,7 +7,7 @@
 
 namespace hearth::cpu {
 
-// Adds the node; false when types or constants are not what XNNPACK takes.
+// Adds the nodes; false for types or constants that no kernel here takes.
 Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer);
 
 }  // namespace hearth::cpu

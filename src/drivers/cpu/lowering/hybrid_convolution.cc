@@ -80,8 +80,8 @@ Result<std::unique_ptr<Kernel>> makeXnnpackKernel(const std::shared_ptr<const Cr
   return makeXnnKernel("convolution2d_nhwc_qd8_f32_qc8w", status, op, std::move(calls));
 }
 
-// Whether XNNPACK packs the weights as those of windows gathered to one row each. Of fewer channels
-// than a panel has it packs others.
+// Whether XNNPACK packs the weights like those of a product whose rows are gathered windows. With
+// fewer channels than a panel has, it packs in another layout.
 bool isHybridLayer(const Convolution& g) {
   const uint64_t inputs = uint64_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
   return hasQd8Gemm() && g.groups == 1 && g.groupOutputChannels >= kQd8Columns &&
@@ -94,7 +94,7 @@ Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
   const xnn_status status = createOperator(c, &op);
   if (status != xnn_status_success)
     return std::unexpected(xnnError(status, "convolution2d_nhwc_qd8_f32_qc8w"));
-  // Made for its packing only.
+  // Created only to pack.
   const XnnOperator packed(op);
   Qd8Gemm product;
   product.inputs = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
@@ -116,7 +116,8 @@ Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convo
   const std::optional<HybridWeights> weights = hybridWeights(
       builder, g.input, g.filter, g.bias, g.output, size_t{g.groups} * g.groupOutputChannels);
   if (!weights) return false;
-  // Padding with zeros leaves the least and the greatest number of an image alone.
+  // Padding may move into the convolution: zeros do not change the range to which an image is
+  // quantised.
   if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
   Creation c;
   c.geometry = g;

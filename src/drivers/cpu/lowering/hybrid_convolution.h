@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of float32 activations with weights of 8 or 4 bits: the activations are quantised
-// while the layer runs, each image for itself.
+// Convolutions of float32 activations with weights of 8 or 4 bits. The activations are quantised
+// while the layer runs, each image by itself.
 #pragma once
 
 #include "drivers/cpu/microkernels/convolution.h"

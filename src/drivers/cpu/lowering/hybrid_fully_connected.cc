@@ -20,7 +20,7 @@ struct Creation {
   FullyConnected layer;
   ChannelRange channels;
   bool isInt4 = false;
-  // Of the first of the channels.
+  // Those of the first of `channels`.
   const uint8_t* kernel = nullptr;
   const float* bias = nullptr;
   std::shared_ptr<const float> kernelScales;
@@ -69,13 +69,13 @@ Result<std::unique_ptr<Kernel>> makeKernel(std::shared_ptr<const Creation> creat
   return makeXnnKernel("fully_connected_nc_qd8_f32_qc8w", status, op, std::move(calls));
 }
 
-// The same layer on a product of ours.
+// Makes the kernel of the same layer on a product of ours.
 Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
   xnn_operator_t op = nullptr;
   const xnn_status status = createOperator(c, &op);
   if (status != xnn_status_success)
     return std::unexpected(xnnError(status, "fully_connected_nc_qd8_f32_qc8w"));
-  // Made for its packing only.
+  // Created only to pack.
   const XnnOperator packed(op);
   Qd8Gemm product;
   product.inputs = c.layer.inputChannels;
@@ -94,12 +94,13 @@ Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected&
   const std::optional<HybridWeights> weights = hybridWeights(
       builder, layer.input, layer.filter, layer.bias, layer.output, layer.outputChannels);
   if (!weights) return false;
-  // Two numbers of 4 bits share a byte: all channels begin at one only if they have an even number.
+  // Two 4-bit numbers share a byte, so channels begin at whole bytes only with an even number of
+  // inputs.
   const bool isDivisible = !weights->isInt4 || layer.inputChannels % 2 == 0;
   const size_t channelBytes = weights->isInt4 ? layer.inputChannels / 2 : layer.inputChannels;
   const std::vector<ChannelRange> parts =
       channelParts(layer.outputChannels, isDivisible ? channelBytes : 0);
-  // Where the last one ends is where packing may read too far.
+  // Only packing the last part may read past the constant's end.
   const WeightPlace last = {builder->currentOperation(), static_cast<uint32_t>(parts.size() - 1)};
   const uint8_t* const kernel = builder->weightData(layer.filter, last);
   const float* bias = nullptr;
@@ -124,7 +125,7 @@ Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected&
     c.weights = builder->weights();
     c.source = source;
     c.destination = destination;
-    // XNNPACK packs fewer channels than a panel has in another way.
+    // With fewer channels than a panel has, XNNPACK packs in another layout.
     const bool hasOwn = hasQd8Gemm() && channels.count >= kQd8Columns;
     Node& node = builder->add(hasOwn ? "own" : "xnnpack", {source.numbers, source.parameters},
                               {destination});

@@ -8,7 +8,7 @@
 
 namespace hearth::cpu {
 
-// False when the layer is no hybrid one, or one that XNNPACK does not take.
+// Adds the nodes; false when the layer is not hybrid, or when XNNPACK does not take it.
 Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected& layer);
 
 }  // namespace hearth::cpu

@@ -47,7 +47,7 @@ std::optional<HybridWeights> hybridWeights(PlanBuilder* builder, uint32_t input,
   found.isInt4 = weights.type == OperandType::kTensorInt4;
   const graph::ChannelScales& scales = weights.perChannel.scales;
   if (!scales.empty() && scales.size() != outputs) return std::nullopt;
-  // XNNPACK takes scales that are normal numbers only.
+  // XNNPACK takes only scales that are normal numbers.
   using Limits = std::numeric_limits<float>;
   if (scales.empty() ? !graph::areWithin({&weights.scale, 1}, Limits::min(), Limits::max())
                      : !scales.areWithin(Limits::min(), Limits::max()))

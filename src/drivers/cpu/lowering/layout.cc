@@ -125,7 +125,7 @@ Result<bool> addTranspose(PlanBuilder* builder, uint32_t input, uint32_t output,
     };
     return true;
   }
-  // XNNPACK's kernel for bytes is no faster than one for single elements where rows become columns.
+  // Where rows become columns, XNNPACK's kernel for bytes is no faster than moving single elements.
   const size_t last = permutation.back();
   constexpr uint32_t kFewBytes = 16;
   if (element == 1 && last + 1 != dimensions.size() && dimensions[last] >= kFewBytes &&
@@ -175,7 +175,7 @@ void addMeanNode(PlanBuilder* builder, const Mean& mean) {
       [mean]() -> Result<std::unique_ptr<Kernel>> {
     xnn_operator_t op = nullptr;
     constexpr xnn_quantization_params kNone = {0, 1.0f};
-    // Dimensions are kept or dropped by the plan: the bytes are the same.
+    // The execution graph keeps or drops dimensions: the bytes are the same.
     const xnn_status status = xnn_create_reduce_nd(xnn_reduce_mean, xnn_datatype_fp32, &kNone,
                                                    &kNone, XNN_FLAG_KEEP_DIMS, &op);
     XnnCalls calls;
@@ -184,7 +184,7 @@ void addMeanNode(PlanBuilder* builder, const Mean& mean) {
       const xnn_status reshaped =
           xnn_reshape_reduce_nd(o, mean.axes.size(), mean.axes.data(), mean.shape.size(),
                                 mean.shape.data(), workspace, alignment, pool);
-      // It asks for a workspace, and with one it calls a conversion that it lacks.
+      // XNNPACK asks for a workspace, but given one it calls a conversion that does not exist.
       *workspace = 0;
       return reshaped;
     };
@@ -206,8 +206,8 @@ Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
   Mean mean;
   mean.shape.assign(dimensions.begin(), dimensions.end());
   mean.source = builder->read(input);
-  // XNNPACK sums over several groups of neighbouring axes wrongly: each is a mean of its own, the
-  // last one first.
+  // XNNPACK computes sums over several groups of neighbouring axes wrongly, so each group becomes a
+  // mean of its own, the last one first.
   std::vector<std::vector<int64_t>> groups;
   for (const uint32_t axis : axes) {
     if (groups.empty() || groups.back().back() + 1 != axis) groups.emplace_back();
@@ -301,7 +301,7 @@ Result<bool> addZeroPad(PlanBuilder* builder, uint32_t input, uint32_t output,
                       ? static_cast<uint8_t>(operandIn.zeroPoint)
                       : uint8_t{0};
   builder->setPaddedView(output, view);
-  // A convolution reads through the view; anybody else makes it real on first use.
+  // Convolutions read through the view; for other readers the first read() adds the padding node.
   bool isLeftToConsumers = !builder->isGraphOutput(output);
   for (uint32_t consumer : builder->consumers(output)) {
     const graph::Operation& operation = builder->operation(consumer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations that move, reduce or resample tensors.
+// Operations that move, reduce or resample tensors. Functions that return false add no node.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace hearth::cpu {
 
-// Same bytes under another shape: shares memory where it can, else copies.
+// The same bytes in another shape: shares memory where possible, else copies.
 void addRename(PlanBuilder* builder, uint32_t input, uint32_t output);
 
 // output = inputs one after the other along `axis`; all of one type and quantisation.
@@ -32,8 +32,8 @@ Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
 Result<bool> addResizeBilinear(PlanBuilder* builder, uint32_t input, uint32_t output,
                                bool alignCorners, bool halfPixelCenters);
 
-// Zero padding of an NHWC tensor in height and width; left to its consumers where they are
-// convolutions. `before` and `after` have one entry for each dimension.
+// Zero padding of an NHWC tensor in height and width; if all readers are convolutions, they apply
+// it themselves. `before` and `after` have one entry for each dimension.
 Result<bool> addZeroPad(PlanBuilder* builder, uint32_t input, uint32_t output,
                         const std::vector<uint32_t>& before, const std::vector<uint32_t>& after);
 

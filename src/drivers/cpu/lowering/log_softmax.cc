@@ -47,17 +47,18 @@ void computeFloats(const float* source, float* target, size_t size, float beta) 
 }
 
 struct Bytes {
-  // By the distance from the greatest of the row: the exponent, and its power.
+  // By the distance from the greatest number of the row: the exponent of e, and the power.
   std::array<double, 256> exponents{};
   std::array<float, 256> powers{};
-  uint8_t flip = 0;  // makes the order of signed numbers that of unsigned ones
+  uint8_t flip = 0;  // exclusive-or that makes signed numbers compare as unsigned ones
   double scale = 0, zeroPoint = 0, lowest = 0, highest = 0;
 };
 
 void computeBytes(const Bytes& b, const uint8_t* source, uint8_t* target, size_t size) {
   distancesFromGreatest(source, target, size, b.flip);
   const double logarithm = std::log(sumOfPowers(b.powers.data(), target, size));
-  // The result of each distance, and then of each number; nothing is positive.
+  // Computes the result of each distance first, then looks up that of each number. No result is
+  // positive.
   uint8_t results[256];
   const double* exponents = b.exponents.data();
   const double scale = b.scale;

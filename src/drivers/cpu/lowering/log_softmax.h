@@ -5,7 +5,7 @@
 
 namespace hearth::cpu {
 
-// LOG_SOFTMAX of float32 and 8-bit rows along the last dimension; false for others.
+// LOG_SOFTMAX of float32 and 8-bit tensors over the last dimension; false for others.
 Result<bool> lowerLogSoftmax(PlanBuilder* builder);
 
 }  // namespace hearth::cpu

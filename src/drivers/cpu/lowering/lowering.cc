@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which operations XNNPACK takes, and how their arguments become its parameters.
+// The table of lowerings, and how arguments of operations become parameters of XNNPACK and of our
+// kernels.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -123,8 +124,8 @@ Result<bool> lowerPool2d(PlanBuilder* builder) {
   pooling.channels = parameters.input.channels;
   pooling.outputHeight = parameters.output.height;
   pooling.outputWidth = parameters.output.width;
-  // Single precision has a kernel that reads each pixel from where it lies; a mean over the whole
-  // image is XNNPACK's.
+  // The float32 average of src/ops reads each pixel in place and is used, except for a mean over
+  // the whole image.
   const bool isGlobal = pooling.outputHeight == 1 && pooling.outputWidth == 1 &&
                         pooling.top + pooling.bottom + pooling.left + pooling.right == 0 &&
                         pooling.filterHeight == pooling.inputHeight &&
@@ -167,7 +168,7 @@ Result<bool> lowerArithmetic(PlanBuilder* builder) {
                    activation);
 }
 
-// The operation that squares the current one's output, where nobody else reads that.
+// The operation that squares the current one's output, if it is the only reader.
 std::optional<uint32_t> squareOf(PlanBuilder* builder) {
   const uint32_t output = outputOf(builder);
   const std::vector<uint32_t>& readers = builder->consumers(output);
@@ -180,7 +181,8 @@ std::optional<uint32_t> squareOf(PlanBuilder* builder) {
   return readers[0];
 }
 
-// A difference that is only squared is not written. Of float32: others are rounded before.
+// A difference that is only squared is not written to memory: one node computes the square. Only
+// for float32: quantised differences are rounded before they are squared.
 Result<bool> lowerSub(PlanBuilder* builder) {
   HEARTH_ASSIGN(const ops::FusedActivation activation, ops::parseActivation(builder->context(), 2));
   const std::optional<uint32_t> square = squareOf(builder);
@@ -213,7 +215,7 @@ Result<bool> lowerUnary(PlanBuilder* builder) {
   return addUnary(builder, kOperator, nullptr, inputOf(builder, 0), outputOf(builder));
 }
 
-// Of 8-bit numbers XNNPACK has a table.
+// float32 on our kernel; 8-bit numbers on XNNPACK, which has a table.
 Result<bool> lowerAnyTanh(PlanBuilder* builder) {
   HEARTH_ASSIGN(const bool isDone, lowerTanh(builder));
   return isDone ? true : lowerUnary<xnn_unary_tanh>(builder);
@@ -224,8 +226,8 @@ Result<bool> lowerClamp(PlanBuilder* builder) {
   return addClamp(builder, inputOf(builder, 0), outputOf(builder), kActivation);
 }
 
-// Makes the output a converted constant: a constant whose readers all pack it, or take rows of it
-// from where it lies, stays as it is. False when it is none, or somebody else reads it.
+// Makes the output a converted constant if the input is a constant and all readers pack the output
+// or look up rows of it; these read the constant unconverted. False otherwise.
 bool convertsConstant(PlanBuilder* builder) {
   const uint32_t output = outputOf(builder);
   const auto packs = [&](uint32_t reader) {
@@ -246,7 +248,7 @@ bool convertsConstant(PlanBuilder* builder) {
   return false;
 }
 
-// What XNNPACK has no type for is a kernel of src/ops that is as fast.
+// Types that XNNPACK lacks run on the kernel of src/ops, which is as fast.
 Result<bool> lowerQuantize(PlanBuilder* builder) {
   HEARTH_ASSIGN(bool isDone, lowerByTable(builder));
   if (!isDone && builder->operand(inputOf(builder, 0)).type == OperandType::kTensorFloat32) {
@@ -281,29 +283,29 @@ Result<bool> lowerRelu0To1(PlanBuilder* builder) {
   return addUnary(builder, xnn_unary_clamp, &params, inputOf(builder, 0), outputOf(builder));
 }
 
-// As kLowering does, or else on the kernel of src/ops.
+// Lowers by kLowering; where that returns false, to the kernel of src/ops.
 template <Lowering kLowering>
 Result<bool> lowerOrShare(PlanBuilder* builder) {
   HEARTH_ASSIGN(const bool isDone, kLowering(builder));
   return isDone ? true : lowerShared(builder);
 }
 
-// As kLowering does, or else by a table.
+// Lowers by kLowering; where that returns false, to a look-up table.
 template <Lowering kLowering>
 Result<bool> lowerOrTable(PlanBuilder* builder) {
   HEARTH_ASSIGN(const bool isDone, kLowering(builder));
   return isDone ? true : lowerByTable(builder);
 }
 
-// By a table, which is faster than XNNPACK's conversions and tables of 8-bit numbers, or else as
-// kLowering does.
+// Lowers to a look-up table, which is faster than XNNPACK's conversions and tables of 8-bit
+// numbers; where there is none, by kLowering.
 template <Lowering kLowering>
 Result<bool> lowerByTableOr(PlanBuilder* builder) {
   HEARTH_ASSIGN(const bool isDone, lowerByTable(builder));
   return isDone ? true : kLowering(builder);
 }
 
-// Sums and products: those of 16-bit numbers are ours, too.
+// Sums and products; types that kLowering lacks, such as 16-bit numbers, run on src/ops.
 template <Lowering kLowering>
 Result<bool> lowerArithmeticOrShare(PlanBuilder* builder) {
   HEARTH_ASSIGN(const bool isDone, kLowering(builder));
@@ -319,7 +321,8 @@ Result<bool> lowerOrShareNumbers(PlanBuilder* builder) {
   return isDone ? true : lowerNumbers(builder);
 }
 
-// MAXIMUM and MINIMUM: integers, and quantised numbers of one scale, as they are stored.
+// MAXIMUM and MINIMUM. Types that XNNPACK lacks are compared as they are stored: integers, and
+// quantised numbers of one scale.
 template <xnn_binary_operator kOperator>
 Result<bool> lowerSelecting(PlanBuilder* builder) {
   HEARTH_ASSIGN(const bool isDone, lowerPlainBinary<kOperator>(builder));
@@ -330,7 +333,7 @@ Result<bool> lowerSelecting(PlanBuilder* builder) {
   return lowerComparison(builder);
 }
 
-// Same bytes in another shape; parameters were checked by shape inference.
+// The same bytes in another shape; shape inference has checked the parameters.
 Result<bool> lowerRename(PlanBuilder* builder) {
   addRename(builder, inputOf(builder, 0), outputOf(builder));
   return true;
@@ -360,7 +363,7 @@ Result<bool> lowerPad(PlanBuilder* builder) {
                     parameters.after);
 }
 
-// Of float32: XNNPACK's sums of 8-bit numbers are slower than ours.
+// Only float32 goes to XNNPACK: its sums of 8-bit numbers are slower than ours.
 Result<bool> lowerMean(PlanBuilder* builder) {
   HEARTH_ASSIGN(const auto parameters, ops::parseReduce(builder->context()));
   std::vector<uint32_t> axes;

@@ -14,14 +14,14 @@
 namespace hearth::cpu {
 namespace {
 
-// Partial sums, as many as the widest registers hold twice.
+// Number of partial sums: two of the widest registers.
 constexpr size_t kLanes = 32;
 
 bool isFloat(PlanBuilder* builder, uint32_t operand) {
   return builder->operand(operand).type == graph::OperandType::kTensorFloat32;
 }
 
-// Sums over x - shift and over its square.
+// Sums of x - shift, and of its square.
 struct Moments {
   double sum = 0.0;
   double squares = 0.0;
@@ -78,7 +78,7 @@ struct GroupNorm {
   bool hasScale = false, hasOffset = false;
 };
 
-// One group of one batch element, whose channels are planes.
+// Normalizes one group of one batch element whose channels are planes.
 void normalizePlanes(const GroupNorm& norm, const KernelRun& run, size_t batch, size_t group) {
   const ops::GroupNormParameters& p = norm.parameters;
   const size_t length = p.groupChannels * p.inner;
@@ -89,7 +89,7 @@ void normalizePlanes(const GroupNorm& norm, const KernelRun& run, size_t batch, 
   const double count = static_cast<double>(p.outer * length);
   double mean = 0.0;
   double variance = 0.0;
-  // The second pass measures from the mean, so that a large mean costs no digits.
+  // The second pass subtracts the mean first, so that a large mean costs no precision.
   for (const bool isSecond : {false, true}) {
     const auto shift = static_cast<float>(mean);
     Moments sum;
@@ -119,10 +119,11 @@ void normalizePlanes(const GroupNorm& norm, const KernelRun& run, size_t batch, 
   }
 }
 
-// Adds the distance of each channel from `means` (null: from 0), or its square, over `rows` rows.
+// Adds to `results`, by channel over `rows` rows: the values if `means` is null, else the squares
+// of their distances from `means`.
 void addRows(const float* source, size_t rows, size_t channels, const float* means,
              double* results) {
-  // Few rows are added in float32 before they join the rest.
+  // Sums of a few rows are float32; they are added to the double results.
   constexpr size_t kRows = 32;
   std::vector<float> sums(channels);
   for (size_t first = 0; first < rows; first += kRows) {
@@ -146,7 +147,7 @@ void addRows(const float* source, size_t rows, size_t channels, const float* mea
   }
 }
 
-// The mean of each group of what addRows() gives, once for each of its channels.
+// The mean over each group of what addRows() adds, repeated for each channel of the group.
 std::vector<double> groupMeans(const ops::GroupNormParameters& p, const float* source,
                                const float* means, threads::ThreadPool* pool) {
   const size_t channels = p.channels();
@@ -172,7 +173,7 @@ std::vector<double> groupMeans(const ops::GroupNormParameters& p, const float* s
   return results;
 }
 
-// One batch element whose channels are neighbours.
+// Normalizes one batch element whose channels are neighbours.
 void normalizePixels(const GroupNorm& norm, const KernelRun& run, size_t batch) {
   const ops::GroupNormParameters& p = norm.parameters;
   const size_t channels = p.channels();

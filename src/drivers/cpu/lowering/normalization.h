@@ -6,7 +6,7 @@
 
 namespace hearth::cpu {
 
-// Both are false for types other than float32.
+// Both return false for types other than float32.
 Result<bool> lowerRmsNorm(PlanBuilder* builder);
 Result<bool> lowerGroupNorm(PlanBuilder* builder);
 

@@ -7,7 +7,7 @@
 
 namespace hearth::cpu {
 
-// Adds the node; false for types and forms that XNNPACK lacks (1x1 windows).
+// Adds the node; false for other types, and for forms that XNNPACK lacks (1x1 windows).
 Result<bool> addPooling(PlanBuilder* builder, const Pooling& pooling);
 
 }  // namespace hearth::cpu

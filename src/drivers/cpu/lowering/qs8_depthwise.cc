@@ -34,7 +34,7 @@ class Qs8DepthwiseKernel final : public Kernel {
   }
 
  private:
-  // An output is as much work as so many bytes that are only moved.
+  // Computing an output takes as long as copying this many bytes.
   static constexpr size_t kWork = 8;
 
   void compute(size_t line) const {
@@ -57,20 +57,20 @@ class Qs8DepthwiseKernel final : public Kernel {
   int8_t* destination_ = nullptr;
 };
 
-// What packing reads.
+// What packing reads, and the layer.
 struct Creation {
   Qs8Depthwise layer;
   const uint8_t* filter = nullptr;
   const uint8_t* bias = nullptr;
   float inputScale = 0, filterScale = 0, outputScale = 0;
-  std::span<const float> filterScales;  // by channel, of the model; empty where they are one
+  std::span<const float> filterScales;  // by channel, in the model; empty: filterScale for all
   PackedWeights* weights = nullptr;
   WeightPlace place;
-  std::shared_ptr<const base::Sha256Digest> packed;  // what is packed there
+  std::shared_ptr<const base::Sha256Digest> packed;  // names what is packed there
 };
 
 std::vector<float> factorsOf(const Creation& c) {
-  // In XNNPACK's order, so that no result differs from its own.
+  // Computed in XNNPACK's order, so that results are equal to XNNPACK's.
   std::vector<float> factors(c.layer.product.channels);
   for (size_t channel = 0; channel < factors.size(); ++channel) {
     const float scale = c.filterScales.empty() ? c.filterScale : c.filterScales[channel];

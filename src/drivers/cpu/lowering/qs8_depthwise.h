@@ -19,11 +19,11 @@ struct Qs8Depthwise {
   ValueId source = 0, destination = 0;
 };
 
-// A kernel with a product of ours; packed weights stay where they are as long as it lives.
+// Makes a kernel with a product of ours. The packed weights must outlive it.
 std::unique_ptr<Kernel> makeQs8DepthwiseKernel(const Qs8Depthwise& layer);
 
-// Adds the node; false when the convolution is none of those, or this CPU lacks the instructions.
-// Types and constants are those that XNNPACK takes.
+// Adds the node; false for other convolutions, and when this CPU lacks the instructions. The caller
+// has checked types and constants.
 Result<bool> addQs8Depthwise(PlanBuilder* builder, const Convolution& convolution);
 
 }  // namespace hearth::cpu

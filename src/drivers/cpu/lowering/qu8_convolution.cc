@@ -11,19 +11,19 @@
 namespace hearth::cpu {
 namespace {
 
-// Output pixels of one task: their gathered inputs stay in the second-level cache.
+// Output pixels of one task, whose gathered inputs stay in the second-level cache.
 constexpr size_t kPixelsPerTask = 48;
 constexpr size_t kMaxInputs = 32768;
 
 struct Creation {
   Convolution geometry;
-  VnniGemm gemm;  // without packed
+  VnniGemm gemm;  // without `packed`
   int32_t inputZero = 0;
   const uint8_t* filter = nullptr;
   const int32_t* bias = nullptr;
   PackedWeights* weights = nullptr;
   WeightPlace place;
-  std::shared_ptr<const base::Sha256Digest> packed;  // what is packed there
+  std::shared_ptr<const base::Sha256Digest> packed;  // names what is packed there
   ValueId source = 0, destination = 0;
 };
 
@@ -35,7 +35,7 @@ class Uint8ConvolutionKernel final : public Kernel {
         windows_(creation_->geometry, 1, static_cast<uint8_t>(creation_->inputZero)) {
     gemm_.packed = packed;
     const Convolution& g = creation_->geometry;
-    // A window of one pixel in every place takes its rows straight from the input.
+    // With windows of one pixel and strides of 1 the product reads its rows from the input.
     isDirect_ = g.kernelHeight == 1 && g.kernelWidth == 1 && g.strideHeight == 1 &&
                 g.strideWidth == 1 && g.top + g.bottom + g.left + g.right == 0;
   }
@@ -56,7 +56,7 @@ class Uint8ConvolutionKernel final : public Kernel {
     const size_t pixels = g.batch * g.outputHeight * g.outputWidth;
     const size_t chunks = (pixels + kPixelsPerTask - 1) / kPixelsPerTask;
     const size_t threads = threads::threadsOf(pool);
-    // Few pixels (the end of a network): split the columns, too.
+    // With few pixels, as at the end of a network, tasks divide the columns, too.
     constexpr size_t kColumnStep = 4 * kVnniColumns;
     const size_t steps = (gemm_.columns + kColumnStep - 1) / kColumnStep;
     const size_t parts =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// uint8 convolutions on our own VNNI product, where the CPU has it: XNNPACK's multiply in 16 bits.
+// uint8 convolutions on our product with AVX-512 VNNI: XNNPACK's kernels multiply in 16 bits.
 #pragma once
 
 #include "drivers/cpu/microkernels/convolution.h"

@@ -31,7 +31,7 @@ Span covered(size_t position, uint32_t stride, uint32_t before, uint32_t filter,
           static_cast<size_t>(std::clamp<int64_t>(first + filter, 0, limit))};
 }
 
-// Windows whose sums of 8-bit numbers fit in 16 bits.
+// Sums of this many 8-bit numbers fit into 16 bits.
 constexpr size_t kFew = 128;
 
 // Adds up the pixels of a window, channel by channel.
@@ -40,7 +40,7 @@ void addPixels(std::span<const T* const> pixels, size_t channels, Sum* sums) {
   base::onWidestVectors([=]() HEARTH_INLINE {
     std::fill_n(sums, channels, Sum{0});
     size_t i = 0;
-    // Sums are read and written once for four pixels.
+    // Four pixels are added at a time, so that sums are read and written once for them.
     for (; i + 4 <= pixels.size(); i += 4) {
       const T* const a = pixels[i];
       const T* const b = pixels[i + 1];
@@ -58,13 +58,14 @@ void addPixels(std::span<const T* const> pixels, size_t channels, Sum* sums) {
   });
 }
 
-// The means of sums over `count` pixels, rounded half away from zero, wherever the zero point is.
+// Writes the means of sums over `count` pixels, rounded half away from zero for any zero point.
 template <typename T, typename Sum>
 void writeMeans(const Sum* sums, size_t count, size_t channels, ops::QuantizedRange steps,
                 T* target) {
   using Real = std::conditional_t<sizeof(Sum) == 2, float, double>;
-  // (sum + half the count) / count: another half keeps the quotient away from whole numbers, so
-  // that a product, which is a little wrong, is cut to the same one.
+  // The mean is (sum + count / 2) / count in integers. Another half added to the numerator keeps
+  // the quotient away from whole numbers, so that the product, which is a little wrong, truncates
+  // to the same mean.
   const Real factor = Real{1} / static_cast<Real>(count);
   const size_t lower = count / 2;
   const Real half = (static_cast<Real>(lower) + Real{0.5}) * factor;
@@ -114,7 +115,7 @@ void poolLines(const AveragePool& a, size_t begin, size_t end, const T* source, 
 }  // namespace
 
 Result<bool> addQuantizedAveragePool(PlanBuilder* builder, const Pooling& pooling) {
-  // Sums stay within 32 bits.
+  // Keeps sums within 32 bits.
   constexpr uint64_t kMostInputs = uint64_t{1} << 22;
   if (uint64_t{pooling.filterHeight} * pooling.filterWidth > kMostInputs) return false;
   const graph::Operand& input = builder->operand(pooling.input);

@@ -6,9 +6,9 @@
 
 namespace hearth::cpu {
 
-// Average pooling of 8-bit tensors on a kernel of ours, with TFLite's very results: XNNPACK lacks
-// int8, and for uint8 it rounds otherwise and divides by the size of the window also where part of
-// it lies in the padding.
+// Adds the node for average pooling of 8-bit tensors on a kernel of ours, with TFLite's very
+// results: XNNPACK lacks int8, and for uint8 it rounds differently and divides by the size of the
+// window even where a part of it lies in the padding. False for very large windows.
 Result<bool> addQuantizedAveragePool(PlanBuilder* builder, const Pooling& pooling);
 
 }  // namespace hearth::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations of hybrid layers: float32 rows as 8-bit numbers.
+// Activations of hybrid layers: float32 rows that are quantised to 8-bit numbers.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace hearth::cpu {
 
-// Values that hold them, made once for all layers that read the operand in rows of `channels`.
+// The values of the quantised rows of an operand. The first call adds the node; all layers that
+// read the operand in rows of `channels` elements share it.
 QuantizedRows quantizeRows(PlanBuilder* builder, uint32_t operand, size_t rows, size_t channels);
 
 }  // namespace hearth::cpu

@@ -15,9 +15,9 @@ namespace hearth::cpu {
 namespace {
 
 struct Softmax {
-  // e^(-beta * scale * distance from the greatest of the row).
+  // By distance from the greatest number of the row: e^(-beta * scale * distance).
   std::array<float, 256> powers{};
-  uint8_t flip = 0;  // makes the order of signed numbers that of unsigned ones
+  uint8_t flip = 0;  // exclusive-or that makes signed numbers compare as unsigned ones
   float outputScale = 0;
   int32_t zeroPoint = 0, lowest = 0, highest = 0;
   size_t channels = 0;
@@ -27,7 +27,8 @@ void computeRow(const Softmax& s, const uint8_t* source, uint8_t* target) {
   const float* powers = s.powers.data();
   distancesFromGreatest(source, target, s.channels, s.flip);
   const double sum = sumOfPowers(powers, target, s.channels);
-  // The result of each distance, and then of each number. Nothing is negative: halves go up.
+  // Computes the result of each distance first, then looks up that of each number. No result is
+  // negative, so adding a half rounds.
   const auto factor = static_cast<float>(1.0 / (sum * s.outputScale));
   uint8_t results[256];
   uint8_t* made = results;
@@ -73,7 +74,7 @@ Result<bool> addQuantizedSoftmax(PlanBuilder* builder, uint32_t input, uint32_t 
       [=, shared = std::make_shared<const Softmax>(softmax)] {
         return makeFunctionKernel([=](const KernelRun& run) -> Status {
           const size_t channels = shared->channels;
-          // Three passes and a table: more work than a copy.
+          // Three passes and a table are more work than a copy.
           const uint64_t grain = threads::grainOf(8 * channels);
           threads::forRanges(run.pool, rows, grain, [&](uint64_t begin, uint64_t end) {
             for (uint64_t row = begin; row < end; ++row)

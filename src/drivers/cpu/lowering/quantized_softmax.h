@@ -5,8 +5,8 @@
 
 namespace hearth::cpu {
 
-// SOFTMAX over the last axis of an 8-bit tensor, on a kernel of ours: XNNPACK lacks the signed
-// type. False for other types.
+// Adds the node for SOFTMAX over the last axis of an 8-bit tensor, on a kernel of ours: XNNPACK
+// lacks the signed type. False for other types.
 Result<bool> addQuantizedSoftmax(PlanBuilder* builder, uint32_t input, uint32_t output, float beta);
 
 }  // namespace hearth::cpu

@@ -5,8 +5,8 @@
 
 namespace hearth::cpu {
 
-// QUANTIZED_SEQUENCE_LSTM with its cell made ready once for all runs; false when weights are known
-// only at run time.
+// QUANTIZED_SEQUENCE_LSTM with a cell that is prepared once for all runs; false when weights are
+// known only at run time.
 Result<bool> lowerQuantizedSequenceLstm(PlanBuilder* builder);
 
 }  // namespace hearth::cpu

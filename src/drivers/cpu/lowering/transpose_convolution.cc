@@ -21,7 +21,7 @@ struct Creation {
   OperandType type = OperandType::kTensorFloat32;
   const void* kernel = nullptr;
   const void* bias = nullptr;
-  std::shared_ptr<const float> kernelScales;  // int8: one for each output channel, padded
+  std::shared_ptr<const float> kernelScales;  // int8: by output channel, readable past the end
   graph::Operand input, filter, output;
   ops::ActivationRange floats{};
   ops::QuantizedRange steps{};
@@ -123,8 +123,8 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
     return false;
   HEARTH_ASSIGN(const bool isOwn, addTransposeLayer(builder, c.parameters));
   if (isOwn) return true;
-  // XNNPACK takes from the outputs those before the first one of each part of them, without a sign:
-  // where they are fewer, it writes anywhere.
+  // XNNPACK subtracts from the number of outputs the position of each phase's first output, without
+  // a sign: with fewer outputs than the stride the difference wraps, and it writes out of bounds.
   const ops::Window2d& window = c.parameters.window;
   if (c.parameters.output.height < static_cast<uint32_t>(window.strideHeight) ||
       c.parameters.output.width < static_cast<uint32_t>(window.strideWidth))

@@ -13,10 +13,10 @@
 namespace hearth::cpu {
 namespace {
 
-// Rows of one task: so many that they stay in the second-level cache beside the weights.
+// Limits the rows of one task, so that they stay in the second-level cache beside the weights.
 constexpr size_t kMostRows = 8 * kQs8Rows;
 constexpr size_t kScratchPerTask = size_t{256} << 10;
-// Panels that are multiplied with all rows of a task before the next ones.
+// All rows of a task are multiplied with this many panels before the next panels.
 constexpr size_t kPanelsPerBlock = 2;
 // Fewer tasks than this for a thread balance badly when threads run unevenly.
 constexpr size_t kTasksPerThread = 4;
@@ -28,7 +28,7 @@ std::vector<TransposePart> partsOf(uint32_t outputs, int32_t stride, int32_t fil
     TransposePart part;
     part.first = static_cast<size_t>(first);
     part.count = (outputs - part.first - 1) / static_cast<size_t>(stride) + 1;
-    // Output o takes input (o + padding - tap) / stride where that is whole.
+    // Output o reads input (o + padding - tap) / stride where that is a whole number.
     const int64_t shifted = int64_t{first} + padding;
     const int64_t firstTap = shifted % stride;
     if (firstTap < filter) {
@@ -66,7 +66,7 @@ class TransposeLayerKernel final : public Kernel {
         std::clamp(kScratchPerTask / std::max<size_t>(1, mostWindowBytes_), kQs8Rows, kMostRows);
     if (threads > 1) rowsPerTask_ = std::min(rowsPerTask_, places() / (threads * kTasksPerThread));
     rowsPerTask_ = std::max(kQs8Rows, rowsPerTask_ - rowsPerTask_ % kQs8Rows);
-    // The last group of inputs may be partly outside.
+    // Room for reading past the last row, whose last group of inputs may be incomplete.
     scratchPerThread_ = std::min(places(), rowsPerTask_) * mostWindowBytes_ + kQs8Group;
     return threads * scratchPerThread_;
   }
@@ -121,17 +121,17 @@ class TransposeLayerKernel final : public Kernel {
     return {g, 1, static_cast<uint8_t>(layer_.inputZero), rows.before, columns.before};
   }
 
-  // Each has an output of each phase, but for the last row and column.
+  // Places of the grid: each has an output of every phase, except in the last row and column.
   size_t places() const { return layer_.geometry.input.batches * gridRows_ * gridColumns_; }
 
-  // Outputs beside one another.
+  // Outputs of one phase in one row.
   struct Piece {
     const uint8_t* windows;
     size_t count;
     int8_t* output;
   };
 
-  // The outputs of `phase` at the places [first, last).
+  // Computes the outputs of `phase` at the places [first, last).
   void compute(const Phase& phase, size_t first, size_t last, size_t firstPanel, size_t lastPanel,
                uint8_t* scratch) const {
     const ops::TransposeConv2dParameters& g = layer_.geometry;
@@ -172,7 +172,7 @@ class TransposeLayerKernel final : public Kernel {
   int8_t* destination_ = nullptr;
 };
 
-// What packing reads.
+// What packing reads, and the layer.
 struct Creation {
   TransposeLayer layer;
   const uint8_t* filter = nullptr;
@@ -180,7 +180,7 @@ struct Creation {
   std::vector<float> factors;
   PackedWeights* weights = nullptr;
   WeightPlace place;
-  std::shared_ptr<const base::Sha256Digest> packed;  // what is packed there
+  std::shared_ptr<const base::Sha256Digest> packed;  // names what is packed there
 };
 
 Result<std::unique_ptr<Kernel>> makeKernel(const Creation& c) {
@@ -195,7 +195,7 @@ Result<std::unique_ptr<Kernel>> makeKernel(const Creation& c) {
   return makeTransposeLayerKernel(layer);
 }
 
-// The panels of one combination.
+// Packs the panels of one combination of parts.
 void packPart(const TransposeLayer& layer, const TransposePart& rows, const TransposePart& columns,
               const int8_t* weights, const int32_t* bias, const float* factors, uint8_t* packed) {
   const ops::TransposeConv2dParameters& g = layer.geometry;
@@ -224,8 +224,8 @@ void packPart(const TransposeLayer& layer, const TransposePart& rows, const Tran
         }
       }
     }
-    // Inputs count from -128. In unsigned arithmetic: a hostile bias may wrap, as it does in the
-    // kernels.
+    // The product reads inputs plus 128. The arithmetic is unsigned, because a hostile bias may
+    // make it wrap, as it does in the kernels.
     const uint32_t constant = static_cast<uint32_t>(bias != nullptr ? bias[column] : 0) -
                               sum * static_cast<uint32_t>(layer.inputZero + 128);
     uint8_t* const last = groups + kQs8Columns * product.inputs;
@@ -289,7 +289,7 @@ Result<bool> addTransposeLayer(PlanBuilder* builder,
   const graph::Operand& filter = builder->operand(operation.inputs[1]);
   const graph::Operand& output = builder->operand(operation.outputs[0]);
   const ops::Window2d& w = geometry.window;
-  // Each combination of parts takes memory, and a filter of few taps leaves many without any.
+  // Each combination of parts takes memory, and with a filter of few taps many have nothing to do.
   constexpr int64_t kMostCombinations = 64;
   if (input.type != graph::OperandType::kTensorQuant8AsymmSigned || !hasVnniGemm() ||
       int64_t{w.strideHeight} * w.strideWidth > kMostCombinations)
@@ -306,7 +306,7 @@ Result<bool> addTransposeLayer(PlanBuilder* builder,
   product.lowest = range.lowest;
   product.highest = range.highest;
   const std::shared_ptr<const float> scales = scalesFrom(filter, geometry.output.channels);
-  // In XNNPACK's order, so that no result differs from its own.
+  // Computed in XNNPACK's order, so that results are equal to XNNPACK's.
   for (size_t i = 0; i < geometry.output.channels; ++i)
     c.factors.push_back(input.scale * scales.get()[i] / output.scale);
   c.place = {builder->currentOperation(), 0};

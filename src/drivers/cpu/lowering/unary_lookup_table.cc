@@ -17,7 +17,7 @@
 namespace hearth::cpu {
 namespace {
 
-// Bytes of an element that a table can be made of; 0 for other types.
+// Bytes of an element of a type that can be looked up; 0 for other types.
 size_t indexBytes(graph::OperandType type) {
   switch (type) {
     case graph::OperandType::kTensorQuant8Asymm:
@@ -33,7 +33,7 @@ size_t indexBytes(graph::OperandType type) {
   }
 }
 
-// The function's values in the order of the elements' bits.
+// The function's values, by the bits of the element.
 using Table = std::vector<uint8_t>;
 
 template <typename T>
@@ -52,7 +52,7 @@ Result<Table> makeTable(ops::OperationContext context, size_t bytesIn, size_t by
   std::vector<uint8_t> values = bytesIn == 1 ? allValues<uint8_t>() : allValues<uint16_t>();
   const size_t count = values.size() / bytesIn;
   Table table(count * bytesOut);
-  // Of the same rank, for arguments that are broadcast.
+  // The rank stays the same, for arguments that are broadcast.
   ops::Tensor& input = context.inputs[0];
   std::fill(input.dimensions.begin(), input.dimensions.end(), 1);
   input.dimensions.back() = static_cast<uint32_t>(count);
@@ -74,7 +74,7 @@ void lookUpWide(const Table& table, const void* source, void* target, uint64_t b
 }
 
 #if defined(__x86_64__)
-// Half of the table is two registers, which one instruction looks up in.
+// One instruction looks up in two registers, which are half of the table.
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi"))) size_t
 lookUpVbmi(const uint8_t* table, const uint8_t* source, uint8_t* target, size_t count) {
   const __m512i a = _mm512_loadu_si512(table);
@@ -91,8 +91,8 @@ lookUpVbmi(const uint8_t* table, const uint8_t* source, uint8_t* target, size_t 
   return i;
 }
 
-// Sixteen entries at a time: the bytes whose upper half is theirs become indices below 16 with 0x70
-// on top, and all others have the highest bit set, which makes nothing of them.
+// Looks up in sixteen entries at a time. Bytes whose upper half selects these entries become
+// indices below 16, plus 0x70; all others get the highest bit set, for which the shuffle gives 0.
 __attribute__((target("avx2"))) size_t lookUpAvx2(const uint8_t* table, const uint8_t* source,
                                                   uint8_t* target, size_t count) {
   const __m256i fill = _mm256_set1_epi8(0x70);
