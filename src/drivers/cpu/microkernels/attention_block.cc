@@ -14,18 +14,19 @@ namespace {
 
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
-// Registers of an instruction set, and rows that go over keys or values together: two registers of
-// sums for each row, two of keys or values, and one for the row's element fit.
+// The vectors of an instruction set, and the number of rows that pass keys or values together. So
+// many that these fit into the registers: two sums for each row, two vectors of keys or values, and
+// one for the row's element.
 template <size_t kSize, size_t kRowsOfTile>
 struct Registers {
   typedef float Vector __attribute__((vector_size(kSize)));
   static constexpr size_t kLanes = kSize / sizeof(float);
   static constexpr size_t kRows = kRowsOfTile;
-  // Of keys or values that one step takes.
+  // Elements of keys or values in one step.
   static constexpr size_t kColumns = 2 * kLanes;
   static_assert(kKeyPanel % kColumns == 0 && kAttentionRows % kRows == 0);
 
-  // From and to memory of any alignment.
+  // Memory may have any alignment.
   HEARTH_INLINE static void load(Vector& vector, const float* values) {
     std::memcpy(&vector, values, sizeof vector);
   }
@@ -40,7 +41,7 @@ using Middle = Registers<32, 4>;
 using MiddleOfOne = Registers<32, 1>;
 using Narrow = Registers<16, 4>;
 
-// Logits of kRows rows over one panel of packed keys.
+// Products of kRows rows with one panel of packed keys.
 template <typename R>
 HEARTH_INLINE inline void panelDots(const float* const* queries, const float* panel, size_t size,
                                     float* logits, size_t stride) {
@@ -66,7 +67,7 @@ HEARTH_INLINE inline void panelDots(const float* const* queries, const float* pa
   }
 }
 
-// The same over one key as it lies: with few rows, turning the keys would take longer.
+// The same with one key in place: with few rows, packing the keys would take longer.
 template <typename R>
 HEARTH_INLINE inline void keyDots(const float* const* queries, const float* key, size_t size,
                                   float* logits, size_t stride) {
@@ -103,15 +104,15 @@ HEARTH_INLINE inline void keyDots(const float* const* queries, const float* key,
   }
 }
 
-// Products become logits, and these weights that lack a common factor, which is returned; NaN where
-// the mask leaves nothing, as soft-max is.
+// Turns products into logits, and these into weights without their common factor, which is
+// returned. The weights are NaN where the mask leaves nothing, as the results of soft-max are.
 HEARTH_INLINE inline float softmax(const ops::AttentionParameters& p, const float* mask,
                                    size_t maskStride, size_t count, float* logits) {
   constexpr size_t kLanes = 32;
   const size_t whole = count / kLanes * kLanes;
   float highs[kLanes];
   std::fill_n(highs, kLanes, kMasked);
-  // One pass where there is neither a cap nor a mask.
+  // Without cap and mask the scale is applied in the pass that finds the highest logit.
   const bool isPlain = p.logitCap <= 0.0f && mask == nullptr;
   const float scale = isPlain ? p.scale : 1.0f;
   if (!isPlain) {
@@ -155,8 +156,8 @@ HEARTH_INLINE inline float softmax(const ops::AttentionParameters& p, const floa
   return static_cast<float>(1.0 / total);
 }
 
-// Weighted sums of `columns` <= kColumns elements of the values, of kRows rows, the first `rows` of
-// which are stored.
+// Weighted sums of `columns` <= kColumns elements of the values for kRows rows, of which the first
+// `rows` are stored.
 template <typename R, bool kIsWhole>
 HEARTH_INLINE inline void mix(const float* weights, size_t stride, const float* factors,
                               const float* values, size_t valueStride, size_t count, size_t columns,
@@ -194,10 +195,11 @@ HEARTH_INLINE inline void mix(const float* weights, size_t stride, const float* 
   }
 }
 
-// Packed values are taken in groups of at most so many registers, nearly the same for all.
+// The elements of packed values are divided into groups of at most this many vectors, and of nearly
+// equal size.
 constexpr size_t kMostVectors = 3;
 
-// Calls group(first element, registers) for each.
+// Calls group(first element, number of vectors) for each group.
 template <typename R, typename Group>
 HEARTH_INLINE inline void forValueGroups(size_t valueSize, const Group& group) {
   const size_t vectors = (valueSize + R::kLanes - 1) / R::kLanes;
@@ -208,8 +210,8 @@ HEARTH_INLINE inline void forValueGroups(size_t valueSize, const Group& group) {
   }
 }
 
-// Weighted sums of one group of packed values, of which `columns` elements are of use, of kRows
-// rows, the first `rows` of which are stored.
+// Weighted sums of one group of packed values, of which `columns` elements are no padding, for
+// kRows rows, of which the first `rows` are stored.
 template <typename R, size_t kVectors>
 HEARTH_INLINE inline void mixPacked(const float* weights, size_t stride, const float* factors,
                                     const float* values, size_t count, size_t columns,
@@ -250,7 +252,7 @@ HEARTH_INLINE inline void attendWith(const ops::AttentionParameters& p,
   }
   const size_t stride = logitsStride(p.keys);
   for (size_t first = 0; first < block.rows; first += R::kRows) {
-    // Panels begin where packing began, which may be before this block's first key.
+    // Panels count from the first packed key, so one may begin before this block's first key.
     size_t skipped = 0;
     if (block.packedKeys != nullptr) {
       const size_t before = block.range.begin - block.firstPacked;

@@ -19,7 +19,7 @@ void distancesFromGreatest(const uint8_t* source, uint8_t* distances, size_t siz
 }
 
 double sumOfPowers(const float* powers, const uint8_t* distances, size_t size) {
-  // Some sums at once, so that no addition waits for the last.
+  // Several sums, so that no addition waits for the previous one.
   constexpr size_t kSums = 8;
   double sums[kSums] = {};
   size_t i = 0;

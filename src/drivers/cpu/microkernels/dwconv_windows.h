@@ -12,9 +12,9 @@
 
 namespace hearth::cpu {
 
-// Where the inputs under the windows of a depthwise convolution lie, for products that compute
-// kDepthwiseTile outputs of a line together. Windows have up to kMostDepthwiseKernel rows and as
-// many columns; each group is one channel of input and output. Thread-safe.
+// Finds the inputs under the windows of a depthwise convolution, for products that compute
+// kDepthwiseTile outputs of a line together. Windows have at most kMostDepthwiseKernel rows and
+// columns; each group is one channel of input and output. Thread-safe.
 template <typename Element>
 class DwconvWindows {
  public:
@@ -24,12 +24,12 @@ class DwconvWindows {
         hasTiles_(geometry.dilationWidth == 1 && geometry.strideWidth <= kMostDepthwiseStride &&
                   geometry.outputWidth >= kDepthwiseTile) {}
 
-  // Of the outputs, of all images.
+  // Number of output lines of all images.
   size_t lines() const { return geometry_.batch * geometry_.outputHeight; }
 
-  // Calls tile(columns, x) for the outputs of a line, each time for kDepthwiseTile of them from x
-  // on, some of them twice; or one(columns, x) for each of them where there are no tiles.
-  // columns[c * kernelHeight + y] is where the channels of row y of column c lie.
+  // Calls tile(columns, x) for kDepthwiseTile outputs of the line at a time, from x on; it may
+  // compute some outputs twice. Where the geometry allows no tiles, calls one(columns, x) for each
+  // output. columns[c * kernelHeight + y] points to the channels of row y of column c.
   template <typename One, typename Tile>
   void forLine(const Element* source, size_t line, const One& one, const Tile& tile) const {
     const Convolution& g = geometry_;
@@ -52,7 +52,7 @@ class DwconvWindows {
     }
     const size_t count = depthwiseTileColumns(g.kernelWidth, g.strideWidth);
     for (size_t x = 0; x < g.outputWidth; x += kDepthwiseTile) {
-      // The last tile begins early, over outputs that are there already.
+      // The last tile begins early and computes some outputs again.
       x = std::min(x, g.outputWidth - kDepthwiseTile);
       findColumns(rows, x, count, 1, &columns);
       tile(columns.data(), x);
@@ -66,7 +66,7 @@ class DwconvWindows {
   using Rows = std::array<const Element*, kMostDepthwiseKernel>;
   using Columns = std::array<const Element*, kMostColumns * kMostDepthwiseKernel>;
 
-  // `count` columns from those of the output `x` on, each `step` behind the one before.
+  // Finds `count` columns, `step` inputs apart, from the first column of the output `x` on.
   void findColumns(const Rows& rows, size_t x, size_t count, size_t step, Columns* columns) const {
     const Convolution& g = geometry_;
     const Element** at = columns->data();

@@ -12,7 +12,7 @@ namespace hearth::cpu {
 
 void packHalves(const F16wGemm& product, const uint16_t* weights, const float* bias,
                 uint8_t* packed) {
-  // Channels that are turned at a time, so that what is written stays in the first-level cache.
+  // Channels that are transposed at a time, so that the destination stays in the first-level cache.
   constexpr size_t kTurned = 64;
   for (size_t panel = 0; panel < product.panels(); ++panel) {
     uint8_t* const at = packed + panel * product.panelBytes();
@@ -34,7 +34,7 @@ void packHalves(const F16wGemm& product, const uint16_t* weights, const float* b
 }
 
 void makeHalfTile(const float* rows, size_t rowCount, size_t channels, float* tile) {
-  // Channels whose rows are read at a time.
+  // Channels that are transposed at a time.
   constexpr size_t kTurned = 64;
   for (size_t begin = 0; begin < channels; begin += kTurned) {
     const size_t end = std::min(begin + kTurned, channels);
@@ -54,8 +54,8 @@ struct Tile {
   const F16wGemm& product;
   const float* rows;  // of the first channel
   size_t firstChannel, lastChannel;
-  const uint8_t* panel;  // the first of those that are multiplied together
-  size_t columns;        // from there to the last one of all
+  const uint8_t* panel;  // the first of the panels that are multiplied together
+  size_t columns;        // from the first one of that panel to the last one of all
   float* output;
 
   bool isFirst() const { return firstChannel == 0; }
@@ -65,12 +65,12 @@ struct Tile {
   }
 };
 
-// Bytes of a panel that are fetched ahead of their use.
+// How many bytes ahead of their use weights are prefetched.
 constexpr size_t kAhead = 1024;
 constexpr size_t kStep = kHalfColumns * sizeof(uint16_t);
 
-// kPanels panels, of which the last may be partly outside. All loops over panels and rows are
-// unrolled: the sums live in registers.
+// Multiplies kRows rows by kPanels panels, of which the last may be partly padding. All loops over
+// panels and rows are unrolled: the sums live in registers.
 template <size_t kRows, size_t kPanels>
 HEARTH_512 void multiply512(const Tile& tile) {
   const size_t panelBytes = tile.product.panelBytes();
@@ -117,7 +117,7 @@ HEARTH_512 void multiply512(const Tile& tile) {
 #pragma GCC unroll 8
     for (size_t p = 0; p < kPanels; ++p) {
       __m512 value = sums[r][p];
-      // In this order a NaN stays one.
+      // In this order a NaN stays a NaN.
       if (tile.isLast()) value = _mm512_min_ps(highest, _mm512_max_ps(lowest, value));
       _mm512_mask_storeu_ps(tile.output + r * tile.product.outputStride + p * kHalfColumns,
                             masks[p], value);
@@ -125,7 +125,7 @@ HEARTH_512 void multiply512(const Tile& tile) {
   }
 }
 
-// The same in halves of panels.
+// The same with vectors of half a panel.
 template <size_t kRows, size_t kPanels>
 HEARTH_F16C void multiply256(const Tile& tile) {
   constexpr size_t kHalf = kHalfColumns / 2;
@@ -190,8 +190,8 @@ bool hasAvx512() {
 constexpr size_t kRows512 = 12;
 constexpr size_t kRows256 = 6;
 
-// With few rows several panels together hide the latency of the sums, as many as there are
-// registers for.
+// With few rows several panels are multiplied together, as many as registers allow, to hide the
+// latency of the sums.
 constexpr size_t panelsFor512(size_t rows) {
   return rows == 1 ? 8 : rows <= 6 ? 4 : rows <= 8 ? 3 : 2;
 }
@@ -224,7 +224,7 @@ void multiplyPanels(const Tile& first, size_t panels) {
   }
 }
 
-// Calls the one for as many rows as there are.
+// Calls multiplyPanels() for this number of rows.
 template <bool kIs512, size_t kRows = 1>
 void multiplyRows(const Tile& tile, size_t rowCount, size_t panels) {
   if (rowCount == kRows) return multiplyPanels<kRows, kIs512>(tile, panels);

@@ -24,22 +24,22 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr F32Tile kTile256{6, 16};
 constexpr F32Tile kTile512{14, 32};
-// Bytes of weights that are fetched ahead of their use.
+// How many bytes ahead of their use weights are prefetched.
 constexpr size_t kAhead256 = 896;
 constexpr size_t kAhead512 = 2048;
 
 // One call of an inner kernel.
 struct Tile {
   const F32Gemm& product;
-  const float* const* inputs;  // the first row of each tap, the first tap
+  const float* const* inputs;  // [taps][rowsOfTap]
   size_t rowsOfTap;
   size_t panelSize;
-  const float* panel;  // the first of those that are multiplied together
-  size_t columns;      // from there to the last one of all
+  const float* panel;  // the first of the panels that are multiplied together
+  size_t columns;      // from the first one of that panel to the last one of all
   float* output;
 };
 
-// kRows rows and kHalves halves of panels, of which the last may be partly outside.
+// Multiplies kRows rows by kHalves halves of panels, of which the last may be partly padding.
 template <size_t kRows, size_t kHalves>
 HEARTH_FMA void multiply256(const Tile& tile) {
   constexpr size_t kHalf = kTile256.columns / 2;
@@ -62,7 +62,7 @@ HEARTH_FMA void multiply256(const Tile& tile) {
 #pragma GCC unroll 8
     for (size_t r = 0; r < kRows; ++r) row[r] = inputs[r];
     for (size_t c = 0; c < channels; ++c, weights += kTile256.columns) {
-      // Panels follow one another, so that what is ahead is needed even at the end of one.
+      // Panels follow one another, so the prefetched bytes are needed even at the end of a panel.
       _mm_prefetch(reinterpret_cast<const char*>(weights) + kAhead256, _MM_HINT_T0);
       __m256 factors[kHalves];
 #pragma GCC unroll 8
@@ -83,7 +83,7 @@ HEARTH_FMA void multiply256(const Tile& tile) {
   for (size_t r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (size_t h = 0; h < kHalves; ++h) {
-      // In this order a NaN stays one.
+      // In this order a NaN stays a NaN.
       const __m256 value = _mm256_min_ps(highest, _mm256_max_ps(lowest, sums[r][h]));
       const size_t first = h * kHalf;
       float* const at = tile.output + r * tile.product.outputStride + first;
@@ -98,7 +98,7 @@ HEARTH_FMA void multiply256(const Tile& tile) {
   }
 }
 
-// The same in vectors of twice the size.
+// The same with vectors of twice the size.
 template <size_t kRows, size_t kHalves>
 HEARTH_512 void multiply512(const Tile& tile) {
   constexpr size_t kHalf = kTile512.columns / 2;
@@ -154,8 +154,8 @@ HEARTH_512 void multiply512(const Tile& tile) {
   }
 }
 
-// With few rows several panels together hide the latency of the sums, as many as there are
-// registers for.
+// With few rows several panels are multiplied together, as many as registers allow, to hide the
+// latency of the sums.
 constexpr size_t panelsFor256(size_t rows) {
   return rows == 1 ? 4 : rows <= 3 ? 2 : 1;
 }
@@ -201,7 +201,7 @@ void multiplyPanels(const F32Gemm& product, const float* const* inputs, size_t f
   }
 }
 
-// Calls the one for as many rows as there are.
+// Calls multiplyPanels() for this number of rows.
 template <bool kIs512, size_t kRows = 1>
 void multiplyRows(const F32Gemm& product, const float* const* inputs, size_t rows,
                   size_t firstPanel, size_t lastPanel, float* output) {

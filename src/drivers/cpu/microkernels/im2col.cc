@@ -7,7 +7,8 @@
 
 namespace hearth::cpu {
 
-// Rows up to this size are copied as so many bytes, or half as many, in one or two moves.
+// Rows of at most this many bytes are copied as this many bytes, or half of them, in one or two
+// moves.
 static constexpr size_t kWide = 32;
 
 Im2col::Im2col(const Convolution& g, size_t elementBytes, uint8_t fill, int64_t top, int64_t left)
@@ -55,7 +56,7 @@ void Im2col::gatherLine(const uint8_t* source, size_t line, size_t first, size_t
   const auto y = static_cast<int64_t>(line % outputHeight_) * strideHeight_ - top_;
   const uint8_t* image = source + line / outputHeight_ * inputHeight_ * inputWidth_ * channels_;
   const uint8_t* sourceEnd = source + batch_ * inputHeight_ * inputWidth_ * channels_;
-  // Where each row of the windows begins at x = 0; null in the padding.
+  // The input rows under the windows, at x = 0; null in the padding.
   std::vector<const uint8_t*> rows(rows_, nullptr);
   for (size_t r = 0; r < rows_; ++r) {
     const int64_t inputY = y + static_cast<int64_t>(r) * dilationHeight_;
@@ -66,7 +67,7 @@ void Im2col::gatherLine(const uint8_t* source, size_t line, size_t first, size_t
     const auto x = static_cast<int64_t>(first + i) * strideWidth_ - left_;
     const bool isInside =
         dilationWidth_ == 1 && x >= 0 && x + static_cast<int64_t>(columns_) <= width;
-    // Bytes too many of one row are under the next; behind the last window there is nothing.
+    // The next row overwrites surplus bytes; behind the last window there is no room for them.
     const bool hasRoom = target + (rows_ - 1) * rowBytes_ + kBytes <= end;
     for (size_t r = 0; r < rows_; ++r, target += rowBytes_) {
       if (rows[r] == nullptr)

@@ -8,34 +8,34 @@
 
 namespace hearth::cpu {
 
-// The inputs under the windows of a convolution with one group, window after window: a convolution
-// becomes a product of matrices. Thread-safe.
+// Gathers the inputs under the windows of a convolution with one group, window after window, which
+// makes the convolution a matrix product. Thread-safe.
 class Im2col {
  public:
-  // An input has `elementBytes`; each byte of padding is `fill`.
+  // An element of the input has `elementBytes` bytes; every byte of padding is `fill`.
   Im2col(const Convolution& convolution, size_t elementBytes, uint8_t fill)
       : Im2col(convolution, elementBytes, fill, convolution.top, convolution.left) {}
-  // The same with `top` rows and `left` columns of padding before the first window; where these are
-  // negative, that begins within the image.
+  // The same with `top` rows and `left` columns of padding in place of the convolution's. Where
+  // they are negative, the first window begins inside the image.
   Im2col(const Convolution& convolution, size_t elementBytes, uint8_t fill, int64_t top,
          int64_t left);
 
-  // Of one window, in the filter's order.
+  // Bytes of one window; its elements are in the filter's order.
   size_t windowBytes() const { return rows_ * rowBytes_; }
-  // Windows of all images.
+  // Number of windows of all images.
   size_t windowCount() const { return batch_ * outputHeight_ * outputWidth_; }
 
   // Writes the windows [first, last) of the tensor `source` to `target`, one after another.
   void gather(const uint8_t* source, size_t first, size_t last, uint8_t* target) const {
     gather(source, first, last, target, windowBytes());
   }
-  // The same, with `stride` bytes, windowBytes() at least, from one window to the next.
+  // The same with `stride` >= windowBytes() bytes from one window to the next.
   void gather(const uint8_t* source, size_t first, size_t last, uint8_t* target,
               size_t stride) const;
 
  private:
-  // `count` windows of one line of the output, the first at `first`; a row of a window is copied as
-  // kBytes bytes, or as it is when that is 0.
+  // Gathers `count` windows of one line of the output, from `first` on. Copies kBytes bytes for
+  // each row of a window where there is room, or exactly the row's bytes if kBytes is 0.
   template <size_t kBytes>
   void gatherLine(const uint8_t* source, size_t line, size_t first, size_t count, uint8_t* target,
                   size_t stride, const uint8_t* end) const;
@@ -43,7 +43,7 @@ class Im2col {
 
   size_t batch_, outputHeight_, outputWidth_, inputHeight_, inputWidth_;
   size_t rows_, columns_;
-  size_t channels_;  // bytes of one input
+  size_t channels_;  // bytes of one pixel of the input
   size_t rowBytes_;
   int64_t strideHeight_, strideWidth_, dilationHeight_, dilationWidth_, top_, left_;
   uint8_t fill_;

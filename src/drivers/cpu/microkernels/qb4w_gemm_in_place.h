@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of quantised rows and weights of 4 bits with a scale for each run of inputs, read
-// from where the model has them: for CPUs and runs that Qb4Gemm does not do.
+// Matrix products of quantised rows and 4-bit weights with a scale for each block of inputs. The
+// weights are read in place, in the model: for CPUs and sizes of blocks that Qb4Gemm does not take.
 #pragma once
 
 #include <cstddef>
@@ -18,22 +18,22 @@ struct Int4Weights {
   size_t inputs = 0;
   size_t columns = 0;
   size_t blockSize = 0;  // divides inputs
-  // For each column the sum of its weights as real numbers, from int4ColumnSum().
+  // By column the sum of its weights as real numbers, from int4ColumnSum().
   const float* sums = nullptr;
 };
 
-// Rows of weights.inputs numbers each, one after another.
+// Rows [count][weights.inputs], and the parameters of each.
 struct Int4Rows {
   const int8_t* numbers = nullptr;
   const struct xnn_quantization_params* parameters = nullptr;
   size_t count = 0;
 };
 
-// Without weights.sums.
+// The sum of a column's weights as real numbers. Does not read weights.sums.
 float int4ColumnSum(const Int4Weights& weights, size_t column);
 
-// output[row][column] = the product for all rows and the columns [first, last), weights.columns
-// floats from one row to the next.
+// Computes output[row][column] for all rows and the columns [first, last); weights.columns floats
+// lie between two rows.
 void int4Multiply(const Int4Weights& weights, const Int4Rows& rows, size_t first, size_t last,
                   float* output);
 

@@ -25,7 +25,7 @@ namespace {
 constexpr size_t kGroup = 8;  // inputs that lie together
 constexpr size_t kLine = 64;
 constexpr size_t kHeadBytes = 2 * kInt4Columns * sizeof(float);
-// So that the sums of a block stay within 32 bits.
+// With more inputs in a block its sums would exceed 32 bits.
 constexpr size_t kMostInBlock = size_t{1} << 16;
 
 size_t sumsOffset(const Qb4Gemm& product) {
@@ -37,9 +37,9 @@ float scaleAt(const Qb4Gemm& product, const void* scales, size_t index) {
                                : static_cast<const float*>(scales)[index];
 }
 
-// Eight numbers of a column, which begin with the lowest bits, as a group of the product has them.
+// Packs eight numbers of a column, the first in the lowest bits, as a group of the product.
 uint32_t packedGroup(uint32_t numbers) {
-  // Numbers become 0 to 15.
+  // Adds 8: numbers become 0 to 15.
   const uint32_t raised = numbers ^ 0x88888888;
   // Two bytes with two numbers each become four bytes with one.
   const auto spread = [](uint32_t four) {
@@ -50,7 +50,7 @@ uint32_t packedGroup(uint32_t numbers) {
 }
 
 int32_t sumOf(const uint8_t* pairs, size_t bytes) {
-  // Of numbers that are 8 too large.
+  // Adds numbers that are 8 too large, two for each byte.
   int32_t sum = 0;
   for (size_t i = 0; i < bytes; ++i) sum += ((pairs[i] & 15) ^ 8) + ((pairs[i] >> 4) ^ 8);
   return sum - static_cast<int32_t>(16 * bytes);
@@ -92,7 +92,7 @@ void packInt4(const Qb4Gemm& product, const uint8_t* weights, const void* scales
 }
 
 size_t int4RowBytes(const Qb4Gemm& product) {
-  // A line more than needed: rows of a power of two would share few sets of the cache.
+  // One cache line more than needed: rows of a power of two would share few sets of the cache.
   const size_t bytes = sumsOffset(product) + product.blocks() * sizeof(int32_t);
   return (bytes + kLine - 1) / kLine * kLine + kLine;
 }
@@ -111,23 +111,23 @@ void prepareInt4Row(const Qb4Gemm& product, const int8_t* numbers, uint8_t* prep
 
 namespace {
 
-// Bytes of weights that are fetched ahead of their use where only one pass reads them: a page, so
-// that its address is translated in time, too.
+// How many bytes ahead of their use weights are prefetched where only one pass reads them: a page,
+// so that its address is translated in time, too.
 constexpr size_t kAhead = 4096;
 
-// Rows and one panel.
+// The rows of one call, and one panel.
 struct Tile {
   const uint8_t* rows = nullptr;
   const struct xnn_quantization_params* parameters = nullptr;
   const uint8_t* panel = nullptr;
-  // What is fetched meanwhile, so many bytes for each block.
+  // Weights to prefetch meanwhile, `aheadStep` bytes for each block.
   const uint8_t* ahead = nullptr;
   size_t aheadStep = 0;
   size_t columns = 0;
   float* output = nullptr;
 };
 
-// Adds to each lane four products of unsigned bytes and the four signed ones at `four`.
+// Adds to each lane the four products of its unsigned bytes and the four signed bytes at `four`.
 HEARTH_VNNI void dotWithEach(__m512i& sums, __m512i unsignedBytes, const uint8_t* four) {
   asm("vpdpbusd %2%{1to16%}, %1, %0"
       : "+v"(sums)
@@ -144,7 +144,7 @@ HEARTH_INT4_VNNI __m512 scalesAt(const uint8_t* scales) {
 
 template <bool kHalf, size_t kRows>
 HEARTH_INT4_VNNI void multiplyTile(const Qb4Gemm& product, const Tile& tile) {
-  // Pointers to each third row: an address has room for the stride and twice the stride.
+  // Pointers to every third row: an address can add the stride, or twice the stride.
   constexpr size_t kTriples = (kRows + 2) / 3;
   const size_t stride = int4RowBytes(product);
   const uint8_t* triples[kTriples];
@@ -200,7 +200,7 @@ HEARTH_INT4_VNNI void multiplyTile(const Qb4Gemm& product, const Tile& tile) {
     const __m512 zeroPoint = _mm512_set1_ps(static_cast<float>(tile.parameters[r].zero_point));
     const __m512 sum = _mm512_fnmadd_ps(zeroPoint, weightSums, sums[r]);
     const __m512 value = _mm512_fmadd_ps(sum, _mm512_set1_ps(tile.parameters[r].scale), biases);
-    // In this order a NaN stays one.
+    // In this order a NaN stays a NaN.
     _mm512_mask_storeu_ps(tile.output + r * product.outputStride, mask,
                           _mm512_min_ps(highest, _mm512_max_ps(lowest, value)));
   }
@@ -233,7 +233,7 @@ void multiplyInt4(const Qb4Gemm& product, const uint8_t* prepared,
   const size_t tiles = (rows + kInt4Rows - 1) / kInt4Rows;
   const size_t panelBytes = product.panelBytes();
   Tile tile;
-  // What comes next is fetched while this is in use, a little with each tile: all at once would
+  // The next weights are prefetched while these are in use, a few with each tile: all at once would
   // fill the queues.
   tile.aheadStep = rows == 1 ? product.blockBytes()
                              : (panelBytes / tiles + product.blocks() - 1) / product.blocks();
@@ -241,7 +241,7 @@ void multiplyInt4(const Qb4Gemm& product, const uint8_t* prepared,
     tile.panel = product.packed + panel * panelBytes;
     tile.columns = product.columns - panel * kInt4Columns;
     for (size_t t = 0; t < tiles; ++t) {
-      // As even as can be.
+      // Tiles have nearly equal numbers of rows.
       const size_t row = t * rows / tiles;
       const size_t count = (t + 1) * rows / tiles - row;
       tile.rows = prepared + row * int4RowBytes(product);

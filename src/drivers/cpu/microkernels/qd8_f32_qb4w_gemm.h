@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows of 8-bit numbers that are quantised while a model runs and weights of 4 bits
-// with a scale for each run of inputs, on AVX-512 VNNI. No known kernel of XNNPACK's is right for
-// more than one row of such weights.
+// Products on AVX-512 VNNI of 8-bit rows that are quantised while a model runs and 4-bit weights
+// with a scale for each block of inputs. No known kernel of XNNPACK is right for more than one row
+// with such weights.
 #pragma once
 
 #include <cstddef>
@@ -11,27 +11,27 @@ struct xnn_quantization_params;
 
 namespace hearth::cpu {
 
-// Rows that one call of the inner kernel computes at most, and columns that a panel has.
+// The most rows of one call of the inner kernel, and the columns of a panel.
 inline constexpr size_t kInt4Rows = 12;
 inline constexpr size_t kInt4Columns = 16;
 
-// Whether this CPU has the instructions, and such runs are of a size that the product can have.
-// Thread-safe.
+// Whether this CPU has the instructions and the product can have blocks of this size. Thread-safe.
 bool hasInt4Product(size_t inputs, size_t blockSize);
 
 // output[row][column] = clamp(bias[column] + rowScale[row] * (sum over blocks of the block's scale
-// times its sum of products)), where rows are less their zero points.
+// times its sum of products)); the zero point of a row is subtracted from its numbers.
 struct Qb4Gemm {
-  // For each 16 columns the sums of their weights as real numbers and their biases (float32), then
-  // for each block 16 scales and for each 8 inputs 16 x 4 bytes: the low halves are weights plus 8
-  // of the first four inputs, the high ones of the others. What is beyond the columns is zero.
+  // Panels of 16 columns: the sums of their weights as real numbers and their biases (float32),
+  // then for each block 16 scales and for each 8 inputs 16 x 4 bytes. The low halves of these are
+  // the weights of the first four inputs plus 8, the high halves those of the others. Padding
+  // columns are zero.
   const uint8_t* packed = nullptr;
   size_t inputs = 0;
   size_t columns = 0;
   size_t blockSize = 0;        // a multiple of 8 that divides inputs
   bool areScalesHalf = false;  // float16, else float32
   float lowest = 0, highest = 0;
-  size_t outputStride = 0;  // from one row to the next, in elements
+  size_t outputStride = 0;  // elements from one row to the next
 
   size_t panels() const { return (columns + kInt4Columns - 1) / kInt4Columns; }
   size_t blocks() const { return inputs / blockSize; }
@@ -40,20 +40,20 @@ struct Qb4Gemm {
   size_t panelBytes() const { return 2 * kInt4Columns * sizeof(float) + blocks() * blockBytes(); }
 };
 
-// All panels of weights [columns][inputs] of TENSOR_INT4 with scales [columns][blocks]; `bias` may
-// be null. `product.packed` is not looked at.
+// Packs all panels of weights [columns][inputs] of TENSOR_INT4 with scales [columns][blocks] into
+// `packed`; `bias` may be null. Does not read `product.packed`.
 void packInt4(const Qb4Gemm& product, const uint8_t* weights, const void* scales, const float* bias,
               uint8_t* packed);
 
 // Bytes from one prepared row to the next.
 size_t int4RowBytes(const Qb4Gemm& product);
 
-// A row as the product takes it: its numbers, and for each block what makes good for the 8 that all
-// weights have too much.
+// Prepares a row for the product: its numbers, and for each block the correction for the 8 that is
+// added to all weights. `prepared` has int4RowBytes() bytes.
 void prepareInt4Row(const Qb4Gemm& product, const int8_t* numbers, uint8_t* prepared);
 
-// `rows` prepared rows with their parameters times panels [firstPanel, lastPanel); output is where
-// the first row begins.
+// Multiplies `rows` prepared rows by panels [firstPanel, lastPanel); `parameters` are those of the
+// rows, and `output` is where the first row begins.
 void multiplyInt4(const Qb4Gemm& product, const uint8_t* prepared,
                   const struct xnn_quantization_params* parameters, size_t rows, size_t firstPanel,
                   size_t lastPanel, float* output);

@@ -33,7 +33,7 @@ size_t Qd8Gemm::panelBytes() const {
 }
 
 size_t qd8RowBytes(size_t inputs) {
-  // A line more than needed: rows of a power of two would share few sets of the cache.
+  // One cache line more than needed: rows of a power of two would share few sets of the cache.
   return (inputs + kLine - 1) / kLine * kLine + kLine;
 }
 
@@ -46,24 +46,25 @@ void prepareQd8Row(const int8_t* numbers, size_t inputs, uint8_t* prepared) {
 
 namespace {
 
-// Bytes of weights that are fetched ahead of their use where only one pass reads them: a page, so
-// that its address is translated in time, too.
+// How many bytes ahead of their use weights are prefetched where only one pass reads them: a page,
+// so that its address is translated in time, too.
 constexpr size_t kAhead = 4096;
-// Groups of inputs that all tiles pass before the next ones: their weights stay in the first-level
-// cache. Meanwhile the sums of so many rows are kept.
+// All tiles pass this many groups of inputs before the next ones, so that the weights stay in the
+// first-level cache. Meanwhile the sums of kRowsTogether rows are kept in memory.
 constexpr size_t kGroupsTogether = 256;
 constexpr size_t kRowsTogether = 16 * kQd8Rows;
 
-// Rows and a part of one panel's inputs.
+// The rows of one call, and a part of one panel's inputs.
 struct Tile {
-  const uint8_t* rows = nullptr;  // from the first input on, as `panel`
+  const uint8_t* rows = nullptr;  // at the first input of all parts, as `panel`
   const struct xnn_quantization_params* parameters = nullptr;
   const uint8_t* panel = nullptr;
   size_t firstGroup = 0;
   size_t groups = 0;
-  // Sums of the inputs before, and for those behind: [rows][2][16], where a part is not all.
+  // Sums over the parts so far, [rows][2][16]: read unless the part is the first, written unless it
+  // is the last.
   int32_t* sums = nullptr;
-  // What is fetched meanwhile, so many bytes for each group of inputs.
+  // Weights to prefetch meanwhile, `aheadStep` bytes for each group of inputs.
   const uint8_t* ahead = nullptr;
   size_t aheadStep = 0;
   size_t columns = 0;
@@ -72,7 +73,7 @@ struct Tile {
 
 template <size_t kRows>
 HEARTH_VNNI_FUNCTION void multiplyTile(const Qd8Gemm& product, const Tile& tile) {
-  // Pointers to each third row: an address has room for the stride and twice the stride.
+  // Pointers to every third row: an address can add the stride, or twice the stride.
   constexpr size_t kTriples = (kRows + 2) / 3;
   const size_t stride = qd8RowBytes(product.inputs);
   const uint8_t* triples[kTriples];
@@ -134,7 +135,8 @@ HEARTH_VNNI_FUNCTION void multiplyTile(const Qd8Gemm& product, const Tile& tile)
       tile.columns >= kQd8Columns ? 0xffff : static_cast<__mmask16>((1u << tile.columns) - 1);
 #pragma GCC unroll 12
   for (size_t r = 0; r < kRows; ++r) {
-    // Neighbours have the sums of four inputs each.
+    // Two neighbouring lanes hold a column's sums over the first and the last four inputs of
+    // groups.
     const __m512i both = _mm512_add_epi32(_mm512_permutex2var_epi32(low[r], evens, high[r]),
                                           _mm512_permutex2var_epi32(low[r], odds, high[r]));
     const __m512i zeroPoint = _mm512_set1_epi32(tile.parameters[r].zero_point + 128);
@@ -142,7 +144,7 @@ HEARTH_VNNI_FUNCTION void multiplyTile(const Qd8Gemm& product, const Tile& tile)
     const __m512 scaled =
         _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_set1_ps(tile.parameters[r].scale));
     const __m512 value = _mm512_fmadd_ps(scaled, scales, biases);
-    // In this order a NaN stays one.
+    // In this order a NaN stays a NaN.
     _mm512_mask_storeu_ps(tile.output + r * product.outputStride, mask,
                           _mm512_min_ps(highest, _mm512_max_ps(lowest, value)));
   }
@@ -155,7 +157,7 @@ constexpr std::array<TileFunction, kQd8Rows> allTiles(std::index_sequence<kIndex
   return {multiplyTile<kIndex + 1>...};
 }
 
-// `output`: of the first row and the panel's first column.
+// Multiplies rows by one panel; `output` is that of the first row and the panel's first column.
 void multiplyPanel(const Qd8Gemm& product, const uint8_t* prepared,
                    const struct xnn_quantization_params* parameters, size_t rows, size_t panel,
                    float* output) {
@@ -163,7 +165,7 @@ void multiplyPanel(const Qd8Gemm& product, const uint8_t* prepared,
       allTiles(std::make_index_sequence<kQd8Rows>());
   const size_t groups = groupsOf(product.inputs);
   const size_t tiles = (rows + kQd8Rows - 1) / kQd8Rows;
-  // What one row reads of a panel is not read again.
+  // A single row reads each weight once, so one part has all inputs.
   const size_t groupsTogether = rows == 1 ? groups : kGroupsTogether;
   int32_t sums[kRowsTogether * 2 * kQd8Columns];
   Tile tile;
@@ -172,14 +174,14 @@ void multiplyPanel(const Qd8Gemm& product, const uint8_t* prepared,
   for (size_t first = 0; first < groups; first += groupsTogether) {
     tile.firstGroup = first;
     tile.groups = std::min(groupsTogether, groups - first);
-    // What comes next is fetched while this is in use, a little with each tile: all at once would
-    // fill the queues.
+    // The next weights are prefetched while these are in use, a few with each tile: all at once
+    // would fill the queues.
     const size_t bytes = tile.groups * kGroupBytes + kLine;
     tile.aheadStep = kGroupBytes;
     if (rows > 1)
       tile.aheadStep = std::min(kLine, (bytes + tiles * tile.groups - 1) / (tiles * tile.groups));
     for (size_t t = 0; t < tiles; ++t) {
-      // As even as can be.
+      // Tiles have nearly equal numbers of rows.
       const size_t row = t * rows / tiles;
       const size_t count = (t + 1) * rows / tiles - row;
       tile.rows = prepared + row * qd8RowBytes(product.inputs);

@@ -13,15 +13,16 @@ namespace hearth::cpu {
 namespace {
 
 constexpr size_t kGroup = 4;       // rows that one dot product sums
-constexpr size_t kLaneBytes = 16;  // narrowing and interleaving stay within so many
+constexpr size_t kLaneBytes = 16;  // narrowing and interleaving move bytes within these
 constexpr size_t kVectors = 4;     // of sums, for one vector of bytes
 
 size_t groupsOf(size_t kernelHeight) {
   return (kernelHeight + kGroup - 1) / kGroup;
 }
 
-// Channels are packed in blocks of a vector's bytes; the last may be one of half a vector. Each has
-// 4 vectors of biases, of factors, and of weights for each column and group of rows.
+// Bytes of a block. Channels are packed in blocks of as many channels as a vector has bytes; the
+// last block may have half of them. A block has 4 vectors of biases, 4 of factors, and 4 of weights
+// for each column and group of rows.
 size_t blockBytes(const Qs8Dwconv& product, size_t block) {
   return block * sizeof(int32_t) * (2 + product.kernelWidth * groupsOf(product.kernelHeight));
 }
@@ -33,7 +34,7 @@ size_t blockAt(const Qs8Dwconv& product, size_t channel) {
   return product.channels - channel <= kHalf ? kHalf : kWhole;
 }
 
-// Where the sum of a block's channel lies: what interleaving four rows of bytes gives.
+// The lane of a channel's sum in its block, as interleaving four rows of bytes arranges channels.
 size_t laneOf(size_t channel, size_t block) {
   const size_t vector = channel % kLaneBytes / kGroup;
   return vector * (block / kVectors) + channel / kLaneBytes * kGroup + channel % kGroup;
@@ -70,8 +71,8 @@ void packDepthwise(const Qs8Dwconv& product, const int8_t* weights, const int32_
           sum += weight;
         }
       }
-      // Inputs count from -128. In unsigned arithmetic: a hostile bias may wrap, as it does in the
-      // kernels.
+      // The product reads inputs plus 128. The arithmetic is unsigned, because a hostile bias may
+      // make it wrap, as it does in the kernels.
       const uint32_t constant = static_cast<uint32_t>(bias != nullptr ? bias[channel] : 0) -
                                 static_cast<uint32_t>(sum * (inputZero + 128));
       std::memcpy(packed + lane, &constant, sizeof constant);
@@ -85,7 +86,7 @@ void packDepthwise(const Qs8Dwconv& product, const int8_t* weights, const int32_
 
 namespace {
 
-// Bytes of four rows, so that each lane has those of one channel.
+// Interleaves the bytes of four rows, so that each lane has those of one channel.
 template <typename Vector>
 HEARTH_VNNI void interleave(const typename Vector::Ints (&rows)[kGroup],
                             typename Vector::Ints (&lanes)[kVectors]) {
@@ -99,7 +100,7 @@ HEARTH_VNNI void interleave(const typename Vector::Ints (&rows)[kGroup],
   lanes[3] = Vector::highPairs(highFirst, highLast);
 }
 
-// The first `count` channels from `channel` on of kTile outputs. All loops are unrolled: the sums
+// Computes `count` channels, from `channel` on, of kTile outputs. All loops are unrolled: the sums
 // live in registers.
 template <typename Vector, bool kIsWhole, size_t kHeight, size_t kWidth, size_t kTile,
           size_t kStride>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise convolutions of int8 on AVX-512 VNNI: a dot product is over four rows of one column of
-// a window. XNNPACK multiplies these in 32 bits, one tap after another.
+// Depthwise convolutions of int8 on AVX-512 VNNI. A dot product is over four rows of one column of
+// a window; XNNPACK multiplies in 32 bits, one tap after another.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace hearth::cpu {
 
-// Outputs beside one another that are computed together.
+// Neighbouring outputs that are computed together.
 inline constexpr size_t kDepthwiseTile = 4;
-// The most columns between two of them, and the most rows and columns of a window.
+// The greatest stride of such outputs, and the most rows and columns of a window.
 inline constexpr size_t kMostDepthwiseStride = 2;
 inline constexpr size_t kMostDepthwiseKernel = 5;
 
-// Whether this CPU has the instructions and the window's size is one that there is code for.
+// Whether this CPU has the instructions and there is code for a window of this size. Thread-safe.
 bool hasDepthwiseProduct(size_t kernelHeight, size_t kernelWidth);
 
 // One multiplication per channel and tap, with a factor for each channel.
@@ -29,20 +29,21 @@ struct Qs8Dwconv {
 size_t depthwisePackedBytes(const Qs8Dwconv& product);
 
 // Packs weights [kernelHeight][kernelWidth][channels], a bias for each channel (may be null) and
-// factors input scale * weight scale / output scale for inputs of zero point `inputZero`.
-// `packed` has depthwisePackedBytes() bytes.
+// the channels' factors (input scale * weight scale / output scale), for inputs with the zero point
+// `inputZero`. `packed` has depthwisePackedBytes() bytes.
 void packDepthwise(const Qs8Dwconv& product, const int8_t* weights, const int32_t* bias,
                    const float* factors, int32_t inputZero, uint8_t* packed);
 
-// All channels of one output. columns[x * kernelHeight + y] is where the channels of a tap lie.
-// Rounds to nearest even, then clamps.
+// Computes all channels of one output. columns[x * kernelHeight + y] points to the channels of a
+// tap. Rounds to nearest even, then clamps.
 void multiplyDepthwise(const Qs8Dwconv& product, const int8_t* const* columns, int8_t* output);
 
-// The same for kDepthwiseTile outputs, `stride` (1 or 2) columns apart: columns are those of all.
+// The same for kDepthwiseTile outputs that are `stride` (1 or 2) columns apart; `columns` are those
+// under all of their windows.
 void multiplyDepthwiseTile(const Qs8Dwconv& product, size_t stride, const int8_t* const* columns,
                            int8_t* output);
 
-// How many columns kDepthwiseTile outputs are over.
+// Number of columns under the windows of kDepthwiseTile outputs.
 inline size_t depthwiseTileColumns(size_t kernelWidth, size_t stride) {
   return (kDepthwiseTile - 1) * stride + kernelWidth;
 }

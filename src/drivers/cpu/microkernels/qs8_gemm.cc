@@ -20,12 +20,13 @@ namespace {
 
 using Vector = WholeVector;
 
-// Biases of 8 columns where the sums of their first four inputs are, zeros for the last four.
+// The first sums of 8 columns: each has two lanes, for the first and the last four inputs of
+// groups. The first lane begins with the bias, the other with zero.
 HEARTH_VNNI Vector::Ints startOf(const uint8_t* bias) {
   return _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(bias)));
 }
 
-// The sums of 16 columns from those of halves of their groups.
+// Adds the two lanes of each of 16 columns.
 HEARTH_VNNI Vector::Ints sumsOf(Vector::Ints first, Vector::Ints last) {
   const Vector::Ints even =
       _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
@@ -35,12 +36,12 @@ HEARTH_VNNI Vector::Ints sumsOf(Vector::Ints first, Vector::Ints last) {
                           _mm512_permutex2var_epi32(first, odd, last));
 }
 
-// kRows rows and kPanels panels, of which the last may be partly outside. All loops over them are
-// unrolled: the sums live in registers.
+// Multiplies kRows rows by kPanels panels, of which the last may be partly padding. All loops over
+// them are unrolled: the sums live in registers.
 template <size_t kRows, size_t kPanels>
 HEARTH_VNNI_FUNCTION void multiplyTile(const Qs8Gemm& product, const uint8_t* rows, size_t stride,
                                        const uint8_t* panel, size_t columns, int8_t* output) {
-  // Vectors of weights of 8 columns.
+  // Vectors with the weights of 8 columns.
   constexpr size_t kHalves = 2 * kPanels;
   const size_t panelBytes = product.panelBytes();
   Vector::Ints sums[kRows][kHalves];
@@ -69,7 +70,7 @@ HEARTH_VNNI_FUNCTION void multiplyTile(const Qs8Gemm& product, const uint8_t* ro
   const auto ceiling = Vector::ofFloats(static_cast<float>(product.highest - product.outputZero));
   const Vector::Ints zeroWords = Vector::ofWords(static_cast<int16_t>(product.outputZero));
   const Vector::Ints lowestBytes = Vector::ofBytes(static_cast<int8_t>(product.lowest));
-  // Narrowing leaves 4 bytes of each panel beside one another.
+  // Narrowing puts 4 bytes of each panel next to each other; this restores the order of columns.
   const Vector::Ints order =
       _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
 #pragma GCC unroll 12
@@ -77,7 +78,7 @@ HEARTH_VNNI_FUNCTION void multiplyTile(const Qs8Gemm& product, const uint8_t* ro
     Vector::Ints steps[4];
 #pragma GCC unroll 4
     for (size_t p = 0; p < 4; ++p)
-      // The factors are behind the weights.
+      // `weights` has reached the factors behind the weights.
       steps[p] = p < kPanels ? Vector::scaled(sumsOf(sums[r][2 * p], sums[r][2 * p + 1]),
                                               Vector::loadFloats(weights + p * panelBytes), ceiling)
                              : steps[0];
@@ -97,7 +98,7 @@ void multiplyRows(const Qs8Gemm& product, const uint8_t* rows, size_t stride, si
     output += kRows * product.outputStride;
   }
   if constexpr (kRows > 1) {
-    // Half of the rows at a time, so that few kernels do.
+    // The rest goes to kernels of half as many rows, so that few kernels suffice.
     if (count > 0)
       multiplyRows<kRows / 2, kPanels>(product, rows, stride, count, panel, columns, output);
   }
@@ -117,7 +118,7 @@ HEARTH_VNNI_FUNCTION void makeUnsigned(const int8_t* from, size_t count, uint8_t
 
 void multiplyQs8(const Qs8Gemm& product, const uint8_t* rows, size_t stride, size_t count,
                  size_t firstPanel, size_t lastPanel, int8_t* output) {
-  // Panels that are multiplied together, about as many each time.
+  // At most this many panels are multiplied together.
   constexpr size_t kMostPanels = 2;
   const size_t times = (lastPanel - firstPanel + kMostPanels - 1) / kMostPanels;
   for (size_t i = 0; i < times; ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of float32 numbers without calls and branches, so that loops over them vectorise (see
-// vector_dispatch.h). Deviations are at most some units in the last place unless said otherwise.
+// Functions of float32 numbers without calls and branches, so that compilers vectorize loops over
+// them (see vector_dispatch.h). Unless stated otherwise, deviations are at most some units in the
+// last place.
 #pragma once
 
 #include <bit>
@@ -11,7 +12,7 @@
 
 namespace hearth::cpu {
 
-// The polynomial of x with these coefficients, the constant one first.
+// The polynomial of x with these coefficients, the constant term first.
 HEARTH_INLINE inline float polynomial(float, float last) {
   return last;
 }
@@ -20,12 +21,12 @@ HEARTH_INLINE inline float polynomial(float x, float first, Others... others) {
   return first + x * polynomial(x, others...);
 }
 
-// x = n ln 2 + r, where n is whole.
+// x = n ln 2 + r, where n is a whole number.
 struct PowerOfE {
   float r;
-  uint32_t shifted;  // n, and the constant that was added, in the lowest bits
+  uint32_t shifted;  // n plus `added`, in the lowest bits
 
-  // n between -254 and 254 is rounded by adding so much that no bits are left for fractions.
+  // Rounds n, between -254 and 254, by adding a number so large that no bits remain for fractions.
   HEARTH_INLINE PowerOfE(float x, float added) {
     const float shift = 0x1.8p23f + added;
     const float sum = x * 1.44269504f + shift;
@@ -41,8 +42,7 @@ struct PowerOfE {
   }
 };
 
-// 2^(exponent - 127), for exponents from 1 to 254 in the lowest 8 bits; the one above them is
-// clear.
+// 2^(exponent - 127), for exponents from 1 to 254 in the lowest 8 bits. The next higher bit is 0.
 HEARTH_INLINE inline float powerOfTwo(uint32_t exponent) {
   return std::bit_cast<float>(exponent << 23);
 }
@@ -55,8 +55,8 @@ HEARTH_INLINE inline float expVector(float x) {
   x = x > kHighest ? kHighest : x;
   const PowerOfE power(x, 2 * 127.0f);
   const float value = power.quotient() * power.r * power.r + power.r + 1.0f;
-  // 2^n in two factors, whose exponents are halves of n + 254: results may be subnormal, and n may
-  // be 128. A NaN passes through `value`.
+  // Multiplies by 2^n in two factors, whose exponents are halves of n + 254, because results may be
+  // subnormal and n may be 128. A NaN passes through `value`.
   const uint32_t half = power.shifted >> 1;
   return value * powerOfTwo(half) * powerOfTwo(power.shifted - half);
 }
@@ -77,7 +77,7 @@ HEARTH_INLINE inline float signVector(float x) {
   return x == 0.0f ? 0.0f : either;
 }
 
-// The hyperbolic tangent, by a quotient of polynomials that is fitted; never beyond 1.
+// The hyperbolic tangent, by a fitted quotient of polynomials; its magnitude never exceeds 1.
 HEARTH_INLINE inline float tanhVector(float x) {
   constexpr float kFar = 10.0f;  // the quotient is clearly above 1 there
   const float raised = x < -kFar ? -kFar : x;
@@ -91,15 +91,15 @@ HEARTH_INLINE inline float tanhVector(float x) {
   return most < -1.0f ? -1.0f : most;
 }
 
-// x (1 / 2 + quotient(x^2) x) on [-far, far], and beyond it what that tends to: 0 or x. It is x
-// times a cumulative function; with the quotients of polynomials below, which are fitted,
-// deviations are below 1e-6, or some units in the last place where that is more.
+// x times a cumulative function: x (1 / 2 + quotient(x^2) x) on [-far, far], and its limits, 0 or
+// x, beyond. With the fitted quotients of polynomials below, deviations are below 1e-6, or some
+// units in the last place where that is more.
 template <typename Quotient>
 HEARTH_INLINE inline float timesCumulative(float x, float far, const Quotient& quotient) {
   const float raised = x < -far ? -far : x;
   const float bounded = raised > far ? far : raised;
   const float part = 0.5f + bounded * quotient(bounded * bounded);
-  // What rounding takes below 0 would turn the sign.
+  // Rounding may make `part` negative, which would change the sign of the result.
   const float value = x * (part < 0.0f ? 0.0f : part);
   return x < -far ? -0.0f : value;
 }
@@ -114,7 +114,7 @@ HEARTH_INLINE inline float geluVector(float x) {
   });
 }
 
-// The approximation of it by a hyperbolic tangent.
+// GELU's approximation by a hyperbolic tangent.
 HEARTH_INLINE inline float geluByTanhVector(float x) {
   return timesCumulative(x, 5.2f, [](float square) HEARTH_INLINE {
     return polynomial(square, 0.398942381f, 0.0300859455f, 3.62414285e-3f, 1.31407505e-4f,
@@ -131,19 +131,19 @@ HEARTH_INLINE inline float hardSwishVector(float x) {
   return x * (1.0f / 6.0f) * (raised > 6.0f ? 6.0f : raised);
 }
 
-// For |x| <= kMostRadians the deviation of sines and cosines is below 1e-6; beyond it, and for NaN,
-// the result means nothing.
+// For |x| <= kMostRadians deviations of sines and cosines are below 1e-6. For larger numbers, and
+// for NaN, the results are meaningless.
 inline constexpr float kMostRadians = 8192.0f;
 
-// sin(x), or cos(x), by the distance from the nearest zero.
+// sin(x), or cos(x), computed from the distance to the nearest zero.
 template <bool kIsCosine>
 HEARTH_INLINE inline float sineVector(float x) {
-  // x = middle * pi + r. Adding so much rounds to whole half-waves, and leaves whether their count
-  // is odd in the lowest bit.
+  // x = middle * pi + r. Adding kShift rounds to whole half-waves; the lowest bit then tells
+  // whether their number is odd.
   constexpr float kShift = 0x1.8p23f;
   const float shifted = x * 0.318309886f + (kIsCosine ? 0.5f : 0.0f) + kShift;
   const float middle = (shifted - kShift) - (kIsCosine ? 0.5f : 0.0f);
-  // pi in three parts, the first two with few bits.
+  // Subtracts pi in three parts, the first two with few bits.
   const float r =
       ((x - middle * 3.140625f) - middle * 9.675025939941406e-4f) - middle * 1.509958025e-7f;
   const float square = r * r;

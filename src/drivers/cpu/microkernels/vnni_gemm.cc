@@ -40,7 +40,7 @@ void vnniPack(const uint8_t* weights, const int32_t* bias, size_t inputs, size_t
       values[i / kGroup * kVnniColumns * kGroup + i % kGroup] = static_cast<uint8_t>(weight);
       sum += weight;
     }
-    // In unsigned arithmetic: a hostile bias may wrap, as it does in the kernels.
+    // The arithmetic is unsigned, because a hostile bias may make it wrap, as in the kernels.
     const uint32_t constant =
         static_cast<uint32_t>(bias != nullptr ? bias[column] : 0) -
         static_cast<uint32_t>(inputZero * sum) +
@@ -67,7 +67,7 @@ HEARTH_VNNI_FUNCTION int32_t sumOfRow(const uint8_t* row, size_t count) {
   return static_cast<int32_t>(_mm512_reduce_add_epi64(sums));
 }
 
-// A tile of kRows rows and kPanels * 16 columns.
+// Multiplies kRows rows by kPanels panels of 16 columns.
 template <size_t kRows, size_t kPanels>
 HEARTH_VNNI_FUNCTION void multiplyTile(const VnniGemm& gemm, const uint8_t* a, size_t stride,
                                        const int32_t* rowTerms, const uint8_t* panel,
@@ -84,7 +84,7 @@ HEARTH_VNNI_FUNCTION void multiplyTile(const VnniGemm& gemm, const uint8_t* a, s
       sums[r][p] = _mm512_add_epi32(constants, _mm512_set1_epi32(rowTerms[r]));
   }
   const uint8_t* weights = panel + kVnniColumns * sizeof(int32_t);
-  // What is behind the whole groups, copied: a row may end where the caller's memory does.
+  // The inputs behind the last whole group are copied: a row may end where readable memory ends.
   uint8_t tails[kRows * kGroup] = {};
   const size_t rest = gemm.inputs % kGroup;
   if (rest != 0)
@@ -116,7 +116,7 @@ HEARTH_VNNI_FUNCTION void multiplyTile(const VnniGemm& gemm, const uint8_t* a, s
   for (size_t r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
     for (size_t p = 0; p < kPanels; ++p) {
-      // The bound above goes before the conversion, which has no result for large numbers.
+      // The upper bound is applied before the conversion, which has no result for large numbers.
       const __m512 scaled =
           _mm512_min_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sums[r][p]), scale), ceiling);
       __m512i steps = _mm512_cvtps_epi32(scaled);
@@ -171,7 +171,7 @@ HEARTH_VNNI_FUNCTION void vnniMultiply(const VnniGemm& gemm, const uint8_t* a, s
                                        size_t rows, size_t firstColumn, size_t lastColumn,
                                        uint8_t* output, size_t outputStride) {
   const int32_t signedZero = gemm.weightZero - 128;
-  // A block of columns whose weights stay in the first-level cache while all rows pass.
+  // Columns of a block, whose weights stay in the first-level cache while all rows pass.
   constexpr size_t kBlock = 4 * kVnniColumns;
   constexpr size_t kMaxRows = 64;
   int32_t rowTerms[kMaxRows];

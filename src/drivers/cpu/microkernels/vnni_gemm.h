@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products of uint8 activations and uint8 weights on AVX-512 VNNI. XNNPACK multiplies these
-// in 16 bits; the dot-product instruction wants one signed factor, so weights are stored less 128
-// and the difference is put right with the sums of the rows.
+// in 16 bits. The dot-product instruction needs one signed factor, so 128 is subtracted from the
+// weights, which the sums of the rows correct.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,20 @@
 
 namespace hearth::cpu {
 
-// Whether this CPU has the instructions.
+// Whether this CPU has the instructions. Thread-safe.
 bool hasVnniGemm();
 
-// Rows that one call of the inner kernel computes, and columns that packed weights are padded to.
+// Rows of one call of the inner kernel, and columns of a panel, to which weights are padded.
 inline constexpr size_t kVnniRows = 6;
 inline constexpr size_t kVnniColumns = 16;
 
-// Packed weights: for each 16 columns their 16 int32 constants, then for each 4 inputs 16 x 4 int8.
+// Bytes of packed weights. Panels of 16 columns: 16 constants (int32), then for each 4 inputs 16 x
+// 4 weights (int8).
 size_t vnniPackedBytes(size_t inputs, size_t columns);
 
-// Packs weights [columns][inputs] (zero point `weightZero`) with their bias (may be null) for
-// inputs of zero point `inputZero`. `packed` has vnniPackedBytes() bytes, 64-byte aligned.
+// Packs weights [columns][inputs] with the zero point `weightZero`, and their bias (may be null),
+// for inputs with the zero point `inputZero`. `packed` has vnniPackedBytes() bytes, 64-byte
+// aligned.
 void vnniPack(const uint8_t* weights, const int32_t* bias, size_t inputs, size_t columns,
               int32_t inputZero, int32_t weightZero, uint8_t* packed);
 
@@ -34,9 +36,9 @@ struct VnniGemm {
   int32_t lowest = 0, highest = 0;  // of the output, in steps
 };
 
-// output[row][column] for `rows` rows and the columns [firstColumn, lastColumn); firstColumn is a
-// multiple of kVnniColumns. Rows of `a` lie `stride` bytes apart, up to 3 readable bytes behind the
-// last; rows of `output` outputStride bytes apart. Rounds to nearest even, then clamps.
+// Computes output[row][column] for `rows` rows and the columns [firstColumn, lastColumn);
+// firstColumn is a multiple of kVnniColumns. Rows of `a` lie `stride` bytes apart, and those of
+// `output` outputStride bytes. Rounds to nearest even, then clamps.
 void vnniMultiply(const VnniGemm& gemm, const uint8_t* a, size_t stride, size_t rows,
                   size_t firstColumn, size_t lastColumn, uint8_t* output, size_t outputStride);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels of ours on AVX-512 VNNI do with vectors of 64 or 32 bytes. x86-64 only.
+// Operations on vectors of 64 or 32 bytes for our kernels on AVX-512 VNNI. x86-64 only.
 #pragma once
 
 #include <immintrin.h>
@@ -20,7 +20,7 @@ struct WholeVector {
   static constexpr size_t kBytes = 64;
 
   HEARTH_VNNI static Ints load(const void* from) { return _mm512_loadu_si512(from); }
-  // The first `count` bytes; the others are zero and not read.
+  // Loads the first `count` bytes; the others are not read and become zero.
   HEARTH_VNNI static Ints load(const void* from, size_t count) {
     return _mm512_maskz_loadu_epi8(firstBytes(count), from);
   }
@@ -33,8 +33,8 @@ struct WholeVector {
   HEARTH_VNNI static Floats ofFloats(float value) { return _mm512_set1_ps(value); }
   HEARTH_VNNI static Floats loadFloats(const void* from) { return _mm512_loadu_ps(from); }
   HEARTH_VNNI static Ints exclusiveOr(Ints a, Ints b) { return _mm512_xor_si512(a, b); }
-  // For each lane the sum of four products is added. The intrinsic makes g++ 14 copy the sums, and
-  // keep them in memory for want of registers.
+  // Adds to each lane the sum of its four products. With the intrinsic g++ 14 copies the sums and
+  // runs out of registers for them.
   HEARTH_VNNI static void dot(Ints& sums, Ints unsignedBytes, Ints signedBytes) {
     asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(unsignedBytes), "vm"(signedBytes));
   }
@@ -42,13 +42,13 @@ struct WholeVector {
   HEARTH_VNNI static Ints highBytes(Ints a, Ints b) { return _mm512_unpackhi_epi8(a, b); }
   HEARTH_VNNI static Ints lowPairs(Ints a, Ints b) { return _mm512_unpacklo_epi16(a, b); }
   HEARTH_VNNI static Ints highPairs(Ints a, Ints b) { return _mm512_unpackhi_epi16(a, b); }
-  // The bound goes before the conversion, which has no result for large numbers.
+  // The bound is applied before the conversion, which has no result for large numbers.
   HEARTH_VNNI static Ints scaled(Ints sums, Floats scale, Floats ceiling) {
     return _mm512_cvtps_epi32(
         _mm512_min_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sums), scale), ceiling));
   }
-  // Bytes of four vectors of steps: for each 128 bits the four lanes of the first, then of the
-  // second and so on.
+  // Narrows four vectors of steps to bytes: in each 128 bits, the four lanes of the first vector,
+  // then those of the second, and so on.
   HEARTH_VNNI static Ints narrowed(const Ints (&steps)[4], Ints zeroWords, Ints lowestBytes) {
     const Ints low = _mm512_adds_epi16(_mm512_packs_epi32(steps[0], steps[1]), zeroWords);
     const Ints high = _mm512_adds_epi16(_mm512_packs_epi32(steps[2], steps[3]), zeroWords);
