@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver tells the pool about the matrix product that XNNPACK is about to run.
+// What the driver tells the thread pool about the matrix product that XNNPACK runs next.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 namespace hearth::threads {
 
 // XNNPACK visits all columns of a few rows before the next rows, which streams the packed weights
-// once per tile of rows. With a hint the pool visits all rows of a block of columns first, the
-// block being what the cache holds. Results are bitwise the same.
+// once per tile of rows. With a hint the pool visits all rows of a block of columns first, and
+// chooses blocks that stay in the cache. Results are bitwise the same.
 struct GemmHint {
   // Packed weights of one output column (of one group), bytes; 0 keeps XNNPACK's order.
   size_t packedBytesPerColumn = 0;

@@ -83,7 +83,7 @@ size_t chooseColumnBlock(const GemmGrid& grid, const GemmHint& hint, size_t thre
   const size_t rowTiles = tileCount(grid.rows, grid.rowTile);
   const size_t units = tileCount(grid.columns, unit);
   size_t blocks = 1;
-  // Weights that only one tile of rows reads need no cache.
+  // Weights have to fit into the cache only if several tiles of rows read them.
   if (rowTiles > 1) {
     const size_t columnsInCache = std::max(unit, kBlockBytes / hint.packedBytesPerColumn);
     blocks = tileCount(grid.columns, columnsInCache);
@@ -105,7 +105,7 @@ void runGemm(ThreadPool* pool, const GemmGrid& grid, const GemmHint& hint,
   call.rowTiles = tileCount(grid.rows, call.grid.rowTile);
   call.splitTail = hint.guardOneRowTail && call.rowTiles > 1 && grid.rows % call.grid.rowTile == 1;
   if (call.splitTail) {
-    // First, since the spare row of one image is the next one's first.
+    // Tails run first: the spare row behind one image is the first row of the next one.
     runOn(
         pool, grid.outer * call.columnBlocks(),
         [](void* context, size_t, size_t begin, size_t end) {

@@ -10,8 +10,8 @@
 
 namespace hearth::threads {
 
-// Products of the same kind (images or groups, `outer`) of rows x columns. Row tiles are always as
-// given: XNNPACK lays its indirection buffer out by them.
+// `outer` products of the same kind (images or groups), of rows x columns. Row tiles are never
+// changed: the layout of XNNPACK's indirection buffer depends on them.
 struct GemmGrid {
   size_t outer = 1;
   size_t rows = 0;
@@ -20,9 +20,8 @@ struct GemmGrid {
   size_t columnTile = 1;
 };
 
-// Columns per block for `threads` threads: `grid.columns` or a multiple of 64, or of
-// `grid.columnTile` where that is smaller; so every block starts where a packed block of weights
-// does.
+// Columns per block for `threads` threads: `grid.columns`, or a multiple of 64, or of
+// `grid.columnTile` where that is smaller. So every block begins at a packed block of weights.
 size_t chooseColumnBlock(const GemmGrid& grid, const GemmHint& hint, size_t threads);
 
 // Called once per tile; `outer` in [0, grid.outer).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hinted order visits every output once and keeps to what XNNPACK's layouts demand.
+// The order with a hint visits every output once and respects XNNPACK's layouts.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -41,7 +41,7 @@ class Recorder {
   std::vector<Tile> tiles_;
 };
 
-// `spareRow`: the last row tile of each product may have one row too many.
+// `spareRow`: the last row tile of each product may have one row more than the product.
 void expectEachOutputOnce(const std::vector<Tile>& tiles, size_t outer, size_t rows, size_t columns,
                           bool spareRow) {
   std::vector<int> visits(outer * (rows + 1) * columns);
@@ -141,7 +141,7 @@ TEST(GemmOrder, GuardTurnsAOneRowTailIntoTwoRows) {
         fullTileSeen |= tile.row == 0;
         if (tile.row + 1 != rows || rows == 1) continue;
         EXPECT_EQ(tile.rows, 2u);
-        // The next product's first row is computed after this tile has spoilt it.
+        // The next product's first row is computed after this tile has overwritten it.
         EXPECT_FALSE(fullTileSeen);
       }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grids of pthreadpool's kind over the pool's linear ranges. Internal to this folder.
+// Maps pthreadpool's grids to linear ranges of the pool. Internal to this folder.
 #pragma once
 
 #include <algorithm>

@@ -8,8 +8,8 @@
 #include "threads/export.h"
 #include "threads/thread_pool.h"
 
-// Multiplies a row of ones with a 64 x 64 matrix of ones through the private XNNPACK. Returns the
-// calls that our pool has received, or a negative number of the step that fails.
+// Multiplies a row of ones by a 64 x 64 matrix of ones with the private XNNPACK. Returns the number
+// of calls that our pool received, or a negative number for the step that failed.
 extern "C" HEARTH_THREADS_EXPORT int multiplyOnOurPool();
 
 int multiplyOnOurPool() {

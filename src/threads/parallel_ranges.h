@@ -9,11 +9,11 @@
 
 namespace hearth::threads {
 
-// Less memory than this is not worth waking another thread for.
+// Bytes that a part has to move to be worth waking another thread.
 inline constexpr uint64_t kBytesPerTask = 64 << 10;
 
-// Calls fn(begin, end) over [0, count) in parts of at least `grain`, on the threads of `pool`
-// (null: here, in one call). Parts are contiguous and never overlap.
+// Calls fn(begin, end) over [0, count) in parts of about `grain` or more, on the threads of `pool`
+// (null: on the calling thread, in one call). Parts are contiguous and never overlap.
 template <typename Function>
 void forRanges(ThreadPool* pool, uint64_t count, uint64_t grain, const Function& fn) {
   if (pool == nullptr || count <= grain) {
@@ -21,7 +21,7 @@ void forRanges(ThreadPool* pool, uint64_t count, uint64_t grain, const Function&
     return;
   }
   const uint64_t parts = std::min<uint64_t>((count + grain - 1) / grain, pool->threadCount() * 4);
-  // As even as can be: threads begin with so many neighbouring parts each.
+  // Parts are of nearly equal size. Each thread begins with neighbouring ones.
   pool->parallelFor(parts, [&](size_t part) {
     const uint64_t begin = count * part / parts;
     const uint64_t end = count * (part + 1) / parts;
@@ -29,7 +29,7 @@ void forRanges(ThreadPool* pool, uint64_t count, uint64_t grain, const Function&
   });
 }
 
-// Elements of `bytes` bytes each that make a part worth a thread.
+// The grain for forRanges() over elements of `bytes` bytes each.
 inline uint64_t grainOf(uint64_t bytes) {
   return std::max<uint64_t>(1, kBytesPerTask / std::max<uint64_t>(1, bytes));
 }

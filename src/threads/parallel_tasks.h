@@ -7,13 +7,14 @@
 
 namespace hearth::threads {
 
-// How many threads forTasks() has: those of `pool`, or the caller's where that is null.
+// Number of threads that forTasks() uses: those of `pool`, or 1 if that is null.
 inline size_t threadsOf(const ThreadPool* pool) {
   return pool == nullptr ? 1 : pool->threadCount();
 }
 
-// Calls fn(task, thread) for each task below `count` on the threads of `pool` (null: here). No two
-// tasks run at once with the same `thread`, which is below threadsOf(pool).
+// Calls fn(task, thread) for each task below `count` on the threads of `pool` (null: on the calling
+// thread). No two tasks run at the same time with the same `thread`, which is below
+// threadsOf(pool).
 template <typename Function>
 void forTasks(ThreadPool* pool, size_t count, const Function& fn) {
   if (pool != nullptr) return pool->parallelFor(count, fn);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of <pthreadpool.h> that XNNPACK calls, on ThreadPool, under names of our own (the
-// private copy of XNNPACK imports them so). `pool` is ThreadPool::nativeHandle() or null, which
-// runs everything on the calling thread; otherwise they do what <pthreadpool.h> says.
+// The functions of <pthreadpool.h> that XNNPACK calls, implemented on ThreadPool, under names of
+// our own, which the private copy of XNNPACK imports. `pool` is ThreadPool::nativeHandle(), or null
+// to run everything on the calling thread; otherwise <pthreadpool.h> documents them.
 #pragma once
 
 #include <pthreadpool.h>

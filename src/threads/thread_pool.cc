@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a call is shared. The caller splits the items into one range per participant, publishes the
-// job and begins to work; a worker that is awake in time takes a ticket and joins. Whoever has
-// emptied its own range takes half of another's. When nothing is left the caller closes the job and
-// waits only for those that hold a ticket: never for a worker that has yet to wake, and a call is
-// right whatever the workers do.
+// How threads share a call. The caller splits the items into one range per participant, publishes
+// the job and begins to work. A worker that is awake in time takes a ticket and joins. A thread
+// that has emptied its own range takes half of another's. When nothing is left, the caller closes
+// the job and waits only for workers that hold a ticket, never for one that has yet to wake. A call
+// is right whatever the workers do.
 //
 // state_ holds, from the top: the job's epoch (32 bits), whether tickets are still given (1),
 // tickets given (15), tickets returned (16).
@@ -38,13 +38,14 @@ constexpr uint64_t kTicket = uint64_t{1} << 16;
 constexpr uint64_t kTicketMask = 0x7fff;
 constexpr uint64_t kReturned = 1;
 constexpr uint64_t kReturnedMask = 0xffff;
-// Generations that no process has: a pool that nobody has started, and one that is being started.
+// Generations that no process has: of a pool that has not been started, and of one that is being
+// started.
 constexpr uint32_t kAsleep = UINT32_MAX - 1;
 constexpr uint32_t kRebuilding = UINT32_MAX;
 constexpr uint64_t kMaxItems = uint64_t{1} << 31;
 
-// Between two operators of an inference lie a few microseconds, so this covers most gaps; sleeping
-// and waking costs about as much.
+// The gap between two operators of an inference is a few microseconds, so this covers most gaps.
+// Sleeping and waking takes about as long.
 constexpr std::chrono::microseconds kWorkerSpin{60};
 constexpr std::chrono::microseconds kCallerSpin{60};
 
@@ -103,14 +104,14 @@ bool spinUntil(std::chrono::microseconds limit, Done&& done) {
   return false;
 }
 
-// What the threads of a call share. No exception leaves it on a thread that others wait for: the
-// first one is the caller's, and what has not begun by then is left undone. (XNNPACK's tasks throw
-// nothing, so that nothing crosses its frames.)
+// The state that the threads of a call share. run() catches exceptions, because other threads wait
+// for this one: the caller rethrows the first, and items that have not begun by then are skipped.
+// (XNNPACK's tasks do not throw, so no exception crosses its frames.)
 struct SharedTask {
   const ThreadPool::RangeFunction function;
   void* const context;
   std::atomic<bool> hasFailed = false;
-  std::exception_ptr failure;  // for whoever waits for all threads
+  std::exception_ptr failure;  // read when all threads have finished
 
   static void run(void* opaque, size_t thread, size_t begin, size_t end) noexcept {
     SharedTask& task = *static_cast<SharedTask*>(opaque);
@@ -191,10 +192,10 @@ bool ThreadPool::belongsToThisProcess() {
   uint32_t mine = generation_.load(std::memory_order_acquire);
   if (mine == current) [[likely]]
     return true;
-  // A child does not find this half done.
+  // Inside the ForkGate, so that a child does not find the pool half started.
   const base::ForkGate::Inside inside;
   if (mine == kRebuilding || !generation_.compare_exchange_strong(mine, kRebuilding)) return false;
-  // The parent's threads do not exist here, and whatever they were at stays undone.
+  // A forked child lacks the parent's threads: this discards their state.
   workers_.clear();
   state_.store(0);
   wakeWord_.store(0);
@@ -202,7 +203,7 @@ bool ThreadPool::belongsToThisProcess() {
   activeRuns_.store(0);
   busy_.store(false);
   callerSleeps_.store(0);
-  // With fewer workers, or none, calls are slower but right.
+  // Fewer workers, or none, only make calls slower.
   static_cast<void>(base::caught([this] { return startWorkers(); }));
   generation_.store(current, std::memory_order_release);
   return true;
@@ -217,7 +218,7 @@ void ThreadPool::beginRun() {
 }
 
 void ThreadPool::endRun() {
-  // A child forked within a run has forgotten that run.
+  // A child that was forked within a run has reset the count of runs.
   uint32_t runs = activeRuns_.load(std::memory_order_relaxed);
   while (runs > 0 &&
          !activeRuns_.compare_exchange_weak(runs, runs - 1, std::memory_order_relaxed)) {
@@ -266,8 +267,8 @@ void ThreadPool::runShared(size_t workers, size_t base, uint32_t count, RangeFun
   }
   const uint32_t epoch = epochOf(state_.load(std::memory_order_relaxed)) + 1;
   state_.store(uint64_t{epoch} << 32 | kOpen, std::memory_order_release);
-  // Sequentially consistent together with waitForJob(): either the worker sees the new word or we
-  // see the sleeper.
+  // Sequentially consistent, as in waitForJob(): either the worker sees the new word, or this
+  // thread sees the sleeper.
   wakeWord_.store(epoch);
   callerProcessor_.store(base::currentProcessor(), std::memory_order_relaxed);
   if (sleepers_.load() > 0) futexWake(wakeWord_, static_cast<int>(workers));
@@ -303,7 +304,7 @@ void ThreadPool::work(size_t index) {
   while (true) {
     uint64_t range = own.load(std::memory_order_relaxed);
     while (beginOf(range) < endOf(range)) {
-      // Large bites while much is left save atomic operations; single items at the end balance.
+      // Large pieces save atomic operations while much is left; single items balance the end.
       const uint64_t begin = beginOf(range);
       const uint64_t middle = begin + std::max<uint64_t>(1, (endOf(range) - begin) / 16);
       if (!own.compare_exchange_weak(range, packRange(middle, endOf(range)),
@@ -356,7 +357,7 @@ bool ThreadPool::waitForJob(uint32_t seen, bool maySpin) {
 
 void ThreadPool::workerLoop() {
   base::takeOrdinaryScheduling();
-  // Whoever sees the name sees an ordinary thread.
+  // Named only now: a thread with this name has ordinary scheduling.
   pthread_setname_np(pthread_self(), "hearth-worker");
   insideTask = true;
   base::leaveProcessor(callerProcessor_.load(std::memory_order_relaxed));

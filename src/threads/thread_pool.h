@@ -20,13 +20,13 @@ namespace hearth::threads {
 // A fixed number of threads, the caller of a parallel call being one of them.
 //
 // Several threads may make parallel calls at the same time: one call has the workers, the others
-// run in their callers alone, so that none waits for another. A parallel call from within a task
-// runs serially. Workers sleep unless a run is active (see ActiveRun); then they wait for the next
-// call by spinning for some tens of microseconds. In a child made by fork, the first parallel call
-// starts workers anew. Workers have ordinary scheduling, whoever starts them (see
-// base/helper_thread.h): a caller in real time that cannot wait for such threads takes a pool of
-// one. What a task throws ends the call: its caller gets it when no thread is in a task any more.
-// All members are thread-safe; destroying the pool during a call is the caller's error.
+// run on their callers alone, so that none waits for another. A parallel call from within a task
+// runs serially. Workers sleep unless a run is active (see ActiveRun); then they spin for some tens
+// of microseconds while they wait for the next call. In a forked child, the first parallel call
+// starts workers anew. Workers have ordinary scheduling, even if a real-time thread starts them
+// (see base/helper_thread.h): a real-time caller that cannot wait for such threads takes a pool of
+// one thread. An exception in a task ends the call, which throws it when no thread is in a task any
+// more. All members are thread-safe; the pool must not be destroyed during a call.
 class HEARTH_THREADS_EXPORT ThreadPool {
  public:
   static constexpr size_t kMaxThreads = 1024;
@@ -35,8 +35,8 @@ class HEARTH_THREADS_EXPORT ThreadPool {
   // [0, threadCount()), one thread at a time per number.
   using RangeFunction = void (*)(void* context, size_t thread, size_t begin, size_t end);
 
-  // How often the pool was asked, and how often it had to run a call in its caller alone although
-  // that had several items (pool of one thread, workers taken, nested call).
+  // Number of calls, and of calls with several items that ran on their caller alone (pool of one
+  // thread, workers in use, nested call).
   struct Counters {
     uint64_t calls = 0;
     uint64_t serialCalls = 0;
@@ -45,11 +45,11 @@ class HEARTH_THREADS_EXPORT ThreadPool {
   // `threads` includes the caller; 0 means one for each processor this process may use. Error:
   // kBadData above kMaxThreads, kResourceExhaustedTransient when a thread cannot be started.
   static Result<std::unique_ptr<ThreadPool>> create(size_t threads);
-  // The same without starting threads: start() or the first parallel call does that, and where a
-  // thread cannot be started then there are fewer. Error: kBadData.
+  // The same without starting threads: start() or the first parallel call starts them, or as many
+  // as it can. Error: kBadData.
   static Result<std::unique_ptr<ThreadPool>> createAsleep(size_t threads);
 
-  // Starts the workers unless they are there, or somebody else is at it.
+  // Starts the workers, unless they have been started or another thread is starting them.
   void start() { static_cast<void>(belongsToThisProcess()); }
 
   // Joins the workers. No call may be in progress.
@@ -61,13 +61,13 @@ class HEARTH_THREADS_EXPORT ThreadPool {
   size_t threadCount() const { return threadCount_; }
   Counters counters() const;
 
-  // What XNNPACK takes as pthreadpool_t through the private copy (target hearth_xnnpack); never
-  // valid for the system's pthreadpool or XNNPACK. Lives as long as the pool.
+  // The pthreadpool_t for the private copy of XNNPACK (target hearth_xnnpack); never valid for the
+  // system's pthreadpool or XNNPACK. Valid as long as the pool.
   ::pthreadpool* nativeHandle() { return reinterpret_cast<::pthreadpool*>(this); }
 
-  // Bracket one inference, so that workers stay awake between its operators. One bracket per thread
-  // at a time; while several are active, each call leaves a thread to each of the others. Prefer
-  // ActiveRun.
+  // Mark the beginning and the end of one inference, so that workers stay awake between its
+  // operators. A thread has at most one run at a time; while several runs are active, each call
+  // leaves a thread to each of the others. Prefer ActiveRun.
   void beginRun();
   void endRun();
 
@@ -132,7 +132,7 @@ class HEARTH_THREADS_EXPORT ThreadPool {
   alignas(64) std::atomic<uint64_t> state_{0};
   alignas(64) std::atomic<uint32_t> wakeWord_{0};
   std::atomic<uint32_t> sleepers_{0};
-  std::atomic<int> callerProcessor_{-1};  // when it last woke somebody
+  std::atomic<int> callerProcessor_{-1};  // of the caller that last woke workers
   alignas(64) std::atomic<uint32_t> activeRuns_{0};
   std::atomic<bool> stopping_{false};
   alignas(64) std::atomic<bool> busy_{false};

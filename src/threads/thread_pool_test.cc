@@ -18,8 +18,8 @@
 #include <thread>
 #include <vector>
 
-// The pool starts threads in a forked child on purpose. Visible, so that the sanitizer's library
-// finds it.
+// The pool starts threads in a forked child on purpose. The function is exported, so that the
+// sanitizer's library finds it.
 extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options();
 const char* __tsan_default_options() {
   return "die_after_fork=0";
@@ -36,7 +36,7 @@ std::unique_ptr<ThreadPool> makePool(size_t threads) {
   return std::move(*pool);
 }
 
-// Waits for something that another thread is about to do; false when that seems stuck.
+// Waits until another thread makes the condition true; false if that does not happen.
 template <typename Condition>
 bool eventually(Condition&& condition) {
   const Clock::time_point end = Clock::now() + std::chrono::seconds(60);
@@ -73,9 +73,7 @@ std::chrono::duration<double> processTime() {
   return std::chrono::duration<double>(seconds(usage.ru_utime) + seconds(usage.ru_stime));
 }
 
-// Workers move away from the caller's processor when they wake there, and may go wherever the
-// process may all the same.
-// On whatever thread the task runs, and while others are in theirs.
+// Whichever thread the task runs on, and while other threads are in tasks.
 TEST(ThreadPoolTest, WhatATaskThrowsIsTheCallersWhenNoThreadIsInATaskAnyMore) {
   const std::unique_ptr<ThreadPool> pool = makePool(4);
   for (size_t bad = 0; bad < 64; ++bad) {
@@ -108,6 +106,8 @@ TEST(ThreadPoolTest, ManyExceptionsAreOne) {
   EXPECT_TRUE(sumIsRight(*pool, 1000));
 }
 
+// Workers move away from the caller's processor when they wake there, but may run on every
+// processor of the process.
 TEST(ThreadPool, WorkersMayUseEveryProcessor) {
   cpu_set_t all;
   ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
@@ -116,7 +116,7 @@ TEST(ThreadPool, WorkersMayUseEveryProcessor) {
     std::atomic<int> wrong{0};
     std::atomic<size_t> started{0};
     pool->parallelFor(3, [&](size_t) {
-      // So that each is on a thread of its own.
+      // Waits, so that each task runs on a thread of its own.
       ++started;
       eventually([&] { return started == 3; });
       cpu_set_t mine;
