@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: an int8 convolution, and what XNNPACK makes of it.
+// For tests: an int8 convolution, and XNNPACK's result of it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace hearth::cpu {
 
-// Values of all sizes, and an output scale at which few of the results are cut off.
+// Values of all sizes, and an output scale at which few results are clamped.
 struct Int8ConvolutionSample {
   Int8ConvolutionSample(const Convolution& geometry, bool perChannel, unsigned seed)
       : g(geometry), isPerChannel(perChannel) {
@@ -48,7 +48,7 @@ struct Int8ConvolutionSample {
     return g.batch * g.outputHeight * g.outputWidth * g.groups * g.groupOutputChannels;
   }
 
-  // XNNPACK's result; what it packs stays in `weights`.
+  // XNNPACK's result; its packed weights stay in `weights`.
   std::vector<int8_t> onXnnpack(PackedWeights* weights) const {
     xnn_operator_t raw = nullptr;
     const uint32_t flags = g.isDepthwise ? XNN_FLAG_DEPTHWISE_CONVOLUTION : 0;
@@ -95,8 +95,8 @@ struct Int8ConvolutionSample {
     return output;
   }
 
-  // A kernel's result from input that ends where memory of its own does, with guards around the
-  // output: value 0 is the input, 1 the output.
+  // The result of a kernel for which value 0 is the input and value 1 the output. The input ends
+  // where its memory ends, and the output has guards around it.
   std::vector<int8_t> onKernel(Kernel* kernel, threads::ThreadPool* pool) const {
     constexpr size_t kGuard = 64;
     constexpr int8_t kUntouched = 85;
@@ -104,7 +104,7 @@ struct Int8ConvolutionSample {
     std::vector<int8_t> output(outputCount() + 2 * kGuard, kUntouched);
     const Result<size_t> workspaceBytes = kernel->reshape(pool);
     EXPECT_TRUE(workspaceBytes);
-    // Whatever another kernel has left there.
+    // Not zero: another kernel may have used the scratch memory.
     std::vector<uint8_t> workspace(workspaceBytes.value_or(0), 0xA5);
     void* const addresses[] = {source.data(), output.data() + kGuard};
     EXPECT_TRUE(kernel->setup(addresses, workspace.data()));
@@ -120,7 +120,7 @@ struct Int8ConvolutionSample {
   const bool isPerChannel;
   std::vector<int8_t> input, filter;
   std::vector<int32_t> bias;
-  std::vector<float> scales;  // padded: XNNPACK reads past the last one
+  std::vector<float> scales;  // more than channels: XNNPACK reads past the last one
   int32_t inputZero = 0, outputZero = 0;
   int32_t lowest = -128, highest = 127;
   const float inputScale = 0.023f;

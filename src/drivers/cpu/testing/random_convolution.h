@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: geometries of convolutions.
+// For tests: random geometries of convolutions.
 #pragma once
 
 #include <random>
@@ -24,7 +24,8 @@ inline void findOutputSize(Convolution* g) {
       size(g->inputWidth, g->left + g->right, g->kernelWidth, g->dilationWidth, g->strideWidth);
 }
 
-// Of one group; windows, strides and pads up to `mostKernel`, `mostStride` and mostKernel - 1.
+// A convolution of one group, with windows up to `mostKernel`, strides up to `mostStride` and pads
+// up to mostKernel - 1.
 inline Convolution randomConvolution(std::mt19937* random, size_t mostChannels, uint32_t mostKernel,
                                      uint32_t mostStride) {
   const auto number = [&](uint32_t least, uint32_t most) {

@@ -63,8 +63,8 @@ std::string compareSteps(OperandType type, const Bytes& made, const Bytes& expec
   return {};
 }
 
-// The outputs by the documented formulas, for models whose shapes are all known. Error: there is no
-// formula of an operation.
+// Computes the outputs by the documented formulas, for models whose shapes are all known. Error:
+// kUnsupported when an operation has no formula.
 Result<std::vector<Bytes>> runPlainly(const graph::Model& model, const std::vector<Bytes>& inputs) {
   const graph::Subgraph& main = model.main();
   std::vector<Bytes> values(main.operands.size());
@@ -89,7 +89,7 @@ Result<std::vector<Bytes>> runPlainly(const graph::Model& model, const std::vect
   return outputs;
 }
 
-// Whether XNNPACK takes what the plan gives it.
+// Whether all kernels of the execution graph can be built.
 Status checkKernels(const graph::Model& model) {
   HEARTH_TRY(initializeXnnpack());
   PackedWeights weights;
@@ -148,7 +148,7 @@ Result<std::vector<Bytes>> runPrepared(const graph::Model& model,
   outputs.reserve(model.main().outputs.size());
   for (const uint32_t index : model.main().outputs) {
     HEARTH_ASSIGN(const uint64_t size, graph::byteSize(model.main().operands[index]));
-    // Noticed where a kernel leaves it.
+    // A kernel that does not write all of its output leaves these bytes.
     outputs.emplace_back(size, uint8_t{0xA5});
     add(outputs.back(), &request.outputs);
   }

@@ -26,11 +26,10 @@ Bytes bytesOf(const std::vector<T>& values) {
 std::vector<float> randomFloats(size_t count, unsigned seed, float spread = 1.0f);
 // A scale for each of `count` channels, each greater than the one before.
 std::vector<float> risingScales(size_t count, float step);
-// Any bytes.
+// Reproducible bytes.
 Bytes randomBytes(size_t count, unsigned seed);
 
-// All outputs of a prepared model, whose shapes the model must know. Threads: what it was prepared
-// with.
+// Runs a prepared model and returns all of its outputs, whose shapes `model` must know.
 Result<std::vector<Bytes>> runPrepared(const graph::Model& model,
                                        const std::shared_ptr<hal::PreparedModel>& prepared,
                                        const std::vector<Bytes>& inputs);
@@ -42,16 +41,18 @@ struct Comparison {
 };
 Result<Comparison> runBoth(const graph::Model& model, const std::vector<Bytes>& inputs);
 
-// What the device says runs a float32 convolution or fully connected layer on this CPU.
+// The kind of kernel that the device reports for a float32 convolution or fully connected layer on
+// this CPU.
 const char* floatLayerKernel();
-// The same of a fully connected layer of 16 outputs or more with float32 activations and weights
-// of 8 bits.
+// The same for a fully connected layer with 16 outputs or more, float32 activations and 8-bit
+// weights.
 const char* hybridLayerKernel();
 
-// What a comparison tells: all is well when it is empty. float32 and float16 outputs may differ by
-// `tolerance` times the greatest finite number of the output, 8-bit ones by one step, others not at
-// all. NaN equals NaN. `kernel` is what the device must say of the last operation (null: anything).
-// Where that is the reference kernel itself, the judge is the operation's formula.
+// Compares the outputs of hearth-cpu with those of the reference kernels; empty when they agree.
+// float32 and float16 outputs may differ by `tolerance` times the greatest finite number of the
+// output, 8-bit ones by one step, others not at all. NaN equals NaN. `kernel` is the kind of kernel
+// that the device must report for the last operation (null: any). If that is the reference kernel,
+// the outputs are compared with the operation's formula.
 std::string differenceFromReference(const graph::Model& model, const std::vector<Bytes>& inputs,
                                     const char* kernel, float tolerance);
 

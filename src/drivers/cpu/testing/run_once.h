@@ -27,7 +27,7 @@ inline Status tryOnce(hal::PreparedModel& prepared, std::span<float> input,
   return execution->compute(base::Deadline()).status;
 }
 
-// The `outputs` numbers that it computes; a failure of the test where it fails.
+// The same, returning the `outputs` numbers of the output. An error fails the test.
 inline std::vector<float> runOnce(hal::PreparedModel& prepared, std::vector<float> input,
                                   size_t outputs) {
   std::vector<float> output(outputs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of starts from the weight store share.
+// Shared by the tests of starts from the weight store.
 #pragma once
 
 #include <fcntl.h>
@@ -125,7 +125,8 @@ class WeightSessionTest : public cache::StoreTest {
  protected:
   void SetUp() override {
     device_ = createCpuDevice();
-    // Older than git's rule for racily clean files asks for: the time of change cannot be set.
+    // Makes files look an hour older, so that their times prove that they are unchanged: the time
+    // of change itself cannot be set.
     cache::changeFileFacts([](int, cache::FileFacts& facts) {
       constexpr int64_t kHour = int64_t{3600} * 1'000'000'000;
       for (int64_t* time : {&facts.modified, &facts.changed, &facts.born}) *time -= kHour;
@@ -150,7 +151,7 @@ class WeightSessionTest : public cache::StoreTest {
     cache::writeFile(folder_.path() / name, test.file);
   }
 
-  // Prepares the model over its saved file; neither runs it nor asks how it started.
+  // Prepares the model over its saved file; does not run it, and takes no report.
   Start prepareOnly(const TestModel& test, const cache::StoreOptions& options,
                     const char* name = "model.bin") {
     Start result;
