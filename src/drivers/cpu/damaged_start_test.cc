@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts from a store that is damaged, was written on a full disk, or belongs to somebody else:
-// each in a process of its own, whose result is right and whose report says what happened.
+// Starts from a store that is damaged, was written on a full disk, or belongs to another user. Each
+// start is in a process of its own, gives right results, and reports what happened.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -23,15 +23,15 @@ namespace fs = std::filesystem;
 
 class DamagedStartTest : public WeightSessionTest {
  protected:
-  // What one process saw. Plain memory, shared with it.
+  // The observations of one process, in memory that it shares with the test.
   struct Seen {
     State explained;
     State state;
     char explainedReason[256];
     char reason[256];
     uint64_t packed;
-    bool isRight;      // of the first result
-    bool isRightThen;  // when all that goes on in the background is over
+    bool isRight;      // the first result
+    bool isRightThen;  // the result when all work in the background is done
   };
 
   void SetUp() override {
@@ -52,7 +52,8 @@ class DamagedStartTest : public WeightSessionTest {
     return result;
   }
 
-  // A process that explains its start, starts, runs, waits for the background, runs and ends.
+  // Forks a process that explains its start, starts, runs, waits for the background, and runs
+  // again.
   Seen process(const cache::StoreOptions& store, const std::string& faults = "", uid_t user = 0) {
     *shared_ = {};
     const pid_t child = ::fork();
@@ -102,12 +103,12 @@ class DamagedStartTest : public WeightSessionTest {
     fs::remove(bundle().bundle + ".building");
   }
 
-  // Wrong bytes in all that is packed there.
+  // Puts wrong bytes into all packed weights of the store.
   void damage(const cache::StoreOptions& store) const {
     const auto files = store.bundle.empty() ? segmentFiles() : std::vector{fs::path(store.bundle)};
     for (const fs::path& file : files) {
       std::vector<uint8_t> bytes = cache::readFile(file);
-      // In a bundle behind the head.
+      // The middle of a bundle lies behind its head.
       for (size_t i = bytes.size() / 2; i < bytes.size() / 2 + 256; ++i) bytes[i] ^= 0x40;
       fs::permissions(file, fs::perms(0600));
       cache::writeFile(file, bytes);
@@ -115,7 +116,7 @@ class DamagedStartTest : public WeightSessionTest {
     }
   }
 
-  // Names and sizes of all that stands there.
+  // Names and sizes of all files.
   std::set<std::string> listing() const {
     std::set<std::string> names;
     for (const auto& entry : fs::recursive_directory_iterator(folder_.path()))
@@ -136,8 +137,8 @@ class DamagedStartTest : public WeightSessionTest {
   Seen* shared_ = nullptr;
 };
 
-// A plan that is lost makes the next start cold, and what it packs is right. Segments that stand
-// there under the same names were checked by nobody, and one is wrong.
+// A lost plan makes the next start cold. It packs right weights, but segments with the same names
+// are in the store, which have not been checked and of which one is wrong.
 TEST_F(DamagedStartTest, AColdStartDoesNotTakeWrongSegmentsForWhatItPacked) {
   for (const auto preparation : {hal::Preparation::kWhole, hal::Preparation::kJustInTime}) {
     preparation_ = preparation;
@@ -161,8 +162,8 @@ TEST_F(DamagedStartTest, AColdStartDoesNotTakeWrongSegmentsForWhatItPacked) {
   }
 }
 
-// A child that goes on with its parent's model has no thread of the parent that would find, or was
-// about to repair, what is wrong.
+// A child that uses its parent's model lacks the parent's threads, which would find wrong weights
+// or were about to repair them.
 TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotChecked) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   for (const cache::StoreOptions& store : {options(), bundle()}) {
@@ -195,7 +196,7 @@ TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotChecked) {
   }
 }
 
-// Nor has it the thread with which its parent was about to prepare the model to the end.
+// The child also lacks the thread that was preparing the parent's model.
 TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotPrepared) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   for (const cache::StoreOptions& store : {options(), bundle()}) {
@@ -222,7 +223,7 @@ TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotPrepared) {
   }
 }
 
-// What is packed anew is memory, which limits of files do not concern.
+// Repaired weights are anonymous memory, to which limits on files do not apply.
 TEST_F(DamagedStartTest, ALimitOfFilesDoesNotHinderARepair) {
   for (const cache::StoreOptions& store : {options(), bundle()}) {
     forget();
@@ -244,7 +245,7 @@ TEST_F(DamagedStartTest, ALimitOfFilesDoesNotHinderARepair) {
 
 #ifdef HEARTH_TEST_HOOKS
 
-// Nothing may come of weights that are known to be wrong.
+// Weights that are known to be wrong must not give results.
 TEST_F(DamagedStartTest, AModelWhoseRepairFailsGivesAnErrorAndNoNumbers) {
   ASSERT_TRUE(process(options()).isRightThen);
   damage(options());
@@ -266,8 +267,8 @@ TEST_F(DamagedStartTest, AModelWhoseRepairFailsGivesAnErrorAndNoNumbers) {
   EXPECT_EQ(cache::waitForChild(child), 0);
 }
 
-// The disk is full from some write on, at any one of them. The next start that has room completes
-// what is there, says so, and the one after it finds all.
+// The disk is full at any one write, or from it on. The next start that has room completes the
+// plan and says so, and the one after it finds everything.
 TEST_F(DamagedStartTest, WhatAFullDiskLeftOutIsCompletedByTheNextStart) {
   for (const bool isBundle : {false, true})
     for (const auto preparation : {hal::Preparation::kWhole, hal::Preparation::kJustInTime})
@@ -284,7 +285,7 @@ TEST_F(DamagedStartTest, WhatAFullDiskLeftOutIsCompletedByTheNextStart) {
               process(store, base::formatText("pwrite:ENOSPC:{}:{}", write, last)).isRightThen);
           const Seen next = process(store);
           EXPECT_TRUE(next.isRight && next.isRightThen);
-          // What was foretold is what happened.
+          // The explanation predicted the start.
           EXPECT_EQ(next.explained == State::kWarm, next.packed == 0) << next.explainedReason;
           EXPECT_EQ(next.state == State::kWarm, next.packed == 0) << next.reason;
           EXPECT_EQ(next.explained, next.state);
@@ -296,17 +297,17 @@ TEST_F(DamagedStartTest, WhatAFullDiskLeftOutIsCompletedByTheNextStart) {
           EXPECT_EQ(third.packed, 0u);
           EXPECT_TRUE(third.isRight && third.isRightThen);
         }
-        // Else nothing was tried.
+        // At least one of the writes leaves only a part of the plan.
         EXPECT_TRUE(wasPartly || isBundle || last[0] == '*');
       }
 }
 
-// While the disk stays full a start leaves what is there as it is.
+// While the disk stays full, a start changes nothing in the store.
 TEST_F(DamagedStartTest, OnADiskThatStaysFullNothingGrows) {
   for (const bool isBundle : {false, true}) {
     SCOPED_TRACE(isBundle);
     const cache::StoreOptions store = isBundle ? bundle() : options();
-    // As many writes as make a part of the plan, whatever is tried twice.
+    // Finds how many writes have to fail so that only a part of the plan is written.
     bool isPartly = false;
     for (int writes = 1; writes <= 8 && !isPartly; ++writes) {
       forget();
@@ -333,13 +334,13 @@ TEST_F(DamagedStartTest, OnADiskThatStaysFullNothingGrows) {
 
 #endif  // HEARTH_TEST_HOOKS
 
-// A store of another user's is refused with a reason, and nothing is written there.
+// A store of another user is refused with a reason, and nothing is written there.
 TEST_F(DamagedStartTest, AnotherUsersProgramRunsWithoutTheStore) {
   if (::geteuid() != 0) GTEST_SKIP() << "Only root may become another user.";
   constexpr uid_t kNobody = 65534;
   fs::permissions(folder_.path(), fs::perms(0755));
   fs::permissions(folder_.path() / "model.bin", fs::perms(0644));
-  // One of another user's that everybody may enter.
+  // A store of another user that all users may enter.
   fs::create_directory(root());
   ASSERT_EQ(::chown(root().c_str(), kNobody - 1, kNobody - 1), 0);
   fs::permissions(root(), fs::perms(0755));
@@ -351,7 +352,7 @@ TEST_F(DamagedStartTest, AnotherUsersProgramRunsWithoutTheStore) {
     EXPECT_TRUE(refused.isRight && refused.isRightThen);
     EXPECT_EQ(listing(), before);
   }
-  // One that everybody may write.
+  // A store that all users may write.
   fs::remove(root());
   fs::create_directory(root());
   fs::permissions(root(), fs::perms(0777));
@@ -363,7 +364,7 @@ TEST_F(DamagedStartTest, AnotherUsersProgramRunsWithoutTheStore) {
     EXPECT_TRUE(refused.isRight && refused.isRightThen);
     EXPECT_EQ(listing(), before);
   }
-  // Root's is read by others where they may, never written.
+  // Other users read root's store where they may, but never write it.
   fs::remove(root());
   ASSERT_EQ(process(options()).state, State::kCold);
   {

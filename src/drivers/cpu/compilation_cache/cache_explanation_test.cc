@@ -21,7 +21,7 @@ using graph::OperationType;
 
 constexpr OperandType kFloats = OperandType::kTensorFloat32;
 
-// out = (in + constant) * in, or with the operands made in another order.
+// out = (in + constant) * in; `isReversed`: with the operands in another order.
 graph::Model sample(float constant, int32_t activation, uint32_t size, bool isReversed) {
   hal::cts::ModelBuilder builder;
   const std::vector<float> values(size, constant);
@@ -53,7 +53,7 @@ TEST(IsSameStructure, ComparesOperationsAndSmallConstants) {
   graph::Model doubled = model;
   doubled.subgraphs.push_back(doubled.subgraphs[0]);
   EXPECT_FALSE(isSameStructure(model, doubled));
-  // Weights do not count.
+  // Large constants do not matter.
   EXPECT_TRUE(isSameStructure(sample(1, 0, 100, false), sample(2, 0, 100, false)));
 }
 
@@ -113,7 +113,7 @@ TEST_F(CacheExplanationTest, SaysWhatPreparingFromTheFilesDoes) {
   cache::writeFile(folder_.path() / "model", std::span(good).first(good.size() - 1));
   EXPECT_EQ(explained(*model).code, "wrong-size");
   EXPECT_FALSE(device->prepareModelFromCache(options_, files()));
-  // Not a byte of all that was interpreted.
+  // None of these files was interpreted.
   EXPECT_EQ(cache::trustedCacheBytes(), trusted);
 
   cache::writeFile(folder_.path() / "model", good);

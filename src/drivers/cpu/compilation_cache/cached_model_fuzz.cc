@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as model cache and as data cache, should they ever get past the mapping manager.
+// Parses any bytes as model cache and as data cache, as if the mapping manager knew them.
 #include <cstdint>
 #include <cstdlib>
 

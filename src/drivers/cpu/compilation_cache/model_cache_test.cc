@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hearth-cpu as a caching driver: its files, and all that can happen to them.
+// hearth-cpu as a caching driver: its files, and what can happen to them.
 #include "drivers/cpu/compilation_cache/model_cache.h"
 
 #include <fcntl.h>
@@ -42,7 +42,7 @@ constexpr uint32_t kSide = 8;
 constexpr uint32_t kChannels = 16;
 constexpr size_t kElements = size_t{kSide} * kSide * kChannels;
 
-// Constants in one memory, as NNAPI's clients have them.
+// Constants in one memory of the client, as NNAPI's clients have them.
 class Constants {
  public:
   explicit Constants(uint32_t seed)
@@ -60,7 +60,7 @@ class Constants {
     used_ = (offset + count * sizeof(float) + 63) / 64 * 64;
     return builder->reference(OperandType::kTensorFloat32, std::move(dimensions), pool_, offset);
   }
-  // What a client may do once its model is gone.
+  // Overwrites the memory, as a client may once its model is freed.
   void wipe() const { std::memset(pool_->mutableData(), 0x7f, pool_->size()); }
 
  private:
@@ -69,10 +69,10 @@ class Constants {
   uint64_t used_ = 0;
 };
 
-// DEPTHWISE_CONV_2D, CONV_2D and ADD of a constant: packed at each start, packed once, never
-// packed.
+// DEPTHWISE_CONV_2D, CONV_2D and ADD of a constant. Their constants are packed at each start, once,
+// and never.
 struct Sample {
-  // Another `activation` makes another model cache, another seed another data cache.
+  // Another `activation` gives another model cache, another seed another data cache.
   explicit Sample(uint32_t seed, uint32_t filters = kChannels, int32_t activation = 0)
       : constants(seed) {
     hal::cts::ModelBuilder builder;
@@ -104,7 +104,7 @@ struct Sample {
   std::shared_ptr<const graph::Model> model;
 };
 
-// Of one input and one output.
+// Runs a model with one input and one output.
 template <typename T>
 Status compute(hal::PreparedModel& prepared, std::vector<T> in, std::vector<T>* output) {
   hal::Request request;
@@ -169,7 +169,7 @@ class ModelCacheTest : public testing::Test {
     return device_->prepareModelFromCache(options_, std::move(cache));
   }
   std::vector<float> expected(const Sample& sample) { return outputOf(**prepare(sample, {})); }
-  // The files are not taken, nothing in them is interpreted, and a compilation repairs them.
+  // Expects that the files are refused and that nothing in them is interpreted.
   void expectMiss(const std::string& what) {
     const uint64_t trusted = cache::trustedCacheBytes();
     EXPECT_FALSE(restore(files())) << what;
@@ -189,7 +189,7 @@ class ModelCacheTest : public testing::Test {
   hal::PrepareOptions options_;
 };
 
-// Both where large bytes may be: in the data cache, and in the store.
+// Both places of large bytes: the data cache and the store.
 class ModelCachePlaces : public ModelCacheTest, public testing::WithParamInterface<bool> {
  protected:
   ModelCachePlaces() {
@@ -214,12 +214,12 @@ TEST_P(ModelCachePlaces, AHitNeedsNoConstantOfTheClient) {
   EXPECT_EQ(report.state, State::kWarm);
   EXPECT_TRUE(report.packedBytes.empty());
   EXPECT_EQ(report.mappedBytes != 0, GetParam());
-  // With a store the data cache only names what is there.
+  // With a store the data cache only names segments of the store.
   EXPECT_EQ(fs::file_size(dataFile()) < 4096, GetParam());
 }
 
-// Of int8 depthwise layers a kernel of ours packs the filter once, where the CPU has its
-// instructions; XNNPACK's packs it at each start, from a copy.
+// A kernel of ours packs the filter of int8 depthwise layers once, where the CPU has the
+// instructions; XNNPACK packs it at each start, from a copy.
 TEST_P(ModelCachePlaces, DepthwiseFiltersOfBytesComeBackPacked) {
   constexpr uint32_t kWidth = 5;
   constexpr uint32_t kDepth = 4096;
@@ -234,7 +234,7 @@ TEST_P(ModelCachePlaces, DepthwiseFiltersOfBytesComeBackPacked) {
     const uint64_t offset = std::exchange(used, (used + bytes + 63) / 64 * 64);
     return std::pair(builder.reference(type, dimensions, pool, offset), offset);
   };
-  std::map<uint32_t, uint64_t> filters;  // where they are, by operand
+  std::map<uint32_t, uint64_t> filters;  // offset in the pool, by operand
   const auto layer = [&](uint32_t input, uint32_t output, uint32_t window) {
     const auto [filter, offset] = constant(OperandType::kTensorQuant8SymmPerChannel,
                                            {1, window, window, kDepth}, window * window * kDepth);
@@ -270,11 +270,11 @@ TEST_P(ModelCachePlaces, DepthwiseFiltersOfBytesComeBackPacked) {
   ASSERT_TRUE(prepared) << prepared.error().toString();
   EXPECT_EQ((*prepared)->startReport().cacheProblem, "");
   const std::vector<int8_t> right = resultOf(**prepared);
-  // Not all cut off, or the comparison would say little.
+  // If all results were clamped, the comparison would show little.
   EXPECT_GT(std::ranges::count_if(right, [](int8_t v) { return v > -128 && v < 127; }),
             static_cast<std::ptrdiff_t>(right.size() / 4));
 
-  // What of the filters as they were is in the files and the store.
+  // All bytes of the files and the store, in which the filters are searched.
   std::vector<uint8_t> kept = cache::readFile(modelFile());
   const auto add = [&](const fs::path& path) {
     const std::vector<uint8_t> bytes = cache::readFile(path);
@@ -347,7 +347,7 @@ TEST_P(ModelCachePlaces, OtherSizesAreAMiss) {
       cache::writeFile(path, bytes);
       expectMiss(path.extension().string() + " of " + std::to_string(size));
     }
-    // A file that claims to be huge is not even read.
+    // A huge file is not even read.
     if (::truncate(path.c_str(), off_t{1} << 60) == 0) expectMiss("2^60 bytes");
     fs::remove(path);
     expectMiss("new file");
@@ -363,7 +363,7 @@ TEST_P(ModelCachePlaces, FilesOfOthersAreAMiss) {
   ASSERT_TRUE(prepare(second, files("b", 2)));
   EXPECT_FALSE(restore(files("a", 2))) << "the token of another";
   EXPECT_FALSE(restore(files("b", 1)));
-  // One file of each.
+  // Restores from the model cache of one compilation and the data cache of another.
   const auto mixed = [&](const std::string& model, const std::string& data, uint8_t token) {
     hal::Cache cache = files(model, token);
     cache.dataFiles.clear();
@@ -374,7 +374,7 @@ TEST_P(ModelCachePlaces, FilesOfOthersAreAMiss) {
   EXPECT_FALSE(mixed("a", "b", 1));
   EXPECT_FALSE(mixed("b", "a", 1));
   EXPECT_FALSE(mixed("a", "b", 2));
-  // Under one token, too: the parts of two contents do not make a third.
+  // The same under one token: parts of two contents do not make a third.
   ASSERT_TRUE(prepare(second, files("b", 1)));
   EXPECT_TRUE(restore(files("a", 1)));
   EXPECT_TRUE(restore(files("b", 1)));
@@ -480,7 +480,7 @@ TEST_P(ModelCachePlaces, WithoutTheMapNothingIsBelieved) {
   ASSERT_TRUE(prepare(sample, files()));
   fs::remove_all(root() / "state");
   expectMiss("the map is gone");
-  // A folder where the map should be.
+  // A folder in place of the map.
   fs::create_directories(root() / "state" / "hearth" / "cache-map.sqlite");
   const auto prepared = prepare(sample, files());
   ASSERT_TRUE(prepared);
@@ -525,12 +525,13 @@ TEST_F(ModelCacheTest, TokensShareTheSegmentsOfAModel) {
   }
 }
 
-// Nobody else lets the checks begin: a start from a compilation cache has no other moment for it.
+// The end of prefetching is the only moment at which a start from a compilation cache begins the
+// checks.
 TEST_F(ModelCacheTest, SegmentsThatAreBroughtInAreChecked) {
   useStore();
   const Sample sample(20, 600);
   ASSERT_TRUE(prepare(sample, files()));
-  // A store with the same segments, of which nobody knows that they are right.
+  // A store with the same segments, none of which counts as checked.
   const fs::path copy = root() / "copy";
   fs::copy(root() / "store", copy, fs::copy_options::recursive);
   fs::remove(copy / "identity.sqlite");
@@ -544,12 +545,12 @@ TEST_F(ModelCacheTest, SegmentsThatAreBroughtInAreChecked) {
   EXPECT_GT(store->counters().segmentsChecked, 0u);
 }
 
-// The files of the store behind a model in use, whose constants are not there any more.
+// The store's files are lost while a model uses them whose client has freed its constants.
 class LostSegmentsTest : public ModelCacheTest {
  protected:
   LostSegmentsTest() {
     useStore();
-    // Several threads may pack small weights in another order, into another segment.
+    // Several threads may pack small weights in another order, which gives another segment.
     options_.threads = 1;
   }
 
@@ -561,7 +562,7 @@ class LostSegmentsTest : public ModelCacheTest {
       fs::permissions(path, fs::perms::owner_write, fs::perm_options::add);
     return paths;
   }
-  // Waits for what goes on in the background.
+  // Waits for the work of the store in the background.
   void settle() const {
     cache::StoreOptions options = *cache::StoreOptions::fromTexts(options_.driverOptions);
     options.fingerprint = storeFingerprint();
@@ -569,7 +570,8 @@ class LostSegmentsTest : public ModelCacheTest {
     store->settle();
     store->settle();
   }
-  // No wrong number comes out, and once somebody has compiled the model again the right ones do.
+  // The model gives errors instead of wrong numbers, and right numbers once the model has been
+  // compiled again.
   void expectFailureUntilCompiledAgain(hal::PreparedModel& restored,
                                        const std::vector<float>& right) {
     std::vector<float> output;
@@ -586,7 +588,7 @@ class LostSegmentsTest : public ModelCacheTest {
     EXPECT_GT(restored.startReport().repairedBytes, 0u);
   }
 
-  // Its filters are packed, and a sum's constant is read as it is.
+  // Its filters are packed; the constant of the addition is read in place.
   const Sample sample_{21, 600};
 };
 
@@ -636,7 +638,7 @@ TEST_F(LostSegmentsTest, WrongBytesAreNotUsedOnceTheyAreFound) {
 
 #ifdef HEARTH_TEST_HOOKS
 
-// The store drops files that may not reach the disk; what is mapped is right.
+// The store drops files that it cannot sync; the mapped bytes are right.
 TEST_F(LostSegmentsTest, ThoseThatCannotBeSyncedStayInUse) {
   const auto right = expected(sample_);
   ASSERT_TRUE(prepare(sample_, files()));
@@ -666,7 +668,7 @@ TEST_F(LostSegmentsTest, AnotherStoreMayHaveThem) {
   EXPECT_EQ(outputOf(**restored), right);
 }
 
-// Of a model that is interpreted, the constants.
+// Constants of an interpreted model are lost.
 class LostConstantsTest : public LostSegmentsTest {
  protected:
   static constexpr uint32_t kCount = 30'000;  // enough for the store
@@ -751,7 +753,7 @@ TEST_F(LostConstantsTest, WrongOnesAreNotUsedOnceTheyAreFound) {
   expectFailuresOnly(**restored);
 }
 
-// Of a layer with a scale for each of its many channels.
+// The scales of a layer with many channels.
 class CachedScalesTest : public LostSegmentsTest {
  protected:
   static constexpr uint32_t kFilters = 6000;
@@ -777,7 +779,7 @@ class CachedScalesTest : public LostSegmentsTest {
     made.main().operands[filter].perChannel = {0, scales};
     model_ = std::make_shared<const graph::Model>(std::move(made));
   }
-  // The result, or none.
+  // The result; none when the execution fails.
   static std::optional<std::vector<int8_t>> resultOf(hal::PreparedModel& prepared) {
     std::vector<int8_t> output(kFilters, 99);
     const Status status = compute(prepared, std::vector<int8_t>(kDepth, 40), &output);
@@ -793,7 +795,7 @@ class CachedScalesTest : public LostSegmentsTest {
     settle();
     return resultOf(**prepared).value();
   }
-  // The segment that holds nothing but scales.
+  // The segment that holds only scales.
   fs::path scalesPath() const {
     for (const fs::path& path : segmentsIn(root() / "store"))
       if (fs::file_size(path) < (kFilters + 100) * sizeof(float)) return path;
@@ -811,7 +813,7 @@ TEST_F(CachedScalesTest, LieInTheStore) {
   const auto restored = restore(files());
   ASSERT_TRUE(restored) << restored.error().toString();
   EXPECT_EQ(resultOf(**restored), right);
-  // They were copied: what becomes of the file is all the same.
+  // The model has copied the scales: it does not need the file any more.
   fs::resize_file(scalesPath(), 0);
   EXPECT_EQ(resultOf(**restored), right);
   fs::remove(scalesPath());
@@ -836,7 +838,7 @@ TEST_F(CachedScalesTest, WrongOnesAreNotUsedOnceTheyAreFound) {
   const auto again = restore(files());
   ASSERT_TRUE(again) << again.error().toString();
   EXPECT_EQ(resultOf(**again), right);
-  // The first one has copies of what was wrong.
+  // The first model has copies of wrong scales.
   EXPECT_FALSE(resultOf(**restored));
 }
 
@@ -882,7 +884,8 @@ TEST_F(ModelCacheTest, AnOmittedInputIsAnErrorAndNoCrash) {
   EXPECT_FALSE((*restored)->createExecution(std::move(request)));
 }
 
-// What was measured is written into the files, whoever measured it.
+// Measured choices are written to the files, by a model that was compiled and by one that was
+// restored.
 TEST_P(ModelCachePlaces, MeasuredKernelsComeBack) {
   const Sample sample(14, 600);
   const auto right = expected(sample);
@@ -894,7 +897,7 @@ TEST_P(ModelCachePlaces, MeasuredKernelsComeBack) {
     }
     ADD_FAILURE() << "measures without end";
   };
-  // The files follow in the background.
+  // The files are written in the background.
   const auto expectRecalled = [&](const std::string& name) {
     for (int i = 0; i < 2000; ++i) {
       const auto restored = restore(files(name));
@@ -915,7 +918,7 @@ TEST_P(ModelCachePlaces, MeasuredKernelsComeBack) {
     tune(**prepared);
     expectRecalled("a");
   }
-  // Prepared from files that know nothing of it yet, without the client's constants.
+  // A model from files without choices, and without the client's constants.
   sample.constants.wipe();
   const auto restored = restore(files("plain"));
   ASSERT_TRUE(restored) << restored.error().toString();
@@ -933,7 +936,7 @@ TEST_F(ModelCacheTest, SampleModelsComeBack) {
     ASSERT_TRUE(prepared) << sample.name << ": " << prepared.error().toString();
     const auto restored = restore(files(name));
     ASSERT_TRUE(restored) << sample.name << ": " << restored.error().toString();
-    // Numbers of any type, not all the same and none of them a NaN.
+    // Valid numbers of any type, not all equal and none of them NaN.
     std::vector<Bytes> inputs;
     for (const uint32_t input : model->main().inputs) {
       Bytes bytes(graph::byteSize(model->main().operands[input]).value());

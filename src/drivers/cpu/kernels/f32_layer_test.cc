@@ -73,7 +73,7 @@ std::vector<float> onXnnpack(Layer& made, const std::vector<float>& input, size_
   return output;
 }
 
-// With guards before and behind what the kernel may write.
+// Runs our kernel, with guards before and behind the memory that it may write.
 std::vector<float> onOurs(const Layer& made, std::vector<float> input, size_t outputs,
                           threads::ThreadPool* pool) {
   constexpr size_t kGuard = 32;
@@ -110,7 +110,7 @@ TEST_F(FloatLayerTest, ConvolutionsAreThoseOfXnnpack) {
     const bool isClamped = round % 3 == 0;
     Layer made;
     makeConvolution(g, isClamped ? -0.5f : -kInfinity, isClamped ? 1.0f : kInfinity, round, &made);
-    // XNNPACK reads a little behind its input.
+    // XNNPACK reads past its input.
     std::vector<float> input = randomFloats(
         g.batch * g.inputHeight * g.inputWidth * g.groupInputChannels + 4, round + 1000);
     const size_t outputs = g.batch * g.outputHeight * g.outputWidth * g.groupOutputChannels;
@@ -139,7 +139,7 @@ TEST_F(FloatLayerTest, RowsOfAFullyConnectedLayer) {
     }
 }
 
-// Windows that take more memory than others are computed a few rows at a time.
+// Very large windows are computed a few rows at a time.
 TEST_F(FloatLayerTest, LargeWindows) {
   for (const size_t channels : {3, 16}) {
     Convolution g;
@@ -168,7 +168,7 @@ TEST_F(FloatLayerTest, ChannelsOfALargerLayer) {
   makeConvolution(g, -kInfinity, kInfinity, 5, &made);
   std::vector<float> input = randomFloats(9 * 20 + 4, 6);
   const std::vector<float> part = onXnnpack(made, input, 9 * 24);
-  // The layer has 100 channels, of which these are those from 64 on.
+  // The kernel computes the channels from 64 on of a layer with 100 channels.
   made.layer.product.outputStride = 100;
   made.layer.outputOffset = 64;
   const std::vector<float> output = onOurs(made, input, 9 * 100, pool_.get());

@@ -35,7 +35,7 @@ Bytes floatsFor(const Dimensions& dimensions, unsigned seed, float spread = 1.0f
   return bytesOf(randomFloats(countOf(dimensions), seed, spread));
 }
 
-// From subnormal to huge, both signs, and what is no number.
+// From subnormal to huge, of both signs, infinities and NaN.
 std::vector<float> tellingFloats() {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   std::vector<float> values = {0.0f,   -0.0f, kInfinity, std::numeric_limits<float>::quiet_NaN(),
@@ -46,7 +46,7 @@ std::vector<float> tellingFloats() {
   return values;
 }
 
-// The greatest deviation from the reference in parts of the value, or of 1 where that is more.
+// The greatest deviation from the reference, relative to the value, or to 1 where that is greater.
 double greatestDeviation(const graph::Model& model, const std::vector<float>& values) {
   const auto compared = runBoth(model, {bytesOf(values)});
   EXPECT_TRUE(compared) << compared.error().toString();
@@ -65,7 +65,7 @@ double greatestDeviation(const graph::Model& model, const std::vector<float>& va
   return greatest;
 }
 
-// Of an operation whose other inputs are `scalars`.
+// The same for an operation whose other inputs are `scalars`.
 template <typename... Scalars>
 double greatestDeviation(OperationType type, const std::vector<float>& values, Scalars... scalars) {
   ModelBuilder builder;
@@ -88,7 +88,7 @@ TEST(FloatFunctionsTest, DeviateByRoundingOnly) {
   EXPECT_EQ(greatestDeviation(OperationType::kSign, values), 0.0);
 }
 
-// Where results are small, they are right in parts of themselves.
+// Small results have a small relative error.
 TEST(FloatFunctionsTest, SmallNumbersKeepTheirDigits) {
   for (float x = 1e-30f; x < 0.5f; x *= 1.01f) {
     for (const float value : {x, -x}) {
@@ -108,7 +108,7 @@ TEST(FloatFunctionsTest, SineOfManyTurnsIsExact) {
   EXPECT_LT(greatestDeviation(OperationType::kCos, values), 1e-6);
 }
 
-// Turns beyond what the vectors can reduce, and what has no sine, among small numbers.
+// Angles that the vectors cannot reduce, and numbers without a sine, among small numbers.
 std::vector<float> anyTurns() {
   std::vector<float> values;
   for (float x = 8000.0f; x < 3e38f; x *= 1.3f) values.insert(values.end(), {x, -x});
@@ -121,7 +121,8 @@ TEST(FloatFunctionsTest, SineOfAnyNumber) {
   EXPECT_LT(greatestDeviation(OperationType::kCos, anyTurns()), 1e-6);
 }
 
-// Between two others the function's input dies, so that the output takes its memory.
+// Between two other operations nothing else reads the function's input, so that the output takes
+// its memory.
 TEST(FloatFunctionsTest, SineInPlace) {
   std::vector<float> values(20000, 0.5f);
   for (const float turn : anyTurns()) values.insert(values.begin() + 5000, {turn, 1.0f});
@@ -139,7 +140,8 @@ TEST(FloatFunctionsTest, HardSwishDeviatesByRoundingOnly) {
   EXPECT_LT(greatestDeviation(OperationType::kHardSwish, tellingFloats()), 3e-7);
 }
 
-// One tensor, a row to each row of the other, on either side, and shapes that are no rows.
+// A whole tensor, a row for each row of the other tensor, on either side, and shapes that are not
+// rows.
 TEST(FloatAddTest, EqualsTheReference) {
   const Dimensions whole = {3, 5, 67};
   for (const Dimensions& other : std::vector<Dimensions>{
@@ -162,7 +164,7 @@ TEST(FloatAddTest, EqualsTheReference) {
   }
 }
 
-// A difference that only a square reads is not computed by itself; any other is.
+// A difference that only a square reads has no node of its own; any other has one.
 TEST(SquaredDifferenceTest, EqualsTheReference) {
   const Dimensions whole = {3, 5, 67};
   enum class Reader { kSquare, kSquareAndOther, kProduct };
@@ -198,7 +200,7 @@ TEST(SquaredDifferenceTest, EqualsTheReference) {
   }
 }
 
-// The square is what the model gives.
+// The square is the output of the model.
 TEST(SquaredDifferenceTest, OfTheWholeModel) {
   ModelBuilder builder;
   const Dimensions shape = {2, 33};
@@ -293,7 +295,7 @@ TEST_P(GroupNormTest, EqualsTheReference) {
                      builder.scalar(c.axis)},
                     {builder.output(kFloat, c.dimensions)});
   std::vector<float> values = randomFloats(countOf(c.dimensions), 1);
-  // A mean far from 0 costs digits where a kernel is careless.
+  // A mean far from 0 shows where a kernel loses precision.
   for (float& value : values) value += 300.0f;
   EXPECT_EQ(differenceFromReference(builder.model(), {bytesOf(values)}, "own", 2e-5f), "");
 }
@@ -382,7 +384,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BlockCase{130, 4096, 35, 32, true, true}, BlockCase{2, 48, 7, 16, true, true},
                     BlockCase{3, 96, 5, 96, true, false}, BlockCase{13, 24, 39, 8, true, true},
                     BlockCase{25, 8, 16, 8, false, true},
-                    // A block size that is for the portable path on every CPU.
+                    // Block sizes that take the portable path on every CPU.
                     BlockCase{6, 30, 4, 10, false, false}, BlockCase{1, 40, 9, 20, true, true}));
 
 struct HybridConvolutionCase {
@@ -448,7 +450,7 @@ struct TransposeConvolutionCase {
   OperandType type;
   bool isSame;
   int32_t activation = 0;
-  uint32_t cut = 0;  // outputs fewer in each direction, with SAME padding
+  uint32_t cut = 0;  // how many outputs fewer in each direction, with SAME padding
 };
 
 class TransposeConvolutionTest : public testing::TestWithParam<TransposeConvolutionCase> {};
@@ -524,7 +526,7 @@ TEST(QuantizedSoftmaxTest, EqualsTheReference) {
         EXPECT_EQ(differenceFromReference(builder.model(), {randomBytes(count, 1)}, kernel, 0.0f),
                   "")
             << channels << " " << beta;
-        // Many alike: XNNPACK's sum of them wraps from 513 on.
+        // All numbers equal: XNNPACK's sum overflows from 513 numbers on.
         EXPECT_EQ(differenceFromReference(builder.model(), {Bytes(count, 77)}, kernel, 0.0f), "")
             << channels << " " << beta;
       }
@@ -532,7 +534,7 @@ TEST(QuantizedSoftmaxTest, EqualsTheReference) {
   }
 }
 
-// XNNPACK asserts that an activation leaves an integer more than one value.
+// XNNPACK asserts that an activation leaves an integer more than one possible value.
 TEST(ActivationTest, OfOneValue) {
   constexpr float kScale = 5.0f;  // RELU1 leaves the zero point
   for (const OperandType type : {kInt8, OperandType::kTensorQuant8Asymm}) {
@@ -639,7 +641,7 @@ TEST(MeanTest, SeveralGroupsOfAxesEqualTheReference) {
   }
 }
 
-// Parts of the first dimension are folded on several threads, and always the same ones.
+// Threads reduce parts of the first dimension, which do not depend on the number of threads.
 TEST(SharedOperationsTest, ThreadsChangeNoSumOfTheFirstDimension) {
   const Dimensions dimensions = {700, 1000};
   for (const std::vector<int32_t>& axes : std::vector<std::vector<int32_t>>{{0}, {0, 1}}) {
@@ -659,7 +661,8 @@ TEST(SharedOperationsTest, ThreadsChangeNoSumOfTheFirstDimension) {
   }
 }
 
-// Shared kernels give on several threads what they give on one: tensors are large enough for both.
+// Shared kernels give the same results on several threads as on one. Tensors are large enough to be
+// divided.
 TEST(SharedOperationsTest, ThreadsChangeNothing) {
   const Dimensions dimensions = {30, 40, 50};
   const Bytes data = floatsFor(dimensions, 1);
@@ -724,7 +727,7 @@ TEST(SharedOperationsTest, ThreadsChangeNothing) {
   }
 }
 
-// The cache of a language model: the output takes the input's memory where that dies.
+// As the cache of a language model: the output takes the input's memory if no later node reads it.
 TEST(DynamicUpdateSliceTest, EqualsTheReferenceInPlaceAndNot) {
   const Dimensions cache = {1, 40, 2, 16};
   const Dimensions update = {1, 3, 2, 16};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that are made in parts compute what they would in one.
+// Layers that are divided into parts compute the same as in one.
 #include "drivers/cpu/lowering/channel_parts.h"
 
 #include <gtest/gtest.h>
@@ -19,10 +19,10 @@ TEST(ChannelPartsTest, SmallLayersAreOne) {
   EXPECT_EQ(channelParts(10, 4), (std::vector<ChannelRange>{{0, 10}}));
   EXPECT_EQ(channelParts(4096, 16383), (std::vector<ChannelRange>{{0, 4096}}));
   EXPECT_EQ(channelParts(1, size_t{1} << 40), (std::vector<ChannelRange>{{0, 1}}));
-  // Where less is worth it: 59 MB.
+  // 59 MB, with a lower limit for dividing.
   EXPECT_EQ(channelParts(1280, 46080, kChannelPart + 1),
             (std::vector<ChannelRange>{{0, 640}, {640, 640}}));
-  // Of no known size for each channel.
+  // A layer that must not be divided gives 0 bytes for each channel.
   EXPECT_EQ(channelParts(1'000'000'000, 0), (std::vector<ChannelRange>{{0, 1'000'000'000}}));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our depthwise convolution of floats gives the very bytes of XNNPACK's.
+// Our float32 depthwise convolution gives the very bytes of XNNPACK's.
 #include "drivers/cpu/lowering/f32_depthwise.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// A convolution of so many channels; the size of its output is found.
+// A convolution of `channelCount` channels. The constructor computes the size of the output.
 struct Sample {
   Sample(Convolution geometry, size_t channelCount, bool hasBias, bool isClamped, unsigned seed)
       : channels(channelCount) {
@@ -64,7 +64,7 @@ struct Sample {
     void* aligned = workspace.data();
     size_t room = workspace.size() * sizeof(float);
     std::align(64, workspaceSize, aligned, room);
-    // XNNPACK reads a little behind its input.
+    // XNNPACK reads past its input.
     std::vector<float> padded = input;
     padded.resize(padded.size() + 4);
     std::vector<float> output(outputs());
@@ -74,7 +74,7 @@ struct Sample {
     return output;
   }
 
-  // With guards before and behind what the kernel may write.
+  // Runs our kernel, with guards before and behind the memory that it may write.
   std::vector<float> onOurs(threads::ThreadPool* pool) const {
     constexpr size_t kGuard = 32;
     constexpr float kUntouched = -12345;
@@ -145,7 +145,7 @@ TEST_F(FloatDepthwiseTest, WidthsAndChannels) {
       }
 }
 
-// As large as a task of several lines has to be.
+// Large enough for tasks of several lines.
 TEST_F(FloatDepthwiseTest, ManyLines) {
   Convolution g = windowOf(3);
   g.inputHeight = 70;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our powers and arc tangents are the library's but for the last digit, and its very results for
-// whatever is zero, infinite or no number.
+// Our powers and arc tangents differ from the C library's by one unit in the last place at most,
+// and not at all for zeros, infinities and NaN.
 #include "drivers/cpu/lowering/float_pairs.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ struct Pairs {
   std::vector<float> a, b;
 };
 
-// All pairs of numbers that tell.
+// All pairs of numbers that are special cases.
 Pairs tellingPairs() {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   std::vector<float> values = {0.0f,
@@ -64,7 +64,7 @@ graph::Model modelOf(OperationType type, uint32_t countA, uint32_t countB) {
   return builder.model();
 }
 
-// Units in the last place between numbers of one sign; the most for others.
+// Units in the last place between numbers of one sign; UINT32_MAX for others.
 uint32_t distance(float made, float expected) {
   uint32_t bits[2];
   std::memcpy(&bits[0], &made, sizeof made);
@@ -108,7 +108,7 @@ TEST_P(FloatPairsTest, OneNumberForAll) {
   compare(GetParam(), {{0.7f}, {1.9f}});
 }
 
-// Plain numbers only, in all of their ranges.
+// Only plain numbers, from their whole range.
 TEST_P(FloatPairsTest, RandomNumbers) {
   Pairs pairs = {randomFloats(100000, 2, 50.0f), randomFloats(100000, 3, 50.0f)};
   if (GetParam() == OperationType::kPow)
@@ -119,8 +119,8 @@ TEST_P(FloatPairsTest, RandomNumbers) {
 INSTANTIATE_TEST_SUITE_P(Functions, FloatPairsTest,
                          testing::Values(OperationType::kPow, OperationType::kAtan2));
 
-// Dimensions of both that are repeated, whole numbers and squares are not for these kernels but for
-// the ones that the reference has, too: the expected numbers are the library's.
+// Pairs where both inputs are repeated, integers and squares run on kernels that the reference
+// device shares, so the expected numbers are the C library's.
 TEST(FloatPairsLowering, RepeatedDimensionsOfBothAreShared) {
   constexpr uint32_t kRows = 7;
   constexpr uint32_t kColumns = 5;

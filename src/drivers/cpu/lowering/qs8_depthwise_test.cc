@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our depthwise convolution of int8 gives the very bytes of XNNPACK's.
+// Our int8 depthwise convolution gives the very bytes of XNNPACK's.
 #include "drivers/cpu/lowering/qs8_depthwise.h"
 
 #include "drivers/cpu/platform/kernel_traits.h"
@@ -18,7 +18,7 @@ class DepthwiseLayerTest : public testing::Test {
     pool_ = threads::ThreadPool::create(3).value();
   }
 
-  // Of this many channels, each a group; the size of the output is found.
+  // Compares a convolution of `channels` groups of one channel; computes the size of the output.
   void compare(Convolution g, size_t channels, unsigned seed) {
     g.isDepthwise = true;
     g.groups = static_cast<uint32_t>(channels);
@@ -77,7 +77,7 @@ TEST_F(DepthwiseLayerTest, WidthsAndChannels) {
       }
 }
 
-// As large as a task of several lines has to be.
+// Large enough for tasks of several lines.
 TEST_F(DepthwiseLayerTest, ManyLines) {
   Convolution g;
   g.inputHeight = 70;

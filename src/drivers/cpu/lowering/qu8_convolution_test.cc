@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our uint8 convolution gives the very bytes that XNNPACK's own gives.
+// Our uint8 convolution gives the very bytes of XNNPACK's.
 #include "drivers/cpu/lowering/qu8_convolution.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ void PrintTo(const Case& c, std::ostream* out) {
 constexpr float kInputScale = 0.023f;
 constexpr float kFilterScale = 0.0071f;
 
-// Values of all sizes, and an output scale at which few of the results are cut off.
+// Values of all sizes, and an output scale at which few results are clamped.
 struct Data {
   explicit Data(const Case& c)
       : input(c.inputCount() + XNN_EXTRA_BYTES), filter(c.depth() * c.outputs), bias(c.outputs) {
@@ -172,7 +172,7 @@ TEST_P(Uint8ConvolutionTest, EqualsXnnpack) {
   const Case c = GetParam();
   Data data(c);
   const std::vector<uint8_t> expected = runOnXnnpack(c, data);
-  // Not all the same, or the comparison would say little.
+  // If all results were equal, the comparison would show little.
   EXPECT_NE(std::ranges::count(expected, expected[0]), std::ssize(expected));
   for (const unsigned threads : {1u, 3u})
     EXPECT_EQ(runOnDevice(c, data, threads), expected) << threads << " threads";

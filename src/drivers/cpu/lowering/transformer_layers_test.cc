@@ -20,7 +20,7 @@ using hal::cts::ModelBuilder;
 
 constexpr auto kFloat = OperandType::kTensorFloat32;
 
-// `kernel` is what the device says of the last operation.
+// `kernel` is the kind of kernel that the device reports for the last operation.
 void expectLikeReference(const graph::Model& model, const std::vector<std::vector<float>>& inputs,
                          const char* kernel, float tolerance) {
   std::vector<Bytes> bytes;
@@ -34,7 +34,7 @@ struct AttentionCase {
   // Dimensions of the mask; none = no mask.
   graph::Dimensions mask;
   bool isCausal = false;
-  uint32_t firstKey = 0;  // what is before it is masked
+  uint32_t firstKey = 0;  // keys before it are masked
 };
 
 class AttentionTest : public testing::TestWithParam<AttentionCase> {};
@@ -78,14 +78,14 @@ INSTANTIATE_TEST_SUITE_P(
                     AttentionCase{1, 6, 4, 16, 10, 4, 16, 3.0f, {10}},
                     AttentionCase{2, 3, 2, 31, 5, 1, 12, 0.0f, {2, 1, 1, 5}},
                     AttentionCase{1, 1, 1, 1, 1, 1, 1},
-                    // Enough rows for keys that are turned.
+                    // Enough rows for packed keys.
                     AttentionCase{1, 77, 3, 64, 77, 3, 64},
                     AttentionCase{2, 13, 8, 40, 50, 2, 80, 0.0f, {1, 1, 13, 50}, true, 5},
                     AttentionCase{1, 30, 4, 256, 128, 1, 256, 0.0f, {1, 1, 30, 128}, true},
                     AttentionCase{1, 30, 4, 7, 128, 1, 33, 2.0f, {1, 1, 30, 128}, true, 67},
                     AttentionCase{2, 9, 6, 17, 33, 3, 65, 0.0f, {2, 6, 9, 33}},
                     AttentionCase{1, 64, 1, 1, 16, 1, 1, 0.0f, {64, 1}},
-                    // One token, with heads of their own and with shared ones.
+                    // One token, with keys of each head and with shared keys.
                     AttentionCase{1, 1, 6, 80, 45, 6, 80, 0.0f, {1, 1, 1, 45}, true, 44},
                     AttentionCase{1, 1, 3, 100, 60, 1, 31, 0.0f, {60}}));
 
@@ -241,7 +241,7 @@ TEST_P(ConvertedConstantTest, Float16FiltersOverPixelsAndWindows) {
   }
 }
 
-// The table of a language model that is also its last layer.
+// The embedding table of a language model is also the weights of its last layer.
 TEST_P(ConvertedConstantTest, LookUpsTakeRowsFromWhereTheyLie) {
   constexpr uint32_t kInputs = 40;
   constexpr uint32_t kRows = 24;

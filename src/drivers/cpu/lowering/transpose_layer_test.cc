@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our transposed convolution of int8 gives the very bytes of XNNPACK's.
+// Our int8 transposed convolution gives the very bytes of XNNPACK's.
 #include "drivers/cpu/lowering/transpose_layer.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 namespace hearth::cpu {
 namespace {
 
-// Fills in the size of the output from that of the input; `rest` is below the stride.
+// Computes the size of the output from that of the input; the rests are below the strides.
 void findOutput(ops::TransposeConv2dParameters* g, uint32_t restHeight, uint32_t restWidth) {
   const auto size = [](uint32_t input, int32_t stride, int32_t filter, int32_t padding,
                        uint32_t rest) {
@@ -39,7 +39,7 @@ void findOutput(ops::TransposeConv2dParameters* g, uint32_t restHeight, uint32_t
   g->adjustmentWidth = restWidth;
 }
 
-// Values of all sizes, and an output scale at which few of the results are cut off.
+// Values of all sizes, and an output scale at which few results are clamped.
 struct Sample {
   Sample(const ops::TransposeConv2dParameters& geometry, unsigned seed) : g(geometry) {
     std::mt19937 random(seed);
@@ -98,7 +98,7 @@ struct Sample {
     return output;
   }
 
-  // From input that ends where memory of its own does, with guards around the output.
+  // Runs our kernel on input that ends where its memory ends, with guards around the output.
   std::vector<int8_t> onOurs(threads::ThreadPool* pool) const {
     TransposeLayer layer;
     layer.geometry = g;
@@ -123,7 +123,7 @@ struct Sample {
     std::vector<int8_t> output(outputCount() + 2 * kGuard, kUntouched);
     const Result<size_t> workspaceBytes = kernel->reshape(pool);
     EXPECT_TRUE(workspaceBytes);
-    // Whatever another kernel has left there.
+    // Not zero: another kernel may have used the scratch memory.
     std::vector<uint8_t> workspace(workspaceBytes.value_or(0), 0xA5);
     void* const addresses[] = {source.data(), output.data() + kGuard};
     EXPECT_TRUE(kernel->setup(addresses, workspace.data()));
@@ -139,7 +139,7 @@ struct Sample {
   const ops::TransposeConv2dParameters g;
   std::vector<int8_t> input, filter;
   std::vector<int32_t> bias;
-  std::vector<float> scales;  // padded: XNNPACK reads past the last one
+  std::vector<float> scales;  // more than channels: XNNPACK reads past the last one
   int32_t inputZero = 0, outputZero = 0, lowest = -128;
   float outputScale = 0;
 };
@@ -166,7 +166,7 @@ class TransposeLayerTest : public testing::Test {
   std::unique_ptr<threads::ThreadPool> pool_;
 };
 
-// Filters smaller and larger than the stride, and padding that leaves whole windows outside.
+// Filters smaller and larger than the stride, and padding with whole windows in it.
 TEST_F(TransposeLayerTest, LayersAreThoseOfXnnpack) {
   std::mt19937 random(1);
   unsigned tried = 0;
@@ -187,11 +187,11 @@ TEST_F(TransposeLayerTest, LayersAreThoseOfXnnpack) {
     if (round % 2 == 0) w.padding = {};
     g.input = {number(1, 3), number(1, 12), number(1, 12), number(1, 40)};
     g.output.channels = number(1, 70);
-    // As in models: there is a rest only where nothing is cut off.
+    // As in models, there is a rest only without padding.
     const bool hasRest = round % 2 == 0;
     findOutput(&g, hasRest ? number(0, static_cast<uint32_t>(w.strideHeight) - 1) : 0,
                hasRest ? number(0, static_cast<uint32_t>(w.strideWidth) - 1) : 0);
-    // XNNPACK cannot do others.
+    // XNNPACK cannot compute fewer outputs than the stride.
     if (g.output.height < static_cast<uint32_t>(w.strideHeight) ||
         g.output.width < static_cast<uint32_t>(w.strideWidth))
       continue;

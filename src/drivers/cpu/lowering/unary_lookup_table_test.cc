@@ -83,7 +83,7 @@ TEST(ValueTableTest, SlopesOfChannelsAreNoTable) {
   EXPECT_EQ(differenceFromReference(builder.model(), {randomBytes(600, 3)}, "reference", 0.0f), "");
 }
 
-// As they are stored, where all have one scale.
+// Numbers of one scale are compared as they are stored.
 TEST(SelectingTest, QuantizedMaximaAndMinima) {
   for (const OperationType type : {OperationType::kMaximum, OperationType::kMinimum}) {
     for (const OperandType operand : {kUint8, kInt8}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of attention give the same on the registers of each instruction set.
+// Blocks of attention give the same results with each instruction set.
 #include "drivers/cpu/microkernels/attention_block.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 struct Shape {
   uint32_t rows, size, keys, valueSize;
-  KeyRange range;        // that the masks leave
+  KeyRange range;        // of keys that the masks leave
   uint32_t firstPacked;  // at most range.begin
   bool isPacked;
 };
@@ -36,7 +36,7 @@ TEST_P(AttentionBlockTest, EachLevelIsRight) {
   std::vector<float> keys = randomFloats(size_t{s.keys} * s.size, 2);
   std::vector<float> values = randomFloats(size_t{s.keys} * s.valueSize, 3);
   const std::vector<float> mask = randomFloats(s.keys, 4);
-  // Double precision, position by position.
+  // The expected results are computed in double, position by position.
   std::vector<double> expected(size_t{s.rows} * s.valueSize);
   for (uint32_t r = 0; r < s.rows; ++r) {
     std::vector<double> weights(s.keys);
@@ -52,7 +52,7 @@ TEST_P(AttentionBlockTest, EachLevelIsRight) {
       for (uint32_t i = 0; i < s.valueSize; ++i)
         expected[r * s.valueSize + i] += weights[k] / sum * values[k * s.valueSize + i];
   }
-  // What is outside the range is not read.
+  // Keys and values outside the range are not read.
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (uint32_t k = 0; k < s.keys; ++k) {
     if (k >= s.range.begin && k < s.range.end) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with float16 weights give the very bytes of sums that are fused one after another.
+// Products with float16 weights give the very bytes of sums with one fused step after another.
 #include "drivers/cpu/microkernels/f32_f16w_gemm.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST_P(HalfProductTest, EqualsFusedSums) {
   packHalves(product, weights.data(), c.hasBias ? bias.data() : nullptr, at);
   product.packed = at;
 
-  // All at once, and in passes over the channels and panels.
+  // In one pass, and in several passes over channels and panels.
   for (const size_t step : {c.channels, size_t{1}, size_t{37}}) {
     std::vector<float> output(c.rows * product.outputStride + 2 * kGuard, kUntouched);
     for (size_t first = 0; first < c.rows; first += halfTileRows()) {
@@ -107,7 +107,7 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, HalfProductTest, testing::ValuesIn(cases()));
 
-// What is no ordinary number, by the rules of float16 and of fused steps.
+// Special numbers follow the rules of float16 and of fused steps.
 TEST(HalfProductNumbersTest, SubnormalsInfinitiesAndNaN) {
   if (!hasHalfProduct()) GTEST_SKIP() << "This processor cannot widen float16.";
   const std::vector<uint16_t> weights = {0x0001, 0x8001, 0x7c00, 0xfc00, 0x7e00, 0x8000, 0x03ff};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows are gathered as the definition says, and int8 convolutions over few channels, which are
-// products of them, give the very bytes that XNNPACK's convolution gives.
+// Windows are gathered as defined, and int8 convolutions over few channels, which are products of
+// windows, give the very bytes of XNNPACK's convolution.
 #include "drivers/cpu/microkernels/im2col.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(WindowGatherTest, FollowsTheDefinition) {
       const size_t image = window / (g.outputHeight * g.outputWidth);
       for (size_t ky = 0; ky < g.kernelHeight; ++ky) {
         for (size_t kx = 0; kx < g.kernelWidth; ++kx) {
-          // Beyond the ends these numbers wrap to great ones.
+          // Before the image these numbers wrap around to large ones.
           const size_t y = window / g.outputWidth % g.outputHeight * g.strideHeight +
                            ky * g.dilationHeight - g.top;
           const size_t x = window % g.outputWidth * g.strideWidth + kx * g.dilationWidth - g.left;
@@ -104,7 +104,7 @@ TEST(WindowConvolutionTest, GivesTheBytesOfXnnpacksConvolution) {
     const auto both = runBoth(modelOf(sample), {bytesOf(sample.input)});
     ASSERT_TRUE(both) << both.error().toString();
     ASSERT_EQ(both->made[0], expected) << round;
-    // Not all cut off, or the comparison would say little.
+    // If all results were clamped, the comparison would show little.
     if (expected.size() > 100) {
       EXPECT_GT(std::ranges::count_if(expected,
                                       [](uint8_t value) { return value != 0x7F && value != 0x80; }),

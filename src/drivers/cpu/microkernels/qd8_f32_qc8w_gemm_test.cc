@@ -49,7 +49,7 @@ TEST_P(Qd8GemmTest, EqualsXnnpack) {
     one.zero_point = static_cast<int32_t>(random() % 256) - 128;
     one.scale = 0.001f * static_cast<float>(1 + random() % 50);
   }
-  // XNNPACK computes the last row several times, with what is behind its parameters.
+  // XNNPACK computes the last row several times, with the parameters behind its own.
   std::fill(parameters.begin() + static_cast<ptrdiff_t>(shape.rows), parameters.end(),
             parameters[shape.rows - 1]);
 
@@ -65,7 +65,7 @@ TEST_P(Qd8GemmTest, EqualsXnnpack) {
                           }),
             xnn_status_success);
   const XnnOperator op(made);
-  // What is beyond the columns of a row has to stay.
+  // Bytes behind the columns of a row have to stay.
   const size_t stride = shape.columns + 3;
   std::vector<float> expected(shape.rows * shape.columns);
   ASSERT_EQ(xnn_reshape_fully_connected_nc_qd8_f32_qc8w(made, shape.rows, nullptr),
@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Shape{8, 128, 48}, Shape{9, 33, 19}, Shape{10, 40, 64}, Shape{11, 17, 21},
                     Shape{12, 300, 50}, Shape{13, 31, 18}, Shape{25, 96, 40}, Shape{128, 72, 160},
                     Shape{14, 50, 35, -1.0f, 2.0f}, Shape{1, 4096, 80, 0.0f},
-                    // Sums that are kept, and more rows than have room for them.
+                    // Sums that are kept between parts, and more rows than fit there.
                     Shape{2, 2049, 16}, Shape{30, 4100, 40}, Shape{13, 6144, 24},
                     Shape{200, 2060, 33}));
 
