@@ -12,8 +12,8 @@ namespace hearth::threads {
 // Bytes that a part has to move to be worth waking another thread.
 inline constexpr uint64_t kBytesPerTask = 64 << 10;
 
-// Calls fn(begin, end) over [0, count) in parts of about `grain` or more, on the threads of `pool`
-// (null: on the calling thread, in one call). Parts are contiguous and never overlap.
+// Calls fn(begin, end) over [0, count) in parts of at least half of `grain`, on the threads of
+// `pool` (null: on the calling thread, in one call). Parts are contiguous and never overlap.
 template <typename Function>
 void forRanges(ThreadPool* pool, uint64_t count, uint64_t grain, const Function& fn) {
   if (pool == nullptr || count <= grain) {
