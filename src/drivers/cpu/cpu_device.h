@@ -10,7 +10,7 @@ namespace hearth::cpu {
 
 inline constexpr const char* kCpuDeviceName = "hearth-cpu";
 
-// Creates the device. That is cheap: the first model that it prepares initializes XNNPACK.
+// Creates the device. That is cheap: XNNPACK and its self-test start with the first model.
 std::shared_ptr<hal::Device> createCpuDevice();
 
 }  // namespace hearth::cpu

@@ -13,7 +13,7 @@ namespace {
 // Limits the rows of one task, so that they stay in the second-level cache beside the weights.
 constexpr size_t kMostRows = 8 * kQs8Rows;
 constexpr size_t kScratchPerTask = size_t{256} << 10;
-// At least this many panels share a gathered input.
+// Blocks of about this many panels or more share a gathered input.
 constexpr size_t kPanelsPerBlock = 2;
 // Fewer tasks than this for a thread balance badly when threads run unevenly.
 constexpr size_t kTasksPerThread = 4;

@@ -28,7 +28,7 @@ struct Creation {
   ChannelRange channels;
   size_t blockSize = 0;
   bool areScalesHalf = false;
-  // Those of the first of `channels`.
+  // Data of the first channel in `channels`.
   const uint8_t* pairs = nullptr;
   const void* scales = nullptr;
   const float* bias = nullptr;

@@ -36,7 +36,7 @@ struct Creation {
   F16wGemm product;  // without `packed`; its channels are those of a whole window
   size_t rows = 0;
   const char* kind = nullptr;
-  // Those of the first of the channels; read only while they are packed.
+  // Data of the first channel of this part; read only while it is packed.
   const uint16_t* weights = nullptr;
   const float* bias = nullptr;
   std::span<const uint8_t> released;  // the weights, if their pages can be released

@@ -21,7 +21,7 @@ struct Creation {
   ChannelRange channels;
   OperandType type = OperandType::kTensorFloat32;
   bool isPerChannel = false;
-  const void* kernel = nullptr;          // of the first of `channels`, as are bias and scales
+  const void* kernel = nullptr;          // of the first channel, as are bias and scales
   ConvertedConstantRef convertedKernel;  // in place of `kernel`
   const void* bias = nullptr;
   std::shared_ptr<const float> kernelScales;

@@ -20,7 +20,7 @@ struct Creation {
   FullyConnected layer;
   ChannelRange channels;
   bool isInt4 = false;
-  // Those of the first of `channels`.
+  // Data of the first channel in `channels`.
   const uint8_t* kernel = nullptr;
   const float* bias = nullptr;
   std::shared_ptr<const float> kernelScales;

@@ -305,7 +305,7 @@ Result<bool> lowerByTableOr(PlanBuilder* builder) {
   return isDone ? true : kLowering(builder);
 }
 
-// Sums and products; types that kLowering lacks, such as 16-bit numbers, run on src/ops.
+// Sums and products. Integers and quantised 16-bit numbers, which kLowering lacks, run on src/ops.
 template <Lowering kLowering>
 Result<bool> lowerArithmeticOrShare(PlanBuilder* builder) {
   HEARTH_ASSIGN(const bool isDone, kLowering(builder));

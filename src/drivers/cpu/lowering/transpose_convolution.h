@@ -7,8 +7,8 @@ namespace hearth::cpu {
 
 // TRANSPOSE_CONV_2D with constant weights: int8 on a product of ours where the CPU has it
 // (transpose_layer.h); else float32, uint8 and int8 on XNNPACK, which packs these weights at each
-// start. False for other types, for NCHW, for fewer outputs than the stride, and for int8 on CPUs
-// that lack our product and whose int8 kernels compute some last rows wrongly.
+// start. False for other types and for NCHW. On XNNPACK also false for fewer outputs than the
+// stride, and for int8 on CPUs whose int8 kernels compute some last rows wrongly.
 Result<bool> lowerTransposeConv2d(PlanBuilder* builder);
 
 }  // namespace hearth::cpu

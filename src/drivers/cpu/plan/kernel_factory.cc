@@ -205,7 +205,7 @@ void KernelFactory::work() {
     for (size_t node = 0; node < made_.size() && !isEnding_; ++node) makeIfOpen(node);
   }
   // A thread that has to end does not wait for kernels that others are building; the thread that
-  // builds the last one goes on.
+  // builds the last one completes the work.
   if (isEnding_ && !allMade()) return;
   finish();
   std::call_once(afterwardsOnce_,

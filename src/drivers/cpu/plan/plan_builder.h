@@ -71,9 +71,10 @@ class PlanBuilder {
     return weightData(operand, place);
   }
 
-  // Names what the current operation packs, for PackedWeights::create(): by the files and offsets
-  // of the constants among `operands`, by the operands' quantisation, and by `parameters`. Null
-  // when a constant has no place that other models can name, or when packing is forbidden.
+  // Names what the current operation packs, for PackedWeights::create(): by `parameters`, by the
+  // types and quantisation of `operands`, and by file and offset of those that are constants (by
+  // their bytes if the model holds a copy). Null when a constant has no place that other models can
+  // name, or when packing is forbidden.
   std::shared_ptr<const base::Sha256Digest> packingSource(std::span<const uint32_t> operands,
                                                           std::span<const uint64_t> parameters);
 
@@ -157,7 +158,7 @@ class PlanBuilder {
   void materialize(uint32_t operand);
   std::optional<base::Sha256Digest> operandSource(uint32_t operand);
   ValueId newValue(Value value);
-  // Whether kReadSlack bytes behind a constant can be read where it lies.
+  // Whether the kReadSlack bytes behind a constant are readable in place.
   bool hasReadableTail(const graph::Operand& operand) const;
   const uint8_t* copyOf(const graph::Operand& operand, const uint8_t* data);
 

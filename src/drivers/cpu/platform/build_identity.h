@@ -13,7 +13,7 @@ namespace hearth::cpu {
 // What packed weights and plans depend on besides the model. Value type.
 struct BuildIdentity {
   base::Sha256Digest driver{};   // of the build identifier of this driver's library
-  base::Sha256Digest xnnpack{};  // of XNNPACK's build identifier
+  base::Sha256Digest xnnpack{};  // of XNNPACK's build identifier, which names its sources
   // Digest of what XNNPACK's packing functions for this CPU make of fixed weights: XNNPACK's own
   // key does not tell instruction sets apart.
   base::Sha256Digest packing{};

@@ -47,7 +47,7 @@ bool packsF32Panels(uint32_t side, size_t channels, size_t columns) {
         bias.data(), -kInfinity, kInfinity, 0, nullptr, packed.provider(), &op);
   });
   const XnnOperator owned(op);
-  // Otherwise what is remembered of this machine would be wrong.
+  // A lack of memory says nothing of the layout, so it must not become a remembered fact.
   if (status == xnn_status_out_of_memory) throw std::bad_alloc();
   F32Gemm product;
   product.taps = taps;
@@ -95,7 +95,7 @@ bool packsQs8Panels(uint32_t side, size_t channels, size_t columns) {
         nullptr, packed.provider(), &op);
   });
   const XnnOperator owned(op);
-  // Otherwise what is remembered of this machine would be wrong.
+  // A lack of memory says nothing of the layout, so it must not become a remembered fact.
   if (status == xnn_status_out_of_memory) throw std::bad_alloc();
   const size_t padded = (channels + kQs8Group - 1) / kQs8Group * kQs8Group;
   Qs8Gemm product;
@@ -155,7 +155,7 @@ bool packsQd8Panels(PackedWeights& packed, WeightPlace place, size_t channels, s
         nullptr, packed.provider(), &op);
   });
   const XnnOperator owned(op);
-  // Otherwise what is remembered of this machine would be wrong.
+  // A lack of memory says nothing of the layout, so it must not become a remembered fact.
   if (status == xnn_status_out_of_memory) throw std::bad_alloc();
   Qd8Gemm product;
   product.inputs = inputs;

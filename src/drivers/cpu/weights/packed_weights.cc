@@ -226,7 +226,7 @@ size_t PackedWeights::lookUp(void* context, const xnn_weights_cache_look_up_key*
   }
 }
 
-// With mutex_ held.
+// The caller holds mutex_.
 std::optional<PackedPlace> PackedWeights::reserveSmall(size_t size) {
   if (groups_.empty() || groups_.back().size + roundedUp(size) > groups_.back().segment->size()) {
     auto memory = PackedSegment::allocate(std::max(groupBytes_, roundedUp(size)));

@@ -115,7 +115,7 @@ class PackedWeights {
                   [&] { return make(static_cast<const void*>(bytes.data())); });
   }
 
-  // What the creation calls take as xnn_weights_cache_t.
+  // The xnn_weights_cache_t for creation calls.
   xnn_weights_cache_provider* provider() { return provider_; }
 
   // For kernels of ours: the packed bytes of the place, `size` of them, which `fill` writes the

@@ -16,7 +16,7 @@ namespace {
 
 // From this many bytes on prefetching has threads of its own.
 constexpr uint64_t kWorthAThread = uint64_t{1} << 20;
-// What one thread takes at a time: a few huge pages.
+// Bytes that a thread prefetches at a time: a few huge pages.
 constexpr size_t kPiece = size_t{4} << 20;
 constexpr int kDiskReaders = 4;
 // Touching one page maps those around it that are in memory. This is Linux's default number of

@@ -17,9 +17,10 @@ namespace hearth::cpu {
 // for the disk and the processors (measured: 115 ms instead of 5 for a signature whose segments
 // were being looked for, and 16 ms instead of 8 with all pages in memory). Several threads read
 // from the disk: a single one leaves the disk idle between two pieces, which costs half of its
-// speed (measured: 0.8 GB/s with one thread, 1.6 to 2.4 with four). Segments in the page cache take
-// one thread, and their prefetching also waits until the caller calls the returned function, at the
-// end of its start; if the caller destroys the function uncalled, they are not prefetched.
+// speed (measured: 0.8 GB/s with one thread, 1.6 to 2.4 with four). If all segments are in the page
+// cache, one thread suffices, and prefetching also waits until the caller calls the returned
+// function, at the end of its start; if the caller destroys the function uncalled, nothing is
+// prefetched.
 //
 // Where a segment has to come from the disk, `beforeDisk` is called first, on the calling thread:
 // reads that are requested later queue behind the segments.

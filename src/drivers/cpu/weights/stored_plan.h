@@ -23,7 +23,7 @@ struct StoredPlan {
     uint64_t offset = 0;
     uint64_t size = 0;
   };
-  std::vector<base::Sha256Digest> graphs;  // what tells signatures apart
+  std::vector<base::Sha256Digest> graphs;  // digests that tell signatures apart
   // Numbers of the graphs, ascending, that lack places because not all packings could be written.
   std::vector<uint32_t> partly;
   std::vector<uint64_t> segmentSizes;

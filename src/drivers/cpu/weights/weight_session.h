@@ -47,7 +47,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
 
   // Presets what an earlier start packed. Where there is nothing and another process is packing the
   // model, waits for that process as long as it makes progress. `publishesLast`: publish() writes
-  // what is packed; otherwise large packings are written while packing goes on.
+  // all packings; otherwise large ones are written during the packing.
   void load(bool publishesLast = false);
 
   // Writes what was packed to the store, in the background.
