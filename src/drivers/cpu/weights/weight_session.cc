@@ -110,6 +110,7 @@ void WeightSession::guarded(Body body) noexcept {
 
 void WeightSession::giveUp(const Error& error) noexcept {
   hasGivenUp_ = true;
+  dropTicket();
   const auto reason = error.code() == ErrorCode::kOutOfMemory ? cache::StoreReason::kNoMemory
                                                               : cache::StoreReason::kIoError;
   if (base::caught([&] { fail(reason, error.message()); })) return;
@@ -126,7 +127,6 @@ void WeightSession::dropTicket() {
 
 void WeightSession::load(bool publishesLast) {
   guarded([&] { tryToLoad(publishesLast); });
-  if (hasGivenUp_) dropTicket();
 }
 
 void WeightSession::tryToLoad(bool publishesLast) {
@@ -328,7 +328,6 @@ void WeightSession::publishSegment(const std::shared_ptr<PackedSegment>& packed,
 
 void WeightSession::publish() {
   guarded([&] { tryToPublish(); });
-  if (hasGivenUp_) dropTicket();
 }
 
 void WeightSession::tryToPublish() {

@@ -76,8 +76,8 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   // are built.
   void populate();
 
-  // Records that not all of the model could be packed: nothing of it is kept, and the report gives
-  // `error` as the reason.
+  // Records that not all of the model could be packed: nothing of it is kept, the report gives
+  // `error` as the reason, and another process may build the model.
   void giveUp(const Error& error) noexcept;
 
   // Whether load() found everything.
