@@ -75,36 +75,12 @@ Result<memory::Mapping> copyOf(int file, uint64_t size) {
   return copy;
 }
 
-// Holds an exclusive lock on an open file.
-class FileLock {
- public:
-  static Result<FileLock> take(int file) {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (!setLock(file, F_WRLCK)) {
-      if (errno != EAGAIN && errno != EACCES && errno != EINTR)
-        return std::unexpected(base::errnoError(errno, "Locking a cache file"));
-      if (std::chrono::steady_clock::now() >= end)
-        return fail(ErrorCode::kIo, "Another process keeps a lock on the cache file.");
-      std::this_thread::sleep_for(kStep);
-    }
-    return FileLock(file);
-  }
-  FileLock(FileLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
-  FileLock& operator=(FileLock&&) = delete;
-  ~FileLock() {
-    if (file_ >= 0) setLock(file_, F_UNLCK);
-  }
-
- private:
-  explicit FileLock(int file) : file_(file) {}
-  static bool setLock(int file, int type) {
-    struct flock lock{};
-    lock.l_type = static_cast<short>(type);
-    lock.l_whence = SEEK_SET;
-    return ::fcntl(file, F_OFD_SETLK, &lock) == 0;
-  }
-  int file_;
-};
+bool setLock(int file, int type) {
+  struct flock lock{};
+  lock.l_type = static_cast<short>(type);
+  lock.l_whence = SEEK_SET;
+  return ::fcntl(file, F_OFD_SETLK, &lock) == 0;
+}
 
 Status writeFile(int file, CachePieces pieces) {
   HEARTH_TRY(sizeOf(file));
@@ -120,6 +96,22 @@ Status writeFile(int file, CachePieces pieces) {
 }
 
 }  // namespace
+
+Result<CacheFileLock> CacheFileLock::take(int modelFile, std::chrono::nanoseconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!setLock(modelFile, F_WRLCK)) {
+    if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+      return std::unexpected(base::errnoError(errno, "Locking a cache file"));
+    if (std::chrono::steady_clock::now() >= end)
+      return fail(ErrorCode::kIo, "Another process keeps a lock on the cache file.");
+    std::this_thread::sleep_for(kStep);
+  }
+  return CacheFileLock(modelFile);
+}
+
+CacheFileLock::~CacheFileLock() {
+  if (file_ >= 0) setLock(file_, F_UNLCK);
+}
 
 CachedContent contentOf(CachePieces model, CachePieces data) {
   CachedContent content{{}, sizeOf(model), sizeOf(data)};
@@ -183,7 +175,7 @@ Result<CachedContent> contentOfFiles(int modelFile, int dataFile) {
 }
 
 Status writeCacheFiles(int modelFile, CachePieces model, int dataFile, CachePieces data) {
-  HEARTH_ASSIGN(const FileLock lock, FileLock::take(modelFile));
+  HEARTH_ASSIGN(const CacheFileLock lock, CacheFileLock::take(modelFile, kPatience));
   HEARTH_CRASH_POINT("cache_files.before_data");
   HEARTH_TRY(writeFile(dataFile, data));
   HEARTH_CRASH_POINT("cache_files.after_data");

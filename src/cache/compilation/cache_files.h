@@ -2,8 +2,10 @@
 // A client's files for compilation caching. Anybody may write, cut or lock them at any time.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "base/descriptor.h"
 #include "base/result.h"
@@ -36,8 +38,23 @@ Result<CacheBytes> readCacheFiles(int modelFile, int dataFile,
 // The digest and sizes of the files as they are now. Keeps and interprets nothing. Error: kIo.
 Result<CachedContent> contentOfFiles(int modelFile, int dataFile);
 
-// Writes both files, under a lock on the model file for which it waits one second at most. After a
-// failure the files match no content that the map knows. Error: kIo.
+// Holds an exclusive lock on an open model cache. The lock belongs to the open file description:
+// taking it twice through the same description is no conflict, and the first unlock releases it.
+class CacheFileLock {
+ public:
+  // Tries for `patience`. Errors: kIo.
+  static Result<CacheFileLock> take(int modelFile, std::chrono::nanoseconds patience);
+  CacheFileLock(CacheFileLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+  CacheFileLock& operator=(CacheFileLock&&) = delete;
+  ~CacheFileLock();
+
+ private:
+  explicit CacheFileLock(int file) : file_(file) {}
+  int file_;
+};
+
+// Writes both files, under a CacheFileLock for which it waits one second at most. After a failure
+// the files match no content that the map knows. Error: kIo.
 Status writeCacheFiles(int modelFile, CachePieces model, int dataFile, CachePieces data);
 
 // How many bytes of client files were accepted since the process started.

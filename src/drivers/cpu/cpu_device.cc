@@ -3,14 +3,17 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/caught.h"
 #include "base/log.h"
 #include "cache/anonymous_store.h"
+#include "cache/compilation/cache_files.h"
 #include "drivers/cpu/compilation_cache/cache_explanation.h"
 #include "drivers/cpu/compilation_cache/model_cache.h"
+#include "drivers/cpu/compilation_cache/save_queue.h"
 #include "drivers/cpu/compilation_cache/saved_segments.h"
 #include "drivers/cpu/plan/plan_builder.h"
 #include "drivers/cpu/platform/host_facts.h"
@@ -82,7 +85,10 @@ class CpuDevice final : public hal::Device, public hal::CacheExplainer {
       const hal::PrepareOptions& options, hal::Cache cache) override;
   Result<hal::StartReport> explainStart(std::shared_ptr<const graph::Model> model,
                                         const hal::PrepareOptions& options) override;
-  void flush() override { flushStores(); }
+  void flush() override {
+    flushStores();
+    static_cast<void>(SaveQueue::finishAll());
+  }
 
   void warmUp() override {
     // A failure is reported when a model is prepared.
@@ -99,11 +105,27 @@ class CpuDevice final : public hal::Device, public hal::CacheExplainer {
   }
 };
 
+// The client's cache files of a model. They stay locked from the preparation until the first save
+// ends, so that other processes see that they are being written.
+struct ClientFiles {
+  explicit ClientFiles(hal::Cache given) : cache(std::move(given)) {
+    if (cache.modelFiles.empty()) return;
+    if (auto taken = cache::CacheFileLock::take(cache.modelFiles[0].get(), {})) {
+      lock.emplace(std::move(*taken));
+    }
+  }
+  bool areThere() const { return !cache.modelFiles.empty() || !cache.dataFiles.empty(); }
+
+  const hal::Cache cache;
+  std::optional<cache::CacheFileLock> lock;  // none when another process holds it
+};
+
 // Writes the client's cache files. Returns why that failed; empty when it did not, or when the
 // client has none.
-std::string save(const ModelParts& parts, cache::SegmentStore& store, const hal::Cache& cache) {
-  if (cache.modelFiles.empty() && cache.dataFiles.empty()) return "";
-  const Status saved = base::caught([&] { return saveModel(parts, store, cache); });
+std::string save(const ModelParts& parts, cache::SegmentStore& store, ClientFiles& files) {
+  if (!files.areThere()) return "";
+  const Status saved = base::caught([&] { return saveModel(parts, store, files.cache); });
+  files.lock.reset();
   if (saved) return "";
   base::logInfo("A compilation is not cached. {}", saved.error().toString());
   return saved.error().toString();
@@ -164,14 +186,17 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
   HEARTH_TRY(initializeXnnpack());
   const std::shared_ptr<cache::SegmentStore> store = storeFor(*model, options);
   HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
-  const auto files = std::make_shared<const hal::Cache>(std::move(cache));
-  std::function<void(CpuPreparedModel&)> keep;
-  if (!files->modelFiles.empty() || !files->dataFiles.empty())
-    keep = [store, files](CpuPreparedModel& prepared) {
-      prepared.setCacheProblem(save(prepared.parts(), *store, *files));
-    };
+  const auto files = std::make_shared<ClientFiles>(std::move(cache));
   const auto prepareWith = [&](const std::shared_ptr<cache::SegmentStore>& used) {
-    return base::caught([&] { return CpuPreparedModel::create(model, options, pool, used, keep); });
+    CpuPreparedModel::Keeping keeping;
+    if (files->areThere()) {
+      keeping.keep = [used, files](CpuPreparedModel& prepared) {
+        prepared.setCacheProblem(save(prepared.parts(), *used, *files));
+      };
+      keeping.token = files->cache.token;
+    }
+    return base::caught(
+        [&] { return CpuPreparedModel::create(model, options, pool, used, std::move(keeping)); });
   };
   auto prepared = prepareWith(store);
   if (!prepared && prepared.error().code() == ErrorCode::kOutOfMemory &&
@@ -199,6 +224,7 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModelFromCache(
   HEARTH_TRY(checkDeadline(options));
   const StartInProgress start;
   HEARTH_TRY(initializeXnnpack());
+  SaveQueue::waitFor(cache.token);
   HEARTH_ASSIGN(SavedModel saved, loadModel(options, cache));
   HEARTH_TRY(ops::validateOperations(*saved.model));
   HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));

@@ -120,24 +120,24 @@ class CpuExecution final : public hal::Execution {
 Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
     std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
     std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store,
-    std::function<void(CpuPreparedModel&)> whenReady) {
+    Keeping keeping) {
   base::TraceSpan span("start", "prepare");
   std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
   prepared->model_ = std::move(model);
   prepared->pool_ = std::move(pool);
   prepared->setTuned(options.isTuned);
-  if (whenReady != nullptr)
-    prepared->whenChosen_ = [self = prepared.get(), whenReady](const MeasuredChoices&) {
-      whenReady(*self);
+  if (keeping.keep != nullptr)
+    prepared->whenChosen_ = [self = prepared.get(), keep = keeping.keep](const MeasuredChoices&) {
+      keep(*self);
     };
-  prepared->session_ = std::make_shared<WeightSession>(
-      std::move(store), prepared->model_, prepared->weights_, options,
-      static_cast<unsigned>(prepared->pool_->threadCount()));
+  prepared->session_ =
+      std::make_shared<WeightSession>(store, prepared->model_, prepared->weights_, options,
+                                      static_cast<unsigned>(prepared->pool_->threadCount()));
   const bool isJustInTime = options.preparation == hal::Preparation::kJustInTime;
   prepared->session_->load(isJustInTime);
   const bool isWarm = prepared->session_->isWarm();
-  if (isJustInTime || (isWarm && whenReady == nullptr)) {
-    HEARTH_TRY(prepared->planAhead(options, !isWarm, std::move(whenReady)));
+  if (isJustInTime || (isWarm && keeping.keep == nullptr)) {
+    HEARTH_TRY(prepared->planAhead(options, !isWarm, std::move(keeping.keep)));
     return prepared;
   }
   {
@@ -148,7 +148,10 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
   HEARTH_TRY(hal::checkPoolsWhole(*prepared->model_));
   prepared->publish();
   prepared->populate();
-  if (whenReady != nullptr) whenReady(*prepared);
+  if (keeping.keep != nullptr)
+    prepared->save_ =
+        SaveQueue::post(keeping.token, std::move(store),
+                        [self = prepared.get(), keep = std::move(keeping.keep)] { keep(*self); });
   return prepared;
 }
 
@@ -175,6 +178,8 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
 
 CpuPreparedModel::~CpuPreparedModel() {
   stages_.reset();
+  // The client may change the model's constants from now on.
+  if (save_ != nullptr) save_->finish();
   if (ahead_ != nullptr) ahead_->end();
 }
 
@@ -446,6 +451,7 @@ Result<std::unique_ptr<hal::Execution>> CpuPreparedModel::createExecution(hal::R
 
 hal::StartReport CpuPreparedModel::startReport() const {
   if (ahead_ != nullptr) ahead_->finish();
+  if (save_ != nullptr) save_->finish();
   return reportNow();
 }
 
@@ -601,6 +607,8 @@ void CpuPreparedModel::keepChoices(const MeasuredChoices& measured) {
     session_->publishAgain();
     session_->remember(kChoicesFact, measured.encoded());
   }
+  // Not before the files are written without them.
+  if (save_ != nullptr) save_->finish();
   if (whenChosen_ != nullptr) whenChosen_(measured);
 }
 

@@ -12,6 +12,7 @@
 #include "base/fork_gate.h"
 #include "base/mutex.h"
 #include "drivers/cpu/compilation_cache/model_cache.h"
+#include "drivers/cpu/compilation_cache/save_queue.h"
 #include "drivers/cpu/compilation_cache/saved_segments.h"
 #include "drivers/cpu/plan/execution_context.h"
 #include "drivers/cpu/plan/kernel_choice.h"
@@ -29,16 +30,22 @@ namespace hearth::cpu {
 class CpuPreparedModel final : public hal::PreparedModel,
                                public std::enable_shared_from_this<CpuPreparedModel> {
  public:
-  // Prepares a model. With just-in-time preparation, and in a warm start without `whenReady`, it
+  // How a model is kept for later starts (saveModel()).
+  struct Keeping {
+    std::function<void(CpuPreparedModel&)> keep;  // null: not at all
+    hal::CacheToken token{};
+  };
+
+  // Prepares a model. With just-in-time preparation, and in a warm start that keeps nothing, it
   // returns before the kernels are built: they are built ahead of the first execution and in it.
-  // `whenReady` may be null. With just-in-time preparation it is called when the kernels are built,
-  // on a thread of the model's own; otherwise before the return, with all kernels built. It is
-  // called once more when the second stage has begun (KernelStages). Error: kUnsupported when
-  // shapes or branches are known only at run time; the caller then takes the interpreter.
+  // `keeping.keep` is called in the background when all kernels are built, and once more when the
+  // second stage has begun (KernelStages). Unless the preparation is just in time, the model's
+  // destructor waits for it. Error: kUnsupported when shapes or branches are known only at run
+  // time; the caller then takes the interpreter.
   static Result<std::shared_ptr<CpuPreparedModel>> create(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
       std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store,
-      std::function<void(CpuPreparedModel&)> whenReady);
+      Keeping keeping);
 
   // Prepares a model that saveModel() wrote: reads no constants of the client, packs nothing.
   // `whenChosen` may be null; it is called on a thread of the model's own when the second stage has
@@ -56,7 +63,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   ~CpuPreparedModel() override;
 
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
-  // Waits until all kernels are built.
+  // Waits until all kernels are built and the client's cache files are written.
   hal::StartReport startReport() const override;
   hal::StartReport startReportSoFar() const override;
 
@@ -135,6 +142,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::vector<uint8_t> savedChoices_;       // encoded MeasuredChoices; empty when there are none
   std::function<void()> populate_;          // SavedModel::populate
   std::function<void(const MeasuredChoices&)> whenChosen_;
+  std::shared_ptr<SaveQueue::Save> save_;  // set before anybody else has the model; may be null
   std::vector<graph::Dimensions> outputDimensions_;
   std::vector<uint64_t> outputBytes_;
 

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <future>
 #include <map>
 #include <optional>
 #include <random>
@@ -19,6 +20,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "cache/compilation/cache_files.h"
+#include "cache/object/object_file.h"
 #include "cache/open_store.h"
 #include "cache/store/segment_store.h"
 #include "cache/testing/store_test_util.h"
@@ -26,6 +28,7 @@
 #include "drivers/cpu/microkernels/qs8_dwconv.h"
 #include "drivers/cpu/platform/build_identity.h"
 #include "drivers/cpu/testing/reference_comparison.h"
+#include "drivers/cpu/weights/open_stores.h"
 #include "hal/cts/model_builder.h"
 
 namespace hearth::cpu {
@@ -199,6 +202,31 @@ class ModelCachePlaces : public ModelCacheTest, public testing::WithParamInterfa
 INSTANTIATE_TEST_SUITE_P(Store, ModelCachePlaces, testing::Bool(), [](const auto& info) {
   return info.param ? std::string("On") : std::string("Off");
 });
+
+TEST_F(ModelCacheTest, TheFilesFollowThePreparation) {
+  useStore();
+  const Sample sample(15, 600);
+  const auto right = expected(sample);
+  std::promise<void> go;
+  openStore(options_)->afterPublishing([going = go.get_future().share()] { going.wait(); });
+  auto prepared = prepare(sample, files());
+  ASSERT_TRUE(prepared);
+  EXPECT_EQ(outputOf(**prepared), right);
+  EXPECT_EQ(fs::file_size(modelFile()), 0u);
+  EXPECT_TRUE(cache::isLocked(files().modelFiles[0].get()));
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    go.set_value();
+  });
+  // The client frees the model, and may change its constants afterwards.
+  prepared->reset();
+  sample.constants.wipe();
+  later.join();
+  EXPECT_FALSE(cache::isLocked(files().modelFiles[0].get()));
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  EXPECT_EQ(outputOf(**restored), right);
+}
 
 TEST_P(ModelCachePlaces, AHitNeedsNoConstantOfTheClient) {
   const Sample sample(1, 600);

@@ -18,10 +18,6 @@
 namespace hearth::cpu {
 namespace {
 
-// An exiting process waits this long for a store without progress, such as on a disk or a network
-// file system that hangs.
-constexpr std::chrono::seconds kExitPatience{10};
-
 struct OpenStores {
   base::Mutex mutex;
   std::shared_ptr<cache::SegmentStore> latest;

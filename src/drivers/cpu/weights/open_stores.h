@@ -9,6 +9,10 @@
 
 namespace hearth::cpu {
 
+// An exiting process waits this long for work without progress, such as on a disk or a network file
+// system that hangs.
+inline constexpr std::chrono::seconds kExitPatience{10};
+
 // Opens the store that the options name, else the one that the environment names. The latest store
 // stays open for the next model. The first call registers flushBeforeExit() for the process's exit.
 // Never null: where the options are wrong the store is an AnonymousStore. Thread-safe.
