@@ -277,10 +277,22 @@ typedef enum hearth_tuning {
   HEARTH_TUNING_OFF = 2,
 } hearth_tuning;
 
+// The bytes of NNAPI's cache token.
+#define HEARTH_CACHE_TOKEN_BYTES 32
+
+// With a `device` that one runs the whole model, or the compilation fails. Without, each operation
+// goes to the device that takes it at the lowest cost, and what fails on the others runs on
+// nnapi-reference, the whole model or one execution, with a warning in the log; out of memory and
+// out of time are failures all the same.
+//
+// `cache_dir` is NNAPI's compilation caching (ANeuralNetworksCompilation_setCaching): devices keep
+// there what they make of the model and begin with it at the next start with the same token. That
+// the token belongs to the model's contents is the caller's part, as NNAPI has it. Signatures other
+// than the first are kept apart under the same token. The weight store needs none of this.
 typedef struct hearth_compile_options {
   size_t size;
   const char* signature;          // NULL = the first
-  const char* device;             // NULL = the first device that takes every operation
+  const char* device;             // NULL = all devices, as below
   int32_t preference;             // hearth_preference
   int32_t priority;               // hearth_priority
   uint32_t threads;               // 0 = what HEARTH_THREADS says, else the device's choice
@@ -292,6 +304,8 @@ typedef struct hearth_compile_options {
   const char* weight_cache;       // one file to be used in place of the store; NULL = none
   int32_t preparation;            // hearth_preparation
   int32_t tuning;                 // hearth_tuning
+  const char* cache_dir;          // folder for compilation caching; NULL = none
+  const uint8_t* cache_token;     // HEARTH_CACHE_TOKEN_BYTES; of a cache_dir
 } hearth_compile_options;
 
 // Sets `options` to the standard values; `size` is sizeof(hearth_compile_options) as the caller
@@ -313,7 +327,9 @@ HEARTH_EXPORT void hearth_compile_options_init(hearth_compile_options* options, 
    0,                                \
    NULL,                             \
    HEARTH_PREPARE_DEFAULT,           \
-   HEARTH_TUNING_DEFAULT}
+   HEARTH_TUNING_DEFAULT,            \
+   NULL,                             \
+   NULL}
 
 typedef enum hearth_start_state {
   HEARTH_START_COLD = 0,      // weights were packed and kept for the next start
@@ -356,9 +372,6 @@ HEARTH_EXPORT void hearth_compilation_free(hearth_compilation* compilation);
 HEARTH_EXPORT hearth_status hearth_model_explain_start(const hearth_model* model,
                                                        const hearth_compile_options* options,
                                                        char** json, hearth_error** error);
-
-// The bytes of NNAPI's cache token.
-#define HEARTH_CACHE_TOKEN_BYTES 32
 
 // What a compilation through NNAPI, with the device of `options` or without a list of devices,
 // would do with the files that ANeuralNetworksCompilation_setCaching names in `folder` for `token`,

@@ -200,7 +200,7 @@ struct Statistics {
 // Options of Model::compile; the defaults are the library's.
 struct CompileOptions {
   std::string signature;  // empty = the first
-  std::string device;     // empty = the first device that takes every operation
+  std::string device;     // empty = all devices, as hearth_compile_options has it
   hearth_preference preference = HEARTH_PREFER_FAST_SINGLE_ANSWER;
   hearth_priority priority = HEARTH_PRIORITY_MEDIUM;
   uint32_t threads = 0;  // 0 = what HEARTH_THREADS says, else the device's choice
@@ -212,6 +212,8 @@ struct CompileOptions {
   std::string weightCache;              // one file in place of the store; empty = none
   hearth_preparation preparation = HEARTH_PREPARE_DEFAULT;
   hearth_tuning tuning = HEARTH_TUNING_DEFAULT;
+  std::string cacheDir;  // folder for compilation caching; empty = none
+  std::array<uint8_t, HEARTH_CACHE_TOKEN_BYTES> cacheToken{};
 };
 
 // A run in flight. Does not own the execution, which waits for it when it is destroyed.
@@ -458,6 +460,10 @@ class Model {
     raw.weight_cache = options.weightCache.empty() ? nullptr : options.weightCache.c_str();
     raw.preparation = options.preparation;
     raw.tuning = options.tuning;
+    if (!options.cacheDir.empty()) {
+      raw.cache_dir = options.cacheDir.c_str();
+      raw.cache_token = options.cacheToken.data();
+    }
     return raw;
   }
 

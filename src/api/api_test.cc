@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -19,6 +20,7 @@ namespace hearth {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 template <typename Call>
 hearth_status codeOf(Call call) {
@@ -246,6 +248,33 @@ TEST_F(ApiModelTest, CompilesSeveralSignaturesAtOnce) {
   EXPECT_EQ(hearth_compile_signatures(model.get(), nullptr, nullptr, 1, &compilation, nullptr),
             HEARTH_UNEXPECTED_NULL);
   EXPECT_EQ(compilation, nullptr);
+}
+
+TEST_F(ApiModelTest, ACacheFolderIsOneOfNnapis) {
+  const Model model(folder_ + "mobilenet_v1_0.25_128_quant.tflite");
+  std::string pattern = std::filesystem::temp_directory_path() / "hearth-api-XXXXXX";
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  CompileOptions options;
+  options.device = "hearth-cpu";
+  options.cacheDir = pattern;
+  options.cacheToken = {7};
+  const auto report = [&] {
+    return model.compile(options).startReportJson();
+  };
+  const std::string hit = "\"cache\": \"hit\"";
+  EXPECT_THAT(report(), Not(HasSubstr(hit)));
+  EXPECT_THAT(report(), HasSubstr(hit));
+  EXPECT_THAT(model.explainCache(pattern, options.cacheToken, options),
+              HasSubstr("\"state\": \"hit\""));
+  options.cacheToken = {8};
+  EXPECT_THAT(report(), Not(HasSubstr(hit)));
+
+  hearth_compile_options raw = HEARTH_COMPILE_OPTIONS_INIT;
+  raw.cache_dir = pattern.c_str();
+  hearth_compilation* compilation = nullptr;
+  EXPECT_EQ(hearth_compile(model.get(), &raw, &compilation, nullptr), HEARTH_UNEXPECTED_NULL);
+  std::error_code ignored;
+  std::filesystem::remove_all(pattern, ignored);
 }
 
 TEST_F(ApiModelTest, StartReportAndInspection) {

@@ -13,7 +13,9 @@
 #include "api/handles.h"
 #include "base/env.h"
 #include "base/helper_thread.h"
+#include "base/sha256.h"
 #include "runtime/cache_explanation.h"
+#include "runtime/compilation.h"
 #include "runtime/device_manager.h"
 
 using hearth::ErrorCode;
@@ -26,6 +28,10 @@ using hearth::api::guarded;
 using hearth::api::nullArgument;
 using hearth::api::Tensor;
 using hearth::base::caught;
+using hearth::runtime::CacheRequest;
+using hearth::runtime::Compilation;
+using hearth::runtime::CompilationOptions;
+using hearth::runtime::DeviceManager;
 
 namespace {
 
@@ -57,6 +63,8 @@ Result<hearth_compile_options> readOptions(const hearth_compile_options* given) 
     return fail(ErrorCode::kBadData, "There is no preparation {}.", options.preparation);
   if (options.tuning < HEARTH_TUNING_DEFAULT || options.tuning > HEARTH_TUNING_OFF)
     return fail(ErrorCode::kBadData, "There is no tuning {}.", options.tuning);
+  if (options.cache_dir != nullptr && options.cache_token == nullptr)
+    return nullArgument("cache_token");
   return options;
 }
 
@@ -110,22 +118,41 @@ std::map<std::string, std::string> storeOptions(const hearth_compile_options& op
   return texts;
 }
 
-Result<hearth::hal::Preparation> preparationOf(const hearth_compile_options& options) {
-  if (options.preparation == HEARTH_PREPARE_DEFAULT) return hearth::runtime::defaultPreparation();
+std::optional<hearth::hal::Preparation> preparationOf(const hearth_compile_options& options) {
+  if (options.preparation == HEARTH_PREPARE_DEFAULT) return std::nullopt;
   return options.preparation == HEARTH_PREPARE_WHOLE ? hearth::hal::Preparation::kWhole
                                                      : hearth::hal::Preparation::kJustInTime;
 }
 
-Result<bool> isTuned(const hearth_compile_options& options) {
-  if (options.tuning == HEARTH_TUNING_DEFAULT) return hearth::runtime::isTunedByDefault();
+std::optional<bool> isTuned(const hearth_compile_options& options) {
+  if (options.tuning == HEARTH_TUNING_DEFAULT) return std::nullopt;
   return options.tuning == HEARTH_TUNING_ON;
 }
 
-Result<hearth::runtime::CompilationOptions> runtimeOptions(const hearth_compile_options& options) {
-  hearth::runtime::CompilationOptions made;
-  if (options.device != nullptr) made.device = options.device;
-  HEARTH_ASSIGN(made.prepare.preparation, preparationOf(options));
-  HEARTH_ASSIGN(made.prepare.isTuned, isTuned(options));
+// A token is for a model, which signatures other than the first are not.
+std::shared_ptr<const CacheRequest> cacheRequest(const hearth_model& model,
+                                                 const std::string& signature, const char* folder,
+                                                 const uint8_t* token) {
+  CacheRequest request;
+  request.folder = folder;
+  std::copy_n(token, request.token.size(), request.token.begin());
+  if (!signature.empty() && signature != model.signatureKeys.front()) {
+    hearth::base::Sha256 hash;
+    hash.update(request.token);
+    hash.update(signature.data(), signature.size());
+    request.token = hash.finish();
+  }
+  return std::make_shared<const CacheRequest>(std::move(request));
+}
+
+Result<CompilationOptions> runtimeOptions(const hearth_compile_options& options) {
+  CompilationOptions made;
+  if (options.device != nullptr) {
+    HEARTH_ASSIGN(auto device, DeviceManager::shared().find(options.device));
+    made.devices = {std::move(device)};
+  }
+  made.preparation = preparationOf(options);
+  made.isTuned = isTuned(options);
   made.prepare.preference = static_cast<hearth::hal::Preference>(options.preference);
   made.prepare.priority = static_cast<hearth::hal::Priority>(options.priority);
   made.prepare.threads = options.threads;
@@ -135,29 +162,32 @@ Result<hearth::runtime::CompilationOptions> runtimeOptions(const hearth_compile_
   return made;
 }
 
+Result<hearth::tflite::ImportedGraph> import(const hearth_model& model,
+                                             const hearth_compile_options& options) {
+  return model.file->importSignature(options.signature == nullptr ? "" : options.signature);
+}
+
 Status compile(const hearth_model& model, const hearth_compile_options& options,
                hearth_compilation** out) {
   const auto begin = std::chrono::steady_clock::now();
-  HEARTH_ASSIGN(hearth::tflite::ImportedGraph imported,
-                model.file->importSignature(options.signature == nullptr ? "" : options.signature));
+  HEARTH_ASSIGN(hearth::tflite::ImportedGraph imported, import(model, options));
   auto made = std::make_shared<CompiledSignature>();
   HEARTH_ASSIGN(made->inputs, describeTensors(imported.inputs));
   HEARTH_ASSIGN(made->outputs, describeTensors(imported.outputs));
-  std::vector<hearth::runtime::StatePair> states;
-  for (hearth::tflite::StatePair& state : imported.states)
-    states.push_back({state.input, state.output, std::move(state.initialValue)});
-
-  HEARTH_ASSIGN(const hearth::runtime::CompilationOptions wanted, runtimeOptions(options));
-  HEARTH_ASSIGN(made->compilation,
-                hearth::runtime::Compilation::create(imported.model, std::move(states), wanted,
-                                                     hearth::runtime::DeviceManager::shared()));
-  made->device = made->compilation->device().name();
+  HEARTH_ASSIGN(CompilationOptions wanted, runtimeOptions(options));
+  if (options.cache_dir != nullptr)
+    wanted.cache =
+        cacheRequest(model, imported.signatureKey, options.cache_dir, options.cache_token);
+  HEARTH_ASSIGN(made->compilation, Compilation::create(imported.model, std::move(imported.states),
+                                                       wanted, DeviceManager::shared()));
+  made->device = made->compilation->deviceNames();
   made->startSoFar.model = model.path;
   made->startSoFar.device = made->device;
+  made->startSoFar.cache = made->compilation->cacheOutcome();
   made->startSoFar.prepareMs = model.loadMs + hearth::api::millisecondsSince(begin);
   if (hearth::runtime::isReportWanted()) {
     hearth::runtime::StartRecord record = made->startSoFar;
-    record.report = made->compilation->startReportSoFar();
+    record.setReport(made->compilation->preparedModel().startReportSoFar());
     hearth::runtime::appendToReport(record);
   }
   *out = new hearth_compilation{std::move(made)};
@@ -205,13 +235,11 @@ Status compileSignatures(const hearth_model& model, const hearth_compile_options
 
 Status explainStart(const hearth_model& model, const hearth_compile_options& options, char** json) {
   const auto begin = std::chrono::steady_clock::now();
-  HEARTH_ASSIGN(hearth::tflite::ImportedGraph imported,
-                model.file->importSignature(options.signature == nullptr ? "" : options.signature));
+  HEARTH_ASSIGN(hearth::tflite::ImportedGraph imported, import(model, options));
+  HEARTH_ASSIGN(const CompilationOptions wanted, runtimeOptions(options));
   hearth::runtime::StartRecord record;
-  HEARTH_ASSIGN(const hearth::runtime::CompilationOptions wanted, runtimeOptions(options));
   HEARTH_ASSIGN(record.report,
-                hearth::runtime::Compilation::explainStart(
-                    imported.model, wanted, hearth::runtime::DeviceManager::shared()));
+                Compilation::explainStart(imported.model, wanted, DeviceManager::shared()));
   record.prepareMs = hearth::api::millisecondsSince(begin);
   *json = hearth::api::copyString(hearth::runtime::startJson(record, 2));
   return {};
@@ -219,20 +247,11 @@ Status explainStart(const hearth_model& model, const hearth_compile_options& opt
 
 Status explainCache(const hearth_model& model, const hearth_compile_options& options,
                     const char* folder, const uint8_t* token, char** json) {
-  HEARTH_ASSIGN(hearth::tflite::ImportedGraph imported,
-                model.file->importSignature(options.signature == nullptr ? "" : options.signature));
-  const auto& manager = hearth::runtime::DeviceManager::shared();
-  std::vector<std::shared_ptr<hearth::hal::Device>> devices = manager.devices();
-  HEARTH_ASSIGN(const hearth::runtime::CompilationOptions made, runtimeOptions(options));
-  if (!made.device.empty()) {
-    HEARTH_ASSIGN(std::shared_ptr<hearth::hal::Device> device, manager.find(made.device));
-    devices = {std::move(device)};
-  }
-  hearth::runtime::CacheRequest request;
-  request.folder = folder;
-  std::copy_n(token, request.token.size(), request.token.begin());
+  HEARTH_ASSIGN(hearth::tflite::ImportedGraph imported, import(model, options));
+  HEARTH_ASSIGN(CompilationOptions wanted, runtimeOptions(options));
+  wanted.cache = cacheRequest(model, imported.signatureKey, folder, token);
   HEARTH_ASSIGN(const std::vector<hearth::runtime::CacheExplanation> parts,
-                hearth::runtime::explainCaches(imported.model, devices, made.prepare, request));
+                Compilation::explainCaches(imported.model, wanted, DeviceManager::shared()));
   *json = hearth::api::copyString(hearth::runtime::explanationJson(parts));
   return {};
 }
@@ -279,7 +298,7 @@ hearth_start_state publicState(hearth::hal::StartReport::State state) {
 const hearth::runtime::StartRecord& CompiledSignature::start() const {
   std::call_once(startOnce_, [this] {
     start_ = startSoFar;
-    start_.report = compilation->startReport();
+    start_.setReport(compilation->preparedModel().startReport());
   });
   return start_;
 }
@@ -411,7 +430,7 @@ hearth_status hearth_compilation_start_report_json(const hearth_compilation* com
     if (json == nullptr) return nullArgument("json");
     // Other than how it started, what happened since then changes.
     hearth::runtime::StartRecord record = compilation->signature->startSoFar;
-    record.report = compilation->signature->compilation->startReport();
+    record.setReport(compilation->signature->compilation->preparedModel().startReport());
     *json = hearth::api::copyString(hearth::runtime::startJson(record, 2));
     return {};
   });

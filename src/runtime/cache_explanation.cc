@@ -7,19 +7,10 @@
 #include "base/format.h"
 #include "hal/cache_explainer.h"
 #include "runtime/cache_file_state.h"
-#include "runtime/model_plan.h"
+#include "runtime/unprepared_model.h"
 
 namespace hearth::runtime {
 namespace {
-
-// Takes the place of a model that nobody will run.
-class UnpreparedModel final : public hal::PreparedModel {
- public:
-  Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request /*request*/) override {
-    return fail(ErrorCode::kBadState, "The model was not prepared, only its cache was looked at.");
-  }
-  hal::StartReport startReport() const override { return {}; }
-};
 
 class Explainer {
  public:
@@ -41,7 +32,7 @@ class Explainer {
       explain(device, *wanted, options, key.finish(device, options), counts, &part);
     }
     parts_->push_back(std::move(part));
-    return CachedPreparation{std::make_shared<UnpreparedModel>(), ""};
+    return CachedPreparation{unpreparedModel({}), ""};
   }
 
  private:
@@ -86,21 +77,17 @@ class Explainer {
 
 }  // namespace
 
-Result<std::vector<CacheExplanation>> explainCaches(
+Result<std::vector<CacheExplanation>> explainParts(
     std::shared_ptr<const graph::Model> model,
-    const std::vector<std::shared_ptr<hal::Device>>& devices, const hal::PrepareOptions& options,
-    const CacheRequest& request) {
+    const std::vector<std::shared_ptr<hal::Device>>& devices, PartitioningOptions options) {
   std::vector<CacheExplanation> parts;
-  Explainer explainer(request, &parts);
-  ModelPlanOptions planOptions;
-  planOptions.prepare = options;
-  planOptions.cache = std::make_shared<const CacheRequest>(request);
-  planOptions.preparePart = [&](hal::Device& device, const ModelSource& source,
-                                const hal::PrepareOptions& prepare, const CacheRequest*,
-                                CacheKeyHash key) {
+  Explainer explainer(*options.cache, &parts);
+  options.preparePart = [&](hal::Device& device, const ModelSource& source,
+                            const hal::PrepareOptions& prepare, const CacheRequest*,
+                            CacheKeyHash key) {
     return explainer.prepare(device, source, prepare, key);
   };
-  HEARTH_TRY(planModel(std::move(model), devices, planOptions));
+  HEARTH_TRY(preparePartitioned(std::move(model), devices, options));
   return parts;
 }
 

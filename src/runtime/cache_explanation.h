@@ -13,6 +13,7 @@
 #include "graph/model.h"
 #include "hal/device.h"
 #include "runtime/compilation_cache.h"
+#include "runtime/partitioned_model.h"
 
 namespace hearth::runtime {
 
@@ -44,12 +45,11 @@ struct CacheExplanation {
   std::optional<bool> isSameModel;  // see hal::CacheVerdict
 };
 
-// The parts in the order in which a compilation prepares them. Errors as planModel() without a
-// fallback.
-Result<std::vector<CacheExplanation>> explainCaches(
+// The parts in the order in which preparePartitioned() prepares them, with its errors.
+// `options.cache` is set.
+Result<std::vector<CacheExplanation>> explainParts(
     std::shared_ptr<const graph::Model> model,
-    const std::vector<std::shared_ptr<hal::Device>>& devices, const hal::PrepareOptions& options,
-    const CacheRequest& request);
+    const std::vector<std::shared_ptr<hal::Device>>& devices, PartitioningOptions options);
 
 // Files whose names begin with the same key.
 struct CacheSet {

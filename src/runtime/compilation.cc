@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/compilation.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "base/env.h"
-#include "base/format.h"
 #include "base/trace.h"
 #include "graph/validated_model.h"
 #include "memory/limits.h"
-#include "runtime/device_model.h"
+#include "runtime/unprepared_model.h"
 
 namespace hearth::runtime {
 namespace {
-
-// How many operations a message names before it only counts the rest.
-constexpr size_t kMaxNamedOperations = 4;
 
 // Bytes of an operand; 0 where dimensions are not known yet.
 Result<uint64_t> knownBytes(const graph::Operand& operand) {
@@ -50,7 +46,7 @@ Status checkActivations(const graph::Model& model, uint64_t limit) {
   return {};
 }
 
-Status checkStates(const graph::Model& model, const std::vector<StatePair>& states) {
+Status checkStates(const graph::Model& model, const std::vector<graph::StatePair>& states) {
   const graph::Subgraph& main = model.main();
   if (states.size() > main.inputs.size() || states.size() > main.outputs.size())
     return fail(ErrorCode::kBadData, "The model has {} states but {} inputs and {} outputs.",
@@ -59,7 +55,7 @@ Status checkStates(const graph::Model& model, const std::vector<StatePair>& stat
   const size_t firstOutput = main.outputs.size() - states.size();
   std::vector<bool> hasInput(main.inputs.size());
   std::vector<bool> hasOutput(main.outputs.size());
-  for (const StatePair& state : states) {
+  for (const graph::StatePair& state : states) {
     if (state.input < firstInput || state.input >= main.inputs.size() ||
         state.output < firstOutput || state.output >= main.outputs.size() ||
         hasInput[state.input] || hasOutput[state.output])
@@ -81,105 +77,102 @@ Status checkStates(const graph::Model& model, const std::vector<StatePair>& stat
   return {};
 }
 
-// Nothing when the device takes every operation, else a sentence on what it does not take.
-Result<std::string> missingOn(hal::Device& device, const graph::Model& model) {
-  HEARTH_ASSIGN(const std::vector<hal::OperationSupport> support,
-                device.supportedOperations(model));
-  const graph::Subgraph& main = model.main();
-  if (support.size() != main.operations.size())
-    return fail(ErrorCode::kOpFailed, "The device {} answers for {} operations of {}.",
-                device.name(), support.size(), main.operations.size());
-  std::string text;
-  size_t missing = 0;
-  for (size_t i = 0; i < support.size(); ++i) {
-    if (support[i].supported) continue;
-    if (++missing > kMaxNamedOperations) continue;
-    const graph::Operation& operation = main.operations[i];
-    text += base::formatText(
-        "{}operation {}, {}{}{}{}", missing == 1 ? "" : "; ", i, graph::nameOf(operation.type),
-        operation.name.empty() ? "" : base::formatText(" \"{}\"", operation.name),
-        support[i].reason.empty() ? "" : ": ", support[i].reason);
-  }
-  if (missing == 0) return "";
-  while (text.ends_with('.')) text.pop_back();
-  if (missing > kMaxNamedOperations)
-    text += base::formatText("; and {} more", missing - kMaxNamedOperations);
-  return base::formatText("{} does not take {}", device.name(), text);
-}
+// Everything that create() and its explanations have in common.
+struct Resolved {
+  std::vector<std::shared_ptr<hal::Device>> devices;
+  PartitioningOptions partitioning;
+};
 
-Result<std::shared_ptr<hal::Device>> chooseDevice(const graph::Model& model,
-                                                  const std::string& wanted,
-                                                  const DeviceManager& devices) {
-  std::vector<std::shared_ptr<hal::Device>> candidates = devices.devices();
-  if (!wanted.empty()) {
-    HEARTH_ASSIGN(auto device, devices.find(wanted));
-    candidates = {std::move(device)};
-  }
-  if (candidates.empty()) return fail(ErrorCode::kUnavailableDevice, "There is no device.");
-  std::string reasons;
-  for (const auto& device : candidates) {
-    auto missing = missingOn(*device, model);
-    // A device that fails to answer is out of the choice, not the end of it.
-    if (!missing && candidates.size() == 1) return std::unexpected(std::move(missing.error()));
-    if (missing && missing->empty()) return device;
-    reasons += (reasons.empty() ? "" : "; ") +
-               (missing ? *missing : device->name() + " fails: " + missing.error().toString());
-  }
-  if (candidates.size() == 1) return fail(ErrorCode::kUnsupported, "The device {}.", reasons);
-  return fail(ErrorCode::kUnsupported, "No device takes every operation: {}.", reasons);
-}
-
-}  // namespace
-
-Result<hal::Preparation> defaultPreparation() {
-  HEARTH_ASSIGN(const std::string word, base::envChoice(base::Env::kPreparation));
-  return word == "whole" ? hal::Preparation::kWhole : hal::Preparation::kJustInTime;
-}
-
-Result<bool> isTunedByDefault() {
-  HEARTH_ASSIGN(const std::string word, base::envChoice(base::Env::kTuning));
-  return word == "on";
-}
-
-uint64_t defaultActivationLimit() {
-  return memory::machineMemory() / 2;
-}
-
-Result<hal::PrepareOptions> Compilation::prepareOptions(const graph::Model& model,
-                                                        const CompilationOptions& options) {
+Result<Resolved> resolve(const graph::Model& model, const CompilationOptions& options,
+                         const DeviceManager& manager) {
   HEARTH_TRY(graph::validateOnce(model));
-  hal::PrepareOptions prepare = options.prepare;
+  Resolved resolved;
+  resolved.devices = options.devices.empty() ? manager.devices() : options.devices;
+  if (options.devices.empty()) resolved.partitioning.fallback = manager.reference();
+  resolved.partitioning.cache = options.cache;
+  hal::PrepareOptions& prepare = resolved.partitioning.prepare;
+  prepare = options.prepare;
+  if (options.preparation) {
+    prepare.preparation = *options.preparation;
+  } else {
+    HEARTH_ASSIGN(const std::string word, base::envChoice(base::Env::kPreparation));
+    prepare.preparation =
+        word == "whole" ? hal::Preparation::kWhole : hal::Preparation::kJustInTime;
+  }
+  if (options.isTuned) {
+    prepare.isTuned = *options.isTuned;
+  } else {
+    HEARTH_ASSIGN(const std::string word, base::envChoice(base::Env::kTuning));
+    prepare.isTuned = word == "on";
+  }
   if (prepare.threads == 0) {
     HEARTH_ASSIGN(const int64_t threads, base::envInteger(base::Env::kThreads));
     prepare.threads = static_cast<unsigned>(threads);
   }
   if (prepare.maxActivationBytes == 0) prepare.maxActivationBytes = defaultActivationLimit();
   HEARTH_TRY(checkActivations(model, prepare.maxActivationBytes));
-  return prepare;
+  return resolved;
+}
+
+}  // namespace
+
+uint64_t defaultActivationLimit() {
+  return memory::machineMemory() / 2;
 }
 
 Result<hal::StartReport> Compilation::explainStart(std::shared_ptr<const graph::Model> model,
                                                    const CompilationOptions& options,
-                                                   const DeviceManager& devices) {
-  HEARTH_ASSIGN(const hal::PrepareOptions prepare, prepareOptions(*model, options));
-  HEARTH_ASSIGN(const auto device, chooseDevice(*model, options.device, devices));
-  return device->explainStart(std::move(model), prepare);
+                                                   const DeviceManager& manager) {
+  HEARTH_ASSIGN(Resolved resolved, resolve(*model, options, manager));
+  resolved.partitioning.fallback = nullptr;
+  resolved.partitioning.cache = nullptr;
+  resolved.partitioning.preparePart = [](hal::Device& device, const ModelSource& source,
+                                         const hal::PrepareOptions& prepare, const CacheRequest*,
+                                         CacheKeyHash) -> Result<CachedPreparation> {
+    HEARTH_ASSIGN(auto part, source());
+    HEARTH_ASSIGN(hal::StartReport report, device.explainStart(std::move(part), prepare));
+    return CachedPreparation{unpreparedModel(std::move(report)), ""};
+  };
+  HEARTH_ASSIGN(const PartitionedModel parts,
+                preparePartitioned(std::move(model), resolved.devices, resolved.partitioning));
+  return parts.prepared->startReport();
+}
+
+Result<std::vector<CacheExplanation>> Compilation::explainCaches(
+    std::shared_ptr<const graph::Model> model, const CompilationOptions& options,
+    const DeviceManager& manager) {
+  HEARTH_ASSIGN(Resolved resolved, resolve(*model, options, manager));
+  resolved.partitioning.fallback = nullptr;
+  return explainParts(std::move(model), resolved.devices, std::move(resolved.partitioning));
 }
 
 Result<std::shared_ptr<const Compilation>> Compilation::create(
-    std::shared_ptr<const graph::Model> model, std::vector<StatePair> states,
-    const CompilationOptions& options, const DeviceManager& devices) {
+    std::shared_ptr<const graph::Model> model, std::vector<graph::StatePair> states,
+    const CompilationOptions& options, const DeviceManager& manager) {
   const base::TraceSpan span("runtime", "compile");
-  HEARTH_ASSIGN(const hal::PrepareOptions prepare, prepareOptions(*model, options));
+  HEARTH_ASSIGN(const Resolved resolved, resolve(*model, options, manager));
   HEARTH_TRY(checkStates(*model, states));
   std::shared_ptr<Compilation> compilation(new Compilation());
-  HEARTH_ASSIGN(compilation->device_, chooseDevice(*model, options.device, devices));
-  HEARTH_ASSIGN(auto prepared, compilation->device_->prepareModel(model, prepare, hal::Cache()));
-  compilation->prepared_ = asDeviceModel(std::move(prepared), model, compilation->device_->name());
+  HEARTH_ASSIGN(compilation->parts_,
+                preparePartitioned(model, resolved.devices, resolved.partitioning));
   compilation->model_ = std::move(model);
   compilation->states_ = std::move(states);
-  compilation->priority_ = prepare.priority;
+  compilation->priority_ = options.prepare.priority;
+  compilation->explicitDevices_ = options.devices.size();
   return compilation;
+}
+
+std::string Compilation::deviceNames() const {
+  std::string names;
+  for (const std::string& device : parts_.devices) names += (names.empty() ? "" : ", ") + device;
+  return names;
+}
+
+std::string Compilation::cacheOutcome() const {
+  std::string outcome;
+  for (const std::string& cache : parts_.caches)
+    if (outcome.empty() || outcome == kCacheHit) outcome = cache;
+  return outcome;
 }
 
 }  // namespace hearth::runtime

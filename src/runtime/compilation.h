@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "graph/model.h"
+#include "graph/state_pair.h"
 #include "hal/device.h"
+#include "runtime/cache_explanation.h"
+#include "runtime/compilation_cache.h"
 #include "runtime/device_manager.h"
+#include "runtime/partitioned_model.h"
 
 namespace hearth::runtime {
-
-// An output whose value is the value of an input at the next run (an LSTM's memory). Positions
-// among the inputs and outputs of the main subgraph; state comes behind everything a client sees.
-struct StatePair {
-  uint32_t input = 0;
-  uint32_t output = 0;
-  std::vector<uint8_t> initialValue;  // empty = zero bytes
-};
 
 // Arguments whose address is a multiple of this, and which have so many bytes behind them in the
 // page of their last one, are used where they lie by every device of ours.
@@ -27,43 +25,63 @@ inline constexpr uint32_t kPreferredAlignment = 64;
 inline constexpr uint32_t kPreferredPadding = 64;
 
 struct CompilationOptions {
-  std::string device;  // empty = the first that takes every operation
-  // Of threads 0 = what HEARTH_THREADS says, of maxActivationBytes half of the machine's memory.
+  // The devices that may run the model or parts of it, in order of preference. Empty: every device,
+  // and the reference device runs what fails on the others.
+  std::vector<std::shared_ptr<hal::Device>> devices;
+  // Of these, 0 threads stand for what HEARTH_THREADS says, and maxActivationBytes 0 for half of
+  // the machine's memory. `preparation` and `isTuned` are taken from below.
   hal::PrepareOptions prepare;
+  std::optional<hal::Preparation> preparation;  // none = what HEARTH_PREPARATION says
+  std::optional<bool> isTuned;                  // none = what HEARTH_TUNING says
+  // Where the devices cache what they make of the model (NNAPI's compilation caching); null:
+  // nowhere.
+  std::shared_ptr<const CacheRequest> cache;
 };
-
-// What HEARTH_PREPARATION says. Error: kBadData for another word than its two.
-Result<hal::Preparation> defaultPreparation();
-
-// What HEARTH_TUNING says. Error: kBadData for another word than its two.
-Result<bool> isTunedByDefault();
 
 // Half of the machine's memory, in bytes.
 uint64_t defaultActivationLimit();
 
-// A model made ready on one device. Immutable and thread-safe.
+// A model made ready on one or several devices. Immutable and thread-safe.
 class Compilation {
  public:
-  // Errors: kBadData (invalid model), kNotFound (device), kUnsupported (names operations that the
-  // device, or each device, does not take, and why), kResourceExhaustedPersistent (names the tensor
-  // above the activation limit), and whatever the driver reports.
+  // Errors: kBadData (invalid model, a setting of the environment), kUnsupported (names operations
+  // that no device takes, and why), kResourceExhaustedPersistent (names the tensor above the
+  // activation limit), and whatever the drivers report (preparePartitioned()).
   static Result<std::shared_ptr<const Compilation>> create(
-      std::shared_ptr<const graph::Model> model, std::vector<StatePair> states,
-      const CompilationOptions& options, const DeviceManager& devices);
+      std::shared_ptr<const graph::Model> model, std::vector<graph::StatePair> states,
+      const CompilationOptions& options, const DeviceManager& manager);
 
-  // How create() would start now, on the device that it would choose; nothing is packed or kept.
-  // The same errors.
+  // How create() would start now, on the devices that it would choose; nothing is packed or kept,
+  // and the client's cache files are not looked at. The same errors.
   static Result<hal::StartReport> explainStart(std::shared_ptr<const graph::Model> model,
                                                const CompilationOptions& options,
-                                               const DeviceManager& devices);
+                                               const DeviceManager& manager);
+
+  // What the client's cache files would do for create(), in the order in which it prepares the
+  // parts; `options.cache` is set. The same errors, without a fallback.
+  static Result<std::vector<CacheExplanation>> explainCaches(
+      std::shared_ptr<const graph::Model> model, const CompilationOptions& options,
+      const DeviceManager& manager);
 
   const graph::Model& model() const { return *model_; }
-  hal::Device& device() const { return *device_; }
-  hal::PreparedModel& preparedModel() const { return *prepared_; }
-  hal::StartReport startReport() const { return prepared_->startReport(); }
-  hal::StartReport startReportSoFar() const { return prepared_->startReportSoFar(); }
-  const std::vector<StatePair>& states() const { return states_; }
+  const PartitionedModel& parts() const { return parts_; }
+  hal::PreparedModel& preparedModel() const { return *parts_.prepared; }
+  const std::vector<graph::StatePair>& states() const { return states_; }
   hal::Priority priority() const { return priority_; }
+
+  // Whether the client named the devices.
+  bool hasExplicitDevices() const { return explicitDevices_ != 0; }
+  // NNAPI binds timing and deadlines to this.
+  bool hasSingleExplicitDevice() const { return explicitDevices_ == 1; }
+
+  // Names, with ", " between them.
+  std::string deviceNames() const;
+  // What became of the client's cache files: kCacheHit, or why the first part that is none is none;
+  // empty without them.
+  std::string cacheOutcome() const;
+
+  // True at the first call: for a message on executions that is enough once.
+  bool isFirstRemark() const { return !hasRemark_.exchange(true, std::memory_order_relaxed); }
 
   // Without state.
   size_t inputCount() const { return model_->main().inputs.size() - states_.size(); }
@@ -76,15 +94,14 @@ class Compilation {
   }
 
  private:
-  static Result<hal::PrepareOptions> prepareOptions(const graph::Model& model,
-                                                    const CompilationOptions& options);
   Compilation() = default;
 
   std::shared_ptr<const graph::Model> model_;
-  std::vector<StatePair> states_;
-  std::shared_ptr<hal::Device> device_;
-  std::shared_ptr<hal::PreparedModel> prepared_;
+  std::vector<graph::StatePair> states_;
+  PartitionedModel parts_;
   hal::Priority priority_ = hal::Priority::kMedium;
+  size_t explicitDevices_ = 0;
+  mutable std::atomic<bool> hasRemark_ = false;
 };
 
 }  // namespace hearth::runtime

@@ -105,6 +105,12 @@ void DeviceManager::warmUp() {
   WarmingThread::startOnce();
 }
 
+std::shared_ptr<hal::Device> DeviceManager::reference() const {
+  for (const auto& device : devices_)
+    if (device->name() == kReferenceDeviceName) return device;
+  return nullptr;
+}
+
 Result<std::shared_ptr<hal::Device>> DeviceManager::find(std::string_view name) const {
   std::string names;
   for (const auto& device : devices_) {

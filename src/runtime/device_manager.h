@@ -11,6 +11,9 @@
 
 namespace hearth::runtime {
 
+// Name of the device that is the last resort and wins ties.
+inline constexpr char kReferenceDeviceName[] = "nnapi-reference";
+
 // The devices of this process in the order of preference. Immutable, thread-safe.
 class DeviceManager {
  public:
@@ -32,6 +35,9 @@ class DeviceManager {
   static void warmUp();
 
   const std::vector<std::shared_ptr<hal::Device>>& devices() const { return devices_; }
+
+  // The last resort, nnapi-reference; null where these devices have none.
+  std::shared_ptr<hal::Device> reference() const;
 
   // kNotFound names the devices that there are.
   Result<std::shared_ptr<hal::Device>> find(std::string_view name) const;

@@ -2,6 +2,7 @@
 #include "runtime/execution.h"
 
 #include <chrono>
+#include <optional>
 
 #include "base/caught.h"
 #include "base/fork_gate.h"
@@ -52,13 +53,18 @@ Result<std::shared_ptr<Execution>> Execution::create(
   return execution;
 }
 
-bool Execution::isInFlight() const {
+bool Execution::isClaimedHere() const {
   return isClaimed_ && claimedIn_ == base::ForkGate::generation();
+}
+
+bool Execution::isInFlight() const {
+  const std::lock_guard lock(mutex_);
+  return isClaimed_;
 }
 
 Result<Execution::Claim> Execution::claim() {
   const std::lock_guard lock(mutex_);
-  if (isInFlight()) return fail(ErrorCode::kBadState, "A run of this execution is in flight.");
+  if (isClaimedHere()) return fail(ErrorCode::kBadState, "A run of this execution is in flight.");
   // What a thread of the parent was about to write may be half written.
   if (isClaimed_)
     return fail(ErrorCode::kBadState,
@@ -77,7 +83,7 @@ void Execution::release() {
 
 void Execution::waitUntilIdle() const {
   std::unique_lock lock(mutex_);
-  idle_.wait(lock, [this] { return !isInFlight(); });
+  idle_.wait(lock, [this] { return !isClaimedHere(); });
 }
 
 Status Execution::setInput(size_t index, hal::Argument argument) {
@@ -120,27 +126,49 @@ Status Execution::setOutput(size_t index, hal::Argument argument) {
   return {};
 }
 
-Status Execution::bind(unsigned side) {
+Status Execution::checkComplete() const {
   for (size_t i = 0; i < compilation_->inputCount(); ++i)
     if (request_.inputs[i].kind == hal::Argument::Kind::kNoValue)
       return fail(ErrorCode::kBadState, "Input {} is not set.", i);
   for (size_t i = 0; i < compilation_->outputCount(); ++i)
     if (request_.outputs[i].kind == hal::Argument::Kind::kNoValue)
       return fail(ErrorCode::kBadState, "Output {} is not set.", i);
-  hal::Request request = request_;
+  return {};
+}
+
+void Execution::setRequest(const Claim& /*claim*/, hal::Request request) {
+  request_ = std::move(request);
+  isWhole_ = true;
+  for (auto& bound : bound_) bound.reset();
+}
+
+Status Execution::bind(unsigned side) {
+  // Without state a request that came as a whole is bound once.
+  hal::Request request =
+      isWhole_ && compilation_->states().empty() ? std::move(request_) : hal::Request(request_);
+  request.inputs.resize(compilation_->model().main().inputs.size());
+  request.outputs.resize(compilation_->model().main().outputs.size());
   states_.bind(side, &request);
   HEARTH_ASSIGN(bound_[side], compilation_->preparedModel().createExecution(std::move(request)));
   return {};
 }
 
-Status Execution::runClaimed(const base::Deadline& deadline) {
+hal::ExecutionResult Execution::run(const Claim& /*claim*/, const base::Deadline& deadline) {
+  const unsigned side = states_.current();
+  hal::ExecutionResult result;
+  if (bound_[side] == nullptr) result.status = bind(side);
+  if (!result.status) return result;
+  result = bound_[side]->compute(deadline);
+  if (result.status) states_.flip();
+  return result;
+}
+
+Status Execution::runAndNote(const Claim& claim, const base::Deadline& deadline) {
   const base::TraceSpan span("runtime", "execute");
   const auto begin = std::chrono::steady_clock::now();
-  const unsigned side = states_.current();
-  if (bound_[side] == nullptr) HEARTH_TRY(bind(side));
-  hal::ExecutionResult result = bound_[side]->compute(deadline);
+  HEARTH_TRY(checkComplete());
+  hal::ExecutionResult result = run(claim, deadline);
   const auto end = std::chrono::steady_clock::now();
-  if (result.status) states_.flip();
 
   const std::lock_guard lock(mutex_);
   if (result.status || result.status.error().code() == ErrorCode::kOutputInsufficientSize)
@@ -157,22 +185,89 @@ Status Execution::runClaimed(const base::Deadline& deadline) {
 
 Status Execution::compute(const base::Deadline& deadline) {
   HEARTH_ASSIGN(const Claim claimed, claim());
-  return runClaimed(deadline);
+  return runAndNote(claimed, deadline);
 }
 
 Result<std::shared_ptr<Event>> Execution::start(const base::Deadline& deadline,
                                                 Scheduler& scheduler) {
   HEARTH_ASSIGN(Claim claimed, claim());
+  return schedule(
+      std::move(claimed),
+      [this, deadline](const Claim& held) { return runAndNote(held, deadline); }, scheduler);
+}
+
+Result<std::shared_ptr<Event>> Execution::schedule(Claim claim, Work work, Scheduler& scheduler) {
   auto event = std::make_shared<Event>();
-  HEARTH_TRY(
-      scheduler.submit(compilation_->priority(), [self = shared_from_this(), event, deadline] {
-        Status status = base::caught([&] { return self->runClaimed(deadline); });
-        // In this order, so that who waited for the event can start the next run.
-        self->release();
+  auto held = std::make_shared<Claim>(std::move(claim));
+  HEARTH_TRY(scheduler.submit(
+      compilation_->priority(),
+      [self = shared_from_this(), held = std::move(held), event, work = std::move(work)] {
+        Status status = base::caught([&] { return work(*held); });
+        // In this order, so that a thread that waited for the event can start the next run.
+        held->release();
         event->complete(std::move(status));
       }));
-  claimed.keep();
   return event;
+}
+
+namespace {
+
+// Work that waits for events, which count it down from whatever threads they end in.
+struct Waiting {
+  const std::shared_ptr<Execution> execution;
+  Execution::Claim claim;
+  const Execution::DependentWork work;
+  const uint64_t duration;
+  Scheduler& scheduler;
+  const std::shared_ptr<Event> event = std::make_shared<Event>();
+  base::Mutex mutex;
+  size_t open = 0;
+  std::optional<Error> failure;
+
+  void finish(const base::Deadline& deadline, const Status& isReady) noexcept {
+    Status status = base::caught([&] { return work(claim, deadline, isReady); });
+    claim.release();
+    event->complete(std::move(status));
+  }
+};
+
+Status submit(const std::shared_ptr<Waiting>& waiting) {
+  if (waiting->failure)
+    return fail(ErrorCode::kOpFailed, "A dependency failed: {}", waiting->failure->toString());
+  const base::Deadline deadline =
+      waiting->duration == 0 ? base::Deadline() : base::Deadline::after(waiting->duration);
+  return waiting->scheduler.submit(waiting->execution->compilation().priority(),
+                                   [waiting, deadline] { waiting->finish(deadline, {}); });
+}
+
+void oneIsDone(const std::shared_ptr<Waiting>& waiting, const Status& status) noexcept {
+  {
+    const std::lock_guard lock(waiting->mutex);
+    if (!status && !waiting->failure && !base::caught([&] { waiting->failure = status.error(); }))
+      waiting->failure.emplace(status.error().code(), "");
+    if (--waiting->open != 0) return;
+  }
+  if (const Status submitted = base::caught([&] { return submit(waiting); }); !submitted)
+    waiting->finish({}, submitted);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Event>> Execution::scheduleAfter(
+    Claim claim, std::span<const std::shared_ptr<Event>> dependencies, uint64_t duration,
+    DependentWork work, Scheduler& scheduler) {
+  const std::shared_ptr<Waiting> waiting(
+      new Waiting{shared_from_this(), std::move(claim), std::move(work), duration, scheduler});
+  // One for this call itself, so that nothing starts before all are registered.
+  waiting->open = dependencies.size() + 1;
+  for (const std::shared_ptr<Event>& dependency : dependencies)
+    if (const Status registered = base::caught([&] {
+          dependency->whenDone([waiting](const Status& status) { oneIsDone(waiting, status); });
+        });
+        !registered)
+      oneIsDone(waiting, registered);
+  oneIsDone(waiting, {});
+  return waiting->event;
 }
 
 Status Execution::resetState() {
@@ -186,7 +281,7 @@ Result<graph::Dimensions> Execution::outputShape(size_t index) const {
     return fail(ErrorCode::kBadData, "There is no output {}; the model has {}.", index,
                 compilation_->outputCount());
   const std::lock_guard lock(mutex_);
-  if (isInFlight()) return fail(ErrorCode::kBadState, "A run of this execution is in flight.");
+  if (isClaimedHere()) return fail(ErrorCode::kBadState, "A run of this execution is in flight.");
   if (index < outputShapes_.size()) return outputShapes_[index].dimensions;
   const graph::Operand& operand = compilation_->output(index);
   if (graph::isFullySpecified(operand)) return operand.dimensions;

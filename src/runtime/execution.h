@@ -2,8 +2,11 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -25,16 +28,33 @@ struct Statistics {
   uint64_t copiedBytes = 0;  // of arguments, in the last one
 };
 
-// Arguments and state of one run after another. Calls from several threads are safe but refused
-// with kBadState while a run is in flight.
+// The arguments and the state of one run after another. A run is in flight from the time when a
+// thread claims the execution until that claim is released. Thread-safe; calls that need the
+// execution for themselves fail with kBadState while a run is in flight.
 class Execution : public std::enable_shared_from_this<Execution> {
  public:
+  // The right to use the execution. Releases it when destroyed, unless it belongs to a process that
+  // this one was forked from. Move-only; the execution outlives it.
+  class Claim {
+   public:
+    explicit Claim(Execution* execution) : execution_(execution) {}
+    Claim(Claim&& other) noexcept : execution_(std::exchange(other.execution_, nullptr)) {}
+    Claim& operator=(Claim&&) = delete;
+    ~Claim() { release(); }
+    void release() {
+      if (execution_ != nullptr) std::exchange(execution_, nullptr)->release();
+    }
+
+   private:
+    Execution* execution_;
+  };
+
   static Result<std::shared_ptr<Execution>> create(std::shared_ptr<const Compilation> compilation);
 
   const Compilation& compilation() const { return *compilation_; }
 
-  // `argument` is of kind kPointer or kPool and used in place until it is replaced. kBadData says
-  // how index, dimensions or length differ from the model's.
+  // Sets an argument, of kind kPointer or kPool, which is used in place until it is replaced.
+  // kBadData says how index, dimensions or length differ from the model's.
   Status setInput(size_t index, hal::Argument argument);
   Status setOutput(size_t index, hal::Argument argument);
 
@@ -50,40 +70,53 @@ class Execution : public std::enable_shared_from_this<Execution> {
   Result<graph::Dimensions> outputShape(size_t index) const;
   Statistics statistics() const;
 
+  // What follows is for front ends that have rules of their own for arguments and results. Such a
+  // front end does not use the functions above, but for create().
+
+  Result<Claim> claim();
+  bool isInFlight() const;
+  // Whether the driver has the arguments of the next run.
+  bool isBound(const Claim& /*claim*/) const { return bound_[states_.current()] != nullptr; }
+  // Takes all arguments of the following runs.
+  void setRequest(const Claim& claim, hal::Request request);
+  // One run; state advances when it succeeds.
+  hal::ExecutionResult run(const Claim& claim, const base::Deadline& deadline);
+
+  // Calls `work` in a thread of the scheduler. The claim is released after it, and then the event
+  // completes with its result. What `work` throws is its result, too. An error of schedule() says
+  // that `work` is not called.
+  using Work = std::function<Status(const Claim&)>;
+  Result<std::shared_ptr<Event>> schedule(Claim claim, Work work, Scheduler& scheduler);
+
+  // The same once all dependencies are complete, with a deadline `duration` nanoseconds after that
+  // (0 = none). When one of them failed, or no thread can be had, `work` is called with that error,
+  // in any thread, and has only to return the result.
+  using DependentWork =
+      std::function<Status(const Claim&, const base::Deadline&, const Status& isReady)>;
+  Result<std::shared_ptr<Event>> scheduleAfter(Claim claim,
+                                               std::span<const std::shared_ptr<Event>> dependencies,
+                                               uint64_t duration, DependentWork work,
+                                               Scheduler& scheduler);
+
  private:
   explicit Execution(std::shared_ptr<const Compilation> compilation)
       : compilation_(std::move(compilation)) {}
 
-  // Whether a thread of this process has it. mutex_ is held.
-  bool isInFlight() const;
-
-  // This thread's leave to use the execution, given back when it is destroyed.
-  class Claim {
-   public:
-    explicit Claim(Execution* execution) : execution_(execution) {}
-    Claim(Claim&& other) noexcept : execution_(std::exchange(other.execution_, nullptr)) {}
-    ~Claim() {
-      if (execution_ != nullptr) execution_->release();
-    }
-    // Somebody else calls release().
-    void keep() { execution_ = nullptr; }
-
-   private:
-    Execution* execution_;
-  };
-
-  Result<Claim> claim();
+  // Whether a thread of this process has the claim. mutex_ is held.
+  bool isClaimedHere() const;
   void release();
-  Status runClaimed(const base::Deadline& deadline);
+  Status checkComplete() const;
   Status bind(unsigned side);
+  Status runAndNote(const Claim& claim, const base::Deadline& deadline);
 
   const std::shared_ptr<const Compilation> compilation_;
   StateBuffers states_;
   hal::Request request_;  // without state arguments
+  bool isWhole_ = false;  // whether request_ came by setRequest()
   // Requests bound by the driver, for each side of the state; dropped when an argument changes.
   std::array<std::unique_ptr<hal::Execution>, 2> bound_;
 
-  mutable base::Mutex mutex_;  // of what follows; the rest belongs to whoever claimed the execution
+  mutable base::Mutex mutex_;  // of the members below; those above belong to the claim's holder
   mutable base::Condition idle_;
   bool isClaimed_ = false;
   uint32_t claimedIn_ = 0;  // base::ForkGate::generation()

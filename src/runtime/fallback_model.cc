@@ -11,12 +11,14 @@
 namespace hearth::runtime {
 namespace {
 
-bool isWorthAnotherDevice(const Error& error) {
+bool isWorthAnotherDevice(const Error& error, bool isOwnMemory) {
   switch (error.code()) {
     case ErrorCode::kOutputInsufficientSize:
     case ErrorCode::kMissedDeadlineTransient:
     case ErrorCode::kMissedDeadlinePersistent:
       return false;
+    case ErrorCode::kOutOfMemory:
+      return !isOwnMemory;
     default:
       return true;
   }
@@ -27,11 +29,12 @@ class FallbackModel final : public hal::PreparedModel,
  public:
   FallbackModel(std::shared_ptr<hal::PreparedModel> prepared,
                 std::shared_ptr<const graph::Model> model, std::shared_ptr<hal::Device> device,
-                hal::PrepareOptions options)
+                hal::PrepareOptions options, bool isOwnMemory)
       : prepared_(std::move(prepared)),
         model_(std::move(model)),
         device_(std::move(device)),
-        options_(std::move(options)) {
+        options_(std::move(options)),
+        isOwnMemory_(isOwnMemory) {
     // The preparation happens at some later time.
     options_.deadline = base::Deadline();
   }
@@ -39,6 +42,10 @@ class FallbackModel final : public hal::PreparedModel,
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
   hal::StartReport startReport() const override { return prepared_->startReport(); }
   hal::StartReport startReportSoFar() const override { return prepared_->startReportSoFar(); }
+
+  bool isWorthAnotherDevice(const Error& error) const {
+    return runtime::isWorthAnotherDevice(error, isOwnMemory_);
+  }
 
   Result<std::unique_ptr<hal::Execution>> createSecond(hal::Request request, const Error& reason) {
     base::logWarn("An execution is computed again on {}. {}", device_->name(), reason.toString());
@@ -55,6 +62,7 @@ class FallbackModel final : public hal::PreparedModel,
   const std::shared_ptr<const graph::Model> model_;
   const std::shared_ptr<hal::Device> device_;
   hal::PrepareOptions options_;
+  const bool isOwnMemory_;
   base::Mutex mutex_;
   std::shared_ptr<hal::PreparedModel> second_;
 };
@@ -67,7 +75,7 @@ class FallbackExecution final : public hal::Execution {
 
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
     hal::ExecutionResult result = first_->compute(deadline);
-    if (result.status || !isWorthAnotherDevice(result.status.error())) return result;
+    if (result.status || !model_->isWorthAnotherDevice(result.status.error())) return result;
     auto second = model_->createSecond(request_, result.status.error());
     // The first failure says more about the model than that nothing else runs it either.
     if (!second) return result;
@@ -96,9 +104,9 @@ Result<std::unique_ptr<hal::Execution>> FallbackModel::createExecution(hal::Requ
 std::shared_ptr<hal::PreparedModel> withFallback(std::shared_ptr<hal::PreparedModel> prepared,
                                                  std::shared_ptr<const graph::Model> model,
                                                  std::shared_ptr<hal::Device> device,
-                                                 hal::PrepareOptions options) {
+                                                 hal::PrepareOptions options, bool isOwnMemory) {
   return std::make_shared<FallbackModel>(std::move(prepared), std::move(model), std::move(device),
-                                         std::move(options));
+                                         std::move(options), isOwnMemory);
 }
 
 }  // namespace hearth::runtime

@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "ops/control_flow.h"
+#include "runtime/device_manager.h"
 
 namespace hearth::runtime {
 namespace {
@@ -135,8 +136,9 @@ Result<std::vector<size_t>> chooseDevices(const graph::Model& model,
                                operation.type == graph::OperationType::kWhile;
     if (!best && isControlFlow) best = devices.size();
     if (!best && ++missingCount <= kMaxNamedOperations)
-      missing +=
-          base::formatText(" Operation {} is {}.{}", i, graph::nameOf(operation.type), reasons);
+      missing += base::formatText(
+          " Operation {} is {}{}.{}", i, graph::nameOf(operation.type),
+          operation.name.empty() ? "" : base::formatText(" \"{}\"", operation.name), reasons);
     chosen.push_back(best.value_or(0));
   }
   if (missingCount != 0)

@@ -21,9 +21,6 @@ struct PartitionStep {
   std::vector<uint32_t> operations;  // of the main subgraph, in run order
 };
 
-// Name of the device that is the last resort and wins ties.
-inline constexpr char kReferenceDeviceName[] = "nnapi-reference";
-
 // How long, or with kLowPower how much energy, an operation takes on a device that has these
 // capabilities, relative to the reference: NNAPI looks at the type of the first input, and adds the
 // operations of the subgraphs that IF (half of both branches) and WHILE refer to.

@@ -13,7 +13,7 @@
 #include "drivers/cpu/cpu_device.h"
 #include "drivers/reference/reference_device.h"
 #include "ops/half.h"
-#include "runtime/model_plan.h"
+#include "runtime/partitioned_model.h"
 #include "runtime/testing/random_graph.h"
 
 namespace hearth::runtime {
@@ -140,14 +140,14 @@ class RandomGraphTest : public testing::Test {
   // The plan of the model over these devices gives the expected results.
   void expectResults(const RandomGraph& graph,
                      const std::vector<std::shared_ptr<hal::Device>>& devices) {
-    ModelPlanOptions options;
+    PartitioningOptions options;
     options.prepare.threads = 2;
     options.prepare.driverOptions = {{"store_mode", "off"}};
-    const auto plan = planModel(graph.model, devices, options);
+    const auto plan = preparePartitioned(graph.model, devices, options);
     ASSERT_TRUE(plan) << plan.error().toString();
     const auto made = run(graph, *plan->prepared);
-    ASSERT_TRUE(made) << describePlan(*plan) << "\n" << made.error().toString();
-    ASSERT_EQ(difference(graph, *made), "") << describePlan(*plan) << "\n"
+    ASSERT_TRUE(made) << describeParts(*plan) << "\n" << made.error().toString();
+    ASSERT_EQ(difference(graph, *made), "") << describeParts(*plan) << "\n"
                                             << describeOperations(*graph.model);
   }
 

@@ -22,6 +22,9 @@ using ::testing::HasSubstr;
 struct Behaviour {
   bool takesOperations = true;
   bool failsNext = false;
+  bool failsToPrepare = false;
+  bool lacksMemory = false;
+  float execTime = 1.0f;
   std::atomic<int> bindings = 0;
   std::mutex mutex;
   std::condition_variable opened;
@@ -101,7 +104,12 @@ class TestDevice final : public hal::Device {
   std::string version() const override { return "1"; }
   hal::DeviceType type() const override { return hal::DeviceType::kCpu; }
   int64_t featureLevel() const override { return 31; }
-  hal::Capabilities capabilities() const override { return {}; }
+  hal::Capabilities capabilities() const override {
+    hal::Capabilities capabilities;
+    capabilities.operandPerformance[graph::OperandType::kTensorInt32].execTime =
+        behaviour_->execTime;
+    return capabilities;
+  }
   Result<std::vector<hal::OperationSupport>> supportedOperations(
       const graph::Model& model) override {
     std::vector<hal::OperationSupport> support(model.main().operations.size());
@@ -114,6 +122,8 @@ class TestDevice final : public hal::Device {
   Result<std::shared_ptr<hal::PreparedModel>> prepareModel(std::shared_ptr<const graph::Model>,
                                                            const hal::PrepareOptions& options,
                                                            hal::Cache) override {
+    if (behaviour_->lacksMemory) return fail(ErrorCode::kOutOfMemory, "There is no memory.");
+    if (behaviour_->failsToPrepare) return fail(ErrorCode::kOpFailed, "The device is on strike.");
     behaviour_->activationLimit = options.maxActivationBytes;
     behaviour_->threads = options.threads;
     return std::make_shared<TestPrepared>(behaviour_);
@@ -178,30 +188,72 @@ class RuntimeTest : public testing::Test {
 };
 
 TEST_F(RuntimeTest, TakesTheFirstDeviceThatTakesEverything) {
-  EXPECT_EQ((*compile())->device().name(), "first");
+  EXPECT_EQ((*compile())->deviceNames(), "first");
   first_.takesOperations = false;
-  EXPECT_EQ((*compile())->device().name(), "second");
+  EXPECT_EQ((*compile())->deviceNames(), "second");
   second_.takesOperations = false;
   const auto none = compile();
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code(), ErrorCode::kUnsupported);
   EXPECT_THAT(none.error().message(),
-              AllOf(HasSubstr("first does not take operation 0, ADD \"sum\": The moon is full"),
-                    HasSubstr("second")));
+              AllOf(HasSubstr("Operation 0 is ADD \"sum\"."), HasSubstr("first: The moon is full"),
+                    HasSubstr("second: ")));
 }
 
 TEST_F(RuntimeTest, TakesTheDeviceAskedForOrNone) {
   CompilationOptions options;
-  options.device = "second";
-  EXPECT_EQ((*compile(2, options))->device().name(), "second");
-  options.device = "third";
+  options.devices = {*devices_.find("second")};
+  EXPECT_EQ((*compile(2, options))->deviceNames(), "second");
+  EXPECT_TRUE((*compile(2, options))->hasSingleExplicitDevice());
+  EXPECT_FALSE((*compile())->hasExplicitDevices());
+  options.devices = {*devices_.find("first")};
+  first_.takesOperations = false;
   const auto none = compile(2, options);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code(), ErrorCode::kUnsupported);
+}
+
+TEST_F(RuntimeTest, NamesTheDevicesThatThereAre) {
+  const auto none = devices_.find("third");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code(), ErrorCode::kNotFound);
   EXPECT_THAT(none.error().message(), HasSubstr("first, second"));
-  options.device = "first";
-  first_.takesOperations = false;
-  EXPECT_FALSE(compile(2, options));
+}
+
+TEST_F(RuntimeTest, WhatFailsRunsOnTheReferenceUnlessADeviceIsAskedFor) {
+  const DeviceManager manager({std::make_shared<TestDevice>("first", &first_),
+                               std::make_shared<TestDevice>(kReferenceDeviceName, &second_)});
+  // A tie would go to the reference.
+  first_.execTime = 0.5f;
+  std::array<int32_t, 2> x = {1, 2};
+  std::array<int32_t, 2> y = {};
+  for (const bool isExplicit : {false, true}) {
+    CompilationOptions options;
+    if (isExplicit) options.devices = {manager.devices()[0]};
+    const auto compilation =
+        Compilation::create(model(2), {{1, 1, {10, 0, 0, 0}}}, options, manager);
+    ASSERT_TRUE(compilation) << compilation.error().toString();
+    EXPECT_EQ((*compilation)->deviceNames(), "first");
+    const auto run = *Execution::create(*compilation);
+    ASSERT_TRUE(run->setInput(0, argument(x)));
+    ASSERT_TRUE(run->setOutput(0, argument(y)));
+    first_.failsNext = true;
+    second_.bindings = 0;
+    EXPECT_EQ(run->compute({}).has_value(), !isExplicit);
+    EXPECT_EQ(second_.bindings, isExplicit ? 0 : 1);
+    // The state moved on with the run that succeeded.
+    ASSERT_TRUE(run->compute({}));
+    EXPECT_EQ(y[0], isExplicit ? 11 : 12);
+  }
+  // As a whole, when it cannot be prepared.
+  first_.failsToPrepare = true;
+  const auto compilation = Compilation::create(model(2), {{1, 1, {}}}, {}, manager);
+  ASSERT_TRUE(compilation) << compilation.error().toString();
+  EXPECT_EQ((*compilation)->deviceNames(), kReferenceDeviceName);
+  first_.lacksMemory = true;
+  const auto refused = Compilation::create(model(2), {{1, 1, {}}}, {}, manager);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::kOutOfMemory);
 }
 
 TEST_F(RuntimeTest, RefusesActivationsAboveTheLimitByName) {
@@ -236,7 +288,7 @@ TEST_F(RuntimeTest, TheVariableNamesTheThreadsOfWhoAsksForNone) {
 }
 
 TEST_F(RuntimeTest, RefusesStatesThatDoNotFit) {
-  const auto create = [this](StatePair state) {
+  const auto create = [this](graph::StatePair state) {
     return Compilation::create(model(2), {std::move(state)}, {}, devices_).has_value();
   };
   EXPECT_TRUE(create({1, 1, {}}));

@@ -107,6 +107,11 @@ std::string timeText() {
 
 }  // namespace
 
+void StartRecord::setReport(hal::StartReport made) {
+  report = std::move(made);
+  if (!report.cacheProblem.empty()) cache += " Nothing is saved: " + report.cacheProblem;
+}
+
 std::string startJson(const StartRecord& record, int indent) {
   return dump(start(record), indent);
 }

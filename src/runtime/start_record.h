@@ -14,6 +14,9 @@ struct StartRecord {
   double prepareMs = 0;
   std::string cache;  // what became of the client's cache files: "hit", why not, or empty: none
   hal::StartReport report;
+
+  // Sets the report, and adds to `cache` why the driver leaves nothing in the client's files.
+  void setReport(hal::StartReport made);
 };
 
 // One JSON object with the keys that docs/cli.md lists for `start`; `indent` as nlohmann's dump.

@@ -13,7 +13,7 @@ constexpr uint64_t kAlignment = 64;
 Result<StateBuffers> StateBuffers::create(const Compilation& compilation) {
   StateBuffers buffers;
   uint64_t size = 0;
-  for (const StatePair& state : compilation.states()) {
+  for (const graph::StatePair& state : compilation.states()) {
     HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(compilation.input(state.input)));
     buffers.slots_.push_back({state.input, state.output, size, bytes, &state.initialValue});
     size += (bytes + kAlignment - 1) / kAlignment * kAlignment;

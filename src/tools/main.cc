@@ -81,7 +81,8 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
                   "Folder for output_N.npy, and for overlay.png of a segmented picture")
       ->type_name("DIR");
   app->add_option("--overlay", options->overlay, "PNG of the segmented picture")->type_name("FILE");
-  app->add_option("--device", options->device, "Device to run on (the first that can)")
+  app->add_option("--device", options->device,
+                  "Device to run on (all that take parts of the model)")
       ->type_name("NAME");
   app->add_option("--signature", options->signature, "Entry point of the model (the first)")
       ->type_name("KEY");
@@ -98,6 +99,14 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
       ->check(CLI::IsMember({"on", "off"}))
       ->type_name("WORD");
   addStoreFlags(app, &options->store);
+  CLI::Option* const folder =
+      app->add_option("--cache-dir", options->cacheDir,
+                      "Existing folder for compilation caching; the store needs none")
+          ->type_name("DIR");
+  app->add_option("--token", options->token,
+                  "The model's token for --cache-dir: 64 hexadecimal digits (zeros)")
+      ->needs(folder)
+      ->type_name("HEX");
   app->add_option("--repeat", options->repeat, "Runs after the first (0; 20 for bench)")
       ->check(CLI::Range(uint64_t{0}, kMaxRepeat))
       ->type_name("N");
@@ -124,18 +133,9 @@ void addBenchOptions(CLI::App* app, RunOptions* options) {
          "Tuning on, and after --repeat more runs until the kernels are chosen: at most 400, "
          "or 30 seconds of quick ones")
       ->excludes("--tuning");
-  CLI::Option* const api =
-      app->add_option("--api", options->api, "hearth, or nnapi: the C functions of NNAPI (hearth)")
-          ->check(CLI::IsMember({"hearth", "nnapi"}))
-          ->type_name("API");
-  CLI::Option* const folder =
-      app->add_option("--cache-dir", options->cacheDir,
-                      "Folder for NNAPI's compilation caching; with --api nnapi")
-          ->needs(api)
-          ->type_name("DIR");
-  app->add_option("--token", options->token, "The token under which it caches (zeros)")
-      ->needs(folder)
-      ->type_name("HEX");
+  app->add_option("--api", options->api, "hearth, or nnapi: the C functions of NNAPI (hearth)")
+      ->check(CLI::IsMember({"hearth", "nnapi"}))
+      ->type_name("API");
 }
 
 void addConformanceOptions(CLI::App* app, ConformanceOptions* options) {

@@ -34,6 +34,8 @@ struct RunOptions {
   std::string preparation;  // whole or just-in-time; empty = as the environment says
   std::string tuning;       // on or off; empty = as the environment says
   StoreFlags store;
+  std::string cacheDir;  // for compilation caching
+  std::string token;     // 64 hexadecimal digits; empty: zeros
   uint64_t maxActivationBytes = 0;
   std::optional<uint64_t> repeat;
   double timeoutSeconds = 0;  // 0 = none
@@ -42,8 +44,6 @@ struct RunOptions {
   // `bench` only.
   bool isUntilTuned = false;   // more runs, until kernels are chosen
   std::string api = "hearth";  // or "nnapi"
-  std::string cacheDir;        // for compilation caching
-  std::string token;           // 64 hexadecimal digits; empty: zeros
 };
 
 struct InspectOptions {

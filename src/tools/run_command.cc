@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/format.h"
+#include "tools/cache_token.h"
 #include "tools/classification.h"
 #include "tools/commands.h"
 #include "tools/media/file.h"
@@ -97,6 +98,8 @@ Outcome<void> Session::prepare(RunReport* report) {
   options.cache = cachePolicy(options_.store.mode);
   options.storeBytes = options_.store.maxBytes;
   options.weightCache = options_.store.weightCache;
+  options.cacheDir = options_.cacheDir;
+  HEARTH_ASSIGN(options.cacheToken, parseCacheToken(options_.token));
   try {
     const Model model(options_.model);
     try {

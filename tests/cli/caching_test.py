@@ -63,6 +63,16 @@ class ProcessesTest(CachingTest):
         self.expectMissThenHit(outputs, token=OTHER_TOKEN)
         self.assertEqual(self.bench()["start"]["cache"], "hit")
 
+    def testOneRuntimeKeepsTheFilesOfBothInterfaces(self):
+        def start(*words):
+            return self.json(*words, env=self.environment)["start"]
+        words = ["run", self.tflite, "--random-input", 1, "--cache-dir", self.cache, "--token"]
+        self.assertNotEqual(start(*words, TOKEN)["cache"], "hit")
+        first = start(*words, TOKEN)
+        self.assertEqual((first["cache"], first["packed_bytes"]), ("hit", 0))
+        self.assertEqual(self.bench()["start"]["cache"], "hit")
+        self.assertNotEqual(start(*words, OTHER_TOKEN)["cache"], "hit")
+
     def testWithoutAStoreTheDataCacheHoldsAll(self):
         self.environment["HEARTH_STORE_MODE"] = "off"
         self.expectMissThenHit(self.expectedOutputs())

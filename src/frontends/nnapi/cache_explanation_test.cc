@@ -12,7 +12,8 @@
 
 #include "frontends/nnapi/testing/fake_device.h"
 #include "hal/cts/model_builder.h"
-#include "runtime/model_plan.h"
+#include "runtime/compilation.h"
+#include "runtime/partitioned_model.h"
 
 namespace hearth::nnapi {
 namespace {
@@ -89,9 +90,16 @@ class CacheExplanationTest : public testing::Test {
     return names;
   }
 
+  Result<std::vector<CacheExplanation>> explain(const graph::Model& model) const {
+    runtime::CompilationOptions options;
+    options.devices = devices_;
+    options.cache = std::make_shared<const runtime::CacheRequest>(request_);
+    return runtime::Compilation::explainCaches(std::make_shared<const graph::Model>(model), options,
+                                               runtime::DeviceManager(devices_));
+  }
+
   std::vector<CacheExplanation> explained(const graph::Model& model) const {
-    const auto shared = std::make_shared<const graph::Model>(model);
-    auto parts = runtime::explainCaches(shared, devices_, {}, request_);
+    auto parts = explain(model);
     EXPECT_TRUE(parts) << parts.error().toString();
     return parts.value_or(std::vector<CacheExplanation>());
   }
@@ -102,9 +110,10 @@ class CacheExplanationTest : public testing::Test {
       EXPECT_EQ(part.code, "no-files");
     }
     EXPECT_THAT(files(), testing::IsEmpty());
-    runtime::ModelPlanOptions options;
+    runtime::PartitioningOptions options;
     options.cache = std::make_shared<const runtime::CacheRequest>(request_);
-    ASSERT_TRUE(runtime::planModel(std::make_shared<const graph::Model>(model), devices_, options));
+    ASSERT_TRUE(runtime::preparePartitioned(std::make_shared<const graph::Model>(model), devices_,
+                                            options));
     std::set<std::string> named;
     std::vector<std::string> names;
     for (const CacheExplanation& part : explained(model)) {
@@ -148,8 +157,7 @@ TEST_F(CacheExplanationTest, OfBranchesThatTheRuntimeFollows) {
 
 TEST_F(CacheExplanationTest, AModelThatNoDeviceTakesIsAnError) {
   devices_ = {device("adds", {OperationType::kAdd})};
-  const auto parts =
-      runtime::explainCaches(std::make_shared<const graph::Model>(chain()), devices_, {}, request_);
+  const auto parts = explain(chain());
   ASSERT_FALSE(parts);
   EXPECT_EQ(parts.error().code(), ErrorCode::kUnsupported);
 }

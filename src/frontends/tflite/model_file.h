@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "frontends/tflite/model_summary.h"
 #include "graph/model.h"
+#include "graph/state_pair.h"
 #include "memory/pool.h"
 
 namespace hearth::tflite {
@@ -28,20 +29,12 @@ struct TensorInfo {
   std::string tfliteType;  // "FLOAT32", "INT8", …
 };
 
-// A variable tensor, which keeps its value between runs: the value at output `output` is the value
-// of input `input` in the next run. Both positions follow those of the visible inputs and outputs.
-struct StatePair {
-  uint32_t input = 0;
-  uint32_t output = 0;
-  std::vector<uint8_t> initialValue;  // zeros, or the zero point of quantised types
-};
-
 struct ImportedGraph {
   std::shared_ptr<const graph::Model> model;
   std::vector<TensorInfo> inputs;  // the first inputs of model->main(), in order
   std::vector<TensorInfo> outputs;
-  std::vector<StatePair> states;
-  std::string signatureKey;  // empty if the file has no signatures
+  std::vector<graph::StatePair> states;  // one for each variable tensor
+  std::string signatureKey;              // empty without signature
 };
 
 // An open model file. Immutable and thread-safe. The models that it returns keep the file's mapping

@@ -186,7 +186,7 @@ TEST_F(SharedModel, VariablesBecomeStates) {
   ASSERT_EQ(main.inputs.size(), 5u);
   ASSERT_EQ(main.outputs.size(), 5u);
   for (size_t i = 0; i < 4; ++i) {
-    const StatePair& state = imported.states[i];
+    const graph::StatePair& state = imported.states[i];
     EXPECT_EQ(state.input, i + 1);
     EXPECT_EQ(state.output, i + 1);
     const graph::Operand& input = main.operands[main.inputs[state.input]];

@@ -52,7 +52,8 @@ int ANeuralNetworksExecution_create(ANeuralNetworksCompilation* compilation,
     *execution = nullptr;
     HEARTH_NOT_NULL(compilation);
     HEARTH_ASSIGN(auto compiled, compilation->compiled());
-    *execution = new ANeuralNetworksExecution{std::make_shared<Execution>(std::move(compiled))};
+    HEARTH_ASSIGN(auto made, Execution::create(std::move(compiled)));
+    *execution = new ANeuralNetworksExecution{std::move(made)};
     return {};
   });
 }

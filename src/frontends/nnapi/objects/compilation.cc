@@ -11,26 +11,21 @@
 
 #include "android/NeuralNetworksTypes.h"
 #include "base/deadline.h"
-#include "base/env.h"
-#include "runtime/compilation.h"
 #include "runtime/start_record.h"
 
 namespace hearth::nnapi {
 namespace {
 
 // The C API has no other way to tell how a model started.
-void reportStart(const runtime::ModelPlan& plan, std::chrono::steady_clock::time_point begin) {
+void reportStart(const runtime::Compilation& compilation,
+                 std::chrono::steady_clock::time_point begin) {
   if (!runtime::isReportWanted()) return;
   runtime::StartRecord record;
-  for (const std::string& device : plan.devices)
-    record.device += (record.device.empty() ? "" : ", ") + device;
+  record.device = compilation.deviceNames();
   record.prepareMs =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-  record.report = plan.prepared->startReportSoFar();
-  for (const std::string& cache : plan.caches)
-    if (record.cache.empty() || record.cache == runtime::kCacheHit) record.cache = cache;
-  if (!record.report.cacheProblem.empty())
-    record.cache += " Nothing is saved: " + record.report.cacheProblem;
+  record.cache = compilation.cacheOutcome();
+  record.setReport(compilation.preparedModel().startReportSoFar());
   runtime::appendToReport(record);
 }
 
@@ -48,9 +43,9 @@ Result<std::shared_ptr<const std::vector<base::Descriptor>>> duplicatesOf(
 }  // namespace
 
 Compilation::Compilation(const Model& model, DeviceList devices)
-    : model_(model.graph()),
-      hasUnknownOperation_(model.hasUnknownOperation()),
-      explicitDevices_(std::move(devices)) {}
+    : model_(model.graph()), hasUnknownOperation_(model.hasUnknownOperation()) {
+  options_.devices = std::move(devices);
+}
 
 Status Compilation::requireOpen() const {
   if (!isFinished_) return {};
@@ -62,10 +57,12 @@ Status Compilation::setPreference(int32_t preference) {
   if (preference < ANEURALNETWORKS_PREFER_LOW_POWER ||
       preference > ANEURALNETWORKS_PREFER_SUSTAINED_SPEED)
     return fail(ErrorCode::kBadData, "The preference {} is unknown.", preference);
-  options_.preference = static_cast<hal::Preference>(preference);
-  // Who asks for it, not whom the documentation gives it to, would rather have the first answer
-  // soon than have everything done when finish() returns.
-  wantsFirstAnswer_ = options_.preference == hal::Preference::kFastSingleAnswer;
+  options_.prepare.preference = static_cast<hal::Preference>(preference);
+  // A client that sets this preference wants the first answer soon, more than it wants finish() to
+  // have done everything. It is also the default, which says nothing of the kind.
+  options_.preparation.reset();
+  if (options_.prepare.preference == hal::Preference::kFastSingleAnswer)
+    options_.preparation = hal::Preparation::kJustInTime;
   return {};
 }
 
@@ -74,16 +71,16 @@ Status Compilation::setPriority(int32_t priority) {
   if (priority != ANEURALNETWORKS_PRIORITY_LOW && priority != ANEURALNETWORKS_PRIORITY_MEDIUM &&
       priority != ANEURALNETWORKS_PRIORITY_HIGH)
     return fail(ErrorCode::kBadData, "The priority {} is unknown.", priority);
-  options_.priority = static_cast<hal::Priority>(priority);
+  options_.prepare.priority = static_cast<hal::Priority>(priority);
   return {};
 }
 
 Status Compilation::setTimeout(uint64_t duration) {
   HEARTH_TRY(requireOpen());
-  if (explicitDevices_.size() != 1)
+  if (options_.devices.size() != 1)
     return fail(ErrorCode::kBadData,
                 "A time-out needs a compilation for exactly one device; this one has {}.",
-                explicitDevices_.empty() ? "no list of devices" : "several");
+                options_.devices.empty() ? "no list of devices" : "several");
   timeout_ = duration;
   return {};
 }
@@ -93,7 +90,7 @@ Status Compilation::setCaching(const char* directory, const uint8_t* token) {
   runtime::CacheRequest request;
   std::copy_n(token, request.token.size(), request.token.begin());
   request.folder = directory;
-  cache_ = std::make_shared<const runtime::CacheRequest>(std::move(request));
+  options_.cache = std::make_shared<const runtime::CacheRequest>(std::move(request));
   return {};
 }
 
@@ -105,7 +102,7 @@ Status Compilation::setCachingByFiles(std::span<const int> modelFiles,
   request.isByFiles = true;
   HEARTH_ASSIGN(request.modelFiles, duplicatesOf(modelFiles));
   HEARTH_ASSIGN(request.dataFiles, duplicatesOf(dataFiles));
-  cache_ = std::make_shared<const runtime::CacheRequest>(std::move(request));
+  options_.cache = std::make_shared<const runtime::CacheRequest>(std::move(request));
   return {};
 }
 
@@ -121,27 +118,13 @@ Status Compilation::finish() {
   if (hasUnknownOperation_)
     return fail(ErrorCode::kBadData, "The model has an operation of an extension of no device.");
   const auto begin = std::chrono::steady_clock::now();
-  HEARTH_ASSIGN(const int64_t threads, base::envInteger(base::Env::kThreads));
-  options_.threads = static_cast<unsigned>(threads);
-  options_.maxActivationBytes = runtime::defaultActivationLimit();
-  HEARTH_ASSIGN(options_.preparation, runtime::defaultPreparation());
-  HEARTH_ASSIGN(options_.isTuned, runtime::isTunedByDefault());
-  if (wantsFirstAnswer_) options_.preparation = hal::Preparation::kJustInTime;
-  if (timeout_ != 0) options_.deadline = base::Deadline::after(timeout_);
-  const bool isExplicit = !explicitDevices_.empty();
-  const DeviceList devices = isExplicit ? explicitDevices_ : allDevices();
-  runtime::ModelPlanOptions planOptions;
-  planOptions.prepare = options_;
-  planOptions.cache = cache_;
-  if (!isExplicit) planOptions.fallback = referenceDevice();
-  HEARTH_ASSIGN(runtime::ModelPlan plan, runtime::planModel(model_, devices, planOptions));
-  reportStart(plan, begin);
-  compiled_ = std::make_shared<CompiledModel>(model_, std::move(plan), options_.priority,
-                                              isExplicit, devices.size());
+  if (timeout_ != 0) options_.prepare.deadline = base::Deadline::after(timeout_);
+  HEARTH_ASSIGN(compiled_, runtime::Compilation::create(model_, {}, options_, deviceManager()));
+  reportStart(*compiled_, begin);
   return {};
 }
 
-Result<std::shared_ptr<const CompiledModel>> Compilation::compiled() const {
+Result<std::shared_ptr<const runtime::Compilation>> Compilation::compiled() const {
   if (compiled_ != nullptr) return compiled_;
   return fail(ErrorCode::kBadState, "{}",
               isFinished_ ? "The compilation failed." : "The compilation is not finished.");

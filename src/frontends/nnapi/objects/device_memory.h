@@ -12,7 +12,7 @@ namespace hearth::nnapi {
 // What a device memory may be used for, and what keeps those compilations alive.
 struct DeviceMemoryRoles {
   std::set<ArgumentRole> roles;
-  std::set<std::shared_ptr<const CompiledModel>> compiled;
+  std::set<std::shared_ptr<const runtime::Compilation>> compiled;
 };
 
 // Memory that a driver allocated, or that the runtime has in its place. `operand` is the tensor as

@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "base/immortal.h"
-#include "runtime/device_manager.h"
-#include "runtime/partitioner.h"
 
 namespace hearth::nnapi {
 namespace {
@@ -29,16 +27,31 @@ Handles& handles() {
   return handles.get([&] { return makeHandles(list); });
 }
 
-Handles*& handlesForTest() {
-  static Handles* handles = nullptr;
-  return handles;
+// Devices in place of the real ones.
+struct TestDevices {
+  explicit TestDevices(DeviceList list)
+      : manager(runtime::DeviceManager::registrable(std::move(list))),
+        handles(makeHandles(manager.devices())) {}
+
+  const runtime::DeviceManager manager;
+  const Handles handles;
+};
+
+const TestDevices*& testDevices() {
+  static const TestDevices* devices = nullptr;
+  return devices;
 }
 
 }  // namespace
 
 std::span<const std::unique_ptr<ANeuralNetworksDevice>> devices() {
-  const Handles* const test = handlesForTest();
-  return test != nullptr ? *test : handles();
+  const TestDevices* const test = testDevices();
+  return test != nullptr ? test->handles : handles();
+}
+
+const runtime::DeviceManager& deviceManager() {
+  const TestDevices* const test = testDevices();
+  return test != nullptr ? test->manager : runtime::DeviceManager::shared();
 }
 
 Result<DeviceList> deviceList(const ANeuralNetworksDevice* const* list, uint32_t count) {
@@ -62,28 +75,15 @@ Result<DeviceList> deviceList(const ANeuralNetworksDevice* const* list, uint32_t
   return found;
 }
 
-DeviceList allDevices() {
-  DeviceList list;
-  for (const auto& handle : devices()) list.push_back(handle->device);
-  return list;
-}
-
-std::shared_ptr<hal::Device> referenceDevice() {
-  for (const auto& handle : devices())
-    if (handle->name == runtime::kReferenceDeviceName) return handle->device;
-  return nullptr;
-}
-
 void setDevicesForTest(DeviceList devices) {
   // Handles of earlier lists stay valid, as those of the real ones do.
-  static auto* const lists = new std::vector<std::unique_ptr<Handles>>;
+  static auto* const lists = new std::vector<std::unique_ptr<TestDevices>>;
   if (devices.empty()) {
-    handlesForTest() = nullptr;
+    testDevices() = nullptr;
     return;
   }
-  lists->push_back(std::make_unique<Handles>(
-      makeHandles(runtime::DeviceManager::registrable(std::move(devices)))));
-  handlesForTest() = lists->back().get();
+  lists->push_back(std::make_unique<TestDevices>(std::move(devices)));
+  testDevices() = lists->back().get();
 }
 
 }  // namespace hearth::nnapi

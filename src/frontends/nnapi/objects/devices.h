@@ -9,6 +9,7 @@
 #include "android/NeuralNetworksTypes.h"
 #include "base/result.h"
 #include "hal/device.h"
+#include "runtime/device_manager.h"
 
 // A device as clients see it. Never freed.
 struct ANeuralNetworksDevice {
@@ -28,11 +29,8 @@ std::span<const std::unique_ptr<ANeuralNetworksDevice>> devices();
 // of devices(), and one that is there twice.
 Result<DeviceList> deviceList(const ANeuralNetworksDevice* const* handles, uint32_t count);
 
-// All devices, for compilations that leave the choice to the runtime.
-DeviceList allDevices();
-
-// nnapi-reference, or null where there is none.
-std::shared_ptr<hal::Device> referenceDevice();
+// The devices behind devices(), for compilations.
+const runtime::DeviceManager& deviceManager();
 
 // Puts these devices in place of the real ones, none brings those back. Only for tests, while no
 // other thread uses the API.

@@ -27,17 +27,17 @@ Error asExecutionError(Error error) {
   }
 }
 
-// Counts dependencies down, from whatever threads they end in.
-struct Dependencies {
-  base::Mutex mutex;
-  size_t open = 0;
-  std::optional<Error> failure;
-};
-
 }  // namespace
 
-Execution::Execution(std::shared_ptr<const CompiledModel> compiled)
-    : compiled_(std::move(compiled)),
+Result<std::shared_ptr<Execution>> Execution::create(
+    std::shared_ptr<const runtime::Compilation> compiled) {
+  HEARTH_ASSIGN(auto runs, runtime::Execution::create(std::move(compiled)));
+  return std::shared_ptr<Execution>(new Execution(std::move(runs)));
+}
+
+Execution::Execution(std::shared_ptr<runtime::Execution> runs)
+    : runs_(std::move(runs)),
+      compiled_(&runs_->compilation()),
       inputs_(compiled_->inputCount()),
       outputs_(compiled_->outputCount()) {}
 
@@ -80,14 +80,13 @@ Result<hal::Argument> Execution::argumentOf(const Slot& slot, const graph::Opera
   return argument;
 }
 
-// The arguments, unless the driver has them already.
-Result<std::optional<hal::Request>> Execution::newRequest() const {
-  bool changes = bound_ == nullptr;
-  if (!changes && !hasMemories_) return std::nullopt;
+Status Execution::collect(const Claim& claim) {
+  bool changes = hasChanged_ || !runs_->isBound(claim);
+  if (!changes && !hasMemories_) return {};
   hal::Request request;
   request.loopTimeout = loopTimeout_;
-  const auto collect = [&](const std::vector<Slot>& slots, bool isInput,
-                           std::vector<hal::Argument>* arguments) -> Status {
+  const auto add = [&](const std::vector<Slot>& slots, bool isInput,
+                       std::vector<hal::Argument>* arguments) -> Status {
     for (size_t i = 0; i < slots.size(); ++i) {
       const graph::Operand& operand = isInput ? compiled_->input(i) : compiled_->output(i);
       HEARTH_ASSIGN(hal::Argument argument, argumentOf(slots[i], operand, isInput));
@@ -96,49 +95,35 @@ Result<std::optional<hal::Request>> Execution::newRequest() const {
     }
     return {};
   };
-  HEARTH_TRY(collect(inputs_, true, &request.inputs));
-  HEARTH_TRY(collect(outputs_, false, &request.outputs));
-  if (!changes) return std::nullopt;
-  return request;
+  HEARTH_TRY(add(inputs_, true, &request.inputs));
+  HEARTH_TRY(add(outputs_, false, &request.outputs));
+  if (!changes) return {};
+  runs_->setRequest(claim, std::move(request));
+  hasChanged_ = false;
+  return {};
 }
 
-// Takes the execution in flight. With `collectsNow` the arguments are collected, and what is wrong
-// with them leaves the execution as it was. The result is when the computation must end.
-Result<base::Deadline> Execution::begin(bool collectsNow) {
+// Claims the execution. With `collectsNow` the arguments are collected, and what is wrong with them
+// leaves the execution as it was.
+Result<Execution::Begun> Execution::begin(bool collectsNow) {
   const std::lock_guard lock(mutex_);
   const base::Deadline deadline =
       timeout_ == 0 ? base::Deadline() : base::Deadline::after(timeout_);
   HEARTH_TRY(requireChangeable());
   HEARTH_TRY(checkComplete());
-  if (collectsNow) {
-    auto request = newRequest();
-    if (!request) return std::unexpected(asExecutionError(std::move(request.error())));
-    request_ = std::move(*request);
-  }
-  state_ = State::kInFlight;
-  return deadline;
-}
-
-hal::ExecutionResult Execution::runBound(const base::Deadline& deadline) {
-  if (request_) {
-    bound_.reset();
-    auto bound = compiled_->plan().prepared->createExecution(*std::exchange(request_, {}));
-    if (!bound) {
-      hal::ExecutionResult result;
-      result.status = std::unexpected(std::move(bound.error()));
-      return result;
-    }
-    bound_ = std::move(*bound);
-  }
-  return bound_->compute(deadline);
+  HEARTH_ASSIGN(Claim claim, runs_->claim());
+  if (collectsNow)
+    if (Status collected = collect(claim); !collected)
+      return std::unexpected(asExecutionError(std::move(collected.error())));
+  return Begun{std::move(claim), deadline};
 }
 
 // A driver that refuses the arguments has failed the computation: it uses the execution up.
-Status Execution::run(const base::Deadline& deadline) noexcept {
+Status Execution::run(const Claim& claim, const base::Deadline& deadline) noexcept {
   hal::ExecutionResult result;
   Status computed = base::caught([&] {
     const base::TraceSpan span("nnapi", "execution");
-    result = runBound(deadline);
+    result = runs_->run(claim, deadline);
     if (!result.status) result.status = std::unexpected(asExecutionError(result.status.error()));
   });
   if (!computed) result.status = std::move(computed);
@@ -164,7 +149,7 @@ Status Execution::end(hal::ExecutionResult result) noexcept {
   if (!succeeded) failure_ = result.status.error().code();
   shapes_ = std::move(result.outputShapes);
   timing_ = succeeded && isMeasured_ ? result.timing : hal::Timing();
-  state_ = State::kDone;
+  isDone_ = true;
   return std::move(result.status);
 }
 
@@ -175,12 +160,12 @@ Status Execution::abandon(Error error) noexcept {
 }
 
 Status Execution::compute() {
-  HEARTH_ASSIGN(const base::Deadline deadline, begin(true));
-  return run(deadline);
+  HEARTH_ASSIGN(const Begun begun, begin(true));
+  return run(begun.claim, begun.deadline);
 }
 
 Status Execution::burstCompute(Burst& burst) {
-  if (burst.compiled != compiled_)
+  if (burst.compiled.get() != compiled_)
     return fail(ErrorCode::kBadData, "The burst is for another compilation.");
   if (burst.isBusy.exchange(true, std::memory_order_acquire))
     return fail(ErrorCode::kBadState, "The burst computes already.");
@@ -190,14 +175,16 @@ Status Execution::burstCompute(Burst& burst) {
 }
 
 Result<std::shared_ptr<runtime::Event>> Execution::start() {
-  auto event = std::make_shared<runtime::Event>();
-  HEARTH_ASSIGN(const base::Deadline deadline, begin(true));
-  Status submitted = base::caught([&] {
-    return runtime::Scheduler::shared().submit(
-        compiled_->priority(),
-        [self = shared_from_this(), event, deadline] { event->complete(self->run(deadline)); });
+  HEARTH_ASSIGN(Begun begun, begin(true));
+  auto event = base::caught([&] {
+    return runs_->schedule(
+        std::move(begun.claim),
+        [self = shared_from_this(), deadline = begun.deadline](const Claim& claim) {
+          return self->run(claim, deadline);
+        },
+        runtime::Scheduler::shared());
   });
-  if (!submitted) return std::unexpected(abandon(std::move(submitted.error())).error());
+  if (!event) return std::unexpected(abandon(std::move(event.error())).error());
   return event;
 }
 
@@ -218,52 +205,26 @@ Result<std::shared_ptr<runtime::Event>> Execution::startAfter(
                   graph::describeDimensions(slot.dimensions));
     }
   }
-  // What the dependencies write is not there yet, so arguments are bound when they are done.
-  auto event = std::make_shared<runtime::Event>();
-  auto waiting = std::make_shared<Dependencies>();
-  // One for this call itself, so that nothing starts before all are registered.
-  waiting->open = dependencies.size() + 1;
-  HEARTH_TRY(begin(false));
-  // When all are done: an error is the result of the computation, which then does not start.
-  const auto submit = [self = shared_from_this(), event, waiting, duration]() -> Status {
-    if (waiting->failure)
-      return fail(ErrorCode::kOpFailed, "A dependency failed: {}", waiting->failure->toString());
-    const base::Deadline deadline =
-        duration == 0 ? base::Deadline() : base::Deadline::after(duration);
-    return runtime::Scheduler::shared().submit(
-        self->compiled_->priority(), [self, event, deadline] {
-          Status collected = base::caught([&]() -> Status {
-            auto request = self->newRequest();
-            if (!request) return std::unexpected(asExecutionError(std::move(request.error())));
-            self->request_ = std::move(*request);
-            return {};
-          });
-          event->complete(collected ? self->run(deadline)
-                                    : self->abandon(std::move(collected.error())));
+  // What the dependencies write is not there yet, so arguments are collected when they are done.
+  HEARTH_ASSIGN(Begun begun, begin(false));
+  return runs_->scheduleAfter(
+      std::move(begun.claim), dependencies, duration,
+      [self = shared_from_this()](const Claim& claim, const base::Deadline& deadline,
+                                  const Status& isReady) -> Status {
+        if (!isReady) return self->abandon(isReady.error());
+        Status collected = base::caught([&]() -> Status {
+          const std::lock_guard lock(self->mutex_);
+          return self->collect(claim);
         });
-  };
-  const auto oneIsDone = [self = shared_from_this(), event, waiting,
-                          submit](const Status& status) noexcept {
-    {
-      const std::lock_guard lock(waiting->mutex);
-      if (!status && !waiting->failure && !base::caught([&] { waiting->failure = status.error(); }))
-        waiting->failure.emplace(status.error().code(), "");
-      if (--waiting->open != 0) return;
-    }
-    if (Status submitted = base::caught(submit); !submitted)
-      event->complete(self->abandon(std::move(submitted.error())));
-  };
-  for (const std::shared_ptr<runtime::Event>& dependency : dependencies)
-    if (const Status registered = base::caught([&] { dependency->whenDone(oneIsDone); });
-        !registered)
-      oneIsDone(registered);
-  oneIsDone({});
-  return event;
+        if (!collected) return self->abandon(asExecutionError(std::move(collected.error())));
+        return self->run(claim, deadline);
+      },
+      runtime::Scheduler::shared());
 }
 
 Result<Execution::OutputShape> Execution::outputShape(int32_t index) const {
   const std::lock_guard lock(mutex_);
-  if (state_ != State::kDone)
+  if (!isDone_ || runs_->isInFlight())
     return fail(ErrorCode::kBadState, "The execution has not computed yet.");
   if (failure_ && *failure_ != ErrorCode::kOutputInsufficientSize)
     return fail(ErrorCode::kBadState, "The computation failed ({}).",
@@ -283,7 +244,7 @@ bool Execution::isScalarOutput(int32_t index) const {
 
 Result<uint64_t> Execution::duration(int32_t code) const {
   const std::lock_guard lock(mutex_);
-  if (state_ != State::kDone)
+  if (!isDone_ || runs_->isInFlight())
     return fail(ErrorCode::kBadState, "The execution has not computed yet.");
   if (failure_)
     return fail(ErrorCode::kBadState, "The computation failed ({}).",

@@ -17,6 +17,7 @@
 #include "frontends/nnapi/objects/memory.h"
 #include "hal/device.h"
 #include "runtime/event.h"
+#include "runtime/execution.h"
 
 namespace hearth::nnapi {
 
@@ -26,7 +27,7 @@ inline constexpr uint64_t kMaxLoopTimeout = 15'000'000'000;
 
 // Only one computation of a burst runs at a time.
 struct Burst {
-  const std::shared_ptr<const CompiledModel> compiled;
+  const std::shared_ptr<const runtime::Compilation> compiled;
   std::atomic<bool> isBusy = false;
 };
 
@@ -34,7 +35,8 @@ struct Burst {
 // computations that are started at once one wins and the others are kBadState.
 class Execution : public std::enable_shared_from_this<Execution> {
  public:
-  explicit Execution(std::shared_ptr<const CompiledModel> compiled);
+  static Result<std::shared_ptr<Execution>> create(
+      std::shared_ptr<const runtime::Compilation> compiled);
 
   // `type` may be null; of a valid one only the dimensions count. kBadData for index, type or
   // length, kBadState once a computation started (unless reusable and not in flight) and for an
@@ -83,7 +85,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   Status addAttribute(const char* extension, uint16_t code) const;
 
  private:
-  enum class State { kOpen, kInFlight, kDone };
+  using Claim = runtime::Execution::Claim;
 
   struct Slot {
     bool isSet = false;
@@ -113,21 +115,30 @@ class Execution : public std::enable_shared_from_this<Execution> {
                    std::shared_ptr<Memory> memory, const MemoryRange& range);
   void store(Slot* slot, Slot value);
 
-  Result<base::Deadline> begin(bool collectsNow);
+  explicit Execution(std::shared_ptr<runtime::Execution> runs);
+
+  // A computation that is about to start.
+  struct Begun {
+    Claim claim;
+    base::Deadline deadline;
+  };
+  Result<Begun> begin(bool collectsNow);
   Status checkComplete() const;
-  Result<std::optional<hal::Request>> newRequest() const;
+  // Gives the runtime the arguments, unless the driver has them already.
+  Status collect(const Claim& claim);
   Result<hal::Argument> argumentOf(const Slot& slot, const graph::Operand& operand,
                                    bool isInput) const;
-  // The computation that begin() has announced is over when these return, with its result.
-  hal::ExecutionResult runBound(const base::Deadline& deadline);
-  Status run(const base::Deadline& deadline) noexcept;
+  // The computation is over when these return, with its result.
+  Status run(const Claim& claim, const base::Deadline& deadline) noexcept;
   Status end(hal::ExecutionResult result) noexcept;
   Status abandon(Error error) noexcept;
 
-  const std::shared_ptr<const CompiledModel> compiled_;
-  mutable base::Mutex mutex_;
-  // request_ and bound_ belong to whoever has the execution in flight, all else to mutex_.
-  State state_ = State::kOpen;
+  // In flight from begin() until its claim is released.
+  const std::shared_ptr<runtime::Execution> runs_;
+  const runtime::Compilation* const compiled_;  // of runs_
+  mutable base::Mutex mutex_;                   // of the members below
+  bool isDone_ = false;                         // a computation has ended
+  bool hasChanged_ = false;                     // arguments, since collect()
   bool isReusable_ = false;
   bool isPadded_ = false;
   bool isMeasured_ = false;
@@ -137,9 +148,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   uint64_t loopTimeout_ = kDefaultLoopTimeout;
   std::vector<Slot> inputs_;
   std::vector<Slot> outputs_;
-  std::optional<hal::Request> request_;    // that the driver has yet to get
-  std::unique_ptr<hal::Execution> bound_;  // dropped when an argument changes
-  std::optional<ErrorCode> failure_;       // of the last computation
+  std::optional<ErrorCode> failure_;  // of the last computation
   std::vector<hal::OutputShape> shapes_;
   hal::Timing timing_;
 };

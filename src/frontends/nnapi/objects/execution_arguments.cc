@@ -32,7 +32,7 @@ Result<graph::Dimensions> Execution::specify(const graph::Operand& operand,
   HEARTH_ASSIGN(const graph::Operand given, toOperand(*type));
   const bool isSame = given.type == operand.type && given.scale == operand.scale &&
                       given.zeroPoint == operand.zeroPoint;
-  if (!isSame && compiled_->isFirstOtherType())
+  if (!isSame && compiled_->isFirstRemark())
     base::logWarn(
         "An argument's type is {} (scale {}, zero point {}), the model has {} (scale {}, zero "
         "point {}); only its dimensions count. Other such arguments of this compilation are not "
@@ -51,10 +51,9 @@ Result<graph::Dimensions> Execution::specify(const graph::Operand& operand,
 }
 
 Status Execution::requireChangeable() const {
-  if (state_ == State::kOpen || (state_ == State::kDone && isReusable_)) return {};
-  return fail(ErrorCode::kBadState, "{}",
-              state_ == State::kInFlight ? "The execution is in flight."
-                                         : "The execution has computed already.");
+  if (runs_->isInFlight()) return fail(ErrorCode::kBadState, "The execution is in flight.");
+  if (!isDone_ || isReusable_) return {};
+  return fail(ErrorCode::kBadState, "The execution has computed already.");
 }
 
 Result<Execution::Slot*> Execution::slotToSet(std::vector<Slot>* slots, int32_t index,
@@ -99,7 +98,7 @@ void Execution::store(Slot* slot, Slot value) {
   *slot = std::move(value);
   hasArguments_ = true;
   hasMemories_ |= slot->memory != nullptr;
-  bound_.reset();
+  hasChanged_ = true;
 }
 
 Status Execution::setPointer(bool isInput, int32_t index, const ANeuralNetworksOperandType* type,
@@ -133,7 +132,7 @@ Status Execution::setMemory(bool isInput, int32_t index, const ANeuralNetworksOp
   // A device memory may know the dimensions that model and type leave open.
   HEARTH_ASSIGN(Slot value, prepareSlot(operand, type, isInput, memory->isWhole()));
   HEARTH_ASSIGN(value.dimensions,
-                memory->checkArgument({compiled_.get(), isInput, static_cast<uint32_t>(index)},
+                memory->checkArgument({compiled_, isInput, static_cast<uint32_t>(index)},
                                       value.dimensions, range));
   value.isSizeKnown = isKnown(operand, value.dimensions);
   value.range = range;
@@ -175,7 +174,7 @@ Status Execution::addAttribute(const char* extension, uint16_t code) const {
 
 Status Execution::setReusable(bool isReusable) {
   const std::lock_guard lock(mutex_);
-  if (state_ != State::kOpen)
+  if (isDone_ || runs_->isInFlight())
     return fail(ErrorCode::kBadState, "The execution has been started already.");
   isReusable_ = isReusable;
   return {};
@@ -217,7 +216,7 @@ Status Execution::setLoopTimeout(uint64_t duration) {
     base::logWarn("The loop time-out of {} ns is above the maximum, {} ns, which is used.",
                   duration, kMaxLoopTimeout);
   loopTimeout_ = std::min(duration, kMaxLoopTimeout);
-  bound_.reset();
+  hasChanged_ = true;
   return {};
 }
 

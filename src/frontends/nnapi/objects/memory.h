@@ -14,9 +14,11 @@
 #include "hal/device.h"
 #include "memory/pool.h"
 
-namespace hearth::nnapi {
+namespace hearth::runtime {
+class Compilation;
+}
 
-class CompiledModel;
+namespace hearth::nnapi {
 
 // The part of a memory that an argument uses. (0, 0) means all of a memory that is used as a whole.
 struct MemoryRange {
@@ -26,7 +28,7 @@ struct MemoryRange {
 
 // An input or output of a compilation, as role of a memory.
 struct ArgumentRole {
-  const CompiledModel* compiled = nullptr;
+  const runtime::Compilation* compiled = nullptr;
   bool isInput = false;
   uint32_t index = 0;
 

@@ -87,9 +87,9 @@ Result<std::shared_ptr<Memory>> MemoryDesc::createMemory() const {
   bool hasExplicitDevices = false;
   for (const auto& [role, frequency] : roles_) {
     hasExplicitDevices |= role.compiled->hasExplicitDevices();
-    const runtime::ModelPlan& plan = role.compiled->plan();
+    const runtime::PartitionedModel& parts = role.compiled->parts();
     for (const runtime::ArgumentUse& use :
-         (role.isInput ? plan.inputUses : plan.outputUses)[role.index]) {
+         (role.isInput ? parts.inputUses : parts.outputUses)[role.index]) {
       isOnOneDevice &= use.device != nullptr && (device == nullptr || device == use.device);
       device = use.device;
       driverRoles.push_back({use.prepared, role.isInput, use.index, frequency});

@@ -38,7 +38,7 @@ class MemoryDesc {
   graph::Operand operand_;
   // The roles with what keeps them alive; the value is how often the memory is used in it.
   std::map<ArgumentRole, float> roles_;
-  std::set<std::shared_ptr<const CompiledModel>> compiled_;
+  std::set<std::shared_ptr<const runtime::Compilation>> compiled_;
 };
 
 }  // namespace hearth::nnapi

@@ -21,7 +21,7 @@ struct ArgumentUse {
 };
 
 // How a model runs on its devices.
-struct ModelPlan {
+struct PartitionedModel {
   std::shared_ptr<hal::PreparedModel> prepared;  // the whole
   // Names, one for each step; "control flow" for an IF or WHILE whose parts are divided in turn.
   std::vector<std::string> devices;
@@ -37,9 +37,9 @@ using PreparePart = std::function<Result<CachedPreparation>(
     hal::Device& device, const ModelSource& model, const hal::PrepareOptions& options,
     const CacheRequest* request, CacheKeyHash key)>;
 
-struct ModelPlanOptions {
+struct PartitioningOptions {
   hal::PrepareOptions prepare;
-  // Where the model goes as a whole when its plan or an execution fails; null: nowhere.
+  // Where the model goes as a whole when its preparation or an execution fails; null: nowhere.
   std::shared_ptr<hal::Device> fallback;
   // Where the devices cache what they make of the parts; null: nowhere.
   std::shared_ptr<const CacheRequest> cache;
@@ -48,13 +48,14 @@ struct ModelPlanOptions {
 
 // Divides the model among the devices and prepares the parts. The model passed graph::validate().
 // Errors: kUnsupported for an operation that no device takes, kOpFailed for a division at a tensor
-// of unknown size, and whatever the drivers report; with a fallback only kBadData and
-// kUnexpectedNull, what no device takes, and the fallback's own.
-Result<ModelPlan> planModel(std::shared_ptr<const graph::Model> model,
-                            const std::vector<std::shared_ptr<hal::Device>>& devices,
-                            const ModelPlanOptions& options);
+// of unknown size, and whatever the drivers report. With a fallback, the errors are those that
+// another device does not mend (kBadData, kUnexpectedNull, missed deadlines, kOutOfMemory of CPUs),
+// and those of a model that the fallback does not take either.
+Result<PartitionedModel> preparePartitioned(
+    std::shared_ptr<const graph::Model> model,
+    const std::vector<std::shared_ptr<hal::Device>>& devices, const PartitioningOptions& options);
 
 // "hearth-cpu: operations 0, 1; nnapi-reference: operation 2" for people.
-std::string describePlan(const ModelPlan& plan);
+std::string describeParts(const PartitionedModel& plan);
 
 }  // namespace hearth::runtime
