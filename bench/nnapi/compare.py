@@ -7,8 +7,8 @@
     compare.py --output docs/benchmarks.md --json figures.json
 
 Each measurement is a fresh process: `hearth bench --api nnapi` without anything cached and with the
-files that another process left, and LiteRT's CompiledModel.from_file without a cache. They follow one
-another in an order that turns from round to round. Files, store and map are made anew in each round.
+files that another process left, `hearth bench` with an empty store, and LiteRT's
+CompiledModel.from_file without a cache. They follow one another in an order that turns from round to round. Files, store and map are made anew in each round.
 
 --output puts the section into the file in place of the one with the same heading; the rest of the
 file stays. Models are generated and kept in the cache folder (${XDG_CACHE_HOME:-~/.cache}/hearth), as
@@ -57,7 +57,9 @@ class Programs:
     def run(self, side, model):
         """Milliseconds by quantity. Failure when the process fails, or tells of another start than
         the one that is measured."""
-        return self._peer(model) if side == report.PEER else self._hearth(side, model)
+        if side == report.PEER:
+            return self._peer(model)
+        return self._direct(model) if side == report.DIRECT else self._hearth(side, model)
 
     def _peer(self, model):
         sample = litert.parseSample(self._launched.run(
@@ -65,21 +67,32 @@ class Programs:
              "--threads", self._threads]))
         return {"from_file": number(sample, "start", "from_file_ms")}
 
-    def _hearth(self, side, model):
-        if side == report.COLD:
-            self.clear()
-        (self._folder / "files").mkdir(parents=True, exist_ok=True)
+    def _bench(self, model, *options):
+        """The output of `hearth bench`, and the part of it on the start."""
         settings = {"HEARTH_STORE": self._folder / "store", "HEARTH_STORE_MODE": "read-write",
                     "XDG_STATE_HOME": self._folder / "state", "HEARTH_THREADS": self._threads}
         words = ["env", "-u", "HEARTH_TRACE", "-u", "HEARTH_LOG",
                  *(f"{name}={value}" for name, value in settings.items()),
-                 self._launched.hearth, "bench", "--api", "nnapi", model.path, "--json",
-                 "--repeat", 0, "--cache-dir", self._folder / "files"]
+                 self._launched.hearth, "bench", model.path, "--json", "--repeat", 0, *options]
         if model.signature:
             words += ["--signature", model.signature]
         sample = litert.parseSample(self._launched.run(words))
         start = sample.get("start") if isinstance(sample, dict) else None
-        cache = start.get("cache") if isinstance(start, dict) else None
+        return sample, start if isinstance(start, dict) else {}
+
+    def _direct(self, model):
+        self.clear()
+        sample, start = self._bench(model)
+        if start.get("state") != "cold":
+            raise Failure(f"the start is not cold: {start.get('state') or 'it has no state'}")
+        return {"prepare": number(sample, "start", "prepare_ms")}
+
+    def _hearth(self, side, model):
+        if side == report.COLD:
+            self.clear()
+        (self._folder / "files").mkdir(parents=True, exist_ok=True)
+        sample, start = self._bench(model, "--api", "nnapi", "--cache-dir", self._folder / "files")
+        cache = start.get("cache")
         if (cache == "hit") != (side == report.CACHED):
             raise Failure(f"the cache says: {cache or 'nothing'}")
         return {"libraries": number(sample, "libraries_ms"), "finish": number(sample, "finish_ms"),
@@ -100,7 +113,8 @@ def number(sample, *keys):
 def measure(programs, model, rounds):
     row = report.Row(model.name, model.path.stat().st_size)
     # The cold start leaves what the other one finds.
-    orders = ((report.COLD, report.CACHED, report.PEER), (report.PEER, report.COLD, report.CACHED))
+    orders = ((report.COLD, report.CACHED, report.DIRECT, report.PEER),
+              (report.PEER, report.DIRECT, report.COLD, report.CACHED))
     row.failures = comparison.takeTurns(
         [orders[number % len(orders)] for number in range(rounds)],
         lambda side, _: row.add(side, programs.run(side, model)), model.name)

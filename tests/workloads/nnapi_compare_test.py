@@ -36,12 +36,23 @@ class ReportTest(unittest.TestCase):
         beyond = rowOf(report.LARGE, [4.0], [79.0])
         self.assertEqual(beyond.against(), ("**19.8 x**", "≥ 20 x faster than LiteRT, missed"))
 
+    def testAColdFinishHasAGoalBesideHearthH(self):
+        row = rowOf(report.LARGE, [4.0], [80.0])
+        self.assertEqual(row.againstDirect(), ("–", "≤ 1.2 x hearth.h"))
+        row.add(report.COLD, {"finish": 12.0})
+        row.add(report.DIRECT, {"prepare": 10.0})
+        self.assertEqual(row.againstDirect(), ("1.20 x", "≤ 1.2 x hearth.h"))
+        row.add(report.COLD, {"finish": 14.0})
+        self.assertEqual(row.againstDirect(), ("**1.30 x**", "≤ 1.2 x hearth.h, missed"))
+        self.assertEqual(row.json()["overhead"], 1.3)
+
     def testNothingIsSaidOfWhatFailed(self):
         row = rowOf(report.LARGE, [4.0], [], {report.PEER: "no result"})
         self.assertEqual(row.against()[0], "–")
         self.assertIsNone(row.json()["missed"])
         text = report.markdown([row], [("peer", "x")])
-        self.assertIn("| model | 100 | 0.5 (0.5–0.5) | failed | 4 (4–4) | failed | – |", text)
+        self.assertIn(
+            "| model | 100 | 0.5 (0.5–0.5) | failed | failed | 4 (4–4) | failed | – |", text)
         self.assertIn("- model, litert: no result", text)
 
     def testTheSectionTakesItsPlace(self):
@@ -83,19 +94,21 @@ echo '{"start": {"prepare_ms": 31, "from_file_ms": 30}}'""")
                            "start": {"cache": cache}})
 
     def testReadsBothSides(self):
-        # bench --api nnapi MODEL --json --repeat 0 --cache-dir DIR: a hit the second time.
+        # bench MODEL --json --repeat 0 [--api nnapi --cache-dir DIR]: a hit the second time.
         hearth = self.program("hearth", f"""
-[ "$1 $3 $5 $7" = "bench nnapi --json 0" ] && [ "$HEARTH_THREADS" = 1 ] || exit 2
-[ -d "$9" ] && case "$HEARTH_STORE$XDG_STATE_HOME" in "") exit 2;; esac
+[ "$1 $3 $4 $5" = "bench --json --repeat 0" ] && [ "$HEARTH_THREADS" = 1 ] || exit 2
+case "$HEARTH_STORE$XDG_STATE_HOME" in "") exit 2;; esac
+if [ $# = 5 ]; then echo '{{"start": {{"state": "cold", "prepare_ms": 15}}}}'; exit; fi
+[ "$6 $7 $8" = "--api nnapi --cache-dir" ] && [ -d "$9" ] || exit 2
 if [ -e "$9/file" ]; then echo '{self.sample(0.8, "hit")}'
 else touch "$9/file"; echo '{self.sample(16, "There are no files.")}'; fi""")
         figures, document = self.folder / "figures.json", self.folder / "benchmarks.md"
         document.write_text("# Benchmarks\n\n## Other\n\ntext\n")
         code, text = self.compare(hearth, "--threads", "1", "--json", str(figures))
         self.assertEqual(code, 0)
-        self.assertIn("| small | 0 | 0.5 (0.5–0.5) | 16 (16–16) | 0.8 (0.8–0.8) | 30 (30–30) "
-                      "| 37.5 |", text)
-        self.assertIn("| small | 0.8 ms | ≤ 1 ms |", text)
+        self.assertIn("| small | 0 | 0.5 (0.5–0.5) | 16 (16–16) | 15 (15–15) | 0.8 (0.8–0.8) "
+                      "| 30 (30–30) | 37.5 |", text)
+        self.assertIn("| small | 0.8 ms | ≤ 1 ms | 1.07 x | ≤ 1.2 x hearth.h |", text)
         [row] = json.loads(figures.read_text())["rows"]
         self.assertEqual((row["speed_up"], row["missed"]), (37.5, False))
         self.assertEqual(row["times_ms"]["cold, finish"], [16, 16])
@@ -107,7 +120,8 @@ else touch "$9/file"; echo '{self.sample(16, "There are no files.")}'; fi""")
         code, text = self.compare(self.program("hearth", f"echo '{self.sample(16, 'no map')}'"))
         self.assertEqual(code, 1)
         self.assertIn("- small, from cache: the cache says: no map", text)
-        self.assertIn("| small | – | ≤ 1 ms |", text)
+        self.assertIn("- small, hearth.h: the start is not cold: it has no state", text)
+        self.assertIn("| small | – | ≤ 1 ms | – | ≤ 1.2 x hearth.h |", text)
         for output, sentence in (("echo '[]'", "the cache says: nothing"),
                                  ("echo oops", "the output is no JSON: 'oops"),
                                  ("echo no >&2; exit 1", "ended with exit code 1: no")):
