@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log_sink.h"
 
-#include <pthread.h>
-
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <string>
 #include <utility>
+
+#include "base/fork_gate.h"
+#include "base/immortal.h"
 
 namespace hearth::base {
 namespace {
@@ -18,16 +18,14 @@ constinit std::atomic<const LogSink*> current = nullptr;
 thread_local constinit bool isInside = false;
 
 std::mutex& mutex() {
-  // Never destroyed: threads may still log while the process exits.
-  static std::mutex* const mutex = [] {
-    static std::mutex* const made = new std::mutex;
+  static constinit Immortal<std::mutex> only;
+  return only.get([] {
     // A child has only the thread that forked, which may be inside the sink.
-    ::pthread_atfork(nullptr, nullptr, [] {
-      if (!isInside) new (made) std::mutex;
-    });
-    return made;
-  }();
-  return *mutex;
+    ForkGate::atFork({.afterInChild = [] {
+      if (!isInside) std::construct_at(&mutex());
+    }});
+    return std::mutex();
+  });
 }
 
 class Inside {
