@@ -3,10 +3,6 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cstring>
-#include <map>
 #include <memory>
 #include <mutex>
 
@@ -14,6 +10,7 @@
 #include "base/immortal.h"
 #include "base/log.h"
 #include "base/trace.h"
+#include "drivers/cpu/cpu_execution.h"
 #include "drivers/cpu/plan/kernel_factory.h"
 #include "drivers/cpu/plan/plan_builder.h"
 #include "drivers/cpu/platform/host_facts.h"
@@ -50,71 +47,6 @@ class PackingTurn {
   }
 };
 
-class CpuExecution final : public hal::Execution {
- public:
-  CpuExecution(std::shared_ptr<CpuPreparedModel> prepared, hal::BoundRequest request)
-      : prepared_(std::move(prepared)), request_(std::move(request)) {
-    const auto hasTail = [&](const void* data, uint64_t length) {
-      const auto begin = reinterpret_cast<uintptr_t>(data);
-      for (const memory::PoolRef& pool : request_.pools) {
-        const auto base = reinterpret_cast<uintptr_t>(pool->data());
-        if (pool->kind() != memory::PoolKind::kBorrowed && begin >= base &&
-            begin + length <= base + pool->size())
-          return true;
-      }
-      return false;
-    };
-    for (const ops::RunArgument& argument : request_.inputs)
-      inputs_.push_back({argument.data, argument.length, hasTail(argument.data, argument.length)});
-    for (size_t i = 0; i < request_.outputs.size(); ++i) {
-      const ops::RunArgument& argument = request_.outputs[i];
-      const uint64_t needed = prepared_->outputBytes()[i];
-      outputs_.push_back(
-          {argument.isPresent ? argument.data : nullptr, needed, hasTail(argument.data, needed)});
-      isSufficient_.push_back(!argument.isPresent || argument.length >= needed);
-    }
-  }
-
-  hal::ExecutionResult compute(const base::Deadline& deadline) override {
-    hal::ExecutionResult result;
-    if (deadline.hasPassed()) {
-      result.status = fail(ErrorCode::kMissedDeadlinePersistent,
-                           "The deadline passes before the computation starts.");
-      return result;
-    }
-    bool allSufficient = true;
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      result.outputShapes.push_back({prepared_->outputDimensions()[i], isSufficient_[i]});
-      allSufficient &= isSufficient_[i];
-    }
-    if (!allSufficient) {
-      result.status = fail(ErrorCode::kOutputInsufficientSize, "An output buffer is too small.");
-      return result;
-    }
-    const auto start = std::chrono::steady_clock::now();
-    const uint64_t copied = ExecutionContext::copiedBytes();
-    result.status = prepared_->run(inputs_, outputs_, deadline);
-    result.copiedBytes = ExecutionContext::copiedBytes() - copied;
-    if (!result.status) {
-      result.outputShapes.clear();
-      return result;
-    }
-    result.timing.inDriver =
-        static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                  std::chrono::steady_clock::now() - start)
-                                  .count());
-    result.timing.onDevice = result.timing.inDriver;
-    return result;
-  }
-
- private:
-  std::shared_ptr<CpuPreparedModel> prepared_;
-  hal::BoundRequest request_;
-  std::vector<ExecutionContext::Buffer> inputs_;
-  std::vector<ExecutionContext::Buffer> outputs_;
-  std::vector<bool> isSufficient_;
-};
-
 }  // namespace
 
 Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
@@ -125,6 +57,7 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
   std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
   prepared->model_ = std::move(model);
   prepared->pool_ = std::move(pool);
+  prepared->repair_.emplace(prepared->model_, prepared->weights_, prepared->pool_);
   prepared->setTuned(options.isTuned);
   if (keeping.keep != nullptr)
     prepared->whenChosen_ = [self = prepared.get(), keep = keeping.keep](const MeasuredChoices&) {
@@ -164,6 +97,7 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
   prepared->model_ = std::move(saved.model);
   prepared->pool_ = std::move(pool);
   prepared->weights_ = std::move(saved.weights);
+  prepared->repair_.emplace(prepared->model_, prepared->weights_, prepared->pool_);
   prepared->hasHoles_ = saved.hasHoles;
   prepared->referenceOnly_ = std::move(saved.referenceOnly);
   prepared->setTuned(options.isTuned);
@@ -314,8 +248,7 @@ void CpuPreparedModel::setCacheProblem(std::string problem) {
 void CpuPreparedModel::repair(const cache::SegmentKey& key) {
   {
     const std::lock_guard lock(repairMutex_);
-    wrongSegments_.insert(key);
-    hasWrongSegments_ = true;
+    repair_->noteWrong(key);
   }
   if (const Status repaired = repairWrong(); !repaired)
     base::logWarn("A model does not run until its wrong packed weights are replaced. {}",
@@ -324,64 +257,18 @@ void CpuPreparedModel::repair(const cache::SegmentKey& key) {
 
 Status CpuPreparedModel::repairWrong() {
   std::unique_lock lock(repairMutex_);
-  const Result<Segments> repaired = packAgain([&](const PackedSegment& segment) {
-    const cache::SegmentRef published = segment.published();
-    return published != nullptr && wrongSegments_.contains(published->key());
-  });
+  const Result<WeightRepair::Segments> repaired = repair_->replaceWrong(referenceOnly());
   if (!repaired)
     return fail(ErrorCode::kOpFailed,
                 "Packed weights of the model are wrong in the store, and are not replaced: {}",
                 repaired.error().message());
-  wrongSegments_.clear();
-  hasWrongSegments_ = false;
   lock.unlock();
   keepRepaired(*repaired);
   return {};
 }
 
-void CpuPreparedModel::keepRepaired(const Segments& segments) {
+void CpuPreparedModel::keepRepaired(const WeightRepair::Segments& segments) {
   if (session_ != nullptr && !segments.empty()) session_->repaired(segments);
-}
-
-Result<CpuPreparedModel::Segments> CpuPreparedModel::packAgain(
-    const std::function<bool(const PackedSegment&)>& isWrong) {
-  const base::TraceSpan span("start", "repair packed weights");
-  // The wrong places are packed as in a cold start, into separate memory.
-  PackedWeights fresh(true);
-  std::map<std::shared_ptr<PackedSegment>, std::vector<WeightPlace>> wrong;
-  for (const auto& [place, packed] : weights_->places()) {
-    if (isWrong(*packed.segment))
-      wrong[packed.segment].push_back(place);
-    else
-      fresh.preset(place, packed);
-  }
-  if (wrong.empty()) return Segments();
-  PlanBuilder builder(*model_, &fresh, referenceOnly());
-  HEARTH_TRY(builder.build());
-  const auto constants = builder.takeOwnedConstants();
-  Plan plan = builder.takePlan();
-  HEARTH_TRY(planArena(&plan, 0));
-  HEARTH_TRY(KernelFactory(plan, pool_.get()).makeAll());
-  // The running model may also have packings of the second kernels. If building those fails here,
-  // it usually has none; the loop below finds any that is missing.
-  if (Status made = KernelFactory(plan, pool_.get(), otherKernels(plan)).makeAll(); !made)
-    base::logInfo("Not all other kernels can be packed again. {}", made.error().toString());
-  const std::map<WeightPlace, PackedPlace> right = fresh.places();
-  const std::map<WeightPlace, PackedPlace> used = weights_->places();
-  for (const auto& [segment, places] : wrong) {
-    for (const WeightPlace& place : places)
-      if (!right.contains(place) || right.at(place).size != used.at(place).size)
-        return fail(ErrorCode::kOpFailed, "Operation {} is packed otherwise than before.",
-                    place.operation);
-    HEARTH_TRY(segment->repair([&](uint8_t* bytes) -> Status {
-      for (const WeightPlace& place : places)
-        std::memcpy(bytes + used.at(place).offset, right.at(place).data(), right.at(place).size);
-      return {};
-    }));
-  }
-  Segments segments;
-  for (const auto& [segment, places] : wrong) segments.push_back(segment);
-  return segments;
 }
 
 uint64_t CpuPreparedModel::lossesSoFar() const {
@@ -393,15 +280,14 @@ Status CpuPreparedModel::replaceLosses() {
   if (saved_ == nullptr) HEARTH_TRY(hal::checkPoolsWhole(*model_));
   std::unique_lock lock(repairMutex_);
   const uint64_t losses = lossesSoFar();
-  Segments packed;
+  WeightRepair::Segments packed;
   bool isReplaced = false;
   if (saved_ != nullptr) {
     const uint64_t before = saved_->replacements();
     HEARTH_TRY(saved_->replaceLost());
     isReplaced = saved_->replacements() != before;
   } else {
-    Result<Segments> repaired =
-        packAgain([](const PackedSegment& segment) { return segment.hasLosses(); });
+    Result<WeightRepair::Segments> repaired = repair_->replaceLost(referenceOnly());
     if (!repaired)
       return fail(ErrorCode::kOpFailed,
                   "Packed weights of the model were lost while it was in use, since their file was "
@@ -446,7 +332,7 @@ Result<std::unique_ptr<hal::Execution>> CpuPreparedModel::createExecution(hal::R
                   hal::prepareInterpreted(model_, {}, pool_, "an input is omitted", saved_));
     return interpreted->createExecution(std::move(request));
   }
-  return std::make_unique<CpuExecution>(shared_from_this(), std::move(bound));
+  return cpuExecution(shared_from_this(), std::move(bound));
 }
 
 hal::StartReport CpuPreparedModel::startReport() const {
@@ -499,7 +385,7 @@ Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
                              const base::Deadline& deadline) {
   if (process_.load(std::memory_order_relaxed) != base::ForkGate::generation()) checkInChild();
   // The execution fails rather than compute with wrong weights.
-  if (hasWrongSegments_.load(std::memory_order_relaxed)) HEARTH_TRY(repairWrong());
+  if (repair_->hasWrong()) HEARTH_TRY(repairWrong());
   while (true) {
     const uint64_t replaced = replacedLosses_;
     Status status = runOnce(inputs, outputs, deadline);

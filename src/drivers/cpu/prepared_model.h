@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "drivers/cpu/plan/kernel_choice.h"
 #include "drivers/cpu/plan/kernel_stages.h"
 #include "drivers/cpu/plan/plan.h"
+#include "drivers/cpu/weight_repair.h"
 #include "drivers/cpu/weights/packed_weights.h"
 #include "drivers/cpu/weights/weight_session.h"
 #include "hal/device.h"
@@ -76,7 +78,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   // the wrong ones while executions go on. Called on a thread of the store. Where it fails,
   // executions fail until one of them succeeds in repairing.
   void repair(const cache::SegmentKey& key);
-  // Does so for all of wrongSegments_.
+  // Does so for all segments that are known to be wrong.
   Status repairWrong();
 
   // Inferred dimensions of the graph outputs, and their sizes in bytes.
@@ -114,13 +116,9 @@ class CpuPreparedModel final : public hal::PreparedModel,
   Result<std::unique_ptr<ExecutionContext>> takeContext();
   Status runOnce(std::span<const ExecutionContext::Buffer> inputs,
                  std::span<const ExecutionContext::Buffer> outputs, const base::Deadline& deadline);
-  using Segments = std::vector<std::shared_ptr<PackedSegment>>;
-  // Packs the segments again for which `isWrong` is true, and replaces their bytes. The result is
-  // for keepRepaired(). The caller holds repairMutex_.
-  Result<Segments> packAgain(const std::function<bool(const PackedSegment&)>& isWrong);
   // Publishes repaired segments. The caller does not hold repairMutex_: publishing may wait for the
   // threads of the store, which call repair().
-  void keepRepaired(const Segments& segments);
+  void keepRepaired(const WeightRepair::Segments& segments);
   // The first execution in a forked child begins the checks that the parent had not done.
   void checkInChild();
   // A count that changes whenever pages of any model may have been lost.
@@ -159,8 +157,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::shared_ptr<KernelFactory> ahead_;  // null when planWhole() built all kernels
   bool packsAhead_ = false;
   base::Mutex repairMutex_;
-  std::set<cache::SegmentKey> wrongSegments_;  // in use; guarded by repairMutex_
-  std::atomic<bool> hasWrongSegments_ = false;
+  std::optional<WeightRepair> repair_;  // guarded by repairMutex_; set before anybody has the model
   std::atomic<uint64_t> checkedLosses_ = 0;  // lossesSoFar() up to which this model's are replaced
   std::atomic<uint64_t> replacedLosses_ = 0;
   std::atomic<uint32_t> process_ = base::ForkGate::generation();

@@ -22,8 +22,6 @@
 #include "cache/compilation/cache_files.h"
 #include "cache/object/object_file.h"
 #include "cache/open_store.h"
-#include "cache/object/object_file.h"
-#include "cache/open_store.h"
 #include "cache/store/segment_store.h"
 #include "cache/testing/store_test_util.h"
 #include "drivers/cpu/cpu_device.h"

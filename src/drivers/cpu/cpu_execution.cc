@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/cpu_execution.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "drivers/cpu/plan/execution_context.h"
+#include "drivers/cpu/prepared_model.h"
+
+namespace hearth::cpu {
+namespace {
+
+class CpuExecution final : public hal::Execution {
+ public:
+  CpuExecution(std::shared_ptr<CpuPreparedModel> prepared, hal::BoundRequest request)
+      : prepared_(std::move(prepared)), request_(std::move(request)) {
+    const auto hasTail = [&](const void* data, uint64_t length) {
+      const auto begin = reinterpret_cast<uintptr_t>(data);
+      for (const memory::PoolRef& pool : request_.pools) {
+        const auto base = reinterpret_cast<uintptr_t>(pool->data());
+        if (pool->kind() != memory::PoolKind::kBorrowed && begin >= base &&
+            begin + length <= base + pool->size())
+          return true;
+      }
+      return false;
+    };
+    for (const ops::RunArgument& argument : request_.inputs)
+      inputs_.push_back({argument.data, argument.length, hasTail(argument.data, argument.length)});
+    for (size_t i = 0; i < request_.outputs.size(); ++i) {
+      const ops::RunArgument& argument = request_.outputs[i];
+      const uint64_t needed = prepared_->outputBytes()[i];
+      outputs_.push_back(
+          {argument.isPresent ? argument.data : nullptr, needed, hasTail(argument.data, needed)});
+      isSufficient_.push_back(!argument.isPresent || argument.length >= needed);
+    }
+  }
+
+  hal::ExecutionResult compute(const base::Deadline& deadline) override {
+    hal::ExecutionResult result;
+    if (deadline.hasPassed()) {
+      result.status = fail(ErrorCode::kMissedDeadlinePersistent,
+                           "The deadline passes before the computation starts.");
+      return result;
+    }
+    bool allSufficient = true;
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      result.outputShapes.push_back({prepared_->outputDimensions()[i], isSufficient_[i]});
+      allSufficient &= isSufficient_[i];
+    }
+    if (!allSufficient) {
+      result.status = fail(ErrorCode::kOutputInsufficientSize, "An output buffer is too small.");
+      return result;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    const uint64_t copied = ExecutionContext::copiedBytes();
+    result.status = prepared_->run(inputs_, outputs_, deadline);
+    result.copiedBytes = ExecutionContext::copiedBytes() - copied;
+    if (!result.status) {
+      result.outputShapes.clear();
+      return result;
+    }
+    result.timing.inDriver =
+        static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                  std::chrono::steady_clock::now() - start)
+                                  .count());
+    result.timing.onDevice = result.timing.inDriver;
+    return result;
+  }
+
+ private:
+  std::shared_ptr<CpuPreparedModel> prepared_;
+  hal::BoundRequest request_;
+  std::vector<ExecutionContext::Buffer> inputs_;
+  std::vector<ExecutionContext::Buffer> outputs_;
+  std::vector<bool> isSufficient_;
+};
+
+}  // namespace
+
+std::unique_ptr<hal::Execution> cpuExecution(std::shared_ptr<CpuPreparedModel> prepared,
+                                             hal::BoundRequest request) {
+  return std::make_unique<CpuExecution>(std::move(prepared), std::move(request));
+}
+
+}  // namespace hearth::cpu
