@@ -138,5 +138,72 @@ TEST_P(ExecutionTest, DeclaredShapesThatConflictAreFailedOperations) {
   }
 }
 
+// The reference as a faster device that takes additions only.
+class Adder final : public hal::Device {
+ public:
+  std::string name() const override { return "adder"; }
+  std::string version() const override { return "1"; }
+  hal::DeviceType type() const override { return hal::DeviceType::kAccelerator; }
+  int64_t featureLevel() const override { return 31; }
+  hal::Capabilities capabilities() const override {
+    hal::Capabilities capabilities;
+    capabilities.operandPerformance[OperandType::kTensorFloat32] = {0.1f, 0.1f};
+    return capabilities;
+  }
+  Result<std::vector<hal::OperationSupport>> supportedOperations(
+      const graph::Model& model) override {
+    std::vector<hal::OperationSupport> support;
+    for (const graph::Operation& operation : model.main().operations)
+      support.push_back({operation.type == OperationType::kAdd, "", ""});
+    return support;
+  }
+  Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
+      std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
+      hal::Cache cache) override {
+    return reference_->prepareModel(std::move(model), options, std::move(cache));
+  }
+
+ private:
+  const std::shared_ptr<hal::Device> reference_ = drivers::reference::createDevice();
+};
+
+// y = relu(x + state), state += x: the parts of a model that devices share also share its state.
+TEST(DividedExecutionTest, StateGoesFromDeviceToDevice) {
+  using enum graph::Lifetime;
+  GraphBuilder builder;
+  const auto tensor = [&](graph::Lifetime lifetime) {
+    return builder.tensor(OperandType::kTensorFloat32, {2}, lifetime);
+  };
+  const uint32_t x = tensor(kSubgraphInput);
+  const uint32_t state = tensor(kSubgraphInput);
+  const uint32_t y = tensor(kSubgraphOutput);
+  const uint32_t next = tensor(kSubgraphOutput);
+  builder.finish(OperationType::kAdd, {x, state, builder.int32(0)}, {next});
+  const auto model = builder.finish(OperationType::kRelu, {next}, {y});
+  const DeviceManager manager({std::make_shared<Adder>(), drivers::reference::createDevice()});
+  const auto compilation = Compilation::create(model, {{1, 1, {}}}, {}, manager);
+  ASSERT_TRUE(compilation) << compilation.error().toString();
+  EXPECT_EQ((*compilation)->deviceNames(), "adder, nnapi-reference");
+  const auto run = *Execution::create(*compilation);
+  const std::vector<float> input = {1, -2};
+  std::vector<float> output(2);
+  const auto argument = [](const std::vector<float>& values) {
+    hal::Argument made;
+    made.kind = hal::Argument::Kind::kPointer;
+    made.pointer = const_cast<float*>(values.data());
+    made.length = values.size() * sizeof(float);
+    return made;
+  };
+  ASSERT_TRUE(run->setInput(0, argument(input)));
+  ASSERT_TRUE(run->setOutput(0, argument(output)));
+  for (int i = 1; i <= 3; ++i) {
+    ASSERT_TRUE(run->compute({}));
+    EXPECT_THAT(output, testing::ElementsAre(static_cast<float>(i), 0.0f));
+  }
+  ASSERT_TRUE(run->resetState());
+  ASSERT_TRUE(run->compute({}));
+  EXPECT_EQ(output[0], 1.0f);
+}
+
 }  // namespace
 }  // namespace hearth::runtime
