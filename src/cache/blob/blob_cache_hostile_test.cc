@@ -9,6 +9,7 @@
 
 #include "base/sha256.h"
 #include "cache/testing/blob_cache_test_util.h"
+#include "cache/testing/planted_files.h"
 
 namespace hearth::cache {
 namespace {
@@ -148,36 +149,13 @@ TEST_F(BlobCacheHostileTest, EntriesFromTheFutureAreNotKeptForEver) {
 
 TEST_F(BlobCacheHostileTest, WhateverIsPlantedIsIgnoredAndReplaced) {
   const fs::path target = folder_.path() / "target";
-  using Plant = void (*)(const fs::path& path, const fs::path& target);
-  const std::pair<const char*, Plant> plants[] = {
-      {"FIFO",
-       [](const fs::path& path, const fs::path&) {
-         ::mkfifo(path.c_str(), 0600);
-       }},
-      {"folder",
-       [](const fs::path& path, const fs::path&) {
-         fs::create_directories(path / "x");
-       }},
-      {"link to the file",
-       [](const fs::path& path, const fs::path& target) {
-         fs::create_symlink(target, path);
-       }},
-      {"dangling link",
-       [](const fs::path& path, const fs::path&) {
-         fs::create_symlink("/nowhere/x", path);
-       }},
-      {"file that others may write",
-       [](const fs::path& path, const fs::path& target) {
-         fs::copy_file(target, path);
-         fs::permissions(path, fs::perms(0622));
-       }},
-      {"file of another user",
-       [](const fs::path& path, const fs::path& target) {
-         fs::copy_file(target, path);
-         // Only root can change the owner; others make the file unreadable.
-         if (::chown(path.c_str(), 65534, 65534) != 0) fs::permissions(path, fs::perms(0));
-       }},
-  };
+  std::vector<PlantedFile> plants = plantedFiles();
+  plants.push_back({"file of another user", [](const fs::path& path, const fs::path& target) {
+                      fs::copy_file(target, path);
+                      // Only root can change the owner; others make the file unreadable.
+                      if (::chown(path.c_str(), 65534, 65534) != 0)
+                        fs::permissions(path, fs::perms(0));
+                    }});
   for (const auto& [name, plant] : plants) {
     SCOPED_TRACE(name);
     prepare();

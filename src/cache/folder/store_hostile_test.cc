@@ -8,6 +8,7 @@
 #include <atomic>
 #include <set>
 
+#include "cache/testing/planted_files.h"
 #include "cache/testing/store_test_util.h"
 
 namespace hearth::cache {
@@ -97,34 +98,10 @@ TEST_F(StoreHostileTest, AFileInPlaceOfTheStoreIsRefused) {
 
 TEST_F(StoreHostileTest, WhateverIsPlantedInPlaceOfAnObjectIsIgnoredAndReplaced) {
   const fs::path target = folder_.path() / "target";
-  using Plant = void (*)(const fs::path& path, const fs::path& target);
-  const std::pair<const char*, Plant> plants[] = {
-      {"FIFO",
-       [](const fs::path& path, const fs::path&) {
-         ::mkfifo(path.c_str(), 0600);
-       }},
-      {"folder",
-       [](const fs::path& path, const fs::path&) {
-         fs::create_directories(path / "x");
-       }},
-      {"link to the object",
-       [](const fs::path& path, const fs::path& target) {
-         fs::create_symlink(target, path);
-       }},
-      {"dangling link",
-       [](const fs::path& path, const fs::path&) {
-         fs::create_symlink("/nowhere/x", path);
-       }},
-      {"object that others may write",
-       [](const fs::path& path, const fs::path& target) {
-         fs::copy_file(target, path);
-         fs::permissions(path, fs::perms(0622));
-       }},
-      {"empty file",
-       [](const fs::path& path, const fs::path&) {
-         writeFile(path, {});
-       }},
-  };
+  std::vector<PlantedFile> plants = plantedFiles();
+  plants.push_back({"empty file", [](const fs::path& path, const fs::path&) {
+                      writeFile(path, {});
+                    }});
   for (const auto& [name, plant] : plants) {
     SCOPED_TRACE(name);
     prepare();
