@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/tflite/model_file.h"
 
+#include <deque>
 #include <map>
 #include <utility>
 
@@ -25,31 +26,53 @@ namespace {
 
 using TensorMaps = flatbuffers::Vector<flatbuffers::Offset<schema::TensorMap>>;
 
-std::map<uint32_t, std::string> namesOf(const TensorMaps* maps) {
-  std::map<uint32_t, std::string> names;
-  if (maps == nullptr) return names;
-  for (const schema::TensorMap* entry : *maps)
-    names.try_emplace(entry->tensor_index(), cleanText(entry->name()));
-  return names;
+// The visible arguments on one side of a subgraph, and the names that the signature gives them.
+struct Arguments {
+  std::vector<int32_t> tensors;
+  std::map<int64_t, std::deque<std::string>> names;  // by tensor, in the order of the signature
+};
+
+Arguments argumentsOf(const flatbuffers::Vector<int32_t>* indices, const TensorMaps* signature) {
+  Arguments arguments;
+  if (indices != nullptr) arguments.tensors.assign(indices->begin(), indices->end());
+  if (signature == nullptr) return arguments;
+  for (const schema::TensorMap* entry : *signature)
+    arguments.names[entry->tensor_index()].push_back(cleanText(entry->name()));
+  return arguments;
 }
 
-// Describes the visible arguments of a subgraph. It was imported, so every index and type is valid.
+// Several names of a signature may stand for one tensor, which the subgraph lists once or as often:
+// each name is an output.
+std::vector<int32_t> addSharedOutputs(Arguments* arguments) {
+  std::map<int64_t, size_t> listed;
+  for (const int32_t tensor : arguments->tensors) ++listed[tensor];
+  std::vector<int32_t> added;
+  for (const auto& [tensor, count] : listed)
+    if (const auto names = arguments->names.find(tensor); names != arguments->names.end())
+      for (size_t i = count; i < names->second.size(); ++i)
+        added.push_back(static_cast<int32_t>(tensor));
+  arguments->tensors.insert(arguments->tensors.end(), added.begin(), added.end());
+  return added;
+}
+
+// Describes the arguments of a subgraph. It was imported, so every index and type is valid.
 Result<std::vector<TensorInfo>> describeTensors(const FileView& view,
                                                 const schema::SubGraph& subgraph,
-                                                const flatbuffers::Vector<int32_t>* indices,
-                                                const TensorMaps* signature) {
-  const std::map<uint32_t, std::string> names = namesOf(signature);
+                                                Arguments arguments) {
   std::vector<TensorInfo> tensors;
-  if (indices == nullptr) return tensors;
-  for (const int32_t index : *indices) {
+  for (const int32_t index : arguments.tensors) {
     const schema::Tensor& tensor = *view.tensor(subgraph, index);
     TensorInfo info;
     info.tensorName = cleanText(tensor.name());
     HEARTH_ASSIGN(const graph::Operand operand,
                   makeOperand(tensor, info.tensorName, ShapeSource::kSignature, view.scaleLists()));
     HEARTH_ASSIGN(info.fileDimensions, readDimensions(tensor, info.tensorName, ShapeSource::kFile));
-    const auto name = names.find(static_cast<uint32_t>(index));
-    info.name = name == names.end() || name->second.empty() ? info.tensorName : name->second;
+    info.name = info.tensorName;
+    if (const auto names = arguments.names.find(index);
+        names != arguments.names.end() && !names->second.empty()) {
+      if (!names->second.front().empty()) info.name = std::move(names->second.front());
+      names->second.pop_front();
+    }
     info.type = operand.type;
     info.dimensions = operand.dimensions;
     info.isRankZeroTensor = operand.isRankZeroTensor;
@@ -94,14 +117,19 @@ Result<ImportedGraph> importGraph(const FileView& view, size_t index,
   readListsAhead(view, index, scattered);
   ModelBuilder builder(view);
   ImportedGraph imported;
-  HEARTH_ASSIGN(imported.model, builder.build(index));
-  const schema::SubGraph& subgraph = *view.subgraph(index);
-  HEARTH_ASSIGN(imported.inputs,
-                describeTensors(view, subgraph, subgraph.inputs(),
-                                signature == nullptr ? nullptr : signature->inputs()));
-  HEARTH_ASSIGN(imported.outputs,
-                describeTensors(view, subgraph, subgraph.outputs(),
-                                signature == nullptr ? nullptr : signature->outputs()));
+  const schema::SubGraph* const subgraph = view.subgraph(index);
+  Arguments inputs;
+  Arguments outputs;
+  std::vector<int32_t> shared;
+  if (subgraph != nullptr) {
+    inputs = argumentsOf(subgraph->inputs(), signature == nullptr ? nullptr : signature->inputs());
+    outputs =
+        argumentsOf(subgraph->outputs(), signature == nullptr ? nullptr : signature->outputs());
+    shared = addSharedOutputs(&outputs);
+  }
+  HEARTH_ASSIGN(imported.model, builder.build(index, std::move(shared)));
+  HEARTH_ASSIGN(imported.inputs, describeTensors(view, *subgraph, std::move(inputs)));
+  HEARTH_ASSIGN(imported.outputs, describeTensors(view, *subgraph, std::move(outputs)));
   for (VariablePosition& variable : builder.takeVariables())
     imported.states.push_back({variable.input, variable.output, std::move(variable.initialValue)});
   if (signature != nullptr) imported.signatureKey = cleanText(signature->signature_key());

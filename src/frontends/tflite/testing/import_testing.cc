@@ -49,7 +49,7 @@ std::vector<std::string> linesOf(const graph::Model& model, size_t subgraph) {
 
 Result<ImportedGraph> tryImport(const ModelWriter& writer) {
   HEARTH_ASSIGN(const auto file, ModelFile::fromPool(poolOf(writer.write())));
-  return file->importSubgraph(0);
+  return writer.model.signature_defs.empty() ? file->importSubgraph(0) : file->importSignature("");
 }
 
 ImportedGraph import(const ModelWriter& writer) {

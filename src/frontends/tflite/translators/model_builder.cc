@@ -23,7 +23,9 @@ ModelBuilder::ModelBuilder(const FileView& file)
   model_->pools.push_back(file.pool());
 }
 
-Result<std::shared_ptr<const graph::Model>> ModelBuilder::build(size_t subgraph) {
+Result<std::shared_ptr<const graph::Model>> ModelBuilder::build(size_t subgraph,
+                                                                std::vector<int32_t> moreOutputs) {
+  moreOutputs_ = std::move(moreOutputs);
   HEARTH_TRY(reference(static_cast<int64_t>(subgraph)));
   for (size_t i = 0; i < order_.size(); ++i) {
     SubgraphBuilder builder(*this, *file_.subgraph(order_[i]), order_[i], i == 0);

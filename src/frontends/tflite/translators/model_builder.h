@@ -29,9 +29,11 @@ class ModelBuilder {
 
   const FileView& file() const { return file_; }
 
-  // Translates the subgraph and those that it refers to. The model has passed sortIntoRunOrder and
-  // validate.
-  Result<std::shared_ptr<const graph::Model>> build(size_t subgraph);
+  // Translates the subgraph and those that it refers to. `moreOutputs` are tensors of the subgraph
+  // that become outputs of the model behind those that it lists. The model has passed
+  // sortIntoRunOrder and validate.
+  Result<std::shared_ptr<const graph::Model>> build(size_t subgraph,
+                                                    std::vector<int32_t> moreOutputs = {});
 
   // To be called after build().
   std::vector<VariablePosition> takeVariables() { return std::move(variables_); }
@@ -51,6 +53,7 @@ class ModelBuilder {
   // The same for bytes that the caller has charged.
   graph::DataLocation copyUncharged(std::span<const uint8_t> bytes);
   const graph::Model& model() const { return *model_; }
+  const std::vector<int32_t>& moreOutputs() const { return moreOutputs_; }
 
   void addVariable(VariablePosition variable) { variables_.push_back(std::move(variable)); }
 
@@ -61,6 +64,7 @@ class ModelBuilder {
   std::map<size_t, uint32_t> indices_;  // subgraph of the file -> of the model
   std::vector<size_t> order_;           // the inverse
   std::vector<VariablePosition> variables_;
+  std::vector<int32_t> moreOutputs_;
 };
 
 }  // namespace hearth::tflite

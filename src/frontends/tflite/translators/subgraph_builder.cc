@@ -88,8 +88,12 @@ Status SubgraphBuilder::translateOperators() {
 }
 
 Status SubgraphBuilder::addOutputs() {
-  if (source().outputs() == nullptr) return {};
-  for (const int32_t index : *source().outputs()) {
+  std::vector<int32_t> outputs;
+  if (source().outputs() != nullptr)
+    outputs.assign(source().outputs()->begin(), source().outputs()->end());
+  if (isMain_)
+    outputs.insert(outputs.end(), model_.moreOutputs().begin(), model_.moreOutputs().end());
+  for (const int32_t index : outputs) {
     HEARTH_ASSIGN(uint32_t output, operandOf(index));
     if (operand(output).lifetime != Lifetime::kTemporary) {
       // The output is also an input, a constant, a variable or an earlier output.
