@@ -138,5 +138,24 @@ TEST(ElementwiseTranslators, SquaredDifference) {
   EXPECT_NEAR(real(127), (127 - 10) * 0.5, 0.4);
 }
 
+// The output's scale suits the squares of small differences, and no difference saturates.
+TEST(ElementwiseTranslators, SquaredDifferenceIn16BitsIsComputedInFloat) {
+  ModelWriter model;
+  model.addTensor(TensorType::INT16, {4}, 0.001f, 0);
+  model.addTensor(TensorType::INT16, {1}, 0.001f, 0);
+  model.addTensor(TensorType::INT16, {4}, 1e-7f, 0);
+  model.addOperator(BuiltinOperator::SQUARED_DIFFERENCE, {0, 1}, {2});
+  model.setArguments({0, 1}, {2});
+  const ImportedGraph imported = import(model);
+  EXPECT_THAT(linesOf(*imported.model),
+              ElementsAre("DEQUANTIZE t0 -> %", "DEQUANTIZE t1 -> %", "SUB % % 0 -> %",
+                          "MUL % % 0 -> %", "QUANTIZE % -> t2"));
+  const graph::Subgraph& main = imported.model->main();
+  for (const graph::Operation& operation : main.operations)
+    if (operation.type != graph::OperationType::kQuantize) {
+      EXPECT_EQ(main.operands[operation.outputs[0]].type, graph::OperandType::kTensorFloat32);
+    }
+}
+
 }  // namespace
 }  // namespace hearth::tflite
