@@ -211,7 +211,8 @@ Result<PartitionedModel> preparePartitioned(
                   made.error().toString());
     return wholeModel(model, options.fallback, {std::move(*whole), ""});
   }
-  base::logDebug("A model is partitioned. {}.", describeParts(*made));
+  if (base::logEnabled(base::LogLevel::kDebug))
+    base::logDebug("A model is partitioned. {}.", describeParts(*made));
   if (base::traceEnabled()) {
     const std::string text = describeParts(*made);
     const base::TraceSpan parts("runtime", text);

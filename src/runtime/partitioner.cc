@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/format.h"
 #include "base/log.h"
@@ -213,6 +215,14 @@ Result<std::vector<PartitionStep>> partition(const graph::Model& model,
                                              std::span<const std::shared_ptr<hal::Device>> devices,
                                              hal::Preference preference) {
   HEARTH_ASSIGN(const std::vector<size_t> deviceOf, chooseDevices(model, devices, preference));
+  // Mostly one device takes everything: no order has to be found then.
+  const bool isWhole = !deviceOf.empty() && deviceOf[0] < devices.size() &&
+                       std::ranges::all_of(deviceOf, [&](size_t d) { return d == deviceOf[0]; });
+  if (isWhole) {
+    PartitionStep step{deviceOf[0], std::vector<uint32_t>(deviceOf.size())};
+    std::iota(step.operations.begin(), step.operations.end(), 0u);
+    return std::vector<PartitionStep>{std::move(step)};
+  }
   ReadyQueues queues(model.main(), deviceOf, devices.size());
   std::vector<PartitionStep> steps;
   while (const std::optional<size_t> device = queues.nextDevice())
