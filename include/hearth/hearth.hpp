@@ -16,7 +16,7 @@
 
 namespace hearth {
 
-// What every function here throws when the library reports a failure; what() is its sentence.
+// Every function here throws this when the library reports a failure; what() is the error message.
 class Exception : public std::runtime_error {
  public:
   Exception(hearth_status code, const std::string& message)
@@ -50,7 +50,7 @@ inline std::string takeString(char* string) {
 }
 
 inline uint64_t nanoseconds(std::chrono::nanoseconds duration) {
-  // The C API's 0 means "none"; a time-out that is already over becomes the shortest one.
+  // 0 means "none" in the C API, so a time-out that has passed already becomes 1 ns.
   return duration.count() > 0 ? static_cast<uint64_t>(duration.count()) : 1;
 }
 
@@ -61,27 +61,27 @@ inline uint32_t versionNumber() {
   return hearth_version_number();
 }
 
-// Where messages go: see hearth_set_log_callback. The callback must not throw.
+// Sets where messages go: see hearth_set_log_callback. The callback must not throw.
 inline void setLogCallback(hearth_log_level level, hearth_log_callback callback,
                            void* user = nullptr) {
   detail::call(hearth_set_log_callback, level, callback, user);
 }
 
-// Waits until what was packed is written for the next start.
+// Waits until packed weights are written for the next start: see hearth_flush.
 inline void flush() {
   detail::call(hearth_flush, uint64_t{0});
 }
-// Throws HEARTH_MISSED_DEADLINE_TRANSIENT when that takes longer.
+// Throws an Exception with HEARTH_MISSED_DEADLINE_TRANSIENT when that takes longer.
 inline void flush(std::chrono::nanoseconds timeout) {
   detail::call(hearth_flush, detail::nanoseconds(timeout));
 }
 
-// Whether exit() does the same: see hearth_set_work_at_exit.
+// Sets whether exit() waits like flush(): see hearth_set_work_at_exit.
 inline void setWorkAtExit(bool works) {
   hearth_set_work_at_exit(works ? 1 : 0);
 }
 
-// Name of an element type as NumPy spells it, for example "uint8".
+// NumPy's name of an element type, for example "uint8".
 inline const char* typeName(hearth_type type) {
   switch (type) {
     case HEARTH_TYPE_FLOAT32:
@@ -114,7 +114,7 @@ inline const char* typeName(hearth_type type) {
   return "unknown";
 }
 
-// Bytes of one element; 0 for int4, of which two share a byte.
+// Bytes of one element; 0 for int4, where two elements share a byte.
 inline size_t typeSize(hearth_type type) {
   switch (type) {
     case HEARTH_TYPE_INT8:
@@ -149,7 +149,7 @@ struct TensorInfo {
   uint64_t byteSize = 0;                    // 0 = not known before a run
   std::vector<uint32_t> defaultDimensions;  // `dimensions` with the file's for the unknown ones
   uint32_t alignment = 1;                   // of memory that is used in place, and the bytes that
-  uint32_t padding = 0;                     // lie behind it: see hearth_execution_set_input
+  uint32_t padding = 0;                     // must follow it: see hearth_execution_set_input
 
   // The real number that a stored one stands for.
   double dequantize(double stored) const {
@@ -200,15 +200,15 @@ struct Statistics {
 // Options of Model::compile; the defaults are the library's.
 struct CompileOptions {
   std::string signature;  // empty = the first
-  std::string device;     // empty = all devices, as hearth_compile_options has it
+  std::string device;     // empty = all devices: see hearth_compile_options
   hearth_preference preference = HEARTH_PREFER_FAST_SINGLE_ANSWER;
   hearth_priority priority = HEARTH_PRIORITY_MEDIUM;
-  uint32_t threads = 0;  // 0 = what HEARTH_THREADS says, else the device's choice
+  uint32_t threads = 0;  // 0 = what HEARTH_THREADS sets, else the device's choice
   hearth_cache_policy cache = HEARTH_CACHE_DEFAULT;
   uint64_t maxActivationBytes = 0;      // 0 = half of the machine's memory
   std::chrono::nanoseconds timeout{0};  // 0 = none
-  std::string store;                    // folder of the weight store; empty = as HEARTH_STORE says
-  uint64_t storeBytes = 0;              // the most it may take; 0 = as HEARTH_STORE_SIZE says
+  std::string store;                    // folder of the store; empty = what HEARTH_STORE sets
+  uint64_t storeBytes = 0;              // its largest size; 0 = what HEARTH_STORE_SIZE sets
   std::string weightCache;              // one file in place of the store; empty = none
   hearth_preparation preparation = HEARTH_PREPARE_DEFAULT;
   hearth_tuning tuning = HEARTH_TUNING_DEFAULT;
@@ -216,12 +216,12 @@ struct CompileOptions {
   std::array<uint8_t, HEARTH_CACHE_TOKEN_BYTES> cacheToken{};
 };
 
-// A run in flight. Does not own the execution, which waits for it when it is destroyed.
+// A run in flight. Does not own the execution, whose destructor waits for the run. Thread-safe.
 class Event {
  public:
-  // Waits and throws what the run failed with.
+  // Waits for the run and throws its failure.
   void wait() const { detail::call(hearth_event_wait, get(), uint64_t{0}); }
-  // False when the run still goes on after `timeout`; throws what the run failed with.
+  // False when the run still goes on after `timeout`; throws the run's failure.
   bool waitFor(std::chrono::nanoseconds timeout) const {
     hearth_error* error = nullptr;
     const hearth_status status = hearth_event_wait(get(), detail::nanoseconds(timeout), &error);
@@ -241,11 +241,12 @@ class Event {
   std::unique_ptr<hearth_event, void (*)(hearth_event*)> handle_;
 };
 
-// One context that runs a compilation again and again and keeps its state tensors.
+// Runs a compilation any number of times and keeps its state tensors. Used by one thread at a time.
+// Keeps alive what it needs of the compilation and the model; the destructor waits for a run.
 class Execution {
  public:
-  // The memory must outlive its binding. It is used in place where its alignment allows: see
-  // hearth_execution_set_input.
+  // The memory must outlive its binding. The library uses it in place if its alignment allows: see
+  // hearth_execution_set_input. Empty `dimensions` = the default dimensions.
   void setInput(size_t index, const void* data, size_t bytes,
                 const std::vector<uint32_t>& dimensions = {}) {
     detail::call(hearth_execution_set_input, get(), index, data, bytes,
@@ -278,7 +279,7 @@ class Execution {
     return Event(event);
   }
 
-  // Of the last run.
+  // Dimensions after the last run: see hearth_execution_output_shape.
   std::vector<uint32_t> outputShape(size_t index) const {
     std::vector<uint32_t> shape(8);
     size_t rank = shape.size();
@@ -310,9 +311,10 @@ class Execution {
   std::unique_ptr<hearth_execution, void (*)(hearth_execution*)> handle_;
 };
 
-// A signature of a model made ready on a device. Thread-safe.
+// A signature of a model, ready to run. Thread-safe.
 class Compilation {
  public:
+  // Names of the devices, with ", " between them.
   std::string device() const { return hearth_compilation_device(get()); }
   std::vector<TensorInfo> inputs() const {
     return tensors(hearth_compilation_input_count(get()), hearth_compilation_input);
@@ -373,7 +375,7 @@ class Compilation {
   std::unique_ptr<hearth_compilation, void (*)(hearth_compilation*)> handle_;
 };
 
-// What a folder for NNAPI's compilation caching holds: see hearth_cache_folder_describe.
+// Lists a folder of NNAPI's compilation caching as JSON: see hearth_cache_folder_describe.
 inline std::string describeCacheFolder(const std::string& folder) {
   char* json = nullptr;
   detail::call(hearth_cache_folder_describe, folder.c_str(), &json);
@@ -425,14 +427,14 @@ class Model {
     for (hearth_compilation* handle : handles) compilations.push_back(Compilation(handle));
     return compilations;
   }
-  // How compile() would start now: see hearth_model_explain_start.
+  // Tells how compile() would start now: see hearth_model_explain_start.
   std::string explainStart(const CompileOptions& options = {}) const {
     const hearth_compile_options raw = rawOptions(options);
     char* json = nullptr;
     detail::call(hearth_model_explain_start, get(), &raw, &json);
     return detail::takeString(json);
   }
-  // What a compilation through NNAPI would do with its cache files: see hearth_model_explain_cache.
+  // Tells what an NNAPI compilation would do with its cache files: see hearth_model_explain_cache.
   std::string explainCache(const std::string& folder,
                            const std::array<uint8_t, HEARTH_CACHE_TOKEN_BYTES>& token,
                            const CompileOptions& options = {}) const {
@@ -444,7 +446,7 @@ class Model {
   const hearth_model* get() const { return handle_.get(); }
 
  private:
-  // Points into `options`.
+  // The result points into `options`.
   static hearth_compile_options rawOptions(const CompileOptions& options) {
     hearth_compile_options raw = HEARTH_COMPILE_OPTIONS_INIT;
     raw.signature = options.signature.empty() ? nullptr : options.signature.c_str();
