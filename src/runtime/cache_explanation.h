@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a compilation would do with its cache files and why, and what an application's cache folder
-// holds: for people. Nothing is changed, made or prepared.
+// Tells people what a compilation would do with its cache files and why, and what an application's
+// cache folder holds. The functions change, create and prepare nothing.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ struct CacheFileState {
   bool exists = false;
   uint64_t bytes = 0;
   int64_t modified = 0;   // nanoseconds since 1970
-  bool isLocked = false;  // by a process that writes it, or by the client
+  bool isLocked = false;  // by a process that writes the file, or by the client
 };
 
-// One part of a plan that a device takes.
+// One part of a partitioned model.
 struct CacheExplanation {
   enum class State {
     kHit,
@@ -40,13 +40,13 @@ struct CacheExplanation {
   State state = State::kUncached;
   std::string code;    // a word for programs, "hit" or why not
   std::string reason;  // a sentence; empty for a hit
-  std::string key;     // the letters that the files' names begin with
+  std::string key;     // the first 64 letters of the files' names
   std::vector<CacheFileState> files;
   std::optional<bool> isSameModel;  // see hal::CacheVerdict
 };
 
-// The parts in the order in which preparePartitioned() prepares them, with its errors.
-// `options.cache` is set.
+// Returns the parts in the order in which preparePartitioned() prepares them, and fails like it.
+// `options.cache` must be set.
 Result<std::vector<CacheExplanation>> explainParts(
     std::shared_ptr<const graph::Model> model,
     const std::vector<std::shared_ptr<hal::Device>>& devices, PartitioningOptions options);
@@ -58,7 +58,7 @@ struct CacheSet {
   bool isVerified = false;
   std::string code;             // a word for programs, "verified" or why not
   std::string reason;           // a sentence; empty when verified
-  std::string device;           // that takes them today; empty = none of this build, or not known
+  std::string device;           // whose build wrote the files; empty = no device here, or not known
   std::string build;            // of the driver that wrote them, hexadecimal; empty = not known
   std::optional<uid_t> user;    // who wrote them
   std::optional<int64_t> used;  // nanoseconds since 1970, as the driver's map has it
@@ -66,14 +66,15 @@ struct CacheSet {
 
 struct CacheListing {
   std::vector<CacheSet> sets;       // last written first
-  std::vector<std::string> others;  // names of what is no cache file, sorted
+  std::vector<std::string> others;  // names that are no cache files, sorted
 };
 
-// Errors: kIo, kNotFound for a folder that cannot be read.
+// Compares the files of a folder with the map. Errors: kNotFound for a folder that does not exist,
+// kIo for one that cannot be read.
 Result<CacheListing> listCacheFolder(const std::string& folder,
                                      const std::vector<std::shared_ptr<hal::Device>>& devices);
 
-// Both as JSON objects, with the keys of docs/cli.md. States: "hit", "miss", "uncached", "unknown".
+// JSON objects with the keys of docs/cli.md. States: "hit", "miss", "uncached", "unknown".
 std::string explanationJson(const std::vector<CacheExplanation>& parts);
 std::string listingJson(const CacheListing& listing);
 

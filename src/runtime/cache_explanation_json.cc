@@ -41,7 +41,7 @@ const char* stateName(CacheExplanation::State state) {
   return "unknown";
 }
 
-// What to say of all parts together.
+// The state of the whole model.
 const char* overall(const std::vector<CacheExplanation>& parts) {
   using State = CacheExplanation::State;
   State state = State::kUncached;

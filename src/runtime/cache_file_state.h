@@ -20,10 +20,10 @@ struct CacheFileName {
   CacheFileKind kind = CacheFileKind::kModel;
   uint32_t index = 0;
 };
-// What a file's name says, without its folder; none when it is no cache file's.
+// Parses a file name without its folder; nullopt when it is not the name of a cache file.
 std::optional<CacheFileName> parseCacheFileName(std::string_view name);
 
-// How the file is now. Only regular files exist, links do not.
+// The file's present state. Anything but a regular file, a link included, counts as missing.
 CacheFileState stateOfCacheFile(const std::string& folder, const hal::CacheToken& key,
                                 CacheFileKind kind, uint32_t index);
 

@@ -37,7 +37,7 @@ Result<std::vector<std::string>> namesIn(const std::string& folder) {
   return names;
 }
 
-// Whose files are of which build.
+// Device names by the build identity in their cache files.
 using Builds = std::map<base::Sha256Digest, std::string>;
 
 Builds buildsOf(const std::vector<std::shared_ptr<hal::Device>>& devices) {
@@ -53,7 +53,7 @@ base::Descriptor openToRead(const std::string& path) {
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
 }
 
-// Drivers of ours have one file of each kind.
+// Fills in what the map knows of the set. Our drivers write one file of each kind.
 void inspect(const std::string& folder, const hal::CacheToken& key, const Builds& builds,
              cache::MappingManager& map, CacheSet* set) {
   const auto isFirst = [](const CacheFileState& file) {

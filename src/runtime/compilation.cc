@@ -31,7 +31,7 @@ Status checkActivations(const graph::Model& model, uint64_t limit) {
                     graph::describe(operand), bytes, limit);
     }
   }
-  // Callers allocate arguments, so they count too.
+  // Callers allocate the arguments, so their sum counts, too.
   const graph::Subgraph& main = model.main();
   std::vector<uint32_t> arguments = main.inputs;
   arguments.insert(arguments.end(), main.outputs.begin(), main.outputs.end());
@@ -77,7 +77,7 @@ Status checkStates(const graph::Model& model, const std::vector<graph::StatePair
   return {};
 }
 
-// Everything that create() and its explanations have in common.
+// Options with defaults and settings filled in, for create() and its explanations.
 struct Resolved {
   std::vector<std::shared_ptr<hal::Device>> devices;
   PartitioningOptions partitioning;

@@ -19,8 +19,8 @@
 
 namespace hearth::runtime {
 
-// Arguments whose address is a multiple of this, and which have so many bytes behind them in the
-// page of their last one, are used where they lie by every device of ours.
+// All our devices use an argument in place if its address is a multiple of kPreferredAlignment and
+// kPreferredPadding bytes follow its last byte in the same page.
 inline constexpr uint32_t kPreferredAlignment = 64;
 inline constexpr uint32_t kPreferredPadding = 64;
 
@@ -28,13 +28,12 @@ struct CompilationOptions {
   // The devices that may run the model or parts of it, in order of preference. Empty: every device,
   // and the reference device runs what fails on the others.
   std::vector<std::shared_ptr<hal::Device>> devices;
-  // Of these, 0 threads stand for what HEARTH_THREADS says, and maxActivationBytes 0 for half of
-  // the machine's memory. `preparation` and `isTuned` are taken from below.
+  // `threads` 0 means what HEARTH_THREADS sets, `maxActivationBytes` 0 half of the machine's
+  // memory. The two optional members below replace `preparation` and `isTuned`.
   hal::PrepareOptions prepare;
-  std::optional<hal::Preparation> preparation;  // none = what HEARTH_PREPARATION says
-  std::optional<bool> isTuned;                  // none = what HEARTH_TUNING says
-  // Where the devices cache what they make of the model (NNAPI's compilation caching); null:
-  // nowhere.
+  std::optional<hal::Preparation> preparation;  // none = what HEARTH_PREPARATION sets
+  std::optional<bool> isTuned;                  // none = what HEARTH_TUNING sets
+  // Where the devices keep their cache files (NNAPI's compilation caching); null: nowhere.
   std::shared_ptr<const CacheRequest> cache;
 };
 
@@ -51,14 +50,14 @@ class Compilation {
       std::shared_ptr<const graph::Model> model, std::vector<graph::StatePair> states,
       const CompilationOptions& options, const DeviceManager& manager);
 
-  // How create() would start now, on the devices that it would choose; nothing is packed or kept,
-  // and the client's cache files are not looked at. The same errors.
+  // Tells how create() would start now, on the devices that it would choose. Packs and keeps
+  // nothing, and ignores the client's cache files. Fails like create().
   static Result<hal::StartReport> explainStart(std::shared_ptr<const graph::Model> model,
                                                const CompilationOptions& options,
                                                const DeviceManager& manager);
 
-  // What the client's cache files would do for create(), in the order in which it prepares the
-  // parts; `options.cache` is set. The same errors, without a fallback.
+  // Tells which of the client's cache files create() would take, in the order in which it prepares
+  // the parts. `options.cache` must be set. Fails like create(), without a fallback.
   static Result<std::vector<CacheExplanation>> explainCaches(
       std::shared_ptr<const graph::Model> model, const CompilationOptions& options,
       const DeviceManager& manager);
@@ -71,19 +70,19 @@ class Compilation {
 
   // Whether the client named the devices.
   bool hasExplicitDevices() const { return explicitDevices_ != 0; }
-  // NNAPI binds timing and deadlines to this.
+  // NNAPI allows timing and deadlines only then.
   bool hasSingleExplicitDevice() const { return explicitDevices_ == 1; }
 
-  // Names, with ", " between them.
+  // Names of the steps' devices, with ", " between them.
   std::string deviceNames() const;
-  // What became of the client's cache files: kCacheHit, or why the first part that is none is none;
-  // empty without them.
+  // kCacheHit when all parts came from the client's cache files, else why the first part that did
+  // not is no hit; empty without cache files.
   std::string cacheOutcome() const;
 
-  // True at the first call: for a message on executions that is enough once.
+  // True at the first call only: for a message that only the first execution logs.
   bool isFirstRemark() const { return !hasRemark_.exchange(true, std::memory_order_relaxed); }
 
-  // Without state.
+  // Of the client's arguments, without state.
   size_t inputCount() const { return model_->main().inputs.size() - states_.size(); }
   size_t outputCount() const { return model_->main().outputs.size() - states_.size(); }
   const graph::Operand& input(size_t index) const {

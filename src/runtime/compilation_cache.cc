@@ -19,8 +19,8 @@ namespace hearth::runtime {
 namespace {
 
 Result<base::Descriptor> openFile(const std::string& path, bool create) {
-  // A link in the client's folder must not make or change a file elsewhere, and a FIFO must not
-  // make anybody wait.
+  // A link in the client's folder must not create or change a file elsewhere, and a FIFO must not
+  // block the compilation.
   const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   base::Descriptor file;
   do {
@@ -32,8 +32,8 @@ Result<base::Descriptor> openFile(const std::string& path, bool create) {
   struct stat status;
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
     return fail(ErrorCode::kIo, "The cache file {} is no regular file.", path);
-  // It may be written, and somebody else may have put it there, or have linked a file of the
-  // user's.
+  // The driver may write the file: another user may have put it there, or linked one of this user's
+  // files.
   if ((status.st_uid != ::geteuid() && status.st_uid != 0) || status.st_nlink > 1)
     return fail(ErrorCode::kIo, "The cache file {} belongs to somebody else or has other names.",
                 path);

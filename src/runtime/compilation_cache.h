@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime's part of compilation caching: names, keys and the three ways to a prepared model.
-// NNAPI's rules (ANeuralNetworksCompilation_setCaching, and the HAL's prepareModelFromCache).
+// The runtime's part of compilation caching: file names, keys, and preparation with or without
+// cache files, by NNAPI's rules (ANeuralNetworksCompilation_setCaching, and the HAL's
+// prepareModelFromCache).
 #pragma once
 
 #include <cstdint>
@@ -17,27 +18,28 @@
 
 namespace hearth::runtime {
 
-// More files of a kind than this no device gets.
+// The most files of one kind that a device may ask for.
 inline constexpr uint32_t kMaxCacheFiles = 32;
 
-// What a client gave for caching: a token, and a folder or open files. Value type.
+// The client's token, and its folder or open files. Value type.
 struct CacheRequest {
   hal::CacheToken token{};
   std::string folder;
-  // In place of a folder: files for a model that one device takes as a whole.
+  // The client gave open files instead of a folder; they serve only a model that one device takes
+  // as a whole.
   bool isByFiles = false;
   std::shared_ptr<const std::vector<base::Descriptor>> modelFiles;
   std::shared_ptr<const std::vector<base::Descriptor>> dataFiles;
 };
 
 // The key under which a driver caches a part of a model: SHA-256 over the client's token, the
-// operations of the part where the model is divided, device name and version, preference and
-// priority. Nothing of the model itself: that token and model belong together is the client's part.
+// operations of the part if the model is partitioned, device name and version, preference and
+// priority. The model's contents are not hashed: the client ensures that token and model match.
 class CacheKeyHash {
  public:
   explicit CacheKeyHash(const hal::CacheToken& token) { hash_.update(token); }
-  // `model`: 0 for the main one, then those that IF and WHILE refer to as the partitioner meets
-  // them. `operation`: in run order.
+  // `model` is 0 for the main model; the subgraphs of IF and WHILE are numbered as the partitioner
+  // meets them. Operations are added in run order.
   void addOperation(uint32_t model, uint32_t operation);
   hal::CacheToken finish(const hal::Device& device, const hal::PrepareOptions& options);
 
@@ -51,8 +53,9 @@ enum class CacheFileKind : char { kModel = '1', kData = '2' };
 std::string cacheFileName(const std::string& folder, const hal::CacheToken& key, CacheFileKind kind,
                           uint32_t index);
 
-// The files of a key, open for reading and writing; `create` makes those that are missing. Errors:
-// kIo, kBadData.
+// Opens the files of a key for reading and writing; `create` creates missing ones. Errors: kIo for
+// a file that cannot be opened or trusted, kBadData when the client's open files are not as many as
+// the device wants.
 Result<hal::Cache> openCache(const CacheRequest& request, const hal::CacheToken& key,
                              const hal::CacheFileCounts& counts, bool create);
 
@@ -60,17 +63,17 @@ inline constexpr char kCacheHit[] = "hit";
 
 struct CachedPreparation {
   std::shared_ptr<hal::PreparedModel> prepared;
-  // kCacheHit, or why not; empty where nothing was to be cached.
+  // kCacheHit, or why not; empty without caching.
   std::string cache;
 };
 
-// Gives the model of a part, which is not made before.
+// Returns the model of a part. A cache hit never calls it.
 using ModelSource = std::function<Result<std::shared_ptr<const graph::Model>>()>;
 
-// Makes a part of a model ready: from its cache files, if they are there and the driver takes them;
-// else from what `model` gives (asked only then), with the files open for writing if that works;
-// and without any where `request` is null or the device caches nothing. Problems of the cache are
-// never errors.
+// Prepares a part of a model from its cache files, if they exist and the driver accepts them.
+// Otherwise prepares the model of `model`, with the cache files open for writing if they can be
+// opened. Uses no files if `request` is null or the device caches nothing. A problem of the cache
+// is never an error.
 Result<CachedPreparation> prepareCached(hal::Device& device, const ModelSource& model,
                                         const hal::PrepareOptions& options,
                                         const CacheRequest* request, CacheKeyHash key);

@@ -17,7 +17,8 @@ constexpr uint64_t kAlignment = 64;
 struct Place {
   std::optional<uint32_t> argument;  // position among the inputs or outputs of the model
   bool isOutput = false;
-  // In the shared memory; also for outputs that a later step reads, in case the client omits them.
+  // In the shared memory. An output that a later step reads has a place there, too, in case the
+  // client omits it.
   std::optional<uint64_t> offset;
   uint64_t length = 0;
 };
@@ -47,7 +48,7 @@ class CompoundModel final : public hal::PreparedModel,
     sum.activationBytes = sharedBytes_;
     for (const CompoundStep& step : steps_) {
       const hal::StartReport report = (*step.prepared.*reportOf)();
-      // The state of the whole is the least good one.
+      // The whole has the worst state of its steps.
       if (report.state != hal::StartReport::State::kWarm &&
           sum.state != hal::StartReport::State::kUncached) {
         sum.state = report.state;
@@ -117,7 +118,7 @@ class CompoundExecution final : public hal::Execution {
   }
 
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
-    // However the computation before this one ended, also by an exception.
+    // The previous computation may have ended with an exception and left its spare memory.
     dropSpare();
     hal::ExecutionResult result = computeSteps(deadline);
     dropSpare();
@@ -162,8 +163,8 @@ class CompoundExecution final : public hal::Execution {
     for (auto& bound : bound_) bound.reset();
   }
 
-  // Memory for the outputs of a step whose own is too small, so that the steps after it can run and
-  // tell their shapes, too.
+  // Allocates memory for the outputs of a step whose buffers are too small, so that later steps can
+  // run and tell their shapes, too.
   Status makeRoom(size_t index) {
     for (const uint32_t output : model_->steps()[index].outputs) {
       const Place& place = model_->place(output);
@@ -203,7 +204,7 @@ class CompoundExecution final : public hal::Execution {
     return bound_[index]->compute(deadline);
   }
 
-  // Whether an input of the step is an output of the model whose shape each run finds anew.
+  // Whether an input of the step is an output of the model whose shape each run computes anew.
   bool readsComputedShape(size_t index) const {
     for (const uint32_t input : model_->steps()[index].inputs)
       if (model_->place(input).isOutput && !graph::isFullySpecified(model_->main().operands[input]))
@@ -234,7 +235,7 @@ class CompoundExecution final : public hal::Execution {
     graph::Operand sized = model_->main().operands[operand];
     sized.dimensions = shapes_[*place.argument].dimensions;
     if (!graph::isScalar(sized.type)) argument.dimensions = sized.dimensions;
-    // A shape that a run found is complete, whatever zeros it has.
+    // A shape that a run computed is complete; a zero in it is a dimension of 0.
     uint64_t bytes = graph::elementSize(sized.type);
     for (const uint32_t dimension : sized.dimensions) bytes *= dimension;
     if (argument.kind != hal::Argument::Kind::kBuffer) argument.length = bytes;
@@ -250,7 +251,7 @@ class CompoundExecution final : public hal::Execution {
     return argument;
   }
 
-  // The client's memory for an output of the model, or what stands in for it.
+  // The client's memory for an output of the model, or the spare memory in its place.
   hal::Argument clientOutput(uint32_t index) const {
     hal::Argument argument = request_.outputs[index];
     const auto spare = spare_.find(index);
@@ -286,7 +287,7 @@ class CompoundExecution final : public hal::Execution {
   const memory::PoolRef shared_;
   std::vector<std::unique_ptr<hal::Execution>> bound_;  // by step
   std::vector<hal::OutputShape> shapes_;                // by output of the model
-  std::map<uint32_t, memory::PoolRef> spare_;           // by output; while one computation runs
+  std::map<uint32_t, memory::PoolRef> spare_;           // by output; during one computation
 };
 
 Result<std::unique_ptr<hal::Execution>> CompoundModel::createExecution(hal::Request request) {

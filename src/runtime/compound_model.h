@@ -10,7 +10,8 @@
 
 namespace hearth::runtime {
 
-// One part of a model, made ready. Indices are operands of the whole model's main subgraph.
+// One prepared part of a model. `inputs` and `outputs` are operands of the whole model's main
+// subgraph.
 struct CompoundStep {
   std::shared_ptr<hal::PreparedModel> prepared;
   std::vector<uint32_t> inputs;
@@ -18,9 +19,9 @@ struct CompoundStep {
   std::string name = "step";  // for traces
 };
 
-// Several prepared models that together are one, for callers a prepared model like any other. Steps
-// run one after the other; what they hand on lies in one shared memory of each execution. kOpFailed
-// when a step hands on a tensor of unknown size that is no output of the model.
+// Joins the prepared parts of a model to one prepared model. Steps run one after the other; each
+// execution has one shared memory for the tensors between them. kOpFailed when a step passes on a
+// tensor of unknown size that is no output of the model.
 Result<std::shared_ptr<hal::PreparedModel>> makeCompoundModel(
     std::shared_ptr<const graph::Model> whole, std::vector<CompoundStep> steps);
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 
-// The bytes of an argument in this process, null where it has none.
+// The bytes of an argument, or null if they are not in this process.
 uint8_t* bytesOf(const hal::Argument& argument) {
   if (argument.kind == hal::Argument::Kind::kPointer)
     return static_cast<uint8_t*>(argument.pointer);
@@ -30,7 +30,7 @@ hal::ExecutionResult failed(Error error) {
   return result;
 }
 
-// One operation and its subgraphs, with what both kinds of control flow ask.
+// One operation and its subgraphs; the base of IF and WHILE.
 class ControlFlowModel : public hal::PreparedModel {
  public:
   explicit ControlFlowModel(std::shared_ptr<const graph::Model> part) : part_(std::move(part)) {}
@@ -40,7 +40,7 @@ class ControlFlowModel : public hal::PreparedModel {
     return part_->subgraphs[part_->main().operands[operation().inputs[input]].subgraphIndex];
   }
 
-  // The subgraph that this input refers to, as a model of its own.
+  // Prepares the subgraph that this input refers to, as a model of its own.
   Result<std::shared_ptr<hal::PreparedModel>> prepareInput(size_t input,
                                                            const PrepareSubgraph& prepare) const {
     auto model = std::make_shared<graph::Model>(*part_);
@@ -48,7 +48,7 @@ class ControlFlowModel : public hal::PreparedModel {
     return prepare(std::move(model));
   }
 
-  // What the operation's inputs from `first` on are, in a request for the part.
+  // The arguments of the operation's inputs from `first` on.
   std::vector<hal::Argument> outerInputs(const hal::Request& request, size_t first) const {
     std::vector<hal::Argument> arguments;
     for (size_t i = first; i < operation().inputs.size(); ++i)
@@ -68,12 +68,12 @@ class ControlFlowModel : public hal::PreparedModel {
       argument.pointer = const_cast<uint8_t*>(part_->constantData(operand));
       argument.length = operand.location.length;
     }
-    // A subgraph may leave open what is known here.
+    // The subgraph may leave open dimensions that are known here.
     if (argument.dimensions.empty()) argument.dimensions = operand.dimensions;
     return argument;
   }
 
-  // The arguments of the operation's outputs, in its order.
+  // The arguments of the operation's outputs, in the operation's order.
   std::vector<hal::Argument> outputs(const hal::Request& request) const {
     const graph::Subgraph& main = part_->main();
     std::vector<hal::Argument> arguments;
@@ -87,7 +87,7 @@ class ControlFlowModel : public hal::PreparedModel {
     return arguments;
   }
 
-  // Shapes by output of the operation become shapes by output of the part.
+  // Reorders shapes from the operation's outputs to the part's outputs.
   std::vector<hal::OutputShape> inPartOrder(const std::vector<hal::OutputShape>& shapes) const {
     const graph::Subgraph& main = part_->main();
     std::vector<hal::OutputShape> ordered(main.outputs.size());
@@ -191,7 +191,7 @@ class WhileModel final : public ControlFlowModel, public std::enable_shared_from
 
   hal::PreparedModel& condition() const { return *condition_; }
   hal::PreparedModel& body() const { return *body_; }
-  // Where the body's outputs lie in a buffer, and how large that is.
+  // Offset and length in bytes of each output of the body in a buffer.
   struct Place {
     uint64_t offset;
     uint64_t length;
@@ -212,7 +212,7 @@ class WhileModel final : public ControlFlowModel, public std::enable_shared_from
 
 class WhileExecution final : public hal::Execution {
  public:
-  // An iteration reads one buffer and writes the other.
+  // Each iteration reads one buffer and writes the other.
   using Buffers = std::array<memory::PoolRef, 2>;
 
   WhileExecution(std::shared_ptr<const WhileModel> model, hal::Request request, Buffers buffers)
@@ -260,7 +260,7 @@ class WhileExecution final : public hal::Execution {
     request.outputs = std::move(outputs);
     HEARTH_ASSIGN(const auto execution, prepared.createExecution(std::move(request)));
     Status status = execution->compute(deadline).status;
-    // What is too small here is no buffer of the client's.
+    // The buffer that is too small here is ours, not the client's.
     if (!status && status.error().code() == ErrorCode::kOutputInsufficientSize)
       return fail(ErrorCode::kOpFailed, "A value of WHILE is larger than it should be. {}",
                   status.error().toString());

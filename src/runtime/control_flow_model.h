@@ -9,14 +9,13 @@
 
 namespace hearth::runtime {
 
-// Makes a model ready whose main subgraph is one that IF or WHILE refers to.
+// Prepares a model whose main subgraph is a branch of IF or a part of WHILE.
 using PrepareSubgraph =
     std::function<Result<std::shared_ptr<hal::PreparedModel>>(std::shared_ptr<const graph::Model>)>;
 
-// For an IF or WHILE whose parts no device takes as a whole: a prepared model of this one operation
-// that computes branches, conditions and bodies by what `prepare` gives for each. `part` passed
-// graph::validate() and has exactly this operation. kUnsupported for a WHILE whose body gives
-// tensors of unknown size.
+// Prepares an IF or WHILE that no device takes as a whole. The result runs branches, conditions and
+// bodies on the models that `prepare` returns for them. `part` has passed graph::validate() and has
+// this one operation. kUnsupported for a WHILE whose body has outputs of unknown size.
 Result<std::shared_ptr<hal::PreparedModel>> prepareControlFlow(
     std::shared_ptr<const graph::Model> part, const PrepareSubgraph& prepare);
 

@@ -29,13 +29,13 @@ std::vector<std::shared_ptr<hal::Device>> findDevices() {
   return DeviceManager::registrable(std::move(devices));
 }
 
-// The thread that warms the devices up. Forks wait for its end: it is inside initialisations of
-// drivers that happen once.
+// The thread that warms the devices up. A fork waits for its end, because a child could not finish
+// the one-time initialisations of drivers that it is inside.
 class WarmingThread {
  public:
   static void startOnce() {
     static std::atomic<bool> isStarted = false;
-    // With one processor it would only come in between.
+    // With one processor the thread would only delay the caller.
     if (isStarted.exchange(true) || std::thread::hardware_concurrency() < 2) return;
     instance().start();
   }
@@ -53,7 +53,7 @@ class WarmingThread {
                                 [] {
                                   instance().mutex_.unlock();
                                 }});
-    // What a driver's library is at must not lose its static objects.
+    // exit() must not destroy the static objects of a driver's library that is starting.
     std::atexit([] {
       instance().lockAndEnd();
       instance().mutex_.unlock();
@@ -93,8 +93,8 @@ std::vector<std::shared_ptr<hal::Device>> DeviceManager::registrable(
 
 const DeviceManager& DeviceManager::shared() {
   // Never destroyed: threads of a driver may still run while the process exits. Not base::Immortal:
-  // drivers may start threads and wait for them, which is not to be done inside the ForkGate. In a
-  // child that was forked meanwhile this is done again: POSIX's once, below, knows of forks.
+  // a driver may start threads and wait for them, which is forbidden inside the ForkGate. A child
+  // forked meanwhile runs this again: POSIX's once, under call_once, knows of forks.
   static constinit const DeviceManager* manager = nullptr;
   static constinit std::once_flag once;
   std::call_once(once, [] { manager = new DeviceManager(findDevices()); });

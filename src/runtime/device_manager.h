@@ -20,18 +20,19 @@ class DeviceManager {
   explicit DeviceManager(std::vector<std::shared_ptr<hal::Device>> devices)
       : devices_(std::move(devices)) {}
 
-  // Those of `devices` that can be registered: one that asks for too many cache files, or does not
-  // answer how many it wants, is logged and left out.
+  // Returns the `devices` that can be registered. A device that asks for more than kMaxCacheFiles
+  // of a kind, or does not answer how many it wants, is logged and left out.
   static std::vector<std::shared_ptr<hal::Device>> registrable(
       std::vector<std::shared_ptr<hal::Device>> devices);
 
-  // hearth-cpu, then the drivers found by manifests in the order of the search path, then
-  // nnapi-reference. Made at the first call; a driver that cannot be loaded is logged and left out.
+  // hearth-cpu, then the drivers whose manifests lie along the search path, in its order, then
+  // nnapi-reference. The first call finds them; a driver that cannot be loaded is logged and left
+  // out. Thread-safe.
   static const DeviceManager& shared();
 
-  // Begins, on a thread of its own, to make shared() and to warm its devices up: for whoever reads
-  // a model that will then be compiled. Only the first call of a process does anything.
-  // Thread-safe; a fork and the end of the process wait for it.
+  // Starts a thread that makes shared() and warms its devices up, while the caller reads a model to
+  // compile. Only the first call of a process does anything. Thread-safe; a fork and exit() wait
+  // for the thread.
   static void warmUp();
 
   const std::vector<std::shared_ptr<hal::Device>>& devices() const { return devices_; }
@@ -39,7 +40,7 @@ class DeviceManager {
   // The last resort, nnapi-reference; null where these devices have none.
   std::shared_ptr<hal::Device> reference() const;
 
-  // kNotFound names the devices that there are.
+  // kNotFound when no device has this name; the message lists the devices.
   Result<std::shared_ptr<hal::Device>> find(std::string_view name) const;
 
  private:

@@ -23,13 +23,13 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Runs in a child of its own, since devices are made once a process.
+// Runs `run` in a child process, since a process makes its devices only once.
 template <typename Run>
 bool succeedsInChild(Run run) {
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(60);  // what waits for ever fails
-    // Not _exit(): the thread ends with the process as it does in a program.
+    ::alarm(60);  // a child that hangs fails
+    // Not _exit(): the warming thread ends with the process as in a program.
     std::exit(run() ? 0 : 1);
   }
   int status = 0;
@@ -50,7 +50,7 @@ std::vector<std::string> namesOf(const std::vector<std::shared_ptr<hal::Device>>
   return names;
 }
 
-// With a driver that is installed and one that is not whole.
+// Installs a driver, and a manifest whose library is missing.
 class InstalledDriverTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -67,7 +67,7 @@ class InstalledDriverTest : public testing::Test {
   }
   void install() const { ::setenv("HEARTH_DRIVER_PATH", folder_.c_str(), 1); }
 
-  // What the installed driver counts; null where it cannot be loaded.
+  // The counters of the installed driver; null if it cannot be loaded.
   static const hal::TestDriverCounts* counts() {
     void* library = ::dlopen(HEARTH_TEST_DRIVER, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return nullptr;
@@ -88,7 +88,7 @@ TEST_F(InstalledDriverTest, StandsBetweenTheBuiltInDevices) {
 }
 
 TEST_F(InstalledDriverTest, IsWarmedUpOnceByAnotherThread) {
-  // With one processor the thread would only come in between.
+  // With one processor no thread is started.
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "There is one processor.";
   EXPECT_TRUE(succeedsInChild([&] {
     install();
@@ -98,7 +98,7 @@ TEST_F(InstalledDriverTest, IsWarmedUpOnceByAnotherThread) {
     DeviceManager::warmUp();
     while (counted->warmUps == 0) std::this_thread::yield();
     DeviceManager::warmUp();
-    // A fork waits for the end of whatever was begun.
+    // A fork waits until the thread has ended.
     if (!succeedsInChild([] { return true; })) return false;
     EXPECT_EQ(counted->warmUps.load(), 1);
     EXPECT_NE(counted->warmingThread.load(), ::gettid());
@@ -108,7 +108,7 @@ TEST_F(InstalledDriverTest, IsWarmedUpOnceByAnotherThread) {
   }));
 }
 
-// Whoever compiles while the devices are being made gets the same ones.
+// A compilation while the devices are being made gets the same devices.
 TEST_F(InstalledDriverTest, IsFoundWhileDevicesAreWarmedUp) {
   EXPECT_TRUE(succeedsInChild([&] {
     install();
@@ -117,7 +117,7 @@ TEST_F(InstalledDriverTest, IsFoundWhileDevicesAreWarmedUp) {
   }));
 }
 
-// The thread that warms up is in the middle of what happens once a process.
+// At the fork the warming thread is in the middle of initialisations that happen once a process.
 TEST(DeviceManagerTest, AChildDoesNotWaitForItsParentsThread) {
   for (int i = 0; i < 20; ++i)
     EXPECT_TRUE(succeedsInChild([] {
@@ -139,7 +139,7 @@ TEST(DeviceManagerTest, ADeviceThatIsNotThereIsAnsweredWithThoseThatAre) {
   EXPECT_THAT(DeviceManager({}).find("nnapi").error().message(), HasSubstr("none"));
 }
 
-// A device that says how many cache files it wants, or fails to.
+// A device that answers with the given number of cache files, or with an error.
 class CachingDevice final : public hal::Device {
  public:
   CachingDevice(std::string name, Result<hal::CacheFileCounts> counts)

@@ -24,7 +24,7 @@ Error asExecutionFailure(Error error) {
   }
 }
 
-// An axis of 0 is unknown, and so is a rank of 0.
+// Whether `dimensions` agree with `known`, where an axis of 0 and a rank of 0 mean unknown.
 bool fits(const graph::Dimensions& dimensions, const graph::Dimensions& known) {
   if (known.empty()) return true;
   return std::equal(known.begin(), known.end(), dimensions.begin(), dimensions.end(),
@@ -42,8 +42,8 @@ class DeviceModel final : public hal::PreparedModel,
   hal::StartReport startReport() const override { return prepared_->startReport(); }
   hal::StartReport startReportSoFar() const override { return prepared_->startReportSoFar(); }
 
-  // Whether a device may say this of a computation; `given` are the dimensions that the request has
-  // for each output.
+  // kOpFailed when the device's result contradicts the model or itself. `given` holds the request's
+  // dimensions of each output.
   Status check(const hal::ExecutionResult& result,
                const std::vector<graph::Dimensions>& given) const {
     const graph::Subgraph& main = model_->main();

@@ -9,12 +9,12 @@
 
 namespace hearth::runtime {
 
-// What a device (or control flow between devices) made of `model`, as the runtime uses it: the one
-// place where the answers of devices become those of executions. A request that the device refuses
-// and a computation that fails in it are kOpFailed, whatever code the device gives; only codes that
-// say more than that pass: deadlines, resources, a device or memory that is gone, outputs that are
-// too small. A result whose shapes contradict the model, the request or its status is kOpFailed,
-// too. `device` is the name for messages.
+// Wraps the prepared model of a device (or of control flow between devices): the one place that
+// translates answers of devices to those of executions. A request that the device refuses and a
+// computation that fails are kOpFailed, whatever code the device returns. Only codes that say more
+// pass: deadlines, resources, a device or memory that is gone, outputs that are too small. A result
+// whose shapes contradict the model, the request or its status is kOpFailed, too. `device` is the
+// name for messages.
 std::shared_ptr<hal::PreparedModel> asDeviceModel(std::shared_ptr<hal::PreparedModel> prepared,
                                                   std::shared_ptr<const graph::Model> model,
                                                   std::string device);

@@ -9,7 +9,7 @@
 namespace hearth::runtime {
 namespace {
 
-// What the device says.
+// What the device answers.
 struct Answers {
   std::optional<ErrorCode> createError;
   bool createsNothing = false;
@@ -53,7 +53,7 @@ class DeviceModelTest : public testing::Test {
     answers_.result.outputShapes = {{{2, 3}, true}, {{4}, true}};
   }
 
-  // With dimensions that the request gives for the outputs.
+  // Computes with these dimensions of the outputs in the request.
   hal::ExecutionResult compute(const graph::Dimensions& first = {},
                                const graph::Dimensions& second = {}) {
     hal::Request request;
@@ -140,7 +140,7 @@ TEST_F(DeviceModelTest, ShapesThatCannotBeAreFailedOperations) {
     answers_.result.outputShapes = wrong;
     EXPECT_EQ(failure(), ErrorCode::kOpFailed);
   }
-  // Too small, but no output is.
+  // The device reports a small buffer, but every output is sufficient.
   answers_.result.status = fail(ErrorCode::kOutputInsufficientSize, "An output is too small.");
   answers_.result.outputShapes = right;
   EXPECT_EQ(failure(), ErrorCode::kOpFailed);

@@ -21,7 +21,7 @@ void Event::complete(Status status) {
     if (fence_.valid()) ::eventfd_write(fence_.get(), 1);
     done_.notify_all();
   }
-  // The result does not change any more.
+  // Without the lock: the result does not change any more.
   for (const auto& callback : callbacks)
     base::logged("What follows an execution", [&] { callback(*status_); });
 }

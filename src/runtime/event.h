@@ -16,21 +16,21 @@ namespace hearth::runtime {
 // The end of one piece of work. Thread-safe.
 class Event {
  public:
-  // Once, by whoever does the work.
+  // The thread that does the work calls this once. Runs the callbacks of whenDone().
   void complete(Status status);
 
   bool isDone() const;
 
-  // The work's own result; nothing when the deadline passes before. In a forked child, of work that
-  // the parent has not done by then: kOpFailed.
+  // Returns the work's result, or nullopt when the deadline passes first. In a forked child,
+  // kOpFailed for work that the parent had not finished at the fork.
   std::optional<Status> wait(const base::Deadline& deadline) const;
 
-  // Calls `then` once with the result: at once when there is one, else in the thread that completes
-  // the event. `then` must not wait for the event. Where this throws, `then` is not called.
+  // Calls `then` once with the result: immediately if the event is complete, else in the thread
+  // that completes it. `then` must not wait for the event. If this throws, `then` is not called.
   void whenDone(std::function<void(const Status&)> then);
 
-  // A descriptor for the caller that poll() reports readable once the event is complete; nobody may
-  // read from it. kIo when the process has no descriptor left.
+  // Returns a descriptor, owned by the caller, that poll() reports readable once the event is
+  // complete. Nobody may read from it. kIo when the process has no descriptor left.
   Result<base::Descriptor> fence();
 
  private:
@@ -39,7 +39,7 @@ class Event {
   mutable base::Condition done_;
   std::optional<Status> status_;
   std::vector<std::function<void(const Status&)>> callbacks_;
-  base::Descriptor fence_;  // made when it is asked for
+  base::Descriptor fence_;  // created by the first fence()
 };
 
 }  // namespace hearth::runtime

@@ -11,7 +11,7 @@
 namespace hearth::runtime {
 namespace {
 
-// Dimensions of this run: the argument's where it gives them, checked against the model's.
+// kBadData when the dimensions of an argument, if it gives any, contradict the model's.
 Status checkDimensions(const graph::Operand& operand, const graph::Dimensions& given) {
   if (given.empty()) return {};
   bool fits = operand.dimensions.size() == given.size() ||
@@ -65,7 +65,7 @@ bool Execution::isInFlight() const {
 Result<Execution::Claim> Execution::claim() {
   const std::lock_guard lock(mutex_);
   if (isClaimedHere()) return fail(ErrorCode::kBadState, "A run of this execution is in flight.");
-  // What a thread of the parent was about to write may be half written.
+  // A thread of the parent may have written its members by half.
   if (isClaimed_)
     return fail(ErrorCode::kBadState,
                 "A run of this execution was in flight in the parent when this process was forked; "
@@ -117,7 +117,7 @@ Status Execution::setOutput(size_t index, hal::Argument argument) {
     if (argument.length < needed)
       return fail(ErrorCode::kBadData, "Output {} gets {} bytes; {} needs {}.", index,
                   argument.length, graph::describe(operand), needed);
-    // Drivers want the exact size.
+    // Drivers expect the exact size.
     argument.length = needed;
   }
   HEARTH_ASSIGN(const Claim claimed, claim());
@@ -143,7 +143,7 @@ void Execution::setRequest(const Claim& /*claim*/, hal::Request request) {
 }
 
 Status Execution::bind(unsigned side) {
-  // Without state a request that came as a whole is bound once.
+  // A request set as a whole is bound only once if there is no state, so it can be moved.
   hal::Request request =
       isWhole_ && compilation_->states().empty() ? std::move(request_) : hal::Request(request_);
   request.inputs.resize(compilation_->model().main().inputs.size());
@@ -203,7 +203,7 @@ Result<std::shared_ptr<Event>> Execution::schedule(Claim claim, Work work, Sched
       compilation_->priority(),
       [self = shared_from_this(), held = std::move(held), event, work = std::move(work)] {
         Status status = base::caught([&] { return work(*held); });
-        // In this order, so that a thread that waited for the event can start the next run.
+        // The claim first, so that a thread that waited for the event can start the next run.
         held->release();
         event->complete(std::move(status));
       }));
@@ -212,7 +212,7 @@ Result<std::shared_ptr<Event>> Execution::schedule(Claim claim, Work work, Sched
 
 namespace {
 
-// Work that waits for events, which count it down from whatever threads they end in.
+// Work that waits for events. Each event counts `open` down in the thread that completes it.
 struct Waiting {
   const std::shared_ptr<Execution> execution;
   Execution::Claim claim;
@@ -258,7 +258,7 @@ Result<std::shared_ptr<Event>> Execution::scheduleAfter(
     DependentWork work, Scheduler& scheduler) {
   const std::shared_ptr<Waiting> waiting(
       new Waiting{shared_from_this(), std::move(claim), std::move(work), duration, scheduler});
-  // One for this call itself, so that nothing starts before all are registered.
+  // This call counts as one, so that the work does not start before all events are registered.
   waiting->open = dependencies.size() + 1;
   for (const std::shared_ptr<Event>& dependency : dependencies)
     if (const Status registered = base::caught([&] {

@@ -23,18 +23,18 @@ namespace hearth::runtime {
 
 struct Statistics {
   uint64_t runs = 0;         // that succeeded
-  uint64_t lastNs = 0;       // wall time of the last one, from request to result
-  hal::Timing timing;        // of the last one, as the driver measured it
-  uint64_t copiedBytes = 0;  // of arguments, in the last one
+  uint64_t lastNs = 0;       // wall time of the last such run
+  hal::Timing timing;        // of that run, as the driver measured it
+  uint64_t copiedBytes = 0;  // of arguments, in that run
 };
 
-// The arguments and the state of one run after another. A run is in flight from the time when a
-// thread claims the execution until that claim is released. Thread-safe; calls that need the
-// execution for themselves fail with kBadState while a run is in flight.
+// Runs a compilation, one run at a time, and holds its arguments and state. A run is in flight from
+// the time when a thread claims the execution until it releases the claim. Thread-safe; calls that
+// need a claim fail with kBadState while a run is in flight.
 class Execution : public std::enable_shared_from_this<Execution> {
  public:
-  // The right to use the execution. Releases it when destroyed, unless it belongs to a process that
-  // this one was forked from. Move-only; the execution outlives it.
+  // The exclusive right to use the execution, released by the destructor. Move-only; the execution
+  // must outlive it.
   class Claim {
    public:
     explicit Claim(Execution* execution) : execution_(execution) {}
@@ -53,44 +53,46 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   const Compilation& compilation() const { return *compilation_; }
 
-  // Sets an argument, of kind kPointer or kPool, which is used in place until it is replaced.
-  // kBadData says how index, dimensions or length differ from the model's.
+  // Sets an argument of kind kPointer or kPool. Runs use its memory until it is replaced. kBadData
+  // when index, dimensions or length differ from the model's; kUnexpectedNull for bytes at null.
   Status setInput(size_t index, hal::Argument argument);
   Status setOutput(size_t index, hal::Argument argument);
 
-  // Runs in this thread. State advances only when the run succeeds.
+  // Runs in the calling thread. State advances only when the run succeeds.
   Status compute(const base::Deadline& deadline);
-  // Runs in a thread of the scheduler, which keeps this alive.
+  // Runs in a thread of the scheduler, which keeps this object alive.
   Result<std::shared_ptr<Event>> start(const base::Deadline& deadline, Scheduler& scheduler);
-  // Returns when no run is in flight.
+  // Returns when no run of this process is in flight.
   void waitUntilIdle() const;
 
   Status resetState();
-  // Of the last run that got as far as shapes. kBadState before the first.
+  // The shape after the last run that succeeded or had too small buffers. Before such a run the
+  // model's shape if all of it is known, else kBadState.
   Result<graph::Dimensions> outputShape(size_t index) const;
   Statistics statistics() const;
 
-  // What follows is for front ends that have rules of their own for arguments and results. Such a
-  // front end does not use the functions above, but for create().
+  // The functions below are for front ends that have rules of their own for arguments and results.
+  // Such a front end uses none of the functions above but create().
 
+  // kBadState while a run is in flight, and for ever in a child forked during a run.
   Result<Claim> claim();
   bool isInFlight() const;
-  // Whether the driver has the arguments of the next run.
+  // Whether the driver has bound the arguments of the next run.
   bool isBound(const Claim& /*claim*/) const { return bound_[states_.current()] != nullptr; }
-  // Takes all arguments of the following runs.
+  // Sets all arguments of the following runs.
   void setRequest(const Claim& claim, hal::Request request);
-  // One run; state advances when it succeeds.
+  // Runs once; state advances if the run succeeds.
   hal::ExecutionResult run(const Claim& claim, const base::Deadline& deadline);
 
-  // Calls `work` in a thread of the scheduler. The claim is released after it, and then the event
-  // completes with its result. What `work` throws is its result, too. An error of schedule() says
-  // that `work` is not called.
+  // Calls `work` in a thread of the scheduler, then releases the claim, then completes the event
+  // with the result of `work`. An exception of `work` becomes its result. If schedule() fails,
+  // `work` is not called.
   using Work = std::function<Status(const Claim&)>;
   Result<std::shared_ptr<Event>> schedule(Claim claim, Work work, Scheduler& scheduler);
 
-  // The same once all dependencies are complete, with a deadline `duration` nanoseconds after that
-  // (0 = none). When one of them failed, or no thread can be had, `work` is called with that error,
-  // in any thread, and has only to return the result.
+  // Like schedule(), but once all dependencies are complete, with a deadline `duration` nanoseconds
+  // later (0 = none). When a dependency failed, or the scheduler has no thread, `isReady` is that
+  // error, `work` is called in any thread, and it must only return the run's result.
   using DependentWork =
       std::function<Status(const Claim&, const base::Deadline&, const Status& isReady)>;
   Result<std::shared_ptr<Event>> scheduleAfter(Claim claim,
@@ -102,7 +104,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   explicit Execution(std::shared_ptr<const Compilation> compilation)
       : compilation_(std::move(compilation)) {}
 
-  // Whether a thread of this process has the claim. mutex_ is held.
+  // Whether a thread of this process has the claim. The caller holds mutex_.
   bool isClaimedHere() const;
   void release();
   Status checkComplete() const;
@@ -112,11 +114,11 @@ class Execution : public std::enable_shared_from_this<Execution> {
   const std::shared_ptr<const Compilation> compilation_;
   StateBuffers states_;
   hal::Request request_;  // without state arguments
-  bool isWhole_ = false;  // whether request_ came by setRequest()
+  bool isWhole_ = false;  // whether setRequest() set request_
   // Requests bound by the driver, for each side of the state; dropped when an argument changes.
   std::array<std::unique_ptr<hal::Execution>, 2> bound_;
 
-  mutable base::Mutex mutex_;  // of the members below; those above belong to the claim's holder
+  mutable base::Mutex mutex_;  // for the members below; the claim protects those above
   mutable base::Condition idle_;
   bool isClaimed_ = false;
   uint32_t claimedIn_ = 0;  // base::ForkGate::generation()

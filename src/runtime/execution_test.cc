@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What executions tell of outputs and failures, on the devices that there are.
+// The shapes and errors that executions report, on the built-in devices.
 #include "runtime/execution.h"
 
 #include <gmock/gmock.h>
@@ -79,7 +79,7 @@ class ExecutionTest : public testing::TestWithParam<const char*> {
 
 INSTANTIATE_TEST_SUITE_P(Devices, ExecutionTest, testing::Values("hearth-cpu", "nnapi-reference"));
 
-// Whichever buffers are too small, the shapes of all outputs are those that they have.
+// The shapes of all outputs are right, whichever buffers are too small.
 TEST_P(ExecutionTest, OutputShapesAreTrueWhateverIsTooSmall) {
   for (const graph::Dimensions& open : {graph::Dimensions{0}, graph::Dimensions{}}) {
     GraphBuilder builder;
@@ -116,7 +116,7 @@ TEST_P(ExecutionTest, OutputShapesAreTrueWhateverIsTooSmall) {
   }
 }
 
-// It is compiled, and fails when it runs, as through NNAPI.
+// As through NNAPI, such a model compiles, and its execution fails.
 TEST_P(ExecutionTest, DeclaredShapesThatConflictAreFailedOperations) {
   for (const uint32_t declared : {1, 3}) {
     GraphBuilder builder;

@@ -35,7 +35,7 @@ class FallbackModel final : public hal::PreparedModel,
         device_(std::move(device)),
         options_(std::move(options)),
         isOwnMemory_(isOwnMemory) {
-    // The preparation happens at some later time.
+    // The deadline of the compilation means nothing to a preparation during some later execution.
     options_.deadline = base::Deadline();
   }
 
@@ -77,7 +77,7 @@ class FallbackExecution final : public hal::Execution {
     hal::ExecutionResult result = first_->compute(deadline);
     if (result.status || !model_->isWorthAnotherDevice(result.status.error())) return result;
     auto second = model_->createSecond(request_, result.status.error());
-    // The first failure says more about the model than that nothing else runs it either.
+    // The first failure says more about the model than the failure of the fallback.
     if (!second) return result;
     return (*second)->compute(deadline);
   }

@@ -7,10 +7,10 @@
 
 namespace hearth::runtime {
 
-// A prepared model that computes an execution again on `device` when the driver fails it. `device`
-// prepares the model at the first failure. What another device would not change is not tried
-// again: outputs that are too small, missed deadlines, and, where `isOwnMemory` says that the
-// devices of `prepared` use the memory of this process, a lack of it.
+// Wraps a prepared model so that an execution that fails runs again on `device`, which prepares the
+// model at the first failure. Failures that another device would repeat are final: outputs that are
+// too small, missed deadlines, and, if `isOwnMemory` says that the devices of `prepared` use the
+// memory of this process, a lack of memory.
 std::shared_ptr<hal::PreparedModel> withFallback(std::shared_ptr<hal::PreparedModel> prepared,
                                                  std::shared_ptr<const graph::Model> model,
                                                  std::shared_ptr<hal::Device> device,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who finds a fence signalled comes after who signalled it: the kernel orders the two. The thread
-// sanitizer sees no order through epoll and poll, and is told here.
+// A thread that finds a fence signalled runs after the thread that signalled it: the kernel orders
+// the two. ThreadSanitizer sees no order through epoll and poll, so these functions tell it.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)
@@ -13,7 +13,7 @@ void __tsan_release(void* address);
 namespace hearth::runtime {
 
 #if defined(__SANITIZE_THREAD__)
-inline char fenceOrder = 0;  // one for all fences: more order than there is, never less
+inline char fenceOrder = 0;  // one for all fences: implies more order than exists, never less
 
 inline void beforeSignallingFence() {
   __tsan_release(&fenceOrder);

@@ -54,7 +54,7 @@ class FenceWatcher {
     std::shared_ptr<Event> event;
   };
 
-  // mutex_ is held.
+  // The caller holds mutex_.
   Status start() {
     if (isRunning_) return {};
     epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
@@ -78,7 +78,7 @@ class FenceWatcher {
         const auto it = entries_.find(ready.data.u64);
         if (it == entries_.end()) continue;
         event = std::move(it->second.event);
-        // Other descriptors of the same file would keep it in the set.
+        // Closing it would not remove it while other descriptors refer to the same open file.
         ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, it->second.fence.get(), nullptr);
         entries_.erase(it);
       }
@@ -94,7 +94,8 @@ class FenceWatcher {
   bool isRunning_ = false;
 };
 
-// One for the process, never destroyed; made anew in a forked child, which has no threads.
+// One watcher for each process, never destroyed. A forked child, which has no threads, makes its
+// own.
 FenceWatcher& sharedWatcher() {
   struct Owned {
     pid_t process;

@@ -9,10 +9,11 @@
 
 namespace hearth::runtime {
 
-// An event that completes when poll() would report the descriptor readable: a sync fence or an
-// eventfd of somebody else. It fails with kOpFailed when the descriptor reports an error. One
-// thread watches all descriptors of the process; it starts at the first call. kBadData for a
-// descriptor that cannot be polled, kIo when there is no thread or no room for it.
+// Returns an event that completes when poll() reports the descriptor readable: a sync fence or an
+// eventfd of another program. The event fails with kOpFailed when the descriptor reports an error.
+// One thread, started by the first call, watches all descriptors of the process. kBadData for a
+// descriptor that cannot be polled, kIo when no thread can be started or the kernel refuses.
+// Thread-safe.
 Result<std::shared_ptr<Event>> watchFence(base::Descriptor fence);
 
 }  // namespace hearth::runtime

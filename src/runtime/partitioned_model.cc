@@ -20,7 +20,7 @@ namespace {
 // How deep control flow that no device takes as a whole may be nested.
 constexpr unsigned kMaxDepth = 32;
 
-// What all parts of one model are prepared with.
+// Shared by the preparation of all parts of one model.
 struct Preparation {
   const std::vector<std::shared_ptr<hal::Device>>& devices;
   const hal::PrepareOptions& options;
@@ -33,7 +33,7 @@ Result<PartitionedModel> prepareOnDevices(const std::shared_ptr<const graph::Mod
                                           Preparation* preparation, uint32_t modelIndex,
                                           unsigned depth);
 
-// Positions of the main subgraph's operands among its inputs and outputs.
+// The position of each operand in `arguments`, or UINT32_MAX.
 std::vector<uint32_t> positionsOf(const std::vector<uint32_t>& arguments, size_t operandCount) {
   std::vector<uint32_t> positions(operandCount, UINT32_MAX);
   for (uint32_t i = 0; i < arguments.size(); ++i) positions[arguments[i]] = i;
@@ -69,7 +69,7 @@ PartitionedModel wholeModel(const std::shared_ptr<const graph::Model>& model,
   made.operations.resize(1);
   made.operations[0].resize(model->main().operations.size());
   std::iota(made.operations[0].begin(), made.operations[0].end(), 0u);
-  // Drivers allocate memory for what they made themselves.
+  // The driver's own prepared model, not the wrapper: drivers allocate memory for their own models.
   for (uint32_t i = 0; i < model->main().inputs.size(); ++i)
     made.inputUses.push_back({{device, part.prepared, i}});
   for (uint32_t i = 0; i < model->main().outputs.size(); ++i)
@@ -77,14 +77,15 @@ PartitionedModel wholeModel(const std::shared_ptr<const graph::Model>& model,
   return made;
 }
 
-// What to say of several parts together: the first that is no hit.
+// The outcome of several parts together: that of the first part that is no hit.
 std::string sumOf(const std::vector<std::string>& caches) {
   for (const std::string& cache : caches)
     if (!cache.empty() && cache != kCacheHit) return cache;
   return std::ranges::find(caches, kCacheHit) != caches.end() ? kCacheHit : "";
 }
 
-// The operations of a model that is not divided count for its key only where it is part of another.
+// Prepares a model that one device takes as a whole. Its operations are hashed into the key only if
+// it is a subgraph of another model.
 Result<PartitionedModel> prepareWhole(const std::shared_ptr<const graph::Model>& model,
                                       const std::shared_ptr<hal::Device>& device,
                                       const Preparation& preparation, const PartitionStep& step,
@@ -176,8 +177,8 @@ Result<PartitionedModel> prepareOnDevices(const std::shared_ptr<const graph::Mod
   return prepareSteps(model, preparation, std::move(steps), modelIndex, depth);
 }
 
-// Another device does not mend the model and has no more time. Where `isOwnMemory`, it would lack
-// memory as well.
+// The fallback cannot mend a bad model and has no more time than the other devices. If
+// `isOwnMemory`, it would lack memory as well.
 bool isWorthTheFallback(const Error& error, bool isOwnMemory) {
   switch (error.code()) {
     case ErrorCode::kBadData:

@@ -13,7 +13,7 @@
 
 namespace hearth::runtime {
 
-// A driver's part in an argument of the model.
+// A prepared part that uses an argument of the model.
 struct ArgumentUse {
   std::shared_ptr<hal::Device> device;  // null: control flow between devices
   std::shared_ptr<hal::PreparedModel> prepared;
@@ -23,39 +23,39 @@ struct ArgumentUse {
 // How a model runs on its devices.
 struct PartitionedModel {
   std::shared_ptr<hal::PreparedModel> prepared;  // the whole
-  // Names, one for each step; "control flow" for an IF or WHILE whose parts are divided in turn.
+  // Device names by step; "control flow" for an IF or WHILE with subgraphs partitioned in turn.
   std::vector<std::string> devices;
   std::vector<std::vector<uint32_t>> operations;  // of each step, in run order
-  // What became of the cache files of each step (CachedPreparation::cache).
+  // Whether each step's cache files were used (CachedPreparation::cache).
   std::vector<std::string> caches;
   std::vector<std::vector<ArgumentUse>> inputUses;  // by input of the model
   std::vector<std::vector<ArgumentUse>> outputUses;
 };
 
-// How one part is made ready (prepareCached).
+// Prepares one part; prepareCached() by default.
 using PreparePart = std::function<Result<CachedPreparation>(
     hal::Device& device, const ModelSource& model, const hal::PrepareOptions& options,
     const CacheRequest* request, CacheKeyHash key)>;
 
 struct PartitioningOptions {
   hal::PrepareOptions prepare;
-  // Where the model goes as a whole when its preparation or an execution fails; null: nowhere.
+  // The device that runs the whole model when its preparation or an execution fails; null: none.
   std::shared_ptr<hal::Device> fallback;
-  // Where the devices cache what they make of the parts; null: nowhere.
+  // Where the devices keep their cache files; null: nowhere.
   std::shared_ptr<const CacheRequest> cache;
   PreparePart preparePart = prepareCached;
 };
 
-// Divides the model among the devices and prepares the parts. The model passed graph::validate().
-// Errors: kUnsupported for an operation that no device takes, kOpFailed for a division at a tensor
-// of unknown size, and whatever the drivers report. With a fallback, the errors are those that
-// another device does not mend (kBadData, kUnexpectedNull, missed deadlines, kOutOfMemory of CPUs),
-// and those of a model that the fallback does not take either.
+// Partitions the model among the devices and prepares the parts. The model has passed
+// graph::validate(). Errors: kUnsupported for an operation that no device takes, kOpFailed for a
+// tensor of unknown size between two parts, and whatever the drivers report. With a fallback it
+// fails only with errors that another device cannot mend (kBadData, kUnexpectedNull, missed
+// deadlines, kOutOfMemory of CPUs), or when the fallback cannot prepare the model either.
 Result<PartitionedModel> preparePartitioned(
     std::shared_ptr<const graph::Model> model,
     const std::vector<std::shared_ptr<hal::Device>>& devices, const PartitioningOptions& options);
 
-// "hearth-cpu: operations 0, 1; nnapi-reference: operation 2" for people.
+// A text for people, like "hearth-cpu: operations 0 1; nnapi-reference: operation 2".
 std::string describeParts(const PartitionedModel& plan);
 
 }  // namespace hearth::runtime

@@ -23,7 +23,7 @@ float figureOf(const hal::PerformanceInfo& info, hal::Preference preference) {
   return preference == hal::Preference::kLowPower ? info.powerUsage : info.execTime;
 }
 
-// Figures of one device for the operations of a model.
+// Costs of a model's operations on one device.
 class Costs {
  public:
   Costs(const graph::Model& model, const hal::Capabilities& capabilities,
@@ -35,7 +35,7 @@ class Costs {
  private:
   float ofSubgraph(const graph::Operand& reference) {
     if (reference.lifetime != graph::Lifetime::kSubgraph) return 0;
-    // Once for each: both branches of an IF may lead to the same one, on every level.
+    // Sums each subgraph once: on every level, both branches of an IF may refer to the same one.
     subgraphs_.resize(model_.subgraphs.size());
     std::optional<float>& known = subgraphs_[reference.subgraphIndex];
     if (known) return *known;
@@ -73,14 +73,14 @@ float Costs::of(const graph::Subgraph& subgraph, const graph::Operation& operati
   return figureOf(it->second, preference_);
 }
 
-// What the devices answer, each asked when that first matters: mostly the fastest takes everything,
-// and answering means to look at the whole model.
+// Which operations each device supports. A device is asked when its answer first matters, because
+// it looks at the whole model to answer, and the fastest device mostly takes everything.
 class Answers {
  public:
   Answers(const graph::Model& model, std::span<const std::shared_ptr<hal::Device>> devices)
       : model_(model), devices_(devices), answers_(devices.size()) {}
 
-  // For each operation; nothing from a device that is left out.
+  // The answer for each operation; empty for a device that is left out.
   const std::vector<hal::OperationSupport>& of(size_t device) {
     std::optional<std::vector<hal::OperationSupport>>& answer = answers_[device];
     if (!answer) answer = ask(*devices_[device]);
@@ -170,14 +170,14 @@ class ReadyQueues {
     }
   }
 
-  // Control flow first, then the last device that has something to do; nothing when all is done.
+  // Control flow first, then the last device with ready operations; nullopt when all are done.
   std::optional<size_t> nextDevice() const {
     for (size_t d = ready_.size(); d-- > 0;)
       if (!ready_[d].empty()) return d;
     return std::nullopt;
   }
 
-  // Takes everything that the device can run before another has to.
+  // Takes all operations that the device can run before another device must run.
   PartitionStep drain(size_t device) {
     PartitionStep step;
     step.device = device;

@@ -13,26 +13,26 @@
 
 namespace hearth::runtime {
 
-// Operations that one device runs in one go.
+// Operations that one device runs as one model.
 struct PartitionStep {
-  // Index into the devices asked; their number for an IF or WHILE that none takes as a whole, which
-  // is then alone in its step.
+  // Index of the device. An IF or WHILE that no device takes as a whole has the number of devices
+  // here, and a step of its own.
   size_t device = 0;
   std::vector<uint32_t> operations;  // of the main subgraph, in run order
 };
 
-// How long, or with kLowPower how much energy, an operation takes on a device that has these
-// capabilities, relative to the reference: NNAPI looks at the type of the first input, and adds the
-// operations of the subgraphs that IF (half of both branches) and WHILE refer to.
+// Execution time, or power with kLowPower, of an operation on a device with these capabilities,
+// relative to the reference. As in NNAPI, the type of the first input decides; IF adds half the
+// cost of both branches, WHILE the cost of its condition and body.
 float operationCost(const graph::Model& model, const graph::Subgraph& subgraph,
                     const graph::Operation& operation, const hal::Capabilities& capabilities,
                     hal::Preference preference);
 
 // Gives each operation of the main subgraph to the device that takes it at the lowest cost (a tie
 // goes to the reference, then to the first), and joins operations of one device to as few steps as
-// their order allows. Steps come in an order in which they can run. A device that fails to answer
-// takes nothing. kUnsupported names operations other than IF and WHILE that no device takes, and
-// why.
+// their order allows. Returns the steps in an order in which they can run. A device that fails to
+// answer takes nothing. kUnsupported names operations other than IF and WHILE that no device takes,
+// and why.
 Result<std::vector<PartitionStep>> partition(const graph::Model& model,
                                              std::span<const std::shared_ptr<hal::Device>> devices,
                                              hal::Preference preference);

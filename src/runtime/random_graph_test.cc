@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random models give the results of the documented formulas on both built-in devices and however
-// they are divided between the two.
+// Random models give the results of the documented formulas on both built-in devices and on
+// partitionings between the two.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ namespace {
 using graph::OperandType;
 using Tensors = std::vector<std::vector<uint8_t>>;
 
-// A device that leaves some operations of one model to others.
+// A device that takes only the chosen operations of one model.
 class PickyDevice final : public hal::Device {
  public:
   PickyDevice(std::shared_ptr<hal::Device> device, std::vector<bool> takes)
@@ -68,7 +68,7 @@ Result<Tensors> run(const RandomGraph& graph, hal::PreparedModel& prepared) {
   for (const std::vector<uint8_t>& input : graph.inputs) add(input, &request.inputs);
   for (const std::vector<uint8_t>& output : outputs) add(output, &request.outputs);
   HEARTH_ASSIGN(const auto execution, prepared.createExecution(request));
-  // The second run has the memory that the first one left.
+  // The second run starts with the memory that the first one has written.
   for (int i = 0; i < 2; ++i) HEARTH_TRY(execution->compute({}).status);
   return outputs;
 }
@@ -79,7 +79,7 @@ bool isReal(OperandType type) {
          type == OperandType::kTensorQuant16Symm;
 }
 
-// Of one of these types. Both zeros are one number.
+// The real value of an element of such a type. +0 and -0 compare equal.
 double realAt(const graph::Operand& operand, const std::vector<uint8_t>& bytes, size_t index) {
   const auto as = [&]<typename T>(T value) {
     std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
@@ -103,7 +103,7 @@ double realAt(const graph::Operand& operand, const std::vector<uint8_t>& bytes, 
   }
 }
 
-// Empty when all outputs are within their tolerances.
+// The first output that is not within its tolerance; empty if all are.
 std::string difference(const RandomGraph& graph, const Tensors& made) {
   const graph::Subgraph& main = graph.model->main();
   for (size_t o = 0; o < made.size(); ++o) {
@@ -137,7 +137,7 @@ std::string describeOperations(const graph::Model& model) {
 
 class RandomGraphTest : public testing::Test {
  protected:
-  // The plan of the model over these devices gives the expected results.
+  // Expects the right results of the model when partitioned among these devices.
   void expectResults(const RandomGraph& graph,
                      const std::vector<std::shared_ptr<hal::Device>>& devices) {
     PartitioningOptions options;
@@ -160,7 +160,7 @@ class RandomGraphTest : public testing::Test {
     expectResults(graph, {reference_});
     if (HasFatalFailure()) return;
     expectResults(graph, {cpu_});
-    // All divisions of the smallest graphs, some of the others.
+    // All partitionings of the smallest graphs, three of each larger one.
     const bool isSmall = count <= 5;
     for (uint64_t i = 0; i < (isSmall ? uint64_t{1} << count : 3); ++i) {
       if (HasFatalFailure()) return;
@@ -187,7 +187,8 @@ TEST_F(RandomGraphTest, GivesTheFormulasResultsOnBothDevicesAndOnAllDivisions) {
   }
 }
 
-// The other sign of its greatest number shows in each output that tells.
+// Flipping the sign of an output's greatest number is noticed in each output with a telling
+// tolerance.
 TEST_F(RandomGraphTest, ADifferenceIsNoticed) {
   size_t noticed = 0;
   for (uint64_t seed = 1; seed <= 30; ++seed) {
@@ -216,7 +217,7 @@ TEST_F(RandomGraphTest, ADifferenceIsNoticed) {
   EXPECT_GT(noticed, 50u);
 }
 
-// The graphs are worth running: many kinds of operations and types, tolerances that tell.
+// The graphs have many kinds of operations and types, and tolerances small enough to tell.
 TEST_F(RandomGraphTest, GraphsAreVariedAndTelling) {
   std::set<graph::OperationType> operations;
   std::set<OperandType> types;

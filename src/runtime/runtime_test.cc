@@ -18,7 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// What a test tells the device and learns from it.
+// Settings and counters of the test device.
 struct Behaviour {
   bool takesOperations = true;
   bool failsNext = false;
@@ -241,11 +241,11 @@ TEST_F(RuntimeTest, WhatFailsRunsOnTheReferenceUnlessADeviceIsAskedFor) {
     second_.bindings = 0;
     EXPECT_EQ(run->compute({}).has_value(), !isExplicit);
     EXPECT_EQ(second_.bindings, isExplicit ? 0 : 1);
-    // The state moved on with the run that succeeded.
+    // Only the run that succeeded advanced the state.
     ASSERT_TRUE(run->compute({}));
     EXPECT_EQ(y[0], isExplicit ? 11 : 12);
   }
-  // As a whole, when it cannot be prepared.
+  // A model that cannot be prepared goes to the reference as a whole.
   first_.failsToPrepare = true;
   const auto compilation = Compilation::create(model(2), {{1, 1, {}}}, {}, manager);
   ASSERT_TRUE(compilation) << compilation.error().toString();
@@ -262,7 +262,7 @@ TEST_F(RuntimeTest, RefusesActivationsAboveTheLimitByName) {
   const auto refused = compile(1001, options);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message(), AllOf(HasSubstr("\"x\""), HasSubstr("4004 bytes")));
-  // Each fits, together they do not.
+  // Each argument is within the limit, their sum is not.
   EXPECT_FALSE(compile(600, options));
   EXPECT_TRUE(compile(400, options));
   EXPECT_EQ(first_.activationLimit, 4000u);

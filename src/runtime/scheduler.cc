@@ -28,8 +28,8 @@ Scheduler& Scheduler::shared() {
   };
   static std::atomic<Owned*> current = nullptr;
   Owned* seen = current.load(std::memory_order_acquire);
-  // Neither the parent's copy nor the process's own is ever destroyed: the first has no threads
-  // to join, the second may have work in flight while the process exits.
+  // Never destroyed: a copy inherited from the parent has no threads to join, and the process's own
+  // scheduler may have work in flight while the process exits.
   while (seen == nullptr || seen->process != getpid()) {
     auto* fresh = new Owned{getpid()};
     if (current.compare_exchange_strong(seen, fresh, std::memory_order_acq_rel))

@@ -15,18 +15,20 @@
 
 namespace hearth::runtime {
 
-// Threads that run executions for callers who do not wait. Thread-safe. Work of higher priority
-// starts first, within a priority in the order of submission.
+// Threads that run executions in the background. Work of higher priority starts first, work of
+// equal priority in the order of submission. Thread-safe.
 class Scheduler {
  public:
   explicit Scheduler(unsigned maxThreads) : maxThreads_(maxThreads) {}
-  // Runs what is queued, then ends the threads.
+  // Runs all queued work, then ends the threads.
   ~Scheduler();
 
-  // One for the process; made anew in a forked child, where the parent's threads do not exist.
+  // The process's scheduler. A forked child makes its own, since it has none of the parent's
+  // threads.
   static Scheduler& shared();
 
-  // Threads start on demand and stay. kResourceExhaustedTransient when none runs and none starts.
+  // Threads start on demand and stay. kResourceExhaustedTransient when none runs and none can be
+  // started.
   Status submit(hal::Priority priority, std::function<void()> work);
 
  private:
@@ -35,7 +37,7 @@ class Scheduler {
   const unsigned maxThreads_;
   std::mutex mutex_;
   std::condition_variable hasWork_;
-  // Negated priority and sequence number: begin() is next.
+  // Keys are the negated priority and the sequence number, so begin() is next.
   std::map<std::pair<int32_t, uint64_t>, std::function<void()>> queue_;
   std::vector<std::thread> threads_;
   uint64_t sequence_ = 0;

@@ -11,8 +11,8 @@
 
 #include "runtime/event.h"
 
-// The scheduler starts threads in a forked child on purpose. Visible, so that the sanitizer's
-// library finds it.
+// The scheduler starts threads in a forked child on purpose. The function is visible so that the
+// sanitizer's library finds it.
 extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options();
 const char* __tsan_default_options() {
   return "die_after_fork=0";
@@ -31,7 +31,7 @@ TEST(SchedulerTest, StartsHigherPrioritiesFirst) {
       blocked.complete({});
       release.wait({});
     }));
-    // Only now does everything else queue up behind one busy thread.
+    // The only thread is busy now, so the rest queues up behind it.
     blocked.wait({});
     ASSERT_TRUE(scheduler.submit(hal::Priority::kLow, [&] { order += 'l'; }));
     ASSERT_TRUE(scheduler.submit(hal::Priority::kMedium, [&] { order += '1'; }));
@@ -42,7 +42,7 @@ TEST(SchedulerTest, StartsHigherPrioritiesFirst) {
   EXPECT_EQ(order, "h12l");
 }
 
-// The event of work that fails is completed by the work itself; the thread goes on.
+// Work that throws does not end the thread.
 TEST(SchedulerTest, GoesOnAfterWorkThatThrows) {
   Scheduler scheduler(1);
   Event done;
@@ -81,7 +81,7 @@ TEST(SchedulerTest, RunsAtOnceUpToItsThreads) {
       --running;
     }));
   }
-  // Three wait for each other's arrival; the rest for one of them to go.
+  // The first three run at once; the rest wait for a free thread.
   const auto soon = base::Deadline::after(60'000'000'000);
   for (int i = 0; i < kThreads; ++i) EXPECT_TRUE(arrived[i].wait(soon).has_value()) << i;
   for (int i = kThreads; i < kTasks; ++i) EXPECT_FALSE(arrived[i].isDone()) << i;

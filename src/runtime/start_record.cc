@@ -47,8 +47,8 @@ const char* stageName(hal::TuningReport::State state) {
   return "off";
 }
 
-// Member by member: lists of initialisers are copied several times over, and whoever asked for the
-// report measures how long starts take.
+// Assigns member by member: initialiser lists are copied several times, and a client that asks for
+// the report measures how long starts take.
 Json tuning(const hal::TuningReport& report) {
   constexpr double kMillion = 1e6;
   Json json = Json::object();
@@ -94,7 +94,7 @@ std::string reportPath() {
   return path;
 }
 
-// In UTC, as ISO 8601 has it.
+// The time in UTC, in the format of ISO 8601.
 std::string timeText() {
   timespec now;
   ::clock_gettime(CLOCK_REALTIME, &now);
@@ -133,7 +133,7 @@ void appendToReport(const StartRecord& record) {
   const base::Descriptor file(::open(
       path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600));
   const base::FileSizeSignalOff signalOff;
-  // One write call of an appending descriptor: lines stay whole.
+  // One write call on an appending descriptor keeps the line whole.
   if (!file.valid() ||
       ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     base::logWarn("The start report {} cannot be written: {}.", path, std::strerror(errno));

@@ -11,21 +11,23 @@
 
 namespace hearth::runtime {
 
-// The state tensors of one execution, twice: a run reads one side and writes the other, and only a
-// run that succeeds makes the other side the current one. Used by one thread at a time.
+// Double buffer for the state tensors of one execution. A run reads the current side and writes the
+// other, which becomes current only if the run succeeds. Used by one thread at a time.
 class StateBuffers {
  public:
-  // At their initial values. Needs no memory when the compilation has no state.
+  // Starts at the initial values. Takes no memory if the compilation has no state. The compilation
+  // must outlive the buffers.
   static Result<StateBuffers> create(const Compilation& compilation);
 
-  // Which side the next run reads: 0 or 1.
+  // The side that the next run reads: 0 or 1.
   unsigned current() const { return current_; }
   void flip() {
     if (!slots_.empty()) current_ ^= 1;
   }
   void reset();
 
-  // Adds the arguments of a run that reads `side`; requests are sized already.
+  // Sets the state arguments of a run that reads `side`. The request's lists must have their final
+  // sizes.
   void bind(unsigned side, hal::Request* request) const;
 
  private:

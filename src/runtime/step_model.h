@@ -10,16 +10,16 @@
 
 namespace hearth::runtime {
 
-// A part of a model as a model of its own. Inputs and outputs are operand indices of the whole
-// model's main subgraph, in the order of the part's own.
+// A part of a model as a model of its own. `inputs` and `outputs` are operand indices in the whole
+// model's main subgraph, in the order of the part's own inputs and outputs.
 struct StepModel {
   std::shared_ptr<const graph::Model> model;
   std::vector<uint32_t> inputs;
   std::vector<uint32_t> outputs;
 };
 
-// Cuts the step's operations out. What other steps or the client read becomes an output. Large
-// constants stay where they are; subgraphs and small constants are copied.
+// Copies the given operations into a model. Tensors that other steps or the client read become
+// outputs. Large constants stay where they are; subgraphs and small constants are copied.
 StepModel makeStepModel(const graph::Model& whole, const std::vector<uint32_t>& operations);
 
 }  // namespace hearth::runtime

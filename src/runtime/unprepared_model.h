@@ -7,8 +7,8 @@
 
 namespace hearth::runtime {
 
-// Takes the place of a prepared model where a compilation is only explained: it has the report of a
-// start, and its executions fail with kBadState.
+// Stands for a prepared model when a compilation is only explained: it returns the report of a
+// start, and createExecution() fails with kBadState.
 std::shared_ptr<hal::PreparedModel> unpreparedModel(hal::StartReport report);
 
 }  // namespace hearth::runtime

@@ -59,7 +59,7 @@ class Generator : LayerMaker {
     rule.passedOn = isProduct ? left.error * right.greatest + right.error * left.greatest +
                                     left.error * right.error
                               : left.error + right.error;
-    // One correctly rounded step, which every implementation has.
+    // One correctly rounded step, the same in every implementation.
     rule.isExact = type(*a) == kFloat || isInteger(type(*a));
     std::vector<uint32_t> inputs = {*a, b};
     if (!isChoice) inputs.push_back(scalar(static_cast<int32_t>(chance(60) ? 0 : number(1, 3))));
@@ -260,7 +260,7 @@ class Generator : LayerMaker {
     const uint32_t beta = type(*input) == kHalf
                               ? addScalar(OperandType::kFloat16, static_cast<ops::Half>(1.0f))
                               : scalar(1.0f);
-    // 16-bit numbers by tables between whose entries it interpolates, as in TFLite: some steps off.
+    // For 16-bit numbers it interpolates between entries of tables, like TFLite: some steps off.
     const double tables = type(*input) == kInt16 ? 8 * form.scale : 0;
     addResult(OperationType::kSoftmax, {*input, beta}, form, {values_[*input].error + tables});
   }
@@ -284,7 +284,7 @@ class Generator : LayerMaker {
               {std::max(values_[*yes].error, values_[*no].error), true});
   }
 
-  // Operations that are steep without bound somewhere.
+  // Operations whose steepness has no bound.
   void addJump() {
     const auto input = pick([&](uint32_t i) { return isExact(i); });
     if (!input) return;
@@ -334,7 +334,7 @@ class Generator : LayerMaker {
                 formOf(*input), {values_[*input].error});
   }
 
-  // Their steepness depends on the values: exact inputs only.
+  // The steepness of norms depends on the values, so they get exact inputs only.
   void addNorm() {
     const auto input = pick([&](uint32_t i) { return type(i) == kFloat && isExact(i); });
     if (!input) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: random models whose results are known, with a bound for how far the result of another
-// right implementation may be from them.
+// For tests: random models with known results, and bounds for how far the results of another right
+// implementation may be from these.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,20 @@ struct RandomGraph {
   // Valid, with all shapes known.
   std::shared_ptr<const graph::Model> model;
   std::vector<std::vector<uint8_t>> inputs;  // content, by input of the model
-  // What the documented formulas give (ops/testing/plain_operations.h), operation by operation; by
-  // output of the model.
+  // Content by output of the model, computed operation by operation by the documented formulas
+  // (ops/testing/plain_operations.h).
   std::vector<std::vector<uint8_t>> outputs;
-  // By output: how far a real number may be from its own. Integers and truth values are exact.
+  // By output: how far a real number may be from the one in `outputs`. Integers and truth values
+  // are exact.
   std::vector<double> tolerances;
 };
 
-// `operations` operations over all operand types; the same arguments give the same graph.
+// Makes a graph of `operations` operations over all operand types. The same arguments give the same
+// graph.
 //
-// Tolerances follow the values through the graph: each operation passes on what its inputs may be
-// off by, times how steep it is, and adds its own rounding. Operations with jumps (comparisons,
-// rounding to integers, the place of the greatest) are given exact inputs only.
+// Tolerances follow the values through the graph: each operation multiplies the error of its inputs
+// by its steepness and adds its own rounding. Operations with jumps (comparisons, rounding to
+// integers, the index of the greatest) get exact inputs only.
 RandomGraph makeRandomGraph(uint64_t seed, size_t operations);
 
 }  // namespace hearth::runtime

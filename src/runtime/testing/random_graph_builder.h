@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What random graphs are made with: operands with their values, and operations that are computed as
-// they are added.
+// Builds random graphs: keeps the value of each operand, and computes each operation when it is
+// added.
 #pragma once
 
 #include <algorithm>
@@ -35,11 +35,11 @@ inline constexpr auto kInt8 = OperandType::kTensorQuant8AsymmSigned;
 inline constexpr auto kInt16 = OperandType::kTensorQuant16Symm;
 inline constexpr auto kInt64 = OperandType::kTensorInt64;
 
-// What is known of an operand.
+// The value of an operand.
 struct Value {
   std::vector<uint8_t> bytes;
   double error = 0;     // how far another right implementation may be off
-  double greatest = 0;  // absolute
+  double greatest = 0;  // greatest absolute value
 };
 
 // Type and quantisation of a result.
@@ -201,31 +201,32 @@ class GraphBuilder {
     return greatest;
   }
 
-  // A tensor to read, with a property; none if there is no such.
+  // A random tensor for which `fits` holds; nullopt if there is none.
   template <typename Fits>
   std::optional<uint32_t> pick(const Fits& fits) {
     std::vector<uint32_t> found;
     for (const uint32_t index : tensors_)
       if (fits(index)) found.push_back(index);
     if (found.empty()) return std::nullopt;
-    // Fresh results first, so that graphs become deep.
+    // Prefers fresh results, so that graphs become deep.
     const size_t from = chance(60) ? found.size() * 2 / 3 : 0;
     return found[from + random_() % (found.size() - from)];
   }
   std::optional<uint32_t> pickReal() {
     return pick([&](uint32_t i) { return isReal(type(i)) && isTelling(i); });
   }
-  // Not yet so far off that a comparison would say little.
+  // Whether the error is small enough for a comparison to mean something.
   bool isTelling(uint32_t index) { return values_[index].error <= 0.05 * values_[index].greatest; }
   bool isExact(uint32_t index) { return values_[index].error == 0; }
 
-  // Adds the operation if it is valid; `errorOf` gives what the output may be off by, apart from
-  // its own rounding, from the output's operand.
+  // How far the output of an operation may be off.
   struct Rule {
-    double passedOn = 0;     // from the inputs
-    bool isExact = false;    // adds no rounding
+    double passedOn = 0;     // error from the inputs
+    bool isExact = false;    // the operation adds no rounding
     double accumulated = 0;  // greatest sum of absolute products, for float rounding
   };
+  // Adds the operation and returns its output; nullopt if it is not valid, or its result is empty,
+  // a scalar or too large.
   std::optional<uint32_t> addResult(OperationType operationType, std::vector<uint32_t> inputs,
                                     Form form, Rule rule) {
     graph::Operation operation;
@@ -256,12 +257,12 @@ class GraphBuilder {
     operand(output).dimensions = context.outputs[0].dimensions;
     std::vector<uint8_t> bytes(count * graph::elementSize(form.type));
     context.outputs[0].data = bytes.data();
-    // By the formula: the kernels of src/ops are among those that are judged.
+    // The formula computes, because the kernels of src/ops are under test, too.
     if (!ops::plain::compute(context))
       throw std::logic_error(std::string("There is no formula of ") + graph::nameOf(operationType));
     values_[output].bytes = std::move(bytes);
     const double greatest = greatestOf(output);
-    // Neither infinities nor numbers beyond float16.
+    // Excludes infinities and numbers beyond float16.
     if (!(greatest < 1000)) return giveUp();
     values_[output].greatest = greatest;
     values_[output].error = errorOf(form, rule, greatest);
@@ -279,7 +280,7 @@ class GraphBuilder {
     return error;
   }
 
-  // The input's own form, or a new quantisation for numbers up to `range`.
+  // The form of an operand, and a new one for numbers up to `range`.
   Form formOf(uint32_t index) {
     return {type(index), operand(index).scale, operand(index).zeroPoint};
   }
@@ -287,14 +288,14 @@ class GraphBuilder {
     return anyForm(type, static_cast<float>(std::max(range, 0.1)));
   }
 
-  // What functions onto [-1, 1] and [0, 1] have to give.
+  // The form that results of functions onto [-1, 1] (signed) and [0, 1] must have.
   static Form formOfUnit(OperandType type, bool isSigned) {
     if (type == kInt16) return {type, 1.0f / 32768, 0};
     if (isSigned) return {type, 1.0f / 128, type == kInt8 ? 0 : 128};
     return {type, 1.0f / 256, type == kInt8 ? -128 : 0};
   }
 
-  // Something to combine `index` with element by element.
+  // A tensor to combine with `index` element by element.
   uint32_t partnerOf(uint32_t index) {
     const auto other = pick([&](uint32_t i) {
       return type(i) == type(index) && shape(i) == shape(index) && (isExact(i) || isTelling(i));
@@ -316,7 +317,7 @@ class GraphBuilder {
     RandomGraph made;
     for (const graph::Operation& operation : main().operations) {
       const uint32_t output = operation.outputs[0];
-      // What nobody reads, and some of the rest.
+      // All results that no operation reads become outputs, and some of the others.
       if (isRead[output] && !chance(10)) continue;
       operand(output).lifetime = Lifetime::kSubgraphOutput;
       main().outputs.push_back(output);

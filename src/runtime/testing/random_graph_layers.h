@@ -10,7 +10,7 @@
 
 namespace hearth::runtime::random_graph {
 
-// Each function adds a layer if there is an input for it.
+// Each add function adds a layer if there is an input for it.
 class LayerMaker : protected GraphBuilder {
  protected:
   using GraphBuilder::GraphBuilder;
@@ -58,8 +58,8 @@ class LayerMaker : protected GraphBuilder {
     weights.sum = *std::ranges::max_element(sums);
     return weights;
   }
-  // The rule for sums of products with them. Quantised activations of a hybrid layer may be a step
-  // off where the input is.
+  // The rule for sums of products with these weights. In a hybrid layer, an activation may be
+  // quantised one step off when the input is off.
   Rule productRule(uint32_t input, const Weights& weights, bool isHybrid) {
     const Value& value = values_[input];
     Rule rule;
@@ -123,7 +123,7 @@ class LayerMaker : protected GraphBuilder {
               formOf(*input), {values_[*input].error});
   }
 
-  // Its weights are so small that no error grows from step to step.
+  // The weights are so small that no error grows from step to step.
   void addLstm() {
     const auto input =
         pick([&](uint32_t i) { return type(i) == kFloat && isExact(i) && shape(i).size() == 3; });
