@@ -66,7 +66,7 @@ TEST(ApiTest, DescribesACacheFolder) {
   EXPECT_EQ(json, nullptr);
 }
 
-// Of an older client: what it does not know is not written.
+// The function does not write fields that an older client does not know.
 TEST(ApiTest, FillsNoMoreThanTheClientKnows) {
   hearth_device_info info{};
   info.size = offsetof(hearth_device_info, version);
@@ -78,7 +78,7 @@ TEST(ApiTest, FillsNoMoreThanTheClientKnows) {
   EXPECT_EQ(info.size, offsetof(hearth_device_info, version));
 }
 
-// One of each kind of handle, made from one another, with a run in the background.
+// One handle of each kind, each made from the one before, with a run in the background.
 class Chain {
  public:
   Chain(const std::vector<char>& file, const CompileOptions& options)
@@ -100,10 +100,10 @@ class Chain {
     if (handle == 3) event_.reset();
   }
 
-  // What each handle that is left is for works, and gives this result.
+  // Uses each handle that is left and expects this result.
   void expectUsable(const std::vector<float>& expected) {
     if (event_) event_->wait();
-    // An execution that was freed has waited for its run.
+    // Freeing the execution has waited for its run.
     isOver_ = isOver_ || event_ || !execution_;
     if (isOver_) {
       EXPECT_EQ(output_, expected);
@@ -128,7 +128,7 @@ class Chain {
     }
   }
 
-  // Of the run in the background.
+  // The result of the run in the background.
   const std::vector<float>& result() const {
     event_->wait();
     return output_;
@@ -144,8 +144,8 @@ class Chain {
   std::optional<Event> event_;
 };
 
-// What was made from a handle stays usable after that handle was freed: its results are those of
-// handles that all live. The model lies in memory, which goes with the last that needs it.
+// Objects made from a handle stay usable after that handle was freed, with the same results. The
+// model lies in memory that lives as long as the last object that needs it.
 TEST(ApiTest, HandlesMayGoInAnyOrder) {
   std::ifstream stream(HEARTH_TEST_MODEL, std::ios::binary);
   const std::vector<char> file((std::istreambuf_iterator<char>(stream)), {});
@@ -208,7 +208,7 @@ TEST_F(ApiModelTest, RunsFromFileAndMemory) {
     EXPECT_EQ(execution.statistics().runs, 1u);
     EXPECT_GT(execution.statistics().lastNs, 0u);
 
-    // The same in the background, into other memory.
+    // A run in the background gives the same.
     const std::vector<std::vector<uint8_t>> expected = outputs;
     for (auto& output : outputs) output.assign(output.size(), 0xAA);
     const Event event = execution.start();
@@ -233,7 +233,7 @@ TEST_F(ApiModelTest, CompilesSeveralSignaturesAtOnce) {
   for (const Compilation& compilation : made)
     EXPECT_EQ(compilation.inputs().size(), made[0].inputs().size());
 
-  // All or none, and it says which.
+  // All signatures compile or none; the error names the one that failed.
   try {
     model.compileSignatures({key, "no_such_signature", key}, options);
     FAIL();
@@ -283,7 +283,7 @@ TEST_F(ApiModelTest, StartReportAndInspection) {
   const StartReport report = compilation.startReport();
   EXPECT_GT(report.prepareMs, 0);
   EXPECT_GT(report.activationBytes, 0u);
-  // There is a reason unless the weights were there already.
+  // Only a warm start has no reason.
   EXPECT_EQ(report.reason.empty(), report.state == HEARTH_START_WARM);
   const std::string json = compilation.startReportJson();
   for (const char* key :

@@ -93,7 +93,7 @@ Result<std::vector<Tensor>> describeTensors(const std::vector<hearth::tflite::Te
   return tensors;
 }
 
-// Where packed weights are kept; what is not set is as the environment says.
+// The driver's options about the weight store; the environment decides those that are not set.
 std::map<std::string, std::string> storeOptions(const hearth_compile_options& options) {
   std::map<std::string, std::string> texts;
   switch (options.cache) {
@@ -129,7 +129,8 @@ std::optional<bool> isTuned(const hearth_compile_options& options) {
   return options.tuning == HEARTH_TUNING_ON;
 }
 
-// A token is for a model, which signatures other than the first are not.
+// NNAPI's token stands for one model, so every signature but the first gets a token derived from
+// it.
 std::shared_ptr<const CacheRequest> cacheRequest(const hearth_model& model,
                                                  const std::string& signature, const char* folder,
                                                  const uint8_t* token) {
@@ -194,7 +195,7 @@ Status compile(const hearth_model& model, const hearth_compile_options& options,
   return {};
 }
 
-// How many signatures may be compiled at once.
+// How many signatures are compiled at once.
 Result<size_t> threadLimit(const hearth_compile_options& options) {
   if (options.threads != 0) return options.threads;
   HEARTH_ASSIGN(const int64_t threads, hearth::base::envInteger(hearth::base::Env::kThreads));
@@ -428,7 +429,7 @@ hearth_status hearth_compilation_start_report_json(const hearth_compilation* com
   return guarded(error, [&]() -> Status {
     if (compilation == nullptr) return nullArgument("compilation");
     if (json == nullptr) return nullArgument("json");
-    // Other than how it started, what happened since then changes.
+    // Asks the driver again: the start is settled, but the report also has what happened since.
     hearth::runtime::StartRecord record = compilation->signature->startSoFar;
     record.setReport(compilation->signature->compilation->preparedModel().startReport());
     *json = hearth::api::copyString(hearth::runtime::startJson(record, 2));

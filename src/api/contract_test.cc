@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hearth.h promises for all its functions, and the test that would notice if it were not so:
+// The promises of hearth.h for all its functions, and the tests that check them:
 //
 //   handles in any order, NULL freed     ApiTest.HandlesMayGoInAnyOrder, header_c_test
 //   *error, results on success only      ContractTest.ErrorsAreNullOnSuccess,
@@ -49,7 +49,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A value that no function of the library gives.
+// A value that no function of the library returns.
 template <typename T>
 T* untouched() {
   return reinterpret_cast<T*>(uintptr_t{0x5A5A5A5A});
@@ -60,7 +60,7 @@ class ContractTest : public testing::Test {
   ContractTest() : model_(HEARTH_TEST_MODEL) {}
   ~ContractTest() override { hearth_error_free(error_); }
 
-  // `status` is a failure that comes with an error; forgets that.
+  // Expects a failure with an error object, and frees that.
   void expectFailure(hearth_status status) {
     EXPECT_NE(status, HEARTH_OK);
     ASSERT_NE(error_, nullptr);
@@ -77,7 +77,7 @@ class ContractTest : public testing::Test {
   }
   void TearDown() override { error_ = nullptr; }
 
-  // The error of the last call; not null, so that calls that leave it alone show.
+  // The error of the last call; not null before it, so that a call that does not set it shows.
   hearth_error* error_ = untouched<hearth_error>();
   const Model model_;
 };
@@ -174,7 +174,7 @@ TEST_F(ContractTest, AFailureGivesAnErrorAndNoResult) {
 
   const Execution execution = compiled.createExecution();
   auto* event = untouched<hearth_event>();
-  // Nothing is bound: either is a failure.
+  // Nothing is bound, so the start or its run fails.
   expectFailure(hearth_execution_run(execution.get(), 0, &error_));
   if (hearth_execution_start(execution.get(), 0, &event, &error_) == HEARTH_OK) {
     EXPECT_EQ(error_, nullptr);
@@ -257,7 +257,7 @@ TEST_F(ContractTest, StringsBelongToTheirHandle) {
   EXPECT_EQ(key, model_.signatureKeys().at(0));
 }
 
-// A structure as a later version of the header has it.
+// A structure of a later version of the header.
 template <typename Known>
 struct Later {
   Known known{};
@@ -278,7 +278,7 @@ TEST_F(ContractTest, ALargerStructureIsTakenIfItAsksForNothingUnknown) {
   EXPECT_EQ(compilation, untouched<hearth_compilation>());
   EXPECT_THAT(hearth_error_message(error_), HasSubstr(std::to_string(sizeof(options))));
   hearth_error_free(error_);
-  // A size that nobody has set is not believed.
+  // Sizes that were not set are refused.
   for (const size_t wrong : {SIZE_MAX, size_t{1} << 32, size_t{4097}, size_t{0}}) {
     options.known.size = wrong;
     expectFailure(hearth_compile(model_.get(), &options.known, &compilation, &error_));
@@ -334,7 +334,7 @@ TEST_F(ContractTest, OptionsHaveAnInitialiser) {
   EXPECT_EQ(options.preference, standard.preference);
   EXPECT_EQ(options.store, nullptr);
   EXPECT_EQ(options.tuning, standard.tuning);
-  // Of an older client.
+  // An older client has a smaller structure.
   std::memset(&options, 0xFF, sizeof(options));
   hearth_compile_options_init(&options, offsetof(hearth_compile_options, threads));
   EXPECT_EQ(options.size, offsetof(hearth_compile_options, threads));
@@ -376,7 +376,7 @@ TEST_F(ContractTest, TheVersionIsANumber) {
   EXPECT_EQ(versionNumber(), hearth_version_number());
 }
 
-// Pages with one behind them that cannot be read.
+// Pages followed by one that cannot be read.
 class GuardedPages {
  public:
   explicit GuardedPages(size_t bytes) : size_((bytes / kPage + 2) * kPage) {
@@ -389,7 +389,7 @@ class GuardedPages {
   GuardedPages& operator=(const GuardedPages&) = delete;
   uint8_t* begin() const { return begin_; }
   uint8_t* end() const { return begin_ + size_; }
-  // An address that `bytes` may lie at with `padding` more in the last page.
+  // An address for `bytes` bytes with `padding` more bytes in their last page.
   uint8_t* roomFor(size_t bytes, size_t padding) const {
     uint8_t* at = begin_;
     while ((reinterpret_cast<uintptr_t>(at) + bytes - 1) % kPage + padding >= kPage) at += padding;
@@ -425,7 +425,7 @@ TEST_F(ContractTest, MemoryIsUsedInPlaceWhereTheTensorsAlignmentAllows) {
   uint8_t* const out = outputs.roomFor(output.byteSize, output.padding);
   const std::vector<uint8_t> expected = run(in, out);
   EXPECT_EQ(execution.statistics().copiedBytes, 0u);
-  // Misaligned, and at the end of the last page that can be read: the same numbers from a copy.
+  // Misaligned memory and memory at the end of a page give the same numbers from a copy.
   EXPECT_EQ(run(in + 1, out), expected);
   EXPECT_EQ(execution.statistics().copiedBytes, input.byteSize);
   EXPECT_EQ(run(inputs.end() - input.byteSize, out), expected);
@@ -454,14 +454,14 @@ constexpr uint64_t bit(int signal) {
   return uint64_t{1} << (signal - 1);
 }
 
-// Signals of this process that have handlers. The C library has some of its own, from the first
-// thread on, for signals that no program may use.
+// Signals of this process that have handlers. From the first thread on, the C library has handlers
+// for signals that no program may use; these are left out.
 uint64_t handledSignals() {
   constexpr uint64_t kOfTheLibrary = bit(32) | bit(33);
   return signalsOf("/proc/self/status", "SigCgt") & ~kOfTheLibrary;
 }
 
-// Compiles, runs here and in the background, and waits for what follows.
+// Compiles, runs in this thread and in the background, and waits for all background work.
 void useEverything(const Model& model) {
   CompileOptions options;
   options.threads = 2;
@@ -486,7 +486,7 @@ TEST_F(ContractTest, NoHandlerButOfBusErrors) {
   EXPECT_EQ(signalsOf("/proc/self/status", "SigBlk"), blocked);
 }
 
-// In a process of its own, in which nothing else has been done.
+// Runs in a new process, in which no model was loaded before.
 TEST(ContractDeathTest, AModelInMemoryWithoutAStoreNeedsNoHandler) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto compile = [] {
@@ -514,7 +514,7 @@ TEST_F(ContractTest, OurThreadsAreNamedAndBlockSignals) {
   size_t ours = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     const std::string name = statusLine(task.path() / "status", "Name");
-    // The test's own thread, one of a sanitizer, or one that has just ended.
+    // Threads of the test or of a sanitizer, and a thread that has just ended.
     if (name == own || name.empty()) continue;
     ++ours;
     EXPECT_TRUE(name.starts_with("hearth-")) << name;
@@ -565,12 +565,12 @@ TEST_F(ContractTest, ACallbackTakesTheMessages) {
   EXPECT_THAT(messages.texts[0].second, HasSubstr("/nonexistent/report"));
   EXPECT_EQ(messages.texts[0].second.find('\n'), std::string::npos);
   const size_t count = messages.texts.size();
-  // Below the level there is nothing.
+  // Messages below the level are dropped.
   setLogCallback(HEARTH_LOG_OFF, Messages::add, &messages);
   testing::internal::CaptureStderr();
   model_.compile();
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-  // And without it lines are on standard error again.
+  // Without a callback, messages go to standard error again.
   setLogCallback(HEARTH_LOG_DEFAULT, nullptr);
   testing::internal::CaptureStderr();
   model_.compile();

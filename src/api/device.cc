@@ -15,7 +15,7 @@ struct DeviceText {
   std::string extensions;
 };
 
-// Strings that live as long as the process, as the API promises.
+// The devices' strings; they live as long as the process, as the API promises.
 const std::vector<DeviceText>& deviceTexts() {
   const auto& devices = hearth::runtime::DeviceManager::shared().devices();
   static constinit hearth::base::Immortal<std::vector<DeviceText>> texts;

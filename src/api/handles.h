@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the opaque handles of hearth.h are, and how its functions report errors.
+// The objects behind the opaque handles of hearth.h, and how its functions report errors.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct hearth_model {
 
 namespace hearth::api {
 
-// An input or output with storage for what hearth_tensor_info points to.
+// An input or output; owns the memory that a hearth_tensor_info points to.
 struct Tensor {
   std::string name;
   hearth_type type = HEARTH_TYPE_FLOAT32;
@@ -46,14 +46,14 @@ struct Tensor {
   uint64_t byteSize = 0;
 };
 
-// A compilation as its clients see it; shared by its handle and its executions.
+// A compilation as its clients see it. Its handle and its executions share it. Thread-safe.
 struct CompiledSignature {
   std::shared_ptr<const runtime::Compilation> compilation;
   std::vector<Tensor> inputs;
   std::vector<Tensor> outputs;
   std::string device;
 
-  // How it started; waits until it has.
+  // The start report with the driver's part; the first call waits until the start is over.
   const runtime::StartRecord& start() const;
 
   runtime::StartRecord startSoFar;  // without the driver's report
@@ -80,13 +80,13 @@ struct hearth_event {
 
 namespace hearth::api {
 
-// Hands the error to the caller, who may not want it.
+// Returns the error's code and, unless `out` is null, stores an error object in *out.
 hearth_status report(const Error& error, hearth_error** out) noexcept;
-// For kUnexpectedNull.
+// A kUnexpectedNull error that names the argument.
 std::unexpected<Error> nullArgument(const char* name);
 
-// Runs the body of an API function: its Status becomes the return value and the error object (null
-// for success), and no exception gets past here.
+// Runs the body of an API function. Its Status, or the exception that it throws, becomes the return
+// value and the error object (null for success).
 template <typename Body>
 hearth_status guarded(hearth_error** out, Body body) noexcept {
   if (out != nullptr) *out = nullptr;
@@ -94,8 +94,8 @@ hearth_status guarded(hearth_error** out, Body body) noexcept {
   return status ? HEARTH_OK : report(status.error(), out);
 }
 
-// Fills a structure whose first member is its caller's size: as much as both sides know, which its
-// size then says.
+// Fills a structure that begins with the caller's `size`: writes the bytes that both sides know and
+// sets `size` to their number. kBadData for a size that was not set.
 template <typename Info>
 Status fillSized(Info* to, Info from) {
   if (to == nullptr) return nullArgument("info");
@@ -106,11 +106,11 @@ Status fillSized(Info* to, Info from) {
   return {};
 }
 
-// No structure of any version is larger, so that a size which nobody has set is not believed.
+// An upper bound of the sizes of all versions of all structures: a larger `size` was not set.
 inline constexpr size_t kMostStructureBytes = 4096;
 
-// Takes what both sides know of such a structure; where the caller knows more, it must ask for
-// nothing there. `least` bytes were there in the first version. `to` has the standard values.
+// Reads the bytes that both sides know of such a structure into `to`, which holds the default
+// values. Bytes that only the caller knows must be zero. `least` is the size of the first version.
 template <typename Info>
 Status readSized(const Info& from, size_t least, const char* what, Info* to) {
   if (from.size < least)
@@ -143,7 +143,7 @@ inline base::Deadline deadlineAfter(uint64_t timeoutNs) {
 // A copy that hearth_string_free frees. Throws std::bad_alloc.
 char* copyString(const std::string& text);
 
-// kUnsupported for types that no tensor of a model file has.
+// The type in hearth.h. kUnsupported for types that no tensor of a model file has.
 Result<hearth_type> publicType(graph::OperandType type);
 
 }  // namespace hearth::api

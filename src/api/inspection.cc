@@ -13,7 +13,7 @@
 namespace hearth::api {
 namespace {
 
-// A hostile file can name one subgraph in many signatures; each detail costs an import.
+// A hostile file can name one subgraph in many signatures, and each one costs an import.
 constexpr size_t kMaxDetailedSignatures = 32;
 
 using Json = nlohmann::ordered_json;
@@ -64,7 +64,7 @@ Json argumentJson(const tflite::TensorInfo& tensor) {
           {"zero_point", tensor.zeroPoint}};
 }
 
-// Operations with each device's answer, and a line for each device.
+// Adds the operations with each device's answer, and a summary for each device.
 void addDevices(const graph::Model& model, const runtime::DeviceManager& devices, Json* signature) {
   const graph::Subgraph& main = model.main();
   Json operations = Json::array();
@@ -97,7 +97,7 @@ void addDevices(const graph::Model& model, const runtime::DeviceManager& devices
   (*signature)["operations"] = std::move(operations);
 }
 
-// Tensors that a step takes or gives; `operands` are of the whole model.
+// The inputs or outputs of a step; `operands` are indices in the whole model.
 Json stepTensors(const graph::Subgraph& main, const std::vector<uint32_t>& operands) {
   Json tensors = Json::array();
   for (const uint32_t index : operands) {
@@ -111,7 +111,7 @@ Json stepTensors(const graph::Subgraph& main, const std::vector<uint32_t>& opera
   return tensors;
 }
 
-// How NNAPI's compilations that leave the choice to the runtime divide the model.
+// The partitioning of the model for an NNAPI compilation without a list of devices.
 Json planJson(const graph::Model& model, const runtime::DeviceManager& devices) {
   Json plan = {{"problem", nullptr}, {"steps", Json::array()}};
   const auto steps = runtime::partition(model, devices.devices(), hal::Preference());

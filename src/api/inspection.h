@@ -8,8 +8,8 @@
 
 namespace hearth::api {
 
-// The JSON of hearth_model_inspect; its keys are described in docs/cli.md. What cannot be imported
-// or is refused by a device is in the text with its reason, never an error.
+// The JSON of hearth_model_inspect; docs/cli.md describes its keys. A signature that cannot be
+// imported or an operation that a device refuses is in the text with the reason, and is no error.
 std::string inspectModel(const tflite::ModelFile& file, const runtime::DeviceManager& devices);
 
 }  // namespace hearth::api

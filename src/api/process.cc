@@ -30,7 +30,7 @@ struct Flush {
   bool isDone = false;
 };
 
-// On a thread of its own, which goes on when the time has passed.
+// Flushes on a thread of its own, which goes on after the time-out.
 Status flushUntil(const hearth::base::Deadline& deadline, uint64_t timeoutNs) {
   const auto flush = std::make_shared<Flush>();
   std::thread thread = hearth::base::startHelperThread("hearth-flush", [flush] {
