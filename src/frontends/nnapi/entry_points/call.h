@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every entry point of the C API does: null checks, a trace span, a log line for a failure,
-// and the result code.
+// The work that all entry points of the C API share: null checks, a trace span, a log line for a
+// failure, and the result code.
 #pragma once
 
 #include <type_traits>
@@ -12,20 +12,21 @@
 
 namespace hearth::nnapi {
 
-// NNAPI's code for an error; those that NNAPI does not have become BAD_DATA or OP_FAILED.
+// NNAPI's code for an error; codes that NNAPI does not have become BAD_DATA or OP_FAILED.
 int toResultCode(const Error& error);
 
-// Logs why `function` fails and gives its code.
+// Logs why `function` fails and returns its result code.
 int reportFailure(const char* function, const Error& error) noexcept;
 
-// kUnexpectedNull naming the parameter.
+// kUnexpectedNull, with the name of the parameter, for a null pointer.
 inline Status notNull(const void* pointer, const char* parameter) {
   if (pointer != nullptr) [[likely]]
     return {};
   return fail(ErrorCode::kUnexpectedNull, "The parameter {} is null.", parameter);
 }
 
-// Runs the body of an entry point, a callable that returns Status. No exception gets past here.
+// Runs the body of an entry point, a callable that returns Status; an exception becomes an error.
+// Returns the result code.
 template <typename Body>
 int call(const char* function, Body&& body) noexcept {
   const Status status = base::caught([&] {
@@ -39,5 +40,5 @@ int call(const char* function, Body&& body) noexcept {
 
 }  // namespace hearth::nnapi
 
-// HEARTH_NOT_NULL(pointer): returns the error of a null parameter, for bodies of entry points.
+// HEARTH_NOT_NULL(pointer) returns from the body of an entry point if the parameter is null.
 #define HEARTH_NOT_NULL(parameter) HEARTH_TRY(::hearth::nnapi::notNull(parameter, #parameter))

@@ -77,7 +77,7 @@ int ANeuralNetworksDevice_getFeatureLevel(const ANeuralNetworksDevice* device,
 
 int ANeuralNetworksDevice_wait(const ANeuralNetworksDevice* device) {
   return call(__func__, [&]() -> Status {
-    // Devices that are listed are ready.
+    // Every listed device is ready.
     HEARTH_NOT_NULL(device);
     return {};
   });

@@ -18,14 +18,14 @@ using namespace hearth::nnapi;
 
 namespace {
 
-// A shape that is known, but whose buffer was too small, is success with another code.
+// The code for a shape that is returned although its buffer was too small.
 Status resultOf(const Execution::OutputShape& shape) {
   if (shape.isSufficient) return {};
   return fail(ErrorCode::kOutputInsufficientSize, "An output buffer was too small.");
 }
 
-// Without memory for the caller's event nobody could wait for what was started: it is over then
-// when the caller hears of it.
+// Creates the caller's event. If there is no memory for it, waits for the computation, since the
+// caller could not.
 Status giveEvent(std::shared_ptr<runtime::Event> started, bool hasFence,
                  ANeuralNetworksEvent** event) {
   *event = new (std::nothrow) ANeuralNetworksEvent{started, hasFence};
@@ -34,7 +34,7 @@ Status giveEvent(std::shared_ptr<runtime::Event> started, bool hasFence,
   return fail(ErrorCode::kOutOfMemory, "There is no memory for an event.");
 }
 
-// A call that asks one thing of an execution.
+// Runs `action` on the execution as the body of an entry point.
 template <typename Action>
 int onExecution(const char* function, ANeuralNetworksExecution* execution, Action action) {
   return call(function, [&]() -> Status {
@@ -224,7 +224,7 @@ int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetwork
   return call(__func__, [&]() -> Status {
     HEARTH_NOT_NULL(event);
     *event = nullptr;
-    // NNAPI takes no standard input for a fence.
+    // NNAPI does not accept standard input as a fence.
     if (sync_fence_fd <= 0)
       return fail(ErrorCode::kBadData, "The descriptor {} is no fence.", sync_fence_fd);
     base::Descriptor fence(::fcntl(sync_fence_fd, F_DUPFD_CLOEXEC, 0));

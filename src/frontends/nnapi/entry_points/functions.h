@@ -14,6 +14,6 @@ struct Functions {
 
 }  // namespace hearth::nnapi
 
-// The functions as libhearth.so has them. Only for libneuralnetworks.so of the same build.
+// The functions' addresses in libhearth.so. Only for libneuralnetworks.so of the same build.
 extern "C" __attribute__((visibility("default"))) const hearth::nnapi::Functions*
 hearth_nnapi_functions();

@@ -15,7 +15,7 @@ using namespace hearth::nnapi;
 
 namespace {
 
-// A list of `count` indices; a null pointer stands for none only.
+// A list of `count` indices; the pointer may be null only if `count` is 0.
 Result<std::span<const uint32_t>> indexList(const uint32_t* indices, uint32_t count,
                                             const char* parameter) {
   if (count == 0) return std::span<const uint32_t>();
@@ -26,7 +26,7 @@ Result<std::span<const uint32_t>> indexList(const uint32_t* indices, uint32_t co
 Status supportedOperations(const Model& model, const DeviceList& devices, bool* supported) {
   const auto& positions = model.runPositions();
   std::fill_n(supported, positions.size(), false);
-  // A model with an operation that nobody knows passes no driver's checks.
+  // No driver accepts a model with an unknown operation.
   if (model.hasUnknownOperation()) return {};
   for (const std::shared_ptr<hal::Device>& device : devices) {
     auto support = device->supportedOperations(*model.graph());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The support-library table: the functions of the C API by pointer, and what only the table has.
+// The support-library table: pointers to the functions of the C API and to those that only the
+// table has.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -136,8 +137,8 @@ int forEachVendorExtensionOperandTypeInformation(
               });
 }
 
-// Diagnostics serve Android's telemetry. Nothing here collects any, so the callbacks are never
-// called and there is no information to ask.
+// Diagnostics serve Android's telemetry. This library collects none, so it never calls the
+// callbacks, and there is no information to return.
 template <typename Answer, typename Info>
 Answer noInformation(const Info* /*info*/) {
   return Answer();
@@ -149,7 +150,7 @@ void registerCallbacks(ANeuralNetworksDiagnosticCompilationFinishedCallback /*co
   base::logInfo("Diagnostic callbacks are registered; this library calls none.");
 }
 
-// Those of the table that libneuralnetworks.so exports, too.
+// Sets the functions of the table that libneuralnetworks.so exports, too.
 template <typename Table>
 void takeExported(Table& table) {
 #define HEARTH_NNAPI_FUNCTION(name) \

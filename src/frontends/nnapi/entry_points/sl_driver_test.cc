@@ -11,7 +11,7 @@ namespace {
 
 class SupportLibrary : public QuietTest {
  protected:
-  // As a client casts it, having looked at the version.
+  // The cast that a client makes after it has checked the version.
   const NnApiSLDriverImplFL5& table() const {
     return *reinterpret_cast<const NnApiSLDriverImplFL5*>(ANeuralNetworks_getSLDriverImpl());
   }

@@ -16,7 +16,7 @@
 namespace hearth::nnapi {
 namespace {
 
-// The C API has no other way to tell how a model started.
+// Appends the start report to the file of HEARTH_REPORT: NNAPI has no function that returns it.
 void reportStart(const runtime::Compilation& compilation,
                  std::chrono::steady_clock::time_point begin) {
   if (!runtime::isReportWanted()) return;
@@ -58,8 +58,8 @@ Status Compilation::setPreference(int32_t preference) {
       preference > ANEURALNETWORKS_PREFER_SUSTAINED_SPEED)
     return fail(ErrorCode::kBadData, "The preference {} is unknown.", preference);
   options_.prepare.preference = static_cast<hal::Preference>(preference);
-  // A client that sets this preference wants the first answer soon, more than it wants finish() to
-  // have done everything. It is also the default, which says nothing of the kind.
+  // A client that sets this preference wants the first answer soon, so finish() need not do all the
+  // work. The default preference is the same, but only a client that sets it means that.
   options_.preparation.reset();
   if (options_.prepare.preference == hal::Preference::kFastSingleAnswer)
     options_.preparation = hal::Preparation::kJustInTime;

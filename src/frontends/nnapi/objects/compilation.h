@@ -12,24 +12,25 @@
 
 namespace hearth::nnapi {
 
-// The options of a compilation until it is finished, and then the runtime's compilation, which
-// executions, bursts and memory roles share. All changes after finish() are kBadState.
+// Holds the options of a compilation until finish(), and then the runtime's compilation, which
+// executions, bursts and memory roles share. All changes after finish() fail with kBadState. Used
+// by one thread at a time until it is finished.
 class Compilation {
  public:
-  // `devices` empty: all, with the reference for what fails.
+  // An empty `devices` means all, and the reference runs what fails on the others.
   Compilation(const Model& model, DeviceList devices);
 
   Status setPreference(int32_t preference);
   Status setPriority(int32_t priority);
   // Nanoseconds, 0 = no limit.
   Status setTimeout(uint64_t duration);
-  // `token` has BYTE_SIZE_OF_CACHE_TOKEN bytes. The last call counts.
+  // `token` has BYTE_SIZE_OF_CACHE_TOKEN bytes. The last call wins.
   Status setCaching(const char* directory, const uint8_t* token);
-  // For a model that one device takes as a whole, in files that the client has open; they are
-  // duplicated.
+  // Caches in the client's open files, whose descriptors are duplicated. They serve only a model
+  // that one device takes as a whole.
   Status setCachingByFiles(std::span<const int> modelFiles, std::span<const int> dataFiles,
                            const uint8_t* token);
-  // No device knows one: kBadData.
+  // Always kBadData: no device knows an attribute.
   Status addAttribute(const char* extension, uint16_t code);
   Status finish();
 

@@ -107,7 +107,7 @@ class DeviceMemory final : public Memory {
   void loseContents() override { finishOutput(false, {}); }
 
  private:
-  // mutex_ is held.
+  // The caller holds mutex_.
   Status take(const MemoryContents& contents) {
     graph::Operand taken = operand_;
     if (contents.operand) {
@@ -119,7 +119,7 @@ class DeviceMemory final : public Memory {
                     graph::describe(source), graph::describe(operand_));
       HEARTH_ASSIGN(taken.dimensions, combineDimensions(source.dimensions, operand_.dimensions));
     }
-    // Bytes alone do not tell what unknown dimensions are.
+    // Fails if a dimension is still unknown: plain bytes do not tell dimensions.
     HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(taken));
     if (bytes != contents.length)
       return fail(ErrorCode::kBadData, "The source has {} bytes; {} needs {}.", contents.length,
@@ -137,12 +137,12 @@ class DeviceMemory final : public Memory {
   }
 
   const std::unique_ptr<hal::Buffer> buffer_;
-  const memory::PoolRef pool_;  // in place of a driver's buffer
+  const memory::PoolRef pool_;  // used when buffer_ is null
   const graph::Operand operand_;
   const DeviceMemoryRoles roles_;
   base::Mutex mutex_;
   bool hasValue_ = false;
-  graph::Dimensions dimensions_;  // of the value; of the descriptor without one
+  graph::Dimensions dimensions_;  // of the value, or of the descriptor if there is none
 };
 
 }  // namespace

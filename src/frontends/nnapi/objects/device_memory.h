@@ -9,14 +9,15 @@
 
 namespace hearth::nnapi {
 
-// What a device memory may be used for, and what keeps those compilations alive.
+// The roles that a device memory may have, and owners of their compilations.
 struct DeviceMemoryRoles {
   std::set<ArgumentRole> roles;
   std::set<std::shared_ptr<const runtime::Compilation>> compiled;
 };
 
-// Memory that a driver allocated, or that the runtime has in its place. `operand` is the tensor as
-// the descriptor knows it. Without value until an execution or a copy succeeds.
+// A device memory in a buffer of a driver, or in shared memory of the runtime. `operand` describes
+// the tensor as the descriptor knows it. The memory has no value until an execution or a copy
+// succeeds.
 std::shared_ptr<Memory> deviceMemory(std::unique_ptr<hal::Buffer> buffer, graph::Operand operand,
                                      DeviceMemoryRoles roles);
 std::shared_ptr<Memory> deviceMemory(memory::PoolRef pool, graph::Operand operand,

@@ -22,12 +22,12 @@ Handles makeHandles(const DeviceList& devices) {
 
 Handles& handles() {
   const DeviceList& list = runtime::DeviceManager::shared().devices();
-  // Clients keep pointers into it.
+  // Clients keep pointers into the list, so it is never destroyed.
   static constinit base::Immortal<Handles> handles;
   return handles.get([&] { return makeHandles(list); });
 }
 
-// Devices in place of the real ones.
+// A list that replaces the real devices.
 struct TestDevices {
   explicit TestDevices(DeviceList list)
       : manager(runtime::DeviceManager::registrable(std::move(list))),
@@ -76,7 +76,7 @@ Result<DeviceList> deviceList(const ANeuralNetworksDevice* const* list, uint32_t
 }
 
 void setDevicesForTest(DeviceList devices) {
-  // Handles of earlier lists stay valid, as those of the real ones do.
+  // Handles of earlier lists stay valid, like those of the real devices.
   static auto* const lists = new std::vector<std::unique_ptr<TestDevices>>;
   if (devices.empty()) {
     testDevices() = nullptr;

@@ -22,18 +22,19 @@ namespace hearth::nnapi {
 
 using DeviceList = std::vector<std::shared_ptr<hal::Device>>;
 
-// All devices, the reference last. Made at the first call, from runtime::DeviceManager::shared().
+// All devices, the reference last. The first call makes the handles, from
+// runtime::DeviceManager::shared(); they live as long as the process. Thread-safe.
 std::span<const std::unique_ptr<ANeuralNetworksDevice>> devices();
 
-// The devices behind handles. kUnexpectedNull for a null handle; kBadData for none, one that is not
-// of devices(), and one that is there twice.
+// The devices behind handles. kUnexpectedNull for a null list or handle; kBadData for an empty
+// list, an unknown handle, and a handle that is in the list twice.
 Result<DeviceList> deviceList(const ANeuralNetworksDevice* const* handles, uint32_t count);
 
 // The devices behind devices(), for compilations.
 const runtime::DeviceManager& deviceManager();
 
-// Puts these devices in place of the real ones, none brings those back. Only for tests, while no
-// other thread uses the API.
+// Replaces the real devices by these; an empty list restores the real ones. Only for tests, while
+// no other thread uses the API.
 void setDevicesForTest(DeviceList devices);
 
 }  // namespace hearth::nnapi

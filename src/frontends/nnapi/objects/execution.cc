@@ -11,7 +11,7 @@
 namespace hearth::nnapi {
 namespace {
 
-// NNAPI's executions know no other failures once their arguments are complete.
+// Maps an error to the failures that NNAPI allows for an execution with complete arguments.
 Error asExecutionError(Error error) {
   switch (error.code()) {
     case ErrorCode::kOpFailed:
@@ -47,7 +47,7 @@ Status Execution::checkComplete() const {
       if (!(*slots)[i].isSet)
         return fail(ErrorCode::kBadData, "The {} {} is not set.",
                     slots == &inputs_ ? "input" : "output", i);
-  // A driver cannot write where it, or somebody else, reads or writes in the same computation.
+  // In one computation, no driver can write to a device memory that is another argument, too.
   if (!hasMemories_) return {};
   for (size_t i = 0; i < outputs_.size(); ++i) {
     if (outputs_[i].memory == nullptr || !outputs_[i].memory->hasState()) continue;
@@ -65,7 +65,7 @@ Result<hal::Argument> Execution::argumentOf(const Slot& slot, const graph::Opera
   if (slot.memory == nullptr) return slot.argument;
   HEARTH_ASSIGN(hal::Argument argument,
                 slot.memory->argument(isInput, slot.dimensions, slot.range));
-  // An image is as large as it is; its operand must be, too.
+  // An image is used as a whole, so its operand must have the same size.
   if (argument.kind == hal::Argument::Kind::kPool) {
     graph::Operand sized = operand;
     sized.dimensions = argument.dimensions;
@@ -103,8 +103,8 @@ Status Execution::collect(const Claim& claim) {
   return {};
 }
 
-// Claims the execution. With `collectsNow` the arguments are collected, and what is wrong with them
-// leaves the execution as it was.
+// Claims the execution. With `collectsNow` it collects the arguments, too; wrong arguments leave
+// the execution as it was.
 Result<Execution::Begun> Execution::begin(bool collectsNow) {
   const std::lock_guard lock(mutex_);
   const base::Deadline deadline =
@@ -118,7 +118,7 @@ Result<Execution::Begun> Execution::begin(bool collectsNow) {
   return Begun{std::move(claim), deadline};
 }
 
-// A driver that refuses the arguments has failed the computation: it uses the execution up.
+// A driver that refuses the arguments fails the computation, which uses the execution up.
 Status Execution::run(const Claim& claim, const base::Deadline& deadline) noexcept {
   hal::ExecutionResult result;
   Status computed = base::caught([&] {
@@ -205,7 +205,7 @@ Result<std::shared_ptr<runtime::Event>> Execution::startAfter(
                   graph::describeDimensions(slot.dimensions));
     }
   }
-  // What the dependencies write is not there yet, so arguments are collected when they are done.
+  // Collects the arguments when the dependencies are done, because these may write them.
   HEARTH_ASSIGN(Begun begun, begin(false));
   return runs_->scheduleAfter(
       std::move(begun.claim), dependencies, duration,

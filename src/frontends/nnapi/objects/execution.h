@@ -21,7 +21,7 @@
 
 namespace hearth::nnapi {
 
-// How long a WHILE may take, in nanoseconds: unless told otherwise, and at most.
+// Default and maximum of the time that a WHILE may take, in nanoseconds.
 inline constexpr uint64_t kDefaultLoopTimeout = 2'000'000'000;
 inline constexpr uint64_t kMaxLoopTimeout = 15'000'000'000;
 
@@ -31,16 +31,16 @@ struct Burst {
   std::atomic<bool> isBusy = false;
 };
 
-// Arguments, and one computation with them or, if reusable, one after another. Thread-safe; of
-// computations that are started at once one wins and the others are kBadState.
+// Holds arguments and computes with them once or, if reusable, repeatedly. Thread-safe; if several
+// threads start a computation at once, one succeeds and the others get kBadState.
 class Execution : public std::enable_shared_from_this<Execution> {
  public:
   static Result<std::shared_ptr<Execution>> create(
       std::shared_ptr<const runtime::Compilation> compiled);
 
-  // `type` may be null; of a valid one only the dimensions count. kBadData for index, type or
-  // length, kBadState once a computation started (unless reusable and not in flight) and for an
-  // argument that is set already.
+  // `type` may be null; only its dimensions count. kBadData when index, type or length is wrong.
+  // kBadState once a computation has started (unless the execution is reusable and not in flight),
+  // and for an argument that is set already (unless it is reusable).
   Status setInput(int32_t index, const ANeuralNetworksOperandType* type, const void* buffer,
                   size_t length);
   Status setOutput(int32_t index, const ANeuralNetworksOperandType* type, void* buffer,
@@ -50,38 +50,43 @@ class Execution : public std::enable_shared_from_this<Execution> {
   Status setOutputFromMemory(int32_t index, const ANeuralNetworksOperandType* type,
                              std::shared_ptr<Memory> memory, const MemoryRange& range);
 
-  // Before the first computation; padding before the first argument, too.
+  // setReusable() is for the time before the first computation, enablePadding() before the first
+  // argument, the others while arguments may be set; else kBadState. setMeasureTiming() and
+  // setTimeout() need exactly one listed device, else kBadData. Durations are in nanoseconds; a
+  // loop time-out above the maximum becomes the maximum.
   Status setReusable(bool isReusable);
   Status enablePadding(bool isEnabled);
   Status setMeasureTiming(bool isMeasured);
   Status setTimeout(uint64_t duration);
   Status setLoopTimeout(uint64_t duration);
 
-  // What is wrong with the arguments leaves the execution as it was: kBadData for one that is not
-  // set, kOpFailed for a memory that cannot be used. Any other failure uses it up.
+  // Wrong arguments leave the execution as it was: kBadData for an argument that is not set,
+  // kOpFailed for a memory that cannot be used. Any other failure uses the execution up.
 
-  // In this thread.
+  // Computes in the calling thread.
   Status compute();
   Status burstCompute(Burst& burst);
-  // In a thread of the scheduler, which keeps this alive.
+  // Computes in a thread of the scheduler, which keeps this object alive.
   Result<std::shared_ptr<runtime::Event>> start();
-  // The same after all dependencies, within `duration` from then on (0 = no limit). kBadData for an
-  // output whose size nobody has given.
+  // Like start(), but after all dependencies, and within `duration` nanoseconds from then on (0 =
+  // no limit). kBadData for an output of unknown size.
   Result<std::shared_ptr<runtime::Event>> startAfter(
       std::span<const std::shared_ptr<runtime::Event>> dependencies, uint64_t duration);
 
-  // Of the last computation: the shape of an output, and whether its buffer was large enough (which
-  // makes the caller's code). kBadState when there is none or it failed otherwise.
+  // The shape of an output after the last computation, and whether its buffer was large enough.
+  // kBadState when there was no computation, or it failed for another reason than a small buffer.
   struct OutputShape {
     graph::Dimensions dimensions;
     bool isSufficient = true;
   };
   Result<OutputShape> outputShape(int32_t index) const;
   bool isScalarOutput(int32_t index) const;
-  // Nanoseconds, UINT64_MAX when not measured.
+  // Nanoseconds; UINT64_MAX if the driver did not measure. kBadState when the execution has not
+  // computed, failed or does not measure; kBadData for an unknown code.
   Result<uint64_t> duration(int32_t code) const;
 
-  // No device knows one: kBadState once a computation started, else kBadData.
+  // Always fails, since no device knows an attribute: kBadState once a computation has started,
+  // else kBadData.
   Status addAttribute(const char* extension, uint16_t code) const;
 
  private:
@@ -92,7 +97,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     hal::Argument argument;  // complete unless there is a memory
     std::shared_ptr<Memory> memory;
     MemoryRange range;
-    // Of the model, the type argument and a device memory together.
+    // Combined from the model, the type argument and the device memory.
     graph::Dimensions dimensions;
     bool isSizeKnown = false;
   };
@@ -117,33 +122,33 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   explicit Execution(std::shared_ptr<runtime::Execution> runs);
 
-  // A computation that is about to start.
+  // A computation that has claimed the execution.
   struct Begun {
     Claim claim;
     base::Deadline deadline;
   };
   Result<Begun> begin(bool collectsNow);
   Status checkComplete() const;
-  // Gives the runtime the arguments, unless the driver has them already.
+  // Passes the arguments to the runtime, unless the driver has them already.
   Status collect(const Claim& claim);
   Result<hal::Argument> argumentOf(const Slot& slot, const graph::Operand& operand,
                                    bool isInput) const;
-  // The computation is over when these return, with its result.
+  // These return the result of the computation, which is then over.
   Status run(const Claim& claim, const base::Deadline& deadline) noexcept;
   Status end(hal::ExecutionResult result) noexcept;
   Status abandon(Error error) noexcept;
 
   // In flight from begin() until its claim is released.
   const std::shared_ptr<runtime::Execution> runs_;
-  const runtime::Compilation* const compiled_;  // of runs_
-  mutable base::Mutex mutex_;                   // of the members below
+  const runtime::Compilation* const compiled_;  // owned by runs_
+  mutable base::Mutex mutex_;                   // protects the members below
   bool isDone_ = false;                         // a computation has ended
   bool hasChanged_ = false;                     // arguments, since collect()
   bool isReusable_ = false;
   bool isPadded_ = false;
   bool isMeasured_ = false;
   bool hasArguments_ = false;
-  bool hasMemories_ = false;  // that are asked anew for each computation
+  bool hasMemories_ = false;  // some argument is a memory, asked anew for each computation
   uint64_t timeout_ = 0;
   uint64_t loopTimeout_ = kDefaultLoopTimeout;
   std::vector<Slot> inputs_;

@@ -25,7 +25,7 @@ Result<uint64_t> bytesOf(const graph::Operand& operand, const graph::Dimensions&
 
 }  // namespace
 
-// The dimensions of the model's operand, filled in by a type argument.
+// The dimensions of the model's operand, completed by the type argument.
 Result<graph::Dimensions> Execution::specify(const graph::Operand& operand,
                                              const ANeuralNetworksOperandType* type) const {
   if (type == nullptr) return operand.dimensions;
@@ -78,12 +78,12 @@ Result<Execution::Slot> Execution::prepareSlot(const graph::Operand& operand,
   if (isInput && !isOmitted && !slot.isSizeKnown)
     return fail(ErrorCode::kBadData, "The dimensions {} of the input {} are not complete.",
                 graph::describeDimensions(slot.dimensions), graph::describe(operand));
-  // Drivers take the model's own dimensions where they are complete.
+  // Without dimensions in the argument, drivers use the model's own.
   if (slot.dimensions != operand.dimensions) slot.argument.dimensions = slot.dimensions;
   return slot;
 }
 
-// What of a buffer's bytes is used.
+// The number of the buffer's bytes that the computation uses.
 Result<uint64_t> Execution::fitLength(const graph::Operand& operand, const Slot& slot, bool isInput,
                                       uint64_t length) const {
   if (!slot.isSizeKnown) return length;

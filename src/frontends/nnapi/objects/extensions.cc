@@ -17,7 +17,7 @@ constexpr size_t kMaxPrefix = 0x7fff;
 
 struct Names {
   base::Mutex mutex;
-  // The prefix of a name is its position; none has 0. Elements stay where they are.
+  // The prefix of a name is its position; no name has 0. A deque, because its elements never move.
   std::deque<std::string> list = {"", std::string(graph::kTfliteExtensionName)};
 };
 static_assert(graph::kTfliteExtensionPrefix == 1);

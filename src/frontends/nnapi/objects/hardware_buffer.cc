@@ -24,7 +24,7 @@ constexpr uint64_t kMaxBytes = uint64_t{1} << 47;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr uint64_t kMessageMark = 0x48424148'48545248;  // "HRTHHABH" in memory
 
-// What goes through the socket beside the descriptor.
+// The bytes sent through the socket along with the descriptor.
 struct Message {
   uint64_t mark;
   AHardwareBuffer_Desc description;
@@ -66,7 +66,7 @@ bool isEmptyOrOutside(const ARect& rect, const AHardwareBuffer_Desc& description
          static_cast<uint32_t>(rect.bottom) > description.height;
 }
 
-// The errno value of the wait, 0 when the fence is signalled.
+// Waits for the fence and closes it. Returns 0, or an errno value.
 int waitForFence(int fence) {
   const base::Descriptor owned(fence);
   pollfd waited{fence, POLLIN, 0};
@@ -75,7 +75,7 @@ int waitForFence(int fence) {
   return (waited.revents & (POLLERR | POLLNVAL)) != 0 ? EINVAL : 0;
 }
 
-// A shared memory that the peer can neither shrink under a mapping nor has made too small.
+// Returns EINVAL unless the memory is large enough and the peer cannot shrink it under a mapping.
 int checkReceived(int fd, uint64_t size) {
   const int seals = ::fcntl(fd, F_GET_SEALS);
   const bool isFixed = (seals >= 0 && (seals & F_SEAL_SHRINK) != 0) || memory::isDmaBuf(fd);
@@ -87,7 +87,7 @@ int checkReceived(int fd, uint64_t size) {
   return 0;
 }
 
-// Reads one message; the descriptor comes with its first byte. An errno value, 0 for success.
+// Reads one message; the descriptor comes with its first byte. Returns 0, or an errno value.
 int receive(int socket, Message* message, base::Descriptor* descriptor) {
   size_t filled = 0;
   while (filled < sizeof(*message)) {
@@ -105,7 +105,7 @@ int receive(int socket, Message* message, base::Descriptor* descriptor) {
     for (cmsghdr* item = CMSG_FIRSTHDR(&header); item != nullptr;
          item = CMSG_NXTHDR(&header, item)) {
       if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS) continue;
-      // The space holds a second one; only the last that comes is kept.
+      // Alignment leaves room for a second descriptor; only the last one is kept.
       const size_t count = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
       for (size_t i = 0; i < count; ++i) {
         int fd;
@@ -114,7 +114,7 @@ int receive(int socket, Message* message, base::Descriptor* descriptor) {
       }
     }
     filled += static_cast<size_t>(received);
-    // More descriptors than one were closed by the kernel.
+    // There were more descriptors than room; the kernel has closed the rest.
     if ((header.msg_flags & MSG_CTRUNC) != 0) return EINVAL;
   }
   return 0;
@@ -166,7 +166,7 @@ int allocate(const AHardwareBuffer_Desc* desc, AHardwareBuffer** outBuffer) {
     base::logWarn("A hardware buffer cannot be allocated. {}", pool.error().toString());
     return -ENOMEM;
   }
-  // Whoever maps it, here or behind a socket, can rely on its size.
+  // Seals the size, so that every process that maps the buffer can rely on it.
   if (::fcntl((*pool)->fd(), F_ADD_SEALS, kSeals) != 0) return -errno;
   return makeBuffer(*desc, std::move(*pool), outBuffer);
 }
@@ -191,7 +191,7 @@ int receiveBuffer(int socketFd, AHardwareBuffer** outBuffer) {
   return makeBuffer(message.description, std::move(*pool), outBuffer);
 }
 
-// The code of `body`, or -ENOMEM for what it throws.
+// Returns the code of `body`, or -ENOMEM when it throws.
 template <typename Body>
 int guarded(Body body) noexcept {
   try {
@@ -266,7 +266,7 @@ int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer* buffer, int so
     count = ::sendmsg(socketFd, &header, MSG_NOSIGNAL);
   } while (count < 0 && errno == EINTR);
   if (count < 0) return -errno;
-  // So few bytes go in one piece or not at all.
+  // A message this short is sent whole or not at all.
   return count == static_cast<ssize_t>(sizeof(message)) ? 0 : -EIO;
 }
 

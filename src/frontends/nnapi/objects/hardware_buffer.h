@@ -16,8 +16,9 @@ struct AHardwareBuffer {
 
 namespace hearth::nnapi {
 
-// Bytes of a buffer of this description, 0 for one that is not possible: an unknown format, a
-// dimension of 0, a BLOB of more than one row, reserved fields in use, more than 2^47 bytes.
+// Bytes of a buffer of this description, or 0 if no such buffer is possible: an unknown format, a
+// dimension of 0, a BLOB of more than one row or layer, reserved fields in use, more than 2^47
+// bytes.
 uint64_t hardwareBufferSize(const AHardwareBuffer_Desc& description);
 
 }  // namespace hearth::nnapi

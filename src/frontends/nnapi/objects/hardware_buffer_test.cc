@@ -47,7 +47,7 @@ TEST_F(HardwareBuffer, DescriptionsAreChecked) {
   EXPECT_EQ(allocate(describe(4, 0, 1, AHARDWAREBUFFER_FORMAT_R8_UNORM)), -EINVAL);
   EXPECT_EQ(allocate(describe(4, 4, 1, 0)), -EINVAL);
   EXPECT_EQ(allocate(describe(4, 4, 1, 0x7777)), -EINVAL);
-  // More bytes than there can be.
+  // The size overflows.
   EXPECT_EQ(allocate(describe(UINT32_MAX, UINT32_MAX, UINT32_MAX,
                               AHARDWAREBUFFER_FORMAT_R16G16B16A16_FLOAT)),
             -EINVAL);
@@ -100,7 +100,7 @@ TEST_F(HardwareBuffer, LocksGiveTheAddress) {
   int32_t fence = 5;
   EXPECT_EQ(AHardwareBuffer_unlock(buffer.get(), &fence), 0);
   EXPECT_EQ(fence, -1);
-  // A fence becomes the function's own.
+  // The function takes ownership of the fence.
   const int signalled = ::eventfd(1, EFD_CLOEXEC);
   EXPECT_EQ(AHardwareBuffer_lock(buffer.get(), AHARDWAREBUFFER_USAGE_CPU_READ_RARELY, signalled,
                                  nullptr, &address),
@@ -168,7 +168,7 @@ TEST_F(Sockets, PeersShareTheMemory) {
 }
 
 TEST_F(Sockets, HostilePeersAreRefused) {
-  // What a real message looks like, to be spoilt.
+  // A valid message, to be corrupted.
   const AHardwareBuffer_Desc wanted = describe(8192, 1, 1, AHARDWAREBUFFER_FORMAT_BLOB);
   ndk::HardwareBufferHandle buffer;
   ASSERT_EQ(AHardwareBuffer_allocate(&wanted, Out(buffer)), 0);
@@ -198,7 +198,7 @@ TEST_F(Sockets, HostilePeersAreRefused) {
   spoilt[0] ^= 1;
   sendRaw(spoilt.data(), length, small.get());
   EXPECT_EQ(receive(), -EINVAL);
-  // Half a message, then nothing more.
+  // Half a message, then the end of the stream.
   sendRaw(message.data(), length / 2, small.get());
   there_.reset();
   EXPECT_EQ(receive(), -EINVAL);

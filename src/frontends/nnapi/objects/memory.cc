@@ -137,7 +137,7 @@ Result<graph::Dimensions> SizedMemory::checkArgument(const ArgumentRole& /*role*
 Result<hal::Argument> SizedMemory::argument(bool isInput, const graph::Dimensions& dimensions,
                                             const MemoryRange& range) {
   auto mapped = pool();
-  // NNAPI knows no UNMAPPABLE once an execution runs.
+  // NNAPI's executions never fail with UNMAPPABLE.
   if (!mapped)
     return fail(ErrorCode::kOpFailed, "An argument's memory cannot be used. {}",
                 mapped.error().toString());
@@ -158,7 +158,7 @@ Status SizedMemory::setContents(const MemoryContents& contents) {
   HEARTH_ASSIGN(const memory::PoolRef mapped, pool());
   if (!mapped->writable())
     return fail(ErrorCode::kUnmappable, "The memory that is copied to is read-only.");
-  // Two memories may be parts of one file.
+  // memmove, because two memories may overlap in one file.
   std::memmove(mapped->mutableData(), contents.pool->data(), contents.length);
   return {};
 }

@@ -35,61 +35,65 @@ struct ArgumentRole {
   auto operator<=>(const ArgumentRole&) const = default;
 };
 
-// Bytes on their way from one memory to another.
+// Bytes that are copied from one memory to another.
 struct MemoryContents {
   memory::PoolRef pool;
   uint64_t length = 0;
-  // Of a device memory: what kind of tensor it is. A plain memory has none.
+  // The tensor in a device memory; a plain memory has none.
   std::optional<graph::Operand> operand;
 };
 
-// What an ANeuralNetworksMemory stands for. Models and executions share it. Thread-safe.
+// The object behind an ANeuralNetworksMemory. Models and executions share it. Thread-safe.
 class Memory {
  public:
   virtual ~Memory() = default;
 
-  // Whether it is used as a whole: with offset and length 0.
+  // Whether arguments use the whole memory, with offset and length 0.
   virtual bool isWhole() const = 0;
 
-  // Bytes of a constant. kBadData for a range outside, or a memory that cannot hold constants;
-  // kUnmappable when it cannot be mapped.
+  // The bytes of a constant. kBadData for a range outside the memory, or a memory that cannot hold
+  // constants; kUnmappable when it cannot be mapped.
   virtual Result<memory::PoolRef> constantPool(const MemoryRange& range) = 0;
 
-  // Whether it can be an argument in this role; `dimensions` are those of model and type argument
-  // together, the result what the memory's descriptor makes of them. kBadData says why not.
+  // Checks that the memory can be an argument in this role. `dimensions` are combined from the
+  // model and the type argument; returns them combined with the memory's. kBadData says why it
+  // cannot.
   virtual Result<graph::Dimensions> checkArgument(const ArgumentRole& role,
                                                   const graph::Dimensions& dimensions,
                                                   const MemoryRange& range) = 0;
 
-  // The argument for a driver, at the start of a computation. kOpFailed when the memory has no
-  // value for an input, shrank since or cannot be mapped.
+  // Returns the argument for the driver, at the start of a computation. kOpFailed when the memory
+  // has no value for an input, has shrunk or cannot be mapped.
   virtual Result<hal::Argument> argument(bool isInput, const graph::Dimensions& dimensions,
                                          const MemoryRange& range) = 0;
 
-  // What it holds, to be copied. kBadData when it has no value yet, kUnmappable for an image.
+  // The contents, to be copied. kBadData when the memory has no value yet, kUnmappable for an
+  // image.
   virtual Result<MemoryContents> contents() = 0;
-  // Takes a copy of the bytes. kBadData when they do not fit; a device memory then has no value.
+  // Copies the bytes into the memory. kBadData when they do not fit; a device memory then has no
+  // value.
   virtual Status setContents(const MemoryContents& contents) = 0;
-  // After a copy to it that failed before setContents().
+  // Called when a copy to this memory fails before setContents().
   virtual void loseContents() {}
 
-  // Whether argument() may answer differently each time, so that it has to be asked anew.
+  // Whether the result of argument() changes, so that each computation must call it anew.
   virtual bool hasState() const { return false; }
 
-  // After a computation that had it as output. `dimensions` are empty when it failed.
+  // Called after a computation that had this memory as output. `dimensions` are empty when it
+  // failed.
   virtual void finishOutput(bool succeeded, const graph::Dimensions& dimensions) {
     (void)succeeded;
     (void)dimensions;
   }
 };
 
-// Memory with a size, in bytes that processes share.
+// Memory of a given size that processes can share.
 class SizedMemory : public Memory {
  public:
   bool isWhole() const override { return false; }
   uint64_t size() const { return size_; }
-  // The mapped bytes, mapped at the first call. kUnmappable when that is not possible, kOpFailed
-  // when the file became shorter since.
+  // The mapped bytes; the first call maps them. kUnmappable when that is not possible, kOpFailed
+  // when the file has become shorter since.
   Result<memory::PoolRef> pool();
 
   Result<memory::PoolRef> constantPool(const MemoryRange& range) override;
@@ -104,7 +108,7 @@ class SizedMemory : public Memory {
  protected:
   explicit SizedMemory(uint64_t size) : size_(size) {}
   virtual Result<memory::PoolRef> map() = 0;
-  // Whether the bytes are still there, before each use.
+  // Called before each use; fails when the file no longer has all bytes.
   virtual Status checkStillThere() { return {}; }
 
  private:
@@ -113,18 +117,20 @@ class SizedMemory : public Memory {
   memory::PoolRef pool_;
 };
 
-// `size` bytes of a file from `offset` on; `protect` is of PROT_READ and PROT_WRITE. kBadData for
-// no bytes, a range past 2^63, other bits or a descriptor that is not open.
+// `size` bytes of a file from `offset` on; `protect` combines PROT_READ and PROT_WRITE. The
+// descriptor is duplicated. kBadData for a size of 0, a range past 2^63, other bits or a descriptor
+// that is not open.
 Result<std::shared_ptr<Memory>> memoryOfFile(uint64_t size, int protect, int fd, uint64_t offset);
 
-// Bytes that the runtime has already: a BLOB hardware buffer.
+// The memory of a BLOB hardware buffer.
 std::shared_ptr<Memory> memoryOfPool(memory::PoolRef pool);
 
-// A hardware buffer with a format: used as a whole, as argument only, for operands of its size.
+// The memory of a hardware buffer with a pixel format: used as a whole, only as an argument, and
+// only for operands of its size.
 std::shared_ptr<Memory> memoryOfImage(memory::PoolRef pool);
 
-// Copies what `source` holds. To itself it is nothing. A copy that fails leaves a device memory
-// without value.
+// Copies the contents of `source`; does nothing if both are the same memory. A copy that fails
+// leaves a device memory without value.
 Status copyMemory(Memory& source, Memory& destination);
 
 }  // namespace hearth::nnapi

@@ -14,16 +14,16 @@
 
 namespace hearth::nnapi {
 
-// What a device memory is for: a set of roles that agree about the tensor. All changes after
-// finish() are kBadState.
+// Describes a device memory by a set of roles that agree about the tensor. All changes after
+// finish() fail with kBadState.
 class MemoryDesc {
  public:
   Status addRole(const Compilation& compilation, bool isInput, uint32_t index, float frequency);
   Status setDimensions(std::span<const uint32_t> dimensions);
   Status finish();
 
-  // A memory without value, from the one device that has all roles, or shared memory where that is
-  // allowed: for devices that compute in the CPU's memory, and for roles of which none comes from a
+  // Creates a memory without value. The one device that has all roles allocates it; otherwise it is
+  // shared memory, if the device computes in the CPU's memory, or if no role belongs to a
   // compilation with a list of devices. kBadState before finish(), kOpFailed when no memory is
   // possible.
   Result<std::shared_ptr<Memory>> createMemory() const;
@@ -34,9 +34,9 @@ class MemoryDesc {
                                                 const std::vector<hal::BufferRole>& roles) const;
 
   bool isFinished_ = false;
-  // The tensor as all roles together know it; meaningful with a role or known dimensions.
+  // The tensor, combined from all roles; meaningful once there is a role or a known dimension.
   graph::Operand operand_;
-  // The roles with what keeps them alive; the value is how often the memory is used in it.
+  // The roles, with the frequency of use of the memory in each; compiled_ keeps them alive.
   std::map<ArgumentRole, float> roles_;
   std::set<std::shared_ptr<const runtime::Compilation>> compiled_;
 };

@@ -18,7 +18,7 @@ namespace hearth::nnapi {
 namespace {
 
 constexpr uint64_t kConstantAlignment = 64;
-// In place of a pool's index: the pool of constants that moved, which becomes the first.
+// Stands for the index of the pool of moved constants, which becomes the first pool.
 constexpr uint32_t kMoved = UINT32_MAX;
 
 uint64_t aligned(uint64_t offset) {
@@ -88,7 +88,7 @@ Status Model::setOperandValue(int32_t index, const void* buffer, size_t length) 
     operand->location = {0, draft_->constantBytes.size(), length};
     const auto* bytes = static_cast<const uint8_t*>(buffer);
     draft_->constantBytes.insert(draft_->constantBytes.end(), bytes, bytes + length);
-    // The next constant begins where every element type may.
+    // Aligns the next constant for every element type.
     draft_->constantBytes.resize((draft_->constantBytes.size() + 7) / 8 * 8);
     operand->lifetime = graph::Lifetime::kConstantCopy;
     return {};
@@ -113,7 +113,7 @@ Status Model::setOperandValueFromMemory(int32_t index, Memory& memory, const Mem
   return {};
 }
 
-// Copies a subgraph of another model, and those that it refers to, unless they are here already.
+// Copies a subgraph of another model and all that it refers to, unless they are copied already.
 uint32_t Model::embedSubgraph(const graph::Model& source, uint32_t index) {
   const graph::Subgraph& original = source.subgraphs[index];
   const auto known = embedded_.find(&original);
@@ -154,7 +154,7 @@ Status Model::setOperandValueFromModel(int32_t index, const Model& value) {
   const std::shared_ptr<const graph::Model>& source = value.graph();
   referenced_.push_back(source);
   hasUnknownOperation_ |= value.hasUnknownOperation();
-  // Through the index: embedding may move the operands' vector, never the main subgraph itself.
+  // Looks the operand up again, because embedding may have moved it.
   const uint32_t subgraph = embedSubgraph(*source, 0);
   graph::Operand& target = draft_->main().operands[static_cast<size_t>(index)];
   target.lifetime = graph::Lifetime::kSubgraph;
@@ -186,7 +186,7 @@ Status Model::setPerChannelQuantization(
   return {};
 }
 
-// Extension data of hearth.tflite: TENSOR_INT4 with a scale for each channel has the channel
+// The extension data of hearth.tflite's TENSOR_INT4 with a scale for each channel: the channel
 // dimension as uint32_t, then the scales as float.
 Status Model::setExtensionData(int32_t index, const void* data, size_t length) {
   HEARTH_ASSIGN(graph::Operand * operand, operandForValue(index));
@@ -222,7 +222,7 @@ Status Model::addOperation(int32_t type, std::span<const uint32_t> inputs,
   const ops::OperationDefinition* definition = ops::findOperation(operation.type);
   if (definition != nullptr) {
     auto valid = definition->validate(*draft_, draft_->main(), operation);
-    // What a front end gives wrong is wrong data, whatever a kernel would call it.
+    // A wrong operation is the client's bad data, whatever code `validate` returns.
     if (!valid) return fail(ErrorCode::kBadData, "{}", valid.error().toString());
   } else if (isExtensionType(type) && extensionName(type)) {
     hasUnknownOperation_ = true;
@@ -291,7 +291,8 @@ Status Model::checkOperands() const {
   return {};
 }
 
-// What clients keep until now moves into memory of the model's own.
+// Copies large constants from the client's buffers, valid only until finish(), into the model's own
+// memory.
 Status Model::moveLargeConstants() {
   uint64_t size = 0;
   std::vector<graph::Operand*> moved;
@@ -320,7 +321,7 @@ Status Model::moveLargeConstants() {
   forEach([](graph::Operand& operand, uint64_t offset) {
     operand.location = {kMoved, offset, operand.location.length};
   });
-  // Without the borrowed pools the others have new indices.
+  // The other pools get new indices, since the borrowed ones go.
   std::vector<memory::PoolRef> pools = {target};
   std::vector<uint32_t> newIndex(draft_->pools.size(), 0);
   for (size_t i = 0; i < draft_->pools.size(); ++i) {
@@ -339,7 +340,7 @@ Status Model::moveLargeConstants() {
 
 void Model::findRunPositions(const std::vector<graph::Operation>& added) {
   const graph::Subgraph& main = draft_->main();
-  // Each operand is written once, so an output tells which operation it was.
+  // Each operand has one writer, so an output identifies its operation.
   std::vector<std::optional<uint32_t>> writer(main.operands.size());
   for (uint32_t i = 0; i < main.operations.size(); ++i)
     for (const uint32_t output : main.operations[i].outputs)

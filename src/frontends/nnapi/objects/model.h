@@ -16,8 +16,8 @@
 
 namespace hearth::nnapi {
 
-// A model while it is built, and for good once it is finished. All changes after finish() are
-// kBadState, as are all after a finish() that failed.
+// Builds a model and holds it once it is finished. All changes after finish(), failed or not, fail
+// with kBadState. Used by one thread at a time until it is finished.
 class Model {
  public:
   Model();
@@ -37,12 +37,12 @@ class Model {
   Status finish();
 
   bool isFinished() const { return state_ == State::kFinished; }
-  // Only when finished. Immutable, shared with what is made from it.
+  // Only when finished. Immutable; compilations and other models share it.
   const std::shared_ptr<const graph::Model>& graph() const { return graph_; }
-  // Position of each operation in the run order, in the order in which they were added; nothing for
-  // one that has no output. Only when finished.
+  // The position of each operation in the run order, in the order in which they were added; nullopt
+  // for an operation without outputs. Only when finished.
   const std::vector<std::optional<uint32_t>>& runPositions() const { return runPositions_; }
-  // Whether there is an operation that nothing here knows: an unknown extension's.
+  // Whether the model has an operation of an unknown extension, which no device can run.
   bool hasUnknownOperation() const { return hasUnknownOperation_; }
 
  private:
@@ -63,8 +63,8 @@ class Model {
   std::vector<std::optional<uint32_t>> runPositions_;
   bool hasUnknownOperation_ = false;
   size_t nesting_ = 0;  // of the models that this one refers to
-  // Which subgraph of which model a referenced subgraph is a copy of; models are kept so that no
-  // other gets their address.
+  // The copy of each subgraph of a referenced model. Keys are addresses, so referenced_ keeps the
+  // models alive.
   std::map<const graph::Subgraph*, uint32_t> embedded_;
   std::vector<std::shared_ptr<const graph::Model>> referenced_;
 };

@@ -16,7 +16,7 @@ struct ZeroPoints {
   int32_t highest;
 };
 
-// The zero points of types that must have a scale.
+// The range of zero points of a type that must have a scale; nullopt for other types.
 std::optional<ZeroPoints> quantizedZeroPoints(graph::OperandType type) {
   switch (type) {
     case graph::OperandType::kTensorQuant8Asymm:
@@ -34,7 +34,7 @@ std::optional<ZeroPoints> quantizedZeroPoints(graph::OperandType type) {
 }
 
 Status checkQuantization(const graph::Operand& operand) {
-  // The types of hearth.tflite are as free as a .tflite file is; graph::validate() looks at them.
+  // Types of hearth.tflite may have whatever a .tflite file has; graph::validate() checks them.
   if (isExtensionType(static_cast<int32_t>(operand.type))) return {};
   if (!std::isfinite(operand.scale))
     return fail(ErrorCode::kBadData, "The scale of {} is not finite.", graph::describe(operand));
@@ -60,7 +60,7 @@ Status checkQuantization(const graph::Operand& operand) {
   return {};
 }
 
-// The product of what is known, so that a later fit of the rest cannot be the first to overflow.
+// Checks the product of the known dimensions, so that no multiplication overflows later.
 Status checkSize(const graph::Operand& operand) {
   uint64_t bytes = graph::elementSize(operand.type);
   for (const uint32_t dimension : operand.dimensions) {
