@@ -16,24 +16,24 @@ extern "C" {
 int ANeuralNetworksDevice_getExtensionSupport(const ANeuralNetworksDevice* device,
                                               const char* extensionName,
                                               bool* isExtensionSupported);
-/* The operand type, for ANeuralNetworksOperandType, of a code of the extension. Every name has one;
-   addOperand refuses a type that no device knows. */
+/* The operand type, for ANeuralNetworksOperandType, of a code of the extension. Any name is
+   accepted; addOperand refuses a type that no device knows. */
 int ANeuralNetworksModel_getExtensionOperandType(ANeuralNetworksModel* model,
                                                  const char* extensionName,
                                                  uint16_t operandCodeWithinExtension,
                                                  int32_t* type);
-/* The operation type of a code of the extension. An operation that no device has fails when the
-   model is compiled, with BAD_DATA. */
+/* The operation type of a code of the extension. Compiling a model fails with BAD_DATA if no device
+   has the operation. */
 int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel* model,
                                                    const char* extensionName,
                                                    uint16_t operationCodeWithinExtension,
                                                    ANeuralNetworksOperationType* type);
-/* Gives an operand of an extension type the parameters that the extension defines; they are copied.
-   (null, 0) takes them back. BAD_DATA for an operand of another type. */
+/* Sets the parameters that the extension defines for an operand of its type; they are copied.
+   (null, 0) removes them. BAD_DATA for an operand of another type. */
 int ANeuralNetworksModel_setOperandExtensionData(ANeuralNetworksModel* model, int32_t index,
                                                  const void* data, size_t length);
-/* Since feature level 8: attributes for the device. No device here knows an attribute, so both are
-   BAD_DATA for every name. */
+/* Attributes for the device. No device here knows an attribute, so both fail with BAD_DATA for
+   every name. Since feature level 8. */
 int ANeuralNetworksCompilation_addExtensionAttribute(ANeuralNetworksCompilation* compilation,
                                                      const char* extensionName,
                                                      uint16_t attributeCodeWithinExtension,

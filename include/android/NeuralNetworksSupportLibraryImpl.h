@@ -59,7 +59,7 @@ typedef void (*ANeuralNetworksDiagnosticCompilationFinishedCallback)(
 typedef void (*ANeuralNetworksDiagnosticExecutionFinishedCallback)(
     const void* context, const ANeuralNetworksDiagnosticExecutionInfo* info);
 
-/* What the tables of all feature levels begin with. */
+/* The head of the tables of all feature levels. */
 typedef struct NnApiSLDriverImpl {
   int64_t implFeatureLevel; /* a FeatureLevelCode: which table it is */
 } NnApiSLDriverImpl;
@@ -212,7 +212,7 @@ typedef struct NnApiSLDriverImplFL5 {
   uint64_t (*ANeuralNetworks_getMaximumLoopTimeout)(void);
   int64_t (*ANeuralNetworks_getRuntimeFeatureLevel)(void);
 
-  /* setCaching with open descriptors in place of a folder; they are duplicated. */
+  /* Like setCaching, with open descriptors in place of a folder. The descriptors are duplicated. */
   int (*SL_ANeuralNetworksCompilation_setCachingFromFds)(ANeuralNetworksCompilation* compilation,
                                                          const int* modelCacheFds,
                                                          const uint32_t numModelCacheFiles,
@@ -237,7 +237,8 @@ typedef struct NnApiSLDriverImplFL5 {
       const ANeuralNetworksDevice* device, uint32_t vendorExtensionIndex, void* context,
       void (*callback)(SL_ANeuralNetworksExtensionOperandTypeInformation, void*));
 
-  /* Of what the callbacks of registerCallbacks are given; valid during the callback. */
+  /* Read the information that callbacks of registerCallbacks get; it is valid during the callback.
+     Hearth never calls them. */
   int32_t (*SL_ANeuralNetworksDiagnosticCompilationInfo_getSessionId)(
       const ANeuralNetworksDiagnosticCompilationInfo* info);
   int64_t (*SL_ANeuralNetworksDiagnosticCompilationInfo_getNnApiVersion)(
@@ -292,7 +293,7 @@ typedef struct NnApiSLDriverImplFL5 {
       const ANeuralNetworksDiagnosticExecutionInfo* info);
   bool (*SL_ANeuralNetworksDiagnosticExecutionInfo_areDynamicTensorsUsed)(
       const ANeuralNetworksDiagnosticExecutionInfo* info);
-  /* Both may be null; the context is handed on. One registration stands at a time. */
+  /* Both callbacks may be null; they get the context. A registration replaces the one before. */
   void (*SL_ANeuralNetworksDiagnostic_registerCallbacks)(
       ANeuralNetworksDiagnosticCompilationFinishedCallback compilationCallback,
       ANeuralNetworksDiagnosticExecutionFinishedCallback executionCallback, void* callbackContext);

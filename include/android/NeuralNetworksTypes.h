@@ -185,7 +185,7 @@ typedef enum {
   ANEURALNETWORKS_DEVICE_ACCELERATOR = 4,
 } DeviceTypeCode;
 
-/* What functions return. 0 is success. */
+/* Results of functions. 0 is success. */
 typedef enum {
   ANEURALNETWORKS_NO_ERROR = 0,
   ANEURALNETWORKS_OUT_OF_MEMORY = 1,
@@ -256,7 +256,7 @@ typedef struct ANeuralNetworksEvent ANeuralNetworksEvent;
 typedef struct ANeuralNetworksBurst ANeuralNetworksBurst;
 /* Since feature level 3: a device; never freed. */
 typedef struct ANeuralNetworksDevice ANeuralNetworksDevice;
-/* Since feature level 4: what a device memory is to be used for. */
+/* Since feature level 4: the roles of a device memory. */
 typedef struct ANeuralNetworksMemoryDesc ANeuralNetworksMemoryDesc;
 
 /* Type of an operand. */

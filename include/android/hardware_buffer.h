@@ -73,22 +73,22 @@ typedef struct ARect {
   int32_t bottom;
 } ARect;
 
-/* Makes a buffer of zeros with one reference, which the caller owns. -EINVAL for a null pointer or
-   a description that is not possible, -ENOMEM when there is no memory. */
+/* Allocates a buffer of zeros with one reference, which the caller owns. -EINVAL for a null pointer
+   or an impossible description, -ENOMEM when there is no memory. */
 int AHardwareBuffer_allocate(const AHardwareBuffer_Desc* desc, AHardwareBuffer** outBuffer);
 /* Adds a reference. */
 void AHardwareBuffer_acquire(AHardwareBuffer* buffer);
-/* Drops a reference; with the last one the buffer goes. Null is allowed. */
+/* Drops a reference; the last one frees the buffer. Null is allowed. */
 void AHardwareBuffer_release(AHardwareBuffer* buffer);
 /* The description with which the buffer was made, stride filled in; zeros for a null buffer. */
 void AHardwareBuffer_describe(const AHardwareBuffer* buffer, AHardwareBuffer_Desc* outDesc);
-/* Waits until `fence` can be read (-1: no fence; the descriptor becomes the function's and is
-   closed), then gives the address of the first byte. `usage` has CPU bits only, and the buffer was
-   allocated for reading or writing if they say so (-EINVAL otherwise). `rect` must lie inside the
-   buffer; null means all of it. Several locks may be held at once. */
+/* Waits until `fence` is readable (-1: no fence) and closes it, then gives the address of the first
+   byte. `usage` may have only CPU bits, and only for access that the buffer was allocated for
+   (-EINVAL otherwise). `rect` must lie inside the buffer; null means all of it. Several locks may
+   be held at once. */
 int AHardwareBuffer_lock(AHardwareBuffer* buffer, uint64_t usage, int32_t fence, const ARect* rect,
                          void** outVirtualAddress);
-/* Ends a lock. `fence`, if not null, becomes -1: everything is visible when the call returns. */
+/* Ends a lock. Sets `fence`, if not null, to -1: all writes are visible when the call returns. */
 int AHardwareBuffer_unlock(AHardwareBuffer* buffer, int32_t* fence);
 /* Sends the buffer's handle through a connected Unix socket; the peer receives the same memory. */
 int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer* buffer, int socketFd);

@@ -16,7 +16,7 @@
 
 namespace hearth::ndk {
 
-// What every function here throws for a code other than NO_ERROR; the library's log says why.
+// Every function here throws this for a code other than NO_ERROR; the library's log has the reason.
 class Exception : public std::runtime_error {
  public:
   Exception(int code, const char* call)
@@ -52,7 +52,7 @@ using MemoryDescHandle =
     std::unique_ptr<ANeuralNetworksMemoryDesc, Free<ANeuralNetworksMemoryDesc_free>>;
 using HardwareBufferHandle = std::unique_ptr<AHardwareBuffer, Free<AHardwareBuffer_release>>;
 
-// An owner as out-parameter: create(Out(owner)). What the owner had is freed first.
+// Passes an owner as out-parameter: create(Out(owner)). Frees the owner's previous object first.
 template <typename Owner>
 class Out {
  public:
@@ -96,7 +96,7 @@ inline std::string nameOf(const ANeuralNetworksDevice* device) {
   return name;
 }
 
-// Null when there is no device of this name.
+// Returns null when there is no device of this name.
 inline ANeuralNetworksDevice* findDevice(const std::string& name) {
   for (ANeuralNetworksDevice* device : devices())
     if (nameOf(device) == name) return device;
@@ -122,7 +122,7 @@ class Model {
           "setOperandValue");
     return index;
   }
-  // Copied at once up to 128 bytes; above, `values` must live until finish().
+  // Up to 128 bytes are copied at once; longer `values` must live until finish().
   template <typename T>
   uint32_t constant(const Type& type, const std::vector<T>& values) {
     const uint32_t index = operand(type);
