@@ -43,7 +43,7 @@ class CachingBehaviour : public QuietTest {
 
   fs::path folder() const { return root_ / "cache"; }
 
-  // Compiles with what `prepare` sets; all must succeed.
+  // Compiles with the options that `prepare` sets; all calls must succeed.
   ndk::Compilation compile(
       const ndk::Model& model, const Token* token,
       const std::vector<const ANeuralNetworksDevice*>& devices = {},
@@ -66,7 +66,7 @@ class CachingBehaviour : public QuietTest {
     return names;
   }
 
-  // What the last compilation reported of its cache.
+  // The cache outcome in the report of the last compilation.
   std::string lastCache() const {
     std::ifstream report(root_ / "report");
     std::string last;
@@ -89,7 +89,7 @@ std::shared_ptr<FakeDevice> fakeDevice(FakeDeviceOptions options) {
   return std::make_shared<FakeDevice>(std::move(options));
 }
 
-// ---- who asks for how many files ----
+// ---- number of cache files ----
 
 TEST_F(CachingBehaviour, B22_DevicesThatWantTooManyFilesAreNotListed) {
   for (const std::optional<ErrorCode> error :
@@ -108,7 +108,7 @@ TEST_F(CachingBehaviour, B22_DevicesThatWantTooManyFilesAreNotListed) {
       }
 }
 
-// ---- the three ways to a prepared model ----
+// ---- preparation without a cache, with a miss and with a hit ----
 
 struct Flow {
   hal::CacheFileCounts counts;
@@ -128,7 +128,7 @@ std::vector<Flow> flows() {
 
 class CachingFlows : public CachingBehaviour {
  protected:
-  // A device, alone and new for each flow.
+  // A new device for each flow, the only one.
   std::shared_ptr<FakeDevice> deviceFor(const Flow& flow) {
     auto device = fakeDevice(
         {.name = "caching", .cacheFiles = flow.counts, .fromCacheError = flow.fromCacheError});
@@ -204,7 +204,7 @@ TEST_F(CachingFlows, B19_OneMissingFileIsAMiss) {
 
 // ---- keys ----
 
-// What a compilation is made of, where it matters for the key.
+// The parts of a compilation that go into the key.
 struct KeyCase {
   std::string deviceName = "first";
   std::string version = "1";
@@ -238,7 +238,7 @@ class CacheKeys : public CachingBehaviour {
     return first->tokens();
   }
 
-  // Tokens are stable, and each change gives others.
+  // Expects the same tokens each time, and other tokens after each change.
   void checkKeys(const ModelMaker& makeModel, const KeyCase& basis) {
     const auto tokens = tokensOf(makeModel, basis);
     ASSERT_FALSE(tokens.empty());
@@ -273,7 +273,7 @@ TEST_F(CacheKeys, B18_OfPartsOfAModel) {
   KeyCase adds;
   adds.operations = {graph::OperationType::kAdd};
   checkKeys([] { return addThenMulModel(); }, adds);
-  // Another part of the same model, and the whole.
+  // Another part of the same model has another key, and so has the whole.
   KeyCase multiplications;
   multiplications.operations = {graph::OperationType::kMul};
   const auto make = [] {
@@ -283,7 +283,7 @@ TEST_F(CacheKeys, B18_OfPartsOfAModel) {
   EXPECT_NE(tokensOf(make, adds), tokensOf(make, {}));
 }
 
-// IF with a branch that adds and one that multiplies, which the first device does not take whole.
+// IF with a branch that adds and one that multiplies. The first device does not take it whole.
 ndk::Model choiceModel() {
   const auto branch = [](int32_t operation) {
     ndk::Model model;
@@ -323,7 +323,7 @@ TEST_F(CacheKeys, B18_OfReferencedModels) {
   const auto both = first({graph::OperationType::kAdd, graph::OperationType::kMul});
   const auto then = first({graph::OperationType::kAdd});
   const auto otherwise = first({graph::OperationType::kMul});
-  // Each branch has a key of its own, whoever has the other.
+  // Each branch has a key of its own, whichever device runs the other.
   ASSERT_EQ(both.size(), 2u);
   EXPECT_NE(both[0], both[1]);
   EXPECT_EQ(then, std::vector{both[0]});
@@ -361,7 +361,7 @@ TEST_F(CachingBehaviour, B20_NoCacheFolderIsNoError) {
 }
 
 TEST_F(CachingBehaviour, B21_TheCpuComputesTheSameFromItsCache) {
-  // A layer that is packed, a constant that is read as it is, and small ones.
+  // A layer with packed weights, a constant that is read unpacked, and small constants.
   const auto layered = [] {
     constexpr uint32_t kWidth = 64;
     std::vector<float> weights(kWidth * kWidth);
@@ -402,7 +402,7 @@ TEST_F(CachingBehaviour, B21_TheCpuComputesTheSameFromItsCache) {
     EXPECT_EQ(lastCache(), "hit");
   }
   EXPECT_EQ(files(), before) << "Nothing else is left in the client's folder.";
-  // An update of a file is a miss that repairs it.
+  // A changed file is a miss, and the compilation repairs it.
   for (const std::string& name : before) {
     std::ofstream(folder() / name, std::ios::app) << "x";
     EXPECT_EQ(results(compile(model, &token)), expected);

@@ -52,7 +52,7 @@ TEST_F(DeviceBehaviour, B53_SupportIsReportedInTheClientsOrder) {
                          .name = "adds", .operations = {graph::OperationType::kAdd}}),
                      std::make_shared<FakeDevice>(FakeDeviceOptions{
                          .name = "multiplies", .operations = {graph::OperationType::kMul}})});
-  // The last operation first: x -> MUL -> ADD -> SUB.
+  // x -> MUL -> ADD -> SUB, added in reverse order.
   ndk::Model model;
   const uint32_t x = model.operand(floats({2}));
   const uint32_t product = model.operand(floats({2}));
@@ -116,8 +116,8 @@ TEST_F(DeviceBehaviour, B54_TheCheaperDeviceWins) {
   EXPECT_EQ(preparedOn({same, reference}, kSpeed, false), "nnapi-reference");
 }
 
-// A random graph of element-wise operations over floats of one shape; every value that nothing
-// reads is an output, and one in the middle is, too.
+// A random graph of element-wise operations over floats of one shape. Every value that no operation
+// reads is an output, and so is one in the middle.
 struct RandomGraph {
   ndk::Model model;
   size_t outputCount = 0;
@@ -141,7 +141,7 @@ RandomGraph randomGraph(std::mt19937& random, const std::vector<uint32_t>& dimen
   std::vector<Step> steps;
   std::set<uint32_t> unread;
   const size_t count = 3 + pick(10);
-  // Indices of results are those of operands that are added below.
+  // The operands of the results are added below, with indices from here on.
   const uint32_t firstResult = none + 3;
   for (uint32_t i = 0; i < count; ++i) {
     constexpr int32_t kCodes[] = {ANEURALNETWORKS_ADD,     ANEURALNETWORKS_SUB,
@@ -160,7 +160,7 @@ RandomGraph randomGraph(std::mt19937& random, const std::vector<uint32_t>& dimen
     const bool isDynamic = hasDynamicOutputs && unread.contains(firstResult + i);
     model.operand(floats(isDynamic ? std::vector<uint32_t>(dimensions.size(), 0) : dimensions));
   }
-  // In a random order, too: the runtime sorts.
+  // Added in a random order, since the runtime sorts.
   std::vector<uint32_t> order(count);
   for (uint32_t i = 0; i < count; ++i) order[i] = i;
   std::shuffle(order.begin(), order.end(), random);
@@ -185,7 +185,7 @@ std::vector<std::vector<float>> compute(const ndk::Compilation& compilation, siz
   ndk::Execution execution(compilation);
   execution.reusable().input(0, a).input(1, b);
   for (size_t i = 0; i < outputCount; ++i) execution.output(static_cast<int32_t>(i), outputs[i]);
-  // A second time with what the first left behind.
+  // The second computation starts with the memory that the first has written.
   execution.compute();
   execution.compute();
   for (size_t i = 0; i < outputCount; ++i)
@@ -237,7 +237,7 @@ TEST_F(DeviceBehaviour, B55_RandomPartitionsGiveTheSameResults) {
     setDevicesForTest({first, second, reference});
     EXPECT_EQ(compute(compile(graph.model), graph.outputCount), expected);
     divided += first->preparations + second->preparations + reference->preparations > 1;
-    // Through the devices one by one, whatever they are called.
+    // The order of the listed devices does not change the results.
     const auto devices = ndk::devices();
     ndk::Compilation listed(graph.model, {devices[2], devices[0], devices[1]});
     listed.finish();
@@ -266,7 +266,7 @@ TEST_F(DeviceBehaviour, B55_ADeviceThatFailsInTheMiddleIsReplaced) {
   result = {0, 0};
   ndk::Execution(compilation).input(0, a).input(1, b).output(0, result).compute();
   EXPECT_THAT(result, testing::ElementsAre(12, 24));
-  // Without the reference among them, listed devices fail.
+  // With a list without the reference, the failure is not repaired.
   const auto devices = ndk::devices();
   ndk::Compilation listed(model, {devices[0], devices[1]});
   listed.finish();
@@ -284,7 +284,7 @@ TEST_F(DeviceBehaviour, B55_UnknownSizesDoNotGoBetweenDevices) {
   const auto devices = ndk::devices();
   ndk::Compilation listed(model, {devices[0], devices[1]});
   EXPECT_CODE(OP_FAILED, ANeuralNetworksCompilation_finish(listed.get()));
-  // Left to the runtime, all goes to the reference.
+  // Without a list, the whole model goes to the reference.
   adds->computations = 0;
   const ndk::Compilation compilation = compile(model);
   const std::vector<float> a = {1, 2};
@@ -300,8 +300,7 @@ TEST_F(DeviceBehaviour, B55_UnknownSizesDoNotGoBetweenDevices) {
   EXPECT_EQ(adds->computations, 0);
 }
 
-// out = condition ? in + 1 : in * 10, twice over the same two branches, the second time on the
-// first's result.
+// out = condition ? in + 1 : in * 10, applied twice, with the same two branches.
 ndk::Model branchModel(int32_t conditionType) {
   const auto branch = [](int32_t code, float constant) {
     ndk::Model model;
@@ -330,7 +329,7 @@ ndk::Model branchModel(int32_t conditionType) {
 
 TEST_F(DeviceBehaviour, B56_ControlFlow) {
   EXPECT_THROW(branchModel(ANEURALNETWORKS_TENSOR_FLOAT32), ndk::Exception);
-  // Branches that are freed live on in the model.
+  // The model keeps branches that the client has freed.
   const ndk::Model model = branchModel(ANEURALNETWORKS_TENSOR_BOOL8);
   for (ANeuralNetworksDevice* device : ndk::devices()) {
     SCOPED_TRACE(ndk::nameOf(device));
@@ -349,7 +348,7 @@ TEST_F(DeviceBehaviour, B56_ControlFlow) {
   }
 }
 
-// count = 0; while (count < limit) { sum = sum + x; count = count + 1 } gives count and sum.
+// count = 0; while (count < limit) { sum = sum + x; count = count + 1 }; outputs count and sum.
 ndk::Model loopModel() {
   const auto condition = [] {
     ndk::Model model;
@@ -398,7 +397,7 @@ TEST_F(DeviceBehaviour, B56_ControlFlowBetweenDevices) {
     return std::make_shared<FakeDevice>(
         FakeDeviceOptions{.name = name, .operations = std::move(operations)});
   };
-  // None takes IF or WHILE.
+  // Neither device takes IF or WHILE.
   auto first = takes("first", {OperationType::kAdd, OperationType::kLess});
   auto second = takes("second", {OperationType::kMul, OperationType::kSub, OperationType::kEqual});
   setDevicesForTest({first, second});
@@ -431,7 +430,7 @@ TEST_F(DeviceBehaviour, B56_ControlFlowBetweenDevices) {
   }
   EXPECT_GT(first->computations, 0);
   EXPECT_GT(second->computations, 0);
-  // An endless loop ends here, too.
+  // The loop time-out ends an endless loop, too.
   const ndk::Compilation endless = compileForBoth(endlessModel());
   ndk::Execution execution(endless);
   const std::vector<float> n = {1};
@@ -439,7 +438,7 @@ TEST_F(DeviceBehaviour, B56_ControlFlowBetweenDevices) {
   execution.input(0, n).output(0, end);
   ASSERT_CODE(NO_ERROR, ANeuralNetworksExecution_setLoopTimeout(execution.get(), 20'000'000));
   EXPECT_CODE(MISSED_DEADLINE_TRANSIENT, ANeuralNetworksExecution_compute(execution.get()));
-  // What is in a branch and on no device makes the compilation fail.
+  // The compilation fails if no device takes an operation of a branch.
   second->options.operations = {OperationType::kSub};
   const ndk::Model model = branchModel(ANEURALNETWORKS_TENSOR_BOOL8);
   ndk::Compilation impossible(model, {devices[0], devices[1]});
@@ -501,7 +500,7 @@ TEST_F(DeviceBehaviour, B57_Extensions) {
   EXPECT_CODE(NO_ERROR, operandType("com.example.things", 7, &other));
   EXPECT_EQ(other, type);
 
-  // No type of this extension is known here, and no operation.
+  // No device knows a type or an operation of this extension.
   const ndk::Type unknown = {type, {2}, 0, 0};
   const ANeuralNetworksOperandType unknownType = unknown.get();
   EXPECT_CODE(BAD_DATA, ANeuralNetworksModel_addOperand(model.get(), &unknownType));

@@ -121,7 +121,7 @@ TEST_F(ExecutionBehaviour, B25_ArgumentsAreSetOnceAndFit) {
   EXPECT_CODE(NO_ERROR, setInput(reusable, 0, b_));
 }
 
-// The code of setting an input of this type for an operand of these dimensions.
+// The code of setting an argument of this type for an operand of these dimensions.
 int setTyped(const std::vector<uint32_t>& modelDimensions, const ndk::Type& type, bool isInput,
              size_t floatCount) {
   const ndk::Model model = addModel(modelDimensions);
@@ -152,7 +152,7 @@ TEST_F(ExecutionBehaviour, B26_TypeArgumentsFillDimensionsIn) {
     EXPECT_CODE(BAD_DATA, setTyped({2, 3}, floats({0, 3}), isInput, 6));
     EXPECT_CODE(BAD_DATA, setTyped({2, 3}, floats({}), isInput, 6));
   }
-  // Only outputs may stay open.
+  // Only outputs may have unknown dimensions.
   EXPECT_CODE(BAD_DATA, setTyped({0, 3}, floats({0, 3}), true, 6));
   EXPECT_CODE(BAD_DATA, setTyped({}, floats({}), true, 6));
   EXPECT_CODE(NO_ERROR, setTyped({0, 3}, floats({0, 3}), false, 6));
@@ -206,7 +206,7 @@ TEST_F(ExecutionBehaviour, B28_LargerOutputsThanNeeded) {
   ASSERT_CODE(NO_ERROR, ANeuralNetworksExecution_compute(execution.get()));
   EXPECT_THAT(large, testing::ElementsAre(2, 4, -1, -1, -1));
   EXPECT_THAT(execution.outputDimensions(0), testing::ElementsAre(2));
-  // A size that is known must be met.
+  // A known size must be met exactly.
   const ndk::Compilation known = compile(addModel());
   ndk::Execution exact(known);
   EXPECT_CODE(BAD_DATA, setOutput(exact, 0, large));
@@ -275,7 +275,7 @@ TEST_F(ExecutionBehaviour, B30_OutputsMayBeEmpty) {
   EXPECT_THAT(execution.outputDimensions(1), testing::ElementsAre(0, 4));
 }
 
-// LSH_PROJECTION, sparse, with a weight of each input row that may be omitted.
+// Sparse LSH_PROJECTION with a weight for each input row; the weights may be omitted.
 std::vector<int32_t> project(ANeuralNetworksDevice* device, const std::vector<float>& weights) {
   ndk::Model model;
   const uint32_t hash = model.constant<float>(floats({2, 2}), {0.123f, 0.456f, -0.321f, 1.234f});

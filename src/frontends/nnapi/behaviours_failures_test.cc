@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviours 24, 32, 39 and 41 of NNAPI: which code a computation that fails has, on every device
-// and in every mode, and what is left of the execution.
+// Behaviours 24, 32, 39 and 41 of NNAPI: the code of a failed computation, on every device and in
+// every mode, and the state of the execution after it.
 #include <memory>
 
 #include "android/NeuralNetworksExtensions.h"
@@ -17,8 +17,8 @@ class FailureBehaviour : public QuietTest {
  protected:
   void TearDown() override { setDevicesForTest({}); }
 
-  // Computes the compilation's model of two inputs [2] and one output of this many floats in each
-  // mode: the code and what follows are those of a computation that failed.
+  // Computes a model of two inputs [2] and one output of this many floats in each mode, and expects
+  // OP_FAILED and the state of an execution that failed.
   static void expectOpFailed(const ndk::Compilation& compilation, size_t outputSize) {
     const std::vector<float> values = {1, 2};
     for (const ComputeMode& mode : computeModes()) {
@@ -39,7 +39,7 @@ class FailureBehaviour : public QuietTest {
       EXPECT_CODE(BAD_STATE, mode.compute(compilation, execution));
   }
 
-  // On each device alone, and on those that the runtime chooses.
+  // Expects the failure on each device alone, and on those that the runtime chooses.
   static void expectOpFailedEverywhere(const ndk::Model& model, size_t outputSize) {
     for (ANeuralNetworksDevice* device : ndk::devices()) {
       SCOPED_TRACE(ndk::nameOf(device));
@@ -53,7 +53,7 @@ class FailureBehaviour : public QuietTest {
   std::vector<float> sum_ = {0, 0};
 };
 
-// result = (a + b) * b, whose declared dimensions do not have to fit.
+// result = (a + b) * b, with declared dimensions that may conflict.
 ndk::Model conflictingModel(const std::vector<uint32_t>& sumDimensions,
                             const std::vector<uint32_t>& resultDimensions) {
   ndk::Model model;
@@ -68,8 +68,8 @@ ndk::Model conflictingModel(const std::vector<uint32_t>& sumDimensions,
   return model;
 }
 
-// a + b in the branches of an IF with a constant condition; `declared` is what the IF says of its
-// result and `inner` what the branches say of theirs.
+// a + b in the branches of an IF with a constant condition. `declared` are the dimensions of the
+// IF's result, `inner` those of the branches' results.
 ndk::Model conflictingBranchModel(const std::vector<uint32_t>& declared,
                                   const std::vector<uint32_t>& inner) {
   const auto branch = [&] {
@@ -101,7 +101,7 @@ TEST_F(FailureBehaviour, DeclaredShapesThatConflictFailWhenTheyAreComputed) {
   expectOpFailedEverywhere(conflictingModel({3}, {3}), 3);
   expectOpFailedEverywhere(conflictingModel({2}, {2, 1}), 2);
   expectOpFailedEverywhere(conflictingModel({1, 2}, {2}), 2);
-  // The operation does not fit together in itself.
+  // The shapes of the operation's inputs conflict.
   ndk::Model model;
   const uint32_t a = model.operand(floats({2}));
   const uint32_t b = model.operand(floats({2}));
@@ -130,11 +130,11 @@ TEST_F(FailureBehaviour, DeclaredShapesThatConflictBetweenDevices) {
   const auto devices = ndk::devices();
   expectOpFailed(compileFor(conflictingModel({2}, {3}), {devices[0], devices[1]}), 3);
   expectOpFailed(compileFor(conflictingModel({3}, {2}), {devices[0], devices[1]}), 2);
-  // None of them takes IF.
+  // Neither device takes IF.
   for (const std::vector<uint32_t>& inner : {std::vector<uint32_t>{3}, std::vector<uint32_t>{0}})
     expectOpFailed(compileFor(conflictingBranchModel({3}, inner), {devices[0], devices[1]}), 3);
 
-  // With the reference to fall back on it is the same.
+  // The fallback to the reference changes nothing.
   auto reference = std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "nnapi-reference"});
   adds->options.performance = muls->options.performance = {0.1f, 0.1f};
   setDevicesForTest({adds, muls, reference});
@@ -152,7 +152,7 @@ TEST_F(FailureBehaviour, ShapesThatConflictAtRunTime) {
   for (const ndk::Compilation& compilation : compilations) {
     for (const ComputeMode& mode : computeModes()) {
       SCOPED_TRACE(mode.name);
-      // The inputs do not fit each other.
+      // The shapes of the inputs conflict.
       ndk::Execution inputs(compilation);
       ASSERT_CODE(NO_ERROR, setTypedInput(inputs, 0, floats({2}), a_));
       ASSERT_CODE(NO_ERROR, setTypedInput(inputs, 1, floats({3}), three));
@@ -160,7 +160,7 @@ TEST_F(FailureBehaviour, ShapesThatConflictAtRunTime) {
       ASSERT_CODE(NO_ERROR, setTypedOutput(inputs, 0, floats({3}), result));
       EXPECT_CODE(OP_FAILED, mode.compute(compilation, inputs));
       expectUsedUp(compilation, inputs);
-      // The result does not fit what the client says of it.
+      // The result conflicts with the client's type argument.
       for (const uint32_t size : {1, 3}) {
         ndk::Execution output(compilation);
         for (const int32_t index : {0, 1})
@@ -172,7 +172,7 @@ TEST_F(FailureBehaviour, ShapesThatConflictAtRunTime) {
       }
     }
   }
-  // Dimensions that are known to the plan of a device, but not from the model's output.
+  // The device can infer the dimensions, but the model's output leaves them open.
   ndk::Model known;
   const uint32_t a = known.operand(floats({2}));
   const uint32_t sum = known.operand(floats({0}));
@@ -203,7 +203,7 @@ TEST_F(FailureBehaviour, ComputationsThatFailInsideADevice) {
   }
   expectOpFailedEverywhere(constant, 2);
 
-  // What is looked up is not there.
+  // GATHER with an index out of range.
   ndk::Model gather;
   {
     const uint32_t a = gather.operand(floats({2}));
@@ -273,7 +273,7 @@ TEST_F(FailureBehaviour, WhateverADriverReturnsIsOpFailed) {
       SCOPED_TRACE(base::errorCodeName(code));
       (isCreation ? device->options.createError : device->options.computeError) = code;
       expectOpFailed(listed, 2);
-      // The reference computes it, then.
+      // Without a list, the reference computes instead.
       sum_ = {0, 0};
       ndk::Execution(everywhere).input(0, a_).input(1, a_).output(0, sum_).compute();
       EXPECT_THAT(sum_, testing::ElementsAre(2, 4));
@@ -285,7 +285,7 @@ TEST_F(FailureBehaviour, WhateverADriverReturnsIsOpFailed) {
   expectOpFailed(listed, 2);
 }
 
-// What another device would not change is not computed again.
+// The reference would fail the same way, so it does not compute again.
 TEST_F(FailureBehaviour, OutputsThatAreTooSmallDoNotGoToTheReference) {
   auto device =
       std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "first", .performance = {0.1f, 0.1f}});
@@ -325,7 +325,7 @@ TEST_F(FailureBehaviour, ResultsOfADriverThatCannotBe) {
     result->outputShapes[0].isSufficient = false;
   };
   expectOpFailed(known, 2);
-  // Too small, but nothing is.
+  // The device reports a small buffer, but every output is sufficient.
   device->options.changeResult = [](hal::ExecutionResult* result) {
     result->status = fail(ErrorCode::kOutputInsufficientSize, "An output is too small.");
   };
@@ -345,7 +345,7 @@ TEST_F(FailureBehaviour, AnExecutionThatTheDriverDoesNotCreateIsUsedUp) {
     expectUsedUp(compilation, once);
     EXPECT_CODE(BAD_STATE, ANeuralNetworksExecution_setInput(once.get(), 0, nullptr, a_.data(), 8));
 
-    // One that is reusable can be tried again.
+    // A reusable execution can be tried again.
     ndk::Execution again(compilation);
     again.reusable().input(0, a_).input(1, a_).output(0, sum_);
     EXPECT_CODE(UNAVAILABLE_DEVICE, mode.compute(compilation, again));
@@ -355,7 +355,7 @@ TEST_F(FailureBehaviour, AnExecutionThatTheDriverDoesNotCreateIsUsedUp) {
     EXPECT_THAT(sum_, testing::ElementsAre(2, 4));
     device->options.createError = ErrorCode::kUnavailableDevice;
   }
-  // In the background it shows at wait.
+  // In the background, wait returns the failure.
   ndk::Execution async(compilation);
   ndk::EventHandle event;
   async.input(0, a_).input(1, a_).output(0, sum_);

@@ -135,7 +135,7 @@ TEST_F(MemoryBehaviour, B43_MemoryOfFiles) {
     ASSERT_CODE(NO_ERROR, setInput(execution, 0, constant, 0, 8));
     execution.compute();
     EXPECT_THAT(sum, testing::ElementsAre(6, 8));
-    // Where an output goes must be writable.
+    // The memory of an output must be writable.
     ndk::Execution wrong(compilation);
     wrong.input(0, a_);
     ASSERT_CODE(NO_ERROR, setOutput(wrong, 0, constant, 0, 8));
@@ -157,7 +157,7 @@ TEST_F(MemoryBehaviour, B43_FilesThatShrinkFailTheExecution) {
   ASSERT_EQ(::ftruncate(file.get(), 0), 0);
   EXPECT_CODE(OP_FAILED, ANeuralNetworksExecution_compute(execution.get()));
 
-  // One that is too short from the start can be no constant.
+  // A file that is too short from the start cannot hold a constant.
   const ndk::MemoryHandle hole = memoryOf(file, 8);
   ndk::Model model;
   const auto index = static_cast<int32_t>(model.operand(floats({2})));
@@ -165,7 +165,7 @@ TEST_F(MemoryBehaviour, B43_FilesThatShrinkFailTheExecution) {
               ANeuralNetworksModel_setOperandValueFromMemory(model.get(), index, hole.get(), 0, 8));
 }
 
-// Memory that devices share, where the system has a driver for it, else what it would be made from.
+// A dma-buf, if the system has the driver udmabuf, else the memfd that it would be made from.
 base::Descriptor sharedWithDevices(size_t size) {
   base::Descriptor pages(::memfd_create("pages", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   EXPECT_EQ(::ftruncate(pages.get(), static_cast<off_t>(size)), 0);
@@ -197,7 +197,7 @@ TEST_F(MemoryBehaviour, B43_MemoryThatDevicesShare) {
   EXPECT_EQ(values[16], 4);
   EXPECT_EQ(values[17], 7);
   ::munmap(address, page);
-  // Behind its end there is nothing to map.
+  // A range past the end cannot be mapped.
   const ndk::MemoryHandle larger = memoryOf(shared, 2 * page);
   ndk::Execution outside(compilation);
   EXPECT_CODE(NO_ERROR, setInput(outside, 0, larger, page, 8));
@@ -212,8 +212,8 @@ TEST_F(MemoryBehaviour, B43_ArgumentsReachTheKernelsWithoutACopy) {
   const ndk::Model model = addModel({kCount});
   const ndk::Compilation compilation(model, {ndk::devices()[0]});
   ASSERT_CODE(NO_ERROR, ANeuralNetworksCompilation_finish(compilation.get()));
-  // By pointer: with bytes behind the arguments, which kernels may read. That can be known only
-  // within a page, so no argument may end where one does.
+  // By pointer, with bytes behind the arguments that kernels may read. The driver can rely on them
+  // only within a page, so no argument may end where a page ends.
   constexpr size_t kPage = 4096;
   static_assert(kBytes % kPage + 64 < kPage && 2 * kBytes % kPage + 64 < kPage);
   alignas(kPage) std::array<float, 3 * kCount + 64> buffer{};
@@ -244,7 +244,7 @@ TEST_F(MemoryBehaviour, B43_ArgumentsReachTheKernelsWithoutACopy) {
   EXPECT_EQ(::pread(file.get(), &sum, sizeof(sum), 2 * kBytes), ssize_t{sizeof(sum)});
   EXPECT_EQ(sum, 8);
   EXPECT_EQ(cpu::ExecutionContext::copiedBytes(), before);
-  // What is not aligned to 8 bytes is copied, as the documentation says: the counter counts.
+  // Arguments that are not aligned to 8 bytes are copied, as documented; so the counter works.
   EXPECT_CODE(NO_ERROR, byPointer(1));
   EXPECT_EQ(cpu::ExecutionContext::copiedBytes(), before + 3 * kBytes);
 }
@@ -377,12 +377,12 @@ TEST_F(MemoryBehaviour, B47_DeviceMemoryAsArgument) {
   EXPECT_CODE(BAD_DATA, setInput(ndk::Execution(other), 0, memory, 0, 0));
   EXPECT_CODE(NO_ERROR, setInput(execution, 0, memory, 0, 0));
   EXPECT_CODE(NO_ERROR, setOutput(execution, 0, memory, 0, 0));
-  // Never constants.
+  // A device memory cannot hold a constant.
   ndk::Model model;
   const auto index = static_cast<int32_t>(model.operand(floats({2})));
   EXPECT_CODE(BAD_DATA, ANeuralNetworksModel_setOperandValueFromMemory(model.get(), index,
                                                                        memory.get(), 0, 8));
-  // Read and written by one execution it cannot be.
+  // One execution cannot both read and write it.
   execution.input(1, a_);
   EXPECT_CODE(BAD_DATA, ANeuralNetworksExecution_compute(execution.get()));
 }
@@ -443,7 +443,7 @@ TEST_F(MemoryBehaviour, B48_DeviceMemoryWithoutValue) {
     ASSERT_CODE(NO_ERROR, setInput(execution, 0, memory, 0, 0));
     EXPECT_CODE(OP_FAILED, compute(execution));
   }
-  // Without a value again, since a copy failed, after it was set.
+  // A failed copy takes the value of a memory that is set as an argument.
   const ndk::MemoryHandle memory = deviceMemory(compilation);
   ASSERT_CODE(NO_ERROR, copyIn(a_, memory));
   ndk::Execution execution(compilation);
@@ -473,7 +473,7 @@ TEST_F(MemoryBehaviour, B49_OutputsGainAndLoseTheirValue) {
   };
   EXPECT_CODE(NO_ERROR, computeInto());
   EXPECT_THAT(copyOut(memory, 2), testing::ElementsAre(2, 4));
-  // As an input of the next execution.
+  // The memory is an input of the next execution.
   std::vector<float> sum(2);
   ndk::Execution next(compilation);
   next.input(1, a_).output(0, sum);
@@ -488,7 +488,7 @@ TEST_F(MemoryBehaviour, B49_OutputsGainAndLoseTheirValue) {
   EXPECT_CODE(BAD_DATA, ANeuralNetworksMemory_copy(memory.get(), target.get()));
 }
 
-// A failure takes the values of all output memories, whatever it is.
+// Any failure takes the values of all output memories.
 TEST_F(MemoryBehaviour, B49_EveryFailureTakesTheValue) {
   auto device =
       std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "device", .allocates = true});
@@ -548,10 +548,10 @@ TEST_F(MemoryBehaviour, B49_DynamicOutputsRecordTheirDimensions) {
   execution.compute();
   EXPECT_THAT(execution.outputDimensions(0), testing::ElementsAre(3));
   EXPECT_THAT(copyOut(memory, 3), testing::ElementsAre(2, 4, 6));
-  // Plain bytes do not say what dimensions they have.
+  // Plain bytes do not tell their dimensions.
   EXPECT_CODE(BAD_DATA, copyIn(values, memory));
 
-  // Where nobody allocates an unknown size there is no memory.
+  // If no device allocates unknown sizes, no memory is possible.
   device->options.allocatesUnknown = false;
   ndk::MemoryDescHandle desc;
   ASSERT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_create(Out(desc)));
@@ -585,7 +585,7 @@ TEST_F(MemoryBehaviour, B50_Copies) {
     const ndk::MemoryHandle shorter = memoryOf(file, 4);
     EXPECT_CODE(BAD_DATA, ANeuralNetworksMemory_copy(plain.get(), shorter.get()));
     EXPECT_CODE(NO_ERROR, ANeuralNetworksMemory_copy(plain.get(), plain.get()));
-    // Another shape.
+    // The source has another shape.
     const ndk::Compilation wide = compile(addModel({3}));
     const ndk::MemoryHandle three = deviceMemory(wide);
     ASSERT_CODE(NO_ERROR, copyIn({1, 2, 3}, three));
@@ -607,7 +607,7 @@ ndk::HardwareBufferHandle hardwareBuffer(uint32_t width, uint32_t height, uint32
 
 TEST_F(MemoryBehaviour, B51_HardwareBuffers) {
   const ndk::Compilation compilation = compile(addModel());
-  // A BLOB is memory like any other.
+  // A BLOB works like any other memory.
   const ndk::HardwareBufferHandle blob = hardwareBuffer(24, 1, AHARDWAREBUFFER_FORMAT_BLOB);
   void* address = nullptr;
   ASSERT_EQ(AHardwareBuffer_lock(blob.get(), AHARDWAREBUFFER_USAGE_CPU_WRITE_OFTEN, -1, nullptr,
@@ -645,7 +645,7 @@ TEST_F(MemoryBehaviour, B51_HardwareBuffers) {
   std::vector<float> result(2);
   second.input(1, a_).output(0, result).compute();
   EXPECT_THAT(result, testing::ElementsAre(1, 2));
-  // One of another size than its operand fails the execution.
+  // An image of another size than its operand fails the execution.
   const ndk::HardwareBufferHandle large =
       hardwareBuffer(3, 3, AHARDWAREBUFFER_FORMAT_R8G8B8A8_UNORM);
   ASSERT_CODE(NO_ERROR,

@@ -88,7 +88,7 @@ TEST_F(ModelBehaviour, B01_NullPointers) {
   EXPECT_CODE(UNEXPECTED_NULL,
               ANeuralNetworksModel_getExtensionOperationType(nullptr, "x", 0, &type));
   EXPECT_CODE(UNEXPECTED_NULL, ANeuralNetworksModel_setOperandExtensionData(nullptr, 0, list, 4));
-  // Before the index, the type or the length is looked at.
+  // The null check comes before those of index, type and length.
   for (const size_t length : {0, 4})
     EXPECT_CODE(UNEXPECTED_NULL,
                 ANeuralNetworksModel_setOperandExtensionData(m, 77, nullptr, length));
@@ -191,7 +191,7 @@ TEST_F(ModelBehaviour, B03_AFinishedModelDoesNotChange) {
   EXPECT_CODE(BAD_STATE, ANeuralNetworksModel_finish(m));
 }
 
-// Operations b = a + a, c = b + b added in the order and with the operands given.
+// The code of finishing a model with these additions (left, right, sum), in this order.
 int finishOf(const std::vector<std::array<uint32_t, 3>>& additions, uint32_t outputOperand,
              uint32_t tensorCount) {
   ndk::Model model;
@@ -209,7 +209,7 @@ int finishOf(const std::vector<std::array<uint32_t, 3>>& additions, uint32_t out
 TEST_F(ModelBehaviour, B04_OrderAndDataFlowOfOperations) {
   EXPECT_CODE(NO_ERROR, finishOf({{0, 0, 1}, {1, 1, 2}}, 2, 3));
   EXPECT_CODE(NO_ERROR, finishOf({{1, 1, 2}, {0, 0, 1}}, 2, 3));
-  // A cycle, an operand that nobody writes (read, or not even that), one that is written twice.
+  // A cycle, an operand that no operation writes (read or unread), an operand written twice.
   EXPECT_CODE(BAD_DATA, finishOf({{0, 2, 1}, {1, 1, 2}}, 2, 3));
   EXPECT_CODE(BAD_DATA, finishOf({{0, 1, 2}}, 2, 3));
   EXPECT_CODE(BAD_DATA, finishOf({{0, 0, 1}}, 1, 3));
@@ -301,7 +301,7 @@ TEST_F(ModelBehaviour, B07_ValuesHaveTheExactLength) {
   EXPECT_CODE(NO_ERROR, set(tensor, nullptr, 0));
 }
 
-// y = x + constant of `count` floats; what the model keeps when the client changes them.
+// Computes y = x + constant, of `count` floats, after the client has changed the constant's buffer.
 std::vector<float> sumWithChangedConstant(uint32_t count, bool changesBeforeFinish) {
   std::vector<float> constant(count, 1);
   ndk::Model model;
@@ -321,7 +321,7 @@ std::vector<float> sumWithChangedConstant(uint32_t count, bool changesBeforeFini
 }
 
 TEST_F(ModelBehaviour, B08_SmallValuesAreCopiedAtOnce) {
-  // 128 bytes, and a little more.
+  // 128 bytes, 4 more, and many more.
   EXPECT_THAT(sumWithChangedConstant(32, true), testing::Each(1));
   EXPECT_THAT(sumWithChangedConstant(32, false), testing::Each(1));
   EXPECT_THAT(sumWithChangedConstant(33, false), testing::Each(1));

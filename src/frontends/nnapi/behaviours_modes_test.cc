@@ -24,7 +24,7 @@ class ModeBehaviour : public QuietTest {
  protected:
   void TearDown() override { setDevicesForTest({}); }
 
-  // For one device with deadlines and timing.
+  // For one listed device, which allows deadlines and timing.
   static ndk::Compilation compileForOne(const ndk::Model& model) {
     ndk::Compilation compilation(model, {ndk::devices().back()});
     compilation.finish();
@@ -75,7 +75,7 @@ TEST_F(ModeBehaviour, B34_Bursts) {
 
 TEST_F(ModeBehaviour, B35_FencedExecutionsFollowTheirDependencies) {
   const ndk::Compilation compilation = compile(addModel());
-  // Each execution doubles what the one before wrote.
+  // Each execution doubles the result of the one before.
   std::vector<std::vector<float>> values(21, std::vector<float>(2, 0));
   values[0] = {1, 3};
   std::vector<ndk::Event> events;
@@ -175,7 +175,7 @@ TEST_F(ModeBehaviour, B36_SyncFences) {
   EXPECT_CODE(UNEXPECTED_NULL, ANeuralNetworksEvent_getSyncFenceFd(nullptr, &fd));
   EXPECT_EQ(fd, -1);
 
-  // A fence of somebody else holds the execution back.
+  // The execution waits for another program's fence.
   const base::Descriptor outside(::eventfd(0, EFD_CLOEXEC));
   ASSERT_CODE(NO_ERROR, ANeuralNetworksEvent_createFromSyncFenceFd(outside.get(), Out(event)));
   ndk::Execution execution(compilation);
@@ -189,7 +189,8 @@ TEST_F(ModeBehaviour, B36_SyncFences) {
   EXPECT_TRUE(isReadable(fence.get()));
   EXPECT_THAT(sum_, testing::ElementsAre(2, 4));
 
-  // Its own fence comes back as an event, and a fence of an event that is over is readable at once.
+  // The execution's own fence can be imported as an event, and the fence of a completed event is
+  // readable at once.
   ndk::EventHandle imported;
   ASSERT_CODE(NO_ERROR, ANeuralNetworksEvent_createFromSyncFenceFd(fence.get(), Out(imported)));
   EXPECT_CODE(NO_ERROR, ANeuralNetworksEvent_wait(imported.get()));
@@ -198,7 +199,7 @@ TEST_F(ModeBehaviour, B36_SyncFences) {
   EXPECT_TRUE(isReadable(late.get()));
 }
 
-// Nothing may be asked of an execution, or changed, while it waits for its dependencies.
+// An execution that waits for its dependencies can be neither queried nor changed.
 TEST_F(ModeBehaviour, B24_B29_B38_InFlight) {
   for (const bool isReusable : {false, true}) {
     SCOPED_TRACE(isReusable);
@@ -275,7 +276,7 @@ TEST_F(ModeBehaviour, B37_B38_Timing) {
       EXPECT_CODE(BAD_DATA, duration(code, &times[0]));
       EXPECT_EQ(times[0], UINT64_MAX);
     }
-    // Not measured.
+    // This execution does not measure.
     ndk::Execution unmeasured(compilation);
     unmeasured.input(0, a_).input(1, a_).output(0, sum_).compute();
     EXPECT_CODE(BAD_STATE, ANeuralNetworksExecution_getDuration(unmeasured.get(), 0, &times[0]));
@@ -305,7 +306,7 @@ TEST_F(ModeBehaviour, B39_Deadlines) {
   for (ANeuralNetworksDevice* device : ndk::devices()) {
     SCOPED_TRACE(ndk::nameOf(device));
     const ndk::Model model = addModel();
-    // A nanosecond is over before anything has happened.
+    // A deadline of a nanosecond is always missed.
     ndk::Compilation late(model, {device});
     ASSERT_CODE(NO_ERROR, ANeuralNetworksCompilation_setTimeout(late.get(), 1));
     EXPECT_TRUE(isMissedDeadline(ANeuralNetworksCompilation_finish(late.get())));
@@ -402,7 +403,7 @@ TEST_F(ModeBehaviour, B41_FailuresOfDriversAndTheFallback) {
     ndk::Execution(everywhere).input(0, a_).input(1, a_).output(0, sum_).compute();
     EXPECT_THAT(sum_, testing::ElementsAre(2, 4));
   }
-  // What another device would not change is not tried again.
+  // A missed deadline is not tried again on another device.
   device->options.computeError = ErrorCode::kMissedDeadlineTransient;
   ndk::Execution late(everywhere);
   late.input(0, a_).input(1, a_).output(0, sum_);

@@ -23,7 +23,7 @@ std::vector<uint32_t> shapeOfRank(uint32_t rank) {
   return shape;
 }
 
-// [1, ..., 1, 3] with one dimension less.
+// [1, ..., 1, 3], of one dimension less.
 std::vector<uint32_t> rowOfRank(uint32_t rank) {
   std::vector<uint32_t> shape(rank - 1, 1);
   shape.back() = 3;
@@ -37,8 +37,8 @@ ndk::Type bytes(std::vector<uint32_t> dimensions) {
   return {ANEURALNETWORKS_TENSOR_QUANT8_ASYMM, std::move(dimensions), 0.5f, 3};
 }
 
-// An operation on an input of shapeOfRank(): adds what it needs and says which operand is the
-// output, of how many bytes.
+// An operation on an input of shapeOfRank(). `add` adds the operation with its other operands and
+// returns the output.
 struct RankCase {
   std::string name;
   bool isElementwise;
@@ -57,7 +57,7 @@ auto unary(int32_t code, ndk::Type (*type)(std::vector<uint32_t>)) {
   };
 }
 
-// With a row that is broadcast.
+// The second input is a row that is broadcast.
 auto binary(int32_t code, bool isFused) {
   return [code, isFused](ndk::Model& model, uint32_t input, uint32_t rank) {
     const uint32_t row = model.constant<float>(floats(rowOfRank(rank)), {1, -2, 3});
@@ -91,7 +91,7 @@ auto reduction(int32_t code) {
   };
 }
 
-// More than 128 bytes are not copied before the model is finished.
+// Keeps values alive: constants of more than 128 bytes are copied only when the model is finished.
 const std::vector<int32_t>& kept(std::vector<int32_t> values) {
   static auto* const all = new std::deque<std::vector<int32_t>>;
   return all->emplace_back(std::move(values));
@@ -259,7 +259,7 @@ struct RankResult {
   std::vector<uint8_t> output;
 };
 
-// The model may leave the input's rank open.
+// Compiles and computes the case; the model leaves the input's rank open unless `isRankKnown`.
 RankResult computeRankCase(const RankCase& tried, uint32_t rank, bool isRankKnown,
                            const ANeuralNetworksDevice* device) {
   const ndk::Type type = tried.input(shapeOfRank(rank));
@@ -285,7 +285,7 @@ TEST_F(RankBehaviour, OperationsComputeTensorsOfManyDimensions) {
     std::vector<uint32_t> ranks(std::begin(kRanks), std::end(kRanks));
     if (tried.isElementwise) ranks.insert(ranks.end(), kHighRanks.begin(), kHighRanks.end());
     for (ANeuralNetworksDevice* device : ndk::devices()) {
-      // Other kernels run where the rank is not known, whose last bits may differ.
+      // Models of unknown rank run other kernels, whose last bits may differ.
       for (const bool isRankKnown : {true, false}) {
         const RankResult expected = computeRankCase(tried, 2, isRankKnown, device);
         for (const uint32_t rank : ranks) {
@@ -321,7 +321,7 @@ TEST_F(RankBehaviour, RanksAboveTheLimitAreBadData) {
   }
 }
 
-// Where the rank is known only when the input is set, the operation computes it or fails.
+// If the rank becomes known only when the input is set, the operation computes or fails.
 TEST_F(RankBehaviour, RanksAboveTheLimitThatAreKnownOnlyAtRunTime) {
   for (const RankCase& tried : rankCases()) {
     if (tried.isElementwise) continue;
@@ -340,7 +340,7 @@ TEST_F(RankBehaviour, RanksAboveTheLimitThatAreKnownOnlyAtRunTime) {
   }
 }
 
-// FILL makes and RANK reads any rank; CONCATENATION has NNAPI's own limit.
+// FILL makes any rank and RANK reads any rank; CONCATENATION has NNAPI's own limit.
 TEST_F(RankBehaviour, OperationsThatMakeAndReadRanks) {
   for (ANeuralNetworksDevice* device : ndk::devices()) {
     SCOPED_TRACE(ndk::nameOf(device));

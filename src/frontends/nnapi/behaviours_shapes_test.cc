@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviours 26 to 29, 35 and 47 of NNAPI: dimensions that the model leaves open, who gives them
-// and who tells them.
+// Behaviours 26 to 29, 35 and 47 of NNAPI: dimensions that the model leaves open, how clients set
+// them and how they learn them.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ class ShapeBehaviour : public QuietTest {
  protected:
   void TearDown() override { setDevicesForTest({}); }
 
-  // Every device alone, and what the runtime makes of all.
+  // Compilations for each device alone and for all devices.
   static std::vector<ndk::Compilation> compileEverywhere(const ndk::Model& model) {
     std::vector<ndk::Compilation> compilations;
     for (ANeuralNetworksDevice* device : ndk::devices())
@@ -39,7 +39,7 @@ class ShapeBehaviour : public QuietTest {
     return memory;
   }
 
-  // For output 0, of these dimensions if there are any.
+  // A device memory for output 0, with these dimensions if there are any.
   static ndk::MemoryHandle outputMemory(const ndk::Compilation& compilation,
                                         const std::vector<uint32_t>& dimensions) {
     ndk::MemoryDescHandle desc;
@@ -86,7 +86,7 @@ TEST_F(ShapeBehaviour, B35_FencedOutputsAreSizedBySetOutput) {
       EXPECT_THAT(execution.outputDimensions(0), testing::ElementsAre(2));
       sum_ = {0, 0};
 
-      // From a memory.
+      // The output is a memory.
       const ndk::MemoryHandle memory = sharedMemory(8);
       const ndk::Execution intoMemory = withInputs(compilation);
       const ndk::Type two = floats({2});
@@ -100,7 +100,7 @@ TEST_F(ShapeBehaviour, B35_FencedOutputsAreSizedBySetOutput) {
                                                                          memory.get(), 0, 8));
       EXPECT_CODE(BAD_DATA, startFenced(untyped, event));
 
-      // Without dimensions, or with some that stay open; the refusal does not use it up.
+      // The type argument leaves dimensions open; the refusal does not use the execution up.
       for (const std::vector<uint32_t>& given : {std::vector<uint32_t>{0}, open}) {
         const ndk::Execution unknown = withInputs(compilation);
         ASSERT_CODE(NO_ERROR, setTypedOutput(unknown, 0, floats(given), sum_));
@@ -108,13 +108,13 @@ TEST_F(ShapeBehaviour, B35_FencedOutputsAreSizedBySetOutput) {
         EXPECT_EQ(event, nullptr);
         EXPECT_CODE(NO_ERROR, ANeuralNetworksExecution_compute(unknown.get()));
       }
-      // An output that is not set at all.
+      // The output is not set.
       EXPECT_CODE(BAD_DATA, startFenced(withInputs(compilation), event));
     }
   }
 }
 
-// The two largest of four numbers and where they are, in dimensions that are open.
+// The two largest of four numbers and their indices; the outputs' dimensions are open.
 ndk::Model largestModel(const std::vector<uint32_t>& open) {
   ndk::Model model;
   const uint32_t input = model.operand(floats({4}));
@@ -162,7 +162,7 @@ TEST_F(ShapeBehaviour, B35_FencedOutputsAreSizedByTheirDeviceMemory) {
     const ndk::MemoryHandle copy = sharedMemory(8);
     EXPECT_CODE(NO_ERROR, ANeuralNetworksMemory_copy(memory.get(), copy.get()));
 
-    // What comes out has other dimensions than the memory, in any mode.
+    // The result has other dimensions than the memory: an error in each mode.
     for (const ComputeMode& mode : computeModes()) {
       SCOPED_TRACE(mode.name);
       const ndk::MemoryHandle three = outputMemory(compilation, {3});
@@ -172,7 +172,7 @@ TEST_F(ShapeBehaviour, B35_FencedOutputsAreSizedByTheirDeviceMemory) {
       EXPECT_CODE(OP_FAILED, mode.compute(compilation, conflict));
     }
   }
-  // A memory whose dimensions are open, too.
+  // The dimensions of the memory are open, too.
   setDevicesForTest({std::make_shared<FakeDevice>(
       FakeDeviceOptions{.name = "device", .allocates = true, .allocatesUnknown = true})});
   const ndk::Compilation compilation = compileFor(model, {ndk::devices()[0]});
@@ -192,7 +192,7 @@ TEST_F(ShapeBehaviour, B35_FencedOutputsAreSizedByTheirDeviceMemory) {
 }
 
 TEST_F(ShapeBehaviour, B26_OnlyTheDimensionsOfATypeArgumentCount) {
-  // Of 8-bit numbers with a scale and a zero point.
+  // The operands are 8-bit numbers with a scale and a zero point.
   ndk::Model model;
   const ndk::Type quantized = {ANEURALNETWORKS_TENSOR_QUANT8_ASYMM, {0, 2}, 0.5f, 10};
   const uint32_t a = model.operand(quantized);
@@ -227,11 +227,11 @@ TEST_F(ShapeBehaviour, B26_OnlyTheDimensionsOfATypeArgumentCount) {
                                                                         memory.get(), 0, 2));
       EXPECT_CODE(NO_ERROR, ANeuralNetworksExecution_setOutputFromMemory(execution.get(), 0, &type,
                                                                          memory.get(), 0, 2));
-      // The length is that of the model's elements.
+      // The model's element type decides the length.
       std::vector<uint8_t> eight(8);
       EXPECT_CODE(BAD_DATA, setTypedInput(execution, 1, other, eight));
     }
-    // The type has to be valid in itself, and its dimensions those of the model.
+    // The type must be valid in itself, and its dimensions must match the model's.
     std::vector<uint8_t> result(2);
     const ndk::Execution execution(compilation);
     for (const ndk::Type& wrong :
@@ -297,8 +297,8 @@ int shapeOf(const ndk::Execution& execution, int32_t index, std::vector<uint32_t
   return code;
 }
 
-// Computes with buffers of every combination of sizes for two outputs of two elements each, and
-// expects of each output what is true of it.
+// Computes with every combination of buffer sizes for two outputs of two elements each, and expects
+// the right shape and code for each output.
 void expectTrueShapes(const ndk::Compilation& compilation,
                       const std::function<void(ndk::Execution&)>& setInputs) {
   for (const ComputeMode& mode : computeModes()) {
@@ -333,7 +333,7 @@ void expectTrueShapes(const ndk::Compilation& compilation,
               EXPECT_EQ(outputs[static_cast<size_t>(i)][guard], 77) << "output " << i;
           }
           if (!isReusable) continue;
-          // With what the shapes said it succeeds.
+          // With buffers of the reported shapes the computation succeeds.
           for (const int32_t i : {0, 1})
             ndk::check(ANeuralNetworksExecution_setOutput(
                            execution.get(), i, nullptr, outputs[static_cast<size_t>(i)].data(), 8),
@@ -354,7 +354,7 @@ TEST_F(ShapeBehaviour, B27_EachOutputTellsItsOwnShape) {
       expectTrueShapes(compilation, [&](ndk::Execution& execution) { execution.input(0, input); });
 }
 
-// sum = a + b and product = sum * b, both outputs, in dimensions that are open.
+// Outputs sum = a + b and product = sum * b, of open dimensions.
 ndk::Model sumAndProductModel() {
   ndk::Model model;
   const uint32_t a = model.operand(floats({0}));
@@ -389,7 +389,7 @@ TEST_F(ShapeBehaviour, B27_EachOutputTellsItsOwnShapeBetweenDevices) {
   EXPECT_GT(muls->computations, 0);
   const ndk::Compilation everywhere = compileForAll(model);
   expectTrueShapes(everywhere, setInputs);
-  // By the reference, since another device fails.
+  // The reference computes, since another device fails.
   muls->options.computeError = ErrorCode::kOpFailed;
   expectTrueShapes(everywhere, setInputs);
   // The values are right after a failure, too.
@@ -408,7 +408,7 @@ TEST_F(ShapeBehaviour, B27_EachOutputTellsItsOwnShapeBetweenDevices) {
   EXPECT_THAT(product, testing::ElementsAre(2, 8));
 }
 
-// The largest two of the input in one branch and of its opposite in the other.
+// The two largest elements of the input in one branch, of the negated input in the other.
 ndk::Model largestBranchModel() {
   const ndk::Model then = largestModel({0});
   ndk::Model otherwise;
@@ -444,7 +444,7 @@ TEST_F(ShapeBehaviour, B27_EachOutputTellsItsOwnShapeAfterABranch) {
   };
   for (const ndk::Compilation& compilation : compileEverywhere(largestBranchModel()))
     expectForBoth(compilation);
-  // None of these takes IF.
+  // Neither device takes IF.
   using graph::OperationType;
   setDevicesForTest({std::make_shared<FakeDevice>(FakeDeviceOptions{
                          .name = "sorts", .operations = {OperationType::kTopkV2}}),
@@ -454,7 +454,8 @@ TEST_F(ShapeBehaviour, B27_EachOutputTellsItsOwnShapeAfterABranch) {
   expectForBoth(compileFor(largestBranchModel(), {devices[0], devices[1]}));
 }
 
-// x, doubled while it is less than a limit, whose dimensions the subgraphs leave open or not.
+// Doubles x, and adds 1 to a count, while the count is less than 3. `outer`, `inner` and `result`
+// are x's dimensions in the model, in the subgraphs and as the body's output; they may be open.
 ndk::Model doublingModel(const std::vector<uint32_t>& outer, const std::vector<uint32_t>& inner,
                          const std::vector<uint32_t>& result) {
   ndk::Model condition;

@@ -118,7 +118,7 @@ class CacheExplanationTest : public testing::Test {
     std::vector<std::string> names;
     for (const CacheExplanation& part : explained(model)) {
       names.push_back(part.device);
-      // The fake drivers tell nothing of their files.
+      // The fake drivers do not explain their files.
       EXPECT_EQ(part.state, CacheExplanation::State::kUnknown);
       EXPECT_EQ(part.files.size(), 3u);
       for (const runtime::CacheFileState& file : part.files) {

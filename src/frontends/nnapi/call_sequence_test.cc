@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fuzz target runs, from random bytes.
+// Runs the function of the fuzz target with random bytes.
 #include "frontends/nnapi/testing/call_sequence.h"
 
 #include <random>
@@ -19,7 +19,7 @@ TEST_F(CallSequence, RandomCallsBreakNothing) {
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
     succeeded += runCallSequence(bytes);
   }
-  // They are not all refused.
+  // Enough calls succeed for the test to mean something.
   EXPECT_GT(succeeded, 10'000u);
 }
 

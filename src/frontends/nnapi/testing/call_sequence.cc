@@ -22,9 +22,9 @@ using ndk::Out;
 
 constexpr size_t kObjects = 3;
 constexpr size_t kMaxCalls = 300;
-// What arguments point to; operands are kept smaller.
+// The size of the buffers that arguments point to; operands are smaller.
 constexpr size_t kBufferSize = 4096;
-// Loops end soon, whatever the bytes say.
+// In nanoseconds, so that every loop ends soon.
 constexpr uint64_t kLongestLoop = 5'000'000;
 
 class Sequence {
@@ -38,7 +38,7 @@ class Sequence {
   size_t run() {
     for (size_t i = 0; i < kMaxCalls && position_ < bytes_.size(); ++i) {
       const uint8_t choice = byte();
-      // Models need most calls.
+      // Models need the most calls.
       if (choice < 128)
         callModel(choice % 12);
       else if (choice < 168)
@@ -48,7 +48,7 @@ class Sequence {
       else
         callMemory(choice % 9);
     }
-    // Events wait for what runs, before its buffers go.
+    // Freeing events waits for executions that use the buffers.
     for (auto& event : events_) event.reset();
     return succeeded_;
   }
@@ -69,7 +69,7 @@ class Sequence {
     succeeded_ += code == ANEURALNETWORKS_NO_ERROR;
   }
 
-  // An out-pointer is there if and only if the call succeeds.
+  // An out-pointer must be set if and only if the call succeeds.
   template <typename Owner>
   void noteMade(int code, const Owner& owner) {
     note(code);
@@ -123,7 +123,7 @@ class Sequence {
   // A length that a client might give: often that of a tensor.
   size_t length() { return isRare() ? below(256) * 16 : 4 * size_t{1 + below(16)}; }
 
-  // x + y in model 0 or so, to get further than chance does.
+  // Builds x + y, to get further than chance does.
   void buildAddition(ANeuralNetworksModel* model) {
     const uint32_t dimension = isRare() ? 0 : 1 + below(4);
     const ANeuralNetworksOperandType tensor = {ANEURALNETWORKS_TENSOR_FLOAT32, 1, &dimension, 0, 0};
@@ -220,7 +220,7 @@ class Sequence {
     ANeuralNetworksExecution* const execution = isRare() ? nullptr : executions_[slot].get();
     switch (choice) {
       case 0: {
-        // One in flight would go on with its buffers, which are shared by all; its event is kept.
+        // A replaced execution in flight goes on in the shared buffers; its event is kept.
         const int code =
             ANeuralNetworksExecution_create(pick(compilations_), Out(executions_[slot]));
         noteMade(code, executions_[slot]);
@@ -342,7 +342,7 @@ class Sequence {
 }  // namespace
 
 size_t runCallSequence(std::span<const uint8_t> bytes) {
-  // Behind the objects of a sequence there is a lot of memory.
+  // On the heap, because a Sequence holds large buffers.
   return std::make_unique<Sequence>(bytes)->run();
 }
 

@@ -12,7 +12,7 @@
 
 namespace hearth::nnapi {
 
-// Bytes of a driver's own; the tests' tensors are small.
+// A driver's own memory; the tests' tensors are small.
 struct FakeStorage {
   static constexpr size_t kSize = 1 << 16;
   uint32_t token = 0;
@@ -84,7 +84,7 @@ class FakePrepared final : public hal::PreparedModel {
   hal::StartReport startReport() const override { return prepared_->startReport(); }
 
  private:
-  // A token becomes the memory behind it.
+  // Replaces a token by the memory behind it.
   Status resolve(const graph::Operand& operand, hal::Argument* argument) {
     if (argument->kind != hal::Argument::Kind::kBuffer) return {};
     const std::shared_ptr<FakeStorage> storage = device_->storage(argument->token);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a device that computes as the reference does, but takes, costs and fails what it is
-// told.
+// For tests: a device that computes like the reference, with chosen operations, costs and failures.
 #pragma once
 
 #include <atomic>
@@ -25,8 +24,9 @@ struct FakeDeviceOptions {
   std::optional<ErrorCode> prepareError;
   std::optional<ErrorCode> createError;  // of executions
   std::optional<ErrorCode> computeError;
-  std::function<void(hal::ExecutionResult*)> changeResult;  // what it says instead
-  // Caching: how many files it wants (or why it does not say), and whether it takes them back.
+  std::function<void(hal::ExecutionResult*)> changeResult;  // falsifies results
+  // Caching: how many files the device wants (or the error of that question), and the error of a
+  // preparation from the cache.
   hal::CacheFileCounts cacheFiles;
   std::optional<ErrorCode> cacheFilesError;
   std::optional<ErrorCode> fromCacheError;
@@ -38,19 +38,19 @@ struct FakeDeviceOptions {
   bool allocatesUnknown = false;
 };
 
-// Thread-safe but for the options, which tests change between uses.
+// Thread-safe except for the options, which tests change between uses.
 class FakeDevice final : public hal::Device {
  public:
   explicit FakeDevice(FakeDeviceOptions options);
 
   FakeDeviceOptions options;
-  std::atomic<int> questions = 0;  // which operations it takes
+  std::atomic<int> questions = 0;  // calls of supportedOperations()
   std::atomic<int> preparations = 0;
   std::atomic<int> computations = 0;
   std::atomic<int> allocations = 0;
-  std::atomic<int> cachedPreparations = 0;     // of those that were given files
-  std::atomic<int> preparationsFromCache = 0;  // tried
-  // With which token each preparation was given files, in order.
+  std::atomic<int> cachedPreparations = 0;     // preparations that were given files
+  std::atomic<int> preparationsFromCache = 0;  // attempts
+  // The tokens of the preparations that were given files, in order.
   std::vector<hal::CacheToken> tokens();
 
   std::string name() const override { return options.name; }
@@ -70,7 +70,7 @@ class FakeDevice final : public hal::Device {
   Result<std::unique_ptr<hal::Buffer>> allocate(const hal::BufferDescription& description,
                                                 const std::vector<hal::BufferRole>& roles) override;
 
-  // A buffer that is allocated now, or null.
+  // The allocated buffer with this token, or null.
   std::shared_ptr<struct FakeStorage> storage(uint32_t token);
 
  private:

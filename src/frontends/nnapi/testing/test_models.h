@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of the C API: small models and what every test of them needs.
+// For tests of the C API: small models, and a fixture and macros for all tests.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ inline ndk::Model addThenMulModel(const std::vector<uint32_t>& dimensions = {2})
   return model;
 }
 
-// n, then n + 1, ... for ever.
+// A WHILE that computes n + 1 for ever.
 inline ndk::Model endlessModel() {
   const auto condition = [] {
     ndk::Model model;
@@ -72,13 +72,13 @@ inline ndk::Model endlessModel() {
   return model;
 }
 
-// Failures are what these tests are about; nobody wants to read of them.
+// Turns the log off, because these tests cause failures on purpose.
 class QuietTest : public testing::Test {
  protected:
   void SetUp() override { base::setLogLevel(base::LogLevel::kOff); }
 };
 
-// For a function that is to be called with wrong arguments.
+// Check the result code of a call, for instance with wrong arguments.
 #define EXPECT_CODE(code, ...) EXPECT_EQ(__VA_ARGS__, ANEURALNETWORKS_##code)
 #define ASSERT_CODE(code, ...) ASSERT_EQ(__VA_ARGS__, ANEURALNETWORKS_##code)
 

@@ -13,7 +13,7 @@ namespace hearth::nnapi {
 struct ComputeMode {
   const char* name;
   bool isFenced;
-  // The code of the whole computation, whichever call gives it.
+  // Computes and returns the code of the call that failed, or NO_ERROR.
   std::function<int(const ndk::Compilation&, ndk::Execution&)> compute;
 };
 
@@ -51,7 +51,7 @@ inline const std::vector<ComputeMode>& computeModes() {
   return *modes;
 }
 
-// Arguments of a type of their own.
+// Set an argument with a type argument.
 template <typename T>
 int setTypedInput(const ndk::Execution& execution, int32_t index, const ndk::Type& type,
                   const std::vector<T>& values) {
