@@ -33,7 +33,7 @@ Failure failure(const cache::StoreFailure& why) {
           base::formatText("{} ({})", why.message, cache::storeReasonName(why.reason))};
 }
 
-// The user's own store and nothing else, whatever the mode for models is.
+// Options for the user's own store alone; writable unless HEARTH_STORE_MODE is read-only.
 Outcome<cache::StoreOptions> storeOptions(const CacheOptions& options) {
   auto found = cache::StoreOptions::fromEnvironment();
   if (!found) {
@@ -51,7 +51,7 @@ Outcome<cache::StoreOptions> storeOptions(const CacheOptions& options) {
   return std::move(*found);
 }
 
-// Null when there is no store yet, which is no failure; it is not made for being looked at.
+// Opens the store; null, without failure, when there is none yet. Does not create it.
 Outcome<std::shared_ptr<cache::WeightStore>> openStore(cache::StoreOptions options, bool write) {
   const cache::StoreMode mode = options.mode;
   options.mode = cache::StoreMode::kReadOnly;
@@ -74,7 +74,7 @@ Outcome<cache::StoreInventory> inventoryOf(const std::shared_ptr<cache::WeightSt
   return std::move(*inventory);
 }
 
-// Bytes done of all, on standard error while it is a terminal.
+// Shows the bytes done and in all on standard error if that is a terminal.
 class Progress {
  public:
   ~Progress() {
@@ -281,7 +281,7 @@ Outcome<void> prune(const CacheOptions& options) {
   return {};
 }
 
-// The plans that one argument of `rm` means.
+// The plans that match one argument of `rm`.
 Outcome<std::vector<cache::PlanKey>> plansOf(const cache::StoreInventory& inventory,
                                              const std::string& argument) {
   constexpr size_t kLeastDigits = 4;
@@ -324,7 +324,7 @@ Outcome<void> remove(const CacheOptions& options) {
   for (const cache::PlanKey& key : keys) {
     const auto status = (*store)->remove(key);
     if (status) continue;
-    // Another process was faster.
+    // Another process may have removed it first.
     if (status.error().reason != cache::StoreReason::kAbsent)
       return std::unexpected(failure(status.error()));
     --removed;

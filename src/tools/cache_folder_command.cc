@@ -34,7 +34,7 @@ uint64_t bytesOf(const Json& files) {
   return bytes;
 }
 
-// How long ago a time of the JSON was.
+// The age of a time in the JSON.
 std::string agoText(const Json& time) {
   std::tm parts{};
   if (!time.is_string() ||

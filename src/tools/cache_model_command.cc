@@ -27,7 +27,7 @@ CompileOptions compileOptions(const CacheOptions& options, const std::string& si
   return made;
 }
 
-// How the start of one signature goes, in the keys of a start report.
+// Explains the start of one signature, with the keys of a start report.
 Json explained(const Model& model, const CacheOptions& options, const std::string& signature) {
   const Json start = Json::parse(model.explainStart(compileOptions(options, signature)));
   return {{"signature", signature},
@@ -36,14 +36,15 @@ Json explained(const Model& model, const CacheOptions& options, const std::strin
           {"mapped_bytes", start["mapped_bytes"]}};
 }
 
-// Packs what is not there. `state` is the next start's, `packed_bytes` what was missing.
+// Packs the weights that the store lacks. `state` is that of the next start, `packed_bytes` the
+// bytes that were missing.
 Json warmed(const Model& model, const CacheOptions& options, const std::string& signature) {
   uint64_t packed = 0;
   {
     const Compilation compilation = model.compile(compileOptions(options, signature));
     packed = compilation.startReport().packedBytes;
   }
-  // A second start waits for the first to have written everything, as any other process does.
+  // The second start waits until the first has written everything, like a start of another process.
   const Compilation again = model.compile(compileOptions(options, signature));
   const StartReport report = again.startReport();
   return {{"signature", signature},

@@ -11,10 +11,10 @@ namespace hearth::tools {
 
 enum class CacheAction { kList, kStat, kExplain, kWarm, kVerify, kPrune, kRemove, kPath };
 
-// What `hearth cache` is told.
+// The options of `hearth cache`.
 struct CacheOptions {
   CacheAction action = CacheAction::kList;
-  std::string store;                 // folder; empty = as the environment says
+  std::string store;                 // folder; empty = what the environment sets
   std::string bundle;                // list, explain, warm, verify: this file in place of the store
   std::string cacheDir;              // list, explain, verify: an application's folder instead
   std::string token;                 // explain with cacheDir: hexadecimal digits

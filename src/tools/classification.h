@@ -20,9 +20,9 @@ class Labels {
   static Result<Labels> read(const std::string& path);
   static Labels parse(const std::string& text);
 
-  // The name of a class of a model with `classCount` classes. Lists that begin with a background
-  // class which the model lacks (one name more than classes) are shifted by one. Empty when there
-  // is none.
+  // The name of a class of a model with `classCount` classes; empty if it has none. A list with one
+  // name more than classes begins with a background class that the model lacks, and is shifted by
+  // one.
   std::string name(uint64_t index, uint64_t classCount) const;
   bool empty() const { return names_.empty(); }
 
@@ -32,14 +32,15 @@ class Labels {
 
 struct ScoredClass {
   uint64_t index = 0;
-  double score = 0;  // a real number: dequantised where the output is quantised
+  double score = 0;  // a real number, dequantised if the output is quantised
 };
 
-// Whether an output reads as one score for each of several classes: [N] or [1,N], or [1,1,1,N], N
+// Whether an output can be one score for each of several classes: [N], [1,N] or [1,1,1,N] with N of
 // at least 2; with `isLenient`, any shape with one dimension above 1.
 bool isClassification(const Array& output, bool isLenient);
 
-// The `count` best, best first, the smaller index first among equals; NaN comes last.
+// The `count` classes with the best scores, best first; of equal scores the smaller index first,
+// NaN last.
 std::vector<ScoredClass> topClasses(const Array& output, const TensorInfo& tensor, size_t count);
 
 }  // namespace hearth::tools

@@ -8,20 +8,19 @@
 
 namespace hearth::tools {
 
-// Both `run` and `bench`.
+// `run` and `bench`.
 Outcome<void> runCommand(const RunOptions& options);
-// `bench` through the C functions of NNAPI: start and inference, with or without cache files.
+// `bench --api nnapi`: start and inference by NNAPI's C functions, with or without cache files.
 Outcome<void> nnapiBenchCommand(const RunOptions& options);
 Outcome<void> inspectCommand(const InspectOptions& options);
 Outcome<void> devicesCommand(const DevicesOptions& options);
-// A store that has wrong objects is a failure of `verify`, which removes them.
+// `verify` removes wrong objects from the store and then fails.
 Outcome<void> cacheCommand(const CacheOptions& options);
 // The commands of `hearth cache` that prepare a model: explain and warm.
 Outcome<void> cacheModelCommand(const CacheOptions& options);
-// Those that take --cache-dir, with it: ls, verify (where files that do not verify are a failure)
-// and explain.
+// `ls`, `verify` and `explain` with --cache-dir. `verify` fails if a file does not verify.
 Outcome<void> cacheFolderCommand(const CacheOptions& options);
-// Prints the report also when cases fail, which is a failure.
+// Prints the report in any case, and fails if a case fails.
 Outcome<void> conformanceCommand(const ConformanceOptions& options);
 
 }  // namespace hearth::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a command ends badly: one sentence for standard error and an exit code.
+// The failure of a command: one sentence for standard error and an exit code.
 #pragma once
 
 #include <expected>
@@ -27,7 +27,7 @@ struct Failure {
 template <typename T>
 using Outcome = std::expected<T, Failure>;
 
-// The command line asks for something that cannot be.
+// A failure for a command line that asks for something impossible.
 template <typename... Args>
 std::unexpected<Failure> usage(std::format_string<Args...> format, Args&&... args) {
   return std::unexpected(

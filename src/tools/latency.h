@@ -8,7 +8,7 @@
 
 namespace hearth::tools {
 
-// The nearest-rank percentile (0 < p <= 100) of measurements; nothing when there are none.
+// The nearest-rank percentile (0 < p <= 100) of measurements; nullopt when there are none.
 inline std::optional<double> percentile(std::vector<double> values, double p) {
   if (values.empty()) return std::nullopt;
   const auto rank = static_cast<size_t>(std::ceil(p / 100 * static_cast<double>(values.size())));

@@ -19,7 +19,7 @@ constexpr uint64_t kMaxRepeat = 10'000'000;
 constexpr uint32_t kMaxThreads = 1024;
 constexpr unsigned kMaxCaseSeconds = 86400;
 
-// What the parser keeps as text until everything is there.
+// The values of --mean and --std until the whole command line is parsed.
 struct NormalizationText {
   std::vector<double> mean;
   std::vector<double> std;
@@ -193,7 +193,7 @@ int fail(const Failure& failure) {
   return failure.exitCode;
 }
 
-// The parser's own words are no sentence, and it does not name a command that does not exist.
+// Makes a sentence of the parser's message, which also fails to name a command that does not exist.
 std::string usageSentence(const CLI::App& app, int argc, char** argv, std::string problem) {
   const std::string first = argc > 1 ? argv[1] : "";
   const auto commands =
@@ -214,7 +214,7 @@ std::string usageSentence(const CLI::App& app, int argc, char** argv, std::strin
 }
 
 int runMain(int argc, char** argv) {
-  // A reader that leaves early shows in the stream's state.
+  // When the reader of a pipe leaves, the stream's state shows it.
   std::signal(SIGPIPE, SIG_IGN);
 
   CLI::App app("Run neural networks on this machine.", "hearth");

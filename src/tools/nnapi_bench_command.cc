@@ -36,13 +36,13 @@ double millisecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// NNAPI tells how a model started in its report only, so this process gets one in memory.
+// Reads start reports: NNAPI writes them only to the file of HEARTH_REPORT, here one in memory.
 class StartReports {
  public:
   StartReports() : file_(::memfd_create("hearth-report", MFD_CLOEXEC)) {
     ::setenv("HEARTH_REPORT", base::formatText("/proc/self/fd/{}", file_.get()).c_str(), 1);
   }
-  // The last one; null where there is none.
+  // The last report; null if there is none.
   Json last() const {
     const uint64_t size = file_.size().value_or(0);
     std::string text(size, ' ');
@@ -56,7 +56,7 @@ class StartReports {
   base::Descriptor file_;
 };
 
-// The extension's codes in the model are those that the process gives to its first extension.
+// Checks that hearth.tflite has the prefix that the codes in the model have.
 Status nameExtension() {
   conformance::ModelHandle model;
   HEARTH_TRY(conformance::check(ANeuralNetworksModel_create(conformance::Out(model)), "create"));
@@ -70,7 +70,7 @@ Status nameExtension() {
               graph::kTfliteExtensionName, graph::kTfliteExtensionPrefix);
 }
 
-// What starts with the first model of a process, whichever it is.
+// Compiles a small model, so that the work of a process's first model is not measured.
 Status startLibraries() {
   HEARTH_TRY(nameExtension());
   ndk::Model model;
@@ -166,7 +166,7 @@ class NnapiBench {
   Json& json() { return json_; }
 
  private:
-  // Small numbers of the type: indices that exist, floats of a sensible size.
+  // Fills with small numbers: indices in range, floats of a sensible size.
   static void fill(graph::OperandType type, std::mt19937& random, std::vector<uint8_t>& bytes) {
     if (type == graph::OperandType::kTensorFloat32) {
       const std::span values(reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float));

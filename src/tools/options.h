@@ -10,7 +10,7 @@
 
 namespace hearth::tools {
 
-// Where packed weights are kept; what is not given is as the environment says.
+// Options of the weight store; the environment decides those that are not given.
 struct StoreFlags {
   std::string path;
   std::string mode;  // off, read-only, read-write or strict
@@ -18,7 +18,7 @@ struct StoreFlags {
   std::string weightCache;  // one file in place of the store
 };
 
-// What `hearth run` and `hearth bench` are told.
+// The options of `hearth run` and `hearth bench`.
 struct RunOptions {
   std::string model;
   std::vector<std::string> inputs;
@@ -31,8 +31,8 @@ struct RunOptions {
   std::string signature;
   std::optional<Normalization> normalization;
   uint32_t threads = 0;
-  std::string preparation;  // whole or just-in-time; empty = as the environment says
-  std::string tuning;       // on or off; empty = as the environment says
+  std::string preparation;  // whole or just-in-time; empty = what the environment sets
+  std::string tuning;       // on or off; empty = what the environment sets
   StoreFlags store;
   std::string cacheDir;  // for compilation caching
   std::string token;     // 64 hexadecimal digits; empty: zeros
@@ -42,7 +42,7 @@ struct RunOptions {
   bool isJson = false;
   bool isBench = false;
   // `bench` only.
-  bool isUntilTuned = false;   // more runs, until kernels are chosen
+  bool isUntilTuned = false;   // runs the model until its kernels are chosen
   std::string api = "hearth";  // or "nnapi"
 };
 
@@ -51,7 +51,7 @@ struct InspectOptions {
   double timeoutSeconds = 0;
   bool isJson = false;
   bool isFull = false;   // every tensor and operation in the text
-  bool hasPlan = false;  // the division among the devices in the text
+  bool hasPlan = false;  // the partitioning among the devices in the text
 };
 
 struct DevicesOptions {

@@ -24,8 +24,8 @@ namespace {
 constexpr uint64_t kBenchRepeat = 20;
 constexpr size_t kDefaultTop = 5;
 constexpr uint64_t kBenchSeed = 0;
-// Runs until kernels are chosen are about 100. Of quick models many more pass while kernels are
-// made, which nobody feels.
+// Kernels are chosen after about 100 runs. A quick model runs many more times while the kernels are
+// being built, but these take little time.
 constexpr uint64_t kMostTuningRuns = 400;
 constexpr double kTuningRunsMs = 30'000;
 
@@ -47,7 +47,7 @@ bool isMeasuring(const Compilation& compilation) {
   return nlohmann::json::parse(compilation.startReportJson())["tuning"]["state"] == "measuring";
 }
 
-// A model made ready, with the memory of its inputs and outputs.
+// A compiled model with the memory of its inputs and outputs.
 class Session {
  public:
   Session(const RunOptions& options, Watch& watch) : options_(options), watch_(watch) {}
@@ -75,7 +75,7 @@ class Session {
   std::optional<Picture> picture_;
   Clock::time_point prepared_;
   std::optional<Compilation> compilation_;
-  // Last, so that it ends before the memory that it uses.
+  // The last member, so that it is destroyed before the memory that it uses.
   std::optional<Execution> execution_;
 };
 
@@ -106,7 +106,7 @@ Outcome<void> Session::prepare(RunReport* report) {
       compilation_.emplace(model.compile(options));
     } catch (const Exception& exception) {
       Failure failure(exception);
-      // Here only a device or a signature can be what was not found.
+      // Only a device or a signature of the command line can be missing here.
       if (exception.code() == HEARTH_NOT_FOUND) failure.exitCode = kExitUsage;
       return std::unexpected(std::move(failure));
     }
@@ -168,7 +168,7 @@ Outcome<void> Session::setUpOutputs() {
     for (size_t i = 0; i < outputInfos_.size(); ++i) {
       Array array;
       array.type = outputInfos_[i].type;
-      // Unknown sizes begin with room for a little and grow after a first try.
+      // A buffer of unknown size starts small and grows after the first try.
       array.bytes.resize(std::max<uint64_t>(outputInfos_[i].byteSize, 64));
       outputs_.push_back(std::move(array));
       execution_->setOutput(i, outputs_[i].bytes.data(), outputs_[i].bytes.size());
@@ -196,7 +196,7 @@ Outcome<void> Session::growOutputs() {
 }
 
 Outcome<void> Session::runFirst() {
-  // Each refusal makes at least one buffer larger; outputs that depend on one another can need one
+  // Each failure makes at least one buffer larger. Outputs that depend on one another may need one
   // try each.
   for (size_t tries = 0;; ++tries) {
     try {
@@ -216,7 +216,7 @@ void Session::runAgain(RunReport* report) {
   report->steadyMs.push_back(millisecondsSince(start));
 }
 
-// The compilation, which ends after this, keeps what was chosen.
+// Runs the model until its kernels are chosen. The compilation keeps the choice when it ends.
 void Session::runUntilTuned(RunReport* report) {
   watch_.beginStage("running the model until its kernels are chosen");
   const Clock::time_point begin = Clock::now();
@@ -314,7 +314,7 @@ Outcome<void> Session::writeOutputs(RunReport* report) {
   return addSegments(labels, report);
 }
 
-// What can be known to fail before minutes are spent on a model.
+// Checks files that could fail the command after it has spent minutes on the model.
 Outcome<void> checkFiles(const RunOptions& options) {
   if (!options.labels.empty()) HEARTH_TRY(Labels::read(options.labels));
   if (options.outputDir.empty()) return {};

@@ -31,13 +31,13 @@ Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
-// The repeats in either stage of a model whose kernels were chosen meanwhile.
+// The repeats in each stage of a model whose kernels were chosen during the runs.
 struct Stages {
   std::vector<double> firstMs, secondMs;
 };
 std::optional<Stages> stagesOf(const RunReport& report, const Json& tuning) {
   if (tuning["state"] != "measured") return std::nullopt;
-  // The first run of all is no repeat.
+  // The very first run is no repeat.
   const auto executions = tuning["executions"].get<size_t>();
   const size_t before = std::min(std::max<size_t>(executions, 1) - 1, report.steadyMs.size());
   const auto border = report.steadyMs.begin() + static_cast<std::ptrdiff_t>(before);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `hearth run` and `hearth bench` tell.
+// The report of `hearth run` and `hearth bench`.
 #pragma once
 
 #include <cstdint>
@@ -32,13 +32,13 @@ struct RunReport {
 
   std::string model;
   std::string device;
-  std::string startJson;  // of the library; prepareMs replaces its own
+  std::string startJson;  // from the library; prepareMs replaces the time in it
   double prepareMs = 0;
   StartReport start;
   double firstMs = 0;
   double firstResultMs = 0;      // from the end of the preparation to the end of the first run
   std::vector<double> steadyMs;  // one for each repeat
-  uint64_t startPeakRssKib = 0;  // when the model was ready
+  uint64_t startPeakRssKib = 0;  // read when the model was ready
   ProcessMemory memory;
   std::vector<Output> outputs;
   std::vector<Class> top;
@@ -46,7 +46,7 @@ struct RunReport {
   std::string overlay;  // empty when there is none
 };
 
-// One object, keys as docs/cli.md lists them.
+// One object with the keys of docs/cli.md.
 std::string toJson(const RunReport& report);
 // Tables for people.
 std::string toText(const RunReport& report, bool isBench);

@@ -9,7 +9,7 @@
 namespace hearth::tools {
 namespace {
 
-// Characters of UTF-8 text: every byte but those that continue one.
+// The number of characters in UTF-8 text: all bytes but continuation bytes.
 size_t width(const std::string& text) {
   return static_cast<size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));

@@ -13,11 +13,11 @@ namespace {
 
 constexpr std::chrono::seconds kPatience(1);
 constexpr std::chrono::milliseconds kRefresh(250);
-// A limit past a year is none; it also keeps the clock from overflowing.
+// A longer limit than a year counts as none, which also keeps the clock from overflowing.
 constexpr double kLongestLimit = 365.0 * 24 * 3600;
 
 void writeError(const std::string& text) {
-  // Not through a stream: another thread may hold its lock for ever.
+  // Not through a stream, whose lock another thread may hold for ever.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
 

@@ -9,12 +9,12 @@
 
 namespace hearth::tools {
 
-// Keeps an eye on a command from a thread of its own. When a stage takes longer than a second and
-// standard error is a terminal, it says so there; when the time limit passes, it says that in a
-// sentence and ends the process with exit code 1, whatever the other threads are doing.
+// Watches a command from a thread of its own. When a stage takes longer than a second and standard
+// error is a terminal, it shows that there. When the time limit passes, it writes a sentence and
+// ends the process with exit code 1, whatever the other threads are doing.
 class Watch {
  public:
-  // `timeoutSeconds` 0 = no limit. The time counts from here.
+  // Starts the time; `timeoutSeconds` 0 = no limit.
   explicit Watch(double timeoutSeconds);
   ~Watch();
   Watch(const Watch&) = delete;

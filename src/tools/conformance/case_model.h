@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a conformance case to a model with its inputs and expected outputs.
+// Makes a model, its inputs and its expected outputs from a conformance case.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace hearth::conformance {
 
-// How a case is run.
+// A way to run a case.
 enum class Variant {
   kAsIs,
   kDynamicOutputShape,  // no dimension of an output of the main graph is known
@@ -38,7 +38,7 @@ struct CaseModel {
   std::vector<CaseValue> outputs;
 };
 
-// Operations are brought into run order; the model is not validated. kBadData for indices outside
+// Sorts operations into run order, but does not validate the model. kBadData for indices outside
 // the case or a cycle.
 Result<CaseModel> buildModel(const Case& testCase, Variant variant);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kShortLoopTimeout = 200'000'000;
 
-// Memory of one argument with bytes on both sides that nobody may touch.
+// Memory of one argument between guard bytes that the device must not write.
 class GuardedBuffer {
  public:
   explicit GuardedBuffer(size_t size) : size_(size), bytes_(size + 2 * kGuard, kPattern) {}
@@ -36,7 +36,7 @@ class GuardedBuffer {
   std::vector<uint8_t> bytes_;
 };
 
-// Whether a status of a case that must fail is the right one.
+// Checks the error of a case that must fail.
 Status judgeFailure(const Case& testCase, const Error& error) {
   if ((testCase.flags & kInfiniteLoop) != 0 &&
       error.code() != ErrorCode::kMissedDeadlineTransient &&

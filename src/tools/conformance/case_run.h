@@ -17,8 +17,8 @@ struct OperationKernel {
 struct CaseResult {
   bool hasPassed = false;
   std::string message;  // why not passed
-  // What the device runs each operation of the main graph on, in order; empty when the model did
-  // not come as far.
+  // The device's kernel for each operation of the main graph, in order; empty when the case failed
+  // before.
   std::vector<OperationKernel> kernels;
 };
 

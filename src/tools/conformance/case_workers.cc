@@ -22,8 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What a worker sends: a header and then the text: the message, then a line for each operation with
-// its name, a blank and its kernel.
+// A worker sends this header and then a text: the message, and a line for each operation with its
+// name, a blank and its kernel.
 struct RecordHeader {
   uint32_t task = 0;
   uint32_t isResult = 0;  // 0: the case begins now
@@ -36,7 +36,7 @@ void writeAll(int fd, const void* data, size_t size) {
   while (size > 0) {
     const ssize_t written = ::write(fd, bytes, size);
     if (written < 0 && errno == EINTR) continue;
-    // Without its parent a worker has no purpose.
+    // The parent is gone, so the worker ends.
     if (written <= 0) ::_exit(3);
     bytes += written;
     size -= static_cast<size_t>(written);
@@ -127,7 +127,7 @@ class WorkerPool {
     worker.pid = ::fork();
     if (worker.pid < 0) return std::unexpected(base::errnoError(errno, "Starting a worker"));
     if (worker.pid == 0) {
-      // The pipes of other workers must close when those end.
+      // Closes the other workers' pipes, which must close when those workers end.
       for (Worker& other : workers_) other.pipe.reset();
       worker.pipe.reset();
       workerMain(writeEnd.get(), device_, tasks_, begin, end);
@@ -198,7 +198,8 @@ class WorkerPool {
     advance();
   }
 
-  // A worker is done, dead or stuck; the case it was at is lost, another process takes the rest.
+  // Ends a worker that is done, dead or stuck. The case that it was running fails, and another
+  // process runs the rest.
   Status finish(std::list<Worker>::iterator worker, bool isStuck) {
     if (isStuck) ::kill(worker->pid, SIGKILL);
     int status = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs cases in processes of their own, so that one which crashes or hangs costs only itself.
+// Runs cases in processes of their own, so that a case which crashes or hangs harms no other.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,9 @@ struct CaseTask {
   size_t index = 0;
 };
 
-// Results in the order of the tasks. A case during which its process dies or that exceeds its time
-// has failed. `onProgress` gets the number of finished cases; may be empty. The calling process
-// must have no other threads. kIo when no process can be started.
+// Returns results in the order of the tasks. A case fails when its process dies or it exceeds its
+// time. `onProgress` gets the number of finished cases; may be empty. The calling process must have
+// no other threads. kIo when no process can be started.
 Result<std::vector<CaseResult>> runInWorkers(const DeviceFactory& device,
                                              const std::vector<CaseTask>& tasks,
                                              const WorkerOptions& options,

@@ -28,7 +28,7 @@ Status compareElements(const Tolerance& tolerance, std::span<const uint8_t> expe
     const auto have = static_cast<double>(elementAt<T>(actual, i));
     const double limit = static_cast<double>(tolerance.absolute) +
                          static_cast<double>(tolerance.relative) * std::fabs(want);
-    // Infinities are right when equal; a NaN fails every comparison.
+    // Equal infinities match; a NaN fails every comparison.
     if (want == have || std::fabs(have - want) <= limit) continue;
     if (mismatches++ == 0) first = i;
   }

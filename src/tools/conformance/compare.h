@@ -14,7 +14,8 @@ namespace hearth::conformance {
 Status compareValues(const Case& testCase, const CaseValue& expected,
                      std::span<const uint8_t> actual);
 
-// RANDOM_MULTINOMIAL: the frequency of each class against softmax(logits of the first row).
+// For RANDOM_MULTINOMIAL: compares the frequency of each class with softmax(logits of the first
+// row).
 Status compareMultinomial(const Case& testCase, const CaseValue& logits,
                           std::span<const uint8_t> actual);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conformance run as a whole: what the command and the test share.
+// The whole conformance run, which the command and the test share.
 #pragma once
 
 #include <functional>
@@ -35,10 +35,10 @@ struct Report {
 Result<Report> runConformance(const DeviceFactory& device, const RunOptions& options,
                               const std::function<void(size_t done, size_t all)>& onProgress);
 
-// Failures (and with `verbose` every case), one line for each operation, and as the last line
-// "N passed, N failed".
+// The failures (with `verbose` all cases), a line for each operation, and the last line "N passed,
+// N failed".
 std::string describeReport(const Report& report, bool verbose);
-// The same for programs.
+// The report as JSON.
 std::string reportAsJson(const Report& report);
 
 }  // namespace hearth::conformance

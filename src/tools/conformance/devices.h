@@ -19,7 +19,7 @@ struct DeviceFactory {
 // The devices of this build.
 std::vector<DeviceFactory> builtInDevices();
 
-// Those, and the drivers that HEARTH_DRIVER_PATH names, loaded when they are created.
+// The devices of this build and the drivers along HEARTH_DRIVER_PATH, loaded when they are created.
 std::vector<DeviceFactory> allDevices();
 
 }  // namespace hearth::conformance

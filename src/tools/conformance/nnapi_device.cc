@@ -37,8 +37,8 @@ constexpr ModeName kModeNames[] = {
 
 constexpr char kDefaultName[] = "default";
 
-// A folder for cache files and the driver's memory of them, for one model at a time: the process
-// has one environment.
+// A folder for cache files and the map of them, set by the environment. There can be only one at a
+// time, because the process has one environment.
 class CacheFolder {
  public:
   CacheFolder() {
@@ -57,7 +57,7 @@ class CacheFolder {
   CacheFolder& operator=(const CacheFolder&) = delete;
   const std::filesystem::path& path() const { return path_; }
 
-  // Whether the last compilation came from the cache, or, where that need not be, cached nothing.
+  // Fails unless the last compilation was a cache hit or, if not `isNeeded`, cached nothing.
   Status checkHit(bool isNeeded) const {
     std::ifstream lines(report());
     std::string last;
@@ -69,7 +69,7 @@ class CacheFolder {
   }
 
  private:
-  // Memory, if there is such a place: syncing takes no time there.
+  // A folder in memory if there is one, because syncing takes no time there.
   static std::filesystem::path folderForAll() {
     const std::filesystem::path memory = "/dev/shm";
     if (::access(memory.c_str(), W_OK | X_OK) == 0) return memory;
@@ -105,7 +105,7 @@ class NnapiExecution final : public hal::Execution {
   ExecutionHandle reused_;
   memory::PoolRef shared_;  // inputs, then outputs
   std::vector<uint64_t> sharedOutputs_;
-  std::vector<MemoryHandle> memories_;        // what the arguments lie in
+  std::vector<MemoryHandle> memories_;        // the memories of the arguments
   std::vector<MemoryHandle> outputMemories_;  // by output; null where there is none
 };
 
@@ -136,12 +136,12 @@ class NnapiPreparedModel final : public hal::PreparedModel,
   hal::StartReport startReport() const override { return {}; }
 
   const graph::Subgraph& main() const { return graph_->main(); }
-  // Fences and device memories need them all.
+  // The mode that is possible: fences and device memories need all sizes to be known.
   NnapiMode mode() const {
     const bool wantsSizes = mode_ == NnapiMode::kFenced || mode_ == NnapiMode::kDeviceMemory;
     return wantsSizes && !hasKnownSizes_ ? NnapiMode::kSync : mode_;
   }
-  // Whether sizes have to be found before executions are fenced.
+  // Whether a computation without fences must find the sizes first.
   bool fencesLater() const { return mode_ == NnapiMode::kFenced && !hasKnownSizes_; }
   ANeuralNetworksCompilation* compilation() const { return compilation_.get(); }
   ANeuralNetworksBurst* burst() const { return burst_.get(); }
@@ -153,7 +153,7 @@ class NnapiPreparedModel final : public hal::PreparedModel,
            name == std::string_view("hearth-cpu");
   }
 
-  // With a zero token where there is a folder for the cache.
+  // Compiles, with a zero token if there is a cache folder.
   Status compile(const ANeuralNetworksDevice* device, const hal::PrepareOptions& options,
                  const CacheFolder* cache) {
     if (device != nullptr)
@@ -226,7 +226,7 @@ Status NnapiExecution::setArguments(ANeuralNetworksExecution* execution) {
   return {};
 }
 
-// All arguments in one memory, each at an offset that is no multiple of a page.
+// Puts all arguments into one memory, each at an offset that is no multiple of a page.
 Status NnapiExecution::setSharedArguments(ANeuralNetworksExecution* execution) {
   constexpr uint64_t kFirst = 20;
   constexpr uint64_t kStep = 8;
@@ -266,7 +266,7 @@ Status NnapiExecution::setSharedArguments(ANeuralNetworksExecution* execution) {
   return {};
 }
 
-// Inputs are copied into device memories through a shared one.
+// Puts arguments into device memories; inputs are copied there through a shared memory.
 Status NnapiExecution::setDeviceArguments(ANeuralNetworksExecution* execution) {
   for (size_t i = 0; i < request_.inputs.size(); ++i) {
     const hal::Argument& input = request_.inputs[i];
@@ -306,7 +306,7 @@ Status NnapiExecution::computeFenced(ANeuralNetworksExecution* execution) {
   return check(ANeuralNetworksEvent_wait(event.get()), "Event_wait");
 }
 
-// Once more with fences, the outputs being of the shapes that the first computation found.
+// Computes again with fences, with outputs of the shapes that the first computation found.
 Status NnapiExecution::repeatFenced(hal::ExecutionResult* result) {
   ExecutionHandle execution;
   HEARTH_TRY(check(ANeuralNetworksExecution_create(prepared_->compilation(), Out(execution)),
@@ -318,7 +318,7 @@ Status NnapiExecution::repeatFenced(hal::ExecutionResult* result) {
   for (size_t i = 0; i < request_.outputs.size(); ++i) {
     graph::Operand operand = main.operands[main.outputs[i]];
     operand.dimensions = result->outputShapes[i].dimensions;
-    // A type cannot say that a dimension is 0.
+    // A type cannot express a dimension of 0.
     if (!graph::isFullySpecified(operand)) return {};
     HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(operand));
     const ANeuralNetworksOperandType type = {
@@ -353,7 +353,7 @@ Status NnapiExecution::computeOnce(ANeuralNetworksExecution* execution) {
   }
 }
 
-// Brings outputs to where the request wants them.
+// Copies outputs to the memory of the request.
 Status NnapiExecution::fetchOutputs() {
   for (size_t i = 0; i < request_.outputs.size(); ++i) {
     const hal::Argument& output = request_.outputs[i];

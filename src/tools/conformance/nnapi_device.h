@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that is reached through the C API of NNAPI: what it is given becomes calls of
-// ANeuralNetworks*, so that whatever tests devices tests the API, too.
+// A device that turns models and requests into calls of NNAPI's C API, so that tests of devices
+// test the API, too.
 #pragma once
 
 #include <memory>
@@ -19,20 +19,20 @@ enum class NnapiMode {
   kSync,
   kAsync,
   kBurst,
-  kFenced,        // where an output's size is unknown, sync first: fences need types that give it
+  kFenced,        // if an output's size is unknown, sync first: fences need types that give it
   kReusable,      // one execution for all computations
-  kDeviceMemory,  // arguments in device memories; sync with pointers where a size is unknown
+  kDeviceMemory,  // arguments in device memories; sync with pointers if a size is unknown
   kSharedMemory,  // arguments in one shared memory
   kCached,        // sync, compiled twice with a token: the second time from the cache
 };
 
 const char* nameOf(NnapiMode mode);
 std::vector<NnapiMode> allNnapiModes();
-// kBadData names the modes that there are.
+// kBadData for an unknown name; the message lists the modes.
 Result<NnapiMode> parseNnapiMode(std::string_view name);
 
-// The device of this name behind the C API; an empty name leaves the choice to the runtime (default
-// list, fallback). kNotFound when the API does not list it.
+// Connects to the device of this name behind the C API; an empty name leaves the choice to the
+// runtime (default list, fallback). kNotFound when the API does not list the device.
 Result<std::shared_ptr<hal::Device>> connectNnapiDevice(const std::string& name, NnapiMode mode);
 
 // The devices of this build through the C API, and "default" for the runtime's own choice.

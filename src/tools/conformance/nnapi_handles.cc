@@ -21,7 +21,7 @@ Status makeShared(size_t size, memory::PoolRef* pool, MemoryHandle* memory) {
 
 Status check(int code, const char* call) {
   if (code == ANEURALNETWORKS_NO_ERROR) return {};
-  // The codes of NNAPI are the first ones of ours.
+  // Our error codes begin with NNAPI's.
   return fail(static_cast<ErrorCode>(code), "{} gives {}.", call,
               base::errorCodeName(static_cast<ErrorCode>(code)));
 }

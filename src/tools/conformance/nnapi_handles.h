@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C API's codes as errors, and its memories.
+// Converts the C API's codes to errors, and makes and copies its memories.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@ using ndk::Out;
 // The error of a code that is not NO_ERROR; `call` names the function.
 Status check(int code, const char* call);
 
-// A device memory for one role of a finished compilation.
+// Makes a device memory for one role of a finished compilation.
 Status makeDeviceMemory(ANeuralNetworksCompilation* compilation, bool isInput, uint32_t index,
                         MemoryHandle* memory);
-// Copies by way of a shared memory.
+// Copy to and from a memory through a shared memory.
 Status copyIn(const void* data, size_t size, ANeuralNetworksMemory* memory);
 Status copyOut(ANeuralNetworksMemory* memory, void* data, size_t size);
 

@@ -9,7 +9,7 @@
 
 namespace hearth::conformance {
 
-// Models of the C API with what they refer to.
+// A model of the C API with the models and memories that it refers to.
 struct NnapiModel {
   std::vector<MemoryHandle> memories;  // of constants, by pool
   std::vector<ModelHandle> models;     // by subgraph; the main one first
@@ -17,9 +17,9 @@ struct NnapiModel {
   ANeuralNetworksModel* main() const { return models.front().get(); }
 };
 
-// Builds and finishes a model by calls of the C API: small constants by value, those in pools
-// through memories, subgraphs as models. Pools must have descriptors. The first call that fails is
-// the error.
+// Builds and finishes a model by calls of the C API: small constants by value, constants in pools
+// through memories, subgraphs as models. Pools must have descriptors. Fails with the error of the
+// first call that fails.
 Status buildNnapiModel(const graph::Model& graph, NnapiModel* built);
 
 }  // namespace hearth::conformance

@@ -12,8 +12,8 @@ static_assert(std::endian::native == std::endian::little);
 constexpr char kMagic[8] = {'N', 'N', 'T', 'V', 'E', 'C', '0', '1'};
 constexpr size_t kHeaderSize = 64;
 
-// Reads records front to back. After the first read outside the file every further one gives zero
-// values, so that callers check once per record.
+// Reads records front to back. After the first read outside the file all further reads return
+// zeros, so that callers check once per record.
 class Cursor {
  public:
   Cursor(std::span<const uint8_t> bytes, uint64_t offset) : bytes_(bytes) {
@@ -36,7 +36,7 @@ class Cursor {
     return value;
   }
 
-  // A count of things that take at least `size` bytes each: 0 when they cannot be there.
+  // Reads a count of items of at least `size` bytes each; fails with 0 if the file has fewer bytes.
   uint32_t readCount(size_t size) {
     const auto count = read<uint32_t>();
     if (count <= rest_.size() / size) return count;

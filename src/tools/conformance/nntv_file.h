@@ -45,7 +45,7 @@ struct CaseSubgraph {
   std::vector<uint32_t> outputs;
 };
 
-// Of one type of output: |actual - expected| <= absolute + relative * |expected|.
+// The tolerance of one type of output: |actual - expected| <= absolute + relative * |expected|.
 struct Tolerance {
   float absolute = 0.0f;
   float relative = 0.0f;
@@ -61,7 +61,7 @@ struct Case {
   std::vector<CaseSubgraph> subgraphs;  // [0] is the main one
 };
 
-// A file of cases. Data of cases point into it: it must outlive them. Immutable, thread-safe.
+// A file of cases. It must outlive the cases, whose data point into it. Immutable, thread-safe.
 class NntvFile {
  public:
   // kBadData for a header or index that does not fit the file.
@@ -69,7 +69,7 @@ class NntvFile {
   static Result<NntvFile> parse(memory::PoolRef bytes);
 
   size_t caseCount() const { return offsets_.size(); }
-  // kBadData for a record that leaves the file or is larger than it can be.
+  // kBadData for a record that reaches past the end of the file or is too large.
   Result<Case> readCase(size_t index) const;
 
  private:

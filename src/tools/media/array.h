@@ -11,7 +11,7 @@
 
 namespace hearth::tools {
 
-// Memory that begins with a cache line.
+// Allocates memory aligned to a cache line.
 template <typename T>
 struct CacheLineAllocator {
   static constexpr std::align_val_t kCacheLine{64};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole files in and out of memory.
+// Reads and writes whole files.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace hearth::tools {
 // No input file may be larger than this.
 inline constexpr uint64_t kMaxInputFileBytes = uint64_t{4} << 30;
 
-// Reads a regular file whole. kNotFound or kIo; kBadData when it is no regular file or holds more
-// than `limit` bytes. Never blocks on a pipe.
+// Reads a whole regular file. Errors: kNotFound, kIo; kBadData when it is no regular file or has
+// more than `limit` bytes. Never blocks on a pipe.
 Result<std::vector<uint8_t>> readFile(const std::string& path, uint64_t limit = kMaxInputFileBytes);
 
 // Writes a file so that it appears whole or not at all: under a temporary name in the same folder,
-// then renamed. kIo.
+// then renamed. Error: kIo.
 Status writeFile(const std::string& path, std::span<const uint8_t> bytes);
 
 // Lower-case extension without the dot, "" when there is none.

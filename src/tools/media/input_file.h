@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file on the command line as the value of an input tensor.
+// Makes the value of an input tensor from a file on the command line.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,13 @@ namespace hearth::tools {
 
 struct InputValue {
   Array array;
-  std::optional<Picture> picture;  // the file's own pixels, where it was a picture
+  std::optional<Picture> picture;  // the file's own pixels if it is a picture
 };
 
-// By extension: .npy (type and shape must be the tensor's), .png, .jpg, .jpeg and .bmp, .wav (into
-// [N] or [1,N] of float32 as sample / 32768, or of int16; cut or filled with silence at its end),
-// anything else raw bytes of exactly the tensor's size. Errors name the file.
+// Reads a file by its extension: .npy (type and shape must be the tensor's); .png, .jpg, .jpeg and
+// .bmp; .wav (into [N] or [1,N] of float32 as sample / 32768, or of int16; cut or filled with
+// silence at its end); anything else as raw bytes of exactly the tensor's size. Errors name the
+// file.
 Result<InputValue> readInputFile(const std::string& path, const TensorInfo& tensor,
                                  const std::optional<Normalization>& normalization);
 

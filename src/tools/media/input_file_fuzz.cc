@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto array = parseNpy({data, size}))
     if (!parseNpy(formatNpy(*array))) std::abort();
   (void)parseWav({data, size});
-  // A few bytes can be a large picture, which would only take time.
+  // A few bytes can encode a large picture, which only takes time.
   constexpr uint64_t kMostPixels = uint64_t{1} << 18;
   if (const auto picture = decodePicture({data, size}, kMostPixels))
     if (picture->samples.size() != size_t{picture->width} * picture->height * 3) std::abort();

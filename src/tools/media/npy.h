@@ -11,12 +11,12 @@
 
 namespace hearth::tools {
 
-// Types f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8, b1. kBadData for anything malformed, kUnsupported for
-// other types, byte orders and Fortran order. Nothing is allocated before the header's sizes were
-// checked against the bytes that are there.
+// Parses types f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8, b1. kBadData for a malformed file, kUnsupported
+// for other types, byte orders and Fortran order. Checks the header's sizes against the number of
+// bytes before it allocates.
 Result<Array> parseNpy(std::span<const uint8_t> bytes);
 
-// Version 1.0 file. int4 is written as int8.
+// Makes a file of version 1.0. int4 is written as int8.
 std::vector<uint8_t> formatNpy(const Array& array);
 
 }  // namespace hearth::tools

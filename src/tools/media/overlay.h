@@ -22,19 +22,19 @@ struct ClassMap {
 
 using Colour = std::array<uint8_t, 3>;
 
-// Colour of a class: neighbouring numbers differ strongly, class 0 is black (background).
+// The colour of a class. Neighbouring indices differ strongly; class 0 (background) is black.
 Colour classColour(uint32_t index);
 
-// The map that an output holds: [1,H,W] of an integer type without quantisation, or scores
-// [1,H,W,C] with 2 <= C <= 4096, of which the first largest counts. H and W are at least 2. Nothing
-// when the output is no such thing.
+// The class map in an output: [1,H,W] of an integer type without quantisation, or scores [1,H,W,C]
+// with 2 <= C <= 4096, of which the first of the largest wins. H and W are at least 2. nullopt for
+// other outputs.
 std::optional<ClassMap> classMapOf(const Array& output, const TensorInfo& tensor);
 
 // Pixels of each class that occurs, most frequent first.
 std::vector<std::pair<uint32_t, uint64_t>> countClasses(const ClassMap& map);
 
-// Half picture, half colour of the class (background keeps the picture), in the picture's size;
-// colours alone, in the map's size, without a picture.
+// Mixes the picture half and half with the colours of the classes, in the picture's size; the
+// background keeps the picture. Without a picture, draws the colours alone, in the map's size.
 Picture drawOverlay(const ClassMap& map, const std::optional<Picture>& picture);
 
 }  // namespace hearth::tools

@@ -7,8 +7,8 @@
 
 namespace {
 
-// A few compressed bytes can ask for gigabytes: no allocation of the decoder may exceed this, which
-// is set from the picture's own dimensions.
+// The largest allocation of the decoder, in bytes, set from the picture's own dimensions: a few
+// compressed bytes can ask for gigabytes.
 thread_local size_t stbAllocationLimit = 0;
 
 void* stbAllocate(size_t size) {

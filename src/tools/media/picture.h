@@ -10,7 +10,7 @@
 
 namespace hearth::tools {
 
-// No file may hold more pixels than this: checked before any of them is decoded.
+// The most pixels of a file, checked before any of them is decoded.
 inline constexpr uint64_t kMaxPixels = uint64_t{64} << 20;
 
 // 8-bit samples, rows from top to bottom, channels interleaved. Value type.
@@ -29,7 +29,7 @@ struct Picture {
 // files and for more than `maxPixels` pixels.
 Result<Picture> decodePicture(std::span<const uint8_t> bytes, uint64_t maxPixels = kMaxPixels);
 
-// One channel: luma after ITU-R BT.601, which leaves grey pixels as they are.
+// Converts to one channel: luma by ITU-R BT.601, which leaves grey pixels as they are.
 Picture toGrey(const Picture& picture);
 
 // PNG file of a picture. kOutOfMemory.

@@ -28,7 +28,7 @@ Stored quantize(double real, const TensorInfo& tensor) {
       std::clamp<double>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max())));
 }
 
-// What one sample of one channel becomes; a table, as there are but 256 samples.
+// Converts one sample of one channel. Callers make a table of the 256 samples.
 Result<Stored> convert(unsigned sample, unsigned channel, const TensorInfo& tensor,
                        const std::optional<Normalization>& normalization) {
   if (normalization) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture as the input of a model.
+// Converts a picture to the input of a model.
 #pragma once
 
 #include <array>
@@ -31,10 +31,10 @@ struct PictureLayout {
 // kBadData for other shapes.
 Result<PictureLayout> pictureLayout(const TensorInfo& tensor);
 
-// Resizes and converts: uint8 takes the samples, int8 sample - 128, float16 and float32
-// sample / 127.5 - 1. A normalization replaces this; its result is quantised with the tensor's
-// scale and zero point where it has them. kBadData for shapes and kUnsupported for types that hold
-// no picture.
+// Resizes and converts: to the sample for uint8, sample - 128 for int8, sample / 127.5 - 1 for
+// float16 and float32. A normalization replaces these formulas; its result is quantised if the
+// tensor has a scale and zero point. kBadData for shapes and kUnsupported for types that cannot
+// hold a picture.
 Result<Array> pictureToTensor(const Picture& picture, const TensorInfo& tensor,
                               const std::optional<Normalization>& normalization);
 

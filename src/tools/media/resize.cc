@@ -10,7 +10,7 @@ namespace {
 constexpr int kFractionBits = 22;
 constexpr uint32_t kMaxSide = 1 << 16;
 
-// For each output position the input positions that it is made of.
+// The input positions and weights of each output position.
 struct Taps {
   std::vector<uint32_t> first;
   std::vector<uint32_t> count;
@@ -18,7 +18,7 @@ struct Taps {
   size_t stride = 0;
 };
 
-// As Pillow rounds; std::lround would take halves away from zero.
+// Rounds like Pillow; std::lround would round halves away from zero.
 int64_t roundHalfUp(double value) {
   return static_cast<int64_t>(std::floor(value + 0.5));
 }

@@ -26,7 +26,7 @@ using graph::OperandType;
 using graph::OperationType;
 
 constexpr std::array<const char*, 3> kKernels = {"xnnpack", "own", "reference"};
-// By kernel: names of types.
+// Names of types by kernel.
 using Kernels = std::map<std::string, std::set<std::string>>;
 
 std::string shortName(OperandType type) {
@@ -74,7 +74,7 @@ std::string shortName(OperandType type) {
   }
 }
 
-// That of the first tensor, with the weights' where a layer has others.
+// The type of the first tensor, and that of a layer's weights if it differs.
 std::string typeOf(const graph::Subgraph& main, const graph::Operation& operation) {
   std::string name;
   for (const uint32_t input : operation.inputs) {
@@ -96,7 +96,7 @@ std::string typeOf(const graph::Subgraph& main, const graph::Operation& operatio
   return name;
 }
 
-// Those go to reference kernels, which then do nothing.
+// Whether a tensor of the operation is empty. A reference kernel, which does nothing, then runs it.
 bool hasEmptyTensor(const cpu::PlanBuilder& builder, const graph::Operation& operation) {
   const auto isEmpty = [&](uint32_t operand) {
     return builder.tensor(operand).elementCount() == 0;
@@ -109,14 +109,14 @@ class Collector {
  public:
   void add(const graph::Model& model) {
     if (!graph::validate(model) || !ops::validateOperations(model)) return;
-    // Models with unknown shapes or branches cannot be planned and say nothing about kernels.
+    // A model with unknown shapes or branches has no execution graph, so it tells no kernels.
     cpu::PlanBuilder builder(model, nullptr, {});
     if (!builder.build()) return;
     const std::vector<std::string> kernels = builder.takeKernels();
     const graph::Subgraph& main = model.main();
     for (size_t i = 0; i < kernels.size(); ++i) {
       if (hasEmptyTensor(builder, main.operations[i])) continue;
-      // Operations that only rename memory have no kernel: nothing is better.
+      // An operation that only renames memory has no kernel, which is the best implementation.
       const std::string kernel = kernels[i] == "none" ? "own" : kernels[i];
       operations_[main.operations[i].type][kernel].insert(typeOf(main, main.operations[i]));
     }

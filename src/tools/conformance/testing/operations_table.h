@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/operations.md, made from what the devices and the front end say.
+// Makes docs/operations.md from the answers of the devices and the front end.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace hearth::conformance {
 
-// The page. Kernels are those that hearth-cpu gives to the operations of the conformance cases and
-// of the models below `data` ($HEARTH_TEST_DATA), of the samples of the .tflite front end and of
-// random graphs. Error: what reading them fails with.
+// Returns the page. Its kernels are those that hearth-cpu chooses for the operations of the
+// conformance cases and the models below `data` ($HEARTH_TEST_DATA), of the samples of the .tflite
+// front end and of random graphs. Fails if one of these cannot be read.
 Result<std::string> operationsTable(const std::string& data);
 
 }  // namespace hearth::conformance
