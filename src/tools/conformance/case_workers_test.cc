@@ -10,7 +10,7 @@
 namespace hearth::conformance {
 namespace {
 
-// A device that does to its process what the number of the call says.
+// A device whose second call kills its process, and whose third call hangs.
 class UnreliableDevice final : public hal::Device {
  public:
   std::string name() const override { return "unreliable"; }
@@ -34,7 +34,7 @@ class UnreliableDevice final : public hal::Device {
   int calls_ = 0;
 };
 
-// A file of cases with a graph that has nothing in it.
+// A file of cases with an empty graph.
 std::vector<uint8_t> emptyCases(uint64_t count) {
   std::vector<uint8_t> bytes(64);
   std::memcpy(bytes.data(), "NNTVEC01", 8);

@@ -18,7 +18,7 @@ class NnapiConformance : public testing::TestWithParam<std::tuple<std::string, N
 TEST_P(NnapiConformance, AllCases) {
   const char* data = std::getenv("HEARTH_TEST_DATA");
   if (data == nullptr) GTEST_SKIP() << "HEARTH_TEST_DATA is not set.";
-  // Cases that must fail say so, and there are many.
+  // The many cases that must fail would fill the log.
   ::setenv("HEARTH_LOG", "off", 1);
   const auto& [name, mode] = GetParam();
   RunOptions options;
@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, NnapiConformance,
                          testing::Combine(testing::Values("hearth-cpu", "nnapi-reference"),
                                           testing::ValuesIn(allNnapiModes())),
                          titleOf);
-// What differs is the compilation.
+// One mode suffices for the default list, since only the compilation differs.
 INSTANTIATE_TEST_SUITE_P(Runtime, NnapiConformance,
                          testing::Combine(testing::Values("default"),
                                           testing::Values(NnapiMode::kSync)),

@@ -46,7 +46,7 @@ void writeOperand(NntvWriter& writer, uint8_t lifetime, uint64_t blob) {
   writer.put(blob).put(uint64_t{4});
 }
 
-// One case: RELU of a QUANT8_ASYMM[4], of which [1, 2, 254, 255] are both input and output.
+// One case: RELU of a QUANT8_ASYMM[4] whose input and output are [1, 2, 254, 255].
 std::vector<uint8_t> fileOfOneCase() {
   NntvWriter writer;
   writer.put(std::array<char, 8>{'N', 'N', 'T', 'V', 'E', 'C', '0', '1'}).put(uint64_t{1});
@@ -123,7 +123,7 @@ TEST(NntvFile, DynamicVariantForgetsOutputDimensionsOnly) {
 TEST(NntvFile, EveryTruncationIsAnErrorOrHarmless) {
   const std::vector<uint8_t> bytes = fileOfOneCase();
   for (size_t size = 0; size < bytes.size(); ++size) {
-    // A copy of exactly that size, so that a sanitizer sees a read behind it.
+    // A copy of exactly that size, so that a sanitizer sees a read past its end.
     const std::vector<uint8_t> cut(bytes.begin(), bytes.begin() + static_cast<long>(size));
     const auto file = parse(cut);
     EXPECT_FALSE(file) << size << ": the index is at the end";

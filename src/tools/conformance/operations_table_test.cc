@@ -37,7 +37,7 @@ std::vector<std::string> split(std::string_view text, std::string_view separator
   return parts;
 }
 
-// The types in which each operation of the kernels' table is run, on whatever kernel.
+// The types of each operation in the kernels' table, whichever kernel runs them.
 std::map<std::string, std::set<std::string>> typesByOperation(const std::string& page) {
   std::map<std::string, std::set<std::string>> types;
   bool isTable = false;
@@ -64,7 +64,7 @@ std::string tflitePart(const std::string& page) {
   return begin == std::string::npos ? "" : page.substr(begin);
 }
 
-// HEARTH_UPDATE_DOCS=1 writes the page anew, which proves nothing: the test is then skipped.
+// With HEARTH_UPDATE_DOCS=1 the test writes the page anew and is skipped, since it proves nothing.
 class OperationsTableTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -90,7 +90,7 @@ TEST_F(OperationsTableTest, ThePageIsUpToDate) {
   EXPECT_EQ(page_, made_) << "HEARTH_UPDATE_DOCS=1 writes " << kPage << " anew.";
 }
 
-// On any CPU: which kernel it is differs, not what is run.
+// Holds on any CPU: CPUs differ in the kernels, not in the operations and types that run.
 TEST_F(OperationsTableTest, EveryOperationStandsOnThePageInItsTypes) {
   const auto made = typesByOperation(made_);
   EXPECT_EQ(typesByOperation(page_), made);

@@ -204,7 +204,7 @@ TEST(OverlayTest, FindsClassMaps) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->classes, (std::vector<uint32_t>{0, 3, 3, 1}));
   EXPECT_EQ(countClasses(*found).front(), (std::pair<uint32_t, uint64_t>{3, 2}));
-  // Quantised values are no classes.
+  // Quantised values are not class indices.
   EXPECT_FALSE(classMapOf(map, tensor(HEARTH_TYPE_UINT8, {1, 2, 2}, 0.5f)));
 
   const Array scores{HEARTH_TYPE_INT8, {1, 2, 2, 2}, {1, 0, 0, 1, 5, 5, 0x80, 0x7F}};
