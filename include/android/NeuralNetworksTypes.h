@@ -246,7 +246,7 @@ enum {
 typedef struct ANeuralNetworksMemory ANeuralNetworksMemory;
 /* A graph of operations; immutable once it is finished. */
 typedef struct ANeuralNetworksModel ANeuralNetworksModel;
-/* A model made ready for devices; immutable once it is finished. */
+/* A model prepared for devices; immutable once it is finished. */
 typedef struct ANeuralNetworksCompilation ANeuralNetworksCompilation;
 /* One application of a compilation to arguments. */
 typedef struct ANeuralNetworksExecution ANeuralNetworksExecution;

@@ -26,9 +26,9 @@
 // Side effects of the library in the process that loads it (docs/process.md has the details):
 // - Signals. SIGBUS has a handler while files of a weight store or of a model are mapped: a page
 //   that was cut off such a file reads as zeros, and the run that read it is repeated or fails.
-//   Every other SIGBUS goes on to what the signal meant before. A program that loads
-//   models from memory and compiles with HEARTH_CACHE_OFF has no such handler. The library installs
-//   no other handler and touches no other signal.
+//   Every other SIGBUS goes on to what the signal meant before. A program that loads models from
+//   memory and compiles with HEARTH_CACHE_OFF has no such handler. The library installs no other
+//   handler and touches no other signal.
 // - Threads. Loading, compiling and running a model start threads, which may go on in the
 //   background. Their names begin with "hearth-". They block all signals but those of their own
 //   faults, and run under the standard scheduling policy or SCHED_IDLE, whatever the policy of the
@@ -132,11 +132,11 @@ typedef void (*hearth_log_callback)(hearth_log_level level, const char* message,
 //
 // One thread at a time calls the callback. That thread may belong to the library and may hold its
 // locks: the callback must not wait for other threads that use the library, must not throw, and may
-// call no function of the library but this one. Messages that this call causes go to standard
-// error. When this function returns, the previous callback is not running and is not called again,
-// except that a callback which replaces itself runs to its end. A child made by fork() keeps the
-// callback. Drivers in libraries of their own and XNNPACK write to standard error themselves.
-// HEARTH_BAD_DATA: `level` does not exist.
+// call no function of the library but this one. Messages that the callback itself causes go to
+// standard error. When this function returns, the previous callback is not running and is not
+// called again, except that a callback which replaces itself runs to its end. A child made by
+// fork() keeps the callback. Drivers in libraries of their own and XNNPACK write to standard error
+// themselves. HEARTH_BAD_DATA: `level` does not exist.
 HEARTH_EXPORT hearth_status hearth_set_log_callback(int32_t level,  // hearth_log_level
                                                     hearth_log_callback callback, void* user,
                                                     hearth_error** error);

@@ -40,7 +40,7 @@ struct CompilationOptions {
 // Half of the machine's memory, in bytes.
 uint64_t defaultActivationLimit();
 
-// A model made ready on one or several devices. Immutable and thread-safe.
+// A model prepared on one or several devices. Immutable and thread-safe.
 class Compilation {
  public:
   // Errors: kBadData (invalid model, a setting of the environment), kUnsupported (names operations

@@ -30,7 +30,7 @@ class Event {
   void whenDone(std::function<void(const Status&)> then);
 
   // Returns a descriptor, owned by the caller, that poll() reports readable once the event is
-  // complete. Nobody may read from it. kIo when the process has no descriptor left.
+  // complete. The caller must not read from it. kIo when the process has no descriptor left.
   Result<base::Descriptor> fence();
 
  private:
