@@ -398,6 +398,7 @@ HEARTH_EXPORT hearth_status hearth_cache_folder_describe(const char* folder, cha
                                                          hearth_error** error);
 
 // Names of the devices that run the compilation's parts, with ", " between them.
+// The names of the devices that run the model or parts of it, with ", " between them.
 HEARTH_EXPORT const char* hearth_compilation_device(const hearth_compilation* compilation);
 HEARTH_EXPORT size_t hearth_compilation_input_count(const hearth_compilation* compilation);
 HEARTH_EXPORT size_t hearth_compilation_output_count(const hearth_compilation* compilation);
