@@ -171,7 +171,7 @@ std::string Compilation::deviceNames() const {
 std::string Compilation::cacheOutcome() const {
   std::string outcome;
   for (const std::string& cache : parts_.caches)
-    if (outcome.empty() || outcome == kCacheHit) outcome = cache;
+    if (!cache.empty() && (outcome.empty() || outcome == kCacheHit)) outcome = cache;
   return outcome;
 }
 
