@@ -42,28 +42,6 @@ class SaveQueueTest : public testing::Test {
   std::promise<void> go_;
 };
 
-TEST_F(SaveQueueTest, ASaveFollowsWhatTheStoreIsToWrite) {
-  std::atomic<int> runs = 0;
-  const auto save = SaveQueue::post({1}, heldStore(), [&] { ++runs; });
-  // Another token waits for nobody.
-  SaveQueue::waitFor({2});
-  EXPECT_EQ(runs, 0);
-  go();
-  SaveQueue::waitFor({1});
-  EXPECT_EQ(runs, 1);
-  save->finish();
-  EXPECT_TRUE(SaveQueue::finishAll());
-  EXPECT_EQ(runs, 1);
-}
-
-TEST_F(SaveQueueTest, ASaveThatThrowsIsOver) {
-  const auto save =
-      SaveQueue::post({1}, heldStore(), [] { throw std::runtime_error("The disk is on fire."); });
-  go();
-  save->finish();
-  SaveQueue::waitFor({1});
-}
-
 // Whether a process that exits with an open save has run it by then.
 bool isDoneAtExit(const std::filesystem::path& folder, const std::function<void()>& decide) {
   const std::filesystem::path marker = folder / "marker";
@@ -85,9 +63,34 @@ bool isDoneAtExit(const std::filesystem::path& folder, const std::function<void(
   return std::filesystem::exists(marker);
 }
 
+// The first test, since exit() in a child checks for leaks: it finds what threads of its parent
+// had.
 TEST_F(SaveQueueTest, AProcessThatExitsSavesUnlessItDeclines) {
   EXPECT_FALSE(isDoneAtExit(folder_.path(), [] { base::setWorkAtExit(false); }));
   EXPECT_TRUE(isDoneAtExit(folder_.path(), [] {}));
+}
+
+TEST_F(SaveQueueTest, ASaveFollowsWhatTheStoreIsToWrite) {
+  std::atomic<int> runs = 0;
+  const auto save = SaveQueue::post({1}, heldStore(), [&] { ++runs; });
+  // Another token waits for nobody.
+  SaveQueue::waitFor({2});
+  EXPECT_EQ(runs, 0);
+  go();
+  SaveQueue::waitFor({1});
+  EXPECT_EQ(runs, 1);
+  save->finish();
+  EXPECT_TRUE(SaveQueue::finishAll());
+  EXPECT_EQ(runs, 1);
+}
+
+TEST_F(SaveQueueTest, ASaveThatThrowsIsOver) {
+  const auto save =
+      SaveQueue::post({1}, heldStore(), [] { throw std::runtime_error("The disk is on fire."); });
+  go();
+  save->finish();
+  SaveQueue::waitFor({1});
+  EXPECT_TRUE(SaveQueue::finishAll());
 }
 
 TEST_F(SaveQueueTest, AForkedChildHasNoneOfItsParents) {
