@@ -262,9 +262,17 @@ Status CpuPreparedModel::repairWrong() {
     return fail(ErrorCode::kOpFailed,
                 "Packed weights of the model are wrong in the store, and are not replaced: {}",
                 repaired.error().message());
+  if (!repaired->empty()) renewContexts();
   lock.unlock();
   keepRepaired(*repaired);
   return {};
+}
+
+void CpuPreparedModel::renewContexts() {
+  std::vector<std::unique_ptr<ExecutionContext>> before;  // destroyed without the lock
+  const std::lock_guard lock(mutex_);
+  before.swap(idle_);
+  ++replacements_;
 }
 
 void CpuPreparedModel::keepRepaired(const WeightRepair::Segments& segments) {
@@ -297,15 +305,12 @@ Status CpuPreparedModel::replaceLosses() {
     isReplaced = !packed.empty();
   }
   if (isReplaced) {
-    std::vector<std::unique_ptr<ExecutionContext>> before;  // destroyed without the lock
-    const std::lock_guard contexts(mutex_);
     if (saved_ != nullptr) {
+      const std::lock_guard report(mutex_);
       report_.reason = "segment corrupt";
       report_.repairedBytes = saved_->replacedBytes();
     }
-    // Kernels of the idle contexts may have read the zeros of lost pages.
-    before.swap(idle_);
-    ++replacedLosses_;
+    renewContexts();
   }
   checkedLosses_ = losses;
   lock.unlock();
@@ -387,10 +392,10 @@ Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
   // The execution fails rather than compute with wrong weights.
   if (repair_->hasWrong()) HEARTH_TRY(repairWrong());
   while (true) {
-    const uint64_t replaced = replacedLosses_;
+    const uint64_t replaced = replacements_;
     Status status = runOnce(inputs, outputs, deadline);
     if (lossesSoFar() != checkedLosses_) HEARTH_TRY(replaceLosses());
-    if (replacedLosses_ == replaced) return status;
+    if (replacements_ == replaced) return status;
     // The execution may have read zeros of lost pages. It is repeated, unless it overwrote inputs.
     const auto overlap = [](const ExecutionContext::Buffer& a, const ExecutionContext::Buffer& b) {
       const auto* const first = static_cast<const uint8_t*>(a.data);
@@ -412,7 +417,7 @@ Status CpuPreparedModel::runOnce(std::span<const ExecutionContext::Buffer> input
                                  std::span<const ExecutionContext::Buffer> outputs,
                                  const base::Deadline& deadline) {
   while (true) {
-    const uint64_t replaced = replacedLosses_;
+    const uint64_t replaced = replacements_;
     HEARTH_ASSIGN(std::unique_ptr<ExecutionContext> context, takeContext());
     KernelStages* const stages = stagesOf(*context);
     Status status = stages != nullptr ? stages->run(*context, inputs, outputs, deadline)
@@ -425,7 +430,7 @@ Status CpuPreparedModel::runOnce(std::span<const ExecutionContext::Buffer> input
     const std::lock_guard lock(mutex_);
     ++executions_;
     const bool isInForce = &context->plan() == &plans_.back()->plan &&
-                           context->kernels().choices() == choices_ && replacedLosses_ == replaced;
+                           context->kernels().choices() == choices_ && replacements_ == replaced;
     // A context that lacked memory is dropped, so that the next execution tries anew.
     const bool lacksMemory = !status && status.error().code() == ErrorCode::kOutOfMemory;
     if (isInForce && !lacksMemory) idle_.push_back(std::move(context));

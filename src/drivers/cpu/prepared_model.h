@@ -119,6 +119,9 @@ class CpuPreparedModel final : public hal::PreparedModel,
   // Publishes repaired segments. The caller does not hold repairMutex_: publishing may wait for the
   // threads of the store, which call repair().
   void keepRepaired(const WeightRepair::Segments& segments);
+  // Called when bytes of packed weights were replaced: kernels of the idle contexts may have read
+  // the wrong ones, and so may executions in flight, which run() then repeats.
+  void renewContexts();
   // The first execution in a forked child begins the checks that the parent had not done.
   void checkInChild();
   // A count that changes whenever pages of any model may have been lost.
@@ -159,7 +162,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   base::Mutex repairMutex_;
   std::optional<WeightRepair> repair_;  // guarded by repairMutex_; set before anybody has the model
   std::atomic<uint64_t> checkedLosses_ = 0;  // lossesSoFar() up to which this model's are replaced
-  std::atomic<uint64_t> replacedLosses_ = 0;
+  std::atomic<uint64_t> replacements_ = 0;
   std::atomic<uint32_t> process_ = base::ForkGate::generation();
   std::unique_ptr<KernelStages> stages_;  // made by the first execution that can be measured
 };
