@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <mutex>
 
+#include "base/thread_local.h"
+
 namespace hearth::base {
 namespace {
 
@@ -35,7 +37,7 @@ struct Place {
   uint32_t shard = UINT32_MAX;
   bool isCounted = false;  // counted for itself, not on behalf of another thread
 };
-thread_local constinit Place place;
+HEARTH_THREAD_LOCAL constinit Place place;
 
 std::atomic<uint32_t>& myShard() {
   if (place.shard == UINT32_MAX) place.shard = nextShard.fetch_add(1) % kShards;

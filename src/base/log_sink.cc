@@ -9,13 +9,14 @@
 
 #include "base/fork_gate.h"
 #include "base/immortal.h"
+#include "base/thread_local.h"
 
 namespace hearth::base {
 namespace {
 
 // Replaced and called under the mutex. A single pointer, so that a forked child finds it whole.
 constinit std::atomic<const LogSink*> current = nullptr;
-thread_local constinit bool isInside = false;
+HEARTH_THREAD_LOCAL constinit bool isInside = false;
 
 std::mutex& mutex() {
   static constinit Immortal<std::mutex> only;

@@ -8,6 +8,7 @@
 #include "base/caught.h"
 #include "base/fork_gate.h"
 #include "base/helper_thread.h"
+#include "base/thread_local.h"
 #include "base/write_progress.h"
 
 namespace hearth::base {
@@ -20,7 +21,7 @@ struct Current {
   const void* state = nullptr;
   uint64_t number = 0;
 };
-constinit thread_local Current current;
+HEARTH_THREAD_LOCAL constinit Current current;
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/thread_local.h"
 #include "threads/grid.h"
 
 namespace hearth::threads {
@@ -18,7 +19,7 @@ constexpr size_t kColumnUnit = 64;
 // Fewer tasks than this per thread balance badly when threads run unevenly.
 constexpr size_t kTasksPerThread = 4;
 
-thread_local const GemmHint* activeHint = nullptr;
+HEARTH_THREAD_LOCAL const GemmHint* activeHint = nullptr;
 
 struct GemmCall {
   GemmGrid grid;

@@ -28,6 +28,7 @@
 #include "base/helper_thread.h"
 #include "base/processor.h"
 #include "base/signals.h"
+#include "base/thread_local.h"
 #include "threads/denormals.h"
 
 namespace hearth::threads {
@@ -49,7 +50,7 @@ constexpr uint64_t kMaxItems = uint64_t{1} << 31;
 constexpr std::chrono::microseconds kWorkerSpin{60};
 constexpr std::chrono::microseconds kCallerSpin{60};
 
-thread_local bool insideTask = false;
+HEARTH_THREAD_LOCAL bool insideTask = false;
 
 uint32_t epochOf(uint64_t state) {
   return static_cast<uint32_t>(state >> 32);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libhearth.so exports what hearth.h declares, and no library exports anything of others."""
+"""libhearth.so exports what hearth.h declares, and no library exports anything of others. Their
+thread-local variables need no allocation."""
 
 import pathlib
 import re
@@ -49,6 +50,16 @@ class ExportsTest(unittest.TestCase):
     def testThePrivateCopyOfXnnpackExportsRenamedNames(self):
         for name in exported("libhearth_xnnpack.so"):
             self.assertTrue(name.startswith("hearth_"), name)
+
+    def testThreadLocalVariablesNeedNoAllocation(self):
+        """What base/thread_local.h says: the first use of others may abort the process."""
+        for library in ("libhearth.so", "libhearth_threads.so", "libneuralnetworks.so"):
+            run = subprocess.run(["readelf", "--relocs", "--wide", LIBRARIES / library],
+                                 capture_output=True, text=True, check=True)
+            self.assertIn("R_X86_64_RELATIVE", run.stdout)
+            own = [line for line in run.stdout.splitlines()
+                   if re.search("DTPMOD64|TLSDESC", line) and "@GLIBCXX" not in line]
+            self.assertEqual(own, [], library)
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ void BlobTable::evictTo(uint64_t bytes, std::string_view spared) {
     std::ranges::stable_sort(entries, {}, [](const auto& entry) { return entry->second.used; });
   } else {
     // Nobody may rely on which entries are evicted, so two runs differ.
-    static thread_local std::minstd_rand random{std::random_device()()};
+    std::minstd_rand random(std::random_device{}());
     std::ranges::shuffle(entries, random);
   }
   for (const auto& entry : entries) {

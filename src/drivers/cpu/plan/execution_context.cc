@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "base/thread_local.h"
 #include "base/trace.h"
 #include "drivers/cpu/weights/packed_weights.h"
 #include "threads/thread_pool.h"
@@ -17,7 +18,7 @@
 namespace hearth::cpu {
 namespace {
 
-thread_local constinit uint64_t copied = 0;
+HEARTH_THREAD_LOCAL constinit uint64_t copied = 0;
 
 // Whether the kReadSlack bytes behind a buffer lie in its last page.
 bool tailIsInLastPage(const void* data, uint64_t bytes) {

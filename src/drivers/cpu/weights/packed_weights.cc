@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/caught.h"
+#include "base/thread_local.h"
 #include "drivers/cpu/weights/shared_packings.h"
 
 namespace hearth::cpu {
@@ -23,7 +24,7 @@ size_t roundedUp(size_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-thread_local uint64_t packedByThread = 0;
+HEARTH_THREAD_LOCAL uint64_t packedByThread = 0;
 
 }  // namespace
 
@@ -38,7 +39,7 @@ struct PackedWeights::CurrentPlace {
   Packing packing = Packing::kAllowed;
   size_t measured = 0;
 };
-constinit thread_local PackedWeights::CurrentPlace PackedWeights::currentPlace;
+HEARTH_THREAD_LOCAL constinit PackedWeights::CurrentPlace PackedWeights::currentPlace;
 
 PackedWeights::PlaceScope::PlaceScope(WeightPlace place, const char* kind,
                                       const base::Sha256Digest* source, Packing packing) {

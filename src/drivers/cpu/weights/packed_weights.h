@@ -15,6 +15,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "base/sha256.h"
+#include "base/thread_local.h"
 #include "drivers/cpu/weights/packed_segment.h"
 
 struct xnn_weights_cache_provider;
@@ -172,7 +173,7 @@ class PackedWeights {
     PlaceScope& operator=(const PlaceScope&) = delete;
   };
   struct CurrentPlace;
-  static thread_local CurrentPlace currentPlace;
+  HEARTH_THREAD_LOCAL static CurrentPlace currentPlace;
 
   static void forbidPacking();
   static uint8_t* makeScratch(size_t size);
