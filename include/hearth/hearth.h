@@ -209,8 +209,10 @@ typedef struct hearth_device_info {
   const char* extensions;  // names separated by spaces
 } hearth_device_info;
 
-// Devices in the order in which a compilation without a device tries them. The first call makes the
-// list, which never changes. An index out of range is HEARTH_NOT_FOUND. Thread-safe.
+// Devices in the order of preference: hearth-cpu, those of drivers found along HEARTH_DRIVER_PATH,
+// nnapi-reference. A compilation without a device gives each operation to the device that computes
+// it fastest. The first call makes the list, which never changes. An index out of range is
+// HEARTH_NOT_FOUND. Thread-safe.
 HEARTH_EXPORT size_t hearth_device_count(void);
 HEARTH_EXPORT hearth_status hearth_device_get(size_t index, hearth_device_info* info,
                                               hearth_error** error);

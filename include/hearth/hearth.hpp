@@ -165,7 +165,7 @@ struct Device {
   std::string extensions;
 };
 
-// All devices, in the order in which a compilation without a device tries them.
+// All devices, in the order of hearth_device_get().
 inline std::vector<Device> devices() {
   std::vector<Device> list(hearth_device_count());
   for (size_t i = 0; i < list.size(); ++i) {

@@ -7,13 +7,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
 #include <set>
+#include <span>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "base/fault.h"
 #include "base/fork_test_util.h"
 #include "base/format.h"
 #include "cache/open_store.h"
+#include "cache/store/segment_store.h"
 #include "drivers/cpu/testing/weight_session_test_util.h"
 
 namespace hearth::cpu {
@@ -240,6 +248,75 @@ TEST_F(DamagedStartTest, ALimitOfFilesDoesNotHinderARepair) {
       ::_exit(0);
     }
     EXPECT_EQ(cache::waitForChild(child), 0) << store.bundle;
+  }
+}
+
+// A page of output that stops who writes to it until the test goes on.
+class HeldPage {
+ public:
+  HeldPage() {
+    data_ = ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    only = this;
+    struct sigaction action{};
+    action.sa_handler = [](int) {
+      only->isReached_.store(true);
+      while (!only->isReleased_.load()) ::usleep(100);
+      ::mprotect(only->data_, kBytes, PROT_READ | PROT_WRITE);
+    };
+    ::sigaction(SIGSEGV, &action, nullptr);
+  }
+  std::span<float> floats(size_t count) const { return {static_cast<float*>(data_), count}; }
+  void waitUntilReached() const {
+    while (!isReached_.load()) ::usleep(100);
+  }
+  void release() { isReleased_.store(true); }
+
+ private:
+  static constexpr size_t kBytes = 4096;
+  static HeldPage* only;
+  void* data_;
+  std::atomic<bool> isReached_ = false;
+  std::atomic<bool> isReleased_ = false;
+};
+
+HeldPage* HeldPage::only = nullptr;
+
+// The background replaces wrong weights that an execution has read and not yet answered from.
+TEST_F(DamagedStartTest, AnExecutionThatReadWrongWeightsIsRepeatedAfterTheRepair) {
+  constexpr int kTooLate = 5;
+  for (const cache::StoreOptions& store : {options(), bundle()}) {
+    int status = kTooLate;
+    // The check that repairs begins a second after the start, which may pass on a busy machine.
+    for (int trial = 0; trial < 50 && status == kTooLate; ++trial) {
+      forget();
+      ASSERT_TRUE(process(store).isRightThen);
+      damage(store);
+      const pid_t child = ::fork();
+      ASSERT_GE(child, 0);
+      if (child == 0) {
+        ::alarm(120);
+        const auto begin = std::chrono::steady_clock::now();
+        const Start own = start(model_, store);
+        HeldPage page;
+        std::vector<float> input = pictures(own.batch);
+        const std::span<float> output = page.floats(kClasses);
+        std::thread execution([&] { EXPECT_TRUE(tryOnce(*own.prepared, input, output)); });
+        page.waitUntilReached();
+        const bool isInTime = own.output != expected_ && std::chrono::steady_clock::now() - begin <
+                                                             cache::SegmentStore::kCheckDelay;
+        cache::StoreOptions same = store;
+        same.fingerprint = storeFingerprint();
+        cache::openSegmentStore(same)->settle();
+        cache::openSegmentStore(same)->settle();  // a repair is posted by the check
+        page.release();
+        execution.join();
+        if (!isInTime) ::_exit(kTooLate);
+        ::_exit(std::ranges::equal(output, expected_) && !HasFailure() ? 0 : 1);
+      }
+      status = cache::waitForChild(child);
+      if (WIFEXITED(status)) status = WEXITSTATUS(status);
+    }
+    EXPECT_EQ(status, 0) << store.bundle;
   }
 }
 

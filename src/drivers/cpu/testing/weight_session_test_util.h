@@ -183,10 +183,13 @@ class WeightSessionTest : public cache::StoreTest {
     if (preparation_ == hal::Preparation::kWhole) result.output = runAgain(result);
     return result;
   }
-  static std::vector<float> runAgain(const Start& start) {
-    std::vector<float> input(start.batch * kSide * kSide * kChannels);
+  static std::vector<float> pictures(uint32_t batch) {
+    std::vector<float> input(batch * kSide * kSide * kChannels);
     for (size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>(i % 97) / 97 - 0.4f;
-    return runOnce(*start.prepared, std::move(input), start.batch * kClasses);
+    return input;
+  }
+  static std::vector<float> runAgain(const Start& start) {
+    return runOnce(*start.prepared, pictures(start.batch), start.batch * kClasses);
   }
   Start start(const TestModel& test) { return start(test, options()); }
 
