@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/format.h"
+#include "hal/start_reason.h"
 #include "hearth/hearth.hpp"
 #include "tools/cache_report.h"
 #include "tools/commands.h"
@@ -95,7 +96,8 @@ Outcome<void> cacheModelCommand(const CacheOptions& options) {
     return std::unexpected(std::move(failure));
   }
   for (const Json& start : starts) {
-    if (!isWarmed || start["state"] == "warm" || start["reason"] == "too small to keep") continue;
+    if (!isWarmed || start["state"] == "warm" || start["reason"] == hal::start_reason::kTooSmall)
+      continue;
     std::string reason = start["reason"].get<std::string>();
     while (reason.ends_with('.')) reason.pop_back();
     return std::unexpected(

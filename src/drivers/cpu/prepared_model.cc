@@ -16,6 +16,7 @@
 #include "drivers/cpu/platform/host_facts.h"
 #include "hal/interpreted_model.h"
 #include "hal/request_check.h"
+#include "hal/start_reason.h"
 #include "memory/sigbus_guard.h"
 #include "ops/operation.h"
 
@@ -307,7 +308,7 @@ Status CpuPreparedModel::replaceLosses() {
   if (isReplaced) {
     if (saved_ != nullptr) {
       const std::lock_guard report(mutex_);
-      report_.reason = "segment corrupt";
+      report_.reason = hal::start_reason::kSegmentCorrupt;
       report_.repairedBytes = saved_->replacedBytes();
     }
     renewContexts();

@@ -9,17 +9,19 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/mutex.h"
 #include "cache/store/segment_store.h"
-#include "drivers/cpu/platform/build_identity.h"
 #include "drivers/cpu/weights/model_contents.h"
 #include "drivers/cpu/weights/packed_weights.h"
+#include "drivers/cpu/weights/plan_draft.h"
+#include "drivers/cpu/weights/plan_keys.h"
 #include "drivers/cpu/weights/plan_record.h"
-#include "drivers/cpu/weights/stored_plan.h"
+#include "drivers/cpu/weights/start_outcome.h"
 #include "graph/model.h"
 #include "hal/device.h"
 
@@ -81,7 +83,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   void giveUp(const Error& error) noexcept;
 
   // Whether load() found everything.
-  bool isWarm() const;
+  bool isWarm() const { return outcome_.isWarm(); }
 
   // Fills in state, reason, and the counts of bytes so far.
   void describe(hal::StartReport* report) const;
@@ -101,20 +103,17 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   PlanRecord findRecord();
   bool presetFrom(const cache::LoadedPlan& plan);
   cache::PlanKey planKey() const;
-  std::string factKey(std::string_view kind) const;
   bool mendPlan();
   bool lacksPlaces() const;
-  void publishOwn();
+  void publishPackings();
   void publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size,
                       bool isCopiedFirst = false);
   void finish();
-  StoredPlan currentPlan(std::vector<cache::SegmentKey>* keys) const;
-  void addOthers(StoredPlan* stored, std::vector<cache::SegmentKey>* keys) const;
-  bool hasNothingNew(const std::vector<cache::SegmentKey>& keys) const;
+  cache::StoreResult<cache::PlanRef> publishPlan(const PlanDraft& draft) const;
+  void publishRecord();
+  bool hasNothingNew(std::span<const cache::SegmentKey> keys) const;
   cache::StoreFailure hindrance() const;
-  void setUncached(const cache::StoreFailure& why);
   void noteHashed();
-  void fail(cache::StoreReason reason, const std::string& message);
   std::string modelName() const;
 
   const std::shared_ptr<cache::SegmentStore> store_;
@@ -123,10 +122,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   const hal::PrepareOptions options_;
   const unsigned threads_;
 
-  const BuildIdentity* build_ = nullptr;  // from load() on, unless that fails
-  base::Sha256Digest structure_{};
-  base::Sha256Digest planOptions_{};
-  base::Sha256Digest graph_{};             // of structure_ and planOptions_
+  std::optional<PlanKeys> keys_;           // from load() on, unless that fails
   std::optional<ModelContents> contents_;  // from load() on, unless that fails
   std::shared_ptr<cache::BuildTicket> ticket_;
   std::function<void()> populate_;
@@ -139,14 +135,9 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   std::atomic<bool> isAllPacked_ = false;
   std::atomic<bool> hasGivenUp_ = false;
 
+  StartOutcome outcome_;
   mutable base::Mutex mutex_;
-  hal::StartReport::State state_ = hal::StartReport::State::kUncached;
-  std::string reason_;
-  uint64_t mappedBytes_ = 0;
-  uint64_t repackedBytes_ = 0;
-  uint64_t repairedBytes_ = 0;
   std::shared_ptr<void> corruptionHandler_;
-  uint64_t hashedBytes_ = 0;  // of contents_, when last noted
 };
 
 }  // namespace hearth::cpu

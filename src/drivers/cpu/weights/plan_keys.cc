@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/weights/plan_keys.h"
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "graph/model_digest.h"
+
+namespace hearth::cpu {
+namespace {
+
+template <typename Key>
+Key keyOf(std::string_view kind, std::initializer_list<base::Sha256Digest> parts) {
+  base::Sha256 hash;
+  hash.update(kind.data(), kind.size());
+  for (const base::Sha256Digest& part : parts) hash.update(part);
+  return {hash.finish()};
+}
+
+base::Sha256Digest digestOf(const hal::PrepareOptions& options) {
+  const auto preference = static_cast<uint8_t>(options.preference);
+  return base::Sha256::of({&preference, 1});
+}
+
+}  // namespace
+
+PlanKeys::PlanKeys(const graph::Model& model, const hal::PrepareOptions& options,
+                   const BuildIdentity& build, unsigned threads)
+    : build_(&build),
+      fingerprint_(build.fingerprint()),
+      structure_(graph::structureDigest(model)),
+      options_(digestOf(options)),
+      graph_(keyOf<cache::PlanKey>("hearth-cpu graph", {structure_, options_}).bytes),
+      threads_(threads) {}
+
+cache::PlanKey PlanKeys::plan(cache::PlanCapacity capacity,
+                              const base::Sha256Digest& content) const {
+  if (capacity == cache::PlanCapacity::kOne)
+    return keyOf<cache::PlanKey>("hearth-cpu bundle", {fingerprint_, content});
+  return keyOf<cache::PlanKey>("hearth-cpu plan", {graph_, fingerprint_, content});
+}
+
+cache::PlanKey PlanKeys::record() const {
+  return keyOf<cache::PlanKey>("hearth-cpu record", {structure_});
+}
+
+PlanOrigin PlanKeys::origin(const base::Sha256Digest& content) const {
+  return {*build_, options_, content};
+}
+
+cache::SegmentKey PlanKeys::buildLock() const {
+  return keyOf<cache::SegmentKey>("hearth-cpu build", {structure_, options_, fingerprint_});
+}
+
+std::string PlanKeys::fact(std::string_view kind) const {
+  std::string key(kind);
+  key += '\0';
+  key.append(graph_.begin(), graph_.end());
+  key.append(fingerprint_.begin(), fingerprint_.end());
+  return key + std::to_string(threads_);
+}
+
+}  // namespace hearth::cpu
