@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -47,6 +48,19 @@ class PackingTurn {
     });
   }
 };
+
+bool overlap(std::span<const ExecutionContext::Buffer> inputs,
+             std::span<const ExecutionContext::Buffer> outputs) {
+  for (const ExecutionContext::Buffer& input : inputs)
+    for (const ExecutionContext::Buffer& output : outputs) {
+      const auto* const first = static_cast<const uint8_t*>(input.data);
+      const auto* const second = static_cast<const uint8_t*>(output.data);
+      if (first != nullptr && second != nullptr && std::less<>()(first, second + output.bytes) &&
+          std::less<>()(second, first + input.bytes))
+        return true;
+    }
+  return false;
+}
 
 }  // namespace
 
@@ -120,17 +134,16 @@ CpuPreparedModel::~CpuPreparedModel() {
 
 ModelParts CpuPreparedModel::parts() const {
   const std::lock_guard lock(mutex_);
-  return {model_, &plans_.back()->plan, weights_.get(), referenceOnly_, savedChoices_};
+  return {model_, &contexts_.plan(), weights_.get(), referenceOnly_, savedChoices_};
 }
 
-Result<std::unique_ptr<CpuPreparedModel::Planned>> CpuPreparedModel::makePlan(
-    const hal::PrepareOptions& options) {
+Result<CpuPreparedModel::NewPlan> CpuPreparedModel::makePlan(const hal::PrepareOptions& options) {
   if (options.deadline.hasPassed())
     return fail(ErrorCode::kMissedDeadlinePersistent,
                 "The deadline passes while the model is prepared.");
   PlanBuilder builder(*model_, weights_.get(), referenceOnly());
   HEARTH_TRY(builder.build());
-  auto planned = std::make_unique<Planned>();
+  auto planned = std::make_unique<ContextPool::Planned>();
   planned->ownedConstants = builder.takeOwnedConstants();
   // Computed once: which kernel an operation gets does not change its shapes.
   if (outputBytes_.empty()) {
@@ -143,10 +156,9 @@ Result<std::unique_ptr<CpuPreparedModel::Planned>> CpuPreparedModel::makePlan(
   HEARTH_TRY(planArena(&planned->plan, options.maxActivationBytes));
   std::shared_ptr<const KernelChoices> choices = recalledChoices(planned->plan);
   const std::lock_guard lock(mutex_);
-  choices_ = std::move(choices);
   report_.activationBytes = planned->plan.arenaBytes;
   if (builder.asksForTraits()) report_.routedAround = selfTest()->routedAround;
-  return planned;
+  return NewPlan{std::move(planned), std::move(choices)};
 }
 
 std::set<uint32_t> CpuPreparedModel::referenceOnly() const {
@@ -165,30 +177,27 @@ Status CpuPreparedModel::planWhole(const hal::PrepareOptions& options) {
   // XNNPACK refuses an operation only when its operator is created: the model is then planned again
   // with the reference kernel for that operation.
   while (true) {
-    HEARTH_ASSIGN(std::unique_ptr<Planned> planned, makePlan(options));
-    const auto kernels = std::make_shared<KernelFactory>(planned->plan, pool_.get(), choices_);
-    if (Status made = kernels->makeAll(); !made) {
-      if (!addReferenceOnly(kernels->refused())) return made;
+    HEARTH_ASSIGN(NewPlan made, makePlan(options));
+    const Plan& plan = made.planned->plan;
+    const auto kernels = std::make_shared<KernelFactory>(plan, pool_.get(), made.choices);
+    if (Status built = kernels->makeAll(); !built) {
+      if (!addReferenceOnly(kernels->refused())) return built;
       continue;
     }
-    HEARTH_ASSIGN(auto context, ExecutionContext::create(planned->plan, kernels));
-    std::vector<std::unique_ptr<ExecutionContext>> before;  // destroyed without the lock
-    const std::lock_guard lock(mutex_);
-    plans_.push_back(std::move(planned));
-    before.swap(idle_);
-    idle_.push_back(std::move(context));
+    HEARTH_ASSIGN(auto context, ExecutionContext::create(plan, kernels));
+    contexts_.setPlan(std::move(made.planned), std::move(context));
     return {};
   }
 }
 
 Status CpuPreparedModel::planAhead(const hal::PrepareOptions& options, bool packs,
                                    std::function<void(CpuPreparedModel&)> whenReady) {
-  HEARTH_ASSIGN(std::unique_ptr<Planned> planned, makePlan(options));
-  ahead_ = std::make_shared<KernelFactory>(planned->plan, pool_.get(), choices_);
-  HEARTH_ASSIGN(auto context, ExecutionContext::create(planned->plan, ahead_));
-  plans_.push_back(std::move(planned));
+  HEARTH_ASSIGN(NewPlan made, makePlan(options));
+  const Plan& plan = made.planned->plan;
+  ahead_ = std::make_shared<KernelFactory>(plan, pool_.get(), std::move(made.choices));
+  HEARTH_ASSIGN(auto context, ExecutionContext::create(plan, ahead_));
   const std::shared_ptr<const memory::Mapping> arena = context->arena();
-  idle_.push_back(std::move(context));
+  contexts_.setPlan(std::move(made.planned), std::move(context));
   hal::PrepareOptions later = options;
   later.deadline = {};
   packsAhead_ = packs;
@@ -263,17 +272,10 @@ Status CpuPreparedModel::repairWrong() {
     return fail(ErrorCode::kOpFailed,
                 "Packed weights of the model are wrong in the store, and are not replaced: {}",
                 repaired.error().message());
-  if (!repaired->empty()) renewContexts();
+  if (!repaired->empty()) contexts_.noteReplacement();
   lock.unlock();
   keepRepaired(*repaired);
   return {};
-}
-
-void CpuPreparedModel::renewContexts() {
-  std::vector<std::unique_ptr<ExecutionContext>> before;  // destroyed without the lock
-  const std::lock_guard lock(mutex_);
-  before.swap(idle_);
-  ++replacements_;
 }
 
 void CpuPreparedModel::keepRepaired(const WeightRepair::Segments& segments) {
@@ -311,7 +313,7 @@ Status CpuPreparedModel::replaceLosses() {
       report_.reason = hal::start_reason::kSegmentCorrupt;
       report_.repairedBytes = saved_->replacedBytes();
     }
-    renewContexts();
+    contexts_.noteReplacement();
   }
   checkedLosses_ = losses;
   lock.unlock();
@@ -363,27 +365,17 @@ hal::StartReport CpuPreparedModel::reportNow() const {
 }
 
 Result<std::unique_ptr<ExecutionContext>> CpuPreparedModel::takeContext() {
-  const Plan* plan = nullptr;
-  std::shared_ptr<const KernelChoices> choices;
   {
     const std::lock_guard lock(mutex_);
     HEARTH_TRY(replanned_);
-    if (!idle_.empty()) {
-      std::unique_ptr<ExecutionContext> context = std::move(idle_.back());
-      idle_.pop_back();
-      return context;
-    }
-    plan = &plans_.back()->plan;
-    choices = choices_;
   }
+  if (std::unique_ptr<ExecutionContext> idle = contexts_.takeIdle()) return idle;
   // The first context's kernels pack the weights: a second context waits until they are built.
   if (ahead_ != nullptr && !ahead_->isComplete()) {
     ahead_->finish();
     return takeContext();
   }
-  auto kernels = std::make_shared<KernelFactory>(*plan, pool_.get(), std::move(choices));
-  HEARTH_TRY(kernels->makeAll());
-  return ExecutionContext::create(*plan, std::move(kernels));
+  return contexts_.make(pool_.get());
 }
 
 Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
@@ -393,24 +385,15 @@ Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
   // The execution fails rather than compute with wrong weights.
   if (repair_->hasWrong()) HEARTH_TRY(repairWrong());
   while (true) {
-    const uint64_t replaced = replacements_;
+    const uint64_t replaced = contexts_.replacements();
     Status status = runOnce(inputs, outputs, deadline);
     if (lossesSoFar() != checkedLosses_) HEARTH_TRY(replaceLosses());
-    if (replacements_ == replaced) return status;
-    // The execution may have read zeros of lost pages. It is repeated, unless it overwrote inputs.
-    const auto overlap = [](const ExecutionContext::Buffer& a, const ExecutionContext::Buffer& b) {
-      const auto* const first = static_cast<const uint8_t*>(a.data);
-      const auto* const second = static_cast<const uint8_t*>(b.data);
-      return first != nullptr && second != nullptr && std::less<>()(first, second + b.bytes) &&
-             std::less<>()(second, first + a.bytes);
-    };
-    for (const ExecutionContext::Buffer& input : inputs)
-      for (const ExecutionContext::Buffer& output : outputs)
-        if (overlap(input, output))
-          return fail(
-              ErrorCode::kOpFailed,
-              "Packed weights were lost during the computation and are packed again, but an "
-              "output has overwritten an input; start again with new inputs.");
+    if (contexts_.replacements() == replaced) return status;
+    // The execution may have read wrong weights. It is repeated, unless it overwrote inputs.
+    if (overlap(inputs, outputs))
+      return fail(ErrorCode::kOpFailed,
+                  "Packed weights were lost during the computation and are packed again, but an "
+                  "output has overwritten an input; start again with new inputs.");
   }
 }
 
@@ -418,7 +401,7 @@ Status CpuPreparedModel::runOnce(std::span<const ExecutionContext::Buffer> input
                                  std::span<const ExecutionContext::Buffer> outputs,
                                  const base::Deadline& deadline) {
   while (true) {
-    const uint64_t replaced = replacements_;
+    const uint64_t replaced = contexts_.replacements();
     HEARTH_ASSIGN(std::unique_ptr<ExecutionContext> context, takeContext());
     KernelStages* const stages = stagesOf(*context);
     Status status = stages != nullptr ? stages->run(*context, inputs, outputs, deadline)
@@ -428,13 +411,14 @@ Status CpuPreparedModel::runOnce(std::span<const ExecutionContext::Buffer> input
     const bool isRefused =
         !status && status.error().code() == ErrorCode::kUnsupported && ahead_ != nullptr;
     if (isRefused) ahead_->finish();
-    const std::lock_guard lock(mutex_);
-    ++executions_;
-    const bool isInForce = &context->plan() == &plans_.back()->plan &&
-                           context->kernels().choices() == choices_ && replacements_ == replaced;
+    {
+      const std::lock_guard lock(mutex_);
+      ++executions_;
+    }
+    const bool isInForce = contexts_.isInForce(*context, replaced);
     // A context that lacked memory is dropped, so that the next execution tries anew.
     const bool lacksMemory = !status && status.error().code() == ErrorCode::kOutOfMemory;
-    if (isInForce && !lacksMemory) idle_.push_back(std::move(context));
+    if (!lacksMemory) contexts_.giveBack(std::move(context), replaced);
     if (!isRefused || isInForce) return status;
   }
 }
@@ -464,8 +448,7 @@ void CpuPreparedModel::setTuned(bool isTuned) {
 KernelStages* CpuPreparedModel::stagesOf(const ExecutionContext& context) {
   if (ahead_ != nullptr && !ahead_->isComplete()) return nullptr;
   const std::lock_guard lock(mutex_);
-  const bool isFirstStage = choices_ == nullptr && context.kernels().choices() == nullptr;
-  if (!isTuned_ || !isFirstStage || &context.plan() != &plans_.back()->plan) return nullptr;
+  if (!isTuned_ || !contexts_.isFirstStage(context)) return nullptr;
   if (stages_ == nullptr)
     stages_ = std::make_unique<KernelStages>(
         context.plan(), pool_.get(),
@@ -481,11 +464,8 @@ KernelStages* CpuPreparedModel::stagesOf(const ExecutionContext& context) {
 
 void CpuPreparedModel::beginSecondStage(std::unique_ptr<ExecutionContext> context,
                                         const MeasuredChoices& measured) {
-  std::vector<std::unique_ptr<ExecutionContext>> before;
+  contexts_.beginSecondStage(std::move(context));
   const std::lock_guard lock(mutex_);
-  choices_ = context->kernels().choices();
-  before.swap(idle_);
-  idle_.push_back(std::move(context));
   report_.tuning = {hal::TuningReport::State::kMeasured, executions_, measured.changedNodes(),
                     measured.quickTime, measured.chosenTime};
 }

@@ -15,6 +15,7 @@
 #include "drivers/cpu/compilation_cache/model_cache.h"
 #include "drivers/cpu/compilation_cache/save_queue.h"
 #include "drivers/cpu/compilation_cache/saved_segments.h"
+#include "drivers/cpu/plan/context_pool.h"
 #include "drivers/cpu/plan/execution_context.h"
 #include "drivers/cpu/plan/kernel_choice.h"
 #include "drivers/cpu/plan/kernel_stages.h"
@@ -89,13 +90,13 @@ class CpuPreparedModel final : public hal::PreparedModel,
   CpuPreparedModel() = default;
   CpuPreparedModel(const CpuPreparedModel&) = delete;
   CpuPreparedModel& operator=(const CpuPreparedModel&) = delete;
-  // A plan with the constants that its nodes refer to.
-  struct Planned {
-    Plan plan;
-    std::vector<std::unique_ptr<uint8_t[]>> ownedConstants;
+  // A plan, and the choices that an earlier process measured for it; null where none fit.
+  struct NewPlan {
+    std::unique_ptr<ContextPool::Planned> planned;
+    std::shared_ptr<const KernelChoices> choices;
   };
 
-  Result<std::unique_ptr<Planned>> makePlan(const hal::PrepareOptions& options);
+  Result<NewPlan> makePlan(const hal::PrepareOptions& options);
   // Plans the model and builds the kernels of the first context.
   Status planWhole(const hal::PrepareOptions& options);
   // Plans the model and builds its kernels ahead of their use; if `packs`, it packs weights.
@@ -111,7 +112,6 @@ class CpuPreparedModel final : public hal::PreparedModel,
   bool addReferenceOnly(const std::vector<uint32_t>& operations);
   void setTuned(bool isTuned);
   hal::StartReport reportNow() const;
-  // The choices that an earlier process measured for the plan; null where none fit.
   std::shared_ptr<const KernelChoices> recalledChoices(const Plan& plan);
   Result<std::unique_ptr<ExecutionContext>> takeContext();
   Status runOnce(std::span<const ExecutionContext::Buffer> inputs,
@@ -119,9 +119,6 @@ class CpuPreparedModel final : public hal::PreparedModel,
   // Publishes repaired segments. The caller does not hold repairMutex_: publishing may wait for the
   // threads of the store, which call repair().
   void keepRepaired(const WeightRepair::Segments& segments);
-  // Called when bytes of packed weights were replaced: kernels of the idle contexts may have read
-  // the wrong ones, and so may executions in flight, which run() then repeats.
-  void renewContexts();
   // The first execution in a forked child begins the checks that the parent had not done.
   void checkInChild();
   // A count that changes whenever pages of any model may have been lost.
@@ -150,19 +147,14 @@ class CpuPreparedModel final : public hal::PreparedModel,
   mutable base::Mutex mutex_;
   std::set<uint32_t> referenceOnly_;  // operations that XNNPACK refuses
   hal::StartReport report_;
-  // New contexts use the last plan; executions may still run an earlier one.
-  std::vector<std::unique_ptr<Planned>> plans_;
   Status replanned_;  // whether the plan without refused operations could be made
-  // How the kernels of the last plan run; null in the first stage.
-  std::shared_ptr<const KernelChoices> choices_;
   uint64_t executions_ = 0;
-  std::vector<std::unique_ptr<ExecutionContext>> idle_;
+  ContextPool contexts_;
   std::shared_ptr<KernelFactory> ahead_;  // null when planWhole() built all kernels
   bool packsAhead_ = false;
   base::Mutex repairMutex_;
   std::optional<WeightRepair> repair_;  // guarded by repairMutex_; set before anybody has the model
   std::atomic<uint64_t> checkedLosses_ = 0;  // lossesSoFar() up to which this model's are replaced
-  std::atomic<uint64_t> replacements_ = 0;
   std::atomic<uint32_t> process_ = base::ForkGate::generation();
   std::unique_ptr<KernelStages> stages_;  // made by the first execution that can be measured
 };

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "drivers/cpu/plan/execution_context.h"
+#include "drivers/cpu/plan/kernel_choice.h"
+#include "drivers/cpu/plan/kernel_factory.h"
+#include "drivers/cpu/plan/plan.h"
+
+namespace hearth::cpu {
+
+// The execution contexts of a prepared model. Each concurrent execution takes one; it is kept for
+// the next execution unless the model's plan, the choice of its kernels, or its packed weights have
+// changed meanwhile. Thread-safe.
+class ContextPool {
+ public:
+  // A plan with the constants that its nodes refer to.
+  struct Planned {
+    Plan plan;
+    std::vector<std::unique_ptr<uint8_t[]>> ownedConstants;
+  };
+
+  // Puts a plan in force, with its first context. Executions may go on with an earlier plan, which
+  // lives as long as this.
+  void setPlan(std::unique_ptr<Planned> planned, std::unique_ptr<ExecutionContext> first);
+  // The plan in force. There is one.
+  const Plan& plan() const;
+
+  // A context that is idle; null when there is none.
+  std::unique_ptr<ExecutionContext> takeIdle();
+  // A new context of the plan in force. Errors of building kernels.
+  Result<std::unique_ptr<ExecutionContext>> make(threads::ThreadPool* pool) const;
+  // Whether a context, taken when replacements() was `replaced`, is as a new one would be now.
+  bool isInForce(const ExecutionContext& context, uint64_t replaced) const;
+  // Keeps the context for the next execution if it is in force, and else destroys it.
+  void giveBack(std::unique_ptr<ExecutionContext> context, uint64_t replaced);
+
+  // Puts the choices of this context's kernels in force: the second stage (KernelStages).
+  void beginSecondStage(std::unique_ptr<ExecutionContext> context);
+  // Whether the context has the plan in force, and no choices are.
+  bool isFirstStage(const ExecutionContext& context) const;
+
+  // Call it when bytes of packed weights were replaced: kernels of contexts may have read the wrong
+  // ones.
+  void noteReplacement();
+  // How often that was.
+  uint64_t replacements() const { return replacements_.load(); }
+
+ private:
+  bool isInForceLocked(const ExecutionContext& context, uint64_t replaced) const;
+
+  mutable base::Mutex mutex_;
+  std::vector<std::unique_ptr<Planned>> plans_;   // the last one is in force
+  std::shared_ptr<const KernelChoices> choices_;  // null: each node runs its first kernel
+  std::vector<std::unique_ptr<ExecutionContext>> idle_;
+  std::atomic<uint64_t> replacements_ = 0;
+};
+
+}  // namespace hearth::cpu

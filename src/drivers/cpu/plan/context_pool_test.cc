@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/plan/context_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+namespace hearth::cpu {
+namespace {
+
+using Context = std::unique_ptr<ExecutionContext>;
+
+// A pool whose plans have no nodes.
+class ContextPoolTest : public ::testing::Test {
+ protected:
+  static Context contextOf(const Plan& plan,
+                           std::shared_ptr<const KernelChoices> choices = nullptr) {
+    auto context = ExecutionContext::create(
+        plan, std::make_shared<KernelFactory>(plan, nullptr, std::move(choices)));
+    EXPECT_TRUE(context);
+    return *std::move(context);
+  }
+  void setPlan() {
+    auto planned = std::make_unique<ContextPool::Planned>();
+    Context first = contextOf(planned->plan);
+    pool_.setPlan(std::move(planned), std::move(first));
+  }
+  Context take() {
+    if (Context idle = pool_.takeIdle()) return idle;
+    auto made = pool_.make(nullptr);
+    EXPECT_TRUE(made);
+    return *std::move(made);
+  }
+
+  void SetUp() override { setPlan(); }
+  ContextPool pool_;
+};
+
+TEST_F(ContextPoolTest, EachExecutionHasAContextAndTheNextOneUsesIt) {
+  Context first = take();
+  Context second = take();
+  EXPECT_NE(first, second);
+  const ExecutionContext* const kept = second.get();
+  pool_.giveBack(std::move(first), 0);
+  pool_.giveBack(std::move(second), 0);
+  EXPECT_EQ(pool_.takeIdle().get(), kept);
+}
+
+TEST_F(ContextPoolTest, ContextsOfAnEarlierPlanAreNotKept) {
+  Context old = take();
+  setPlan();
+  EXPECT_NE(&old->plan(), &pool_.plan());
+  EXPECT_FALSE(pool_.isInForce(*old, 0));
+  EXPECT_FALSE(pool_.isFirstStage(*old));
+  pool_.giveBack(std::move(old), 0);
+  const Context first = pool_.takeIdle();
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(&first->plan(), &pool_.plan());
+  EXPECT_EQ(pool_.takeIdle(), nullptr);
+}
+
+TEST_F(ContextPoolTest, ContextsFromBeforeAReplacementOfWeightsAreNotKept) {
+  const uint64_t before = pool_.replacements();
+  Context running = take();
+  pool_.giveBack(take(), before);
+  pool_.noteReplacement();
+  EXPECT_NE(pool_.replacements(), before);
+  EXPECT_EQ(pool_.takeIdle(), nullptr);
+  EXPECT_FALSE(pool_.isInForce(*running, before));
+  pool_.giveBack(std::move(running), before);
+  EXPECT_EQ(pool_.takeIdle(), nullptr);
+}
+
+TEST_F(ContextPoolTest, TheSecondStageReplacesContextsOfTheFirst) {
+  Context running = take();
+  pool_.giveBack(take(), 0);
+  EXPECT_TRUE(pool_.isFirstStage(*running));
+  const auto choices = std::make_shared<const KernelChoices>();
+  pool_.beginSecondStage(contextOf(pool_.plan(), choices));
+  EXPECT_FALSE(pool_.isFirstStage(*running));
+  pool_.giveBack(std::move(running), 0);
+  const Context chosen = pool_.takeIdle();
+  ASSERT_NE(chosen, nullptr);
+  EXPECT_EQ(chosen->kernels().choices(), choices);
+  EXPECT_EQ(pool_.takeIdle(), nullptr);
+  EXPECT_EQ(take()->kernels().choices(), choices);
+}
+
+}  // namespace
+}  // namespace hearth::cpu
