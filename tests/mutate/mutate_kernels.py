@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plants small faults in the fast kernels, one at a time, and shows which the comparisons find.
 
-usage: mutate_kernels.py [--count N] [--seed N] [--files GLOB...] [--folder DIR]
+usage, inside ./dev shell: mutate_kernels.py [--count N] [--seed N] [--files GLOB...] [--folder DIR]
 
 Each fault is one token of one file: a constant, a bound, a sign, a product, a condition, a least or
 a greatest. The tree is copied to a folder (build/mutants), where the programs that compare kernels
@@ -131,15 +131,11 @@ class Tree:
             if not target.exists() or target.read_bytes() != source.read_bytes():
                 shutil.copy2(source, target)
         self.build = self.root / "build" / "release"
-        if not (self.build / "build.ninja").exists():
-            subprocess.run(["cmake", "--preset", "release"], cwd=self.root, check=True,
-                           stdout=subprocess.DEVNULL)
 
     def make(self):
-        targets = [program for program, _ in PROGRAMS]
-        return subprocess.run(["cmake", "--build", str(self.build), "--", *targets],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                              check=False).returncode == 0
+        command = [str(self.root / "tools/dev/build.sh"), "release"]
+        return subprocess.run([*command, *(program for program, _ in PROGRAMS)], check=False,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
     def finding(self):
         """The program that fails, and how; None when all pass."""
