@@ -399,7 +399,6 @@ HEARTH_EXPORT hearth_status hearth_model_explain_cache(const hearth_model* model
 HEARTH_EXPORT hearth_status hearth_cache_folder_describe(const char* folder, char** json,
                                                          hearth_error** error);
 
-// Names of the devices that run the compilation's parts, with ", " between them.
 // The names of the devices that run the model or parts of it, with ", " between them.
 HEARTH_EXPORT const char* hearth_compilation_device(const hearth_compilation* compilation);
 HEARTH_EXPORT size_t hearth_compilation_input_count(const hearth_compilation* compilation);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/array.h"
+
+#include <nanobind/stl/string.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+namespace hearth::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+constexpr size_t kAlignment = 64;
+constexpr size_t kPage = 4096;
+
+uint64_t roundedUp(uint64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::string quoted(const TensorInfo& tensor) {
+  return "'" + tensor.name + "'";
+}
+
+template <typename Array>
+std::string shapeOf(const Array& array) {
+  std::vector<uint32_t> dimensions;
+  for (size_t i = 0; i < array.ndim(); ++i)
+    dimensions.push_back(static_cast<uint32_t>(array.shape(i)));
+  return shapeText(dimensions);
+}
+
+template <typename Array>
+void check(const Array& array, nb::handle object, const TensorInfo& tensor) {
+  if (array.dtype() != elementType(tensor.type)) {
+    const std::string given = nb::hasattr(object, "dtype")
+                                  ? std::string(nb::str(nb::object(object.attr("dtype"))).c_str())
+                                  : std::string("another type");
+    refuse("The array for " + quoted(tensor) + " has " + given + ", the tensor " +
+           elementTypeName(tensor.type) + ".");
+  }
+  if (tensor.type == HEARTH_TYPE_INT4) return;  // the library checks the number of bytes
+  bool fits = array.ndim() == tensor.dimensions.size();
+  for (size_t i = 0; fits && i < array.ndim(); ++i)
+    fits = tensor.dimensions[i] == 0 || array.shape(i) == tensor.dimensions[i];
+  if (!fits)
+    refuse("The array for " + quoted(tensor) + " has the shape " + shapeOf(array) +
+           ", the tensor " + shapeText(tensor.dimensions) + ".");
+}
+
+}  // namespace
+
+void refuse(const std::string& sentence) {
+  const nb::object type = nb::module_::import_("hearth.errors").attr("InvalidArgument");
+  PyErr_SetObject(type.ptr(), nb::str(sentence.c_str()).ptr());
+  throw nb::python_error();
+}
+
+nb::dlpack::dtype elementType(hearth_type type) {
+  using Code = nb::dlpack::dtype_code;
+  const auto make = [](Code code, uint8_t bits) {
+    return nb::dlpack::dtype{static_cast<uint8_t>(code), bits, 1};
+  };
+  const auto bits = static_cast<uint8_t>(8 * typeSize(type));
+  switch (type) {
+    case HEARTH_TYPE_FLOAT16:
+    case HEARTH_TYPE_FLOAT32:
+    case HEARTH_TYPE_FLOAT64:
+      return make(Code::Float, bits);
+    case HEARTH_TYPE_INT8:
+    case HEARTH_TYPE_INT16:
+    case HEARTH_TYPE_INT32:
+    case HEARTH_TYPE_INT64:
+      return make(Code::Int, bits);
+    case HEARTH_TYPE_UINT8:
+    case HEARTH_TYPE_UINT16:
+    case HEARTH_TYPE_UINT32:
+    case HEARTH_TYPE_UINT64:
+      return make(Code::UInt, bits);
+    case HEARTH_TYPE_BOOL:
+      return make(Code::Bool, 8);
+    case HEARTH_TYPE_INT4:
+      return make(Code::UInt, 8);
+  }
+  return make(Code::UInt, 8);
+}
+
+const char* elementTypeName(hearth_type type) {
+  return type == HEARTH_TYPE_INT4 ? "uint8" : typeName(type);
+}
+
+std::string shapeText(const std::vector<uint32_t>& dimensions) {
+  std::string text = "(";
+  for (size_t i = 0; i < dimensions.size(); ++i)
+    text += (i == 0 ? "" : ", ") + (dimensions[i] == 0 ? "None" : std::to_string(dimensions[i]));
+  return text + (dimensions.size() == 1 ? ",)" : ")");
+}
+
+uint64_t bytesOf(hearth_type type, const std::vector<uint32_t>& dimensions) {
+  uint64_t count = 1;
+  for (const uint32_t dimension : dimensions)
+    if (__builtin_mul_overflow(count, dimension, &count)) throw std::bad_alloc();
+  if (type == HEARTH_TYPE_INT4) return (count + 1) / 2;
+  if (__builtin_mul_overflow(count, typeSize(type), &count)) throw std::bad_alloc();
+  return count;
+}
+
+Array inputArray(nb::handle object, const TensorInfo& tensor) {
+  Array array;
+  const bool isArray = nb::hasattr(object, "__dlpack__") || PyObject_CheckBuffer(object.ptr());
+  if (!isArray || !nb::try_cast(object, array)) {
+    try {
+      const nb::object numpy = nb::module_::import_("numpy");
+      const nb::object dtype =
+          isArray ? nb::none() : nb::object(nb::str(elementTypeName(tensor.type)));
+      array = nb::cast<Array>(numpy.attr("ascontiguousarray")(object, dtype));
+    } catch (const std::exception& exception) {
+      refuse("What is given for " + quoted(tensor) + " is no array of numbers. " +
+             exception.what());
+    }
+  }
+  check(array, object, tensor);
+  return array;
+}
+
+WritableArray outputArray(nb::handle object, const TensorInfo& tensor) {
+  WritableArray array;
+  if (!nb::try_cast(object, array, false))
+    refuse("The output " + quoted(tensor) +
+           " needs a writable array whose elements lie in memory one after the other.");
+  check(array, object, tensor);
+  return array;
+}
+
+AlignedMemory::AlignedMemory(const TensorInfo& tensor, uint64_t bytes)
+    : type_(tensor.type), bytes_(bytes), owner_(nullptr, std::free) {
+  const uint64_t padding = roundedUp(tensor.padding);
+  owner_.reset(std::aligned_alloc(kAlignment, roundedUp(bytes) + 2 * padding + kAlignment));
+  if (owner_ == nullptr) throw std::bad_alloc();
+  auto* const begin = static_cast<std::byte*>(owner_.get());
+  const auto end = reinterpret_cast<uintptr_t>(begin) + bytes;
+  const bool isTailInPage = (end - 1) / kPage == (end - 1 + tensor.padding) / kPage;
+  data_ = begin + (isTailInPage ? 0 : padding);
+}
+
+nb::object AlignedMemory::take(const std::vector<uint32_t>& dimensions) {
+  std::vector<size_t> shape(dimensions.begin(), dimensions.end());
+  if (type_ == HEARTH_TYPE_INT4) shape = {bytesOf(type_, dimensions)};
+  const nb::capsule owner(owner_.get(), [](void* memory) noexcept { std::free(memory); });
+  owner_.release();
+  return nb::cast(nb::ndarray<nb::numpy>(data_, shape.size(), shape.data(), owner, nullptr,
+                                         elementType(type_)));
+}
+
+}  // namespace hearth::python

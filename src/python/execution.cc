@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/execution.h"
+
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+namespace hearth::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+std::optional<std::chrono::nanoseconds> duration(std::optional<double> seconds) {
+  if (!seconds) return std::nullopt;
+  if (!(*seconds >= 0)) refuse("A time-out is a number of seconds that is not negative.");
+  constexpr double kMost = 1e9;  // 30 years
+  return std::chrono::nanoseconds(static_cast<int64_t>(std::min(*seconds, kMost) * 1e9));
+}
+
+std::string namesOf(const std::vector<TensorInfo>& tensors) {
+  std::string names;
+  for (const TensorInfo& tensor : tensors)
+    names += (names.empty() ? "'" : ", '") + tensor.name + "'";
+  return names;
+}
+
+// The values of a mapping by tensor; a null object for those that it lacks.
+std::vector<nb::object> byTensor(nb::handle mapping, const std::vector<TensorInfo>& tensors,
+                                 const char* kind) {
+  std::vector<nb::object> values(tensors.size());
+  size_t known = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const nb::str name(tensors[i].name.c_str());
+    if (!nb::cast<bool>(mapping.attr("__contains__")(name))) continue;
+    values[i] = mapping[name];
+    ++known;
+  }
+  if (known == nb::len(mapping)) return values;
+  for (const nb::handle key : nb::list(mapping.attr("keys")())) {
+    const auto name = nb::cast<std::string>(nb::str(key));
+    bool isKnown = false;
+    for (const TensorInfo& tensor : tensors) isKnown |= tensor.name == name;
+    if (!isKnown)
+      refuse("There is no " + std::string(kind) + " '" + name + "'. The model has " +
+             namesOf(tensors) + ".");
+  }
+  return values;
+}
+
+bool isMapping(nb::handle object) {
+  return PyDict_Check(object.ptr()) ||
+         (nb::hasattr(object, "keys") && nb::hasattr(object, "__contains__"));
+}
+
+}  // namespace
+
+Compiled::Compiled(Compilation made)
+    : compilation(std::move(made)), inputs(compilation.inputs()), outputs(compilation.outputs()) {}
+
+Arguments::Arguments(std::shared_ptr<const Compiled> compiled, nb::handle inputs,
+                     nb::handle outputs)
+    : compiled_(std::move(compiled)), outputs_(compiled_->outputs.size()) {
+  const std::vector<TensorInfo>& tensors = compiled_->inputs;
+  std::vector<nb::object> values;
+  if (isMapping(inputs)) {
+    values = byTensor(inputs, tensors, "input");
+  } else if (PyList_Check(inputs.ptr()) || PyTuple_Check(inputs.ptr())) {
+    for (const nb::handle value : inputs) values.push_back(nb::borrow(value));
+  } else if (!inputs.is_none()) {
+    values.push_back(nb::borrow(inputs));
+  }
+  if (values.size() != tensors.size())
+    refuse("The model has " + std::to_string(tensors.size()) + " inputs (" + namesOf(tensors) +
+           "), and " + std::to_string(values.size()) + " are given.");
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!values[i].is_valid()) refuse("The input '" + tensors[i].name + "' is missing.");
+    inputs_.push_back(inputArray(values[i], tensors[i]));
+  }
+  if (outputs.is_none()) return;
+  if (!isMapping(outputs)) refuse("Outputs are given by name, as a mapping.");
+  const std::vector<nb::object> given = byTensor(outputs, compiled_->outputs, "output");
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (!given[i].is_valid()) continue;
+    outputs_[i].given = outputArray(given[i], compiled_->outputs[i]);
+    outputs_[i].object = given[i];
+  }
+}
+
+void Arguments::bind(Execution& execution) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    std::vector<uint32_t> dimensions;
+    if (compiled_->inputs[i].type != HEARTH_TYPE_INT4)
+      for (size_t d = 0; d < inputs_[i].ndim(); ++d)
+        dimensions.push_back(static_cast<uint32_t>(inputs_[i].shape(d)));
+    execution.setInput(i, inputs_[i].data(), inputs_[i].nbytes(), dimensions);
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    Output& output = outputs_[i];
+    const TensorInfo& tensor = compiled_->outputs[i];
+    if (output.given) {
+      execution.setOutput(i, output.given->data(), output.given->nbytes());
+      continue;
+    }
+    if (!output.made)
+      output.made.emplace(tensor, tensor.byteSize != 0
+                                      ? tensor.byteSize
+                                      : bytesOf(tensor.type, tensor.defaultDimensions));
+    execution.setOutput(i, output.made->data(), output.made->bytes());
+  }
+}
+
+void Arguments::grow(const Execution& execution) {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs_[i].given) continue;
+    const TensorInfo& tensor = compiled_->outputs[i];
+    const uint64_t bytes = bytesOf(tensor.type, execution.outputShape(i));
+    if (bytes > outputs_[i].made->bytes()) outputs_[i].made.emplace(tensor, bytes);
+  }
+}
+
+nb::dict Arguments::take(const Execution& execution) {
+  nb::dict result;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const TensorInfo& tensor = compiled_->outputs[i];
+    const std::vector<uint32_t> shape =
+        tensor.byteSize != 0 ? tensor.dimensions : execution.outputShape(i);
+    result[tensor.name.c_str()] =
+        outputs_[i].given ? outputs_[i].object : outputs_[i].made->take(shape);
+  }
+  return result;
+}
+
+// The right to use a runner's execution.
+class Runner::Turn {
+ public:
+  explicit Turn(Runner& runner) : runner_(runner) {
+    if (runner.isBusy_.exchange(true)) {
+      const nb::object type = nb::module_::import_("hearth.errors").attr("BadState");
+      PyErr_SetString(type.ptr(),
+                      "The execution is running. Wait for it, or make one for each thread.");
+      throw nb::python_error();
+    }
+  }
+  ~Turn() {
+    if (!isKept_) runner_.isBusy_ = false;
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  void keep() { isKept_ = true; }
+
+ private:
+  Runner& runner_;
+  bool isKept_ = false;
+};
+
+Runner::Runner(std::shared_ptr<const Compiled> compiled)
+    : compiled_(std::move(compiled)), execution_(compiled_->compilation.createExecution()) {}
+
+void Runner::runBound(Arguments& arguments, std::optional<double> timeout) {
+  const auto limit = duration(timeout);
+  // Each failure for want of room tells the size of at least one more output.
+  for (size_t tries = 0;; ++tries) {
+    try {
+      const nb::gil_scoped_release released;
+      if (limit) return execution_.run(*limit);
+      return execution_.run();
+    } catch (const Exception& exception) {
+      if (exception.code() != HEARTH_OUTPUT_INSUFFICIENT_SIZE || tries > compiled_->outputs.size())
+        throw;
+    }
+    arguments.grow(execution_);
+    arguments.bind(execution_);
+  }
+}
+
+nb::dict Runner::run(nb::handle inputs, nb::handle outputs, std::optional<double> timeout) {
+  const Turn turn(*this);
+  Arguments arguments(compiled_, inputs, outputs);
+  arguments.bind(execution_);
+  runBound(arguments, timeout);
+  return arguments.take(execution_);
+}
+
+void Runner::resetState() {
+  const Turn turn(*this);
+  execution_.resetState();
+}
+
+Statistics Runner::statistics() const {
+  return execution_.statistics();
+}
+
+Run::Run(std::shared_ptr<Runner> runner, nb::handle inputs, nb::handle outputs,
+         std::optional<double> timeout)
+    : runner_(std::move(runner)),
+      arguments_(runner_->compiled_, inputs, outputs),
+      timeout_(timeout) {
+  Runner::Turn turn(*runner_);
+  arguments_.bind(runner_->execution_);
+  const auto limit = duration(timeout);
+  event_.emplace(limit ? runner_->execution_.start(*limit) : runner_->execution_.start());
+  turn.keep();
+}
+
+Run::~Run() {
+  if (!hasTurn_) return;
+  {
+    const nb::gil_scoped_release released;
+    try {
+      event_->wait();
+    } catch (const Exception&) {  // nobody asked how it ended
+    }
+  }
+  endTurn();
+}
+
+void Run::endTurn() {
+  if (std::exchange(hasTurn_, false)) runner_->isBusy_ = false;
+}
+
+bool Run::waitForEvent(std::optional<std::chrono::nanoseconds> limit) {
+  try {
+    if (limit) return event_->waitFor(*limit);
+    event_->wait();
+  } catch (const Exception& exception) {
+    if (exception.code() != HEARTH_OUTPUT_INSUFFICIENT_SIZE) throw;
+    isTooSmall_ = true;
+  }
+  return true;
+}
+
+nb::object Run::wait(std::optional<double> timeout) {
+  const auto limit = duration(timeout);
+  std::unique_lock lock(mutex_, std::defer_lock);
+  try {
+    bool isDone = false;
+    {
+      const nb::gil_scoped_release released;
+      lock.lock();
+      isDone = waitForEvent(limit);
+    }
+    if (!isDone) return nb::none();
+    if (isTooSmall_ && hasTurn_) {
+      arguments_.grow(runner_->execution_);
+      arguments_.bind(runner_->execution_);
+      runner_->runBound(arguments_, timeout_);
+    }
+    if (!result_.is_valid()) result_ = arguments_.take(runner_->execution_);
+  } catch (...) {
+    endTurn();
+    throw;
+  }
+  endTurn();
+  return result_;
+}
+
+nb::dict RunnerPool::run(nb::handle inputs, nb::handle outputs, std::optional<double> timeout) {
+  std::shared_ptr<Runner> runner;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      runner = std::move(idle_.back());
+      idle_.pop_back();
+    }
+  }
+  if (runner == nullptr)
+    runner = std::make_shared<Runner>(compiled_);
+  else
+    runner->resetState();
+  nb::dict result = runner->run(inputs, outputs, timeout);
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(runner));
+  return result;
+}
+
+}  // namespace hearth::python

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs with Python's arrays.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hearth/hearth.hpp"
+#include "python/array.h"
+
+namespace hearth::python {
+
+// A compilation with its tensors; shared by its executions. Thread-safe.
+struct Compiled {
+  explicit Compiled(Compilation compilation);
+  const Compilation compilation;
+  const std::vector<TensorInfo> inputs;
+  const std::vector<TensorInfo> outputs;
+};
+
+// Arrays that a run reads and writes.
+class Arguments {
+ public:
+  // `inputs`: an array, a sequence in the order of the inputs, or a mapping from names. `outputs`:
+  // None, or a mapping from names to writable arrays; the rest is allocated.
+  Arguments(std::shared_ptr<const Compiled> compiled, nanobind::handle inputs,
+            nanobind::handle outputs);
+
+  void bind(Execution& execution);
+  // After a run that failed since a buffer was too small: allocates what it asks for.
+  void grow(const Execution& execution);
+  // A dictionary of all outputs, by name. Once, after a run that succeeded.
+  nanobind::dict take(const Execution& execution);
+
+ private:
+  struct Output {
+    std::optional<WritableArray> given;
+    nanobind::object object;  // `given` as the caller has it
+    std::optional<AlignedMemory> made;
+  };
+  std::shared_ptr<const Compiled> compiled_;
+  std::vector<Array> inputs_;
+  std::vector<Output> outputs_;
+};
+
+// One execution. Its runs are one after the other: a second thread is refused.
+class Runner : public std::enable_shared_from_this<Runner> {
+ public:
+  explicit Runner(std::shared_ptr<const Compiled> compiled);
+
+  nanobind::dict run(nanobind::handle inputs, nanobind::handle outputs,
+                     std::optional<double> timeout);
+  void resetState();
+  Statistics statistics() const;
+  const Compiled& compiled() const { return *compiled_; }
+
+ private:
+  friend class Run;
+  class Turn;
+  // The same with the arguments bound, until no output is too small. Without the GIL.
+  void runBound(Arguments& arguments, std::optional<double> timeout);
+
+  const std::shared_ptr<const Compiled> compiled_;
+  Execution execution_;
+  std::atomic<bool> isBusy_ = false;
+};
+
+// A run in flight, with the arrays that it uses. The destructor waits for it.
+class Run {
+ public:
+  Run(std::shared_ptr<Runner> runner, nanobind::handle inputs, nanobind::handle outputs,
+      std::optional<double> timeout);
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+  ~Run();
+
+  // The outputs; None when the run still goes on after `timeout` seconds. Raises the run's failure.
+  // Threads that wait do so one after the other.
+  nanobind::object wait(std::optional<double> timeout);
+  bool isDone() const { return event_->isDone(); }
+
+ private:
+  // False when the run still goes on. An output that is too small ends it without an exception.
+  bool waitForEvent(std::optional<std::chrono::nanoseconds> limit);
+  void endTurn();
+
+  std::shared_ptr<Runner> runner_;
+  Arguments arguments_;
+  std::optional<double> timeout_;
+  std::optional<Event> event_;
+  std::mutex mutex_;  // held by who waits
+  bool isTooSmall_ = false;
+  bool hasTurn_ = true;
+  nanobind::object result_;
+};
+
+// Executions of a compilation for callers without one, any number at a time.
+class RunnerPool {
+ public:
+  explicit RunnerPool(std::shared_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {}
+  // A run that begins with the initial state.
+  nanobind::dict run(nanobind::handle inputs, nanobind::handle outputs,
+                     std::optional<double> timeout);
+
+ private:
+  const std::shared_ptr<const Compiled> compiled_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Runner>> idle_;
+};
+
+}  // namespace hearth::python

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs .tflite models with Hearth.
+
+    import hearth, numpy
+
+    model = hearth.Model("model.tflite").compile()
+    outputs = model.run({"image": numpy.zeros((1, 224, 224, 3), numpy.float32)})
+
+Every start after the first finds packed weights in a store that all processes share; a compilation's
+`start_report` says what was found. Inputs are arrays of NumPy or of anything with DLPack or the
+buffer protocol: by name, as a sequence, or a single one. Memory of Tensor.empty() is used in place.
+"""
+
+import asyncio as _asyncio
+
+from . import errors
+from ._hearth import (Compilation, Device, Execution, Model, Run, Statistics, Tensor, devices, flush,
+                      version)
+from .errors import Error
+
+__all__ = ["Compilation", "Device", "Error", "Execution", "Model", "Run", "Statistics", "Tensor",
+           "devices", "errors", "flush", "version"]
+
+
+def _await(run):
+    return _asyncio.get_running_loop().run_in_executor(None, run.wait).__await__()
+
+
+Run.__await__ = _await

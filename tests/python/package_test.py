@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python package: results are those of the command, arrays are used in place, errors say why."""
+
+import array
+import asyncio
+import gc
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import weakref
+
+import numpy as np
+from PIL import Image
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "release"
+sys.path.insert(0, str(BUILD / "python"))
+sys.path.insert(0, str(ROOT / "bench"))
+
+import hearth  # noqa: E402
+from workloads import tflite_writer  # noqa: E402
+from workloads.graph import Graph  # noqa: E402
+
+DIGITS = ROOT / "models" / "digits" / "digits.tflite"
+DATA = os.environ.get("HEARTH_TEST_DATA")
+
+
+def picture(digit):
+    image = Image.open(DIGITS.parent / "samples" / f"digit_{digit}.png").convert("L")
+    return np.asarray(image, np.float32).reshape(1, 28, 28, 1) / 127.5 - 1
+
+
+class PackageTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        holder = tempfile.TemporaryDirectory(prefix="hearth-python-")
+        cls.addClassCleanup(holder.cleanup)
+        cls.folder = pathlib.Path(holder.name)
+        cls.store = cls.folder / "store"
+        cls.model = hearth.Model(DIGITS)
+        cls.compiled = cls.model.compile(store=cls.store)
+
+    def testRecognisesDigits(self):
+        execution = self.compiled.create_execution()
+        for digit in (0, 2, 3, 5, 8):
+            for run in (self.compiled.run, execution.run):
+                scores = run({"image": picture(digit)})["probabilities"]
+                self.assertEqual(scores.argmax(), digit)
+                self.assertEqual((scores.shape, scores.dtype), ((1, 10), np.float32))
+
+    def testDescribesItself(self):
+        self.assertEqual(self.model.signatures, ["serving_default"])
+        self.assertEqual(self.model.inspect()["signatures"][0]["key"], "serving_default")
+        tensor, = self.compiled.inputs
+        self.assertEqual((tensor.name, tensor.dtype, tensor.shape), ("image", "float32", (1, 28, 28, 1)))
+        self.assertEqual([device.name for device in hearth.devices()][0], "hearth-cpu")
+        self.assertIn(self.compiled.device, [device.name for device in hearth.devices()])
+        self.assertRegex(hearth.version(), r"^\d+\.\d+\.\d+")
+        self.assertIn(self.compiled.start_report["state"], ("cold", "warm", "uncached"))
+
+    def testInputsComeByNamePlaceOrAlone(self):
+        x = picture(5)
+        expected = self.compiled.run({"image": x})["probabilities"]
+        for inputs in (x, [x], (x,), x.tolist(), np.asfortranarray(x), memoryview(x)):
+            if isinstance(inputs, list) and inputs and isinstance(inputs[0], list):
+                inputs = [inputs]  # a sequence of one input, which is a list of numbers
+            np.testing.assert_array_equal(self.compiled.run(inputs)["probabilities"], expected)
+        x.flags.writeable = False
+        np.testing.assert_array_equal(self.compiled.run(x)["probabilities"], expected)
+
+    def testMemoryOfTheTensorIsUsedInPlace(self):
+        execution = self.compiled.create_execution()
+        x = self.compiled.inputs[0].empty()
+        x[:] = picture(3)
+        mine = self.compiled.outputs[0].empty()
+        result = execution.run(x, outputs={"probabilities": mine})
+        self.assertIs(result["probabilities"], mine)
+        self.assertEqual(mine.argmax(), 3)
+        self.assertEqual(execution.statistics.copied_bytes, 0)
+        self.assertEqual(execution.statistics.runs, 1)
+        self.assertEqual(x.ctypes.data % self.compiled.inputs[0].alignment, 0)
+
+    def testResultsOutliveTheirExecution(self):
+        execution = self.compiled.create_execution()
+        result = execution.run(picture(8))["probabilities"]
+        before = result.copy()
+        execution.run(picture(2))
+        del execution
+        gc.collect()
+        np.testing.assert_array_equal(result, before)
+
+    def testMistakesAreSentences(self):
+        x = picture(0)
+        wrong = np.zeros((1, 10), np.float64)
+        frozen = self.compiled.outputs[0].empty()
+        frozen.flags.writeable = False
+        for call, error, text in (
+                (lambda: self.compiled.run(), hearth.errors.InvalidArgument, "has 1 inputs"),
+                (lambda: self.compiled.run({"picture": x}), hearth.errors.InvalidArgument,
+                 "no input 'picture'"),
+                (lambda: self.compiled.run({}), hearth.errors.InvalidArgument, "missing"),
+                (lambda: self.compiled.run(x.astype(np.float64)), hearth.errors.InvalidArgument,
+                 "float64"),
+                (lambda: self.compiled.run(x[0]), hearth.errors.InvalidArgument, "(28, 28, 1)"),
+                (lambda: self.compiled.run("a text"), hearth.errors.InvalidArgument, "no array"),
+                (lambda: self.compiled.run(x, outputs={"probabilities": wrong}),
+                 hearth.errors.InvalidArgument, "float64"),
+                (lambda: self.compiled.run(x, outputs={"probabilities": frozen}),
+                 hearth.errors.InvalidArgument, "writable"),
+                (lambda: self.compiled.run(x, timeout=-1.0), hearth.errors.InvalidArgument,
+                 "time-out"),
+                (lambda: self.model.compile("training"), hearth.errors.NotFound, "training"),
+                (lambda: self.model.compile(device="npu"), hearth.errors.NotFound, "npu"),
+                (lambda: self.model.compile(cache="later"), hearth.errors.InvalidArgument,
+                 "'read-only'"),
+                (lambda: self.model.compile(thread=2), hearth.errors.InvalidArgument, "threads"),
+                (lambda: self.model.compile(cache_dir=self.folder, cache_token=b"short"),
+                 hearth.errors.InvalidArgument, "32"),
+                (lambda: hearth.Model(self.folder / "none.tflite"), hearth.errors.NotFound,
+                 "none.tflite"),
+                (lambda: hearth.Model.from_bytes(b"TFL3"), hearth.errors.InvalidArgument, "TFL3")):
+            with self.assertRaises(error) as caught:
+                call()
+            self.assertIn(text, str(caught.exception))
+            self.assertIsInstance(caught.exception, hearth.Error)
+            self.assertNotEqual(caught.exception.status, 0)
+
+    def testEveryCutOfAModelIsRefusedOrRuns(self):
+        content = DIGITS.read_bytes()
+        refused = 0
+        for size in range(0, len(content), len(content) // 60):
+            try:
+                hearth.Model.from_bytes(content[:size]).compile(cache="off")
+            except hearth.Error:
+                refused += 1
+        self.assertGreater(refused, 50)
+
+    def testARunInFlightCanBeWaitedForAndAwaited(self):
+        execution = self.compiled.create_execution()
+        run = execution.start(picture(2))
+        self.assertEqual(run.wait()["probabilities"].argmax(), 2)
+        self.assertTrue(run.is_done)
+        self.assertIs(run.wait(), run.wait(timeout=0.0))
+
+        async def both():
+            runs = [self.compiled.create_execution().start(picture(digit)) for digit in (3, 5)]
+            return [result["probabilities"].argmax() for result in await asyncio.gather(*runs)]
+        self.assertEqual(asyncio.run(both()), [3, 5])
+
+    def testARunKeepsItsArraysAndItsExecution(self):
+        execution = self.compiled.create_execution()
+        x = picture(8)
+        alive = weakref.ref(x)
+        run = execution.start(x)
+        del x, execution
+        gc.collect()
+        self.assertEqual(run.wait()["probabilities"].argmax(), 8)
+        del run
+        gc.collect()
+        self.assertIsNone(alive())
+
+    def testOneExecutionHasOneRunAtATime(self):
+        execution = self.slow().create_execution()
+        x = np.ones((1, 2048), np.float32)
+        run = execution.start(x)
+        try:
+            if not run.is_done:
+                with self.assertRaises(hearth.errors.BadState):
+                    execution.run(x)
+        finally:
+            run.wait()
+        self.assertEqual(execution.run(x)["y"].shape, (1, 2048))
+        del run
+        execution.start(x)  # dropped at once, which waits for it
+        self.assertEqual(execution.run(x)["y"].shape, (1, 2048))
+
+    def testThreadsRunTheSameCompilation(self):
+        failures = []
+
+        def work(digit):
+            for _ in range(50):
+                if self.compiled.run(picture(digit))["probabilities"].argmax() != digit:
+                    failures.append(digit)
+        threads = [threading.Thread(target=work, args=(digit,)) for digit in (0, 2, 3, 5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+    def slow(self):
+        """A model of some milliseconds."""
+        path = self.folder / "slow.tflite"
+        if not path.exists():
+            graph = Graph("slow")
+            x = graph.addInput("x", (1, 2048))
+            weights = np.eye(2048, dtype=np.float32)
+            for layer in range(6):
+                x = graph.fullyConnected(f"layer{layer}" if layer < 5 else "y", x, weights,
+                                         np.zeros(2048, np.float32), 0)
+            graph.outputs = [x]
+            graph.tensors[x].name = "y"
+            tflite_writer.write(graph, path)
+        return hearth.Model(path).compile(store=self.store)
+
+    def testOtherThreadsGoOnDuringARun(self):
+        compiled = self.slow()
+        x = np.ones((1, 2048), np.float32)
+        ticks, stop = [0], threading.Event()
+
+        def tick():
+            while not stop.is_set():
+                ticks[0] += 1
+                time.sleep(0)
+        thread = threading.Thread(target=tick)
+        thread.start()
+        begin = ticks[0]
+        for _ in range(20):
+            compiled.run(x)
+        stop.set()
+        thread.join()
+        self.assertGreater(ticks[0], begin)
+
+    def testTheNextStartIsWarm(self):
+        self.slow()
+        hearth.flush()
+        script = ("import sys; sys.path.insert(0, sys.argv[1]); import hearth; "
+                  "print(hearth.Model(sys.argv[2]).compile(store=sys.argv[3]).start_report['state'])")
+        run = subprocess.run([sys.executable, "-c", script, BUILD / "python",
+                              self.folder / "slow.tflite", self.store], capture_output=True,
+                             text=True, check=True, timeout=120)
+        self.assertEqual(run.stdout, "warm\n")
+        explained = hearth.Model(self.folder / "slow.tflite").explain_start(store=self.store)
+        self.assertEqual(explained["state"], "warm")
+
+    def testTheModuleIsTheCommand(self):
+        environment = {**os.environ, "PYTHONPATH": str(BUILD / "python")}
+        run = subprocess.run([sys.executable, "-m", "hearth", "inspect", "--json", DIGITS],
+                             capture_output=True, text=True, check=True, timeout=60,
+                             env=environment)
+        self.assertEqual(json.loads(run.stdout)["signatures"][0]["key"], "serving_default")
+
+    def testBuffersOfOtherKindsAreArrays(self):
+        values = array.array("f", picture(5).ravel())
+        shaped = memoryview(values).cast("B").cast("f", (1, 28, 28, 1))
+        self.assertEqual(self.compiled.run(shaped)["probabilities"].argmax(), 5)
+
+
+@unittest.skipUnless(DATA, "There is no test data.")
+class DataTest(unittest.TestCase):
+    """Real models give what the command gives, bit for bit."""
+
+    def testEveryModelGivesWhatTheCommandGives(self):
+        models = sorted(pathlib.Path(DATA, "data", "models").glob("*.tflite"))
+        self.assertGreater(len(models), 5)
+        with tempfile.TemporaryDirectory(prefix="hearth-python-") as name:
+            folder, refused = pathlib.Path(name), []
+            for path in models:
+                try:
+                    compiled = hearth.Model(path).compile(store=folder / "store", tuning="off")
+                except hearth.errors.Unsupported:
+                    refused.append(path.stem)
+                    continue
+                random = np.random.default_rng(7)
+                inputs, files = [], []
+                for number, tensor in enumerate(compiled.inputs):
+                    x = tensor.empty()
+                    if x.dtype.kind == "f":
+                        x[...] = random.uniform(-1, 1, x.shape)
+                    else:
+                        x.view(np.uint8)[...] = random.integers(0, 100, x.view(np.uint8).shape)
+                    inputs.append(x)
+                    files.append(folder / f"input_{number}.npy")
+                    np.save(files[-1], x)
+                execution = compiled.create_execution()
+                outputs = execution.run(inputs)
+                self.assertEqual(execution.statistics.copied_bytes, 0, path.name)
+                subprocess.run([BUILD / "bin/hearth", "run", path, "--input", *files, "--tuning", "off",
+                                "--store", folder / "store", "--output-dir", folder],
+                               capture_output=True, check=True, timeout=120)
+                for number, output in enumerate(outputs.values()):
+                    expected = np.load(folder / f"output_{number}.npy")
+                    np.testing.assert_array_equal(output, expected, path.name)
+                    self.assertEqual(output.dtype, expected.dtype)
+        # It has operators of an audio front end, which the command refuses, too.
+        self.assertEqual(refused, ["audio_preprocessor_int8"])
+
+
+if __name__ == "__main__":
+    unittest.main()
