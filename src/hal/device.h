@@ -60,7 +60,8 @@ struct Cache {
 // How a driver runs one operation of a model.
 struct OperationSupport {
   bool supported = false;
-  // "xnnpack", "own" or "reference"; empty when not supported. Set by explainOperations() only.
+  // "xnnpack", "own" or "reference" (the kernel of src/ops); empty when not supported. Set by
+  // explainOperations() only.
   std::string kernel;
   std::string reason;  // one sentence why not; empty when supported
 };

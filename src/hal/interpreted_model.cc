@@ -126,8 +126,9 @@ class PlainInterpretedModel final : public InterpretedModel {
 Result<std::shared_ptr<InterpretedModel>> prepareInterpreted(
     std::shared_ptr<const graph::Model> model, const PrepareOptions& options,
     std::shared_ptr<threads::ThreadPool> pool, std::string reason,
-    std::shared_ptr<LosableMemory> memory) {
+    std::shared_ptr<LosableMemory> memory, ops::KernelSet kernels) {
   ops::InterpreterOptions interpreterOptions;
+  interpreterOptions.kernels = kernels;
   interpreterOptions.maxActivationBytes = options.maxActivationBytes;
   interpreterOptions.threadPool = std::move(pool);
   const uint64_t before = memory != nullptr ? memory->replacements() : 0;

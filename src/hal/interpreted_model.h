@@ -7,11 +7,13 @@
 
 #include "base/result.h"
 #include "hal/device.h"
+#include "ops/interpreter.h"
 #include "threads/thread_pool.h"
 
 namespace hearth::hal {
 
-// A prepared model that runs each operation on its reference kernel. Any driver may use it.
+// A prepared model that runs one operation after the other on the kernels of src/ops. Any driver
+// may use it.
 class InterpretedModel : public PreparedModel {
  public:
   // Sets StartReport::cacheProblem; to be called before anybody else has the model.
@@ -31,11 +33,12 @@ class LosableMemory {
 
 // Prepares a model that has passed graph::validate() and ops::validateOperations(). `pool` may be
 // null; `reason` goes into the start report. `memory`, which may be null, is asked after each
-// execution: an execution that may have read lost bytes is computed again, or fails. Errors as
-// ops::Interpreter::create() and those of `memory`.
+// execution: an execution that may have read lost bytes is computed again, or fails. `kernels` says
+// which ones compute. Errors as ops::Interpreter::create() and those of `memory`.
 Result<std::shared_ptr<InterpretedModel>> prepareInterpreted(
     std::shared_ptr<const graph::Model> model, const PrepareOptions& options,
     std::shared_ptr<threads::ThreadPool> pool, std::string reason,
-    std::shared_ptr<LosableMemory> memory = nullptr);
+    std::shared_ptr<LosableMemory> memory = nullptr,
+    ops::KernelSet kernels = ops::KernelSet::kFast);
 
 }  // namespace hearth::hal

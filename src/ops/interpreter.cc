@@ -182,7 +182,7 @@ Status InterpreterRun::runSubgraph(size_t subgraphIndex, State* state) {
     else if (operation.type == OperationType::kWhile)
       status = runWhile(subgraph, operation, state);
     else
-      status = runStep(subgraph, i, *plan.steps[i].definition, state);
+      status = runStep(subgraph, i, plan.steps[i], state);
     if (!status)
       return std::unexpected(
           std::move(status.error())
@@ -194,7 +194,7 @@ Status InterpreterRun::runSubgraph(size_t subgraphIndex, State* state) {
 }
 
 Status InterpreterRun::runStep(const graph::Subgraph& subgraph, size_t index,
-                               const OperationDefinition& definition, State* state) {
+                               const Interpreter::Step& step, State* state) {
   const graph::Operation& operation = subgraph.operations[index];
   OperationContext& context = state->contexts[index];
   for (size_t k = 0; k < operation.inputs.size(); ++k) {
@@ -211,7 +211,7 @@ Status InterpreterRun::runStep(const graph::Subgraph& subgraph, size_t index,
     tensor.dimensions = tensor.operand->dimensions;
     tensor.data = nullptr;
   }
-  HEARTH_TRY(definition.prepare(context));
+  HEARTH_TRY(step.definition->prepare(context));
   for (size_t k = 0; k < operation.outputs.size(); ++k) {
     Tensor& tensor = context.outputs[k];
     if (!tensor.isPresent) continue;
@@ -230,7 +230,8 @@ Status InterpreterRun::runStep(const graph::Subgraph& subgraph, size_t index,
       HEARTH_TRY(allocate(*tensor.operand, bytes, &value));
     tensor.data = value.data;
   }
-  HEARTH_TRY(definition.execute(context));
+  HEARTH_TRY(step.referenceKernel != nullptr ? step.referenceKernel(context)
+                                             : step.definition->execute(context));
   for (size_t k = 0; k < operation.outputs.size(); ++k)
     if (context.outputs[k].isPresent)
       HEARTH_TRY(finishOutput(*context.outputs[k].operand, &state->values[operation.outputs[k]]));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a model operation by operation with the reference kernels, whatever is unknown before the
-// run: dimensions, rank, branches and loops.
+// Runs a model operation by operation, whatever is unknown before the run: dimensions, rank,
+// branches and loops.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "graph/model.h"
 #include "ops/operation.h"
+#include "ops/reference/kernels.h"
 
 namespace hearth::ops {
 
@@ -44,9 +45,14 @@ struct RunOptions {
   uint64_t loopTimeoutNanoseconds = kDefaultLoopTimeoutNanoseconds;
 };
 
+// Which kernels compute: the fast ones of OperationDefinition::execute, or those that define what
+// is right (ops/reference/kernels.h); for an operation that has none of these the fast one.
+enum class KernelSet { kFast, kReference };
+
 struct InterpreterOptions {
   uint64_t maxActivationBytes = 0;  // 0 = no limit; counts temporaries, not the caller's memory
   std::shared_ptr<threads::ThreadPool> threadPool;  // null: kernels run in the calling thread
+  KernelSet kernels = KernelSet::kFast;
 };
 
 // A model ready to be interpreted. Thread-safe: concurrent runs have a state each.
@@ -75,7 +81,8 @@ class Interpreter {
   friend class InterpreterRun;
   struct Step {
     const OperationDefinition* definition = nullptr;
-    std::vector<uint32_t> lastUses;  // operands that nothing reads after this step
+    reference::Kernel referenceKernel = nullptr;  // null: definition->execute computes
+    std::vector<uint32_t> lastUses;               // operands that nothing reads after this step
   };
   struct SubgraphPlan {
     std::vector<Step> steps;

@@ -93,6 +93,8 @@ Status Interpreter::planSubgraph(size_t index) {
       return fail(ErrorCode::kUnsupported,
                   "Operation {} of subgraph {} is {}, which has no kernel.", i, index,
                   graph::nameOf(operation.type));
+    if (options_.kernels == KernelSet::kReference)
+      plan.steps[i].referenceKernel = reference::findKernel(operation.type);
     for (uint32_t operand : operation.inputs) lastUse[operand] = i;
     for (uint32_t operand : operation.outputs) lastUse[operand] = i;
   }

@@ -75,8 +75,8 @@ class InterpreterRun {
   Status bindInputs(size_t subgraph, State* state, const std::vector<const Value*>& inputs);
   Status checkOmissions(size_t subgraph, const State& state) const;
   Status runSubgraph(size_t subgraph, State* state);
-  Status runStep(const graph::Subgraph& subgraph, size_t index,
-                 const OperationDefinition& definition, State* state);
+  Status runStep(const graph::Subgraph& subgraph, size_t index, const Interpreter::Step& step,
+                 State* state);
   Status runIf(const graph::Subgraph& subgraph, const graph::Operation& operation, State* state);
   Status runWhile(const graph::Subgraph& subgraph, const graph::Operation& operation, State* state);
   // Gives an output of a nested run to the operand outside.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every operation brings: signature validation, shape inference and a reference kernel.
+// What every operation brings: signature validation, shape inference and a kernel.
 #pragma once
 
 #include <cstddef>

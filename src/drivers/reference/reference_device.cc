@@ -9,6 +9,7 @@
 #include "hal/interpreted_model.h"
 #include "hal/operation_check.h"
 #include "hal/request_check.h"
+#include "ops/interpreter.h"
 #include "ops/operation.h"
 
 namespace hearth::drivers::reference {
@@ -52,7 +53,8 @@ class ReferenceDevice final : public hal::Device {
     HEARTH_TRY(graph::validateOnce(*model));
     HEARTH_TRY(ops::validateOperationsOnce(*model));
     return hal::prepareInterpreted(std::move(model), options, nullptr,
-                                   "The device nnapi-reference packs nothing and keeps no cache.");
+                                   "The device nnapi-reference packs nothing and keeps no cache.",
+                                   nullptr, ops::KernelSet::kReference);
   }
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device `nnapi-reference`: the kernels of src/ops as they are, one operation after the other.
+// The device `nnapi-reference`: the reference kernels of src/ops/reference, one operation after the
+// other.
 #pragma once
 
 #include <memory>

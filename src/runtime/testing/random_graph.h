@@ -16,7 +16,7 @@ struct RandomGraph {
   std::shared_ptr<const graph::Model> model;
   std::vector<std::vector<uint8_t>> inputs;  // content, by input of the model
   // Content by output of the model, computed operation by operation by the documented formulas
-  // (ops/testing/plain_operations.h).
+  // (ops/reference/kernels.h).
   std::vector<std::vector<uint8_t>> outputs;
   // By output: how far a real number may be from the one in `outputs`. Integers and truth values
   // are exact.

@@ -16,7 +16,7 @@
 #include "ops/half.h"
 #include "ops/operation.h"
 #include "ops/real_values.h"
-#include "ops/testing/plain_operations.h"
+#include "ops/reference/kernels.h"
 #include "runtime/testing/random_graph.h"
 
 namespace hearth::runtime::random_graph {
@@ -258,8 +258,10 @@ class GraphBuilder {
     std::vector<uint8_t> bytes(count * graph::elementSize(form.type));
     context.outputs[0].data = bytes.data();
     // The formula computes, because the kernels of src/ops are under test, too.
-    if (!ops::plain::compute(context))
-      throw std::logic_error(std::string("There is no formula of ") + graph::nameOf(operationType));
+    const ops::reference::Kernel kernel = ops::reference::findKernel(operationType);
+    if (kernel == nullptr || !kernel(context))
+      throw std::logic_error(std::string("The formula does not compute ") +
+                             graph::nameOf(operationType));
     values_[output].bytes = std::move(bytes);
     const double greatest = greatestOf(output);
     // Excludes infinities and numbers beyond float16.

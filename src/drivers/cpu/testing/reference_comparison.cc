@@ -16,7 +16,7 @@
 #include "drivers/cpu/weights/packed_panels.h"
 #include "hal/interpreted_model.h"
 #include "ops/half.h"
-#include "ops/testing/plain_operations.h"
+#include "ops/reference/kernels.h"
 #include "threads/thread_pool.h"
 
 namespace hearth::cpu {
@@ -61,32 +61,6 @@ std::string compareSteps(OperandType type, const Bytes& made, const Bytes& expec
     if (std::abs(a - b) > 1) return base::formatText("element {} is {}, it must be {}", i, a, b);
   }
   return {};
-}
-
-// Computes the outputs by the documented formulas, for models whose shapes are all known. Error:
-// kUnsupported when an operation has no formula.
-Result<std::vector<Bytes>> runPlainly(const graph::Model& model, const std::vector<Bytes>& inputs) {
-  const graph::Subgraph& main = model.main();
-  std::vector<Bytes> values(main.operands.size());
-  for (size_t i = 0; i < inputs.size(); ++i) values[main.inputs[i]] = inputs[i];
-  for (const graph::Operation& operation : main.operations) {
-    ops::OperationContext context = ops::makeContext(model, main, operation);
-    for (size_t i = 0; i < operation.inputs.size(); ++i)
-      if (context.inputs[i].data == nullptr)
-        context.inputs[i].data = values[operation.inputs[i]].data();
-    for (size_t i = 0; i < operation.outputs.size(); ++i) {
-      const uint32_t output = operation.outputs[i];
-      HEARTH_ASSIGN(const uint64_t size, graph::byteSize(main.operands[output]));
-      values[output].resize(size);
-      context.outputs[i].data = values[output].data();
-    }
-    if (!ops::plain::compute(context))
-      return fail(ErrorCode::kUnsupported, "There is no formula of {}.",
-                  graph::nameOf(operation.type));
-  }
-  std::vector<Bytes> outputs;
-  for (const uint32_t output : main.outputs) outputs.push_back(std::move(values[output]));
-  return outputs;
 }
 
 // Whether all kernels of the execution graph can be built.
@@ -163,7 +137,8 @@ Result<Comparison> runBoth(const graph::Model& model, const std::vector<Bytes>& 
   options.threads = 2;
   const auto shared = std::make_shared<graph::Model>(model);
   HEARTH_ASSIGN(const auto prepared, createCpuDevice()->prepareModel(shared, options, {}));
-  HEARTH_ASSIGN(const auto reference, hal::prepareInterpreted(shared, {}, nullptr, "a test"));
+  HEARTH_ASSIGN(const auto reference, hal::prepareInterpreted(shared, {}, nullptr, "a test",
+                                                              nullptr, ops::KernelSet::kReference));
   Comparison both;
   HEARTH_ASSIGN(both.made, runPrepared(model, prepared, inputs));
   HEARTH_ASSIGN(both.expected, runPrepared(model, reference, inputs));
@@ -176,14 +151,12 @@ std::string differenceFromReference(const graph::Model& model, const std::vector
   if (!support) return support.error().toString();
   if (kernel != nullptr && support->back().kernel != kernel)
     return base::formatText("the kernel is {}", support->back().kernel);
+  for (const graph::Operation& operation : model.main().operations)
+    if (ops::reference::findKernel(operation.type) == nullptr)
+      return base::formatText("{} has no reference kernel", graph::nameOf(operation.type));
   if (const Status status = checkKernels(model); !status) return status.error().toString();
   auto both = runBoth(model, inputs);
   if (!both) return both.error().toString();
-  if (support->back().kernel == "reference") {
-    auto plain = runPlainly(model, inputs);
-    if (!plain) return plain.error().toString();
-    both->expected = std::move(*plain);
-  }
   const auto& [made, expected] = *both;
   for (size_t i = 0; i < made.size(); ++i) {
     const OperandType type = model.main().operands[model.main().outputs[i]].type;

@@ -51,8 +51,8 @@ const char* hybridLayerKernel();
 // Compares the outputs of hearth-cpu with those of the reference kernels; empty when they agree.
 // float32 and float16 outputs may differ by `tolerance` times the greatest finite number of the
 // output, 8-bit ones by one step, others not at all. NaN equals NaN. `kernel` is the kind of kernel
-// that the device must report for the last operation (null: any). If that is the reference kernel,
-// the outputs are compared with the operation's formula.
+// that the device must report for the last operation (null: any). A model with an operation that
+// has no reference kernel is a difference.
 std::string differenceFromReference(const graph::Model& model, const std::vector<Bytes>& inputs,
                                     const char* kernel, float tolerance);
 

@@ -189,7 +189,7 @@ std::string joined(const std::set<std::string>& names) {
 
 std::string kernelTable(const Collector& collector) {
   std::string text =
-      "| operation | on XNNPACK | on kernels of ours | on reference kernels |\n|---|---|---|---|\n";
+      "| operation | on XNNPACK | on kernels of ours | on shared kernels |\n|---|---|---|---|\n";
   std::map<std::string, OperationType> byName;
   for (const ops::OperationDefinition* definition : ops::allOperations())
     byName[graph::nameOf(definition->type)] = definition->type;
@@ -231,8 +231,10 @@ Result<std::string> operationsTable(const std::string& data) {
          "This page is written by `operations_table_test`; with `HEARTH_UPDATE_DOCS=1` it writes "
          "the page anew.\n\n"
          "## Kernels\n\n"
-         "The device `nnapi-reference` runs every operation on its reference kernel, in every type "
-         "that its signature allows. The device `hearth-cpu` takes the same operations and types. "
+         "The device `nnapi-reference` runs every operation, in every type that its signature "
+         "allows, on its reference kernel; the few that have none run on the kernel of `src/ops`, "
+         "which the column of shared kernels means. The device `hearth-cpu` takes the same "
+         "operations and types. "
          "The table says on which kernels it runs those of NNAPI's conformance cases, of the "
          "shared "
          "models, of the front end's samples and of random graphs, by the type of the first "
@@ -240,7 +242,7 @@ Result<std::string> operationsTable(const std::string& data) {
          "a type stands in two columns where shapes, quantisation or parameters decide. Operations "
          "that only rename "
          "memory count as ours. Where a shape is known only at run time, the model is interpreted "
-         "on reference kernels. IF and WHILE are run by the runtime's interpreter. The table is of "
+         "on shared kernels. IF and WHILE are run by the runtime's interpreter. The table is of "
          "a CPU with AVX-512 VNNI; without it int8 and uint8 convolutions, and float32 layers with "
          "8-bit weights, run on XNNPACK, and without AVX2 float32 convolutions and fully connected "
          "layers.\n\n" +
