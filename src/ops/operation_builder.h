@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: builds a model of one operation, validates it, prepares and runs its kernel.
+// For tests: builds a model of one operation, validates it, prepares and runs its kernel, and
+// compares what comes out with its reference kernel.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include "graph/model.h"
 #include "ops/half.h"
 #include "ops/operation.h"
+#include "ops/testing/reference_comparison.h"
 
 namespace hearth::ops {
 
@@ -110,7 +112,9 @@ class OperationBuilder {
       bytes.shrink_to_fit();
       output.data = bytes.data();
     }
-    return definition->execute(context_);
+    const Status status = definition->execute(context_);
+    HEARTH_TRY(compareWithReference(context_, status));
+    return status;
   }
 
   template <typename T>
