@@ -8,9 +8,9 @@
 #include <random>
 #include <vector>
 
-#include "ops/operation_builder.h"
 #include "ops/quantization.h"
 #include "ops/random_values.h"
+#include "ops/testing/operation_builder.h"
 
 namespace hearth::ops {
 namespace {

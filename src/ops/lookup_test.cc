@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "ops/fingerprint.h"
-#include "ops/operation_builder.h"
+#include "ops/testing/operation_builder.h"
 
 namespace hearth::ops {
 namespace {

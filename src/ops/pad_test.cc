@@ -8,7 +8,7 @@
 #include <numeric>
 #include <random>
 
-#include "ops/operation_builder.h"
+#include "ops/testing/operation_builder.h"
 
 namespace hearth::ops {
 namespace {

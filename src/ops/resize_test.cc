@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "ops/operation_builder.h"
+#include "ops/testing/operation_builder.h"
 
 namespace hearth::ops {
 namespace {

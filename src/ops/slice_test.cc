@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ops/operation_builder.h"
+#include "ops/testing/operation_builder.h"
 
 namespace hearth::ops {
 namespace {

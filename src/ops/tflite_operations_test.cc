@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "ops/operation_builder.h"
+#include "ops/testing/operation_builder.h"
 
 namespace hearth::ops {
 namespace {
