@@ -79,6 +79,24 @@ TEST(LongRowsTest, ReductionsOfBytes) {
   }
 }
 
+// 8-bit numbers have sums of 32 bits, of which those that are too large keep the lower ones.
+TEST(LongRowsTest, SumsOfProductsKeepTheirLowerBits) {
+  constexpr uint32_t kSize = 40000;
+  constexpr auto kUint8 = OperandType::kTensorQuant8Asymm;
+  const std::vector<uint8_t> ones(kSize, 255);
+  // 40,000 * 255 * 255 - 2^32 is -100.97 * 2^24.
+  const auto output = OperationBuilder::tensor(kUint8, {}, 16777216.0f, 128);
+  OperationBuilder layer(OperationType::kFullyConnected);
+  layer.input(OperationBuilder::tensor(kUint8, {1, kSize}, 1.0f), ones)
+      .input(OperationBuilder::tensor(kUint8, {1, kSize}, 1.0f), ones)
+      .input(OperationBuilder::tensor(OperandType::kTensorInt32, {1}, 1.0f),
+             std::vector<int32_t>{0})
+      .scalar(0)
+      .output(output);
+  ASSERT_TRUE(layer.run());
+  EXPECT_EQ(layer.result<uint8_t>(), std::vector<uint8_t>{128 - 101});
+}
+
 TEST(LongRowsTest, NotANumberIsNoExtreme) {
   std::vector<float> values(300, 1.0f);
   values[7] = values[200] = NAN;
