@@ -9,10 +9,13 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <mutex>
+#include <thread>
 #include <utility>
 
+#include "base/fork_gate.h"
 #include "base/log.h"
 #include "base/mutex.h"
 
@@ -31,6 +34,8 @@ constexpr size_t kSlots = 8192;
 constinit std::array<Slot, kSlots> slots;
 constinit std::atomic<size_t> usedSlots = 0;  // the slots after them were never used
 constinit std::atomic<uint64_t> losses = 0;
+// Handlers that may have put zeros in place and have not counted the loss.
+constinit std::atomic<uint32_t> uncounted = 0;
 uintptr_t pageSize = 0;    // set before the first range is watched
 size_t firstFree = 0;      // all slots before it are taken; guarded by slotMutex
 size_t watchedRanges = 0;  // of files; guarded by slotMutex
@@ -67,8 +72,18 @@ void markPassedOn(siginfo_t* info, uint32_t count) {
   std::memcpy(reinterpret_cast<char*>(info + 1) - sizeof mark, &mark, sizeof mark);
 }
 
+// Counts the calling handler in `uncounted` while it exists.
+class Uncounted {
+ public:
+  Uncounted() { uncounted.fetch_add(1); }
+  ~Uncounted() { uncounted.fetch_sub(1); }
+  Uncounted(const Uncounted&) = delete;
+  Uncounted& operator=(const Uncounted&) = delete;
+};
+
 // Maps zeros from the page of `address` to the end of each range around it.
 bool replace(uintptr_t address) {
+  const Uncounted uncounted;
   bool isWatched = false;
   for (size_t i = 0; i < usedSlots.load(std::memory_order_acquire); ++i) {
     Slot& slot = slots[i];
@@ -168,6 +183,14 @@ int findPrevious(const struct sigaction& found) {
 
 // Installs our handler unless it is there already. slotMutex is held.
 void install() {
+  // A handler that runs while another thread forks does not end in the child.
+  static const bool isRegistered = [] {
+    base::ForkGate::atFork({.afterInChild = [] {
+      uncounted.store(0);
+    }});
+    return true;
+  }();
+  static_cast<void>(isRegistered);
   struct sigaction found{};
   if (::sigaction(SIGBUS, nullptr, &found) != 0 || isOurs(found)) return;
   pageSize = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -267,6 +290,8 @@ bool areLost(const void* begin, size_t size) {
 }
 
 uint64_t lossCount() {
+  // Another thread's handler may have put zeros in place that the caller has just read.
+  while (uncounted.load() != 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
   return losses.load(std::memory_order_acquire);
 }
 

@@ -46,8 +46,8 @@ class WatchedPages {
 // Thread-safe.
 bool areLost(const void* begin, size_t size);
 
-// How many times this process has lost pages. Thread-safe; cheap enough to be called after each
-// inference.
+// How many times this process has lost pages. Whoever has read zeros in place of lost bytes finds a
+// higher count afterwards. Thread-safe; cheap enough to be called after each inference.
 uint64_t lossCount();
 
 }  // namespace hearth::memory

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csetjmp>
 #include <thread>
@@ -50,6 +51,29 @@ TEST_F(LostPagesTest, AreZerosAndTold) {
   EXPECT_GT(lossCount(), before);
   watched.forgetLosses();
   EXPECT_FALSE(watched.hasLosses());
+}
+
+// The handler of one thread puts the zeros in place that another thread reads.
+TEST_F(LostPagesTest, WhoReadsZerosFindsThemCounted) {
+  WatchedPages watched(mapping_.data(), kSize);
+  ASSERT_EQ(::ftruncate(file_.get(), 0), 0);
+  constexpr size_t kPage = 4096;
+  std::atomic<size_t> turn = 0;
+  std::atomic<size_t> uncounted = 0;
+  const volatile uint8_t* const bytes = mapping_.data();
+  // From the last page on, since a handler replaces all pages after its own, too.
+  const auto readAll = [&] {
+    for (size_t page = kSize / kPage; page-- > 0;) {
+      const uint64_t before = lossCount();
+      const size_t reached = ++turn;
+      while (turn.load() < (reached + 1) / 2 * 2) std::this_thread::yield();
+      if (bytes[page * kPage] == 0 && lossCount() == before) ++uncounted;
+    }
+  };
+  std::thread other(readAll);
+  readAll();
+  other.join();
+  EXPECT_EQ(uncounted, 0u);
 }
 
 TEST_F(LostPagesTest, MemoryOfTheProcessNeedsNoHandlerUntilAFileIsLaidOverIt) {

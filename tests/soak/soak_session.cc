@@ -363,11 +363,20 @@ class Worker {
       if (ended == child) return status;
       if (ended < 0 && errno != EINTR) return 0;
       if (std::chrono::steady_clock::now() - begin > kPatience) {
+        describeThreads(child);
         ::kill(child, SIGKILL);
         end(kHang, "A forked child hangs.");
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
+  }
+
+  // Says on standard error where each thread of a process is, if there is a debugger.
+  static void describeThreads(pid_t process) {
+    const std::string command = "command -v gdb >&2 && gdb -p " + std::to_string(process) +
+                                " -batch -ex 'thread apply all bt 24' >&2";
+    if (std::system(command.c_str()) != 0)
+      std::fputs("No debugger tells where it hangs.\n", stderr);
   }
 
   // A file that is rewritten in place as soon as nothing of it is in use.

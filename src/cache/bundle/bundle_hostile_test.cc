@@ -187,6 +187,24 @@ TEST_F(BundleHostileTest, AnyFlippedBitIsFoundAndNeverUsedInStrictMode) {
   }
 }
 
+// A note behind the place where the file was cut would turn what was lost into zeros that can be
+// read.
+TEST_F(BundleHostileTest, NotesDoNotMakeACutFileLonger) {
+  ASSERT_EQ(build(*open()), 0);
+  const auto store = open();
+  ASSERT_TRUE(store->find(keys()[0]));
+  const Fact fact{"one", payload(7, 32)};
+  fs::permissions(path(), fs::perms(0600));
+  const uintmax_t whole = fs::file_size(path());
+  store->remember({&fact, 1});
+  EXPECT_EQ(fs::file_size(path()), whole);
+  fs::resize_file(path(), 8192);
+  const Fact later{"two", payload(8, 32)};
+  store->remember({&later, 1});
+  EXPECT_EQ(store->recall(later.key), later.value);  // of this process
+  EXPECT_EQ(fs::file_size(path()), 8192u);
+}
+
 TEST_F(BundleHostileTest, AFileOfAnyOtherLengthIsReplaced) {
   ASSERT_EQ(build(*open()), 0);
   const std::vector<uint8_t> whole = readFile(path());

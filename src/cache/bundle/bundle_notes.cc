@@ -73,6 +73,9 @@ void BundleNotes::attach(base::Descriptor writable, uint64_t offset) {
 void BundleNotes::write(std::span<const uint8_t> bytes, uint64_t offset) const {
   struct stat before;
   if (!file_.valid() || ::fstat(file_.get(), &before) != 0) return;
+  // In a file that was cut, the note would turn the lost bytes before it into zeros, which who has
+  // them mapped would read without a signal.
+  if (before.st_size < static_cast<off_t>(offset + bytes.size())) return;
   if (!writeAt(file_.get(), bytes.data(), bytes.size(), offset)) return;
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, before.st_mtim};
   ::futimens(file_.get(), times);

@@ -18,7 +18,7 @@ namespace hearth::cache {
 // content, facts, whether the bundle is synced, and how far it was checked. There are 64 notes of
 // 128 bytes, each with a checksum. A damaged note is forgotten, and a new one replaces the oldest.
 // Writing a note keeps the file's time of modification, which tells whether anything else was
-// written. No function reports an error. Thread-safe.
+// written, and never makes the file longer. No function reports an error. Thread-safe.
 class BundleNotes : public ContentMemory {
  public:
   static constexpr size_t kCount = 64;

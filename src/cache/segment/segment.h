@@ -61,8 +61,11 @@ class Segment {
   // Asks the kernel to read the file in huge pages from now on.
   void expectDisk() const;
 
-  // Whether the background check found a wrong block. Set once, never cleared.
-  bool isCorrupt() const { return corrupt_.load(std::memory_order_acquire); }
+  // Whether a wrong block was found, or pages of the file were lost and read as zeros. Never
+  // cleared, also when a user has replaced the bytes: nobody else is to use them.
+  bool isCorrupt() const { return corrupt_.load(std::memory_order_acquire) || hasLosses(); }
+  // Whether pages were lost.
+  bool hasLosses() const { return watched_.hasLosses(); }
   void markCorrupt() const { corrupt_.store(true, std::memory_order_release); }
 
  private:

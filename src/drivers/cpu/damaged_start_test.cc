@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <csignal>
 #include <set>
 #include <span>
 #include <string>
@@ -22,6 +20,7 @@
 #include "base/format.h"
 #include "cache/open_store.h"
 #include "cache/store/segment_store.h"
+#include "drivers/cpu/testing/held_page.h"
 #include "drivers/cpu/testing/weight_session_test_util.h"
 
 namespace hearth::cpu {
@@ -250,36 +249,6 @@ TEST_F(DamagedStartTest, ALimitOfFilesDoesNotHinderARepair) {
     EXPECT_EQ(cache::waitForChild(child), 0) << store.bundle;
   }
 }
-
-// A page of output that stops who writes to it until the test goes on.
-class HeldPage {
- public:
-  HeldPage() {
-    data_ = ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    only = this;
-    struct sigaction action{};
-    action.sa_handler = [](int) {
-      only->isReached_.store(true);
-      while (!only->isReleased_.load()) ::usleep(100);
-      ::mprotect(only->data_, kBytes, PROT_READ | PROT_WRITE);
-    };
-    ::sigaction(SIGSEGV, &action, nullptr);
-  }
-  std::span<float> floats(size_t count) const { return {static_cast<float*>(data_), count}; }
-  void waitUntilReached() const {
-    while (!isReached_.load()) ::usleep(100);
-  }
-  void release() { isReleased_.store(true); }
-
- private:
-  static constexpr size_t kBytes = 4096;
-  static HeldPage* only;
-  void* data_;
-  std::atomic<bool> isReached_ = false;
-  std::atomic<bool> isReleased_ = false;
-};
-
-HeldPage* HeldPage::only = nullptr;
 
 // The background replaces wrong weights that an execution has read and not yet answered from.
 TEST_F(DamagedStartTest, AnExecutionThatReadWrongWeightsIsRepeatedAfterTheRepair) {

@@ -272,7 +272,6 @@ Status CpuPreparedModel::repairWrong() {
     return fail(ErrorCode::kOpFailed,
                 "Packed weights of the model are wrong in the store, and are not replaced: {}",
                 repaired.error().message());
-  if (!repaired->empty()) contexts_.noteReplacement();
   lock.unlock();
   keepRepaired(*repaired);
   return {};
@@ -292,11 +291,15 @@ Status CpuPreparedModel::replaceLosses() {
   std::unique_lock lock(repairMutex_);
   const uint64_t losses = lossesSoFar();
   WeightRepair::Segments packed;
-  bool isReplaced = false;
   if (saved_ != nullptr) {
     const uint64_t before = saved_->replacements();
     HEARTH_TRY(saved_->replaceLost());
-    isReplaced = saved_->replacements() != before;
+    if (saved_->replacements() != before) {
+      contexts_.noteReplacement();
+      const std::lock_guard report(mutex_);
+      report_.reason = hal::start_reason::kSegmentCorrupt;
+      report_.repairedBytes = saved_->replacedBytes();
+    }
   } else {
     Result<WeightRepair::Segments> repaired = repair_->replaceLost(referenceOnly());
     if (!repaired)
@@ -305,20 +308,23 @@ Status CpuPreparedModel::replaceLosses() {
                   "truncated, changed or cannot be read. {}",
                   repaired.error().message());
     packed = *std::move(repaired);
-    isReplaced = !packed.empty();
-  }
-  if (isReplaced) {
-    if (saved_ != nullptr) {
-      const std::lock_guard report(mutex_);
-      report_.reason = hal::start_reason::kSegmentCorrupt;
-      report_.repairedBytes = saved_->replacedBytes();
-    }
-    contexts_.noteReplacement();
   }
   checkedLosses_ = losses;
   lock.unlock();
   keepRepaired(packed);
   return {};
+}
+
+uint64_t CpuPreparedModel::replacements() {
+  const uint64_t repairs = PackedSegment::allRepairs();
+  if (repairs != seenRepairs_) [[unlikely]] {
+    const std::lock_guard lock(mutex_);
+    const uint64_t own = weights_->repairs();
+    if (own != ownRepairs_) contexts_.noteReplacement();
+    ownRepairs_ = own;
+    seenRepairs_ = repairs;
+  }
+  return contexts_.replacements();
 }
 
 void CpuPreparedModel::checkInChild() {
@@ -385,10 +391,10 @@ Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
   // The execution fails rather than compute with wrong weights.
   if (repair_->hasWrong()) HEARTH_TRY(repairWrong());
   while (true) {
-    const uint64_t replaced = contexts_.replacements();
+    const uint64_t replaced = replacements();
     Status status = runOnce(inputs, outputs, deadline);
     if (lossesSoFar() != checkedLosses_) HEARTH_TRY(replaceLosses());
-    if (contexts_.replacements() == replaced) return status;
+    if (replacements() == replaced) return status;
     // The execution may have read wrong weights. It is repeated, unless it overwrote inputs.
     if (overlap(inputs, outputs))
       return fail(ErrorCode::kOpFailed,

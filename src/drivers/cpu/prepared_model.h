@@ -125,6 +125,9 @@ class CpuPreparedModel final : public hal::PreparedModel,
   uint64_t lossesSoFar() const;
   // Replaces the lost pages of this model, if there are any. Error: they stay lost.
   Status replaceLosses();
+  // A count that changes when packed weights of this model were replaced, by itself or by another
+  // model that uses them. Contexts from before are dropped.
+  uint64_t replacements();
   // The stages that run executions of the context while they are measured; null when they are not.
   KernelStages* stagesOf(const ExecutionContext& context);
   void beginSecondStage(std::unique_ptr<ExecutionContext> context, const MeasuredChoices& measured);
@@ -155,6 +158,8 @@ class CpuPreparedModel final : public hal::PreparedModel,
   base::Mutex repairMutex_;
   std::optional<WeightRepair> repair_;  // guarded by repairMutex_; set before anybody has the model
   std::atomic<uint64_t> checkedLosses_ = 0;  // lossesSoFar() up to which this model's are replaced
+  std::atomic<uint64_t> seenRepairs_ = PackedSegment::allRepairs();
+  uint64_t ownRepairs_ = 0;  // PackedWeights::repairs() then; guarded by mutex_
   std::atomic<uint32_t> process_ = base::ForkGate::generation();
   std::unique_ptr<KernelStages> stages_;  // made by the first execution that can be measured
 };

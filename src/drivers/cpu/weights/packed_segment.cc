@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "base/fault.h"
@@ -13,6 +14,19 @@
 #include "base/log.h"
 
 namespace hearth::cpu {
+namespace {
+
+constinit std::atomic<uint64_t> repairsOfAll = 0;
+// Held while bytes are copied, corrected and put in place: models may have mapped one segment, each
+// with a PackedSegment of its own, and would undo each other's repairs. Who asks for losses waits
+// until it is known whether the repair succeeds.
+constinit base::Mutex repairMutex;
+
+}  // namespace
+
+uint64_t PackedSegment::allRepairs() {
+  return repairsOfAll;
+}
 
 Result<std::shared_ptr<PackedSegment>> PackedSegment::allocate(size_t size) {
   std::shared_ptr<PackedSegment> segment(new PackedSegment);
@@ -31,7 +45,11 @@ PackedSegment::PackedSegment(cache::SegmentRef segment)
       data_(const_cast<uint8_t*>(segment->data())),
       size_(segment->size()),
       isClaimed_(true),
-      published_(std::move(segment)) {}
+      published_(std::move(segment)) {
+  // A loss that is being handled may have been noted in the segment only.
+  static_cast<void>(memory::lossCount());
+  wasLost_ = published_->hasLosses();
+}
 
 void PackedSegment::adoptCopy(const memory::Mapping& copy) {
   if (copy.size() > size_) return;
@@ -65,22 +83,35 @@ Status PackedSegment::repair(const std::function<Status(uint8_t* bytes)>& write)
       base::sys::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (fresh == MAP_FAILED) return std::unexpected(failure());
   auto* const bytes = static_cast<uint8_t*>(fresh);
+  const std::lock_guard repairing(repairMutex);
   std::memcpy(bytes, data_, size_);
   Status written = write(bytes);
-  // The remap is one step for concurrent readers: each page is either the old or the new one.
-  if (written &&
-      (::mprotect(fresh, length, PROT_READ) != 0 ||
-       ::mremap(fresh, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, data_) == MAP_FAILED))
-    written = std::unexpected(failure());
+  if (written && ::mprotect(fresh, length, PROT_READ) != 0) written = std::unexpected(failure());
+  if (written) {
+    // Not after the remap: a handler of SIGBUS that comes late puts zeros over the right bytes.
+    const bool hadLosses = std::exchange(wasLost_, false) || watched_.hasLosses();
+    watched_.forgetLosses();
+    // The remap is one step for concurrent readers: each page is either the old or the new one.
+    if (::mremap(fresh, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, data_) == MAP_FAILED) {
+      written = std::unexpected(failure());
+      wasLost_ = hadLosses;
+    }
+  }
   if (!written) {
     ::munmap(fresh, length);
     return written;
   }
-  watched_.forgetLosses();
+  ++repairs_;
+  ++repairsOfAll;
   const std::lock_guard lock(mutex_);
   published_ = nullptr;
   isClaimed_ = false;
   return {};
+}
+
+bool PackedSegment::hasLosses() const {
+  const std::lock_guard repairing(repairMutex);
+  return wasLost_ || watched_.hasLosses();
 }
 
 cache::SegmentRef PackedSegment::published() const {

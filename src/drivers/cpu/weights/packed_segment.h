@@ -37,7 +37,7 @@ class PackedSegment {
   void adopt(cache::SegmentRef published);
   // Whether pages of the file behind this memory were lost, and read as zeros, since the last
   // repair().
-  bool hasLosses() const { return watched_.hasLosses(); }
+  bool hasLosses() const;
   // True for the first caller, and after a failure for the next one, so that models that share the
   // segment do not all write it. False for a segment that comes from the store.
   bool claimPublication() { return !isClaimed_.exchange(true); }
@@ -49,6 +49,10 @@ class PackedSegment {
   // right ones in their places. From then on the memory is private and may be published again.
   // Error: kOutOfMemory, or that of `write`; the memory is as before.
   Status repair(const std::function<Status(uint8_t* bytes)>& write);
+  // How often that was. Whoever finds no losses after lossCount() has changed finds a higher count.
+  uint64_t repairs() const { return repairs_; }
+  // Of all segments of this process.
+  static uint64_t allRepairs();
 
  private:
   PackedSegment() = default;
@@ -59,6 +63,8 @@ class PackedSegment {
   uint8_t* data_ = nullptr;
   size_t size_ = 0;
   std::atomic<bool> isClaimed_ = false;
+  bool wasLost_ = false;  // before `watched_` began
+  std::atomic<uint64_t> repairs_ = 0;
   mutable base::Mutex mutex_;
   const uint8_t* copy_ = nullptr;  // the mapping that adoptCopy() took the pages of
   cache::SegmentRef published_;

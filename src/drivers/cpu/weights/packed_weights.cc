@@ -183,6 +183,13 @@ std::span<const uint8_t> PackedWeights::bytesOf(WeightPlace place) const {
   return {it->second.data(), it->second.size};
 }
 
+uint64_t PackedWeights::repairs() const {
+  const std::lock_guard lock(mutex_);
+  uint64_t repairs = 0;
+  for (const auto& [place, packed] : places_) repairs += packed.segment->repairs();
+  return repairs;
+}
+
 std::map<WeightPlace, PackedPlace> PackedWeights::places() const {
   const std::lock_guard lock(mutex_);
   return places_;

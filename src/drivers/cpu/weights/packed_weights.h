@@ -146,6 +146,8 @@ class PackedWeights {
   // this lives.
   std::span<const uint8_t> bytesOf(WeightPlace place) const;
 
+  // How often segments of the known places were repaired, by any model. Changes with each repair.
+  uint64_t repairs() const;
   // Everything that is packed now.
   std::map<WeightPlace, PackedPlace> places() const;
   // The segments with the small packings made since the last call, and how many of their bytes are

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstddef>
+#include <span>
+
+namespace hearth::cpu {
+
+// A page of output that stops who writes to it until the test goes on. One at a time; it takes
+// SIGSEGV over, so it is for a forked child.
+class HeldPage {
+ public:
+  HeldPage() {
+    data_ = ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    only = this;
+    struct sigaction action{};
+    action.sa_handler = [](int) {
+      only->isReached_.store(true);
+      while (!only->isReleased_.load()) ::usleep(100);
+      ::mprotect(only->data_, kBytes, PROT_READ | PROT_WRITE);
+    };
+    ::sigaction(SIGSEGV, &action, nullptr);
+  }
+  std::span<float> floats(size_t count) const { return {static_cast<float*>(data_), count}; }
+  void waitUntilReached() const {
+    while (!isReached_.load()) ::usleep(100);
+  }
+  void release() { isReleased_.store(true); }
+
+ private:
+  static constexpr size_t kBytes = 4096;
+  static inline HeldPage* only = nullptr;
+  void* data_;
+  std::atomic<bool> isReached_ = false;
+  std::atomic<bool> isReleased_ = false;
+};
+
+}  // namespace hearth::cpu
