@@ -14,9 +14,6 @@
 namespace hearth::ops {
 namespace {
 
-// NNAPI wants a higher rank refused; a front end can always merge dimensions into three.
-constexpr size_t kNnapiMaximumRank = 4;
-
 bool is8Bit(OperandType type) {
   return type == OperandType::kTensorQuant8Asymm || type == OperandType::kTensorQuant8AsymmSigned;
 }
@@ -60,7 +57,7 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
   HEARTH_TRY(signature.inputType(0, kMovableTensors));
   for (size_t i = 0; i < tensorCount; ++i) {
     HEARTH_TRY(signature.inputTypeLike(i, 0));
-    HEARTH_TRY(signature.inputRank(i, 1, kNnapiMaximumRank));
+    HEARTH_TRY(signature.inputRank(i, 1, kMaximumRank));
     if (!kQuant8Tensors.contains(signature.input(i).type))
       HEARTH_TRY(signature.outputQuantizationLike(0, i));
   }
@@ -109,7 +106,7 @@ Result<ConcatenationParameters> parseConcatenation(const OperationContext& conte
   parameters.tensorCount = context.inputs.size() - 1;
   parameters.dimensions = context.inputs[0].dimensions;
   const size_t rank = parameters.dimensions.size();
-  HEARTH_TRY(requireRank(context, 0, 1, kNnapiMaximumRank));
+  HEARTH_TRY(requireRank(context, 0, 1, kMaximumRank));
   HEARTH_ASSIGN(const int32_t axis, context.scalar<int32_t>(parameters.tensorCount));
   HEARTH_ASSIGN(parameters.axis, resolveAxis(context, axis, rank));
   int64_t size = 0;
