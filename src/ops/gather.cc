@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// GATHER. Beyond NNAPI's arguments it takes an INT32, TFLite's batch_dims: that many leading
+// dimensions belong to data and indices alike, and each of their elements is gathered by itself.
 #include <algorithm>
 #include <cstring>
 
@@ -14,30 +16,51 @@
 namespace hearth::ops {
 namespace {
 
-Result<size_t> parseAxis(const OperationContext& context) {
+struct GatherParameters {
+  size_t axis = 0;
+  size_t batchRank = 0;  // leading dimensions that data and indices share; at most `axis`
+};
+
+Result<GatherParameters> parse(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 3, 1));
+  const Dimensions& data = context.inputs[0].dimensions;
+  const Dimensions& indices = context.inputs[2].dimensions;
+  GatherParameters parameters;
   HEARTH_ASSIGN(const int32_t axis, context.scalar<int32_t>(1));
-  return resolveAxis(context, axis, context.inputs[0].rank());
+  HEARTH_ASSIGN(parameters.axis, resolveAxis(context, axis, data.size()));
+  HEARTH_ASSIGN(const int32_t batchRank, context.scalar<int32_t>(3, 0));
+  const int64_t indexRank = static_cast<int64_t>(indices.size());
+  const int64_t resolved = batchRank < 0 ? batchRank + indexRank : batchRank;
+  if (resolved < 0 || resolved > indexRank || static_cast<uint64_t>(resolved) > parameters.axis ||
+      !std::equal(indices.begin(), indices.begin() + resolved, data.begin()))
+    return fail(ErrorCode::kBadData,
+                "{} shares {} dimensions between data {} and indices {} and gathers along {}.",
+                context.describe(), batchRank, graph::describeDimensions(data),
+                graph::describeDimensions(indices), parameters.axis);
+  parameters.batchRank = static_cast<size_t>(resolved);
+  return parameters;
 }
 
 Status validate(const graph::Model&, const graph::Subgraph& subgraph,
                 const graph::Operation& operation) {
   const Signature signature(subgraph, operation);
-  HEARTH_TRY(signature.counts(3, 1));
+  HEARTH_TRY(signature.counts(3, 4, 1));
   HEARTH_TRY(signature.inputType(0, kMovableTensors));
   HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
   HEARTH_TRY(signature.inputType(1, OperandType::kInt32));
   HEARTH_TRY(signature.inputType(2, kIndexTensors));
+  HEARTH_TRY(signature.optionalInputType(3, OperandType::kInt32));
   HEARTH_TRY(signature.outputTypeLike(0, 0));
   return signature.outputQuantizationLike(0, 0);
 }
 
 Status prepare(OperationContext& context) {
-  HEARTH_ASSIGN(const size_t axis, parseAxis(context));
+  HEARTH_ASSIGN(const GatherParameters parameters, parse(context));
   Dimensions dimensions = context.inputs[0].dimensions;
   const Dimensions& indices = context.inputs[2].dimensions;
-  const auto place = dimensions.erase(dimensions.begin() + static_cast<ptrdiff_t>(axis));
-  dimensions.insert(place, indices.begin(), indices.end());
+  const auto place = dimensions.erase(dimensions.begin() + static_cast<ptrdiff_t>(parameters.axis));
+  dimensions.insert(place, indices.begin() + static_cast<ptrdiff_t>(parameters.batchRank),
+                    indices.end());
   return context.setOutputDimensions(0, std::move(dimensions));
 }
 
@@ -69,32 +92,36 @@ void copyRows(const uint8_t* source, const Index* indices, uint64_t count, uint6
 }
 
 template <typename Index>
-Status gather(const OperationContext& context, size_t axis, const Index* indices) {
+Status gather(const OperationContext& context, const GatherParameters& parameters,
+              const Index* indices) {
   const Tensor& input = context.inputs[0];
-  const uint64_t count = context.inputs[2].elementCount();
-  const int64_t limit = input.dimensions[axis];
+  const uint64_t all = context.inputs[2].elementCount();
+  const int64_t limit = input.dimensions[parameters.axis];
   bool isInside = true;
-  for (uint64_t i = 0; i < count; ++i)
-    isInside = isInside & (indices[i] >= 0) & (indices[i] < limit);
-  for (uint64_t i = 0; !isInside && i < count; ++i)
+  for (uint64_t i = 0; i < all; ++i) isInside = isInside & (indices[i] >= 0) & (indices[i] < limit);
+  for (uint64_t i = 0; !isInside && i < all; ++i)
     if (indices[i] < 0 || indices[i] >= limit)
       return fail(ErrorCode::kBadData, "Index {} of {} is {}, dimension {} has {} elements.", i,
-                  context.describe(), indices[i], axis, limit);
-  if (count == 0) return {};
+                  context.describe(), indices[i], parameters.axis, limit);
+  if (all == 0) return {};
+  uint64_t batches = 1;
   uint64_t outer = 1;
   uint64_t row = graph::elementSize(input.type());
-  for (size_t i = 0; i < axis; ++i) outer *= input.dimensions[i];
-  for (size_t i = axis + 1; i < input.rank(); ++i) row *= input.dimensions[i];
+  for (size_t i = 0; i < parameters.axis; ++i)
+    (i < parameters.batchRank ? batches : outer) *= input.dimensions[i];
+  for (size_t i = parameters.axis + 1; i < input.rank(); ++i) row *= input.dimensions[i];
+  const uint64_t count = all / batches;
   const uint8_t* source = input.as<uint8_t>();
   uint8_t* target = context.outputs[0].as<uint8_t>();
   const uint64_t slab = static_cast<uint64_t>(limit) * row;
-  threads::forRanges(context.threadPool, outer * count, threads::grainOf(row),
+  threads::forRanges(context.threadPool, batches * outer * count, threads::grainOf(row),
                      [&](uint64_t begin, uint64_t end) {
                        while (begin < end) {
                          const uint64_t first = begin % count;
                          const uint64_t taken = std::min(end - begin, count - first);
-                         copyRows(source + begin / count * slab, indices + first, taken, row,
-                                  target + begin * row);
+                         const uint64_t block = begin / count;
+                         copyRows(source + block * slab, indices + block / outer * count + first,
+                                  taken, row, target + begin * row);
                          begin += taken;
                        }
                      });
@@ -102,10 +129,11 @@ Status gather(const OperationContext& context, size_t axis, const Index* indices
 }
 
 Status execute(OperationContext& context) {
-  HEARTH_ASSIGN(const size_t axis, parseAxis(context));
+  HEARTH_ASSIGN(const GatherParameters parameters, parse(context));
   const Tensor& indices = context.inputs[2];
-  return indices.type() == OperandType::kTensorInt64 ? gather(context, axis, indices.as<int64_t>())
-                                                     : gather(context, axis, indices.as<int32_t>());
+  return indices.type() == OperandType::kTensorInt64
+             ? gather(context, parameters, indices.as<int64_t>())
+             : gather(context, parameters, indices.as<int32_t>());
 }
 
 }  // namespace

@@ -11,9 +11,6 @@ using schema::BuiltinOperator;
 
 Status translateGather(OperatorView& view, OperationType type) {
   const auto& options = view.options<schema::GatherOptions>();
-  if (options.batch_dims() != 0)
-    return fail(ErrorCode::kUnsupported, "Its batch_dims {} is not supported, it must be 0.",
-                options.batch_dims());
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t axis, view.scalar(options.axis()));
   HEARTH_ASSIGN(uint32_t indices, view.input(1));
@@ -21,7 +18,9 @@ Status translateGather(OperatorView& view, OperationType type) {
   if (view.operand(indices).type == OperandType::kTensorInt64) {
     HEARTH_ASSIGN(indices, view.intTensorInput(1));
   }
-  return view.emit(type, {input, axis, indices});
+  if (options.batch_dims() == 0) return view.emit(type, {input, axis, indices});
+  HEARTH_ASSIGN(const uint32_t batchRank, view.scalar(options.batch_dims()));
+  return view.emit(type, {input, axis, indices, batchRank});
 }
 
 Status translateEmbeddingLookup(OperatorView& view, OperationType type) {
