@@ -10,10 +10,17 @@
 namespace hearth::ops {
 namespace {
 
-// A side is given in pixels (INT32) or as a factor (FLOAT32, FLOAT16).
+// A side is given in pixels (INT32, or TENSOR_INT32 of one element for a size that is known only at
+// run time) or as a factor (FLOAT32, FLOAT16).
 Result<uint32_t> outputSide(const OperationContext& context, size_t index, uint32_t side) {
   int64_t size;
-  if (context.inputs[index].type() == OperandType::kInt32) {
+  if (context.inputs[index].type() == OperandType::kTensorInt32) {
+    HEARTH_ASSIGN(const std::vector<int64_t> values, context.intVector(index));
+    if (values.size() != 1)
+      return fail(ErrorCode::kBadData, "Input {} of {} has {} elements, it must have one.", index,
+                  context.describe(), values.size());
+    size = values[0];
+  } else if (context.inputs[index].type() == OperandType::kInt32) {
     HEARTH_ASSIGN(size, context.scalar<int32_t>(index));
   } else {
     HEARTH_ASSIGN(const float factor, floatScalar(context, index));
@@ -73,8 +80,8 @@ Status validateResize(const graph::Model&, const graph::Subgraph& subgraph,
                                                     OperandType::kTensorInt16));
   HEARTH_TRY(signature.inputRank(0, 4, 4));
   for (const size_t i : {1, 2})
-    HEARTH_TRY(signature.inputType(
-        i, OperandType::kInt32 | OperandType::kFloat32 | OperandType::kFloat16));
+    HEARTH_TRY(signature.inputType(i, OperandType::kInt32 | OperandType::kFloat32 |
+                                          OperandType::kFloat16 | OperandType::kTensorInt32));
   HEARTH_TRY(signature.inputTypeLike(2, 1));
   for (const size_t i : {3, 4, 5}) HEARTH_TRY(signature.optionalInputType(i, OperandType::kBool));
   HEARTH_TRY(signature.outputTypeLike(0, 0));

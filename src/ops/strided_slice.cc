@@ -66,13 +66,20 @@ Result<SliceParameters> parseStridedSlice(const OperationContext& context) {
   HEARTH_ASSIGN(const int32_t shrinkMask, context.scalar<int32_t>(6));
   const size_t rank = input.size();
   HEARTH_TRY(requireRank(context, 0, 1, kMaximumMaskedRank));
-  if (begins.size() != rank || ends.size() != rank || strides.size() != rank)
+  const size_t given = begins.size();
+  if (given > rank || ends.size() != given || strides.size() != given)
     return fail(ErrorCode::kBadData,
                 "{} has {} begins, {} ends and {} strides for an input of rank {}.",
                 context.describe(), begins.size(), ends.size(), strides.size(), rank);
   SliceParameters parameters;
   for (size_t i = 0; i < rank; ++i) {
     const int64_t size = input[i];
+    // TFLite gives limits of the leading dimensions only.
+    if (i >= given) {
+      parameters.ranges.push_back({0, 1, size});
+      parameters.dimensions.push_back(input[i]);
+      continue;
+    }
     const int32_t bit = int32_t{1} << i;
     // A step beyond the whole dimension reaches its first element only.
     const int64_t stride = std::clamp(strides[i], -size - 1, size + 1);

@@ -45,6 +45,23 @@ Status translateWithInts(OperatorView& view, OperationType type) {
   return view.emit(type, std::move(inputs));
 }
 
+// An integer tensor of any rank as one of rank 1.
+Result<uint32_t> asList(OperatorView& view, uint32_t ints) {
+  if (view.operand(ints).isConstant()) {
+    HEARTH_ASSIGN(const std::vector<int64_t> values, view.builder().constantInts(ints));
+    const std::vector<int32_t> narrow(values.begin(), values.end());
+    return view.builder().intTensor(narrow);
+  }
+  constexpr int32_t kWhole[] = {-1};
+  HEARTH_ASSIGN(const uint32_t whole, view.builder().intTensor(kWhole));
+  HEARTH_ASSIGN(const uint32_t list, view.builder().temporaryLike(ints));
+  graph::Operand& operand = view.builder().operand(list);
+  operand.isRankZeroTensor = false;
+  operand.dimensions = {0};
+  HEARTH_TRY(view.emit(OperationType::kReshape, {ints, whole}, {list}));
+  return list;
+}
+
 Status translateReshape(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t target, view.output(0));
@@ -53,12 +70,18 @@ Status translateReshape(OperatorView& view, OperationType type) {
     HEARTH_ASSIGN(const uint32_t axes, view.builder().omitted(OperandType::kTensorInt32));
     return view.emit(OperationType::kSqueeze, {input, axes}, {target});
   }
-  if (view.hasInput(1)) {
-    HEARTH_ASSIGN(const uint32_t shape, view.intTensorInput(1));
-    return view.emit(type, {input, shape}, {target});
-  }
   const auto* source = view.options<schema::ReshapeOptions>().new_shape();
-  if (source == nullptr || source->size() == 0)
+  const bool hasOptions = source != nullptr && source->size() != 0;
+  if (view.hasInput(1)) {
+    HEARTH_ASSIGN(uint32_t shape, view.intTensorInput(1));
+    // TFLite's options hold the shape, too, and count where the tensor is no list.
+    const bool isList = view.operand(shape).dimensions.size() == 1;
+    if (!isList && !hasOptions) {
+      HEARTH_ASSIGN(shape, asList(view, shape));
+    }
+    if (isList || !hasOptions) return view.emit(type, {input, shape}, {target});
+  }
+  if (!hasOptions)
     return fail(ErrorCode::kBadData, "It has no shape, neither as input nor in its options.");
   HEARTH_TRY(view.builder().model().charge(source->size() * sizeof(int32_t)));
   const std::vector<int32_t> values(source->begin(), source->end());
@@ -211,28 +234,25 @@ Status translateUnpack(OperatorView& view, OperationType) {
   return {};
 }
 
-// Limits with fewer elements than the rank apply to the leading dimensions.
-Status completeLimits(OperatorView& view, size_t rank, std::vector<uint32_t>* limits,
-                      int32_t* beginMask, int32_t* endMask) {
-  HEARTH_ASSIGN(const std::vector<int64_t> begin, view.constantInts(1));
-  const size_t given = begin.size();
-  for (size_t i = 0; i < 3; ++i) {
-    HEARTH_ASSIGN(const std::vector<int64_t> source, view.constantInts(i + 1));
-    if (source.size() != given)
-      return fail(ErrorCode::kBadData, "Its limits have {} and {} elements.", given, source.size());
-    std::vector<int32_t> values;
-    for (const int64_t value : source) {
-      HEARTH_ASSIGN(const int32_t narrow, toInt32(value));
-      values.push_back(narrow);
-    }
-    values.resize(rank, i == 2 ? 1 : 0);
-    HEARTH_ASSIGN((*limits)[i], view.builder().intTensor(values));
+// The ends of a slice from its begins and its sizes.
+Result<uint32_t> endsOf(OperatorView& view, uint32_t begins, uint32_t sizes) {
+  if (!view.operand(begins).isConstant() || !view.operand(sizes).isConstant()) {
+    HEARTH_ASSIGN(const uint32_t ends, view.builder().temporaryLike(begins));
+    HEARTH_ASSIGN(const uint32_t none, view.scalar(kFuseNone));
+    HEARTH_TRY(view.emit(OperationType::kAdd, {begins, sizes, none}, {ends}));
+    return ends;
   }
-  for (size_t i = given; i < rank; ++i) {
-    *beginMask |= 1 << i;
-    *endMask |= 1 << i;
+  HEARTH_ASSIGN(const std::vector<int64_t> begin, view.builder().constantInts(begins));
+  HEARTH_ASSIGN(const std::vector<int64_t> size, view.builder().constantInts(sizes));
+  if (begin.size() != size.size())
+    return fail(ErrorCode::kBadData, "Its limits have {} and {} elements.", begin.size(),
+                size.size());
+  std::vector<int32_t> end;
+  for (size_t i = 0; i < begin.size(); ++i) {
+    HEARTH_ASSIGN(const int32_t narrow, toInt32(begin[i] + size[i]));
+    end.push_back(narrow);
   }
-  return {};
+  return view.builder().intTensor(end);
 }
 
 Status translateStridedSlice(OperatorView& view, OperationType type) {
@@ -247,33 +267,11 @@ Status translateStridedSlice(OperatorView& view, OperationType type) {
     HEARTH_ASSIGN(const uint32_t limit, view.intTensorInput(i));
     limits.push_back(limit);
   }
-  int32_t beginMask = options.begin_mask();
-  int32_t endMask = options.end_mask();
   if (options.offset()) {
-    HEARTH_ASSIGN(const std::vector<int64_t> begin, view.constantInts(1));
-    HEARTH_ASSIGN(const std::vector<int64_t> size, view.constantInts(2));
-    if (begin.size() != size.size())
-      return fail(ErrorCode::kBadData, "Its limits have {} and {} elements.", begin.size(),
-                  size.size());
-    std::vector<int32_t> end;
-    for (size_t i = 0; i < begin.size(); ++i) {
-      int64_t sum;
-      if (__builtin_add_overflow(begin[i], size[i], &sum))
-        return fail(ErrorCode::kBadData, "Its limits {} and {} overflow.", begin[i], size[i]);
-      HEARTH_ASSIGN(const int32_t narrow, toInt32(sum));
-      end.push_back(narrow);
-    }
-    HEARTH_ASSIGN(limits[1], view.builder().intTensor(end));
+    HEARTH_ASSIGN(limits[1], endsOf(view, limits[0], limits[1]));
   }
-  const size_t rank = view.operand(input).dimensions.size();
-  const graph::Dimensions& given = view.operand(limits[0]).dimensions;
-  if (given.size() == 1 && given[0] != 0 && given[0] < rank) {
-    if (options.offset())
-      return fail(ErrorCode::kUnsupported, "It gives {} sizes for rank {}.", given[0], rank);
-    HEARTH_TRY(completeLimits(view, rank, &limits, &beginMask, &endMask));
-  }
-  HEARTH_ASSIGN(const uint32_t beginOperand, view.scalar(beginMask));
-  HEARTH_ASSIGN(const uint32_t endOperand, view.scalar(endMask));
+  HEARTH_ASSIGN(const uint32_t beginOperand, view.scalar(options.begin_mask()));
+  HEARTH_ASSIGN(const uint32_t endOperand, view.scalar(options.end_mask()));
   HEARTH_ASSIGN(const uint32_t shrink, view.scalar(options.shrink_axis_mask()));
   return view.emit(type,
                    {input, limits[0], limits[1], limits[2], beginOperand, endOperand, shrink});
@@ -397,9 +395,7 @@ Status translateMirrorPad(OperatorView& view, OperationType type) {
 Status translateFill(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t dimensions, view.intTensorInput(0));
   HEARTH_ASSIGN(const uint32_t value, view.input(1));
-  HEARTH_ASSIGN(const uint32_t target, view.output(0));
-  HEARTH_ASSIGN(const uint32_t scalar, elementScalar(view, value, view.operand(target).type));
-  return view.emit(type, {dimensions, scalar}, {target});
+  return view.emit(type, {dimensions, value});
 }
 
 // NNAPI reverses one axis, so several become a chain.
