@@ -185,6 +185,12 @@ constexpr OperationTypeInfo kOperationTypes[] = {
     {OperationType::kBroadcastArgs, "BROADCAST_ARGS", 0},
     {OperationType::kConv3d, "CONV_3D", 0},
     {OperationType::kReverseSequence, "REVERSE_SEQUENCE", 0},
+    {OperationType::kTfliteDetectionPostprocess, "TFLITE_DETECTION_POSTPROCESS", 0},
+    {OperationType::kNonMaxSuppression, "NON_MAX_SUPPRESSION", 0},
+    {OperationType::kUnsortedSegmentProd, "UNSORTED_SEGMENT_PROD", 0},
+    {OperationType::kUnsortedSegmentMax, "UNSORTED_SEGMENT_MAX", 0},
+    {OperationType::kUnsortedSegmentSum, "UNSORTED_SEGMENT_SUM", 0},
+    {OperationType::kUnsortedSegmentMin, "UNSORTED_SEGMENT_MIN", 0},
 };
 
 }  // namespace

@@ -187,6 +187,12 @@ enum class OperationType : int32_t {
   kBroadcastArgs = tfliteExtensionCode(28),
   kConv3d = tfliteExtensionCode(29),
   kReverseSequence = tfliteExtensionCode(30),
+  kTfliteDetectionPostprocess = tfliteExtensionCode(31),
+  kNonMaxSuppression = tfliteExtensionCode(32),
+  kUnsortedSegmentProd = tfliteExtensionCode(33),
+  kUnsortedSegmentMax = tfliteExtensionCode(34),
+  kUnsortedSegmentSum = tfliteExtensionCode(35),
+  kUnsortedSegmentMin = tfliteExtensionCode(36),
 };
 
 struct OperandTypeInfo {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "ops/testing/operation_builder.h"
@@ -172,6 +173,135 @@ TEST(SegmentSumTest, EmptySegmentsAreZero) {
   EXPECT_THAT(run({0, 2, 1}), ElementsAre());
   EXPECT_THAT(run({-1, 0, 1}), ElementsAre());
   EXPECT_THAT(run({0, 1}), ElementsAre());
+}
+
+std::vector<float> runUnsorted(OperationType type, std::vector<int32_t> segments, int32_t count,
+                               Dimensions shape = {}) {
+  OperationBuilder builder(type);
+  if (shape.empty()) shape = {static_cast<uint32_t>(segments.size())};
+  builder.input({2, 2, 2}, counting(8))
+      .input(shape, std::move(segments))
+      .input({1}, std::vector<int32_t>{count})
+      .limitOutput(1000)
+      .output();
+  return builder.run() ? builder.result<float>() : std::vector<float>();
+}
+
+TEST(GatherTest, SharedDimensions) {
+  const auto run = [](int32_t axis, int32_t shared, std::vector<int32_t> indices) {
+    OperationBuilder builder(OperationType::kGather);
+    builder.input({2, 2, 2}, counting(8))
+        .scalar(axis)
+        .input({2, static_cast<uint32_t>(indices.size() / 2)}, indices)
+        .scalar(shared)
+        .output();
+    return builder.run() ? builder.result<float>() : std::vector<float>();
+  };
+  EXPECT_THAT(run(1, 1, {1, 0}), ElementsAre(3, 4, 5, 6));
+  EXPECT_THAT(run(2, 1, {1, 0}), ElementsAre(2, 4, 5, 7));
+  EXPECT_THAT(run(1, -1, {1, 0}), ElementsAre(3, 4, 5, 6));
+  EXPECT_THAT(run(0, 1, {1, 0}), ElementsAre());
+  EXPECT_THAT(run(2, 3, {1, 0}), ElementsAre());
+  EXPECT_THAT(run(2, INT32_MIN, {1, 0}), ElementsAre());
+  EXPECT_THAT(run(1, 1, {1, 2}), ElementsAre());
+}
+
+TEST(UnsortedSegmentTest, CombinesRows) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  EXPECT_THAT(runUnsorted(OperationType::kUnsortedSegmentSum, {1, 1}, 2),
+              ElementsAre(0, 0, 0, 0, 6, 8, 10, 12));
+  EXPECT_THAT(runUnsorted(OperationType::kUnsortedSegmentProd, {1, -1}, 2),
+              ElementsAre(1, 1, 1, 1, 1, 2, 3, 4));
+  EXPECT_THAT(runUnsorted(OperationType::kUnsortedSegmentMax, {0, 2, 0, 0}, 3, {2, 2}),
+              ElementsAre(7, 8, -kMost, -kMost, 3, 4));
+  EXPECT_THAT(runUnsorted(OperationType::kUnsortedSegmentMin, {2, 0, 2, 2}, 3, {2, 2}),
+              ElementsAre(3, 4, kMost, kMost, 1, 2));
+}
+
+TEST(UnsortedSegmentTest, IntegersWrap) {
+  for (const auto& [type, value] : {std::pair(OperationType::kUnsortedSegmentSum, -2),
+                                    std::pair(OperationType::kUnsortedSegmentProd, 1)}) {
+    OperationBuilder builder(type);
+    builder.input({2}, std::vector<int32_t>{INT32_MAX, INT32_MAX})
+        .input({2}, std::vector<int32_t>{0, 0})
+        .input({1}, std::vector<int32_t>{1})
+        .output(kInt32);
+    ASSERT_TRUE(builder.run());
+    EXPECT_THAT(builder.result<int32_t>(), ElementsAre(value));
+  }
+}
+
+TEST(UnsortedSegmentTest, RefusesWhatDoesNotFit) {
+  constexpr OperationType kType = OperationType::kUnsortedSegmentSum;
+  EXPECT_THAT(runUnsorted(kType, {0, 2}, 2), ElementsAre());
+  EXPECT_THAT(runUnsorted(kType, {0, INT32_MAX}, 2), ElementsAre());
+  EXPECT_THAT(runUnsorted(kType, {0, 1, 1}, 2), ElementsAre());
+  EXPECT_THAT(runUnsorted(kType, {0, 1}, -1), ElementsAre());
+  EXPECT_THAT(runUnsorted(kType, {0, 1, 0}, 2, {1, 3}), ElementsAre());
+}
+
+std::vector<int32_t> suppress(std::vector<float> scores, int32_t length, float overlap = 0.5f) {
+  const auto count = static_cast<uint32_t>(scores.size());
+  OperationBuilder builder(OperationType::kNonMaxSuppression);
+  builder.input({3, 4}, std::vector<float>{0, 0, 1, 1, 0, 0.1f, 1, 1.1f, 2, 2, 1, 1})
+      .input({count}, std::move(scores))
+      .input({1}, std::vector<int32_t>{length})
+      .input({1}, std::vector<float>{overlap})
+      .input({1}, std::vector<float>{0.1f})
+      .limitOutput(1000)
+      .output(kInt32)
+      .output(kInt32);
+  if (!builder.run()) return {-99};
+  std::vector<int32_t> indices = builder.result<int32_t>();
+  indices.push_back(builder.result<int32_t>(1)[0]);
+  return indices;
+}
+
+// The indices, then how many of them there are.
+TEST(NonMaxSuppressionTest, KeepsTheBest) {
+  EXPECT_THAT(suppress({0.5f, 0.9f, 0.3f}, 3), ElementsAre(1, 2, 0, 2));
+  EXPECT_THAT(suppress({0.5f, 0.9f, 0.3f}, 3, 0.9f), ElementsAre(1, 0, 2, 3));
+  EXPECT_THAT(suppress({0.5f, 0.9f, 0.3f}, 1), ElementsAre(1, 1));
+  EXPECT_THAT(suppress({NAN, 0.05f, 0.3f}, 2), ElementsAre(2, 0, 1));
+}
+
+TEST(NonMaxSuppressionTest, RefusesWhatDoesNotFit) {
+  EXPECT_THAT(suppress({0.5f, 0.9f}, 3), ElementsAre(-99));
+  EXPECT_THAT(suppress({0.5f, 0.9f, 0.3f}, -1), ElementsAre(-99));
+  EXPECT_THAT(suppress({0.5f, 0.9f, 0.3f}, INT32_MAX), ElementsAre(-99));
+}
+
+// Two anchors apart from each other; columns are the background and two classes.
+std::vector<float> detect(bool isRegular, std::vector<float> scores, size_t output,
+                          int32_t classes = 2) {
+  OperationBuilder builder(OperationType::kTfliteDetectionPostprocess);
+  builder.input({1, 2, 4}, std::vector<float>(8, 0.0f))
+      .input({1, 2, 3}, std::move(scores))
+      .input({2, 4}, std::vector<float>{0.25f, 0.25f, 0.5f, 0.5f, 0.75f, 0.75f, 0.5f, 0.5f})
+      .scalars({2, 1, 100})
+      .scalar(isRegular)
+      .scalar(0.2f)
+      .scalar(0.5f)
+      .scalar(classes);
+  for (int i = 0; i < 4; ++i) builder.scalar(1.0f);
+  for (int i = 0; i < 4; ++i) builder.output();
+  return builder.run() ? builder.result<float>(output) : std::vector<float>();
+}
+
+TEST(TfliteDetectionPostprocessTest, BothForms) {
+  for (const bool isRegular : {false, true}) {
+    const std::vector<float> scores = {0.9f, 0.1f, 0.3f, 0.9f, 0.8f, 0.1f};
+    EXPECT_THAT(detect(isRegular, scores, 0), ElementsAre(0.5f, 0.5f, 1, 1, 0, 0, 0.5f, 0.5f));
+    EXPECT_THAT(detect(isRegular, scores, 1), ElementsAre(0, 1));
+    EXPECT_THAT(detect(isRegular, scores, 2), ElementsAre(0.8f, 0.3f));
+    EXPECT_THAT(detect(isRegular, scores, 3), ElementsAre(2));
+    EXPECT_THAT(detect(isRegular, {NAN, NAN, NAN, 0.9f, 0.8f, NAN}, 2), ElementsAre(0.8f, 0));
+  }
+}
+
+TEST(TfliteDetectionPostprocessTest, RefusesWhatDoesNotFit) {
+  for (const int32_t classes : {-1, 0, 1, 4})
+    EXPECT_THAT(detect(false, std::vector<float>(6, 0.5f), 3, classes), ElementsAre());
 }
 
 TEST(BroadcastArgsTest, JoinsShapes) {

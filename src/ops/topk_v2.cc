@@ -16,13 +16,24 @@
 namespace hearth::ops {
 namespace {
 
+// A scalar in NNAPI; TFLite gives a tensor of one element.
+Result<int32_t> parseCount(const OperationContext& context) {
+  if (!context.hasInput(1) || graph::isScalar(context.inputs[1].type()))
+    return context.scalar<int32_t>(1);
+  HEARTH_ASSIGN(const std::vector<int64_t> values, context.intVector(1));
+  if (values.size() != 1)
+    return fail(ErrorCode::kBadData, "The count of {} has {} elements, it must have one.",
+                context.describe(), values.size());
+  return static_cast<int32_t>(values[0]);
+}
+
 Status validate(const graph::Model&, const graph::Subgraph& subgraph,
                 const graph::Operation& operation) {
   const Signature signature(subgraph, operation);
   HEARTH_TRY(signature.counts(2, 2));
   HEARTH_TRY(signature.inputType(0, kMovableTensors));
   HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
-  HEARTH_TRY(signature.inputType(1, OperandType::kInt32));
+  HEARTH_TRY(signature.inputType(1, OperandType::kInt32 | OperandType::kTensorInt32));
   HEARTH_TRY(signature.outputTypeLike(0, 0));
   HEARTH_TRY(signature.outputQuantizationLike(0, 0));
   return signature.outputType(1, OperandType::kTensorInt32);
@@ -32,7 +43,7 @@ Status prepare(OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 2, 0));
   HEARTH_TRY(requireRank(context, 0, 1, kMaximumRank));
   Dimensions dimensions = context.inputs[0].dimensions;
-  HEARTH_ASSIGN(const int32_t k, context.scalar<int32_t>(1));
+  HEARTH_ASSIGN(const int32_t k, parseCount(context));
   if (k < 1 || static_cast<uint32_t>(k) > dimensions.back())
     return fail(ErrorCode::kBadData, "{} asks for the {} largest of {} elements.",
                 context.describe(), k, dimensions.back());
@@ -70,7 +81,7 @@ bool hasLarger(const T* values, size_t count, T last) {
 
 Status execute(OperationContext& context) {
   const Tensor& input = context.inputs[0];
-  HEARTH_ASSIGN(const int32_t k, context.scalar<int32_t>(1));
+  HEARTH_ASSIGN(const int32_t k, parseCount(context));
   const size_t size = input.dimensions.back();
   const size_t rows = input.elementCount() / size;
   return visitElementType(input.type(), [&]<typename T>(std::type_identity<T>) -> Status {

@@ -103,7 +103,7 @@ class Summarizer {
         operation.builtinCode = static_cast<int32_t>(builtin);
         operation.isCustom = builtin == schema::BuiltinOperator::CUSTOM;
         operation.version = code->version();
-        operation.isSupported = findTranslator(builtin) != nullptr;
+        operation.isSupported = findTranslator(*code) != nullptr;
       }
       summary->operations.push_back(std::move(operation));
     }

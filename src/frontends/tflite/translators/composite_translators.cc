@@ -5,7 +5,7 @@
 #include <limits>
 #include <string_view>
 
-#include "frontends/tflite/translators/composite_attributes.h"
+#include "frontends/tflite/translators/flex_attributes.h"
 #include "frontends/tflite/translators/translators.h"
 
 namespace hearth::tflite {
@@ -28,7 +28,7 @@ bool hasElements(OperatorView& view, uint32_t operand, uint64_t count) {
 
 // The functions below emit nothing and return false when an argument does not suit the operation.
 
-Result<bool> translateRmsNorm(OperatorView& view, const CompositeAttributes& attributes) {
+Result<bool> translateRmsNorm(OperatorView& view, const FlexAttributes& attributes) {
   const std::optional<double> epsilon = attributes.number("epsilon");
   if (!epsilon || view.inputCount() < 1 || view.inputCount() > 2) return false;
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
@@ -44,7 +44,7 @@ Result<bool> translateRmsNorm(OperatorView& view, const CompositeAttributes& att
 
 // Converters also call layer normalisation by this name, with one group. With more than two
 // dimensions that is something else.
-Result<bool> translateGroupNorm(OperatorView& view, const CompositeAttributes& attributes) {
+Result<bool> translateGroupNorm(OperatorView& view, const FlexAttributes& attributes) {
   const std::optional<double> epsilon = attributes.number("epsilon");
   const std::optional<double> groups = attributes.number("num_groups");
   const std::optional<double> axis = attributes.number("channel_axis");
@@ -72,7 +72,7 @@ Result<bool> translateGroupNorm(OperatorView& view, const CompositeAttributes& a
 }
 
 // The converter's decomposition is wrong when heads share keys, so this form matters for results.
-Result<bool> translateAttention(OperatorView& view, const CompositeAttributes& attributes) {
+Result<bool> translateAttention(OperatorView& view, const FlexAttributes& attributes) {
   if (view.inputCount() < 3 || view.inputCount() > 4) return false;
   std::vector<uint32_t> arguments;
   for (size_t i = 0; i < 3; ++i) {
@@ -96,7 +96,7 @@ Result<bool> translateAttention(OperatorView& view, const CompositeAttributes& a
 
 struct KnownComposite {
   std::string_view name;
-  Result<bool> (*translate)(OperatorView& view, const CompositeAttributes& attributes);
+  Result<bool> (*translate)(OperatorView& view, const FlexAttributes& attributes);
 };
 
 constexpr KnownComposite kKnownComposites[] = {
@@ -126,9 +126,9 @@ Status translateComposite(OperatorView& view, OperationType) {
     if (known.name != name || view.outputCount() != 1) continue;
     const auto* bytes = options->composite_attributes();
     HEARTH_ASSIGN(
-        const CompositeAttributes attributes,
-        CompositeAttributes::parse(bytes == nullptr ? std::span<const uint8_t>()
-                                                    : std::span(bytes->data(), bytes->size())));
+        const FlexAttributes attributes,
+        FlexAttributes::parse(bytes == nullptr ? std::span<const uint8_t>()
+                                               : std::span(bytes->data(), bytes->size())));
     HEARTH_ASSIGN(const bool isDone, known.translate(view, attributes));
     if (isDone) return {};
   }

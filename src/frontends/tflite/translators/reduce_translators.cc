@@ -47,10 +47,20 @@ Status translateSegmentSum(OperatorView& view, OperationType type) {
   return view.emit(type, {input, segments});
 }
 
+Status translateUnsortedSegment(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t segments, view.input(1));
+  HEARTH_ASSIGN(const uint32_t count, view.input(2));
+  return view.emit(type, {input, segments, count});
+}
+
 Status translateTopk(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
-  HEARTH_ASSIGN(const int32_t count, view.constantInt(1));
-  HEARTH_ASSIGN(const uint32_t countOperand, view.scalar(count));
+  HEARTH_ASSIGN(uint32_t countOperand, view.intTensorInput(1));
+  if (view.operand(countOperand).isConstant()) {
+    HEARTH_ASSIGN(const int32_t count, view.constantInt(1));
+    HEARTH_ASSIGN(countOperand, view.scalar(count));
+  }
   HEARTH_ASSIGN(const uint32_t values, view.output(0));
   HEARTH_ASSIGN(const uint32_t indices, view.output(1));
   return view.emit(type, {input, countOperand}, {values, indices});
@@ -68,6 +78,14 @@ constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::ARG_MIN, translateArg, OperationType::kArgmin},
     {BuiltinOperator::CUMSUM, translateCumsum, OperationType::kCumsum},
     {BuiltinOperator::SEGMENT_SUM, translateSegmentSum, OperationType::kSegmentSum},
+    {BuiltinOperator::UNSORTED_SEGMENT_PROD, translateUnsortedSegment,
+     OperationType::kUnsortedSegmentProd},
+    {BuiltinOperator::UNSORTED_SEGMENT_MAX, translateUnsortedSegment,
+     OperationType::kUnsortedSegmentMax},
+    {BuiltinOperator::UNSORTED_SEGMENT_SUM, translateUnsortedSegment,
+     OperationType::kUnsortedSegmentSum},
+    {BuiltinOperator::UNSORTED_SEGMENT_MIN, translateUnsortedSegment,
+     OperationType::kUnsortedSegmentMin},
     {BuiltinOperator::TOPK_V2, translateTopk, OperationType::kTopkV2},
 };
 

@@ -64,7 +64,7 @@ Status SubgraphBuilder::translateOperators() {
       return fail(ErrorCode::kBadData,
                   "Operation {} of subgraph {} has the operator code {}, which the model lacks.", i,
                   sourceIndex(), source.opcode_index());
-    const TranslatorEntry* translator = findTranslator(builtinCode(*code));
+    const TranslatorEntry* translator = findTranslator(*code);
     if (translator == nullptr) {
       if (builtinCode(*code) == schema::BuiltinOperator::CUSTOM)
         return fail(ErrorCode::kUnsupported,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/immortal.h"
+#include "frontends/tflite/reader/text.h"
 
 namespace hearth::tflite {
 
@@ -12,16 +13,25 @@ const TranslatorEntry* findTranslator(schema::BuiltinOperator code) {
   static constinit base::Immortal<std::vector<TranslatorEntry>> sorted;
   const std::vector<TranslatorEntry>& all = sorted.get([] {
     std::vector<TranslatorEntry> entries;
-    for (const auto family :
-         {compositeTranslators(), controlFlowTranslators(), convTranslators(),
-          elementwiseTranslators(), lookupTranslators(), quantizationTranslators(),
-          recurrentTranslators(), reduceTranslators(), resizeTranslators(), shapeTranslators()})
+    for (const auto family : {compositeTranslators(), controlFlowTranslators(), convTranslators(),
+                              detectionTranslators(), elementwiseTranslators(), lookupTranslators(),
+                              quantizationTranslators(), recurrentTranslators(),
+                              reduceTranslators(), resizeTranslators(), shapeTranslators()})
       entries.insert(entries.end(), family.begin(), family.end());
     std::ranges::sort(entries, {}, &TranslatorEntry::code);
     return entries;
   });
   const auto found = std::ranges::lower_bound(all, code, {}, &TranslatorEntry::code);
   return found != all.end() && found->code == code ? &*found : nullptr;
+}
+
+const TranslatorEntry* findTranslator(const schema::OperatorCode& code) {
+  if (builtinCode(code) != schema::BuiltinOperator::CUSTOM)
+    return findTranslator(builtinCode(code));
+  if (code.custom_code() == nullptr) return nullptr;
+  const auto found = std::ranges::find(customTranslators(), code.custom_code()->string_view(),
+                                       &CustomTranslatorEntry::name);
+  return found == customTranslators().end() ? nullptr : &found->translator;
 }
 
 }  // namespace hearth::tflite

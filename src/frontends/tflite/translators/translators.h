@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "base/result.h"
 #include "frontends/tflite/translators/operator_view.h"
@@ -20,11 +21,21 @@ struct TranslatorEntry {
 
 // Null for operations that are not translated.
 const TranslatorEntry* findTranslator(schema::BuiltinOperator code);
+// The same, with custom operations by their names.
+const TranslatorEntry* findTranslator(const schema::OperatorCode& code);
+
+// A custom operation, of the builtin code CUSTOM.
+struct CustomTranslatorEntry {
+  std::string_view name;
+  TranslatorEntry translator;
+};
+std::span<const CustomTranslatorEntry> customTranslators();
 
 // One table for each family of operations.
 std::span<const TranslatorEntry> compositeTranslators();
 std::span<const TranslatorEntry> controlFlowTranslators();
 std::span<const TranslatorEntry> convTranslators();
+std::span<const TranslatorEntry> detectionTranslators();
 std::span<const TranslatorEntry> elementwiseTranslators();
 std::span<const TranslatorEntry> lookupTranslators();
 std::span<const TranslatorEntry> quantizationTranslators();

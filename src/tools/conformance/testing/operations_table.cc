@@ -216,6 +216,10 @@ std::string tfliteTable() {
     text += base::formatText("| {} | {} | {} |\n", tflite::schema::EnumNameBuiltinOperator(code),
                              static_cast<int>(code), graph::nameOf(entry->type));
   }
+  for (const tflite::CustomTranslatorEntry& custom : tflite::customTranslators())
+    text += base::formatText("| {} | {}, custom | {} |\n", custom.name,
+                             static_cast<int>(BuiltinOperator::CUSTOM),
+                             graph::nameOf(custom.translator.type));
   return text;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/tflite/translators/composite_attributes.h"
+#include "frontends/tflite/translators/flex_attributes.h"
 
 #include <flatbuffers/flexbuffers.h>
 
@@ -7,8 +7,8 @@
 
 namespace hearth::tflite {
 
-Result<CompositeAttributes> CompositeAttributes::parse(std::span<const uint8_t> bytes) {
-  CompositeAttributes attributes;
+Result<FlexAttributes> FlexAttributes::parse(std::span<const uint8_t> bytes) {
+  FlexAttributes attributes;
   if (bytes.empty()) return attributes;
   // Without a tracker the verifier would visit shared parts again and again.
   std::vector<uint8_t> tracker;
@@ -20,12 +20,20 @@ Result<CompositeAttributes> CompositeAttributes::parse(std::span<const uint8_t> 
   return attributes;
 }
 
-std::optional<double> CompositeAttributes::number(const char* name) const {
+std::optional<double> FlexAttributes::number(const char* name) const {
   if (bytes_.empty()) return std::nullopt;
   const flexbuffers::Reference value =
       flexbuffers::GetRoot(bytes_.data(), bytes_.size()).AsMap()[name];
   if (!value.IsNumeric()) return std::nullopt;
   return value.AsDouble();
+}
+
+std::optional<bool> FlexAttributes::truth(const char* name) const {
+  if (bytes_.empty()) return std::nullopt;
+  const flexbuffers::Reference value =
+      flexbuffers::GetRoot(bytes_.data(), bytes_.size()).AsMap()[name];
+  if (!value.IsBool() && !value.IsIntOrUint()) return std::nullopt;
+  return value.AsBool();
 }
 
 }  // namespace hearth::tflite

@@ -9,14 +9,17 @@
 
 namespace hearth::tflite {
 
-// The attributes of a STABLEHLO_COMPOSITE: a map in a FlexBuffer. A view of the file's bytes.
-class CompositeAttributes {
+// The attributes of a STABLEHLO_COMPOSITE or the options of a custom operation: a map in a
+// FlexBuffer. A view of the file's bytes.
+class FlexAttributes {
  public:
   // No bytes are an empty map. kBadData for bytes that are not a FlexBuffer with a map.
-  static Result<CompositeAttributes> parse(std::span<const uint8_t> bytes);
+  static Result<FlexAttributes> parse(std::span<const uint8_t> bytes);
 
   // A number; nothing when the map has no number of this name.
   std::optional<double> number(const char* name) const;
+  // A truth value, which some converters write as an integer; nothing for anything else.
+  std::optional<bool> truth(const char* name) const;
 
  private:
   std::span<const uint8_t> bytes_;

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last steps of object detectors: decoding boxes and suppressing those that overlap.
+#include <cmath>
+#include <limits>
+
+#include "frontends/tflite/translators/flex_attributes.h"
+#include "frontends/tflite/translators/translators.h"
+
+namespace hearth::tflite {
+namespace {
+
+using graph::OperandType;
+using graph::OperationType;
+using schema::BuiltinOperator;
+
+// TFLite computes the shapes of these outputs itself; files hold anything from the right ones to
+// none at all.
+Result<uint32_t> outputOfShape(OperatorView& view, size_t index, graph::Dimensions dimensions) {
+  HEARTH_ASSIGN(const uint32_t output, view.output(index));
+  graph::Operand& operand = view.builder().operand(output);
+  operand.isRankZeroTensor = dimensions.empty();
+  operand.dimensions = std::move(dimensions);
+  return output;
+}
+
+Result<int32_t> countOption(const FlexAttributes& options, const char* name,
+                            std::optional<int32_t> fallback = std::nullopt) {
+  const std::optional<double> value = options.number(name);
+  if (!value && fallback) return *fallback;
+  if (!value) return fail(ErrorCode::kBadData, "Its options lack the number \"{}\".", name);
+  if (!(*value >= 1 && *value <= std::numeric_limits<int32_t>::max()) ||
+      *value != std::floor(*value))
+    return fail(ErrorCode::kBadData, "Its option \"{}\" is {}, it must be a number from 1 on.",
+                name, *value);
+  return static_cast<int32_t>(*value);
+}
+
+Result<float> floatOption(const FlexAttributes& options, const char* name) {
+  const std::optional<double> value = options.number(name);
+  if (!value) return fail(ErrorCode::kBadData, "Its options lack the number \"{}\".", name);
+  return static_cast<float>(*value);
+}
+
+Result<FlexAttributes> customOptions(OperatorView& view) {
+  const auto* bytes = view.source().custom_options();
+  if (bytes == nullptr || bytes->size() == 0)
+    return fail(ErrorCode::kUnsupported, "It has no options beside its inputs.");
+  return FlexAttributes::parse({bytes->data(), bytes->size()});
+}
+
+Status translateDetectionPostprocess(OperatorView& view, OperationType type) {
+  // TFLite's own default.
+  constexpr int32_t kDetectionsPerClass = 100;
+  HEARTH_ASSIGN(const FlexAttributes options, customOptions(view));
+  HEARTH_ASSIGN(const int32_t maxDetections, countOption(options, "max_detections"));
+  HEARTH_ASSIGN(const int32_t classesPerDetection,
+                countOption(options, "max_classes_per_detection"));
+  HEARTH_ASSIGN(const int32_t detectionsPerClass,
+                countOption(options, "detections_per_class", kDetectionsPerClass));
+  HEARTH_ASSIGN(const int32_t classes, countOption(options, "num_classes"));
+  const int64_t slots = int64_t{maxDetections} * classesPerDetection;
+  if (slots > std::numeric_limits<int32_t>::max())
+    return fail(ErrorCode::kBadData, "It asks for {} detections of {} classes each.", maxDetections,
+                classesPerDetection);
+  std::vector<uint32_t> inputs;
+  for (size_t i = 0; i < 3; ++i) {
+    HEARTH_ASSIGN(const uint32_t input, view.input(i));
+    inputs.push_back(input);
+  }
+  for (const int32_t value : {maxDetections, classesPerDetection, detectionsPerClass}) {
+    HEARTH_ASSIGN(const uint32_t scalar, view.scalar(value));
+    inputs.push_back(scalar);
+  }
+  HEARTH_ASSIGN(const uint32_t regular,
+                view.scalar(options.truth("use_regular_nms").value_or(false)));
+  inputs.push_back(regular);
+  for (const char* name : {"nms_score_threshold", "nms_iou_threshold"}) {
+    HEARTH_ASSIGN(const float value, floatOption(options, name));
+    HEARTH_ASSIGN(const uint32_t scalar, view.scalar(value));
+    inputs.push_back(scalar);
+  }
+  HEARTH_ASSIGN(const uint32_t classCount, view.scalar(classes));
+  inputs.push_back(classCount);
+  for (const char* name : {"y_scale", "x_scale", "h_scale", "w_scale"}) {
+    HEARTH_ASSIGN(const float value, floatOption(options, name));
+    HEARTH_ASSIGN(const uint32_t scalar, view.scalar(value));
+    inputs.push_back(scalar);
+  }
+  const auto listed = static_cast<uint32_t>(slots);
+  HEARTH_ASSIGN(const uint32_t boxes, outputOfShape(view, 0, {1, listed, 4}));
+  HEARTH_ASSIGN(const uint32_t labels, outputOfShape(view, 1, {1, listed}));
+  HEARTH_ASSIGN(const uint32_t scores, outputOfShape(view, 2, {1, listed}));
+  HEARTH_ASSIGN(const uint32_t count, outputOfShape(view, 3, {1}));
+  return view.emit(type, std::move(inputs), {boxes, labels, scores, count});
+}
+
+// V4 has five inputs; V5 also the deviation of soft suppression, and writes the scores.
+template <bool kIsSoft>
+Status translateNonMaxSuppression(OperatorView& view, OperationType type) {
+  constexpr size_t kInputs = kIsSoft ? 6 : 5;
+  std::vector<uint32_t> inputs;
+  for (size_t i = 0; i < kInputs; ++i) {
+    HEARTH_ASSIGN(const uint32_t input, view.input(i));
+    inputs.push_back(input);
+  }
+  // A dimension of 0 is known only at run time.
+  uint32_t length = 0;
+  if (view.operand(inputs[2]).isConstant()) {
+    HEARTH_ASSIGN(const int32_t value, view.constantInt(2));
+    if (value < 1)
+      return fail(ErrorCode::kBadData, "It keeps at most {} boxes, it must be one or more.", value);
+    length = static_cast<uint32_t>(value);
+  }
+  HEARTH_ASSIGN(const uint32_t indices, outputOfShape(view, 0, {length}));
+  if constexpr (kIsSoft) {
+    HEARTH_ASSIGN(const uint32_t scores, outputOfShape(view, 1, {length}));
+    HEARTH_ASSIGN(const uint32_t count, outputOfShape(view, 2, {}));
+    return view.emit(type, std::move(inputs), {indices, count, scores});
+  } else {
+    HEARTH_ASSIGN(const uint32_t count, outputOfShape(view, 1, {}));
+    return view.emit(type, std::move(inputs), {indices, count});
+  }
+}
+
+constexpr TranslatorEntry kTranslators[] = {
+    {BuiltinOperator::NON_MAX_SUPPRESSION_V4, translateNonMaxSuppression<false>,
+     OperationType::kNonMaxSuppression},
+    {BuiltinOperator::NON_MAX_SUPPRESSION_V5, translateNonMaxSuppression<true>,
+     OperationType::kNonMaxSuppression},
+};
+
+constexpr CustomTranslatorEntry kCustomTranslators[] = {
+    {"TFLite_Detection_PostProcess",
+     {BuiltinOperator::CUSTOM, translateDetectionPostprocess,
+      OperationType::kTfliteDetectionPostprocess}},
+};
+
+}  // namespace
+
+std::span<const TranslatorEntry> detectionTranslators() {
+  return kTranslators;
+}
+
+std::span<const CustomTranslatorEntry> customTranslators() {
+  return kCustomTranslators;
+}
+
+}  // namespace hearth::tflite
