@@ -138,6 +138,10 @@ constexpr Entry kKernels[] = {
     {OperationType::kBroadcastArgs, broadcastArguments},
     {OperationType::kConv3d, convolve3d},
     {OperationType::kReverseSequence, reverseSequence},
+    {OperationType::kUnsortedSegmentProd, combineSegments},
+    {OperationType::kUnsortedSegmentMax, combineSegments},
+    {OperationType::kUnsortedSegmentSum, combineSegments},
+    {OperationType::kUnsortedSegmentMin, combineSegments},
 };
 
 // Integer LSTMs, whose formulas are sequences of roundings; what finds and filters boxes, and what
@@ -148,6 +152,7 @@ constexpr OperationType kSharedOperations[] = {
     OperationType::kGenerateProposals,  OperationType::kHeatmapMaxKeypoint,
     OperationType::kQuantized16bitLstm, OperationType::kRandomMultinomial,
     OperationType::kQuantizedLstm,      OperationType::kQuantizedSequenceLstm,
+    OperationType::kNonMaxSuppression,  OperationType::kTfliteDetectionPostprocess,
 };
 
 }  // namespace

@@ -48,6 +48,7 @@ Status resizeBilinear(const OperationContext& context);
 
 // lookups.cc
 Status broadcastArguments(const OperationContext& context);
+Status combineSegments(const OperationContext& context);
 Status encodeOneHot(const OperationContext& context);
 Status fill(const OperationContext& context);
 Status fillWithZeros(const OperationContext& context);

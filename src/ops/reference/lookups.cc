@@ -2,6 +2,7 @@
 // What is found by indices, and what is made of shapes.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "ops/broadcast.h"
@@ -68,12 +69,22 @@ Status gather(const OperationContext& context) {
     HEARTH_TRY(checkIndex(context, i, indices[i], data.dimensions[axis]));
   if (countOf(context.outputs[0].dimensions) == 0) return {};
   const size_t bytes = sliceBytes(data, axis + 1);
+  // The first dimensions may belong to data and indices alike.
+  HEARTH_ASSIGN(const int32_t shared, context.scalar<int32_t>(3, 0));
+  const size_t batchRank = static_cast<size_t>(
+      shared < 0 ? shared + static_cast<int32_t>(context.inputs[2].rank()) : shared);
+  size_t batches = 1;
   int64_t outer = 1;
-  for (size_t i = 0; i < axis; ++i) outer *= data.dimensions[i];
+  for (size_t i = 0; i < batchRank; ++i) batches *= data.dimensions[i];
+  for (size_t i = batchRank; i < axis; ++i) outer *= data.dimensions[i];
+  const size_t count = indices.size() / batches;
   int64_t slice = 0;
-  for (int64_t o = 0; o < outer; ++o)
-    for (const int64_t index : indices)
-      copySlice(data, o * data.dimensions[axis] + index, context.outputs[0], slice++, bytes);
+  int64_t block = 0;
+  for (size_t batch = 0; batch < batches; ++batch)
+    for (int64_t o = 0; o < outer; ++o, ++block)
+      for (size_t i = 0; i < count; ++i)
+        copySlice(data, block * data.dimensions[axis] + indices[batch * count + i],
+                  context.outputs[0], slice++, bytes);
   return {};
 }
 
@@ -252,6 +263,46 @@ Status broadcastArguments(const OperationContext& context) {
   HEARTH_ASSIGN(const Dimensions both, broadcastShapes(context, shapes[0], shapes[1]));
   putNumbers(context.outputs[0], both);
   return {};
+}
+
+// UNSORTED_SEGMENT_*: each result is looked for in all rows.
+Status combineSegments(const OperationContext& context) {
+  const Tensor& data = context.inputs[0];
+  const Tensor& output = context.outputs[0];
+  const OperationType type = context.operation->type;
+  HEARTH_ASSIGN(const std::vector<int64_t> numbers, context.intVector(1));
+  for (size_t i = 0; i < numbers.size(); ++i)
+    if (numbers[i] >= 0) HEARTH_TRY(checkIndex(context, i, numbers[i], output.dimensions[0]));
+  if (countOf(output.dimensions) == 0) return {};
+  const int64_t row = countOf(output.dimensions) / output.dimensions[0];
+  return visitElementType(output.type(), [&]<typename T>(std::type_identity<T>) -> Status {
+    using Limits = std::numeric_limits<T>;
+    for (int64_t place = 0; place < countOf(output.dimensions); ++place) {
+      T result = 0;
+      if (type == OperationType::kUnsortedSegmentProd) result = 1;
+      if (type == OperationType::kUnsortedSegmentMax) result = Limits::lowest();
+      if (type == OperationType::kUnsortedSegmentMin) result = Limits::max();
+      for (size_t i = 0; i < numbers.size(); ++i) {
+        if (numbers[i] != place / row) continue;
+        const T value = loadAs<T>(data, static_cast<int64_t>(i) * row + place % row);
+        if (type == OperationType::kUnsortedSegmentMax) {
+          if (result < value) result = value;
+        } else if (type == OperationType::kUnsortedSegmentMin) {
+          if (value < result) result = value;
+        } else if constexpr (std::is_integral_v<T>) {
+          // In 64 bits, of which the lower ones are kept.
+          const auto a = static_cast<uint64_t>(result);
+          const auto b = static_cast<uint64_t>(value);
+          result = static_cast<T>(type == OperationType::kUnsortedSegmentProd ? a * b : a + b);
+        } else {
+          result = static_cast<T>(type == OperationType::kUnsortedSegmentProd ? result * value
+                                                                              : result + value);
+        }
+      }
+      storeAs<T>(output, place, result);
+    }
+    return {};
+  });
 }
 
 }  // namespace hearth::ops::reference
