@@ -87,10 +87,7 @@ def violations(root):
 
 
 def main():
-    found = violations(checkout.ROOT)
-    for sentence in found:
-        print(sentence)
-    return 1 if found else 0
+    return checkout.report(violations(checkout.ROOT))
 
 
 if __name__ == "__main__":

@@ -97,11 +97,7 @@ def violations(source):
 
 
 def main():
-    source = checkout.ROOT / "src"
-    found = violations(source)
-    for sentence in found:
-        print(sentence)
-    return 1 if found else 0
+    return checkout.report(violations(checkout.ROOT / "src"))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,13 @@ def files(root=ROOT):
         return sorted(found)
 
 
+def report(sentences):
+    """Prints what a check found; gives the check's exit code."""
+    for sentence in sentences:
+        print(sentence)
+    return 1 if sentences else 0
+
+
 def cacheFolder():
     """Where results that outlive build/ are kept; made when missing."""
     base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"

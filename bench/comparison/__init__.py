@@ -60,6 +60,37 @@ def chosen(rows, patterns):
             if any(fnmatch.fnmatchcase(row.name, pattern) for pattern in patterns)]
 
 
+def choose(rows, patterns):
+    """(chosen rows, None), or (None, exit code) of a program that is done: it has printed the names
+    of all rows for the pattern "list", or a sentence since no row matches."""
+    if patterns == ["list"]:
+        print("\n".join(row.name for row in rows))
+        return None, 0
+    if found := chosen(rows, patterns):
+        return found, None
+    say(f"compare.py: no row matches {' '.join(patterns)}")
+    return None, 2
+
+
+def addRounds(parser, rounds, repeat, quickRounds, quickRepeat):
+    """The words that say how often is measured; setRounds() gives them their values."""
+    parser.add_argument("--rounds", type=int, help=f"default: {rounds}")
+    parser.add_argument("--repeat", type=int, help=f"inferences in each round; default: {repeat}")
+    parser.add_argument("--quick", action="store_true", help=f"makes {quickRounds} "
+                        f"round{'s' * (quickRounds > 1)} of {quickRepeat} inferences the default")
+    parser.set_defaults(usual=(rounds, repeat), short=(quickRounds, quickRepeat))
+
+
+def setRounds(parser, arguments):
+    rounds, repeat = arguments.short if arguments.quick else arguments.usual
+    if arguments.rounds is None:
+        arguments.rounds = rounds
+    if arguments.repeat is None:
+        arguments.repeat = repeat
+    requirePositive(parser, threads=arguments.threads, rounds=arguments.rounds,
+                    repeat=arguments.repeat)
+
+
 def requirePositive(parser, **numbers):
     """Ends the program with a sentence when a number, or one of a list, is below 1."""
     for number in numbers.values():

@@ -166,11 +166,8 @@ def parseArguments(words):
     parser.add_argument("--models", nargs="+", metavar="PATTERN",
                         help="names, with * and ?; default: all, with --check-logits resnet50_i8")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], metavar="N")
-    parser.add_argument("--rounds", type=int, help="default: 7")
-    parser.add_argument("--repeat", type=int, help="inferences in each round; default: 30")
+    comparison.addRounds(parser, 7, 30, quickRounds=3, quickRepeat=10)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--quick", action="store_true",
-                        help="makes 3 rounds of 10 inferences the default")
     parser.add_argument("--data", type=Path, help="folder with models/; default: "
                         "$HEARTH_TEST_DATA/data")
     comparison.addPrograms(parser)
@@ -179,12 +176,7 @@ def parseArguments(words):
     parser.add_argument("--check-logits", action="store_true",
                         help="compare the results of both programs for one random input")
     arguments = parser.parse_args(words)
-    if arguments.rounds is None:
-        arguments.rounds = 3 if arguments.quick else 7
-    if arguments.repeat is None:
-        arguments.repeat = 10 if arguments.quick else 30
-    comparison.requirePositive(parser, threads=arguments.threads, rounds=arguments.rounds,
-                               repeat=arguments.repeat)
+    comparison.setRounds(parser, arguments)
     if arguments.models is None:
         arguments.models = ["resnet50_i8"] if arguments.check_logits else ["*"]
     if arguments.data is None and "HEARTH_TEST_DATA" in os.environ:

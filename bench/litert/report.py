@@ -29,19 +29,26 @@ class Spread:
         return {"median": self.median, "min": self.low, "max": self.high}
 
 
-class Row:
-    """One model at one thread count.
+class Measured:
+    """What was measured at one thread count.
 
     `samples` maps a side to its measurements (the JSON objects of `hearth bench`), `failures` a
     side to a sentence.
     """
 
-    def __init__(self, model, threads, samples, failures):
-        self.model = model
+    def __init__(self, threads, samples, failures):
         self.threads = threads
         self.failures = failures
         self.steady = {side: Spread([sample["inference_ms"]["p50"] for sample in values])
                        for side, values in samples.items() if values}
+
+
+class Row(Measured):
+    """One model."""
+
+    def __init__(self, model, threads, samples, failures):
+        super().__init__(threads, samples, failures)
+        self.model = model
         self.start = {side: Spread([toFirstResult(sample) for sample in values])
                       for side, values in samples.items() if values}
 

@@ -54,32 +54,20 @@ def parseArguments(words):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     comparison.addRows(parser)
     parser.add_argument("--threads", nargs="+", type=int, default=[1], metavar="N")
-    parser.add_argument("--rounds", type=int, help="default: 5")
-    parser.add_argument("--repeat", type=int, help="inferences in each round; default: 20")
-    parser.add_argument("--quick", action="store_true",
-                        help="makes 1 round of 10 inferences the default")
+    comparison.addRounds(parser, 5, 20, quickRounds=1, quickRepeat=10)
     comparison.addPrograms(parser)
     comparison.addLauncher(parser)
     comparison.addReports(parser)
     arguments = parser.parse_args(words)
-    if arguments.rounds is None:
-        arguments.rounds = 1 if arguments.quick else 5
-    if arguments.repeat is None:
-        arguments.repeat = 10 if arguments.quick else 20
-    comparison.requirePositive(parser, threads=arguments.threads, rounds=arguments.rounds,
-                               repeat=arguments.repeat)
+    comparison.setRounds(parser, arguments)
     return arguments
 
 
 def main(words=None):
     arguments = parseArguments(words)
-    if arguments.rows == ["list"]:
-        print("\n".join(row.name for row in rows.ROWS))
-        return 0
-    chosen = comparison.chosen(rows.ROWS, arguments.rows)
-    if not chosen:
-        say(f"compare.py: no row matches {' '.join(arguments.rows)}")
-        return 2
+    chosen, code = comparison.choose(rows.ROWS, arguments.rows)
+    if chosen is None:
+        return code
     results = []
     try:
         programs = litert.Programs(arguments.hearth,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From measurements of single operators to a Markdown section."""
 
-from litert.report import HEARTH, INTERPRETER, Spread
+from litert.report import HEARTH, INTERPRETER, Measured
 
 SIDES = (INTERPRETER, HEARTH)
 # Largest accepted ratio of the steady times.
@@ -10,19 +10,12 @@ LIMIT = 1.0
 RATIO_FROM_MS = 0.5
 
 
-class Result:
-    """One row at one number of threads.
-
-    `samples` maps a side to its measurements (the JSON objects of `hearth bench`), `failures` a
-    side to a sentence.
-    """
+class Result(Measured):
+    """One row."""
 
     def __init__(self, name, threads, samples, failures):
+        super().__init__(threads, samples, failures)
         self.name = name
-        self.threads = threads
-        self.failures = failures
-        self.steady = {side: Spread([sample["inference_ms"]["p50"] for sample in values])
-                       for side, values in samples.items() if values}
 
     @property
     def ratio(self):

@@ -112,13 +112,9 @@ def parseArguments(words):
 
 def main(words=None):
     arguments = parseArguments(words)
-    if arguments.rows == ["list"]:
-        print("\n".join(row.name for row in ROWS))
-        return 0
-    chosen = comparison.chosen(ROWS, arguments.rows)
-    if not chosen:
-        say(f"compare.py: no row matches {' '.join(arguments.rows)}")
-        return 2
+    chosen, code = comparison.choose(ROWS, arguments.rows)
+    if chosen is None:
+        return code
     if not arguments.before.is_file():
         say(f"compare.py: {arguments.before} is no program")
         return 2

@@ -107,13 +107,9 @@ def parseArguments(words):
 
 def main(words=None):
     arguments = parseArguments(words)
-    if arguments.rows == ["list"]:
-        print("\n".join(row.name for row in rows.ROWS))
-        return 0
-    chosen = comparison.chosen(rows.ROWS, arguments.rows)
-    if not chosen:
-        say(f"compare.py: no row matches {' '.join(arguments.rows)}")
-        return 2
+    chosen, code = comparison.choose(rows.ROWS, arguments.rows)
+    if chosen is None:
+        return code
     results = []
     try:
         python = arguments.python or litert.environmentPython(comparison.CACHE)

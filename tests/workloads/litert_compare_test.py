@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of bench/litert with stubs in place of both programs; LiteRT itself is not needed."""
 
-import contextlib
-import io
 import json
 import os
 import struct
@@ -13,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "bench"), str(Path(__file__).parent)]
+import stub_programs  # noqa: E402
 from litert import compare, models, peer, report  # noqa: E402
 from workloads import networks, quantize, tflite_reader, tflite_writer  # noqa: E402
 
@@ -61,11 +60,9 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(report.missing([1]), "start.prepare_ms")
 
 
-class CompareTest(unittest.TestCase):
+class CompareTest(stub_programs.StubTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        super().setUp()
         data = self.folder / "data" / "models"
         data.mkdir(parents=True)
         graph = networks.mlp(1, features=256, hidden=256, classes=3)
@@ -76,18 +73,9 @@ class CompareTest(unittest.TestCase):
         self.addCleanup(lambda: os.environ.pop("XDG_CACHE_HOME") if cache is None
                         else os.environ.update(XDG_CACHE_HOME=cache))
 
-    def program(self, name, text):
-        path = self.folder / name
-        path.write_text("#!/bin/sh\n" + text)
-        path.chmod(0o755)
-        return path
-
     def compare(self, hearth, peerProgram, *words):
-        out, errors = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-            code = compare.main(["--hearth", str(hearth), "--python", str(peerProgram), "--data",
-                                 str(self.folder / "data"), "--models", "small", *words])
-        return code, out.getvalue()
+        return self.captured(compare.main, ["--hearth", hearth, "--python", peerProgram, "--data",
+                                            self.folder / "data", "--models", "small", *words])
 
     def testReadsBothSides(self):
         hearth = self.program("hearth", f"""

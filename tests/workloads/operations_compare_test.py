@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of bench/operations with stubs in place of both programs; LiteRT itself is not needed."""
 
-import contextlib
-import io
 import json
 import os
 import sys
@@ -11,11 +9,12 @@ import unittest
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "bench" / "operations"
-sys.path.insert(0, str(FOLDER))
+sys.path[:0] = [str(FOLDER), str(Path(__file__).parent)]
 import compare  # noqa: E402
 import graphs  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
+import stub_programs  # noqa: E402
 from workloads import tflite_reader, tflite_schema, tflite_writer  # noqa: E402
 
 
@@ -99,27 +98,16 @@ class RowsTest(unittest.TestCase):
         self.assertEqual(graph.operators[0].inputs, [0, -1])
 
 
-class CompareTest(unittest.TestCase):
+class CompareTest(stub_programs.StubTest):
     def setUp(self):
-        holder = tempfile.TemporaryDirectory()
-        self.addCleanup(holder.cleanup)
-        self.folder = Path(holder.name)
+        super().setUp()
         store = os.environ.get("HEARTH_STORE")
         self.addCleanup(lambda: os.environ.pop("HEARTH_STORE", None) if store is None
                         else os.environ.update(HEARTH_STORE=store))
 
-    def program(self, name, text):
-        path = self.folder / name
-        path.write_text("#!/bin/sh\n" + text)
-        path.chmod(0o755)
-        return path
-
     def compare(self, hearth, peer, *words):
-        out, self.errors = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(self.errors):
-            code = compare.main(["--hearth", str(hearth), "--python", str(peer), "--rows",
-                                 "SVDF f32", *words])
-        return code, out.getvalue()
+        return self.captured(compare.main, ["--hearth", hearth, "--python", peer, "--rows",
+                                            "SVDF f32", *words])
 
     def testBothSidesTakeTurns(self):
         turns = self.folder / "turns"
@@ -148,13 +136,7 @@ echo peer >> {turns}; echo '{json.dumps(sample(6.0))}'""")
         self.assertEqual(self.compare(refusing, refusing, "--quick")[0], 1)
 
     def testArguments(self):
-        with contextlib.redirect_stdout(io.StringIO()) as output:
-            self.assertEqual(compare.main(["--rows", "list"]), 0)
-        self.assertIn("GATHER f32, rows\n", output.getvalue())
-        with contextlib.redirect_stderr(io.StringIO()):
-            self.assertEqual(compare.main(["--rows", "none"]), 2)
-            with self.assertRaises(SystemExit):
-                compare.main(["--rounds", "0"])
+        self.checkRows(compare.main, "GATHER f32, rows\n")
 
 
 if __name__ == "__main__":

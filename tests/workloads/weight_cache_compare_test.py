@@ -4,17 +4,17 @@
 import contextlib
 import io
 import sys
-import tempfile
 import unittest
 import xml.etree.ElementTree
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "bench" / "weight-cache"
-sys.path.insert(0, str(FOLDER))
+sys.path[:0] = [str(FOLDER), str(Path(__file__).parent)]
 import compare  # noqa: E402
 import measurement  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
+import stub_programs  # noqa: E402
 from measurement import BUILDING, HEARTH, NONE, PEER, REUSING  # noqa: E402
 
 # A program that keeps memory for a moment, writes its cache, and prints what it was told.
@@ -81,11 +81,9 @@ class ReportTest(unittest.TestCase):
         self.assertLess(bars[0], bars[1])
 
 
-class MeasureTest(unittest.TestCase):
+class MeasureTest(stub_programs.StubTest):
     def setUp(self):
-        holder = tempfile.TemporaryDirectory(prefix="hearth-weight-cache-")
-        self.addCleanup(holder.cleanup)
-        self.folder = Path(holder.name)
+        super().setUp()
         self.model = self.folder / "model.tflite"
         self.model.write_bytes(b"model")
 
@@ -136,13 +134,7 @@ class MeasureTest(unittest.TestCase):
         self.assertEqual(path.stat().st_mtime_ns, stamp)
 
     def testArguments(self):
-        with contextlib.redirect_stdout(io.StringIO()) as output:
-            self.assertEqual(compare.main(["--rows", "list"]), 0)
-        self.assertIn("gemma_2b_i8", output.getvalue())
-        with contextlib.redirect_stderr(io.StringIO()):
-            self.assertEqual(compare.main(["--rows", "none"]), 2)
-            with self.assertRaises(SystemExit):
-                compare.main(["--rounds", "0"])
+        self.checkRows(compare.main, "gemma_2b_i8")
 
 
 if __name__ == "__main__":
