@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "graph/model_fields.h"
+
 namespace hearth::graph {
 namespace {
 
@@ -111,21 +113,6 @@ constexpr size_t kLeastOperand = 32;
 constexpr size_t kLeastOperation = 20;
 constexpr size_t kLeastSubgraph = 32;
 
-void write(Writer& writer, const Operand& operand) {
-  writer.number(operand.type);
-  writer.list(operand.dimensions);
-  writer.number(operand.scale);
-  writer.number(operand.zeroPoint);
-  writer.number(operand.perChannel.channelDim);
-  writer.scales(operand.perChannel.scales);
-  writer.number(operand.lifetime);
-  writer.number(operand.location.pool);
-  writer.number(operand.location.offset);
-  writer.number(operand.location.length);
-  writer.number(operand.subgraphIndex);
-  writer.number(static_cast<uint8_t>(operand.isRankZeroTensor));
-}
-
 Result<Operand> readOperand(Reader& reader) {
   Operand operand;
   operand.type = reader.number<OperandType>();
@@ -176,19 +163,7 @@ std::vector<uint8_t> encodeModel(const Model& model, Scales scales) {
   writer.number(static_cast<uint8_t>(scales == Scales::kApart));
   writer.number(static_cast<uint8_t>(model.relaxFloat32ToFloat16));
   writer.list(model.constantBytes);
-  writer.number(static_cast<uint64_t>(model.subgraphs.size()));
-  for (const Subgraph& subgraph : model.subgraphs) {
-    writer.number(static_cast<uint64_t>(subgraph.operands.size()));
-    for (const Operand& operand : subgraph.operands) write(writer, operand);
-    writer.number(static_cast<uint64_t>(subgraph.operations.size()));
-    for (const Operation& operation : subgraph.operations) {
-      writer.number(operation.type);
-      writer.list(operation.inputs);
-      writer.list(operation.outputs);
-    }
-    writer.list(subgraph.inputs);
-    writer.list(subgraph.outputs);
-  }
+  writeFields(writer, model.subgraphs);
   return writer.take();
 }
 

@@ -4,6 +4,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "graph/model_fields.h"
+
 namespace hearth::graph {
 namespace {
 
@@ -25,8 +27,11 @@ class Writer {
     hash_.update(values.data(), values.size() * sizeof(T));
   }
 
-  void digest(const base::Sha256Digest& digest) {
-    buffer_.insert(buffer_.end(), digest.begin(), digest.end());
+  void scales(const ChannelScales& values) {
+    number(static_cast<uint64_t>(values.size()));
+    if (values.empty()) return;
+    const base::Sha256Digest fingerprint = values.fingerprint();
+    buffer_.insert(buffer_.end(), fingerprint.begin(), fingerprint.end());
   }
 
   base::Sha256Digest finish() {
@@ -46,22 +51,6 @@ class Writer {
   std::vector<uint8_t> buffer_;
 };
 
-void write(Writer& writer, const Operand& operand) {
-  writer.number(operand.type);
-  writer.list(operand.dimensions);
-  writer.number(operand.scale);
-  writer.number(operand.zeroPoint);
-  writer.number(operand.perChannel.channelDim);
-  writer.number(static_cast<uint64_t>(operand.perChannel.scales.size()));
-  if (!operand.perChannel.scales.empty()) writer.digest(operand.perChannel.scales.fingerprint());
-  writer.number(operand.lifetime);
-  writer.number(operand.location.pool);
-  writer.number(operand.location.offset);
-  writer.number(operand.location.length);
-  writer.number(operand.subgraphIndex);
-  writer.number(operand.isRankZeroTensor);
-}
-
 }  // namespace
 
 base::Sha256Digest structureDigest(const Model& model) {
@@ -72,19 +61,7 @@ base::Sha256Digest structureDigest(const Model& model) {
   writer.number(static_cast<uint64_t>(model.pools.size()));
   for (const memory::PoolRef& pool : model.pools)
     writer.number(static_cast<uint64_t>(pool->size()));
-  writer.number(static_cast<uint64_t>(model.subgraphs.size()));
-  for (const Subgraph& subgraph : model.subgraphs) {
-    writer.number(static_cast<uint64_t>(subgraph.operands.size()));
-    for (const Operand& operand : subgraph.operands) write(writer, operand);
-    writer.number(static_cast<uint64_t>(subgraph.operations.size()));
-    for (const Operation& operation : subgraph.operations) {
-      writer.number(operation.type);
-      writer.list(operation.inputs);
-      writer.list(operation.outputs);
-    }
-    writer.list(subgraph.inputs);
-    writer.list(subgraph.outputs);
-  }
+  writeFields(writer, model.subgraphs);
   return writer.finish();
 }
 
