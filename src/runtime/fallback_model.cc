@@ -9,20 +9,25 @@
 #include "runtime/device_model.h"
 
 namespace hearth::runtime {
-namespace {
 
-bool isWorthAnotherDevice(const Error& error, bool isOwnMemory) {
+bool isWorthAnotherDevice(const Error& error, Attempt failed, bool isOwnMemory) {
   switch (error.code()) {
-    case ErrorCode::kOutputInsufficientSize:
     case ErrorCode::kMissedDeadlineTransient:
     case ErrorCode::kMissedDeadlinePersistent:
       return false;
+    case ErrorCode::kBadData:
+    case ErrorCode::kUnexpectedNull:
+      return failed != Attempt::kPreparation;
+    case ErrorCode::kOutputInsufficientSize:
+      return failed != Attempt::kExecution;
     case ErrorCode::kOutOfMemory:
       return !isOwnMemory;
     default:
       return true;
   }
 }
+
+namespace {
 
 class FallbackModel final : public hal::PreparedModel,
                             public std::enable_shared_from_this<FallbackModel> {
@@ -44,7 +49,7 @@ class FallbackModel final : public hal::PreparedModel,
   hal::StartReport startReportSoFar() const override { return prepared_->startReportSoFar(); }
 
   bool isWorthAnotherDevice(const Error& error) const {
-    return runtime::isWorthAnotherDevice(error, isOwnMemory_);
+    return runtime::isWorthAnotherDevice(error, Attempt::kExecution, isOwnMemory_);
   }
 
   Result<std::unique_ptr<hal::Execution>> createSecond(hal::Request request, const Error& reason) {

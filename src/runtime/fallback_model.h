@@ -7,10 +7,17 @@
 
 namespace hearth::runtime {
 
+// What was tried on a device.
+enum class Attempt { kPreparation, kExecution };
+
+// Whether another device may succeed where one failed. It cannot mend a bad model or outputs that
+// are too small, and has no more time. If `isOwnMemory` says that the devices that failed use the
+// memory of this process, it would lack memory as well.
+bool isWorthAnotherDevice(const Error& error, Attempt failed, bool isOwnMemory);
+
 // Wraps a prepared model so that an execution that fails runs again on `device`, which prepares the
-// model at the first failure. Failures that another device would repeat are final: outputs that are
-// too small, missed deadlines, and, if `isOwnMemory` says that the devices of `prepared` use the
-// memory of this process, a lack of memory.
+// model at the first failure. Failures that another device would repeat (isWorthAnotherDevice) are
+// final.
 std::shared_ptr<hal::PreparedModel> withFallback(std::shared_ptr<hal::PreparedModel> prepared,
                                                  std::shared_ptr<const graph::Model> model,
                                                  std::shared_ptr<hal::Device> device,

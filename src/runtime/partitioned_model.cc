@@ -177,22 +177,6 @@ Result<PartitionedModel> prepareOnDevices(const std::shared_ptr<const graph::Mod
   return prepareSteps(model, preparation, std::move(steps), modelIndex, depth);
 }
 
-// The fallback cannot mend a bad model and has no more time than the other devices. If
-// `isOwnMemory`, it would lack memory as well.
-bool isWorthTheFallback(const Error& error, bool isOwnMemory) {
-  switch (error.code()) {
-    case ErrorCode::kBadData:
-    case ErrorCode::kUnexpectedNull:
-    case ErrorCode::kMissedDeadlineTransient:
-    case ErrorCode::kMissedDeadlinePersistent:
-      return false;
-    case ErrorCode::kOutOfMemory:
-      return !isOwnMemory;
-    default:
-      return true;
-  }
-}
-
 }  // namespace
 
 Result<PartitionedModel> preparePartitioned(
@@ -205,7 +189,9 @@ Result<PartitionedModel> preparePartitioned(
       devices, [](const auto& device) { return device->type() == hal::DeviceType::kCpu; });
   auto made = prepareOnDevices(model, &preparation, 0, 0);
   if (!made) {
-    if (options.fallback == nullptr || !isWorthTheFallback(made.error(), isOwnMemory)) return made;
+    if (options.fallback == nullptr ||
+        !isWorthAnotherDevice(made.error(), Attempt::kPreparation, isOwnMemory))
+      return made;
     auto whole = options.fallback->prepareModel(model, options.prepare, hal::Cache());
     if (!whole) return made;
     base::logWarn("The whole model goes to {}. {}", options.fallback->name(),
