@@ -125,7 +125,7 @@ class AnonymousTable : public ContentMemory, private base::ForkAware {
 };
 
 AnonymousStore::AnonymousStore(StoreFailure why)
-    : why_(std::move(why)), table_(AnonymousTable::instance()) {}
+    : SegmentStore(PlanCapacity::kNone), why_(std::move(why)), table_(AnonymousTable::instance()) {}
 
 FoundSegment AnonymousStore::find(const SegmentKey& key) {
   SegmentRef segment = table_.find(key);
@@ -134,25 +134,8 @@ FoundSegment AnonymousStore::find(const SegmentKey& key) {
   return {.segment = std::move(segment)};
 }
 
-BuildTicket AnonymousStore::acquire(const SegmentKey& key, std::chrono::nanoseconds patience) {
-  SegmentRef segment;
-  const auto appeared = [&] {
-    segment = find(key).segment;
-    return segment != nullptr;
-  };
-  if (appeared()) return BuildTicket(std::move(segment));
-  const std::shared_ptr<BuildLock> lock = table_.buildLock();
-  BuildLock::Hold hold;
-  switch (lock->acquire(key, patience, appeared, hold)) {
-    case BuildLock::Outcome::kHeld:
-      lock->noteProgress();
-      return BuildTicket(std::move(hold));
-    case BuildLock::Outcome::kAppeared:
-      return BuildTicket(std::move(segment));
-    case BuildLock::Outcome::kGaveUp:
-      break;
-  }
-  return {};
+std::shared_ptr<BuildLock> AnonymousStore::builders() {
+  return table_.buildLock();
 }
 
 void AnonymousStore::publishAsync(PublishRequest request) {
@@ -181,26 +164,14 @@ StoreResult<PlanRef> AnonymousStore::findPlan(const PlanKey& key) {
   return storeFail(StoreReason::kAbsent, "There is no plan {}.", key.hex());
 }
 
-StoreResult<PlanRef> AnonymousStore::publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
-                                                 std::span<const SegmentKey> segments,
-                                                 const PlanDescription& description) {
-  const auto plan =
-      std::make_shared<LoadedPlan>(PlanContent{.key = key,
-                                               .segments = {segments.begin(), segments.end()},
-                                               .description = description,
-                                               .bytes = {bytes.begin(), bytes.end()}},
-                                   base::Descriptor());
+StoreResult<PlanRef> AnonymousStore::keepPlan(PlanContent content) {
+  const auto plan = std::make_shared<LoadedPlan>(std::move(content), base::Descriptor());
   table_.addPlan(plan);
   return plan;
 }
 
-Result<base::Sha256Digest> AnonymousStore::contentHash(const ContentSource& source,
-                                                       unsigned threads) {
-  return rememberedHash(source, threads, &table_, table_.hashed);
-}
-
-std::optional<base::Sha256Digest> AnonymousStore::recalledContentHash(const ContentSource& source) {
-  return recalledHash(source, &table_);
+SegmentStore::ContentDigests AnonymousStore::contentDigests() {
+  return {&table_, table_.hashed};
 }
 
 // Users keep their facts themselves while the process lives.

@@ -17,14 +17,8 @@ class AnonymousStore : public SegmentStore {
   // `why` is what writability() returns.
   explicit AnonymousStore(StoreFailure why);
 
-  using SegmentStore::acquire;
-  using SegmentStore::contentHash;
-  using SegmentStore::publishPlan;
-
-  PlanCapacity planCapacity() const override { return PlanCapacity::kNone; }
   StoreFailure writability() const override { return why_; }
   FoundSegment find(const SegmentKey& key) override;
-  BuildTicket acquire(const SegmentKey& key, std::chrono::nanoseconds patience) override;
   // Publishes before it returns. Memory without an owner is copied.
   void publishAsync(PublishRequest request) override;
   void afterPublishing(std::function<void()> task) override { task(); }
@@ -34,11 +28,6 @@ class AnonymousStore : public SegmentStore {
   void checkBeforeExit() override {}
   // Finds a plan while somebody holds it.
   StoreResult<PlanRef> findPlan(const PlanKey& key) override;
-  StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
-                                   std::span<const SegmentKey> segments,
-                                   const PlanDescription& description) override;
-  Result<base::Sha256Digest> contentHash(const ContentSource& source, unsigned threads) override;
-  std::optional<base::Sha256Digest> recalledContentHash(const ContentSource& source) override;
   std::optional<std::vector<uint8_t>> recall(std::string_view key) override;
   void remember(std::span<const Fact> facts) override;
   // Never calls a handler: nothing is found wrong here.
@@ -47,6 +36,10 @@ class AnonymousStore : public SegmentStore {
   StoreCounters counters() const override;
 
  private:
+  std::shared_ptr<BuildLock> builders() override;
+  StoreResult<PlanRef> keepPlan(PlanContent content) override;
+  ContentDigests contentDigests() override;
+
   const StoreFailure why_;
   AnonymousTable& table_;
 };

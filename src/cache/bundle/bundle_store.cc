@@ -6,157 +6,32 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <ctime>
 #include <optional>
 #include <thread>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "base/crash_point.h"
 #include "base/fault.h"
 #include "base/format.h"
 #include "base/immortal.h"
 #include "base/log.h"
 #include "base/mutex.h"
-#include "base/task_thread.h"
-#include "base/wall_clock.h"
-#include "cache/bundle/bundle_notes.h"
-#include "cache/bundle/bundle_writer.h"
-#include "cache/identity/content_hash.h"
-#include "cache/object/object_file.h"
-#include "cache/store/corruption_handlers.h"
-#include "cache/store/store_facts.h"
+#include "cache/bundle/bundle_parts.h"
+#include "cache/store/open_stores.h"
 #include "memory/mapping.h"
 
 namespace hearth::cache {
-
-// A bundle that was found in its place or written there.
-struct BundleFile {
-  base::Descriptor descriptor;
-  FileGeneration generation;
-  BundleInfo info;
-  PlanRef plan;
-  std::unordered_map<SegmentKey, size_t> index;  // into info.content.segments
-  bool isDoubtful = false;                       // a power failure may have damaged it
-  std::atomic<bool> isCheckQueued = false;
-  base::Mutex mutex;
-  std::unordered_set<SegmentKey> checked;  // before use; guarded by mutex
-  std::unordered_set<SegmentKey> wrong;    // guarded by mutex
-
-  // To be called once descriptor, generation and info are set.
-  void prepare() {
-    plan = std::make_shared<LoadedPlan>(info.content.plan, base::Descriptor());
-    for (size_t i = 0; i < info.content.segments.size(); ++i)
-      index.emplace(info.content.segments[i].key, i);
-  }
-
-  base::Sha256Digest noteKey(const char* what, const BootId& boot) const {
-    base::Sha256 hash;
-    hash.update(what, std::char_traits<char>::length(what));
-    const base::Sha256Digest identity = info.head.identity();
-    hash.update(identity);
-    hash.update(boot);
-    return hash.finish();
-  }
-  base::Sha256Digest durableNote() const { return noteKey("durable", BootId{}); }
-  // Holds for this boot, and while nobody else writes to the file.
-  base::Sha256Digest checkedNote(const BootId& boot) const {
-    base::Sha256 hash;
-    hash.update(noteKey("checked", boot));
-    hash.update(&generation.modified, sizeof generation.modified);
-    return hash.finish();
-  }
-  bool isDropped() {
-    const std::lock_guard lock(mutex);
-    return !wrong.empty();
-  }
-  // Whether the file in the bundle's place is this one, unchanged since it was opened.
-  bool isStill(const FileGeneration& there) const {
-    return there.device == generation.device && there.inode == generation.inode &&
-           there.size == generation.size && there.modified == generation.modified;
-  }
-};
-
-// A segment in a bundle whose plan does not name it: it belongs to another start, which goes on.
-struct LeftSegment {
-  std::shared_ptr<const base::Descriptor> file;
-  SegmentInfo info;
-};
-
-struct BundleParts : StoreWorkers {
-  BundleParts(StoreOptions storeOptions, base::Descriptor storeFolder, std::string storeName)
-      : StoreWorkers("hearth-bundle", checkMemory(this), std::make_shared<CorruptionHandlers>()),
-        options(std::move(storeOptions)),
-        boot(options.boot.value_or(currentBootId())),
-        folder(std::make_shared<base::Descriptor>(std::move(storeFolder))),
-        name(std::move(storeName)) {}
-  // The parts of a forked child.
-  explicit BundleParts(const BundleParts& parent, std::nullptr_t)
-      : StoreWorkers("hearth-bundle", checkMemory(this), parent.handlers),
-        options(parent.options),
-        boot(parent.boot),
-        folder(parent.folder),
-        name(parent.name),
-        notes(parent.notes),
-        current(parent.current),
-        reason(parent.reason),
-        mapped(parent.mapped),
-        newFacts(parent.newFacts) {}
-
-  static BlockChecks::Memory checkMemory(BundleParts* self) {
-    return {
-        .isLasting = [self] { return self->boot != BootId{} && self->notes->isWritable(); },
-        .recall = [self](const base::Sha256Digest& id) { return self->notes->checkedBlocks(id); },
-        .remember =
-            [self](const base::Sha256Digest& id, uint64_t blocks, bool isAll) {
-              self->notes->rememberCheckedBlocks(id, blocks, isAll);
-            }};
-  }
-
-  const StoreOptions options;
-  const BootId boot;
-  const std::shared_ptr<base::Descriptor> folder;
-  const std::string name;  // relative to the folder
-  const std::shared_ptr<BundleNotes> notes = std::make_shared<BundleNotes>();
-
-  base::Mutex mutex;
-  // The members up to the blank line are guarded by it.
-  std::shared_ptr<BundleFile> current;
-  StoreFailure reason{StoreReason::kAbsent, "There is no bundle yet."};  // why current is null
-  StoreFailure writeFailure;
-  std::shared_ptr<BundleWriter> writer;
-  std::unordered_map<SegmentKey, LeftSegment> left;  // for later plans
-  std::unordered_map<SegmentKey, std::weak_ptr<const Segment>> mapped;
-  std::optional<FileGeneration> hopeless;  // the other writer that this process waited for in vain
-  BlobMap newFacts;                        // not yet in the file
-
-  std::mutex writing;  // taken before mutex, by users of the writer
-  const std::shared_ptr<BuildLock> buildLock = BuildLock::inProcess();
-  std::atomic<uint64_t> found = 0;
-  std::atomic<uint64_t> written = 0;
-  std::atomic<uint64_t> writtenBytes = 0;
-  std::atomic<uint64_t> corrupt = 0;
-};
-
 namespace {
 
-constexpr std::chrono::seconds kSyncDelay{5};
 // Left segments keep files open, so those of failed starts are not kept for ever.
 constexpr size_t kMostLeft = 4096;
 constexpr std::chrono::microseconds kShortestPause{200};
 constexpr std::chrono::microseconds kLongestPause{5000};
 
-// The open bundles. Guarded by base::ForkAware::registryMutex.
-constinit base::Immortal<std::vector<std::pair<StoreOptions, std::weak_ptr<BundleStore>>>>
-    openBundles;
-
-base::Sha256Digest factNote(std::string_view key) {
-  return base::Sha256::of({reinterpret_cast<const uint8_t*>(key.data()), key.size()});
-}
+// Guarded by base::ForkAware::registryMutex.
+constinit base::Immortal<OpenStores<BundleStore>> openBundles;
 
 // Whether a damaged file is or was to become a bundle, and may therefore be replaced: at most one
 // of its first bytes differs from a bundle's, or its whole head was lost.
@@ -185,11 +60,8 @@ StoreResult<std::shared_ptr<BundleStore>> BundleStore::open(const StoreOptions& 
     return storeFail(StoreReason::kBadRequest, "The bundle \"{}\" names no file.", options.bundle);
   std::shared_ptr<BundleStore> store;  // destroyed after the registry's lock is released
   const std::lock_guard lock(registryMutex());
-  auto& bundles = openBundles.get();
-  std::erase_if(bundles, [](const auto& entry) { return entry.second.expired(); });
-  for (const auto& [bundleOptions, weak] : bundles)
-    if (bundleOptions == options)
-      if (std::shared_ptr<BundleStore> known = weak.lock()) return known;
+  store = openBundles.get().find(options);
+  if (store != nullptr) return store;
   base::Descriptor parent(retried([&] {
     return base::sys::openAt(AT_FDCWD, folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   }));
@@ -200,11 +72,12 @@ StoreResult<std::shared_ptr<BundleStore>> BundleStore::open(const StoreOptions& 
       !status && status.error().reason == StoreReason::kForeign)
     return std::unexpected(std::move(status.error()));
   store->joinForkRegistry(lock);
-  bundles.emplace_back(options, store);
+  openBundles.get().add(options, store);
   return store;
 }
 
-BundleStore::BundleStore(std::unique_ptr<BundleParts> parts) : parts_(parts.release()) {}
+BundleStore::BundleStore(std::unique_ptr<BundleParts> parts)
+    : DiskStore(PlanCapacity::kOne), parts_(parts.release()) {}
 
 BundleStore::~BundleStore() {
   leaveForkRegistry();
@@ -353,100 +226,6 @@ StoreResult<SegmentRef> BundleStore::load(const std::shared_ptr<BundleFile>& fil
   return segment;
 }
 
-void BundleStore::checkLater(const std::shared_ptr<BundleFile>& file) {
-  BundleParts& parts = *parts_;
-  auto check = std::make_shared<BlockCheck>();
-  check->id = file->checkedNote(parts.boot);
-  for (const SegmentInfo& info : file->info.content.segments) check->blocks += info.blocks.size();
-  check->run = [this, file](uint64_t from, const BlockProgress& progress) {
-    return checkBlocks(*file, from, progress);
-  };
-  check->end = [this, file](const StoreStatus& status) {
-    if (status && !file->isDropped() &&
-        (file->isDoubtful || !parts_->notes->has(file->durableNote())))
-      makeDurable(file);
-  };
-  parts.addCheck(std::move(check));
-}
-
-// Checks the blocks of all segments, one segment after the other. A wrong segment is dropped at
-// once and the others are checked all the same, so that a process repairs all wrong segments that
-// it uses.
-StoreStatus BundleStore::checkBlocks(BundleFile& file, uint64_t from,
-                                     const BlockProgress& progress) {
-  BundleParts& parts = *parts_;
-  StoreStatus result;
-  bool isEnded = false;
-  uint64_t begin = 0;
-  for (const SegmentInfo& info : file.info.content.segments) {
-    const uint64_t first = std::exchange(begin, begin + info.blocks.size());
-    if (from >= begin) continue;
-    const uint64_t skipped = from > first ? from - first : 0;
-    const StoreStatus status =
-        checkSegmentBlocks(file.descriptor.get(), info, skipped, [&](uint64_t block) {
-          // Blocks after a wrong one do not count as checked.
-          isEnded = !progress(result ? first + block : from);
-          if (!isEnded) parts.checkedBytes += info.blockSize(block);
-          return !isEnded;
-        });
-    if (isEnded) return result;
-    if (status) {
-      ++parts.checked;
-      continue;
-    }
-    if (status.error().reason != StoreReason::kCorrupt) return status;
-    drop(file, info.key, status.error());
-    result = status;
-  }
-  return result;
-}
-
-void BundleStore::makeDurable(const std::shared_ptr<BundleFile>& file) {
-  BundleParts& parts = *parts_;
-  if (parts.options.mode == StoreMode::kReadOnly) return;
-  parts.checker.postLater(
-      [this, &parts, file] {
-        if (retried([&] { return base::sys::fdatasync(file->descriptor.get()); }) != 0) {
-          // The kernel reports a lost page once and treats it as clean afterwards.
-          const StoreFailure why =
-              storeErrno(errno, base::formatText("Syncing the bundle {}", parts.name)).error();
-          for (const SegmentInfo& info : file->info.content.segments) drop(*file, info.key, why);
-          return;
-        }
-        HEARTH_CRASH_POINT("bundle.after_sync");
-        parts.notes->add(file->durableNote());
-        HEARTH_CRASH_POINT("bundle.after_mark");
-      },
-      kSyncDelay);
-}
-
-void BundleStore::drop(BundleFile& file, const SegmentKey& key, const StoreFailure& why) {
-  BundleParts& parts = *parts_;
-  bool isFirst;
-  {
-    const std::lock_guard lock(file.mutex);
-    isFirst = file.wrong.empty();
-    if (!file.wrong.insert(key).second) return;
-    // Counted here, so that a thread that finds the segment gone also finds it counted.
-    parts.corrupt.fetch_add(1, std::memory_order_relaxed);
-  }
-  {
-    const std::lock_guard lock(parts.mutex);
-    if (const auto mapped = parts.mapped.find(key); mapped != parts.mapped.end())
-      if (const SegmentRef segment = mapped->second.lock()) segment->markCorrupt();
-  }
-  if (isFirst) {
-    base::logWarn("The bundle {} is dropped. {}", parts.options.bundle, why.message);
-    struct stat status;
-    // Other processes shall not find the bundle either. This one goes on with what is right in it.
-    if (parts.options.mode != StoreMode::kReadOnly &&
-        ::fstatat(parts.folder->get(), parts.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-        status.st_ino == file.generation.inode && status.st_dev == file.generation.device)
-      (void)removeFile(parts.folder->get(), parts.name);
-  }
-  parts.handlers->call(key);
-}
-
 StoreResult<std::shared_ptr<BundleWriter>> BundleStore::writer() {
   BundleParts& parts = *parts_;
   if (parts.options.mode == StoreMode::kReadOnly)
@@ -472,24 +251,14 @@ void BundleStore::stopIfUnused(std::shared_ptr<BundleWriter> writer) {
     parts_->writer = nullptr;
 }
 
-BuildTicket BundleStore::acquire(const SegmentKey& key, std::chrono::nanoseconds patience) {
+std::shared_ptr<BuildLock> BundleStore::builders() {
+  return parts_->buildLock;
+}
+
+BuildTicket BundleStore::beginBuilding(const SegmentKey& key, std::chrono::nanoseconds patience,
+                                       BuildLock::Hold hold) {
   using Clock = std::chrono::steady_clock;
   BundleParts& parts = *parts_;
-  SegmentRef segment;
-  const auto appeared = [&] {
-    segment = find(key).segment;
-    return segment != nullptr;
-  };
-  if (appeared()) return BuildTicket(std::move(segment));
-  BuildLock::Hold hold;
-  switch (parts.buildLock->acquire(key, patience, appeared, hold)) {
-    case BuildLock::Outcome::kHeld:
-      break;
-    case BuildLock::Outcome::kAppeared:
-      return BuildTicket(std::move(segment));
-    case BuildLock::Outcome::kGaveUp:
-      return {};
-  }
   // This thread may build as far as this process goes; now the processes compete.
   std::optional<FileGeneration> last;
   Clock::time_point lastMove = Clock::now();
@@ -499,12 +268,12 @@ BuildTicket BundleStore::acquire(const SegmentKey& key, std::chrono::nanoseconds
     if (!started && started.error().reason != StoreReason::kBusy) return {};
     // Another process may have finished after the search for the segment and before the start.
     if (!started || (*started)->isEmpty()) (void)refresh();
-    if (appeared()) {
+    if (SegmentRef segment = find(key).segment) {
       if (started) stopIfUnused(std::move(*started));
       return BuildTicket(std::move(segment));
     }
     if (started) {
-      parts.buildLock->noteProgress();
+      hold.noteProgress();
       // If the caller finds that nothing is to be built, others need not wait.
       return BuildTicket(
           std::move(hold),
@@ -519,7 +288,7 @@ BuildTicket BundleStore::acquire(const SegmentKey& key, std::chrono::nanoseconds
       lastMove = Clock::now();
       pause = kShortestPause;
       // Lets the other threads of this process see that something moves.
-      parts.buildLock->noteProgress();
+      hold.noteProgress();
     }
     {
       const std::lock_guard lock(parts.mutex);
@@ -590,9 +359,7 @@ StoreResult<PlanRef> BundleStore::findPlan(const PlanKey& key) {
   return parts_->current->plan;
 }
 
-StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
-                                              std::span<const SegmentKey> segments,
-                                              const PlanDescription& description) {
+StoreResult<PlanRef> BundleStore::keepPlan(PlanContent content) {
   BundleParts& parts = *parts_;
   // Another program may have put something else in place meanwhile.
   if (StoreStatus status = refresh(); !status && status.error().reason == StoreReason::kForeign)
@@ -608,10 +375,10 @@ StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<cons
     old = parts.current;
     left = parts.left;
     newFacts = parts.newFacts;
-    facts = factsBeside(old.get(), key);
+    facts = factsBeside(old.get(), content.key);
   }
   const auto fill = [&]() -> StoreStatus {
-    for (const SegmentKey& segment : segments) {
+    for (const SegmentKey& segment : content.segments) {
       if (target->find(segment)) continue;
       if (const auto kept = left.find(segment); kept != left.end()) {
         const auto copied = target->copy(kept->second.file->get(), kept->second.info);
@@ -633,13 +400,9 @@ StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<cons
     return {};
   };
   StoreStatus filled = fill();
+  content.fingerprint = parts.options.fingerprint;
   StoreResult<BundleInfo> info =
-      filled ? target->finish({.key = key,
-                               .fingerprint = parts.options.fingerprint,
-                               .segments = {segments.begin(), segments.end()},
-                               .description = description,
-                               .bytes = {bytes.begin(), bytes.end()}},
-                              std::move(facts), *parts.notes)
+      filled ? target->finish(std::move(content), std::move(facts), *parts.notes)
              : std::unexpected(std::move(filled.error()));
   if (!info) {
     const std::lock_guard lock(parts.mutex);
@@ -684,89 +447,8 @@ StoreResult<PlanRef> BundleStore::publishPlan(const PlanKey& key, std::span<cons
   return file->plan;
 }
 
-Result<base::Sha256Digest> BundleStore::contentHash(const ContentSource& source, unsigned threads) {
-  return rememberedHash(source, threads, parts_->notes.get(), parts_->hashed);
-}
-
-std::optional<base::Sha256Digest> BundleStore::recalledContentHash(const ContentSource& source) {
-  return recalledHash(source, parts_->notes.get());
-}
-
-std::optional<std::vector<uint8_t>> BundleStore::recall(std::string_view key) {
-  {
-    const std::lock_guard lock(parts_->mutex);
-    if (const auto fact = parts_->newFacts.find(key); fact != parts_->newFacts.end())
-      return fact->second.value;
-    if (parts_->current != nullptr)
-      if (const BlobMap& facts = parts_->current->info.content.facts; facts.contains(key))
-        return facts.find(key)->second.value;
-  }
-  const std::optional<base::Sha256Digest> note = parts_->notes->fact(factNote(key));
-  if (!note) return std::nullopt;
-  return std::vector<uint8_t>(note->begin(), note->end());
-}
-
-void BundleStore::remember(std::span<const Fact> facts) {
-  BundleParts& parts = *parts_;
-  if (parts.options.mode == StoreMode::kReadOnly) return;
-  bool isMore = false;
-  for (const Fact& fact : facts) {
-    base::Sha256Digest note{};
-    if (fact.value.size() == note.size()) std::ranges::copy(fact.value, note.begin());
-    const std::lock_guard lock(parts.mutex);
-    const bool isThere =
-        parts.newFacts.contains(fact.key) ||
-        (parts.current != nullptr && parts.current->info.content.facts.contains(fact.key));
-    if (note != base::Sha256Digest{} && !isThere) {
-      parts.notes->rememberFact(factNote(fact.key), note);
-    } else if (!fact.key.empty() && fact.key.size() <= kFactLimits.maxKeyBytes &&
-               !fact.value.empty() && fact.value.size() <= kFactLimits.maxValueBytes) {
-      parts.newFacts.insert_or_assign(fact.key, Blob{fact.value, base::wallClock()});
-      isMore = true;
-    }
-  }
-  if (isMore) afterPublishing([this] { writeFacts(); });
-}
-
-// The facts for a new file that replaces `old`: those of `old` if it has the same plan, and the new
-// ones. parts_->mutex is held.
-BlobMap BundleStore::factsBeside(const BundleFile* old, const PlanKey& key) {
-  BlobTable table(kFactLimits, {});
-  if (old != nullptr && old->info.content.plan.key == key)
-    for (const auto& [name, fact] : old->info.content.facts) table.set(name, fact.value, fact.used);
-  for (const auto& [name, fact] : parts_->newFacts) table.set(name, fact.value, fact.used);
-  return table.blobs();
-}
-
-// Replaces the bundle by one that also has the new facts. A plan that was published meanwhile has
-// already written them.
-void BundleStore::writeFacts() {
-  BundleParts& parts = *parts_;
-  {
-    const std::lock_guard lock(parts.mutex);
-    if (parts.newFacts.empty() || parts.current == nullptr) return;
-  }
-  auto started = writer();
-  if (!started) return base::logInfo("Facts are not kept: {}", started.error().message);
-  std::shared_ptr<BundleWriter> own = std::move(*started);
-  // The writer's lock is held: no other process adds to the plan from here on.
-  (void)refresh();
-  PlanRef plan;
-  {
-    const std::lock_guard lock(parts.mutex);
-    // Any other user of the writer publishes a plan, and the facts with it.
-    if (own.use_count() == 2 && own->isEmpty() && parts.current != nullptr &&
-        !parts.current->isDropped())
-      plan = parts.current->plan;
-  }
-  if (plan == nullptr) return stopIfUnused(std::move(own));
-  const auto written =
-      publishPlan(plan->content().key, plan->bytes(), plan->segments(), plan->description());
-  if (written) return;
-  base::logInfo("Facts are not kept: {}", written.error().message);
-  const std::lock_guard lock(parts.mutex);
-  // The copies are of no use to others.
-  if (parts.writer == own && own.use_count() == 2) parts.writer = nullptr;
+SegmentStore::ContentDigests BundleStore::contentDigests() {
+  return {parts_->notes.get(), parts_->hashed};
 }
 
 StoreWorkers& BundleStore::workers() const {

@@ -29,24 +29,10 @@ class BundleStore final : public DiskStore, public std::enable_shared_from_this<
   static StoreResult<std::shared_ptr<BundleStore>> open(const StoreOptions& options);
   ~BundleStore() override;
 
-  using SegmentStore::acquire;
-  using SegmentStore::contentHash;
-  using SegmentStore::publishPlan;
-
-  PlanCapacity planCapacity() const override { return PlanCapacity::kOne; }
   StoreFailure writability() const override;
   FoundSegment find(const SegmentKey& key) override;
-  // One process builds the whole bundle; others wait for it while its file grows.
-  BuildTicket acquire(const SegmentKey& key, std::chrono::nanoseconds patience) override;
   // kOtherPlan, with a sentence, when the bundle holds another plan.
   StoreResult<PlanRef> findPlan(const PlanKey& key) override;
-  // Writes the segments that publishAsync has finished and what is right in the old bundle. kBusy
-  // while another process writes the bundle.
-  StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
-                                   std::span<const SegmentKey> segments,
-                                   const PlanDescription& description) override;
-  Result<base::Sha256Digest> contentHash(const ContentSource& source, unsigned threads) override;
-  std::optional<base::Sha256Digest> recalledContentHash(const ContentSource& source) override;
   std::optional<std::vector<uint8_t>> recall(std::string_view key) override;
   // Facts of 32 bytes, not all zero, become notes, which costs nothing. Larger ones are written in
   // the background, into a new file with a copy of everything else.
@@ -57,6 +43,14 @@ class BundleStore final : public DiskStore, public std::enable_shared_from_this<
   explicit BundleStore(std::unique_ptr<BundleParts> parts);
   void renewInChild() override;
   StoreWorkers& workers() const override;
+  std::shared_ptr<BuildLock> builders() override;
+  // One process builds the whole bundle; others wait for it while its file grows.
+  BuildTicket beginBuilding(const SegmentKey& key, std::chrono::nanoseconds patience,
+                            BuildLock::Hold hold) override;
+  // Writes the segments that publishAsync has finished and what is right in the old bundle. kBusy
+  // while another process writes the bundle.
+  StoreResult<PlanRef> keepPlan(PlanContent content) override;
+  ContentDigests contentDigests() override;
 
   StoreStatus refresh();
   SegmentRef share(const SegmentKey& key, SegmentRef segment);

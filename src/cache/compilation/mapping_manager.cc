@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/wall_clock.h"
 #include "cache/compilation/latest_contents.h"
+#include "cache/object/sql_statement.h"
 
 namespace hearth::cache {
 namespace {
@@ -41,27 +42,13 @@ constexpr char kTable[] =
     "model INTEGER, data INTEGER, used INTEGER, checksum BLOB, "
     "PRIMARY KEY(build, uid, token, digest)) WITHOUT ROWID";
 
-struct Finalize {
-  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-};
-using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
-
-Statement prepare(sqlite3* database, std::string_view text, int& code) {
-  sqlite3_stmt* statement = nullptr;
-  code =
-      sqlite3_prepare_v2(database, text.data(), static_cast<int>(text.size()), &statement, nullptr);
-  return Statement(statement);
-}
-
 void bindDigest(sqlite3_stmt* statement, int column, const base::Sha256Digest& digest) {
   sqlite3_bind_blob(statement, column, digest.data(), static_cast<int>(digest.size()),
                     SQLITE_STATIC);
 }
 
 bool readDigest(sqlite3_stmt* statement, int column, base::Sha256Digest* digest) {
-  if (sqlite3_column_type(statement, column) != SQLITE_BLOB ||
-      sqlite3_column_bytes(statement, column) != static_cast<int>(digest->size()))
-    return false;
+  if (!isBlobOf(statement, column, digest->size())) return false;
   std::memcpy(digest->data(), sqlite3_column_blob(statement, column), digest->size());
   return true;
 }
@@ -218,12 +205,12 @@ Result<std::vector<KnownContent>> MappingManager::read(
   std::vector<KnownContent> rows;
   int code = 0;
   {
-    const Statement statement =
-        prepare(database_,
-                base::formatText("SELECT digest, model, data, used, checksum, build, uid, token "
-                                 "FROM content1 WHERE {}",
-                                 condition),
-                code);
+    const SqlStatement statement = prepareStatement(
+        database_,
+        base::formatText("SELECT digest, model, data, used, checksum, build, uid, token "
+                         "FROM content1 WHERE {}",
+                         condition),
+        code);
     if (code == SQLITE_OK) {
       bind(statement.get());
       while ((code = sqlite3_step(statement.get())) == SQLITE_ROW) {
@@ -327,8 +314,8 @@ Status MappingManager::write(const CacheOwner& owner, const CachedContent& conte
   const base::FileSizeSignalOff signalOff;
   int code = 0;
   {
-    const Statement statement =
-        prepare(database_, "INSERT OR REPLACE INTO content1 VALUES(?, ?, ?, ?, ?, ?, ?, ?)", code);
+    const SqlStatement statement = prepareStatement(
+        database_, "INSERT OR REPLACE INTO content1 VALUES(?, ?, ?, ?, ?, ?, ?, ?)", code);
     if (code == SQLITE_OK) {
       const base::Sha256Digest check = checksum(owner, content, when);
       bindDigest(statement.get(), 1, owner.build);

@@ -23,6 +23,7 @@
 #include "cache/identity/identity_table.h"
 #include "cache/segment/block_checks.h"
 #include "cache/store/corruption_handlers.h"
+#include "cache/store/open_stores.h"
 #include "cache/store/store_facts.h"
 
 namespace hearth::cache {
@@ -112,10 +113,8 @@ constexpr int64_t kForgetAfter = int64_t{180} * 24 * 3600;  // seconds
 // syncing it costs nothing.
 constexpr int64_t kWrittenBackAfter = int64_t{60} * 1'000'000'000;
 
-// The open stores. They are few, so they are searched one by one. Guarded by
-// base::ForkAware::registryMutex.
-constinit base::Immortal<std::vector<std::pair<StoreOptions, std::weak_ptr<WeightStore>>>>
-    openStores;
+// Guarded by base::ForkAware::registryMutex.
+constinit base::Immortal<OpenStores<WeightStore>> openStores;
 
 }  // namespace
 
@@ -124,24 +123,21 @@ StoreResult<std::shared_ptr<WeightStore>> WeightStore::open(const StoreOptions& 
   // which its destructor takes, is released.
   std::shared_ptr<WeightStore> store;
   const std::lock_guard lock(registryMutex());
-  auto& stores = openStores.get();
-  std::erase_if(stores, [](const auto& entry) { return entry.second.expired(); });
-  for (const auto& [storeOptions, weak] : stores) {
-    if (!(storeOptions == options)) continue;
-    store = weak.lock();
-    if (store == nullptr) continue;
+  store = openStores.get().find(options);
+  if (store != nullptr) {
     store->parts_->folders->reopenIfGone();
     return store;
   }
   HEARTH_ASSIGN(std::unique_ptr<StoreFolders> folders, StoreFolders::open(options));
   store.reset(new WeightStore(std::move(folders)));
   store->joinForkRegistry(lock);
-  stores.emplace_back(options, store);
+  openStores.get().add(options, store);
   return store;
 }
 
 WeightStore::WeightStore(std::unique_ptr<StoreFolders> folders)
-    : parts_(new StoreParts(std::move(folders), std::make_shared<CorruptionHandlers>(),
+    : DiskStore(PlanCapacity::kMany),
+      parts_(new StoreParts(std::move(folders), std::make_shared<CorruptionHandlers>(),
                             [this](SegmentOrigin origin) { opened(std::move(origin)); })) {}
 
 WeightStore::~WeightStore() {
@@ -176,26 +172,8 @@ FoundSegment WeightStore::find(const SegmentKey& key) {
   return parts_->segments.find(key);
 }
 
-BuildTicket WeightStore::acquire(const SegmentKey& key, std::chrono::nanoseconds patience) {
-  SegmentRef segment;
-  const auto appeared = [&] {
-    segment = find(key).segment;
-    return segment != nullptr;
-  };
-  if (appeared()) return BuildTicket(std::move(segment));
-  const std::shared_ptr<BuildLock> lock = buildLock();
-  if (lock == nullptr || !parts_->folders->writable()) return {};
-  BuildLock::Hold hold;
-  switch (lock->acquire(key, patience, appeared, hold)) {
-    case BuildLock::Outcome::kHeld:
-      lock->noteProgress();
-      return BuildTicket(std::move(hold));
-    case BuildLock::Outcome::kAppeared:
-      return BuildTicket(std::move(segment));
-    case BuildLock::Outcome::kGaveUp:
-      break;
-  }
-  return {};
+std::shared_ptr<BuildLock> WeightStore::builders() {
+  return parts_->folders->writable() ? buildLock() : nullptr;
 }
 
 StoreResult<SegmentRef> WeightStore::publish(const SegmentKey& key, const SegmentPayload& payload) {
@@ -463,24 +441,15 @@ StoreResult<PlanRef> WeightStore::findPlan(const PlanKey& key) {
   return parts_->plans.find(key);
 }
 
-StoreResult<PlanRef> WeightStore::publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
-                                              std::span<const SegmentKey> segments,
-                                              const PlanDescription& description) {
-  HEARTH_TRY(makeRoom(bytes.size() + segments.size_bytes()));
-  HEARTH_ASSIGN(PlanRef plan, parts_->plans.write({.key = key,
-                                                   .segments = {segments.begin(), segments.end()},
-                                                   .description = description,
-                                                   .bytes = {bytes.begin(), bytes.end()}}));
+StoreResult<PlanRef> WeightStore::keepPlan(PlanContent content) {
+  HEARTH_TRY(makeRoom(content.bytes.size() + content.segments.size() * sizeof(SegmentKey)));
+  HEARTH_ASSIGN(PlanRef plan, parts_->plans.write(std::move(content)));
   parts_->checker.postLater([plan] { (void)base::sys::fdatasync(plan->descriptor()); }, kSyncDelay);
   return plan;
 }
 
-Result<base::Sha256Digest> WeightStore::contentHash(const ContentSource& source, unsigned threads) {
-  return rememberedHash(source, threads, identities(), parts_->hashed);
-}
-
-std::optional<base::Sha256Digest> WeightStore::recalledContentHash(const ContentSource& source) {
-  return recalledHash(source, identities());
+SegmentStore::ContentDigests WeightStore::contentDigests() {
+  return {identities(), parts_->hashed};
 }
 
 std::optional<std::vector<uint8_t>> WeightStore::recall(std::string_view key) {

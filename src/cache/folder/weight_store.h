@@ -41,21 +41,13 @@ class WeightStore final : public DiskStore {
   // process.
   ~WeightStore() override;
 
-  using SegmentStore::acquire;
-  using SegmentStore::contentHash;
-  using SegmentStore::publishPlan;
-
   const StoreOptions& options() const;
-  PlanCapacity planCapacity() const override { return PlanCapacity::kMany; }
   // kNone, or the reason, with a sentence, why nothing can be written.
   StoreFailure writability() const override;
 
   // Maps a segment read-only. Checks its trailer now. Checks its bytes now in strict mode, and if a
   // power failure may have damaged the object; otherwise in the background.
   FoundSegment find(const SegmentKey& key) override;
-
-  // `patience` ends when nothing moves in the whole store, in any process, for so long.
-  BuildTicket acquire(const SegmentKey& key, std::chrono::nanoseconds patience) override;
 
   // Writes a segment and returns a mapping of it; other processes see it complete or not at all. If
   // it is there already, returns that one. Errors: kReadOnly, kNoSpace, kOverLimit, kIoError,
@@ -69,12 +61,6 @@ class WeightStore final : public DiskStore {
   void publishAsync(PublishRequest request) override;
 
   StoreResult<PlanRef> findPlan(const PlanKey& key) override;
-  StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
-                                   std::span<const SegmentKey> segments,
-                                   const PlanDescription& description) override;
-
-  Result<base::Sha256Digest> contentHash(const ContentSource& source, unsigned threads) override;
-  std::optional<base::Sha256Digest> recalledContentHash(const ContentSource& source) override;
   std::optional<std::vector<uint8_t>> recall(std::string_view key) override;
   void remember(std::span<const Fact> facts) override;
 
@@ -109,6 +95,10 @@ class WeightStore final : public DiskStore {
   explicit WeightStore(std::unique_ptr<StoreFolders> folders);
   void renewInChild() override;
   StoreWorkers& workers() const override;
+  // The patience of acquire() ends when nothing moves in the whole store, in any process.
+  std::shared_ptr<BuildLock> builders() override;
+  StoreResult<PlanRef> keepPlan(PlanContent content) override;
+  ContentDigests contentDigests() override;
 
   IdentityTable* identities() const;
   std::shared_ptr<BuildLock> buildLock() const;

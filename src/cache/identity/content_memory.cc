@@ -3,26 +3,12 @@
 
 #include <algorithm>
 #include <ctime>
-#include <type_traits>
 
 #include "base/wall_clock.h"
 #include "cache/identity/content_hash.h"
+#include "cache/identity/key_hash.h"
 
 namespace hearth::cache {
-namespace {
-
-template <typename T>
-void add(base::Sha256& hash, const T& value) {
-  static_assert(std::has_unique_object_representations_v<T>);
-  hash.update(&value, sizeof value);
-}
-
-void add(base::Sha256& hash, const FileGeneration& file) {
-  for (const uint64_t value : {file.device, file.inode, file.size}) add(hash, value);
-  for (const int64_t value : {file.modified, file.changed}) add(hash, value);
-}
-
-}  // namespace
 
 Result<FileIdentity> FileIdentity::of(int fd) {
   HEARTH_ASSIGN(const FileFacts facts, FileFacts::of(fd, "", true));
@@ -39,12 +25,12 @@ Result<FileIdentity> FileIdentity::of(int fd) {
 base::Sha256Digest contentKey(const FileIdentity& file, uint64_t offset, uint64_t size) {
   base::Sha256 hash;
   hash.update("content 2", 9);
-  add(hash, file.generation);
-  add(hash, file.born);
-  add(hash, file.proof);
-  add(hash, file.scope);
-  add(hash, offset);
-  add(hash, size);
+  addToKey(hash, file.generation);
+  addToKey(hash, file.born);
+  addToKey(hash, file.proof);
+  addToKey(hash, file.scope);
+  addToKey(hash, offset);
+  addToKey(hash, size);
   return hash.finish();
 }
 

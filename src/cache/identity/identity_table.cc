@@ -17,6 +17,8 @@
 #include "base/fork_gate.h"
 #include "base/log.h"
 #include "base/wall_clock.h"
+#include "cache/identity/key_hash.h"
+#include "cache/object/sql_statement.h"
 
 namespace hearth::cache {
 namespace {
@@ -24,42 +26,12 @@ namespace {
 constexpr char kFile[] = "identity.sqlite";
 constexpr int kBusyMilliseconds = 50;
 
-struct Finalize {
-  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-};
-using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
-
-Statement prepare(sqlite3* database, std::string_view text, int& code) {
-  sqlite3_stmt* statement = nullptr;
-  code =
-      sqlite3_prepare_v2(database, text.data(), static_cast<int>(text.size()), &statement, nullptr);
-  return Statement(statement);
-}
-
-template <typename T>
-void add(base::Sha256& hash, const T& value) {
-  static_assert(std::has_unique_object_representations_v<T>);
-  hash.update(&value, sizeof value);
-}
-
-void add(base::Sha256& hash, const FileGeneration& file) {
-  for (const uint64_t value : {file.device, file.inode, file.size}) add(hash, value);
-  for (const int64_t value : {file.modified, file.changed}) add(hash, value);
-  // An image may be replaced within one boot; its segments have then not been checked.
-  add(hash, file.mounting);
-}
-
 // Distinct from the key of a complete check, for which an earlier build would take it.
 base::Sha256Digest partKey(const base::Sha256Digest& check) {
   base::Sha256 hash;
   hash.update("checked blocks", 14);
-  add(hash, check);
+  addToKey(hash, check);
   return hash.finish();
-}
-
-bool isBlob(sqlite3_stmt* statement, int column, size_t size) {
-  return sqlite3_column_type(statement, column) == SQLITE_BLOB &&
-         sqlite3_column_bytes(statement, column) == static_cast<int>(size);
 }
 
 }  // namespace
@@ -157,19 +129,19 @@ std::optional<IdentityEntry> IdentityTable::read(const base::Sha256Digest& key) 
   int code = 0;
   std::optional<IdentityEntry> entry;
   {
-    Statement statement = prepare(database_, kSelect, code);
+    SqlStatement statement = prepareStatement(database_, kSelect, code);
     // A file without the table is new or broken; creating the table tells which.
     if (code == SQLITE_ERROR && writable_ && !isReadyForWriting_) {
       if (!open(true)) return std::nullopt;
-      statement = prepare(database_, kSelect, code);
+      statement = prepareStatement(database_, kSelect, code);
     }
     if (code == SQLITE_OK) {
       sqlite3_bind_blob(statement.get(), 1, key.data(), static_cast<int>(key.size()),
                         SQLITE_STATIC);
       code = sqlite3_step(statement.get());
     }
-    if (code == SQLITE_ROW && isBlob(statement.get(), 0, key.size()) &&
-        isBlob(statement.get(), 2, key.size())) {
+    if (code == SQLITE_ROW && isBlobOf(statement.get(), 0, key.size()) &&
+        isBlobOf(statement.get(), 2, key.size())) {
       IdentityEntry found;
       std::memcpy(found.digest.data(), sqlite3_column_blob(statement.get(), 0), key.size());
       found.when = sqlite3_column_int64(statement.get(), 1);
@@ -189,8 +161,8 @@ void IdentityTable::write(const base::Sha256Digest& key, const IdentityEntry& en
   if (!open(true)) return;
   int code = 0;
   {
-    const Statement statement =
-        prepare(database_, "INSERT OR REPLACE INTO entry1 VALUES(?, ?, ?, ?)", code);
+    const SqlStatement statement =
+        prepareStatement(database_, "INSERT OR REPLACE INTO entry1 VALUES(?, ?, ?, ?)", code);
     if (code == SQLITE_OK) {
       const base::Sha256Digest check = checksumOf(key, entry);
       const auto bind = [&](int column, const base::Sha256Digest& value) {
@@ -230,9 +202,11 @@ base::Sha256Digest IdentityTable::checkedKey(const SegmentKey& key, const FileGe
                                              const BootId& boot) {
   base::Sha256 hash;
   hash.update("checked", 8);
-  add(hash, key.bytes);
-  add(hash, file);
-  add(hash, boot);
+  addToKey(hash, key.bytes);
+  addToKey(hash, file);
+  // An image may be replaced within one boot; its segments have then not been checked.
+  addToKey(hash, file.mounting);
+  addToKey(hash, boot);
   return hash.finish();
 }
 
@@ -271,8 +245,8 @@ void IdentityTable::forgetOlderThan(int64_t seconds) {
   int code = 0;
   {
     // An entry from the future, left by a clock that went wrong, would otherwise stay for ever.
-    const Statement statement =
-        prepare(database_, "DELETE FROM entry1 WHERE time < ?1 OR time > ?2", code);
+    const SqlStatement statement =
+        prepareStatement(database_, "DELETE FROM entry1 WHERE time < ?1 OR time > ?2", code);
     if (code == SQLITE_OK) {
       constexpr int64_t kDay = int64_t{24} * 3600 * 1'000'000'000;
       const int64_t time = base::wallClock();

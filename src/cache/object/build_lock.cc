@@ -49,6 +49,10 @@ BuildLock::Hold& BuildLock::Hold::operator=(Hold&& other) noexcept {
   return *this;
 }
 
+void BuildLock::Hold::noteProgress() {
+  if (owner_ != nullptr) owner_->noteProgress();
+}
+
 void BuildLock::Hold::release() {
   if (owner_ == nullptr) return;
   {

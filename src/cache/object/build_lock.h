@@ -30,6 +30,8 @@ class BuildLock : public std::enable_shared_from_this<BuildLock> {
     Hold& operator=(Hold&& other) noexcept;
     ~Hold() { release(); }
     explicit operator bool() const { return owner_ != nullptr; }
+    // Restarts the patience of all who wait for the lock. Does nothing when nothing is held.
+    void noteProgress();
     void release();
 
    private:

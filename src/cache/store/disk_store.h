@@ -46,6 +46,8 @@ struct StoreWorkers {
 
 class DiskStore : public SegmentStore, protected base::ForkAware {
  public:
+  using SegmentStore::SegmentStore;
+
   void publishAsync(PublishRequest request) override;
   void afterPublishing(std::function<void()> task) override;
   bool flushFor(std::chrono::nanoseconds patience) override;

@@ -3,6 +3,7 @@
 // weight store (a folder), a bundle (one file), or only this process's memory.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -21,6 +22,7 @@
 #include "cache/object/store_key.h"
 #include "cache/plan/loaded_plan.h"
 #include "cache/plan/plan_description.h"
+#include "cache/plan/plan_file.h"
 #include "cache/segment/segment.h"
 #include "cache/store/store_options.h"
 
@@ -109,13 +111,13 @@ enum class PlanCapacity {
 // are not called in the child).
 class SegmentStore {
  public:
-  SegmentStore() = default;
+  explicit SegmentStore(PlanCapacity capacity) : capacity_(capacity) {}
   SegmentStore(const SegmentStore&) = delete;
   SegmentStore& operator=(const SegmentStore&) = delete;
   // Finishes all that publishAsync was given.
   virtual ~SegmentStore() = default;
 
-  virtual PlanCapacity planCapacity() const = 0;
+  PlanCapacity planCapacity() const { return capacity_; }
   // kNone, or the reason, with a sentence, why nothing that is published outlives the process.
   virtual StoreFailure writability() const = 0;
 
@@ -125,8 +127,8 @@ class SegmentStore {
 
   // Waits until the caller may build the segment or the segment is there. Never fails. `patience`:
   // how long no builder may make progress before the caller builds alone.
-  virtual BuildTicket acquire(const SegmentKey& key, std::chrono::nanoseconds patience) = 0;
-  BuildTicket acquire(const SegmentKey& key) { return acquire(key, std::chrono::seconds(10)); }
+  BuildTicket acquire(const SegmentKey& key,
+                      std::chrono::nanoseconds patience = std::chrono::seconds(10));
 
   // Publishes in the background. Blocks while much is queued.
   virtual void publishAsync(PublishRequest request) = 0;
@@ -166,25 +168,21 @@ class SegmentStore {
   // segment was published, even if the plan had been found: only this makes a bundle complete.
   // Errors: kReadOnly, kNoSpace, kOverLimit, kIoError, kGone, kBadRequest; of a bundle also
   // kAbsent, when one of the segments is not there.
-  virtual StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
-                                           std::span<const SegmentKey> segments,
-                                           const PlanDescription& description) = 0;
   StoreResult<PlanRef> publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
-                                   std::span<const SegmentKey> segments) {
-    return publishPlan(key, bytes, segments, PlanDescription{});
-  }
+                                   std::span<const SegmentKey> segments,
+                                   const PlanDescription& description = {});
 
   // Returns the digest of a range of a file (hashContent), remembered under the file's identity.
   // The bytes are read only if they may have changed. Errors: kBadData when the file is shorter,
   // kIo.
-  virtual Result<base::Sha256Digest> contentHash(const ContentSource& source, unsigned threads) = 0;
+  Result<base::Sha256Digest> contentHash(const ContentSource& source, unsigned threads);
   // The same for the file as it is now.
   Result<base::Sha256Digest> contentHash(int fd, uint64_t offset, uint64_t size) {
     return contentHash(ContentSource::of(fd, offset, size), 0);
   }
 
   // The same if it is remembered; nothing is read. For ranges that may not be worth hashing.
-  virtual std::optional<base::Sha256Digest> recalledContentHash(const ContentSource& source) = 0;
+  std::optional<base::Sha256Digest> recalledContentHash(const ContentSource& source);
 
   // Returns the fact that this or an earlier process stored under `key`. A fact may be forgotten at
   // any time, but is never altered.
@@ -204,6 +202,26 @@ class SegmentStore {
   virtual void expectRepairs() = 0;
 
   virtual StoreCounters counters() const = 0;
+
+ protected:
+  // The lock among those who build segments of this store; null when nobody waits for what the
+  // caller builds.
+  virtual std::shared_ptr<BuildLock> builders() = 0;
+  // Called when the caller of acquire() holds the lock, to make its ticket.
+  virtual BuildTicket beginBuilding(const SegmentKey& key, std::chrono::nanoseconds patience,
+                                    BuildLock::Hold hold);
+  // Does what publishPlan says. The content names no fingerprint.
+  virtual StoreResult<PlanRef> keepPlan(PlanContent content) = 0;
+
+  // Where digests of contents are remembered (null: nowhere), and how many bytes were hashed.
+  struct ContentDigests {
+    ContentMemory* memory;
+    std::atomic<uint64_t>& hashed;
+  };
+  virtual ContentDigests contentDigests() = 0;
+
+ private:
+  const PlanCapacity capacity_;
 };
 
 }  // namespace hearth::cache

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/store/segment_store.h"
+
+#include <utility>
+
+namespace hearth::cache {
+
+BuildTicket SegmentStore::acquire(const SegmentKey& key, std::chrono::nanoseconds patience) {
+  SegmentRef segment;
+  const auto appeared = [&] {
+    segment = find(key).segment;
+    return segment != nullptr;
+  };
+  if (appeared()) return BuildTicket(std::move(segment));
+  const std::shared_ptr<BuildLock> lock = builders();
+  if (lock == nullptr) return {};
+  BuildLock::Hold hold;
+  switch (lock->acquire(key, patience, appeared, hold)) {
+    case BuildLock::Outcome::kHeld:
+      return beginBuilding(key, patience, std::move(hold));
+    case BuildLock::Outcome::kAppeared:
+      return BuildTicket(std::move(segment));
+    case BuildLock::Outcome::kGaveUp:
+      break;
+  }
+  return {};
+}
+
+BuildTicket SegmentStore::beginBuilding(const SegmentKey&, std::chrono::nanoseconds,
+                                        BuildLock::Hold hold) {
+  hold.noteProgress();
+  return BuildTicket(std::move(hold));
+}
+
+StoreResult<PlanRef> SegmentStore::publishPlan(const PlanKey& key, std::span<const uint8_t> bytes,
+                                               std::span<const SegmentKey> segments,
+                                               const PlanDescription& description) {
+  return keepPlan({.key = key,
+                   .segments = {segments.begin(), segments.end()},
+                   .description = description,
+                   .bytes = {bytes.begin(), bytes.end()}});
+}
+
+Result<base::Sha256Digest> SegmentStore::contentHash(const ContentSource& source,
+                                                     unsigned threads) {
+  const ContentDigests digests = contentDigests();
+  return rememberedHash(source, threads, digests.memory, digests.hashed);
+}
+
+std::optional<base::Sha256Digest> SegmentStore::recalledContentHash(const ContentSource& source) {
+  return recalledHash(source, contentDigests().memory);
+}
+
+}  // namespace hearth::cache
