@@ -15,9 +15,7 @@ namespace {
 constexpr TypeSet kActivationTensors = kFloatTensors | kQuant8Tensors | kQuant16Activations;
 
 // NNAPI fixes the quantisation of results in [0, 1] and [-1, 1].
-Status validateLogistic(const graph::Model&, const graph::Subgraph& subgraph,
-                        const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validateLogistic(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 1));
   HEARTH_TRY(validateElementwise(signature, kActivationTensors));
   if (signature.isInputOfType(0, OperandType::kTensorQuant8Asymm))
@@ -27,9 +25,7 @@ Status validateLogistic(const graph::Model&, const graph::Subgraph& subgraph,
   return {};
 }
 
-Status validateTanh(const graph::Model&, const graph::Subgraph& subgraph,
-                    const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validateTanh(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 1));
   HEARTH_TRY(validateElementwise(signature, kActivationTensors));
   if (signature.isInputOfType(0, OperandType::kTensorQuant8Asymm))
@@ -68,9 +64,7 @@ Status executeHardSwish(OperationContext& context) {
   return {};
 }
 
-Status validateElu(const graph::Model&, const graph::Subgraph& subgraph,
-                   const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validateElu(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
   HEARTH_TRY(validateElementwise(signature, kActivationTensors));
   return signature.floatScalar(1, 0);
@@ -82,9 +76,7 @@ Status executeElu(OperationContext& context) {
   return {};
 }
 
-Status validateGelu(const graph::Model&, const graph::Subgraph& subgraph,
-                    const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validateGelu(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
   HEARTH_TRY(validateElementwise(signature, kActivationTensors));
   return signature.inputType(1, OperandType::kBool);

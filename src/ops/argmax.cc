@@ -24,15 +24,13 @@ bool isWide(OperationType type) {
   return type == OperationType::kArgmax64 || type == OperationType::kArgmin64;
 }
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
   HEARTH_TRY(signature.inputType(0, kMovableTensors));
   HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
   HEARTH_TRY(signature.inputType(1, OperandType::kInt32));
   return signature.outputType(
-      0, isWide(operation.type) ? OperandType::kTensorInt64 : OperandType::kTensorInt32);
+      0, isWide(signature.type()) ? OperandType::kTensorInt64 : OperandType::kTensorInt32);
 }
 
 Result<size_t> parseAxis(const OperationContext& context) {

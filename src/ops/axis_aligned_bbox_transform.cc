@@ -12,9 +12,7 @@ namespace {
 
 enum Input : size_t { kRegions, kDeltas, kBatches, kImages };
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(4, 1));
   HEARTH_TRY(signature.inputType(kRegions, kFloatTensors | OperandType::kTensorQuant16Asymm));
   const OperandType type = signature.input(kRegions).type;

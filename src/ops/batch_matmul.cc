@@ -20,9 +20,7 @@ namespace {
 constexpr TypeSet kTypes =
     kFloatTensors | kQuant8Tensors | OperandType::kTensorInt32 | OperandType::kTensorQuant16Symm;
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 4, 1));
   HEARTH_TRY(signature.inputType(0, kTypes));
   HEARTH_TRY(signature.inputTypeLike(1, 0));

@@ -30,9 +30,7 @@ constexpr BidirectionalLayout kSequence = {.auxInput = kAuxInput,
                                            .timeMajor = 52,
                                            .mergeOutputs = 51};
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(61, 61, 1, 6));
   HEARTH_TRY(validateBidirectional(signature, kSequence));
   HEARTH_TRY(validateLstm(signature, kForward));

@@ -19,9 +19,7 @@ constexpr BidirectionalLayout kSequence = {.auxInput = kAuxInput,
                                            .timeMajor = 13,
                                            .mergeOutputs = 14};
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(15, 15, 1, 4));
   HEARTH_TRY(validateBidirectional(signature, kSequence));
   HEARTH_TRY(validateRnn(signature, kForward));

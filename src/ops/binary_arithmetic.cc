@@ -32,29 +32,24 @@ bool hasActivation(OperationType type) {
          type == OperationType::kTruncatedDiv;
 }
 
-Status validateTypes(const graph::Subgraph& subgraph, const graph::Operation& operation,
-                     TypeSet types) {
-  const Signature signature(subgraph, operation);
-  HEARTH_TRY(signature.counts(hasActivation(operation.type) ? 3 : 2, 1));
+Status validateTypes(const Signature& signature, TypeSet types) {
+  HEARTH_TRY(signature.counts(hasActivation(signature.type()) ? 3 : 2, 1));
   HEARTH_TRY(signature.inputType(0, types));
   HEARTH_TRY(signature.inputTypeLike(1, 0));
-  if (hasActivation(operation.type)) HEARTH_TRY(signature.inputType(2, OperandType::kInt32));
+  if (hasActivation(signature.type())) HEARTH_TRY(signature.inputType(2, OperandType::kInt32));
   return signature.outputTypeLike(0, 0);
 }
 
-Status validateArithmetic(const graph::Model&, const graph::Subgraph& subgraph,
-                          const graph::Operation& operation) {
-  return validateTypes(subgraph, operation, kArithmeticTensors);
+Status validateArithmetic(const Signature& signature) {
+  return validateTypes(signature, kArithmeticTensors);
 }
 
-Status validatePow(const graph::Model&, const graph::Subgraph& subgraph,
-                   const graph::Operation& operation) {
-  return validateTypes(subgraph, operation, kFloatTensors | kIntegers);
+Status validatePow(const Signature& signature) {
+  return validateTypes(signature, kFloatTensors | kIntegers);
 }
 
-Status validateAtan2(const graph::Model&, const graph::Subgraph& subgraph,
-                     const graph::Operation& operation) {
-  return validateTypes(subgraph, operation, kFloatTensors);
+Status validateAtan2(const Signature& signature) {
+  return validateTypes(signature, kFloatTensors);
 }
 
 Status prepare(OperationContext& context) {

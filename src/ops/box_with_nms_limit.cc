@@ -29,9 +29,7 @@ enum Input : size_t {
 };
 enum Kernel : int32_t { kHard = 0, kLinear = 1, kGaussian = 2 };
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(kInputCount, 4));
   HEARTH_TRY(signature.inputType(kScores, kFloatTensors | kQuant8Tensors));
   const OperandType type = signature.input(kScores).type;

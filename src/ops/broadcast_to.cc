@@ -11,18 +11,6 @@
 namespace hearth::ops {
 namespace {
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
-  HEARTH_TRY(signature.counts(2, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
-  HEARTH_TRY(signature.inputType(1, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(1, 1, 1));
-  HEARTH_TRY(signature.outputTypeLike(0, 0));
-  return signature.outputQuantizationLike(0, 0);
-}
-
 Status prepare(OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 2, 1));
   HEARTH_ASSIGN(const std::vector<int64_t> sizes, context.intVector(1));
@@ -58,7 +46,7 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-const OperationDefinition kBroadcastToOperation = {OperationType::kBroadcastTo, validate, prepare,
-                                                   execute};
+const OperationDefinition kBroadcastToOperation = {OperationType::kBroadcastTo, validateMove,
+                                                   prepare, execute};
 
 }  // namespace hearth::ops

@@ -18,9 +18,7 @@ namespace {
 
 constexpr TypeSet kCastTensors = kMovableTensors | OperandType::kTensorQuant8SymmPerChannel;
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 1));
   HEARTH_TRY(signature.inputType(0, kCastTensors));
   return signature.outputType(0, kCastTensors);

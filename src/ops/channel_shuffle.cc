@@ -15,16 +15,13 @@ struct Parameters {
   size_t axis = 0;
 };
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 1));
   HEARTH_TRY(signature.inputType(0, kFloatTensors | kQuant8Tensors));
   HEARTH_TRY(signature.inputType(1, OperandType::kInt32));
   HEARTH_TRY(signature.inputType(2, OperandType::kInt32));
   HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
-  HEARTH_TRY(signature.outputTypeLike(0, 0));
-  return signature.outputQuantizationLike(0, 0);
+  return signature.outputLike(0, 0);
 }
 
 Result<Parameters> parse(const OperationContext& context) {
@@ -40,11 +37,6 @@ Result<Parameters> parse(const OperationContext& context) {
                 groups, size);
   p.groups = static_cast<size_t>(groups);
   return p;
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_TRY(parse(context));
-  return context.setOutputDimensions(0, context.inputs[0].dimensions);
 }
 
 Status execute(OperationContext& context) {
@@ -66,6 +58,6 @@ Status execute(OperationContext& context) {
 }  // namespace
 
 const OperationDefinition kChannelShuffleOperation = {OperationType::kChannelShuffle, validate,
-                                                      prepare, execute};
+                                                      prepareLikeInput<parse>, execute};
 
 }  // namespace hearth::ops

@@ -17,9 +17,7 @@ constexpr TypeSet kReals =
 constexpr TypeSet kComparable =
     kReals | OperandType::kTensorBool8 | OperandType::kTensorInt32 | OperandType::kTensorInt64;
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
   HEARTH_TRY(signature.inputType(0, kComparable));
   HEARTH_TRY(signature.inputTypeLike(1, 0));

@@ -49,9 +49,7 @@ void copyRequantized(const Tensor& input, const graph::Operand& output, int64_t 
       target[i * stride + j] = table[static_cast<uint8_t>(source[i * row + j])];
 }
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, SIZE_MAX, 1));
   const size_t tensorCount = signature.inputCount() - 1;
   HEARTH_TRY(signature.inputType(0, kMovableTensors));

@@ -4,6 +4,7 @@
 
 #include "ops/operation.h"
 #include "ops/registry.h"
+#include "ops/validation.h"
 
 namespace hearth::ops {
 namespace {
@@ -55,15 +56,16 @@ Status checkCount(const char* what, size_t given, size_t wanted) {
   return {};
 }
 
-Status validateIf(const graph::Model& model, const graph::Subgraph& subgraph,
-                  const graph::Operation& operation) {
+Status validateIf(const Signature& signature) {
+  const graph::Subgraph& subgraph = signature.subgraph();
+  const graph::Operation& operation = signature.operation();
   if (operation.inputs.size() < kIfFirstInput)
     return fail(ErrorCode::kBadData, "IF has {} inputs, it needs at least {}.",
                 operation.inputs.size(), kIfFirstInput);
   HEARTH_TRY(checkCondition(subgraph.operands[operation.inputs[kIfCondition]], "IF"));
   for (size_t branch : {kIfThen, kIfElse}) {
     HEARTH_ASSIGN(const graph::Subgraph* target,
-                  referencedSubgraph(model, subgraph, operation, branch));
+                  referencedSubgraph(signature.model(), subgraph, operation, branch));
     HEARTH_TRY(checkCount("Inputs of a branch of IF", operation.inputs.size() - kIfFirstInput,
                           target->inputs.size()));
     HEARTH_TRY(
@@ -80,15 +82,16 @@ Status validateIf(const graph::Model& model, const graph::Subgraph& subgraph,
 
 // The body takes m + k + n inputs (in and out, state, input only) and gives m + k outputs; the
 // condition takes the same inputs; WHILE gives m outputs.
-Status validateWhile(const graph::Model& model, const graph::Subgraph& subgraph,
-                     const graph::Operation& operation) {
+Status validateWhile(const Signature& signature) {
+  const graph::Subgraph& subgraph = signature.subgraph();
+  const graph::Operation& operation = signature.operation();
   if (operation.inputs.size() < kWhileFirstInput)
     return fail(ErrorCode::kBadData, "WHILE has {} inputs, it needs at least {}.",
                 operation.inputs.size(), kWhileFirstInput);
   HEARTH_ASSIGN(const graph::Subgraph* condition,
-                referencedSubgraph(model, subgraph, operation, kWhileCondition));
+                referencedSubgraph(signature.model(), subgraph, operation, kWhileCondition));
   HEARTH_ASSIGN(const graph::Subgraph* body,
-                referencedSubgraph(model, subgraph, operation, kWhileBody));
+                referencedSubgraph(signature.model(), subgraph, operation, kWhileBody));
   const size_t count = operation.inputs.size() - kWhileFirstInput;
   HEARTH_TRY(checkCount("Inputs of WHILE's condition", count, condition->inputs.size()));
   HEARTH_TRY(checkCount("Inputs of WHILE's body", count, body->inputs.size()));

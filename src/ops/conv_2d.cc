@@ -47,18 +47,7 @@ Arguments argumentsOf(const OperationContext& context) {
 
 Status validateArguments(const Signature& signature, const Arguments& arguments) {
   HEARTH_TRY(signature.counts(arguments.minimumCount, arguments.maximumCount, 1));
-  HEARTH_TRY(validateFilterTypes(signature, 0));
-  for (size_t i = arguments.padding; i < signature.inputCount(); ++i) {
-    if (i == arguments.layout)
-      HEARTH_TRY(signature.optionalInputType(i, OperandType::kBool));
-    else if (i > arguments.layout)
-      HEARTH_TRY(signature.optionalInputType(i, OperandType::kInt32));
-    else
-      HEARTH_TRY(signature.inputType(i, OperandType::kInt32));
-  }
-  HEARTH_TRY(signature.inputRank(0, 4, 4));
-  HEARTH_TRY(signature.inputRank(1, 4, 4));
-  return signature.outputRank(0, 4, 4);
+  return validateConvolution(signature, 0, arguments.padding, arguments.layout);
 }
 
 Result<Conv2dParameters> parse(const OperationContext& context, const Arguments& arguments) {
@@ -151,16 +140,12 @@ Status computeConvolution(OperationContext& context, const Conv2dParameters& p) 
   return {};
 }
 
-Status validateConv2d(const graph::Model&, const graph::Subgraph& subgraph,
-                      const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validateConv2d(const Signature& signature) {
   return validateArguments(signature, argumentsOf(signature.inputCount(),
                                                   signature.isInputOfType(7, OperandType::kBool)));
 }
 
-Status validateGroupedConv2d(const graph::Model&, const graph::Subgraph& subgraph,
-                             const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validateGroupedConv2d(const Signature& signature) {
   return validateArguments(signature, groupedArgumentsOf(signature.inputCount()));
 }
 

@@ -25,9 +25,7 @@ constexpr size_t kInputCount = 11;
 constexpr int32_t kPaddingSame = 1;
 constexpr int32_t kPaddingValid = 2;
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(kInputCount, 1));
   HEARTH_TRY(signature.inputType(kData, kFloatTensors));
   HEARTH_TRY(signature.inputTypeLike(kFilter, kData));

@@ -36,6 +36,22 @@ Status validateFilterTypes(const Signature& signature, uint32_t channelDim, size
   return signature.outputTypeLike(0, 0);
 }
 
+Status validateConvolution(const Signature& signature, uint32_t channelDim, size_t first,
+                           size_t layout) {
+  HEARTH_TRY(validateFilterTypes(signature, channelDim));
+  for (size_t i = first; i < signature.inputCount(); ++i) {
+    if (i == layout)
+      HEARTH_TRY(signature.optionalInputType(i, OperandType::kBool));
+    else if (i > layout)
+      HEARTH_TRY(signature.optionalInputType(i, OperandType::kInt32));
+    else
+      HEARTH_TRY(signature.inputType(i, OperandType::kInt32));
+  }
+  HEARTH_TRY(signature.inputRank(0, 4, 4));
+  HEARTH_TRY(signature.inputRank(1, 4, 4));
+  return signature.outputRank(0, 4, 4);
+}
+
 Status checkBias(const OperationContext& context, uint64_t channels) {
   if (!context.hasInput(2)) return {};
   const Tensor& bias = context.inputs[2];

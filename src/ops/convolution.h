@@ -26,6 +26,11 @@ namespace hearth::ops {
 Status validateFilterTypes(const Signature& signature, uint32_t channelDim,
                            size_t blockScales = kNoBlockScales);
 
+// Also the parameters of a convolution over images: integers from input `first` on, a bool at
+// `layout`, and integers that may be omitted behind it.
+Status validateConvolution(const Signature& signature, uint32_t channelDim, size_t first,
+                           size_t layout);
+
 // The bias has `channels` elements and a scale that fits; passes when it is omitted.
 Status checkBias(const OperationContext& context, uint64_t channels);
 

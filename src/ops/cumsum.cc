@@ -19,9 +19,7 @@ namespace {
 constexpr TypeSet kSummable = OperandType::kTensorFloat32 | OperandType::kTensorFloat64 |
                               OperandType::kTensorInt32 | OperandType::kTensorInt64;
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(4, 1));
   HEARTH_TRY(signature.inputType(0, kSummable));
   HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
@@ -35,11 +33,6 @@ Result<size_t> parseAxis(const OperationContext& context) {
   HEARTH_TRY(requireRank(context, 0, 1, kMaximumRank));
   HEARTH_ASSIGN(const int32_t axis, context.scalar<int32_t>(1));
   return resolveAxis(context, axis, context.inputs[0].rank());
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_TRY(parseAxis(context));
-  return context.setOutputDimensions(0, context.inputs[0].dimensions);
 }
 
 // Integers wrap.
@@ -119,6 +112,7 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-const OperationDefinition kCumsumOperation = {OperationType::kCumsum, validate, prepare, execute};
+const OperationDefinition kCumsumOperation = {OperationType::kCumsum, validate,
+                                              prepareLikeInput<parseAxis>, execute};
 
 }  // namespace hearth::ops

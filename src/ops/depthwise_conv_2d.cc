@@ -36,24 +36,11 @@ Arguments argumentsOf(const OperationContext& context) {
                      context.inputs.size() > 8 && context.inputs[8].type() == OperandType::kBool);
 }
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   const Arguments arguments =
       argumentsOf(signature.inputCount(), signature.isInputOfType(8, OperandType::kBool));
   HEARTH_TRY(signature.counts(arguments.minimumCount, arguments.maximumCount, 1));
-  HEARTH_TRY(validateFilterTypes(signature, 3));
-  for (size_t i = kPaddingArgument; i < signature.inputCount(); ++i) {
-    if (i == arguments.layout)
-      HEARTH_TRY(signature.optionalInputType(i, OperandType::kBool));
-    else if (i > arguments.layout)
-      HEARTH_TRY(signature.optionalInputType(i, OperandType::kInt32));
-    else
-      HEARTH_TRY(signature.inputType(i, OperandType::kInt32));
-  }
-  HEARTH_TRY(signature.inputRank(0, 4, 4));
-  HEARTH_TRY(signature.inputRank(1, 4, 4));
-  return signature.outputRank(0, 4, 4);
+  return validateConvolution(signature, 3, kPaddingArgument, arguments.layout);
 }
 
 Status prepare(OperationContext& context) {

@@ -12,9 +12,7 @@
 namespace hearth::ops {
 namespace {
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 1));
   // TFLite dequantises float16 and 4-bit integers as well.
   HEARTH_TRY(signature.inputType(0, kRealTensors));

@@ -34,9 +34,7 @@ enum Input : size_t {
   kInputCount,
 };
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(kInputCount, 4));
   HEARTH_TRY(signature.inputType(kScores, kFloatTensors));
   HEARTH_TRY(signature.inputTypeLike(kEncodings, kScores));

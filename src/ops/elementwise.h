@@ -23,9 +23,7 @@ inline Status validateElementwise(const Signature& signature, TypeSet types) {
 }
 
 template <const TypeSet& types>
-Status validateUnary(const graph::Model&, const graph::Subgraph& subgraph,
-                     const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validateUnary(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 1));
   return validateElementwise(signature, types);
 }

@@ -31,9 +31,7 @@ Status validateTypes(const Signature& signature) {
   return validateWeightScales(signature, 1, kBlockScales);
 }
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.inputType(0, OperandType::kTensorInt32));
   HEARTH_TRY(signature.inputRank(0, 1, 1));
   HEARTH_TRY(signature.inputRank(1, 1, kMaximumRank));

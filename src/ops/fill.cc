@@ -17,9 +17,7 @@ TypeSet valueTypes(OperandType type) {
   return type;
 }
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
   HEARTH_TRY(signature.inputType(0, kIndexTensors));
   HEARTH_TRY(signature.inputRank(0, 1, 1));

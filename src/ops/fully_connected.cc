@@ -12,9 +12,7 @@ namespace {
 
 constexpr size_t kBlockScales = 4;
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(4, 5, 1));
   HEARTH_TRY(validateFilterTypes(signature, 0, kBlockScales));
   HEARTH_TRY(signature.inputType(3, OperandType::kInt32));

@@ -31,9 +31,7 @@ enum Input : size_t {
   kInputCount,
 };
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(kInputCount, 3));
   HEARTH_TRY(signature.inputType(kScores, kFloatTensors | kQuant8Tensors));
   const OperandType type = signature.input(kScores).type;

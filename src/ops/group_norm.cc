@@ -15,9 +15,7 @@ namespace {
 
 enum Input : size_t { kData, kScale, kOffset, kEpsilon, kGroups, kAxis, kInputCount };
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(kInputCount, 1));
   HEARTH_TRY(validateElementwise(signature, kFloatTensors));
   HEARTH_TRY(signature.inputRank(kData, 2, kMaximumRank));

@@ -11,9 +11,7 @@
 namespace hearth::ops {
 namespace {
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 2));
   for (const size_t i : {0, 1}) {
     HEARTH_TRY(signature.inputType(i, OperandType::kTensorInt32));

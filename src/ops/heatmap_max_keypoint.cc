@@ -15,9 +15,7 @@ namespace {
 
 enum Input : size_t { kHeatmaps, kBoxes, kIsNchw };
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 2));
   HEARTH_TRY(signature.inputType(kHeatmaps, kFloatTensors | kQuant8Tensors));
   const OperandType type = signature.input(kHeatmaps).type;

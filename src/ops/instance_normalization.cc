@@ -18,9 +18,7 @@ struct Parameters {
   bool isNchw = false;
 };
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(5, 1));
   HEARTH_TRY(signature.inputType(0, kFloatTensors));
   for (size_t i = 1; i < 4; ++i) HEARTH_TRY(signature.floatScalar(i, 0));
@@ -38,11 +36,6 @@ Result<Parameters> parse(const OperationContext& context) {
   HEARTH_ASSIGN(p.epsilon, floatScalar(context, 3));
   HEARTH_ASSIGN(p.isNchw, context.scalar<bool>(4));
   return p;
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_TRY(parse(context));
-  return context.setOutputDimensions(0, context.inputs[0].dimensions);
 }
 
 Status execute(OperationContext& context) {
@@ -77,7 +70,7 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-const OperationDefinition kInstanceNormalizationOperation = {OperationType::kInstanceNormalization,
-                                                             validate, prepare, execute};
+const OperationDefinition kInstanceNormalizationOperation = {
+    OperationType::kInstanceNormalization, validate, prepareLikeInput<parse>, execute};
 
 }  // namespace hearth::ops

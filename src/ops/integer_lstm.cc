@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <limits>
 
 #include "base/vector_dispatch.h"
 #include "ops/quantized_sequence_lstm.h"
+#include "ops/recurrent_activation.h"
 
 namespace hearth::ops {
 
@@ -97,24 +97,6 @@ Status validateIntegerLstm(const Signature& signature) {
 
 namespace {
 
-Status requireShape(const OperationContext& context, size_t index, const Dimensions& expected) {
-  if (!context.hasInput(index) || context.inputs[index].dimensions == expected) return {};
-  return fail(ErrorCode::kBadData, "Input {} of {} has the shape {}, it must be {}.", index,
-              context.describe(), graph::describeDimensions(context.inputs[index].dimensions),
-              graph::describeDimensions(expected));
-}
-
-// All of the inputs are given, or none.
-Status requireTogether(const OperationContext& context, std::initializer_list<size_t> indices) {
-  const size_t first = *indices.begin();
-  for (const size_t index : indices)
-    if (context.hasInput(index) != context.hasInput(first))
-      return fail(ErrorCode::kBadData,
-                  "{} has one of the inputs {} and {}; they are given together or not at all.",
-                  context.describe(), first, index);
-  return {};
-}
-
 const Tensor* optional(const OperationContext& context, size_t index) {
   return context.hasInput(index) ? &context.inputs[index] : nullptr;
 }
@@ -127,10 +109,13 @@ Result<IntegerLstmArguments> readIntegerLstm(const OperationContext& context, ui
         kRecurrentWeights + 2, kRecurrentWeights + 3, kOutputState, kCellState})
     if (!context.hasInput(i))
       return fail(ErrorCode::kBadData, "{} lacks its input {}.", context.describe(), i);
-  HEARTH_TRY(requireTogether(context, {kInputWeights, kRecurrentWeights}));
-  HEARTH_TRY(requireTogether(context, {kPeepholeWeights + 1, kPeepholeWeights + 2}));
-  HEARTH_TRY(requireTogether(
-      context, {kLayerNormWeights + 1, kLayerNormWeights + 2, kLayerNormWeights + 3}));
+  HEARTH_TRY(
+      requireTogether(context, &OperationContext::hasInput, {kInputWeights, kRecurrentWeights}));
+  HEARTH_TRY(requireTogether(context, &OperationContext::hasInput,
+                             {kPeepholeWeights + 1, kPeepholeWeights + 2}));
+  HEARTH_TRY(
+      requireTogether(context, &OperationContext::hasInput,
+                      {kLayerNormWeights + 1, kLayerNormWeights + 2, kLayerNormWeights + 3}));
   const Dimensions& weights = context.inputs[kInputWeights + 1].dimensions;
   const Dimensions& recurrent = context.inputs[kRecurrentWeights + 1].dimensions;
   if (weights.size() != 2 || recurrent.size() != 2)

@@ -7,6 +7,7 @@
 
 #include "base/vector_dispatch.h"
 #include "ops/axis_rows.h"
+#include "ops/dot_product.h"
 #include "ops/quantization.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
@@ -18,9 +19,7 @@ namespace {
 
 constexpr double kSmallestLength = 1e-6;  // rows of zeros stay zeros
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 2, 1));
   HEARTH_TRY(signature.inputType(0, kFloatTensors | kQuant8Tensors));
   HEARTH_TRY(signature.optionalInputType(1, OperandType::kInt32));
@@ -45,18 +44,7 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, context.inputs[0].dimensions);
 }
 
-// Some neighbours at a time.
-constexpr size_t kLanes = 16;
-typedef float Floats __attribute__((vector_size(kLanes * sizeof(float))));
-
-// The sum of the squares, halved from end to end: a chain of sums would take longer than the row.
-HEARTH_INLINE inline float sumOfLanes(const Floats& lanes) {
-  float parts[kLanes];
-  std::memcpy(parts, &lanes, sizeof(parts));
-  for (size_t half = kLanes / 2; half > 0; half /= 2)
-    for (size_t i = 0; i < half; ++i) parts[i] += parts[i + half];
-  return parts[0];
-}
+constexpr size_t kLanes = kDotLanes;  // neighbours at a time
 
 HEARTH_INLINE inline void normalizeRow(const float* input, float* output, size_t size) {
   // Sums of single precision are short.
@@ -65,9 +53,9 @@ HEARTH_INLINE inline void normalizeRow(const float* input, float* output, size_t
   double sum = 0.0;
   for (size_t first = 0; first < whole; first += kPart) {
     const size_t last = whole - first < kPart ? whole : first + kPart;
-    Floats sums{};
+    DotLanes sums{};
     for (size_t i = first; i < last; i += kLanes) {
-      Floats values;
+      DotLanes values;
       std::memcpy(&values, input + i, sizeof(values));
       sums += values * values;
     }

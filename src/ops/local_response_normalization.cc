@@ -22,9 +22,7 @@ struct Parameters {
   size_t axis = 0;
 };
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(5, 6, 1));
   HEARTH_TRY(signature.inputType(0, kFloatTensors));
   HEARTH_TRY(signature.inputType(1, OperandType::kInt32));
@@ -49,11 +47,6 @@ Result<Parameters> parse(const OperationContext& context) {
   HEARTH_ASSIGN(const int32_t axis, context.scalar<int32_t>(5, -1));
   HEARTH_ASSIGN(p.axis, resolveAxis(context, axis, context.inputs[0].rank()));
   return p;
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_TRY(parse(context));
-  return context.setOutputDimensions(0, context.inputs[0].dimensions);
 }
 
 Status execute(OperationContext& context) {
@@ -81,6 +74,6 @@ Status execute(OperationContext& context) {
 }  // namespace
 
 const OperationDefinition kLocalResponseNormalizationOperation = {
-    OperationType::kLocalResponseNormalization, validate, prepare, execute};
+    OperationType::kLocalResponseNormalization, validate, prepareLikeInput<parse>, execute};
 
 }  // namespace hearth::ops

@@ -12,9 +12,7 @@ namespace {
 
 constexpr TypeSet kBooleans = OperandType::kTensorBool8;
 
-Status validateBinary(const graph::Model&, const graph::Subgraph& subgraph,
-                      const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validateBinary(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
   HEARTH_TRY(signature.inputTypeLike(1, 0));
   return validateElementwise(signature, kBooleans);

@@ -24,9 +24,7 @@ enum Kind : int32_t {
   kSparse = 3,               // as 1, with the row's own range of numbers
 };
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(4, 1));
   HEARTH_TRY(signature.inputType(kSeeds, kFloatTensors));
   HEARTH_TRY(signature.inputRank(kSeeds, 2, 2));

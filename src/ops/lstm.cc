@@ -15,9 +15,7 @@ constexpr LstmLayout kLayout = {
 constexpr size_t kActivation = 20;
 enum Output : size_t { kScratch, kOutputState, kCellState, kOutput };
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(23, 27, 4));
   HEARTH_TRY(signature.inputType(0, kFloatTensors));
   HEARTH_TRY(signature.inputRank(0, 2, 2));

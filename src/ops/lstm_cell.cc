@@ -8,28 +8,14 @@
 namespace hearth::ops {
 namespace {
 
-constexpr size_t kRecurrent = 4;
-constexpr size_t kPeephole = 8;
-constexpr size_t kBias = 11;
-constexpr size_t kProjection = 15;
-constexpr size_t kProjectionBias = 16;
-
-Status requireShape(const OperationContext& context, size_t index, const Dimensions& expected) {
-  if (!isGiven(context, index) || context.inputs[index].dimensions == expected) return {};
-  return fail(ErrorCode::kBadData, "Input {} of {} has the shape {}, it must be {}.", index,
-              context.describe(), graph::describeDimensions(context.inputs[index].dimensions),
-              graph::describeDimensions(expected));
-}
-
-Status requireTogether(const OperationContext& context, std::initializer_list<size_t> indices) {
-  const size_t first = *indices.begin();
-  for (const size_t index : indices)
-    if (isGiven(context, index) != isGiven(context, first))
-      return fail(ErrorCode::kBadData,
-                  "{} has one of the inputs {} and {}; they are given together or not at all.",
-                  context.describe(), first, index);
-  return {};
-}
+// Inputs, counted from the first weights.
+enum Input : size_t {
+  kRecurrent = 4,
+  kPeephole = 8,
+  kBias = 11,
+  kProjection = 15,
+  kProjectionBias = 16,
+};
 
 // To mean 0 and variance 1.
 void normalize(float* values, size_t count) {
@@ -83,10 +69,10 @@ Result<LstmParameters> parseLstm(const OperationContext& context, const LstmLayo
         bias + 1, bias + 2, bias + 3, layout.outputState, layout.cellState})
     if (!context.hasInput(i))
       return fail(ErrorCode::kBadData, "{} lacks its input {}.", context.describe(), i);
-  HEARTH_TRY(requireTogether(context, {weights, recurrent}));
-  HEARTH_TRY(requireTogether(context, {peephole + 1, peephole + 2}));
-  HEARTH_TRY(
-      requireTogether(context, {layout.layerNorm + 1, layout.layerNorm + 2, layout.layerNorm + 3}));
+  HEARTH_TRY(requireTogether(context, isGiven, {weights, recurrent}));
+  HEARTH_TRY(requireTogether(context, isGiven, {peephole + 1, peephole + 2}));
+  HEARTH_TRY(requireTogether(context, isGiven,
+                             {layout.layerNorm + 1, layout.layerNorm + 2, layout.layerNorm + 3}));
   const Dimensions& forgetWeights = context.inputs[weights + 1].dimensions;
   const Dimensions& forgetRecurrent = context.inputs[recurrent + 1].dimensions;
   if (forgetWeights.size() != 2 || forgetRecurrent.size() != 2)
@@ -99,21 +85,21 @@ Result<LstmParameters> parseLstm(const OperationContext& context, const LstmLayo
   parameters.isCoupled = !isGiven(context, weights);
   const uint32_t units = parameters.unitCount;
   if (layout.auxInput != 0 && isGiven(context, aux + 1)) {
-    HEARTH_TRY(requireTogether(context, {layout.auxInput, aux + 1, aux + 2, aux + 3}));
-    HEARTH_TRY(requireTogether(context, {weights, aux}));
+    HEARTH_TRY(requireTogether(context, isGiven, {layout.auxInput, aux + 1, aux + 2, aux + 3}));
+    HEARTH_TRY(requireTogether(context, isGiven, {weights, aux}));
     parameters.auxSize = context.inputs[layout.auxInput].dimensions.back();
   }
   for (size_t i = 0; i < 4; ++i) {
-    HEARTH_TRY(requireShape(context, weights + i, {units, inputSize}));
-    HEARTH_TRY(requireShape(context, recurrent + i, {units, parameters.outputSize}));
-    HEARTH_TRY(requireShape(context, bias + i, {units}));
-    HEARTH_TRY(requireShape(context, layout.layerNorm + i, {units}));
-    if (i < 3) HEARTH_TRY(requireShape(context, peephole + i, {units}));
+    HEARTH_TRY(requireGivenShape(context, weights + i, {units, inputSize}));
+    HEARTH_TRY(requireGivenShape(context, recurrent + i, {units, parameters.outputSize}));
+    HEARTH_TRY(requireGivenShape(context, bias + i, {units}));
+    HEARTH_TRY(requireGivenShape(context, layout.layerNorm + i, {units}));
+    if (i < 3) HEARTH_TRY(requireGivenShape(context, peephole + i, {units}));
     if (parameters.auxSize > 0)
-      HEARTH_TRY(requireShape(context, aux + i, {units, parameters.auxSize}));
+      HEARTH_TRY(requireGivenShape(context, aux + i, {units, parameters.auxSize}));
   }
-  HEARTH_TRY(requireShape(context, weights + kProjection, {parameters.outputSize, units}));
-  HEARTH_TRY(requireShape(context, weights + kProjectionBias, {parameters.outputSize}));
+  HEARTH_TRY(requireGivenShape(context, weights + kProjection, {parameters.outputSize, units}));
+  HEARTH_TRY(requireGivenShape(context, weights + kProjectionBias, {parameters.outputSize}));
   const Dimensions outputState = {batches, parameters.outputSize};
   const Dimensions cellState = {batches, units};
   if (context.inputs[layout.outputState].dimensions != outputState ||

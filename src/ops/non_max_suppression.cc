@@ -26,9 +26,7 @@ enum Output : size_t { kIndices, kCount, kKeptScores };
 
 constexpr size_t kRequiredInputs = kDeviation;
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(kRequiredInputs, kDeviation + 1, kKeptScores, kKeptScores + 1));
   for (const size_t i : {kBoxes, kScores, kOverlapThreshold, kScoreThreshold})
     HEARTH_TRY(signature.inputType(i, OperandType::kTensorFloat32));

@@ -14,9 +14,7 @@ namespace {
 
 enum Input : size_t { kIndices, kDepth, kOn, kOff, kAxis, kInputCount };
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(kInputCount, 1));
   HEARTH_TRY(signature.inputType(kIndices, kIndexTensors));
   HEARTH_TRY(signature.inputRank(kIndices, 0, kMaximumRank - 1));
@@ -24,8 +22,7 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
   HEARTH_TRY(signature.inputType(kOn, kMovableTensors));
   HEARTH_TRY(signature.inputTypeLike(kOff, kOn));
   HEARTH_TRY(signature.inputType(kAxis, OperandType::kInt32));
-  HEARTH_TRY(signature.outputTypeLike(0, kOn));
-  return signature.outputQuantizationLike(0, kOn);
+  return signature.outputLike(0, kOn);
 }
 
 Result<size_t> parseAxis(const OperationContext& context) {

@@ -77,6 +77,8 @@ class OperationContext {
 std::unexpected<Error> needsRuntimeValue(const OperationContext& context, size_t input);
 bool isNeedsRuntimeValue(const Error& error);
 
+class Signature;
+
 // One operation. Plain functions without state; all three are safe on any model that passed
 // graph::validate(): they check every shape, axis and parameter before they use it.
 struct OperationDefinition {
@@ -84,12 +86,16 @@ struct OperationDefinition {
   // Counts and types of arguments, constant parameters where NNAPI wants constants; ranks and
   // dimensions as far as they are known. kBadData names the argument, what is there, what is
   // allowed.
-  Status (*validate)(const graph::Model&, const graph::Subgraph&, const graph::Operation&);
+  Status (*check)(const Signature&);
   // Checks shapes and parameter values, calls setOutputDimensions for every present output. Input
   // data may be null (unless constant). Must be run before execute().
   Status (*prepare)(OperationContext&);
   // Computes; every present input and output has data and the dimensions that prepare() gave.
   Status (*execute)(OperationContext&);
+
+  // check() of one operation of a model.
+  Status validate(const graph::Model& model, const graph::Subgraph& subgraph,
+                  const graph::Operation& operation) const;
 };
 
 // All operations that exist, sorted by type.

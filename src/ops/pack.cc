@@ -22,9 +22,7 @@ Result<size_t> parseAxis(const OperationContext& context) {
   return resolveAxis(context, axis, first.size() + 1);
 }
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, SIZE_MAX, 1));
   HEARTH_TRY(signature.inputType(0, OperandType::kInt32));
   HEARTH_TRY(signature.inputType(1, kMovableTensors));

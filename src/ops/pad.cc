@@ -46,18 +46,15 @@ Status readPadValue(const OperationContext& context, PadParameters* parameters) 
   return {};
 }
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
-  const bool hasValue = operation.type == OperationType::kPadV2;
+Status validate(const Signature& signature) {
+  const bool hasValue = signature.type() == OperationType::kPadV2;
   HEARTH_TRY(signature.counts(hasValue ? 3 : 2, 1));
   HEARTH_TRY(signature.inputType(0, kMovableTensors));
   HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
   HEARTH_TRY(signature.inputType(1, kIndexTensors));
   HEARTH_TRY(signature.inputRank(1, 2, 2));
   if (hasValue) HEARTH_TRY(signature.inputType(2, padValueTypes(signature.input(0).type)));
-  HEARTH_TRY(signature.outputTypeLike(0, 0));
-  return signature.outputQuantizationLike(0, 0);
+  return signature.outputLike(0, 0);
 }
 
 Status prepare(OperationContext& context) {

@@ -36,9 +36,7 @@ const Arguments& argumentsOf(size_t count) {
   return count <= 8 ? kImplicitArguments : kExplicitArguments;
 }
 
-Status validateTypes(const graph::Subgraph& subgraph, const graph::Operation& operation,
-                     TypeSet types) {
-  const Signature signature(subgraph, operation);
+Status validateTypes(const Signature& signature, TypeSet types) {
   const Arguments& arguments = argumentsOf(signature.inputCount());
   HEARTH_TRY(signature.counts(arguments.layout, arguments.layout + 1, 1));
   HEARTH_TRY(signature.inputType(0, types));
@@ -51,15 +49,12 @@ Status validateTypes(const graph::Subgraph& subgraph, const graph::Operation& op
   return signature.outputRank(0, 4, 4);
 }
 
-Status validatePool(const graph::Model&, const graph::Subgraph& subgraph,
-                    const graph::Operation& operation) {
-  return validateTypes(subgraph, operation,
-                       kFloatTensors | kQuant8Tensors | OperandType::kTensorQuant16Symm);
+Status validatePool(const Signature& signature) {
+  return validateTypes(signature, kFloatTensors | kQuant8Tensors | OperandType::kTensorQuant16Symm);
 }
 
-Status validateL2Pool(const graph::Model&, const graph::Subgraph& subgraph,
-                      const graph::Operation& operation) {
-  return validateTypes(subgraph, operation, kFloatTensors);
+Status validateL2Pool(const Signature& signature) {
+  return validateTypes(signature, kFloatTensors);
 }
 
 Status prepare(OperationContext& context) {

@@ -15,9 +15,7 @@ constexpr TypeSet kQuantizedTensors = kQuant8Tensors | OperandType::kTensorQuant
                                       OperandType::kTensorQuant16Symm |
                                       OperandType::kTensorQuant16Asymm | OperandType::kTensorInt16;
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 1));
   HEARTH_TRY(signature.inputType(0, kFloatTensors | kQuantizedTensors));
   HEARTH_TRY(signature.outputType(0, kQuantizedTensors));

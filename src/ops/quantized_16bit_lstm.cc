@@ -44,9 +44,7 @@ Status requireQuantization(const Signature& signature, const graph::Operand& ope
               scale, zeroPoint);
 }
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(kInputCount, 2));
   for (size_t i = kInput; i < kBias; ++i) {
     HEARTH_TRY(signature.inputType(i, OperandType::kTensorQuant8Asymm));
@@ -75,19 +73,13 @@ Status prepare(OperationContext& context) {
   HEARTH_TRY(requireRank(context, kOutputState, 2, 2));
   const Dimensions& input = context.inputs[kInput].dimensions;
   const Dimensions state = {input[0], context.inputs[kOutputState].dimensions[1]};
-  const auto requireShape = [&](size_t index, const Dimensions& expected) -> Status {
-    if (context.inputs[index].dimensions == expected) return {};
-    return fail(ErrorCode::kBadData, "Input {} of {} has the shape {}, it must be {}.", index,
-                context.describe(), graph::describeDimensions(context.inputs[index].dimensions),
-                graph::describeDimensions(expected));
-  };
   for (size_t gate = 0; gate < 4; ++gate) {
-    HEARTH_TRY(requireShape(kInputWeights + gate, {state[1], input[1]}));
-    HEARTH_TRY(requireShape(kRecurrentWeights + gate, {state[1], state[1]}));
-    HEARTH_TRY(requireShape(kBias + gate, {state[1]}));
+    HEARTH_TRY(requireShape(context, kInputWeights + gate, {state[1], input[1]}));
+    HEARTH_TRY(requireShape(context, kRecurrentWeights + gate, {state[1], state[1]}));
+    HEARTH_TRY(requireShape(context, kBias + gate, {state[1]}));
   }
-  HEARTH_TRY(requireShape(kCellState, state));
-  HEARTH_TRY(requireShape(kOutputState, state));
+  HEARTH_TRY(requireShape(context, kCellState, state));
+  HEARTH_TRY(requireShape(context, kOutputState, state));
   HEARTH_TRY(context.setOutputDimensions(0, state));
   return context.setOutputDimensions(1, state);
 }

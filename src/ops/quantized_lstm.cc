@@ -20,9 +20,7 @@ constexpr size_t kHiddenZeroPoint = 30;
 constexpr size_t kHiddenScale = 31;
 constexpr size_t kArgumentCount = 32;
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(kArgumentCount, 3));
   HEARTH_TRY(validateIntegerLstm(signature));
   HEARTH_TRY(signature.inputRank(kInput, 2, 2));

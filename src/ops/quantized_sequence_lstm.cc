@@ -15,9 +15,7 @@ using namespace quantized_sequence_lstm;
 
 namespace {
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(kInputCount, kOutputCount));
   HEARTH_TRY(validateIntegerLstm(signature));
   HEARTH_TRY(signature.inputRank(kInput, 3, 3));

@@ -33,9 +33,7 @@ class RandomSequence {
   uint64_t counter_;
 };
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 1));
   HEARTH_TRY(signature.inputType(0, kFloatTensors));
   HEARTH_TRY(signature.inputRank(0, 2, 2));

@@ -16,9 +16,7 @@ namespace {
 constexpr TypeSet kRangeTensors =
     OperandType::kTensorFloat32 | OperandType::kTensorInt32 | OperandType::kTensorInt64;
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 1));
   HEARTH_TRY(signature.inputType(0, kRangeTensors));
   for (const size_t i : {1, 2}) HEARTH_TRY(signature.inputTypeLike(i, 0));

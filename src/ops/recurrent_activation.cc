@@ -7,6 +7,7 @@
 #include "base/vector_dispatch.h"
 #include "ops/dot_product.h"
 #include "ops/real_values.h"
+#include "ops/validation.h"
 
 namespace hearth::ops {
 
@@ -90,6 +91,11 @@ void storeReal(const OperationContext& context, size_t output, const std::vector
 
 bool isGiven(const OperationContext& context, size_t index) {
   return context.hasInput(index) && context.inputs[index].elementCount() > 0;
+}
+
+Status requireGivenShape(const OperationContext& context, size_t index,
+                         const Dimensions& expected) {
+  return isGiven(context, index) ? requireShape(context, index, expected) : Status();
 }
 
 }  // namespace hearth::ops

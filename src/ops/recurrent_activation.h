@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <vector>
 
 #include "base/result.h"
@@ -51,5 +53,21 @@ void storeReal(const OperationContext& context, size_t output, const std::vector
 
 // True when the input is given and has elements.
 bool isGiven(const OperationContext& context, size_t index);
+
+// The input has these dimensions, if it is given.
+Status requireGivenShape(const OperationContext& context, size_t index, const Dimensions& expected);
+
+// All of these inputs are there, or none; isThere(context, index) decides.
+template <typename IsThere>
+Status requireTogether(const OperationContext& context, IsThere isThere,
+                       std::initializer_list<size_t> indices) {
+  const size_t first = *indices.begin();
+  for (const size_t index : indices)
+    if (std::invoke(isThere, context, index) != std::invoke(isThere, context, first))
+      return fail(ErrorCode::kBadData,
+                  "{} has one of the inputs {} and {}; they are given together or not at all.",
+                  context.describe(), first, index);
+  return {};
+}
 
 }  // namespace hearth::ops

@@ -28,19 +28,17 @@ bool isSelecting(OperationType type) {
   return type == OperationType::kReduceMax || type == OperationType::kReduceMin;
 }
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 1));
   HEARTH_TRY(signature.inputType(
-      0, isLogical(operation.type) ? OperandType::kTensorBool8 : kMovableTensors));
+      0, isLogical(signature.type()) ? OperandType::kTensorBool8 : kMovableTensors));
   HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
   HEARTH_TRY(signature.inputType(1, kIndexTensors));
   HEARTH_TRY(signature.inputRank(1, 0, 1));
   HEARTH_TRY(signature.inputType(
-      2, operation.type == OperationType::kMean ? OperandType::kInt32 : OperandType::kBool));
+      2, signature.type() == OperationType::kMean ? OperandType::kInt32 : OperandType::kBool));
   HEARTH_TRY(signature.outputTypeLike(0, 0));
-  return isSelecting(operation.type) ? signature.outputQuantizationLike(0, 0) : Status();
+  return isSelecting(signature.type()) ? signature.outputQuantizationLike(0, 0) : Status();
 }
 
 Status prepare(OperationContext& context) {

@@ -7,6 +7,7 @@
 
 #include "base/immortal.h"
 #include "graph/validated_model.h"
+#include "ops/validation.h"
 
 namespace hearth::ops {
 
@@ -30,6 +31,11 @@ const OperationDefinition* findOperation(OperationType type) {
       list.begin(), list.end(), type,
       [](const OperationDefinition* definition, OperationType t) { return definition->type < t; });
   return it != list.end() && (*it)->type == type ? *it : nullptr;
+}
+
+Status OperationDefinition::validate(const graph::Model& model, const graph::Subgraph& subgraph,
+                                     const graph::Operation& operation) const {
+  return check(Signature(model, subgraph, operation));
 }
 
 Status validateOperationsOnce(const graph::Model& model) {

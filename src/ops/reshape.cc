@@ -75,11 +75,9 @@ Result<Dimensions> expandedDimensions(const OperationContext& context) {
   return dimensions;
 }
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
-  const bool isSqueeze = operation.type == OperationType::kSqueeze;
-  const bool isExpand = operation.type == OperationType::kExpandDims;
+Status validate(const Signature& signature) {
+  const bool isSqueeze = signature.type() == OperationType::kSqueeze;
+  const bool isExpand = signature.type() == OperationType::kExpandDims;
   HEARTH_TRY(signature.counts(isSqueeze ? 1 : 2, 2, 1));
   HEARTH_TRY(signature.inputType(0, kMovableTensors));
   HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
@@ -89,8 +87,7 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
     if (!isSqueeze || signature.hasInput(1)) HEARTH_TRY(signature.inputType(1, kIndexTensors));
     HEARTH_TRY(signature.inputRank(1, 1, 1));
   }
-  HEARTH_TRY(signature.outputTypeLike(0, 0));
-  return signature.outputQuantizationLike(0, 0);
+  return signature.outputLike(0, 0);
 }
 
 Status prepare(OperationContext& context) {

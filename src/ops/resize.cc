@@ -69,10 +69,8 @@ float resizeScale(uint32_t input, uint32_t output, bool alignCorners) {
   return static_cast<float>(input) / static_cast<float>(output);
 }
 
-Status validateResize(const graph::Model&, const graph::Subgraph& subgraph,
-                      const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
-  const bool isNearest = operation.type == OperationType::kResizeNearestNeighbor;
+Status validateResize(const Signature& signature) {
+  const bool isNearest = signature.type() == OperationType::kResizeNearestNeighbor;
   HEARTH_TRY(signature.counts(isNearest ? 4 : 3, 6, 1));
   HEARTH_TRY(signature.inputType(0, isNearest ? kMovableTensors
                                               : kFloatTensors | kQuant8Tensors |
@@ -84,8 +82,7 @@ Status validateResize(const graph::Model&, const graph::Subgraph& subgraph,
                                           OperandType::kFloat16 | OperandType::kTensorInt32));
   HEARTH_TRY(signature.inputTypeLike(2, 1));
   for (const size_t i : {3, 4, 5}) HEARTH_TRY(signature.optionalInputType(i, OperandType::kBool));
-  HEARTH_TRY(signature.outputTypeLike(0, 0));
-  return signature.outputQuantizationLike(0, 0);
+  return signature.outputLike(0, 0);
 }
 
 Status prepareResize(OperationContext& context) {

@@ -18,14 +18,27 @@ struct ResizeParameters {
   Dimensions dimensions;          // of the output, in its own layout
 };
 
+// The images of the input as both operations walk through them: in NCHW every channel is an image
+// of pixels with one element.
+struct ResizeImages {
+  uint64_t count;
+  uint32_t height, width;
+  size_t depth;  // elements of a pixel
+
+  ResizeImages(const Dimensions& input, bool isNchw)
+      : count(uint64_t{input[0]} * (isNchw ? input[1] : 1)),
+        height(input[isNchw ? 2 : 1]),
+        width(input[isNchw ? 3 : 2]),
+        depth(isNchw ? 1 : input[3]) {}
+};
+
 Result<ResizeParameters> parseResize(const OperationContext& context);
 
 // Input pixels per output pixel along one side.
 float resizeScale(uint32_t input, uint32_t output, bool alignCorners);
 
 // Signature of both operations.
-Status validateResize(const graph::Model& model, const graph::Subgraph& subgraph,
-                      const graph::Operation& operation);
+Status validateResize(const Signature& signature);
 Status prepareResize(OperationContext& context);
 
 }  // namespace hearth::ops

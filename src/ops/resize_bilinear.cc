@@ -97,21 +97,18 @@ void resizeImage(const T* source, size_t sourceRow, const std::vector<Sample>& r
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const ResizeParameters parameters, parseResize(context));
   const Tensor& input = context.inputs[0];
-  const size_t y = parameters.isNchw ? 2 : 1;
-  // In NCHW every channel is an image of one-element pixels.
-  const uint64_t images =
-      uint64_t{input.dimensions[0]} * (parameters.isNchw ? input.dimensions[1] : 1);
-  const size_t depth = parameters.isNchw ? 1 : input.dimensions[3];
+  const ResizeImages images(input.dimensions, parameters.isNchw);
+  const size_t depth = images.depth;
   const std::vector<Sample> rows =
-      samplePositions(input.dimensions[y], parameters.outputHeight, parameters);
+      samplePositions(images.height, parameters.outputHeight, parameters);
   const std::vector<Sample> columns =
-      samplePositions(input.dimensions[y + 1], parameters.outputWidth, parameters);
-  const size_t sourceRow = depth * input.dimensions[y + 1];
-  const size_t sourceImage = sourceRow * input.dimensions[y];
+      samplePositions(images.width, parameters.outputWidth, parameters);
+  const size_t sourceRow = depth * images.width;
+  const size_t sourceImage = sourceRow * images.height;
   const size_t targetImage = depth * columns.size() * rows.size();
   return visitElementType(input.type(), [&]<typename T>(std::type_identity<T>) -> Status {
     if constexpr (sizeof(T) <= 4 && !std::is_same_v<T, int32_t> && !std::is_same_v<T, uint32_t>)
-      for (uint64_t image = 0; image < images; ++image)
+      for (uint64_t image = 0; image < images.count; ++image)
         resizeImage(input.as<T>() + image * sourceImage, sourceRow, rows, columns, depth,
                     context.outputs[0].as<T>() + image * targetImage);
     return {};

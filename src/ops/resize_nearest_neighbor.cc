@@ -53,23 +53,19 @@ void copyRow(const uint8_t* source, const std::vector<uint32_t>& columns, size_t
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const ResizeParameters parameters, parseResize(context));
   const Tensor& input = context.inputs[0];
-  const size_t y = parameters.isNchw ? 2 : 1;
-  // In NCHW every channel is an image of one-element pixels.
-  const uint64_t images =
-      uint64_t{input.dimensions[0]} * (parameters.isNchw ? input.dimensions[1] : 1);
-  const size_t pixel =
-      graph::elementSize(input.type()) * (parameters.isNchw ? 1 : input.dimensions[3]);
+  const ResizeImages images(input.dimensions, parameters.isNchw);
+  const size_t pixel = graph::elementSize(input.type()) * images.depth;
   const std::vector<uint32_t> rows =
-      nearestPositions(input.dimensions[y], parameters.outputHeight, parameters);
+      nearestPositions(images.height, parameters.outputHeight, parameters);
   const std::vector<uint32_t> columns =
-      nearestPositions(input.dimensions[y + 1], parameters.outputWidth, parameters);
+      nearestPositions(images.width, parameters.outputWidth, parameters);
   if (pixel == 0) return {};
-  const size_t inputRow = pixel * input.dimensions[y + 1];
+  const size_t inputRow = pixel * images.width;
   const size_t outputRow = pixel * parameters.outputWidth;
   const uint8_t* source = input.as<uint8_t>();
   uint8_t* target = context.outputs[0].as<uint8_t>();
   const uint64_t height = rows.size();
-  threads::forRanges(context.threadPool, images * height, threads::grainOf(outputRow),
+  threads::forRanges(context.threadPool, images.count * height, threads::grainOf(outputRow),
                      [&](uint64_t begin, uint64_t end) {
                        for (uint64_t row = begin; row < end; ++row) {
                          const uint64_t i = row % height;
@@ -77,9 +73,8 @@ Status execute(OperationContext& context) {
                          if (row > begin && i > 0 && rows[i] == rows[i - 1])
                            std::memcpy(out, out - outputRow, outputRow);
                          else
-                           copyRow(
-                               source + (row / height * input.dimensions[y] + rows[i]) * inputRow,
-                               columns, pixel, out);
+                           copyRow(source + (row / height * images.height + rows[i]) * inputRow,
+                                   columns, pixel, out);
                        }
                      });
   return {};

@@ -26,18 +26,6 @@ Result<std::vector<bool>> parseAxes(const OperationContext& context) {
   return reversed;
 }
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
-  HEARTH_TRY(signature.counts(2, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
-  HEARTH_TRY(signature.inputType(1, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(1, 1, 1));
-  HEARTH_TRY(signature.outputTypeLike(0, 0));
-  return signature.outputQuantizationLike(0, 0);
-}
-
 Status prepare(OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 2, 1));
   if (context.inputs[1].data != nullptr) HEARTH_TRY(parseAxes(context));
@@ -63,6 +51,7 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-const OperationDefinition kReverseOperation = {OperationType::kReverse, validate, prepare, execute};
+const OperationDefinition kReverseOperation = {OperationType::kReverse, validateMove, prepare,
+                                               execute};
 
 }  // namespace hearth::ops

@@ -15,17 +15,14 @@
 namespace hearth::ops {
 namespace {
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(4, 1));
   HEARTH_TRY(signature.inputType(0, kMovableTensors));
   HEARTH_TRY(signature.inputRank(0, 2, kMaximumRank));
   HEARTH_TRY(signature.inputType(1, kIndexTensors));
   HEARTH_TRY(signature.inputRank(1, 1, 1));
   for (const size_t i : {2, 3}) HEARTH_TRY(signature.inputType(i, OperandType::kInt32));
-  HEARTH_TRY(signature.outputTypeLike(0, 0));
-  return signature.outputQuantizationLike(0, 0);
+  return signature.outputLike(0, 0);
 }
 
 struct Axes {
@@ -47,11 +44,6 @@ Result<Axes> parseAxes(const OperationContext& context) {
                 context.describe(), context.inputs[1].elementCount(), axes.sequence, axes.batch,
                 graph::describeDimensions(data));
   return axes;
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_TRY(parseAxes(context));
-  return context.setOutputDimensions(0, context.inputs[0].dimensions);
 }
 
 Status execute(OperationContext& context) {
@@ -108,6 +100,6 @@ Status execute(OperationContext& context) {
 }  // namespace
 
 const OperationDefinition kReverseSequenceOperation = {OperationType::kReverseSequence, validate,
-                                                       prepare, execute};
+                                                       prepareLikeInput<parseAxes>, execute};
 
 }  // namespace hearth::ops

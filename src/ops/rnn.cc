@@ -11,9 +11,7 @@ namespace {
 constexpr RnnLayout kLayout = {.weights = 1};
 constexpr size_t kActivation = 5;
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(6, 2));
   HEARTH_TRY(signature.inputType(0, kFloatTensors));
   HEARTH_TRY(signature.inputRank(0, 2, 2));

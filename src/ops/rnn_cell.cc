@@ -16,22 +16,16 @@ Result<RnnParameters> parseRnn(const OperationContext& context, const RnnLayout&
   for (size_t i = layout.weights; i <= layout.hiddenState(); ++i)
     if (!context.hasInput(i))
       return fail(ErrorCode::kBadData, "{} lacks its input {}.", context.describe(), i);
-  const auto requireShape = [&](size_t index, const Dimensions& expected) -> Status {
-    if (context.inputs[index].dimensions == expected) return {};
-    return fail(ErrorCode::kBadData, "Input {} of {} has the shape {}, it must be {}.", index,
-                context.describe(), graph::describeDimensions(context.inputs[index].dimensions),
-                graph::describeDimensions(expected));
-  };
   HEARTH_TRY(requireRank(context, layout.bias(), 1, 1));
   RnnParameters parameters;
   parameters.inputSize = inputSize;
   parameters.auxSize = auxSize;
   parameters.unitCount = context.inputs[layout.bias()].dimensions[0];
   const uint32_t units = parameters.unitCount;
-  HEARTH_TRY(requireShape(layout.weights, {units, inputSize}));
-  HEARTH_TRY(requireShape(layout.recurrentWeights(), {units, units}));
-  HEARTH_TRY(requireShape(layout.hiddenState(), {batches, units}));
-  if (auxSize > 0) HEARTH_TRY(requireShape(layout.auxWeights, {units, auxSize}));
+  HEARTH_TRY(requireShape(context, layout.weights, {units, inputSize}));
+  HEARTH_TRY(requireShape(context, layout.recurrentWeights(), {units, units}));
+  HEARTH_TRY(requireShape(context, layout.hiddenState(), {batches, units}));
+  if (auxSize > 0) HEARTH_TRY(requireShape(context, layout.auxWeights, {units, auxSize}));
   return parameters;
 }
 

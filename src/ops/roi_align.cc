@@ -25,9 +25,7 @@ constexpr size_t kIsNchw = 9;
 // only burn time.
 constexpr float kMaximumSamples = 4096.0f;
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(10, 1));
   HEARTH_TRY(signature.inputType(kHeightSamples, OperandType::kInt32));
   HEARTH_TRY(signature.inputType(kWidthSamples, OperandType::kInt32));

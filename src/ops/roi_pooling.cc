@@ -19,9 +19,7 @@ namespace {
 
 constexpr size_t kIsNchw = 7;
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(8, 1));
   return validateRegionPooling(signature, kIsNchw);
 }

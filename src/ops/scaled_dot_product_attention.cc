@@ -19,9 +19,7 @@ namespace {
 
 enum Input : size_t { kQueries, kKeys, kValues, kMask, kScale, kLogitCap, kInputCount };
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(kInputCount, 1));
   HEARTH_TRY(signature.inputType(kQueries, kFloatTensors));
   for (const size_t i : {kKeys, kValues}) HEARTH_TRY(signature.inputTypeLike(i, kQueries));

@@ -20,9 +20,7 @@ constexpr TypeSet kAddable = OperandType::kTensorFloat32 | OperandType::kTensorI
                              OperandType::kTensorInt64 | OperandType::kTensorQuant8Asymm |
                              OperandType::kTensorQuant8AsymmSigned | OperandType::kTensorBool8;
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 1));
   HEARTH_TRY(signature.inputType(0, kIndexTensors));
   HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
@@ -30,8 +28,7 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
   HEARTH_TRY(signature.inputRank(1, 0, kMaximumRank));
   HEARTH_TRY(signature.inputType(2, kIndexTensors));
   HEARTH_TRY(signature.inputRank(2, 1, 1));
-  HEARTH_TRY(signature.outputTypeLike(0, 1));
-  return signature.outputQuantizationLike(0, 1);
+  return signature.outputLike(0, 1);
 }
 
 Status prepare(OperationContext& context) {

@@ -12,9 +12,7 @@
 namespace hearth::ops {
 namespace {
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
   HEARTH_TRY(signature.inputType(0, OperandType::kTensorFloat32 | OperandType::kTensorInt32));
   HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));

@@ -16,9 +16,7 @@
 namespace hearth::ops {
 namespace {
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 1));
   HEARTH_TRY(signature.inputType(0, OperandType::kTensorBool8));
   HEARTH_TRY(signature.inputType(1, kMovableTensors));
@@ -48,10 +46,8 @@ Status prepareBroadcast(OperationContext& context) {
   return context.setOutputDimensions(0, std::move(dimensions));
 }
 
-Status validateBroadcast(const graph::Model& model, const graph::Subgraph& subgraph,
-                         const graph::Operation& operation) {
-  HEARTH_TRY(validate(model, subgraph, operation));
-  const Signature signature(subgraph, operation);
+Status validateBroadcast(const Signature& signature) {
+  HEARTH_TRY(validate(signature));
   HEARTH_TRY(signature.outputQuantizationLike(0, 1));
   return signature.sameQuantization(1, 2);
 }

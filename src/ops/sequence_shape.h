@@ -7,8 +7,18 @@
 #include <cstdint>
 
 #include "ops/operation.h"
+#include "ops/validation.h"
 
 namespace hearth::ops {
+
+// A sequence of floats as input 0, the code of an activation, and outputs of the input's type.
+inline Status validateSequence(const Signature& signature, size_t activation) {
+  HEARTH_TRY(signature.inputType(0, kFloatTensors));
+  HEARTH_TRY(signature.inputRank(0, 3, 3));
+  HEARTH_TRY(signature.inputType(activation, OperandType::kInt32));
+  for (size_t i = 0; i < signature.outputCount(); ++i) HEARTH_TRY(signature.outputTypeLike(i, 0));
+  return {};
+}
 
 struct SequenceShape {
   uint32_t batches = 0;

@@ -9,9 +9,7 @@
 namespace hearth::ops {
 namespace {
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 1));
   HEARTH_TRY(signature.inputType(0, kMovableTensors));
   HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
@@ -19,8 +17,7 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
     HEARTH_TRY(signature.inputType(i, kIndexTensors));
     HEARTH_TRY(signature.inputRank(i, 1, 1));
   }
-  HEARTH_TRY(signature.outputTypeLike(0, 0));
-  return signature.outputQuantizationLike(0, 0);
+  return signature.outputLike(0, 0);
 }
 
 Status prepare(OperationContext& context) {

@@ -25,9 +25,7 @@ Status validateArguments(const Signature& signature, TypeSet types) {
   return signature.outputTypeLike(0, 0);
 }
 
-Status validateSoftmax(const graph::Model&, const graph::Subgraph& subgraph,
-                       const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validateSoftmax(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 3, 1));
   HEARTH_TRY(validateArguments(signature,
                                kFloatTensors | kQuant8Tensors | OperandType::kTensorQuant16Symm));
@@ -41,16 +39,9 @@ Status validateSoftmax(const graph::Model&, const graph::Subgraph& subgraph,
 }
 
 // The 8-bit types exist in .tflite files only.
-Status validateLogSoftmax(const graph::Model&, const graph::Subgraph& subgraph,
-                          const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validateLogSoftmax(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 3, 1));
   return validateArguments(signature, kFloatTensors | kQuant8Tensors);
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_TRY(parseSoftmax(context));
-  return context.setOutputDimensions(0, context.inputs[0].dimensions);
 }
 
 void executeSymmetric16(const OperationContext& context, const SoftmaxParameters& p) {
@@ -118,8 +109,8 @@ Result<SoftmaxParameters> parseSoftmax(const OperationContext& context) {
 }
 
 const OperationDefinition kLogSoftmaxOperation = {OperationType::kLogSoftmax, validateLogSoftmax,
-                                                  prepare, execute<true>};
-const OperationDefinition kSoftmaxOperation = {OperationType::kSoftmax, validateSoftmax, prepare,
-                                               execute<false>};
+                                                  prepareLikeInput<parseSoftmax>, execute<true>};
+const OperationDefinition kSoftmaxOperation = {OperationType::kSoftmax, validateSoftmax,
+                                               prepareLikeInput<parseSoftmax>, execute<false>};
 
 }  // namespace hearth::ops

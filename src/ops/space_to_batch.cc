@@ -38,10 +38,8 @@ View viewOf(const Dimensions& dimensions, bool isNchw) {
   return view;
 }
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
-  const size_t fixed = operation.type == OperationType::kSpaceToBatchNd ? 3 : 2;
+Status validate(const Signature& signature) {
+  const size_t fixed = signature.type() == OperationType::kSpaceToBatchNd ? 3 : 2;
   HEARTH_TRY(signature.counts(fixed, fixed + 1, 1));
   HEARTH_TRY(signature.inputType(0, kMovableTensors));
   HEARTH_TRY(signature.inputRank(0, 3, 4));
@@ -52,8 +50,7 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
     HEARTH_TRY(signature.inputRank(2, 2, 2));
   }
   HEARTH_TRY(signature.optionalInputType(fixed, OperandType::kBool));
-  HEARTH_TRY(signature.outputTypeLike(0, 0));
-  return signature.outputQuantizationLike(0, 0);
+  return signature.outputLike(0, 0);
 }
 
 Status prepare(OperationContext& context) {

@@ -15,16 +15,13 @@ bool movesToDepth(const OperationContext& context) {
   return context.operation->type == OperationType::kSpaceToDepth;
 }
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 3, 1));
   HEARTH_TRY(signature.inputType(0, kMovableTensors));
   HEARTH_TRY(signature.inputRank(0, 4, 4));
   HEARTH_TRY(signature.inputType(1, OperandType::kInt32));
   HEARTH_TRY(signature.optionalInputType(2, OperandType::kBool));
-  HEARTH_TRY(signature.outputTypeLike(0, 0));
-  return signature.outputQuantizationLike(0, 0);
+  return signature.outputLike(0, 0);
 }
 
 Status prepare(OperationContext& context) {

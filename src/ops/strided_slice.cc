@@ -27,9 +27,7 @@ int64_t stepCount(int64_t begin, int64_t end, int64_t stride) {
   return distance <= 0 ? 0 : (distance + step - 1) / step;
 }
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(7, 1));
   HEARTH_TRY(signature.inputType(0, kMovableTensors));
   HEARTH_TRY(signature.inputRank(0, 1, kMaximumMaskedRank));
@@ -38,8 +36,7 @@ Status validate(const graph::Model&, const graph::Subgraph& subgraph,
     HEARTH_TRY(signature.inputRank(i, 1, 1));
   }
   for (const size_t i : {4, 5, 6}) HEARTH_TRY(signature.inputType(i, OperandType::kInt32));
-  HEARTH_TRY(signature.outputTypeLike(0, 0));
-  return signature.outputQuantizationLike(0, 0);
+  return signature.outputLike(0, 0);
 }
 
 Status prepare(OperationContext& context) {

@@ -21,9 +21,7 @@ namespace {
 
 enum Input : size_t { kInput, kFeatureWeights, kTimeWeights, kBias, kState, kRank, kActivation };
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(7, 2));
   HEARTH_TRY(signature.inputType(kInput, kFloatTensors));
   for (const size_t i : {kFeatureWeights, kTimeWeights, kState})
@@ -67,19 +65,14 @@ Result<Parameters> parse(const OperationContext& context) {
   parameters.rank = static_cast<uint32_t>(rank);
   parameters.units = parameters.filters / parameters.rank;
   HEARTH_ASSIGN(parameters.activation, parseRecurrentActivation(context, kActivation));
-  const auto requireShape = [&](size_t index, const Dimensions& expected) -> Status {
-    if (!isGiven(context, index) || context.inputs[index].dimensions == expected) return {};
-    return fail(ErrorCode::kBadData, "Input {} of {} has the shape {}, it must be {}.", index,
-                context.describe(), graph::describeDimensions(context.inputs[index].dimensions),
-                graph::describeDimensions(expected));
-  };
   const uint64_t stateSize = uint64_t{parameters.filters} * parameters.memory;
   if (parameters.memory == 0 || stateSize > UINT32_MAX)
     return fail(ErrorCode::kBadData, "{} has {} filters with a memory of {}.", context.describe(),
                 parameters.filters, parameters.memory);
-  HEARTH_TRY(requireShape(kFeatureWeights, {parameters.filters, parameters.inputSize}));
-  HEARTH_TRY(requireShape(kTimeWeights, {parameters.filters, parameters.memory}));
-  HEARTH_TRY(requireShape(kBias, {parameters.units}));
+  HEARTH_TRY(
+      requireGivenShape(context, kFeatureWeights, {parameters.filters, parameters.inputSize}));
+  HEARTH_TRY(requireGivenShape(context, kTimeWeights, {parameters.filters, parameters.memory}));
+  HEARTH_TRY(requireGivenShape(context, kBias, {parameters.units}));
   const Dimensions state = {parameters.batches, static_cast<uint32_t>(stateSize)};
   if (context.inputs[kState].dimensions != state)
     return fail(ErrorCode::kBadData, "The state of {} has the shape {}, it must be {}.",

@@ -17,4 +17,14 @@ inline constexpr TypeSet kMovableTensors =
 // Indices, shapes and axes: INT32, and TFLite's INT64.
 inline constexpr TypeSet kIndexTensors = OperandType::kTensorInt32 | OperandType::kTensorInt64;
 
+// Data of any movable type, numbers that say where they go, and an output like the data.
+inline Status validateMove(const Signature& signature) {
+  HEARTH_TRY(signature.counts(2, 1));
+  HEARTH_TRY(signature.inputType(0, kMovableTensors));
+  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputType(1, kIndexTensors));
+  HEARTH_TRY(signature.inputRank(1, 1, 1));
+  return signature.outputLike(0, 0);
+}
+
 }  // namespace hearth::ops

@@ -48,9 +48,7 @@ enum Input : size_t {
 
 constexpr TypeSet kDataTensors = OperandType::kTensorFloat32 | kQuant8Tensors;
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(kInputCount, 4));
   for (const size_t i : {kEncodings, kScores, kAnchors})
     HEARTH_TRY(signature.inputType(i, kDataTensors));

@@ -26,18 +26,6 @@ Result<Dimensions> parseMultiples(const OperationContext& context) {
   return multiples;
 }
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
-  HEARTH_TRY(signature.counts(2, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
-  HEARTH_TRY(signature.inputType(1, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(1, 1, 1));
-  HEARTH_TRY(signature.outputTypeLike(0, 0));
-  return signature.outputQuantizationLike(0, 0);
-}
-
 Status prepare(OperationContext& context) {
   HEARTH_ASSIGN(const Dimensions multiples, parseMultiples(context));
   Dimensions dimensions = context.inputs[0].dimensions;
@@ -69,6 +57,6 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-const OperationDefinition kTileOperation = {OperationType::kTile, validate, prepare, execute};
+const OperationDefinition kTileOperation = {OperationType::kTile, validateMove, prepare, execute};
 
 }  // namespace hearth::ops

@@ -27,9 +27,7 @@ Result<int32_t> parseCount(const OperationContext& context) {
   return static_cast<int32_t>(values[0]);
 }
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 2));
   HEARTH_TRY(signature.inputType(0, kMovableTensors));
   HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));

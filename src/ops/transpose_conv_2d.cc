@@ -28,22 +28,14 @@ const Arguments& argumentsOf(size_t count) {
   return count <= 9 ? kImplicitArguments : kExplicitArguments;
 }
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   const Arguments& arguments = argumentsOf(signature.inputCount());
   HEARTH_TRY(signature.counts(arguments.layout, arguments.layout + 1, 1));
-  HEARTH_TRY(validateFilterTypes(signature, 0));
   if (arguments.isImplicit) {
     HEARTH_TRY(signature.inputType(kOutputShapeArgument, OperandType::kTensorInt32));
     HEARTH_TRY(signature.inputRank(kOutputShapeArgument, 1, 1));
   }
-  for (size_t i = arguments.padding; i < arguments.layout; ++i)
-    HEARTH_TRY(signature.inputType(i, OperandType::kInt32));
-  HEARTH_TRY(signature.optionalInputType(arguments.layout, OperandType::kBool));
-  HEARTH_TRY(signature.inputRank(0, 4, 4));
-  HEARTH_TRY(signature.inputRank(1, 4, 4));
-  return signature.outputRank(0, 4, 4);
+  return validateConvolution(signature, 0, arguments.padding, arguments.layout);
 }
 
 Status prepare(OperationContext& context) {

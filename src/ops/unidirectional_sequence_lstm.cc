@@ -13,19 +13,13 @@ constexpr size_t kActivation = 20;
 constexpr size_t kTimeMajor = 23;
 enum Output : size_t { kOutput, kOutputState, kCellState };
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(24, 28, 1, 3));
-  HEARTH_TRY(signature.inputType(0, kFloatTensors));
-  HEARTH_TRY(signature.inputRank(0, 3, 3));
+  HEARTH_TRY(validateSequence(signature, kActivation));
   HEARTH_TRY(validateLstm(signature, kLayout));
-  HEARTH_TRY(signature.inputType(kActivation, OperandType::kInt32));
   HEARTH_TRY(signature.floatScalar(kActivation + 1, 0));
   HEARTH_TRY(signature.floatScalar(kActivation + 2, 0));
-  HEARTH_TRY(signature.inputType(kTimeMajor, OperandType::kBool));
-  for (size_t i = 0; i < signature.outputCount(); ++i) HEARTH_TRY(signature.outputTypeLike(i, 0));
-  return {};
+  return signature.inputType(kTimeMajor, OperandType::kBool);
 }
 
 struct Parameters {

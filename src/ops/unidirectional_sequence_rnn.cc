@@ -14,17 +14,11 @@ constexpr RnnLayout kLayout = {.weights = 1};
 constexpr size_t kActivation = 5;
 constexpr size_t kTimeMajor = 6;
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(7, 7, 1, 2));
-  HEARTH_TRY(signature.inputType(0, kFloatTensors));
-  HEARTH_TRY(signature.inputRank(0, 3, 3));
+  HEARTH_TRY(validateSequence(signature, kActivation));
   HEARTH_TRY(validateRnn(signature, kLayout));
-  HEARTH_TRY(signature.inputType(kActivation, OperandType::kInt32));
-  HEARTH_TRY(signature.inputType(kTimeMajor, OperandType::kInt32));
-  for (size_t i = 0; i < signature.outputCount(); ++i) HEARTH_TRY(signature.outputTypeLike(i, 0));
-  return {};
+  return signature.inputType(kTimeMajor, OperandType::kInt32);
 }
 
 struct Parameters {

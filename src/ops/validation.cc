@@ -169,6 +169,13 @@ Status requireRank(const OperationContext& context, size_t input, size_t minimum
               range(minimum, maximum));
 }
 
+Status requireShape(const OperationContext& context, size_t input, const Dimensions& expected) {
+  if (!context.hasInput(input) || context.inputs[input].dimensions == expected) return {};
+  return fail(ErrorCode::kBadData, "Input {} of {} has the shape {}, it must be {}.", input,
+              context.describe(), graph::describeDimensions(context.inputs[input].dimensions),
+              graph::describeDimensions(expected));
+}
+
 Result<float> floatScalar(const OperationContext& context, size_t index) {
   if (!context.hasInput(index) || context.inputs[index].type() != OperandType::kFloat16)
     return context.scalar<float>(index);

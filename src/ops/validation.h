@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers for the signature checks in OperationDefinition::validate and the argument checks in
+// Helpers for the signature checks in OperationDefinition::check and the argument checks in
 // prepare. All are pure functions of their arguments; every error is kBadData unless it says so.
 #pragma once
 
@@ -58,9 +58,14 @@ inline constexpr TypeSet kQuant8Tensors =
 // omitted when the list is too short or its life time is kNoValue.
 class Signature {
  public:
-  Signature(const graph::Subgraph& subgraph, const graph::Operation& operation)
-      : subgraph_(subgraph), operation_(operation) {}
+  Signature(const graph::Model& model, const graph::Subgraph& subgraph,
+            const graph::Operation& operation)
+      : model_(model), subgraph_(subgraph), operation_(operation) {}
 
+  const graph::Model& model() const { return model_; }
+  const graph::Subgraph& subgraph() const { return subgraph_; }
+  const graph::Operation& operation() const { return operation_; }
+  OperationType type() const { return operation_.type; }
   size_t inputCount() const { return operation_.inputs.size(); }
   size_t outputCount() const { return operation_.outputs.size(); }
   bool hasInput(size_t index) const { return index < inputCount() && input(index).hasValue(); }
@@ -94,6 +99,11 @@ class Signature {
 
   Status outputType(size_t index, TypeSet allowed) const;
   Status outputTypeLike(size_t index, size_t otherInput) const;
+  // Type and quantisation.
+  Status outputLike(size_t index, size_t otherInput) const {
+    HEARTH_TRY(outputTypeLike(index, otherInput));
+    return outputQuantizationLike(index, otherInput);
+  }
 
   // Rank between minimum and maximum; omitted inputs pass.
   Status inputRank(size_t index, size_t minimum, size_t maximum) const;
@@ -109,6 +119,7 @@ class Signature {
   std::string describe() const;
 
  private:
+  const graph::Model& model_;
   const graph::Subgraph& subgraph_;
   const graph::Operation& operation_;
 };
@@ -123,6 +134,16 @@ Status requireArguments(const OperationContext& context, size_t inputs, size_t o
 
 // For prepare: the input has a rank between minimum and maximum.
 Status requireRank(const OperationContext& context, size_t input, size_t minimum, size_t maximum);
+
+// For prepare: the input has these dimensions; omitted inputs pass.
+Status requireShape(const OperationContext& context, size_t input, const Dimensions& expected);
+
+// The prepare of operations whose output has the shape of input 0. `parse` checks all the rest.
+template <auto parse>
+Status prepareLikeInput(OperationContext& context) {
+  HEARTH_TRY(parse(context));
+  return context.setOutputDimensions(0, context.inputs[0].dimensions);
+}
 
 // Value of a FLOAT32 or FLOAT16 scalar input. Errors as OperationContext::scalar().
 Result<float> floatScalar(const OperationContext& context, size_t index);

@@ -22,6 +22,7 @@ class SignatureTest : public testing::Test {
     subgraph.operands.push_back(operand);
     return static_cast<uint32_t>(subgraph.operands.size() - 1);
   }
+  graph::Model model;
   graph::Subgraph subgraph;
   graph::Operation operation{OperationType::kAdd, {}, {}, "sum"};
 };
@@ -39,7 +40,7 @@ TEST(TypeSetTest, HoldsWhatItIsMadeOf) {
 TEST_F(SignatureTest, CountsAndTypes) {
   operation.inputs = {add(OperandType::kTensorFloat32, {2}), add(OperandType::kInt32)};
   operation.outputs = {add(OperandType::kTensorFloat32)};
-  const Signature signature(subgraph, operation);
+  const Signature signature(model, subgraph, operation);
   EXPECT_TRUE(signature.counts(2, 1));
   EXPECT_TRUE(signature.counts(1, 3, 1));
   const Status few = signature.counts(3, 1);
@@ -60,7 +61,7 @@ TEST_F(SignatureTest, CountsAndTypes) {
 TEST_F(SignatureTest, OmittedInputsKeepTheirType) {
   operation.inputs = {add(OperandType::kTensorFloat32)};
   subgraph.operands[0].lifetime = Lifetime::kNoValue;
-  const Signature signature(subgraph, operation);
+  const Signature signature(model, subgraph, operation);
   EXPECT_FALSE(signature.hasInput(0));
   EXPECT_TRUE(signature.isInputOfType(0, kFloatTensors));
   EXPECT_FALSE(signature.inputType(0, kFloatTensors));
@@ -69,7 +70,7 @@ TEST_F(SignatureTest, OmittedInputsKeepTheirType) {
 
 TEST_F(SignatureTest, UnknownRankPasses) {
   operation.inputs = {add(OperandType::kTensorFloat32), add(OperandType::kTensorFloat32, {1, 0})};
-  const Signature signature(subgraph, operation);
+  const Signature signature(model, subgraph, operation);
   EXPECT_TRUE(signature.inputRank(0, 4, 4));
   EXPECT_TRUE(signature.inputRank(1, 1, 2));
   EXPECT_FALSE(signature.inputRank(1, 4, 4));
@@ -80,7 +81,7 @@ TEST_F(SignatureTest, Quantization) {
                       add(OperandType::kTensorQuant8Asymm, {1}, 0.5000001f, 3),
                       add(OperandType::kTensorQuant8Asymm, {1}, 0.5f, 4)};
   operation.outputs = {add(OperandType::kTensorQuant8Asymm, {1}, 0.25f, 3)};
-  const Signature signature(subgraph, operation);
+  const Signature signature(model, subgraph, operation);
   EXPECT_TRUE(signature.sameQuantization(0, 1));
   EXPECT_FALSE(signature.sameQuantization(0, 2));
   EXPECT_FALSE(signature.outputQuantizationLike(0, 0));

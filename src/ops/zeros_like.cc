@@ -14,9 +14,7 @@ constexpr TypeSet kNumbers = kFloatTensors | OperandType::kTensorFloat64 |
                              OperandType::kTensorInt32 | OperandType::kTensorInt64 |
                              OperandType::kTensorBool8;
 
-Status validate(const graph::Model&, const graph::Subgraph& subgraph,
-                const graph::Operation& operation) {
-  const Signature signature(subgraph, operation);
+Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 1));
   HEARTH_TRY(signature.inputType(0, kNumbers));
   return signature.outputTypeLike(0, 0);
