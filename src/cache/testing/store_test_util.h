@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <span>
@@ -107,6 +108,17 @@ inline int waitForChild(pid_t child) {
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   return status;
+}
+// Forks a process that ends with the result of `body`, or by a signal after so many seconds, and
+// returns how it ended.
+inline int inChild(const std::function<int()>& body, unsigned seconds = 120) {
+  const pid_t child = ::fork();
+  EXPECT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(seconds);
+    ::_exit(body());
+  }
+  return waitForChild(child);
 }
 inline bool wasKilled(int status) {
   return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;

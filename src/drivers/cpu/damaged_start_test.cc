@@ -47,9 +47,7 @@ class DamagedStartTest : public WeightSessionTest {
         ::mmap(nullptr, sizeof(Seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     ASSERT_NE(shared_, MAP_FAILED);
     save(model_);
-    cache::StoreOptions off = options();
-    off.mode = cache::StoreMode::kOff;
-    expected_ = start(model_, off).output;
+    expected_ = start(model_, off()).output;
   }
   void TearDown() override { ::munmap(shared_, sizeof(Seen)); }
 
@@ -63,21 +61,16 @@ class DamagedStartTest : public WeightSessionTest {
   // again.
   Seen process(const cache::StoreOptions& store, const std::string& faults = "", uid_t user = 0) {
     *shared_ = {};
-    const pid_t child = ::fork();
-    EXPECT_GE(child, 0);
-    if (child == 0) {
-      ::alarm(120);
-      if (user != 0 && (::setgid(user) != 0 || ::setuid(user) != 0)) ::_exit(2);
+    const int status = cache::inChild([&] {
+      if (user != 0 && (::setgid(user) != 0 || ::setuid(user) != 0)) return 2;
       const hal::StartReport explained = explain(store);
       shared_->explained = explained.state;
       explained.reason.copy(shared_->explainedReason, sizeof shared_->explainedReason - 1);
-      if (!faults.empty() && !base::sys::injectText(faults)) ::_exit(3);
+      if (!faults.empty() && !base::sys::injectText(faults)) return 3;
       {
         const Start own = start(model_, store);
-        cache::StoreOptions same = store;
-        same.fingerprint = storeFingerprint();
-        cache::openSegmentStore(same)->settle();
-        cache::openSegmentStore(same)->settle();  // a repair is posted by the check
+        settleStore(store);
+        settleStore(store);  // a repair is posted by the check
         shared_->isRight = own.output == expected_;
         shared_->isRightThen = runAgain(own) == expected_;
         const hal::StartReport report = own.prepared->startReport();
@@ -85,10 +78,21 @@ class DamagedStartTest : public WeightSessionTest {
         report.reason.copy(shared_->reason, sizeof shared_->reason - 1);
         shared_->packed = own.packed();
       }
-      ::_exit(HasFailure() ? 1 : 0);
-    }
-    EXPECT_EQ(cache::waitForChild(child), 0);
+      return HasFailure() ? 1 : 0;
+    });
+    EXPECT_EQ(status, 0);
     return *shared_;
+  }
+
+  static void settleStore(cache::StoreOptions store) {
+    store.fingerprint = storeFingerprint();
+    cache::openSegmentStore(store)->settle();
+  }
+
+  // 0 once the model gives right results.
+  int runUntilRight(const Start& own) {
+    while (runAgain(own) != expected_) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return 0;
   }
 
   hal::StartReport explain(const cache::StoreOptions& store) {
@@ -121,6 +125,23 @@ class DamagedStartTest : public WeightSessionTest {
       cache::writeFile(file, bytes);
       if (store.bundle.empty()) fs::permissions(file, fs::perms(0400));
     }
+  }
+
+  // Makes a store that is damaged from the beginning.
+  void makeDamaged(const cache::StoreOptions& store) {
+    forget();
+    ASSERT_TRUE(process(store).isRightThen);
+    damage(store);
+  }
+
+  // A start that may not use the store gives this reason and right results, and changes no file.
+  void expectRefusal(const std::string& reason, uid_t user) {
+    const auto before = listing();
+    const Seen refused = process(options(), "", user);
+    EXPECT_EQ(refused.state, State::kUncached);
+    EXPECT_EQ(std::string(refused.reason).substr(0, reason.size()), reason) << refused.reason;
+    EXPECT_TRUE(refused.isRight && refused.isRightThen);
+    EXPECT_EQ(listing(), before);
   }
 
   // Names and sizes of all files.
@@ -175,30 +196,14 @@ TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotChecked) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   for (const cache::StoreOptions& store : {options(), bundle()}) {
     for (const bool isFound : {false, true}) {
-      forget();
-      ASSERT_TRUE(process(store).isRightThen);
-      damage(store);
-      const pid_t parent = ::fork();
-      ASSERT_GE(parent, 0);
-      if (parent == 0) {
-        ::alarm(240);
+      ASSERT_NO_FATAL_FAILURE(makeDamaged(store));
+      const auto parent = [&] {
         const Start own = start(model_, store);
-        if (own.output == expected_) ::_exit(3);  // nothing is damaged
-        if (isFound) {
-          cache::StoreOptions same = store;
-          same.fingerprint = storeFingerprint();
-          cache::openSegmentStore(same)->settle();
-        }
-        const pid_t child = ::fork();
-        if (child == 0) {
-          ::alarm(120);
-          while (runAgain(own) != expected_)
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
-          ::_exit(0);
-        }
-        ::_exit(cache::waitForChild(child));
-      }
-      EXPECT_EQ(cache::waitForChild(parent), 0) << store.bundle << ", found: " << isFound;
+        if (own.output == expected_) return 3;  // nothing is damaged
+        if (isFound) settleStore(store);
+        return cache::succeeded(cache::inChild([&] { return runUntilRight(own); })) ? 0 : 1;
+      };
+      EXPECT_EQ(cache::inChild(parent, 240), 0) << store.bundle << ", found: " << isFound;
     }
   }
 }
@@ -208,24 +213,12 @@ TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotPrepared) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   for (const cache::StoreOptions& store : {options(), bundle()}) {
     for (int round = 0; round < 3; ++round) {
-      forget();
-      ASSERT_TRUE(process(store).isRightThen);
-      damage(store);
-      const pid_t parent = ::fork();
-      ASSERT_GE(parent, 0);
-      if (parent == 0) {
-        ::alarm(240);
+      ASSERT_NO_FATAL_FAILURE(makeDamaged(store));
+      const auto parent = [&] {
         const Start own = prepareOnly(model_, store);
-        const pid_t child = ::fork();
-        if (child == 0) {
-          ::alarm(120);
-          while (runAgain(own) != expected_)
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
-          ::_exit(0);
-        }
-        ::_exit(cache::waitForChild(child));
-      }
-      EXPECT_EQ(cache::waitForChild(parent), 0) << store.bundle;
+        return cache::succeeded(cache::inChild([&] { return runUntilRight(own); })) ? 0 : 1;
+      };
+      EXPECT_EQ(cache::inChild(parent, 240), 0) << store.bundle;
     }
   }
 }
@@ -233,20 +226,13 @@ TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotPrepared) {
 // Repaired weights are anonymous memory, to which limits on files do not apply.
 TEST_F(DamagedStartTest, ALimitOfFilesDoesNotHinderARepair) {
   for (const cache::StoreOptions& store : {options(), bundle()}) {
-    forget();
-    ASSERT_TRUE(process(store).isRightThen);
-    damage(store);
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      ::alarm(120);
+    ASSERT_NO_FATAL_FAILURE(makeDamaged(store));
+    const int status = cache::inChild([&] {
       const rlimit limit{64 << 10, 64 << 10};
       ::setrlimit(RLIMIT_FSIZE, &limit);
-      const Start own = start(model_, store);
-      while (runAgain(own) != expected_) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      ::_exit(0);
-    }
-    EXPECT_EQ(cache::waitForChild(child), 0) << store.bundle;
+      return runUntilRight(start(model_, store));
+    });
+    EXPECT_EQ(status, 0) << store.bundle;
   }
 }
 
@@ -257,13 +243,8 @@ TEST_F(DamagedStartTest, AnExecutionThatReadWrongWeightsIsRepeatedAfterTheRepair
     int status = kTooLate;
     // The check that repairs begins a second after the start, which may pass on a busy machine.
     for (int trial = 0; trial < 50 && status == kTooLate; ++trial) {
-      forget();
-      ASSERT_TRUE(process(store).isRightThen);
-      damage(store);
-      const pid_t child = ::fork();
-      ASSERT_GE(child, 0);
-      if (child == 0) {
-        ::alarm(120);
+      ASSERT_NO_FATAL_FAILURE(makeDamaged(store));
+      status = cache::inChild([&] {
         const auto begin = std::chrono::steady_clock::now();
         const Start own = start(model_, store);
         HeldPage page;
@@ -273,16 +254,13 @@ TEST_F(DamagedStartTest, AnExecutionThatReadWrongWeightsIsRepeatedAfterTheRepair
         page.waitUntilReached();
         const bool isInTime = own.output != expected_ && std::chrono::steady_clock::now() - begin <
                                                              cache::SegmentStore::kCheckDelay;
-        cache::StoreOptions same = store;
-        same.fingerprint = storeFingerprint();
-        cache::openSegmentStore(same)->settle();
-        cache::openSegmentStore(same)->settle();  // a repair is posted by the check
+        settleStore(store);
+        settleStore(store);  // a repair is posted by the check
         page.release();
         execution.join();
-        if (!isInTime) ::_exit(kTooLate);
-        ::_exit(std::ranges::equal(output, expected_) && !HasFailure() ? 0 : 1);
-      }
-      status = cache::waitForChild(child);
+        if (!isInTime) return kTooLate;
+        return std::ranges::equal(output, expected_) && !HasFailure() ? 0 : 1;
+      });
       if (WIFEXITED(status)) status = WEXITSTATUS(status);
     }
     EXPECT_EQ(status, 0) << store.bundle;
@@ -295,22 +273,19 @@ TEST_F(DamagedStartTest, AnExecutionThatReadWrongWeightsIsRepeatedAfterTheRepair
 TEST_F(DamagedStartTest, AModelWhoseRepairFailsGivesAnErrorAndNoNumbers) {
   ASSERT_TRUE(process(options()).isRightThen);
   damage(options());
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    ::alarm(120);
+  const int status = cache::inChild([&] {
     const Start own = start(model_, options());
-    if (!base::sys::injectText("mmap:ENOMEM:1:*")) ::_exit(2);
+    if (!base::sys::injectText("mmap:ENOMEM:1:*")) return 2;
     settle();
     settle();  // a repair is posted by the check
     std::vector<float> input(kSide * kSide * kChannels);
     std::vector<float> output(kClasses);
     const auto failure = tryOnce(*own.prepared, input, output);
-    if (failure || failure.error().code() != ErrorCode::kOpFailed) ::_exit(3);
+    if (failure || failure.error().code() != ErrorCode::kOpFailed) return 3;
     base::sys::clearFaults();
-    ::_exit(runAgain(own) == expected_ ? 0 : 4);
-  }
-  EXPECT_EQ(cache::waitForChild(child), 0);
+    return runAgain(own) == expected_ ? 0 : 4;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 // The disk is full at any one write, or from it on. The next start that has room completes the
@@ -390,36 +365,16 @@ TEST_F(DamagedStartTest, AnotherUsersProgramRunsWithoutTheStore) {
   fs::create_directory(root());
   ASSERT_EQ(::chown(root().c_str(), kNobody - 1, kNobody - 1), 0);
   fs::permissions(root(), fs::perms(0755));
-  for (const uid_t user : {uid_t{0}, kNobody}) {
-    const auto before = listing();
-    const Seen refused = process(options(), "", user);
-    EXPECT_EQ(refused.state, State::kUncached);
-    EXPECT_EQ(std::string(refused.reason).substr(0, 9), "not-owned") << refused.reason;
-    EXPECT_TRUE(refused.isRight && refused.isRightThen);
-    EXPECT_EQ(listing(), before);
-  }
+  for (const uid_t user : {uid_t{0}, kNobody}) expectRefusal("not-owned", user);
   // A store that all users may write.
   fs::remove(root());
   fs::create_directory(root());
   fs::permissions(root(), fs::perms(0777));
-  for (const uid_t user : {uid_t{0}, kNobody}) {
-    const auto before = listing();
-    const Seen refused = process(options(), "", user);
-    EXPECT_EQ(refused.state, State::kUncached);
-    EXPECT_EQ(std::string(refused.reason).substr(0, 11), "not-private") << refused.reason;
-    EXPECT_TRUE(refused.isRight && refused.isRightThen);
-    EXPECT_EQ(listing(), before);
-  }
+  for (const uid_t user : {uid_t{0}, kNobody}) expectRefusal("not-private", user);
   // Other users read root's store where they may, but never write it.
   fs::remove(root());
   ASSERT_EQ(process(options()).state, State::kCold);
-  {
-    const auto before = listing();
-    const Seen refused = process(options(), "", kNobody);
-    EXPECT_EQ(refused.state, State::kUncached) << refused.reason;
-    EXPECT_TRUE(refused.isRight && refused.isRightThen);
-    EXPECT_EQ(listing(), before);
-  }
+  expectRefusal("", kNobody);
   for (const auto& entry : fs::recursive_directory_iterator(root()))
     fs::permissions(entry.path(), fs::perms(entry.is_directory() ? 0755 : 0644));
   fs::permissions(root(), fs::perms(0755));

@@ -193,6 +193,20 @@ class WeightSessionTest : public cache::StoreTest {
   }
   Start start(const TestModel& test) { return start(test, options()); }
 
+  // Starts for the first time; no start is left when it returns.
+  std::vector<float> packed(const TestModel& test) {
+    std::vector<float> output = start(test).output;
+    settle();
+    return output;
+  }
+
+  // Starts without a store.
+  cache::StoreOptions off() const {
+    cache::StoreOptions result = options();
+    result.mode = cache::StoreMode::kOff;
+    return result;
+  }
+
   // Waits for what goes on in the background.
   void settle() {
     cache::StoreOptions same = options();

@@ -192,11 +192,7 @@ TEST_F(WeightSessionTest, AModelOfWhichOneLayerChangedSharesTheOthers) {
 TEST_F(WeightSessionTest, AnEvictedSegmentIsPackedAgain) {
   const TestModel test(1);
   save(test);
-  std::vector<float> expected;
-  {
-    expected = start(test).output;
-    settle();
-  }
+  const std::vector<float> expected = packed(test);
   for (size_t i = 0; i < 3; ++i) {
     const auto files = segmentFiles();
     ASSERT_EQ(files.size(), 3u);
@@ -220,11 +216,7 @@ TEST_F(WeightSessionTest, AnEvictedSegmentIsPackedAgain) {
 TEST_F(WeightSessionTest, AFlippedBitIsNeverUsedInStrictMode) {
   const TestModel test(1);
   save(test);
-  std::vector<float> expected;
-  {
-    expected = start(test).output;
-    settle();
-  }
+  const std::vector<float> expected = packed(test);
   ASSERT_EQ(segmentFiles().size(), 3u);
   for (const auto& file : segmentFiles()) {
     waitUntilUnmapped();
@@ -250,17 +242,13 @@ TEST_F(WeightSessionTest, AForkedChildComputesAndStartsOnItsOwn) {
   save(test);
   for (const char* state : {"cold", "warm"}) {
     const Start parent = start(test);
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
+    const int status = cache::inChild([&] {
       const bool same = runAgain(parent) == parent.output;
       // The child's own start over the same store: cold while the parent still writes, but correct.
       const Start own = start(test);
-      ::_exit(same && own.output == parent.output && !HasFailure() ? 0 : 1);
-    }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << state << ": " << status;
+      return same && own.output == parent.output && !HasFailure() ? 0 : 1;
+    });
+    EXPECT_TRUE(cache::succeeded(status)) << state << ": " << status;
     EXPECT_EQ(runAgain(parent), parent.output);
     settle();
   }
@@ -271,11 +259,7 @@ TEST_F(WeightSessionTest, AForkedChildComputesAndStartsOnItsOwn) {
 TEST_F(WeightSessionTest, AFlippedBitIsRepairedWhileTheModelRuns) {
   const TestModel test(1);
   save(test);
-  std::vector<float> expected;
-  {
-    expected = start(test).output;
-    settle();
-  }
+  const std::vector<float> expected = packed(test);
   for (size_t i = 0; i < 3; ++i) {
     waitUntilUnmapped();
     const auto files = segmentFiles();
@@ -331,26 +315,20 @@ TEST_F(WeightSessionTest, WithoutALeaveToWriteItSaysSo) {
 TEST_F(WeightSessionTest, SwitchedOffNothingIsWritten) {
   const TestModel test(1);
   save(test);
-  cache::StoreOptions off = options();
-  off.mode = cache::StoreMode::kOff;
-  const Start uncached = start(test, off);
+  const Start uncached = start(test, off());
   EXPECT_EQ(uncached.report.state, State::kUncached);
   EXPECT_THAT(uncached.report.reason, HasSubstr("off"));
   EXPECT_FALSE(std::filesystem::exists(root()));
   // Signatures share all the same.
   const TestModel three(1, 3);
-  const Start second = start(three, off);
+  const Start second = start(three, off());
   EXPECT_FALSE(second.report.packedBytes.contains("CONV_2D"));
 }
 
 TEST_F(WeightSessionTest, ADamagedPlanIsReplaced) {
   const TestModel test(1);
   save(test);
-  std::vector<float> expected;
-  {
-    expected = start(test).output;
-    settle();
-  }
+  const std::vector<float> expected = packed(test);
   for (const auto& entry : std::filesystem::directory_iterator(root() / "plans")) {
     auto bytes = cache::readFile(entry.path());
     bytes[bytes.size() / 2] ^= 1;
@@ -369,8 +347,7 @@ TEST_F(WeightSessionTest, ADamagedPlanIsReplaced) {
 TEST_F(WeightSessionTest, APlanWithAWrongSizeIsNotBelieved) {
   const TestModel test(1);
   save(test);
-  const std::vector<float> expected = start(test).output;
-  settle();
+  const std::vector<float> expected = packed(test);
   const auto store = cache::WeightStore::open(options()).value();
   cache::PlanKey key{};
   size_t places = 0;
@@ -439,14 +416,12 @@ TEST_F(WeightSessionTest, ThreadsThatPackAtOnceShareThePackings) {
   const TestModel one(1);
   const TestModel two(1, 2);
   save(one);
-  cache::StoreOptions off = options();
-  off.mode = cache::StoreMode::kOff;
-  const uint64_t packed = start(one, off).packed();
+  const uint64_t packed = start(one, off()).packed();
   for (int round = 0; round < 5; ++round) {
     std::vector<Start> starts(4);
     std::vector<std::thread> threads;
     for (size_t i = 0; i < starts.size(); ++i)
-      threads.emplace_back([&, i] { starts[i] = start(i % 2 == 0 ? one : two, off); });
+      threads.emplace_back([&, i] { starts[i] = start(i % 2 == 0 ? one : two, off()); });
     for (std::thread& thread : threads) thread.join();
     uint64_t sum = 0;
     for (const Start& result : starts) {
@@ -461,23 +436,15 @@ TEST_F(WeightSessionTest, AChildPacksThatWasForkedWhileAnotherThreadDid) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   const TestModel test(1);
   save(test);
-  cache::StoreOptions off = options();
-  off.mode = cache::StoreMode::kOff;
-  const std::vector<float> expected = start(test, off).output;
+  const std::vector<float> expected = start(test, off()).output;
   std::atomic<bool> isOver = false;
   std::thread packer([&] {
-    while (!isOver) start(test, off);
+    while (!isOver) start(test, off());
   });
   for (int i = 0; i < 4; ++i) {
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      ::alarm(120);  // ends a child that waits for ever
-      ::_exit(start(test, off).output == expected && !HasFailure() ? 0 : 1);
-    }
-    int status = 0;
-    EXPECT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    const int status = cache::inChild(
+        [&] { return start(test, off()).output == expected && !HasFailure() ? 0 : 1; });
+    EXPECT_TRUE(cache::succeeded(status)) << status;
   }
   isOver = true;
   packer.join();
@@ -489,9 +456,7 @@ TEST_F(WeightSessionTest, AChildStartsThatWasForkedAtAnyCrashPoint) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   const TestModel test(1);
   save(test);
-  cache::StoreOptions off = options();
-  off.mode = cache::StoreMode::kOff;
-  const std::vector<float> expected = start(test, off).output;
+  const std::vector<float> expected = start(test, off()).output;
   const Start shared = start(test);
   cache::StoreOptions bundle = options();
   bundle.bundle = (folder_.path() / "packed").string();
@@ -534,18 +499,13 @@ TEST_F(WeightSessionTest, AChildStartsThatWasForkedAtAnyCrashPoint) {
       continue;
     }
     seen = passes;
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      ::alarm(120);
+    const int status = cache::inChild([&] {
       base::watchCrashPoints(nullptr);
       bool isRight = runAgain(shared) == expected;
       isRight &= start(test).output == expected;
-      ::_exit(isRight && !HasFailure() ? 0 : 1);
-    }
-    int status = 0;
-    EXPECT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+      return isRight && !HasFailure() ? 0 : 1;
+    });
+    EXPECT_TRUE(cache::succeeded(status)) << status;
     ++forks;
   }
   starter.join();
@@ -557,9 +517,7 @@ TEST_F(WeightSessionTest, AChildStartsThatWasForkedAtAnyCrashPoint) {
 TEST_F(WeightSessionTest, JustInTimeTheResultIsTheSameAndTheNextStartWarm) {
   const TestModel test(1);
   save(test);
-  cache::StoreOptions off = options();
-  off.mode = cache::StoreMode::kOff;
-  const std::vector<float> expected = start(test, off).output;
+  const std::vector<float> expected = start(test, off()).output;
   preparation_ = hal::Preparation::kJustInTime;
   {
     const Start cold = start(test);
@@ -594,18 +552,13 @@ TEST_F(WeightSessionTest, JustInTimeAForkedChildMakesWhatIsMissing) {
   const TestModel test(1);
   save(test);
   preparation_ = hal::Preparation::kJustInTime;
-  cache::StoreOptions off = options();
-  off.mode = cache::StoreMode::kOff;
-  const std::vector<float> expected = start(test, off).output;
+  const std::vector<float> expected = start(test, off()).output;
   for (int i = 0; i < 10; ++i) {
-    const Start parent = prepareOnly(test, off);
+    const Start parent = prepareOnly(test, off());
     ASSERT_NE(parent.prepared, nullptr);
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) ::_exit(runAgain(parent) == expected && !HasFailure() ? 0 : 1);
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    const int status =
+        cache::inChild([&] { return runAgain(parent) == expected && !HasFailure() ? 0 : 1; });
+    EXPECT_TRUE(cache::succeeded(status)) << status;
     EXPECT_EQ(runAgain(parent), expected);
   }
 }

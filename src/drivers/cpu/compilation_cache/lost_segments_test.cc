@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// What models from compilation caches do whose segments in the store are lost or wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <random>
+#include <span>
+
+#include "base/fault.h"
+#include "drivers/cpu/testing/model_cache_test_util.h"
+
+namespace hearth::cpu {
+namespace {
+
+// The store's files are lost while a model uses them whose client has freed its constants.
+class LostSegmentsTest : public ModelCacheTest {
+ protected:
+  LostSegmentsTest() {
+    useStore();
+    // Several threads may pack small weights in another order, which gives another segment.
+    options_.threads = 1;
+  }
+
+  // Waits for the work of the store in the background.
+  void settle() const {
+    const auto used = store();
+    used->settle();
+    used->settle();
+  }
+  // The error of a model whose weights are lost.
+  static void expectNeedOfCompilation(const Status& status) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code(), ErrorCode::kOpFailed);
+    EXPECT_THAT(status.error().message(), testing::HasSubstr("compiled again"));
+  }
+  // The model gives errors instead of wrong numbers, and right numbers once the model has been
+  // compiled again.
+  void expectFailureUntilCompiledAgain(hal::PreparedModel& restored,
+                                       const std::vector<float>& right) {
+    std::vector<float> output;
+    for (int i = 0; i < 3; ++i) {
+      const Status status = compute(restored, &output);
+      ASSERT_NO_FATAL_FAILURE(expectNeedOfCompilation(status));
+    }
+    ASSERT_TRUE(prepare(sample_, files("b", 2)));
+    settle();
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(outputOf(restored), right);
+    EXPECT_EQ(restored.startReport().reason, "segment corrupt");
+    EXPECT_GT(restored.startReport().repairedBytes, 0u);
+  }
+
+  // Its filters are packed; the constant of the addition is read in place.
+  const Sample sample_{21, 600};
+};
+
+TEST_F(LostSegmentsTest, TruncatedOnesAreTakenFromTheStoreAgain) {
+  const auto right = expected(sample_);
+  ASSERT_TRUE(prepare(sample_, files()));
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  EXPECT_EQ(outputOf(**restored), right);
+  const auto paths = segmentsIn(root() / "store");
+  ASSERT_GE(paths.size(), 2u);
+  for (const fs::path& path : paths) fs::resize_file(path, 0);
+  expectFailureUntilCompiledAgain(**restored, right);
+}
+
+TEST_F(LostSegmentsTest, EachOfThemIsNoticed) {
+  const auto right = expected(sample_);
+  ASSERT_TRUE(prepare(sample_, files()));
+  settle();
+  const size_t count = segmentsIn(root() / "store").size();
+  for (size_t i = 0; i < count; ++i) {
+    SCOPED_TRACE(i);
+    const auto restored = restore(files());
+    ASSERT_TRUE(restored) << restored.error().toString();
+    const auto paths = segmentsIn(root() / "store");
+    ASSERT_EQ(paths.size(), count);
+    fs::resize_file(paths[i], 0);
+    expectFailureUntilCompiledAgain(**restored, right);
+  }
+}
+
+TEST_F(LostSegmentsTest, WrongBytesAreNotUsedOnceTheyAreFound) {
+  const auto right = expected(sample_);
+  ASSERT_TRUE(prepare(sample_, files()));
+  settle();
+  for (const fs::path& path : segmentsIn(root() / "store")) changeByte(path, 2000, 0x40);
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  settle();
+  expectFailureUntilCompiledAgain(**restored, right);
+}
+
+#ifdef HEARTH_TEST_HOOKS
+
+// The store drops files that it cannot sync; the mapped bytes are right.
+TEST_F(LostSegmentsTest, ThoseThatCannotBeSyncedStayInUse) {
+  const auto right = expected(sample_);
+  ASSERT_TRUE(prepare(sample_, files()));
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  ASSERT_TRUE(base::sys::injectText("fsync:EIO:1:*"));
+  settle();
+  base::sys::clearFaults();
+  EXPECT_TRUE(segmentsIn(root() / "store").empty());
+  EXPECT_EQ(outputOf(**restored), right);
+  EXPECT_GT((*restored)->startReport().repairedBytes, 0u);
+}
+
+#endif
+
+TEST_F(LostSegmentsTest, AnotherStoreMayHaveThem) {
+  const auto right = expected(sample_);
+  ASSERT_TRUE(prepare(sample_, files()));
+  settle();
+  fs::copy(root() / "store", root() / "system", fs::copy_options::recursive);
+  options_.driverOptions["system_stores"] = (root() / "system").string();
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  for (const fs::path& path : segmentsIn(root() / "system")) fs::resize_file(path, 0);
+  EXPECT_EQ(outputOf(**restored), right);
+  EXPECT_EQ((*restored)->startReport().reason, "segment corrupt");
+  EXPECT_EQ(outputOf(**restored), right);
+}
+
+// Constants of an interpreted model are lost.
+class LostConstantsTest : public LostSegmentsTest {
+ protected:
+  static constexpr uint32_t kCount = 30'000;  // enough for the store
+
+  LostConstantsTest() {
+    hal::cts::ModelBuilder builder;
+    const auto type = OperandType::kTensorFloat32;
+    const uint32_t in = builder.input(type, {0});
+    const uint32_t constant = constants_.add(&builder, {kCount});
+    builder.operation(OperationType::kAdd, {in, constant, builder.scalar(0)},
+                      {builder.output(type, {0})});
+    model_ = std::make_shared<const graph::Model>(builder.model());
+  }
+  void compile(const std::string& name, int token) {
+    const auto prepared =
+        device_->prepareModel(model_, options_, files(name, static_cast<uint8_t>(token)));
+    ASSERT_TRUE(prepared) << prepared.error().toString();
+    ASSERT_EQ((*prepared)->startReport().cacheProblem, "");
+    settle();
+  }
+  static Status computeRow(hal::PreparedModel& prepared, std::vector<float>* output) {
+    std::vector<float> in(kCount, 1);
+    output->assign(kCount, -1);
+    return compute(prepared, std::move(in), output, {kCount});
+  }
+  static std::vector<float> rowOf(hal::PreparedModel& prepared) {
+    std::vector<float> output;
+    const Status status = computeRow(prepared, &output);
+    EXPECT_TRUE(status) << status.error().toString();
+    return output;
+  }
+  void expectFailuresOnly(hal::PreparedModel& prepared) {
+    std::vector<float> output;
+    for (int i = 0; i < 3; ++i) {
+      const Status status = computeRow(prepared, &output);
+      ASSERT_NO_FATAL_FAILURE(expectNeedOfCompilation(status));
+    }
+  }
+
+  Constants constants_{33};
+  std::shared_ptr<const graph::Model> model_;
+};
+
+TEST_F(LostConstantsTest, TruncatedOnesAreAnErrorUntilTheModelIsCompiledAgain) {
+  compile("a", 1);
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  ASSERT_NE((*restored)->startReport().reason, "");
+  const std::vector<float> right = rowOf(**restored);
+  const auto paths = segmentsIn(root() / "store");
+  ASSERT_EQ(paths.size(), 1u);
+  fs::resize_file(paths[0], 0);
+  expectFailuresOnly(**restored);
+  compile("b", 2);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(rowOf(**restored), right);
+}
+
+TEST_F(LostConstantsTest, WrongOnesAreNotUsedOnceTheyAreFound) {
+  compile("a", 1);
+  for (const fs::path& path : segmentsIn(root() / "store")) changeByte(path, 2000, 0x40);
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  settle();
+  expectFailuresOnly(**restored);
+}
+
+// The scales of a layer with many channels.
+class CachedScalesTest : public LostSegmentsTest {
+ protected:
+  static constexpr uint32_t kFilters = 6000;
+  static constexpr uint32_t kDepth = 16;
+
+  CachedScalesTest() {
+    constexpr auto kBytes = OperandType::kTensorQuant8AsymmSigned;
+    hal::cts::ModelBuilder builder;
+    std::mt19937 random(5);
+    for (uint8_t& byte : std::span(pool_->mutableData(), size_t{kFilters} * kDepth))
+      byte = static_cast<uint8_t>(random() % 255 + 129);  // no -128
+    const uint32_t in = builder.input(kBytes, {1, 1, 1, kDepth}, 0.5f, 3);
+    const uint32_t filter = builder.reference(OperandType::kTensorQuant8SymmPerChannel,
+                                              {kFilters, 1, 1, kDepth}, pool_, 0);
+    const uint32_t bias = builder.reference(OperandType::kTensorInt32, {kFilters}, pool_,
+                                            uint64_t{kFilters} * kDepth);
+    const uint32_t one = builder.scalar(1);
+    builder.operation(OperationType::kConv2d, {in, filter, bias, one, one, one, builder.scalar(0)},
+                      {builder.output(kBytes, {1, 1, 1, kFilters}, 2.0f, 5)});
+    graph::Model made = builder.model();
+    std::vector<float> scales;
+    for (uint32_t i = 0; i < kFilters; ++i) scales.push_back(0.01f + 0.00001f * (i % 100));
+    made.main().operands[filter].perChannel = {0, scales};
+    model_ = std::make_shared<const graph::Model>(std::move(made));
+  }
+  // The result; none when the execution fails.
+  static std::optional<std::vector<int8_t>> resultOf(hal::PreparedModel& prepared) {
+    std::vector<int8_t> output(kFilters, 99);
+    const Status status = compute(prepared, std::vector<int8_t>(kDepth, 40), &output);
+    if (status) return output;
+    expectNeedOfCompilation(status);
+    return std::nullopt;
+  }
+  std::vector<int8_t> compile() {
+    const auto prepared = device_->prepareModel(model_, options_, files());
+    EXPECT_TRUE(prepared) << prepared.error().toString();
+    EXPECT_EQ((*prepared)->startReport().cacheProblem, "");
+    settle();
+    return resultOf(**prepared).value();
+  }
+  // The segment that holds only scales.
+  fs::path scalesPath() const {
+    for (const fs::path& path : segmentsIn(root() / "store"))
+      if (fs::file_size(path) < (kFilters + 100) * sizeof(float)) return path;
+    ADD_FAILURE() << "no segment of scales";
+    return {};
+  }
+
+  memory::PoolRef pool_ = memory::Pool::anonymous(uint64_t{1} << 20).value();
+  std::shared_ptr<const graph::Model> model_;
+};
+
+TEST_F(CachedScalesTest, LieInTheStore) {
+  const std::vector<int8_t> right = compile();
+  EXPECT_LT(fs::file_size(modelFile()), kFilters);
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  EXPECT_EQ(resultOf(**restored), right);
+  // The model has copied the scales: it does not need the file any more.
+  fs::resize_file(scalesPath(), 0);
+  EXPECT_EQ(resultOf(**restored), right);
+  fs::remove(scalesPath());
+  EXPECT_EQ(resultOf(**restored), right);
+  EXPECT_FALSE(restore(files()));
+  EXPECT_EQ(compile(), right);
+  EXPECT_TRUE(restore(files()));
+}
+
+TEST_F(CachedScalesTest, WrongOnesAreNotUsedOnceTheyAreFound) {
+  const std::vector<int8_t> right = compile();
+  changeByte(scalesPath(), 4001, 0x10);
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  settle();
+  EXPECT_FALSE(resultOf(**restored));
+  EXPECT_EQ(compile(), right);
+  const auto again = restore(files());
+  ASSERT_TRUE(again) << again.error().toString();
+  EXPECT_EQ(resultOf(**again), right);
+  // The first model has copies of wrong scales.
+  EXPECT_FALSE(resultOf(**restored));
+}
+
+TEST_F(CachedScalesTest, WrongOnesAreNeverUsedByAStrictStore) {
+  compile();
+  auto bytes = cache::readFile(scalesPath());
+  bytes[4001] ^= 0x10;
+  cache::writeFile(scalesPath(), bytes);
+  options_.driverOptions["store_mode"] = "strict";
+  EXPECT_FALSE(restore(files()));
+}
+
+}  // namespace
+}  // namespace hearth::cpu
