@@ -8,11 +8,6 @@
 namespace hearth::tflite {
 namespace {
 
-using schema::BuiltinOperator;
-using schema::TensorType;
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 int32_t addHandle(ModelWriter* model, const std::string& name) {
   const int32_t handle = model->addTensor(TensorType::RESOURCE, {1});
   schema::VarHandleOptionsT options;

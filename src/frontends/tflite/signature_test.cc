@@ -13,8 +13,6 @@
 namespace hearth::tflite {
 namespace {
 
-using testing::ElementsAre;
-
 using Names = std::vector<std::pair<std::string, int32_t>>;
 
 // t0 + t0 -> t1, with `outputs` of the subgraph and these names of the signature.

@@ -2,6 +2,8 @@
 // For tests: imports hand-made models and shows the result as text.
 #pragma once
 
+#include <gmock/gmock.h>
+
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -12,6 +14,12 @@
 #include "frontends/tflite/testing/model_writer.h"
 
 namespace hearth::tflite {
+
+// The names that tests of translators use in every line.
+using schema::BuiltinOperator;
+using schema::TensorType;
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 // One element of a constant.
 template <typename T>

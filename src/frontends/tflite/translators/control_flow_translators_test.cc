@@ -7,11 +7,6 @@
 namespace hearth::tflite {
 namespace {
 
-using schema::BuiltinOperator;
-using schema::TensorType;
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 // if (t0) t1 + t1 else t1: the second subgraph returns its input.
 ModelWriter branches() {
   ModelWriter model;

@@ -8,10 +8,6 @@ namespace hearth::tflite {
 namespace {
 
 using graph::OperandType;
-using schema::BuiltinOperator;
-using schema::TensorType;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 TEST(ConvTranslators, Conv2dDilatedWithoutBias) {
   FloatModel model({{1, 8, 8, 4}, {2, 3, 3, 4}}, {{1, 4, 4, 2}});

@@ -7,11 +7,6 @@
 namespace hearth::tflite {
 namespace {
 
-using schema::BuiltinOperator;
-using schema::TensorType;
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 TEST(ElementwiseTranslators, Arithmetic) {
   FloatModel model({{1, 4}, {1, 4}}, {{1, 4}, {1, 4}, {1, 4}, {1, 4}});
   schema::AddOptionsT add;

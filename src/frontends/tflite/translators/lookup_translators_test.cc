@@ -7,11 +7,6 @@
 namespace hearth::tflite {
 namespace {
 
-using schema::BuiltinOperator;
-using schema::TensorType;
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 TEST(LookupTranslators, Rows) {
   FloatModel model({{5, 2}}, {{3, 2}, {3, 2}});
   const int32_t indices = model.addTensor(TensorType::INT32, {3});

@@ -9,11 +9,6 @@
 namespace hearth::tflite {
 namespace {
 
-using schema::BuiltinOperator;
-using schema::TensorType;
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 TEST(QuantizationTranslators, RequantisationIsOneOperation) {
   ModelWriter model;
   model.addTensor(TensorType::UINT8, {4}, 0.5f, 128);

@@ -8,9 +8,6 @@ namespace hearth::tflite {
 namespace {
 
 using graph::OperandType;
-using schema::BuiltinOperator;
-using schema::TensorType;
-using testing::ElementsAre;
 
 TEST(RecurrentTranslators, RnnKeepsItsState) {
   FloatModel model({{1, 4}, {3, 4}, {3, 3}, {3}}, {{1, 3}});

@@ -7,10 +7,6 @@
 namespace hearth::tflite {
 namespace {
 
-using schema::BuiltinOperator;
-using schema::TensorType;
-using testing::ElementsAre;
-
 TEST(ReduceTranslators, AxesAndKeepDims) {
   schema::ReducerOptionsT options;
   options.keep_dims = true;

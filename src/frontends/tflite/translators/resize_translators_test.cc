@@ -7,11 +7,6 @@
 namespace hearth::tflite {
 namespace {
 
-using schema::BuiltinOperator;
-using schema::TensorType;
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 TEST(ResizeTranslators, SizesAreScalars) {
   FloatModel model({{1, 4, 4, 2}}, {{1, 6, 8, 2}, {1, 6, 8, 2}});
   const int32_t size = model.ints({6, 8});

@@ -7,11 +7,6 @@
 namespace hearth::tflite {
 namespace {
 
-using schema::BuiltinOperator;
-using schema::TensorType;
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 TEST(ShapeTranslators, ReshapeForms) {
   FloatModel model({{2, 3}}, {{3, 2}, {6}});
   const int32_t shape = model.ints({3, 2});

@@ -7,10 +7,6 @@
 namespace hearth::tflite {
 namespace {
 
-using schema::BuiltinOperator;
-using schema::TensorType;
-using testing::ElementsAre;
-
 TEST(SubgraphBuilder, OutputsThatAreInputsConstantsOrTwice) {
   FloatModel model({{2}}, {{2}});
   model.addOperator(BuiltinOperator::RELU, {0}, {1});

@@ -14,10 +14,6 @@ namespace hearth::tflite {
 namespace {
 
 using graph::OperationType;
-using schema::BuiltinOperator;
-using schema::TensorType;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 std::vector<OperationType> typesOf(const ModelWriter& writer) {
   const auto imported = tryImport(writer);
