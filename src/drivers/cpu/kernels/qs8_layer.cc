@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/kernels/qs8_layer.h"
 
-#include <algorithm>
-
 #include "drivers/cpu/kernels/packed_bytes.h"
+#include "drivers/cpu/kernels/qs8_tasks.h"
 #include "drivers/cpu/microkernels/im2col.h"
-#include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {
 namespace {
-
-// Limits the rows of one task, so that they stay in the second-level cache beside the weights.
-constexpr size_t kMostRows = 8 * kQs8Rows;
-constexpr size_t kScratchPerTask = size_t{256} << 10;
-// Blocks of about this many panels or more share a gathered input.
-constexpr size_t kPanelsPerBlock = 2;
-// Fewer tasks than this for a thread balance badly when threads run unevenly.
-constexpr size_t kTasksPerThread = 4;
 
 class Qs8LayerKernel final : public Kernel {
  public:
@@ -30,14 +20,7 @@ class Qs8LayerKernel final : public Kernel {
   }
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
-    const size_t threads = threads::threadsOf(pool);
-    const size_t rows = windows_.windowCount();
-    rowsPerTask_ = std::clamp(kScratchPerTask / rowBytes_, kQs8Rows, kMostRows);
-    if (threads > 1) rowsPerTask_ = std::min(rowsPerTask_, rows / (threads * kTasksPerThread));
-    rowsPerTask_ = std::max(kQs8Rows, rowsPerTask_ - rowsPerTask_ % kQs8Rows);
-    // Room for reading past the last row, whose last group of inputs may be incomplete.
-    scratchPerThread_ = std::min(rows, rowsPerTask_) * rowBytes_ + kQs8Group;
-    return threads * scratchPerThread_;
+    return tasks_.divide(threads::threadsOf(pool), windows_.windowCount(), rowBytes_);
   }
 
   Status setup(std::span<void* const> addresses, void* workspace) override {
@@ -48,21 +31,11 @@ class Qs8LayerKernel final : public Kernel {
   }
 
   Status run(threads::ThreadPool* pool) override {
-    const size_t threads = threads::threadsOf(pool);
-    const size_t rows = windows_.windowCount();
-    const size_t chunks = (rows + rowsPerTask_ - 1) / rowsPerTask_;
-    const size_t panels = layer_.product.panels();
-    size_t blocks = 1;
-    if (threads > 1)
-      blocks = std::clamp<size_t>((threads * kTasksPerThread + chunks - 1) / chunks, 1,
-                                  (panels + kPanelsPerBlock - 1) / kPanelsPerBlock);
-    const auto task = [&](size_t index, size_t thread) {
-      const size_t block = index / chunks;
-      const size_t first = index % chunks * rowsPerTask_;
-      compute(first, std::min(rowsPerTask_, rows - first), block * panels / blocks,
-              (block + 1) * panels / blocks, scratch_ + thread * scratchPerThread_);
-    };
-    threads::forTasks(pool, chunks * blocks, task);
+    tasks_.run(
+        pool, layer_.product.panels(), scratch_,
+        [&](size_t first, size_t last, size_t firstPanel, size_t lastPanel, uint8_t* scratch) {
+          compute(first, last - first, firstPanel, lastPanel, scratch);
+        });
     return {};
   }
 
@@ -83,9 +56,8 @@ class Qs8LayerKernel final : public Kernel {
   const Im2col windows_;
   const size_t rowBytes_;
   bool isDirect_ = false;
-  size_t rowsPerTask_ = kQs8Rows;
+  Qs8Tasks tasks_;
   uint8_t* scratch_ = nullptr;
-  size_t scratchPerThread_ = 0;
   const int8_t* source_ = nullptr;
   int8_t* destination_ = nullptr;
 };

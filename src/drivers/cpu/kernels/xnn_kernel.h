@@ -41,6 +41,25 @@ bool requantizationFits(const graph::Operand& input, const graph::Operand& filte
 // asserts, too. True for floats.
 bool activationFits(ops::FusedActivation activation, const graph::Operand& output);
 
+// Packs the weights of a kernel of ours: create(&op) makes XNNPACK's operator, which is not kept.
+// Error: xnnError() of the creation call `call`.
+template <typename Create>
+Status packByXnnpack(const char* call, const Create& create) {
+  xnn_operator_t op = nullptr;
+  if (const xnn_status status = create(&op); status != xnn_status_success)
+    return std::unexpected(xnnError(status, call));
+  const XnnOperator packed(op);
+  return {};
+}
+
+// The status of a reshape call that gave an image of this size, which must be the layer's.
+inline xnn_status statusOfReshape(xnn_status status, size_t height, size_t width,
+                                  size_t outputHeight, size_t outputWidth) {
+  if (status == xnn_status_success && (height != outputHeight || width != outputWidth))
+    return xnn_status_unsupported_parameter;
+  return status;
+}
+
 // Makes a kernel that owns the operator that the creation call `call` made. Error: xnnError() of
 // `status` when the call failed.
 Result<std::unique_ptr<Kernel>> makeXnnKernel(const char* call, xnn_status status,

@@ -23,21 +23,12 @@ namespace {
 
 using graph::OperandType;
 
-struct Creation {
-  FullyConnected layer;
-  ChannelRange channels;
+struct Creation : HybridPart {
   size_t blockSize = 0;
   bool areScalesHalf = false;
   // Data of the first channel in `channels`.
   const uint8_t* pairs = nullptr;
   const void* scales = nullptr;
-  const float* bias = nullptr;
-  ops::ActivationRange floats{};
-  PackedWeights* weights = nullptr;
-  WeightPlace place;
-  std::shared_ptr<const base::Sha256Digest> packed;
-  QuantizedRows source;
-  ValueId destination = 0;
 };
 
 bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {

@@ -43,4 +43,13 @@ void releaseAfterPacking(const PlanBuilder& builder, Node* node, uint32_t filter
   source = source.subspan(channels.first * bytesPerChannel, channels.count * bytesPerChannel);
 }
 
+void releaseAfterPacking(PlanBuilder* builder, Node* node, uint32_t filter,
+                         const std::vector<ChannelRange>& parts, size_t part,
+                         size_t bytesPerChannel) {
+  if (parts.size() == 1)
+    builder->releaseAfterPacking(node, filter);
+  else
+    releaseAfterPacking(*builder, node, filter, parts[part], bytesPerChannel);
+}
+
 }  // namespace hearth::cpu

@@ -37,5 +37,9 @@ std::shared_ptr<const float> scalesFrom(const graph::Operand& filter, size_t cha
 // `bytesPerChannel` bytes each.
 void releaseAfterPacking(const PlanBuilder& builder, Node* node, uint32_t filter,
                          ChannelRange channels, size_t bytesPerChannel);
+// The same for a node that packs part number `part` of all the parts of the filter.
+void releaseAfterPacking(PlanBuilder* builder, Node* node, uint32_t filter,
+                         const std::vector<ChannelRange>& parts, size_t part,
+                         size_t bytesPerChannel);
 
 }  // namespace hearth::cpu

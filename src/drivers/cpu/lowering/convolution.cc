@@ -16,6 +16,7 @@
 #include "drivers/cpu/lowering/qs8_depthwise.h"
 #include "drivers/cpu/lowering/qu8_convolution.h"
 #include "drivers/cpu/microkernels/im2col.h"
+#include "drivers/cpu/weights/layer_packing.h"
 #include "drivers/cpu/weights/packed_panels.h"
 #include "threads/parallel_ranges.h"
 
@@ -25,7 +26,7 @@ namespace {
 using graph::OperandType;
 
 // Everything that a creation call reads. The call runs once for each execution context.
-struct Creation {
+struct Creation : LayerPacking {
   Convolution geometry;
   OperandType type = OperandType::kTensorFloat32;
   bool isPerChannel = false;
@@ -38,9 +39,6 @@ struct Creation {
   ops::ActivationRange floats{};
   ops::QuantizedRange steps{};
   bool guardOneRowTail = false;
-  PackedWeights* weights = nullptr;
-  WeightPlace place;
-  std::shared_ptr<const base::Sha256Digest> packed;  // names what is packed there
   ValueId source = 0, destination = 0;
 };
 
@@ -122,9 +120,7 @@ xnn_status reshapeOperator(const Creation& c, xnn_operator_t op, size_t* workspa
               : xnn_reshape_convolution2d_nhwc_qs8(op, g.batch, g.inputHeight, g.inputWidth,
                                                    workspace, alignment, &height, &width, pool);
   }
-  if (status == xnn_status_success && (height != g.outputHeight || width != g.outputWidth))
-    return xnn_status_unsupported_parameter;
-  return status;
+  return statusOfReshape(status, height, width, g.outputHeight, g.outputWidth);
 }
 
 xnn_status setupOperator(const Creation& c, xnn_operator_t op, void* workspace,
@@ -270,11 +266,8 @@ Result<std::unique_ptr<Kernel>> createKernel(const std::shared_ptr<const Creatio
 
 // Makes the kernel of the same float32 convolution on a product of ours.
 Result<std::unique_ptr<Kernel>> createFloatLayer(const Creation& c) {
-  xnn_operator_t op = nullptr;
-  const xnn_status status = createOperator(c, &op);
-  if (status != xnn_status_success) return std::unexpected(xnnError(status, "convolution2d_nhwc"));
-  // Created only to pack.
-  const XnnOperator packed(op);
+  HEARTH_TRY(packByXnnpack("convolution2d_nhwc",
+                           [&](xnn_operator_t* op) { return createOperator(c, op); }));
   const Convolution& g = c.geometry;
   F32Layer layer;
   layer.geometry = g;
@@ -291,11 +284,8 @@ Result<std::unique_ptr<Kernel>> createFloatLayer(const Creation& c) {
 // The same for int8. `geometry` is that of the layer even where `c` packs for gathered windows: our
 // kernel gathers them itself.
 Result<std::unique_ptr<Kernel>> createInt8Layer(const Creation& c, const Convolution& geometry) {
-  xnn_operator_t op = nullptr;
-  const xnn_status status = createOperator(c, &op);
-  if (status != xnn_status_success) return std::unexpected(xnnError(status, "convolution2d_nhwc"));
-  // Created only to pack.
-  const XnnOperator packed(op);
+  HEARTH_TRY(packByXnnpack("convolution2d_nhwc",
+                           [&](xnn_operator_t* op) { return createOperator(c, op); }));
   const size_t inputs =
       size_t{geometry.kernelHeight} * geometry.kernelWidth * geometry.groupInputChannels;
   Qs8Layer layer;

@@ -6,8 +6,7 @@
 
 #include "base/vector_dispatch.h"
 #include "drivers/cpu/lowering/convolution_input.h"
-#include "drivers/cpu/microkernels/dwconv_windows.h"
-#include "threads/parallel_ranges.h"
+#include "drivers/cpu/lowering/depthwise_kernel.h"
 
 namespace hearth::cpu {
 namespace {
@@ -62,10 +61,9 @@ Multiply multiplyTileOf(size_t stride) {
   return stride == 1 ? multiply<kKernel, kDepthwiseTile, 1> : multiply<kKernel, kDepthwiseTile, 2>;
 }
 
-class F32DepthwiseKernel final : public Kernel {
+class F32DepthwiseKernel final : public DepthwiseKernel<float, F32Depthwise> {
  public:
-  explicit F32DepthwiseKernel(const F32Depthwise& layer)
-      : layer_(layer), windows_(layer.geometry, 0.0f) {
+  explicit F32DepthwiseKernel(const F32Depthwise& layer) : DepthwiseKernel(layer, 0.0f) {
     const Convolution& g = layer_.geometry;
     if (layer_.bias == nullptr) noBias_.resize(g.groups);
     bias_ = layer_.bias == nullptr ? noBias_.data() : layer_.bias;
@@ -74,30 +72,9 @@ class F32DepthwiseKernel final : public Kernel {
         g.kernelWidth == 3 ? multiplyTileOf<3>(g.strideWidth) : multiplyTileOf<5>(g.strideWidth);
   }
 
-  Result<size_t> reshape(threads::ThreadPool*) override { return 0; }
-
-  Status setup(std::span<void* const> addresses, void*) override {
-    source_ = static_cast<const float*>(addresses[layer_.source]);
-    destination_ = static_cast<float*>(addresses[layer_.destination]);
-    return {};
-  }
-
-  Status run(threads::ThreadPool* pool) override {
-    const size_t lineSize = layer_.geometry.outputWidth * layer_.geometry.groups;
-    threads::forRanges(pool, windows_.lines(), threads::grainOf(lineSize * kWork),
-                       [&](uint64_t begin, uint64_t end) {
-                         for (uint64_t line = begin; line < end; ++line) compute(line);
-                       });
-    return {};
-  }
-
  private:
-  // Computing an output takes as long as copying this many bytes.
-  static constexpr size_t kWork = 8;
-
-  void compute(size_t line) const {
+  void compute(size_t line, float* output) const override {
     const size_t channels = layer_.geometry.groups;
-    float* const output = destination_ + line * layer_.geometry.outputWidth * channels;
     const auto with = [&](Multiply product) {
       return [this, product, output, channels](const float* const* columns, size_t x) {
         product(layer_, bias_, columns, output + x * channels);
@@ -106,14 +83,10 @@ class F32DepthwiseKernel final : public Kernel {
     windows_.forLine(source_, line, with(multiplyOne_), with(multiplyTile_));
   }
 
-  const F32Depthwise layer_;
-  const DwconvWindows<float> windows_;
   std::vector<float> noBias_;
   const float* bias_ = nullptr;
   Multiply multiplyOne_ = nullptr;
   Multiply multiplyTile_ = nullptr;
-  const float* source_ = nullptr;
-  float* destination_ = nullptr;
 };
 
 bool hasFusedVectors() {

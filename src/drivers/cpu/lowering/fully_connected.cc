@@ -9,6 +9,7 @@
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/lowering/f16w_layer.h"
 #include "drivers/cpu/lowering/hybrid_fully_connected.h"
+#include "drivers/cpu/weights/layer_packing.h"
 #include "drivers/cpu/weights/packed_panels.h"
 
 namespace hearth::cpu {
@@ -16,7 +17,7 @@ namespace {
 
 using graph::OperandType;
 
-struct Creation {
+struct Creation : LayerPacking {
   FullyConnected layer;
   ChannelRange channels;
   OperandType type = OperandType::kTensorFloat32;
@@ -29,9 +30,6 @@ struct Creation {
   int32_t inputZero = 0, kernelZero = 0, outputZero = 0;
   ops::ActivationRange floats{};
   ops::QuantizedRange steps{};
-  PackedWeights* weights = nullptr;
-  WeightPlace place;
-  std::shared_ptr<const base::Sha256Digest> packed;  // names what is packed there
   ValueId source = 0, destination = 0;
 };
 
@@ -128,11 +126,8 @@ Result<std::unique_ptr<Kernel>> makeKernel(std::shared_ptr<const Creation> creat
 
 // Makes the kernel of the same float32 layer on a product of ours.
 Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
-  xnn_operator_t op = nullptr;
-  const xnn_status status = createOperator(c, &op);
-  if (status != xnn_status_success) return std::unexpected(xnnError(status, "fully_connected_nc"));
-  // Created only to pack.
-  const XnnOperator packed(op);
+  HEARTH_TRY(packByXnnpack("fully_connected_nc",
+                           [&](xnn_operator_t* op) { return createOperator(c, op); }));
   F32Layer layer;
   layer.geometry.batch = c.layer.rows;
   layer.geometry.groupInputChannels = layer.product.channels = c.layer.inputChannels;
@@ -236,19 +231,12 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
     const bool hasOwn = c.type == OperandType::kTensorFloat32 && hasF32Gemm() &&
                         channels.count >= f32Tile().columns;
     Node& node = builder->add(hasOwn ? "own" : "xnnpack", {source}, {destination});
-    if (parts.size() == 1)
-      builder->releaseAfterPacking(&node, layer.filter);
-    else
-      releaseAfterPacking(*builder, &node, layer.filter, channels, channelBytes);
+    releaseAfterPacking(builder, &node, layer.filter, parts, part, channelBytes);
     const auto creation = std::make_shared<const Creation>(std::move(c));
     node.create = [creation] {
       return makeKernel(creation);
     };
-    if (!hasOwn) continue;
-    node.createOther = std::move(node.create);
-    node.create = [creation] {
-      return makeOwnKernel(*creation);
-    };
+    if (hasOwn) node.preferOwn([creation] { return makeOwnKernel(*creation); });
   }
   return true;
 }

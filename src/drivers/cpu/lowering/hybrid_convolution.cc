@@ -12,21 +12,19 @@
 #include "drivers/cpu/lowering/convolution_input.h"
 #include "drivers/cpu/lowering/hybrid_weights.h"
 #include "drivers/cpu/lowering/quantized_rows.h"
+#include "drivers/cpu/weights/layer_packing.h"
 #include "drivers/cpu/weights/packed_panels.h"
 
 namespace hearth::cpu {
 namespace {
 
-struct Creation {
+struct Creation : LayerPacking {
   Convolution geometry;
   bool isInt4 = false;
   std::shared_ptr<const float> kernelScales;
   const uint8_t* kernel = nullptr;
   const float* bias = nullptr;
   ops::ActivationRange floats{};
-  PackedWeights* weights = nullptr;
-  WeightPlace place;
-  std::shared_ptr<const base::Sha256Digest> packed;
   QuantizedRows source;
   ValueId destination = 0;
   bool guardOneRowTail = false;
@@ -63,9 +61,7 @@ Result<std::unique_ptr<Kernel>> makeXnnpackKernel(const std::shared_ptr<const Cr
     size_t width = 0;
     const xnn_status reshaped = xnn_reshape_convolution2d_nhwc_qd8_f32_qc8w(
         o, g.batch, g.inputHeight, g.inputWidth, workspace, alignment, &height, &width, pool);
-    if (reshaped == xnn_status_success && (height != g.outputHeight || width != g.outputWidth))
-      return xnn_status_unsupported_parameter;
-    return reshaped;
+    return statusOfReshape(reshaped, height, width, g.outputHeight, g.outputWidth);
   };
   calls.setup = [shared](xnn_operator_t o, void* workspace, std::span<void* const> at) {
     return xnn_setup_convolution2d_nhwc_qd8_f32_qc8w(
@@ -90,12 +86,8 @@ bool isHybridLayer(const Convolution& g) {
 
 Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
   const Convolution& g = c.geometry;
-  xnn_operator_t op = nullptr;
-  const xnn_status status = createOperator(c, &op);
-  if (status != xnn_status_success)
-    return std::unexpected(xnnError(status, "convolution2d_nhwc_qd8_f32_qc8w"));
-  // Created only to pack.
-  const XnnOperator packed(op);
+  HEARTH_TRY(packByXnnpack("convolution2d_nhwc_qd8_f32_qc8w",
+                           [&](xnn_operator_t* op) { return createOperator(c, op); }));
   Qd8Gemm product;
   product.inputs = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
   product.columns = g.groupOutputChannels;
@@ -146,11 +138,7 @@ Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convo
   node.create = [creation] {
     return makeXnnpackKernel(creation);
   };
-  if (!hasOwn) return true;
-  node.createOther = std::move(node.create);
-  node.create = [creation] {
-    return makeOwnKernel(*creation);
-  };
+  if (hasOwn) node.preferOwn([creation] { return makeOwnKernel(*creation); });
   return true;
 }
 

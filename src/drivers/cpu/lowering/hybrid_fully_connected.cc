@@ -16,20 +16,10 @@
 namespace hearth::cpu {
 namespace {
 
-struct Creation {
-  FullyConnected layer;
-  ChannelRange channels;
+struct Creation : HybridPart {
   bool isInt4 = false;
-  // Data of the first channel in `channels`.
-  const uint8_t* kernel = nullptr;
-  const float* bias = nullptr;
+  const uint8_t* kernel = nullptr;  // of the first channel in `channels`
   std::shared_ptr<const float> kernelScales;
-  ops::ActivationRange floats{};
-  PackedWeights* weights = nullptr;
-  WeightPlace place;
-  std::shared_ptr<const base::Sha256Digest> packed;
-  QuantizedRows source;
-  ValueId destination = 0;
 };
 
 xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
@@ -71,12 +61,8 @@ Result<std::unique_ptr<Kernel>> makeKernel(std::shared_ptr<const Creation> creat
 
 // Makes the kernel of the same layer on a product of ours.
 Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
-  xnn_operator_t op = nullptr;
-  const xnn_status status = createOperator(c, &op);
-  if (status != xnn_status_success)
-    return std::unexpected(xnnError(status, "fully_connected_nc_qd8_f32_qc8w"));
-  // Created only to pack.
-  const XnnOperator packed(op);
+  HEARTH_TRY(packByXnnpack("fully_connected_nc_qd8_f32_qc8w",
+                           [&](xnn_operator_t* op) { return createOperator(c, op); }));
   Qd8Gemm product;
   product.inputs = c.layer.inputChannels;
   product.columns = c.channels.count;
@@ -129,19 +115,12 @@ Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected&
     const bool hasOwn = hasQd8Gemm() && channels.count >= kQd8Columns;
     Node& node = builder->add(hasOwn ? "own" : "xnnpack", {source.numbers, source.parameters},
                               {destination});
-    if (parts.size() == 1)
-      builder->releaseAfterPacking(&node, layer.filter);
-    else
-      releaseAfterPacking(*builder, &node, layer.filter, channels, channelBytes);
+    releaseAfterPacking(builder, &node, layer.filter, parts, part, channelBytes);
     const auto creation = std::make_shared<const Creation>(std::move(c));
     node.create = [creation] {
       return makeKernel(creation);
     };
-    if (!hasOwn) continue;
-    node.createOther = std::move(node.create);
-    node.create = [creation] {
-      return makeOwnKernel(*creation);
-    };
+    if (hasOwn) node.preferOwn([creation] { return makeOwnKernel(*creation); });
   }
   return true;
 }

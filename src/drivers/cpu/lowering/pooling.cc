@@ -62,9 +62,7 @@ xnn_status reshapeOperator(const Creation& c, xnn_operator_t op, size_t* workspa
                                                     p.channels, p.channels, p.channels, workspace,
                                                     alignment, &height, &width, threads);
   }
-  if (status == xnn_status_success && (height != p.outputHeight || width != p.outputWidth))
-    return xnn_status_unsupported_parameter;
-  return status;
+  return statusOfReshape(status, height, width, p.outputHeight, p.outputWidth);
 }
 
 xnn_status setupOperator(const Creation& c, xnn_operator_t op, void* workspace,

@@ -5,41 +5,20 @@
 #include <vector>
 
 #include "drivers/cpu/lowering/convolution_input.h"
-#include "drivers/cpu/microkernels/dwconv_windows.h"
-#include "threads/parallel_ranges.h"
+#include "drivers/cpu/lowering/depthwise_kernel.h"
+#include "drivers/cpu/weights/layer_packing.h"
 
 namespace hearth::cpu {
 namespace {
 
-class Qs8DepthwiseKernel final : public Kernel {
+class Qs8DepthwiseKernel final : public DepthwiseKernel<int8_t, Qs8Depthwise> {
  public:
   explicit Qs8DepthwiseKernel(const Qs8Depthwise& layer)
-      : layer_(layer), windows_(layer.geometry, static_cast<int8_t>(layer.inputZero)) {}
-
-  Result<size_t> reshape(threads::ThreadPool*) override { return 0; }
-
-  Status setup(std::span<void* const> addresses, void*) override {
-    source_ = static_cast<const int8_t*>(addresses[layer_.source]);
-    destination_ = static_cast<int8_t*>(addresses[layer_.destination]);
-    return {};
-  }
-
-  Status run(threads::ThreadPool* pool) override {
-    const size_t lineBytes = layer_.geometry.outputWidth * layer_.product.channels;
-    threads::forRanges(pool, windows_.lines(), threads::grainOf(lineBytes * kWork),
-                       [&](uint64_t begin, uint64_t end) {
-                         for (uint64_t line = begin; line < end; ++line) compute(line);
-                       });
-    return {};
-  }
+      : DepthwiseKernel(layer, static_cast<int8_t>(layer.inputZero)) {}
 
  private:
-  // Computing an output takes as long as copying this many bytes.
-  static constexpr size_t kWork = 8;
-
-  void compute(size_t line) const {
+  void compute(size_t line, int8_t* output) const override {
     const Qs8Dwconv& product = layer_.product;
-    int8_t* const output = destination_ + line * layer_.geometry.outputWidth * product.channels;
     windows_.forLine(
         source_, line,
         [&](const int8_t* const* columns, size_t x) {
@@ -50,23 +29,15 @@ class Qs8DepthwiseKernel final : public Kernel {
                                 output + x * product.channels);
         });
   }
-
-  const Qs8Depthwise layer_;
-  const DwconvWindows<int8_t> windows_;
-  const int8_t* source_ = nullptr;
-  int8_t* destination_ = nullptr;
 };
 
 // What packing reads, and the layer.
-struct Creation {
+struct Creation : LayerPacking {
   Qs8Depthwise layer;
   const uint8_t* filter = nullptr;
   const uint8_t* bias = nullptr;
   float inputScale = 0, filterScale = 0, outputScale = 0;
   std::span<const float> filterScales;  // by channel, in the model; empty: filterScale for all
-  PackedWeights* weights = nullptr;
-  WeightPlace place;
-  std::shared_ptr<const base::Sha256Digest> packed;  // names what is packed there
 };
 
 std::vector<float> factorsOf(const Creation& c) {

@@ -4,22 +4,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "drivers/cpu/kernels/qs8_tasks.h"
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/microkernels/im2col.h"
 #include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/weights/layer_packing.h"
 #include "ops/quantization.h"
-#include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {
 namespace {
-
-// Limits the rows of one task, so that they stay in the second-level cache beside the weights.
-constexpr size_t kMostRows = 8 * kQs8Rows;
-constexpr size_t kScratchPerTask = size_t{256} << 10;
-// All rows of a task are multiplied with this many panels before the next panels.
-constexpr size_t kPanelsPerBlock = 2;
-// Fewer tasks than this for a thread balance badly when threads run unevenly.
-constexpr size_t kTasksPerThread = 4;
 
 std::vector<TransposePart> partsOf(uint32_t outputs, int32_t stride, int32_t filter,
                                    int32_t padding) {
@@ -61,14 +54,7 @@ class TransposeLayerKernel final : public Kernel {
   }
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
-    const size_t threads = threads::threadsOf(pool);
-    rowsPerTask_ =
-        std::clamp(kScratchPerTask / std::max<size_t>(1, mostWindowBytes_), kQs8Rows, kMostRows);
-    if (threads > 1) rowsPerTask_ = std::min(rowsPerTask_, places() / (threads * kTasksPerThread));
-    rowsPerTask_ = std::max(kQs8Rows, rowsPerTask_ - rowsPerTask_ % kQs8Rows);
-    // Room for reading past the last row, whose last group of inputs may be incomplete.
-    scratchPerThread_ = std::min(places(), rowsPerTask_) * mostWindowBytes_ + kQs8Group;
-    return threads * scratchPerThread_;
+    return tasks_.divide(threads::threadsOf(pool), places(), mostWindowBytes_);
   }
 
   Status setup(std::span<void* const> addresses, void* workspace) override {
@@ -79,23 +65,12 @@ class TransposeLayerKernel final : public Kernel {
   }
 
   Status run(threads::ThreadPool* pool) override {
-    const size_t threads = threads::threadsOf(pool);
-    const size_t chunks = (places() + rowsPerTask_ - 1) / rowsPerTask_;
-    const size_t panels = layer_.product.panels();
-    size_t blocks = 1;
-    if (threads > 1)
-      blocks = std::clamp<size_t>((threads * kTasksPerThread + chunks - 1) / chunks, 1,
-                                  (panels + kPanelsPerBlock - 1) / kPanelsPerBlock);
-    const auto task = [&](size_t index, size_t thread) {
-      const size_t block = index / chunks;
-      const size_t first = index % chunks * rowsPerTask_;
-      const size_t last = std::min(places(), first + rowsPerTask_);
-      uint8_t* const scratch = scratch_ + thread * scratchPerThread_;
-      for (const Phase& phase : phases_)
-        compute(phase, first, last, block * panels / blocks, (block + 1) * panels / blocks,
-                scratch);
-    };
-    threads::forTasks(pool, chunks * blocks, task);
+    tasks_.run(
+        pool, layer_.product.panels(), scratch_,
+        [&](size_t first, size_t last, size_t firstPanel, size_t lastPanel, uint8_t* scratch) {
+          for (const Phase& phase : phases_)
+            compute(phase, first, last, firstPanel, lastPanel, scratch);
+        });
     return {};
   }
 
@@ -155,32 +130,28 @@ class TransposeLayerKernel final : public Kernel {
     }
     makeUnsigned(reinterpret_cast<const int8_t*>(scratch), static_cast<size_t>(at - scratch),
                  scratch);
-    for (size_t panel = firstPanel; panel < lastPanel; panel += kPanelsPerBlock)
+    for (size_t panel = firstPanel; panel < lastPanel; panel += Qs8Tasks::kPanelsPerBlock)
       for (const Piece& piece : pieces)
         multiplyQs8(phase.product, piece.windows, windowBytes, piece.count, panel,
-                    std::min(lastPanel, panel + kPanelsPerBlock), piece.output);
+                    std::min(lastPanel, panel + Qs8Tasks::kPanelsPerBlock), piece.output);
   }
 
   const TransposeLayer layer_;
   std::vector<Phase> phases_;
   size_t mostWindowBytes_ = 0;
   size_t gridRows_ = 0, gridColumns_ = 0;
-  size_t rowsPerTask_ = kQs8Rows;
+  Qs8Tasks tasks_;
   uint8_t* scratch_ = nullptr;
-  size_t scratchPerThread_ = 0;
   const uint8_t* source_ = nullptr;
   int8_t* destination_ = nullptr;
 };
 
 // What packing reads, and the layer.
-struct Creation {
+struct Creation : LayerPacking {
   TransposeLayer layer;
   const uint8_t* filter = nullptr;
   const uint8_t* bias = nullptr;
   std::vector<float> factors;
-  PackedWeights* weights = nullptr;
-  WeightPlace place;
-  std::shared_ptr<const base::Sha256Digest> packed;  // names what is packed there
 };
 
 Result<std::unique_ptr<Kernel>> makeKernel(const Creation& c) {

@@ -9,9 +9,8 @@ namespace hearth::cpu {
 namespace {
 
 constexpr uint32_t kVersion = 1;
-constexpr uint32_t kOther = 1;
-constexpr uint32_t kSerial = 2;
-constexpr uint32_t kBits = 2;
+enum Flags : uint32_t { kOther = 1, kSerial = 2 };
+constexpr uint32_t kBits = 2;  // of the flags
 
 // Only nodes that do not run their first kernel on all threads are listed behind the head.
 struct Head {

@@ -7,9 +7,7 @@
 namespace hearth::cpu {
 namespace {
 
-constexpr size_t kFirstOnAll = 0;
-constexpr size_t kFirstOnOne = 1;
-constexpr size_t kOtherOnAll = 2;
+enum Candidate : unsigned { kFirstOnAll, kFirstOnOne, kOtherOnAll };
 
 // A candidate that is slower by this fraction in its first executions is given up, because it slows
 // those executions down.

@@ -56,6 +56,11 @@ struct Node {
   // The same for a second kernel over the same values, which is faster on some machines; null where
   // there is none. It is tried when the model has been used for a while.
   std::function<Result<std::unique_ptr<Kernel>>()> createOther;
+
+  // Makes a kernel of ours the first one, and the node's own the second.
+  void preferOwn(std::function<Result<std::unique_ptr<Kernel>>()> own) {
+    createOther = std::exchange(create, std::move(own));
+  }
 };
 
 struct Plan {

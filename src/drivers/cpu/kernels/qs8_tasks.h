@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "threads/parallel_tasks.h"
+
+namespace hearth::cpu {
+
+// How an int8 layer is divided into tasks, each of which gathers some rows of inputs in memory of
+// its own and multiplies them with some panels of the weights.
+class Qs8Tasks {
+ public:
+  // All rows of a task are multiplied with this many panels before the next panels. Tasks with
+  // about so many panels or more share a gathered input.
+  static constexpr size_t kPanelsPerBlock = 2;
+
+  // Divides `rows` of `rowBytes` and returns the size of the workspace.
+  size_t divide(size_t threads, size_t rows, size_t rowBytes) {
+    rows_ = rows;
+    rowsPerTask_ = std::clamp(kScratchPerTask / std::max<size_t>(1, rowBytes), kQs8Rows, kMostRows);
+    if (threads > 1) rowsPerTask_ = std::min(rowsPerTask_, rows / (threads * kTasksPerThread));
+    rowsPerTask_ = std::max(kQs8Rows, rowsPerTask_ - rowsPerTask_ % kQs8Rows);
+    // Room for reading past the last row, whose last group of inputs may be incomplete.
+    scratchPerThread_ = std::min(rows, rowsPerTask_) * rowBytes + kQs8Group;
+    return threads * scratchPerThread_;
+  }
+
+  // Calls compute(first row, last row, first panel, last panel, scratch) for each task.
+  template <typename Compute>
+  void run(threads::ThreadPool* pool, size_t panels, uint8_t* workspace,
+           const Compute& compute) const {
+    const size_t threads = threads::threadsOf(pool);
+    const size_t chunks = (rows_ + rowsPerTask_ - 1) / rowsPerTask_;
+    size_t blocks = 1;
+    if (threads > 1)
+      blocks = std::clamp<size_t>((threads * kTasksPerThread + chunks - 1) / chunks, 1,
+                                  (panels + kPanelsPerBlock - 1) / kPanelsPerBlock);
+    threads::forTasks(pool, chunks * blocks, [&](size_t index, size_t thread) {
+      const size_t block = index / chunks;
+      const size_t first = index % chunks * rowsPerTask_;
+      compute(first, std::min(rows_, first + rowsPerTask_), block * panels / blocks,
+              (block + 1) * panels / blocks, workspace + thread * scratchPerThread_);
+    });
+  }
+
+ private:
+  // Limits the rows of one task, so that they stay in the second-level cache beside the weights.
+  static constexpr size_t kMostRows = 8 * kQs8Rows;
+  static constexpr size_t kScratchPerTask = size_t{256} << 10;
+  // Fewer tasks than this for a thread balance badly when threads run unevenly.
+  static constexpr size_t kTasksPerThread = 4;
+
+  size_t rows_ = 0;
+  size_t rowsPerTask_ = kQs8Rows;
+  size_t scratchPerThread_ = 0;
+};
+
+}  // namespace hearth::cpu
