@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "ops/quantization.h"
-#include "ops/random_values.h"
 #include "ops/testing/operation_builder.h"
+#include "ops/testing/values.h"
 
 namespace hearth::ops {
 namespace {

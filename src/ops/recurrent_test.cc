@@ -8,9 +8,9 @@
 #include <cmath>
 #include <vector>
 
-#include "ops/random_values.h"
 #include "ops/recurrent_activation.h"
 #include "ops/testing/operation_builder.h"
+#include "ops/testing/values.h"
 
 namespace hearth::ops {
 namespace {

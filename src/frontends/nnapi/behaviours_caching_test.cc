@@ -13,9 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "frontends/nnapi/objects/devices.h"
-#include "frontends/nnapi/testing/fake_device.h"
-#include "frontends/nnapi/testing/test_models.h"
+#include "frontends/nnapi/testing/fake_device_test.h"
 
 namespace hearth::nnapi {
 namespace {
@@ -24,7 +22,7 @@ namespace fs = std::filesystem;
 
 using Token = std::array<uint8_t, ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN>;
 
-class CachingBehaviour : public QuietTest {
+class CachingBehaviour : public FakeDeviceTest {
  protected:
   CachingBehaviour() {
     std::string pattern = fs::temp_directory_path() / "hearth-caching-XXXXXX";
@@ -39,8 +37,6 @@ class CachingBehaviour : public QuietTest {
     std::error_code ignored;
     fs::remove_all(root_, ignored);
   }
-  void TearDown() override { setDevicesForTest({}); }
-
   fs::path folder() const { return root_ / "cache"; }
 
   // Compiles with the options that `prepare` sets; all calls must succeed.

@@ -3,19 +3,14 @@
 #include <array>
 #include <memory>
 
-#include "frontends/nnapi/objects/devices.h"
-#include "frontends/nnapi/testing/fake_device.h"
-#include "frontends/nnapi/testing/test_models.h"
+#include "frontends/nnapi/testing/fake_device_test.h"
 
 namespace hearth::nnapi {
 namespace {
 
 using ndk::Out;
 
-class CompilationBehaviour : public QuietTest {
- protected:
-  void TearDown() override { setDevicesForTest({}); }
-};
+class CompilationBehaviour : public FakeDeviceTest {};
 
 TEST_F(CompilationBehaviour, B13_OrderOfCalls) {
   const ndk::Model unfinished;

@@ -7,25 +7,14 @@
 #include <set>
 
 #include "android/NeuralNetworksExtensions.h"
-#include "frontends/nnapi/objects/devices.h"
-#include "frontends/nnapi/testing/fake_device.h"
-#include "frontends/nnapi/testing/test_models.h"
+#include "frontends/nnapi/testing/fake_device_test.h"
 
 namespace hearth::nnapi {
 namespace {
 
 using ndk::Out;
 
-class DeviceBehaviour : public QuietTest {
- protected:
-  void TearDown() override { setDevicesForTest({}); }
-
-  static ndk::Compilation compile(const ndk::Model& model) {
-    ndk::Compilation compilation(model);
-    compilation.finish();
-    return compilation;
-  }
-};
+class DeviceBehaviour : public FakeDeviceTest {};
 
 TEST_F(DeviceBehaviour, B52_TheReferenceIsTheLastDevice) {
   const auto devices = ndk::devices();
@@ -232,10 +221,10 @@ TEST_F(DeviceBehaviour, B55_RandomPartitionsGiveTheSameResults) {
     const bool isDynamic = seed % 2 != 0;
     const RandomGraph graph = randomGraph(random, {2, 3}, isDynamic);
     setDevicesForTest({reference});
-    const auto expected = compute(compile(graph.model), graph.outputCount);
+    const auto expected = compute(compileForAll(graph.model), graph.outputCount);
     for (const auto& device : {reference, first, second}) device->preparations = 0;
     setDevicesForTest({first, second, reference});
-    EXPECT_EQ(compute(compile(graph.model), graph.outputCount), expected);
+    EXPECT_EQ(compute(compileForAll(graph.model), graph.outputCount), expected);
     divided += first->preparations + second->preparations + reference->preparations > 1;
     // The order of the listed devices does not change the results.
     const auto devices = ndk::devices();
@@ -254,7 +243,7 @@ TEST_F(DeviceBehaviour, B55_ADeviceThatFailsInTheMiddleIsReplaced) {
   auto reference = std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "nnapi-reference"});
   setDevicesForTest({adds, muls, reference});
   const ndk::Model model = addThenMulModel();
-  const ndk::Compilation compilation = compile(model);
+  const ndk::Compilation compilation = compileForAll(model);
   const std::vector<float> a = {1, 2};
   const std::vector<float> b = {3, 4};
   std::vector<float> result(2);
@@ -286,7 +275,7 @@ TEST_F(DeviceBehaviour, B55_UnknownSizesDoNotGoBetweenDevices) {
   EXPECT_CODE(OP_FAILED, ANeuralNetworksCompilation_finish(listed.get()));
   // Without a list, the whole model goes to the reference.
   adds->computations = 0;
-  const ndk::Compilation compilation = compile(model);
+  const ndk::Compilation compilation = compileForAll(model);
   const std::vector<float> a = {1, 2};
   std::vector<float> result(2);
   ndk::Execution execution(compilation);
@@ -403,9 +392,7 @@ TEST_F(DeviceBehaviour, B56_ControlFlowBetweenDevices) {
   setDevicesForTest({first, second});
   const auto devices = ndk::devices();
   const auto compileForBoth = [&](const ndk::Model& model) {
-    ndk::Compilation compilation(model, {devices[0], devices[1]});
-    compilation.finish();
-    return compilation;
+    return compileFor(model, {devices[0], devices[1]});
   };
   const ndk::Compilation branches = compileForBoth(branchModel(ANEURALNETWORKS_TENSOR_BOOL8));
   const std::vector<float> x = {1, 2};
@@ -554,7 +541,7 @@ TEST_F(DeviceBehaviour, B58_FeatureLevelsAndPreferredMemory) {
   }
   const ndk::Model model = addModel();
   const ndk::Compilation unfinished(model);
-  const ndk::Compilation compilation = compile(model);
+  const ndk::Compilation compilation = compileForAll(model);
   uint32_t value = 0;
   EXPECT_CODE(BAD_STATE, ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(
                              unfinished.get(), 0, &value));

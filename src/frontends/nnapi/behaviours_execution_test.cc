@@ -3,24 +3,15 @@
 #include <atomic>
 #include <thread>
 
-#include "frontends/nnapi/objects/devices.h"
-#include "frontends/nnapi/testing/fake_device.h"
-#include "frontends/nnapi/testing/test_models.h"
+#include "frontends/nnapi/testing/fake_device_test.h"
 
 namespace hearth::nnapi {
 namespace {
 
 using ndk::Out;
 
-class ExecutionBehaviour : public QuietTest {
+class ExecutionBehaviour : public FakeDeviceTest {
  protected:
-  void TearDown() override { setDevicesForTest({}); }
-
-  static ndk::Compilation compile(const ndk::Model& model) {
-    ndk::Compilation compilation(model);
-    compilation.finish();
-    return compilation;
-  }
   static int setInput(const ndk::Execution& execution, int32_t index,
                       const std::vector<float>& values) {
     return ANeuralNetworksExecution_setInput(execution.get(), index, nullptr, values.data(),
@@ -37,7 +28,7 @@ class ExecutionBehaviour : public QuietTest {
 };
 
 TEST_F(ExecutionBehaviour, B23_MissingArgumentsLeaveTheExecutionOpen) {
-  const ndk::Compilation compilation = compile(addModel());
+  const ndk::Compilation compilation = compileForAll(addModel());
   ndk::BurstHandle burst;
   ASSERT_CODE(NO_ERROR, ANeuralNetworksBurst_create(compilation.get(), Out(burst)));
   ndk::Execution execution(compilation);
@@ -61,7 +52,7 @@ TEST_F(ExecutionBehaviour, B23_MissingArgumentsLeaveTheExecutionOpen) {
 }
 
 TEST_F(ExecutionBehaviour, B24_ComputesOnceUnlessReusable) {
-  const ndk::Compilation compilation = compile(addModel());
+  const ndk::Compilation compilation = compileForAll(addModel());
   ndk::BurstHandle burst;
   ASSERT_CODE(NO_ERROR, ANeuralNetworksBurst_create(compilation.get(), Out(burst)));
   ndk::Execution once(compilation);
@@ -100,7 +91,7 @@ TEST_F(ExecutionBehaviour, B24_ComputesOnceUnlessReusable) {
 }
 
 TEST_F(ExecutionBehaviour, B25_ArgumentsAreSetOnceAndFit) {
-  const ndk::Compilation compilation = compile(addModel());
+  const ndk::Compilation compilation = compileForAll(addModel());
   ndk::Execution execution(compilation);
   std::vector<float> tooShort = {0};
   std::vector<float> tooLong = {0, 0, 0};
@@ -157,7 +148,7 @@ TEST_F(ExecutionBehaviour, B26_TypeArgumentsFillDimensionsIn) {
   EXPECT_CODE(BAD_DATA, setTyped({}, floats({}), true, 6));
   EXPECT_CODE(NO_ERROR, setTyped({0, 3}, floats({0, 3}), false, 6));
   EXPECT_CODE(NO_ERROR, setTyped({}, floats({}), false, 6));
-  const ndk::Compilation compilation = compile(addModel({0}));
+  const ndk::Compilation compilation = compileForAll(addModel({0}));
   ndk::Execution execution(compilation);
   EXPECT_CODE(BAD_DATA, setInput(execution, 0, a_));
   // An omitted input needs no dimensions.
@@ -200,20 +191,20 @@ TEST_F(ExecutionBehaviour, B27_TooSmallOutputsTellTheirShape) {
 }
 
 TEST_F(ExecutionBehaviour, B28_LargerOutputsThanNeeded) {
-  const ndk::Compilation compilation = compile(addModel({0}));
+  const ndk::Compilation compilation = compileForAll(addModel({0}));
   std::vector<float> large(5, -1);
   const ndk::Execution execution = dynamicExecution(compilation, a_, large.data(), 20);
   ASSERT_CODE(NO_ERROR, ANeuralNetworksExecution_compute(execution.get()));
   EXPECT_THAT(large, testing::ElementsAre(2, 4, -1, -1, -1));
   EXPECT_THAT(execution.outputDimensions(0), testing::ElementsAre(2));
   // A known size must be met exactly.
-  const ndk::Compilation known = compile(addModel());
+  const ndk::Compilation known = compileForAll(addModel());
   ndk::Execution exact(known);
   EXPECT_CODE(BAD_DATA, setOutput(exact, 0, large));
 }
 
 TEST_F(ExecutionBehaviour, B29_ShapesOfOutputsBeforeAndAfter) {
-  const ndk::Compilation compilation = compile(addModel());
+  const ndk::Compilation compilation = compileForAll(addModel());
   ndk::Execution execution(compilation);
   uint32_t answer[4] = {};
   const auto rank = [&](int32_t index) {
@@ -262,7 +253,7 @@ TEST_F(ExecutionBehaviour, B30_OutputsMayBeEmpty) {
                    model.float32(0.4f), model.float32(1.0f), model.float32(0.3f)},
                   {outScores, outBoxes, outClasses, outBatches});
   model.finish({scores, boxes, batches}, {outScores, outBoxes, outClasses, outBatches});
-  const ndk::Compilation compilation = compile(model);
+  const ndk::Compilation compilation = compileForAll(model);
   ndk::Execution execution(compilation);
   const std::vector<float> lowScores(4, 0.1f);
   const std::vector<float> corners = {0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 2, 2, 0, 0, 2, 2};
@@ -345,7 +336,7 @@ TEST_F(ExecutionBehaviour, B32_AsyncFailuresShowAtWait) {
 }
 
 TEST_F(ExecutionBehaviour, B33_ExecutionsOfOneCompilationAreIndependent) {
-  const ndk::Compilation compilation = compile(addThenMulModel({100}));
+  const ndk::Compilation compilation = compileForAll(addThenMulModel({100}));
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 10; ++t)
@@ -363,7 +354,7 @@ TEST_F(ExecutionBehaviour, B33_ExecutionsOfOneCompilationAreIndependent) {
 }
 
 TEST_F(ExecutionBehaviour, B42_FreeingAnExecutionInFlight) {
-  const ndk::Compilation compilation = compile(addModel({1000}));
+  const ndk::Compilation compilation = compileForAll(addModel({1000}));
   const std::vector<float> a(1000, 1);
   std::vector<std::vector<float>> sums(100, std::vector<float>(1000));
   std::vector<ndk::Event> events;
@@ -376,7 +367,7 @@ TEST_F(ExecutionBehaviour, B42_FreeingAnExecutionInFlight) {
 }
 
 TEST_F(ExecutionBehaviour, PaddedLengthsOnlyWhenEnabled) {
-  const ndk::Compilation compilation = compile(addModel());
+  const ndk::Compilation compilation = compileForAll(addModel());
   const std::vector<float> padded = {1, 2, 99, 99};
   std::vector<float> result(4, -1);
   ndk::Execution execution(compilation);

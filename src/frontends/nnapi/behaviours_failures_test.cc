@@ -4,8 +4,7 @@
 #include <memory>
 
 #include "android/NeuralNetworksExtensions.h"
-#include "frontends/nnapi/objects/devices.h"
-#include "frontends/nnapi/testing/fake_device.h"
+#include "frontends/nnapi/testing/fake_device_test.h"
 #include "frontends/nnapi/testing/test_modes.h"
 
 namespace hearth::nnapi {
@@ -13,10 +12,8 @@ namespace {
 
 using ndk::Out;
 
-class FailureBehaviour : public QuietTest {
+class FailureBehaviour : public FakeDeviceTest {
  protected:
-  void TearDown() override { setDevicesForTest({}); }
-
   // Computes a model of two inputs [2] and one output of this many floats in each mode, and expects
   // OP_FAILED and the state of an execution that failed.
   static void expectOpFailed(const ndk::Compilation& compilation, size_t outputSize) {
@@ -217,14 +214,7 @@ TEST_F(FailureBehaviour, ComputationsThatFailInsideADevice) {
   }
   expectOpFailedEverywhere(gather, 2);
 
-  ndk::Model input;
-  {
-    const uint32_t a = input.operand(floats({2}));
-    const uint32_t activation = input.operand({ANEURALNETWORKS_INT32, {}, 0, 0});
-    const uint32_t sum = input.operand(floats({2}));
-    input.operation(ANEURALNETWORKS_ADD, {a, a, activation}, {sum});
-    input.finish({a, activation}, {sum});
-  }
+  const ndk::Model input = doublingModel();
   const std::vector<int32_t> wrong = {999};
   for (ANeuralNetworksDevice* device : ndk::devices()) {
     SCOPED_TRACE(ndk::nameOf(device));

@@ -14,9 +14,7 @@
 
 #include "base/descriptor.h"
 #include "drivers/cpu/plan/execution_context.h"
-#include "frontends/nnapi/objects/devices.h"
-#include "frontends/nnapi/testing/fake_device.h"
-#include "frontends/nnapi/testing/test_models.h"
+#include "frontends/nnapi/testing/fake_device_test.h"
 
 namespace hearth::nnapi {
 namespace {
@@ -41,19 +39,10 @@ ndk::MemoryHandle memoryOf(const base::Descriptor& file, size_t size, size_t off
   return memory;
 }
 
-class MemoryBehaviour : public QuietTest {
+class MemoryBehaviour : public FakeDeviceTest {
  protected:
-  void TearDown() override { setDevicesForTest({}); }
-
-  static ndk::Compilation compile(const ndk::Model& model) {
-    ndk::Compilation compilation(model);
-    compilation.finish();
-    return compilation;
-  }
   static ndk::Compilation compileForOne(const ndk::Model& model) {
-    ndk::Compilation compilation(model, {ndk::devices()[0]});
-    compilation.finish();
-    return compilation;
+    return compileFor(model, {ndk::devices()[0]});
   }
   static int setInput(const ndk::Execution& execution, int32_t index,
                       const ndk::MemoryHandle& memory, size_t offset, size_t length) {
@@ -128,7 +117,7 @@ TEST_F(MemoryBehaviour, B43_MemoryOfFiles) {
                               model.get(), static_cast<int32_t>(c), constant.get(), 0, 8));
     model.operation(ANEURALNETWORKS_ADD, {x, c, model.int32(0)}, {y});
     model.finish({x}, {y});
-    const ndk::Compilation compilation = compile(model);
+    const ndk::Compilation compilation = compileForAll(model);
     ndk::Execution execution(compilation);
     std::vector<float> sum(2);
     execution.output(0, sum);
@@ -146,7 +135,7 @@ TEST_F(MemoryBehaviour, B43_MemoryOfFiles) {
 TEST_F(MemoryBehaviour, B43_FilesThatShrinkFailTheExecution) {
   const base::Descriptor file = fileOf({1, 2, 3, 4});
   const ndk::MemoryHandle memory = memoryOf(file, 16);
-  const ndk::Compilation compilation = compile(addModel());
+  const ndk::Compilation compilation = compileForAll(addModel());
   std::vector<float> sum(2);
   ndk::Execution execution(compilation);
   execution.reusable().output(0, sum);
@@ -189,7 +178,7 @@ TEST_F(MemoryBehaviour, B43_MemoryThatDevicesShare) {
   values[0] = 3;
   values[1] = 5;
   const ndk::Model model = addModel();
-  const ndk::Compilation compilation = compile(model);
+  const ndk::Compilation compilation = compileForAll(model);
   ndk::Execution execution(compilation);
   EXPECT_CODE(NO_ERROR, setInput(execution, 0, memory, 0, 8));
   EXPECT_CODE(NO_ERROR, setOutput(execution, 0, memory, 64, 8));
@@ -263,7 +252,7 @@ TEST_F(MemoryBehaviour, B44_RangesInsideTheMemory) {
   EXPECT_CODE(BAD_DATA, setConstant(0, 4));
   EXPECT_CODE(BAD_DATA, setConstant(SIZE_MAX - 3, 8));
   EXPECT_CODE(BAD_DATA, setConstant(0, 0));
-  const ndk::Compilation compilation = compile(addModel());
+  const ndk::Compilation compilation = compileForAll(addModel());
   ndk::Execution execution(compilation);
   for (const auto& [offset, length] : {std::pair<size_t, size_t>(57, 8),
                                        {SIZE_MAX, 8},
@@ -280,8 +269,8 @@ TEST_F(MemoryBehaviour, B44_RangesInsideTheMemory) {
 }
 
 TEST_F(MemoryBehaviour, B45_RolesOfDescriptors) {
-  const ndk::Compilation compilation = compile(addModel());
-  const ndk::Compilation other = compile(addModel({3}));
+  const ndk::Compilation compilation = compileForAll(addModel());
+  const ndk::Compilation other = compileForAll(addModel({3}));
   const ndk::Model model = addModel();
   const ndk::Compilation unfinished(model);
   ndk::MemoryDescHandle desc;
@@ -314,7 +303,7 @@ TEST_F(MemoryBehaviour, B45_RolesOfDescriptors) {
 }
 
 TEST_F(MemoryBehaviour, B46_DimensionsOfDescriptors) {
-  const ndk::Compilation compilation = compile(addModel({0, 3}));
+  const ndk::Compilation compilation = compileForAll(addModel({0, 3}));
   const auto code = [&](const std::vector<std::vector<uint32_t>>& settings, bool rolesFirst) {
     ndk::MemoryDescHandle desc;
     ndk::check(ANeuralNetworksMemoryDesc_create(Out(desc)), "MemoryDesc_create");
@@ -342,13 +331,7 @@ TEST_F(MemoryBehaviour, B46_DimensionsOfDescriptors) {
   }
 
   // A scalar takes rank 0 only.
-  ndk::Model model;
-  const uint32_t x = model.operand(floats({2}));
-  const uint32_t activation = model.operand({ANEURALNETWORKS_INT32, {}, 0, 0});
-  const uint32_t y = model.operand(floats({2}));
-  model.operation(ANEURALNETWORKS_ADD, {x, x, activation}, {y});
-  model.finish({x, activation}, {y});
-  const ndk::Compilation scalar = compile(model);
+  const ndk::Compilation scalar = compileForAll(doublingModel());
   const uint32_t one = 1;
   for (const bool rolesFirst : {true, false}) {
     ndk::MemoryDescHandle desc;
@@ -366,8 +349,8 @@ TEST_F(MemoryBehaviour, B46_DimensionsOfDescriptors) {
 }
 
 TEST_F(MemoryBehaviour, B47_DeviceMemoryAsArgument) {
-  const ndk::Compilation compilation = compile(addModel());
-  const ndk::Compilation other = compile(addModel());
+  const ndk::Compilation compilation = compileForAll(addModel());
+  const ndk::Compilation other = compileForAll(addModel());
   const ndk::MemoryHandle memory = deviceMemory(compilation);
   ndk::Execution execution(compilation);
   EXPECT_CODE(BAD_DATA, setInput(execution, 0, memory, 0, 8));
@@ -388,7 +371,7 @@ TEST_F(MemoryBehaviour, B47_DeviceMemoryAsArgument) {
 }
 
 TEST_F(MemoryBehaviour, B47_TypesOfDeviceMemoryAsArgument) {
-  const ndk::Compilation compilation = compile(addModel({0, 0}));
+  const ndk::Compilation compilation = compileForAll(addModel({0, 0}));
   ndk::MemoryDescHandle desc;
   ASSERT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_create(Out(desc)));
   ASSERT_CODE(NO_ERROR,
@@ -420,7 +403,7 @@ TEST_F(MemoryBehaviour, B47_TypesOfDeviceMemoryAsArgument) {
 }
 
 TEST_F(MemoryBehaviour, B48_DeviceMemoryWithoutValue) {
-  const ndk::Compilation compilation = compile(addModel());
+  const ndk::Compilation compilation = compileForAll(addModel());
   ndk::BurstHandle burst;
   ASSERT_CODE(NO_ERROR, ANeuralNetworksBurst_create(compilation.get(), Out(burst)));
   const std::function<int(ndk::Execution&)> modes[] = {
@@ -568,7 +551,7 @@ TEST_F(MemoryBehaviour, B50_Copies) {
     setDevicesForTest(
         {std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "device", .allocates = allocates}),
          std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "nnapi-reference"})});
-    const ndk::Compilation compilation = compile(addModel());
+    const ndk::Compilation compilation = compileForAll(addModel());
     const ndk::MemoryHandle first = deviceMemory(compilation);
     const ndk::MemoryHandle second = deviceMemory(compilation);
     EXPECT_CODE(BAD_DATA, ANeuralNetworksMemory_copy(first.get(), second.get()));
@@ -586,7 +569,7 @@ TEST_F(MemoryBehaviour, B50_Copies) {
     EXPECT_CODE(BAD_DATA, ANeuralNetworksMemory_copy(plain.get(), shorter.get()));
     EXPECT_CODE(NO_ERROR, ANeuralNetworksMemory_copy(plain.get(), plain.get()));
     // The source has another shape.
-    const ndk::Compilation wide = compile(addModel({3}));
+    const ndk::Compilation wide = compileForAll(addModel({3}));
     const ndk::MemoryHandle three = deviceMemory(wide);
     ASSERT_CODE(NO_ERROR, copyIn({1, 2, 3}, three));
     EXPECT_CODE(BAD_DATA, ANeuralNetworksMemory_copy(three.get(), first.get()));
@@ -606,7 +589,7 @@ ndk::HardwareBufferHandle hardwareBuffer(uint32_t width, uint32_t height, uint32
 }
 
 TEST_F(MemoryBehaviour, B51_HardwareBuffers) {
-  const ndk::Compilation compilation = compile(addModel());
+  const ndk::Compilation compilation = compileForAll(addModel());
   // A BLOB works like any other memory.
   const ndk::HardwareBufferHandle blob = hardwareBuffer(24, 1, AHARDWAREBUFFER_FORMAT_BLOB);
   void* address = nullptr;

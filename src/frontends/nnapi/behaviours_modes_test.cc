@@ -11,29 +11,18 @@
 
 #include "android/NeuralNetworksExtensions.h"
 #include "base/descriptor.h"
-#include "frontends/nnapi/objects/devices.h"
-#include "frontends/nnapi/testing/fake_device.h"
-#include "frontends/nnapi/testing/test_models.h"
+#include "frontends/nnapi/testing/fake_device_test.h"
 
 namespace hearth::nnapi {
 namespace {
 
 using ndk::Out;
 
-class ModeBehaviour : public QuietTest {
+class ModeBehaviour : public FakeDeviceTest {
  protected:
-  void TearDown() override { setDevicesForTest({}); }
-
   // For one listed device, which allows deadlines and timing.
   static ndk::Compilation compileForOne(const ndk::Model& model) {
-    ndk::Compilation compilation(model, {ndk::devices().back()});
-    compilation.finish();
-    return compilation;
-  }
-  static ndk::Compilation compile(const ndk::Model& model) {
-    ndk::Compilation compilation(model);
-    compilation.finish();
-    return compilation;
+    return compileFor(model, {ndk::devices().back()});
   }
 
   const std::vector<float> a_ = {1, 2};
@@ -41,8 +30,8 @@ class ModeBehaviour : public QuietTest {
 };
 
 TEST_F(ModeBehaviour, B34_Bursts) {
-  const ndk::Compilation compilation = compile(addModel({1000}));
-  const ndk::Compilation other = compile(addModel({1000}));
+  const ndk::Compilation compilation = compileForAll(addModel({1000}));
+  const ndk::Compilation other = compileForAll(addModel({1000}));
   ndk::BurstHandle burst;
   ASSERT_CODE(NO_ERROR, ANeuralNetworksBurst_create(compilation.get(), Out(burst)));
   std::vector<float> ones(1000, 1);
@@ -74,7 +63,7 @@ TEST_F(ModeBehaviour, B34_Bursts) {
 }
 
 TEST_F(ModeBehaviour, B35_FencedExecutionsFollowTheirDependencies) {
-  const ndk::Compilation compilation = compile(addModel());
+  const ndk::Compilation compilation = compileForAll(addModel());
   // Each execution doubles the result of the one before.
   std::vector<std::vector<float>> values(21, std::vector<float>(2, 0));
   values[0] = {1, 3};
@@ -109,7 +98,7 @@ TEST_F(ModeBehaviour, B35_FencedExecutionsFollowTheirDependencies) {
   EXPECT_CODE(NO_ERROR, ANeuralNetworksEvent_wait(event.get()));
   EXPECT_THAT(second, testing::ElementsAre(2, 4));
 
-  const ndk::Compilation dynamic = compile(addModel({0}));
+  const ndk::Compilation dynamic = compileForAll(addModel({0}));
   ndk::Execution unknown(dynamic);
   const ndk::Type two = floats({2});
   const ANeuralNetworksOperandType type = two.get();
@@ -139,7 +128,7 @@ TEST_F(ModeBehaviour, B35_ADependencyThatFailsFailsWhatFollows) {
 }
 
 TEST_F(ModeBehaviour, B35_DependenciesWithoutAFence) {
-  const ndk::Compilation compilation = compile(addModel());
+  const ndk::Compilation compilation = compileForAll(addModel());
   ndk::Execution first(compilation);
   const ndk::Event started = first.input(0, a_).input(1, a_).output(0, sum_).start();
   ndk::Execution second(compilation);
@@ -160,7 +149,7 @@ TEST_F(ModeBehaviour, B36_SyncFences) {
   for (const int fd : {-1, 0, 1'000'000})
     EXPECT_CODE(BAD_DATA, ANeuralNetworksEvent_createFromSyncFenceFd(fd, Out(event)));
 
-  const ndk::Compilation compilation = compile(addModel());
+  const ndk::Compilation compilation = compileForAll(addModel());
   ndk::Execution async(compilation);
   std::vector<float> other(2);
   const ndk::Event withoutFence = async.input(0, a_).input(1, a_).output(0, other).start();
@@ -246,7 +235,7 @@ TEST_F(ModeBehaviour, B24_B29_B38_InFlight) {
 }
 
 TEST_F(ModeBehaviour, B37_B38_Timing) {
-  const ndk::Compilation everywhere = compile(addModel());
+  const ndk::Compilation everywhere = compileForAll(addModel());
   EXPECT_CODE(BAD_DATA,
               ANeuralNetworksExecution_setMeasureTiming(ndk::Execution(everywhere).get(), true));
   for (ANeuralNetworksDevice* device : ndk::devices()) {
@@ -301,7 +290,7 @@ bool isMissedDeadline(int code) {
 }
 
 TEST_F(ModeBehaviour, B39_Deadlines) {
-  const ndk::Compilation everywhere = compile(addModel());
+  const ndk::Compilation everywhere = compileForAll(addModel());
   EXPECT_CODE(BAD_DATA, ANeuralNetworksExecution_setTimeout(ndk::Execution(everywhere).get(), 1));
   for (ANeuralNetworksDevice* device : ndk::devices()) {
     SCOPED_TRACE(ndk::nameOf(device));
@@ -349,7 +338,7 @@ TEST_F(ModeBehaviour, B39_Deadlines) {
 TEST_F(ModeBehaviour, B40_LoopTimeouts) {
   EXPECT_EQ(ANeuralNetworks_getDefaultLoopTimeout(), 2'000'000'000u);
   EXPECT_EQ(ANeuralNetworks_getMaximumLoopTimeout(), 15'000'000'000u);
-  const ndk::Compilation compilation = compile(endlessModel());
+  const ndk::Compilation compilation = compileForAll(endlessModel());
   ndk::BurstHandle burst;
   ASSERT_CODE(NO_ERROR, ANeuralNetworksBurst_create(compilation.get(), Out(burst)));
   const std::vector<float> n = {1};
@@ -385,7 +374,7 @@ TEST_F(ModeBehaviour, B41_FailuresOfDriversAndTheFallback) {
   const ndk::Model model = addModel();
   ndk::Compilation listed(model, {ndk::devices()[0]});
   listed.finish();
-  const ndk::Compilation everywhere = compile(model);
+  const ndk::Compilation everywhere = compileForAll(model);
   for (const Mapping& mapping :
        {Mapping{ErrorCode::kUnavailableDevice, ANEURALNETWORKS_UNAVAILABLE_DEVICE},
         Mapping{ErrorCode::kOpFailed, ANEURALNETWORKS_OP_FAILED},
@@ -413,7 +402,7 @@ TEST_F(ModeBehaviour, B41_FailuresOfDriversAndTheFallback) {
   device->options.prepareError = ErrorCode::kOpFailed;
   const int before = reference->preparations;
   sum_ = {0, 0};
-  const ndk::Compilation fallback = compile(model);
+  const ndk::Compilation fallback = compileForAll(model);
   ndk::Execution(fallback).input(0, a_).input(1, a_).output(0, sum_).compute();
   EXPECT_THAT(sum_, testing::ElementsAre(2, 4));
   EXPECT_EQ(reference->preparations, before + 1);

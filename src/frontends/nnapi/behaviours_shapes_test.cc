@@ -7,8 +7,7 @@
 #include <memory>
 
 #include "base/descriptor.h"
-#include "frontends/nnapi/objects/devices.h"
-#include "frontends/nnapi/testing/fake_device.h"
+#include "frontends/nnapi/testing/fake_device_test.h"
 #include "frontends/nnapi/testing/test_modes.h"
 
 namespace hearth::nnapi {
@@ -16,10 +15,8 @@ namespace {
 
 using ndk::Out;
 
-class ShapeBehaviour : public QuietTest {
+class ShapeBehaviour : public FakeDeviceTest {
  protected:
-  void TearDown() override { setDevicesForTest({}); }
-
   // Compilations for each device alone and for all devices.
   static std::vector<ndk::Compilation> compileEverywhere(const ndk::Model& model) {
     std::vector<ndk::Compilation> compilations;
@@ -253,14 +250,8 @@ TEST_F(ShapeBehaviour, B26_OnlyTheDimensionsOfATypeArgumentCount) {
 }
 
 TEST_F(ShapeBehaviour, B26_ScalarsTakeNoDimensions) {
-  ndk::Model model;
-  const uint32_t x = model.operand(floats({2}));
-  const uint32_t activation = model.operand({ANEURALNETWORKS_INT32, {}, 0, 0});
-  const uint32_t y = model.operand(floats({2}));
-  model.operation(ANEURALNETWORKS_ADD, {x, x, activation}, {y});
-  model.finish({x, activation}, {y});
   const std::vector<int32_t> none = {0};
-  for (const ndk::Compilation& compilation : compileEverywhere(model)) {
+  for (const ndk::Compilation& compilation : compileEverywhere(doublingModel())) {
     ndk::Execution execution(compilation);
     EXPECT_CODE(BAD_DATA, setTypedInput(execution, 1, ints({1}), none));
     EXPECT_CODE(NO_ERROR, setTypedInput(execution, 1, {ANEURALNETWORKS_FLOAT32, {}, 0, 0}, none));

@@ -72,6 +72,29 @@ inline ndk::Model endlessModel() {
   return model;
 }
 
+// doubled = x + x; the activation, a scalar, is input 1.
+inline ndk::Model doublingModel() {
+  ndk::Model model;
+  const uint32_t x = model.operand(floats({2}));
+  const uint32_t activation = model.operand({ANEURALNETWORKS_INT32, {}, 0, 0});
+  const uint32_t doubled = model.operand(floats({2}));
+  model.operation(ANEURALNETWORKS_ADD, {x, x, activation}, {doubled});
+  model.finish({x, activation}, {doubled});
+  return model;
+}
+
+inline ndk::Compilation compileFor(const ndk::Model& model,
+                                   const std::vector<const ANeuralNetworksDevice*>& devices) {
+  ndk::Compilation compilation(model, devices);
+  compilation.finish();
+  return compilation;
+}
+inline ndk::Compilation compileForAll(const ndk::Model& model) {
+  ndk::Compilation compilation(model);
+  compilation.finish();
+  return compilation;
+}
+
 // Turns the log off, because these tests cause failures on purpose.
 class QuietTest : public testing::Test {
  protected:

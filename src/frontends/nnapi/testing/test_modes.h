@@ -67,16 +67,4 @@ int setTypedOutput(const ndk::Execution& execution, int32_t index, const ndk::Ty
                                             values.size() * sizeof(T));
 }
 
-inline ndk::Compilation compileFor(const ndk::Model& model,
-                                   const std::vector<const ANeuralNetworksDevice*>& devices) {
-  ndk::Compilation compilation(model, devices);
-  compilation.finish();
-  return compilation;
-}
-inline ndk::Compilation compileForAll(const ndk::Model& model) {
-  ndk::Compilation compilation(model);
-  compilation.finish();
-  return compilation;
-}
-
 }  // namespace hearth::nnapi
