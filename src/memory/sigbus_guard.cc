@@ -104,6 +104,11 @@ bool replace(uintptr_t address) {
   return isWatched;
 }
 
+// Another thread's handler may have put zeros in place that the caller has just read.
+void waitForHandlers() {
+  while (uncounted.load() != 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
+
 // Does what the kernel would have done without us.
 void doStandardAction(bool isFault) {
   struct sigaction standard{};
@@ -270,6 +275,7 @@ void WatchedPages::becomeFile() {
 }
 
 bool WatchedPages::hasLosses() const {
+  waitForHandlers();
   return slot_ != kNone && slots[slot_].hasLosses.load(std::memory_order_acquire);
 }
 
@@ -278,6 +284,7 @@ void WatchedPages::forgetLosses() {
 }
 
 bool areLost(const void* begin, size_t size) {
+  waitForHandlers();
   const auto first = reinterpret_cast<uintptr_t>(begin);
   for (size_t i = 0; i < usedSlots.load(std::memory_order_acquire); ++i) {
     const Slot& slot = slots[i];
@@ -290,8 +297,7 @@ bool areLost(const void* begin, size_t size) {
 }
 
 uint64_t lossCount() {
-  // Another thread's handler may have put zeros in place that the caller has just read.
-  while (uncounted.load() != 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  waitForHandlers();
   return losses.load(std::memory_order_acquire);
 }
 

@@ -32,7 +32,8 @@ class WatchedPages {
   // To be called before a file is mapped over the memory. Thread-safe.
   void becomeFile();
 
-  // Whether a page of the range was lost since it is watched, or since forgetLosses().
+  // Whether a page of the range was lost since it is watched, or since forgetLosses(). Waits for
+  // running handlers, so that whoever has read zeros in place of lost bytes gets true.
   bool hasLosses() const;
   // To be called when the right bytes have replaced the lost ones.
   void forgetLosses();

@@ -56,10 +56,11 @@ TEST_F(LostPagesOfModelsTest, AreNotGivenToANewModel) {
   ASSERT_EQ(start(model_, strict()).output, expected_);
   const Start first = start(model_, strict());
   ASSERT_EQ(first.report.state, State::kWarm);
+  const auto store = storeOf(strict());
+  store->settle();
   const std::vector<fs::path> files = segmentFiles();
   ASSERT_FALSE(files.empty());
   std::vector<cache::SegmentRef> mapped;
-  const auto store = storeOf(strict());
   for (const fs::path& file : files) {
     const auto key =
         cache::SegmentKey::fromHex(file.parent_path().filename().string() + file.stem().string());

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/caught.h"
@@ -11,6 +12,8 @@
 #include "drivers/cpu/plan/kernel_factory.h"
 #include "drivers/cpu/plan/kernel_stages.h"
 #include "drivers/cpu/plan/plan_builder.h"
+#include "hal/request_check.h"
+#include "memory/sigbus_guard.h"
 
 namespace hearth::cpu {
 
@@ -32,7 +35,21 @@ Result<WeightRepair::Segments> WeightRepair::replaceWrong(const std::set<uint32_
 }
 
 Result<WeightRepair::Segments> WeightRepair::replaceLost(const std::set<uint32_t>& referenceOnly) {
-  return packAgain(referenceOnly, [](const PackedSegment& segment) { return segment.hasLosses(); });
+  return packAgain(referenceOnly, [](const PackedSegment&) { return false; });
+}
+
+Status WeightRepair::packInto(PackedWeights* fresh, const std::set<uint32_t>& referenceOnly) const {
+  PlanBuilder builder(*model_, fresh, referenceOnly);
+  HEARTH_TRY(builder.build());
+  const auto constants = builder.takeOwnedConstants();
+  Plan plan = builder.takePlan();
+  HEARTH_TRY(planArena(&plan, 0));
+  HEARTH_TRY(KernelFactory(plan, pool_.get()).makeAll());
+  // The running model may also have packings of the second kernels. If building those fails here,
+  // it usually has none; packAgain() finds any that is missing.
+  if (Status made = KernelFactory(plan, pool_.get(), otherKernels(plan)).makeAll(); !made)
+    base::logInfo("Not all other kernels can be packed again. {}", made.error().toString());
+  return {};
 }
 
 Result<WeightRepair::Segments> WeightRepair::packAgain(
@@ -40,26 +57,27 @@ Result<WeightRepair::Segments> WeightRepair::packAgain(
     const std::function<bool(const PackedSegment&)>& isWrong) {
   const base::TraceSpan span("start", "repair packed weights");
   // The wrong places are packed as in a cold start, into separate memory.
-  PackedWeights fresh(true);
+  std::optional<PackedWeights> fresh;
   std::map<std::shared_ptr<PackedSegment>, std::vector<WeightPlace>> wrong;
-  for (const auto& [place, packed] : weights_->places()) {
-    if (isWrong(*packed.segment))
-      wrong[packed.segment].push_back(place);
-    else
-      fresh.preset(place, packed);
+  while (true) {
+    const uint64_t losses = memory::lossCount();
+    fresh.emplace(true);
+    wrong.clear();
+    for (const auto& [place, packed] : weights_->places()) {
+      if (isWrong(*packed.segment) || packed.segment->hasLosses())
+        wrong[packed.segment].push_back(place);
+      else
+        fresh->preset(place, packed);
+    }
+    if (wrong.empty()) return Segments();
+    const Status packed = packInto(&*fresh, referenceOnly);
+    // Packing reads constants among the presets, which may have been lost just now.
+    if (memory::lossCount() != losses) continue;
+    HEARTH_TRY(packed);
+    HEARTH_TRY(hal::checkPoolsWhole(*model_));
+    break;
   }
-  if (wrong.empty()) return Segments();
-  PlanBuilder builder(*model_, &fresh, referenceOnly);
-  HEARTH_TRY(builder.build());
-  const auto constants = builder.takeOwnedConstants();
-  Plan plan = builder.takePlan();
-  HEARTH_TRY(planArena(&plan, 0));
-  HEARTH_TRY(KernelFactory(plan, pool_.get()).makeAll());
-  // The running model may also have packings of the second kernels. If building those fails here,
-  // it usually has none; the loop below finds any that is missing.
-  if (Status made = KernelFactory(plan, pool_.get(), otherKernels(plan)).makeAll(); !made)
-    base::logInfo("Not all other kernels can be packed again. {}", made.error().toString());
-  const std::map<WeightPlace, PackedPlace> right = fresh.places();
+  const std::map<WeightPlace, PackedPlace> right = fresh->places();
   const std::map<WeightPlace, PackedPlace> used = weights_->places();
   for (const auto& [segment, places] : wrong) {
     for (const WeightPlace& place : places)

@@ -39,6 +39,9 @@ class WeightRepair {
   Result<Segments> replaceLost(const std::set<uint32_t>& referenceOnly);
 
  private:
+  // Packs everything that `fresh` does not have.
+  Status packInto(PackedWeights* fresh, const std::set<uint32_t>& referenceOnly) const;
+  // Replaces the segments that have lost pages, and those that `isWrong` names.
   Result<Segments> packAgain(const std::set<uint32_t>& referenceOnly,
                              const std::function<bool(const PackedSegment&)>& isWrong);
 

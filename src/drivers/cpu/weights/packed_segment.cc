@@ -46,8 +46,6 @@ PackedSegment::PackedSegment(cache::SegmentRef segment)
       size_(segment->size()),
       isClaimed_(true),
       published_(std::move(segment)) {
-  // A loss that is being handled may have been noted in the segment only.
-  static_cast<void>(memory::lossCount());
   wasLost_ = published_->hasLosses();
 }
 
