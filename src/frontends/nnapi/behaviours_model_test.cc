@@ -409,6 +409,31 @@ TEST_F(ModelBehaviour, B11_SignaturesOfOperations) {
   EXPECT_CODE(NO_ERROR, add(ANEURALNETWORKS_ADD, {a, a, none}, {sum}));
 }
 
+// Kernels take them for .tflite files.
+TEST_F(ModelBehaviour, B11_FormsThatNnapiDoesNotHave) {
+  ndk::Model model;
+  const uint32_t image = model.operand(floats({1, 2, 2, 1}));
+  const uint32_t made = model.operand(floats({}));
+  const uint32_t indices = model.operand(ints({1}));
+  const uint32_t scalar = model.int32(1);
+  const uint32_t zero = model.int32(0);
+  const uint32_t number = model.constant<int32_t>(ints({1}), {1});
+  const std::vector<uint32_t> forms[] = {
+      {ANEURALNETWORKS_GATHER, image, scalar, indices, scalar},
+      {ANEURALNETWORKS_RESIZE_BILINEAR, image, number, number},
+      {ANEURALNETWORKS_RESIZE_NEAREST_NEIGHBOR, image, scalar, number},
+      {ANEURALNETWORKS_STRIDED_SLICE, image, number, number, number, zero, zero, zero},
+  };
+  for (const std::vector<uint32_t>& form : forms)
+    EXPECT_CODE(BAD_DATA, ANeuralNetworksModel_addOperation(
+                              model.get(), static_cast<int32_t>(form[0]),
+                              static_cast<uint32_t>(form.size()) - 1, form.data() + 1, 1, &made));
+  const uint32_t results[] = {made, indices};
+  const uint32_t largest[] = {image, number};
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksModel_addOperation(model.get(), ANEURALNETWORKS_TOPK_V2, 2,
+                                                          largest, 2, results));
+}
+
 TEST_F(ModelBehaviour, B12_TrailingDefaultsMayBeOmitted) {
   const std::vector<float> x = {1, 2, 3, 4};
   std::vector<std::vector<float>> results;

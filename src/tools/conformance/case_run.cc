@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/format.h"
+#include "ops/nnapi_limits.h"
 #include "tools/conformance/case_model.h"
 #include "tools/conformance/compare.h"
 
@@ -74,6 +75,15 @@ Status checkOutputs(const Case& testCase, const CaseModel& model,
   return {};
 }
 
+// What every runtime refuses before a device sees it.
+Status checkModel(const graph::Model& model) {
+  HEARTH_TRY(graph::validate(model));
+  for (const graph::Subgraph& subgraph : model.subgraphs)
+    for (const graph::Operation& operation : subgraph.operations)
+      HEARTH_TRY(ops::checkNnapiLimits(subgraph, operation));
+  return {};
+}
+
 Status checkSupport(hal::Device& device, const graph::Model& model, bool isWanted,
                     std::vector<OperationKernel>* kernels) {
   auto supports = device.explainOperations(model);
@@ -100,7 +110,7 @@ Status runVariant(hal::Device& device, const Case& testCase, Variant variant,
   const bool isFailure = mustFail(testCase);
   auto built = buildModel(testCase, variant);
   if (!built) return isFailure ? Status() : std::unexpected(std::move(built.error()));
-  if (Status status = graph::validate(*built->model); !status)
+  if (Status status = checkModel(*built->model); !status)
     return isFailure ? Status() : std::unexpected(std::move(status.error()));
   HEARTH_TRY(checkSupport(device, *built->model, !isFailure, kernels));
 

@@ -12,6 +12,7 @@
 #include "graph/nesting.h"
 #include "graph/validated_model.h"
 #include "memory/constant_pool.h"
+#include "ops/nnapi_limits.h"
 #include "ops/operation.h"
 
 namespace hearth::nnapi {
@@ -30,17 +31,6 @@ Status checkIndices(std::span<const uint32_t> indices, size_t operandCount, cons
     if (index >= operandCount)
       return fail(ErrorCode::kBadData, "The {} {} is not below the {} operands.", role, index,
                   operandCount);
-  return {};
-}
-
-// The kernel concatenates tensors of a higher rank; NNAPI wants them refused.
-Status checkConcatenation(const graph::Subgraph& subgraph, const graph::Operation& operation) {
-  constexpr size_t kMaximumRank = 4;
-  if (operation.type != graph::OperationType::kConcatenation) return {};
-  for (const uint32_t input : operation.inputs)
-    if (subgraph.operands[input].dimensions.size() > kMaximumRank)
-      return fail(ErrorCode::kBadData, "CONCATENATION takes tensors up to rank {}, not {}.",
-                  kMaximumRank, graph::describe(subgraph.operands[input]));
   return {};
 }
 
@@ -235,7 +225,7 @@ Status Model::addOperation(int32_t type, std::span<const uint32_t> inputs,
     auto valid = definition->validate(*draft_, draft_->main(), operation);
     // A wrong operation is the client's bad data, whatever code `validate` returns.
     if (!valid) return fail(ErrorCode::kBadData, "{}", valid.error().toString());
-    HEARTH_TRY(checkConcatenation(draft_->main(), operation));
+    HEARTH_TRY(ops::checkNnapiLimits(draft_->main(), operation));
   } else if (isExtensionType(type) && extensionName(type)) {
     hasUnknownOperation_ = true;
   } else {

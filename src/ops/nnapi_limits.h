@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/result.h"
+#include "graph/model.h"
+
+namespace hearth::ops {
+
+// Whether NNAPI has this form of a valid operation. Kernels also take forms that only .tflite files
+// have; NNAPI's documentation of the operation says which of them it wants refused.
+// Fails with kBadData.
+Status checkNnapiLimits(const graph::Subgraph& subgraph, const graph::Operation& operation);
+
+}  // namespace hearth::ops
