@@ -9,7 +9,9 @@
 // Exit codes: 0 all was right, 3 a wrong number, 4 a failure that nothing excuses, 5 a forked child
 // that hung. --limited: system calls fail or limits are low, so that calls may fail, but only with
 // an error. --damaged: wrong bytes may be in the store, which a start that checks in the background
-// may use until it has found them. --expect writes the results of the named models.
+// may use until it has found them. --expect writes the results of the named models: in NAME those
+// of all devices, in NAME.reference those of nnapi-reference, which stands in where a limit keeps
+// XNNPACK from starting.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -142,6 +144,7 @@ struct Way {
   hearth_preparation preparation = HEARTH_PREPARE_WHOLE;
   uint32_t threads = 1;
   std::string bundle;
+  const char* device = nullptr;  // all
 };
 
 // A model file compiled once, and an execution of it.
@@ -152,6 +155,7 @@ class Runner {
     library_.check(library_.load(path.c_str(), &model_.value, &error), error, "loading");
     model_.free = library_.freeModel;
     hearth_compile_options wanted = HEARTH_COMPILE_OPTIONS_INIT;
+    wanted.device = way.device;
     wanted.cache = way.cache;
     wanted.preparation = way.preparation;
     wanted.threads = way.threads;
@@ -245,10 +249,15 @@ std::vector<uint8_t> readFile(const std::string& path) {
 }
 
 bool isRight(const Runner& runner) {
-  const std::vector<uint8_t> expected = readFile(options().expected + "/" + runner.name());
-  // Under a limit the file may not be had.
-  if (expected.empty() && options().limited) return true;
-  return runner.output() == expected;
+  const std::string path = options().expected + "/" + runner.name();
+  for (const char* const device : {"", ".reference"}) {
+    const std::vector<uint8_t> expected = readFile(path + device);
+    if (runner.output() == expected) return true;
+    if (!options().limited) return false;
+    // Under a limit the file may not be had.
+    if (expected.empty()) return true;
+  }
+  return false;
 }
 
 void runAndCheck(Runner& runner, const Way& way) {
@@ -436,12 +445,17 @@ void interruptOften() {
 void writeExpectations() {
   const Library library;
   for (const std::string& name : options().expect) {
-    Runner runner(library, options().models + "/versions/" + name + ".tflite", Way());
-    runner.run();
-    const std::string path = options().expected + "/" + runner.name();
-    std::ofstream(path, std::ios::binary)
-        .write(reinterpret_cast<const char*>(runner.output().data()),
-               static_cast<std::streamsize>(runner.output().size()));
+    for (const bool isReference : {false, true}) {
+      Way way;
+      if (isReference) way.device = "nnapi-reference";
+      Runner runner(library, options().models + "/versions/" + name + ".tflite", way);
+      runner.run();
+      const std::string path =
+          options().expected + "/" + runner.name() + (isReference ? ".reference" : "");
+      std::ofstream(path, std::ios::binary)
+          .write(reinterpret_cast<const char*>(runner.output().data()),
+                 static_cast<std::streamsize>(runner.output().size()));
+    }
   }
 }
 
