@@ -10,6 +10,13 @@
 
 #include "base/thread_local.h"
 
+#ifdef __GLIBC__
+// Not in glibc's headers; the Linux Standard Base documents it. `library` is the one whose end
+// removes the handlers.
+extern "C" int registerAtFork(void (*prepare)(), void (*parent)(), void (*child)(),
+                              void* library) __asm__("__register_atfork");
+#endif
+
 namespace hearth::base {
 namespace {
 
@@ -84,8 +91,19 @@ void afterInChild() {
     if (handlers[i].afterInChild != nullptr) handlers[i].afterInChild();
 }
 
+// The handlers stay until the process is gone, as the code does (-z nodelete). pthread_atfork()'s
+// go when exit() finalises the library; glibc aborts when that happens while another thread forks
+// and waits in closeGate().
+int registerHandlers() {
+#ifdef __GLIBC__
+  return registerAtFork(closeGate, afterInParent, afterInChild, nullptr);
+#else
+  return ::pthread_atfork(closeGate, afterInParent, afterInChild);
+#endif
+}
+
 // Registered while the library is loaded, so that no thread can be inside earlier.
-[[maybe_unused]] const int registered = ::pthread_atfork(closeGate, afterInParent, afterInChild);
+[[maybe_unused]] const int registered = registerHandlers();
 
 }  // namespace
 

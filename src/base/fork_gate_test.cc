@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/fork_gate.h"
 
+#include <cxxabi.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +16,9 @@
 #include "base/fork_test_util.h"
 #include "base/immortal.h"
 #include "base/mutex.h"
+
+// Names this program among the owners of what has to happen at exit (Itanium C++ ABI, 3.3.6.3).
+extern "C" __attribute__((visibility("hidden"))) char programHandle __asm__("__dso_handle");
 
 namespace hearth::base {
 namespace {
@@ -51,6 +56,31 @@ class Threads {
   std::atomic<bool> isOver_ = false;
   std::vector<std::thread> threads_;
 };
+
+// Stops a fork between the handlers that run before it.
+std::atomic<bool> isForkReached = false;
+std::atomic<bool> isForkReleased = false;
+
+// As exit() does while another thread forks.
+TEST(ForkGate, AForkGoesOnWhileTheProgramIsFinalised) {
+  HEARTH_SKIP_THREADS_AFTER_FORK();
+  EXPECT_EQ(inChild([] {
+              ::pthread_atfork(
+                  [] {
+                    isForkReached = true;
+                    while (!isForkReleased) ::usleep(100);
+                  },
+                  nullptr, nullptr);
+              int status = -1;
+              std::thread forker([&] { status = inChild([] { return 7; }); });
+              while (!isForkReached) ::usleep(100);
+              abi::__cxa_finalize(&programHandle);
+              isForkReleased = true;
+              forker.join();
+              return status;
+            }),
+            7);
+}
 
 // With std::mutex some of these children would find the lock taken.
 TEST(ForkGate, AChildFindsNoLockTakenAndNothingHalfDone) {
