@@ -4,7 +4,6 @@
 namespace hearth::ops {
 namespace {
 
-using graph::OperandType;
 using graph::OperationType;
 
 Status checkRank(const graph::Operation& operation, const graph::Operand& operand, size_t maximum) {

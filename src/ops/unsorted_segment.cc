@@ -64,7 +64,7 @@ T neutralValue(OperationType type) {
 // Sums and products of integers wrap.
 template <typename T>
 T combine(OperationType type, T a, T b) {
-  using Wide = std::conditional_t<std::is_integral_v<T>, uint32_t, T>;
+  using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
   switch (type) {
     case OperationType::kUnsortedSegmentProd:
       return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b));

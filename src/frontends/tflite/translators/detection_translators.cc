@@ -9,7 +9,6 @@
 namespace hearth::tflite {
 namespace {
 
-using graph::OperandType;
 using graph::OperationType;
 using schema::BuiltinOperator;
 
