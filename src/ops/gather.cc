@@ -100,7 +100,8 @@ Status gather(const OperationContext& context, const GatherParameters& parameter
     if (indices[i] < 0 || indices[i] >= limit)
       return fail(ErrorCode::kBadData, "Index {} of {} is {}, dimension {} has {} elements.", i,
                   context.describe(), indices[i], parameters.axis, limit);
-  if (all == 0) return {};
+  // Empty rows would still be counted, whatever their number.
+  if (context.outputs[0].elementCount() == 0) return {};
   uint64_t batches = 1;
   uint64_t outer = 1;
   uint64_t row = graph::elementSize(input.type());

@@ -97,6 +97,8 @@ void resizeImage(const T* source, size_t sourceRow, const std::vector<Sample>& r
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const ResizeParameters parameters, parseResize(context));
   const Tensor& input = context.inputs[0];
+  // Without channels or images the sides can be as long as they like.
+  if (context.outputs[0].elementCount() == 0) return {};
   const ResizeImages images(input.dimensions, parameters.isNchw);
   const size_t depth = images.depth;
   const std::vector<Sample> rows =

@@ -216,6 +216,8 @@ struct Detection {
 std::vector<Detection> detectByClass(const Parameters& parameters, const float* scores,
                                      const std::vector<Box>& boxes) {
   std::vector<Detection> found;
+  // Without anchors there can be any number of classes.
+  if (boxes.empty()) return found;
   std::vector<float> classScores(parameters.anchors);
   for (uint32_t c = 0; c < parameters.classes; ++c) {
     for (size_t a = 0; a < parameters.anchors; ++a)
@@ -233,6 +235,9 @@ std::vector<Detection> detectByClass(const Parameters& parameters, const float* 
 // The best boxes, each with its best classes; `*boxCount` is the number of boxes.
 std::vector<Detection> detectByAnchor(const Parameters& parameters, const float* scores,
                                       const std::vector<Box>& boxes, size_t* boxCount) {
+  *boxCount = 0;
+  // Without anchors there can be any number of classes.
+  if (boxes.empty()) return {};
   const auto rowOf = [&](size_t anchor) {
     return scores + anchor * parameters.columns + parameters.firstClass;
   };

@@ -377,6 +377,59 @@ TEST(TfliteOperationsTest, EmptyTensorsTakeNoTime) {
       .omitted(kFloat);
   attention.scalar(1.0f).scalar(0.0f);
   EXPECT_TRUE(run(attention));
+  OperationBuilder rows(OperationType::kGather);
+  rows.input({kMany, 3, 0}, std::vector<float>()).scalar(1).input({1}, std::vector<int32_t>{0});
+  EXPECT_TRUE(run(rows));
+  for (const OperationType type :
+       {OperationType::kResizeBilinear, OperationType::kResizeNearestNeighbor}) {
+    OperationBuilder resize(type);
+    resize.input({1, 2, 2, 0}, std::vector<float>());
+    resize.input({1}, std::vector<int32_t>{INT32_MAX}).input({1}, std::vector<int32_t>{2});
+    resize.scalar(false);
+    EXPECT_TRUE(run(resize));
+  }
+  OperationBuilder largest(OperationType::kTopkV2);
+  largest.input({0, kMany}, std::vector<float>()).input({1}, std::vector<int32_t>{INT32_MAX});
+  largest.output(kFloat);
+  largest.inputShapesAreKnown().output(kInt32);
+  EXPECT_TRUE(largest.run());
+}
+
+// Many classes of no anchors.
+TEST(TfliteOperationsTest, NoAnchorsTakeNoTime) {
+  for (const bool isRegular : {false, true}) {
+    OperationBuilder detector(OperationType::kTfliteDetectionPostprocess);
+    detector.input({1, 0, 4}, std::vector<float>())
+        .input({1, 0, INT32_MAX}, std::vector<float>())
+        .input({0, 4}, std::vector<float>())
+        .scalars({2, 1, 100})
+        .scalar(isRegular)
+        .scalar(0.2f)
+        .scalar(0.5f)
+        .scalar(INT32_MAX);
+    for (int i = 0; i < 4; ++i) detector.scalar(1.0f);
+    for (int i = 0; i < 4; ++i) detector.output();
+    ASSERT_TRUE(detector.inputShapesAreKnown().run());
+    EXPECT_THAT(detector.result<float>(2), ElementsAre(0, 0));
+    EXPECT_THAT(detector.result<float>(3), ElementsAre(0));
+  }
+}
+
+// As TFLite gives it.
+TEST(TopkTest, CountInATensor) {
+  const auto run = [](std::vector<int32_t> count) {
+    OperationBuilder builder(OperationType::kTopkV2);
+    const Dimensions shape = {static_cast<uint32_t>(count.size())};
+    builder.input({2, 3}, std::vector<float>{3, 1, 2, 4, 6, 5})
+        .input(shape, std::move(count))
+        .output(kFloat)
+        .output(kInt32);
+    return builder.run() ? builder.result<float>() : std::vector<float>();
+  };
+  EXPECT_THAT(run({2}), ElementsAre(3, 2, 6, 5));
+  for (const int32_t count : {INT32_MIN, -1, 0, 4, INT32_MAX})
+    EXPECT_THAT(run({count}), ElementsAre());
+  EXPECT_THAT(run({1, 1}), ElementsAre());
 }
 
 TEST(SixteenBitActivationsTest, FullyConnected) {

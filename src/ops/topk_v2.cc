@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOPK_V2: the k largest elements of each row, largest first; of equal ones the first comes first.
+#include "ops/topk_v2.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -8,24 +10,12 @@
 
 #include "base/vector_dispatch.h"
 #include "ops/element_visitor.h"
-#include "ops/operation.h"
 #include "ops/registry.h"
 #include "ops/tensor_types.h"
 #include "ops/validation.h"
 
 namespace hearth::ops {
 namespace {
-
-// A scalar in NNAPI; TFLite gives a tensor of one element.
-Result<int32_t> parseCount(const OperationContext& context) {
-  if (!context.hasInput(1) || graph::isScalar(context.inputs[1].type()))
-    return context.scalar<int32_t>(1);
-  HEARTH_ASSIGN(const std::vector<int64_t> values, context.intVector(1));
-  if (values.size() != 1)
-    return fail(ErrorCode::kBadData, "The count of {} has {} elements, it must have one.",
-                context.describe(), values.size());
-  return static_cast<int32_t>(values[0]);
-}
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 2));
@@ -41,7 +31,7 @@ Status prepare(OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 2, 0));
   HEARTH_TRY(requireRank(context, 0, 1, kMaximumRank));
   Dimensions dimensions = context.inputs[0].dimensions;
-  HEARTH_ASSIGN(const int32_t k, parseCount(context));
+  HEARTH_ASSIGN(const int32_t k, parseTopkCount(context));
   if (k < 1 || static_cast<uint32_t>(k) > dimensions.back())
     return fail(ErrorCode::kBadData, "{} asks for the {} largest of {} elements.",
                 context.describe(), k, dimensions.back());
@@ -79,7 +69,9 @@ bool hasLarger(const T* values, size_t count, T last) {
 
 Status execute(OperationContext& context) {
   const Tensor& input = context.inputs[0];
-  HEARTH_ASSIGN(const int32_t k, parseCount(context));
+  HEARTH_ASSIGN(const int32_t k, parseTopkCount(context));
+  // No rows, which may be of any size.
+  if (input.elementCount() == 0) return {};
   const size_t size = input.dimensions.back();
   const size_t rows = input.elementCount() / size;
   return visitElementType(input.type(), [&]<typename T>(std::type_identity<T>) -> Status {
@@ -119,6 +111,16 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+
+Result<int32_t> parseTopkCount(const OperationContext& context) {
+  if (!context.hasInput(1) || graph::isScalar(context.inputs[1].type()))
+    return context.scalar<int32_t>(1);
+  HEARTH_ASSIGN(const std::vector<int64_t> values, context.intVector(1));
+  if (values.size() != 1)
+    return fail(ErrorCode::kBadData, "The count of {} has {} elements, it must have one.",
+                context.describe(), values.size());
+  return static_cast<int32_t>(values[0]);
+}
 
 const OperationDefinition kTopkV2Operation = {OperationType::kTopkV2, validate, prepare, execute};
 

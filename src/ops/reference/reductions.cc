@@ -11,6 +11,7 @@
 #include "ops/reduce.h"
 #include "ops/reference/elements.h"
 #include "ops/reference/kernels.h"
+#include "ops/topk_v2.h"
 #include "ops/validation.h"
 
 namespace hearth::ops::reference {
@@ -165,7 +166,8 @@ Status findPlaces(const OperationContext& context) {
 // The largest elements of each row and their places, the earlier of equal ones first.
 Status findLargest(const OperationContext& context) {
   const Tensor& data = context.inputs[0];
-  HEARTH_ASSIGN(const int32_t wanted, context.scalar<int32_t>(1));
+  HEARTH_ASSIGN(const int32_t wanted, parseTopkCount(context));
+  if (countOf(data.dimensions) == 0) return {};
   const int64_t size = data.dimensions.back();
   return visitElementType(data.type(), [&]<typename T>(std::type_identity<T>) -> Status {
     std::vector<int32_t> order(static_cast<size_t>(size));

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "ops/operation.h"
+
+namespace hearth::ops {
+
+// How many elements of each row TOPK_V2 takes: its input 1, a scalar in NNAPI; TFLite gives a
+// tensor of one element. Not compared with the size of the rows. kBadData for any other tensor;
+// needsRuntimeValue() while a tensor has no value yet.
+Result<int32_t> parseTopkCount(const OperationContext& context);
+
+}  // namespace hearth::ops
