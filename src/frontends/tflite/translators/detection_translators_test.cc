@@ -61,6 +61,57 @@ TEST(DetectionTranslators, WrongOptions) {
   EXPECT_NE(errorOf(model), "imported");
 }
 
+// NON_MAX_SUPPRESSION_V5 or V4. The number of boxes is a constant unless it is 0.
+ModelWriter suppression(bool isSoft, int32_t length) {
+  ModelWriter model;
+  const auto add = [&](TensorType type, ModelWriter::Shape shape) {
+    return model.addTensor(type, std::move(shape));
+  };
+  std::vector<int32_t> inputs = {add(TensorType::FLOAT32, {6, 4}), add(TensorType::FLOAT32, {6})};
+  std::vector<int32_t> arguments = inputs;
+  inputs.push_back(length != 0 ? model.addConstant<int32_t>(TensorType::INT32, {}, {length})
+                               : add(TensorType::INT32, {}));
+  if (length == 0) arguments.push_back(inputs.back());
+  for (int i = 0; i < (isSoft ? 3 : 2); ++i)
+    inputs.push_back(model.addConstant<float>(TensorType::FLOAT32, {}, {0.5f}));
+  std::vector<int32_t> outputs = {add(TensorType::INT32, {})};
+  if (isSoft) outputs.push_back(add(TensorType::FLOAT32, {}));
+  outputs.push_back(add(TensorType::INT32, {1}));
+  model.addOperator(
+      isSoft ? BuiltinOperator::NON_MAX_SUPPRESSION_V5 : BuiltinOperator::NON_MAX_SUPPRESSION_V4,
+      inputs, outputs);
+  model.setArguments(arguments, outputs);
+  return model;
+}
+
+TEST(DetectionTranslators, NonMaxSuppression) {
+  for (const int32_t length : {3, 0}) {
+    const ImportedGraph hard = import(suppression(false, length));
+    EXPECT_THAT(linesOf(*hard.model), ElementsAre("NON_MAX_SUPPRESSION t0 t1 t2 t3 t4 -> t5 t6"));
+    const ImportedGraph soft = import(suppression(true, length));
+    EXPECT_THAT(linesOf(*soft.model),
+                ElementsAre("NON_MAX_SUPPRESSION t0 t1 t2 t3 t4 t5 -> t6 t8 t7"));
+    // Whatever shapes the file gives: that of the lists, and none for the number.
+    const graph::Subgraph& main = soft.model->main();
+    const auto listed = static_cast<uint32_t>(length);
+    for (const size_t list : {0, 1})
+      EXPECT_EQ(main.operands[main.outputs[list]].dimensions, (graph::Dimensions{listed}));
+    EXPECT_TRUE(main.operands[main.outputs[2]].isRankZeroTensor);
+  }
+}
+
+TEST(DetectionTranslators, NonMaxSuppressionOfWrongArguments) {
+  EXPECT_THAT(errorOf(suppression(false, -1)), HasSubstr("at most -1 boxes"));
+  for (const bool isSoft : {false, true}) {
+    ModelWriter model = suppression(isSoft, 3);
+    model.subgraph().operators[0]->inputs.pop_back();
+    EXPECT_NE(errorOf(model), "imported");
+  }
+  ModelWriter model = suppression(false, 3);
+  model.subgraph().operators[0]->outputs.pop_back();
+  EXPECT_NE(errorOf(model), "imported");
+}
+
 TEST(DetectionTranslators, UnknownCustomOperation) {
   FloatModel model = detector(detectorOptions());
   model.model.operator_codes[0]->custom_code = "TFLite_Detection_PostProcess2";

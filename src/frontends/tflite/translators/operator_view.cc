@@ -63,6 +63,7 @@ Result<uint32_t> OperatorView::intTensorInput(size_t index) {
   if (!source.isConstant()) {
     if (source.type != OperandType::kTensorInt64) return found;
     graph::Operand narrow = source;
+    narrow.name.clear();
     narrow.type = OperandType::kTensorInt32;
     narrow.lifetime = graph::Lifetime::kTemporary;
     HEARTH_ASSIGN(const uint32_t added, builder_.addOperand(std::move(narrow)));

@@ -48,5 +48,38 @@ TEST(ReduceTranslators, Topk) {
   EXPECT_THAT(translate(model), ElementsAre("TOPK_V2 t0 2 -> t1 t3"));
 }
 
+TEST(ReduceTranslators, TopkWithACountOfTheRun) {
+  for (const TensorType type : {TensorType::INT32, TensorType::INT64}) {
+    FloatModel model({{2, 3}}, {{2, 2}});
+    const int32_t count = model.addTensor(type, {});
+    const int32_t indices = model.addTensor(TensorType::INT32, {2, 2});
+    model.addOperator(BuiltinOperator::TOPK_V2, {0, count}, {1, indices});
+    model.setArguments({0, count}, {1, indices});
+    if (type == TensorType::INT32) {
+      EXPECT_THAT(translate(model), ElementsAre("TOPK_V2 t0 t2 -> t1 t3"));
+    } else {
+      EXPECT_THAT(translate(model), ElementsAre("CAST t2 -> %", "TOPK_V2 t0 % -> t1 t3"));
+    }
+  }
+}
+
+TEST(ReduceTranslators, Segments) {
+  const std::pair<BuiltinOperator, std::string> cases[] = {
+      {BuiltinOperator::UNSORTED_SEGMENT_PROD, "UNSORTED_SEGMENT_PROD t0 t2 t3 -> t1"},
+      {BuiltinOperator::UNSORTED_SEGMENT_MAX, "UNSORTED_SEGMENT_MAX t0 t2 t3 -> t1"},
+      {BuiltinOperator::UNSORTED_SEGMENT_SUM, "UNSORTED_SEGMENT_SUM t0 t2 t3 -> t1"},
+      {BuiltinOperator::UNSORTED_SEGMENT_MIN, "UNSORTED_SEGMENT_MIN t0 t2 t3 -> t1"}};
+  for (const auto& [code, line] : cases) {
+    FloatModel model({{3, 2}}, {{4, 2}});
+    const int32_t numbers = model.addTensor(TensorType::INT32, {3});
+    const int32_t count = model.addTensor(TensorType::INT32, {});
+    model.addOperator(code, {0, numbers, count}, {1});
+    model.setArguments({0, numbers, count}, {1});
+    EXPECT_THAT(translate(model), ElementsAre(line));
+    model.subgraph().operators[0]->inputs.pop_back();
+    EXPECT_NE(errorOf(model), "imported");
+  }
+}
+
 }  // namespace
 }  // namespace hearth::tflite

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "frontends/tflite/testing/import_testing.h"
+#include "ops/interpreter.h"
 
 namespace hearth::tflite {
 namespace {
@@ -47,6 +48,44 @@ TEST(ResizeTranslators, CropsAreASlice) {
   model.addOperator(BuiltinOperator::BATCH_TO_SPACE_ND, {0, blocks, crops}, {1});
   EXPECT_THAT(translate(model),
               ElementsAre("BATCH_TO_SPACE_ND t0 t2 -> %", "SLICE % {0,1,1,0} {-1,3,2,-1} -> t1"));
+}
+
+TEST(ResizeTranslators, CropsOfTheRun) {
+  FloatModel model({{4, 2, 2, 1}}, {{1, 0, 0, 1}});
+  model.tensor(1).shape_signature = {1, -1, -1, 1};
+  const int32_t blocks = model.ints({2, 2});
+  const int32_t crops = model.addTensor(TensorType::INT32, {2, 2});
+  model.addOperator(BuiltinOperator::BATCH_TO_SPACE_ND, {0, blocks, crops}, {1});
+  model.setArguments({0, crops}, {1});
+  const ImportedGraph imported = import(model);
+  EXPECT_THAT(linesOf(*imported.model),
+              ElementsAre("BATCH_TO_SPACE_ND t0 t2 -> %", "SLICE t3 {0,0} {2,1} -> %",
+                          "RESHAPE % {2} -> %", "PAD % {1,1} -> %", "SLICE t3 {0,1} {2,1} -> %",
+                          "RESHAPE % {2} -> %", "PAD % {1,1} -> %", "SHAPE % -> %",
+                          "SUB % % 0 -> %", "STRIDED_SLICE % % % {1,1,1,1} 0 0 0 -> t1"));
+
+  auto interpreter = ops::Interpreter::create(imported.model, {});
+  ASSERT_TRUE(interpreter) << interpreter.error().toString();
+  // The four batches hold the pixels of even and odd rows and columns: the image counts from 0.
+  std::vector<float> data = {0, 2, 8, 10, 1, 3, 9, 11, 4, 6, 12, 14, 5, 7, 13, 15};
+  std::vector<int32_t> borders = {1, 0, 1, 1};
+  std::vector<float> result(6);
+  const ops::RunResult run =
+      (*interpreter)
+          ->run({{data.data(), 64, {4, 2, 2, 1}, true}, {borders.data(), 16, {2, 2}, true}},
+                {{result.data(), 24, {}, true}}, {});
+  ASSERT_TRUE(run.status) << run.status.error().toString();
+  EXPECT_EQ(run.outputShapes[0].dimensions, (graph::Dimensions{1, 3, 2, 1}));
+  EXPECT_THAT(result, ElementsAre(5, 6, 9, 10, 13, 14));
+}
+
+TEST(ResizeTranslators, CropsOfTheRunNeedARank) {
+  FloatModel model({{4, 2}}, {{1, 2}});
+  const int32_t blocks = model.ints({2});
+  const int32_t crops = model.addTensor(TensorType::INT32, {1, 2});
+  model.addOperator(BuiltinOperator::BATCH_TO_SPACE_ND, {0, blocks, crops}, {1});
+  model.setArguments({0, crops}, {1});
+  EXPECT_THAT(errorOf(model), HasSubstr("rank from 3 on"));
 }
 
 }  // namespace

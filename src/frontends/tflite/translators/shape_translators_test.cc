@@ -21,6 +21,24 @@ TEST(ShapeTranslators, ReshapeForms) {
   EXPECT_THAT(translate(scalar), ElementsAre("SQUEEZE t0 - -> t1"));
 }
 
+// Some converters write the shape as a matrix of one row.
+TEST(ShapeTranslators, ReshapeToAMatrix) {
+  FloatModel constant({{2, 3}}, {{3, 2}});
+  const int32_t shape = constant.addConstant<int32_t>(TensorType::INT32, {1, 2}, {3, 2});
+  constant.addOperator(BuiltinOperator::RESHAPE, {0, shape}, {1});
+  EXPECT_THAT(translate(constant), ElementsAre("RESHAPE t0 {3,2} -> t1"));
+  schema::ReshapeOptionsT options;
+  options.new_shape = {-1, 2};
+  constant.subgraph().operators[0]->builtin_options.Set(options);
+  EXPECT_THAT(translate(constant), ElementsAre("RESHAPE t0 {-1,2} -> t1"));
+
+  FloatModel open({{2, 3}}, {{3, 2}});
+  const int32_t numbers = open.addTensor(TensorType::INT32, {1, 2});
+  open.addOperator(BuiltinOperator::RESHAPE, {0, numbers}, {1});
+  open.setArguments({0, numbers}, {1});
+  EXPECT_THAT(translate(open), ElementsAre("RESHAPE t2 {-1} -> %", "RESHAPE t0 % -> t1"));
+}
+
 TEST(ShapeTranslators, DimensionsOfOne) {
   FloatModel model({{1, 2, 1}}, {{2}, {1, 2}, {1, 1, 2, 1}});
   schema::SqueezeOptionsT some;
