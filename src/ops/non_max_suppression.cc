@@ -94,7 +94,9 @@ bool isSuppressed(const std::vector<Box>& boxes, const std::vector<Candidate>& k
   for (size_t i = kept.size(); i-- > candidate->compared;) {
     const float shared = overlap(boxes[candidate->index], boxes[kept[i].index]);
     if (shared >= limits.overlap) return true;
-    if (limits.decay != 0.0f) candidate->score *= std::exp(limits.decay * shared * shared);
+    // 0 times an infinite exponent would be no number.
+    if (limits.decay != 0.0f && shared > 0.0f)
+      candidate->score *= std::exp(limits.decay * shared * shared);
     if (candidate->score <= limits.score) break;
   }
   return false;
@@ -126,7 +128,7 @@ Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const std::vector<int64_t> length, context.intVector(kLength));
   const float deviation =
       context.hasInput(kDeviation) ? *context.inputs[kDeviation].as<float>() : 0.0f;
-  if (deviation < 0.0f)
+  if (!(deviation >= 0.0f))
     return fail(ErrorCode::kBadData, "The deviation of {} is {}, it must not be negative.",
                 context.describe(), deviation);
   const Limits limits = {.length = static_cast<size_t>(length[0]),
