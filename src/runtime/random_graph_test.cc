@@ -130,8 +130,10 @@ std::string describeOperations(const graph::Model& model) {
     text += base::formatText("  {}", graph::nameOf(operation.type));
     for (const uint32_t input : operation.inputs)
       text += base::formatText(" {}:{}", input, graph::describe(model.main().operands[input]));
-    const uint32_t output = operation.outputs[0];
-    text += base::formatText(" -> {}:{}\n", output, graph::describe(model.main().operands[output]));
+    text += " ->";
+    for (const uint32_t output : operation.outputs)
+      text += base::formatText(" {}:{}", output, graph::describe(model.main().operands[output]));
+    text += "\n";
   }
   return text;
 }
@@ -259,6 +261,8 @@ TEST_F(RandomGraphTest, GraphsAreVariedAndTelling) {
   EXPECT_GE(operations.size(), 45u);
   EXPECT_GE(types.size(), 10u);
   EXPECT_TRUE(operations.contains(graph::OperationType::kUnidirectionalSequenceLstm));
+  EXPECT_TRUE(operations.contains(graph::OperationType::kUnsortedSegmentMax));
+  EXPECT_TRUE(operations.contains(graph::OperationType::kTopkV2));
   EXPECT_TRUE(types.contains(OperandType::kTensorInt64));
   EXPECT_TRUE(types.contains(OperandType::kTensorQuant16Symm));
   EXPECT_GT(exact, outputs / 10);

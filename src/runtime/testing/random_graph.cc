@@ -34,7 +34,8 @@ class Generator : LayerMaker {
         &Generator::addConversion,  &Generator::addReduction,      &Generator::addSoftmax,
         &Generator::addMatmul,      &Generator::addLogic,          &Generator::addJump,
         &Generator::addNorm,        &Generator::addExtension,      &Generator::addExtension,
-        &Generator::addResize,      &Generator::addUpdate,         &Generator::addLstm};
+        &Generator::addResize,      &Generator::addUpdate,         &Generator::addLstm,
+        &Generator::addTfliteForm,  &Generator::addSegments};
     (this->*kMakers[random_() % std::size(kMakers)])();
   }
 
@@ -180,6 +181,11 @@ class Generator : LayerMaker {
           ends.push_back(isBackwards ? -size - 1 : size);
           strides.push_back((isBackwards ? -1 : 1) * static_cast<int32_t>(number(1, 2)));
         }
+        // Limits of some leading dimensions only, as TFLite gives them.
+        if (chance(25)) {
+          const size_t given = 1 + random_() % rank;
+          for (auto* limits : {&numbers, &ends, &strides}) limits->resize(given);
+        }
         addResult(
             OperationType::kStridedSlice,
             {*input, ints(numbers), ints(ends), ints(strides), scalar(0), scalar(0), scalar(0)},
@@ -321,8 +327,10 @@ class Generator : LayerMaker {
     const auto input =
         pick([&](uint32_t i) { return isReal(type(i)) && isTelling(i) && shape(i).size() == 4; });
     if (!input) return;
+    const bool isTensor = chance(25);
     const auto size = [&] {
-      return scalar(static_cast<int32_t>(number(2, 12)));
+      const auto side = static_cast<int32_t>(number(2, 12));
+      return isTensor ? ints({side}) : scalar(side);
     };
     const uint32_t width = size();
     const uint32_t height = size();
@@ -417,6 +425,112 @@ class Generator : LayerMaker {
       default:
         if (isExactFloat) addResult(OperationType::kExp, {*input}, form, {});
     }
+  }
+
+  // Forms of operations that NNAPI does not have.
+  void addTfliteForm() {
+    const auto input = pick([](uint32_t) { return true; });
+    if (!input) return;
+    const Dimensions dimensions = shape(*input);
+    const Rule same{values_[*input].error, true};
+    const Form form = formOf(*input);
+    switch (random_() % 5) {
+      case 0: {  // an index list for each element of the first dimensions
+        if (dimensions.size() < 2) return;
+        const auto axis =
+            static_cast<int32_t>(number(1, static_cast<uint32_t>(dimensions.size()) - 1));
+        const auto shared = static_cast<int32_t>(number(1, static_cast<uint32_t>(axis)));
+        Dimensions lists(dimensions.begin(), dimensions.begin() + shared);
+        lists.push_back(number(1, 4));
+        std::vector<uint8_t> bytes(countOf(lists) * sizeof(int32_t));
+        for (size_t i = 0; i < countOf(lists); ++i)
+          put(&bytes, i, static_cast<int32_t>(random_() % dimensions[static_cast<size_t>(axis)]));
+        addResult(
+            OperationType::kGather,
+            {*input, scalar(axis), addConstant({kInt32}, lists, std::move(bytes)), scalar(shared)},
+            form, same);
+        return;
+      }
+      case 1: {  // a value of any type
+        std::vector<int32_t> sizes;
+        for (const uint32_t dimension : dimensions)
+          sizes.push_back(static_cast<int32_t>(dimension));
+        const uint32_t value = addConstant(form, {1}, randomContent(form.type, 1));
+        addResult(OperationType::kFill, {ints(sizes), value}, form, {0, true});
+        return;
+      }
+      case 2: {
+        if (!isExact(*input)) return;
+        const auto count = static_cast<int32_t>(number(1, dimensions.back()));
+        addResults(OperationType::kTopkV2, {*input, chance(50) ? ints({count}) : scalar(count)},
+                   {form, {kInt32}}, {0, true});
+        return;
+      }
+      case 3: {
+        if (dimensions.size() < 3) return;
+        std::vector<uint8_t> bytes;
+        std::vector<int32_t> blocks;
+        for (size_t i = 1; i + 1 < dimensions.size() && i < 3; ++i) {
+          blocks.push_back(static_cast<int32_t>(number(1, 3)));
+          const auto block = static_cast<uint32_t>(blocks.back());
+          const uint32_t before = number(0, 2);
+          const uint32_t rest = (dimensions[i] + before) % block;
+          bytes.resize(blocks.size() * 2 * sizeof(int32_t));
+          put(&bytes, 2 * blocks.size() - 2, before);
+          put(&bytes, 2 * blocks.size() - 1, rest == 0 ? 0 : block - rest);
+        }
+        const uint32_t paddings =
+            addConstant({kInt32}, {static_cast<uint32_t>(blocks.size()), 2}, std::move(bytes));
+        addResult(OperationType::kSpaceToBatchNd, {*input, ints(blocks), paddings}, form, same);
+        return;
+      }
+      default: {
+        std::vector<int32_t> blocks;
+        uint32_t batches = dimensions[0];
+        for (size_t i = 1; i + 1 < dimensions.size() && i < 3; ++i) {
+          const uint32_t block = batches % 3 == 0 ? 3 : batches % 2 == 0 ? 2 : 1;
+          blocks.push_back(static_cast<int32_t>(block));
+          batches /= block;
+        }
+        if (!blocks.empty())
+          addResult(OperationType::kBatchToSpaceNd, {*input, ints(blocks)}, form, same);
+      }
+    }
+  }
+
+  void addSegments() {
+    const auto input = pick([&](uint32_t i) {
+      return type(i) == kInt32 || (type(i) == kFloat && (isExact(i) || isTelling(i)));
+    });
+    if (!input) return;
+    const Dimensions dimensions = shape(*input);
+    const Dimensions leading(
+        dimensions.begin(),
+        dimensions.begin() + number(1, static_cast<uint32_t>(dimensions.size())));
+    const auto count = static_cast<int32_t>(number(1, 4));
+    const size_t rows = countOf(leading);
+    std::vector<uint8_t> bytes(rows * sizeof(int32_t));
+    // Every segment has a row if there are enough of them, and some rows have no segment.
+    for (size_t i = 0; i < rows; ++i)
+      put(&bytes, i,
+          static_cast<int32_t>(i) < count
+              ? static_cast<int32_t>(i)
+              : static_cast<int32_t>(number(0, static_cast<uint32_t>(count))) - 1);
+    const Value& value = values_[*input];
+    const auto total = static_cast<double>(rows);
+    constexpr OperationType kTypes[] = {
+        OperationType::kUnsortedSegmentProd, OperationType::kUnsortedSegmentMax,
+        OperationType::kUnsortedSegmentSum, OperationType::kUnsortedSegmentMin};
+    const OperationType operation = kTypes[random_() % std::size(kTypes)];
+    Rule rule{value.error, true};
+    if (operation == OperationType::kUnsortedSegmentSum)
+      rule = {value.error * total, false, value.greatest * total};
+    if (operation == OperationType::kUnsortedSegmentProd) {
+      if (!isExact(*input)) return;
+      rule = {};
+    }
+    addResult(operation, {*input, addConstant({kInt32}, leading, std::move(bytes)), ints({count})},
+              formOf(*input), rule);
   }
 
   void addUpdate() {

@@ -225,23 +225,27 @@ class GraphBuilder {
     bool isExact = false;    // the operation adds no rounding
     double accumulated = 0;  // greatest sum of absolute products, for float rounding
   };
-  // Adds the operation and returns its output; nullopt if it is not valid, or its result is empty,
-  // a scalar or too large.
-  std::optional<uint32_t> addResult(OperationType operationType, std::vector<uint32_t> inputs,
-                                    Form form, Rule rule) {
+  // Adds the operation; none if it is not valid, or a result is empty, a scalar or too large.
+  void addResult(OperationType operationType, std::vector<uint32_t> inputs, Form form, Rule rule) {
+    addResults(operationType, std::move(inputs), {form}, rule);
+  }
+  // The same for one with several results, which obey one rule.
+  void addResults(OperationType operationType, std::vector<uint32_t> inputs,
+                  const std::vector<Form>& forms, Rule rule) {
     graph::Operation operation;
     operation.type = operationType;
     operation.inputs = std::move(inputs);
-    const auto output = static_cast<uint32_t>(main().operands.size());
-    operation.outputs = {output};
-    graph::Operand made = shaped(form, {});
-    made.lifetime = Lifetime::kTemporary;
-    main().operands.push_back(made);
-    values_.emplace_back();
-    const auto giveUp = [&]() -> std::optional<uint32_t> {
-      main().operands.pop_back();
-      values_.pop_back();
-      return std::nullopt;
+    const size_t first = main().operands.size();
+    for (const Form& form : forms) {
+      operation.outputs.push_back(static_cast<uint32_t>(main().operands.size()));
+      graph::Operand made = shaped(form, {});
+      made.lifetime = Lifetime::kTemporary;
+      main().operands.push_back(made);
+      values_.emplace_back();
+    }
+    const auto giveUp = [&] {
+      main().operands.resize(first);
+      values_.resize(first);
     };
     const ops::OperationDefinition* definition = ops::findOperation(operationType);
     if (!definition->validate(model_, main(), operation)) return giveUp();
@@ -252,25 +256,30 @@ class GraphBuilder {
     }
     constexpr size_t kMostElements = 20000;
     if (!definition->prepare(context)) return giveUp();
-    const size_t count = context.outputs[0].elementCount();
-    if (count == 0 || count > kMostElements || context.outputs[0].rank() == 0) return giveUp();
-    operand(output).dimensions = context.outputs[0].dimensions;
-    std::vector<uint8_t> bytes(count * graph::elementSize(form.type));
-    context.outputs[0].data = bytes.data();
+    for (size_t i = 0; i < forms.size(); ++i) {
+      ops::Tensor& result = context.outputs[i];
+      const size_t count = result.elementCount();
+      if (count == 0 || count > kMostElements || result.rank() == 0) return giveUp();
+      const uint32_t output = operation.outputs[i];
+      operand(output).dimensions = result.dimensions;
+      values_[output].bytes.resize(count * graph::elementSize(forms[i].type));
+      result.data = values_[output].bytes.data();
+    }
     // The formula computes, because the kernels of src/ops are under test, too.
     const ops::reference::Kernel kernel = ops::reference::findKernel(operationType);
     if (kernel == nullptr || !kernel(context))
       throw std::logic_error(std::string("The formula does not compute ") +
                              graph::nameOf(operationType));
-    values_[output].bytes = std::move(bytes);
-    const double greatest = greatestOf(output);
-    // Excludes infinities and numbers beyond float16.
-    if (!(greatest < 1000)) return giveUp();
-    values_[output].greatest = greatest;
-    values_[output].error = errorOf(form, rule, greatest);
+    for (size_t i = 0; i < forms.size(); ++i) {
+      const uint32_t output = operation.outputs[i];
+      const double greatest = greatestOf(output);
+      // Excludes infinities and numbers beyond float16.
+      if (!(greatest < 1000)) return giveUp();
+      values_[output].greatest = greatest;
+      values_[output].error = errorOf(forms[i], rule, greatest);
+    }
+    tensors_.insert(tensors_.end(), operation.outputs.begin(), operation.outputs.end());
     main().operations.push_back(std::move(operation));
-    tensors_.push_back(output);
-    return output;
   }
   static double errorOf(Form form, const Rule& rule, double greatest) {
     if (!isReal(form.type)) return 0;
@@ -317,15 +326,15 @@ class GraphBuilder {
     for (const graph::Operation& operation : main().operations)
       for (const uint32_t input : operation.inputs) isRead[input] = true;
     RandomGraph made;
-    for (const graph::Operation& operation : main().operations) {
-      const uint32_t output = operation.outputs[0];
-      // All results that no operation reads become outputs, and some of the others.
-      if (isRead[output] && !chance(10)) continue;
-      operand(output).lifetime = Lifetime::kSubgraphOutput;
-      main().outputs.push_back(output);
-      made.outputs.push_back(values_[output].bytes);
-      made.tolerances.push_back(values_[output].error);
-    }
+    for (const graph::Operation& operation : main().operations)
+      for (const uint32_t output : operation.outputs) {
+        // All results that no operation reads become outputs, and some of the others.
+        if (isRead[output] && !chance(10)) continue;
+        operand(output).lifetime = Lifetime::kSubgraphOutput;
+        main().outputs.push_back(output);
+        made.outputs.push_back(values_[output].bytes);
+        made.tolerances.push_back(values_[output].error);
+      }
     for (const uint32_t input : main().inputs) made.inputs.push_back(values_[input].bytes);
     made.model = std::make_shared<graph::Model>(std::move(model_));
     return made;

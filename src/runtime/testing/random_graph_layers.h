@@ -116,8 +116,15 @@ class LayerMaker : protected GraphBuilder {
     const auto input =
         pick([&](uint32_t i) { return isReal(type(i)) && isTelling(i) && shape(i).size() == 4; });
     if (!input) return;
-    std::vector<uint32_t> inputs = {*input, scalar(static_cast<int32_t>(number(1, 2)))};
-    for (int i = 0; i < 4; ++i) inputs.push_back(scalar(static_cast<int32_t>(number(1, 3))));
+    std::vector<uint32_t> inputs = {*input};
+    if (chance(20)) {  // the whole image, without padding
+      const Dimensions dimensions = shape(*input);
+      for (const uint32_t value : {2u, 1u, 1u, dimensions[2], dimensions[1]})
+        inputs.push_back(scalar(static_cast<int32_t>(value)));
+    } else {
+      inputs.push_back(scalar(static_cast<int32_t>(number(1, 2))));
+      for (int i = 0; i < 4; ++i) inputs.push_back(scalar(static_cast<int32_t>(number(1, 3))));
+    }
     inputs.push_back(scalar(static_cast<int32_t>(number(0, 3))));
     addResult(chance(50) ? OperationType::kAveragePool2d : OperationType::kMaxPool2d, inputs,
               formOf(*input), {values_[*input].error});
