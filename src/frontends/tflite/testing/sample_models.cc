@@ -334,6 +334,111 @@ ModelWriter indices() {
   return model;
 }
 
+// The end of an object detector: a custom operation with options of its own.
+ModelWriter detector() {
+  ModelWriter model;
+  const int32_t encodings = model.addTensor(TensorType::FLOAT32, {1, 3, 4});
+  const int32_t scores = model.addTensor(TensorType::FLOAT32, {1, 3, 3});
+  const int32_t anchors = weights(&model, TensorType::FLOAT32, {3, 4});
+  std::vector<int32_t> outputs;
+  for (const ModelWriter::Shape& shape : {ModelWriter::Shape{1, 4, 4}, {1, 4}, {1, 4}, {1}})
+    outputs.push_back(model.addTensor(TensorType::FLOAT32, shape));
+  model.addOperator(BuiltinOperator::CUSTOM, {encodings, scores, anchors}, outputs).custom_options =
+      flexMap({{"max_detections", 2},
+               {"max_classes_per_detection", 2},
+               {"num_classes", 2},
+               {"nms_score_threshold", 0.25},
+               {"nms_iou_threshold", 0.5},
+               {"y_scale", 10},
+               {"x_scale", 10},
+               {"h_scale", 5},
+               {"w_scale", 5},
+               {"use_regular_nms", 1}});
+  model.model.operator_codes.back()->custom_code = "TFLite_Detection_PostProcess";
+  model.setArguments({encodings, scores}, outputs);
+  return model;
+}
+
+// The other end of detectors, in both versions; the second keeps as many boxes as a run says.
+ModelWriter suppressions() {
+  ModelWriter model;
+  const int32_t boxes = model.addTensor(TensorType::FLOAT32, {4, 4});
+  const int32_t scores = model.addTensor(TensorType::FLOAT32, {4});
+  const int32_t length = model.addTensor(TensorType::INT32, {});
+  const int32_t three = model.addConstant<int32_t>(TensorType::INT32, {}, {3});
+  const int32_t half = model.addConstant<float>(TensorType::FLOAT32, {}, {0.5f});
+  const int32_t hard = model.addTensor(TensorType::INT32, {3});
+  const int32_t hardCount = model.addTensor(TensorType::INT32, {});
+  const int32_t soft = model.addTensor(TensorType::INT32, {});
+  const int32_t lowered = model.addTensor(TensorType::FLOAT32, {});
+  const int32_t softCount = model.addTensor(TensorType::INT32, {});
+  model.addOperator(BuiltinOperator::NON_MAX_SUPPRESSION_V4, {boxes, scores, three, half, half},
+                    {hard, hardCount});
+  model.addOperator(BuiltinOperator::NON_MAX_SUPPRESSION_V5,
+                    {boxes, scores, length, half, half, half}, {soft, lowered, softCount});
+  model.setArguments({boxes, scores, length}, {hard, hardCount, soft, lowered, softCount});
+  return model;
+}
+
+// Sizes, crops and counts that are known only at run time.
+ModelWriter openSizes() {
+  ModelWriter model;
+  const int32_t image = model.addTensor(TensorType::FLOAT32, {4, 2, 2, 1});
+  const int32_t crops = model.addTensor(TensorType::INT32, {2, 2});
+  const int32_t size = model.addTensor(TensorType::INT32, {2});
+  const int32_t count = model.addTensor(TensorType::INT64, {});
+  const auto addOpen = [&](TensorType type, ModelWriter::Shape signature) {
+    ModelWriter::Shape shape = signature;
+    for (int32_t& dimension : shape)
+      if (dimension < 0) dimension = 1;
+    const int32_t tensor = model.addTensor(type, std::move(shape));
+    model.tensor(tensor).shape_signature = std::move(signature);
+    return tensor;
+  };
+  const int32_t cropped = addOpen(TensorType::FLOAT32, {1, -1, -1, 1});
+  const int32_t resized = addOpen(TensorType::FLOAT32, {1, -1, -1, 1});
+  const int32_t reshaped = addOpen(TensorType::FLOAT32, {-1, -1});
+  const int32_t rows = addOpen(TensorType::FLOAT32, {-1, -1});
+  const int32_t best = addOpen(TensorType::FLOAT32, {-1, -1});
+  const int32_t places = addOpen(TensorType::INT32, {-1, -1});
+  const int32_t filled = addOpen(TensorType::INT64, {-1, -1});
+  model.addOperator(BuiltinOperator::BATCH_TO_SPACE_ND, {image, model.ints({2, 2}), crops},
+                    {cropped});
+  model.addOperator(BuiltinOperator::RESIZE_NEAREST_NEIGHBOR, {cropped, size}, {resized});
+  const int32_t row = model.addTensor(TensorType::INT32, {1, 2});
+  model.addOperator(BuiltinOperator::RESHAPE, {size, model.ints({1, 2})}, {row});
+  model.addOperator(BuiltinOperator::RESHAPE, {resized, row}, {reshaped});
+  model.addOperator(BuiltinOperator::STRIDED_SLICE,
+                    {reshaped, model.ints({0}), model.ints({9}), model.ints({2})}, {rows});
+  model.addOperator(BuiltinOperator::TOPK_V2, {rows, count}, {best, places});
+  model.addOperator(BuiltinOperator::FILL, {size, count}, {filled});
+  model.setArguments({image, crops, size, count}, {best, places, filled});
+  return model;
+}
+
+// Lists of indices, and rows that are combined by their numbers.
+ModelWriter segments() {
+  ModelWriter model;
+  const int32_t data = model.addTensor(TensorType::FLOAT32, {2, 3, 2});
+  const int32_t lists = model.addTensor(TensorType::INT32, {2, 3});
+  const int32_t count = model.addTensor(TensorType::INT32, {});
+  const int32_t gathered = model.addTensor(TensorType::FLOAT32, {2, 3, 2});
+  schema::GatherOptionsT options;
+  options.axis = 1;
+  options.batch_dims = 1;
+  model.addOperator(BuiltinOperator::GATHER, {data, lists}, {gathered}, options);
+  std::vector<int32_t> outputs;
+  for (const BuiltinOperator code :
+       {BuiltinOperator::UNSORTED_SEGMENT_PROD, BuiltinOperator::UNSORTED_SEGMENT_MAX,
+        BuiltinOperator::UNSORTED_SEGMENT_SUM, BuiltinOperator::UNSORTED_SEGMENT_MIN}) {
+    outputs.push_back(model.addTensor(TensorType::FLOAT32, {1, 2}));
+    model.tensor(outputs.back()).shape_signature = {-1, 2};
+    model.addOperator(code, {gathered, lists, count}, {outputs.back()});
+  }
+  model.setArguments({data, lists, count}, outputs);
+  return model;
+}
+
 // A counter that is read and assigned, initialised by a subgraph that runs once.
 ModelWriter resources() {
   ModelWriter model;
@@ -430,6 +535,10 @@ std::vector<SampleModel> sampleModels() {
           {"transformer", transformer().write()},
           {"composites", composites().write()},
           {"indices", indices().write()},
+          {"detector", detector().write()},
+          {"suppressions", suppressions().write()},
+          {"open_sizes", openSizes().write()},
+          {"segments", segments().write()},
           {"resources", resources().write()},
           {"control_flow", controlFlow().write()}};
 }
