@@ -13,13 +13,14 @@
 // equal to the threshold counts, an overlap equal to the threshold does not suppress, boxes are
 // decoded in double precision, each box of the fast form has as many slots as a detection may have
 // classes, and the count of the fast form is that of the boxes.
+#include "ops/tflite_detection_postprocess.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <vector>
 
 #include "ops/bounding_box.h"
-#include "ops/operation.h"
 #include "ops/output_shape.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
@@ -65,24 +66,6 @@ Status validate(const Signature& signature) {
   return {};
 }
 
-struct Parameters {
-  uint32_t anchors = 0;
-  uint32_t encodingSize = 0;
-  uint32_t columns = 0;     // of the class predictions
-  uint32_t firstClass = 0;  // 1 where column 0 is the background
-  uint32_t classes = 0;     // without the background
-  uint32_t maxDetections = 0;
-  uint32_t classesPerDetection = 0;
-  uint32_t detectionsPerClass = 0;
-  bool usesRegular = false;
-  float scoreThreshold = 0.0f;
-  float overlapThreshold = 0.0f;
-  float scaleY = 1.0f;
-  float scaleX = 1.0f;
-  float scaleHeight = 1.0f;
-  float scaleWidth = 1.0f;
-};
-
 Result<uint32_t> positive(const OperationContext& context, size_t index) {
   HEARTH_ASSIGN(const int32_t value, context.scalar<int32_t>(index));
   if (value < 1)
@@ -99,7 +82,7 @@ Result<float> boxScale(const OperationContext& context, size_t index) {
   return value;
 }
 
-Status parseShapes(const OperationContext& context, Parameters* parameters) {
+Status parseShapes(const OperationContext& context, TfliteDetectionParameters* parameters) {
   HEARTH_TRY(requireArguments(context, kInputCount, 0));
   HEARTH_TRY(requireRank(context, kEncodings, 3, 3));
   HEARTH_TRY(requireRank(context, kScores, 3, 3));
@@ -124,29 +107,8 @@ Status parseShapes(const OperationContext& context, Parameters* parameters) {
   return {};
 }
 
-Result<Parameters> parse(const OperationContext& context) {
-  Parameters parameters;
-  HEARTH_TRY(parseShapes(context, &parameters));
-  HEARTH_ASSIGN(parameters.maxDetections, positive(context, kMaxDetections));
-  HEARTH_ASSIGN(parameters.classesPerDetection, positive(context, kClassesPerDetection));
-  HEARTH_ASSIGN(parameters.detectionsPerClass, positive(context, kDetectionsPerClass));
-  HEARTH_ASSIGN(parameters.usesRegular, context.scalar<bool>(kUseRegular));
-  HEARTH_ASSIGN(parameters.scoreThreshold, context.scalar<float>(kScoreThreshold));
-  HEARTH_ASSIGN(parameters.overlapThreshold, context.scalar<float>(kOverlapThreshold));
-  if (std::isnan(parameters.scoreThreshold))
-    return fail(ErrorCode::kBadData, "The score threshold of {} is no number.", context.describe());
-  if (!(parameters.overlapThreshold > 0.0f && parameters.overlapThreshold <= 1.0f))
-    return fail(ErrorCode::kBadData, "The overlap threshold of {} is {}, it must be in (0, 1].",
-                context.describe(), parameters.overlapThreshold);
-  HEARTH_ASSIGN(parameters.scaleY, boxScale(context, kScaleY));
-  HEARTH_ASSIGN(parameters.scaleX, boxScale(context, kScaleX));
-  HEARTH_ASSIGN(parameters.scaleHeight, boxScale(context, kScaleHeight));
-  HEARTH_ASSIGN(parameters.scaleWidth, boxScale(context, kScaleWidth));
-  return parameters;
-}
-
 Status prepare(OperationContext& context) {
-  HEARTH_ASSIGN(const Parameters parameters, parse(context));
+  HEARTH_ASSIGN(const TfliteDetectionParameters parameters, parseTfliteDetection(context));
   HEARTH_ASSIGN(const uint32_t slots, toDimension(context, int64_t{parameters.maxDetections} *
                                                                parameters.classesPerDetection));
   HEARTH_TRY(context.setOutputDimensions(0, {1, slots, 4}));
@@ -156,7 +118,8 @@ Status prepare(OperationContext& context) {
 }
 
 // The encoding and the anchor are (y, x, height, width) around the centre.
-Box decode(const Parameters& parameters, const float* encoding, const float* anchor) {
+Box decode(const TfliteDetectionParameters& parameters, const float* encoding,
+           const float* anchor) {
   const double anchorHeight = anchor[2];
   const double anchorWidth = anchor[3];
   const auto y = static_cast<float>(double{encoding[0]} / parameters.scaleY * anchorHeight +
@@ -170,7 +133,8 @@ Box decode(const Parameters& parameters, const float* encoding, const float* anc
   return {x - halfWidth, y - halfHeight, x + halfWidth, y + halfHeight};
 }
 
-Result<std::vector<Box>> decodeAll(const OperationContext& context, const Parameters& parameters) {
+Result<std::vector<Box>> decodeAll(const OperationContext& context,
+                                   const TfliteDetectionParameters& parameters) {
   const RealInput encodings(context.inputs[kEncodings]);
   const RealInput anchors(context.inputs[kAnchors]);
   std::vector<Box> boxes(parameters.anchors);
@@ -187,8 +151,9 @@ Result<std::vector<Box>> decodeAll(const OperationContext& context, const Parame
 // The anchors whose score reaches the threshold and whose boxes no kept one of a higher score
 // overlaps by more than the threshold, at most `limit`, highest score first; the earlier of equal
 // ones comes first.
-std::vector<uint32_t> keepBest(const Parameters& parameters, const std::vector<float>& scores,
-                               const std::vector<Box>& boxes, size_t limit) {
+std::vector<uint32_t> keepBest(const TfliteDetectionParameters& parameters,
+                               const std::vector<float>& scores, const std::vector<Box>& boxes,
+                               size_t limit) {
   std::vector<uint32_t> candidates;
   for (uint32_t i = 0; i < scores.size(); ++i)
     if (scores[i] >= parameters.scoreThreshold) candidates.push_back(i);
@@ -213,8 +178,8 @@ struct Detection {
 };
 
 // The best of all classes; of equal ones that of the earlier class comes first.
-std::vector<Detection> detectByClass(const Parameters& parameters, const float* scores,
-                                     const std::vector<Box>& boxes) {
+std::vector<Detection> detectByClass(const TfliteDetectionParameters& parameters,
+                                     const float* scores, const std::vector<Box>& boxes) {
   std::vector<Detection> found;
   // Without anchors there can be any number of classes.
   if (boxes.empty()) return found;
@@ -233,8 +198,9 @@ std::vector<Detection> detectByClass(const Parameters& parameters, const float* 
 }
 
 // The best boxes, each with its best classes; `*boxCount` is the number of boxes.
-std::vector<Detection> detectByAnchor(const Parameters& parameters, const float* scores,
-                                      const std::vector<Box>& boxes, size_t* boxCount) {
+std::vector<Detection> detectByAnchor(const TfliteDetectionParameters& parameters,
+                                      const float* scores, const std::vector<Box>& boxes,
+                                      size_t* boxCount) {
   *boxCount = 0;
   // Without anchors there can be any number of classes.
   if (boxes.empty()) return {};
@@ -270,7 +236,7 @@ void clear(const OperationContext& context, size_t output) {
 }
 
 Status execute(OperationContext& context) {
-  HEARTH_ASSIGN(const Parameters parameters, parse(context));
+  HEARTH_ASSIGN(const TfliteDetectionParameters parameters, parseTfliteDetection(context));
   HEARTH_ASSIGN(const std::vector<Box> boxes, decodeAll(context, parameters));
   const RealInput scores(context.inputs[kScores]);
   size_t count = 0;
@@ -300,6 +266,27 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+
+Result<TfliteDetectionParameters> parseTfliteDetection(const OperationContext& context) {
+  TfliteDetectionParameters parameters;
+  HEARTH_TRY(parseShapes(context, &parameters));
+  HEARTH_ASSIGN(parameters.maxDetections, positive(context, kMaxDetections));
+  HEARTH_ASSIGN(parameters.classesPerDetection, positive(context, kClassesPerDetection));
+  HEARTH_ASSIGN(parameters.detectionsPerClass, positive(context, kDetectionsPerClass));
+  HEARTH_ASSIGN(parameters.usesRegular, context.scalar<bool>(kUseRegular));
+  HEARTH_ASSIGN(parameters.scoreThreshold, context.scalar<float>(kScoreThreshold));
+  HEARTH_ASSIGN(parameters.overlapThreshold, context.scalar<float>(kOverlapThreshold));
+  if (std::isnan(parameters.scoreThreshold))
+    return fail(ErrorCode::kBadData, "The score threshold of {} is no number.", context.describe());
+  if (!(parameters.overlapThreshold > 0.0f && parameters.overlapThreshold <= 1.0f))
+    return fail(ErrorCode::kBadData, "The overlap threshold of {} is {}, it must be in (0, 1].",
+                context.describe(), parameters.overlapThreshold);
+  HEARTH_ASSIGN(parameters.scaleY, boxScale(context, kScaleY));
+  HEARTH_ASSIGN(parameters.scaleX, boxScale(context, kScaleX));
+  HEARTH_ASSIGN(parameters.scaleHeight, boxScale(context, kScaleHeight));
+  HEARTH_ASSIGN(parameters.scaleWidth, boxScale(context, kScaleWidth));
+  return parameters;
+}
 
 const OperationDefinition kTfliteDetectionPostprocessOperation = {
     OperationType::kTfliteDetectionPostprocess, validate, prepare, execute};

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <random>
 
 #include "ops/testing/operation_builder.h"
 
@@ -465,6 +466,66 @@ TEST(TfliteDetectionPostprocessTest, NoDetection) {
 TEST(TfliteDetectionPostprocessTest, RefusesWhatDoesNotFit) {
   for (const int32_t classes : {-1, 0, 1, 4})
     EXPECT_THAT(detect(false, std::vector<float>(6, 0.5f), 3, classes), ElementsAre());
+}
+
+// Many boxes that overlap; OperationBuilder compares with the reference kernels.
+TEST(RandomDetectionsTest, AgreeWithTheReference) {
+  std::mt19937 random(1);
+  const auto reals = [&](size_t count, float least, float most) {
+    std::vector<float> values(count);
+    std::uniform_real_distribution<float> distribution(least, most);
+    for (float& value : values) value = distribution(random);
+    return values;
+  };
+  for (int round = 0; round < 200; ++round) {
+    const uint32_t count = 1 + random() % 60;
+    // Some scores are equal.
+    std::vector<float> scores = reals(count, 0, 1);
+    for (float& score : scores)
+      if (random() % 3 == 0) score = static_cast<float>(random() % 5) / 4;
+    OperationBuilder suppression(OperationType::kNonMaxSuppression);
+    suppression.input({count, 4}, reals(size_t{4} * count, 0, 3))
+        .input({count}, scores)
+        .input({1}, std::vector<int32_t>{static_cast<int32_t>(1 + random() % 40)})
+        .input({1}, reals(1, 0.1f, 1))
+        .input({1}, reals(1, -0.1f, 0.5f))
+        .input({1}, random() % 2 == 0 ? std::vector<float>{0} : reals(1, 0.1f, 1))
+        .output(kInt32)
+        .output(kInt32)
+        .output();
+    const Status suppressed = suppression.run();
+    EXPECT_TRUE(suppressed) << suppressed.error().toString();
+
+    const uint32_t classes = 1 + random() % 5;
+    const uint32_t columns = classes + random() % 2;
+    OperationBuilder detector(OperationType::kTfliteDetectionPostprocess);
+    if (random() % 2 == 0) {
+      const auto add = [&](Dimensions shape, float scale, int32_t zeroPoint) {
+        std::vector<uint8_t> bytes(size_t{count} * shape.back());
+        for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+        detector.input(OperationBuilder::tensor(OperandType::kTensorQuant8Asymm, std::move(shape),
+                                                scale, zeroPoint),
+                       std::move(bytes));
+      };
+      add({1, count, 4}, 0.05f, 128);
+      add({1, count, columns}, 1.0f / 256, 0);
+      add({count, 4}, 0.01f, 0);
+    } else {
+      detector.input({1, count, 4}, reals(size_t{4} * count, -5, 5))
+          .input({1, count, columns}, reals(size_t{columns} * count, 0, 1))
+          .input({count, 4}, reals(size_t{4} * count, 0, 2));
+    }
+    for (const uint32_t most : {20u, 4u, 10u})
+      detector.scalar(static_cast<int32_t>(1 + random() % most));
+    detector.scalar(random() % 2 == 0)
+        .scalar(reals(1, 0, 0.9f)[0])
+        .scalar(reals(1, 0.1f, 1)[0])
+        .scalar(static_cast<int32_t>(classes));
+    for (const float scale : {10.0f, 10.0f, 5.0f, 5.0f}) detector.scalar(scale);
+    for (int i = 0; i < 4; ++i) detector.output();
+    const Status detected = detector.run();
+    EXPECT_TRUE(detected) << detected.error().toString();
+  }
 }
 
 TEST(BroadcastArgsTest, JoinsShapes) {

@@ -142,17 +142,18 @@ constexpr Entry kKernels[] = {
     {OperationType::kUnsortedSegmentMax, combineSegments},
     {OperationType::kUnsortedSegmentSum, combineSegments},
     {OperationType::kUnsortedSegmentMin, combineSegments},
+    {OperationType::kNonMaxSuppression, suppressBoxes},
+    {OperationType::kTfliteDetectionPostprocess, postprocessDetections},
 };
 
-// Integer LSTMs, whose formulas are sequences of roundings; what finds and filters boxes, and what
-// depends on random numbers or hashes.
+// Integer LSTMs, whose formulas are sequences of roundings; what finds and filters boxes in NNAPI,
+// and what depends on random numbers or hashes.
 constexpr OperationType kSharedOperations[] = {
     OperationType::kLshProjection,      OperationType::kAxisAlignedBboxTransform,
     OperationType::kBoxWithNmsLimit,    OperationType::kDetectionPostprocessing,
     OperationType::kGenerateProposals,  OperationType::kHeatmapMaxKeypoint,
     OperationType::kQuantized16bitLstm, OperationType::kRandomMultinomial,
     OperationType::kQuantizedLstm,      OperationType::kQuantizedSequenceLstm,
-    OperationType::kNonMaxSuppression,  OperationType::kTfliteDetectionPostprocess,
 };
 
 }  // namespace

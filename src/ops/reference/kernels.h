@@ -31,6 +31,10 @@ Status convolve3d(const OperationContext& context);
 Status convolveDepthwise(const OperationContext& context);
 Status convolveTransposed(const OperationContext& context);
 
+// detections.cc
+Status postprocessDetections(const OperationContext& context);
+Status suppressBoxes(const OperationContext& context);
+
 // elementwise.cc
 Status combineLogically(const OperationContext& context);
 Status compare(const OperationContext& context);

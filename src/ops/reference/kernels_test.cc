@@ -26,12 +26,10 @@ TEST(ReferenceKernelsTest, TheseOperationsHaveNone) {
                        "GENERATE_PROPOSALS",
                        "HEATMAP_MAX_KEYPOINT",
                        "LSH_PROJECTION",
-                       "NON_MAX_SUPPRESSION",
                        "QUANTIZED_16BIT_LSTM",
                        "QUANTIZED_LSTM",
                        "QUANTIZED_SEQUENCE_LSTM",
                        "RANDOM_MULTINOMIAL",
-                       "TFLITE_DETECTION_POSTPROCESS",
                    }));
 }
 
