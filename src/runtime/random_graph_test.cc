@@ -263,6 +263,7 @@ TEST_F(RandomGraphTest, GraphsAreVariedAndTelling) {
   EXPECT_TRUE(operations.contains(graph::OperationType::kUnidirectionalSequenceLstm));
   EXPECT_TRUE(operations.contains(graph::OperationType::kUnsortedSegmentMax));
   EXPECT_TRUE(operations.contains(graph::OperationType::kTopkV2));
+  EXPECT_TRUE(operations.contains(graph::OperationType::kNonMaxSuppression));
   EXPECT_TRUE(types.contains(OperandType::kTensorInt64));
   EXPECT_TRUE(types.contains(OperandType::kTensorQuant16Symm));
   EXPECT_GT(exact, outputs / 10);

@@ -35,7 +35,7 @@ class Generator : LayerMaker {
         &Generator::addMatmul,      &Generator::addLogic,          &Generator::addJump,
         &Generator::addNorm,        &Generator::addExtension,      &Generator::addExtension,
         &Generator::addResize,      &Generator::addUpdate,         &Generator::addLstm,
-        &Generator::addTfliteForm,  &Generator::addSegments};
+        &Generator::addTfliteForm,  &Generator::addSegments,       &Generator::addSuppression};
     (this->*kMakers[random_() % std::size(kMakers)])();
   }
 
@@ -531,6 +531,28 @@ class Generator : LayerMaker {
     }
     addResult(operation, {*input, addConstant({kInt32}, leading, std::move(bytes)), ints({count})},
               formOf(*input), rule);
+  }
+
+  void addSuppression() {
+    const uint32_t count = number(1, 20);
+    const uint32_t boxes = addInput(kFloat, {count, 4});
+    const auto scores = pick([&](uint32_t i) {
+      return type(i) == kFloat && isExact(i) && shape(i) == Dimensions{count};
+    });
+    const auto oneReal = [&](float value) {
+      std::vector<uint8_t> bytes(sizeof value);
+      put(&bytes, 0, value);
+      return addConstant({kFloat}, {1}, std::move(bytes));
+    };
+    std::vector<uint32_t> inputs = {boxes, scores ? *scores : addInput(kFloat, {count}),
+                                    ints({static_cast<int32_t>(number(1, 12))}),
+                                    oneReal(real(0.1f, 1)), oneReal(real(-1, 1))};
+    std::vector<Form> forms = {{kInt32}, {kInt32}};
+    if (chance(50)) {
+      inputs.push_back(oneReal(real(0.1f, 1)));
+      forms.push_back({kFloat});
+    }
+    addResults(OperationType::kNonMaxSuppression, std::move(inputs), forms, {});
   }
 
   void addUpdate() {

@@ -176,7 +176,7 @@ Status addModels(const std::string& data, Collector* collector) {
 }
 
 void addRandomGraphs(Collector* collector) {
-  constexpr uint64_t kGraphs = 1000;
+  constexpr uint64_t kGraphs = 2500;
   for (uint64_t seed = 1; seed <= kGraphs; ++seed)
     collector->add(*runtime::makeRandomGraph(seed, 30).model);
 }
