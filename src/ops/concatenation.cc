@@ -31,8 +31,13 @@ std::array<T, 256> requantizationTable(const graph::Operand& from, const graph::
   const float bias = -static_cast<float>(from.zeroPoint) * scale;
   std::array<T, 256> table;
   for (int value = kLowest; value <= kHighest; ++value) {
-    const float scaled =
+    float scaled =
         std::round(static_cast<float>(value) * scale + bias) + static_cast<float>(to.zeroPoint);
+    // Scales so far apart that both terms are infinite leave a number's side of zero only.
+    if (std::isnan(scaled))
+      scaled = value == from.zeroPoint
+                   ? static_cast<float>(to.zeroPoint)
+                   : static_cast<float>(value < from.zeroPoint ? kLowest : kHighest);
     table[static_cast<uint8_t>(value)] = static_cast<T>(
         std::clamp(scaled, static_cast<float>(kLowest), static_cast<float>(kHighest)));
   }

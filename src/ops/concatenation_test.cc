@@ -35,6 +35,22 @@ TEST(ConcatenationTest, BringsInputsToTheOutputScale) {
   EXPECT_THAT(builder.result<int8_t>(), ElementsAre(-2, 127, -128, 5));
 }
 
+// The quotient of the scales is infinite, or the product with it.
+TEST(ConcatenationTest, ScalesFarApart) {
+  const OperandType type = OperandType::kTensorQuant8Asymm;
+  for (const float scale : {1e30f, 1.0f}) {
+    OperationBuilder builder(OperationType::kConcatenation);
+    builder
+        .input(OperationBuilder::tensor(type, {4}, scale, 128),
+               std::vector<uint8_t>{0, 127, 128, 129})
+        .input(OperationBuilder::tensor(type, {2}, scale, 0), std::vector<uint8_t>{0, 1})
+        .scalar(0)
+        .output(OperationBuilder::tensor(type, {}, 1e-38f, 7));
+    ASSERT_TRUE(builder.run());
+    EXPECT_THAT(builder.result<uint8_t>(), ElementsAre(0, 0, 7, 255, 7, 255));
+  }
+}
+
 TEST(ConcatenationTest, ManyDimensions) {
   OperationBuilder builder(OperationType::kConcatenation);
   builder.input({2, 1, 1, 1, 2}, std::vector<float>{1, 2, 3, 4})

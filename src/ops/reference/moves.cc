@@ -271,8 +271,14 @@ Status concatenate(const OperationContext& context) {
       return copyElement(input, source, output, place);
     const float scale = from.scale / to.scale;
     const float bias = -static_cast<float>(from.zeroPoint) * scale;
-    const float stored = std::round(static_cast<float>(storedAt(input, source)) * scale + bias) +
-                         static_cast<float>(to.zeroPoint);
+    float stored = std::round(static_cast<float>(storedAt(input, source)) * scale + bias) +
+                   static_cast<float>(to.zeroPoint);
+    // Where both terms are infinite the real number is far beyond the range, or 0.
+    const int32_t steps = storedAt(input, source) - from.zeroPoint;
+    if (std::isnan(stored))
+      stored = static_cast<float>(steps < 0   ? range.lowest
+                                  : steps > 0 ? range.highest
+                                              : to.zeroPoint);
     putStored(output, place,
               static_cast<int32_t>(std::clamp(stored, static_cast<float>(range.lowest),
                                               static_cast<float>(range.highest))));
