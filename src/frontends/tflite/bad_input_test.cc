@@ -16,6 +16,7 @@
 #include "frontends/tflite/model_file.h"
 #include "frontends/tflite/testing/model_writer.h"
 #include "frontends/tflite/testing/sample_models.h"
+#include "ops/operation.h"
 
 namespace hearth::tflite {
 namespace {
@@ -98,6 +99,13 @@ TEST(BadInput, SamplesAreGood) {
   for (const SampleModel& sample : sampleModels()) {
     EXPECT_EQ(exercise(sample.bytes), "imported") << sample.name;
     EXPECT_LT(sample.bytes.size(), 2048u) << sample.name;
+    const auto file =
+        ModelFile::fromPool(memory::Pool::borrowed(sample.bytes.data(), sample.bytes.size()));
+    ASSERT_TRUE(file) << sample.name;
+    const auto imported = (*file)->importSubgraph(0);
+    ASSERT_TRUE(imported) << sample.name;
+    const Status valid = ops::validateOperations(*imported->model);
+    EXPECT_TRUE(valid) << sample.name << ": " << valid.error().toString();
   }
 }
 
