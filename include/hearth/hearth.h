@@ -168,8 +168,9 @@ typedef enum hearth_type {
   HEARTH_TYPE_UINT32 = 9,
   HEARTH_TYPE_INT64 = 10,
   HEARTH_TYPE_UINT64 = 11,
-  HEARTH_TYPE_BOOL = 12,  // one byte, 0 or 1
-  HEARTH_TYPE_INT4 = 13,  // two elements in a byte, the first in the low half
+  HEARTH_TYPE_BOOL = 12,       // one byte, 0 or 1
+  HEARTH_TYPE_INT4 = 13,       // two elements in a byte, the first in the low half
+  HEARTH_TYPE_COMPLEX64 = 14,  // two float32, the real and the imaginary part
 } hearth_type;
 
 // An input or output. Elements lie in row-major order without gaps.

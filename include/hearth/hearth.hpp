@@ -110,6 +110,8 @@ inline const char* typeName(hearth_type type) {
       return "bool";
     case HEARTH_TYPE_INT4:
       return "int4";
+    case HEARTH_TYPE_COMPLEX64:
+      return "complex64";
   }
   return "unknown";
 }
@@ -132,6 +134,7 @@ inline size_t typeSize(hearth_type type) {
     case HEARTH_TYPE_FLOAT64:
     case HEARTH_TYPE_INT64:
     case HEARTH_TYPE_UINT64:
+    case HEARTH_TYPE_COMPLEX64:
       return 8;
     case HEARTH_TYPE_INT4:
       return 0;

@@ -65,6 +65,8 @@ Result<hearth_type> publicType(graph::OperandType type) {
       return HEARTH_TYPE_BOOL;
     case OperandType::kTensorInt4:
       return HEARTH_TYPE_INT4;
+    case OperandType::kTensorComplex64:
+      return HEARTH_TYPE_COMPLEX64;
     case OperandType::kModel:
       break;
   }

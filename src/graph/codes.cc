@@ -33,6 +33,7 @@ constexpr OperandTypeInfo kOperandTypes[] = {
     {OperandType::kTensorUint16, "TENSOR_UINT16", 0, 2, false},
     {OperandType::kTensorUint32, "TENSOR_UINT32", 0, 4, false},
     {OperandType::kTensorInt4, "TENSOR_INT4", 0, 0, false},
+    {OperandType::kTensorComplex64, "TENSOR_COMPLEX64", 0, 8, false},
 };
 
 // The position of a type in the table: NNAPI's come first, then the extension's, both without gaps.
@@ -191,6 +192,18 @@ constexpr OperationTypeInfo kOperationTypes[] = {
     {OperationType::kUnsortedSegmentMax, "UNSORTED_SEGMENT_MAX", 0},
     {OperationType::kUnsortedSegmentSum, "UNSORTED_SEGMENT_SUM", 0},
     {OperationType::kUnsortedSegmentMin, "UNSORTED_SEGMENT_MIN", 0},
+    {OperationType::kSquaredDifference, "SQUARED_DIFFERENCE", 0},
+    {OperationType::kRfft2d, "RFFT2D", 0},
+    {OperationType::kReal, "REAL", 0},
+    {OperationType::kImag, "IMAG", 0},
+    {OperationType::kComplexAbs, "COMPLEX_ABS", 0},
+    {OperationType::kBitwiseXor, "BITWISE_XOR", 0},
+    {OperationType::kRightShift, "RIGHT_SHIFT", 0},
+    {OperationType::kBitcast, "BITCAST", 0},
+    {OperationType::kMatrixDiag, "MATRIX_DIAG", 0},
+    {OperationType::kMatrixSetDiag, "MATRIX_SET_DIAG", 0},
+    {OperationType::kBucketize, "BUCKETIZE", 0},
+    {OperationType::kUnique, "UNIQUE", 0},
 };
 
 }  // namespace

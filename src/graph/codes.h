@@ -45,6 +45,7 @@ enum class OperandType : int32_t {
   kTensorUint16 = tfliteExtensionCode(4),
   kTensorUint32 = tfliteExtensionCode(5),
   kTensorInt4 = tfliteExtensionCode(6),
+  kTensorComplex64 = tfliteExtensionCode(7),  // real and imaginary part, each a float32
 };
 
 enum class OperationType : int32_t {
@@ -193,6 +194,18 @@ enum class OperationType : int32_t {
   kUnsortedSegmentMax = tfliteExtensionCode(34),
   kUnsortedSegmentSum = tfliteExtensionCode(35),
   kUnsortedSegmentMin = tfliteExtensionCode(36),
+  kSquaredDifference = tfliteExtensionCode(37),
+  kRfft2d = tfliteExtensionCode(38),
+  kReal = tfliteExtensionCode(39),
+  kImag = tfliteExtensionCode(40),
+  kComplexAbs = tfliteExtensionCode(41),
+  kBitwiseXor = tfliteExtensionCode(42),
+  kRightShift = tfliteExtensionCode(43),
+  kBitcast = tfliteExtensionCode(44),
+  kMatrixDiag = tfliteExtensionCode(45),
+  kMatrixSetDiag = tfliteExtensionCode(46),
+  kBucketize = tfliteExtensionCode(47),
+  kUnique = tfliteExtensionCode(48),
 };
 
 struct OperandTypeInfo {

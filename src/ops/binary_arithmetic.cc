@@ -3,7 +3,7 @@
 // Quantised inputs and the output may each have a quantisation of their own. Integer results wrap;
 // integer division rounds towards negative infinity, and by zero it gives 0. TRUNCATED_DIV of the
 // extension is DIV whose integer results are cut towards zero; FLOOR_DIV, FLOOR_MOD (the remainder
-// has the divisor's sign) and ATAN2 take two tensors.
+// has the divisor's sign), ATAN2 and SQUARED_DIFFERENCE take two tensors.
 #include "ops/binary_arithmetic.h"
 
 #include <algorithm>
@@ -165,6 +165,15 @@ struct FloorMod {
   }
 };
 
+struct SquaredDifference {
+  static float apply(float a, float b) { return (a - b) * (a - b); }
+  template <typename T>
+  static T applyInteger(T a, T b) {
+    const Wrapping<T> difference = Wrapping<T>(a) - Wrapping<T>(b);
+    return static_cast<T>(difference * difference);
+  }
+};
+
 struct Atan2 {
   static float apply(float a, float b) { return std::atan2(a, b); }
 };
@@ -297,6 +306,48 @@ Status execute(OperationContext& context) {
   return {};
 }
 
+// Squares of differences in steps of the output, all in float32: a difference that is rounded first
+// may be several steps of its square away.
+template <typename T>
+void computeSquaredDifferences(const OperationContext& context, const BinaryParameters& p) {
+  const graph::Operand& a = *context.inputs[0].operand;
+  const graph::Operand& b = *context.inputs[1].operand;
+  const graph::Operand& to = *context.outputs[0].operand;
+  const double step = std::sqrt(static_cast<double>(to.scale));
+  const auto factorA = static_cast<float>(a.scale / step);
+  const auto factorB = static_cast<float>(b.scale / step);
+  const auto zeroA = static_cast<float>(a.zeroPoint);
+  const auto zeroB = static_cast<float>(b.zeroPoint);
+  const auto zero = static_cast<float>(to.zeroPoint);
+  const ActivationRange range = {static_cast<float>(std::numeric_limits<T>::min()),
+                                 static_cast<float>(std::numeric_limits<T>::max())};
+  mapBroadcast(context, p.outputDimensions, context.inputs[0].as<T>(), context.inputs[1].as<T>(),
+               context.outputs[0].as<T>(), [=](T x, T y) HEARTH_INLINE {
+                 const float difference = (static_cast<float>(x) - zeroA) * factorA -
+                                          (static_cast<float>(y) - zeroB) * factorB;
+                 return static_cast<T>(roundSmall(range.apply(difference * difference + zero)));
+               });
+}
+
+Status executeSquaredDifference(OperationContext& context) {
+  // What is further apart could become infinite, and the difference of two of these NaN.
+  constexpr double kMostSteps = 0x1p60;
+  const float scale = context.outputs[0].operand->scale;
+  bool isNear = scale > 0.0f;
+  for (const Tensor& input : context.inputs)
+    isNear = isNear && input.operand->scale > 0.0f &&
+             double{input.operand->scale} * input.operand->scale <= kMostSteps * scale;
+  const OperandType type = context.outputs[0].type();
+  const bool hasSteps = kQuant8Tensors.contains(type) || kSymmetric16.contains(type);
+  if (!isNear || !hasSteps) return execute<SquaredDifference>(context);
+  HEARTH_ASSIGN(const BinaryParameters p, parseBinary(context));
+  return visitElementType(type, [&]<typename T>(std::type_identity<T>) -> Status {
+    if constexpr (std::is_integral_v<T> && sizeof(T) <= sizeof(int16_t))
+      computeSquaredDifferences<T>(context, p);
+    return {};
+  });
+}
+
 // Of numbers of one scale and zero point the larger is the larger as it is stored.
 template <typename Function>
 Status executeSelecting(OperationContext& context) {
@@ -355,6 +406,8 @@ const OperationDefinition kMinimumOperation = {OperationType::kMinimum, validate
 const OperationDefinition kMulOperation = {OperationType::kMul, validateArithmetic, prepare,
                                            execute<Mul>};
 const OperationDefinition kPowOperation = {OperationType::kPow, validatePow, prepare, executePow};
+const OperationDefinition kSquaredDifferenceOperation = {
+    OperationType::kSquaredDifference, validateArithmetic, prepare, executeSquaredDifference};
 const OperationDefinition kTruncatedDivOperation = {
     OperationType::kTruncatedDiv, validateArithmetic, prepare, execute<TruncatedDiv>};
 const OperationDefinition kSubOperation = {OperationType::kSub, validateArithmetic, prepare,

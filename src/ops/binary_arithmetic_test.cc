@@ -177,5 +177,60 @@ TEST(BinaryArithmeticTest, BadArguments) {
   EXPECT_FALSE(count.validate());
 }
 
+TEST(SquaredDifferenceTest, RealNumbersAndIntegers) {
+  OperationBuilder builder(OperationType::kSquaredDifference);
+  builder.input({2, 1}, std::vector<float>{1, 5}).input({2}, std::vector<float>{2, -1}).output();
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<float>(), ElementsAre(1, 4, 9, 36));
+  EXPECT_THAT(
+      integers(OperationType::kSquaredDifference, {3, INT32_MIN, 65536}, {5, INT32_MAX, 0}, false),
+      ElementsAre(4, 1, 0));
+}
+
+// Each result is the nearest one: the difference is not rounded.
+TEST(SquaredDifferenceTest, EightBits) {
+  std::vector<int8_t> a;
+  std::vector<int8_t> b;
+  for (int x = -128; x < 128; x += 5)
+    for (int y = -128; y < 128; y += 3) {
+      a.push_back(static_cast<int8_t>(x));
+      b.push_back(static_cast<int8_t>(y));
+    }
+  const auto count = static_cast<uint32_t>(a.size());
+  OperationBuilder builder(OperationType::kSquaredDifference);
+  builder.input(OperationBuilder::tensor(kInt8, {count}, 0.031f, 11), a)
+      .input(OperationBuilder::tensor(kInt8, {count}, 0.027f, -20), b)
+      .output(OperationBuilder::tensor(kInt8, {}, 0.13f, -128));
+  ASSERT_TRUE(builder.run());
+  const std::vector<int8_t> results = builder.result<int8_t>();
+  for (size_t i = 0; i < count; ++i) {
+    const double difference = (a[i] - 11) * double{0.031f} - (b[i] + 20) * double{0.027f};
+    const double step = difference * difference / double{0.13f} - 128;
+    EXPECT_NEAR(results[i], std::clamp(step, -128.0, 127.0), 0.5001) << i;
+  }
+}
+
+// The scale of the output suits squares of small differences.
+TEST(SquaredDifferenceTest, SixteenBits) {
+  OperationBuilder builder(OperationType::kSquaredDifference);
+  const auto tensor = [](float scale) {
+    return OperationBuilder::tensor(OperandType::kTensorQuant16Symm, {3}, scale);
+  };
+  builder.input(tensor(0.001f), std::vector<int16_t>{20000, -3, 32767})
+      .input(tensor(0.001f), std::vector<int16_t>{20010, 4, -32768})
+      .output(tensor(1e-7f));
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<int16_t>(), ElementsAre(1000, 490, 32767));
+}
+
+TEST(SquaredDifferenceTest, ScalesThatAreFarApart) {
+  OperationBuilder builder(OperationType::kSquaredDifference);
+  builder.input(OperationBuilder::tensor(kInt8, {2}, 1e30f, 0), std::vector<int8_t>{1, 127})
+      .input(OperationBuilder::tensor(kInt8, {2}, 1e30f, 0), std::vector<int8_t>{1, -128})
+      .output(OperationBuilder::tensor(kInt8, {}, 1e-30f, 3));
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<int8_t>(), ElementsAre(3, 127));
+}
+
 }  // namespace
 }  // namespace hearth::ops

@@ -12,7 +12,7 @@ inline constexpr TypeSet kMovableTensors =
     OperandType::kTensorQuant8Symm | OperandType::kTensorQuant16Symm |
     OperandType::kTensorQuant16Asymm | OperandType::kTensorInt64 | OperandType::kTensorUint64 |
     OperandType::kTensorFloat64 | OperandType::kTensorInt16 | OperandType::kTensorUint16 |
-    OperandType::kTensorUint32;
+    OperandType::kTensorUint32 | OperandType::kTensorComplex64;
 
 // Indices, shapes and axes: INT32, and TFLite's INT64.
 inline constexpr TypeSet kIndexTensors = OperandType::kTensorInt32 | OperandType::kTensorInt64;

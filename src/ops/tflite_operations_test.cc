@@ -17,6 +17,7 @@ using testing::ElementsAre;
 using testing::FloatNear;
 
 constexpr OperandType kFloat = OperandType::kTensorFloat32;
+constexpr OperandType kUint8 = OperandType::kTensorQuant8Asymm;
 constexpr OperandType kInt32 = OperandType::kTensorInt32;
 constexpr OperandType kInt64 = OperandType::kTensorInt64;
 constexpr OperandType kBool8 = OperandType::kTensorBool8;
@@ -670,6 +671,120 @@ TEST(SixteenBitActivationsTest, FullyConnected) {
   ASSERT_TRUE(builder.run());
   // 0.125 * (400 - 16000 + 8) and 0.5 * (-1200 - 32000 - 8), in steps of 0.5.
   EXPECT_THAT(builder.result<int16_t>(), ElementsAre(-3898, -32768));
+}
+
+template <typename T>
+std::vector<T> bitwise(OperationType type, OperandType operand, std::vector<T> a,
+                       std::vector<T> b) {
+  OperationBuilder builder(type);
+  const auto count = static_cast<uint32_t>(a.size());
+  builder.input(OperationBuilder::tensor(operand, {count}, operand == kUint8 ? 1.0f : 0.0f),
+                std::move(a));
+  builder.input(OperationBuilder::tensor(operand, {1}, operand == kUint8 ? 1.0f : 0.0f),
+                std::move(b));
+  builder.output(OperationBuilder::tensor(operand, {}, operand == kUint8 ? 1.0f : 0.0f));
+  return builder.run() ? builder.result<T>() : std::vector<T>();
+}
+
+TEST(BitwiseTest, Xor) {
+  constexpr OperationType kType = OperationType::kBitwiseXor;
+  EXPECT_THAT(bitwise<int32_t>(kType, kInt32, {5, -1, 0}, {3}), ElementsAre(6, -4, 3));
+  EXPECT_THAT(bitwise<uint8_t>(kType, kUint8, {255, 0}, {15}), ElementsAre(240, 15));
+}
+
+TEST(BitwiseTest, RightShift) {
+  constexpr OperationType kType = OperationType::kRightShift;
+  EXPECT_THAT(bitwise<int32_t>(kType, kInt32, {5, -5, INT32_MIN}, {1}),
+              ElementsAre(2, -3, INT32_MIN / 2));
+  EXPECT_THAT(bitwise<int32_t>(kType, kInt32, {5, -5}, {-7}), ElementsAre(5, -5));
+  EXPECT_THAT(bitwise<int32_t>(kType, kInt32, {5, -5}, {INT32_MAX}), ElementsAre(0, -1));
+  EXPECT_THAT(bitwise<uint8_t>(kType, kUint8, {200, 3}, {7}), ElementsAre(1, 0));
+  EXPECT_THAT(bitwise<uint32_t>(kType, OperandType::kTensorUint32, {UINT32_MAX, 1}, {UINT32_MAX}),
+              ElementsAre(1u, 0u));
+}
+
+TEST(BitcastTest, ShapesFollowTheSizes) {
+  OperationBuilder same(OperationType::kBitcast);
+  same.input({2}, std::vector<float>{1, -2}).output(kInt32);
+  ASSERT_TRUE(same.run());
+  EXPECT_THAT(same.result<int32_t>(), ElementsAre(0x3f800000, static_cast<int32_t>(0xc0000000)));
+  OperationBuilder parts(OperationType::kBitcast);
+  parts.input({1}, std::vector<int32_t>{0x01020304})
+      .output(OperationBuilder::tensor(kUint8, {}, 1.0f));
+  ASSERT_TRUE(parts.run());
+  EXPECT_EQ(parts.dimensions(), (Dimensions{1, 4}));
+  EXPECT_THAT(parts.result<uint8_t>(), ElementsAre(4, 3, 2, 1));
+  OperationBuilder whole(OperationType::kBitcast);
+  whole.input({2, 2}, std::vector<int32_t>{1, 0, 0, 1}).output(OperandType::kTensorInt64);
+  ASSERT_TRUE(whole.run());
+  EXPECT_EQ(whole.dimensions(), Dimensions{2});
+  EXPECT_THAT(whole.result<int64_t>(), ElementsAre(1, int64_t{1} << 32));
+  OperationBuilder uneven(OperationType::kBitcast);
+  uneven.input({3}, std::vector<int32_t>{1, 2, 3}).output(OperandType::kTensorInt64);
+  EXPECT_FALSE(uneven.run());
+}
+
+TEST(MatrixDiagonalTest, MakesAndReplaces) {
+  OperationBuilder made(OperationType::kMatrixDiag);
+  made.input({2, 2}, std::vector<float>{1, 2, 3, 4}).output();
+  ASSERT_TRUE(made.run());
+  EXPECT_EQ(made.dimensions(), (Dimensions{2, 2, 2}));
+  EXPECT_THAT(made.result<float>(), ElementsAre(1, 0, 0, 2, 3, 0, 0, 4));
+  OperationBuilder quantized(OperationType::kMatrixDiag);
+  quantized.input(OperationBuilder::tensor(kUint8, {2}, 0.5f, 7), std::vector<uint8_t>{1, 2})
+      .output(OperationBuilder::tensor(kUint8, {}, 0.5f, 7));
+  ASSERT_TRUE(quantized.run());
+  EXPECT_THAT(quantized.result<uint8_t>(), ElementsAre(1, 7, 7, 2));
+  OperationBuilder replaced(OperationType::kMatrixSetDiag);
+  replaced.input({2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6})
+      .input({2}, std::vector<float>{-1, -2})
+      .output();
+  ASSERT_TRUE(replaced.run());
+  EXPECT_THAT(replaced.result<float>(), ElementsAre(-1, 2, 3, 4, -2, 6));
+  OperationBuilder wrong(OperationType::kMatrixSetDiag);
+  wrong.input({2, 3}, std::vector<float>(6)).input({3}, std::vector<float>(3)).output();
+  EXPECT_FALSE(wrong.run());
+}
+
+std::vector<int32_t> bucketsOf(std::vector<float> values, std::vector<float> boundaries) {
+  OperationBuilder builder(OperationType::kBucketize);
+  const auto count = static_cast<uint32_t>(values.size());
+  const auto boundaryCount = static_cast<uint32_t>(boundaries.size());
+  builder.input({count}, std::move(values))
+      .input({boundaryCount}, std::move(boundaries))
+      .output(kInt32);
+  return builder.run() ? builder.result<int32_t>() : std::vector<int32_t>();
+}
+
+TEST(BucketizeTest, CountsBoundaries) {
+  EXPECT_THAT(bucketsOf({-1, 0, 0.5f, 2, 3, INFINITY, NAN}, {0, 2, 2}),
+              ElementsAre(0, 1, 1, 3, 3, 3, 3));
+  EXPECT_THAT(bucketsOf({1}, {2, 1}), ElementsAre());
+  EXPECT_THAT(bucketsOf({1}, {NAN}), ElementsAre());
+}
+
+template <typename T>
+std::pair<std::vector<T>, std::vector<int32_t>> uniqueOf(OperandType type, std::vector<T> values) {
+  OperationBuilder builder(OperationType::kUnique);
+  const auto count = static_cast<uint32_t>(values.size());
+  builder.input(OperationBuilder::tensor(type, {count}), std::move(values))
+      .output(type)
+      .output(kInt32);
+  if (!builder.run()) return {};
+  return {builder.result<T>(), builder.result<int32_t>(1)};
+}
+
+TEST(UniqueTest, KeepsTheOrderOfFirsts) {
+  const auto [values, places] = uniqueOf<int32_t>(kInt32, {7, 3, 7, -1, 3, 7});
+  EXPECT_THAT(values, ElementsAre(7, 3, -1));
+  EXPECT_THAT(places, ElementsAre(0, 1, 0, 2, 1, 0));
+}
+
+TEST(UniqueTest, ZerosAreEqualAndNanIsNot) {
+  const auto [values, places] =
+      uniqueOf<float>(OperandType::kTensorFloat32, {NAN, 0.0f, -0.0f, NAN, 1});
+  EXPECT_THAT(places, ElementsAre(0, 1, 1, 2, 3));
+  EXPECT_EQ(values.size(), 4u);
 }
 
 }  // namespace

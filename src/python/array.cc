@@ -84,6 +84,8 @@ nb::dlpack::dtype elementType(hearth_type type) {
       return make(Code::Bool, 8);
     case HEARTH_TYPE_INT4:
       return make(Code::UInt, 8);
+    case HEARTH_TYPE_COMPLEX64:
+      return make(Code::Complex, bits);
   }
   return make(Code::UInt, 8);
 }

@@ -299,10 +299,10 @@ TEST(BadInput, QuantisedDimensions) {
 
 TEST(BadInput, OperationsThatAreNotTranslated) {
   ModelWriter model = reluModel();
-  model.model.operator_codes[0]->builtin_code = BuiltinOperator::RFFT2D;
+  model.model.operator_codes[0]->builtin_code = BuiltinOperator::HASHTABLE;
   model.model.operator_codes[0]->version = 2;
   EXPECT_EQ(exercise(model),
-            "Operation 0 of subgraph 0 is RFFT2D version 2 (builtin code 131), which is not "
+            "Operation 0 of subgraph 0 is HASHTABLE version 2 (builtin code 136), which is not "
             "supported.");
   model.model.operator_codes[0]->builtin_code = static_cast<BuiltinOperator>(5000);
   EXPECT_THAT(exercise(model), HasSubstr("BUILTIN_5000"));

@@ -103,6 +103,8 @@ double pairOf(OperationType type, double a, double b) {
       return a - b;
     case OperationType::kMul:
       return a * b;
+    case OperationType::kSquaredDifference:
+      return (a - b) * (a - b);
     case OperationType::kDiv:
     case OperationType::kTruncatedDiv:
       return a / b;
@@ -157,6 +159,8 @@ int64_t integerPairOf(OperationType type, int64_t a, int64_t b) {
       return static_cast<int64_t>(left - right);
     case OperationType::kMul:
       return static_cast<int64_t>(left * right);
+    case OperationType::kSquaredDifference:
+      return static_cast<int64_t>((left - right) * (left - right));
     case OperationType::kTruncatedDiv:
       return quotientOf(a, b, false);
     case OperationType::kFloorMod:
@@ -262,6 +266,37 @@ Status combineLogically(const OperationContext& context) {
     const bool left = integerAt(context.inputs[0], placeA) != 0;
     const bool right = integerAt(context.inputs[1], placeB) != 0;
     putInteger(context.outputs[0], place, (isAnd ? left && right : left || right) ? 1 : 0);
+  });
+  return {};
+}
+
+// The bits of integers as they are stored.
+Status combineBits(const OperationContext& context) {
+  const bool isShift = context.operation->type == OperationType::kRightShift;
+  const Tensor& a = context.inputs[0];
+  const Tensor& output = context.outputs[0];
+  const bool isInt32 = output.type() == OperandType::kTensorInt32;
+  const bool isUint32 = output.type() == OperandType::kTensorUint32;
+  const int64_t width = static_cast<int64_t>(8 * graph::elementSize(output.type()));
+  const auto valueAt = [&](const Tensor& tensor, int64_t place) -> int64_t {
+    if (isInt32) return loadAs<int32_t>(tensor, place);
+    if (isUint32) return loadAs<uint32_t>(tensor, place);
+    return storedAt(tensor, place);
+  };
+  forEachPair(context, [&](int64_t place, int64_t placeA, int64_t placeB) {
+    const int64_t left = valueAt(a, placeA);
+    const int64_t right = valueAt(context.inputs[1], placeB);
+    int64_t result = left ^ right;
+    if (isShift) {
+      // Halved, rounded down, once for each bit.
+      result = left;
+      for (int64_t i = 0; i < right && i < width - 1; ++i)
+        result = result / 2 - (result % 2 < 0 ? 1 : 0);
+    }
+    if (isInt32 || isUint32)
+      storeAs(output, place, static_cast<uint32_t>(result));
+    else
+      putStored(output, place, static_cast<int32_t>(result));
   });
   return {};
 }

@@ -25,6 +25,10 @@ std::span<const OperationType> sharedOperations();
 // The kernels, by file. cast.cc
 Status cast(const OperationContext& context);
 
+// complex.cc
+Status takeComplexPart(const OperationContext& context);
+Status transformFourier(const OperationContext& context);
+
 // convolution.cc
 Status convolve(const OperationContext& context);
 Status convolve3d(const OperationContext& context);
@@ -36,6 +40,7 @@ Status postprocessDetections(const OperationContext& context);
 Status suppressBoxes(const OperationContext& context);
 
 // elementwise.cc
+Status combineBits(const OperationContext& context);
 Status combineLogically(const OperationContext& context);
 Status compare(const OperationContext& context);
 Status computeBinary(const OperationContext& context);
@@ -56,9 +61,11 @@ Status combineSegments(const OperationContext& context);
 Status encodeOneHot(const OperationContext& context);
 Status fill(const OperationContext& context);
 Status fillWithZeros(const OperationContext& context);
+Status findBuckets(const OperationContext& context);
 Status findNonZeros(const OperationContext& context);
 Status findRank(const OperationContext& context);
 Status findShape(const OperationContext& context);
+Status findUnique(const OperationContext& context);
 Status gather(const OperationContext& context);
 Status gatherNd(const OperationContext& context);
 Status lookUpEmbeddings(const OperationContext& context);
@@ -74,6 +81,7 @@ Status multiplyMatrices(const OperationContext& context);
 // moves.cc
 Status broadcastTo(const OperationContext& context);
 Status concatenate(const OperationContext& context);
+Status copyBytes(const OperationContext& context);
 Status pack(const OperationContext& context);
 Status pad(const OperationContext& context);
 Status padMirrored(const OperationContext& context);
@@ -81,6 +89,7 @@ Status reshape(const OperationContext& context);
 Status resizeNearest(const OperationContext& context);
 Status reverse(const OperationContext& context);
 Status reverseSequence(const OperationContext& context);
+Status setDiagonal(const OperationContext& context);
 Status shuffleChannels(const OperationContext& context);
 Status slice(const OperationContext& context);
 Status spaceToBatch(const OperationContext& context);

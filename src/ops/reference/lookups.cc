@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is found by indices, and what is made of shapes.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -56,6 +57,14 @@ Result<int64_t> sliceAt(const OperationContext& context, const std::vector<int64
 void putNumbers(const Tensor& output, const Dimensions& numbers) {
   for (size_t i = 0; i < numbers.size(); ++i)
     putInteger(output, static_cast<int64_t>(i), numbers[i]);
+}
+
+// Whether two elements are equal: as numbers if they are real, NaN to nothing, else as bytes.
+bool areEqual(const Tensor& tensor, int64_t a, int64_t b) {
+  if (isFloat(tensor.type())) return realAt(tensor, a) == realAt(tensor, b);
+  const size_t size = graph::elementSize(tensor.type());
+  return std::memcmp(tensor.as<uint8_t>() + static_cast<size_t>(a) * size,
+                     tensor.as<uint8_t>() + static_cast<size_t>(b) * size, size) == 0;
 }
 
 }  // namespace
@@ -238,6 +247,40 @@ Status fillWithZeros(const OperationContext& context) {
   const Tensor& output = context.outputs[0];
   std::memset(output.data, 0,
               static_cast<size_t>(countOf(output.dimensions)) * graph::elementSize(output.type()));
+  return {};
+}
+
+Status findBuckets(const OperationContext& context) {
+  const Tensor& boundaries = context.inputs[1];
+  const int64_t count = countOf(boundaries.dimensions);
+  for (int64_t i = 0; i < count; ++i) {
+    const bool isAfter = i == 0 || realAt(boundaries, i) >= realAt(boundaries, i - 1);
+    if (std::isnan(realAt(boundaries, i)) || !isAfter)
+      return fail(ErrorCode::kBadData, "The boundaries of {} are in no order.", context.describe());
+  }
+  for (int64_t i = 0; i < countOf(context.outputs[0].dimensions); ++i) {
+    int32_t below = 0;
+    for (int64_t b = 0; b < count; ++b)
+      below += realAt(context.inputs[0], i) < realAt(boundaries, b) ? 0 : 1;
+    putInteger(context.outputs[0], i, below);
+  }
+  return {};
+}
+
+// Each element is looked for among those before it.
+Status findUnique(const OperationContext& context) {
+  const Tensor& data = context.inputs[0];
+  int64_t different = 0;
+  for (int64_t i = 0; i < countOf(data.dimensions); ++i) {
+    int64_t found = -1;
+    for (int64_t j = 0; j < i && found < 0; ++j)
+      if (areEqual(data, i, j)) found = integerAt(context.outputs[1], j);
+    if (found < 0) {
+      copyElement(data, i, context.outputs[0], different);
+      found = different++;
+    }
+    putInteger(context.outputs[1], i, found);
+  }
   return {};
 }
 

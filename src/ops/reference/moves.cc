@@ -67,6 +67,30 @@ Status reshape(const OperationContext& context) {
   return {};
 }
 
+Status copyBytes(const OperationContext& context) {
+  const int64_t size = static_cast<int64_t>(graph::elementSize(context.outputs[0].type()));
+  for (int64_t i = 0; i < countOf(context.outputs[0].dimensions) * size; ++i)
+    storeAs(context.outputs[0], i, loadAs<uint8_t>(context.inputs[0], i));
+  return {};
+}
+
+// Of MATRIX_DIAG and MATRIX_SET_DIAG.
+Status setDiagonal(const OperationContext& context) {
+  const Tensor& output = context.outputs[0];
+  const bool hasMatrix = context.operation->type == OperationType::kMatrixSetDiag;
+  const Tensor& diagonal = context.inputs[hasMatrix ? 1 : 0];
+  forEach(output.dimensions, [&](const Index& index, int64_t place) {
+    Index onDiagonal(index.begin(), index.end() - 1);
+    if (index.back() == onDiagonal.back())
+      return copyElement(diagonal, placeOf(onDiagonal, diagonal.dimensions), output, place);
+    if (hasMatrix) return copyElement(context.inputs[0], place, output, place);
+    if (graph::isQuantized(output.type())) return putReal(output, place, 0);
+    const auto size = static_cast<int64_t>(graph::elementSize(output.type()));
+    for (int64_t i = 0; i < size; ++i) storeAs(output, place * size + i, uint8_t{0});
+  });
+  return {};
+}
+
 Status transpose(const OperationContext& context) {
   HEARTH_ASSIGN(const TransposeParameters parameters, parseTranspose(context));
   return move(context, [&](const Index& index) {

@@ -24,17 +24,20 @@ bool isSame(double a, double b, double tolerance) {
 Status compareOutput(const OperationContext& context, size_t number, const Tensor& made,
                      const Tensor& expected) {
   const OperandType type = made.type();
-  const int64_t count = reference::countOf(made.dimensions);
+  const bool isComplex = type == OperandType::kTensorComplex64;
+  // Both parts of complex numbers are compared as float32.
+  const int64_t count = reference::countOf(made.dimensions) * (isComplex ? 2 : 1);
   const bool areSteps =
       graph::isQuantized(type) || (type == OperandType::kTensorInt16 && made.operand->scale > 0);
-  if (!areSteps && !reference::isFloat(type)) {
+  if (!areSteps && !reference::isFloat(type) && !isComplex) {
     const size_t bytes = static_cast<size_t>(count) * graph::elementSize(type);
     if (bytes == 0 || std::memcmp(made.data, expected.data, bytes) == 0) return {};
     return fail(ErrorCode::kOpFailed,
                 "Output {} of {} has other bytes than its reference kernel's.", number,
                 context.describe());
   }
-  const auto valueAt = [&](const Tensor& tensor, int64_t place) {
+  const auto valueAt = [&](const Tensor& tensor, int64_t place) -> double {
+    if (isComplex) return reference::loadAs<float>(tensor, place);
     return areSteps ? reference::storedAt(tensor, place) : reference::realAt(tensor, place);
   };
   double greatest = 0;

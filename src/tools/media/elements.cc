@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/media/elements.h"
 
+#include <cmath>
 #include <cstring>
 
 namespace hearth::tools {
@@ -25,6 +26,14 @@ std::vector<double> unpackInt4(const Array& array) {
     const int nibble = array.bytes[i / 2] >> (i % 2 * 4) & 15;
     numbers.push_back(nibble >= 8 ? nibble - 16 : nibble);
   }
+  return numbers;
+}
+
+std::vector<double> magnitudes(const TensorBytes& bytes) {
+  const std::vector<double> parts = widen<float>(bytes);
+  std::vector<double> numbers(parts.size() / 2);
+  for (size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = std::hypot(parts[2 * i], parts[2 * i + 1]);
   return numbers;
 }
 
@@ -57,6 +66,8 @@ std::vector<double> toNumbers(const Array& array) {
       return widen<uint64_t>(array.bytes);
     case HEARTH_TYPE_INT4:
       return unpackInt4(array);
+    case HEARTH_TYPE_COMPLEX64:
+      return magnitudes(array.bytes);
   }
   return {};
 }

@@ -144,6 +144,7 @@ Result<Array> randomInput(const TensorInfo& tensor, uint64_t seed, size_t index)
   };
   switch (tensor.type) {
     case HEARTH_TYPE_FLOAT32:
+    case HEARTH_TYPE_COMPLEX64:
       fill<float>(array.bytes, real);
       break;
     case HEARTH_TYPE_FLOAT16:

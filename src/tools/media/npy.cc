@@ -129,10 +129,11 @@ struct TypeCode {
   hearth_type type;
 };
 constexpr TypeCode kTypeCodes[] = {
-    {"f2", HEARTH_TYPE_FLOAT16}, {"f4", HEARTH_TYPE_FLOAT32}, {"f8", HEARTH_TYPE_FLOAT64},
-    {"i1", HEARTH_TYPE_INT8},    {"u1", HEARTH_TYPE_UINT8},   {"i2", HEARTH_TYPE_INT16},
-    {"u2", HEARTH_TYPE_UINT16},  {"i4", HEARTH_TYPE_INT32},   {"u4", HEARTH_TYPE_UINT32},
-    {"i8", HEARTH_TYPE_INT64},   {"u8", HEARTH_TYPE_UINT64},  {"b1", HEARTH_TYPE_BOOL},
+    {"f2", HEARTH_TYPE_FLOAT16},   {"f4", HEARTH_TYPE_FLOAT32}, {"f8", HEARTH_TYPE_FLOAT64},
+    {"i1", HEARTH_TYPE_INT8},      {"u1", HEARTH_TYPE_UINT8},   {"i2", HEARTH_TYPE_INT16},
+    {"u2", HEARTH_TYPE_UINT16},    {"i4", HEARTH_TYPE_INT32},   {"u4", HEARTH_TYPE_UINT32},
+    {"i8", HEARTH_TYPE_INT64},     {"u8", HEARTH_TYPE_UINT64},  {"b1", HEARTH_TYPE_BOOL},
+    {"c8", HEARTH_TYPE_COMPLEX64},
 };
 
 Result<hearth_type> parseType(const std::string& descr) {

@@ -19,6 +19,7 @@ bool isPlainInteger(const TensorInfo& tensor) {
     case HEARTH_TYPE_FLOAT64:
     case HEARTH_TYPE_BOOL:
     case HEARTH_TYPE_INT4:
+    case HEARTH_TYPE_COMPLEX64:
       return false;
     default:
       return tensor.scale == 0.0f;

@@ -333,6 +333,15 @@ Result<bool> lowerSelecting(PlanBuilder* builder) {
   return lowerComparison(builder);
 }
 
+// XNNPACK's 8-bit kernel is scalar.
+Result<bool> lowerSquaredDifference(PlanBuilder* builder) {
+  const OperandType type = builder->operand(inputOf(builder, 0)).type;
+  if (type == OperandType::kTensorFloat16) return false;
+  if (type != OperandType::kTensorFloat32) return lowerShared(builder);
+  HEARTH_ASSIGN(const bool isDone, lowerPlainBinary<xnn_binary_squared_difference>(builder));
+  return isDone ? true : lowerShared(builder);
+}
+
 // The same bytes in another shape; shape inference has checked the parameters.
 Result<bool> lowerRename(PlanBuilder* builder) {
   addRename(builder, inputOf(builder, 0), outputOf(builder));
@@ -414,6 +423,7 @@ constexpr Entry kLowerings[] = {
     {OperationType::kDiv, lowerOrShareNumbers<lowerArithmetic<xnn_binary_divide>>},
     {OperationType::kMaximum, lowerSelecting<xnn_binary_maximum>},
     {OperationType::kMinimum, lowerSelecting<xnn_binary_minimum>},
+    {OperationType::kSquaredDifference, lowerSquaredDifference},
     {OperationType::kRelu, lowerOrTable<lowerClamp<ops::FusedActivation::kRelu>>},
     {OperationType::kRelu1, lowerOrTable<lowerClamp<ops::FusedActivation::kRelu1>>},
     {OperationType::kRelu6, lowerOrTable<lowerClamp<ops::FusedActivation::kRelu6>>},
@@ -482,6 +492,10 @@ constexpr Entry kLowerings[] = {
     {OperationType::kReverse, lowerShared},
     {OperationType::kReverseSequence, lowerShared},
     {OperationType::kConv3d, lowerShared},
+    {OperationType::kRfft2d, lowerShared},
+    {OperationType::kReal, lowerShared},
+    {OperationType::kImag, lowerShared},
+    {OperationType::kComplexAbs, lowerShared},
     {OperationType::kScatterNd, lowerShared},
     {OperationType::kL2Normalization, lowerShared},
     {OperationType::kL2Pool2d, lowerShared},

@@ -111,67 +111,6 @@ Status translateSelect(OperatorView& view, OperationType type) {
   return view.emit(OperationType::kSelectV2, {condition, yes, no});
 }
 
-// Gives the difference of two quantised inputs the smallest scale that can hold all its values.
-void setDifferenceQuantization(const graph::Operand& left, const graph::Operand& right,
-                               graph::Operand* difference) {
-  const double low = left.type == OperandType::kTensorQuant8Asymm ? 0 : -128;
-  const double least = (low - left.zeroPoint) * left.scale -
-                       (low + 255 - right.zeroPoint) * static_cast<double>(right.scale);
-  difference->scale = left.scale + right.scale;
-  difference->zeroPoint =
-      static_cast<int32_t>(std::clamp(std::round(low - least / difference->scale), low, low + 255));
-}
-
-// A float32 temporary of this operand's shape.
-Result<uint32_t> floatLike(OperatorView& view, uint32_t operand) {
-  HEARTH_ASSIGN(const uint32_t made, view.builder().temporaryLike(operand));
-  graph::Operand& like = view.builder().operand(made);
-  like.type = OperandType::kTensorFloat32;
-  like.scale = 0;
-  like.zeroPoint = 0;
-  return made;
-}
-
-// In 16 bits a difference with a scale for its whole range has too few steps where differences are
-// small and only their squares fill the output's range: float32 is exact to a rounding.
-Status translateSquaredDifference16(OperatorView& view, uint32_t left, uint32_t right,
-                                    uint32_t target) {
-  HEARTH_ASSIGN(const uint32_t none, view.scalar(kFuseNone));
-  HEARTH_ASSIGN(const uint32_t leftFloat, floatLike(view, left));
-  HEARTH_ASSIGN(const uint32_t rightFloat, floatLike(view, right));
-  HEARTH_ASSIGN(const uint32_t difference, floatLike(view, target));
-  HEARTH_ASSIGN(const uint32_t square, floatLike(view, target));
-  HEARTH_TRY(view.emit(OperationType::kDequantize, {left}, {leftFloat}));
-  HEARTH_TRY(view.emit(OperationType::kDequantize, {right}, {rightFloat}));
-  HEARTH_TRY(view.emit(OperationType::kSub, {leftFloat, rightFloat, none}, {difference}));
-  HEARTH_TRY(view.emit(OperationType::kMul, {difference, difference, none}, {square}));
-  return view.emit(OperationType::kQuantize, {square}, {target});
-}
-
-Status translateSquaredDifference(OperatorView& view, OperationType) {
-  HEARTH_ASSIGN(const uint32_t left, view.input(0));
-  HEARTH_ASSIGN(const uint32_t right, view.input(1));
-  HEARTH_ASSIGN(const uint32_t target, view.output(0));
-  if (view.operand(left).type == OperandType::kTensorQuant16Symm &&
-      view.operand(right).type == OperandType::kTensorQuant16Symm &&
-      view.operand(target).type == OperandType::kTensorQuant16Symm)
-    return translateSquaredDifference16(view, left, right, target);
-  HEARTH_ASSIGN(const uint32_t none, view.scalar(kFuseNone));
-  // The temporary has the output's shape, the broadcast one; the output's quantisation is that of
-  // the square.
-  HEARTH_ASSIGN(const uint32_t difference, view.builder().temporaryLike(target));
-  const OperandType type = view.operand(left).type;
-  if (type == OperandType::kTensorQuant8Asymm || type == OperandType::kTensorQuant8AsymmSigned) {
-    if (view.operand(right).type != type)
-      return fail(ErrorCode::kBadData, "Its inputs are {} and {}.",
-                  graph::describe(view.operand(left)), graph::describe(view.operand(right)));
-    setDifferenceQuantization(view.operand(left), view.operand(right),
-                              &view.builder().operand(difference));
-  }
-  HEARTH_TRY(view.emit(OperationType::kSub, {left, right, none}, {difference}));
-  return view.emit(OperationType::kMul, {difference, difference, none}, {target});
-}
-
 // The slope as a tensor of one element of the input's type: the scale carries the value.
 Result<uint32_t> slopeTensor(OperatorView& view, OperandType type, float slope) {
   if (!std::isfinite(slope))
@@ -234,7 +173,9 @@ constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::SUB, translateArithmetic<schema::SubOptions>, OperationType::kSub},
     {BuiltinOperator::MUL, translateArithmetic<schema::MulOptions>, OperationType::kMul},
     {BuiltinOperator::DIV, translateDiv, OperationType::kDiv},
-    {BuiltinOperator::SQUARED_DIFFERENCE, translateSquaredDifference, OperationType::kMul},
+    {BuiltinOperator::SQUARED_DIFFERENCE, translatePlain<2>, OperationType::kSquaredDifference},
+    {BuiltinOperator::BITWISE_XOR, translatePlain<2>, OperationType::kBitwiseXor},
+    {BuiltinOperator::RIGHT_SHIFT, translatePlain<2>, OperationType::kRightShift},
     {BuiltinOperator::ADD_N, translateAddN, OperationType::kAdd},
     {BuiltinOperator::SQUARE, translateSquare, OperationType::kMul},
     {BuiltinOperator::ATAN2, translatePlain<2>, OperationType::kAtan2},

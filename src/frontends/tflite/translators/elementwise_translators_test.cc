@@ -114,7 +114,6 @@ TEST(ElementwiseTranslators, LeakyReluSlopes) {
   EXPECT_THAT(errorOf(model), HasSubstr("slope"));
 }
 
-// The difference can hold every value that two quantised inputs can produce.
 TEST(ElementwiseTranslators, SquaredDifference) {
   ModelWriter model;
   model.addTensor(TensorType::INT8, {4}, 0.5f, 10);
@@ -122,34 +121,36 @@ TEST(ElementwiseTranslators, SquaredDifference) {
   model.addTensor(TensorType::INT8, {4}, 2.0f, -128);
   model.addOperator(BuiltinOperator::SQUARED_DIFFERENCE, {0, 1}, {2});
   model.setArguments({0, 1}, {2});
-  const ImportedGraph imported = import(model);
-  EXPECT_THAT(linesOf(*imported.model), ElementsAre("SUB t0 t1 0 -> %", "MUL % % 0 -> t2"));
-  const graph::Operand& difference =
-      imported.model->main().operands[imported.model->main().operations.at(0).outputs.at(0)];
-  const auto real = [&](int q) {
-    return (q - difference.zeroPoint) * difference.scale;
-  };
-  EXPECT_NEAR(real(-128), (-128 - 10) * 0.5 - 255 * 0.25, 0.4);
-  EXPECT_NEAR(real(127), (127 - 10) * 0.5, 0.4);
+  EXPECT_THAT(linesOf(*import(model).model), ElementsAre("SQUARED_DIFFERENCE t0 t1 -> t2"));
 }
 
-// The output's scale suits the squares of small differences, and no difference saturates.
-TEST(ElementwiseTranslators, SquaredDifferenceIn16BitsIsComputedInFloat) {
+TEST(ElementwiseTranslators, Bits) {
   ModelWriter model;
-  model.addTensor(TensorType::INT16, {4}, 0.001f, 0);
-  model.addTensor(TensorType::INT16, {1}, 0.001f, 0);
-  model.addTensor(TensorType::INT16, {4}, 1e-7f, 0);
-  model.addOperator(BuiltinOperator::SQUARED_DIFFERENCE, {0, 1}, {2});
-  model.setArguments({0, 1}, {2});
-  const ImportedGraph imported = import(model);
-  EXPECT_THAT(linesOf(*imported.model),
-              ElementsAre("DEQUANTIZE t0 -> %", "DEQUANTIZE t1 -> %", "SUB % % 0 -> %",
-                          "MUL % % 0 -> %", "QUANTIZE % -> t2"));
-  const graph::Subgraph& main = imported.model->main();
-  for (const graph::Operation& operation : main.operations)
-    if (operation.type != graph::OperationType::kQuantize) {
-      EXPECT_EQ(main.operands[operation.outputs[0]].type, graph::OperandType::kTensorFloat32);
-    }
+  model.addTensor(TensorType::INT32, {4});
+  model.addTensor(TensorType::INT32, {1});
+  model.addTensor(TensorType::INT32, {4});
+  model.addTensor(TensorType::INT32, {4});
+  model.addOperator(BuiltinOperator::BITWISE_XOR, {0, 1}, {2});
+  model.addOperator(BuiltinOperator::RIGHT_SHIFT, {2, 1}, {3});
+  model.setArguments({0, 1}, {3});
+  EXPECT_THAT(linesOf(*import(model).model),
+              ElementsAre("BITWISE_XOR t0 t1 -> t2", "RIGHT_SHIFT t2 t1 -> t3"));
+}
+
+TEST(ElementwiseTranslators, ComplexNumbers) {
+  ModelWriter model;
+  model.addTensor(TensorType::FLOAT32, {1, 512});
+  const int32_t lengths = model.addConstant<int32_t>(TensorType::INT32, {2}, {1, 512});
+  model.addTensor(TensorType::COMPLEX64, {1, 257});
+  for (int i = 0; i < 3; ++i) model.addTensor(TensorType::FLOAT32, {1, 257});
+  model.addOperator(BuiltinOperator::RFFT2D, {0, lengths}, {2});
+  model.addOperator(BuiltinOperator::COMPLEX_ABS, {2}, {3});
+  model.addOperator(BuiltinOperator::REAL, {2}, {4});
+  model.addOperator(BuiltinOperator::IMAG, {2}, {5});
+  model.setArguments({0}, {3, 4, 5});
+  EXPECT_THAT(
+      linesOf(*import(model).model),
+      ElementsAre("RFFT2D t0 t1 -> t2", "COMPLEX_ABS t2 -> t3", "REAL t2 -> t4", "IMAG t2 -> t5"));
 }
 
 }  // namespace

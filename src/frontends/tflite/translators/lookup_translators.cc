@@ -48,6 +48,34 @@ Status translateWhere(OperatorView& view, OperationType type) {
   return view.emit(type, {input}, {target});
 }
 
+// The boundaries are options in the file.
+Status translateBucketize(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  const auto* found = view.options<schema::BucketizeOptions>().boundaries();
+  std::vector<float> boundaries;
+  if (found != nullptr) boundaries.assign(found->begin(), found->end());
+  if (boundaries.empty())
+    return fail(ErrorCode::kBadData, "It has no boundaries between its buckets.");
+  graph::Operand like;
+  like.type = OperandType::kTensorFloat32;
+  like.dimensions = {static_cast<uint32_t>(boundaries.size())};
+  const auto* bytes = reinterpret_cast<const uint8_t*>(boundaries.data());
+  HEARTH_ASSIGN(
+      const uint32_t operand,
+      view.builder().constantTensor(std::move(like), {bytes, boundaries.size() * sizeof(float)}));
+  return view.emit(type, {input, operand});
+}
+
+// How many different elements there are is never known in advance, whatever the file says.
+Status translateUnique(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t different, view.output(0));
+  HEARTH_ASSIGN(const uint32_t places, view.output(1));
+  graph::Dimensions& dimensions = view.builder().operand(different).dimensions;
+  if (!dimensions.empty()) dimensions[0] = 0;
+  return view.emit(type, {input}, {different, places});
+}
+
 Status translateOneHot(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t indices, view.input(0));
   HEARTH_ASSIGN(const uint32_t depth, view.intTensorInput(1));
@@ -90,6 +118,8 @@ Status translateLshProjection(OperatorView& view, OperationType type) {
 
 constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::GATHER, translateGather, OperationType::kGather},
+    {BuiltinOperator::BUCKETIZE, translateBucketize, OperationType::kBucketize},
+    {BuiltinOperator::UNIQUE, translateUnique, OperationType::kUnique},
     {BuiltinOperator::ONE_HOT, translateOneHot, OperationType::kOneHot},
     {BuiltinOperator::SCATTER_ND, translateScatterNd, OperationType::kScatterNd},
     {BuiltinOperator::WHERE, translateWhere, OperationType::kWhere},

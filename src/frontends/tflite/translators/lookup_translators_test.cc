@@ -38,5 +38,26 @@ TEST(LookupTranslators, HashesAndTables) {
               ElementsAre("HASHTABLE_LOOKUP t3 t4 t1 -> t2 t5", "LSH_PROJECTION t0 t1 - 3 -> t6"));
 }
 
+TEST(LookupTranslators, Buckets) {
+  FloatModel model({{3}}, {});
+  const int32_t buckets = model.addTensor(TensorType::INT32, {3});
+  schema::BucketizeOptionsT options;
+  model.addOperator(BuiltinOperator::BUCKETIZE, {0}, {buckets}, options);
+  model.setArguments({0}, {buckets});
+  EXPECT_THAT(errorOf(model), HasSubstr("boundaries"));
+  options.boundaries = {0.5f, 2};
+  model.subgraph().operators[0]->builtin_options.Set(options);
+  EXPECT_THAT(translate(model), ElementsAre("BUCKETIZE t0 % -> t1"));
+}
+
+TEST(LookupTranslators, DifferentElements) {
+  FloatModel model({{3}}, {{3}});
+  const int32_t places = model.addTensor(TensorType::INT64, {3});
+  model.addOperator(BuiltinOperator::UNIQUE, {0}, {1, places});
+  model.setArguments({0}, {1, places});
+  EXPECT_THAT(translate(model), ElementsAre("UNIQUE t0 -> t1 t2"));
+  EXPECT_EQ(import(model).model->main().operands[1].dimensions, graph::Dimensions{0});
+}
+
 }  // namespace
 }  // namespace hearth::tflite

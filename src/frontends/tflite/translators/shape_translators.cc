@@ -420,7 +420,16 @@ Status translateReverse(OperatorView& view, OperationType type) {
   return {};
 }
 
+Status translateMatrixSetDiag(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t diagonals, view.input(1));
+  return view.emit(type, {input, diagonals});
+}
+
 constexpr TranslatorEntry kTranslators[] = {
+    {BuiltinOperator::BITCAST, translateWithInts<1>, OperationType::kBitcast},
+    {BuiltinOperator::MATRIX_DIAG, translateWithInts<1>, OperationType::kMatrixDiag},
+    {BuiltinOperator::MATRIX_SET_DIAG, translateMatrixSetDiag, OperationType::kMatrixSetDiag},
     {BuiltinOperator::RESHAPE, translateReshape, OperationType::kReshape},
     {BuiltinOperator::SQUEEZE, translateSqueeze, OperationType::kSqueeze},
     {BuiltinOperator::EXPAND_DIMS, translateExpandDims, OperationType::kExpandDims},

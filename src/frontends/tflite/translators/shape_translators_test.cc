@@ -159,5 +159,16 @@ TEST(ShapeTranslators, Fill) {
   EXPECT_THAT(translate(model), ElementsAre("FILL t1 t2 -> t0"));
 }
 
+TEST(ShapeTranslators, DiagonalsAndBits) {
+  FloatModel model({{2, 2}, {2}}, {{2, 2}, {2, 2}});
+  const int32_t bits = model.addTensor(TensorType::INT32, {2, 2});
+  model.addOperator(BuiltinOperator::MATRIX_DIAG, {1}, {2});
+  model.addOperator(BuiltinOperator::MATRIX_SET_DIAG, {0, 1}, {3});
+  model.addOperator(BuiltinOperator::BITCAST, {0}, {bits});
+  model.setArguments({0, 1}, {2, 3, bits});
+  EXPECT_THAT(translate(model), ElementsAre("MATRIX_DIAG t1 -> t2", "MATRIX_SET_DIAG t0 t1 -> t3",
+                                            "BITCAST t0 -> t4"));
+}
+
 }  // namespace
 }  // namespace hearth::tflite

@@ -13,10 +13,11 @@ const TranslatorEntry* findTranslator(schema::BuiltinOperator code) {
   static constinit base::Immortal<std::vector<TranslatorEntry>> sorted;
   const std::vector<TranslatorEntry>& all = sorted.get([] {
     std::vector<TranslatorEntry> entries;
-    for (const auto family : {compositeTranslators(), controlFlowTranslators(), convTranslators(),
-                              detectionTranslators(), elementwiseTranslators(), lookupTranslators(),
-                              quantizationTranslators(), recurrentTranslators(),
-                              reduceTranslators(), resizeTranslators(), shapeTranslators()})
+    for (const auto family :
+         {complexTranslators(), compositeTranslators(), controlFlowTranslators(), convTranslators(),
+          detectionTranslators(), elementwiseTranslators(), lookupTranslators(),
+          quantizationTranslators(), recurrentTranslators(), reduceTranslators(),
+          resizeTranslators(), shapeTranslators()})
       entries.insert(entries.end(), family.begin(), family.end());
     std::ranges::sort(entries, {}, &TranslatorEntry::code);
     return entries;

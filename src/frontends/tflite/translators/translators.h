@@ -33,6 +33,7 @@ std::span<const CustomTranslatorEntry> customTranslators();
 
 // One table for each family of operations.
 std::span<const TranslatorEntry> compositeTranslators();
+std::span<const TranslatorEntry> complexTranslators();
 std::span<const TranslatorEntry> controlFlowTranslators();
 std::span<const TranslatorEntry> convTranslators();
 std::span<const TranslatorEntry> detectionTranslators();
