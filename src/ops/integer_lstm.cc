@@ -54,6 +54,23 @@ int32_t clipInSteps(float bound, float scale, int32_t highest) {
   return steps >= static_cast<float>(highest) ? highest : static_cast<int32_t>(steps);
 }
 
+// What enters the cell state is a product with 30 fraction bits.
+constexpr int kLeastCellScaleExponent = -30;
+
+// tanh of a cell state with the scale 2^exponent; the result has 15 fraction bits. tanhQ15() knows
+// 0 to 6 integer bits. Beyond 6 bits, what does not fit is saturated, where tanh is 1; below 0, the
+// bits that are dropped are finer than the result.
+int16_t tanhOfCellState(int16_t value, int exponent) {
+  constexpr int kMostIntegerBits = 6;
+  const int integerBits = 15 + exponent;
+  if (integerBits > kMostIntegerBits)
+    return tanhQ15(saturate16(int64_t{value} << (integerBits - kMostIntegerBits)),
+                   kMostIntegerBits);
+  if (integerBits < 0)
+    return tanhQ15(static_cast<int16_t>(divideByPowerOfTwo(value, -integerBits)), 0);
+  return tanhQ15(value, integerBits);
+}
+
 void removeZeroPoint(const int8_t* source, int32_t zeroPoint, std::vector<int16_t>* target) {
   for (size_t i = 0; i < target->size(); ++i)
     (*target)[i] = static_cast<int16_t>(source[i] - zeroPoint);
@@ -196,11 +213,11 @@ Result<IntegerLstm> IntegerLstm::make(const OperationContext& context,
   const double cellScale = arguments.cellStateOperand->scale;
   const double logarithm = std::log2(cellScale);
   const double exponent = std::round(logarithm);
-  if (!(std::abs(logarithm - exponent) < 1e-3 && exponent >= -15.0 && exponent <= -9.0))
+  if (!(std::abs(logarithm - exponent) < 1e-3 && exponent >= kLeastCellScaleExponent &&
+        exponent <= 0.0))
     return fail(ErrorCode::kBadData,
-                "The cell state of {} has the scale {}, it must be a power of two from 2^-15 to "
-                "2^-9.",
-                context.describe(), cellScale);
+                "The cell state of {} has the scale {}, it must be a power of two from 2^{} to 1.",
+                context.describe(), cellScale, kLeastCellScaleExponent);
   lstm.cellScaleExponent_ = static_cast<int>(exponent);
   for (const auto* gate :
        {&arguments.input, &arguments.forget, &arguments.cell, &arguments.output}) {
@@ -308,10 +325,9 @@ void IntegerLstm::step(const int8_t* input, int8_t* outputState, int16_t* cellSt
     cellState[i] = static_cast<int16_t>(state);
   }
   computeGate(outputGate_, cellState, &outputGateValues_);
-  const int cellIntegerBits = 15 + cellScaleExponent_;
   for (size_t i = 0; i < unitCount_; ++i) {
-    const int32_t product =
-        int32_t{logisticQ15(outputGateValues_[i])} * tanhQ15(cellState[i], cellIntegerBits);
+    const int32_t product = int32_t{logisticQ15(outputGateValues_[i])} *
+                            tanhOfCellState(cellState[i], cellScaleExponent_);
     const int8_t hidden = saturate8(int64_t{multiply(product, hiddenScale_)} + hiddenZeroPoint_);
     if (projectionWeights_ == nullptr)
       outputState[i] = hidden;

@@ -25,7 +25,7 @@ namespace hearth::ops {
 //   12-15  {input*, forget, cell, output} gate bias: int32 [numUnits]
 //   16-17  projection weights*: int8 [outputSize, numUnits]; projection bias*: int32 [outputSize]
 //   18     output state: int8 [batch, outputSize]
-//   19     cell state: int16 [batch, numUnits], the scale a power of two
+//   19     cell state: int16 [batch, numUnits], the scale a power of two from 2^-30 to 1
 //   20-23  {input*, forget*, cell*, output*} layer normalisation weights: int16 [numUnits]
 //   24-25  FLOAT32 cell_clip and proj_clip; 0 means no clipping
 //   26     BOOL time_major

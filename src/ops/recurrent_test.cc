@@ -270,10 +270,13 @@ OperationBuilder integerLstm(std::vector<int8_t> input, float cellScale) {
   return builder;
 }
 
-TEST(QuantizedSequenceLstmTest, FollowsTheRealCell) {
+void expectTheRealCell(float cellScale) {
   const std::vector<int8_t> input = {100, -100, 30};
-  OperationBuilder builder = integerLstm(input, 1.0f / 2048);
+  OperationBuilder builder = integerLstm(input, cellScale);
   ASSERT_TRUE(builder.run());
+  const auto saturated = [&](float x) {
+    return std::clamp(x, -32768 * cellScale, 32767 * cellScale);
+  };
   float hidden = 0.0f, cell = 0.0f;
   for (size_t t = 0; t < input.size(); ++t) {
     const float x = static_cast<float>(input[t] - 3) / 64;
@@ -284,17 +287,32 @@ TEST(QuantizedSequenceLstmTest, FollowsTheRealCell) {
     };
     const float i = sigmoid(gate(0)), f = sigmoid(gate(1)), g = std::tanh(gate(2)),
                 o = sigmoid(gate(3));
-    cell = f * cell + i * g;
+    cell = saturated(saturated(f * cell) + saturated(i * g));
     hidden = o * std::tanh(cell);
-    EXPECT_NEAR(static_cast<float>(builder.result<int8_t>(0)[t] + 5) / 128, hidden, 1.5f / 128);
+    EXPECT_NEAR(static_cast<float>(builder.result<int8_t>(0)[t] + 5) / 128, hidden,
+                1.5f / 128 + cellScale);
   }
   EXPECT_EQ(builder.result<int8_t>(1)[0], builder.result<int8_t>(0)[2]);
-  EXPECT_NEAR(static_cast<float>(builder.result<int16_t>(2)[0]) / 2048, cell, 0.02f);
+  EXPECT_NEAR(static_cast<float>(builder.result<int16_t>(2)[0]) * cellScale, cell,
+              0.02f + cellScale);
+}
+
+TEST(QuantizedSequenceLstmTest, FollowsTheRealCell) {
+  expectTheRealCell(1.0f / 2048);
+}
+
+// tanh of the cell has a fixed-point form for 2^-15 to 2^-9 alone.
+TEST(QuantizedSequenceLstmTest, TheCellScaleIsAnyPowerOfTwo) {
+  for (const int exponent : {-30, -19, -17, -16, -15, -9, -8, -7, -4, 0}) {
+    SCOPED_TRACE(exponent);
+    expectTheRealCell(std::ldexp(1.0f, exponent));
+  }
 }
 
 TEST(QuantizedSequenceLstmTest, RefusesACellScaleThatIsNoPowerOfTwo) {
   EXPECT_FALSE(integerLstm({1}, 0.0007f).run());
-  EXPECT_FALSE(integerLstm({1}, 0.5f).run());
+  EXPECT_FALSE(integerLstm({1}, 2.0f).run());
+  EXPECT_FALSE(integerLstm({1}, 0x1p-31f).run());
 }
 
 }  // namespace
