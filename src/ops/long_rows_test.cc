@@ -405,5 +405,37 @@ TEST(LongRowsTest, HistoriesOfFilters) {
   }
 }
 
+// The builder compares with the reference kernel.
+TEST(LongRowsTest, HistoriesOfFiltersInIntegers) {
+  using Builder = OperationBuilder;
+  constexpr OperandType kInt8 = OperandType::kTensorQuant8AsymmSigned;
+  constexpr OperandType kInt16 = OperandType::kTensorQuant16Symm;
+  for (const uint32_t memory : {1u, 2u, 16u, 35u}) {
+    constexpr uint32_t kBatches = 2, kInputs = 67, kUnits = 3, kRank = 2;
+    constexpr uint32_t kFilters = kUnits * kRank;
+    const std::vector<int16_t> state =
+        randomValues<int16_t>(kBatches * kFilters * memory, -32768, 32767);
+    OperationBuilder builder(OperationType::kSvdf);
+    builder.input(Builder::tensor(kInt8, {kBatches, kInputs}, 0.02f, -7),
+                  randomValues<int8_t>(kBatches * kInputs, -128, 127));
+    builder.input(Builder::tensor(kInt8, {kFilters, kInputs}, 0.01f),
+                  randomValues<int8_t>(kFilters * kInputs, -127, 127));
+    builder.input(Builder::tensor(kInt16, {kFilters, memory}, 3e-5f),
+                  randomValues<int16_t>(kFilters * memory, -99, 99));
+    builder.input(Builder::tensor(OperandType::kTensorInt32, {kUnits}, 3e-8f),
+                  randomValues<int32_t>(kUnits, -99999, 99999));
+    builder.input(Builder::tensor(kInt16, {kBatches, kFilters * memory}, 1e-3f), state);
+    builder.scalar(static_cast<int32_t>(kRank)).scalar(1);
+    builder.output(Builder::tensor(kInt16, {}, 1e-3f)).output(Builder::tensor(kInt8, {}, 0.01f, 9));
+    ASSERT_TRUE(builder.run()) << memory;
+    if (memory > 1) {
+      EXPECT_EQ(builder.result<int16_t>(0)[memory - 1], 0);
+    }
+    if (memory > 2) {
+      EXPECT_EQ(builder.result<int16_t>(0)[0], state[1]);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hearth::ops

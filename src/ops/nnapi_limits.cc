@@ -49,6 +49,10 @@ Status checkNnapiLimits(const graph::Subgraph& subgraph, const graph::Operation&
     case OperationType::kStridedSlice:
       for (size_t i = 1; i < 4; ++i) HEARTH_TRY(checkLength(operation, input(i), input(0)));
       return {};
+    case OperationType::kSvdf:
+      if (!graph::isQuantized(input(0).type)) return {};
+      return fail(ErrorCode::kBadData, "SVDF takes floating-point tensors, not {}.",
+                  graph::describe(input(0)));
     case OperationType::kTopkV2:
       return checkScalar(operation, input(1));
     default:

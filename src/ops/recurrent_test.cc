@@ -240,6 +240,54 @@ TEST(SvdfTest, RefusesRanksThatDoNotDivide) {
   }
 }
 
+// Two filters of one unit over two features, with a memory of three.
+OperationBuilder integerSvdf(std::vector<int8_t> input, int32_t activation,
+                             float featureScale = 0.25f, int32_t featureZeroPoint = 0) {
+  using Builder = OperationBuilder;
+  constexpr OperandType kInt8 = OperandType::kTensorQuant8AsymmSigned;
+  constexpr OperandType kInt16 = OperandType::kTensorQuant16Symm;
+  OperationBuilder builder(OperationType::kSvdf);
+  builder.input(Builder::tensor(kInt8, {1, 2}, 0.5f, 3), std::move(input))
+      .input(Builder::tensor(kInt8, {2, 2}, featureScale, featureZeroPoint),
+             std::vector<int8_t>{1, 1, 0, -100})
+      .input(Builder::tensor(kInt16, {2, 3}, 0.5f), std::vector<int16_t>{1, 2, 3, 100, 1, 1})
+      .input(Builder::tensor(OperandType::kTensorInt32, {1}, 0.125f), std::vector<int32_t>{5})
+      .input(Builder::tensor(kInt16, {1, 6}, 0.25f), std::vector<int16_t>{9, 1, 0, 9, 3, 0})
+      .scalar(2)
+      .scalar(activation);
+  builder.output(Builder::tensor(kInt16, {1, 6}, 0.25f))
+      .output(Builder::tensor(kInt8, {1, 1}, 4.0f, -128));
+  return builder;
+}
+
+TEST(SvdfTest, IntegersAreRescaledToTheStateAndTheOutput) {
+  OperationBuilder builder = integerSvdf({8, 5}, 1);
+  ASSERT_TRUE(builder.run());
+  // Features: (5 + 2) / 2, halves upwards, and -200 / 2.
+  EXPECT_THAT(builder.result<int16_t>(0), ElementsAre(1, 4, 0, 3, -100, 0));
+  // 5 + (9 + 2 + 12) + (900 + 3 - 100), of which 32 are a step.
+  EXPECT_THAT(builder.result<int8_t>(1), ElementsAre(26 - 128));
+}
+
+TEST(SvdfTest, IntegersSaturate) {
+  // Steps of the features are four of the state's.
+  OperationBuilder builder = integerSvdf({-128, 127}, 1, 2.0f);
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<int16_t>(0), ElementsAre(1, -28, 0, 3, -32768, 0));
+  EXPECT_THAT(builder.result<int8_t>(1), ElementsAre(-128));
+
+  OperationBuilder upwards = integerSvdf({-128, -128}, 1, 2.0f);
+  ASSERT_TRUE(upwards.run());
+  EXPECT_THAT(upwards.result<int16_t>(0), ElementsAre(1, -1048, 0, 3, 32767, 0));
+  EXPECT_THAT(upwards.result<int8_t>(1), ElementsAre(127));
+}
+
+TEST(SvdfTest, IntegersHaveSymmetricWeightsAndRelu) {
+  EXPECT_FALSE(integerSvdf({8, 5}, 1, 0.25f, 1).run());
+  for (const int32_t activation : {0, 2, 3, 4, 6})
+    EXPECT_FALSE(integerSvdf({8, 5}, activation).run()) << activation;
+}
+
 // One unit of the integer cell without projection and layer normalisation.
 OperationBuilder integerLstm(std::vector<int8_t> input, float cellScale) {
   using Builder = OperationBuilder;

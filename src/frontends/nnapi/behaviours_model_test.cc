@@ -432,6 +432,18 @@ TEST_F(ModelBehaviour, B11_FormsThatNnapiDoesNotHave) {
   const uint32_t largest[] = {image, number};
   EXPECT_CODE(BAD_DATA, ANeuralNetworksModel_addOperation(model.get(), ANEURALNETWORKS_TOPK_V2, 2,
                                                           largest, 2, results));
+  const auto int8 = [&](std::vector<uint32_t> dimensions) {
+    return model.operand({ANEURALNETWORKS_TENSOR_QUANT8_ASYMM_SIGNED, dimensions, 1.0f, 0});
+  };
+  const auto int16 = [&](std::vector<uint32_t> dimensions) {
+    return model.operand({ANEURALNETWORKS_TENSOR_QUANT16_SYMM, dimensions, 1.0f, 0});
+  };
+  const uint32_t bias = model.operand(ints({1}));
+  const uint32_t svdf[] = {int8({1, 2}),  int8({1, 2}), int16({1, 3}), bias,
+                           int16({1, 3}), scalar,       scalar};
+  const uint32_t svdfResults[] = {int16({1, 3}), int8({1, 1})};
+  EXPECT_CODE(BAD_DATA, ANeuralNetworksModel_addOperation(model.get(), ANEURALNETWORKS_SVDF, 7,
+                                                          svdf, 2, svdfResults));
 }
 
 TEST_F(ModelBehaviour, B12_TrailingDefaultsMayBeOmitted) {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ops/bidirectional_sequence.h"
+#include "ops/fixed_point.h"
 #include "ops/lstm_cell.h"
 #include "ops/recurrent_activation.h"
 #include "ops/reference/elements.h"
@@ -271,6 +272,50 @@ BothRuns runsOf(const BidirectionalParameters& p, size_t auxInput, bool readsAux
   return runs;
 }
 
+// SVDF of int8 data with a state of 16 bits. Sums have 32 bits and wrap.
+Status runIntegerSvdf(const OperationContext& context, int64_t rank) {
+  const Tensor& input = context.inputs[0];
+  const Tensor& featureWeights = context.inputs[1];
+  const Tensor& timeWeights = context.inputs[2];
+  const Tensor& state = context.inputs[4];
+  const Tensor& output = context.outputs[1];
+  const int64_t features = input.dimensions[1];
+  const int64_t filters = featureWeights.dimensions[0];
+  const int64_t memory = timeWeights.dimensions[1];
+  const float stateScale = state.operand->scale;
+  const FixedMultiplier toState = toFixedMultiplier(
+      static_cast<double>(input.operand->scale * featureWeights.operand->scale / stateScale));
+  const FixedMultiplier toOutput = toFixedMultiplier(
+      static_cast<double>(stateScale * timeWeights.operand->scale / output.operand->scale));
+  for (int64_t place = 0; place < countOf(output.dimensions); ++place) {
+    const int64_t units = filters / rank;
+    int64_t sum = isGiven(context, 3) ? loadAs<int32_t>(context.inputs[3], place % units) : 0;
+    for (int64_t r = 0; r < rank; ++r) {
+      const int64_t filter = place % units * rank + r;
+      const int64_t history = (place / units * filters + filter) * memory;
+      int64_t product = 0;
+      for (int64_t i = 0; i < features; ++i)
+        product += (loadAs<int8_t>(input, place / units * features + i) -
+                    int64_t{input.operand->zeroPoint}) *
+                   loadAs<int8_t>(featureWeights, filter * features + i);
+      const int32_t newest =
+          std::clamp(multiply(static_cast<int32_t>(product), toState), -32768, 32767);
+      for (int64_t age = 0; age < memory; ++age) {
+        const bool isNewest = age == memory - 1;
+        const int32_t value = isNewest ? newest : loadAs<int16_t>(state, history + age);
+        sum += int64_t{value} * loadAs<int16_t>(timeWeights, filter * memory + age);
+        if (!context.hasOutput(0)) continue;
+        if (age > 0) storeAs(context.outputs[0], history + age - 1, static_cast<int16_t>(value));
+        if (isNewest) storeAs<int16_t>(context.outputs[0], history + age, 0);
+      }
+    }
+    const int64_t value =
+        int64_t{multiply(static_cast<int32_t>(sum), toOutput)} + output.operand->zeroPoint;
+    storeAs(output, place, static_cast<int8_t>(std::clamp<int64_t>(value, -128, 127)));
+  }
+  return {};
+}
+
 }  // namespace
 
 // Outputs: scratch, which is zeros; both states; the output.
@@ -403,6 +448,7 @@ Status runSvdf(const OperationContext& context) {
   const int64_t filters = context.inputs[1].dimensions[0];
   const int64_t memory = context.inputs[2].dimensions[1];
   HEARTH_ASSIGN(const int32_t rank, context.scalar<int32_t>(5));
+  if (graph::isQuantized(context.inputs[0].type())) return runIntegerSvdf(context, rank);
   HEARTH_ASSIGN(const RecurrentActivation activation, parseRecurrentActivation(context, 6));
   const int64_t features = context.inputs[0].dimensions[1];
   const Numbers featureWeights = numbersOf(context, 1);

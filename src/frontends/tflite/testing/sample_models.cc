@@ -246,6 +246,26 @@ ModelWriter recurrent() {
   return model;
 }
 
+ModelWriter integerSvdf() {
+  ModelWriter model;
+  const int32_t input = model.addTensor(TensorType::INT8, {1, 2}, 0.5f, 3);
+  const int32_t features =
+      model.addConstantBytes(TensorType::INT8, {2, 2}, std::vector<uint8_t>(4, 2), 0.25f);
+  const int32_t times =
+      model.addConstantBytes(TensorType::INT16, {2, 3}, std::vector<uint8_t>(12, 3), 0.001f);
+  const int32_t bias =
+      model.addConstantBytes(TensorType::INT32, {1}, std::vector<uint8_t>(4, 1), 0.000125f);
+  const int32_t state = model.addVariable(TensorType::INT16, {1, 6}, 0.125f);
+  const int32_t output = model.addTensor(TensorType::INT8, {1, 1}, 0.5f, -128);
+  schema::SVDFOptionsT options;
+  options.rank = 2;
+  options.fused_activation_function = schema::ActivationFunctionType::RELU;
+  model.addOperator(BuiltinOperator::SVDF, {input, features, times, bias, state}, {output},
+                    options);
+  model.setArguments({input}, {output});
+  return model;
+}
+
 ModelWriter sparse() {
   ModelWriter model;
   const int32_t stored = model.addConstant<float>(TensorType::FLOAT32, {2, 3}, {1, 2, 3});
@@ -531,6 +551,7 @@ std::vector<SampleModel> sampleModels() {
           {"lstm_float", lstm(TensorType::FLOAT32).write()},
           {"lstm_int8", lstm(TensorType::INT8).write()},
           {"recurrent", recurrent().write()},
+          {"svdf_int8", integerSvdf().write()},
           {"sparse", sparse().write()},
           {"transformer", transformer().write()},
           {"composites", composites().write()},

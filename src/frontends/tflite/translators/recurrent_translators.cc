@@ -78,9 +78,12 @@ Status appendClipping(OperatorView& view, const Options& options,
 
 Status translateSvdf(OperatorView& view, OperationType type) {
   const auto& options = view.options<schema::SVDFOptions>();
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  const bool isInteger = view.operand(input).type == OperandType::kTensorQuant8AsymmSigned;
   std::vector<uint32_t> arguments;
-  HEARTH_TRY(appendInputs(view, 0, 5, OperandType::kTensorFloat32, &arguments));
-  HEARTH_TRY(requireFloat(view, arguments));
+  HEARTH_TRY(appendInputs(
+      view, 0, 5, isInteger ? OperandType::kTensorInt32 : OperandType::kTensorFloat32, &arguments));
+  if (!isInteger) HEARTH_TRY(requireFloat(view, arguments));
   HEARTH_ASSIGN(const uint32_t rank, view.scalar(options.rank()));
   HEARTH_ASSIGN(const int32_t code, fuseCode(options.fused_activation_function()));
   HEARTH_ASSIGN(const uint32_t fuse, view.scalar(code));

@@ -40,6 +40,24 @@ TEST(RecurrentTranslators, SequencesAndSvdf) {
   EXPECT_THAT(translate(svdf), ElementsAre("SVDF t0 t1 t2 - t4 2 0 -> % t3"));
 }
 
+TEST(RecurrentTranslators, SvdfInIntegers) {
+  ModelWriter model;
+  model.addTensor(TensorType::INT8, {1, 4}, 0.5f, 3);
+  model.addConstantBytes(TensorType::INT8, {6, 4}, std::vector<uint8_t>(24), 0.25f);
+  model.addConstantBytes(TensorType::INT16, {6, 5}, std::vector<uint8_t>(60), 0.25f);
+  const int32_t memory = model.addVariable(TensorType::INT16, {1, 30}, 0.125f);
+  model.addTensor(TensorType::INT8, {1, 3}, 0.5f, -128);
+  schema::SVDFOptionsT options;
+  options.rank = 2;
+  options.fused_activation_function = schema::ActivationFunctionType::RELU;
+  model.addOperator(BuiltinOperator::SVDF, {0, 1, 2, -1, memory}, {4}, options);
+  model.setArguments({0}, {4});
+  const ImportedGraph imported = import(model);
+  EXPECT_THAT(linesOf(*imported.model), ElementsAre("SVDF t0 t1 t2 - t3 2 1 -> % t4"));
+  ASSERT_EQ(imported.states.size(), 1u);
+  EXPECT_EQ(imported.states[0].initialValue, std::vector<uint8_t>(60, 0));
+}
+
 // The inputs of a full LSTM of three units over four values, weights first.
 std::vector<int32_t> lstmInputs(ModelWriter* model, int32_t input, TensorType type) {
   const bool isFloat = type == TensorType::FLOAT32;
