@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <vector>
 
 #include "frontends/tflite/testing/import_testing.h"
 
@@ -32,6 +33,46 @@ TEST(QuantizationTranslators, Casts) {
   model.addOperator(BuiltinOperator::CAST, {1}, {2}, schema::CastOptionsT());
   model.setArguments({}, {2});
   EXPECT_THAT(translate(model), ElementsAre("CAST t0 -> t1", "CAST t1 -> t2"));
+}
+
+// A layer whose state, variable t1, is written from a float16 tensor.
+ModelWriter modelWithWideState(bool isConstant, bool isReadBefore,
+                               ModelWriter::Shape shape = {1, 2}) {
+  ModelWriter model;
+  const int32_t input = model.addTensor(TensorType::FLOAT32, {1, 2});
+  const int32_t state = model.addVariable(TensorType::FLOAT32, shape);
+  const int32_t stored =
+      isConstant ? model.addConstant<uint16_t>(TensorType::FLOAT16, {1, 2}, {0x3C00, 0xC000})
+                 : model.addTensor(TensorType::FLOAT16, {1, 2});
+  const int32_t weights = model.addConstant<float>(TensorType::FLOAT32, {2, 2}, {1, 2, 3, 4});
+  const int32_t bias = model.addConstant<float>(TensorType::FLOAT32, {2}, {5, 6});
+  const int32_t output = model.addTensor(TensorType::FLOAT32, {1, 2});
+  const auto addLayer = [&](int32_t result) {
+    model.addOperator(BuiltinOperator::RNN, {input, weights, weights, bias, state}, {result},
+                      schema::RNNOptionsT());
+  };
+  if (isReadBefore) addLayer(model.addTensor(TensorType::FLOAT32, {1, 2}));
+  model.addOperator(BuiltinOperator::DEQUANTIZE, {stored}, {state});
+  addLayer(output);
+  model.setArguments(isConstant ? std::vector<int32_t>{input} : std::vector{input, stored},
+                     {output});
+  return model;
+}
+
+TEST(QuantizationTranslators, AWideConstantInitialisesAVariable) {
+  const ImportedGraph imported = import(modelWithWideState(true, false));
+  EXPECT_THAT(linesOf(*imported.model), ElementsAre("RNN t0 t3 t3 t4 t1 0 -> % t5"));
+  ASSERT_EQ(imported.states.size(), 1u);
+  std::vector<float> values(2);
+  ASSERT_EQ(imported.states[0].initialValue.size(), sizeof(float) * values.size());
+  std::memcpy(values.data(), imported.states[0].initialValue.data(), sizeof(float) * values.size());
+  EXPECT_THAT(values, ElementsAre(1.0f, -2.0f));
+}
+
+TEST(QuantizationTranslators, OtherValuesDoNotInitialiseAVariable) {
+  EXPECT_THAT(errorOf(modelWithWideState(false, false)), HasSubstr("It writes a variable from"));
+  EXPECT_THAT(errorOf(modelWithWideState(true, true)), HasSubstr("is in use already"));
+  EXPECT_THAT(errorOf(modelWithWideState(true, false, {1, 3})), HasSubstr("with 8 bytes"));
 }
 
 std::unique_ptr<schema::DimensionMetadataT> storedDimension(int32_t size) {

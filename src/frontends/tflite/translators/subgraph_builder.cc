@@ -417,9 +417,27 @@ Status SubgraphBuilder::inlineSubgraph(int64_t subgraph, const std::vector<uint3
 Result<uint32_t> SubgraphBuilder::nextValueOf(int64_t index) {
   HEARTH_ASSIGN(const uint32_t current, operandOf(index));
   HEARTH_ASSIGN(const uint32_t next, temporaryLike(current));
-  if (source().tensors()->Get(static_cast<uint32_t>(index))->is_variable())
-    scope_->operandOfTensor[index] = next;
+  if (isVariable(index)) scope_->operandOfTensor[index] = next;
   return next;
+}
+
+bool SubgraphBuilder::isVariable(int64_t index) const {
+  const schema::Tensor* found = model_.file().tensor(source(), index);
+  return found != nullptr && found->is_variable();
+}
+
+Status SubgraphBuilder::initializeVariable(int64_t index, std::vector<uint8_t> value) {
+  HEARTH_TRY(tensor(index));
+  if (!isVariable(index) || scope_->operandOfTensor[index] >= 0)
+    return fail(ErrorCode::kBadData,
+                "It initialises tensor {}, which is no variable or is in use already.", index);
+  HEARTH_ASSIGN(const uint32_t input, operandOf(index));
+  HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(operand(input)));
+  if (bytes != value.size())
+    return fail(ErrorCode::kBadData, "It initialises {} with {} bytes.",
+                graph::describe(operand(input)), value.size());
+  variables_.back().initialValue = std::move(value);
+  return {};
 }
 
 Result<uint32_t> SubgraphBuilder::retypedConstant(uint32_t index, OperandType type, float scale) {

@@ -39,6 +39,10 @@ class SubgraphBuilder {
   Result<uint32_t> operandOf(int64_t tensor);
   // The operand for the new value of a variable; a spare one for other tensors.
   Result<uint32_t> nextValueOf(int64_t tensor);
+  bool isVariable(int64_t tensor) const;
+  // Gives a variable its value before the first run. kBadData when an operation came before that
+  // uses it, or for a wrong number of bytes.
+  Status initializeVariable(int64_t tensor, std::vector<uint8_t> value);
   // The scales of a TENSOR_INT4 tensor that is quantised by blocks, [rows, blocks]; an omitted
   // operand for any other tensor. kBadData when shape or block size do not fit.
   Result<uint32_t> blockScalesOf(int64_t tensor);
