@@ -25,11 +25,8 @@ Status validate(const Signature& signature) {
     HEARTH_TRY(signature.inputType(kIntermediateZeroPoints + i, OperandType::kInt32));
   }
   HEARTH_TRY(signature.outputTypeLike(0, kOutputState));
-  HEARTH_TRY(signature.outputTypeLike(1, kOutputState));
-  HEARTH_TRY(signature.outputTypeLike(2, kCellState));
-  HEARTH_TRY(signature.outputQuantizationLike(0, kOutputState));
-  HEARTH_TRY(signature.outputQuantizationLike(1, kOutputState));
-  return signature.outputQuantizationLike(2, kCellState);
+  HEARTH_TRY(signature.outputLike(1, kOutputState));
+  return signature.outputLike(2, kCellState);
 }
 
 struct Parameters {

@@ -37,10 +37,11 @@ namespace hearth::ops {
 // point (36) always count.
 //
 // Outputs: 0 output: int8 [batch, time, outputSize], laid out as the input; 1 the output state and
-// 2 the cell state after the last step: type and shape of inputs 18 and 19. All of output,
-// output 1 and input 18 have the same scale and zero point. The front end turns TFLite's variable
-// tensors into the graph inputs and outputs behind 18, 19 and 1, 2; their initial content is the
-// zero point (0 for the cell state).
+// 2 the cell state after the last step: type, shape and quantisation of inputs 18 and 19. The
+// output has the bytes of the output state, whatever its own scale and zero point: TFLite goes by
+// the state, too, where a file has others for a tensor that is concatenated with that of the other
+// direction. The front end turns TFLite's variable tensors into the graph inputs and outputs behind
+// 18, 19 and 1, 2; their initial content is the zero point (0 for the cell state).
 namespace quantized_sequence_lstm {
 inline constexpr uint32_t kInput = 0;
 inline constexpr uint32_t kInputWeights = 1;      // 4 gates: input, forget, cell, output

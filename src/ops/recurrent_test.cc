@@ -289,7 +289,8 @@ TEST(SvdfTest, IntegersHaveSymmetricWeightsAndRelu) {
 }
 
 // One unit of the integer cell without projection and layer normalisation.
-OperationBuilder integerLstm(std::vector<int8_t> input, float cellScale) {
+OperationBuilder integerLstm(std::vector<int8_t> input, float cellScale,
+                             float outputScale = 1.0f / 128, int32_t outputZeroPoint = -5) {
   using Builder = OperationBuilder;
   constexpr OperandType kInt8 = OperandType::kTensorQuant8AsymmSigned;
   OperationBuilder builder(OperationType::kQuantizedSequenceLstm);
@@ -312,7 +313,7 @@ OperationBuilder integerLstm(std::vector<int8_t> input, float cellScale) {
   builder.scalar(1.0f / 128);
   for (int i = 0; i < 4; ++i) builder.scalar(0);
   builder.scalar(-5);
-  builder.output(Builder::tensor(kInt8, {}, 1.0f / 128, -5))
+  builder.output(Builder::tensor(kInt8, {}, outputScale, outputZeroPoint))
       .output(Builder::tensor(kInt8, {}, 1.0f / 128, -5))
       .output(Builder::tensor(OperandType::kTensorQuant16Symm, {}, cellScale, 0));
   return builder;
@@ -355,6 +356,16 @@ TEST(QuantizedSequenceLstmTest, TheCellScaleIsAnyPowerOfTwo) {
     SCOPED_TRACE(exponent);
     expectTheRealCell(std::ldexp(1.0f, exponent));
   }
+}
+
+TEST(QuantizedSequenceLstmTest, TheOutputHasTheBytesOfTheState) {
+  const std::vector<int8_t> input = {100, -100, 30};
+  OperationBuilder like = integerLstm(input, 1.0f / 2048);
+  OperationBuilder unlike = integerLstm(input, 1.0f / 2048, 1.0f / 64, 7);
+  ASSERT_TRUE(like.run());
+  ASSERT_TRUE(unlike.run());
+  EXPECT_EQ(unlike.result<int8_t>(0), like.result<int8_t>(0));
+  EXPECT_EQ(unlike.result<int8_t>(1), like.result<int8_t>(1));
 }
 
 TEST(QuantizedSequenceLstmTest, RefusesACellScaleThatIsNoPowerOfTwo) {
