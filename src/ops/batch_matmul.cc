@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// BATCH_MATMUL. Inputs: two tensors, and for each whether its matrices are transposed.
+// BATCH_MATMUL. Inputs: two tensors, and for each whether its matrices are transposed. Both have
+// one type, but that a right tensor of 8 bits with zero point 0 may stand beside a left one of
+// TENSOR_QUANT16_SYMM; it may have a scale for each column.
 #include "ops/batch_matmul.h"
 
 #include <algorithm>
@@ -20,10 +22,22 @@ namespace {
 constexpr TypeSet kTypes =
     kFloatTensors | kQuant8Tensors | OperandType::kTensorInt32 | OperandType::kTensorQuant16Symm;
 
+// What the right tensor may be beside a left one of 16 bits.
+constexpr TypeSet kNarrowTypes = OperandType::kTensorQuant8AsymmSigned |
+                                 OperandType::kTensorQuant8Symm |
+                                 OperandType::kTensorQuant8SymmPerChannel;
+
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 4, 1));
   HEARTH_TRY(signature.inputType(0, kTypes));
-  HEARTH_TRY(signature.inputTypeLike(1, 0));
+  if (signature.isInputOfType(0, OperandType::kTensorQuant16Symm))
+    HEARTH_TRY(signature.inputType(1, OperandType::kTensorQuant16Symm | kNarrowTypes));
+  else
+    HEARTH_TRY(signature.inputTypeLike(1, 0));
+  if (signature.isInputOfType(1, kNarrowTypes) && !signature.isInputOfType(0, kNarrowTypes) &&
+      signature.input(1).zeroPoint != 0)
+    return fail(ErrorCode::kBadData, "Input 1 of {} has the zero point {}, it must be 0.",
+                signature.describe(), signature.input(1).zeroPoint);
   HEARTH_TRY(signature.optionalInputType(2, OperandType::kBool));
   HEARTH_TRY(signature.optionalInputType(3, OperandType::kBool));
   HEARTH_TRY(signature.inputRank(0, 2, kMaximumRank));
@@ -37,8 +51,8 @@ Status prepare(OperationContext& context) {
 }
 
 // Copies a matrix so that the elements which one sum multiplies are neighbours.
-template <typename T>
-void copyMatrix(const T* source, size_t outer, size_t depth, bool isDepthFirst, T* target) {
+template <typename From, typename T>
+void copyMatrix(const From* source, size_t outer, size_t depth, bool isDepthFirst, T* target) {
   for (size_t i = 0; i < outer; ++i) {
     for (size_t d = 0; d < depth; ++d)
       target[i * depth + d] = isDepthFirst ? source[d * outer + i] : source[i * depth + d];
@@ -88,9 +102,13 @@ void multiplySymmetric16(const OperationContext& context, const BatchMatmulParam
   const Tensor& left = context.inputs[0];
   const Tensor& right = context.inputs[1];
   const Tensor& output = context.outputs[0];
-  const FixedMultiplier factor =
-      toFixedMultiplier(static_cast<double>(left.operand->scale * right.operand->scale) /
-                        static_cast<double>(output.operand->scale));
+  const auto factorFor = [&](float rightScale) {
+    return toFixedMultiplier(static_cast<double>(left.operand->scale * rightScale) /
+                             static_cast<double>(output.operand->scale));
+  };
+  std::vector<FixedMultiplier> factors(p.columns, factorFor(right.operand->scale));
+  if (right.type() == OperandType::kTensorQuant8SymmPerChannel)
+    std::ranges::transform(right.operand->perChannel.scales, factors.begin(), factorFor);
   const size_t depth = p.depth;
   std::vector<int16_t> highs(size_t{p.rows} * depth);
   std::vector<int16_t> lows(highs.size());
@@ -99,8 +117,12 @@ void multiplySymmetric16(const OperationContext& context, const BatchMatmulParam
       p.outputBatches, p.leftBatches, p.rightBatches, [&](size_t o, size_t l, size_t r) {
         copyMatrix(left.as<int16_t>() + l * highs.size(), p.rows, depth, p.isLeftTransposed,
                    highs.data());
-        copyMatrix(right.as<int16_t>() + r * columns.size(), p.columns, depth, !p.isRightTransposed,
-                   columns.data());
+        if (right.type() == OperandType::kTensorQuant16Symm)
+          copyMatrix(right.as<int16_t>() + r * columns.size(), p.columns, depth,
+                     !p.isRightTransposed, columns.data());
+        else
+          copyMatrix(right.as<int8_t>() + r * columns.size(), p.columns, depth,
+                     !p.isRightTransposed, columns.data());
         for (size_t i = 0; i < highs.size(); ++i) {
           lows[i] = static_cast<int16_t>(highs[i] & 255);
           highs[i] = static_cast<int16_t>(highs[i] >> 8);
@@ -113,8 +135,8 @@ void multiplySymmetric16(const OperationContext& context, const BatchMatmulParam
                 for (size_t j = 0; j < p.columns; ++j) {
                   const int64_t sum = dotProduct(highs.data() + i * depth, lows.data() + i * depth,
                                                  columns.data() + j * depth, depth);
-                  values[i * p.columns + j] =
-                      static_cast<int16_t>(std::clamp(multiplyWide(sum, factor), -32768, 32767));
+                  values[i * p.columns + j] = static_cast<int16_t>(
+                      std::clamp(multiplyWide(sum, factors[j]), -32768, 32767));
                 }
               }
             });
@@ -170,6 +192,15 @@ Result<BatchMatmulParameters> parseBatchMatmul(const OperationContext& context) 
                 "The matrices {} and {} of {} have {} columns and {} rows, these must be equal.",
                 graph::describeDimensions(left), graph::describeDimensions(right),
                 context.describe(), p.depth, rightDepth);
+  if (context.inputs[1].type() == OperandType::kTensorQuant8SymmPerChannel) {
+    const graph::PerChannelQuantization& channels = context.inputs[1].operand->perChannel;
+    const size_t columnDimension = right.size() - (p.isRightTransposed ? 2 : 1);
+    if (channels.channelDim != columnDimension || channels.scales.size() != p.columns)
+      return fail(ErrorCode::kBadData,
+                  "Input 1 of {} has {} scales along dimension {}, it must have {} along {}.",
+                  context.describe(), channels.scales.size(), channels.channelDim, p.columns,
+                  columnDimension);
+  }
   p.leftBatches.assign(left.begin(), left.end() - 2);
   p.rightBatches.assign(right.begin(), right.end() - 2);
   HEARTH_ASSIGN(p.outputBatches, broadcastShapes(context, p.leftBatches, p.rightBatches));

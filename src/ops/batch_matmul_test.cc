@@ -100,6 +100,75 @@ TEST(BatchMatmulTest, LongRowsIn16Bits) {
   }
 }
 
+// The results of TFLite.
+TEST(BatchMatmulTest, EightBitsBesideSixteen) {
+  const OperandType wide = OperandType::kTensorQuant16Symm;
+  for (const OperandType narrow :
+       {OperandType::kTensorQuant8AsymmSigned, OperandType::kTensorQuant8Symm}) {
+    for (const bool isTransposed : {false, true}) {
+      OperationBuilder builder(OperationType::kBatchMatmul);
+      builder.input(OperationBuilder::tensor(wide, {2, 3}, 1.0f / 4096),
+                    std::vector<int16_t>{-32768, -32768, 1000, 77, -5, 20000});
+      if (isTransposed)
+        builder.input(OperationBuilder::tensor(narrow, {2, 3}, 1.0f / 16),
+                      std::vector<int8_t>{-128, -128, 127, 30, -7, 45});
+      else
+        builder.input(OperationBuilder::tensor(narrow, {3, 2}, 1.0f / 16),
+                      std::vector<int8_t>{-128, 30, -128, -7, 127, 45});
+      builder.scalar(false).scalar(isTransposed);
+      builder.output(OperationBuilder::tensor(wide, {}, 1.0f / 7));
+      ASSERT_TRUE(builder.run());
+      EXPECT_THAT(builder.result<int16_t>(), ElementsAre(910, -76, 270, 96));
+    }
+  }
+}
+
+graph::Operand weightsOfColumns(uint32_t channelDim) {
+  graph::Operand weights =
+      OperationBuilder::tensor(OperandType::kTensorQuant8SymmPerChannel, {2, 2});
+  weights.perChannel.channelDim = channelDim;
+  weights.perChannel.scales = {0.5f, 0.25f};
+  return weights;
+}
+
+TEST(BatchMatmulTest, ColumnsWithScalesOfTheirOwn) {
+  const OperandType wide = OperandType::kTensorQuant16Symm;
+  for (const bool isTransposed : {false, true}) {
+    for (const uint32_t channelDim : {0u, 1u}) {
+      OperationBuilder builder(OperationType::kBatchMatmul);
+      builder.input(OperationBuilder::tensor(wide, {1, 2}, 1.0f), std::vector<int16_t>{100, 8});
+      builder.input(weightsOfColumns(channelDim), isTransposed ? std::vector<int8_t>{1, 3, 2, 4}
+                                                               : std::vector<int8_t>{1, 2, 3, 4});
+      builder.scalar(false).scalar(isTransposed).output(OperationBuilder::tensor(wide, {}, 1.0f));
+      const bool areColumns = channelDim == (isTransposed ? 0u : 1u);
+      ASSERT_EQ(builder.run().has_value(), areColumns);
+      // (100 + 24) / 2, (200 + 32) / 4
+      if (areColumns) {
+        EXPECT_THAT(builder.result<int16_t>(), ElementsAre(62, 58));
+      }
+    }
+  }
+}
+
+TEST(BatchMatmulTest, NarrowWeightsAreSymmetricAndOnTheRight) {
+  const OperandType wide = OperandType::kTensorQuant16Symm;
+  const OperandType narrow = OperandType::kTensorQuant8AsymmSigned;
+  const auto isTaken = [](graph::Operand left, graph::Operand right, OperandType result) {
+    OperationBuilder builder(OperationType::kBatchMatmul);
+    builder.input(std::move(left), std::vector<int16_t>(4));
+    builder.input(std::move(right), std::vector<int16_t>(4));
+    builder.scalar(false).scalar(false).output(OperationBuilder::tensor(result, {}, 1.0f));
+    return builder.validate().has_value();
+  };
+  const auto tensor = [](OperandType type, int32_t zeroPoint) {
+    return OperationBuilder::tensor(type, {2, 2}, 1.0f, zeroPoint);
+  };
+  EXPECT_TRUE(isTaken(tensor(wide, 0), tensor(narrow, 0), wide));
+  EXPECT_FALSE(isTaken(tensor(wide, 0), tensor(narrow, 1), wide));
+  EXPECT_FALSE(isTaken(tensor(narrow, 0), tensor(wide, 0), narrow));
+  EXPECT_FALSE(isTaken(tensor(wide, 0), tensor(OperandType::kTensorQuant8Asymm, 0), wide));
+}
+
 TEST(BatchMatmulTest, BadShapes) {
   EXPECT_FALSE(product({2, 3}, false, {2, 3}, false).run());
   EXPECT_FALSE(product({2, 1, 3}, false, {3, 3, 1}, false).run());

@@ -73,9 +73,13 @@ Status multiplyMatrices(const OperationContext& context) {
   const graph::Operand& to = *output.operand;
   const double ratio = left.operand->scale / (areSteps ? double{to.scale} : 1.0);
   // TFLite defines 16-bit products by this multiplier, whose scales it multiplies as float32.
-  const FixedMultiplier factor =
-      toFixedMultiplier(static_cast<double>(left.operand->scale * right.operand->scale) /
-                        (areSteps ? double{to.scale} : 1.0));
+  const bool hasChannels = right.type() == OperandType::kTensorQuant8SymmPerChannel;
+  const auto factorOf = [&](int64_t column) {
+    const float scale = hasChannels ? right.operand->perChannel.scales[static_cast<size_t>(column)]
+                                    : right.operand->scale;
+    return toFixedMultiplier(static_cast<double>(left.operand->scale * scale) /
+                             (areSteps ? double{to.scale} : 1.0));
+  };
   const auto numberAt = [&](const Tensor& tensor, int64_t place) {
     return areSteps ? storedAt(tensor, place) - tensor.operand->zeroPoint : realAt(tensor, place);
   };
@@ -95,9 +99,9 @@ Status multiplyMatrices(const OperationContext& context) {
     const double sum = sumOfProducts(row.data(), 1, 0.0, columns.data() + j * depth, depth);
     if (!areSteps) return putReal(output, place, sum);
     if (type == OperandType::kTensorQuant16Symm)
-      return putStored(
-          output, place,
-          std::clamp(multiplyWide(static_cast<int64_t>(sum), factor), range.lowest, range.highest));
+      return putStored(output, place,
+                       std::clamp(multiplyWide(static_cast<int64_t>(sum), factorOf(j)),
+                                  range.lowest, range.highest));
     putStored(output, place,
               roundAndClamp(wrappedSum(sum) * (ratio * right.operand->scale), to.zeroPoint,
                             range.lowest, range.highest));
