@@ -241,8 +241,9 @@ TEST(SvdfTest, RefusesRanksThatDoNotDivide) {
 }
 
 // Two filters of one unit over two features, with a memory of three.
-OperationBuilder integerSvdf(std::vector<int8_t> input, int32_t activation,
-                             float featureScale = 0.25f, int32_t featureZeroPoint = 0) {
+OperationBuilder integerSvdfWithoutOutputs(std::vector<int8_t> input, int32_t activation,
+                                           float featureScale = 0.25f,
+                                           int32_t featureZeroPoint = 0) {
   using Builder = OperationBuilder;
   constexpr OperandType kInt8 = OperandType::kTensorQuant8AsymmSigned;
   constexpr OperandType kInt16 = OperandType::kTensorQuant16Symm;
@@ -255,8 +256,16 @@ OperationBuilder integerSvdf(std::vector<int8_t> input, int32_t activation,
       .input(Builder::tensor(kInt16, {1, 6}, 0.25f), std::vector<int16_t>{9, 1, 0, 9, 3, 0})
       .scalar(2)
       .scalar(activation);
-  builder.output(Builder::tensor(kInt16, {1, 6}, 0.25f))
-      .output(Builder::tensor(kInt8, {1, 1}, 4.0f, -128));
+  return builder;
+}
+
+OperationBuilder integerSvdf(std::vector<int8_t> input, int32_t activation,
+                             float featureScale = 0.25f, int32_t featureZeroPoint = 0) {
+  using Builder = OperationBuilder;
+  OperationBuilder builder =
+      integerSvdfWithoutOutputs(std::move(input), activation, featureScale, featureZeroPoint);
+  builder.output(Builder::tensor(OperandType::kTensorQuant16Symm, {1, 6}, 0.25f))
+      .output(Builder::tensor(OperandType::kTensorQuant8AsymmSigned, {1, 1}, 4.0f, -128));
   return builder;
 }
 
@@ -280,6 +289,22 @@ TEST(SvdfTest, IntegersSaturate) {
   ASSERT_TRUE(upwards.run());
   EXPECT_THAT(upwards.result<int16_t>(0), ElementsAre(1, -1048, 0, 3, 32767, 0));
   EXPECT_THAT(upwards.result<int8_t>(1), ElementsAre(127));
+}
+
+TEST(SvdfTest, OutputsInIntegersMayBeOmitted) {
+  const graph::Operand state =
+      OperationBuilder::tensor(OperandType::kTensorQuant16Symm, {1, 6}, 0.25f);
+  const graph::Operand sum =
+      OperationBuilder::tensor(OperandType::kTensorQuant8AsymmSigned, {1, 1}, 4.0f, -128);
+  OperationBuilder withState = integerSvdfWithoutOutputs({8, 5}, 1);
+  withState.output(state).omittedOutput(sum);
+  ASSERT_TRUE(withState.run());
+  EXPECT_THAT(withState.result<int16_t>(0), ElementsAre(1, 4, 0, 3, -100, 0));
+
+  OperationBuilder withSum = integerSvdfWithoutOutputs({8, 5}, 1);
+  withSum.omittedOutput(state).output(sum);
+  ASSERT_TRUE(withSum.run());
+  EXPECT_THAT(withSum.result<int8_t>(1), ElementsAre(26 - 128));
 }
 
 TEST(SvdfTest, IntegersHaveSymmetricWeightsAndRelu) {

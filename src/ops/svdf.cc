@@ -189,12 +189,14 @@ Status executeOnIntegers(const OperationContext& context, const Parameters& para
       std::copy(history->begin() + 1, history->end(), newState + place);
       newState[place + memory - 1] = 0;
     }
+    if (!context.hasOutput(1)) return;
     const int64_t value =
         int64_t{multiply(static_cast<int32_t>(sum), toOutput)} + output.operand->zeroPoint;
     output.as<int8_t>()[unit] = static_cast<int8_t>(std::clamp<int64_t>(value, -128, 127));
   };
   const uint64_t bytesOfUnit = parameters.rank * (2 * memory + inputSize);
-  threads::forRanges(context.threadPool, output.elementCount(), threads::grainOf(bytesOfUnit),
+  const uint64_t units = uint64_t{parameters.batches} * parameters.units;
+  threads::forRanges(context.threadPool, units, threads::grainOf(bytesOfUnit),
                      [&](uint64_t begin, uint64_t end) {
                        std::vector<int16_t> history(memory);
                        for (uint64_t unit = begin; unit < end; ++unit) computeUnit(unit, &history);

@@ -287,8 +287,8 @@ Status runIntegerSvdf(const OperationContext& context, int64_t rank) {
       static_cast<double>(input.operand->scale * featureWeights.operand->scale / stateScale));
   const FixedMultiplier toOutput = toFixedMultiplier(
       static_cast<double>(stateScale * timeWeights.operand->scale / output.operand->scale));
-  for (int64_t place = 0; place < countOf(output.dimensions); ++place) {
-    const int64_t units = filters / rank;
+  const int64_t units = filters / rank;
+  for (int64_t place = 0; place < input.dimensions[0] * units; ++place) {
     int64_t sum = isGiven(context, 3) ? loadAs<int32_t>(context.inputs[3], place % units) : 0;
     for (int64_t r = 0; r < rank; ++r) {
       const int64_t filter = place % units * rank + r;
@@ -309,6 +309,7 @@ Status runIntegerSvdf(const OperationContext& context, int64_t rank) {
         if (isNewest) storeAs<int16_t>(context.outputs[0], history + age, 0);
       }
     }
+    if (!context.hasOutput(1)) continue;
     const int64_t value =
         int64_t{multiply(static_cast<int32_t>(sum), toOutput)} + output.operand->zeroPoint;
     storeAs(output, place, static_cast<int8_t>(std::clamp<int64_t>(value, -128, 127)));

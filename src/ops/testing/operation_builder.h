@@ -66,6 +66,12 @@ class OperationBuilder {
     return output(tensor(type, {}));
   }
 
+  OperationBuilder& omittedOutput(graph::Operand operand) {
+    output(std::move(operand));
+    subgraph_.operands.back().lifetime = graph::Lifetime::kNoValue;
+    return *this;
+  }
+
   // Dimensions of 0 are sizes, not unknown; for run() only.
   OperationBuilder& inputShapesAreKnown() {
     areInputShapesKnown_ = true;
@@ -103,6 +109,7 @@ class OperationBuilder {
     HEARTH_TRY(definition->prepare(context_));
     for (size_t i = 0; i < operation_.outputs.size(); ++i) {
       Tensor& output = context_.outputs[i];
+      if (!output.isPresent) continue;
       std::vector<uint8_t>& bytes = values_[operation_.outputs[i]];
       if (output.elementCount() > maximumOutput_)
         return fail(ErrorCode::kResourceExhaustedPersistent, "The output has {} elements.",
