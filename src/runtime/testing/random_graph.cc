@@ -45,25 +45,34 @@ class Generator : LayerMaker {
     });
     if (!a) return;
     const uint32_t b = partnerOf(*a);
-    constexpr OperationType kTypes[] = {OperationType::kAdd,     OperationType::kSub,
-                                        OperationType::kMul,     OperationType::kMaximum,
-                                        OperationType::kMinimum, OperationType::kAdd};
+    constexpr OperationType kTypes[] = {OperationType::kAdd,
+                                        OperationType::kSub,
+                                        OperationType::kMul,
+                                        OperationType::kMaximum,
+                                        OperationType::kMinimum,
+                                        OperationType::kAdd,
+                                        OperationType::kSquaredDifference};
     const OperationType operation = kTypes[random_() % std::size(kTypes)];
     const Value& left = values_[*a];
     const Value& right = values_[b];
     const bool isProduct = operation == OperationType::kMul;
+    const bool isSquare = operation == OperationType::kSquaredDifference;
     const bool isChoice =
         operation == OperationType::kMaximum || operation == OperationType::kMinimum;
-    const double range =
-        isProduct ? left.greatest * right.greatest : left.greatest + right.greatest;
+    const double sum = left.greatest + right.greatest;
+    const double range = isProduct ? left.greatest * right.greatest : isSquare ? sum * sum : sum;
+    const double errors = left.error + right.error;
     Rule rule;
     rule.passedOn = isProduct ? left.error * right.greatest + right.error * left.greatest +
                                     left.error * right.error
-                              : left.error + right.error;
-    // One correctly rounded step, the same in every implementation.
-    rule.isExact = type(*a) == kFloat || isInteger(type(*a));
+                    : isSquare ? errors * (2 * sum + errors)
+                               : errors;
+    // One correctly rounded step, the same in every implementation; a square takes two.
+    rule.isExact = (type(*a) == kFloat && !isSquare) || isInteger(type(*a));
+    if (isSquare) rule.accumulated = range;
     std::vector<uint32_t> inputs = {*a, b};
-    if (!isChoice) inputs.push_back(scalar(static_cast<int32_t>(chance(60) ? 0 : number(1, 3))));
+    if (!isChoice && !isSquare)
+      inputs.push_back(scalar(static_cast<int32_t>(chance(60) ? 0 : number(1, 3))));
     addResult(operation, inputs, formFor(type(*a), range), rule);
   }
 
@@ -112,7 +121,7 @@ class Generator : LayerMaker {
     const Form form = formOf(*input);
     const auto last = static_cast<int32_t>(rank) - 1;
     std::vector<int32_t> numbers;
-    switch (random_() % 9) {
+    switch (random_() % 10) {
       case 0: {
         const auto count = static_cast<int32_t>(countOf(dimensions));
         if (chance(50))
@@ -169,6 +178,9 @@ class Generator : LayerMaker {
         if (rank < 4)
           addResult(OperationType::kExpandDims,
                     {*input, scalar(static_cast<int32_t>(random_() % (rank + 1)))}, form, rule);
+        return;
+      case 8:
+        if (rank < 4) addResult(OperationType::kMatrixDiag, {*input}, form, rule);
         return;
       default: {
         std::vector<int32_t> ends;

@@ -354,6 +354,62 @@ ModelWriter indices() {
   return model;
 }
 
+// The spectrum of a frame of sound, as audio models begin.
+ModelWriter spectrum() {
+  ModelWriter model;
+  const int32_t frames = model.addTensor(TensorType::FLOAT32, {2, 1, 6});
+  const int32_t complex = model.addTensor(TensorType::COMPLEX64, {2, 1, 5});
+  model.addOperator(BuiltinOperator::RFFT2D, {frames, model.ints({1, 8})}, {complex});
+  std::vector<int32_t> parts;
+  for (const BuiltinOperator code :
+       {BuiltinOperator::COMPLEX_ABS, BuiltinOperator::REAL, BuiltinOperator::IMAG}) {
+    parts.push_back(model.addTensor(TensorType::FLOAT32, {2, 1, 5}));
+    model.addOperator(code, {complex}, {parts.back()});
+  }
+  parts.push_back(complex);
+  model.setArguments({frames}, parts);
+  return model;
+}
+
+// Operations on bits, buckets and diagonals.
+ModelWriter bits() {
+  ModelWriter model;
+  const int32_t numbers = model.addTensor(TensorType::INT32, {4});
+  const int32_t mask = model.addTensor(TensorType::INT32, {1});
+  const int32_t data = model.addTensor(TensorType::FLOAT32, {2, 3, 2});
+  const auto result = [&](TensorType type, ModelWriter::Shape shape) {
+    return model.addTensor(type, std::move(shape));
+  };
+  const int32_t mixed = result(TensorType::INT32, {4});
+  model.addOperator(BuiltinOperator::BITWISE_XOR, {numbers, mask}, {mixed});
+  const int32_t shifted = result(TensorType::INT32, {4});
+  model.addOperator(BuiltinOperator::RIGHT_SHIFT, {numbers, mask}, {shifted});
+  const int32_t real = result(TensorType::FLOAT32, {4});
+  model.addOperator(BuiltinOperator::BITCAST, {mixed}, {real});
+  const int32_t buckets = result(TensorType::INT32, {4});
+  schema::BucketizeOptionsT options;
+  options.boundaries = {-1, 0.5f, 3};
+  model.addOperator(BuiltinOperator::BUCKETIZE, {shifted}, {buckets}, options);
+  const int32_t matrix = result(TensorType::INT32, {4, 4});
+  model.addOperator(BuiltinOperator::MATRIX_DIAG, {buckets}, {matrix});
+  const int32_t diagonals = model.addTensor(TensorType::FLOAT32, {2, 2});
+  const int32_t replaced = result(TensorType::FLOAT32, {2, 3, 2});
+  model.addOperator(BuiltinOperator::MATRIX_SET_DIAG, {data, diagonals}, {replaced});
+  model.setArguments({numbers, mask, data, diagonals}, {real, matrix, replaced});
+  return model;
+}
+
+// Elements without those that come again; how many is known only at run time.
+ModelWriter different() {
+  ModelWriter model;
+  const int32_t numbers = model.addTensor(TensorType::INT32, {6});
+  const int32_t found = model.addTensor(TensorType::INT32, {6});
+  const int32_t places = model.addTensor(TensorType::INT32, {6});
+  model.addOperator(BuiltinOperator::UNIQUE, {numbers}, {found, places}, schema::UniqueOptionsT());
+  model.setArguments({numbers}, {found, places});
+  return model;
+}
+
 // The end of an object detector: a custom operation with options of its own.
 ModelWriter detector() {
   ModelWriter model;
@@ -556,6 +612,9 @@ std::vector<SampleModel> sampleModels() {
           {"transformer", transformer().write()},
           {"composites", composites().write()},
           {"indices", indices().write()},
+          {"spectrum", spectrum().write()},
+          {"bits", bits().write()},
+          {"different", different().write()},
           {"detector", detector().write()},
           {"suppressions", suppressions().write()},
           {"open_sizes", openSizes().write()},

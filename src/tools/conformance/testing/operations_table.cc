@@ -37,6 +37,8 @@ std::string shortName(OperandType type) {
     case OperandType::kTensorFloat16:
     case OperandType::kFloat16:
       return "float16";
+    case OperandType::kTensorComplex64:
+      return "complex64";
     case OperandType::kTensorFloat64:
       return "float64";
     case OperandType::kTensorInt32:
