@@ -189,10 +189,9 @@ class SoakTest(unittest.TestCase):
         # A session that exits in one thread may have a child of another thread that still runs.
         deadline = time.monotonic() + HANG_SECONDS
         while remains and time.monotonic() < deadline:
-            if mayRemain:
-                os.killpg(session.process.pid, signal.SIGKILL)
-            time.sleep(0.01)
             try:
+                os.killpg(session.process.pid, signal.SIGKILL if mayRemain else 0)
+                time.sleep(0.01)
                 os.killpg(session.process.pid, 0)
             except ProcessLookupError:
                 remains = False

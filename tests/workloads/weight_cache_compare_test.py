@@ -23,7 +23,7 @@ import json, os, pathlib, sys, time
 words = sys.argv[1:]
 cache = os.environ.get("HEARTH_STORE") or words[words.index("--weight-cache") + 1]
 kept = bytearray(20 << 20)
-time.sleep(0.1)
+time.sleep({seconds})
 if {fails}: sys.exit("it broke")
 if os.environ.get("HEARTH_STORE_MODE") != "off":
     pathlib.Path(cache).mkdir(exist_ok=True)
@@ -87,9 +87,9 @@ class MeasureTest(stub_programs.StubTest):
         self.model = self.folder / "model.tflite"
         self.model.write_bytes(b"model")
 
-    def programs(self, fails=False):
+    def programs(self, fails=False, seconds=0.1):
         stub = self.folder / "stub"
-        stub.write_text(STUB.format(python=sys.executable, fails=fails))
+        stub.write_text(STUB.format(python=sys.executable, fails=fails, seconds=seconds))
         stub.chmod(0o755)
         programs = measurement.Programs(stub, stub, 2, self.folder)
         # The peer's program is a word for the stub like any other.
@@ -97,7 +97,10 @@ class MeasureTest(stub_programs.StubTest):
 
     def testMemoryIsWatched(self):
         row = rows.Row("stub", ())
-        one = self.programs().run(HEARTH, row, self.model, REUSING, 1, 1, count=2)
+        # Long enough that both have their memory at once when they are looked at, on a busy machine,
+        # too.
+        programs = self.programs(seconds=1)
+        one = programs.run(HEARTH, row, self.model, REUSING, 1, 1, count=2)
         self.assertGreater(one["peak_anonymous_kib"], 2 * 20_000)
         self.assertGreater(one["peak_pss_kib"], 2 * 20_000)
         self.assertEqual((one["init"], one["first"], one["steady"]), (2, 3, 1))
