@@ -15,7 +15,7 @@ int32_t saturate16(int32_t value) {
   return std::clamp<int32_t>(value, -32768, 32767);
 }
 
-// (a * b) / 2^31, halves away from zero. Not both may be -2^31.
+// (a * b) / 2^31, halves upwards. Not both may be -2^31.
 int32_t multiplyQ31(int64_t a, int64_t b) {
   const int64_t product = a * b;
   const int64_t half = product >= 0 ? int64_t{1} << 30 : 1 - (int64_t{1} << 30);
