@@ -247,6 +247,16 @@ class PackageTest(unittest.TestCase):
                              env=environment)
         self.assertEqual(json.loads(run.stdout)["signatures"][0]["key"], "serving_default")
 
+    def testComplexNumbers(self):
+        spectrum = ROOT / "tests" / "corpus" / "model_file_fuzz" / "spectrum.tflite"
+        frames = np.random.default_rng(7).normal(size=(2, 1, 6)).astype(np.float32)
+        compiled = hearth.Model(spectrum).compile(store=self.store)
+        magnitudes, real, imaginary, found = compiled.run(frames).values()
+        self.assertEqual((found.shape, found.dtype), ((2, 1, 5), np.complex64))
+        np.testing.assert_allclose(found, np.fft.rfft2(frames, (1, 8)), rtol=1e-6, atol=1e-6)
+        np.testing.assert_array_equal(real + 1j * imaginary, found)
+        np.testing.assert_allclose(magnitudes, np.abs(found), rtol=1e-6)
+
     def testBuffersOfOtherKindsAreArrays(self):
         values = array.array("f", picture(5).ravel())
         shaped = memoryview(values).cast("B").cast("f", (1, 28, 28, 1))
