@@ -6,6 +6,8 @@
 #include <random>
 #include <utility>
 
+#include "base/fork_gate.h"
+
 namespace hearth::cache {
 namespace {
 
@@ -13,7 +15,9 @@ namespace {
 // block.
 constexpr uint64_t kRememberedBlocks = 32;
 
+// Inside the ForkGate: a child inherits the check, or all that its end does.
 void end(BlockCheck& check, const StoreStatus& status) {
+  const base::ForkGate::Inside inside;
   if (!check.isOver.exchange(true)) check.end(status);
 }
 

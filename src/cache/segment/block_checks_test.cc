@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <set>
+#include <thread>
 
+#include "base/fork_test_util.h"
 #include "cache/testing/store_test_util.h"
 
 namespace hearth::cache {
@@ -93,6 +97,29 @@ TEST_F(BlockChecksTest, EachProcessGoesOnWhereTheLastEnded) {
   questions_ = 0;
   endAtOnce();
   EXPECT_EQ(questions_, 1);
+}
+
+// A child has no other way to hear of what its parent's check has found.
+TEST_F(BlockChecksTest, AForkComesBeforeOrAfterTheEndOfACheck) {
+  HEARTH_SKIP_THREADS_AFTER_FORK();
+  BlockChecks checks(memory());
+  std::atomic<bool> isReached = false;
+  std::atomic<bool> isMarked = false;
+  auto check = std::make_shared<BlockCheck>();
+  check->blocks = 1;
+  check->run = [](uint64_t, const BlockProgress&) -> StoreStatus {
+    return storeFail(StoreReason::kCorrupt, "wrong");
+  };
+  check->end = [&](const StoreStatus&) {
+    isReached = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    isMarked = true;
+  };
+  checks.add(check);
+  std::thread checker([&] { checks.runAll([] { return false; }); });
+  while (!isReached) std::this_thread::yield();
+  EXPECT_EQ(inChild([&] { return isMarked ? 0 : 1; }), 0);
+  checker.join();
 }
 
 TEST_F(BlockChecksTest, WithoutTimeItIsOneBlock) {

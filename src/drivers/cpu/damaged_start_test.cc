@@ -208,6 +208,38 @@ TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotChecked) {
   }
 }
 
+// The parent's repair waits for a thread, and the store has right bytes again by then.
+TEST_F(DamagedStartTest, AForkedChildRepairsWhatItsParentWasAboutToRepair) {
+  HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
+  ASSERT_NO_FATAL_FAILURE(makeDamaged(options()));
+  const std::vector<fs::path> files = segmentFiles();
+  const auto parent = [&] {
+    const Start own = start(model_, options());
+    if (own.output == expected_) return 3;  // nothing is damaged
+    cache::StoreOptions same = options();
+    same.fingerprint = storeFingerprint();
+    const auto store = cache::openSegmentStore(same);
+    store->afterPublishing([] { ::pause(); });
+    std::atomic<size_t> found = 0;
+    const auto handler = store->addCorruptionHandler([&](const cache::SegmentKey&) { ++found; });
+    store->checkFound();
+    while (found < files.size()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const auto another = [&] {
+      const bool isRight = start(model_, options()).output == expected_;
+      settleStore(options());
+      return isRight ? 0 : 1;
+    };
+    if (!cache::succeeded(cache::inChild(another))) return 4;
+    for (const fs::path& file : files) {
+      const auto key =
+          cache::SegmentKey::fromHex(file.parent_path().filename().string() + file.stem().string());
+      if (!key || !store->find(*key)) return 5;
+    }
+    return cache::succeeded(cache::inChild([&] { return runUntilRight(own); })) ? 0 : 1;
+  };
+  EXPECT_EQ(cache::inChild(parent, 240), 0);
+}
+
 // The child also lacks the thread that was preparing the parent's model.
 TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotPrepared) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();

@@ -332,6 +332,10 @@ void CpuPreparedModel::checkInChild() {
   // Only the parent has the threads that build kernels ahead, so this thread does the rest of their
   // work: building kernels, and registering for repairs in publish().
   if (ahead_ != nullptr) ahead_->finish();
+  {
+    const std::lock_guard lock(repairMutex_);
+    repair_->noteKnownWrong();
+  }
   if (session_ != nullptr) session_->checkFound();
   if (saved_ != nullptr) saved_->checkFound();
 }

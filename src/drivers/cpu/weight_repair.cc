@@ -22,6 +22,12 @@ void WeightRepair::noteWrong(const cache::SegmentKey& key) noexcept {
   hasWrong_ = true;
 }
 
+void WeightRepair::noteKnownWrong() {
+  for (const auto& [place, packed] : weights_->places())
+    if (const cache::SegmentRef used = packed.segment->published(); used && used->isCorrupt())
+      noteWrong(used->key());
+}
+
 Result<WeightRepair::Segments> WeightRepair::replaceWrong(const std::set<uint32_t>& referenceOnly) {
   HEARTH_ASSIGN(Segments replaced, packAgain(referenceOnly, [&](const PackedSegment& segment) {
                   const cache::SegmentRef published = segment.published();

@@ -29,6 +29,9 @@ class WeightRepair {
   // Records that the store found this segment wrong. Where there is no memory for the record, all
   // published segments of the model count as wrong.
   void noteWrong(const cache::SegmentKey& key) noexcept;
+  // Records the segments of the model that the store knows to be wrong, as a forked child has to:
+  // who was about to repair them is a thread of its parent.
+  void noteKnownWrong();
   // Whether a segment that was recorded as wrong is not yet replaced. Thread-safe.
   bool hasWrong() const { return hasWrong_.load(std::memory_order_relaxed); }
 
