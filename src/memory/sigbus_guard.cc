@@ -34,8 +34,10 @@ constexpr size_t kSlots = 8192;
 constinit std::array<Slot, kSlots> slots;
 constinit std::atomic<size_t> usedSlots = 0;  // the slots after them were never used
 constinit std::atomic<uint64_t> losses = 0;
-// Handlers that may have put zeros in place and have not counted the loss.
+// Handlers that may have put zeros in place and have not counted the loss, and the generation of
+// the ForkGate that they belong to.
 constinit std::atomic<uint32_t> uncounted = 0;
+constinit std::atomic<uint32_t> generation = 0;
 uintptr_t pageSize = 0;    // set before the first range is watched
 size_t firstFree = 0;      // all slots before it are taken; guarded by slotMutex
 size_t watchedRanges = 0;  // of files; guarded by slotMutex
@@ -104,8 +106,19 @@ bool replace(uintptr_t address) {
   return isWatched;
 }
 
+// A handler that runs while another thread forks does not end in the child. The first call in the
+// child comes while it has one thread: from a handler of the fork.
+void forgetHandlersOfParent() {
+  const uint32_t current = base::ForkGate::generation();
+  if (generation.load(std::memory_order_relaxed) == current) return;
+  generation.store(current, std::memory_order_relaxed);
+  uncounted.store(0);
+}
+
 // Another thread's handler may have put zeros in place that the caller has just read.
 void waitForHandlers() {
+  // Other handlers of the fork may ask before ours is called.
+  forgetHandlersOfParent();
   while (uncounted.load() != 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 
@@ -188,11 +201,8 @@ int findPrevious(const struct sigaction& found) {
 
 // Installs our handler unless it is there already. slotMutex is held.
 void install() {
-  // A handler that runs while another thread forks does not end in the child.
   static const bool isRegistered = [] {
-    base::ForkGate::atFork({.afterInChild = [] {
-      uncounted.store(0);
-    }});
+    base::ForkGate::atFork({.afterInChild = forgetHandlersOfParent});
     return true;
   }();
   static_cast<void>(isRegistered);

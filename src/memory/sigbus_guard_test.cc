@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/fork_gate.h"
+#include "base/fork_test_util.h"
 #include "memory/mapping.h"
 
 namespace hearth::memory {
@@ -145,6 +147,46 @@ TEST_F(LostPagesTest, PlacesOfEndedRangesAreUsedAgain) {
   EXPECT_TRUE(zeroth.hasLosses());
   EXPECT_TRUE(fourth.hasLosses());
   for (const WatchedPages& watched : second) EXPECT_TRUE(watched.hasLosses());
+}
+
+// Handlers of a fork ask for losses in the order in which they were registered, ours among them.
+[[maybe_unused]] const bool asksAfterForks = [] {
+  base::ForkGate::atFork({.afterInChild = [] {
+    static_cast<void>(lossCount());
+  }});
+  return true;
+}();
+
+TEST_F(LostPagesTest, AChildDoesNotWaitForItsParentsHandlers) {
+  HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
+  std::atomic<bool> isOver = false;
+  std::vector<std::thread> losers;
+  for (int i = 0; i < 4; ++i)
+    losers.emplace_back([&] {
+      while (!isOver) {
+        const base::Descriptor file(::memfd_create("lost-pages", MFD_CLOEXEC));
+        if (::ftruncate(file.get(), kSize) != 0) continue;
+        const Mapping mapping =
+            Mapping::ofFile(file.get(), 0, kSize, Mapping::Access::kReadOnly).value();
+        const WatchedPages watched(mapping.data(), kSize);
+        if (::ftruncate(file.get(), 0) != 0) continue;
+        // Each fault maps zeros behind it, so the last page is the first to be lost.
+        for (size_t at = kSize; at > 0; at -= 4096)
+          static_cast<void>(*static_cast<const volatile uint8_t*>(mapping.data() + at - 4096));
+      }
+    });
+  for (int i = 0; i < 300; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    int status = -1;
+    for (int waited = 0; ::waitpid(child, &status, WNOHANG) == 0; ++waited) {
+      if (waited == 60'000) ::kill(child, SIGKILL);
+      ::usleep(1000);
+    }
+    ASSERT_EQ(status, 0) << i;
+  }
+  isOver = true;
+  for (std::thread& loser : losers) loser.join();
 }
 
 // What SIGBUS means to programs that use watched memory. Each test runs in a process of its own,
