@@ -332,7 +332,8 @@ void CpuPreparedModel::checkInChild() {
   // Only the parent has the threads that build kernels ahead, so this thread does the rest of their
   // work: building kernels, and registering for repairs in publish().
   if (ahead_ != nullptr) ahead_->finish();
-  {
+  // A saved model has nothing to pack again from; SavedSegments replaces its segments.
+  if (saved_ == nullptr) {
     const std::lock_guard lock(repairMutex_);
     repair_->noteKnownWrong();
   }

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/fault.h"
+#include "base/fork_test_util.h"
 #include "drivers/cpu/testing/model_cache_test_util.h"
 
 namespace hearth::cpu {
@@ -91,6 +92,22 @@ TEST_F(LostSegmentsTest, WrongBytesAreNotUsedOnceTheyAreFound) {
   ASSERT_TRUE(restored) << restored.error().toString();
   settle();
   expectFailureUntilCompiledAgain(**restored, right);
+}
+
+// In a child, too, which takes them from the store as its parent does and packs nothing.
+TEST_F(LostSegmentsTest, AForkedChildTakesThemFromTheStore) {
+  HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
+  const auto right = expected(sample_);
+  ASSERT_TRUE(prepare(sample_, files()));
+  settle();
+  for (const fs::path& path : segmentsIn(root() / "store")) changeByte(path, 2000, 0x40);
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  settle();
+  ASSERT_TRUE(prepare(sample_, files("b", 2)));
+  settle();
+  EXPECT_TRUE(cache::succeeded(
+      cache::inChild([&] { return outputOf(**restored) == right && !HasFailure() ? 0 : 1; })));
 }
 
 #ifdef HEARTH_TEST_HOOKS
