@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -15,9 +16,11 @@ namespace {
 // block.
 constexpr uint64_t kRememberedBlocks = 32;
 
-// Inside the ForkGate: a child inherits the check, or all that its end does.
+// A wrong verdict has its effect inside the ForkGate: a child inherits the check or the effect. A
+// right one may sync files, for which no fork is to wait.
 void end(BlockCheck& check, const StoreStatus& status) {
-  const base::ForkGate::Inside inside;
+  std::optional<base::ForkGate::Inside> inside;
+  if (!status) inside.emplace();
   if (!check.isOver.exchange(true)) check.end(status);
 }
 
