@@ -23,17 +23,6 @@ Result<uint32_t> floatTensor(OperatorView& view, float value) {
   return view.builder().constantTensor(std::move(like), bytesOf(value));
 }
 
-// Translates an operation whose arguments are the same in NNAPI.
-template <size_t kInputs>
-Status translatePlain(OperatorView& view, OperationType type) {
-  std::vector<uint32_t> inputs;
-  for (size_t i = 0; i < kInputs; ++i) {
-    HEARTH_ASSIGN(const uint32_t input, view.input(i));
-    inputs.push_back(input);
-  }
-  return view.emit(type, std::move(inputs));
-}
-
 template <typename Options>
 Status translateArithmetic(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t left, view.input(0));

@@ -32,13 +32,6 @@ Status translateEmbeddingLookup(OperatorView& view, OperationType type) {
   return view.emit(type, std::move(arguments));
 }
 
-// The indices may be INT64.
-Status translateGatherNd(OperatorView& view, OperationType type) {
-  HEARTH_ASSIGN(const uint32_t input, view.input(0));
-  HEARTH_ASSIGN(const uint32_t indices, view.input(1));
-  return view.emit(type, {input, indices});
-}
-
 // The number of rows of the result is never known in advance, whatever the file says.
 Status translateWhere(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
@@ -123,7 +116,7 @@ constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::ONE_HOT, translateOneHot, OperationType::kOneHot},
     {BuiltinOperator::SCATTER_ND, translateScatterNd, OperationType::kScatterNd},
     {BuiltinOperator::WHERE, translateWhere, OperationType::kWhere},
-    {BuiltinOperator::GATHER_ND, translateGatherNd, OperationType::kGatherNd},
+    {BuiltinOperator::GATHER_ND, translatePlain<2>, OperationType::kGatherNd},
     {BuiltinOperator::EMBEDDING_LOOKUP, translateEmbeddingLookup, OperationType::kEmbeddingLookup},
     {BuiltinOperator::HASHTABLE_LOOKUP, translateHashtableLookup, OperationType::kHashtableLookup},
     {BuiltinOperator::LSH_PROJECTION, translateLshProjection, OperationType::kLshProjection},

@@ -13,12 +13,6 @@ using graph::OperandType;
 using graph::OperationType;
 using schema::BuiltinOperator;
 
-// CAST, and QUANTIZE, which also takes quantised numbers.
-Status translateConversion(OperatorView& view, OperationType type) {
-  HEARTH_ASSIGN(const uint32_t input, view.input(0));
-  return view.emit(type, {input});
-}
-
 // Files whose constants are float16 keep the zeros of an LSTM's states in it, too, and widen them
 // into the variables. TFLite widens constants once, before the first run.
 Status initializeVariable(OperatorView& view, uint32_t input) {
@@ -66,10 +60,10 @@ Status translateDensify(OperatorView& view, OperationType) {
 }
 
 constexpr TranslatorEntry kTranslators[] = {
-    {BuiltinOperator::CAST, translateConversion, OperationType::kCast},
+    {BuiltinOperator::CAST, translatePlain<1>, OperationType::kCast},
     {BuiltinOperator::DENSIFY, translateDensify, OperationType::kDequantize},
     {BuiltinOperator::DEQUANTIZE, translateDequantize, OperationType::kDequantize},
-    {BuiltinOperator::QUANTIZE, translateConversion, OperationType::kQuantize},
+    {BuiltinOperator::QUANTIZE, translatePlain<1>, OperationType::kQuantize},
 };
 
 }  // namespace

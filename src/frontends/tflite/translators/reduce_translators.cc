@@ -41,19 +41,6 @@ Status translateCumsum(OperatorView& view, OperationType type) {
   return view.emit(type, {input, axisOperand, exclusive, reverse});
 }
 
-Status translateSegmentSum(OperatorView& view, OperationType type) {
-  HEARTH_ASSIGN(const uint32_t input, view.input(0));
-  HEARTH_ASSIGN(const uint32_t segments, view.input(1));
-  return view.emit(type, {input, segments});
-}
-
-Status translateUnsortedSegment(OperatorView& view, OperationType type) {
-  HEARTH_ASSIGN(const uint32_t input, view.input(0));
-  HEARTH_ASSIGN(const uint32_t segments, view.input(1));
-  HEARTH_ASSIGN(const uint32_t count, view.input(2));
-  return view.emit(type, {input, segments, count});
-}
-
 Status translateTopk(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(uint32_t countOperand, view.intTensorInput(1));
@@ -77,15 +64,12 @@ constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::ARG_MAX, translateArg, OperationType::kArgmax},
     {BuiltinOperator::ARG_MIN, translateArg, OperationType::kArgmin},
     {BuiltinOperator::CUMSUM, translateCumsum, OperationType::kCumsum},
-    {BuiltinOperator::SEGMENT_SUM, translateSegmentSum, OperationType::kSegmentSum},
-    {BuiltinOperator::UNSORTED_SEGMENT_PROD, translateUnsortedSegment,
+    {BuiltinOperator::SEGMENT_SUM, translatePlain<2>, OperationType::kSegmentSum},
+    {BuiltinOperator::UNSORTED_SEGMENT_PROD, translatePlain<3>,
      OperationType::kUnsortedSegmentProd},
-    {BuiltinOperator::UNSORTED_SEGMENT_MAX, translateUnsortedSegment,
-     OperationType::kUnsortedSegmentMax},
-    {BuiltinOperator::UNSORTED_SEGMENT_SUM, translateUnsortedSegment,
-     OperationType::kUnsortedSegmentSum},
-    {BuiltinOperator::UNSORTED_SEGMENT_MIN, translateUnsortedSegment,
-     OperationType::kUnsortedSegmentMin},
+    {BuiltinOperator::UNSORTED_SEGMENT_MAX, translatePlain<3>, OperationType::kUnsortedSegmentMax},
+    {BuiltinOperator::UNSORTED_SEGMENT_SUM, translatePlain<3>, OperationType::kUnsortedSegmentSum},
+    {BuiltinOperator::UNSORTED_SEGMENT_MIN, translatePlain<3>, OperationType::kUnsortedSegmentMin},
     {BuiltinOperator::TOPK_V2, translateTopk, OperationType::kTopkV2},
 };
 

@@ -33,18 +33,6 @@ Status makeConstant(OperatorView& view, uint32_t target, std::span<const uint8_t
   return {};
 }
 
-// Translates an operation whose first input is data; the others are integers, each a TENSOR_INT32.
-template <size_t kInputs>
-Status translateWithInts(OperatorView& view, OperationType type) {
-  HEARTH_ASSIGN(const uint32_t input, view.input(0));
-  std::vector<uint32_t> inputs = {input};
-  for (size_t i = 1; i < kInputs; ++i) {
-    HEARTH_ASSIGN(const uint32_t ints, view.intTensorInput(i));
-    inputs.push_back(ints);
-  }
-  return view.emit(type, std::move(inputs));
-}
-
 // An integer tensor of any rank as one of rank 1.
 Result<uint32_t> asList(OperatorView& view, uint32_t ints) {
   if (view.operand(ints).isConstant()) {
@@ -338,26 +326,6 @@ Status translateShape(OperatorView& view, OperationType type) {
   return makeConstant(view, target, bytes);
 }
 
-Status translateRank(OperatorView& view, OperationType type) {
-  HEARTH_ASSIGN(const uint32_t input, view.input(0));
-  return view.emit(type, {input});
-}
-
-Status translateRange(OperatorView& view, OperationType type) {
-  std::vector<uint32_t> inputs;
-  for (size_t i = 0; i < 3; ++i) {
-    HEARTH_ASSIGN(const uint32_t input, view.input(i));
-    inputs.push_back(input);
-  }
-  return view.emit(type, std::move(inputs));
-}
-
-Status translateBroadcastArgs(OperatorView& view, OperationType type) {
-  HEARTH_ASSIGN(const uint32_t left, view.input(0));
-  HEARTH_ASSIGN(const uint32_t right, view.input(1));
-  return view.emit(type, {left, right});
-}
-
 Status translateReverseSequence(OperatorView& view, OperationType type) {
   const auto& options = view.options<schema::ReverseSequenceOptions>();
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
@@ -420,16 +388,10 @@ Status translateReverse(OperatorView& view, OperationType type) {
   return {};
 }
 
-Status translateMatrixSetDiag(OperatorView& view, OperationType type) {
-  HEARTH_ASSIGN(const uint32_t input, view.input(0));
-  HEARTH_ASSIGN(const uint32_t diagonals, view.input(1));
-  return view.emit(type, {input, diagonals});
-}
-
 constexpr TranslatorEntry kTranslators[] = {
-    {BuiltinOperator::BITCAST, translateWithInts<1>, OperationType::kBitcast},
-    {BuiltinOperator::MATRIX_DIAG, translateWithInts<1>, OperationType::kMatrixDiag},
-    {BuiltinOperator::MATRIX_SET_DIAG, translateMatrixSetDiag, OperationType::kMatrixSetDiag},
+    {BuiltinOperator::BITCAST, translatePlain<1>, OperationType::kBitcast},
+    {BuiltinOperator::MATRIX_DIAG, translatePlain<1>, OperationType::kMatrixDiag},
+    {BuiltinOperator::MATRIX_SET_DIAG, translatePlain<2>, OperationType::kMatrixSetDiag},
     {BuiltinOperator::RESHAPE, translateReshape, OperationType::kReshape},
     {BuiltinOperator::SQUEEZE, translateSqueeze, OperationType::kSqueeze},
     {BuiltinOperator::EXPAND_DIMS, translateExpandDims, OperationType::kExpandDims},
@@ -442,9 +404,9 @@ constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::STRIDED_SLICE, translateStridedSlice, OperationType::kStridedSlice},
     {BuiltinOperator::TRANSPOSE, translateWithInts<2>, OperationType::kTranspose},
     {BuiltinOperator::TILE, translateWithInts<2>, OperationType::kTile},
-    {BuiltinOperator::BROADCAST_ARGS, translateBroadcastArgs, OperationType::kBroadcastArgs},
-    {BuiltinOperator::RANGE, translateRange, OperationType::kRange},
-    {BuiltinOperator::RANK, translateRank, OperationType::kRank},
+    {BuiltinOperator::BROADCAST_ARGS, translatePlain<2>, OperationType::kBroadcastArgs},
+    {BuiltinOperator::RANGE, translatePlain<3>, OperationType::kRange},
+    {BuiltinOperator::RANK, translatePlain<1>, OperationType::kRank},
     {BuiltinOperator::REVERSE_SEQUENCE, translateReverseSequence, OperationType::kReverseSequence},
     {BuiltinOperator::SHAPE, translateShape, OperationType::kShape},
     {BuiltinOperator::BROADCAST_TO, translateWithInts<2>, OperationType::kBroadcastTo},

@@ -31,6 +31,29 @@ struct CustomTranslatorEntry {
 };
 std::span<const CustomTranslatorEntry> customTranslators();
 
+// Translates an operation whose arguments are the tensors of the file, and nothing else.
+template <size_t kInputs>
+Status translatePlain(OperatorView& view, graph::OperationType type) {
+  std::vector<uint32_t> inputs;
+  for (size_t i = 0; i < kInputs; ++i) {
+    HEARTH_ASSIGN(const uint32_t input, view.input(i));
+    inputs.push_back(input);
+  }
+  return view.emit(type, std::move(inputs));
+}
+
+// Translates an operation whose first input is data; the others are integers, each a TENSOR_INT32.
+template <size_t kInputs>
+Status translateWithInts(OperatorView& view, graph::OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  std::vector<uint32_t> inputs = {input};
+  for (size_t i = 1; i < kInputs; ++i) {
+    HEARTH_ASSIGN(const uint32_t ints, view.intTensorInput(i));
+    inputs.push_back(ints);
+  }
+  return view.emit(type, std::move(inputs));
+}
+
 // One table for each family of operations.
 std::span<const TranslatorEntry> compositeTranslators();
 std::span<const TranslatorEntry> complexTranslators();
