@@ -27,9 +27,7 @@ Status validate(const Signature& signature) {
 
 Status prepare(OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 2, 1));
-  if (context.inputs[1].elementCount() != 1)
-    return fail(ErrorCode::kBadData, "The value of {} has {} elements, it must have one.",
-                context.describe(), context.inputs[1].elementCount());
+  HEARTH_TRY(requireOneElement(context, 1));
   HEARTH_ASSIGN(const std::vector<int64_t> sizes, context.intVector(0));
   Dimensions dimensions;
   for (const int64_t value : sizes) {

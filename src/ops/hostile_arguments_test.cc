@@ -373,6 +373,70 @@ const Case kCases[] = {
            .run();
      },
      true, true},
+    {"Rfft2d",
+     [](Random& r) {
+       return Mutator(OperationType::kRfft2d, r)
+           .tensor(kFloat, {2, 3, 5})
+           .indices({4, 8})
+           .output(OperandType::kTensorComplex64)
+           .run();
+     },
+     true, true},
+    {"SquaredDifference",
+     [](Random& r) {
+       const OperandType type = r() % 2 ? kInt8 : OperandType::kTensorInt32;
+       return Mutator(OperationType::kSquaredDifference, r)
+           .tensor(type, {2, 1, 4})
+           .tensor(type, {3, 1})
+           .output(type)
+           .run();
+     }},
+    {"Bitwise",
+     [](Random& r) {
+       return Mutator(r() % 2 ? OperationType::kBitwiseXor : OperationType::kRightShift, r)
+           .tensor(OperandType::kTensorInt32, {2, 1, 4})
+           .tensor(OperandType::kTensorInt32, {3, 1})
+           .output(OperandType::kTensorInt32)
+           .run();
+     }},
+    {"Bitcast",
+     [](Random& r) {
+       constexpr OperandType kTypes[] = {OperandType::kTensorInt64, OperandType::kTensorInt32,
+                                         OperandType::kTensorBool8};
+       return Mutator(OperationType::kBitcast, r)
+           .tensor(OperandType::kTensorInt32, {3, 2})
+           .output(kTypes[r() % std::size(kTypes)])
+           .run();
+     }},
+    {"MatrixDiag",
+     [](Random& r) {
+       return Mutator(OperationType::kMatrixDiag, r).tensor(kFloat, {2, 3}).output(kFloat).run();
+     },
+     false},
+    {"MatrixSetDiag",
+     [](Random& r) {
+       return Mutator(OperationType::kMatrixSetDiag, r)
+           .tensor(kFloat, {2, 3, 5})
+           .tensor(kFloat, {2, 3})
+           .output(kFloat)
+           .run();
+     }},
+    {"Bucketize",
+     [](Random& r) {
+       return Mutator(OperationType::kBucketize, r)
+           .tensor(kFloat, {2, 3})
+           .tensor(kFloat, {1})
+           .output(OperandType::kTensorInt32)
+           .run();
+     }},
+    {"Unique",
+     [](Random& r) {
+       return Mutator(OperationType::kUnique, r)
+           .tensor(kFloat, {9})
+           .output(kFloat)
+           .output(OperandType::kTensorInt32)
+           .run();
+     }},
     {"FillWithTensor",
      [](Random& r) {
        return Mutator(OperationType::kFill, r)

@@ -40,13 +40,6 @@ Status validate(const Signature& signature) {
   return signature.outputType(kKeptScores, OperandType::kTensorFloat32);
 }
 
-Status requireOneElement(const OperationContext& context, size_t index) {
-  const uint64_t count = context.inputs[index].elementCount();
-  if (count == 1) return {};
-  return fail(ErrorCode::kBadData, "Input {} of {} has {} elements, it must have one.", index,
-              context.describe(), count);
-}
-
 Status prepare(OperationContext& context) {
   HEARTH_TRY(requireArguments(context, kRequiredInputs, 0));
   HEARTH_TRY(requireRank(context, kBoxes, 2, 2));

@@ -34,10 +34,7 @@ Result<size_t> parseAxis(const OperationContext& context) {
 
 Status prepare(OperationContext& context) {
   HEARTH_ASSIGN(const size_t axis, parseAxis(context));
-  for (const size_t i : {kDepth, kOn, kOff})
-    if (context.inputs[i].elementCount() != 1)
-      return fail(ErrorCode::kBadData, "Input {} of {} has {} elements, it must have one.",
-                  static_cast<size_t>(i), context.describe(), context.inputs[i].elementCount());
+  for (const size_t i : {kDepth, kOn, kOff}) HEARTH_TRY(requireOneElement(context, i));
   HEARTH_ASSIGN(const std::vector<int64_t> depth, context.intVector(kDepth));
   HEARTH_ASSIGN(const uint32_t size, toDimension(context, depth[0]));
   Dimensions dimensions = context.inputs[kIndices].dimensions;

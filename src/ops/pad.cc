@@ -27,9 +27,7 @@ TypeSet padValueTypes(OperandType type) {
 Status readPadValue(const OperationContext& context, PadParameters* parameters) {
   const OperandType type = context.inputs[0].type();
   const Tensor& value = context.inputs[2];
-  if (value.elementCount() != 1)
-    return fail(ErrorCode::kBadData, "The pad value of {} has {} elements, it must have one.",
-                context.describe(), value.elementCount());
+  HEARTH_TRY(requireOneElement(context, 2));
   if (value.data == nullptr) return needsRuntimeValue(context, 2);
   if (value.type() == OperandType::kInt32 && graph::isQuantized(type)) {
     const int32_t number = *value.as<int32_t>();

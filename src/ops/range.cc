@@ -41,9 +41,7 @@ Result<uint32_t> countOf(const OperationContext& context) {
 Status prepare(OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 3, 1));
   for (size_t i = 0; i < 3; ++i) {
-    if (context.inputs[i].elementCount() != 1)
-      return fail(ErrorCode::kBadData, "Input {} of {} has {} elements, it must have one.", i,
-                  context.describe(), context.inputs[i].elementCount());
+    HEARTH_TRY(requireOneElement(context, i));
     if (context.inputs[i].data == nullptr) return needsRuntimeValue(context, i);
   }
   uint32_t count = 0;

@@ -15,10 +15,8 @@ namespace {
 Result<uint32_t> outputSide(const OperationContext& context, size_t index, uint32_t side) {
   int64_t size;
   if (context.inputs[index].type() == OperandType::kTensorInt32) {
+    HEARTH_TRY(requireOneElement(context, index));
     HEARTH_ASSIGN(const std::vector<int64_t> values, context.intVector(index));
-    if (values.size() != 1)
-      return fail(ErrorCode::kBadData, "Input {} of {} has {} elements, it must have one.", index,
-                  context.describe(), values.size());
     size = values[0];
   } else if (context.inputs[index].type() == OperandType::kInt32) {
     HEARTH_ASSIGN(size, context.scalar<int32_t>(index));

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "ops/output_shape.h"
 #include "ops/registry.h"
 #include "ops/tensor_types.h"
 #include "ops/validation.h"
@@ -58,8 +57,6 @@ class Fourier {
     places_.resize(size);
     for (size_t i = 1; i < size; ++i) places_[i] = places_[i / 2] / 2 + (i % 2 == 0 ? 0 : size / 2);
   }
-
-  size_t size() const { return size_; }
 
   // In place, `size` elements.
   void transform(Complex* values) const {

@@ -115,10 +115,8 @@ Status execute(OperationContext& context) {
 Result<int32_t> parseTopkCount(const OperationContext& context) {
   if (!context.hasInput(1) || graph::isScalar(context.inputs[1].type()))
     return context.scalar<int32_t>(1);
+  HEARTH_TRY(requireOneElement(context, 1));
   HEARTH_ASSIGN(const std::vector<int64_t> values, context.intVector(1));
-  if (values.size() != 1)
-    return fail(ErrorCode::kBadData, "The count of {} has {} elements, it must have one.",
-                context.describe(), values.size());
   return static_cast<int32_t>(values[0]);
 }
 

@@ -9,7 +9,6 @@
 
 #include "ops/element_visitor.h"
 #include "ops/operation.h"
-#include "ops/output_shape.h"
 #include "ops/registry.h"
 #include "ops/tensor_types.h"
 #include "ops/validation.h"

@@ -31,10 +31,8 @@ Status validate(const Signature& signature) {
 Status prepare(OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 3, 1));
   HEARTH_TRY(requireRank(context, 0, 1, kMaximumRank));
+  HEARTH_TRY(requireOneElement(context, 2));
   HEARTH_ASSIGN(const std::vector<int64_t> count, context.intVector(2));
-  if (count.size() != 1)
-    return fail(ErrorCode::kBadData, "The number of segments of {} has {} elements.",
-                context.describe(), count.size());
   Dimensions dimensions = context.inputs[0].dimensions;
   const Dimensions& numbers = context.inputs[1].dimensions;
   if (numbers.empty() || numbers.size() > dimensions.size() ||

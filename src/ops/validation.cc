@@ -169,6 +169,13 @@ Status requireRank(const OperationContext& context, size_t input, size_t minimum
               range(minimum, maximum));
 }
 
+Status requireOneElement(const OperationContext& context, size_t input) {
+  const uint64_t count = context.inputs[input].elementCount();
+  if (count == 1) return {};
+  return fail(ErrorCode::kBadData, "Input {} of {} has {} elements, it must have one.", input,
+              context.describe(), count);
+}
+
 Status requireShape(const OperationContext& context, size_t input, const Dimensions& expected) {
   if (!context.hasInput(input) || context.inputs[input].dimensions == expected) return {};
   return fail(ErrorCode::kBadData, "Input {} of {} has the shape {}, it must be {}.", input,

@@ -135,6 +135,9 @@ Status requireArguments(const OperationContext& context, size_t inputs, size_t o
 // For prepare: the input has a rank between minimum and maximum.
 Status requireRank(const OperationContext& context, size_t input, size_t minimum, size_t maximum);
 
+// For prepare: the input has one element.
+Status requireOneElement(const OperationContext& context, size_t input);
+
 // For prepare: the input has these dimensions; omitted inputs pass.
 Status requireShape(const OperationContext& context, size_t input, const Dimensions& expected);
 

@@ -333,7 +333,7 @@ Result<bool> lowerSelecting(PlanBuilder* builder) {
   return lowerComparison(builder);
 }
 
-// XNNPACK's 8-bit kernel is scalar.
+// Quantised squares are rounded once, in src/ops.
 Result<bool> lowerSquaredDifference(PlanBuilder* builder) {
   const OperandType type = builder->operand(inputOf(builder, 0)).type;
   if (type == OperandType::kTensorFloat16) return false;
