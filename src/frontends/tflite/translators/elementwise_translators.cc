@@ -12,17 +12,6 @@ using graph::OperandType;
 using graph::OperationType;
 using schema::BuiltinOperator;
 
-std::span<const uint8_t> bytesOf(const float& value) {
-  return {reinterpret_cast<const uint8_t*>(&value), sizeof(value)};
-}
-
-Result<uint32_t> floatTensor(OperatorView& view, float value) {
-  graph::Operand like;
-  like.type = OperandType::kTensorFloat32;
-  like.dimensions = {1};
-  return view.builder().constantTensor(std::move(like), bytesOf(value));
-}
-
 template <typename Options>
 Status translateArithmetic(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t left, view.input(0));
@@ -75,6 +64,40 @@ Status translateGelu(OperatorView& view, OperationType type) {
   return view.emit(type, {input, approximate});
 }
 
+bool isQuantizedAlike(const graph::Operand& left, const graph::Operand& right) {
+  return left.scale == right.scale && left.zeroPoint == right.zeroPoint;
+}
+
+// SELECT_V2 copies its values. TFLite copies them even where their scales differ from the output's;
+// here they are rescaled first, as NNAPI's SELECT does it.
+Result<uint32_t> rescaledLike(OperatorView& view, uint32_t values, uint32_t output) {
+  const graph::Operand& source = view.operand(values);
+  const graph::Operand& target = view.operand(output);
+  if (isQuantizedAlike(source, target) || source.scale == 0.0f || target.scale == 0.0f)
+    return values;
+  HEARTH_ASSIGN(const uint32_t rescaled, view.builder().temporaryLike(values));
+  graph::Operand& copy = view.builder().operand(rescaled);
+  copy.type = view.operand(output).type;
+  copy.scale = view.operand(output).scale;
+  copy.zeroPoint = view.operand(output).zeroPoint;
+  HEARTH_TRY(view.emit(OperationType::kQuantize, {values}, {rescaled}));
+  return rescaled;
+}
+
+Status emitSelectV2(OperatorView& view, uint32_t condition, uint32_t yes, uint32_t no) {
+  HEARTH_ASSIGN(const uint32_t output, view.output(0));
+  HEARTH_ASSIGN(const uint32_t first, rescaledLike(view, yes, output));
+  HEARTH_ASSIGN(const uint32_t second, rescaledLike(view, no, output));
+  return view.emit(OperationType::kSelectV2, {condition, first, second}, {output});
+}
+
+Status translateSelectV2(OperatorView& view, OperationType) {
+  HEARTH_ASSIGN(const uint32_t condition, view.input(0));
+  HEARTH_ASSIGN(const uint32_t yes, view.input(1));
+  HEARTH_ASSIGN(const uint32_t no, view.input(2));
+  return emitSelectV2(view, condition, yes, no);
+}
+
 // NNAPI's SELECT does not broadcast. Before SELECT_V2, TFLite applied a condition of rank 1 to the
 // first dimension of the values.
 Status translateSelect(OperatorView& view, OperationType type) {
@@ -97,14 +120,14 @@ Status translateSelect(OperatorView& view, OperationType type) {
     HEARTH_TRY(view.emit(OperationType::kReshape, {condition, shapeOperand}, {column}));
     condition = column;
   }
-  return view.emit(OperationType::kSelectV2, {condition, yes, no});
+  return emitSelectV2(view, condition, yes, no);
 }
 
 // The slope as a tensor of one element of the input's type: the scale carries the value.
 Result<uint32_t> slopeTensor(OperatorView& view, OperandType type, float slope) {
   if (!std::isfinite(slope))
     return fail(ErrorCode::kBadData, "Its slope is {}, it must be finite.", slope);
-  if (type == OperandType::kTensorFloat32) return floatTensor(view, slope);
+  if (type == OperandType::kTensorFloat32) return view.floatTensor(slope);
   graph::Operand like;
   like.type = type;
   like.dimensions = {1};
@@ -209,7 +232,7 @@ constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::POW, translatePlain<2>, OperationType::kPow},
     {BuiltinOperator::PRELU, translatePlain<2>, OperationType::kPrelu},
     {BuiltinOperator::SELECT, translateSelect, OperationType::kSelect},
-    {BuiltinOperator::SELECT_V2, translatePlain<3>, OperationType::kSelectV2},
+    {BuiltinOperator::SELECT_V2, translateSelectV2, OperationType::kSelectV2},
 };
 
 }  // namespace

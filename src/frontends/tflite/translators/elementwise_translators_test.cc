@@ -64,6 +64,17 @@ TEST(ElementwiseTranslators, ComparisonsLogicAndSelect) {
                                             "LOGICAL_NOT t3 -> t4", "SELECT t4 t5 t6 -> t7"));
 }
 
+TEST(ElementwiseTranslators, SelectV2RescalesWhatDiffersFromItsOutput) {
+  ModelWriter model;
+  model.addTensor(TensorType::BOOL, {4});
+  model.addTensor(TensorType::INT8, {4}, 0.5f, 3);
+  model.addTensor(TensorType::INT8, {1}, 0.25f);
+  model.addTensor(TensorType::INT8, {4}, 0.25f);
+  model.addOperator(BuiltinOperator::SELECT_V2, {0, 1, 2}, {3});
+  model.setArguments({0, 1, 2}, {3});
+  EXPECT_THAT(translate(model), ElementsAre("QUANTIZE t1 -> %", "SELECT_V2 t0 % t2 -> t3"));
+}
+
 TEST(ElementwiseTranslators, CosAndElu) {
   FloatModel cos({{2}}, {{2}});
   cos.addOperator(BuiltinOperator::COS, {0}, {1});

@@ -113,6 +113,23 @@ std::string OperatorView::name() {
   return tensor == nullptr ? std::string() : cleanText(tensor->name());
 }
 
+Result<uint32_t> OperatorView::floatTensor(float value, graph::Dimensions dimensions) {
+  graph::Operand like;
+  like.type = graph::OperandType::kTensorFloat32;
+  like.isRankZeroTensor = dimensions.empty();
+  like.dimensions = std::move(dimensions);
+  return builder_.constantTensor(std::move(like),
+                                 {reinterpret_cast<const uint8_t*>(&value), sizeof(value)});
+}
+
+Result<uint32_t> OperatorView::floatsLike(uint32_t operand) {
+  graph::Operand floats;
+  floats.type = graph::OperandType::kTensorFloat32;
+  floats.dimensions = builder_.operand(operand).dimensions;
+  floats.isRankZeroTensor = builder_.operand(operand).isRankZeroTensor;
+  return builder_.addOperand(std::move(floats));
+}
+
 Status OperatorView::emit(OperationType type, std::vector<uint32_t> inputs,
                           std::vector<uint32_t> outputs) {
   return builder_.emit(type, std::move(inputs), std::move(outputs), name());

@@ -81,6 +81,10 @@ class OperatorView {
   Result<uint32_t> scalar(int32_t value) { return builder_.scalar(value); }
   Result<uint32_t> scalar(float value) { return builder_.scalar(value); }
   Result<uint32_t> scalar(bool value) { return builder_.scalar(value); }
+  // A constant TENSOR_FLOAT32 of the given dimensions, which make one element; {} is rank zero.
+  Result<uint32_t> floatTensor(float value, graph::Dimensions dimensions = {1});
+  // A new TENSOR_FLOAT32 with the dimensions of an operand.
+  Result<uint32_t> floatsLike(uint32_t operand);
 
   Status emit(graph::OperationType type, std::vector<uint32_t> inputs,
               std::vector<uint32_t> outputs);

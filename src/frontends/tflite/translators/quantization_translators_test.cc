@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "frontends/tflite/testing/import_testing.h"
@@ -22,6 +24,39 @@ TEST(QuantizationTranslators, RequantisationIsOneOperation) {
   model.setArguments({0}, {3});
   EXPECT_THAT(translate(model),
               ElementsAre("QUANTIZE t0 -> t1", "DEQUANTIZE t1 -> t2", "QUANTIZE t2 -> t3"));
+}
+
+std::vector<std::string> quantized(TensorType from, float fromScale, int64_t fromZeroPoint,
+                                   TensorType to, float toScale, int64_t toZeroPoint) {
+  ModelWriter model;
+  model.addTensor(from, {4}, fromScale, fromZeroPoint);
+  model.addTensor(to, {4}, toScale, toZeroPoint);
+  model.addOperator(BuiltinOperator::QUANTIZE, {0}, {1});
+  model.setArguments({0}, {1});
+  return translate(model);
+}
+
+TEST(QuantizationTranslators, Int32IsQuantisedThroughFloats) {
+  EXPECT_THAT(quantized(TensorType::INT32, 0.5f, 0, TensorType::INT8, 0.25f, 1),
+              ElementsAre("CAST t0 -> %", "MUL % % 0 -> %", "QUANTIZE % -> t1"));
+  EXPECT_THAT(quantized(TensorType::INT32, 0.5f, 3, TensorType::INT16, 0.25f, 0),
+              ElementsAre("CAST t0 -> %", "SUB % % 0 -> %", "MUL % % 0 -> %", "QUANTIZE % -> t1"));
+  EXPECT_THAT(quantized(TensorType::INT16, 0.5f, 0, TensorType::INT32, 0.25f, 0),
+              ElementsAre("DEQUANTIZE t0 -> %", "DIV % % 0 -> %", "ROUND % -> %", "CAST % -> t1"));
+  EXPECT_THAT(quantized(TensorType::FLOAT32, 0.0f, 0, TensorType::INT32, 0.25f, 7),
+              ElementsAre("DIV t0 % 0 -> %", "ROUND % -> %", "ADD % % 0 -> %", "CAST % -> t1"));
+}
+
+TEST(QuantizationTranslators, Int32NeedsAScaleToBeQuantised) {
+  ModelWriter model;
+  model.addTensor(TensorType::INT32, {4});
+  model.addTensor(TensorType::INT8, {4}, 0.5f);
+  model.addOperator(BuiltinOperator::QUANTIZE, {0}, {1});
+  model.setArguments({0}, {1});
+  EXPECT_THAT(errorOf(model), HasSubstr("The INT32 tensor \"t0\" has 0 scales, it must have 1."));
+  model.tensor(0).quantization = std::make_unique<schema::QuantizationParametersT>();
+  model.tensor(0).quantization->scale = {0.0f};
+  EXPECT_THAT(errorOf(model), HasSubstr("The scale of the INT32 tensor \"t0\" is 0."));
 }
 
 TEST(QuantizationTranslators, Casts) {

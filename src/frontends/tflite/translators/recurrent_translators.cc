@@ -44,13 +44,27 @@ Result<int32_t> fuseCode(schema::ActivationFunctionType type) {
   }
 }
 
-Status requireFloat(OperatorView& view, std::span<const uint32_t> operands) {
-  for (const uint32_t index : operands) {
+// Dynamic-range models have 8-bit weights beside float data. TFLite quantises the data at each step
+// and multiplies in integers; here the weights are widened once a run, which loses nothing.
+Result<uint32_t> widened(OperatorView& view, uint32_t weights) {
+  HEARTH_ASSIGN(const uint32_t floats, view.floatsLike(weights));
+  HEARTH_TRY(view.emit(OperationType::kDequantize, {weights}, {floats}));
+  return floats;
+}
+
+// Makes all arguments TENSOR_FLOAT32. kUnsupported when one is neither float nor weights.
+Status requireFloat(OperatorView& view, std::span<uint32_t> operands) {
+  for (uint32_t& index : operands) {
     const graph::Operand& operand = view.operand(index);
-    if (operand.hasValue() && operand.type != OperandType::kTensorFloat32)
+    if (!operand.hasValue() || operand.type == OperandType::kTensorFloat32) continue;
+    const bool isWeights =
+        operand.isConstant() && (operand.type == OperandType::kTensorQuant8AsymmSigned ||
+                                 operand.type == OperandType::kTensorQuant8SymmPerChannel);
+    if (!isWeights)
       return fail(ErrorCode::kUnsupported,
-                  "Its argument {} is not supported, only TENSOR_FLOAT32 is.",
+                  "Its argument {} is not supported, only TENSOR_FLOAT32 and 8-bit weights are.",
                   graph::describe(operand));
+    HEARTH_ASSIGN(index, widened(view, index));
   }
   return {};
 }

@@ -23,6 +23,39 @@ TEST(RecurrentTranslators, RnnKeepsItsState) {
   EXPECT_EQ(imported.states[0].initialValue, std::vector<uint8_t>(12, 0));
 }
 
+TEST(RecurrentTranslators, EightBitWeightsOfFloatLayersAreWidened) {
+  FloatModel model({{1, 4}}, {{1, 3}});
+  const int32_t weights =
+      model.addConstantBytes(TensorType::INT8, {3, 4}, std::vector<uint8_t>(12), 0.5f);
+  const int32_t recurrent =
+      model.addConstantBytes(TensorType::INT8, {3, 3}, std::vector<uint8_t>(9), 0.25f);
+  const int32_t bias = model.addConstant<float>(TensorType::FLOAT32, {3}, {1, 2, 3});
+  const int32_t state = model.addVariable(TensorType::FLOAT32, {1, 3});
+  model.addOperator(BuiltinOperator::RNN, {0, weights, recurrent, bias, state}, {1},
+                    schema::RNNOptionsT());
+  const ImportedGraph imported = import(model);
+  EXPECT_THAT(linesOf(*imported.model), ElementsAre("DEQUANTIZE t2 -> %", "DEQUANTIZE t3 -> %",
+                                                    "RNN t0 % % t4 t5 0 -> % t1"));
+  const graph::Subgraph& graph = imported.model->main();
+  const graph::Operand& widened = graph.operands[graph.operations[0].outputs[0]];
+  EXPECT_EQ(widened.type, OperandType::kTensorFloat32);
+  EXPECT_EQ(widened.dimensions, (graph::Dimensions{3, 4}));
+  EXPECT_EQ(widened.scale, 0.0f);
+}
+
+TEST(RecurrentTranslators, WeightsThatAreNoConstantsAreNotWidened) {
+  FloatModel model({{1, 4}}, {{1, 3}});
+  const int32_t weights = model.addTensor(TensorType::INT8, {3, 4}, 0.5f);
+  const int32_t recurrent =
+      model.addConstantBytes(TensorType::FLOAT32, {3, 3}, std::vector<uint8_t>(36));
+  const int32_t bias = model.addConstant<float>(TensorType::FLOAT32, {3}, {1, 2, 3});
+  const int32_t state = model.addVariable(TensorType::FLOAT32, {1, 3});
+  model.addOperator(BuiltinOperator::RNN, {0, weights, recurrent, bias, state}, {1},
+                    schema::RNNOptionsT());
+  model.setArguments({0, weights}, {1});
+  EXPECT_THAT(errorOf(model), HasSubstr("only TENSOR_FLOAT32 and 8-bit weights are"));
+}
+
 TEST(RecurrentTranslators, SequencesAndSvdf) {
   FloatModel rnn({{1, 2, 4}, {3, 4}, {3, 3}, {3}}, {{1, 2, 3}});
   const int32_t state = rnn.addVariable(TensorType::FLOAT32, {1, 3});
