@@ -204,6 +204,7 @@ constexpr OperationTypeInfo kOperationTypes[] = {
     {OperationType::kMatrixSetDiag, "MATRIX_SET_DIAG", 0},
     {OperationType::kBucketize, "BUCKETIZE", 0},
     {OperationType::kUnique, "UNIQUE", 0},
+    {OperationType::kCustom, "CUSTOM", 0},
 };
 
 }  // namespace

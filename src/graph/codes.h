@@ -206,6 +206,7 @@ enum class OperationType : int32_t {
   kMatrixSetDiag = tfliteExtensionCode(46),
   kBucketize = tfliteExtensionCode(47),
   kUnique = tfliteExtensionCode(48),
+  kCustom = tfliteExtensionCode(49),  // an operator that the program registered
 };
 
 struct OperandTypeInfo {

@@ -3,9 +3,13 @@
 // or a result. The sanitizer presets see what goes wrong.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <memory>
 #include <random>
+#include <string>
 
+#include "ops/custom_operator.h"
 #include "ops/testing/operation_builder.h"
 
 namespace hearth::ops {
@@ -94,6 +98,16 @@ class Mutator {
     builder_.scalar(rarely() ? !value : value);
     return *this;
   }
+  // A constant of bytes, as CUSTOM has for name and options.
+  Mutator& bytes(std::string text) {
+    if (rarely()) text[random_() % text.size()] = static_cast<char>(random_());
+    if (rarely()) text.resize(random_() % 40);
+    graph::Operand operand =
+        OperationBuilder::tensor(kUint8, {static_cast<uint32_t>(text.size())}, 1.0f);
+    if (rarely()) operand.dimensions.clear();
+    builder_.constant(std::move(operand), std::vector<char>(text.begin(), text.end()));
+    return *this;
+  }
   Mutator& output(OperandType type, float scale = 0.25f, int32_t zeroPoint = 3) {
     const bool isQuantized = graph::isQuantized(type);
     builder_.output(OperationBuilder::tensor(type, {}, isQuantized ? scale : 0.0f,
@@ -126,6 +140,26 @@ class Mutator {
 
   OperationBuilder builder_;
   Random& random_;
+};
+
+// An operator that copies its first input.
+class CopyingOperator final : public CustomOperator, public CustomNode {
+ public:
+  std::string_view name() const override { return "Hostile"; }
+  int32_t version() const override { return 1; }
+  Result<std::shared_ptr<const CustomNode>> makeNode(const CustomCall&) const override {
+    return std::shared_ptr<const CustomNode>(std::shared_ptr<void>(), this);
+  }
+  Result<CustomOutputs> describeOutputs(const CustomCall& call) const override {
+    if (call.inputs.empty() || call.inputs[0].type() != kFloat)
+      return fail(ErrorCode::kBadData, "There must be a tensor of floats.");
+    return CustomOutputs{false, {OperationBuilder::tensor(kFloat, call.inputs[0].dimensions)}};
+  }
+  Status compute(const CustomCall& call) const override {
+    std::copy_n(call.inputs[0].as<float>(), call.inputs[0].elementCount(),
+                call.outputs[0].as<float>());
+    return {};
+  }
 };
 
 struct Case {
@@ -435,6 +469,17 @@ const Case kCases[] = {
            .tensor(kFloat, {9})
            .output(kFloat)
            .output(OperandType::kTensorInt32)
+           .run();
+     }},
+    {"Custom",
+     [](Random& r) {
+       static_cast<void>(registerCustomOperator(std::make_unique<CopyingOperator>()));
+       return Mutator(OperationType::kCustom, r)
+           .bytes("Hostile")
+           .ints({1, 2})
+           .bytes("options")
+           .tensor(kFloat, {2, 3})
+           .output(r() % 4 == 0 ? OperandType::kTensorInt32 : kFloat)
            .run();
      }},
     {"FillWithTensor",

@@ -131,6 +131,7 @@ void makeContext(const graph::Model& model, const graph::Subgraph& subgraph,
   context->model = &model;
   context->operation = &operation;
   context->threadPool = nullptr;
+  context->custom = nullptr;
   const auto fill = [&](std::span<const uint32_t> indices, std::vector<Tensor>* list) {
     list->resize(indices.size());
     for (size_t i = 0; i < indices.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,8 @@ class ThreadPool;
 }
 
 namespace hearth::ops {
+
+struct PreparedCustom;
 
 using graph::Dimensions;
 using graph::OperandType;
@@ -51,6 +54,8 @@ class OperationContext {
   std::vector<Tensor> inputs;
   std::vector<Tensor> outputs;
   threads::ThreadPool* threadPool = nullptr;  // null: run in the calling thread
+  // Of a CUSTOM operation: set by prepare() for execute() and for later calls of prepare().
+  std::shared_ptr<const PreparedCustom> custom;
 
   bool hasInput(size_t index) const { return index < inputs.size() && inputs[index].isPresent; }
   bool hasOutput(size_t index) const { return index < outputs.size() && outputs[index].isPresent; }

@@ -10,7 +10,9 @@
 
 #include "base/format.h"
 #include "base/log.h"
+#include "hal/custom_operations.h"
 #include "ops/control_flow.h"
+#include "ops/custom_operator.h"
 #include "runtime/device_manager.h"
 
 namespace hearth::runtime {
@@ -90,7 +92,10 @@ class Answers {
  private:
   std::vector<hal::OperationSupport> ask(hal::Device& device) const {
     auto support = device.supportedOperations(model_);
-    if (support && support->size() == model_.main().operations.size()) return std::move(*support);
+    if (support && support->size() == model_.main().operations.size()) {
+      hal::leaveOutCustomOperations(device, model_, &*support);
+      return std::move(*support);
+    }
     base::logWarn("The device {} is left out: {}", device.name(),
                   support ? base::formatText("it answers for {} operations of {}.", support->size(),
                                              model_.main().operations.size())
@@ -139,7 +144,7 @@ Result<std::vector<size_t>> chooseDevices(const graph::Model& model,
     if (!best && isControlFlow) best = devices.size();
     if (!best && ++missingCount <= kMaxNamedOperations)
       missing += base::formatText(
-          " Operation {} is {}{}.{}", i, graph::nameOf(operation.type),
+          " Operation {} is {}{}.{}", i, ops::operatorName(model, model.main(), operation),
           operation.name.empty() ? "" : base::formatText(" \"{}\"", operation.name), reasons);
     chosen.push_back(best.value_or(0));
   }

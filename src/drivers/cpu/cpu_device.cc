@@ -24,6 +24,7 @@
 #include "drivers/cpu/weights/stored_host_facts.h"
 #include "graph/validated_model.h"
 #include "hal/cache_explainer.h"
+#include "hal/custom_operations.h"
 #include "hal/interpreted_model.h"
 #include "hal/operation_check.h"
 #include "hal/request_check.h"
@@ -45,7 +46,7 @@ class CpuDevice final : public hal::Device, public hal::CacheExplainer {
   hal::DeviceType type() const override { return hal::DeviceType::kCpu; }
   int64_t featureLevel() const override { return 1000007; }
   std::vector<std::string> supportedExtensions() const override {
-    return {std::string(graph::kTfliteExtensionName)};
+    return {std::string(graph::kTfliteExtensionName), std::string(hal::kCustomExtensionName)};
   }
 
   hal::Capabilities capabilities() const override {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "base/caught.h"
 #include "base/immortal.h"
@@ -19,6 +20,7 @@
 #include "hal/request_check.h"
 #include "hal/start_reason.h"
 #include "memory/sigbus_guard.h"
+#include "ops/custom_operator.h"
 #include "ops/operation.h"
 
 namespace hearth::cpu {
@@ -89,7 +91,10 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
     return prepared;
   }
   {
-    const PackingTurn turn;
+    // Operators of the program may compile models themselves, so theirs are prepared without a
+    // turn.
+    std::optional<PackingTurn> turn;
+    if (!ops::hasCustomOperations(*prepared->model_)) turn.emplace();
     HEARTH_TRY(prepared->planWhole(options));
   }
   // A model whose pools lost pages was packed from zeros: it fails and is not kept.
@@ -141,12 +146,14 @@ Result<CpuPreparedModel::NewPlan> CpuPreparedModel::makePlan(const hal::PrepareO
   if (options.deadline.hasPassed())
     return fail(ErrorCode::kMissedDeadlinePersistent,
                 "The deadline passes while the model is prepared.");
-  PlanBuilder builder(*model_, weights_.get(), referenceOnly());
+  PlanBuilder builder(*model_, weights_.get(), referenceOnly(), customs_);
   HEARTH_TRY(builder.build());
   auto planned = std::make_unique<ContextPool::Planned>();
   planned->ownedConstants = builder.takeOwnedConstants();
   // Computed once: which kernel an operation gets does not change its shapes.
   if (outputBytes_.empty()) {
+    customs_ = builder.takeCustoms();
+    repair_->setCustoms(customs_);
     for (uint32_t index : model_->main().outputs) {
       outputDimensions_.push_back(builder.tensor(index).dimensions);
       outputBytes_.push_back(tensorBytes(builder.tensor(index)));

@@ -146,6 +146,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::shared_ptr<SaveQueue::Save> save_;  // set before anybody else has the model; may be null
   std::vector<graph::Dimensions> outputDimensions_;
   std::vector<uint64_t> outputBytes_;
+  PreparedCustoms customs_;  // like outputBytes_, of the first plan
 
   mutable base::Mutex mutex_;
   std::set<uint32_t> referenceOnly_;  // operations that XNNPACK refuses

@@ -11,7 +11,6 @@
 #include "base/trace.h"
 #include "drivers/cpu/plan/kernel_factory.h"
 #include "drivers/cpu/plan/kernel_stages.h"
-#include "drivers/cpu/plan/plan_builder.h"
 #include "hal/request_check.h"
 #include "memory/sigbus_guard.h"
 
@@ -45,7 +44,7 @@ Result<WeightRepair::Segments> WeightRepair::replaceLost(const std::set<uint32_t
 }
 
 Status WeightRepair::packInto(PackedWeights* fresh, const std::set<uint32_t>& referenceOnly) const {
-  PlanBuilder builder(*model_, fresh, referenceOnly);
+  PlanBuilder builder(*model_, fresh, referenceOnly, customs_);
   HEARTH_TRY(builder.build());
   const auto constants = builder.takeOwnedConstants();
   Plan plan = builder.takePlan();

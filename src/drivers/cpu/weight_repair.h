@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "cache/object/store_key.h"
+#include "drivers/cpu/plan/plan_builder.h"
 #include "drivers/cpu/weights/packed_segment.h"
 #include "drivers/cpu/weights/packed_weights.h"
 #include "graph/model.h"
@@ -25,6 +26,9 @@ class WeightRepair {
   WeightRepair(std::shared_ptr<const graph::Model> model, std::shared_ptr<PackedWeights> weights,
                std::shared_ptr<threads::ThreadPool> pool)
       : model_(std::move(model)), weights_(std::move(weights)), pool_(std::move(pool)) {}
+
+  // Sets what the program's operators said of the model. Before anything is repaired.
+  void setCustoms(PreparedCustoms customs) { customs_ = std::move(customs); }
 
   // Records that the store found this segment wrong. Where there is no memory for the record, all
   // published segments of the model count as wrong.
@@ -51,6 +55,7 @@ class WeightRepair {
   const std::shared_ptr<const graph::Model> model_;
   const std::shared_ptr<PackedWeights> weights_;
   const std::shared_ptr<threads::ThreadPool> pool_;
+  PreparedCustoms customs_;
   std::set<cache::SegmentKey> wrong_;
   bool areAllWrong_ = false;
   std::atomic<bool> hasWrong_ = false;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/validated_model.h"
+#include "hal/custom_operations.h"
 #include "hal/interpreted_model.h"
 #include "hal/operation_check.h"
 #include "hal/request_check.h"
@@ -32,7 +33,7 @@ class ReferenceDevice final : public hal::Device {
   }
 
   std::vector<std::string> supportedExtensions() const override {
-    return {std::string(graph::kTfliteExtensionName)};
+    return {std::string(graph::kTfliteExtensionName), std::string(hal::kCustomExtensionName)};
   }
 
   Result<std::vector<hal::OperationSupport>> supportedOperations(

@@ -532,6 +532,28 @@ TEST_F(DeviceBehaviour, B57_TheExtensionOfTfliteFilesRuns) {
   }
 }
 
+// Operators of programs are for files: to NNAPI their operation is an unknown one of the extension.
+TEST_F(DeviceBehaviour, B57_NoClientMakesACustomOperation) {
+  for (const uint16_t code : {uint16_t{49}, uint16_t{60000}}) {
+    ndk::Model model;
+    int32_t type = 0;
+    ASSERT_CODE(NO_ERROR, ANeuralNetworksModel_getExtensionOperationType(
+                              model.get(), "hearth.tflite", code, &type));
+    const uint32_t x = model.operand(floats({2}));
+    const uint32_t y = model.operand(floats({2}));
+    model.operation(type, {x}, {y});
+    model.finish({x}, {y});
+    for (ANeuralNetworksDevice* device : ndk::devices()) {
+      bool supported = true;
+      EXPECT_CODE(NO_ERROR, ANeuralNetworksModel_getSupportedOperationsForDevices(
+                                model.get(), &device, 1, &supported));
+      EXPECT_FALSE(supported);
+    }
+    ndk::Compilation compilation(model);
+    EXPECT_CODE(BAD_DATA, ANeuralNetworksCompilation_finish(compilation.get()));
+  }
+}
+
 TEST_F(DeviceBehaviour, B58_FeatureLevelsAndPreferredMemory) {
   EXPECT_EQ(ANeuralNetworks_getRuntimeFeatureLevel(), ANEURALNETWORKS_FEATURE_LEVEL_7);
   for (const ANeuralNetworksDevice* device : ndk::devices()) {

@@ -161,11 +161,17 @@ constexpr Entry kKernels[] = {
 // Integer LSTMs, whose formulas are sequences of roundings; what finds and filters boxes in NNAPI,
 // and what depends on random numbers or hashes.
 constexpr OperationType kSharedOperations[] = {
-    OperationType::kLshProjection,      OperationType::kAxisAlignedBboxTransform,
-    OperationType::kBoxWithNmsLimit,    OperationType::kDetectionPostprocessing,
-    OperationType::kGenerateProposals,  OperationType::kHeatmapMaxKeypoint,
-    OperationType::kQuantized16bitLstm, OperationType::kRandomMultinomial,
-    OperationType::kQuantizedLstm,      OperationType::kQuantizedSequenceLstm,
+    OperationType::kLshProjection,
+    OperationType::kAxisAlignedBboxTransform,
+    OperationType::kBoxWithNmsLimit,
+    OperationType::kDetectionPostprocessing,
+    OperationType::kGenerateProposals,
+    OperationType::kHeatmapMaxKeypoint,
+    OperationType::kQuantized16bitLstm,
+    OperationType::kRandomMultinomial,
+    OperationType::kQuantizedLstm,
+    OperationType::kQuantizedSequenceLstm,
+    OperationType::kCustom,
 };
 
 }  // namespace

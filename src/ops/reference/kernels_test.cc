@@ -22,6 +22,7 @@ TEST(ReferenceKernelsTest, TheseOperationsHaveNone) {
   EXPECT_EQ(names, (std::vector<std::string>{
                        "AXIS_ALIGNED_BBOX_TRANSFORM",
                        "BOX_WITH_NMS_LIMIT",
+                       "CUSTOM",
                        "DETECTION_POSTPROCESSING",
                        "GENERATE_PROPOSALS",
                        "HEATMAP_MAX_KEYPOINT",

@@ -39,6 +39,12 @@ class OperationBuilder {
   OperationBuilder& input(Dimensions dimensions, std::vector<int32_t> values) {
     return input(tensor(OperandType::kTensorInt32, std::move(dimensions)), std::move(values));
   }
+  // A constant tensor; T must match the element type in size.
+  template <typename T>
+  OperationBuilder& constant(graph::Operand operand, const std::vector<T>& values) {
+    operand.lifetime = graph::Lifetime::kConstantCopy;
+    return add(std::move(operand), values.data(), values.size() * sizeof(T));
+  }
   // A constant scalar of type INT32, FLOAT32, FLOAT16 or BOOL.
   OperationBuilder& scalar(int32_t value) { return scalar(OperandType::kInt32, value); }
   OperationBuilder& scalar(float value) { return scalar(OperandType::kFloat32, value); }

@@ -18,11 +18,12 @@ uint64_t tensorBytes(const ops::Tensor& tensor) {
 }
 
 PlanBuilder::PlanBuilder(const graph::Model& model, PackedWeights* weights,
-                         std::set<uint32_t> referenceOnly)
+                         std::set<uint32_t> referenceOnly, PreparedCustoms customs)
     : model_(model),
       subgraph_(model.main()),
       weights_(weights),
-      referenceOnly_(std::move(referenceOnly)) {}
+      referenceOnly_(std::move(referenceOnly)),
+      customs_(std::move(customs)) {}
 
 Result<KernelTraits> PlanBuilder::traits() {
   const Result<SelfTestResult>& tested = selfTest();
@@ -96,8 +97,11 @@ Status PlanBuilder::infer(const graph::Operation& operation) {
       context_.inputs[i].data = const_cast<uint8_t*>(plan_.values[id].constant);
     }
   }
+  if (const auto known = customs_.find(operation_); known != customs_.end())
+    context_.custom = known->second;
   HEARTH_TRY_CONTEXT(definition->prepare(context_), "while inferring the shapes of operation {}",
                      operation_);
+  if (context_.custom != nullptr) customs_[operation_] = context_.custom;
   for (size_t i = 0; i < operation.outputs.size(); ++i) {
     ops::Tensor& output = context_.outputs[i];
     if (!output.isPresent) continue;

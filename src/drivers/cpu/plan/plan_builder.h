@@ -25,11 +25,17 @@
 
 namespace hearth::cpu {
 
+// What the program's operators said when a model was first planned, by operation: later plans of
+// the model call nothing of the program, so they may be made under locks.
+using PreparedCustoms = std::map<uint32_t, std::shared_ptr<const ops::PreparedCustom>>;
+
 // Collects the values and nodes of an execution graph. Used by one thread. The model must outlive
 // the plan.
 class PlanBuilder {
  public:
-  PlanBuilder(const graph::Model& model, PackedWeights* weights, std::set<uint32_t> referenceOnly);
+  // `customs` are those of an earlier plan of the model.
+  PlanBuilder(const graph::Model& model, PackedWeights* weights, std::set<uint32_t> referenceOnly,
+              PreparedCustoms customs = {});
 
   // Lowers the whole main subgraph. Error: kUnsupported when shapes or branches are known only at
   // run time; that of a lowering.
@@ -40,6 +46,7 @@ class PlanBuilder {
   // The plan's values point into them, so they must outlive it.
   std::vector<std::unique_ptr<uint8_t[]>> takeOwnedConstants() { return std::move(owned_); }
   bool asksForTraits() const { return asksForTraits_; }
+  PreparedCustoms takeCustoms() { return std::move(customs_); }
   // By operation: the kind of kernel that runs it (Node::kernel), or "none" without a node.
   std::vector<std::string> takeKernels() { return std::move(kernels_); }
 
@@ -172,6 +179,7 @@ class PlanBuilder {
   Plan plan_;
   std::vector<std::unique_ptr<uint8_t[]>> owned_;
   std::vector<std::string> kernels_;
+  PreparedCustoms customs_;
   std::vector<std::optional<cache::ContentSource>> poolSources_;  // by pool, where needed
   std::vector<ops::Tensor> tensors_;                              // by operand: inferred shapes
   std::vector<std::optional<ValueId>> valueOf_;                   // by operand

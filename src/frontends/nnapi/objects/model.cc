@@ -221,7 +221,9 @@ Status Model::addOperation(int32_t type, std::span<const uint32_t> inputs,
   operation.inputs.assign(inputs.begin(), inputs.end());
   operation.outputs.assign(outputs.begin(), outputs.end());
   const ops::OperationDefinition* definition = ops::findOperation(operation.type);
-  if (definition != nullptr) {
+  // Only files have operators of the program: to clients of NNAPI their operation is unknown.
+  const bool isKnown = definition != nullptr && operation.type != graph::OperationType::kCustom;
+  if (isKnown) {
     auto valid = definition->validate(*draft_, draft_->main(), operation);
     // A wrong operation is the client's bad data, whatever code `validate` returns.
     if (!valid) return fail(ErrorCode::kBadData, "{}", valid.error().toString());

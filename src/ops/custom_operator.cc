@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/custom_operator.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "base/immortal.h"
+#include "base/mutex.h"
+
+namespace hearth::ops {
+namespace {
+
+// The longest that a model file's name is read to.
+constexpr size_t kMostNameBytes = 1024;
+
+struct Table {
+  base::Mutex mutex;
+  std::map<std::string, std::unique_ptr<const CustomOperator>, std::less<>> operators;
+};
+
+Table& table() {
+  static constinit base::Immortal<Table> table;
+  return table.get();
+}
+
+}  // namespace
+
+Status registerCustomOperator(std::unique_ptr<const CustomOperator> custom) {
+  const std::string name(custom->name());
+  if (name.empty() || name.size() > kMostNameBytes)
+    return fail(ErrorCode::kBadData,
+                "The name of a custom operator has {} bytes; it must have 1 to {}.", name.size(),
+                kMostNameBytes);
+  Table& known = table();
+  const std::lock_guard lock(known.mutex);
+  if (!known.operators.try_emplace(name, std::move(custom)).second)
+    return fail(ErrorCode::kBadData, "The custom operator \"{}\" is registered already.", name);
+  return {};
+}
+
+const CustomOperator* findCustomOperator(std::string_view name) {
+  Table& known = table();
+  const std::lock_guard lock(known.mutex);
+  const auto found = known.operators.find(name);
+  return found == known.operators.end() ? nullptr : found->second.get();
+}
+
+std::unexpected<Error> unknownCustomOperator(std::string_view name) {
+  return fail(ErrorCode::kUnsupported,
+              "The custom operator \"{}\" is not known; the program can bring it along with "
+              "hearth_custom_operator_register, the command with --custom-operators.",
+              name);
+}
+
+std::string operatorName(const graph::Model& model, const graph::Subgraph& subgraph,
+                         const graph::Operation& operation) {
+  if (operation.type == OperationType::kCustom && !operation.inputs.empty()) {
+    const graph::Operand& name = subgraph.operands[operation.inputs[kCustomName]];
+    if (const uint8_t* bytes = model.constantData(name))
+      return {reinterpret_cast<const char*>(bytes), name.location.length};
+  }
+  return graph::nameOf(operation.type);
+}
+
+bool hasCustomOperations(const graph::Model& model) {
+  return std::ranges::any_of(model.main().operations, [](const graph::Operation& operation) {
+    return operation.type == OperationType::kCustom;
+  });
+}
+
+}  // namespace hearth::ops
