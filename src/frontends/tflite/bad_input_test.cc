@@ -16,6 +16,7 @@
 #include "frontends/tflite/model_file.h"
 #include "frontends/tflite/testing/model_writer.h"
 #include "frontends/tflite/testing/sample_models.h"
+#include "frontends/tflite/testing/sample_operator.h"
 #include "ops/operation.h"
 
 namespace hearth::tflite {
@@ -59,6 +60,7 @@ std::string exercise(const ModelWriter& writer) {
 // The sample models, and the smaller ones of the shared models if they are there.
 std::vector<std::vector<uint8_t>> victims() {
   std::vector<std::vector<uint8_t>> files;
+  registerSampleOperator();
   for (SampleModel& sample : sampleModels()) files.push_back(std::move(sample.bytes));
   if (const char* folder = std::getenv("HEARTH_TEST_DATA")) {
     for (const char* name : {"split_concat", "keras_lstm_mnist_ptq", "micro_speech_quantized",
@@ -96,6 +98,7 @@ class TemporaryFile {
 };
 
 TEST(BadInput, SamplesAreGood) {
+  registerSampleOperator();
   for (const SampleModel& sample : sampleModels()) {
     EXPECT_EQ(exercise(sample.bytes), "imported") << sample.name;
     EXPECT_LT(sample.bytes.size(), 2048u) << sample.name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/tflite/model_file.h"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "frontends/tflite/reader/text.h"
 #include "frontends/tflite/summarizer.h"
 #include "frontends/tflite/translators/model_builder.h"
+#include "frontends/tflite/translators/translators.h"
 
 namespace hearth::tflite {
 
@@ -130,6 +132,17 @@ Result<ImportedGraph> importGraph(const FileView& view, size_t index,
   HEARTH_ASSIGN(imported.model, builder.build(index, std::move(shared)));
   HEARTH_ASSIGN(imported.inputs, describeTensors(view, *subgraph, std::move(inputs)));
   HEARTH_ASSIGN(imported.outputs, describeTensors(view, *subgraph, std::move(outputs)));
+  // Some operations say themselves what their outputs are, whatever the file holds.
+  const graph::Subgraph& main = imported.model->main();
+  for (size_t i = 0; i < imported.outputs.size(); ++i) {
+    const graph::Operand& output = main.operands[main.outputs[i]];
+    TensorInfo& info = imported.outputs[i];
+    info.type = output.type;
+    info.dimensions = output.dimensions;
+    info.isRankZeroTensor = output.isRankZeroTensor;
+    info.scale = output.scale;
+    info.zeroPoint = output.zeroPoint;
+  }
   for (VariablePosition& variable : builder.takeVariables())
     imported.states.push_back({variable.input, variable.output, std::move(variable.initialValue)});
   if (signature != nullptr) imported.signatureKey = cleanText(signature->signature_key());
@@ -137,6 +150,11 @@ Result<ImportedGraph> importGraph(const FileView& view, size_t index,
 }
 
 }  // namespace
+
+bool isKnownCustomOperation(std::string_view name) {
+  return std::ranges::find(customTranslators(), name, &CustomTranslatorEntry::name) !=
+         customTranslators().end();
+}
 
 ModelFile::ModelFile(std::unique_ptr<const Contents> contents) : contents_(std::move(contents)) {}
 ModelFile::~ModelFile() = default;

@@ -37,6 +37,9 @@ struct ImportedGraph {
   std::string signatureKey;              // empty without signature
 };
 
+// Whether the reader itself translates the custom operations of this name.
+bool isKnownCustomOperation(std::string_view name);
+
 // An open model file. Immutable and thread-safe. The models that it returns keep the file's mapping
 // alive and refer to their weights there, so the file must not be changed meanwhile.
 class ModelFile {

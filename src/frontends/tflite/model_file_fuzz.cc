@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a model file: opens, summarises and imports it, and validates its operations.
+// Any bytes as a model file: opens, summarises and imports it, and validates its operations. One
+// operator for custom operations is registered.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
 
 #include "frontends/tflite/model_file.h"
+#include "frontends/tflite/testing/sample_operator.h"
 #include "ops/operation.h"
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  hearth::tflite::registerSampleOperator();
+  return 0;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using hearth::tflite::ModelFile;

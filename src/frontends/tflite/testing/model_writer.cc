@@ -77,6 +77,16 @@ schema::OperatorT& ModelWriter::addOperator(schema::BuiltinOperator code,
   return *subgraph().operators.back();
 }
 
+schema::OperatorT& ModelWriter::addCustom(const std::string& name, std::vector<int32_t> inputs,
+                                          std::vector<int32_t> outputs,
+                                          std::vector<uint8_t> options, int32_t version) {
+  schema::OperatorT& added =
+      addOperator(schema::BuiltinOperator::CUSTOM, std::move(inputs), std::move(outputs), version);
+  model.operator_codes.back()->custom_code = name;
+  added.custom_options = std::move(options);
+  return added;
+}
+
 void ModelWriter::addComposite(const std::string& name, int32_t decomposition,
                                std::vector<uint8_t> attributes, std::vector<int32_t> inputs,
                                std::vector<int32_t> outputs) {

@@ -48,6 +48,10 @@ class ModelWriter {
     added.builtin_options.Set(std::move(options));
     return added;
   }
+  // Adds a custom operation; `options` are its custom options.
+  schema::OperatorT& addCustom(const std::string& name, std::vector<int32_t> inputs,
+                               std::vector<int32_t> outputs, std::vector<uint8_t> options = {},
+                               int32_t version = 1);
   // Adds a STABLEHLO_COMPOSITE; `attributes` is a FlexBuffer, or empty.
   void addComposite(const std::string& name, int32_t decomposition, std::vector<uint8_t> attributes,
                     std::vector<int32_t> inputs, std::vector<int32_t> outputs);

@@ -419,19 +419,29 @@ ModelWriter detector() {
   std::vector<int32_t> outputs;
   for (const ModelWriter::Shape& shape : {ModelWriter::Shape{1, 4, 4}, {1, 4}, {1, 4}, {1}})
     outputs.push_back(model.addTensor(TensorType::FLOAT32, shape));
-  model.addOperator(BuiltinOperator::CUSTOM, {encodings, scores, anchors}, outputs).custom_options =
-      flexMap({{"max_detections", 2},
-               {"max_classes_per_detection", 2},
-               {"num_classes", 2},
-               {"nms_score_threshold", 0.25},
-               {"nms_iou_threshold", 0.5},
-               {"y_scale", 10},
-               {"x_scale", 10},
-               {"h_scale", 5},
-               {"w_scale", 5},
-               {"use_regular_nms", 1}});
-  model.model.operator_codes.back()->custom_code = "TFLite_Detection_PostProcess";
+  model.addCustom("TFLite_Detection_PostProcess", {encodings, scores, anchors}, outputs,
+                  flexMap({{"max_detections", 2},
+                           {"max_classes_per_detection", 2},
+                           {"num_classes", 2},
+                           {"nms_score_threshold", 0.25},
+                           {"nms_iou_threshold", 0.5},
+                           {"y_scale", 10},
+                           {"x_scale", 10},
+                           {"h_scale", 5},
+                           {"w_scale", 5},
+                           {"use_regular_nms", 1}}));
   model.setArguments({encodings, scores}, outputs);
+  return model;
+}
+
+// An operator that only a program can bring along.
+ModelWriter custom() {
+  ModelWriter model;
+  const int32_t numbers = model.addTensor(TensorType::FLOAT32, {2, 3});
+  const int32_t factors = model.addConstant<int8_t>(TensorType::INT8, {3}, {1, 2, 3}, 0.5f, 0);
+  const int32_t product = model.addTensor(TensorType::FLOAT32, {});
+  model.addCustom("Sample", {numbers, -1, factors}, {product}, {1, 2, 3, 4});
+  model.setArguments({numbers}, {product});
   return model;
 }
 
@@ -617,6 +627,7 @@ std::vector<SampleModel> sampleModels() {
           {"different", different().write()},
           {"detector", detector().write()},
           {"suppressions", suppressions().write()},
+          {"custom", custom().write()},
           {"open_sizes", openSizes().write()},
           {"segments", segments().write()},
           {"resources", resources().write()},

@@ -69,7 +69,8 @@ Status SubgraphBuilder::translateOperators() {
       if (builtinCode(*code) == schema::BuiltinOperator::CUSTOM)
         return fail(ErrorCode::kUnsupported,
                     "Operation {} of subgraph {} is the custom operation \"{}\" version {}, which "
-                    "is not supported.",
+                    "is not known; a program can bring its operator along with "
+                    "hearth_custom_operator_register, the command with --custom-operators.",
                     i, sourceIndex(), operationName(*code), code->version());
       return fail(ErrorCode::kUnsupported,
                   "Operation {} of subgraph {} is {} version {} (builtin code {}), which is not "

@@ -30,9 +30,9 @@ const TranslatorEntry* findTranslator(const schema::OperatorCode& code) {
   if (builtinCode(code) != schema::BuiltinOperator::CUSTOM)
     return findTranslator(builtinCode(code));
   if (code.custom_code() == nullptr) return nullptr;
-  const auto found = std::ranges::find(customTranslators(), code.custom_code()->string_view(),
-                                       &CustomTranslatorEntry::name);
-  return found == customTranslators().end() ? nullptr : &found->translator;
+  const std::string_view name = code.custom_code()->string_view();
+  const auto found = std::ranges::find(customTranslators(), name, &CustomTranslatorEntry::name);
+  return found == customTranslators().end() ? registeredTranslator(name) : &found->translator;
 }
 
 }  // namespace hearth::tflite

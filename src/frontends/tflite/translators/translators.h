@@ -21,7 +21,8 @@ struct TranslatorEntry {
 
 // Null for operations that are not translated.
 const TranslatorEntry* findTranslator(schema::BuiltinOperator code);
-// The same, with custom operations by their names.
+// The same, with custom operations by their names: those known here, then those whose operators
+// the program registered (ops/custom_operator.h).
 const TranslatorEntry* findTranslator(const schema::OperatorCode& code);
 
 // A custom operation, of the builtin code CUSTOM.
@@ -30,6 +31,8 @@ struct CustomTranslatorEntry {
   TranslatorEntry translator;
 };
 std::span<const CustomTranslatorEntry> customTranslators();
+// Null when the program has registered no operator of this name.
+const TranslatorEntry* registeredTranslator(std::string_view name);
 
 // Translates an operation whose arguments are the tensors of the file, and nothing else.
 template <size_t kInputs>
