@@ -218,6 +218,99 @@ HEARTH_EXPORT size_t hearth_device_count(void);
 HEARTH_EXPORT hearth_status hearth_device_get(size_t index, hearth_device_info* info,
                                               hearth_error** error);
 
+// --- Custom operators -----------------------------------------------------------------------
+
+// How many dimensions a tensor of a custom operator may have.
+#define HEARTH_CUSTOM_MAX_RANK 8
+// Room for the message of a custom operator's function, with the zero at its end.
+#define HEARTH_CUSTOM_MESSAGE_BYTES 512
+// The rank of an output that `prepare` has not yet described.
+#define HEARTH_RANK_UNKNOWN UINT32_MAX
+
+// An input or output of a custom operator. Elements lie in row-major order without gaps.
+typedef struct hearth_custom_tensor {
+  size_t size;   // set by the library
+  int32_t type;  // hearth_type
+  uint32_t rank;
+  uint32_t dimensions[HEARTH_CUSTOM_MAX_RANK];  // `rank` of them
+  // real = scale * (stored - zero_point); 0 = not quantised. Tensors of 8-bit integers that the
+  // model does not quantise have scale 1 and zero point 0.
+  float scale;
+  int32_t zero_point;
+  // Of a constant with a scale for each index of dimension `channel_dimension`; else NULL and 0.
+  const float* channel_scales;
+  uint32_t channel_count;
+  uint32_t channel_dimension;
+  // A multiple of the element's size. Inputs are only read. NULL in `prepare` for outputs and for
+  // inputs whose values are not known yet.
+  void* data;
+  uint64_t byte_size;  // 0 for an output in `prepare`
+} hearth_custom_tensor;
+
+// What the functions of a custom operator are called with. Everything but `state` belongs to the
+// library and is valid during the call only.
+typedef struct hearth_custom_call {
+  size_t size;    // set by the library
+  void* user;     // that of the operator
+  void* state;    // what `init` has stored here; NULL without `init`
+  char* message;  // an empty string with room for HEARTH_CUSTOM_MESSAGE_BYTES bytes
+  // The operation's custom options in the file, any bytes; NULL and 0 when it has none, and in
+  // `free`.
+  const void* options;
+  size_t option_bytes;
+  int32_t operation_version;  // the version that the file gives to the operation
+  int32_t padding;
+  // None in `init` and `free`. NULL stands for an input that the file omits.
+  const hearth_custom_tensor* const* inputs;
+  size_t input_count;
+  hearth_custom_tensor* const* outputs;
+  size_t output_count;
+} hearth_custom_call;
+
+// Ends a call: HEARTH_OK, or a failure, for which the function may write a sentence to
+// call->message. HEARTH_OUT_OF_MEMORY, HEARTH_BAD_DATA and HEARTH_UNSUPPORTED reach the program as
+// they are, any other code as HEARTH_OP_FAILED.
+typedef hearth_status (*hearth_custom_function)(hearth_custom_call* call);
+
+// An operator for custom operations of .tflite files that the library does not know.
+//
+// The functions are called by any thread, the library's own included, and by several at once, for
+// the same `state` too: `prepare` and `compute` must not change the state without a lock of their
+// own. They may call the functions of this library, but must not wait for the compilation or run
+// that called them. The library holds no lock of its own meanwhile. An exception that leaves
+// them counts as a failure. What they read from the model (options, shapes, values) is as
+// untrusted as the file.
+typedef struct hearth_custom_operator {
+  size_t size;
+  const char* name;  // the operation's custom code in the file: 1 to 1024 bytes
+  // Any number; to be changed when `prepare` would answer otherwise than before. Models that an
+  // earlier process compiled with another version are compiled anew.
+  int32_t version;
+  int32_t padding;  // 0
+  void* user;       // for the functions
+  // Optional. Makes call->state for one operation of a model. The library may make several states
+  // for one operation, for instance once while it reads the model.
+  hearth_custom_function init;
+  // Optional. Frees a state; called once for each success of `init`. What it returns is ignored.
+  void (*free)(hearth_custom_call* call);
+  // Describes the outputs: sets rank and dimensions of each, and type and quantisation where those
+  // that the model file declares, which they have before the call, are not right. All inputs have
+  // their shapes; constants have their values. The answer must depend on nothing but the call.
+  // HEARTH_INCOMPLETE says that the shapes depend on values that are not known yet: the library
+  // then calls `prepare` again in each run, with the values of all inputs, and the types and
+  // quantisation must be those of the file.
+  hearth_custom_function prepare;
+  // Computes the outputs, all of which have memory, as `prepare` described them.
+  hearth_custom_function compute;
+} hearth_custom_operator;
+
+// Registers an operator for the life of the process; its functions must stay loaded. Models that
+// are compiled afterwards can use it. The structure and the name are copied. HEARTH_BAD_DATA: an
+// operator of this name is registered already or is one of the library's own, the name is empty or
+// too long, or there is no `prepare` or `compute`. Thread-safe.
+HEARTH_EXPORT hearth_status hearth_custom_operator_register(const hearth_custom_operator* custom,
+                                                            hearth_error** error);
+
 // --- Models ---------------------------------------------------------------------------------
 
 typedef struct hearth_model hearth_model;

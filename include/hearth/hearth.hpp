@@ -81,6 +81,11 @@ inline void setWorkAtExit(bool works) {
   hearth_set_work_at_exit(works ? 1 : 0);
 }
 
+// Registers an operator for the life of the process: see hearth_custom_operator_register.
+inline void registerCustomOperator(const hearth_custom_operator& custom) {
+  detail::call(hearth_custom_operator_register, &custom);
+}
+
 // NumPy's name of an element type, for example "uint8".
 inline const char* typeName(hearth_type type) {
   switch (type) {

@@ -230,6 +230,7 @@ TEST_F(ContractTest, NullIsAnError) {
   expectFailure(hearth_execution_reset_state(nullptr, e));
   expectFailure(hearth_execution_statistics(nullptr, nullptr, e));
   expectFailure(hearth_event_wait(nullptr, 0, e));
+  expectFailure(hearth_custom_operator_register(nullptr, e));
   EXPECT_EQ(hearth_model_signature_count(nullptr), 0u);
   EXPECT_EQ(hearth_model_signature_key(nullptr, 0), nullptr);
   EXPECT_STREQ(hearth_compilation_device(nullptr), "");
@@ -348,6 +349,7 @@ TEST_F(ContractTest, EnumerationsHaveAFixedWidth) {
   static_assert(std::is_same_v<decltype(hearth_tensor_info::type), int32_t>);
   static_assert(std::is_same_v<decltype(hearth_device_info::type), int32_t>);
   static_assert(std::is_same_v<decltype(hearth_start_report::state), int32_t>);
+  static_assert(std::is_same_v<decltype(hearth_custom_tensor::type), int32_t>);
   static_assert(std::is_same_v<decltype(hearth_compile_options::preference), int32_t>);
   static_assert(std::is_same_v<decltype(hearth_compile_options::priority), int32_t>);
   static_assert(std::is_same_v<decltype(hearth_compile_options::cache), int32_t>);

@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "api/handles.h"
+#include "hal/custom_operations.h"
 #include "hearth/hearth.hpp"
+#include "ops/custom_operator.h"
 #include "runtime/partitioner.h"
 #include "runtime/step_model.h"
 
@@ -70,16 +72,17 @@ void addDevices(const graph::Model& model, const runtime::DeviceManager& devices
   Json operations = Json::array();
   for (size_t i = 0; i < main.operations.size(); ++i)
     operations.push_back({{"index", i},
-                          {"type", graph::nameOf(main.operations[i].type)},
+                          {"type", ops::operatorName(model, main, main.operations[i])},
                           {"name", main.operations[i].name},
                           {"devices", Json::array()}});
   Json summaries = Json::array();
   for (const auto& device : devices.devices()) {
-    const auto support = device->explainOperations(model);
+    auto support = device->explainOperations(model);
     Json summary = {{"device", device->name()}, {"operations_taken", 0}, {"problem", nullptr}};
     if (!support) {
       summary["problem"] = support.error().toString();
     } else {
+      hal::leaveOutCustomOperations(*device, model, &*support);
       size_t taken = 0;
       for (size_t i = 0; i < support->size() && i < operations.size(); ++i) {
         const hal::OperationSupport& answer = (*support)[i];
