@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "tools/cache_command_line.h"
 #include "tools/commands.h"
+#include "tools/custom_operators.h"
 
 namespace hearth::tools {
 namespace {
@@ -34,6 +35,13 @@ CLI::Validator positiveSeconds() {
         return "";
       },
       "SECONDS");
+}
+
+void addCustomOperators(CLI::App* app, std::vector<std::string>* libraries) {
+  app->add_option("--custom-operators", *libraries,
+                  "A shared library with operators for custom operations; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("LIBRARY");
 }
 
 CLI::Validator byteCount(const char* flag) {
@@ -222,6 +230,7 @@ int runMain(int argc, char** argv) {
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
 
+  std::vector<std::string> customOperators;
   RunOptions run;
   RunOptions bench;
   bench.isBench = true;
@@ -233,6 +242,8 @@ int runMain(int argc, char** argv) {
       app.add_subcommand("bench", "Measure start, inference and memory of a model");
   addRunOptions(benchApp, &bench, &benchNormalization);
   addBenchOptions(benchApp, &bench);
+  addCustomOperators(runApp, &customOperators);
+  addCustomOperators(benchApp, &customOperators);
 
   InspectOptions inspect;
   CLI::App* inspectApp =
@@ -245,6 +256,7 @@ int runMain(int argc, char** argv) {
       ->add_option("--timeout", inspect.timeoutSeconds, "End with exit code 1 after this time")
       ->check(positiveSeconds());
   inspectApp->add_flag("--json", inspect.isJson, "Print one JSON object");
+  addCustomOperators(inspectApp, &customOperators);
 
   DevicesOptions devices;
   CLI::App* devicesApp = app.add_subcommand("devices", "List the devices");
@@ -252,6 +264,8 @@ int runMain(int argc, char** argv) {
 
   CacheOptions cache;
   CLI::App* cacheApp = addCacheCommand(&app, &cache);
+  for (const char* name : {"explain", "warm"})
+    addCustomOperators(cacheApp->get_subcommand(name), &customOperators);
 
   ConformanceOptions conformance;
   CLI::App* conformanceApp =
@@ -269,6 +283,7 @@ int runMain(int argc, char** argv) {
   Outcome<void> outcome;
   if (*runApp) outcome = applyNormalization(runNormalization, &run);
   if (*benchApp) outcome = applyNormalization(benchNormalization, &bench);
+  if (outcome) outcome = loadCustomOperators(customOperators);
   if (outcome) {
     if (*runApp)
       outcome = runCommand(run);

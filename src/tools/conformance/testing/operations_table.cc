@@ -258,7 +258,9 @@ Result<std::string> operationsTable(const std::string& data) {
          "and the options, which are checked one by one, so that a file of a newer converter works "
          "as long as it holds nothing new. Composites become RMS_NORM, GROUP_NORM or "
          "SCALED_DOT_PRODUCT_ATTENTION, others their decomposition. Some operations become "
-         "several; the table names the one that does the work.\n\n" +
+         "several; the table names the one that does the work. A custom operation that is not in "
+         "the table becomes CUSTOM if the program brings its operator along "
+         "([frontends.md](frontends.md#custom-operators)).\n\n" +
          tfliteTable();
 }
 
