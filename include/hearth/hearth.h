@@ -300,7 +300,8 @@ typedef struct hearth_custom_operator {
   // then calls `prepare` again in each run, with the values of all inputs, and the types and
   // quantisation must be those of the file.
   hearth_custom_function prepare;
-  // Computes the outputs, all of which have memory, as `prepare` described them.
+  // Computes the outputs, all of which have memory, as `prepare` described them. No time-out ends
+  // a call. After a failure, the run may be repeated on another device.
   hearth_custom_function compute;
 } hearth_custom_operator;
 

@@ -23,6 +23,7 @@
 //   environment                          settings_test.py, secure_process_test.py,
 //                                        check_environment.py
 //   standard error and output            ContractTest.ACallbackTakesTheMessages, .NothingIsPrinted
+//   custom operators                     custom_operator_test.cc
 //   version                              ContractTest.TheVersionIsANumber
 //   exports                              exports_test.py, library_test.py
 #include <gmock/gmock.h>
