@@ -18,7 +18,7 @@ ROOMS = {
     "drivers/cpu": ["microkernels", "platform", "kernels", "weights", "plan", "lowering",
                     "compilation_cache"],
     "frontends/nnapi": ["objects", "entry_points"],
-    "frontends/tflite": ["reader", "translators"],
+    "frontends/tflite": ["reader", "container", "translators"],
 }
 # Rooms that do without a layer below them: kernels compute, and do not know where weights come from.
 STRANGERS = {

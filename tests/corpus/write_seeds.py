@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the first inputs of the fuzz targets beside itself, the same bytes at every call.
 
-Those of model_file_fuzz come from the program hearth_tflite_corpus.
+Those of model_file_fuzz and container_fuzz come from the program hearth_tflite_corpus.
 """
 
 import hashlib

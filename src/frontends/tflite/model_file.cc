@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/trace.h"
+#include "frontends/tflite/container/container.h"
 #include "frontends/tflite/reader/file_view.h"
 #include "frontends/tflite/reader/scattered_reads.h"
 #include "frontends/tflite/reader/tensor_operand.h"
@@ -149,6 +150,24 @@ Result<ImportedGraph> importGraph(const FileView& view, size_t index,
   return imported;
 }
 
+// The range of the file that holds the model: the whole of it, or a part of a container.
+Result<memory::PoolRef> modelPool(memory::PoolRef file, std::string_view name) {
+  std::optional<Container> container;
+  {
+    const ScatteredReads scattered(*file);
+    HEARTH_ASSIGN(container, readContainer({file->data(), file->size()}));
+  }
+  if (!container) {
+    if (name.empty()) return file;
+    return fail(ErrorCode::kNotFound,
+                "The file is no container, so it has no part \"{}\"; leave the part out.", name);
+  }
+  HEARTH_ASSIGN(const Part part, chooseModel(*container, name));
+  if (file->fd() < 0) return memory::Pool::borrowed(file->data() + part.offset, part.size);
+  return memory::Pool::ofFile(file->fd(), file->offset() + part.offset, part.size,
+                              memory::Mapping::Access::kReadOnly);
+}
+
 }  // namespace
 
 bool isKnownCustomOperation(std::string_view name) {
@@ -159,16 +178,18 @@ bool isKnownCustomOperation(std::string_view name) {
 ModelFile::ModelFile(std::unique_ptr<const Contents> contents) : contents_(std::move(contents)) {}
 ModelFile::~ModelFile() = default;
 
-Result<std::shared_ptr<ModelFile>> ModelFile::open(const std::string& path) {
+Result<std::shared_ptr<ModelFile>> ModelFile::open(const std::string& path, std::string_view part) {
   HEARTH_ASSIGN(memory::PoolRef pool, memory::Pool::openFile(path));
-  auto file = fromPool(std::move(pool));
+  auto file = fromPool(std::move(pool), part);
   if (!file)
     return std::unexpected(
         std::move(file.error()).addContext(base::formatText("while opening {}", path)));
   return file;
 }
 
-Result<std::shared_ptr<ModelFile>> ModelFile::fromPool(memory::PoolRef pool) {
+Result<std::shared_ptr<ModelFile>> ModelFile::fromPool(memory::PoolRef pool,
+                                                       std::string_view part) {
+  HEARTH_ASSIGN(pool, modelPool(std::move(pool), part));
   const ScatteredReads scattered(*pool);
   HEARTH_ASSIGN(FileView view, FileView::open(pool));
   return std::shared_ptr<ModelFile>(

@@ -40,16 +40,20 @@ struct ImportedGraph {
 // Whether the reader itself translates the custom operations of this name.
 bool isKnownCustomOperation(std::string_view name);
 
-// An open model file. Immutable and thread-safe. The models that it returns keep the file's mapping
-// alive and refer to their weights there, so the file must not be changed meanwhile.
+// An open model file, or a model in a container (docs/frontends.md). Immutable and thread-safe. The
+// models that it returns keep the file's mapping alive and refer to their weights there, so the
+// file must not be changed meanwhile.
 class ModelFile {
  public:
-  // Errors: kNotFound or kIo from the system; kBadData for a file that is damaged or not a .tflite
-  // model.
-  static Result<std::shared_ptr<ModelFile>> open(const std::string& path);
-  // Opens a file that is already in memory, at an address that is a multiple of 8. Errors:
-  // kBadData.
-  static Result<std::shared_ptr<ModelFile>> fromPool(memory::PoolRef pool);
+  // `part` names a model in a container; empty for a model file, and for a container's only model.
+  // The model is used in place: its pool is its range of the file. Errors: kNotFound or kIo from
+  // the system; kBadData for a file that is damaged, or neither a .tflite model nor a container;
+  // for a part those of chooseModel(), and kNotFound for a part of a model file.
+  static Result<std::shared_ptr<ModelFile>> open(const std::string& path,
+                                                 std::string_view part = {});
+  // Opens a file that is already in memory, at an address that is a multiple of 4. Errors as above.
+  static Result<std::shared_ptr<ModelFile>> fromPool(memory::PoolRef pool,
+                                                     std::string_view part = {});
 
   ~ModelFile();
 

@@ -8,8 +8,9 @@ namespace hearth::tflite {
 namespace {
 
 constexpr uint32_t kSchemaVersion = 3;
-// Scalars and vector elements have up to 8 bytes, and the accessors read them in place.
-constexpr uintptr_t kAlignment = 8;
+// The accessors read in place. Offsets and lengths have 4 bytes; the few scalars of 8 bytes are
+// read one at a time, which 4 suffices for. Archives for MediaPipe align their members to 4 bytes.
+constexpr uintptr_t kAlignment = 4;
 // Root offset, identifier and the smallest root table.
 constexpr size_t kSmallestFile = 16;
 // A table takes 4 bytes itself and 4 for the offset to it, so more tables than this are aliased.

@@ -36,10 +36,9 @@ size_t sequenceLength(std::string_view text) {
 
 }  // namespace
 
-std::string cleanText(const flatbuffers::String* text) {
+std::string cleanText(std::string_view text) {
   std::string clean;
-  if (text == nullptr) return clean;
-  std::string_view rest(text->c_str(), text->size());
+  std::string_view rest = text;
   // Nearly all texts are plain.
   const auto isPlain = [](char c) {
     return c >= 0x20 && c < 0x7F;
@@ -59,6 +58,10 @@ std::string cleanText(const flatbuffers::String* text) {
     rest.remove_prefix(length);
   }
   return clean;
+}
+
+std::string cleanText(const flatbuffers::String* text) {
+  return text == nullptr ? std::string() : cleanText(text->string_view());
 }
 
 schema::BuiltinOperator builtinCode(const schema::OperatorCode& code) {

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "tflite_schema_generated.h"
 
 namespace hearth::tflite {
 
 // Returns a string of the file as valid UTF-8 without control characters, cut to 1024 bytes: it
-// will be shown on terminals and in JSON. "" for null.
+// will be shown on terminals and in JSON.
+std::string cleanText(std::string_view text);
+// The same; "" for null.
 std::string cleanText(const flatbuffers::String* text);
 
 // Returns the operation's code. Files have an old 8-bit field and a newer one; the greater value
