@@ -317,13 +317,24 @@ HEARTH_EXPORT hearth_status hearth_custom_operator_register(const hearth_custom_
 typedef struct hearth_model hearth_model;
 
 // Reads the structure of a .tflite file and maps its weights. The file must not be written while
-// the model or any object made from it lives.
+// the model or any object made from it lives. The file may also be a container, a .task file of
+// MediaPipe or a .litertlm file, with one model in it.
 HEARTH_EXPORT hearth_status hearth_model_load_file(const char* path, hearth_model** model,
                                                    hearth_error** error);
 // Loads a model from `size` bytes. The library copies them; the caller may free them after the
-// call.
+// call. The bytes may also be those of a container with one model in it.
 HEARTH_EXPORT hearth_status hearth_model_load_memory(const void* data, size_t size,
                                                      hearth_model** model, hearth_error** error);
+// The same for a container with any number of models. `part` is the name of one, as
+// hearth_container_describe tells it; NULL or "" = the only model. The model is used in place, and
+// the file stays as it is. HEARTH_NOT_FOUND: there is no model with that name, or no name where
+// there are several models; the message lists them. HEARTH_UNSUPPORTED: the part is compressed,
+// encrypted or not aligned to 4 bytes, and has to be unpacked first.
+HEARTH_EXPORT hearth_status hearth_model_load_file_part(const char* path, const char* part,
+                                                        hearth_model** model, hearth_error** error);
+HEARTH_EXPORT hearth_status hearth_model_load_memory_part(const void* data, size_t size,
+                                                          const char* part, hearth_model** model,
+                                                          hearth_error** error);
 HEARTH_EXPORT void hearth_model_free(hearth_model* model);
 
 // Entry points of the model. A file without signatures has one with the key "".
@@ -335,6 +346,13 @@ HEARTH_EXPORT const char* hearth_model_signature_key(const hearth_model* model, 
 // operations, weight bytes, and which device takes which operation, with which kernel, or why not.
 HEARTH_EXPORT hearth_status hearth_model_inspect(const hearth_model* model, char** json,
                                                  hearth_error** error);
+
+// Describes a container as JSON, without loading a model (keys: docs/cli.md, `hearth inspect` of a
+// container): its metadata and the name, kind, place and size of each part. A file that is no
+// container has the format "tflite" and no parts, whatever it holds. Errors as of
+// hearth_model_load_file.
+HEARTH_EXPORT hearth_status hearth_container_describe(const char* path, char** json,
+                                                      hearth_error** error);
 
 // --- Compilations ---------------------------------------------------------------------------
 

@@ -390,18 +390,28 @@ inline std::string describeCacheFolder(const std::string& folder) {
   return detail::takeString(json);
 }
 
-// A .tflite file. Thread-safe.
+// Describes a container as JSON: see hearth_container_describe.
+inline std::string describeContainer(const std::string& path) {
+  char* json = nullptr;
+  detail::call(hearth_container_describe, path.c_str(), &json);
+  return detail::takeString(json);
+}
+
+// A .tflite file, or the model in a container that `part` names (empty = the only one).
+// Thread-safe.
 class Model {
  public:
-  explicit Model(const std::string& path) : handle_(nullptr, hearth_model_free) {
+  explicit Model(const std::string& path, const std::string& part = {})
+      : handle_(nullptr, hearth_model_free) {
     hearth_model* model = nullptr;
-    detail::call(hearth_model_load_file, path.c_str(), &model);
+    detail::call(hearth_model_load_file_part, path.c_str(), part.c_str(), &model);
     handle_.reset(model);
   }
   // The bytes are copied.
-  Model(const void* data, size_t size) : handle_(nullptr, hearth_model_free) {
+  Model(const void* data, size_t size, const std::string& part = {})
+      : handle_(nullptr, hearth_model_free) {
     hearth_model* model = nullptr;
-    detail::call(hearth_model_load_memory, data, size, &model);
+    detail::call(hearth_model_load_memory_part, data, size, part.c_str(), &model);
     handle_.reset(model);
   }
 

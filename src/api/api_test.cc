@@ -14,6 +14,8 @@
 #include <thread>
 #include <utility>
 
+#include "frontends/tflite/testing/container_writer.h"
+#include "frontends/tflite/testing/sample_models.h"
 #include "hearth/hearth.hpp"
 
 namespace hearth {
@@ -39,6 +41,38 @@ TEST(ApiTest, RefusesWhatIsNoModel) {
   EXPECT_EQ(codeOf([&] { Model(garbage.data(), garbage.size()); }), HEARTH_BAD_DATA);
   EXPECT_EQ(codeOf([&] { Model(garbage.data(), 0); }), HEARTH_BAD_DATA);
   EXPECT_EQ(codeOf([] { Model(nullptr, 5); }), HEARTH_UNEXPECTED_NULL);
+}
+
+TEST(ApiTest, TakesAPartOfAContainer) {
+  const auto containers = tflite::sampleContainers();
+  const auto bytesOf = [&](const char* name) {
+    return std::ranges::find(containers, name, &tflite::SampleContainer::name)->bytes;
+  };
+  const std::vector<uint8_t> one = bytesOf("one.task");
+  const std::vector<uint8_t> two = bytesOf("two.task");
+  const Model whole(one.data(), one.size());
+  const Model part(two.data(), two.size(), "bits.tflite");
+  EXPECT_EQ(part.inspect(), whole.inspect());
+  const Model other(two.data(), two.size(), "folder/space.tflite");
+  EXPECT_NE(other.inspect(), whole.inspect());
+  EXPECT_FALSE(other.compile().inputs().empty());
+  EXPECT_EQ(codeOf([&] { Model(two.data(), two.size()); }), HEARTH_NOT_FOUND);
+  EXPECT_EQ(codeOf([&] { Model(two.data(), two.size(), "bits"); }), HEARTH_NOT_FOUND);
+  const std::vector<uint8_t> deflated = bytesOf("deflated.task");
+  EXPECT_EQ(codeOf([&] { Model(deflated.data(), deflated.size(), "bits.tflite"); }),
+            HEARTH_UNSUPPORTED);
+
+  EXPECT_EQ(codeOf([] { describeContainer("/nonexistent"); }), HEARTH_NOT_FOUND);
+  const std::string path = std::filesystem::temp_directory_path() / "hearth-api-container.litertlm";
+  const std::vector<uint8_t> litertlm = bytesOf("model.litertlm");
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(litertlm.data()),
+             static_cast<std::streamsize>(litertlm.size()));
+  EXPECT_THAT(describeContainer(path), HasSubstr("\"name\": \"prefill_decode\""));
+  EXPECT_EQ(Model(path, "prefill_decode").inspect(), whole.inspect());
+  std::filesystem::resize_file(path, 100);
+  EXPECT_EQ(codeOf([&] { describeContainer(path); }), HEARTH_BAD_DATA);
+  std::filesystem::remove(path);
 }
 
 TEST(ApiTest, ListsDevices) {

@@ -91,6 +91,11 @@ TEST_F(ContractTest, ErrorsAreNullOnSuccess) {
   hearth_model* copy = nullptr;
   expectSuccess(hearth_model_load_memory(bytes.data(), bytes.size(), &copy, &error_));
   hearth_model_free(copy);
+  expectSuccess(hearth_model_load_file_part(HEARTH_TEST_MODEL, nullptr, &copy, &error_));
+  hearth_model_free(copy);
+  char* description = nullptr;
+  expectSuccess(hearth_container_describe(HEARTH_TEST_MODEL, &description, &error_));
+  hearth_string_free(description);
   hearth_device_info device{};
   device.size = sizeof(device);
   expectSuccess(hearth_device_get(0, &device, &error_));
@@ -147,6 +152,7 @@ TEST_F(ContractTest, AFailureGivesAnErrorAndNoResult) {
   auto* model = untouched<hearth_model>();
   expectFailure(hearth_model_load_file("/nonexistent", &model, &error_));
   expectFailure(hearth_model_load_memory("no model", 8, &model, &error_));
+  expectFailure(hearth_model_load_file_part(HEARTH_TEST_MODEL, "a part", &model, &error_));
   EXPECT_EQ(model, untouched<hearth_model>());
 
   hearth_compile_options options = HEARTH_COMPILE_OPTIONS_INIT;
@@ -211,6 +217,10 @@ TEST_F(ContractTest, NullIsAnError) {
   expectFailure(hearth_model_load_file(nullptr, nullptr, e));
   expectFailure(hearth_model_load_file(HEARTH_TEST_MODEL, nullptr, e));
   expectFailure(hearth_model_load_memory(nullptr, 1, nullptr, e));
+  expectFailure(hearth_model_load_file_part(nullptr, nullptr, nullptr, e));
+  expectFailure(hearth_model_load_memory_part(nullptr, 1, nullptr, nullptr, e));
+  expectFailure(hearth_container_describe(nullptr, nullptr, e));
+  expectFailure(hearth_container_describe(HEARTH_TEST_MODEL, nullptr, e));
   expectFailure(hearth_model_inspect(nullptr, nullptr, e));
   expectFailure(hearth_compile(nullptr, nullptr, nullptr, e));
   expectFailure(hearth_compile(model_.get(), nullptr, nullptr, e));

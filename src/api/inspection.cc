@@ -4,10 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <type_traits>
+#include <variant>
 
 #include "api/handles.h"
+#include "frontends/tflite/container/container.h"
 #include "hal/custom_operations.h"
 #include "hearth/hearth.hpp"
+#include "memory/pool.h"
 #include "ops/custom_operator.h"
 #include "runtime/partitioner.h"
 #include "runtime/step_model.h"
@@ -159,7 +164,73 @@ Json signatureJson(const tflite::ModelFile& file, const std::string& key,
   return json;
 }
 
+const char* kindName(tflite::PartKind kind) {
+  switch (kind) {
+    case tflite::PartKind::kModel:
+      return "model";
+    case tflite::PartKind::kContainer:
+      return "container";
+    case tflite::PartKind::kWeights:
+      return "weights";
+    case tflite::PartKind::kTokenizer:
+      return "tokenizer";
+    case tflite::PartKind::kMetadata:
+      return "metadata";
+    case tflite::PartKind::kOther:
+      break;
+  }
+  return "other";
+}
+
+Json valueJson(const tflite::MetadataValue& value) {
+  if (const auto* const real = std::get_if<double>(&value)) return number(*real);
+  return std::visit(
+      [](const auto& known) -> Json {
+        if constexpr (std::is_same_v<decltype(known), const std::monostate&>)
+          return nullptr;
+        else
+          return known;
+      },
+      value);
+}
+
+// A list, since a key may be there twice.
+Json metadataJson(const std::vector<tflite::MetadataEntry>& metadata) {
+  Json json = Json::array();
+  for (const tflite::MetadataEntry& entry : metadata)
+    json.push_back({{"key", entry.key}, {"value", valueJson(entry.value)}});
+  return json;
+}
+
+Json partJson(const tflite::Part& part) {
+  return {{"name", part.name},
+          {"kind", kindName(part.kind)},
+          {"type", part.type},
+          {"offset", part.offset},
+          {"bytes", part.size},
+          {"problem", part.problem.empty() ? Json(nullptr) : Json(part.problem)},
+          {"metadata", metadataJson(part.metadata)}};
+}
+
 }  // namespace
+
+Result<std::string> describeContainer(const std::string& path) {
+  HEARTH_ASSIGN(const memory::PoolRef pool, memory::Pool::openFile(path));
+  HEARTH_ASSIGN(const std::optional<tflite::Container> found,
+                tflite::readContainer({pool->data(), pool->size()}));
+  Json json = {{"format", "tflite"},
+               {"version", nullptr},
+               {"file_bytes", pool->size()},
+               {"metadata", Json::array()},
+               {"parts", Json::array()}};
+  if (found) {
+    json["format"] = found->format == tflite::ContainerFormat::kZip ? "zip" : "litertlm";
+    if (!found->version.empty()) json["version"] = found->version;
+    json["metadata"] = metadataJson(found->metadata);
+    for (const tflite::Part& part : found->parts) json["parts"].push_back(partJson(part));
+  }
+  return json.dump(2);
+}
 
 std::string inspectModel(const tflite::ModelFile& file, const runtime::DeviceManager& devices) {
   const tflite::ModelSummary summary = file.summary();

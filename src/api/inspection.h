@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "frontends/tflite/model_file.h"
 #include "runtime/device_manager.h"
 
@@ -11,5 +12,8 @@ namespace hearth::api {
 // The JSON of hearth_model_inspect; docs/cli.md describes its keys. A signature that cannot be
 // imported or an operation that a device refuses is in the text with the reason, and is no error.
 std::string inspectModel(const tflite::ModelFile& file, const runtime::DeviceManager& devices);
+
+// The JSON of hearth_container_describe. Errors: kNotFound or kIo from the system, kBadData.
+Result<std::string> describeContainer(const std::string& path);
 
 }  // namespace hearth::api

@@ -12,8 +12,20 @@ using hearth::Result;
 using hearth::Status;
 using hearth::api::guarded;
 using hearth::api::nullArgument;
+using hearth::tflite::ModelFile;
 
 namespace {
+
+std::string_view textOf(const char* text) {
+  return text == nullptr ? std::string_view() : std::string_view(text);
+}
+
+// An error of a file, which names the file.
+Status failureOf(hearth::Error error, const char* path) {
+  if (error.message().contains(path)) return std::unexpected(std::move(error));
+  return std::unexpected(
+      std::move(error).addContext(hearth::base::formatText("while loading the model {}", path)));
+}
 
 template <typename Open>
 Status loadModel(Open open, hearth_model** model) {
@@ -35,27 +47,34 @@ Status loadModel(Open open, hearth_model** model) {
 extern "C" {
 
 hearth_status hearth_model_load_file(const char* path, hearth_model** model, hearth_error** error) {
-  return guarded(error, [&]() -> Status {
-    if (path == nullptr) return nullArgument("path");
-    Status loaded = loadModel([&] { return hearth::tflite::ModelFile::open(path); }, model);
-    if (!loaded && !loaded.error().message().contains(path))
-      return std::unexpected(
-          std::move(loaded.error())
-              .addContext(hearth::base::formatText("while loading the model {}", path)));
-    if (loaded) (*model)->path = path;
-    return loaded;
-  });
+  return hearth_model_load_file_part(path, nullptr, model, error);
 }
 
 hearth_status hearth_model_load_memory(const void* data, size_t size, hearth_model** model,
                                        hearth_error** error) {
+  return hearth_model_load_memory_part(data, size, nullptr, model, error);
+}
+
+hearth_status hearth_model_load_file_part(const char* path, const char* part, hearth_model** model,
+                                          hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (path == nullptr) return nullArgument("path");
+    Status loaded = loadModel([&] { return ModelFile::open(path, textOf(part)); }, model);
+    if (!loaded) return failureOf(std::move(loaded.error()), path);
+    (*model)->path = path;
+    return {};
+  });
+}
+
+hearth_status hearth_model_load_memory_part(const void* data, size_t size, const char* part,
+                                            hearth_model** model, hearth_error** error) {
   return guarded(error, [&]() -> Status {
     if (data == nullptr) return nullArgument("data");
     if (size == 0) return hearth::fail(hearth::ErrorCode::kBadData, "The model has no bytes.");
     HEARTH_ASSIGN(const hearth::memory::PoolRef pool,
                   hearth::memory::constantPool(
                       size, [&](uint8_t* bytes) { std::memcpy(bytes, data, size); }));
-    return loadModel([&] { return hearth::tflite::ModelFile::fromPool(pool); }, model);
+    return loadModel([&] { return ModelFile::fromPool(pool, textOf(part)); }, model);
   });
 }
 
@@ -78,6 +97,17 @@ hearth_status hearth_model_inspect(const hearth_model* model, char** json, heart
     if (json == nullptr) return nullArgument("json");
     *json = hearth::api::copyString(
         hearth::api::inspectModel(*model->file, hearth::runtime::DeviceManager::shared()));
+    return {};
+  });
+}
+
+hearth_status hearth_container_describe(const char* path, char** json, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (path == nullptr) return nullArgument("path");
+    if (json == nullptr) return nullArgument("json");
+    auto description = hearth::api::describeContainer(path);
+    if (!description) return failureOf(std::move(description.error()), path);
+    *json = hearth::api::copyString(*description);
     return {};
   });
 }

@@ -282,21 +282,22 @@ NB_MODULE(_hearth, module) {
           "timeout"_a = nb::none(),
           "Runs on an execution of its own, with the initial state. Any number of threads may.");
 
-  nb::class_<Model>(module, "Model", "A .tflite file.")
+  nb::class_<Model>(module, "Model",
+                    "A .tflite file, or the model `part` of a .task or .litertlm file.")
       .def(
           "__init__",
-          [](Model* self, nb::object path) {
+          [](Model* self, nb::object path, const std::optional<std::string>& part) {
             const std::string text = pathOf(path);
             const nb::gil_scoped_release released;
-            new (self) Model(text);
+            new (self) Model(text, part.value_or(""));
           },
-          "path"_a)
+          "path"_a, "part"_a = nb::none())
       .def_static(
           "from_bytes",
-          [](const nb::bytes& content) {
-            return std::make_unique<Model>(content.data(), content.size());
+          [](const nb::bytes& content, const std::optional<std::string>& part) {
+            return std::make_unique<Model>(content.data(), content.size(), part.value_or(""));
           },
-          "content"_a, "A model in memory, which is copied.")
+          "content"_a, "part"_a = nb::none(), "A model in memory, which is copied.")
       .def_prop_ro("signatures", &Model::signatureKeys)
       .def(
           "inspect", [](const Model& self) { return parsed(self.inspect()); },
@@ -338,6 +339,10 @@ NB_MODULE(_hearth, module) {
           },
           "signature"_a = nb::none(), "options"_a, "How compile() would start now.");
 
+  module.def(
+      "describe_container",
+      [](const nb::object& path) { return parsed(describeContainer(pathOf(path))); }, "path"_a,
+      "What `hearth inspect --json` says of a .task or .litertlm file.");
   module.def("devices", &devices, "All devices, in the order of preference.");
   module.def("version", &hearth_version, "The version of the library, for example '0.1.0'.");
   module.def(

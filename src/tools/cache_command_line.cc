@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "tools/duration.h"
+#include "tools/load_model.h"
 
 namespace hearth::tools {
 
@@ -43,7 +44,8 @@ CLI::App* addCacheCommand(CLI::App* app, CacheOptions* options) {
   add("stat", "Show what the store holds in all", CacheAction::kStat);
   const auto addModel = [&](CLI::App* command) {
     addBundle(command);
-    command->add_option("MODEL", options->model, "The .tflite file")->required();
+    command->add_option("MODEL", options->model, kModelHelp)->required();
+    command->add_option("--part", options->part, kPartHelp)->type_name("NAME");
     command->add_option("--signature", options->signature, "Only this signature (all)")
         ->type_name("KEY");
     command->add_option("--device", options->device, "As for hearth run")->type_name("NAME");

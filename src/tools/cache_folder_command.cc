@@ -134,7 +134,7 @@ Outcome<void> explain(const CacheOptions& options) {
   if (!token) return std::unexpected(token.error());
   Watch watch(0);
   watch.beginStage("reading the model");
-  const Model model(options.model);
+  const Model model(options.model, options.part);
   std::vector<std::string> names = model.signatureKeys();
   if (!options.signature.empty()) names = {options.signature};
   Json signatures = Json::array();

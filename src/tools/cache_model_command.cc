@@ -81,7 +81,7 @@ Outcome<void> cacheModelCommand(const CacheOptions& options) {
   Json starts = Json::array();
   try {
     watch.beginStage("reading the model");
-    const Model model(options.model);
+    const Model model(options.model, options.part);
     std::vector<std::string> signatures = model.signatureKeys();
     if (!options.signature.empty()) signatures = {options.signature};
     for (const std::string& signature : signatures) {
@@ -104,8 +104,9 @@ Outcome<void> cacheModelCommand(const CacheOptions& options) {
         Failure(kExitFailure, base::formatText("The next start of {} is {} ({}).", options.model,
                                                start["state"].get<std::string>(), reason)));
   }
+  const Json partOrNull = options.part.empty() ? Json(nullptr) : Json(options.part);
   if (options.isJson)
-    std::cout << Json{{"model", options.model}, {"signatures", starts}}.dump(
+    std::cout << Json{{"model", options.model}, {"part", partOrNull}, {"signatures", starts}}.dump(
                      2, ' ', false, Json::error_handler_t::replace)
               << "\n";
   else

@@ -19,6 +19,7 @@ struct CacheOptions {
   std::string cacheDir;              // list, explain, verify: an application's folder instead
   std::string token;                 // explain with cacheDir: hexadecimal digits
   std::string model;                 // explain, warm: a .tflite file
+  std::string part;                  // explain, warm: of a container
   std::string signature;             // explain, warm: only this one
   std::string device;                // explain, warm
   uint32_t threads = 0;              // warm

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "tools/commands.h"
+#include "tools/load_model.h"
 #include "tools/media/array.h"
 #include "tools/text_table.h"
 #include "tools/watch.h"
@@ -145,7 +146,8 @@ std::string planText(const Json& plan) {
 }
 
 std::string describe(const Json& json, const InspectOptions& options) {
-  std::string out = base::formatText("{}\n\n", printable(options.model));
+  std::string out = base::formatText("{}{}\n\n", printable(options.model),
+                                     options.part.empty() ? "" : ", " + printable(options.part));
   if (!text(json["description"]).empty())
     out += base::formatText("  {}\n", text(json["description"]));
   out += base::formatText("  {} file, {} of it weights; {} subgraph{}\n",
@@ -185,24 +187,68 @@ std::string describe(const Json& json, const InspectOptions& options) {
   return out;
 }
 
+// "a = 1, b = 2"
+std::string metadataText(const Json& metadata) {
+  std::string out;
+  for (const Json& entry : metadata) {
+    const Json& value = entry["value"];
+    out += base::formatText("{}{} = {}", out.empty() ? "" : ", ", text(entry["key"]),
+                            value.is_string() ? text(value) : value.dump());
+  }
+  return out;
+}
+
+std::string containerText(const Json& json) {
+  const auto fileBytes = json["file_bytes"].get<uint64_t>();
+  std::string out =
+      base::formatText("{}\n\n  {}, {}\n", text(json["model"]),
+                       json["format"] == "zip"
+                           ? "ZIP archive"
+                           : base::formatText(".litertlm file, version {}", text(json["version"])),
+                       bytesText(fileBytes));
+  if (!json["metadata"].empty()) out += base::formatText("  {}\n", metadataText(json["metadata"]));
+  TextTable table({"part", "kind", "type", "size", "at byte", "metadata"}, "lllrrl");
+  std::string problems;
+  bool hasModel = false;
+  for (const Json& part : json["parts"]) {
+    hasModel |= part["kind"] == "model" && part["problem"].is_null();
+    table.add({text(part["name"]), text(part["kind"]), text(part["type"]),
+               bytesText(part["bytes"].get<uint64_t>()), part["offset"].dump(),
+               metadataText(part["metadata"])});
+    if (!part["problem"].is_null())
+      problems += base::formatText("  {}: {}\n", text(part["name"]), text(part["problem"]));
+  }
+  if (!table.empty()) out += "\n" + table.toString();
+  if (!problems.empty()) out += "\n" + problems;
+  if (hasModel) out += "\n--part NAME inspects a model.\n";
+  return out;
+}
+
 }  // namespace
 
 Outcome<void> inspectCommand(const InspectOptions& options) {
   Watch watch(options.timeoutSeconds);
   watch.beginStage("inspecting the model");
   std::string inspection;
+  bool isContainer = false;
   try {
-    inspection = Model(options.model).inspect();
+    if (options.part.empty()) inspection = describeContainer(options.model);
+    isContainer = options.part.empty() && Json::parse(inspection)["format"] != "tflite";
+    if (!isContainer) {
+      HEARTH_ASSIGN(const Model model, loadModel(options.model, options.part));
+      inspection = model.inspect();
+    }
   } catch (const Exception& exception) {
     return std::unexpected(Failure(exception));
   }
   Json json = {{"model", options.model}};
+  if (!isContainer) json["part"] = options.part.empty() ? Json(nullptr) : Json(options.part);
   json.update(Json::parse(inspection));
   watch.beginStage("");
   if (options.isJson)
     std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
   else
-    std::cout << describe(json, options);
+    std::cout << (isContainer ? containerText(json) : describe(json, options));
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include "tools/cache_command_line.h"
 #include "tools/commands.h"
 #include "tools/custom_operators.h"
+#include "tools/load_model.h"
 
 namespace hearth::tools {
 namespace {
@@ -74,7 +75,8 @@ void addStoreFlags(CLI::App* app, StoreFlags* flags) {
 }
 
 void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normalization) {
-  app->add_option("MODEL", options->model, "The .tflite file")->required();
+  app->add_option("MODEL", options->model, kModelHelp)->required();
+  app->add_option("--part", options->part, kPartHelp)->type_name("NAME");
   app->add_option("--input", options->inputs,
                   "A file for each input: .npy, a PNG, JPEG or BMP picture, a .wav sound of "
                   "16 kHz, or raw bytes")
@@ -248,7 +250,8 @@ int runMain(int argc, char** argv) {
   InspectOptions inspect;
   CLI::App* inspectApp =
       app.add_subcommand("inspect", "Show what a model holds and which device takes what");
-  inspectApp->add_option("MODEL", inspect.model, "The .tflite file")->required();
+  inspectApp->add_option("MODEL", inspect.model, kModelHelp)->required();
+  inspectApp->add_option("--part", inspect.part, kPartHelp)->type_name("NAME");
   inspectApp->add_flag("--all", inspect.isFull, "Every operation and tensor, not groups");
   inspectApp->add_flag("--plan", inspect.hasPlan,
                        "Show how NNAPI divides the model among the devices");

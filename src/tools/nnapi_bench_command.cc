@@ -211,7 +211,9 @@ Outcome<void> nnapiBenchCommand(const RunOptions& options) {
   const StartReports reports;
   NnapiBench bench(options);
   Json& json = bench.json();
-  json = {{"model", options.model}, {"api", "nnapi"}};
+  json = {{"model", options.model},
+          {"part", options.part.empty() ? Json(nullptr) : Json(options.part)},
+          {"api", "nnapi"}};
   const auto work = [&]() -> Status {
     watch.beginStage("starting the libraries");
     auto begin = Clock::now();
@@ -220,7 +222,7 @@ Outcome<void> nnapiBenchCommand(const RunOptions& options) {
     watch.beginStage("reading the model");
     begin = Clock::now();
     HEARTH_ASSIGN(const std::shared_ptr<tflite::ModelFile> file,
-                  tflite::ModelFile::open(options.model));
+                  tflite::ModelFile::open(options.model, options.part));
     HEARTH_ASSIGN(const tflite::ImportedGraph imported, file->importSignature(options.signature));
     graph::Model graph = *imported.model;
     HEARTH_TRY_CONTEXT(graph::liftRankZeroTensors(&graph), "while making it a model of NNAPI");

@@ -21,6 +21,7 @@ struct StoreFlags {
 // The options of `hearth run` and `hearth bench`.
 struct RunOptions {
   std::string model;
+  std::string part;  // of a container
   std::vector<std::string> inputs;
   std::optional<uint64_t> randomSeed;
   std::string labels;
@@ -48,6 +49,7 @@ struct RunOptions {
 
 struct InspectOptions {
   std::string model;
+  std::string part;  // of a container
   double timeoutSeconds = 0;
   bool isJson = false;
   bool isFull = false;   // every tensor and operation in the text

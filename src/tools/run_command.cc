@@ -11,6 +11,7 @@
 #include "tools/cache_token.h"
 #include "tools/classification.h"
 #include "tools/commands.h"
+#include "tools/load_model.h"
 #include "tools/media/file.h"
 #include "tools/media/input_file.h"
 #include "tools/media/npy.h"
@@ -101,7 +102,7 @@ Outcome<void> Session::prepare(RunReport* report) {
   options.cacheDir = options_.cacheDir;
   HEARTH_ASSIGN(options.cacheToken, parseCacheToken(options_.token));
   try {
-    const Model model(options_.model);
+    HEARTH_ASSIGN(const Model model, loadModel(options_.model, options_.part));
     try {
       compilation_.emplace(model.compile(options));
     } catch (const Exception& exception) {
@@ -118,6 +119,7 @@ Outcome<void> Session::prepare(RunReport* report) {
   report->prepareMs = std::chrono::duration<double, std::milli>(prepared_ - begin).count();
   report->startPeakRssKib = readPeakRssKib();
   report->model = options_.model;
+  report->part = options_.part;
   report->device = compilation_->device();
   inputInfos_ = compilation_->inputs();
   outputInfos_ = compilation_->outputs();

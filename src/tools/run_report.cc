@@ -120,6 +120,7 @@ std::string toJson(const RunReport& report) {
   const std::optional<Stages> stages = stagesOf(report, start["tuning"]);
   const uint64_t activationBytes = report.start.activationBytes;
   Json json = {{"model", report.model},
+               {"part", report.part.empty() ? Json(nullptr) : Json(report.part)},
                {"device", report.device},
                {"start", std::move(start)},
                {"inference_ms",

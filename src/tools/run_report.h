@@ -31,6 +31,7 @@ struct RunReport {
   };
 
   std::string model;
+  std::string part;  // of a container; empty when none was named
   std::string device;
   std::string startJson;  // from the library; prepareMs replaces the time in it
   double prepareMs = 0;

@@ -32,6 +32,7 @@ RunReport report() {
 TEST(RunReportTest, HasEveryKey) {
   const nlohmann::json json = nlohmann::json::parse(toJson(report()));
   EXPECT_EQ(json["model"], "a/model.tflite");
+  EXPECT_TRUE(json["part"].is_null());
   EXPECT_EQ(json["device"], "hearth-cpu");
   EXPECT_EQ(json["start"]["state"], "uncached");
   EXPECT_EQ(json["start"]["prepare_ms"], 2.5);

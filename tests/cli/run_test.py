@@ -14,8 +14,8 @@ from PIL import Image
 
 from command import HEARTH, DataTest
 
-KEYS = {"model", "device", "start", "inference_ms", "memory", "outputs", "top", "segments",
-        "overlay"}
+KEYS = {"model", "part", "device", "start", "inference_ms", "memory", "outputs", "top",
+        "segments", "overlay"}
 DEVICES = ("hearth-cpu", "nnapi-reference")
 
 

@@ -14,6 +14,7 @@ import threading
 import time
 import unittest
 import weakref
+import zipfile
 
 import numpy as np
 from PIL import Image
@@ -54,6 +55,28 @@ class PackageTest(unittest.TestCase):
                 scores = run({"image": picture(digit)})["probabilities"]
                 self.assertEqual(scores.argmax(), digit)
                 self.assertEqual((scores.shape, scores.dtype), ((1, 10), np.float32))
+
+    def testTakesAPartOfAContainer(self):
+        path = self.folder / "digits.task"
+        content = DIGITS.read_bytes()
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in ("first.tflite", "second.tflite"):
+                member = zipfile.ZipInfo(name)
+                # A field of zeros that aligns the content to 4 bytes.
+                start = archive.fp.tell() + 30 + len(name)
+                member.extra = bytes(4 + -start % 4)
+                archive.writestr(member, content)
+        described = hearth.describe_container(path)
+        self.assertEqual([part["name"] for part in described["parts"]],
+                         ["first.tflite", "second.tflite"])
+        for model in (hearth.Model(path, part="second.tflite"),
+                      hearth.Model.from_bytes(path.read_bytes(), "first.tflite")):
+            scores = model.compile(store=self.store).run({"image": picture(5)})["probabilities"]
+            self.assertEqual(scores.argmax(), 5)
+        for part in (None, "third.tflite"):
+            with self.assertRaisesRegex(hearth.Error, "first.tflite, second.tflite"):
+                hearth.Model(path, part=part)
+        self.assertEqual(hearth.describe_container(DIGITS)["format"], "tflite")
 
     def testDescribesItself(self):
         self.assertEqual(self.model.signatures, ["serving_default"])

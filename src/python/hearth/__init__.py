@@ -14,12 +14,12 @@ buffer protocol: by name, as a sequence, or a single one. Memory of Tensor.empty
 import asyncio as _asyncio
 
 from . import errors
-from ._hearth import (Compilation, Device, Execution, Model, Run, Statistics, Tensor, devices, flush,
-                      version)
+from ._hearth import (Compilation, Device, Execution, Model, Run, Statistics, Tensor,
+                      describe_container, devices, flush, version)
 from .errors import Error
 
 __all__ = ["Compilation", "Device", "Error", "Execution", "Model", "Run", "Statistics", "Tensor",
-           "devices", "errors", "flush", "version"]
+           "describe_container", "devices", "errors", "flush", "version"]
 
 
 def _await(run):
