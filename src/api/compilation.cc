@@ -183,6 +183,7 @@ Status compile(const hearth_model& model, const hearth_compile_options& options,
                                                        wanted, DeviceManager::shared()));
   made->device = made->compilation->deviceNames();
   made->startSoFar.model = model.path;
+  made->startSoFar.part = model.part;
   made->startSoFar.device = made->device;
   made->startSoFar.cache = made->compilation->cacheOutcome();
   made->startSoFar.prepareMs = model.loadMs + hearth::api::millisecondsSince(begin);

@@ -31,6 +31,7 @@ struct hearth_model {
   std::vector<std::string> signatureKeys;
   double loadMs = 0;
   std::string path;  // empty for a model in memory
+  std::string part;  // as named; mostly empty
 };
 
 namespace hearth::api {

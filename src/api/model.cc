@@ -62,6 +62,7 @@ hearth_status hearth_model_load_file_part(const char* path, const char* part, he
     Status loaded = loadModel([&] { return ModelFile::open(path, textOf(part)); }, model);
     if (!loaded) return failureOf(std::move(loaded.error()), path);
     (*model)->path = path;
+    (*model)->part = textOf(part);
     return {};
   });
 }

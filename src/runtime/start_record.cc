@@ -127,6 +127,7 @@ void appendToReport(const StartRecord& record) {
   line["time"] = timeText();
   line["pid"] = ::getpid();
   line["model"] = record.model;
+  if (!record.part.empty()) line["part"] = record.part;
   line["device"] = record.device;
   line["start"] = start(record);
   const std::string text = dump(line, -1) + "\n";

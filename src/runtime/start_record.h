@@ -10,6 +10,7 @@ namespace hearth::runtime {
 // How one compilation started. Value type.
 struct StartRecord {
   std::string model;  // path or name, may be empty
+  std::string part;   // of a container, as the client named it; mostly empty
   std::string device;
   double prepareMs = 0;
   std::string cache;  // "hit", or why the client's cache files were not used; empty = no caching

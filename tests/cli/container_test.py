@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models in .task and .litertlm files: each command takes them, and the weight store knows them."""
 
+import json
 import os
 import pathlib
 import sys
@@ -127,12 +128,16 @@ class ContainerStoreTest(DataTest):
             return self.json("cache", "explain", *arguments,
                              env=environment)["signatures"][0]["state"]
 
+        report = self.folder / "report.jsonl"
+        environment["HEARTH_REPORT"] = str(report)
         part = (path, "--part", "b.tflite")
         self.assertEqual(explained(*part), "cold")
         first = start(*part)
         self.assertEqual(first["state"], "cold")
         again = start(*part)
         self.assertEqual((again["state"], again["packed_bytes"]), ("warm", 0))
+        for line in map(json.loads, report.read_text().splitlines()):
+            self.assertEqual((line["model"], line["part"]), (str(path), "b.tflite"))
         # The first start read the part and not the whole file.
         self.assertLessEqual(first["hashed_bytes"], len(content))
         self.assertEqual(explained(*part), "warm")

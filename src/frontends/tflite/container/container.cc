@@ -61,7 +61,7 @@ void addPart(Bytes file, Part part, int depth, std::vector<Part>* parts) {
 
 Result<std::optional<Container>> readAtDepth(Bytes bytes, int depth) {
   const bool isArchive = isZip(bytes);
-  if (!isArchive && !isLitertlm(bytes)) return std::nullopt;
+  if (isModel(bytes) || (!isArchive && !isLitertlm(bytes))) return std::nullopt;
   if (depth == kMaxDepth)
     return fail(ErrorCode::kBadData, "Containers lie in containers, deeper than {} levels.",
                 kMaxDepth);

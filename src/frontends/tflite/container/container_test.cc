@@ -124,6 +124,9 @@ TEST(ContainerTest, AModelIsNoContainerEvenWithAnArchiveBehindIt) {
   EXPECT_FALSE(*readContainer(bytes));
   EXPECT_EQ(openProblem(bytes, ""), "");
   EXPECT_THAT(openProblem(bytes, "bits"), HasSubstr("leave the part out"));
+  // A model whose root table lies where an archive has its signature.
+  Bytes unlucky = {'P', 'K', 3, 4, 'T', 'F', 'L', '3', 0, 0, 0, 0};
+  EXPECT_FALSE(*readContainer(unlucky));
 }
 
 TEST(ContainerTest, ReadsAnArchive) {

@@ -164,8 +164,11 @@ Result<uint32_t> SubgraphBuilder::createOperand(int64_t index, const schema::Ten
   std::string name = cleanText(tensor.name());
   HEARTH_TRY(model_.charge(name.size()));
   if (tensor.external_buffer() != 0)
-    return fail(ErrorCode::kUnsupported,
-                "The tensor \"{}\" keeps its value in another file, which is not supported.", name);
+    return fail(
+        ErrorCode::kUnsupported,
+        "The tensor \"{}\" keeps its value outside the model, in another file or in another "
+        "part of its container, which is not supported.",
+        name);
   auto range = model_.file().buffer(tensor.buffer());
   if (!range)
     return std::unexpected(
