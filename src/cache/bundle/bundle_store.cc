@@ -222,6 +222,15 @@ StoreResult<SegmentRef> BundleStore::load(const std::shared_ptr<BundleFile>& fil
                                          memory::Mapping::Access::kReadOnly);
   if (!mapping) return storeFail(StoreReason::kIoError, "{}", mapping.error().toString());
   SegmentRef segment = share(info.key, std::make_shared<Segment>(info.key, std::move(*mapping)));
+  {
+    // The check may have found it wrong before the mapping could be marked.
+    const std::lock_guard lock(file->mutex);
+    if (file->wrong.contains(info.key)) {
+      segment->markCorrupt();
+      return storeFail(StoreReason::kCorrupt, "The segment {} is known to be wrong.",
+                       info.key.hex());
+    }
+  }
   if (!file->isCheckQueued.exchange(true)) checkLater(file);
   return segment;
 }

@@ -161,6 +161,27 @@ TEST_P(DamagedStoreTest, AColdStartAdoptsWhatIsRight) {
   }
 }
 
+// The check that finds the damage may be that of a start whose mapping is gone by then. Who maps
+// the file meanwhile is told, too.
+TEST_P(DamagedStoreTest, EveryMappingOfTheFileIsFoundWrong) {
+  const std::vector<uint8_t> bytes = payload(1, (3u << 20) + 100);
+  const SegmentKey key = contentSegmentKey(bytes);
+  ASSERT_TRUE(start(*open(), {bytes}));
+  damage(bytes, (1u << 20) + 50);
+  const auto store = open();
+  ASSERT_TRUE(store->findPlan(planKey(1)));
+  ASSERT_TRUE(store->find(key));  // freed at once
+  const SegmentRef later = store->find(key).segment;
+  ASSERT_TRUE(later);
+  size_t told = 0;
+  const auto handler =
+      store->addCorruptionHandler([&](const SegmentKey& found) { told += found == key; });
+  store->checkBeforeExit();
+  EXPECT_TRUE(later->isCorrupt());
+  EXPECT_GE(told, 1u);
+  EXPECT_FALSE(store->find(key));
+}
+
 // No process lives until its background check begins, and none can check everything before it ends.
 TEST_P(DamagedStoreTest, ShortProcessesFindTheDamageTogether) {
   const std::vector<std::vector<uint8_t>> payloads = {payload(1, (21u << 20) + 5),

@@ -298,8 +298,16 @@ bool SegmentTable::isRejected(const FileGeneration& generation) {
 
 void SegmentTable::drop(const SegmentOrigin& origin, const StoreFailure& why) {
   const SegmentKey& key = origin.info.key;
-  if (!reject(origin.generation)) return;
-  if (const SegmentRef segment = origin.segment.lock()) segment->markCorrupt();
+  const bool isFirst = reject(origin.generation);
+  // A file may be mapped more than once: users that came later have another mapping than the one
+  // that this check was for, and a check of their own.
+  bool isMarked = false;
+  for (const SegmentRef& segment : {origin.segment.lock(), mappedFrom(key, origin.generation)})
+    isMarked |= segment != nullptr && segment->markCorrupt();
+  if (!isFirst) {
+    if (isMarked && dropped_) dropped_(key, why);
+    return;
+  }
   base::logWarn("A wrong segment in {} is dropped. {}", origin.folder->path(), why.message);
   if (origin.folder->isWritable()) {
     const std::string path = StoreFolder::segmentPath(key, origin.durable);

@@ -66,7 +66,8 @@ class Segment {
   bool isCorrupt() const { return corrupt_.load(std::memory_order_acquire) || hasLosses(); }
   // Whether pages were lost.
   bool hasLosses() const { return watched_.hasLosses(); }
-  void markCorrupt() const { corrupt_.store(true, std::memory_order_release); }
+  // True for the first caller.
+  bool markCorrupt() const { return !corrupt_.exchange(true, std::memory_order_acq_rel); }
 
  private:
   SegmentKey key_;
