@@ -205,6 +205,11 @@ constexpr OperationTypeInfo kOperationTypes[] = {
     {OperationType::kBucketize, "BUCKETIZE", 0},
     {OperationType::kUnique, "UNIQUE", 0},
     {OperationType::kCustom, "CUSTOM", 0},
+    {OperationType::kConv3dTranspose, "CONV_3D_TRANSPOSE", 0},
+    {OperationType::kRandomUniform, "RANDOM_UNIFORM", 0},
+    {OperationType::kRandomStandardNormal, "RANDOM_STANDARD_NORMAL", 0},
+    {OperationType::kMultinomial, "MULTINOMIAL", 0},
+    {OperationType::kSparseToDense, "SPARSE_TO_DENSE", 0},
 };
 
 }  // namespace

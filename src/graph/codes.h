@@ -207,6 +207,11 @@ enum class OperationType : int32_t {
   kBucketize = tfliteExtensionCode(47),
   kUnique = tfliteExtensionCode(48),
   kCustom = tfliteExtensionCode(49),  // an operator that the program registered
+  kConv3dTranspose = tfliteExtensionCode(50),
+  kRandomUniform = tfliteExtensionCode(51),
+  kRandomStandardNormal = tfliteExtensionCode(52),
+  kMultinomial = tfliteExtensionCode(53),
+  kSparseToDense = tfliteExtensionCode(54),
 };
 
 struct OperandTypeInfo {

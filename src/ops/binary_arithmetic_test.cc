@@ -232,5 +232,20 @@ TEST(SquaredDifferenceTest, ScalesThatAreFarApart) {
   EXPECT_THAT(builder.result<int8_t>(), ElementsAre(3, 127));
 }
 
+// Integers without a scale count themselves; what is too large is the greatest.
+TEST(BinaryArithmeticTest, PlainIntegersOfSixteenBits) {
+  const auto run = [](OperationType type, std::vector<int16_t> a, std::vector<int16_t> b) {
+    graph::Operand operand;
+    operand.type = OperandType::kTensorInt16;
+    operand.dimensions = {static_cast<uint32_t>(a.size())};
+    OperationBuilder builder(type);
+    builder.input(operand, std::move(a)).input(operand, std::move(b)).scalar(0).output(operand);
+    EXPECT_TRUE(builder.run());
+    return builder.result<int16_t>();
+  };
+  EXPECT_THAT(run(OperationType::kAdd, {1, -7, 32767}, {2, 5, 3}), ElementsAre(3, -2, 32767));
+  EXPECT_THAT(run(OperationType::kMul, {3, -7, 200}, {2, 5, -200}), ElementsAre(6, -35, -32768));
+}
+
 }  // namespace
 }  // namespace hearth::ops

@@ -253,8 +253,9 @@ TEST(Conv2dTest, SignatureNamesArgumentAndAllowedTypes) {
   const Status status = builder.validate();
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code(), ErrorCode::kBadData);
-  EXPECT_THAT(status.error().message(),
-              HasSubstr("Input 1 of CONV_2D is TENSOR_INT32[1,2,2,1], it must be TENSOR_FLOAT32"));
+  EXPECT_THAT(
+      status.error().message(),
+      HasSubstr("Input 1 of CONV_2D is TENSOR_INT32[1,2,2,1], it must be TENSOR_{FLOAT32,"));
 }
 
 TEST(Conv2dTest, PerChannelDimensionIsChecked) {

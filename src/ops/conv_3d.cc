@@ -3,12 +3,13 @@
 // height, width, channels, outputs], bias (may be omitted), padding code, strides and dilations
 // (INT32, each as depth, height, width), activation.
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "base/vector_dispatch.h"
 #include "ops/activation.h"
+#include "ops/conv_3d_extents.h"
 #include "ops/operation.h"
 #include "ops/output_shape.h"
 #include "ops/real_values.h"
@@ -20,10 +21,8 @@
 namespace hearth::ops {
 namespace {
 
-enum Input : size_t { kData, kFilter, kBias, kPadding, kStrides, kDilations = 7, kActivation = 10 };
+enum Input : size_t { kData, kFilter, kBias, kActivation = 10 };
 constexpr size_t kInputCount = 11;
-constexpr int32_t kPaddingSame = 1;
-constexpr int32_t kPaddingValid = 2;
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(kInputCount, 1));
@@ -32,35 +31,18 @@ Status validate(const Signature& signature) {
   HEARTH_TRY(signature.optionalInputTypeLike(kBias, kData));
   for (const size_t i : {kData, kFilter}) HEARTH_TRY(signature.inputRank(i, 5, 5));
   HEARTH_TRY(signature.inputRank(kBias, 1, 1));
-  for (size_t i = kPadding; i < kInputCount; ++i)
+  for (size_t i = kConv3dPadding; i < kInputCount; ++i)
     HEARTH_TRY(signature.inputType(i, OperandType::kInt32));
   return signature.outputTypeLike(0, kData);
 }
 
-// One of the three dimensions in which the filter moves.
-struct Extent {
-  int64_t input = 0;
-  int64_t filter = 0;
-  int64_t output = 0;
-  int64_t stride = 1;
-  int64_t dilation = 1;
-  int64_t before = 0;  // zeros of padding in front
-};
-
 struct Parameters {
-  std::array<Extent, 3> extents;
+  Extents extents;
   size_t batches = 0;
   size_t inputs = 0;
   size_t outputs = 0;
   FusedActivation activation = FusedActivation::kNone;
 };
-
-Result<int64_t> positive(const OperationContext& context, size_t index) {
-  HEARTH_ASSIGN(const int32_t value, context.scalar<int32_t>(index));
-  if (value > 0) return value;
-  return fail(ErrorCode::kBadData, "Input {} of {} is {}, it must be positive.", index,
-              context.describe(), value);
-}
 
 Result<Parameters> parse(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 2, 1));
@@ -72,32 +54,13 @@ Result<Parameters> parse(const OperationContext& context) {
   p.inputs = data[4];
   p.outputs = filter[4];
   HEARTH_ASSIGN(p.activation, parseActivation(context, kActivation));
-  HEARTH_ASSIGN(const int32_t padding, context.scalar<int32_t>(kPadding));
-  if (padding != kPaddingSame && padding != kPaddingValid)
-    return fail(ErrorCode::kBadData, "The padding of {} is {}, it must be 1 or 2.",
-                context.describe(), padding);
   if (filter[3] == 0 || filter[4] == 0 || filter[3] != data[4] ||
       (context.hasInput(kBias) && context.inputs[kBias].dimensions != Dimensions{filter[4]}))
     return fail(ErrorCode::kBadData, "The filter {} and bias of {} do not fit its input {}.",
                 graph::describeDimensions(filter), context.describe(),
                 graph::describeDimensions(data));
-  for (size_t i = 0; i < 3; ++i) {
-    Extent& extent = p.extents[i];
-    extent.input = data[i + 1];
-    extent.filter = filter[i];
-    HEARTH_ASSIGN(extent.stride, positive(context, kStrides + i));
-    HEARTH_ASSIGN(extent.dilation, positive(context, kDilations + i));
-    const int64_t reach = extent.dilation * (extent.filter - 1) + 1;
-    if (extent.filter == 0 || (padding == kPaddingValid && reach > extent.input))
-      return fail(ErrorCode::kBadData, "The filter {} of {} is larger than its input {}.",
-                  graph::describeDimensions(filter), context.describe(),
-                  graph::describeDimensions(data));
-    const int64_t positions = padding == kPaddingSame ? extent.input : extent.input - reach + 1;
-    extent.output = (positions + extent.stride - 1) / extent.stride;
-    if (padding == kPaddingSame)
-      extent.before =
-          std::max<int64_t>((extent.output - 1) * extent.stride + reach - extent.input, 0) / 2;
-  }
+  HEARTH_ASSIGN(p.extents, parseExtents(context, std::span(data).subspan<1, 3>(),
+                                        std::span(filter).first<3>()));
   return p;
 }
 
@@ -197,13 +160,13 @@ class PixelTable {
     const float** target = pixels_.data();
     for (int64_t kz = 0; kz < depth.filter; ++kz)
       for (int64_t ky = 0; ky < height.filter; ++ky) {
-        const int64_t iz = place(depth, z, kz);
-        const int64_t iy = place(height, y, ky);
+        const int64_t iz = depth.elementBelow(z, kz);
+        const int64_t iy = height.elementBelow(y, ky);
         const int64_t line =
             ((static_cast<int64_t>(batch) * depth.input + iz) * height.input + iy) * width.input;
         for (int64_t kx = 0; kx < width.filter; ++kx)
           for (size_t i = 0; i < kPositions; ++i) {
-            const int64_t ix = place(width, x + static_cast<int64_t>(i), kx);
+            const int64_t ix = width.elementBelow(x + static_cast<int64_t>(i), kx);
             const bool isInside = iz >= 0 && iy >= 0 && ix >= 0;
             *target++ =
                 isInside ? data_ + static_cast<size_t>(line + ix) * p_.inputs : zeros_.data();
@@ -212,12 +175,6 @@ class PixelTable {
   }
 
  private:
-  // The input position of tap k at output position i; -1 in the padding.
-  static int64_t place(const Extent& extent, int64_t i, int64_t k) {
-    const int64_t position = i * extent.stride - extent.before + k * extent.dilation;
-    return position >= 0 && position < extent.input ? position : int64_t{-1};
-  }
-
   const Parameters& p_;
   const float* data_;
   const std::vector<float> zeros_;

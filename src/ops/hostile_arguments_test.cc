@@ -463,6 +463,49 @@ const Case kCases[] = {
            .output(OperandType::kTensorInt32)
            .run();
      }},
+    {"Conv3dTranspose",
+     [](Random& r) {
+       return Mutator(OperationType::kConv3dTranspose, r)
+           .tensor(kFloat, {1, 2, 2, 2, 3})
+           .tensor(kFloat, {2, 1, 2, 4, 3})
+           .tensor(kFloat, {4})
+           .ints({1, 2, 1, 2, 1, 1, 1, 0})
+           .indices({1, 4, 2, 4, 4})
+           .output(kFloat)
+           .run();
+     },
+     true, true},
+    {"RandomUniform",
+     [](Random& r) {
+       return Mutator(OperationType::kRandomUniform, r)
+           .indices({2, 3})
+           .tensor(OperandType::kTensorInt64, {2})
+           .tensor(OperandType::kTensorInt64, {1})
+           .output(kFloat)
+           .output(OperandType::kTensorInt64)
+           .run();
+     }},
+    {"Multinomial",
+     [](Random& r) {
+       return Mutator(OperationType::kMultinomial, r)
+           .tensor(kFloat, {2, 3})
+           .indices({4})
+           .tensor(OperandType::kTensorInt64, {2})
+           .tensor(OperandType::kTensorInt64, {1})
+           .output(OperandType::kTensorInt32)
+           .output(OperandType::kTensorInt64)
+           .run();
+     }},
+    {"SparseToDense",
+     [](Random& r) {
+       return Mutator(OperationType::kSparseToDense, r)
+           .indices({0, 1, 1, 2}, {2, 2})
+           .indices({2, 3})
+           .tensor(kFloat, {2})
+           .tensor(kFloat, {1})
+           .output(kFloat)
+           .run();
+     }},
     {"Unique",
      [](Random& r) {
        return Mutator(OperationType::kUnique, r)

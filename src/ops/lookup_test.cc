@@ -85,5 +85,41 @@ TEST(FingerprintTest, AllLengthsDiffer) {
   EXPECT_EQ(fingerprintOf(""), 0x9AE16A3B2F90404Fu);
 }
 
+std::vector<float> sparseToDense(Dimensions indexShape, std::vector<int32_t> indices,
+                                 std::vector<int32_t> shape, Dimensions valueShape,
+                                 std::vector<float> values) {
+  OperationBuilder builder(OperationType::kSparseToDense);
+  graph::Operand value;
+  value.type = OperandType::kTensorFloat32;
+  value.isRankZeroTensor = valueShape.empty();
+  value.dimensions = std::move(valueShape);
+  graph::Operand index;
+  index.type = OperandType::kTensorInt32;
+  index.isRankZeroTensor = indexShape.empty();
+  index.dimensions = std::move(indexShape);
+  builder.input(index, std::move(indices))
+      .input({static_cast<uint32_t>(shape.size())}, shape)
+      .input(value, std::move(values))
+      .input({1}, std::vector<float>{0.5f})
+      .output();
+  return builder.run() ? builder.result<float>() : std::vector<float>();
+}
+
+TEST(SparseToDenseTest, SetsThePlacesThatTheIndicesName) {
+  EXPECT_THAT(sparseToDense({2, 2}, {0, 1, 1, 2}, {2, 3}, {2}, {7, 8}),
+              ElementsAre(0.5f, 7, 0.5f, 0.5f, 0.5f, 8));
+  EXPECT_THAT(sparseToDense({2}, {2, 0}, {4}, {}, {7}), ElementsAre(7, 0.5f, 7, 0.5f));
+  EXPECT_THAT(sparseToDense({}, {1}, {3}, {}, {7}), ElementsAre(0.5f, 7, 0.5f));
+  EXPECT_THAT(sparseToDense({2}, {1, 1}, {2}, {2}, {7, 8}), ElementsAre(0.5f, 8));
+}
+
+TEST(SparseToDenseTest, WhatDoesNotFitIsAnError) {
+  EXPECT_THAT(sparseToDense({1}, {4}, {4}, {}, {7}), ElementsAre());
+  EXPECT_THAT(sparseToDense({1}, {-1}, {4}, {}, {7}), ElementsAre());
+  EXPECT_THAT(sparseToDense({2}, {0, 1}, {4}, {3}, {7, 8, 9}), ElementsAre());
+  EXPECT_THAT(sparseToDense({1, 2}, {0, 1}, {4}, {}, {7}), ElementsAre());
+  EXPECT_THAT(sparseToDense({1, 2}, {0, 1}, {2, -2}, {}, {7}), ElementsAre());
+}
+
 }  // namespace
 }  // namespace hearth::ops

@@ -25,7 +25,7 @@ QuantizedRange quantizedRange(OperandType type) {
 
 int32_t quantize(double real, const graph::Operand& operand) {
   const QuantizedRange range = quantizedRange(operand.type);
-  return roundAndClamp(real / operand.scale, operand.zeroPoint, range.lowest, range.highest);
+  return roundAndClamp(real / stepOf(operand), operand.zeroPoint, range.lowest, range.highest);
 }
 
 Status checkBiasQuantization(const OperationContext& context, size_t input, size_t filter,

@@ -38,10 +38,17 @@ HEARTH_INLINE inline int32_t roundSmall(float value) {
   return static_cast<int32_t>(value + std::copysign(kBelowHalf, value));
 }
 
+// What one step of the operand is worth. Integers without a scale, which TENSOR_INT16 may be, count
+// themselves.
+inline float stepOf(const graph::Operand& operand) {
+  const bool isPlain = operand.type == OperandType::kTensorInt16 && operand.scale == 0.0f;
+  return isPlain ? 1.0f : operand.scale;
+}
+
 // One real number as the operand's type holds it.
 int32_t quantize(double real, const graph::Operand& operand);
 inline double dequantize(int32_t value, const graph::Operand& operand) {
-  return static_cast<double>(operand.scale) *
+  return static_cast<double>(stepOf(operand)) *
          (static_cast<int64_t>(value) - static_cast<int64_t>(operand.zeroPoint));
 }
 

@@ -14,7 +14,7 @@ namespace {
 template <typename T>
 void dequantizeAll(const Tensor& tensor, std::vector<float>* values) {
   const T* data = tensor.as<T>();
-  const float scale = tensor.operand->scale;
+  const float scale = stepOf(*tensor.operand);
   const int32_t zeroPoint = tensor.operand->zeroPoint;
   float* target = values->data();
   const size_t count = values->size();
@@ -49,7 +49,7 @@ void quantizeAll(const std::vector<float>& values, const Tensor& tensor) {
   T* data = tensor.as<T>();
   const float* source = values.data();
   const size_t count = values.size();
-  const double scale = tensor.operand->scale;
+  const double scale = stepOf(*tensor.operand);
   const double zeroPoint = tensor.operand->zeroPoint;
   const QuantizedRange range = quantizedRange(tensor.type());
   const double lowest = range.lowest;

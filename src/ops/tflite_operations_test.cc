@@ -269,22 +269,6 @@ TEST(ReverseSequenceTest, BeginningsOnly) {
   EXPECT_THAT(run(1, 0, {2}), ElementsAre());
 }
 
-TEST(Conv3dTest, SameAndValid) {
-  const auto run = [](int32_t padding) {
-    OperationBuilder builder(OperationType::kConv3d);
-    // One channel; the filter adds a pixel and its right neighbour.
-    builder.input({1, 1, 2, 2, 1}, std::vector<float>{1, 2, 3, 4})
-        .input({1, 1, 2, 1, 2}, std::vector<float>{1, 10, 1, 0})
-        .input({2}, std::vector<float>{0.5f, 0})
-        .scalars({padding, 1, 1, 1, 1, 1, 1, 0})
-        .output();
-    EXPECT_TRUE(builder.run());
-    return builder.result<float>();
-  };
-  EXPECT_THAT(run(2), ElementsAre(3.5f, 10, 7.5f, 30));
-  EXPECT_THAT(run(1), ElementsAre(3.5f, 10, 2.5f, 20, 7.5f, 30, 4.5f, 40));
-}
-
 // Empty tensors of large dimensions: no loop over what is not there.
 TEST(TfliteOperationsTest, EmptyTensorsTakeNoTime) {
   constexpr uint32_t kMany = UINT32_MAX;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <string>
+#include <string_view>
 
 #include "base/format.h"
 #include "ops/half.h"
@@ -36,13 +38,23 @@ Status checkRank(const char* role, size_t index, const graph::Operand& operand, 
 }  // namespace
 
 std::string TypeSet::describe() const {
-  std::string text;
+  constexpr std::string_view kPrefix = "TENSOR_";
+  std::string scalars;
+  std::string tensors;
+  size_t tensorCount = 0;
   for (const graph::OperandTypeInfo& info : graph::operandTypes()) {
     if (!contains(info.type)) continue;
-    if (!text.empty()) text += ", ";
-    text += info.name;
+    const std::string_view name = info.name;
+    const bool isTensor = name.starts_with(kPrefix);
+    std::string& text = isTensor ? tensors : scalars;
+    if (!text.empty()) text += isTensor ? "," : ", ";
+    text += isTensor ? name.substr(kPrefix.size()) : name;
+    tensorCount += isTensor;
   }
-  return text;
+  if (tensorCount == 0) return scalars;
+  tensors = tensorCount == 1 ? base::formatText("{}{}", kPrefix, tensors)
+                             : base::formatText("{}{{{}}}", kPrefix, tensors);
+  return scalars.empty() ? tensors : base::formatText("{} or {}", scalars, tensors);
 }
 
 Status Signature::counts(size_t minInputs, size_t maxInputs, size_t minOutputs,

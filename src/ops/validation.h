@@ -26,7 +26,7 @@ class TypeSet {
   constexpr bool contains(OperandType type) const { return (bits_ & bitOf(type)) != 0; }
   friend constexpr TypeSet operator|(TypeSet a, TypeSet b);
 
-  // "TENSOR_FLOAT32, TENSOR_FLOAT16" for messages.
+  // "FLOAT32 or TENSOR_{FLOAT32,FLOAT16}" for messages: the prefix of several tensors stands once.
   std::string describe() const;
 
  private:

@@ -34,7 +34,9 @@ TEST(TypeSetTest, HoldsWhatItIsMadeOf) {
   EXPECT_FALSE(set.contains(OperandType::kTensorFloat32));
   EXPECT_FALSE(set.contains(static_cast<OperandType>(12345)));
   EXPECT_FALSE(set.contains(static_cast<OperandType>(-1)));
-  EXPECT_EQ(kFloatTensors.describe(), "TENSOR_FLOAT32, TENSOR_FLOAT16");
+  EXPECT_EQ(kFloatTensors.describe(), "TENSOR_{FLOAT32,FLOAT16}");
+  EXPECT_EQ((OperandType::kFloat32 | TypeSet(OperandType::kTensorInt32)).describe(),
+            "FLOAT32 or TENSOR_INT32");
 }
 
 TEST_F(SignatureTest, CountsAndTypes) {
@@ -54,7 +56,7 @@ TEST_F(SignatureTest, CountsAndTypes) {
   EXPECT_TRUE(signature.optionalInputType(2, kFloatTensors));
   EXPECT_TRUE(signature.outputTypeLike(0, 0));
   EXPECT_THAT(signature.outputType(0, kQuant8Tensors).error().message(),
-              HasSubstr("TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED"));
+              HasSubstr("TENSOR_{QUANT8_ASYMM,QUANT8_ASYMM_SIGNED}"));
   EXPECT_FALSE(signature.floatScalar(1, 0));
 }
 

@@ -6,7 +6,10 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/format.h"
 #include "base/log.h"
@@ -17,9 +20,6 @@
 
 namespace hearth::runtime {
 namespace {
-
-// How many operations a message names before it only counts the rest.
-constexpr size_t kMaxNamedOperations = 4;
 
 float figureOf(const hal::PerformanceInfo& info, hal::Preference preference) {
   return preference == hal::Preference::kLowPower ? info.powerUsage : info.execTime;
@@ -108,6 +108,37 @@ class Answers {
   std::vector<std::optional<std::vector<hal::OperationSupport>>> answers_;
 };
 
+// Why devices do not take an operation. Most have the same reason, which is given once.
+class Reasons {
+ public:
+  void add(std::string_view device, std::string_view reason) {
+    for (Entry& entry : entries_) {
+      if (entry.reason != reason) continue;
+      entry.devices += ", ";
+      entry.devices += device;
+      return;
+    }
+    entries_.push_back({std::string(device), std::string(reason)});
+  }
+
+  // ": " and what follows, or "." without any.
+  std::string text() const {
+    if (entries_.empty()) return ".";
+    if (entries_.size() == 1) return ": " + entries_[0].reason;
+    std::string text = ":";
+    for (const Entry& entry : entries_)
+      text += base::formatText(" {}: {}", entry.devices, entry.reason);
+    return text;
+  }
+
+ private:
+  struct Entry {
+    std::string devices;
+    std::string reason;
+  };
+  std::vector<Entry> entries_;
+};
+
 Result<std::vector<size_t>> chooseDevices(const graph::Model& model,
                                           std::span<const std::shared_ptr<hal::Device>> devices,
                                           hal::Preference preference) {
@@ -119,13 +150,14 @@ Result<std::vector<size_t>> chooseDevices(const graph::Model& model,
     isReference.push_back(device->name() == kReferenceDeviceName);
   }
   std::vector<size_t> chosen;
-  std::string missing;
+  std::string missing;  // the first operation that no device takes
+  std::string missingReasons;
   size_t missingCount = 0;
   for (size_t i = 0; i < model.main().operations.size(); ++i) {
     const graph::Operation& operation = model.main().operations[i];
     std::optional<size_t> best;
     float bestCost = 0;
-    std::string reasons;
+    Reasons reasons;
     for (size_t d = 0; d < devices.size(); ++d) {
       const float cost = operationCost(model, model.main(), operation, capabilities[d], preference);
       const bool wouldWin = !best || cost < bestCost || (cost == bestCost && isReference[d]);
@@ -133,7 +165,7 @@ Result<std::vector<size_t>> chooseDevices(const graph::Model& model,
       const std::vector<hal::OperationSupport>& answer = answers.of(d);
       if (answer.empty() || !answer[i].supported) {
         if (!answer.empty() && !answer[i].reason.empty())
-          reasons += base::formatText(" {}: {}", devices[d]->name(), answer[i].reason);
+          reasons.add(devices[d]->name(), answer[i].reason);
         continue;
       }
       best = d;
@@ -142,15 +174,20 @@ Result<std::vector<size_t>> chooseDevices(const graph::Model& model,
     const bool isControlFlow = operation.type == graph::OperationType::kIf ||
                                operation.type == graph::OperationType::kWhile;
     if (!best && isControlFlow) best = devices.size();
-    if (!best && ++missingCount <= kMaxNamedOperations)
-      missing += base::formatText(
-          " Operation {} is {}{}.{}", i, ops::operatorName(model, model.main(), operation),
-          operation.name.empty() ? "" : base::formatText(" \"{}\"", operation.name), reasons);
+    if (!best && ++missingCount == 1) {
+      missing = base::formatText(
+          "operation {}, {}{}", i, ops::operatorName(model, model.main(), operation),
+          operation.name.empty() ? "" : base::formatText(" \"{}\"", operation.name));
+      missingReasons = reasons.text();
+    }
     chosen.push_back(best.value_or(0));
   }
   if (missingCount != 0)
-    return fail(ErrorCode::kUnsupported, "No device takes {} of {} operations.{}", missingCount,
-                chosen.size(), missing);
+    return fail(ErrorCode::kUnsupported, "No device takes {}{}{}", missing,
+                missingCount == 1 ? ""
+                                  : base::formatText(", nor {} other{}", missingCount - 1,
+                                                     missingCount == 2 ? "" : "s"),
+                missingReasons);
   return chosen;
 }
 

@@ -164,4 +164,50 @@ Status convolve3d(const OperationContext& context) {
   return {};
 }
 
+// Data [n, depth, height, width, channels], filter [depth, height, width, outputs, channels]; the
+// scalars are those of convolve3d(), which goes from this one's output to its data.
+Status convolve3dTransposed(const OperationContext& context) {
+  const Dimensions& data = context.inputs[0].dimensions;
+  const Dimensions& filter = context.inputs[1].dimensions;
+  const Dimensions& result = context.outputs[0].dimensions;
+  HEARTH_ASSIGN(const int32_t padding, context.scalar<int32_t>(3));
+  HEARTH_ASSIGN(const FusedActivation activation, parseActivation(context, 10));
+  int64_t strides[3];
+  int64_t dilations[3];
+  int64_t before[3] = {0, 0, 0};
+  for (size_t i = 0; i < 3; ++i) {
+    HEARTH_ASSIGN(strides[i], context.scalar<int32_t>(4 + i));
+    HEARTH_ASSIGN(dilations[i], context.scalar<int32_t>(7 + i));
+    const int64_t reach = dilations[i] * (int64_t{filter[i]} - 1) + 1;
+    const int64_t covered = (int64_t{data[i + 1]} - 1) * strides[i] + reach;
+    if (padding == 1) before[i] = std::max<int64_t>(covered - result[i + 1], 0) / 2;
+  }
+  const int64_t outputs = filter[3];
+  const int64_t inputs = filter[4];
+  const LayerOutput output(context, activation);
+  if (countOf(result) == 0) return {};
+  visitData(context, 1, [&](const auto* elements, double zeroPoint) {
+    for (int64_t channel = 0; channel < outputs; ++channel) {
+      std::vector<double> sums(static_cast<size_t>(countOf(result) / outputs));
+      forEach({data[0], data[1], data[2], data[3]}, [&](const Index& index, int64_t pixel) {
+        forEach({filter[0], filter[1], filter[2]}, [&](const Index& tap, int64_t tapPlace) {
+          int64_t to = index[0];
+          for (size_t i = 0; i < 3; ++i) {
+            const int64_t at = index[i + 1] * strides[i] - before[i] + tap[i] * dilations[i];
+            if (at < 0 || at >= result[i + 1]) return;
+            to = to * result[i + 1] + at;
+          }
+          const std::vector<double> weights =
+              weightsAt(context, (tapPlace * outputs + channel) * inputs, 1, inputs);
+          sums[static_cast<size_t>(to)] +=
+              sumOfProducts(elements + pixel * inputs, 1, zeroPoint, weights.data(), inputs);
+        });
+      });
+      for (size_t i = 0; i < sums.size(); ++i)
+        output.put(static_cast<int64_t>(i) * outputs + channel, channel, sums[i]);
+    }
+  });
+  return {};
+}
+
 }  // namespace hearth::ops::reference

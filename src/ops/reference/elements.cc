@@ -13,7 +13,7 @@ namespace {
 // The scale of an element: that of its channel, if channels have their own.
 double scaleAt(const Tensor& tensor, int64_t place) {
   const graph::PerChannelQuantization& channels = tensor.operand->perChannel;
-  if (channels.scales.empty()) return tensor.operand->scale;
+  if (channels.scales.empty()) return stepOf(*tensor.operand);
   int64_t inner = 1;
   for (size_t i = channels.channelDim + 1; i < tensor.rank(); ++i) inner *= tensor.dimensions[i];
   return channels.scales[static_cast<size_t>(place / inner) % channels.scales.size()];

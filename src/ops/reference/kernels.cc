@@ -134,9 +134,11 @@ constexpr Entry kKernels[] = {
     {OperationType::kZerosLike, fillWithZeros},
     {OperationType::kOneHot, encodeOneHot},
     {OperationType::kScatterNd, scatterNd},
+    {OperationType::kSparseToDense, setPlaces},
     {OperationType::kSegmentSum, sumSegments},
     {OperationType::kBroadcastArgs, broadcastArguments},
     {OperationType::kConv3d, convolve3d},
+    {OperationType::kConv3dTranspose, convolve3dTransposed},
     {OperationType::kReverseSequence, reverseSequence},
     {OperationType::kUnsortedSegmentProd, combineSegments},
     {OperationType::kUnsortedSegmentMax, combineSegments},
@@ -172,6 +174,9 @@ constexpr OperationType kSharedOperations[] = {
     OperationType::kQuantizedLstm,
     OperationType::kQuantizedSequenceLstm,
     OperationType::kCustom,
+    OperationType::kRandomUniform,
+    OperationType::kRandomStandardNormal,
+    OperationType::kMultinomial,
 };
 
 }  // namespace

@@ -32,6 +32,7 @@ Status transformFourier(const OperationContext& context);
 // convolution.cc
 Status convolve(const OperationContext& context);
 Status convolve3d(const OperationContext& context);
+Status convolve3dTransposed(const OperationContext& context);
 Status convolveDepthwise(const OperationContext& context);
 Status convolveTransposed(const OperationContext& context);
 
@@ -66,6 +67,7 @@ Status findNonZeros(const OperationContext& context);
 Status findRank(const OperationContext& context);
 Status findShape(const OperationContext& context);
 Status findUnique(const OperationContext& context);
+Status setPlaces(const OperationContext& context);
 Status gather(const OperationContext& context);
 Status gatherNd(const OperationContext& context);
 Status lookUpEmbeddings(const OperationContext& context);

@@ -27,10 +27,13 @@ TEST(ReferenceKernelsTest, TheseOperationsHaveNone) {
                        "GENERATE_PROPOSALS",
                        "HEATMAP_MAX_KEYPOINT",
                        "LSH_PROJECTION",
+                       "MULTINOMIAL",
                        "QUANTIZED_16BIT_LSTM",
                        "QUANTIZED_LSTM",
                        "QUANTIZED_SEQUENCE_LSTM",
                        "RANDOM_MULTINOMIAL",
+                       "RANDOM_STANDARD_NORMAL",
+                       "RANDOM_UNIFORM",
                    }));
 }
 

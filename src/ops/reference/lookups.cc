@@ -145,6 +145,22 @@ Status scatterNd(const OperationContext& context) {
   });
 }
 
+// One value but at the places that the indices name.
+Status setPlaces(const OperationContext& context) {
+  const Tensor& output = context.outputs[0];
+  const Tensor& values = context.inputs[2];
+  for (int64_t i = 0; i < countOf(output.dimensions); ++i)
+    copyElement(context.inputs[3], 0, output, i);
+  HEARTH_ASSIGN(const std::vector<int64_t> indices, context.intVector(0));
+  const size_t depth = output.rank();
+  for (size_t first = 0; first < indices.size(); first += depth) {
+    HEARTH_ASSIGN(const int64_t place, sliceAt(context, indices, first, depth, output.dimensions));
+    copyElement(values, values.rank() == 0 ? 0 : static_cast<int64_t>(first / depth), output,
+                place);
+  }
+  return {};
+}
+
 // A table of weights gives real rows where the output is float32, else rows as they are.
 Status lookUpEmbeddings(const OperationContext& context) {
   HEARTH_ASSIGN(const std::vector<int64_t> rows, context.intVector(0));

@@ -35,7 +35,8 @@ class Generator : LayerMaker {
         &Generator::addMatmul,      &Generator::addLogic,          &Generator::addJump,
         &Generator::addNorm,        &Generator::addExtension,      &Generator::addExtension,
         &Generator::addResize,      &Generator::addUpdate,         &Generator::addLstm,
-        &Generator::addTfliteForm,  &Generator::addSegments,       &Generator::addSuppression};
+        &Generator::addTfliteForm,  &Generator::addSegments,       &Generator::addSuppression,
+        &Generator::addVolume};
     (this->*kMakers[random_() % std::size(kMakers)])();
   }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "runtime/testing/random_graph_builder.h"
@@ -96,6 +97,35 @@ class LayerMaker : protected GraphBuilder {
     inputs.push_back(scalar(static_cast<int32_t>(number(0, 3))));
     addResult(isDepthwise ? OperationType::kDepthwiseConv2d : OperationType::kConv2d, inputs,
               productForm(*input, weights), productRule(*input, weights, isHybrid));
+  }
+
+  void addVolume() {
+    const uint32_t channels = number(1, 5);
+    const uint32_t volume =
+        addInput(chance(70) ? kFloat : kHalf,
+                 {number(1, 2), number(1, 3), number(2, 5), number(2, 5), channels});
+    const bool isTransposed = chance(50);
+    const uint32_t outputs = number(1, 20);
+    Dimensions dimensions = {number(1, 2), number(1, 3), number(1, 3), channels, outputs};
+    if (isTransposed) std::swap(dimensions[3], dimensions[4]);
+    const Weights weights = weightsFor(volume, dimensions, outputs, isTransposed ? 3 : 4, false);
+    const bool isSame = chance(50);
+    std::vector<uint32_t> inputs = {volume, weights.filter, weights.bias,
+                                    scalar(isSame ? int32_t{1} : int32_t{2})};
+    std::vector<int32_t> result = {static_cast<int32_t>(shape(volume)[0])};
+    std::vector<int32_t> steps;
+    for (int i = 0; i < 6; ++i) steps.push_back(static_cast<int32_t>(number(1, 2)));
+    for (size_t i = 0; i < 3; ++i) {
+      const auto size = static_cast<int32_t>(shape(volume)[i + 1]);
+      const int32_t reach = steps[i + 3] * (static_cast<int32_t>(dimensions[i]) - 1) + 1;
+      result.push_back(isSame ? size * steps[i] : (size - 1) * steps[i] + reach);
+    }
+    result.push_back(static_cast<int32_t>(outputs));
+    for (const int32_t step : steps) inputs.push_back(scalar(step));
+    inputs.push_back(scalar(static_cast<int32_t>(number(0, 3))));
+    if (isTransposed) inputs.push_back(ints(result));
+    addResult(isTransposed ? OperationType::kConv3dTranspose : OperationType::kConv3d, inputs,
+              productForm(volume, weights), productRule(volume, weights, false));
   }
 
   void addFullyConnected() {

@@ -56,8 +56,9 @@ struct Quantization {
 // Whether the tensor has a scale for each channel. There may be very many, so they are read only
 // once, when they become the operand's.
 bool isPerChannel(const schema::Tensor& tensor, const Quantization& quantization) {
-  const bool mayBe =
-      tensor.type() == schema::TensorType::INT8 || tensor.type() == schema::TensorType::INT4;
+  const bool mayBe = tensor.type() == schema::TensorType::INT8 ||
+                     tensor.type() == schema::TensorType::INT4 ||
+                     tensor.type() == schema::TensorType::INT2;
   return mayBe && !quantization.hasBlocks && quantization.scaleCount() > 1;
 }
 
@@ -195,6 +196,7 @@ Status setTypeAndQuantization(const schema::Tensor& tensor, const std::string& n
       operand->type = OperandType::kTensorQuant8Asymm;
       HEARTH_TRY(refusePerChannel(quantization, tensor, name));
       return setPerTensor(quantization, name, 0, 255, operand);
+    case schema::TensorType::INT2:  // the value is widened
     case schema::TensorType::INT8:
       if (isPerChannel(tensor, quantization)) {
         operand->type = OperandType::kTensorQuant8SymmPerChannel;

@@ -399,6 +399,57 @@ ModelWriter bits() {
   return model;
 }
 
+// Volumes: a convolution over three dimensions and its transposed form.
+ModelWriter volumes() {
+  ModelWriter model;
+  const int32_t data = model.addTensor(TensorType::FLOAT32, {1, 2, 3, 4, 2});
+  const int32_t filter = weights(&model, TensorType::FLOAT32, {1, 2, 2, 2, 3});
+  const int32_t bias = weights(&model, TensorType::FLOAT32, {3});
+  const int32_t middle = model.addTensor(TensorType::FLOAT32, {1, 2, 2, 2, 3});
+  schema::Conv3DOptionsT options;
+  options.stride_d = 1;
+  options.stride_h = 2;
+  options.stride_w = 2;
+  model.addOperator(BuiltinOperator::CONV_3D, {data, filter, bias}, {middle}, options);
+  const int32_t shape = model.ints({1, 2, 3, 4, 2});
+  const int32_t output = model.addTensor(TensorType::FLOAT32, {1, 2, 3, 4, 2});
+  model.addOperator(BuiltinOperator::CONV_3D_TRANSPOSE, {shape, filter, middle}, {output}, options);
+  model.setArguments({data}, {output});
+  return model;
+}
+
+// A tensor of one value but at a few places.
+ModelWriter places() {
+  ModelWriter model;
+  const int32_t indices = model.addTensor(TensorType::INT32, {2, 2});
+  const int32_t values = model.addTensor(TensorType::FLOAT32, {2});
+  const int32_t rest = model.addConstant<float>(TensorType::FLOAT32, {}, {0.5f});
+  const int32_t output = model.addTensor(TensorType::FLOAT32, {3, 4});
+  model.addOperator(BuiltinOperator::SPARSE_TO_DENSE, {indices, model.ints({3, 4}), values, rest},
+                    {output});
+  model.setArguments({indices, values}, {output});
+  return model;
+}
+
+// Numbers and classes drawn with seeds, whose positions are states.
+ModelWriter random() {
+  ModelWriter model;
+  schema::RandomOptionsT options;
+  options.seed = 1;
+  options.seed2 = 2;
+  const int32_t shape = model.ints({2, 3});
+  const int32_t even = model.addTensor(TensorType::FLOAT32, {2, 3});
+  model.addOperator(BuiltinOperator::RANDOM_UNIFORM, {shape}, {even}, options);
+  const int32_t normal = model.addTensor(TensorType::FLOAT32, {2, 3});
+  model.addOperator(BuiltinOperator::RANDOM_STANDARD_NORMAL, {shape}, {normal}, options);
+  const int32_t logits = model.addTensor(TensorType::FLOAT32, {2, 4});
+  const int32_t count = model.ints({5});
+  const int32_t classes = model.addTensor(TensorType::INT32, {2, 5});
+  model.addOperator(BuiltinOperator::MULTINOMIAL, {logits, count}, {classes}, options);
+  model.setArguments({logits}, {even, normal, classes});
+  return model;
+}
+
 // Elements without those that come again; how many is known only at run time.
 ModelWriter different() {
   ModelWriter model;
@@ -625,6 +676,9 @@ std::vector<SampleModel> sampleModels() {
           {"spectrum", spectrum().write()},
           {"bits", bits().write()},
           {"different", different().write()},
+          {"volumes", volumes().write()},
+          {"random", random().write()},
+          {"places", places().write()},
           {"detector", detector().write()},
           {"suppressions", suppressions().write()},
           {"custom", custom().write()},

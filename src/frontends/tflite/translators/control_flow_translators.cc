@@ -43,6 +43,15 @@ Result<std::vector<uint32_t>> allOutputs(OperatorView& view) {
   return outputs;
 }
 
+// Whether the file gives output `index` of this subgraph dimensions.
+bool outputHasDimensions(OperatorView& view, int32_t subgraph, size_t index) {
+  const FileView& file = view.builder().model().file();
+  const schema::SubGraph& called = *file.subgraph(static_cast<size_t>(subgraph));
+  const schema::Tensor* tensor =
+      file.tensor(called, called.outputs()->Get(static_cast<uint32_t>(index)));
+  return tensor != nullptr && tensor->shape() != nullptr && tensor->shape()->size() > 0;
+}
+
 Status translateIf(OperatorView& view, OperationType type) {
   const auto& options = view.options<schema::IfOptions>();
   HEARTH_ASSIGN(const uint32_t condition, view.input(0));
@@ -54,6 +63,11 @@ Status translateIf(OperatorView& view, OperationType type) {
   std::vector<uint32_t> arguments = {condition, thenGraph, elseGraph};
   HEARTH_TRY(appendInputs(view, 1, &arguments));
   HEARTH_ASSIGN(std::vector<uint32_t> outputs, allOutputs(view));
+  // Branches whose results differ in rank.
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputHasDimensions(view, options.then_subgraph_index(), i) ||
+        outputHasDimensions(view, options.else_subgraph_index(), i))
+      view.builder().forgetUnsaidRank(outputs[i]);
   return view.emit(type, std::move(arguments), std::move(outputs));
 }
 

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
 #include "frontends/tflite/testing/import_testing.h"
 
 namespace hearth::tflite {
@@ -35,6 +38,39 @@ TEST(ControlFlowTranslators, If) {
   EXPECT_THAT(linesOf(*imported.model, 0), ElementsAre("IF t0 #1 #2 t1 -> t2"));
   EXPECT_THAT(linesOf(*imported.model, 1), ElementsAre("ADD t0 t0 0 -> t1"));
   EXPECT_THAT(linesOf(*imported.model, 2), ElementsAre("RESHAPE t0 {2} -> t0"));
+}
+
+// The result of the branches, and what is computed from it, is declared without dimensions.
+TEST(ControlFlowTranslators, RanksThatTheFileDoesNotSayAreUnknown) {
+  const auto ranksAreUnknown = [](bool isRankSaid, bool haveBranchesDimensions) {
+    ModelWriter model = branches();
+    schema::SubGraphT& main = *model.model.subgraphs[0];
+    main.tensors[2]->shape.clear();
+    main.tensors[2]->has_rank = isRankSaid;
+    main.tensors.push_back(std::make_unique<schema::TensorT>(*main.tensors[2]));
+    main.tensors[3]->name = "t3";
+    auto code = std::make_unique<schema::OperatorCodeT>();
+    code->builtin_code = BuiltinOperator::EXP;
+    model.model.operator_codes.push_back(std::move(code));
+    auto exp = std::make_unique<schema::OperatorT>();
+    exp->opcode_index = static_cast<uint32_t>(model.model.operator_codes.size()) - 1;
+    exp->inputs = {2};
+    exp->outputs = {3};
+    main.operators.push_back(std::move(exp));
+    main.outputs = {3};
+    if (!haveBranchesDimensions)
+      for (const size_t i : {1, 2})
+        for (const auto& tensor : model.model.subgraphs[i]->tensors) tensor->shape.clear();
+    const ImportedGraph imported = import(model);
+    std::vector<bool> unknown;
+    for (const graph::Operation& operation : imported.model->main().operations)
+      for (const uint32_t output : operation.outputs)
+        unknown.push_back(!imported.model->main().operands[output].isRankZeroTensor);
+    return unknown;
+  };
+  EXPECT_THAT(ranksAreUnknown(false, true), ElementsAre(true, true));
+  EXPECT_THAT(ranksAreUnknown(true, true), ElementsAre(false, false));
+  EXPECT_THAT(ranksAreUnknown(false, false), ElementsAre(false, false));
 }
 
 TEST(ControlFlowTranslators, WrongSubgraphs) {

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions, pooling, fully connected layers, matrix products and normalisation.
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
 #include "frontends/tflite/translators/translators.h"
 
 namespace hearth::tflite {
@@ -169,23 +174,38 @@ Status translateTransposeConv(OperatorView& view, OperationType type) {
               fused);
 }
 
-Status translateConv3d(OperatorView& view, OperationType type) {
+// What CONV_3D and its transposed form share: three arguments, then the window.
+Status emitConv3d(OperatorView& view, OperationType type, std::vector<uint32_t> arguments,
+                  std::span<const uint32_t> last) {
   const auto& options = view.options<schema::Conv3DOptions>();
-  HEARTH_ASSIGN(const uint32_t input, view.input(0));
-  HEARTH_ASSIGN(const uint32_t filter, view.input(1));
-  HEARTH_ASSIGN(const uint32_t biasOperand, view.inputOr(2, view.operand(input).type));
   HEARTH_ASSIGN(const uint32_t padding, view.padding(options.padding()));
+  arguments.push_back(padding);
   HEARTH_ASSIGN(const Activation activation,
                 view.planActivation(options.fused_activation_function()));
-  std::vector<uint32_t> arguments = {input, filter, biasOperand, padding};
   for (const int32_t value :
        {options.stride_d(), options.stride_h(), options.stride_w(), options.dilation_d_factor(),
         options.dilation_h_factor(), options.dilation_w_factor(), activation.fuse}) {
     HEARTH_ASSIGN(const uint32_t scalar, view.scalar(value));
     arguments.push_back(scalar);
   }
+  arguments.insert(arguments.end(), last.begin(), last.end());
   HEARTH_TRY(view.emit(type, std::move(arguments), {activation.target}));
   return view.finishActivation(activation);
+}
+
+Status translateConv3d(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t filter, view.input(1));
+  HEARTH_ASSIGN(const uint32_t offset, view.inputOr(2, view.operand(input).type));
+  return emitConv3d(view, type, {input, filter, offset}, {});
+}
+
+Status translateConv3dTranspose(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t shape, view.intTensorInput(0));
+  HEARTH_ASSIGN(const uint32_t filter, view.input(1));
+  HEARTH_ASSIGN(const uint32_t input, view.input(2));
+  HEARTH_ASSIGN(const uint32_t offset, view.inputOr(3, view.operand(input).type));
+  return emitConv3d(view, type, {input, filter, offset}, {&shape, 1});
 }
 
 Status translatePool2d(OperatorView& view, OperationType type) {
@@ -215,13 +235,32 @@ Status translateFullyConnected(OperatorView& view, OperationType type) {
   return emit(view, type, std::move(arguments), fused);
 }
 
+// 8-bit weights beside float data are widened, which is more exact than TFLite's quantising the
+// data. Scales per channel beside 8-bit data, which NNAPI lacks, take the way over floats as well.
 Status translateBatchMatmul(OperatorView& view, OperationType type) {
   const auto& options = view.options<schema::BatchMatMulOptions>();
-  HEARTH_ASSIGN(const uint32_t left, view.input(0));
-  HEARTH_ASSIGN(const uint32_t right, view.input(1));
+  HEARTH_ASSIGN(uint32_t left, view.input(0));
+  HEARTH_ASSIGN(uint32_t right, view.input(1));
   HEARTH_ASSIGN(const uint32_t leftTransposed, view.scalar(options.adj_x()));
   HEARTH_ASSIGN(const uint32_t rightTransposed, view.scalar(options.adj_y()));
-  return view.emit(type, {left, right, leftTransposed, rightTransposed});
+  HEARTH_ASSIGN(const uint32_t output, view.output(0));
+  const OperandType data = view.operand(left).type;
+  const OperandType weights = view.operand(right).type;
+  const bool isHybrid =
+      data == OperandType::kTensorFloat32 && (weights == OperandType::kTensorQuant8AsymmSigned ||
+                                              weights == OperandType::kTensorQuant8SymmPerChannel);
+  const bool isPerChannel = data == OperandType::kTensorQuant8AsymmSigned &&
+                            weights == OperandType::kTensorQuant8SymmPerChannel;
+  uint32_t product = output;
+  if (isHybrid || isPerChannel) {
+    HEARTH_ASSIGN(left, view.dequantized(left));
+    HEARTH_ASSIGN(right, view.dequantized(right));
+  }
+  if (isPerChannel) {
+    HEARTH_ASSIGN(product, view.floatsLike(output));
+  }
+  HEARTH_TRY(view.emit(type, {left, right, leftTransposed, rightTransposed}, {product}));
+  return isPerChannel ? view.emit(OperationType::kQuantize, {product}, {output}) : Status();
 }
 
 Status translateL2Normalization(OperatorView& view, OperationType type) {
@@ -248,6 +287,7 @@ constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::DEPTHWISE_CONV_2D, translateDepthwiseConv2d, OperationType::kDepthwiseConv2d},
     {BuiltinOperator::TRANSPOSE_CONV, translateTransposeConv, OperationType::kTransposeConv2d},
     {BuiltinOperator::CONV_3D, translateConv3d, OperationType::kConv3d},
+    {BuiltinOperator::CONV_3D_TRANSPOSE, translateConv3dTranspose, OperationType::kConv3dTranspose},
     {BuiltinOperator::AVERAGE_POOL_2D, translatePool2d, OperationType::kAveragePool2d},
     {BuiltinOperator::MAX_POOL_2D, translatePool2d, OperationType::kMaxPool2d},
     {BuiltinOperator::L2_POOL_2D, translatePool2d, OperationType::kL2Pool2d},

@@ -157,5 +157,50 @@ TEST(ConvTranslators, MatrixProductsAndNormalisation) {
               ElementsAre("LOCAL_RESPONSE_NORMALIZATION t0 5 1f 0.25f 0.5f -> t1"));
 }
 
+TEST(ConvTranslators, Conv3dAndItsTransposedForm) {
+  FloatModel model({{1, 2, 3, 4, 5}, {1, 2, 2, 5, 6}, {6}}, {{1, 2, 2, 3, 6}});
+  schema::Conv3DOptionsT options;
+  options.padding = schema::Padding::VALID;
+  options.stride_d = 1;
+  options.stride_h = 2;
+  options.stride_w = 3;
+  options.fused_activation_function = schema::ActivationFunctionType::RELU;
+  model.addOperator(BuiltinOperator::CONV_3D, {0, 1, 2}, {3}, options);
+  EXPECT_THAT(translate(model), ElementsAre("CONV_3D t0 t1 t2 2 1 2 3 1 1 1 1 -> t3"));
+
+  FloatModel transposed({{1, 2, 3, 4, 5}, {1, 2, 2, 6, 5}}, {{1, 2, 6, 12, 6}});
+  const int32_t shape = transposed.ints({1, 2, 6, 12, 6});
+  options.padding = schema::Padding::SAME;
+  transposed.addOperator(BuiltinOperator::CONV_3D_TRANSPOSE, {shape, 1, 0}, {2}, options);
+  EXPECT_THAT(translate(transposed),
+              ElementsAre("CONV_3D_TRANSPOSE t0 t1 - 1 1 2 3 1 1 1 1 t3 -> t2"));
+}
+
+std::vector<std::string> batchMatmul(TensorType data, TensorType weights, size_t scaleCount) {
+  ModelWriter model;
+  const float scale = data == TensorType::FLOAT32 ? 0.0f : 0.5f;
+  model.addTensor(data, {2, 3}, scale);
+  const int32_t right = model.addConstantBytes(weights, {3, 4}, std::vector<uint8_t>(12), 0.25f);
+  model.tensor(right).quantization->scale.assign(scaleCount, 0.25f);
+  model.tensor(right).quantization->zero_point.assign(scaleCount, 0);
+  model.tensor(right).quantization->quantized_dimension = 1;
+  const int32_t output = model.addTensor(data, {2, 4}, scale);
+  model.addOperator(BuiltinOperator::BATCH_MATMUL, {0, right}, {output},
+                    schema::BatchMatMulOptionsT());
+  model.setArguments({0}, {output});
+  return translate(model);
+}
+
+TEST(ConvTranslators, BatchMatmulWidensWeights) {
+  for (const size_t scales : {1, 4})
+    EXPECT_THAT(batchMatmul(TensorType::FLOAT32, TensorType::INT8, scales),
+                ElementsAre("DEQUANTIZE t1 -> %", "BATCH_MATMUL t0 % false false -> t2"));
+  EXPECT_THAT(batchMatmul(TensorType::INT8, TensorType::INT8, 1),
+              ElementsAre("BATCH_MATMUL t0 t1 false false -> t2"));
+  EXPECT_THAT(batchMatmul(TensorType::INT8, TensorType::INT8, 4),
+              ElementsAre("DEQUANTIZE t0 -> %", "DEQUANTIZE t1 -> %",
+                          "BATCH_MATMUL % % false false -> %", "QUANTIZE % -> t2"));
+}
+
 }  // namespace
 }  // namespace hearth::tflite

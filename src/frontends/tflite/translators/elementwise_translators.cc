@@ -12,10 +12,34 @@ using graph::OperandType;
 using graph::OperationType;
 using schema::BuiltinOperator;
 
+Result<uint32_t> bitcast(OperatorView& view, uint32_t operand, OperandType type) {
+  HEARTH_ASSIGN(const uint32_t same, view.builder().temporaryLike(operand));
+  view.builder().operand(same).type = type;
+  HEARTH_TRY(view.emit(OperationType::kBitcast, {operand}, {same}));
+  return same;
+}
+
+// Sums, differences and products have the same bits with and without a sign.
+Status emitUnsigned(OperatorView& view, OperationType type, uint32_t left, uint32_t right) {
+  HEARTH_ASSIGN(const uint32_t output, view.output(0));
+  HEARTH_ASSIGN(const uint32_t first, bitcast(view, left, OperandType::kTensorInt32));
+  HEARTH_ASSIGN(const uint32_t second, bitcast(view, right, OperandType::kTensorInt32));
+  HEARTH_ASSIGN(const uint32_t none, view.scalar(kFuseNone));
+  HEARTH_ASSIGN(const uint32_t result, view.builder().temporaryLike(output));
+  view.builder().operand(result).type = OperandType::kTensorInt32;
+  HEARTH_TRY(view.emit(type, {first, second, none}, {result}));
+  return view.emit(OperationType::kBitcast, {result}, {output});
+}
+
 template <typename Options>
 Status translateArithmetic(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t left, view.input(0));
   HEARTH_ASSIGN(const uint32_t right, view.input(1));
+  const bool isLinear =
+      type == OperationType::kAdd || type == OperationType::kSub || type == OperationType::kMul;
+  if (isLinear && view.operand(left).type == OperandType::kTensorUint32 &&
+      view.options<Options>().fused_activation_function() == schema::ActivationFunctionType::NONE)
+    return emitUnsigned(view, type, left, right);
   HEARTH_ASSIGN(const Activation activation,
                 view.planActivation(view.options<Options>().fused_activation_function()));
   HEARTH_ASSIGN(const uint32_t fuse, view.scalar(activation.fuse));
@@ -64,30 +88,11 @@ Status translateGelu(OperatorView& view, OperationType type) {
   return view.emit(type, {input, approximate});
 }
 
-bool isQuantizedAlike(const graph::Operand& left, const graph::Operand& right) {
-  return left.scale == right.scale && left.zeroPoint == right.zeroPoint;
-}
-
-// SELECT_V2 copies its values. TFLite copies them even where their scales differ from the output's;
-// here they are rescaled first, as NNAPI's SELECT does it.
-Result<uint32_t> rescaledLike(OperatorView& view, uint32_t values, uint32_t output) {
-  const graph::Operand& source = view.operand(values);
-  const graph::Operand& target = view.operand(output);
-  if (isQuantizedAlike(source, target) || source.scale == 0.0f || target.scale == 0.0f)
-    return values;
-  HEARTH_ASSIGN(const uint32_t rescaled, view.builder().temporaryLike(values));
-  graph::Operand& copy = view.builder().operand(rescaled);
-  copy.type = view.operand(output).type;
-  copy.scale = view.operand(output).scale;
-  copy.zeroPoint = view.operand(output).zeroPoint;
-  HEARTH_TRY(view.emit(OperationType::kQuantize, {values}, {rescaled}));
-  return rescaled;
-}
-
+// SELECT_V2 copies its values; NNAPI's SELECT rescales them.
 Status emitSelectV2(OperatorView& view, uint32_t condition, uint32_t yes, uint32_t no) {
   HEARTH_ASSIGN(const uint32_t output, view.output(0));
-  HEARTH_ASSIGN(const uint32_t first, rescaledLike(view, yes, output));
-  HEARTH_ASSIGN(const uint32_t second, rescaledLike(view, no, output));
+  HEARTH_ASSIGN(const uint32_t first, view.rescaledLike(yes, output));
+  HEARTH_ASSIGN(const uint32_t second, view.rescaledLike(no, output));
   return view.emit(OperationType::kSelectV2, {condition, first, second}, {output});
 }
 

@@ -164,5 +164,14 @@ TEST(ElementwiseTranslators, ComplexNumbers) {
       ElementsAre("RFFT2D t0 t1 -> t2", "COMPLEX_ABS t2 -> t3", "REAL t2 -> t4", "IMAG t2 -> t5"));
 }
 
+TEST(ElementwiseTranslators, UnsignedProductsAreThoseOfSignedNumbers) {
+  ModelWriter model;
+  for (int i = 0; i < 3; ++i) model.addTensor(TensorType::UINT32, {4});
+  model.addOperator(BuiltinOperator::MUL, {0, 1}, {2}, schema::MulOptionsT());
+  model.setArguments({0, 1}, {2});
+  EXPECT_THAT(translate(model), ElementsAre("BITCAST t0 -> %", "BITCAST t1 -> %", "MUL % % 0 -> %",
+                                            "BITCAST % -> t2"));
+}
+
 }  // namespace
 }  // namespace hearth::tflite

@@ -115,6 +115,7 @@ constexpr TranslatorEntry kTranslators[] = {
     {BuiltinOperator::UNIQUE, translateUnique, OperationType::kUnique},
     {BuiltinOperator::ONE_HOT, translateOneHot, OperationType::kOneHot},
     {BuiltinOperator::SCATTER_ND, translateScatterNd, OperationType::kScatterNd},
+    {BuiltinOperator::SPARSE_TO_DENSE, translatePlain<4>, OperationType::kSparseToDense},
     {BuiltinOperator::WHERE, translateWhere, OperationType::kWhere},
     {BuiltinOperator::GATHER_ND, translatePlain<2>, OperationType::kGatherNd},
     {BuiltinOperator::EMBEDDING_LOOKUP, translateEmbeddingLookup, OperationType::kEmbeddingLookup},

@@ -59,5 +59,17 @@ TEST(LookupTranslators, DifferentElements) {
   EXPECT_EQ(import(model).model->main().operands[1].dimensions, graph::Dimensions{0});
 }
 
+TEST(LookupTranslators, SparseToDense) {
+  ModelWriter model;
+  const int32_t indices = model.addTensor(TensorType::INT32, {2, 2});
+  const int32_t shape = model.ints({3, 4});
+  const int32_t values = model.addTensor(TensorType::FLOAT32, {2});
+  const int32_t rest = model.addConstant<float>(TensorType::FLOAT32, {}, {0.5f});
+  const int32_t output = model.addTensor(TensorType::FLOAT32, {3, 4});
+  model.addOperator(BuiltinOperator::SPARSE_TO_DENSE, {indices, shape, values, rest}, {output});
+  model.setArguments({indices, values}, {output});
+  EXPECT_THAT(translate(model), ElementsAre("SPARSE_TO_DENSE t0 t1 t2 t3 -> t4"));
+}
+
 }  // namespace
 }  // namespace hearth::tflite

@@ -130,6 +130,28 @@ Result<uint32_t> OperatorView::floatsLike(uint32_t operand) {
   return builder_.addOperand(std::move(floats));
 }
 
+Result<uint32_t> OperatorView::rescaledLike(uint32_t values, uint32_t other) {
+  const graph::Operand& source = operand(values);
+  const graph::Operand& target = operand(other);
+  if ((source.scale == target.scale && source.zeroPoint == target.zeroPoint) ||
+      source.scale == 0.0f || target.scale == 0.0f)
+    return values;
+  HEARTH_ASSIGN(const uint32_t rescaled, builder_.temporaryLike(values));
+  graph::Operand& copy = builder_.operand(rescaled);
+  copy.type = operand(other).type;
+  copy.scale = operand(other).scale;
+  copy.zeroPoint = operand(other).zeroPoint;
+  HEARTH_TRY(emit(graph::OperationType::kQuantize, {values}, {rescaled}));
+  return rescaled;
+}
+
+Result<uint32_t> OperatorView::dequantized(uint32_t values) {
+  if (operand(values).type == graph::OperandType::kTensorFloat32) return values;
+  HEARTH_ASSIGN(const uint32_t floats, floatsLike(values));
+  HEARTH_TRY(emit(graph::OperationType::kDequantize, {values}, {floats}));
+  return floats;
+}
+
 Status OperatorView::emit(OperationType type, std::vector<uint32_t> inputs,
                           std::vector<uint32_t> outputs) {
   return builder_.emit(type, std::move(inputs), std::move(outputs), name());

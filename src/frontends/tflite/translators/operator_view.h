@@ -85,6 +85,12 @@ class OperatorView {
   Result<uint32_t> floatTensor(float value, graph::Dimensions dimensions = {1});
   // A new TENSOR_FLOAT32 with the dimensions of an operand.
   Result<uint32_t> floatsLike(uint32_t operand);
+  // Quantised values with the scale and zero point of `other`: themselves, or what a QUANTIZE makes
+  // of them. For operations that only move elements: TFLite's copy the stored numbers even where
+  // input and output differ in scale.
+  Result<uint32_t> rescaledLike(uint32_t values, uint32_t other);
+  // The real values of an operand that is TENSOR_FLOAT32 already or quantised.
+  Result<uint32_t> dequantized(uint32_t values);
 
   Status emit(graph::OperationType type, std::vector<uint32_t> inputs,
               std::vector<uint32_t> outputs);

@@ -44,15 +44,9 @@ Result<int32_t> fuseCode(schema::ActivationFunctionType type) {
   }
 }
 
-// Dynamic-range models have 8-bit weights beside float data. TFLite quantises the data at each step
-// and multiplies in integers; here the weights are widened once a run, which loses nothing.
-Result<uint32_t> widened(OperatorView& view, uint32_t weights) {
-  HEARTH_ASSIGN(const uint32_t floats, view.floatsLike(weights));
-  HEARTH_TRY(view.emit(OperationType::kDequantize, {weights}, {floats}));
-  return floats;
-}
-
-// Makes all arguments TENSOR_FLOAT32. kUnsupported when one is neither float nor weights.
+// Makes all arguments TENSOR_FLOAT32. Dynamic-range models have 8-bit weights beside float data.
+// TFLite quantises the data at each step and multiplies in integers; here the weights are widened
+// once a run, which loses nothing. kUnsupported when an argument is neither float nor weights.
 Status requireFloat(OperatorView& view, std::span<uint32_t> operands) {
   for (uint32_t& index : operands) {
     const graph::Operand& operand = view.operand(index);
@@ -64,7 +58,7 @@ Status requireFloat(OperatorView& view, std::span<uint32_t> operands) {
       return fail(ErrorCode::kUnsupported,
                   "Its argument {} is not supported, only TENSOR_FLOAT32 and 8-bit weights are.",
                   graph::describe(operand));
-    HEARTH_ASSIGN(index, widened(view, index));
+    HEARTH_ASSIGN(index, view.dequantized(index));
   }
   return {};
 }

@@ -13,6 +13,10 @@ Status translateReduce(OperatorView& view, OperationType type) {
   const bool keep = view.options<schema::ReducerOptions>().keep_dims();
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t axes, view.intTensorInput(1));
+  if (!view.operand(axes).isConstant()) {
+    HEARTH_ASSIGN(const uint32_t output, view.output(0));
+    view.builder().forgetUnsaidRank(output);
+  }
   // MEAN takes an INT32, since it is older than the scalar BOOL.
   HEARTH_ASSIGN(const uint32_t keepDims, type == OperationType::kMean
                                              ? view.scalar(static_cast<int32_t>(keep))

@@ -81,5 +81,18 @@ TEST(ReduceTranslators, Segments) {
   }
 }
 
+// What is left of the dimensions is known when the axes are.
+TEST(ReduceTranslators, AxesOfTheRunLeaveAnUnsaidRankUnknown) {
+  for (const bool isConstant : {false, true}) {
+    FloatModel model({{2, 3}}, {{}});
+    const int32_t axes = isConstant ? model.ints({0, 1}) : model.addTensor(TensorType::INT32, {1});
+    model.addOperator(BuiltinOperator::SUM, {0, axes}, {1}, schema::ReducerOptionsT());
+    model.setArguments(isConstant ? std::vector<int32_t>{0} : std::vector{0, axes}, {1});
+    const ImportedGraph imported = import(model);
+    const graph::Subgraph& main = imported.model->main();
+    EXPECT_EQ(main.operands[main.operations.at(0).outputs[0]].isRankZeroTensor, isConstant);
+  }
+}
+
 }  // namespace
 }  // namespace hearth::tflite

@@ -374,6 +374,7 @@ Status translateReverse(OperatorView& view, OperationType type) {
   if (axes.empty() || axes.size() > view.operand(input).dimensions.size())
     return fail(ErrorCode::kBadData, "It reverses {} dimensions of {}.", axes.size(),
                 graph::describe(view.operand(input)));
+  HEARTH_ASSIGN(input, view.rescaledLike(input, target));
   for (size_t i = 0; i < axes.size(); ++i) {
     HEARTH_ASSIGN(const size_t axis, resolveAxis(axes[i], view.operand(input).dimensions.size()));
     const int32_t values[] = {static_cast<int32_t>(axis)};

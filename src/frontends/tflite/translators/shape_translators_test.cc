@@ -170,5 +170,14 @@ TEST(ShapeTranslators, DiagonalsAndBits) {
                                             "BITCAST t0 -> t4"));
 }
 
+TEST(ShapeTranslators, ReverseRescalesWhatDiffersFromItsOutput) {
+  ModelWriter model;
+  model.addTensor(TensorType::INT8, {2, 3}, 0.5f, 3);
+  model.addTensor(TensorType::INT8, {2, 3}, 0.25f);
+  model.addOperator(BuiltinOperator::REVERSE_V2, {0, model.ints({1})}, {1});
+  model.setArguments({0}, {1});
+  EXPECT_THAT(translate(model), ElementsAre("QUANTIZE t0 -> %", "REVERSE % {1} -> t1"));
+}
+
 }  // namespace
 }  // namespace hearth::tflite

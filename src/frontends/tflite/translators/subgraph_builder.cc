@@ -10,6 +10,7 @@
 #include "frontends/tflite/reader/sparse_constant.h"
 #include "frontends/tflite/reader/tensor_operand.h"
 #include "frontends/tflite/reader/text.h"
+#include "frontends/tflite/reader/two_bit_constant.h"
 #include "frontends/tflite/translators/operator_view.h"
 #include "frontends/tflite/translators/translators.h"
 
@@ -18,6 +19,17 @@ namespace hearth::tflite {
 using graph::Lifetime;
 using graph::OperandType;
 using graph::OperationType;
+
+namespace {
+
+// For tensors that are no dense constants.
+Status refuseTwoBits(const schema::Tensor& tensor, const std::string& name) {
+  if (tensor.type() != schema::TensorType::INT2) return {};
+  return fail(ErrorCode::kUnsupported,
+              "The tensor \"{}\" of type INT2 is no dense constant, which is not supported.", name);
+}
+
+}  // namespace
 
 SubgraphBuilder::SubgraphBuilder(ModelBuilder& model, const schema::SubGraph& source,
                                  size_t sourceIndex, bool isMain)
@@ -45,6 +57,7 @@ Status SubgraphBuilder::addInputs() {
     HEARTH_TRY(model_.charge(name.size()));
     HEARTH_ASSIGN(graph::Operand operand,
                   makeOperand(*source, name, ShapeSource::kSignature, scaleLists()));
+    HEARTH_TRY(refuseTwoBits(*source, name));
     operand.name = std::move(name);
     operand.lifetime = Lifetime::kSubgraphInput;
     HEARTH_ASSIGN(const uint32_t added, addOperand(std::move(operand)));
@@ -178,7 +191,11 @@ Result<uint32_t> SubgraphBuilder::createOperand(int64_t index, const schema::Ten
   const ShapeSource shape =
       hasValue || tensor.is_variable() ? ShapeSource::kFile : ShapeSource::kSignature;
   HEARTH_ASSIGN(graph::Operand operand, makeOperand(tensor, name, shape, scaleLists()));
-  if (hasValue && tensor.sparsity() != nullptr)
+  const bool isTwoBits = tensor.type() == schema::TensorType::INT2;
+  if (!hasValue || tensor.sparsity() != nullptr) HEARTH_TRY(refuseTwoBits(tensor, name));
+  if (isTwoBits)
+    HEARTH_TRY(setTwoBitValue(**range, name, &operand));
+  else if (hasValue && tensor.sparsity() != nullptr)
     HEARTH_TRY_CONTEXT(setDenseValue(*tensor.sparsity(), **range, &operand),
                        "while reading the sparse tensor \"{}\"", name);
   else if (hasValue)
@@ -198,7 +215,14 @@ Result<uint32_t> SubgraphBuilder::createOperand(int64_t index, const schema::Ten
     variables_.push_back({index, added, added, {}});
     return added;
   }
-  return addOperand(std::move(operand));
+  const bool isRankUnsaid = operand.isRankZeroTensor && !hasValue && !tensor.has_rank();
+  HEARTH_ASSIGN(const uint32_t added, addOperand(std::move(operand)));
+  if (isRankUnsaid) unsaidRanks_.insert(added);
+  return added;
+}
+
+void SubgraphBuilder::forgetUnsaidRank(uint32_t index) {
+  if (unsaidRanks_.contains(index)) operand(index).isRankZeroTensor = false;
 }
 
 Status SubgraphBuilder::setValue(const BufferRange& range, const std::string& name,
@@ -223,6 +247,22 @@ Status SubgraphBuilder::setValue(const BufferRange& range, const std::string& na
   // Kernels read elements in place, which a misaligned buffer does not allow.
   operand->lifetime = Lifetime::kConstantCopy;
   HEARTH_ASSIGN(operand->location, model_.copyConstant({data, range.length}));
+  return {};
+}
+
+Status SubgraphBuilder::setTwoBitValue(const BufferRange& range, const std::string& name,
+                                       graph::Operand* operand) {
+  HEARTH_ASSIGN(const uint64_t count, graph::elementCount(*operand));
+  if (!graph::isFullySpecified(*operand) || twoBitSize(count) != range.length)
+    return fail(ErrorCode::kBadData,
+                "The constant tensor \"{}\" of type INT2{} needs {} bytes, its buffer has {}.",
+                name, graph::describeDimensions(operand->dimensions), twoBitSize(count),
+                range.length);
+  HEARTH_TRY(model_.charge(count));
+  const std::vector<uint8_t> values =
+      widenTwoBits({model_.file().pool()->data() + range.offset, range.length}, count);
+  operand->lifetime = Lifetime::kConstantCopy;
+  operand->location = model_.copyUncharged(values);
   return {};
 }
 
@@ -444,6 +484,19 @@ Status SubgraphBuilder::initializeVariable(int64_t index, std::vector<uint8_t> v
   return {};
 }
 
+Result<SubgraphBuilder::HiddenState> SubgraphBuilder::addHiddenState(graph::Operand like) {
+  if (!isMain_ || scope_->depth > 0)
+    return fail(ErrorCode::kUnsupported,
+                "It has a state and belongs to a subgraph that an operation calls, which is not "
+                "supported.");
+  like.lifetime = Lifetime::kSubgraphInput;
+  HEARTH_ASSIGN(const uint32_t before, addOperand(std::move(like)));
+  HEARTH_ASSIGN(const uint32_t after, temporaryLike(before));
+  HEARTH_TRY(model_.charge(sizeof(Variable)));
+  variables_.push_back({-1, before, after, {}});
+  return HiddenState{before, after};
+}
+
 Result<uint32_t> SubgraphBuilder::retypedConstant(uint32_t index, OperandType type, float scale) {
   const auto key = std::make_tuple(index, type, scale);
   if (const auto found = retyped_.find(key); found != retyped_.end()) return found->second;
@@ -570,6 +623,13 @@ Status SubgraphBuilder::emit(OperationType type, std::vector<uint32_t> inputs,
                              std::vector<uint32_t> outputs, std::string name) {
   HEARTH_TRY(model_.charge(sizeof(graph::Operation) + name.size() +
                            (inputs.size() + outputs.size()) * sizeof(uint32_t)));
+  const auto hasUnknownRank = [this](uint32_t index) {
+    const graph::Operand& source = operand(index);
+    return source.lifetime == Lifetime::kTemporary && source.dimensions.empty() &&
+           !source.isRankZeroTensor;
+  };
+  if (std::ranges::any_of(inputs, hasUnknownRank))
+    for (const uint32_t output : outputs) forgetUnsaidRank(output);
   result_.operations.push_back({.type = type,
                                 .inputs = std::move(inputs),
                                 .outputs = std::move(outputs),

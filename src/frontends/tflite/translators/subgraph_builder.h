@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -43,11 +44,23 @@ class SubgraphBuilder {
   // Gives a variable its value before the first run. kBadData when an operation came before that
   // uses it, or for a wrong number of bytes.
   Status initializeVariable(int64_t tensor, std::vector<uint8_t> value);
+  // A value that the file does not show and that lives on between runs, zeros before the first one:
+  // its operand before the operation, and the one that the operation writes. kUnsupported in
+  // subgraphs that an operation calls.
+  struct HiddenState {
+    uint32_t before;
+    uint32_t after;
+  };
+  Result<HiddenState> addHiddenState(graph::Operand like);
   // The scales of a TENSOR_INT4 tensor that is quantised by blocks, [rows, blocks]; an omitted
   // operand for any other tensor. kBadData when shape or block size do not fit.
   Result<uint32_t> blockScalesOf(int64_t tensor);
   // Another operand for the bytes of a constant, with another type or scale.
   Result<uint32_t> retypedConstant(uint32_t operand, graph::OperandType type, float scale);
+
+  // Makes the rank of an operand unknown if the file does not say it. A shape without dimensions is
+  // that of a scalar, of a tensor of unknown rank, or, in older files, of either.
+  void forgetUnsaidRank(uint32_t operand);
 
   Result<uint32_t> addOperand(graph::Operand operand);
   Result<uint32_t> temporaryLike(uint32_t operand);
@@ -65,6 +78,8 @@ class SubgraphBuilder {
   // without a scale. kUnsupported when it is not constant.
   Result<std::vector<int64_t>> constantInts(uint32_t operand);
 
+  // What is computed from a tensor of unknown rank is of unknown rank, too, if the file does not
+  // say its own.
   Status emit(graph::OperationType type, std::vector<uint32_t> inputs,
               std::vector<uint32_t> outputs, std::string name);
   // Registers a resource variable under the name that VAR_HANDLE gives it.
@@ -97,12 +112,13 @@ class SubgraphBuilder {
   };
   // A value that lives on between runs: a variable tensor, or a resource, which has no tensor.
   struct Variable {
-    int64_t tensor;  // -1: a resource
+    int64_t tensor;  // -1: a resource or a hidden state
     uint32_t input;
-    uint32_t current;                   // for a resource: its value after the operations so far
+    uint32_t current;                   // without a tensor: its value after the operations so far
     std::vector<uint8_t> initialValue;  // empty: zeros
   };
 
+  Status setTwoBitValue(const BufferRange& range, const std::string& name, graph::Operand* operand);
   Status setDenseValue(const schema::SparsityParameters& sparsity, const BufferRange& range,
                        graph::Operand* operand);
   Result<std::string> resourceOf(int64_t handle) const;
@@ -122,6 +138,7 @@ class SubgraphBuilder {
   Scope outermost_;
   Scope* scope_ = &outermost_;
   std::vector<Variable> variables_;
+  std::set<uint32_t> unsaidRanks_;  // operands without dimensions, whose rank the file does not say
   std::map<std::string, size_t> resources_;                    // index of variables_
   std::map<std::string, std::vector<uint8_t>> initialValues_;  // of resources
   std::map<std::pair<graph::OperandType, uint32_t>, uint32_t> scalars_;

@@ -16,8 +16,8 @@ const TranslatorEntry* findTranslator(schema::BuiltinOperator code) {
     for (const auto family :
          {complexTranslators(), compositeTranslators(), controlFlowTranslators(), convTranslators(),
           detectionTranslators(), elementwiseTranslators(), lookupTranslators(),
-          quantizationTranslators(), recurrentTranslators(), reduceTranslators(),
-          resizeTranslators(), shapeTranslators()})
+          quantizationTranslators(), randomTranslators(), recurrentTranslators(),
+          reduceTranslators(), resizeTranslators(), shapeTranslators()})
       entries.insert(entries.end(), family.begin(), family.end());
     std::ranges::sort(entries, {}, &TranslatorEntry::code);
     return entries;

@@ -66,6 +66,7 @@ std::span<const TranslatorEntry> detectionTranslators();
 std::span<const TranslatorEntry> elementwiseTranslators();
 std::span<const TranslatorEntry> lookupTranslators();
 std::span<const TranslatorEntry> quantizationTranslators();
+std::span<const TranslatorEntry> randomTranslators();
 std::span<const TranslatorEntry> recurrentTranslators();
 std::span<const TranslatorEntry> reduceTranslators();
 std::span<const TranslatorEntry> resizeTranslators();
