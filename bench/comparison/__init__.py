@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -23,6 +24,26 @@ class Failure(Exception):
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
+
+
+def environmentPython(folder, *wheels):
+    """The interpreter of the virtual environment with these pinned wheels; makes or repairs it when
+    needed."""
+    python = folder / "bin" / "python"
+    versions = dict(wheel.split("==") for wheel in wheels)
+    check = ("import importlib.metadata as m, numpy; "
+             f"assert all(m.version(n) == v for n, v in {versions!r}.items())")
+    if python.exists() and subprocess.run([python, "-c", check],
+                                          capture_output=True).returncode == 0:
+        return python
+    names = ", ".join(wheels)
+    say(f"installing {names} in {folder}")
+    shutil.rmtree(folder, ignore_errors=True)
+    for command in ([sys.executable, "-m", "venv", folder],
+                    [python, "-m", "pip", "install", "--quiet", *wheels, "numpy"]):
+        if subprocess.run(command, stdout=sys.stderr).returncode != 0:
+            raise Failure(f"{names} cannot be installed in {folder}")
+    return python
 
 
 def addHearth(parser):

@@ -23,7 +23,6 @@ import fnmatch
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -46,21 +45,8 @@ LOG_LINES = ("INFO:", "WARNING:", "└")
 
 
 def environmentPython(cache):
-    """The interpreter of the virtual environment with LiteRT; makes or repairs it when needed."""
-    folder = cache / "litert-venv"
-    python = folder / "bin" / "python"
-    wheel, version = WHEEL.split("==")
-    check = f"import importlib.metadata as m, numpy; assert m.version({wheel!r}) == {version!r}"
-    if python.exists() and subprocess.run([python, "-c", check],
-                                          capture_output=True).returncode == 0:
-        return python
-    say(f"installing {WHEEL} in {folder}")
-    shutil.rmtree(folder, ignore_errors=True)
-    for command in ([sys.executable, "-m", "venv", folder],
-                    [python, "-m", "pip", "install", "--quiet", WHEEL, "numpy"]):
-        if subprocess.run(command, stdout=sys.stderr).returncode != 0:
-            raise Failure(f"{WHEEL} cannot be installed in {folder}")
-    return python
+    """The interpreter of the virtual environment with LiteRT."""
+    return comparison.environmentPython(cache / "litert-venv", WHEEL)
 
 
 class Programs:

@@ -1,0 +1,310 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs models that TensorFlow's converter makes in LiteRT and in Hearth, and compares the results.
+
+    compare.py                                      all graphs by all their recipes: an hour
+    compare.py --filter 'conv*' '*LSTM* / int8*' --recipes int8 int16x8
+    compare.py --filter list                        prints the names of all models
+    compare.py --output table.md --json rows.json --csv rows.csv
+    compare.py --short                              the stored models; needs neither of the peers
+    compare.py --store tests/compatibility/models   writes the stored models anew
+
+A model is a graph of TensorFlow (graphs/) converted by one recipe: a precision of TensorFlow's
+converter, or a recipe of the AI Edge quantizer. LiteRT runs it with three sets of kernels: with
+XNNPACK, as it does by default, with its built-in kernels alone, and with its reference kernels.
+Hearth runs it on each of its devices: cold (with an empty weight store), warm (in another process,
+with what the first one stored) and prepared just in time; results of the three have to be equal bit
+for bit. judge.py says what counts as equal to LiteRT.
+
+Each model of a run with open dimensions is run with two sizes of them. Each side serves in a
+process of its own; one that crashes or hangs is a row of the report, and the next model gets a new
+process.
+
+The virtual environment with TensorFlow's wheels and the models are kept in the cache folder
+(${XDG_CACHE_HOME:-~/.cache}/hearth); models are made anew when the code that makes them changed.
+Exit code: 0 when no result differs and nothing was refused, 1 when something was, 2 for wrong
+arguments.
+"""
+
+import argparse
+import dataclasses
+import fnmatch
+import hashlib
+import json
+import queue
+import shutil
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(ROOT / "bench")]
+import comparison  # noqa: E402
+import judge  # noqa: E402
+import report  # noqa: E402
+from comparison import Failure, say  # noqa: E402
+from report import Row  # noqa: E402
+from service import Lost, Service  # noqa: E402
+
+# tf_keras is Keras 2, whose LSTM layers the converter turns into one operator.
+WHEELS = ("tensorflow-cpu==2.21.0", "tf_keras==2.21.0", "ai-edge-quantizer==0.10.0",
+          comparison.PEER_WHEEL)
+KERNELS = ("default", "built-in", "reference")
+DEVICES = ("hearth-cpu", "nnapi-reference")
+# The first process of Hearth makes the stores, the second one finds them.
+STARTS = (("cold", 0, "whole"), ("warm", 1, "whole"), ("just-in-time", 0, "just-in-time"))
+TIMEOUT_S = 120
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """Where the files of a row are: PATH.tflite, PATH.npz and PATH.json."""
+    path: Path
+
+    @property
+    def file(self):
+        return self.path.with_suffix(".tflite")
+
+    @property
+    def inputs(self):
+        return self.path.with_suffix(".npz")
+
+    def about(self):
+        return json.loads(self.path.with_suffix(".json").read_text())
+
+    def references(self):
+        """{RUN/NAME: what TensorFlow computed}."""
+        arrays = np.load(self.inputs)
+        return {name.replace("/reference/", "/"): arrays[name] for name in arrays
+                if "/reference/" in name}
+
+
+class Models:
+    """Makes models in a process with TensorFlow and keeps them."""
+
+    def __init__(self, python, folder):
+        self._service = Service([python, HERE / "generate.py"], TIMEOUT_S * 2)
+        self._folder = folder / digest()
+
+    def names(self):
+        """(graph, recipe) of all rows."""
+        answer = self._service.ask({"list": True})
+        if "error" in answer:
+            raise Failure(f"the graphs cannot be listed: {answer['error']}")
+        return [(graph, recipe) for graph, recipes, _ in answer["graphs"] for recipe in recipes]
+
+    def make(self, graph, recipe):
+        """The model of a row; Failure when TensorFlow makes none."""
+        name = f"{graph}-{recipe}".replace(" ", "_").replace("/", "_")
+        path = self._folder / name
+        failure = path.with_suffix(".failure")
+        if failure.exists():
+            raise Failure(failure.read_text())
+        if not path.with_suffix(".json").exists():
+            self._folder.mkdir(parents=True, exist_ok=True)
+            try:
+                answer = self._service.ask({"graph": graph, "recipe": recipe, "path": str(path)})
+                why = answer.get("error")
+            except Lost as lost:
+                why = str(lost)
+            if why is not None:
+                failure.write_text(why)
+                raise Failure(why)
+        return Model(path)
+
+    def close(self):
+        self._service.close()
+
+
+def digest():
+    """Names the folder of the models: they are made anew when the code or the wheels change."""
+    content = hashlib.sha256("\n".join(WHEELS).encode())
+    for path in sorted([HERE / "generate.py", *(HERE / "graphs").glob("*.py")]):
+        content.update(path.read_bytes())
+    return content.hexdigest()[:16]
+
+
+class Sides:
+    """The processes of LiteRT and of Hearth."""
+
+    def __init__(self, python, package, scratch, devices):
+        self.devices = devices
+        self._scratch = scratch
+        self._peer = python and Service([python, HERE / "peer.py"], TIMEOUT_S)
+        environment = {"PYTHONPATH": str(package)}
+        self._hearth = [Service([sys.executable, HERE / "hearth_side.py"], TIMEOUT_S, environment)
+                        for _ in range(2)]
+
+    def peer(self, model, kernels, runs):
+        """{RUN/NAME: array} of LiteRT; Failure when it does not run the model."""
+        return self._result(self._peer, model, runs, kernels=kernels)[0]
+
+    def hearth(self, model, device, start, process, preparation, runs):
+        """The same of Hearth, and the state of its start."""
+        store = self._scratch / f"store-{device}-{preparation}"
+        return self._result(self._hearth[process], model, runs, device=device,
+                            preparation=preparation, store=str(store))
+
+    def forget(self):
+        """Removes what was stored for the last model."""
+        for store in self._scratch.glob("store-*"):
+            shutil.rmtree(store, ignore_errors=True)
+
+    def close(self):
+        for service in (self._peer, *self._hearth):
+            if service is not None:
+                service.close()
+
+    def _result(self, service, model, runs, **job):
+        outputs = self._scratch / "outputs.npz"
+        outputs.unlink(missing_ok=True)
+        answer = service.ask({"model": str(model.file), "inputs": str(model.inputs), "runs": runs,
+                              "outputs": str(outputs), **job})
+        if "error" in answer:
+            raise Failure(answer["error"])
+        with np.load(outputs) as arrays:
+            return {name: arrays[name] for name in arrays}, answer.get("state", "")
+
+
+def runPeer(sides, model, row, runs):
+    """Results of LiteRT's kernel sets that run the model."""
+    results = {}
+    for kernels in KERNELS:
+        try:
+            results[kernels] = sides.peer(model, kernels, runs)
+        except (Failure, Lost) as failure:
+            row.peerFailures[kernels] = str(failure)
+    if not results:
+        row.outcome, row.why = report.PEER_FAILS, row.peerFailures[KERNELS[0]]
+    return results
+
+
+def runHearth(sides, model, row, about, peers, references):
+    """Adds to the row what each device of Hearth makes of the model."""
+    try:
+        for device in sides.devices:
+            judgeDevice(sides, model, row, about, peers, references, device)
+    finally:
+        sides.forget()
+
+
+def judgeDevice(sides, model, row, about, peers, references, device):
+    results = {}
+    states = row.states.setdefault(device, {})
+    for start, process, preparation in STARTS:
+        try:
+            results[start], states[start] = sides.hearth(model, device, start, process,
+                                                         preparation, about["runs"])
+        except Failure as failure:
+            return row.add(device, report.REFUSED, f"({start}): {failure}")
+        except Lost as lost:
+            return row.add(device, report.LOST, f"({start}): {lost}")
+    verdict = judge.judgeAll(results["cold"], list(peers.values()), row.recipe, about, references)
+    row.figures[device] = dataclasses.asdict(verdict)
+    if not about["isRandom"]:
+        for start in ("warm", "just-in-time"):
+            name = judge.sameBytes(results["cold"], results[start])
+            if name is not None:
+                return row.add(device, judge.DIFFERS,
+                               f"computes other bytes of output {name} {start} than cold")
+    row.add(device, verdict.outcome, verdict.why)
+
+
+def measure(sides, model, graph, recipe):
+    about = model.about()
+    row = Row(graph, recipe, operators=about["operators"])
+    peers = runPeer(sides, model, row, about["runs"])
+    if peers:
+        runHearth(sides, model, row, about, peers, model.references())
+    return row
+
+
+def ahead(models, names):
+    """(graph, recipe, model or Failure) of each name; models are made while the last ones run."""
+    made = queue.Queue(maxsize=20)
+
+    def work():
+        for graph, recipe in names:
+            try:
+                made.put((graph, recipe, models.make(graph, recipe)))
+            except Failure as failure:
+                made.put((graph, recipe, failure))
+        made.put(None)
+
+    threading.Thread(target=work, daemon=True).start()
+    return iter(made.get, None)
+
+
+def parseArguments(words):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--filter", nargs="+", metavar="PATTERN", default=["*"],
+                        help="names of graphs, or of models (GRAPH / RECIPE), with * and ?")
+    parser.add_argument("--recipes", nargs="+", metavar="RECIPE", help="only these")
+    parser.add_argument("--devices", nargs="+", default=list(DEVICES), metavar="DEVICE",
+                        help=f"default: {' '.join(DEVICES)}")
+    parser.add_argument("--package", type=Path, default=ROOT / "build" / "release" / "python",
+                        help="folder of the Python package hearth; default: that of the release "
+                        "build")
+    parser.add_argument("--python", type=Path,
+                        help="Python with TensorFlow and LiteRT, instead of making one")
+    parser.add_argument("--csv", type=Path, help="file for a table of all rows")
+    comparison.addReports(parser)
+    return parser.parse_args(words)
+
+
+def chosen(names, arguments):
+    return [(graph, recipe) for graph, recipe in names
+            if (arguments.recipes is None or recipe in arguments.recipes) and
+            any(fnmatch.fnmatchcase(name, pattern) for pattern in arguments.filter
+                for name in (graph, f"{graph} / {recipe}"))]
+
+
+def main(words=None):
+    arguments = parseArguments(words)
+    rows = []
+    try:
+        python = arguments.python or comparison.environmentPython(
+            comparison.CACHE / "compatibility-venv", *WHEELS)
+        models = Models(python, comparison.CACHE / "compatibility")
+        if arguments.filter == ["list"]:
+            print("\n".join(f"{graph} / {recipe}" for graph, recipe in models.names()))
+            return 0
+        names = chosen(models.names(), arguments)
+        if not names:
+            say("compare.py: no model matches")
+            return 2
+        with tempfile.TemporaryDirectory(prefix="hearth-compatibility-") as folder:
+            sides = Sides(python, arguments.package, Path(folder), arguments.devices)
+            try:
+                for graph, recipe, model in ahead(models, names):
+                    if isinstance(model, Failure):
+                        row = Row(graph, recipe, report.NO_MODEL, str(model))
+                    else:
+                        row = measure(sides, model, graph, recipe)
+                    rows.append(row)
+                    say(f"{len(rows)}/{len(names)} {row.name}: {row.outcome}"
+                        f"{row.why and ', ' + row.why}")
+            except KeyboardInterrupt:
+                say("compare.py: stopped; the report has what was compared")
+            finally:
+                sides.close()
+                models.close()
+    except (Failure, Lost, OSError) as error:
+        say(f"compare.py: {error}")
+        return 1
+    about = comparison.facts(models=len(rows), wheels=", ".join(WHEELS[:-1]))
+    comparison.writeText(arguments.output, report.text(rows, about))
+    comparison.writeJson(arguments.json, about, rows)
+    if arguments.csv is not None:
+        report.writeCsv(arguments.csv, rows)
+    return 1 if any(row.outcome in (judge.DIFFERS, report.REFUSED, report.LOST)
+                    for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
