@@ -29,6 +29,7 @@ arguments.
 import argparse
 import dataclasses
 import fnmatch
+import functools
 import hashlib
 import json
 import queue
@@ -46,6 +47,8 @@ sys.path[:0] = [str(HERE), str(ROOT / "bench")]
 import comparison  # noqa: E402
 import judge  # noqa: E402
 import report  # noqa: E402
+import short  # noqa: E402
+import stored  # noqa: E402
 from comparison import Failure, say  # noqa: E402
 from report import Row  # noqa: E402
 from service import Lost, Service  # noqa: E402
@@ -58,6 +61,7 @@ DEVICES = ("hearth-cpu", "nnapi-reference")
 # The first process of Hearth makes the stores, the second one finds them.
 STARTS = (("cold", 0, "whole"), ("warm", 1, "whole"), ("just-in-time", 0, "just-in-time"))
 TIMEOUT_S = 120
+STORED = ROOT / "tests" / "compatibility" / "models"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,54 +86,67 @@ class Model:
         return {name.replace("/reference/", "/"): arrays[name] for name in arrays
                 if "/reference/" in name}
 
+    def peers(self):
+        """What LiteRT computed; None as it has to be asked."""
+        return None
+
 
 class Models:
     """Makes models in a process with TensorFlow and keeps them."""
 
     def __init__(self, python, folder):
         self._service = Service([python, HERE / "generate.py"], TIMEOUT_S * 2)
-        self._folder = folder / digest()
+        self._folder = folder
+        # {graph: its family}
+        self._families = {}
 
     def names(self):
-        """(graph, recipe) of all rows."""
+        """(graph, recipe) of all rows; to be called before make()."""
         answer = self._service.ask({"list": True})
         if "error" in answer:
             raise Failure(f"the graphs cannot be listed: {answer['error']}")
-        return [(graph, recipe) for graph, recipes, _ in answer["graphs"] for recipe in recipes]
+        self._families = {graph: family for graph, family, _ in answer["graphs"]}
+        return [(graph, recipe) for graph, _, recipes in answer["graphs"] for recipe in recipes]
 
     def make(self, graph, recipe):
         """The model of a row; Failure when TensorFlow makes none."""
         name = f"{graph}-{recipe}".replace(" ", "_").replace("/", "_")
-        path = self._folder / name
+        path = self._folder / digest(self._families[graph]) / name
         failure = path.with_suffix(".failure")
         if failure.exists():
             raise Failure(failure.read_text())
         if not path.with_suffix(".json").exists():
-            self._folder.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 answer = self._service.ask({"graph": graph, "recipe": recipe, "path": str(path)})
-                why = answer.get("error")
             except Lost as lost:
-                why = str(lost)
-            if why is not None:
-                failure.write_text(why)
-                raise Failure(why)
+                # Another time the machine may be less busy.
+                raise Failure(str(lost)) from None
+            if "error" in answer:
+                failure.write_text(answer["error"])
+                raise Failure(answer["error"])
         return Model(path)
 
-    def close(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
         self._service.close()
 
 
-def digest():
-    """Names the folder of the models: they are made anew when the code or the wheels change."""
+@functools.cache
+def digest(family):
+    """Names the folder of a family's models: they are made anew when the code or the wheels
+    change."""
     content = hashlib.sha256("\n".join(WHEELS).encode())
-    for path in sorted([HERE / "generate.py", *(HERE / "graphs").glob("*.py")]):
+    for path in (HERE / "generate.py", HERE / "graphs" / "__init__.py",
+                 HERE / "graphs" / f"{family}.py"):
         content.update(path.read_bytes())
-    return content.hexdigest()[:16]
+    return f"{family}-{content.hexdigest()[:12]}"
 
 
 class Sides:
-    """The processes of LiteRT and of Hearth."""
+    """The processes of LiteRT and of Hearth; `python` is None where no model needs LiteRT."""
 
     def __init__(self, python, package, scratch, devices):
         self.devices = devices
@@ -154,7 +171,10 @@ class Sides:
         for store in self._scratch.glob("store-*"):
             shutil.rmtree(store, ignore_errors=True)
 
-    def close(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
         for service in (self._peer, *self._hearth):
             if service is not None:
                 service.close()
@@ -215,12 +235,13 @@ def judgeDevice(sides, model, row, about, peers, references, device):
 
 
 def measure(sides, model, graph, recipe):
+    """A row, and what LiteRT computed."""
     about = model.about()
     row = Row(graph, recipe, operators=about["operators"])
-    peers = runPeer(sides, model, row, about["runs"])
+    peers = model.peers() or runPeer(sides, model, row, about["runs"])
     if peers:
         runHearth(sides, model, row, about, peers, model.references())
-    return row
+    return row, peers
 
 
 def ahead(models, names):
@@ -245,6 +266,10 @@ def parseArguments(words):
     parser.add_argument("--filter", nargs="+", metavar="PATTERN", default=["*"],
                         help="names of graphs, or of models (GRAPH / RECIPE), with * and ?")
     parser.add_argument("--recipes", nargs="+", metavar="RECIPE", help="only these")
+    parser.add_argument("--short", action="store_true",
+                        help="the stored models, with LiteRT's stored results")
+    parser.add_argument("--store", type=Path, metavar="FOLDER",
+                        help="writes those models of short.py that agree, into this folder")
     parser.add_argument("--devices", nargs="+", default=list(DEVICES), metavar="DEVICE",
                         help=f"default: {' '.join(DEVICES)}")
     parser.add_argument("--package", type=Path, default=ROOT / "build" / "release" / "python",
@@ -254,56 +279,85 @@ def parseArguments(words):
                         help="Python with TensorFlow and LiteRT, instead of making one")
     parser.add_argument("--csv", type=Path, help="file for a table of all rows")
     comparison.addReports(parser)
-    return parser.parse_args(words)
+    arguments = parser.parse_args(words)
+    if arguments.short and arguments.store is not None:
+        parser.error("--store makes the models that --short compares, so they exclude each other")
+    return arguments
 
 
 def chosen(names, arguments):
     return [(graph, recipe) for graph, recipe in names
             if (arguments.recipes is None or recipe in arguments.recipes) and
+            (arguments.store is None or f"{graph} / {recipe}" in short.NAMES) and
             any(fnmatch.fnmatchcase(name, pattern) for pattern in arguments.filter
                 for name in (graph, f"{graph} / {recipe}"))]
 
 
-def main(words=None):
-    arguments = parseArguments(words)
+def compareAll(sides, models, count, kept):
+    """Rows of all models; those that agree are added to `kept` with what LiteRT computed."""
     rows = []
     try:
-        python = arguments.python or comparison.environmentPython(
-            comparison.CACHE / "compatibility-venv", *WHEELS)
-        models = Models(python, comparison.CACHE / "compatibility")
-        if arguments.filter == ["list"]:
-            print("\n".join(f"{graph} / {recipe}" for graph, recipe in models.names()))
-            return 0
+        for graph, recipe, model in models:
+            if isinstance(model, Failure):
+                row = Row(graph, recipe, report.NO_MODEL, str(model))
+            else:
+                row, peers = measure(sides, model, graph, recipe)
+                if row.outcome == judge.AGREES:
+                    kept.append((graph, recipe, model, peers))
+            rows.append(row)
+            say(f"{len(rows)}/{count} {row.name}: {row.outcome}{row.why and ', ' + row.why}")
+    except KeyboardInterrupt:
+        say("compare.py: stopped; the report has what was compared")
+    return rows
+
+
+def compareShort(arguments, scratch):
+    models = [(model.graph, model.recipe, model) for model in stored.read(STORED)]
+    names = chosen([model[:2] for model in models], arguments)
+    with Sides(None, arguments.package, scratch, arguments.devices) as sides:
+        return compareAll(sides, [model for model in models if model[:2] in names], len(names), [])
+
+
+def compareConverted(arguments, scratch):
+    python = arguments.python or comparison.environmentPython(
+        comparison.CACHE / "compatibility-venv", *WHEELS)
+    kept = []
+    with Models(python, comparison.CACHE / "compatibility") as models:
         names = chosen(models.names(), arguments)
-        if not names:
-            say("compare.py: no model matches")
-            return 2
+        with Sides(python, arguments.package, scratch, arguments.devices) as sides:
+            rows = compareAll(sides, ahead(models, names), len(names), kept)
+    if arguments.store is not None:
+        stored.write(arguments.store, kept)
+    return rows
+
+
+def listNames(arguments):
+    with Models(arguments.python or comparison.environmentPython(
+            comparison.CACHE / "compatibility-venv", *WHEELS), comparison.CACHE) as models:
+        print("\n".join(f"{graph} / {recipe}" for graph, recipe in models.names()))
+
+
+def main(words=None):
+    arguments = parseArguments(words)
+    try:
+        if arguments.filter == ["list"]:
+            listNames(arguments)
+            return 0
         with tempfile.TemporaryDirectory(prefix="hearth-compatibility-") as folder:
-            sides = Sides(python, arguments.package, Path(folder), arguments.devices)
-            try:
-                for graph, recipe, model in ahead(models, names):
-                    if isinstance(model, Failure):
-                        row = Row(graph, recipe, report.NO_MODEL, str(model))
-                    else:
-                        row = measure(sides, model, graph, recipe)
-                    rows.append(row)
-                    say(f"{len(rows)}/{len(names)} {row.name}: {row.outcome}"
-                        f"{row.why and ', ' + row.why}")
-            except KeyboardInterrupt:
-                say("compare.py: stopped; the report has what was compared")
-            finally:
-                sides.close()
-                models.close()
+            compare = compareShort if arguments.short else compareConverted
+            rows = compare(arguments, Path(folder))
     except (Failure, Lost, OSError) as error:
         say(f"compare.py: {error}")
         return 1
+    if not rows:
+        say("compare.py: no model matches")
+        return 2
     about = comparison.facts(models=len(rows), wheels=", ".join(WHEELS[:-1]))
     comparison.writeText(arguments.output, report.text(rows, about))
     comparison.writeJson(arguments.json, about, rows)
     if arguments.csv is not None:
         report.writeCsv(arguments.csv, rows)
-    return 1 if any(row.outcome in (judge.DIFFERS, report.REFUSED, report.LOST)
-                    for row in rows) else 0
+    return 1 if any(row.outcome in report.FAILURES for row in rows) else 0
 
 
 if __name__ == "__main__":

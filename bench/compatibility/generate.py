@@ -2,7 +2,8 @@
 """TensorFlow's side: converts graphs. Serves jobs in the virtual environment that environment.py
 makes.
 
-A job {"list": true} gives the names of all graphs with their recipes. A job with graph, recipe and
+A job {"list": true} gives the names of all graphs with their families and
+recipes. A job with graph, recipe and
 `path` writes PATH.tflite, PATH.npz with the inputs of each run and what TensorFlow computes of
 them in float32, and PATH.json with what the judge has to know. Arrays are named RUN/in/NAME and
 RUN/reference/NAME.
@@ -28,8 +29,9 @@ SAMPLES = 8
 QUANTIZER_RECIPES = {
     "aiedge-dynamic8": "dynamic_wi8_afp32", "aiedge-weights8": "weight_only_wi8_afp32",
     "aiedge-dynamic4": "dynamic_wi4_afp32", "aiedge-weights4": "weight_only_wi4_afp32",
-    "aiedge-dynamic4-blocks": "dynamic_wi4b32_afp32", "aiedge-int8": "static_wi8_ai8",
-    "aiedge-int16": "static_wi8_ai16"}
+    "aiedge-dynamic4-blocks": "dynamic_wi4b32_afp32",
+    "aiedge-dynamic8-blocks": "dynamic_wi8b32_afp32", "aiedge-dynamic2": "dynamic_wi2c_afp32",
+    "aiedge-int8": "static_wi8_ai8", "aiedge-int16": "static_wi8_ai16"}
 
 
 def named(values):
@@ -74,18 +76,26 @@ class Source:
         if recipe in QUANTIZER_RECIPES:
             return self._quantize(QUANTIZER_RECIPES[recipe])
         converter = tf.lite.TFLiteConverter.from_concrete_functions([self.concrete], self.module)
-        converter.allow_custom_ops = True
-        if recipe != "float32":
+        converter.allow_custom_ops = self.graph.isCustom
+        converter.experimental_enable_resource_variables = True
+        if recipe == "sparse":
+            converter.optimizations = [tf.lite.Optimize.EXPERIMENTAL_SPARSITY]
+        elif recipe != "float32":
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
         if recipe == "float16":
             converter.target_spec.supported_types = [tf.float16]
-        elif recipe in ("int8", "int8-io", "uint8-io", "int16x8", "int16-io"):
+        elif recipe == "sparse-dynamic":
+            converter.optimizations.append(tf.lite.Optimize.EXPERIMENTAL_SPARSITY)
+        elif recipe.startswith(("int", "uint")):
             converter.representative_dataset = lambda: map(named, self.samples)
             kinds = tf.lite.OpsSet
             converter.target_spec.supported_ops = [
                 kinds.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8
                 if recipe.startswith("int16") else kinds.TFLITE_BUILTINS_INT8,
                 kinds.TFLITE_BUILTINS]
+            converter._experimental_disable_per_channel = recipe == "int8-per-tensor"
+            if recipe == "int16x8-bias32":
+                converter._experimental_full_integer_quantization_bias_type = tf.int32
             if recipe.endswith("-io"):
                 kind = tf.as_dtype(recipe.removesuffix("-io"))
                 converter.inference_input_type = converter.inference_output_type = kind
@@ -144,7 +154,7 @@ class Generator:
 
     def answer(self, job):
         if "list" in job:
-            return {"graphs": [[graph.name, list(graph.recipes), graph.isRandom]
+            return {"graphs": [[graph.name, graph.family, list(graph.recipes)]
                                for graph in self._graphs.values()]}
         if self._source is None or self._source.graph.name != job["graph"]:
             self._source = None

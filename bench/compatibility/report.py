@@ -12,6 +12,7 @@ REFUSED, LOST = "refused", "lost"
 # Where LiteRT runs it with no kernel set, and where there is no model.
 PEER_FAILS, NO_MODEL = "LiteRT fails", "no model"
 OUTCOMES = (AGREES, NEARER, DIFFERS, REFUSED, LOST, PEER_FAILS, NO_MODEL)
+FAILURES = (DIFFERS, REFUSED, LOST)
 COUNTED = (AGREES, NEARER, DIFFERS, REFUSED, LOST)
 
 
@@ -36,6 +37,11 @@ class Row:
     @property
     def name(self):
         return f"{self.graph} / {self.recipe}"
+
+    @property
+    def isWarm(self):
+        """Whether the second start of some device found packed weights."""
+        return any(states.get("warm") == "warm" for states in self.states.values())
 
     def add(self, device, outcome, why=""):
         """What came out on a device; the row has the worst of them."""
@@ -63,7 +69,9 @@ def text(rows, facts):
     if run:
         refused = sum(row.outcome in (REFUSED, LOST) for row in run)
         lines += ["", f"LiteRT runs {len(run)} models; Hearth refuses {refused} of them "
-                  f"({100 * refused / len(run):.1f} %)."]
+                  f"({100 * refused / len(run):.1f} %).",
+                  f"{sum(row.isWarm for row in run)} of them started warm; the weights of the "
+                  "others are too few to be kept."]
     for outcome in OUTCOMES[1:]:
         chosen = [row for row in rows if row.outcome == outcome]
         if chosen:

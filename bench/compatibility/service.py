@@ -22,7 +22,7 @@ def serve(answer):
         try:
             result = answer(json.loads(line))
         except Exception as error:
-            result = {"error": sentence(error), "kind": type(error).__name__}
+            result = {"error": sentence(error)}
         print(json.dumps(result), file=answers, flush=True)
 
 
@@ -38,8 +38,8 @@ class Service:
         self._command = [str(word) for word in command]
         self._timeout = timeout
         self._environment = {**os.environ, **(environment or {})}
-        self._process = None
-        self._errors = tempfile.TemporaryFile()
+        # The process, and the file for its standard error.
+        self._process = self._errors = None
 
     def ask(self, job):
         """The answer to a job, a dictionary; Lost when there is none."""
@@ -58,13 +58,16 @@ class Service:
             raise Lost(self._end()) from None
 
     def close(self):
+        """Ends the process; a job that is asked later starts another."""
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
+            self._errors.close()
             self._process = None
 
     def _start(self):
-        # Errors are appended, so that truncating the file leaves no hole.
+        self._errors = tempfile.TemporaryFile()
+        # What is written is appended, so that truncating the file leaves no hole.
         with open(f"/proc/self/fd/{self._errors.fileno()}", "ab") as errors:
             self._process = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
@@ -80,10 +83,8 @@ class Service:
 
     def _end(self):
         code = self._process.wait()
-        self._process.stdin.close()
-        self._process.stdout.close()
-        self._process = None
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        self.close()
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         return f"{how}: {lines[-1][:300]}" if lines else how

@@ -9,18 +9,21 @@ import importlib
 
 import numpy as np
 
-FAMILIES = ("convolutions", "indexing")
+FAMILIES = ("convolutions", "wide", "detectors", "audio", "recurrent", "attention", "indexing",
+            "reductions", "normalization", "pooling", "resizing", "control_flow", "arithmetic",
+            "random_numbers")
 
 FLOAT = ("float32", "float16")
-# For graphs with weights that TensorFlow's quantizer knows, for those without weights, and for
-# those whose tensors are not quantized.
+# For graphs with weights, for those without weights, and for those that nobody quantizes.
 ALL = (*FLOAT, "dynamic", "int8", "int8-io", "uint8-io", "int16x8", "aiedge-dynamic8",
        "aiedge-weights8", "aiedge-int8")
 ACTIVATIONS = ("float32", "int8", "int8-io", "int16x8")
 PLAIN = ("float32",)
 # Further ones for networks of convolutions and of fully connected layers.
 FOUR_BIT = ("aiedge-dynamic4", "aiedge-weights4")
-INT16 = ("int16-io", "aiedge-int16")
+INT16 = ("int16-io", "int16x8-bias32", "aiedge-int16")
+PER_TENSOR = ("int8-per-tensor",)
+BLOCKS = ("aiedge-dynamic4-blocks", "aiedge-dynamic8-blocks", "aiedge-dynamic2")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,6 +94,10 @@ class Graph:
     recipes: tuple
     # Outputs are random: only their shapes and their distribution are compared.
     isRandom: bool = False
+    # It has an operator that is none of LiteRT's built-in ones.
+    isCustom: bool = False
+    # The module that registered it.
+    family: str = ""
 
     @property
     def runs(self):
@@ -99,13 +106,16 @@ class Graph:
 
 
 GRAPHS = {}
+# The families that were or are being loaded.
+_loading = []
 
 
-def add(name, build, *inputs, recipes=PLAIN, isRandom=False, openBatch=()):
+def add(name, build, *inputs, recipes=PLAIN, isRandom=False, isCustom=False,
+        openBatch=()):
     """Registers a graph; with `openBatch` once more for these recipes, with the first dimension
     of each input left open."""
     assert name not in GRAPHS, name
-    GRAPHS[name] = Graph(name, build, inputs, tuple(recipes), isRandom)
+    GRAPHS[name] = Graph(name, build, inputs, tuple(recipes), isRandom, isCustom, _loading[-1])
     if openBatch:
         opened = tuple(dataclasses.replace(one, shape=(Open(one.shape[0], one.shape[0] + 2),
                                                        *one.shape[1:])) for one in inputs)
@@ -117,7 +127,22 @@ def op(name, function, *inputs, recipes=PLAIN, **words):
     add(name, lambda: function, *inputs, recipes=recipes, **words)
 
 
+def stack(*made):
+    """What builds a function that applies layers one after the other; `made` makes them."""
+    def build():
+        chain = [make() for make in made]
+
+        def function(x):
+            for layer in chain:
+                x = layer(x)
+            return x
+        return function
+    return build
+
+
 def load():
+    """All graphs by their names."""
     for family in FAMILIES:
+        _loading.append(family)
         importlib.import_module(f"graphs.{family}")
     return GRAPHS

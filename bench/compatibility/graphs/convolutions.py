@@ -1,26 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks of convolutions."""
 
+import numpy as np
 import tensorflow as tf
 
-from . import ALL, FLOAT, FOUR_BIT, INT16, Open, add, f32
+from . import ALL, BLOCKS, FLOAT, FOUR_BIT, INT16, PER_TENSOR, Open, add, f32, stack
 
 layers = tf.keras.layers
 OPEN = ("float32", "dynamic", "int8", "int16x8")
 SIZES = (Open(12, 17), Open(16, 9))
-
-
-def stack(*made):
-    """A function that applies layers one after the other."""
-    def build():
-        chain = [make() for make in made]
-
-        def function(x):
-            for layer in chain:
-                x = layer(x)
-            return x
-        return function
-    return build
 
 
 def single(name, make, *shape, recipes=ALL, **words):
@@ -62,7 +50,7 @@ single("depthwise of one channel", lambda: layers.DepthwiseConv2D(3, depth_multi
 single("separable", lambda: layers.SeparableConv2D(8, 3, padding="same", activation="relu"),
        1, 10, 10, 6)
 single("dense", lambda: layers.Dense(10, activation="relu"), 2, 64,
-       recipes=(*ALL, *FOUR_BIT, *INT16, "aiedge-dynamic4-blocks"), openBatch=OPEN)
+       recipes=(*ALL, *FOUR_BIT, *INT16, *PER_TENSOR, *BLOCKS), openBatch=OPEN)
 single("dense of rank 4", lambda: layers.Dense(7), 1, 3, 5, 32)
 for activation in ("tanh", "sigmoid", "gelu", "swish", "elu", "softplus", "hard_sigmoid"):
     single(f"conv then {activation}",
@@ -164,12 +152,29 @@ def superResolution():
     return lambda x: tf.nn.depth_to_space(conv(x), 2)
 
 
-add("MobileNet block", mobilenetBlock, f32(1, 10, 10, 8), recipes=(*ALL, *FOUR_BIT, *INT16),
+def sparse(shape):
+    """Nine tenths of the weights are zeros, in blocks of four."""
+    def build():
+        generator = np.random.default_rng(5)
+        kept = np.repeat(generator.random((*shape[:-1], shape[-1] // 4)) < 0.1, 4, -1)
+        weights = tf.Variable((generator.uniform(-1, 1, shape) * kept).astype(np.float32))
+        if len(shape) == 2:
+            return lambda x: tf.matmul(x, weights)
+        return lambda x: tf.nn.conv2d(x, weights, 1, "SAME")
+    return build
+
+
+add("MobileNet block", mobilenetBlock, f32(1, 10, 10, 8),
+    recipes=(*ALL, *FOUR_BIT, *INT16, *PER_TENSOR),
     openBatch=OPEN)
 add("MobileNet v3 block", mobilenetV3, f32(1, 10, 10, 8), recipes=(*ALL, *INT16), openBatch=OPEN)
-add("ResNet", resnet, f32(1, 32, 32, 3), recipes=(*ALL, *FOUR_BIT, *INT16), openBatch=OPEN)
-add("U-Net", unet, f32(1, 16, 16, 3), recipes=ALL, openBatch=OPEN)
+add("ResNet", resnet, f32(1, 32, 32, 3),
+    recipes=(*ALL, *FOUR_BIT, *INT16, *PER_TENSOR), openBatch=OPEN)
+add("U-Net", unet, f32(1, 16, 16, 3), recipes=(*ALL, *PER_TENSOR), openBatch=OPEN)
 add("Inception", inception, f32(1, 9, 9, 6), recipes=ALL, openBatch=OPEN)
 add("ShuffleNet", shuffle, f32(1, 8, 8, 4), recipes=ALL)
 add("DeepLab head", deeplab, f32(1, 12, 12, 6), recipes=ALL)
+for name, shape in (("convolution", (3, 3, 16, 32)), ("dense", (64, 48))):
+    add(f"sparse {name}", sparse(shape), f32(*((1, 6, 6, 16) if len(shape) == 4 else (2, 64))),
+        recipes=("float32", "sparse", "sparse-dynamic"))
 add("super resolution", superResolution, f32(1, *SIZES, 3), recipes=OPEN)

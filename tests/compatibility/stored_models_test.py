@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models of TensorFlow's converter: Hearth's results are those that LiteRT had of them."""
+
+import contextlib
+import io
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench" / "compatibility")]
+import compare  # noqa: E402
+import short  # noqa: E402
+
+
+class StoredModelsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory(prefix="hearth-compatibility-test-") as folder:
+            path = pathlib.Path(folder) / "rows.json"
+            with contextlib.redirect_stdout(io.StringIO()), \
+                    contextlib.redirect_stderr(io.StringIO()):
+                compare.main(["--short", "--json", str(path)])
+            cls.rows = json.loads(path.read_text())["rows"]
+
+    def testResultsAreThoseOfLiteRT(self):
+        for row in self.rows:
+            with self.subTest(row["name"]):
+                self.assertEqual(row["outcome"], "agrees", row["why"])
+                self.assertEqual(set(row["devices"]), set(compare.DEVICES))
+
+    def testAllModelsAreCompared(self):
+        self.assertEqual([row["name"] for row in self.rows], list(short.NAMES))
+
+    def testSomeStartsAreWarm(self):
+        """Models with few weights are not kept, and their second start says nothing."""
+        warm = [row["name"] for row in self.rows
+                if row["states"]["hearth-cpu"]["warm"] == "warm"]
+        self.assertGreaterEqual(len(warm), 5)
+
+    def testTheFilesAreSmall(self):
+        size = sum(path.stat().st_size for path in compare.STORED.iterdir())
+        self.assertLess(size, 3 << 19)
+
+
+if __name__ == "__main__":
+    unittest.main()
