@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs models that TensorFlow's converter makes in LiteRT and in Hearth, and compares the results.
 
-    compare.py                                      all graphs by all their recipes: an hour
+    compare.py                                      all graphs by all their recipes
     compare.py --filter 'conv*' '*LSTM* / int8*' --recipes int8 int16x8
     compare.py --filter list                        prints the names of all models
     compare.py --output table.md --json rows.json --csv rows.csv
@@ -16,14 +16,13 @@ Hearth runs it on each of its devices: cold (with an empty weight store), warm (
 with what the first one stored) and prepared just in time; results of the three have to be equal bit
 for bit. judge.py says what counts as equal to LiteRT.
 
-Each model of a run with open dimensions is run with two sizes of them. Each side serves in a
-process of its own; one that crashes or hangs is a row of the report, and the next model gets a new
-process.
+A model with open dimensions is run with two sizes of them. Each side serves in a process of its own;
+one that crashes or hangs is a row of the report, and the next model gets a new process.
 
 The virtual environment with TensorFlow's wheels and the models are kept in the cache folder
-(${XDG_CACHE_HOME:-~/.cache}/hearth); models are made anew when the code that makes them changed.
-Exit code: 0 when no result differs and nothing was refused, 1 when something was, 2 for wrong
-arguments.
+(${XDG_CACHE_HOME:-~/.cache}/hearth); a family's models are made anew when the code that makes them
+changed. All of them take ten minutes, and two when they are there. Exit code: 0 when no result
+differs and nothing was refused, 1 when something was, 2 for wrong arguments.
 """
 
 import argparse
@@ -32,6 +31,7 @@ import fnmatch
 import functools
 import hashlib
 import json
+import os
 import queue
 import shutil
 import sys
@@ -116,16 +116,28 @@ class Models:
         if failure.exists():
             raise Failure(failure.read_text())
         if not path.with_suffix(".json").exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self._makeFolder(path.parent)
+            new = path.with_name(f"new-{os.getpid()}-{name}")
             try:
-                answer = self._service.ask({"graph": graph, "recipe": recipe, "path": str(path)})
+                answer = self._service.ask({"graph": graph, "recipe": recipe, "path": str(new)})
             except Lost as lost:
                 # Another time the machine may be less busy.
                 raise Failure(str(lost)) from None
             if "error" in answer:
                 failure.write_text(answer["error"])
                 raise Failure(answer["error"])
+            # Another run may be reading them. The last one says that all are there.
+            for suffix in (".tflite", ".npz", ".json"):
+                new.with_suffix(suffix).replace(path.with_suffix(suffix))
         return Model(path)
+
+    @staticmethod
+    def _makeFolder(folder):
+        """Makes the folder of a family's models in place of those of other versions of the code."""
+        if not folder.exists():
+            for old in folder.parent.glob(f"{folder.name.rpartition('-')[0]}-*"):
+                shutil.rmtree(old)
+            folder.mkdir(parents=True)
 
     def __enter__(self):
         return self
@@ -248,16 +260,26 @@ def ahead(models, names):
     """(graph, recipe, model or Failure) of each name; models are made while the last ones run."""
     made = queue.Queue(maxsize=20)
 
+    def make(graph, recipe):
+        try:
+            return graph, recipe, models.make(graph, recipe)
+        except Failure as failure:
+            return graph, recipe, failure
+
     def work():
-        for graph, recipe in names:
-            try:
-                made.put((graph, recipe, models.make(graph, recipe)))
-            except Failure as failure:
-                made.put((graph, recipe, failure))
-        made.put(None)
+        try:
+            for graph, recipe in names:
+                made.put(make(graph, recipe))
+            made.put(None)
+        except Exception as error:
+            # For whoever waits; after an interruption nobody does.
+            made.put(error)
 
     threading.Thread(target=work, daemon=True).start()
-    return iter(made.get, None)
+    for item in iter(made.get, None):
+        if isinstance(item, Exception):
+            raise item
+        yield item
 
 
 def parseArguments(words):

@@ -23,7 +23,7 @@ NAMES = (
     "sparse dense / sparse",
     "wide conv / aiedge-dynamic4",
     "wide conv / int8",
-    "wide depthwise / int8",
+    "wide grouped / int8",
     "wide transposed / dynamic",
     "wide perceptron / aiedge-dynamic4",
     "SSD regular suppression / int8",

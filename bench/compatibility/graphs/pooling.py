@@ -23,10 +23,5 @@ op("global max pool", lambda x: tf.keras.layers.GlobalMaxPooling2D()(x), f32(1, 
 op("max pool 1-D", lambda x: tf.nn.max_pool1d(x, 2, 2, "VALID"), f32(1, 8, 3), recipes=ACTIVATIONS)
 op("average pool 1-D", lambda x: tf.nn.avg_pool1d(x, 3, 1, "SAME"), f32(1, 8, 3),
    recipes=ACTIVATIONS)
-for name, function in (("max", tf.nn.max_pool3d), ("average", tf.nn.avg_pool3d)):
-    for padding in ("SAME", "VALID"):
-        op(f"{name} pool 3-D {padding}",
-           lambda x, function=function, padding=padding: function(x, 2, 2, padding),
-           f32(1, 5, 4, 4, 2), isCustom=True)
 op("average pool of any size", lambda x: tf.nn.avg_pool2d(x, 3, 2, "SAME"),
    f32(1, Open(8, 11), Open(6, 9), 3), recipes=OPEN)
