@@ -9,6 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "android/NeuralNetworksExtensions.h"
 #include "base/descriptor.h"
@@ -16,6 +19,7 @@
 #include "base/sha256.h"
 #include "frontends/tflite/model_file.h"
 #include "graph/rank_zero.h"
+#include "hearth/hearth.h"
 #include "tools/cache_token.h"
 #include "tools/commands.h"
 #include "tools/conformance/nnapi_handles.h"
@@ -54,6 +58,41 @@ class StartReports {
 
  private:
   base::Descriptor file_;
+};
+
+// NNAPI's functions return a code and log the reason. The command fails with the reason, in one
+// line.
+class LoggedReason {
+ public:
+  LoggedReason() { redirect(take, this); }
+  ~LoggedReason() {
+    redirect(nullptr, nullptr);
+    print(last_);
+  }
+  LoggedReason(const LoggedReason&) = delete;
+  LoggedReason& operator=(const LoggedReason&) = delete;
+
+  // What the failure logged; its own sentence when it logged nothing.
+  Failure explain(const Error& error) {
+    redirect(nullptr, nullptr);
+    if (last_.empty()) return error;
+    return Failure(kExitFailure, std::exchange(last_, {}));
+  }
+
+ private:
+  static void redirect(hearth_log_callback callback, void* user) {
+    hearth_set_log_callback(HEARTH_LOG_DEFAULT, callback, user, nullptr);
+  }
+  static void take(hearth_log_level level, const char* message, void* user) {
+    auto& last = static_cast<LoggedReason*>(user)->last_;
+    if (level < HEARTH_LOG_WARN) return print(message);
+    print(std::exchange(last, message));
+  }
+  static void print(const std::string& message) {
+    if (!message.empty()) std::cerr << "hearth: " + message + "\n";
+  }
+
+  std::string last_;
 };
 
 // Checks that hearth.tflite has the prefix that the codes in the model have.
@@ -233,8 +272,10 @@ Outcome<void> nnapiBenchCommand(const RunOptions& options) {
     watch.beginStage("running the model");
     return bench.run(graph);
   };
+  LoggedReason reason;
   try {
-    if (const Status status = work(); !status) return std::unexpected(Failure(status.error()));
+    if (const Status status = work(); !status)
+      return std::unexpected(reason.explain(status.error()));
   } catch (const ndk::Exception& exception) {
     return std::unexpected(Failure(kExitFailure, exception.what()));
   }

@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import numpy as np
 
-from command import HEARTH, CommandTest, DataTest
+from command import HEARTH, ROOT, CommandTest, DataTest
 
 
 class UsageTest(CommandTest):
@@ -64,6 +64,14 @@ class BadModelTest(CommandTest):
         for path in (empty, garbage, pipe, self.folder, self.folder / "none.tflite"):
             for command in (("inspect",), ("run", "--random-input", 1), ("bench",)):
                 self.assertIn(path.name, self.refuse(1, command[0], path, *command[1:], timeout=60))
+
+
+    def testSaysInOneLineWhatNnapiLacks(self):
+        # NNAPI's functions log the reason and return a code. NNAPI's SVDF is one of floats.
+        model = ROOT / "tests" / "corpus" / "model_file_fuzz" / "svdf_int8.tflite"
+        sentence = self.refuse(1, "bench", model, "--api", "nnapi")
+        self.assertIn("SVDF takes floating-point tensors", sentence)
+        self.assertEqual(self.succeed("bench", model, "--repeat", 1).count("error"), 0)
 
 
 class BadInputTest(DataTest):
