@@ -58,13 +58,17 @@ std::vector<int32_t> addSharedOutputs(Arguments* arguments) {
   return added;
 }
 
-// Describes the arguments of a subgraph. It was imported, so every index and type is valid.
+// Describes the arguments of a subgraph. It was imported, so every index and type is valid, unless
+// somebody truncates the file meanwhile.
 Result<std::vector<TensorInfo>> describeTensors(const FileView& view,
                                                 const schema::SubGraph& subgraph,
                                                 Arguments arguments) {
   std::vector<TensorInfo> tensors;
   for (const int32_t index : arguments.tensors) {
-    const schema::Tensor& tensor = *view.tensor(subgraph, index);
+    const schema::Tensor* const found = view.tensor(subgraph, index);
+    if (found == nullptr)
+      return fail(ErrorCode::kBadData, "The file was written while it was read; read it again.");
+    const schema::Tensor& tensor = *found;
     TensorInfo info;
     info.tensorName = cleanText(tensor.name());
     HEARTH_ASSIGN(const graph::Operand operand,
@@ -102,8 +106,9 @@ void readListsAhead(const FileView& view, size_t index, const ScatteredReads& re
     return true;
   };
   const schema::SubGraph* const subgraph = view.subgraph(index);
-  if (subgraph == nullptr || subgraph->tensors() == nullptr) return;
-  for (uint32_t i = 0; i < subgraph->tensors()->size(); ++i) {
+  const auto* const tensors = subgraph == nullptr ? nullptr : subgraph->tensors();
+  if (tensors == nullptr) return;
+  for (uint32_t i = 0; i < tensors->size(); ++i) {
     const schema::Tensor* const tensor = view.tensor(*subgraph, i);
     const auto* const quantization = tensor == nullptr ? nullptr : tensor->quantization();
     if (quantization == nullptr) continue;
