@@ -14,26 +14,17 @@
 #include "ops/output_shape.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
-#include "ops/tensor_types.h"
 #include "ops/validation.h"
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
 namespace {
 
-enum Input : size_t { kData, kFilter, kBias, kActivation = 10 };
-constexpr size_t kInputCount = 11;
+enum Input : size_t { kData, kFilter, kBias };
 
 Status validate(const Signature& signature) {
-  HEARTH_TRY(signature.counts(kInputCount, 1));
-  HEARTH_TRY(signature.inputType(kData, kFloatTensors));
-  HEARTH_TRY(signature.inputTypeLike(kFilter, kData));
-  HEARTH_TRY(signature.optionalInputTypeLike(kBias, kData));
-  for (const size_t i : {kData, kFilter}) HEARTH_TRY(signature.inputRank(i, 5, 5));
-  HEARTH_TRY(signature.inputRank(kBias, 1, 1));
-  for (size_t i = kConv3dPadding; i < kInputCount; ++i)
-    HEARTH_TRY(signature.inputType(i, OperandType::kInt32));
-  return signature.outputTypeLike(0, kData);
+  HEARTH_TRY(signature.counts(kConv3dActivation + 1, 1));
+  return validateConv3d(signature);
 }
 
 struct Parameters {
@@ -53,7 +44,7 @@ Result<Parameters> parse(const OperationContext& context) {
   p.batches = data[0];
   p.inputs = data[4];
   p.outputs = filter[4];
-  HEARTH_ASSIGN(p.activation, parseActivation(context, kActivation));
+  HEARTH_ASSIGN(p.activation, parseActivation(context, kConv3dActivation));
   if (filter[3] == 0 || filter[4] == 0 || filter[3] != data[4] ||
       (context.hasInput(kBias) && context.inputs[kBias].dimensions != Dimensions{filter[4]}))
     return fail(ErrorCode::kBadData, "The filter {} and bias of {} do not fit its input {}.",

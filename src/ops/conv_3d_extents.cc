@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "ops/validation.h"
-
 namespace hearth::ops {
 namespace {
 
@@ -21,6 +19,18 @@ Result<int64_t> positive(const OperationContext& context, size_t index) {
 }
 
 }  // namespace
+
+Status validateConv3d(const Signature& signature) {
+  enum Input : size_t { kData, kFilter, kBias };
+  HEARTH_TRY(signature.inputType(kData, kFloatTensors));
+  HEARTH_TRY(signature.inputTypeLike(kFilter, kData));
+  HEARTH_TRY(signature.optionalInputTypeLike(kBias, kData));
+  for (const size_t i : {kData, kFilter}) HEARTH_TRY(signature.inputRank(i, 5, 5));
+  HEARTH_TRY(signature.inputRank(kBias, 1, 1));
+  for (size_t i = kConv3dPadding; i <= kConv3dActivation; ++i)
+    HEARTH_TRY(signature.inputType(i, OperandType::kInt32));
+  return signature.outputTypeLike(0, kData);
+}
 
 Result<Extents> parseExtents(const OperationContext& context, std::span<const uint32_t, 3> sizes,
                              std::span<const uint32_t, 3> filter) {

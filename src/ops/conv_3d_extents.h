@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "ops/operation.h"
+#include "ops/validation.h"
 
 namespace hearth::ops {
 
@@ -37,9 +38,15 @@ struct Extent {
 
 using Extents = std::array<Extent, 3>;
 
-// Arguments of both operations from this index on: the padding code, three strides and three
-// dilations, each as depth, height, width.
+// Arguments of both operations: data, filter, bias (may be omitted), then from this index on the
+// padding code, three strides and three dilations, each as depth, height, width, and the
+// activation.
 inline constexpr size_t kConv3dPadding = 3;
+
+// For validate(): data, filter and bias are floating-point numbers of one type, the arguments from
+// kConv3dPadding to the activation INT32, and the output is like the data.
+inline constexpr size_t kConv3dActivation = 10;
+Status validateConv3d(const Signature& signature);
 
 // `sizes` and `filter` are depth, height and width of the volume and of the filter. kBadData for
 // other codes of padding, strides and dilations below 1, and a filter that does not fit.

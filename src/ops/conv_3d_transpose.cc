@@ -22,21 +22,13 @@
 namespace hearth::ops {
 namespace {
 
-enum Input : size_t { kData, kFilter, kBias, kActivation = 10, kShape };
-constexpr size_t kInputCount = 12;
+enum Input : size_t { kData, kFilter, kBias, kShape = kConv3dActivation + 1 };
 
 Status validate(const Signature& signature) {
-  HEARTH_TRY(signature.counts(kInputCount, 1));
-  HEARTH_TRY(signature.inputType(kData, kFloatTensors));
-  HEARTH_TRY(signature.inputTypeLike(kFilter, kData));
-  HEARTH_TRY(signature.optionalInputTypeLike(kBias, kData));
-  for (const size_t i : {kData, kFilter}) HEARTH_TRY(signature.inputRank(i, 5, 5));
-  HEARTH_TRY(signature.inputRank(kBias, 1, 1));
-  for (size_t i = kConv3dPadding; i <= kActivation; ++i)
-    HEARTH_TRY(signature.inputType(i, OperandType::kInt32));
+  HEARTH_TRY(signature.counts(kShape + 1, 1));
+  HEARTH_TRY(validateConv3d(signature));
   HEARTH_TRY(signature.inputType(kShape, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(kShape, 1, 1));
-  return signature.outputTypeLike(0, kData);
+  return signature.inputRank(kShape, 1, 1);
 }
 
 struct Parameters {
@@ -55,7 +47,7 @@ Result<Parameters> parse(const OperationContext& context) {
   Parameters p;
   p.inputs = filter[4];
   p.outputs = filter[3];
-  HEARTH_ASSIGN(p.activation, parseActivation(context, kActivation));
+  HEARTH_ASSIGN(p.activation, parseActivation(context, kConv3dActivation));
   HEARTH_ASSIGN(const std::vector<int64_t> shape, context.intVector(kShape));
   for (const int64_t value : shape) {
     HEARTH_ASSIGN(const uint32_t size, toDimension(context, value));

@@ -63,6 +63,41 @@ Status convolveGroups(const OperationContext& context, const Conv2dParameters& p
   return {};
 }
 
+// How the filter of CONV_3D moves over a volume, which CONV_3D_TRANSPOSE makes and CONV_3D reads.
+struct VolumeWindow {
+  int64_t strides[3];
+  int64_t dilations[3];
+  int64_t before[3];  // padding
+
+  // The pixel of the volume below a tap, -1 outside; position[0] is the batch element.
+  int64_t pixelBelow(const Index& position, const Index& tap, const Dimensions& volume) const {
+    int64_t pixel = position[0];
+    for (size_t i = 0; i < 3; ++i) {
+      const int64_t at = position[i + 1] * strides[i] - before[i] + tap[i] * dilations[i];
+      if (at < 0 || at >= volume[i + 1]) return -1;
+      pixel = pixel * volume[i + 1] + at;
+    }
+    return pixel;
+  }
+};
+
+// Inputs 3 to 9 are the padding code, strides and dilations.
+Result<VolumeWindow> volumeWindow(const OperationContext& context, const Dimensions& volume,
+                                  const Dimensions& positions) {
+  const Dimensions& filter = context.inputs[1].dimensions;
+  HEARTH_ASSIGN(const int32_t padding, context.scalar<int32_t>(3));
+  VolumeWindow window{};
+  for (size_t i = 0; i < 3; ++i) {
+    HEARTH_ASSIGN(window.strides[i], context.scalar<int32_t>(4 + i));
+    HEARTH_ASSIGN(window.dilations[i], context.scalar<int32_t>(7 + i));
+    const int64_t reach = window.dilations[i] * (int64_t{filter[i]} - 1) + 1;
+    // SAME pads the end by the odd element.
+    const int64_t covered = (int64_t{positions[i + 1]} - 1) * window.strides[i] + reach;
+    if (padding == 1) window.before[i] = std::max<int64_t>(covered - volume[i + 1], 0) / 2;
+  }
+  return window;
+}
+
 }  // namespace
 
 Status convolve(const OperationContext& context) {
@@ -118,25 +153,13 @@ Status convolveTransposed(const OperationContext& context) {
   return {};
 }
 
-// Data [n, depth, height, width, channels], filter [depth, height, width, channels, outputs];
-// inputs 3 to 10 are the padding code, strides, dilations and activation.
+// Data [n, depth, height, width, channels], filter [depth, height, width, channels, outputs].
 Status convolve3d(const OperationContext& context) {
   const Dimensions& data = context.inputs[0].dimensions;
   const Dimensions& filter = context.inputs[1].dimensions;
   const Dimensions& result = context.outputs[0].dimensions;
-  HEARTH_ASSIGN(const int32_t padding, context.scalar<int32_t>(3));
+  HEARTH_ASSIGN(const VolumeWindow window, volumeWindow(context, data, result));
   HEARTH_ASSIGN(const FusedActivation activation, parseActivation(context, 10));
-  int64_t strides[3];
-  int64_t dilations[3];
-  int64_t before[3] = {0, 0, 0};
-  for (size_t i = 0; i < 3; ++i) {
-    HEARTH_ASSIGN(strides[i], context.scalar<int32_t>(4 + i));
-    HEARTH_ASSIGN(dilations[i], context.scalar<int32_t>(7 + i));
-    const int64_t reach = dilations[i] * (int64_t{filter[i]} - 1) + 1;
-    // SAME pads the end by the odd element.
-    const int64_t covered = (int64_t{result[i + 1]} - 1) * strides[i] + reach;
-    if (padding == 1) before[i] = std::max<int64_t>(covered - data[i + 1], 0) / 2;
-  }
   const int64_t inputs = filter[3];
   const int64_t outputs = filter[4];
   const LayerOutput output(context, activation);
@@ -148,12 +171,8 @@ Status convolve3d(const OperationContext& context) {
       forEach({result[0], result[1], result[2], result[3]}, [&](const Index& index, int64_t pixel) {
         double sum = 0;
         forEach({filter[0], filter[1], filter[2]}, [&](const Index& tap, int64_t tapPlace) {
-          int64_t from = index[0];
-          for (size_t i = 0; i < 3; ++i) {
-            const int64_t at = index[i + 1] * strides[i] - before[i] + tap[i] * dilations[i];
-            if (at < 0 || at >= data[i + 1]) return;
-            from = from * data[i + 1] + at;
-          }
+          const int64_t from = window.pixelBelow(index, tap, data);
+          if (from < 0) return;
           sum += sumOfProducts(elements + from * inputs, 1, zeroPoint,
                                weights.data() + tapPlace * inputs, inputs);
         });
@@ -164,24 +183,13 @@ Status convolve3d(const OperationContext& context) {
   return {};
 }
 
-// Data [n, depth, height, width, channels], filter [depth, height, width, outputs, channels]; the
-// scalars are those of convolve3d(), which goes from this one's output to its data.
+// Data [n, depth, height, width, channels], filter [depth, height, width, outputs, channels].
 Status convolve3dTransposed(const OperationContext& context) {
   const Dimensions& data = context.inputs[0].dimensions;
   const Dimensions& filter = context.inputs[1].dimensions;
   const Dimensions& result = context.outputs[0].dimensions;
-  HEARTH_ASSIGN(const int32_t padding, context.scalar<int32_t>(3));
+  HEARTH_ASSIGN(const VolumeWindow window, volumeWindow(context, result, data));
   HEARTH_ASSIGN(const FusedActivation activation, parseActivation(context, 10));
-  int64_t strides[3];
-  int64_t dilations[3];
-  int64_t before[3] = {0, 0, 0};
-  for (size_t i = 0; i < 3; ++i) {
-    HEARTH_ASSIGN(strides[i], context.scalar<int32_t>(4 + i));
-    HEARTH_ASSIGN(dilations[i], context.scalar<int32_t>(7 + i));
-    const int64_t reach = dilations[i] * (int64_t{filter[i]} - 1) + 1;
-    const int64_t covered = (int64_t{data[i + 1]} - 1) * strides[i] + reach;
-    if (padding == 1) before[i] = std::max<int64_t>(covered - result[i + 1], 0) / 2;
-  }
   const int64_t outputs = filter[3];
   const int64_t inputs = filter[4];
   const LayerOutput output(context, activation);
@@ -189,16 +197,12 @@ Status convolve3dTransposed(const OperationContext& context) {
   visitData(context, 1, [&](const auto* elements, double zeroPoint) {
     for (int64_t channel = 0; channel < outputs; ++channel) {
       std::vector<double> sums(static_cast<size_t>(countOf(result) / outputs));
-      forEach({data[0], data[1], data[2], data[3]}, [&](const Index& index, int64_t pixel) {
-        forEach({filter[0], filter[1], filter[2]}, [&](const Index& tap, int64_t tapPlace) {
-          int64_t to = index[0];
-          for (size_t i = 0; i < 3; ++i) {
-            const int64_t at = index[i + 1] * strides[i] - before[i] + tap[i] * dilations[i];
-            if (at < 0 || at >= result[i + 1]) return;
-            to = to * result[i + 1] + at;
-          }
-          const std::vector<double> weights =
-              weightsAt(context, (tapPlace * outputs + channel) * inputs, 1, inputs);
+      forEach({filter[0], filter[1], filter[2]}, [&](const Index& tap, int64_t tapPlace) {
+        const std::vector<double> weights =
+            weightsAt(context, (tapPlace * outputs + channel) * inputs, 1, inputs);
+        forEach({data[0], data[1], data[2], data[3]}, [&](const Index& index, int64_t pixel) {
+          const int64_t to = window.pixelBelow(index, tap, result);
+          if (to < 0) return;
           sums[static_cast<size_t>(to)] +=
               sumOfProducts(elements + pixel * inputs, 1, zeroPoint, weights.data(), inputs);
         });
