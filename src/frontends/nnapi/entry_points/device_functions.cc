@@ -90,7 +90,7 @@ int ANeuralNetworksDevice_getExtensionSupport(const ANeuralNetworksDevice* devic
     HEARTH_NOT_NULL(device);
     HEARTH_NOT_NULL(extensionName);
     HEARTH_NOT_NULL(isExtensionSupported);
-    const std::vector<std::string> names = device->device->supportedExtensions();
+    const std::vector<std::string> names = clientExtensions(*device->device);
     *isExtensionSupported =
         std::find(names.begin(), names.end(), std::string_view(extensionName)) != names.end();
     return {};

@@ -91,13 +91,13 @@ int getVendorExtensionCount(const ANeuralNetworksDevice* device, uint32_t* count
   return call("SL_ANeuralNetworksDevice_getVendorExtensionCount", [&]() -> Status {
     HEARTH_NOT_NULL(device);
     HEARTH_NOT_NULL(count);
-    *count = static_cast<uint32_t>(device->device->supportedExtensions().size());
+    *count = static_cast<uint32_t>(clientExtensions(*device->device).size());
     return {};
   });
 }
 
 Result<std::string> extensionOf(const ANeuralNetworksDevice& device, uint32_t index) {
-  const std::vector<std::string> names = device.device->supportedExtensions();
+  const std::vector<std::string> names = clientExtensions(*device.device);
   if (index >= names.size())
     return fail(ErrorCode::kBadData, "The device {} has {} extensions, none of index {}.",
                 device.name, names.size(), index);

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/immortal.h"
+#include "hal/custom_operations.h"
 
 namespace hearth::nnapi {
 namespace {
@@ -73,6 +75,12 @@ Result<DeviceList> deviceList(const ANeuralNetworksDevice* const* list, uint32_t
     found.push_back((*it)->device);
   }
   return found;
+}
+
+std::vector<std::string> clientExtensions(const hal::Device& device) {
+  std::vector<std::string> names = device.supportedExtensions();
+  std::erase(names, hal::kCustomExtensionName);
+  return names;
 }
 
 void setDevicesForTest(DeviceList devices) {

@@ -33,6 +33,9 @@ Result<DeviceList> deviceList(const ANeuralNetworksDevice* const* handles, uint3
 // The devices behind devices(), for compilations.
 const runtime::DeviceManager& deviceManager();
 
+// The extensions of a device whose codes clients may use: not hearth.custom, which has none.
+std::vector<std::string> clientExtensions(const hal::Device& device);
+
 // Replaces the real devices by these; an empty list restores the real ones. Only for tests, while
 // no other thread uses the API.
 void setDevicesForTest(DeviceList devices);
