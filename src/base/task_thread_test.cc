@@ -28,7 +28,6 @@ constinit std::atomic<bool> isHeld = false;
 class Starved {
  public:
   explicit Starved(TaskThread& tasks) {
-    mayGoOn = false;
     struct sigaction action{};
     action.sa_handler = [](int) {
       isHeld = true;
@@ -43,9 +42,7 @@ class Starved {
     }));
     while (!isThere) std::this_thread::yield();
     tasks.waitUntilIdle();
-    isHeld = false;
-    ::pthread_kill(thread, SIGTRAP);
-    while (!isHeld) std::this_thread::yield();
+    while (!hold(tasks, thread)) continue;
   }
   ~Starved() {
     mayGoOn = true;
@@ -53,6 +50,27 @@ class Starved {
   }
 
  private:
+  // False when the signal met the thread on its way into its wait, with the lock in its hands: it
+  // was let go on then.
+  static bool hold(TaskThread& tasks, pthread_t thread) {
+    constexpr milliseconds kPatience(500);
+    mayGoOn = false;
+    isHeld = false;
+    ::pthread_kill(thread, SIGTRAP);
+    while (!isHeld) std::this_thread::yield();
+    std::atomic<bool> isFree = false;
+    std::thread probe([&] {
+      tasks.release();  // takes the lock
+      isFree = true;
+    });
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (!isFree && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    const bool isWithoutLock = isFree;
+    if (!isWithoutLock) mayGoOn = true;
+    probe.join();
+    return isWithoutLock;
+  }
+
   struct sigaction before_{};
 };
 
