@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <utility>
@@ -39,22 +40,19 @@ void makeIdle(pthread_t thread) {
   ::pthread_setschedparam(thread, SCHED_IDLE, &parameter);
 }
 
-// Restores the caller's processors: a thread that has ended has no number, and the kernel then
-// places the caller instead.
-class OwnProcessorsKept {
+// What a thread waits for before it ends: that its starter has placed it. The C library has 0 for
+// the number of a thread that has ended, and the kernel takes that for the caller, whom it would
+// then move or make idle in its place.
+class Placing {
  public:
-  OwnProcessorsKept() : isKnown_(::sched_getaffinity(0, sizeof own_, &own_) == 0) {}
-  ~OwnProcessorsKept() {
-    cpu_set_t now;
-    if (isKnown_ && ::sched_getaffinity(0, sizeof now, &now) == 0 && !CPU_EQUAL(&now, &own_))
-      ::sched_setaffinity(0, sizeof own_, &own_);
+  void finish() {
+    isOver_ = true;
+    isOver_.notify_all();
   }
-  OwnProcessorsKept(const OwnProcessorsKept&) = delete;
-  OwnProcessorsKept& operator=(const OwnProcessorsKept&) = delete;
+  void wait() const { isOver_.wait(false); }
 
  private:
-  cpu_set_t own_;
-  const bool isKnown_;
+  std::atomic<bool> isOver_ = false;
 };
 
 std::thread start(const char* name, std::function<void()> run, void (*place)(pthread_t),
@@ -65,18 +63,20 @@ std::thread start(const char* name, std::function<void()> run, void (*place)(pth
   std::thread thread;
   // std::thread reports only by exception that there is no thread, or no memory for one.
   static_cast<void>(caught([&] {
-    thread = std::thread([name, run = std::move(run)] {
+    const auto placing = std::make_shared<Placing>();
+    thread = std::thread([name, placing, run = std::move(run)] {
       takeOrdinaryScheduling();
       // Named now, so that every thread with the name is an ordinary one.
       ::pthread_setname_np(::pthread_self(), name);
       logged(name, run);
+      placing->wait();
     });
     makeOrdinary(thread.native_handle());
-    const OwnProcessorsKept kept;
     if (processors == Processors::kOfProcess) widen(thread.native_handle());
     // An idle thread may not run for long, and would have its starter's name until then.
     if (place == makeIdle) ::pthread_setname_np(thread.native_handle(), name);
     place(thread.native_handle());
+    placing->finish();
   }));
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;

@@ -64,6 +64,16 @@ class RecordedPlacements {
 }  // namespace hearth::base
 
 // Replaces the C library's function, and calls it.
+extern "C" int pthread_setschedparam(pthread_t thread, int policy,
+                                     const sched_param* parameter) noexcept {
+  static const auto set =
+      reinterpret_cast<decltype(&::pthread_setschedparam)>(::dlsym(RTLD_NEXT, __func__));
+  if (const auto delay = hearth::base::placementDelay.load(); delay.count() > 0)
+    std::this_thread::sleep_for(delay);
+  return set(thread, policy, parameter);
+}
+
+// The same.
 extern "C" int pthread_setaffinity_np(pthread_t thread, size_t size,
                                       const cpu_set_t* allowed) noexcept {
   using hearth::base::currentPlacements;
@@ -174,22 +184,25 @@ TEST(HelperThread, IsSentAwayAndMayComeBack) {
 }
 
 // A thread that has ended has no number any more. The kernel takes that for the caller, which would
-// then be moved, or be let off its processor.
+// then be moved, be let off its processor, or become idle.
 TEST(HelperThread, LeavesItsMakerWhereItIsHoweverSoonItEnds) {
   for (const auto start : {startHelperThread, startIdleThread})
     for (const auto processors : {Processors::kOfProcess, Processors::kOfCaller}) {
       cpu_set_t own;
       CPU_ZERO(&own);
       cpu_set_t after;
+      int policy = -1;
       std::thread maker([&] {
         CPU_SET(currentProcessor(), &own);
         ASSERT_EQ(::sched_setaffinity(0, sizeof own, &own), 0);
         const RecordedPlacements recorded(std::chrono::milliseconds(20));
         start("hearth-test", [] {}, processors).join();
         after = allowedProcessors();
+        policy = ::sched_getscheduler(0);
       });
       maker.join();
       EXPECT_TRUE(CPU_EQUAL(&after, &own));
+      EXPECT_EQ(policy, SCHED_OTHER);
     }
 }
 
