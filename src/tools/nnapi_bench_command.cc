@@ -277,7 +277,7 @@ Outcome<void> nnapiBenchCommand(const RunOptions& options) {
     if (const Status status = work(); !status)
       return std::unexpected(reason.explain(status.error()));
   } catch (const ndk::Exception& exception) {
-    return std::unexpected(Failure(kExitFailure, exception.what()));
+    return std::unexpected(reason.explain(Error(ErrorCode::kOpFailed, exception.what())));
   }
   watch.beginStage("");
   std::cout << (options.isJson ? json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
