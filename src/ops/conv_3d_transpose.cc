@@ -48,11 +48,7 @@ Result<Parameters> parse(const OperationContext& context) {
   p.inputs = filter[4];
   p.outputs = filter[3];
   HEARTH_ASSIGN(p.activation, parseActivation(context, kConv3dActivation));
-  HEARTH_ASSIGN(const std::vector<int64_t> shape, context.intVector(kShape));
-  for (const int64_t value : shape) {
-    HEARTH_ASSIGN(const uint32_t size, toDimension(context, value));
-    p.shape.push_back(size);
-  }
+  HEARTH_ASSIGN(p.shape, dimensionsArgument(context, kShape));
   if (p.inputs == 0 || p.outputs == 0 || data[4] != p.inputs || p.shape.size() != 5 ||
       p.shape[0] != data[0] || p.shape[4] != p.outputs ||
       (context.hasInput(kBias) && context.inputs[kBias].dimensions != Dimensions{filter[3]}))

@@ -28,12 +28,7 @@ Status validate(const Signature& signature) {
 Status prepare(OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 2, 1));
   HEARTH_TRY(requireOneElement(context, 1));
-  HEARTH_ASSIGN(const std::vector<int64_t> sizes, context.intVector(0));
-  Dimensions dimensions;
-  for (const int64_t value : sizes) {
-    HEARTH_ASSIGN(const uint32_t size, toDimension(context, value));
-    dimensions.push_back(size);
-  }
+  HEARTH_ASSIGN(Dimensions dimensions, dimensionsArgument(context, 0));
   return context.setOutputDimensions(0, std::move(dimensions));
 }
 

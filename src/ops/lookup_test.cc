@@ -121,5 +121,20 @@ TEST(SparseToDenseTest, WhatDoesNotFitIsAnError) {
   EXPECT_THAT(sparseToDense({1, 2}, {0, 1}, {2, -2}, {}, {7}), ElementsAre());
 }
 
+TEST(SparseToDenseTest, TheDefaultHasTheScaleOfTheValues) {
+  const auto run = [](float scale) {
+    constexpr auto kType = OperandType::kTensorQuant8AsymmSigned;
+    OperationBuilder builder(OperationType::kSparseToDense);
+    builder.input({1}, std::vector<int32_t>{1})
+        .input({1}, std::vector<int32_t>{3})
+        .input(OperationBuilder::tensor(kType, {1}, 0.5f, 0), std::vector<int8_t>{7})
+        .input(OperationBuilder::tensor(kType, {1}, scale, 0), std::vector<int8_t>{-1})
+        .output(OperationBuilder::tensor(kType, {}, 0.5f, 0));
+    return builder.run() ? builder.result<int8_t>() : std::vector<int8_t>();
+  };
+  EXPECT_THAT(run(0.5f), ElementsAre(-1, 7, -1));
+  EXPECT_THAT(run(0.25f), ElementsAre());
+}
+
 }  // namespace
 }  // namespace hearth::ops

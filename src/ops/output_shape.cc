@@ -2,6 +2,7 @@
 #include "ops/output_shape.h"
 
 #include <limits>
+#include <vector>
 
 namespace hearth::ops {
 
@@ -10,6 +11,16 @@ Result<uint32_t> toDimension(const OperationContext& context, int64_t size) {
     return fail(ErrorCode::kBadData, "{} gives a dimension of {}, it must be in [0, 2^32 - 1].",
                 context.describe(), size);
   return static_cast<uint32_t>(size);
+}
+
+Result<Dimensions> dimensionsArgument(const OperationContext& context, size_t input) {
+  HEARTH_ASSIGN(const std::vector<int64_t> sizes, context.intVector(input));
+  Dimensions dimensions;
+  for (const int64_t value : sizes) {
+    HEARTH_ASSIGN(const uint32_t size, toDimension(context, value));
+    dimensions.push_back(size);
+  }
+  return dimensions;
 }
 
 Dimensions keepRankAboveZero(const OperationContext& context, Dimensions dimensions) {

@@ -83,12 +83,7 @@ Status validateFill(const Signature& signature) {
 Status prepareFill(OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 3, 2));
   HEARTH_TRY(prepareSequence(context, kFillSeeds));
-  HEARTH_ASSIGN(const std::vector<int64_t> sizes, context.intVector(0));
-  Dimensions dimensions;
-  for (const int64_t value : sizes) {
-    HEARTH_ASSIGN(const uint32_t size, toDimension(context, value));
-    dimensions.push_back(size);
-  }
+  HEARTH_ASSIGN(Dimensions dimensions, dimensionsArgument(context, 0));
   return context.setOutputDimensions(kNumbers, std::move(dimensions));
 }
 

@@ -34,12 +34,7 @@ Status validate(const Signature& signature) {
 Status prepare(OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 3, 1));
   HEARTH_TRY(requireRank(context, 0, 1, kMaximumRank));
-  HEARTH_ASSIGN(const std::vector<int64_t> sizes, context.intVector(2));
-  Dimensions output;
-  for (const int64_t value : sizes) {
-    HEARTH_ASSIGN(const uint32_t size, toDimension(context, value));
-    output.push_back(size);
-  }
+  HEARTH_ASSIGN(Dimensions output, dimensionsArgument(context, 2));
   const Dimensions& indices = context.inputs[0].dimensions;
   const size_t depth = indices.back();
   Dimensions expected(indices.begin(), indices.end() - 1);

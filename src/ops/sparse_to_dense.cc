@@ -26,6 +26,10 @@ Status validate(const Signature& signature) {
   HEARTH_TRY(signature.inputType(kValues, kMovableTensors));
   HEARTH_TRY(signature.inputRank(kValues, 0, 1));
   HEARTH_TRY(signature.inputTypeLike(kDefault, kValues));
+  // Both are copied as they are stored.
+  if (!isSameQuantization(signature.input(kDefault), signature.input(kValues)))
+    return fail(ErrorCode::kBadData, "The values and the default of {} differ in scale.",
+                signature.describe());
   return signature.outputLike(0, kValues);
 }
 
@@ -48,12 +52,7 @@ Status prepare(OperationContext& context) {
   HEARTH_TRY(requireRank(context, kIndices, 0, 2));
   HEARTH_TRY(requireRank(context, kValues, 0, 1));
   HEARTH_TRY(requireOneElement(context, kDefault));
-  HEARTH_ASSIGN(const std::vector<int64_t> sizes, context.intVector(kShape));
-  Dimensions output;
-  for (const int64_t value : sizes) {
-    HEARTH_ASSIGN(const uint32_t size, toDimension(context, value));
-    output.push_back(size);
-  }
+  HEARTH_ASSIGN(Dimensions output, dimensionsArgument(context, kShape));
   const Places places = placesOf(context);
   const uint64_t values = context.inputs[kValues].elementCount();
   const bool isOneForAll = context.inputs[kValues].rank() == 0;
