@@ -107,6 +107,10 @@ Status translateRegistered(OperatorView& view, OperationType type) {
   std::vector<uint32_t> outputs;
   for (size_t i = 0; i < view.outputCount(); ++i) {
     HEARTH_ASSIGN(const uint32_t output, view.output(i));
+    // Its dimensions are about to change: those of a constant must stay as long as its bytes.
+    if (view.operand(output).lifetime != graph::Lifetime::kTemporary)
+      return fail(ErrorCode::kBadData, "It writes {}, which is an input, a constant or a variable.",
+                  graph::describe(view.operand(output)));
     // An empty shape means nothing here.
     view.builder().operand(output).isRankZeroTensor = false;
     outputs.push_back(output);

@@ -91,6 +91,22 @@ TEST_F(CustomTranslators, NameVersionsOptionsAndTensors) {
             "Like");
 }
 
+// The operator says that its output is as large as its input. The next operation would read a
+// constant of so many elements.
+TEST_F(CustomTranslators, ConstantsAndInputsAreNoOutputs) {
+  for (const bool isConstant : {true, false}) {
+    ModelWriter model;
+    const int32_t input = model.addTensor(TensorType::INT32, {1 << 20});
+    const int32_t target = isConstant ? model.ints({1}) : model.addTensor(TensorType::INT32, {1});
+    const int32_t output = model.addTensor(TensorType::INT32, {1 << 20});
+    model.addCustom("Like", {input}, {target}, {}, 1);
+    model.addOperator(BuiltinOperator::RESHAPE, {input, target}, {output});
+    model.setArguments(isConstant ? std::vector<int32_t>{input} : std::vector{input, target},
+                       {output});
+    EXPECT_THAT(errorOf(model), HasSubstr("which is an input, a constant or a variable"));
+  }
+}
+
 TEST_F(CustomTranslators, NoOptionsAreOmitted) {
   const ImportedGraph imported = import(model({}));
   EXPECT_THAT(linesOf(*imported.model), ElementsAre("CUSTOM % 7 4 - t0 - -> t1"));
