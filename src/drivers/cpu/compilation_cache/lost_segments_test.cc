@@ -29,6 +29,16 @@ class LostSegmentsTest : public ModelCacheTest {
     used->settle();
     used->settle();
   }
+  // Damages the store's segments between the compilation and a start from the cache files, and
+  // waits until the damage is found.
+  auto restoreWithWrongBytes() {
+    EXPECT_TRUE(prepare(sample_, files()));
+    settle();
+    for (const fs::path& path : segmentsIn(root() / "store")) changeByte(path, 2000, 0x40);
+    auto restored = restore(files());
+    settle();
+    return restored;
+  }
   // The error of a model whose weights are lost.
   static void expectNeedOfCompilation(const Status& status) {
     ASSERT_FALSE(status);
@@ -85,12 +95,8 @@ TEST_F(LostSegmentsTest, EachOfThemIsNoticed) {
 
 TEST_F(LostSegmentsTest, WrongBytesAreNotUsedOnceTheyAreFound) {
   const auto right = expected(sample_);
-  ASSERT_TRUE(prepare(sample_, files()));
-  settle();
-  for (const fs::path& path : segmentsIn(root() / "store")) changeByte(path, 2000, 0x40);
-  const auto restored = restore(files());
+  const auto restored = restoreWithWrongBytes();
   ASSERT_TRUE(restored) << restored.error().toString();
-  settle();
   expectFailureUntilCompiledAgain(**restored, right);
 }
 
@@ -98,12 +104,8 @@ TEST_F(LostSegmentsTest, WrongBytesAreNotUsedOnceTheyAreFound) {
 TEST_F(LostSegmentsTest, AForkedChildTakesThemFromTheStore) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   const auto right = expected(sample_);
-  ASSERT_TRUE(prepare(sample_, files()));
-  settle();
-  for (const fs::path& path : segmentsIn(root() / "store")) changeByte(path, 2000, 0x40);
-  const auto restored = restore(files());
+  const auto restored = restoreWithWrongBytes();
   ASSERT_TRUE(restored) << restored.error().toString();
-  settle();
   ASSERT_TRUE(prepare(sample_, files("b", 2)));
   settle();
   EXPECT_TRUE(cache::succeeded(
