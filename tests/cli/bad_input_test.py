@@ -71,7 +71,7 @@ class BadModelTest(CommandTest):
         model = ROOT / "tests" / "corpus" / "model_file_fuzz" / "svdf_int8.tflite"
         sentence = self.refuse(1, "bench", model, "--api", "nnapi")
         self.assertIn("SVDF takes floating-point tensors", sentence)
-        self.assertEqual(self.succeed("bench", model, "--repeat", 1).count("error"), 0)
+        self.succeed("bench", model, "--repeat", 1)
 
 
 class BadInputTest(DataTest):
