@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <thread>
 
@@ -17,11 +18,6 @@
 
 namespace hearth::faults {
 namespace {
-
-bool isLong() {
-  const char* const text = std::getenv("HEARTH_TEST_LONG");
-  return text != nullptr && *text != '\0' && *text != '0';
-}
 
 // Until the library's threads allocate nothing for a while: what they do goes on after calls
 // return.
@@ -45,12 +41,11 @@ class AllocationTest : public testing::Test {
     ASSERT_FALSE(expected_.empty());
   }
 
-  // Calls `once` with every n-th failure, in CI with some of them; before that `prepare`, without.
+  // Calls `once` with the n-th allocation failing, for every n; before that `prepare`, without.
   template <typename Prepare, typename Once>
   void failEach(Threads threads, uint64_t count, Prepare prepare, Once once) {
     uint64_t n = 1;
-    // Neighbours mostly belong to the same piece of work.
-    for (uint64_t cases = 0;; ++cases) {
+    for (;; ++n) {
       SCOPED_TRACE("allocation " + std::to_string(n));
       // A crash or a hang shows what it was.
       std::fprintf(stderr, "\rallocation %llu  ", static_cast<unsigned long long>(n));
@@ -60,7 +55,6 @@ class AllocationTest : public testing::Test {
       if (threads == Threads::kOthers) waitForOthers();
       if (!endFailures()) break;
       if (HasFatalFailure()) return;
-      n += isLong() ? 1 : 1 + n / 12 + cases % 3;
     }
     std::fprintf(stderr, "\rall %llu allocations\n", static_cast<unsigned long long>(n));
   }
@@ -93,6 +87,26 @@ class AllocationTest : public testing::Test {
         });
   }
 
+  // The same where each start is the first: `setPlace` is called with a path at which nothing is.
+  // After the failure there is a start without.
+  template <typename SetPlace>
+  void failEachColdStart(SetPlace setPlace) {
+    const Folder places;
+    int number = 0;
+    const auto prepare = [&] {
+      places.clear();
+      setPlace(places.path(std::to_string(++number)));
+    };
+    failEach(Threads::kAll, 1, prepare, [&] {
+      const Outcome outcome = live(life_);
+      endFailures();
+      check(outcome);
+      const Outcome again = live(life_);
+      ASSERT_EQ(again.status, HEARTH_OK) << again.message;
+      expectRight(again.result);
+    });
+  }
+
   Folder folder_;
   Life life_;
   std::vector<float> expected_;
@@ -112,20 +126,19 @@ TEST_F(AllocationTest, AFailureOfARunInTheBackgroundIsItsResult) {
 }
 
 TEST_F(AllocationTest, AFailureWithAStoreIsAnErrorOrUncached) {
-  const Folder stores;
   life_.cache = HEARTH_CACHE_READ_WRITE;
-  int number = 0;
-  const auto prepare = [&] {
-    stores.clear();
-    life_.store = stores.path(std::to_string(++number));
-  };
-  failEach(Threads::kAll, 1, prepare, [&] {
-    const Outcome outcome = live(life_);
-    endFailures();
-    check(outcome);
-    const Outcome again = live(life_);
-    ASSERT_EQ(again.status, HEARTH_OK) << again.message;
-    expectRight(again.result);
+  failEachColdStart([&](const std::string& path) { life_.store = path; });
+}
+
+TEST_F(AllocationTest, AFailureWithABundleIsAnErrorOrUncached) {
+  life_.cache = HEARTH_CACHE_READ_WRITE;
+  failEachColdStart([&](const std::string& path) { life_.bundle = path; });
+}
+
+TEST_F(AllocationTest, AFailureWithACacheFolderIsAnErrorOrUncached) {
+  failEachColdStart([&](const std::string& path) {
+    std::filesystem::create_directory(path);
+    life_.cacheFolder = path;
   });
 }
 

@@ -141,6 +141,12 @@ Outcome liveOnce(const Life& life, const std::function<void()>& between) {
   options.cache = life.cache;
   options.preparation = life.preparation;
   if (!life.store.empty()) options.store = life.store.c_str();
+  if (!life.bundle.empty()) options.weight_cache = life.bundle.c_str();
+  constexpr std::array<uint8_t, HEARTH_CACHE_TOKEN_BYTES> token{1};
+  if (!life.cacheFolder.empty()) {
+    options.cache_dir = life.cacheFolder.c_str();
+    options.cache_token = token.data();
+  }
   if (!life.device.empty()) options.device = life.device.c_str();
   hearth_compilation* rawCompilation = nullptr;
   if (!ok(hearth_compile(model.get(), &options, &rawCompilation, ok.error()))) return outcome;

@@ -46,6 +46,8 @@ struct Life {
   std::string model;  // its file
   hearth_cache_policy cache = HEARTH_CACHE_OFF;
   std::string store;
+  std::string bundle;       // a file in place of the store
+  std::string cacheFolder;  // for compilation caching
   hearth_preparation preparation = HEARTH_PREPARE_WHOLE;
   unsigned threads = 2;
   bool isStarted = false;  // in the background, and waited for

@@ -58,7 +58,10 @@ StoreResult<std::shared_ptr<BundleStore>> BundleStore::open(const StoreOptions& 
   if (slash == 0) folder = "/";
   if (name.empty() || name == "." || name == "..")
     return storeFail(StoreReason::kBadRequest, "The bundle \"{}\" names no file.", options.bundle);
-  std::shared_ptr<BundleStore> store;  // destroyed after the registry's lock is released
+  // Destroyed after the registry's lock is released, also when there is no memory for a shared
+  // pointer's counts.
+  std::unique_ptr<BundleStore> made;
+  std::shared_ptr<BundleStore> store;
   const std::lock_guard lock(registryMutex());
   store = openBundles.get().find(options);
   if (store != nullptr) return store;
@@ -67,7 +70,8 @@ StoreResult<std::shared_ptr<BundleStore>> BundleStore::open(const StoreOptions& 
   }));
   if (!parent.valid())
     return storeErrno(errno, base::formatText("Opening the folder of {}", options.bundle));
-  store.reset(new BundleStore(std::make_unique<BundleParts>(options, std::move(parent), name)));
+  made.reset(new BundleStore(std::make_unique<BundleParts>(options, std::move(parent), name)));
+  store = std::move(made);
   if (StoreStatus status = store->refresh();
       !status && status.error().reason == StoreReason::kForeign)
     return std::unexpected(std::move(status.error()));

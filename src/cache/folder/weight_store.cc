@@ -120,7 +120,9 @@ constinit base::Immortal<OpenStores<WeightStore>> openStores;
 
 StoreResult<std::shared_ptr<WeightStore>> WeightStore::open(const StoreOptions& options) {
   // Declared first: if memory runs out, the store must be destroyed after the registry's lock,
-  // which its destructor takes, is released.
+  // which its destructor takes, is released. A shared pointer that finds no memory for its counts
+  // destroys a bare pointer at once, but leaves a unique one alone.
+  std::unique_ptr<WeightStore> made;
   std::shared_ptr<WeightStore> store;
   const std::lock_guard lock(registryMutex());
   store = openStores.get().find(options);
@@ -129,7 +131,8 @@ StoreResult<std::shared_ptr<WeightStore>> WeightStore::open(const StoreOptions& 
     return store;
   }
   HEARTH_ASSIGN(std::unique_ptr<StoreFolders> folders, StoreFolders::open(options));
-  store.reset(new WeightStore(std::move(folders)));
+  made.reset(new WeightStore(std::move(folders)));
+  store = std::move(made);
   store->joinForkRegistry(lock);
   openStores.get().add(options, store);
   return store;

@@ -21,9 +21,8 @@ class CorruptionHandlers : public std::enable_shared_from_this<CorruptionHandler
 
   // Registers a handler until the result is destroyed. A call that has begun by then may go on.
   std::shared_ptr<void> add(Handler handler) {
-    auto shared = std::make_shared<const Handler>(std::move(handler));
-    const std::lock_guard lock(mutex_);
-    const auto position = handlers_.insert(handlers_.end(), std::move(shared));
+    const auto position = insert(std::make_shared<const Handler>(std::move(handler)));
+    // Without the lock: if there is no memory for the result, it calls its deleter at once.
     return std::shared_ptr<void>(nullptr, [self = shared_from_this(), position](void*) {
       std::shared_ptr<const Handler> gone;  // destroyed after the lock is released
       const std::lock_guard erasing(self->mutex_);
@@ -44,8 +43,15 @@ class CorruptionHandlers : public std::enable_shared_from_this<CorruptionHandler
   }
 
  private:
+  using Handlers = std::list<std::shared_ptr<const Handler>>;
+
+  Handlers::iterator insert(std::shared_ptr<const Handler> handler) {
+    const std::lock_guard lock(mutex_);
+    return handlers_.insert(handlers_.end(), std::move(handler));
+  }
+
   base::Mutex mutex_;
-  std::list<std::shared_ptr<const Handler>> handlers_;
+  Handlers handlers_;
 };
 
 }  // namespace hearth::cache
