@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+import re
+import subprocess
 import unittest
 
 import demo
@@ -14,6 +16,18 @@ class TableTest(unittest.TestCase):
         self.assertEqual(demo.milliseconds(0.01234), "0.0123 ms")
         self.assertEqual(demo.milliseconds(1234.5), "1234 ms")
         self.assertEqual(demo.mebibytes(2048), "2 MiB")
+
+
+class BuildTest(unittest.TestCase):
+
+    def testDevBuildsTheCommandThatTheDemoRuns(self):
+        # In a checkout where all is built the demo runs whatever ./dev builds for it.
+        steps = (demo.ROOT / "dev").read_text()
+        target = re.search(r"^  demo\)\n +buildRelease (\w+) ", steps, re.MULTILINE)[1]
+        build = demo.HEARTH.parent.parent
+        query = subprocess.run(["ninja", "-C", str(build), "-t", "query", target],
+                               stdout=subprocess.PIPE, text=True, check=True)
+        self.assertIn(str(demo.HEARTH.relative_to(build)), query.stdout.split())
 
 
 if __name__ == "__main__":
