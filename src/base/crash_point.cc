@@ -11,6 +11,7 @@
 #include "base/env.h"
 #include "base/immortal.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #endif
 
 namespace hearth::base {
@@ -19,7 +20,7 @@ namespace hearth::base {
 namespace {
 
 struct Registry {
-  std::mutex mutex;
+  Mutex mutex;
   std::set<std::string> names;
   std::string armed;  // the point that kills, empty = none
   int64_t passesLeft = 0;

@@ -17,7 +17,9 @@
 
 #include "base/env.h"
 #include "base/file_size_signal.h"
+#include "base/immortal.h"
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace hearth::base::sys {
 namespace {
@@ -93,15 +95,16 @@ struct Table {
     Fault fault;
     uint64_t passes = 0;
   };
-  std::mutex mutex;
+  Mutex mutex;
   std::vector<Entry> entries;
   bool environmentRead = false;
 };
 
-// Never destroyed, since static destructors make calls, too.
+// Never destroyed, since static destructors make calls, too; and whole in a forked child, whatever
+// calls the parent's threads were making.
 Table& table() {
-  static Table* const instance = new Table;
-  return *instance;
+  static constinit Immortal<Table> instance;
+  return instance.get();
 }
 
 std::array<std::atomic<uint64_t>, kCallCount> passCounts;

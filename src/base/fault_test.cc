@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <thread>
 #include <vector>
@@ -140,6 +142,34 @@ TEST_F(FaultTest, ConcurrentPassesAreCountedOnce) {
       });
   }
   EXPECT_EQ(failures, 50);
+}
+
+TEST_F(FaultTest, AForkedChildMakesCallsWhateverItsParentsThreadsDo) {
+  inject({.call = Call::kPread, .error = EIO, .first = UINT64_MAX});
+  char text = 0;
+  const auto call = [&](char* to) {
+    static_cast<void>(pread(file(), to, 1, 0));
+  };
+  std::atomic<bool> isOver = false;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      char own = 0;
+      while (!isOver) call(&own);
+    });
+  for (int i = 0; i < 300; ++i) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      alarm(60);
+      call(&text);
+      _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0) << "child " << i;
+  }
+  isOver = true;
 }
 
 TEST_F(FaultTest, TheVariableIsReadAtTheFirstCall) {

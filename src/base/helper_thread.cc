@@ -7,9 +7,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/caught.h"
@@ -40,6 +42,24 @@ void makeIdle(pthread_t thread) {
   ::pthread_setschedparam(thread, SCHED_IDLE, &parameter);
 }
 
+// The name that new threads of the caller begin with, while this exists: they inherit the caller's.
+// A starter that named a thread after its start would write to the thread's file in /proc, and the
+// kernel would keep entries of it. An idle thread that ends discards them, and as it may get no
+// processor for seconds, whoever reaps a child meanwhile would spin for as long as that.
+class NameToInherit {
+ public:
+  explicit NameToInherit(const char* name) {
+    ::prctl(PR_GET_NAME, own_.data());
+    ::prctl(PR_SET_NAME, name);
+  }
+  ~NameToInherit() { ::prctl(PR_SET_NAME, own_.data()); }
+  NameToInherit(const NameToInherit&) = delete;
+  NameToInherit& operator=(const NameToInherit&) = delete;
+
+ private:
+  std::array<char, 16> own_{};  // the kernel's TASK_COMM_LEN
+};
+
 // What a thread waits for before it ends: that its starter has placed it. The C library has 0 for
 // the number of a thread that has ended, and the kernel takes that for the caller, whom it would
 // then move or make idle in its place.
@@ -64,6 +84,9 @@ std::thread start(const char* name, std::function<void()> run, void (*place)(pth
   // std::thread reports only by exception that there is no thread, or no memory for one.
   static_cast<void>(caught([&] {
     const auto placing = std::make_shared<Placing>();
+    // An idle thread may not run for long, and would have its starter's name until then.
+    std::optional<NameToInherit> inherited;
+    if (place == makeIdle) inherited.emplace(name);
     thread = std::thread([name, placing, run = std::move(run)] {
       takeOrdinaryScheduling();
       // Named now, so that every thread with the name is an ordinary one.
@@ -71,10 +94,9 @@ std::thread start(const char* name, std::function<void()> run, void (*place)(pth
       logged(name, run);
       placing->wait();
     });
+    inherited.reset();
     makeOrdinary(thread.native_handle());
     if (processors == Processors::kOfProcess) widen(thread.native_handle());
-    // An idle thread may not run for long, and would have its starter's name until then.
-    if (place == makeIdle) ::pthread_setname_np(thread.native_handle(), name);
     place(thread.native_handle());
     placing->finish();
   }));

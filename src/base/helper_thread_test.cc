@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -226,6 +227,25 @@ TEST(HelperThread, IsIdleFromTheBeginning) {
   EXPECT_EQ(policy, SCHED_IDLE);
   EXPECT_TRUE(sigismember(&there, SIGUSR1));
   EXPECT_EQ(::sched_getscheduler(0), SCHED_OTHER) << "the caller keeps its own";
+}
+
+// The starter names an idle thread, which may not get a turn for long, and keeps its own name.
+TEST(HelperThread, HasItsNameBeforeItsFirstTurnIfItIsIdle) {
+  std::array<char, 16> before{};
+  std::array<char, 16> after{};
+  std::array<char, 16> its{};
+  ASSERT_EQ(::prctl(PR_GET_NAME, before.data()), 0);
+  std::atomic<bool> isRead = false;
+  std::thread thread = startIdleThread("hearth-test", [&] {
+    while (!isRead) std::this_thread::yield();
+  });
+  ASSERT_TRUE(thread.joinable());
+  EXPECT_EQ(::pthread_getname_np(thread.native_handle(), its.data(), its.size()), 0);
+  isRead = true;
+  thread.join();
+  EXPECT_STREQ(its.data(), "hearth-test");
+  ASSERT_EQ(::prctl(PR_GET_NAME, after.data()), 0);
+  EXPECT_STREQ(after.data(), before.data());
 }
 
 // Otherwise a thread that the process waits for at its end would be idle, or a real-time one, like

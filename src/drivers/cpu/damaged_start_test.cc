@@ -22,6 +22,7 @@
 #include "cache/store/segment_store.h"
 #include "drivers/cpu/testing/held_page.h"
 #include "drivers/cpu/testing/weight_session_test_util.h"
+#include "drivers/cpu/weights/segment_prefetcher.h"
 
 namespace hearth::cpu {
 namespace {
@@ -252,6 +253,23 @@ TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotPrepared) {
       };
       EXPECT_EQ(cache::inChild(parent, 240), 0) << store.bundle;
     }
+  }
+}
+
+// Starts of the parent that are in progress at the fork never end in the child, where they must not
+// keep the child's own models from being prefetched and checked.
+TEST_F(DamagedStartTest, AForkedChildDoesNotWaitForStartsOfItsParent) {
+  HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
+  for (const cache::StoreOptions& store : {options(), bundle()}) {
+    ASSERT_NO_FATAL_FAILURE(makeDamaged(store));
+    const auto parent = [&] {
+      const StartInProgress other;
+      const auto child = [&] {
+        return runUntilRight(start(model_, store));
+      };
+      return cache::succeeded(cache::inChild(child)) ? 0 : 1;
+    };
+    EXPECT_EQ(cache::inChild(parent, 240), 0) << store.bundle;
   }
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/caught.h"
+#include "base/fork_gate.h"
 #include "base/helper_thread.h"
 
 namespace hearth::cpu {
@@ -105,7 +106,38 @@ struct Waiting {
   Waiting* next;
 };
 std::atomic<Waiting*> waiting = nullptr;
-std::atomic<int> startsInProgress = 0;
+
+// How many starts are in progress in this process. Those of a parent do not end in its forked
+// child, so they do not count there.
+class StartCount {
+ public:
+  // The generation of the start, for end().
+  uint32_t begin() {
+    const uint32_t generation = base::ForkGate::generation();
+    change(generation, 1);
+    return generation;
+  }
+  // Whether no start is in progress any more.
+  bool end(uint32_t generation) {
+    if (generation == base::ForkGate::generation()) change(generation, UINT64_MAX);
+    return isQuiet();
+  }
+  bool isQuiet() const { return countIn(counts_.load(), base::ForkGate::generation()) == 0; }
+
+ private:
+  static uint64_t countIn(uint64_t counts, uint32_t generation) {
+    return counts >> 32 == generation ? counts & UINT32_MAX : 0;
+  }
+  void change(uint32_t generation, uint64_t difference) {
+    uint64_t before = counts_.load();
+    while (!counts_.compare_exchange_weak(
+        before, uint64_t{generation} << 32 | (countIn(before, generation) + difference))) {
+    }
+  }
+
+  std::atomic<uint64_t> counts_ = 0;  // the generation in the upper half, its starts in the lower
+};
+constinit StartCount startsInProgress;
 
 void startWaiting() {
   std::vector<WorkRef> cold;
@@ -137,17 +169,15 @@ void startWhenQuiet(const WorkRef& work) {
   while (!waiting.compare_exchange_weak(one->next, one)) {
   }
   // Either this thread sees a start in progress, or the end of that start sees the new work.
-  if (startsInProgress.load() == 0) startWaiting();
+  if (startsInProgress.isQuiet()) startWaiting();
 }
 
 }  // namespace
 
-StartInProgress::StartInProgress() {
-  startsInProgress.fetch_add(1);
-}
+StartInProgress::StartInProgress() : generation_(startsInProgress.begin()) {}
 
 StartInProgress::~StartInProgress() {
-  if (startsInProgress.fetch_sub(1) == 1)
+  if (startsInProgress.end(generation_))
     base::logged("The reading of packed weights", startWaiting);
 }
 

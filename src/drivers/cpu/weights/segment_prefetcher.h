@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -28,13 +29,17 @@ namespace hearth::cpu {
                                            const std::function<void()>& beforeDisk,
                                            std::function<void()> done);
 
-// Marks the time during which a model is being prepared. Thread-safe.
+// Marks the time during which a model is being prepared. Thread-safe. In a child that is forked
+// meanwhile the time is over.
 class StartInProgress {
  public:
   StartInProgress();
   ~StartInProgress();
   StartInProgress(const StartInProgress&) = delete;
   StartInProgress& operator=(const StartInProgress&) = delete;
+
+ private:
+  const uint32_t generation_;
 };
 
 }  // namespace hearth::cpu
