@@ -81,31 +81,94 @@ bool isCold(const std::vector<cache::SegmentRef>& segments) {
   return isCold;
 }
 
-// Starts the threads. Each of them helps with all works, in their order.
-void start(const std::vector<WorkRef>& works, bool areCold) {
-  if (works.empty()) return;
-  // Disk readers mostly wait, so they take no processor from executions. Mapping cached pages takes
-  // one all the time, so that thread is idle: executions go first and map what they reach before.
-  const auto startThread = areCold ? base::startHelperThread : base::startIdleThread;
-  for (int i = 0; i < (areCold ? kDiskReaders : 1); ++i) {
-    std::thread thread = startThread(
-        "hearth-pages",
-        [works] {
-          for (const WorkRef& work : works) work->run();
-        },
-        base::Processors::kOfCaller);
+// Works in the order in which they were added. It has no lock, so that a forked child can go on
+// using it.
+class WorkList {
+ public:
+  void add(const WorkRef& work) {
+    auto* const node = new Node{work, last_.load()};
+    while (!last_.compare_exchange_weak(node->before, node)) {
+    }
+  }
+  bool isEmpty() const { return last_.load() == nullptr; }
+
+  // Removes all works and returns them. Those that find no memory are not prefetched.
+  std::vector<WorkRef> take() {
+    std::vector<WorkRef> works;
+    Node* last = last_.exchange(nullptr);
+    size_t count = 0;
+    for (const Node* node = last; node != nullptr; node = node->before) ++count;
+    static_cast<void>(base::caught([&] { works.reserve(count); }));
+    while (last != nullptr) {
+      const std::unique_ptr<Node> node(last);
+      last = node->before;
+      if (works.size() < works.capacity()) works.push_back(std::move(node->work));
+    }
+    std::ranges::reverse(works);
+    return works;
+  }
+
+ private:
+  struct Node {
+    WorkRef work;
+    Node* before;
+  };
+  std::atomic<Node*> last_ = nullptr;
+};
+
+// Disk readers mostly wait, so they take no processor from executions. Each of them helps with all
+// works, in their order.
+void readDisk(const std::vector<WorkRef>& works) {
+  for (int i = 0; i < kDiskReaders; ++i) {
+    std::thread thread = base::startHelperThread("hearth-pages", [works] {
+      for (const WorkRef& work : works) work->run();
+    });
     if (!thread.joinable()) return;
     thread.detach();
   }
 }
 
-// A list of the works that wait for the end of all starts, the latest first. It has no lock, so
-// that a forked child can go on using it.
-struct Waiting {
-  WorkRef work;
-  Waiting* next;
+// Maps cached pages in one idle thread for the whole process: mapping takes a processor all the
+// time, and executions go first and map what they reach before. An idle thread may wait long for a
+// turn with a lock on the process's mappings in its hands; with a thread for each start there would
+// be the more of them the busier the machine is.
+class IdleReader {
+ public:
+  void add(const WorkRef& work) { works_.add(work); }
+  // Begins with the works that were added, unless a thread is there already.
+  void begin() {
+    while (!works_.isEmpty() && takeTurn()) {
+      std::thread thread = base::startIdleThread("hearth-pages", [this] { run(); });
+      if (thread.joinable()) return thread.detach();
+      static_cast<void>(works_.take());
+      endTurn();
+    }
+  }
+
+ private:
+  void run() {
+    do {
+      for (const WorkRef& work : works_.take()) work->run();
+      endTurn();
+      // Works that were added before the turn ended are this thread's or a later one's.
+    } while (!works_.isEmpty() && takeTurn());
+  }
+  // A turn belongs to a thread of one process; a parent's does not exist in its child.
+  static uint64_t ownTurn() { return uint64_t{base::ForkGate::generation()} + 1; }
+  bool takeTurn() {
+    uint64_t turn = turn_.load();
+    while (turn != ownTurn())
+      if (turn_.compare_exchange_weak(turn, ownTurn())) return true;
+    return false;
+  }
+  void endTurn() { turn_ = 0; }
+
+  WorkList works_;
+  std::atomic<uint64_t> turn_ = 0;  // 0 = nobody's
 };
-std::atomic<Waiting*> waiting = nullptr;
+
+constinit WorkList waiting;  // for the end of all starts
+constinit IdleReader idleReader;
 
 // How many starts are in progress in this process. Those of a parent do not end in its forked
 // child, so they do not count there.
@@ -140,34 +203,23 @@ class StartCount {
 constinit StartCount startsInProgress;
 
 void startWaiting() {
+  const std::vector<WorkRef> works = waiting.take();
   std::vector<WorkRef> cold;
-  std::vector<WorkRef> warm;
-  size_t count = 0;
-  Waiting* last = waiting.exchange(nullptr);
-  for (const Waiting* one = last; one != nullptr; one = one->next) ++count;
-  // Works that find no room are not prefetched.
-  static_cast<void>(base::caught([&] {
-    cold.reserve(count);
-    warm.reserve(count);
-  }));
-  while (last != nullptr) {
-    const std::unique_ptr<Waiting> one(last);
-    last = one->next;
-    std::vector<WorkRef>& works = one->work->isCold ? cold : warm;
-    if (works.size() < works.capacity()) works.push_back(one->work);
+  static_cast<void>(base::caught([&] { cold.reserve(works.size()); }));
+  for (const WorkRef& work : works)
+    if (work->isCold && cold.size() < cold.capacity()) cold.push_back(work);
+  for (const WorkRef& work : cold) work->divide();
+  if (!cold.empty()) readDisk(cold);
+  for (const WorkRef& work : works) {
+    if (work->isCold) continue;
+    work->divide();
+    idleReader.add(work);
   }
-  for (std::vector<WorkRef>* works : {&cold, &warm}) {
-    std::ranges::reverse(*works);
-    for (const WorkRef& work : *works) work->divide();
-  }
-  start(cold, true);
-  start(warm, false);
+  idleReader.begin();
 }
 
 void startWhenQuiet(const WorkRef& work) {
-  auto* const one = new Waiting{work, waiting.load()};
-  while (!waiting.compare_exchange_weak(one->next, one)) {
-  }
+  waiting.add(work);
   // Either this thread sees a start in progress, or the end of that start sees the new work.
   if (startsInProgress.isQuiet()) startWaiting();
 }
