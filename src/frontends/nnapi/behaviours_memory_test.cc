@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <thread>
 
 #include "base/descriptor.h"
 #include "drivers/cpu/plan/execution_context.h"
@@ -543,6 +545,112 @@ TEST_F(MemoryBehaviour, B49_DynamicOutputsRecordTheirDimensions) {
   ASSERT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_finish(desc.get()));
   ndk::MemoryHandle none;
   EXPECT_CODE(OP_FAILED, ANeuralNetworksMemory_createFromDesc(desc.get(), Out(none)));
+}
+
+// Devices of the CPU have no memory of their own. What the runtime gives them instead grows.
+TEST_F(MemoryBehaviour, B49_MemoryOfUnknownSizeGrowsWithItsValues) {
+  for (const bool isRankKnown : {true, false}) {
+    for (ANeuralNetworksDevice* const device : ndk::devices()) {
+      SCOPED_TRACE(isRankKnown);
+      const ndk::Compilation compilation =
+          compileFor(isRankKnown ? addModel({0}) : addModel(std::vector<uint32_t>()), {device});
+      const ndk::MemoryHandle memory = deviceMemory(compilation);
+      ndk::Execution into(compilation);
+      into.reusable();
+      ASSERT_CODE(NO_ERROR, setOutput(into, 0, memory, 0, 0));
+      const auto setInputs = [](const ndk::Execution& execution, const std::vector<float>& values) {
+        const ndk::Type given = floats({static_cast<uint32_t>(values.size())});
+        const ANeuralNetworksOperandType type = given.get();
+        for (const int32_t index : {0, 1})
+          ndk::check(ANeuralNetworksExecution_setInput(execution.get(), index, &type, values.data(),
+                                                       values.size() * sizeof(float)),
+                     "setInput");
+      };
+      for (const size_t count : {3, 5000, 2, 100'000}) {
+        SCOPED_TRACE(count);
+        const std::vector<float> values(count, 1.5f);
+        setInputs(into, values);
+        into.compute();
+        EXPECT_THAT(into.outputDimensions(0), testing::ElementsAre(count));
+        EXPECT_EQ(copyOut(memory, count), std::vector<float>(count, 3.0f));
+        // The value is an input of these dimensions, and of no others.
+        for (const size_t asked : {count, count + 1}) {
+          const ndk::Type given = floats({static_cast<uint32_t>(asked)});
+          const ANeuralNetworksOperandType type = given.get();
+          const std::vector<float> other(asked, 1.0f);
+          std::vector<float> sum(asked);
+          ndk::Execution from(compilation);
+          ASSERT_CODE(NO_ERROR, ANeuralNetworksExecution_setInputFromMemory(from.get(), 0, &type,
+                                                                            memory.get(), 0, 0));
+          ASSERT_CODE(NO_ERROR, ANeuralNetworksExecution_setInput(from.get(), 1, &type,
+                                                                  other.data(), asked * 4));
+          ASSERT_CODE(NO_ERROR, ANeuralNetworksExecution_setOutput(from.get(), 0, nullptr,
+                                                                   sum.data(), asked * 4));
+          EXPECT_EQ(ANeuralNetworksExecution_compute(from.get()),
+                    asked == count ? ANEURALNETWORKS_NO_ERROR : ANEURALNETWORKS_OP_FAILED);
+          if (asked == count) {
+            EXPECT_EQ(sum, std::vector<float>(count, 4.0f));
+          }
+        }
+        // So is the copy in another memory, which grows with it.
+        const ndk::MemoryHandle copy = deviceMemory(compilation);
+        ASSERT_CODE(NO_ERROR, ANeuralNetworksMemory_copy(memory.get(), copy.get()));
+        EXPECT_EQ(copyOut(copy, count), std::vector<float>(count, 3.0f));
+      }
+      // A type that gives the dimensions of the output makes room before the computation.
+      const ndk::MemoryHandle typed = deviceMemory(compilation);
+      const ndk::Type four = floats({4});
+      const ANeuralNetworksOperandType type = four.get();
+      ndk::Execution execution(compilation);
+      const std::vector<float> values = {1, 2, 3, 4};
+      setInputs(execution, values);
+      ASSERT_CODE(NO_ERROR, ANeuralNetworksExecution_setOutputFromMemory(execution.get(), 0, &type,
+                                                                         typed.get(), 0, 0));
+      ndk::check(ANeuralNetworksEvent_wait(execution.startAfter({}).get()), "Event_wait");
+      EXPECT_THAT(copyOut(typed, 4), testing::ElementsAre(2, 4, 6, 8));
+    }
+  }
+}
+
+// What grows under an execution that reads it leaves that execution its bytes.
+TEST_F(MemoryBehaviour, B49_MemoryGrowsWhileOthersReadIt) {
+  const ndk::Compilation compilation = compileFor(addModel({0}), {ndk::devices()[0]});
+  const ndk::MemoryHandle memory = deviceMemory(compilation);
+  const auto computeInto = [&](const std::vector<float>& values) {
+    const ndk::Type given = floats({static_cast<uint32_t>(values.size())});
+    const ANeuralNetworksOperandType type = given.get();
+    ndk::Execution execution(compilation);
+    for (const int32_t index : {0, 1})
+      ndk::check(ANeuralNetworksExecution_setInput(execution.get(), index, &type, values.data(),
+                                                   values.size() * sizeof(float)),
+                 "setInput");
+    ndk::check(setOutput(execution, 0, memory, 0, 0), "setOutputFromMemory");
+    execution.compute();
+  };
+  computeInto({1, 2});
+  std::atomic<bool> isOver = false;
+  std::thread reader([&] {
+    const ndk::Type given = floats({2});
+    const ANeuralNetworksOperandType type = given.get();
+    while (!isOver) {
+      std::vector<float> sum(2);
+      ndk::Execution execution(compilation);
+      ndk::check(ANeuralNetworksExecution_setInputFromMemory(execution.get(), 0, &type,
+                                                             memory.get(), 0, 0),
+                 "setInputFromMemory");
+      ndk::check(ANeuralNetworksExecution_setInput(execution.get(), 1, &type, a_.data(), 8),
+                 "setInput");
+      execution.output(0, sum);
+      // It fails when the memory has other dimensions meanwhile, or no value.
+      static_cast<void>(ANeuralNetworksExecution_compute(execution.get()));
+    }
+  });
+  for (size_t count = 2; count <= size_t{1} << 20; count *= 2) {
+    computeInto(std::vector<float>(count, 1.0f));
+    EXPECT_EQ(copyOut(memory, count), std::vector<float>(count, 2.0f));
+  }
+  isOver = true;
+  reader.join();
 }
 
 TEST_F(MemoryBehaviour, B50_Copies) {

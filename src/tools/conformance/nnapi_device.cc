@@ -97,7 +97,7 @@ class NnapiExecution final : public hal::Execution {
   Status computeOnce(ANeuralNetworksExecution* execution);
   Status computeFenced(ANeuralNetworksExecution* execution);
   Status repeatFenced(hal::ExecutionResult* result);
-  Status fetchOutputs();
+  Status fetchOutputs(const std::vector<hal::OutputShape>& shapes);
   Status readShapes(ANeuralNetworksExecution* execution, hal::ExecutionResult* result);
 
   std::shared_ptr<NnapiPreparedModel> prepared_;
@@ -118,7 +118,8 @@ class NnapiPreparedModel final : public hal::PreparedModel,
     for (const uint32_t index : main.outputs)
       hasKnownSizes_ &= graph::isFullySpecified(main.operands[index]);
     for (const uint32_t index : main.inputs)
-      hasKnownSizes_ &= graph::isFullySpecified(main.operands[index]);
+      hasKnownInputs_ &= graph::isFullySpecified(main.operands[index]);
+    hasKnownSizes_ &= hasKnownInputs_;
   }
 
   Status prepare(const ANeuralNetworksDevice* device, const hal::PrepareOptions& options) {
@@ -136,10 +137,18 @@ class NnapiPreparedModel final : public hal::PreparedModel,
   hal::StartReport startReport() const override { return {}; }
 
   const graph::Subgraph& main() const { return graph_->main(); }
-  // The mode that is possible: fences and device memories need all sizes to be known.
+  // The mode that is possible: fences need all sizes to be known; plain bytes, which are copied
+  // into device memories, do not tell the dimensions of inputs.
   NnapiMode mode() const {
-    const bool wantsSizes = mode_ == NnapiMode::kFenced || mode_ == NnapiMode::kDeviceMemory;
-    return wantsSizes && !hasKnownSizes_ ? NnapiMode::kSync : mode_;
+    const bool isImpossible = (mode_ == NnapiMode::kFenced && !hasKnownSizes_) ||
+                              (mode_ == NnapiMode::kDeviceMemory && !hasKnownInputs_);
+    return isImpossible ? NnapiMode::kSync : mode_;
+  }
+  // Whether a device gave no memory for an output as its size is unknown and its roles are on
+  // several devices.
+  bool lacksMemory(uint32_t output, const Status& status) const {
+    return !status && !graph::isFullySpecified(main().operands[main().outputs[output]]) &&
+           status.error().code() == ErrorCode::kOpFailed && isDivided_;
   }
   // Whether a computation without fences must find the sizes first.
   bool fencesLater() const { return mode_ == NnapiMode::kFenced && !hasKnownSizes_; }
@@ -156,6 +165,7 @@ class NnapiPreparedModel final : public hal::PreparedModel,
   // Compiles, with a zero token if there is a cache folder.
   Status compile(const ANeuralNetworksDevice* device, const hal::PrepareOptions& options,
                  const CacheFolder* cache) {
+    isDivided_ = device == nullptr;
     if (device != nullptr)
       HEARTH_TRY(check(
           ANeuralNetworksCompilation_createForDevices(model_.main(), &device, 1, Out(compilation_)),
@@ -184,7 +194,9 @@ class NnapiPreparedModel final : public hal::PreparedModel,
 
   const std::shared_ptr<const graph::Model> graph_;
   const NnapiMode mode_;
+  bool hasKnownInputs_ = true;
   bool hasKnownSizes_ = true;
+  bool isDivided_ = false;  // the runtime may choose several devices
   NnapiModel model_;
   CompilationHandle compilation_;
   BurstHandle burst_;
@@ -287,9 +299,18 @@ Status NnapiExecution::setDeviceArguments(ANeuralNetworksExecution* execution) {
   }
   outputMemories_.clear();
   for (size_t i = 0; i < request_.outputs.size(); ++i) {
+    const auto index = static_cast<uint32_t>(i);
     MemoryHandle device;
-    HEARTH_TRY(
-        makeDeviceMemory(prepared_->compilation(), false, static_cast<uint32_t>(i), &device));
+    const Status made = makeDeviceMemory(prepared_->compilation(), false, index, &device);
+    if (prepared_->lacksMemory(index, made)) {
+      HEARTH_TRY(check(ANeuralNetworksExecution_setOutput(execution, static_cast<int32_t>(i),
+                                                          nullptr, request_.outputs[i].pointer,
+                                                          request_.outputs[i].length),
+                       "setOutput"));
+      outputMemories_.emplace_back();
+      continue;
+    }
+    HEARTH_TRY(made);
     HEARTH_TRY(check(ANeuralNetworksExecution_setOutputFromMemory(
                          execution, static_cast<int32_t>(i), nullptr, device.get(), 0, 0),
                      "setOutputFromMemory"));
@@ -353,14 +374,24 @@ Status NnapiExecution::computeOnce(ANeuralNetworksExecution* execution) {
   }
 }
 
-// Copies outputs to the memory of the request.
-Status NnapiExecution::fetchOutputs() {
+// Copies outputs of these shapes to the memory of the request.
+Status NnapiExecution::fetchOutputs(const std::vector<hal::OutputShape>& shapes) {
+  const graph::Subgraph& main = prepared_->main();
   for (size_t i = 0; i < request_.outputs.size(); ++i) {
     const hal::Argument& output = request_.outputs[i];
     if (prepared_->mode() == NnapiMode::kSharedMemory)
       std::memcpy(output.pointer, shared_->data() + sharedOutputs_[i], output.length);
-    if (prepared_->mode() == NnapiMode::kDeviceMemory)
-      HEARTH_TRY(copyOut(outputMemories_[i].get(), output.pointer, output.length));
+    if (prepared_->mode() == NnapiMode::kDeviceMemory && outputMemories_[i] != nullptr) {
+      graph::Operand operand = main.operands[main.outputs[i]];
+      operand.dimensions = shapes[i].dimensions;
+      // An empty tensor has a dimension of 0.
+      if (!graph::isFullySpecified(operand)) continue;
+      HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(operand));
+      if (bytes > output.length)
+        return fail(ErrorCode::kOutputInsufficientSize,
+                    "The output {} has {} bytes of room for {}.", i, output.length, bytes);
+      HEARTH_TRY(copyOut(outputMemories_[i].get(), output.pointer, bytes));
+    }
   }
   return {};
 }
@@ -389,8 +420,8 @@ hal::ExecutionResult NnapiExecution::compute(const base::Deadline& /*deadline*/)
   ExecutionHandle& execution = prepared_->mode() == NnapiMode::kReusable ? reused_ : fresh;
   if (execution == nullptr) result.status = makeExecution(&execution);
   if (result.status) result.status = computeOnce(execution.get());
-  if (result.status) result.status = fetchOutputs();
   if (result.status) result.status = readShapes(execution.get(), &result);
+  if (result.status) result.status = fetchOutputs(result.outputShapes);
   if (result.status && prepared_->fencesLater()) result.status = repeatFenced(&result);
   return result;
 }

@@ -21,7 +21,7 @@ enum class NnapiMode {
   kBurst,
   kFenced,        // if an output's size is unknown, sync first: fences need types that give it
   kReusable,      // one execution for all computations
-  kDeviceMemory,  // arguments in device memories; sync with pointers if a size is unknown
+  kDeviceMemory,  // arguments in device memories; sync with pointers if an input's size is unknown
   kSharedMemory,  // arguments in one shared memory
   kCached,        // sync, compiled twice with a token: the second time from the cache
 };

@@ -16,9 +16,10 @@ class DeviceMemory final : public Memory {
   DeviceMemory(std::unique_ptr<hal::Buffer> buffer, memory::PoolRef pool, graph::Operand operand,
                DeviceMemoryRoles roles)
       : buffer_(std::move(buffer)),
-        pool_(std::move(pool)),
         operand_(std::move(operand)),
         roles_(std::move(roles)),
+        grows_(buffer_ == nullptr && !graph::isFullySpecified(operand_)),
+        pool_(std::move(pool)),
         dimensions_(operand_.dimensions) {}
 
   bool isWhole() const override { return true; }
@@ -67,10 +68,24 @@ class DeviceMemory final : public Memory {
       return argument;
     }
     HEARTH_ASSIGN(argument.length, graph::byteSize(sized));
+    if (!isInput) {
+      HEARTH_TRY(makeRoom(argument.length));
+      argument.pool = pool_;
+    }
     if (argument.length > pool_->size())
       return fail(ErrorCode::kOpFailed, "{} does not fit into the device memory of {} bytes.",
                   graph::describe(sized), pool_->size());
     return argument;
+  }
+
+  Result<bool> grow(const graph::Dimensions& dimensions) override {
+    if (!grows_) return false;
+    graph::Operand sized = operand_;
+    HEARTH_ASSIGN(sized.dimensions, combineDimensions(operand_.dimensions, dimensions));
+    HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(sized));
+    const std::lock_guard lock(mutex_);
+    HEARTH_TRY(makeRoom(bytes));
+    return true;
   }
 
   void finishOutput(bool succeeded, const graph::Dimensions& dimensions) override {
@@ -107,6 +122,16 @@ class DeviceMemory final : public Memory {
   void loseContents() override { finishOutput(false, {}); }
 
  private:
+  // A larger memory with the same value takes the place of the pool, which whoever reads or writes
+  // it keeps. The caller holds mutex_.
+  Status makeRoom(uint64_t bytes) {
+    if (!grows_ || bytes <= pool_->size()) return {};
+    HEARTH_ASSIGN(memory::PoolRef larger, memory::Pool::anonymous(bytes));
+    if (hasValue_) std::memcpy(larger->mutableData(), pool_->data(), pool_->size());
+    pool_ = std::move(larger);
+    return {};
+  }
+
   // The caller holds mutex_.
   Status take(const MemoryContents& contents) {
     graph::Operand taken = operand_;
@@ -127,6 +152,7 @@ class DeviceMemory final : public Memory {
     if (buffer_ != nullptr) {
       HEARTH_TRY(buffer_->copyFrom(contents.pool, taken.dimensions));
     } else {
+      HEARTH_TRY(makeRoom(bytes));
       if (bytes > pool_->size())
         return fail(ErrorCode::kBadData, "{} does not fit into the device memory of {} bytes.",
                     graph::describe(taken), pool_->size());
@@ -137,10 +163,11 @@ class DeviceMemory final : public Memory {
   }
 
   const std::unique_ptr<hal::Buffer> buffer_;
-  const memory::PoolRef pool_;  // used when buffer_ is null
   const graph::Operand operand_;
   const DeviceMemoryRoles roles_;
-  base::Mutex mutex_;
+  const bool grows_;
+  base::Mutex mutex_;     // protects the members below
+  memory::PoolRef pool_;  // used when buffer_ is null
   bool hasValue_ = false;
   graph::Dimensions dimensions_;  // of the value, or of the descriptor if there is none
 };

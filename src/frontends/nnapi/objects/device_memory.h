@@ -16,8 +16,8 @@ struct DeviceMemoryRoles {
 };
 
 // A device memory in a buffer of a driver, or in shared memory of the runtime. `operand` describes
-// the tensor as the descriptor knows it. The memory has no value until an execution or a copy
-// succeeds.
+// the tensor as the descriptor knows it; if its size is unknown, shared memory grows with the
+// values that it gets. The memory has no value until an execution or a copy succeeds.
 std::shared_ptr<Memory> deviceMemory(std::unique_ptr<hal::Buffer> buffer, graph::Operand operand,
                                      DeviceMemoryRoles roles);
 std::shared_ptr<Memory> deviceMemory(memory::PoolRef pool, graph::Operand operand,

@@ -118,12 +118,51 @@ Result<Execution::Begun> Execution::begin(bool collectsNow) {
   return Begun{std::move(claim), deadline};
 }
 
+Result<bool> Execution::growOutputs(const hal::ExecutionResult& result) const {
+  if (!hasMemories_ || result.status ||
+      result.status.error().code() != ErrorCode::kOutputInsufficientSize ||
+      result.outputShapes.size() != outputs_.size())
+    return false;
+  bool hasGrown = false;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (result.outputShapes[i].isSufficient) continue;
+    // A buffer of the client's is too small in any case.
+    if (outputs_[i].memory == nullptr) return false;
+    HEARTH_ASSIGN(hasGrown, outputs_[i].memory->grow(result.outputShapes[i].dimensions));
+    if (!hasGrown) return false;
+  }
+  return hasGrown;
+}
+
+hal::ExecutionResult Execution::runGrowing(const Claim& claim, const base::Deadline& deadline) {
+  hal::ExecutionResult result = runs_->run(claim, deadline);
+  // A device may find one size after the other, but not more often than there are outputs.
+  for (size_t rounds = 0; rounds < outputs_.size(); ++rounds) {
+    const Result<bool> hasGrown = growOutputs(result);
+    if (hasGrown && !*hasGrown) break;
+    Status status;
+    if (hasGrown) {
+      const std::lock_guard lock(mutex_);
+      status = collect(claim);
+    } else {
+      status = std::unexpected(hasGrown.error());
+    }
+    if (!status) {
+      result = {};
+      result.status = std::move(status);
+      break;
+    }
+    result = runs_->run(claim, deadline);
+  }
+  return result;
+}
+
 // A driver that refuses the arguments fails the computation, which uses the execution up.
 Status Execution::run(const Claim& claim, const base::Deadline& deadline) noexcept {
   hal::ExecutionResult result;
   Status computed = base::caught([&] {
     const base::TraceSpan span("nnapi", "execution");
-    result = runs_->run(claim, deadline);
+    result = runGrowing(claim, deadline);
     if (!result.status) result.status = std::unexpected(asExecutionError(result.status.error()));
   });
   if (!computed) result.status = std::move(computed);

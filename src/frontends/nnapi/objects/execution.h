@@ -133,6 +133,11 @@ class Execution : public std::enable_shared_from_this<Execution> {
   Status collect(const Claim& claim);
   Result<hal::Argument> argumentOf(const Slot& slot, const graph::Operand& operand,
                                    bool isInput) const;
+  // Whether output memories grew that were too small for this result, so that another computation
+  // can succeed.
+  Result<bool> growOutputs(const hal::ExecutionResult& result) const;
+  // Computes, and again as long as output memories grow.
+  hal::ExecutionResult runGrowing(const Claim& claim, const base::Deadline& deadline);
   // These return the result of the computation, which is then over.
   Status run(const Claim& claim, const base::Deadline& deadline) noexcept;
   Status end(hal::ExecutionResult result) noexcept;

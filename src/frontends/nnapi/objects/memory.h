@@ -76,6 +76,11 @@ class Memory {
   // Called when a copy to this memory fails before setContents().
   virtual void loseContents() {}
 
+  // Makes room for an output of these dimensions, which a computation found to be too large.
+  // Returns false where the size of the memory is fixed. Computations that use the memory go on
+  // with the bytes that they have.
+  virtual Result<bool> grow(const graph::Dimensions& /*dimensions*/) { return false; }
+
   // Whether the result of argument() changes, so that each computation must call it anew.
   virtual bool hasState() const { return false; }
 

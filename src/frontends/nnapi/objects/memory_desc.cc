@@ -107,7 +107,8 @@ Result<std::shared_ptr<Memory>> MemoryDesc::createMemory() const {
     isInCpuMemory =
         device->type() == hal::DeviceType::kCpu && buffer.error().code() == ErrorCode::kUnsupported;
   }
-  if (!graph::isFullySpecified(operand_))
+  const bool isSizeKnown = graph::isFullySpecified(operand_);
+  if (!isSizeKnown && !isInCpuMemory)
     return fail(ErrorCode::kOpFailed, "No device allocates {}, whose size is unknown.",
                 graph::describe(operand_));
   if (hasExplicitDevices && !isInCpuMemory)
@@ -115,7 +116,10 @@ Result<std::shared_ptr<Memory>> MemoryDesc::createMemory() const {
                 "The device allocates no memory for {}, and a compilation for listed devices takes "
                 "no other.",
                 graph::describe(operand_));
-  HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(operand_));
+  uint64_t bytes = 0;
+  if (isSizeKnown) {
+    HEARTH_ASSIGN(bytes, graph::byteSize(operand_));
+  }
   HEARTH_ASSIGN(memory::PoolRef pool, memory::Pool::anonymous(std::max<uint64_t>(bytes, 1)));
   return deviceMemory(std::move(pool), operand_, std::move(kept));
 }
