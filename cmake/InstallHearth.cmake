@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts where, and the CMake package `hearth` with the target hearth::hearth.
+# What `cmake --install` puts where, and the CMake packages `hearth` (target hearth::hearth) and
+# `neuralnetworks`. All that is installed may be moved together.
+#
+# With HEARTH_SYSTEM_LAYOUT the loader finds the libraries that others link by itself, those that only
+# ours load lie in a folder of their own, and the Python package is where Debian's Python looks.
 include(CMakePackageConfigHelpers)
 
 foreach(folder IN ITEMS hearth android)
@@ -10,53 +14,69 @@ foreach(folder IN ITEMS hearth android)
 endforeach()
 
 # Libraries find each other in their own folder, programs find them from theirs.
-file(RELATIVE_PATH hearth_bin_to_lib
-     ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+file(RELATIVE_PATH hearth_lib_to_private
+     ${CMAKE_INSTALL_FULL_LIBDIR} ${CMAKE_INSTALL_PREFIX}/${HEARTH_INSTALL_PRIVATE_LIBDIR})
+file(RELATIVE_PATH hearth_bin_to_private
+     ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_PREFIX}/${HEARTH_INSTALL_PRIVATE_LIBDIR})
+if(HEARTH_SYSTEM_LAYOUT)
+  set(hearth_pc_prefix ${CMAKE_INSTALL_PREFIX})
+else()
+  file(RELATIVE_PATH hearth_pc_prefix
+       ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  string(PREPEND hearth_pc_prefix "\${pcfiledir}/")
+endif()
+set(hearth_private_rpath $ORIGIN)
+if(hearth_lib_to_private)
+  string(APPEND hearth_private_rpath /${hearth_lib_to_private})
+endif()
+
+# hearth_install_library(TARGET NAMESPACE): a library that others link, with its CMake package and its
+# file for pkg-config.
+function(hearth_install_library target namespace)
+  set(package ${CMAKE_INSTALL_LIBDIR}/cmake/${target})
+  install(TARGETS ${target} EXPORT ${target}Targets
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT ${target}Targets NAMESPACE ${namespace} DESTINATION ${package})
+  configure_package_config_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${target}Config.cmake.in
+                                ${CMAKE_BINARY_DIR}/generated/${target}Config.cmake
+                                INSTALL_DESTINATION ${package})
+  write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/${target}ConfigVersion.cmake
+                                   COMPATIBILITY SameMajorVersion)
+  install(FILES ${CMAKE_BINARY_DIR}/generated/${target}Config.cmake
+                ${CMAKE_BINARY_DIR}/generated/${target}ConfigVersion.cmake
+          DESTINATION ${package})
+  configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${target}.pc.in
+                 ${CMAKE_BINARY_DIR}/generated/${target}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/generated/${target}.pc
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
 
 if(TARGET hearth_tool)
-  set_target_properties(hearth_tool PROPERTIES INSTALL_RPATH $ORIGIN/${hearth_bin_to_lib})
+  set_target_properties(hearth_tool PROPERTIES INSTALL_RPATH $ORIGIN/${hearth_bin_to_private})
   install(TARGETS hearth_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
 if(TARGET hearth)
   set_target_properties(hearth PROPERTIES
-    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} INSTALL_RPATH $ORIGIN)
-  set(hearth_package ${CMAKE_INSTALL_LIBDIR}/cmake/hearth)
-  install(TARGETS hearth EXPORT hearthTargets
-          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-          INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(EXPORT hearthTargets NAMESPACE hearth:: DESTINATION ${hearth_package})
-  configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/hearthConfig.cmake.in
-                                ${CMAKE_BINARY_DIR}/generated/hearthConfig.cmake
-                                INSTALL_DESTINATION ${hearth_package})
-  write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/hearthConfigVersion.cmake
-                                   COMPATIBILITY SameMajorVersion)
-  install(FILES ${CMAKE_BINARY_DIR}/generated/hearthConfig.cmake
-                ${CMAKE_BINARY_DIR}/generated/hearthConfigVersion.cmake
-          DESTINATION ${hearth_package})
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+    INSTALL_RPATH ${hearth_private_rpath})
+  hearth_install_library(hearth hearth::)
 endif()
 
 # libneuralnetworks.so has no version in its name, as on Android: what looks for it by dlopen() must
 # find it.
 if(TARGET neuralnetworks)
-  set_target_properties(neuralnetworks PROPERTIES INSTALL_RPATH $ORIGIN)
-  set(neuralnetworks_package ${CMAKE_INSTALL_LIBDIR}/cmake/neuralnetworks)
-  install(TARGETS neuralnetworks EXPORT neuralnetworksTargets
-          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-          INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(EXPORT neuralnetworksTargets DESTINATION ${neuralnetworks_package})
-  configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/neuralnetworksConfig.cmake.in
-                                ${CMAKE_BINARY_DIR}/generated/neuralnetworksConfig.cmake
-                                INSTALL_DESTINATION ${neuralnetworks_package})
-  write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/neuralnetworksConfigVersion.cmake
-                                   COMPATIBILITY SameMajorVersion)
-  install(FILES ${CMAKE_BINARY_DIR}/generated/neuralnetworksConfig.cmake
-                ${CMAKE_BINARY_DIR}/generated/neuralnetworksConfigVersion.cmake
-          DESTINATION ${neuralnetworks_package})
-  file(RELATIVE_PATH hearth_pc_to_prefix
-       ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-  configure_file(${CMAKE_CURRENT_LIST_DIR}/neuralnetworks.pc.in
-                 ${CMAKE_BINARY_DIR}/generated/neuralnetworks.pc @ONLY)
-  install(FILES ${CMAKE_BINARY_DIR}/generated/neuralnetworks.pc
-          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  if(NOT HEARTH_SYSTEM_LAYOUT)
+    set_target_properties(neuralnetworks PROPERTIES INSTALL_RPATH $ORIGIN)
+  endif()
+  hearth_install_library(neuralnetworks "")
+endif()
+
+if(TARGET hearth_python AND HEARTH_SYSTEM_LAYOUT)
+  set(python_package lib/python3/dist-packages/hearth)
+  install(TARGETS hearth_python LIBRARY DESTINATION ${python_package})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/python/hearth/ DESTINATION ${python_package}
+          FILES_MATCHING PATTERN *.py PATTERN *.pyi PATTERN py.typed
+          PATTERN __pycache__ EXCLUDE)
 endif()

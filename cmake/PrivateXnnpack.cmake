@@ -43,4 +43,4 @@ target_include_directories(hearth_xnnpack SYSTEM INTERFACE
 target_link_libraries(hearth_xnnpack INTERFACE hearth_xnnpack_library hearth_threads)
 add_dependencies(hearth_xnnpack hearth_xnnpack_copy)
 
-install(PROGRAMS ${HEARTH_XNNPACK_LIBRARY} DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(PROGRAMS ${HEARTH_XNNPACK_LIBRARY} DESTINATION ${HEARTH_INSTALL_PRIVATE_LIBDIR})

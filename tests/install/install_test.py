@@ -55,6 +55,14 @@ class InstallTest(unittest.TestCase):
             found = self.run_(build / "consumer", DIGITS / "digits.tflite", values)
             self.assertEqual(found, f"{digit}\n")
 
+    def testPkgConfigKnowsWhereTheLibraryIs(self):
+        folder = next(self.prefix.rglob("hearth.pc")).parent
+        flags = self.run_("pkg-config", "--with-path", folder, "--cflags", "--libs", "hearth").split()
+        program = self.folder / "classify"
+        self.run_("c++", "-std=c++17", ROOT / "examples" / "classify.cc", *flags,
+                  f"-Wl,-rpath,{folder.parent}", "-o", program)
+        self.assertLibrariesAreInstalled(program)
+
     def testTheCommandRuns(self):
         command = self.prefix / "bin" / "hearth"
         self.assertLibrariesAreInstalled(command)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Debian system in a folder, with nothing in it but what a test installs."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import test_runs  # noqa: E402
+
+USER = 1000
+# Of the archive, which is far away.
+DOWNLOAD_TRIES = 3
+ENTER = ('mount --rbind /proc "$0/proc" && mount --rbind /dev "$0/dev" && '
+         'exec chroot --userspec="$1" "$0" /bin/sh -c \'cd "$0" && exec "$@"\' "${@:2}"')
+
+
+def lastLines(text, count=5):
+    return " / ".join(line.strip() for line in text.splitlines()[-count:] if line.strip())
+
+
+def mirror():
+    """The release of this system and the address of the archive that it has its packages from."""
+    release = pathlib.Path("/etc/os-release").read_text(encoding="utf-8")
+    codename = re.search(r"^VERSION_CODENAME=(\S+)", release, re.MULTILINE)
+    if not codename:
+        raise unittest.SkipTest("This system does not say which release of Debian it is.")
+    address = subprocess.run(
+        ["bash", "-c", '. "$0"; hostMirror /etc/apt "$1"', ROOT / "tools" / "dev" / "mirror.sh",
+         codename[1]], capture_output=True, text=True, check=False).stdout.strip()
+    if not address:
+        raise unittest.SkipTest("The apt configuration names no archive of this release of Debian.")
+    return codename[1], address
+
+
+class FreshRoot:
+    """Skips the test when such a system cannot be made here."""
+
+    def __init__(self, folder):
+        if os.geteuid() != 0:
+            raise unittest.SkipTest("Only root makes a Debian system in a folder.")
+        self.folder = folder / "root"
+        codename, address = mirror()
+        settings = folder / "apt.conf"
+        shown = subprocess.run(["apt-config", "dump"], capture_output=True, text=True,
+                               check=False).stdout
+        settings.write_text("".join(
+            line + "\n" for line in shown.splitlines()
+            if line.startswith("Acquire::") and not re.search("auto-?detect", line, re.IGNORECASE))
+            + 'Acquire::Retries "5";\nAPT::Install-Recommends "false";\n', encoding="utf-8")
+        code, output = test_runs.execute(
+            ["mmdebstrap", "--mode=root", "--variant=apt", "--components=main",
+             f"--aptopt={settings}", "--dpkgopt=force-unsafe-io", codename, str(self.folder),
+             address], timeout=600)
+        if code != 0:
+            raise unittest.SkipTest(f"No Debian system can be made: {lastLines(output)}")
+        code, output = self.run("true")
+        if code != 0:
+            raise unittest.SkipTest(f"A Debian system cannot be entered: {lastLines(output)}")
+        for name in ("resolv.conf", "hosts"):
+            source, copy = pathlib.Path("/etc") / name, self.folder / "etc" / name
+            if source.is_file():
+                copy.unlink(missing_ok=True)
+                copy.write_bytes(source.read_bytes())
+        home = self.path("/home/user")
+        home.mkdir(parents=True)
+        os.chown(home, USER, USER)
+
+    def path(self, inside):
+        """Where a path of the system is outside of it."""
+        return self.folder / inside.lstrip("/")
+
+    def run(self, *command, user=0, folder="/", timeout=600, **variables):
+        """The exit code and the output of a command in the system."""
+        environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                       "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive",
+                       "HOME": "/home/user" if user else "/root", **variables}
+        for name, value in os.environ.items():
+            if name.lower().endswith("_proxy"):
+                environment[name] = value
+        return test_runs.execute(
+            ["unshare", "--mount", "--propagation", "private", "bash", "-c", ENTER,
+             str(self.folder), f"{user}:{user}", folder, *map(str, command)],
+            timeout, environment=environment)
+
+    def succeed(self, *command, **options):
+        """The output of a command that has to succeed."""
+        code, output = self.run(*command, **options)
+        if code != 0:
+            raise AssertionError(f"{' '.join(map(str, command))}: {test_runs.describe(code)}\n"
+                                 f"{output[-4000:]}")
+        return output
+
+    def fetch(self, *command):
+        """A command that reads the archive: the test is skipped when the archive does not answer."""
+        for attempt in range(DOWNLOAD_TRIES):
+            code, output = self.run(*command)
+            if code == 0:
+                return
+            time.sleep(5 * attempt)
+        raise unittest.SkipTest(f"The archive does not answer: {lastLines(output)}")
+
+    def addArchive(self, name, packages):
+        """Makes packages in files those of an archive that apt knows in the system."""
+        folder = self.path(f"/srv/{name}")
+        folder.mkdir(parents=True)
+        for package in packages:
+            (folder / package.name).write_bytes(package.read_bytes())
+        index = subprocess.run(["dpkg-scanpackages", "--multiversion", "."], cwd=folder,
+                               capture_output=True, text=True, check=True).stdout
+        (folder / "Packages").write_text(index, encoding="utf-8")
+        self.path(f"/etc/apt/sources.list.d/{name}.list").write_text(
+            f"deb [trusted=yes] file:/srv/{name} ./\n", encoding="utf-8")
+        self.fetch("apt-get", "-q", "-o", "APT::Update::Error-Mode=any", "update")
+
+    def install(self, *packages):
+        """Installs packages with what they depend on. That the archive lacks one is a failure."""
+        # So that what fails afterwards is not for want of the archive.
+        self.succeed("apt-get", "-q", "-y", "--simulate", "install", *packages)
+        self.fetch("apt-get", "-q", "-y", "--download-only", "install", *packages)
+        self.succeed("apt-get", "-q", "-y", "install", *packages)

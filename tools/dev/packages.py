@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the Debian packages that debian/control describes; runs inside the environment.
+
+The libraries are built first, without tests and test hooks, with the preset "shipped". The packages
+are made in a copy of the checkout, since debhelper writes beside its input, and checked by lintian.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import checkout  # noqa: E402
+
+# In libraries that read HEARTH_CRASH_AT, which could kill the processes of users.
+HOOK = b"The count in HEARTH_CRASH_AT"
+
+
+class PackagesError(Exception):
+    """A step that failed, as a sentence."""
+
+
+def projectVersion():
+    text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+    return re.search(r"^project\(hearth VERSION (\S+)", text, re.MULTILINE)[1]
+
+
+def checkVersion():
+    """The packages have the version of the libraries in them."""
+    text = (ROOT / "debian" / "changelog").read_text(encoding="utf-8")
+    version = re.match(r"hearth \(([^)]+)\)", text)[1]
+    if version != projectVersion():
+        raise PackagesError(f"debian/changelog begins with version {version}, "
+                            f"CMakeLists.txt says {projectVersion()}.")
+
+
+def build(preset):
+    environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    run = subprocess.run([ROOT / "tools" / "dev" / "build.sh", preset], cwd=ROOT, env=environment,
+                         check=False)
+    if run.returncode != 0:
+        raise PackagesError(f"The build of {preset} ends with exit code {run.returncode}.")
+
+
+def checkHooks(tree):
+    for library in sorted((tree / "lib").glob("*.so")):
+        if HOOK in library.read_bytes():
+            raise PackagesError(f"{library.name} is built with test hooks.")
+
+
+def runLogged(step, command, log, **options):
+    """A command that succeeds; its output goes to the log, whose end is shown on failure."""
+    with log.open("a", encoding="utf-8") as file:
+        file.write(f"== {step}\n")
+        file.flush()
+        run = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file,
+                             stderr=subprocess.STDOUT, check=False, **options)
+    if run.returncode != 0:
+        print("".join(log.read_text(encoding="utf-8", errors="replace").splitlines(True)[-40:]),
+              end="", file=sys.stderr)
+        raise PackagesError(f"{step} ends with exit code {run.returncode}; the log is {log}.")
+
+
+def makePackages(tree, output):
+    """The paths of the packages, made in `output`."""
+    with tempfile.TemporaryDirectory(prefix="hearth-packages-") as folder:
+        source = pathlib.Path(folder) / "hearth"
+        for path in checkout.files():
+            copy = source / path.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, copy)
+        output.mkdir(parents=True, exist_ok=True)
+        for old in [*output.glob("*.deb"), *output.glob("hearth_*"), *output.glob("log")]:
+            old.unlink()
+        log = output / "log"
+        environment = {**os.environ, "HEARTH_TREE": str(tree), "LC_ALL": "C.UTF-8"}
+        for variable in ("LD_LIBRARY_PATH", "DEB_BUILD_OPTIONS", "DEB_BUILD_PROFILES"):
+            environment.pop(variable, None)
+        runLogged("dpkg-buildpackage",
+                  ["dpkg-buildpackage", "--build=binary", "--no-sign", "--no-pre-clean"], log,
+                  cwd=source, env=environment)
+        changes = next(pathlib.Path(folder).glob("*.changes"))
+        runLogged("lintian", ["lintian", "--no-cfg", "--allow-root", "--fail-on", "error",
+                              "--tag-display-limit", "0", changes], log, env=environment)
+        for path in sorted(pathlib.Path(folder).iterdir()):
+            if path.is_file():
+                shutil.move(path, output / path.name)
+    return sorted(output.glob("*.deb"))
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev packages",
+                                     description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--preset", default="shipped", choices=("shipped", "packages_test"),
+                        help="what the packages are made of: packages_test has test hooks and is "
+                        "compiled as the release build is")
+    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "build" / "packages",
+                        help="the folder for the packages (build/packages)")
+    arguments = parser.parse_args()
+    try:
+        checkVersion()
+        build(arguments.preset)
+        tree = ROOT / "build" / arguments.preset
+        if arguments.preset == "shipped":
+            checkHooks(tree)
+        for package in makePackages(tree, arguments.output.resolve()):
+            print(f"{package.stat().st_size / 1e6:6.1f} MB  {package}")
+    except PackagesError as error:
+        print(f"dev: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
