@@ -149,7 +149,7 @@ Result<CpuPreparedModel::NewPlan> CpuPreparedModel::makePlan(const hal::PrepareO
   PlanBuilder builder(*model_, weights_.get(), referenceOnly(), customs_);
   HEARTH_TRY(builder.build());
   auto planned = std::make_unique<ContextPool::Planned>();
-  planned->ownedConstants = builder.takeOwnedConstants();
+  planned->ownedConstants = builder.constants().takeCopies();
   // Computed once: which kernel an operation gets does not change its shapes.
   if (outputBytes_.empty()) {
     customs_ = builder.takeCustoms();

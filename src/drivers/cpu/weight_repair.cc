@@ -46,7 +46,7 @@ Result<WeightRepair::Segments> WeightRepair::replaceLost(const std::set<uint32_t
 Status WeightRepair::packInto(PackedWeights* fresh, const std::set<uint32_t>& referenceOnly) const {
   PlanBuilder builder(*model_, fresh, referenceOnly, customs_);
   HEARTH_TRY(builder.build());
-  const auto constants = builder.takeOwnedConstants();
+  const auto constants = builder.constants().takeCopies();
   Plan plan = builder.takePlan();
   HEARTH_TRY(planArena(&plan, 0));
   HEARTH_TRY(KernelFactory(plan, pool_.get()).makeAll());

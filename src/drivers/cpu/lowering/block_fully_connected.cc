@@ -74,10 +74,10 @@ void addPacked(PlanBuilder* builder, Creation c) {
       layer.inputChannels / c.blockSize * (c.areScalesHalf ? sizeof(ops::Half) : sizeof(float));
   const std::vector<ChannelRange> parts = channelParts(layer.outputChannels, channelPairs);
   const WeightPlace last = {builder->currentOperation(), static_cast<uint32_t>(parts.size() - 1)};
-  const uint8_t* const pairs = builder->weightData(layer.filter, last);
-  const uint8_t* const scales = builder->weightData(layer.blockScales, last);
+  const uint8_t* const pairs = builder->constants().weightData(layer.filter, last);
+  const uint8_t* const scales = builder->constants().weightData(layer.blockScales, last);
   const uint8_t* const bias =
-      layer.bias == UINT32_MAX ? nullptr : builder->weightData(layer.bias, last);
+      layer.bias == UINT32_MAX ? nullptr : builder->constants().weightData(layer.bias, last);
   for (uint32_t part = 0; part < parts.size(); ++part) {
     c.channels = parts[part];
     const size_t first = c.channels.first;

@@ -37,7 +37,7 @@ std::shared_ptr<const float> scalesFrom(const graph::Operand& filter, size_t cha
 void releaseAfterPacking(const PlanBuilder& builder, Node* node, uint32_t filter,
                          ChannelRange channels, size_t bytesPerChannel) {
   const size_t before = node->packedSources.size();
-  builder.releaseAfterPacking(node, filter);
+  builder.constants().releaseAfterPacking(node, filter);
   if (node->packedSources.size() == before) return;
   std::span<const uint8_t>& source = node->packedSources.back();
   source = source.subspan(channels.first * bytesPerChannel, channels.count * bytesPerChannel);
@@ -47,7 +47,7 @@ void releaseAfterPacking(PlanBuilder* builder, Node* node, uint32_t filter,
                          const std::vector<ChannelRange>& parts, size_t part,
                          size_t bytesPerChannel) {
   if (parts.size() == 1)
-    builder->releaseAfterPacking(node, filter);
+    builder->constants().releaseAfterPacking(node, filter);
   else
     releaseAfterPacking(*builder, node, filter, parts[part], bytesPerChannel);
 }

@@ -228,8 +228,8 @@ bool typesFit(PlanBuilder* builder, const Convolution& g) {
   const graph::Operand& input = builder->operand(g.input);
   const graph::Operand& filter = builder->operand(g.filter);
   const graph::Operand& output = builder->operand(g.output);
-  if (!builder->isWeight(g.filter) || input.type != output.type) return false;
-  if (g.bias != UINT32_MAX && !builder->isWeight(g.bias)) return false;
+  if (!builder->constants().isWeight(g.filter) || input.type != output.type) return false;
+  if (g.bias != UINT32_MAX && !builder->constants().isWeight(g.bias)) return false;
   switch (input.type) {
     case OperandType::kTensorFloat32:
       return filter.type == OperandType::kTensorFloat32;
@@ -316,15 +316,15 @@ Result<std::shared_ptr<const Creation>> creationOf(PlanBuilder* builder,
   c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
   c.place = place;
   if (g.isDepthwise) {
-    HEARTH_ASSIGN(c.kernel, builder->rawData(g.filter));
+    HEARTH_ASSIGN(c.kernel, builder->constants().rawData(g.filter));
     if (g.bias != UINT32_MAX) {
-      HEARTH_ASSIGN(c.bias, builder->rawData(g.bias));
+      HEARTH_ASSIGN(c.bias, builder->constants().rawData(g.bias));
     }
   } else {
-    c.kernel = builder->weightData(g.filter, c.place);
-    c.convertedKernel = builder->converted(g.filter);
+    c.kernel = builder->constants().weightData(g.filter, c.place);
+    c.convertedKernel = builder->constants().converted(g.filter);
     if (g.bias != UINT32_MAX) {
-      HEARTH_ASSIGN(c.bias, builder->biasData(g.bias, c.place));
+      HEARTH_ASSIGN(c.bias, builder->constants().biasData(g.bias, c.place));
     }
     c.packed = convolutionPacking(builder, g);
   }
@@ -427,7 +427,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
     createOther = onXnnpack(other, windows(!isWindowed));
   }
   Node& node = builder->add(isOwnFirst ? "own" : "xnnpack", {first->source}, {first->destination});
-  builder->releaseAfterPacking(&node, g.filter);
+  builder->constants().releaseAfterPacking(&node, g.filter);
   node.create = std::move(create);
   node.createOther = std::move(createOther);
   return true;

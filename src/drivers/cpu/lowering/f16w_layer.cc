@@ -174,7 +174,7 @@ Result<std::unique_ptr<Kernel>> makeKernel(const Creation& creation) {
 }
 
 bool typesFit(PlanBuilder* builder, const Convolution& g) {
-  const ConvertedConstantRef& converted = builder->converted(g.filter);
+  const ConvertedConstantRef& converted = builder->constants().converted(g.filter);
   const auto isFloat = [&](uint32_t operand) {
     return builder->operand(operand).type == OperandType::kTensorFloat32;
   };
@@ -182,14 +182,14 @@ bool typesFit(PlanBuilder* builder, const Convolution& g) {
          g.groupInputChannels != 0 && g.groupOutputChannels != 0 &&
          builder->operand(converted->source()).type == OperandType::kTensorFloat16 &&
          isFloat(g.filter) && isFloat(g.input) && isFloat(g.output) &&
-         (g.bias == UINT32_MAX || (builder->isWeight(g.bias) && isFloat(g.bias)));
+         (g.bias == UINT32_MAX || (builder->constants().isWeight(g.bias) && isFloat(g.bias)));
 }
 
 }  // namespace
 
 Result<bool> addF16wLayer(PlanBuilder* builder, const Convolution& g, const char* kind) {
   if (!typesFit(builder, g)) return false;
-  const uint32_t halves = builder->converted(g.filter)->source();
+  const uint32_t halves = builder->constants().converted(g.filter)->source();
   const size_t channels = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
   const size_t channelBytes = channels * sizeof(uint16_t);
   // Layers larger than one part are divided: two threads that each pack a part take four times its
@@ -197,10 +197,10 @@ Result<bool> addF16wLayer(PlanBuilder* builder, const Convolution& g, const char
   const std::vector<ChannelRange> parts =
       channelParts(g.groupOutputChannels, channelBytes, kChannelPart + 1);
   const WeightPlace last = {builder->currentOperation(), static_cast<uint32_t>(parts.size() - 1)};
-  const uint8_t* const weights = builder->weightData(halves, last);
+  const uint8_t* const weights = builder->constants().weightData(halves, last);
   const uint8_t* bias = nullptr;
   if (g.bias != UINT32_MAX) {
-    HEARTH_ASSIGN(bias, builder->biasData(g.bias, last));
+    HEARTH_ASSIGN(bias, builder->constants().biasData(g.bias, last));
   }
   const ValueId source = builder->read(g.input);
   const ValueId destination = builder->write(g.output);

@@ -119,10 +119,10 @@ Result<bool> addF32Depthwise(PlanBuilder* builder, const Convolution& convolutio
   if (builder->operand(g.input).type != graph::OperandType::kTensorFloat32 || !hasF32Depthwise(g))
     return false;
   if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
-  HEARTH_ASSIGN(const uint8_t* const weights, builder->rawData(g.filter));
+  HEARTH_ASSIGN(const uint8_t* const weights, builder->constants().rawData(g.filter));
   layer.weights = reinterpret_cast<const float*>(weights);
   if (g.bias != UINT32_MAX) {
-    HEARTH_ASSIGN(const uint8_t* const bias, builder->rawData(g.bias));
+    HEARTH_ASSIGN(const uint8_t* const bias, builder->constants().rawData(g.bias));
     layer.bias = reinterpret_cast<const float*>(bias);
   }
   const ops::ActivationRange range = ops::activationRange(g.activation);

@@ -144,9 +144,10 @@ Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
 bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
   const graph::Operand& input = builder->operand(layer.input);
   const graph::Operand& filter = builder->operand(layer.filter);
-  if (!builder->isWeight(layer.filter) || input.type != builder->operand(layer.output).type)
+  if (!builder->constants().isWeight(layer.filter) ||
+      input.type != builder->operand(layer.output).type)
     return false;
-  if (layer.bias != UINT32_MAX && !builder->isWeight(layer.bias)) return false;
+  if (layer.bias != UINT32_MAX && !builder->constants().isWeight(layer.bias)) return false;
   switch (input.type) {
     case OperandType::kTensorFloat32:
       return filter.type == OperandType::kTensorFloat32;
@@ -186,17 +187,17 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   const graph::Operand& output = builder->operand(layer.output);
   if (!requantizationFits(input, filter, output) || !activationFits(layer.activation, output))
     return false;
-  const ConvertedConstantRef converted = builder->converted(layer.filter);
+  const ConvertedConstantRef converted = builder->constants().converted(layer.filter);
   const size_t channelBytes = layer.inputChannels * graph::elementSize(filter.type);
   // A converted constant is converted as a whole, so it is one part.
   const std::vector<ChannelRange> parts =
       channelParts(layer.outputChannels, converted == nullptr ? channelBytes : 0);
   // Only packing the last part may read past the constant's end.
   const WeightPlace last = {builder->currentOperation(), static_cast<uint32_t>(parts.size() - 1)};
-  const uint8_t* const kernel = builder->weightData(layer.filter, last);
+  const uint8_t* const kernel = builder->constants().weightData(layer.filter, last);
   const uint8_t* bias = nullptr;
   if (layer.bias != UINT32_MAX) {
-    HEARTH_ASSIGN(bias, builder->biasData(layer.bias, last));
+    HEARTH_ASSIGN(bias, builder->constants().biasData(layer.bias, last));
   }
   const ValueId source = builder->read(layer.input);
   const ValueId destination = builder->write(layer.output);

@@ -116,9 +116,9 @@ Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convo
   c.isInt4 = weights->isInt4;
   c.kernelScales = scalesFrom(*weights->operand, size_t{g.groups} * g.groupOutputChannels);
   c.place = {builder->currentOperation(), 0};
-  c.kernel = builder->weightData(g.filter, c.place);
+  c.kernel = builder->constants().weightData(g.filter, c.place);
   if (g.bias != UINT32_MAX)
-    c.bias = reinterpret_cast<const float*>(builder->weightData(g.bias, c.place));
+    c.bias = reinterpret_cast<const float*>(builder->constants().weightData(g.bias, c.place));
   c.packed = convolutionPacking(builder, g);
   c.floats = ops::activationRange(g.activation);
   c.weights = builder->weights();
@@ -133,7 +133,7 @@ Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convo
   const bool hasOwn = isHybridLayer(g);
   Node& node = builder->add(hasOwn ? "own" : "xnnpack", {c.source.numbers, c.source.parameters},
                             {c.destination});
-  builder->releaseAfterPacking(&node, g.filter);
+  builder->constants().releaseAfterPacking(&node, g.filter);
   const auto creation = std::make_shared<const Creation>(std::move(c));
   node.create = [creation] {
     return makeXnnpackKernel(creation);

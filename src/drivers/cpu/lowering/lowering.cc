@@ -242,7 +242,7 @@ bool convertsConstant(PlanBuilder* builder) {
       builder->operand(output).type == OperandType::kTensorFloat32 &&
       !builder->isGraphOutput(output) && !builder->consumers(output).empty() &&
       std::ranges::all_of(builder->consumers(output), packs)) {
-    builder->setConverted(output);
+    builder->constants().setConverted(output, builder->context());
     return true;
   }
   return false;

@@ -97,9 +97,9 @@ Result<bool> addQs8Depthwise(PlanBuilder* builder, const Convolution& convolutio
   if (filter.type == graph::OperandType::kTensorQuant8SymmPerChannel)
     c.filterScales = filter.perChannel.scales;
   c.place = {builder->currentOperation(), 0};
-  c.filter = builder->weightData(g.filter, c.place);
+  c.filter = builder->constants().weightData(g.filter, c.place);
   if (g.bias != UINT32_MAX) {
-    HEARTH_ASSIGN(c.bias, builder->biasData(g.bias, c.place));
+    HEARTH_ASSIGN(c.bias, builder->constants().biasData(g.bias, c.place));
   }
   const uint32_t operands[] = {g.input, g.filter, g.bias, g.output};
   const uint64_t parameters[] = {kDepthwiseTile, g.kernelHeight, g.kernelWidth, g.groups};
@@ -108,7 +108,7 @@ Result<bool> addQs8Depthwise(PlanBuilder* builder, const Convolution& convolutio
   c.layer.source = builder->read(g.input);
   c.layer.destination = builder->write(g.output);
   Node& node = builder->add("own", {c.layer.source}, {c.layer.destination});
-  builder->releaseAfterPacking(&node, g.filter);
+  builder->constants().releaseAfterPacking(&node, g.filter);
   node.create = [creation] {
     return makeKernel(*creation);
   };

@@ -119,9 +119,9 @@ Result<bool> addQu8Convolution(PlanBuilder* builder, const Convolution& convolut
   c.gemm.highest = range.highest;
   c.inputZero = input.zeroPoint;
   c.place = {builder->currentOperation(), 0};
-  c.filter = builder->weightData(g.filter, c.place);
+  c.filter = builder->constants().weightData(g.filter, c.place);
   if (g.bias != UINT32_MAX)
-    c.bias = reinterpret_cast<const int32_t*>(builder->weightData(g.bias, c.place));
+    c.bias = reinterpret_cast<const int32_t*>(builder->constants().weightData(g.bias, c.place));
   const uint32_t operands[] = {g.input, g.filter, g.bias};
   const uint64_t parameters[] = {inputs, c.gemm.columns};
   c.packed = builder->packingSource(operands, parameters);
@@ -129,7 +129,7 @@ Result<bool> addQu8Convolution(PlanBuilder* builder, const Convolution& convolut
   c.source = builder->read(g.input);
   c.destination = builder->write(g.output);
   Node& node = builder->add("own", {c.source}, {c.destination});
-  builder->releaseAfterPacking(&node, g.filter);
+  builder->constants().releaseAfterPacking(&node, g.filter);
   node.create = [creation]() -> Result<std::unique_ptr<Kernel>> {
     const Creation& made = *creation;
     HEARTH_ASSIGN(const uint8_t* packed,

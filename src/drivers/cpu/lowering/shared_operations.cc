@@ -43,7 +43,7 @@ Result<bool> lowerDynamicUpdateSlice(PlanBuilder* builder) {
 
 Result<bool> lowerEmbeddingLookup(PlanBuilder* builder) {
   const uint32_t table = builder->context().operation->inputs[1];
-  const ConvertedConstantRef converted = builder->converted(table);
+  const ConvertedConstantRef converted = builder->constants().converted(table);
   if (converted == nullptr) return lowerShared(builder);
   ops::OperationContext context = builder->context();
   const ValueId source = builder->read(converted->source());

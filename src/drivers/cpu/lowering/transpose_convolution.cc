@@ -134,9 +134,9 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
     if (traits.guardInt8OneRowTail || traits.avoidInt8OneRowTail) return false;
     c.kernelScales = scalesFrom(c.filter, c.parameters.output.channels);
   }
-  HEARTH_ASSIGN(c.kernel, builder->rawData(operation.inputs[1]));
+  HEARTH_ASSIGN(c.kernel, builder->constants().rawData(operation.inputs[1]));
   if (hasBias) {
-    HEARTH_ASSIGN(c.bias, builder->rawData(operation.inputs[2]));
+    HEARTH_ASSIGN(c.bias, builder->constants().rawData(operation.inputs[2]));
   }
   c.floats = ops::activationRange(c.parameters.activation);
   c.steps = ops::quantizedActivationRange(c.parameters.activation, c.output);

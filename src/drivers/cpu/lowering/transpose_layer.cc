@@ -281,9 +281,9 @@ Result<bool> addTransposeLayer(PlanBuilder* builder,
   for (size_t i = 0; i < geometry.output.channels; ++i)
     c.factors.push_back(input.scale * scales.get()[i] / output.scale);
   c.place = {builder->currentOperation(), 0};
-  c.filter = builder->weightData(operation.inputs[1], c.place);
+  c.filter = builder->constants().weightData(operation.inputs[1], c.place);
   if (bias != UINT32_MAX) {
-    HEARTH_ASSIGN(c.bias, builder->biasData(bias, c.place));
+    HEARTH_ASSIGN(c.bias, builder->constants().biasData(bias, c.place));
   }
   const uint32_t operands[] = {operation.inputs[0], operation.inputs[1], bias,
                                operation.outputs[0]};
@@ -298,7 +298,7 @@ Result<bool> addTransposeLayer(PlanBuilder* builder,
   c.layer.source = builder->read(operation.inputs[0]);
   c.layer.destination = builder->write(operation.outputs[0]);
   Node& node = builder->add("own", {c.layer.source}, {c.layer.destination});
-  builder->releaseAfterPacking(&node, operation.inputs[1]);
+  builder->constants().releaseAfterPacking(&node, operation.inputs[1]);
   node.create = [creation] {
     return makeKernel(*creation);
   };

@@ -2,12 +2,10 @@
 #include "drivers/cpu/plan/plan_builder.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "drivers/cpu/kernels/own_kernels.h"
 #include "drivers/cpu/kernels/reference_kernel.h"
 #include "drivers/cpu/platform/host_facts.h"
-#include "drivers/cpu/weights/model_contents.h"
 
 namespace hearth::cpu {
 
@@ -23,6 +21,7 @@ PlanBuilder::PlanBuilder(const graph::Model& model, PackedWeights* weights,
       subgraph_(model.main()),
       weights_(weights),
       referenceOnly_(std::move(referenceOnly)),
+      constants_(model, weights),
       customs_(std::move(customs)) {}
 
 Result<KernelTraits> PlanBuilder::traits() {
@@ -44,7 +43,6 @@ Status PlanBuilder::build() {
   tensors_.resize(operandCount);
   valueOf_.resize(operandCount);
   padded_.resize(operandCount);
-  converted_.resize(operandCount);
   consumers_.resize(operandCount);
   plan_.values.reserve(operandCount);
   plan_.nodes.reserve(subgraph_.operations.size());
@@ -176,119 +174,6 @@ Node& PlanBuilder::addOperation(const char* kernel, const ops::OperationContext&
   return node;
 }
 
-const uint8_t* PlanBuilder::copyOf(const graph::Operand& operand, const uint8_t* data) {
-  owned_.push_back(std::make_unique<uint8_t[]>(operand.location.length + kReadSlack));
-  std::memcpy(owned_.back().get(), data, operand.location.length);
-  return owned_.back().get();
-}
-
-const uint8_t* PlanBuilder::weightData(uint32_t index, WeightPlace place) {
-  if (converted_[index] != nullptr) return nullptr;
-  const graph::Operand& operand = subgraph_.operands[index];
-  const uint8_t* data = model_.constantData(operand);
-  if (data == nullptr || hasReadableTail(operand)) return data;
-  if (weights_ != nullptr && weights_->has(place)) return data;
-  return copyOf(operand, data);
-}
-
-Result<const uint8_t*> PlanBuilder::rawData(uint32_t index) {
-  if (const ConvertedConstantRef& converted = converted_[index]) {
-    if (weights_ == nullptr) return nullptr;
-    return weights_->pack(
-        {WeightPlace::kConstants, index}, "CONSTANT", nullptr,
-        static_cast<size_t>(converted->elementCount()) * sizeof(float),
-        [&](uint8_t* data) { converted->convertTo(reinterpret_cast<float*>(data)); });
-  }
-  const graph::Operand& operand = subgraph_.operands[index];
-  const uint8_t* data = model_.constantData(operand);
-  if (data == nullptr || weights_ == nullptr) return data;
-  return weights_->constant(index, {data, operand.location.length});
-}
-
-std::shared_ptr<const base::Sha256Digest> PlanBuilder::packingSource(
-    std::span<const uint32_t> operands, std::span<const uint64_t> parameters) {
-  if (weights_ == nullptr || weights_->isSealed()) return nullptr;
-  base::Sha256 hash;
-  const auto add = [&](const auto& value) {
-    hash.update(&value, sizeof value);
-  };
-  add(context_.operation->type);
-  for (const uint64_t parameter : parameters) add(parameter);
-  for (const uint32_t index : operands) {
-    const bool isGiven = index != UINT32_MAX;
-    add(isGiven);
-    if (!isGiven) continue;
-    // Computed once for all parts of a layer: the last layer of a language model has a megabyte of
-    // scales.
-    auto known = operandSources_.find(index);
-    if (known == operandSources_.end())
-      known = operandSources_.emplace(index, operandSource(index)).first;
-    if (!known->second) return nullptr;
-    hash.update(*known->second);
-  }
-  return std::make_shared<const base::Sha256Digest>(hash.finish());
-}
-
-// Digest that names what an operand holds; none where the constant has no place that other models
-// can name.
-std::optional<base::Sha256Digest> PlanBuilder::operandSource(uint32_t index) {
-  base::Sha256 hash;
-  const auto add = [&](const auto& value) {
-    hash.update(&value, sizeof value);
-  };
-  const graph::Operand& operand = subgraph_.operands[index];
-  add(operand.type);
-  add(operand.scale);
-  add(operand.zeroPoint);
-  add(operand.perChannel.channelDim);
-  add(operand.perChannel.scales.size());
-  if (!operand.perChannel.scales.empty()) hash.update(operand.perChannel.scales.digest());
-  const ConvertedConstantRef& converted = converted_[index];
-  add(converted != nullptr);
-  if (converted != nullptr) {
-    const auto inner = operandSource(converted->source());
-    if (!inner) return std::nullopt;
-    hash.update(*inner);
-    return hash.finish();
-  }
-  if (!operand.isConstant()) return hash.finish();
-  for (const uint32_t dimension : operand.dimensions) add(dimension);
-  add(operand.location.length);
-  if (operand.lifetime == graph::Lifetime::kConstantCopy) {
-    hash.update(model_.constantData(operand), operand.location.length);
-    return hash.finish();
-  }
-  const memory::Pool& pool = *model_.pools[operand.location.pool];
-  if (pool.fd() < 0) return std::nullopt;
-  poolSources_.resize(model_.pools.size());
-  std::optional<cache::ContentSource>& source = poolSources_[operand.location.pool];
-  if (!source) source = sourceOf(pool);
-  // Other models use the packing under this name without comparing bytes, so the file's identity
-  // has to show every change.
-  if (!source->tellsChanges() || source->file()->proof == cache::ChangeProof::kSeal)
-    return std::nullopt;
-  hash.update(cache::contentKey(*source->file(), pool.offset() + operand.location.offset,
-                                operand.location.length));
-  return hash.finish();
-}
-
-void PlanBuilder::releaseAfterPacking(Node* node, uint32_t index) const {
-  if (converted_[index] != nullptr) return releaseAfterPacking(node, converted_[index]->source());
-  const graph::Operand& operand = subgraph_.operands[index];
-  if (operand.lifetime != graph::Lifetime::kConstantReference) return;
-  const memory::Pool& pool = *model_.pools[operand.location.pool];
-  if (pool.kind() != memory::PoolKind::kMmapFd || pool.writable()) return;
-  node->packedSources.push_back({pool.data() + operand.location.offset, operand.location.length});
-}
-
-bool PlanBuilder::hasReadableTail(const graph::Operand& operand) const {
-  const graph::DataLocation& location = operand.location;
-  const uint64_t end = location.offset + location.length + kReadSlack;
-  if (operand.lifetime == graph::Lifetime::kConstantCopy) return end <= model_.constantBytes.size();
-  const memory::Pool& pool = *model_.pools[location.pool];
-  return pool.kind() != memory::PoolKind::kBorrowed || end <= pool.size();
-}
-
 ValueId PlanBuilder::read(uint32_t index) {
   const graph::Operand& operand = subgraph_.operands[index];
   if (padded_[index] && !valueOf_[index]) {
@@ -296,32 +181,13 @@ ValueId PlanBuilder::read(uint32_t index) {
     materialize(index);
   }
   if (valueOf_[index]) return *valueOf_[index];
-  if (const ConvertedConstantRef& converted = converted_[index]) {
-    // This reader does not pack the constant, so it gets a float32 copy.
-    Value value;
-    value.place = Value::Place::kConstant;
-    value.index = index;
-    value.bytes = tensorBytes(tensors_[index]);
-    value.name = operand.name;
-    owned_.push_back(std::make_unique<uint8_t[]>(value.bytes + kReadSlack));
-    converted->convertTo(reinterpret_cast<float*>(owned_.back().get()));
-    value.constant = owned_.back().get();
-    valueOf_[index] = newValue(std::move(value));
-    return *valueOf_[index];
-  }
   // Operands that are not constants have been written before, so this one is a constant.
   Value value;
   value.place = Value::Place::kConstant;
   value.index = index;
   value.bytes = tensorBytes(tensors_[index]);
   value.name = operand.name;
-  value.constant = model_.constantData(operand);
-  const size_t element = std::max<size_t>(1, graph::elementSize(operand.type));
-  if (value.constant != nullptr &&
-      (reinterpret_cast<uintptr_t>(value.constant) % element != 0 || !hasReadableTail(operand))) {
-    const auto kept = rawData(index);
-    value.constant = kept && *kept != value.constant ? *kept : copyOf(operand, value.constant);
-  }
+  value.constant = constants_.elements(index);
   valueOf_[index] = newValue(std::move(value));
   return *valueOf_[index];
 }

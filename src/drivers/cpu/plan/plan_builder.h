@@ -14,10 +14,9 @@
 
 #include "base/result.h"
 #include "base/sha256.h"
-#include "cache/identity/content_memory.h"
 #include "drivers/cpu/kernels/reference_kernel.h"
-#include "drivers/cpu/plan/converted_constant.h"
 #include "drivers/cpu/plan/plan.h"
+#include "drivers/cpu/plan/plan_constants.h"
 #include "drivers/cpu/platform/kernel_traits.h"
 #include "drivers/cpu/weights/packed_weights.h"
 #include "graph/model.h"
@@ -42,13 +41,14 @@ class PlanBuilder {
   Status build();
 
   Plan takePlan() { return std::move(plan_); }
-  // Copies of constants that are not aligned for their type or end too close to unreadable memory.
-  // The plan's values point into them, so they must outlive it.
-  std::vector<std::unique_ptr<uint8_t[]>> takeOwnedConstants() { return std::move(owned_); }
   bool asksForTraits() const { return asksForTraits_; }
   PreparedCustoms takeCustoms() { return std::move(customs_); }
   // By operation: the kind of kernel that runs it (Node::kernel), or "none" without a node.
   std::vector<std::string> takeKernels() { return std::move(kernels_); }
+
+  // The constants of the graph, whose copies the plan's values point into.
+  PlanConstants& constants() { return constants_; }
+  const PlanConstants& constants() const { return constants_; }
 
   // ---- for lowerings ----
 
@@ -64,30 +64,11 @@ class PlanBuilder {
 
   // Value with the operand's content, for reading.
   ValueId read(uint32_t operand);
-  // Bytes of a constant that a node packs at `place`: in place, or a copy where packing would read
-  // past readable memory. Not to be read when the place is packed already. Null for a converted
-  // constant.
-  const uint8_t* weightData(uint32_t operand, WeightPlace place);
-  // The same for kernels that pack at each start: a warm start takes these bytes from the segment
-  // store and not from the model. Of a converted constant these are its floats.
-  Result<const uint8_t*> rawData(uint32_t operand);
-
-  // weightData(), or rawData() of a converted constant; for biases, which are small.
-  Result<const uint8_t*> biasData(uint32_t operand, WeightPlace place) {
-    if (converted_[operand] != nullptr) return rawData(operand);
-    return weightData(operand, place);
-  }
-
-  // Names what the current operation packs, for PackedWeights::create(): by `parameters`, by the
-  // types and quantisation of `operands`, and by file and offset of those that are constants (by
-  // their bytes if the model holds a copy). Null when a constant has no place that other models can
-  // name, or when packing is forbidden.
+  // PlanConstants::packingSource() for the current operation.
   std::shared_ptr<const base::Sha256Digest> packingSource(std::span<const uint32_t> operands,
-                                                          std::span<const uint64_t> parameters);
-
-  // Lets the pages of a constant be released once the node has packed it, where the constant lies
-  // in a read-only file mapping of ours.
-  void releaseAfterPacking(Node* node, uint32_t operand) const;
+                                                          std::span<const uint64_t> parameters) {
+    return constants_.packingSource(context_.operation->type, operands, parameters);
+  }
 
   // Value to write the operand's content to.
   ValueId write(uint32_t operand);
@@ -133,17 +114,6 @@ class PlanBuilder {
     return it == quantizedRows_.end() ? std::nullopt : std::optional(it->second);
   }
 
-  // Records that the current operation's output is a converted constant, without a node for it.
-  void setConverted(uint32_t operand) {
-    converted_[operand] = std::make_shared<ConvertedConstant>(context_);
-  }
-  // Null for operands that are not converted constants.
-  const ConvertedConstantRef& converted(uint32_t operand) const { return converted_[operand]; }
-  // Whether the operand is a constant, converted or not.
-  bool isWeight(uint32_t operand) const {
-    return subgraph_.operands[operand].isConstant() || converted_[operand] != nullptr;
-  }
-
   // Indices of the operations that read the operand, in order.
   const std::vector<uint32_t>& consumers(uint32_t operand) const { return consumers_[operand]; }
   bool isGraphOutput(uint32_t operand) const {
@@ -163,11 +133,7 @@ class PlanBuilder {
   Status infer(const graph::Operation& operation);
   Status lower();
   void materialize(uint32_t operand);
-  std::optional<base::Sha256Digest> operandSource(uint32_t operand);
   ValueId newValue(Value value);
-  // Whether the kReadSlack bytes behind a constant are readable in place.
-  bool hasReadableTail(const graph::Operand& operand) const;
-  const uint8_t* copyOf(const graph::Operand& operand, const uint8_t* data);
 
   const graph::Model& model_;
   const graph::Subgraph& subgraph_;
@@ -177,17 +143,14 @@ class PlanBuilder {
   std::set<uint32_t> takenOver_;  // operations whose results nodes of earlier ones write
 
   Plan plan_;
-  std::vector<std::unique_ptr<uint8_t[]>> owned_;
+  PlanConstants constants_;
   std::vector<std::string> kernels_;
   PreparedCustoms customs_;
-  std::vector<std::optional<cache::ContentSource>> poolSources_;  // by pool, where needed
-  std::vector<ops::Tensor> tensors_;                              // by operand: inferred shapes
-  std::vector<std::optional<ValueId>> valueOf_;                   // by operand
-  std::vector<std::optional<PaddedView>> padded_;                 // by operand
-  std::vector<ConvertedConstantRef> converted_;                   // by operand
-  std::vector<std::vector<uint32_t>> consumers_;                  // by operand
+  std::vector<ops::Tensor> tensors_;               // by operand: inferred shapes
+  std::vector<std::optional<ValueId>> valueOf_;    // by operand
+  std::vector<std::optional<PaddedView>> padded_;  // by operand
+  std::vector<std::vector<uint32_t>> consumers_;   // by operand
   std::map<std::pair<uint32_t, size_t>, std::pair<ValueId, ValueId>> quantizedRows_;
-  std::map<uint32_t, std::optional<base::Sha256Digest>> operandSources_;
   uint32_t operation_ = 0;
   ops::OperationContext context_;
 };

@@ -69,7 +69,7 @@ Status checkKernels(const graph::Model& model) {
   PackedWeights weights;
   PlanBuilder builder(model, &weights, {});
   HEARTH_TRY(builder.build());
-  const auto constants = builder.takeOwnedConstants();
+  const auto constants = builder.constants().takeCopies();
   Plan plan = builder.takePlan();
   HEARTH_TRY(planArena(&plan, 0));
   return KernelFactory(plan, nullptr).makeAll();

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/plan/plan_constants.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "drivers/cpu/platform/read_slack.h"
+#include "drivers/cpu/weights/model_contents.h"
+
+namespace hearth::cpu {
+
+PlanConstants::PlanConstants(const graph::Model& model, PackedWeights* weights)
+    : model_(model),
+      subgraph_(model.main()),
+      weights_(weights),
+      converted_(subgraph_.operands.size()) {}
+
+void PlanConstants::setConverted(uint32_t operand, const ops::OperationContext& conversion) {
+  converted_[operand] = std::make_shared<ConvertedConstant>(conversion);
+}
+
+Result<const uint8_t*> PlanConstants::biasData(uint32_t operand, WeightPlace place) {
+  if (converted_[operand] != nullptr) return rawData(operand);
+  return weightData(operand, place);
+}
+
+uint8_t* PlanConstants::addCopy(uint64_t bytes) {
+  copies_.push_back(std::make_unique<uint8_t[]>(bytes + kReadSlack));
+  return copies_.back().get();
+}
+
+const uint8_t* PlanConstants::copyOf(const graph::Operand& operand, const uint8_t* data) {
+  uint8_t* const copy = addCopy(operand.location.length);
+  std::memcpy(copy, data, operand.location.length);
+  return copy;
+}
+
+const uint8_t* PlanConstants::elements(uint32_t index) {
+  if (const ConvertedConstantRef& converted = converted_[index]) {
+    uint8_t* const copy = addCopy(converted->elementCount() * sizeof(float));
+    converted->convertTo(reinterpret_cast<float*>(copy));
+    return copy;
+  }
+  const graph::Operand& operand = subgraph_.operands[index];
+  const uint8_t* const data = model_.constantData(operand);
+  const size_t element = std::max<size_t>(1, graph::elementSize(operand.type));
+  if (data == nullptr ||
+      (reinterpret_cast<uintptr_t>(data) % element == 0 && hasReadableTail(operand)))
+    return data;
+  const auto kept = rawData(index);
+  return kept && *kept != data ? *kept : copyOf(operand, data);
+}
+
+const uint8_t* PlanConstants::weightData(uint32_t index, WeightPlace place) {
+  if (converted_[index] != nullptr) return nullptr;
+  const graph::Operand& operand = subgraph_.operands[index];
+  const uint8_t* data = model_.constantData(operand);
+  if (data == nullptr || hasReadableTail(operand)) return data;
+  if (weights_ != nullptr && weights_->has(place)) return data;
+  return copyOf(operand, data);
+}
+
+Result<const uint8_t*> PlanConstants::rawData(uint32_t index) {
+  if (const ConvertedConstantRef& converted = converted_[index]) {
+    if (weights_ == nullptr) return nullptr;
+    return weights_->pack(
+        {WeightPlace::kConstants, index}, "CONSTANT", nullptr,
+        static_cast<size_t>(converted->elementCount()) * sizeof(float),
+        [&](uint8_t* data) { converted->convertTo(reinterpret_cast<float*>(data)); });
+  }
+  const graph::Operand& operand = subgraph_.operands[index];
+  const uint8_t* data = model_.constantData(operand);
+  if (data == nullptr || weights_ == nullptr) return data;
+  return weights_->constant(index, {data, operand.location.length});
+}
+
+std::shared_ptr<const base::Sha256Digest> PlanConstants::packingSource(
+    graph::OperationType type, std::span<const uint32_t> operands,
+    std::span<const uint64_t> parameters) {
+  if (weights_ == nullptr || weights_->isSealed()) return nullptr;
+  base::Sha256 hash;
+  const auto add = [&](const auto& value) {
+    hash.update(&value, sizeof value);
+  };
+  add(type);
+  for (const uint64_t parameter : parameters) add(parameter);
+  for (const uint32_t index : operands) {
+    const bool isGiven = index != UINT32_MAX;
+    add(isGiven);
+    if (!isGiven) continue;
+    // Computed once for all parts of a layer: the last layer of a language model has a megabyte of
+    // scales.
+    auto known = operandSources_.find(index);
+    if (known == operandSources_.end())
+      known = operandSources_.emplace(index, operandSource(index)).first;
+    if (!known->second) return nullptr;
+    hash.update(*known->second);
+  }
+  return std::make_shared<const base::Sha256Digest>(hash.finish());
+}
+
+// Digest that names what an operand holds; none where the constant has no place that other models
+// can name.
+std::optional<base::Sha256Digest> PlanConstants::operandSource(uint32_t index) {
+  base::Sha256 hash;
+  const auto add = [&](const auto& value) {
+    hash.update(&value, sizeof value);
+  };
+  const graph::Operand& operand = subgraph_.operands[index];
+  add(operand.type);
+  add(operand.scale);
+  add(operand.zeroPoint);
+  add(operand.perChannel.channelDim);
+  add(operand.perChannel.scales.size());
+  if (!operand.perChannel.scales.empty()) hash.update(operand.perChannel.scales.digest());
+  const ConvertedConstantRef& converted = converted_[index];
+  add(converted != nullptr);
+  if (converted != nullptr) {
+    const auto inner = operandSource(converted->source());
+    if (!inner) return std::nullopt;
+    hash.update(*inner);
+    return hash.finish();
+  }
+  if (!operand.isConstant()) return hash.finish();
+  for (const uint32_t dimension : operand.dimensions) add(dimension);
+  add(operand.location.length);
+  if (operand.lifetime == graph::Lifetime::kConstantCopy) {
+    hash.update(model_.constantData(operand), operand.location.length);
+    return hash.finish();
+  }
+  const memory::Pool& pool = *model_.pools[operand.location.pool];
+  if (pool.fd() < 0) return std::nullopt;
+  poolSources_.resize(model_.pools.size());
+  std::optional<cache::ContentSource>& source = poolSources_[operand.location.pool];
+  if (!source) source = sourceOf(pool);
+  // Other models use the packing under this name without comparing bytes, so the file's identity
+  // has to show every change.
+  if (!source->tellsChanges() || source->file()->proof == cache::ChangeProof::kSeal)
+    return std::nullopt;
+  hash.update(cache::contentKey(*source->file(), pool.offset() + operand.location.offset,
+                                operand.location.length));
+  return hash.finish();
+}
+
+void PlanConstants::releaseAfterPacking(Node* node, uint32_t index) const {
+  if (converted_[index] != nullptr) return releaseAfterPacking(node, converted_[index]->source());
+  const graph::Operand& operand = subgraph_.operands[index];
+  if (operand.lifetime != graph::Lifetime::kConstantReference) return;
+  const memory::Pool& pool = *model_.pools[operand.location.pool];
+  if (pool.kind() != memory::PoolKind::kMmapFd || pool.writable()) return;
+  node->packedSources.push_back({pool.data() + operand.location.offset, operand.location.length});
+}
+
+bool PlanConstants::hasReadableTail(const graph::Operand& operand) const {
+  const graph::DataLocation& location = operand.location;
+  const uint64_t end = location.offset + location.length + kReadSlack;
+  if (operand.lifetime == graph::Lifetime::kConstantCopy) return end <= model_.constantBytes.size();
+  const memory::Pool& pool = *model_.pools[location.pool];
+  return pool.kind() != memory::PoolKind::kBorrowed || end <= pool.size();
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "base/sha256.h"
+#include "cache/identity/content_memory.h"
+#include "drivers/cpu/plan/converted_constant.h"
+#include "drivers/cpu/plan/plan.h"
+#include "drivers/cpu/weights/packed_weights.h"
+#include "graph/model.h"
+#include "ops/operation.h"
+
+namespace hearth::cpu {
+
+// The constants of a model's main subgraph as its execution graph uses them: the bytes that nodes
+// read or pack, copies of those that cannot be used where they are, and names of what is packed.
+// Operands are indices in the main subgraph. Used by one thread. The model and `weights` must
+// outlive this; `weights` may be null.
+class PlanConstants {
+ public:
+  PlanConstants(const graph::Model& model, PackedWeights* weights);
+
+  // Records that an operand is the result of `conversion`, which is of a constant and has known
+  // shapes, without a node for it.
+  void setConverted(uint32_t operand, const ops::OperationContext& conversion);
+  // Null for operands that are not converted constants.
+  const ConvertedConstantRef& converted(uint32_t operand) const { return converted_[operand]; }
+  // Whether the operand is a constant, converted or not.
+  bool isWeight(uint32_t operand) const {
+    return subgraph_.operands[operand].isConstant() || converted_[operand] != nullptr;
+  }
+
+  // Bytes that nodes read element by element: aligned, with kReadSlack readable bytes behind them.
+  // Of a converted constant these are its floats. Null for an operand that is no constant.
+  const uint8_t* elements(uint32_t operand);
+  // Bytes of a constant that a node packs at `place`: in place, or a copy where packing would read
+  // past readable memory. Not to be read when the place is packed already. Null for a converted
+  // constant.
+  const uint8_t* weightData(uint32_t operand, WeightPlace place);
+  // The same for kernels that pack at each start: a warm start takes these bytes from the segment
+  // store and not from the model. Of a converted constant these are its floats.
+  Result<const uint8_t*> rawData(uint32_t operand);
+  // weightData(), or rawData() of a converted constant; for biases, which are small.
+  Result<const uint8_t*> biasData(uint32_t operand, WeightPlace place);
+
+  // Names what an operation of this type packs, for PackedWeights::create(): by `parameters`, by
+  // the types and quantisation of `operands` (UINT32_MAX: an omitted one), and by file and offset
+  // of those that are constants (by their bytes if the model holds a copy). Null when a constant
+  // has no place that other models can name, or when packing is forbidden.
+  std::shared_ptr<const base::Sha256Digest> packingSource(graph::OperationType type,
+                                                          std::span<const uint32_t> operands,
+                                                          std::span<const uint64_t> parameters);
+
+  // Lets the pages of a constant be released once the node has packed it, where the constant lies
+  // in a read-only file mapping of ours.
+  void releaseAfterPacking(Node* node, uint32_t operand) const;
+
+  // The copies, which must outlive the execution graph.
+  std::vector<std::unique_ptr<uint8_t[]>> takeCopies() { return std::move(copies_); }
+
+ private:
+  std::optional<base::Sha256Digest> operandSource(uint32_t operand);
+  // Whether the kReadSlack bytes behind a constant are readable in place.
+  bool hasReadableTail(const graph::Operand& operand) const;
+  // Memory for this many bytes and kReadSlack more.
+  uint8_t* addCopy(uint64_t bytes);
+  const uint8_t* copyOf(const graph::Operand& operand, const uint8_t* data);
+
+  const graph::Model& model_;
+  const graph::Subgraph& subgraph_;
+  PackedWeights* const weights_;
+  std::vector<ConvertedConstantRef> converted_;                   // by operand
+  std::vector<std::optional<cache::ContentSource>> poolSources_;  // by pool, where needed
+  std::map<uint32_t, std::optional<base::Sha256Digest>> operandSources_;
+  std::vector<std::unique_ptr<uint8_t[]>> copies_;
+};
+
+}  // namespace hearth::cpu
