@@ -149,8 +149,10 @@ Result<ImportedGraph> importGraph(const FileView& view, size_t index,
     info.scale = output.scale;
     info.zeroPoint = output.zeroPoint;
   }
-  for (VariablePosition& variable : builder.takeVariables())
+  for (VariablePosition& variable : builder.takeVariables()) {
     imported.states.push_back({variable.input, variable.output, std::move(variable.initialValue)});
+    imported.stateTensors.push_back(variable.tensor);
+  }
   if (signature != nullptr) imported.signatureKey = cleanText(signature->signature_key());
   return imported;
 }
@@ -197,6 +199,13 @@ Result<std::shared_ptr<ModelFile>> ModelFile::fromPool(memory::PoolRef pool,
   HEARTH_ASSIGN(pool, modelPool(std::move(pool), part));
   const ScatteredReads scattered(*pool);
   HEARTH_ASSIGN(FileView view, FileView::open(pool));
+  return std::shared_ptr<ModelFile>(
+      new ModelFile(std::make_unique<const Contents>(std::move(view))));
+}
+
+Result<std::shared_ptr<ModelFile>> ModelFile::fromTables(memory::PoolRef tables,
+                                                         std::vector<memory::PoolRef> values) {
+  HEARTH_ASSIGN(FileView view, FileView::open(std::move(tables), std::move(values)));
   return std::shared_ptr<ModelFile>(
       new ModelFile(std::make_unique<const Contents>(std::move(view))));
 }

@@ -34,6 +34,7 @@ struct ImportedGraph {
   std::vector<TensorInfo> inputs;  // the first inputs of model->main(), in order
   std::vector<TensorInfo> outputs;
   std::vector<graph::StatePair> states;  // one for each variable tensor
+  std::vector<int64_t> stateTensors;     // of `states`; -1 where no tensor of the file has it
   std::string signatureKey;              // empty without signature
 };
 
@@ -54,6 +55,9 @@ class ModelFile {
   // Opens a file that is already in memory, at an address that is a multiple of 4. Errors as above.
   static Result<std::shared_ptr<ModelFile>> fromPool(memory::PoolRef pool,
                                                      std::string_view part = {});
+  // Opens a model whose buffers lie partly in the pools `values`, as FileView::open() says.
+  static Result<std::shared_ptr<ModelFile>> fromTables(memory::PoolRef tables,
+                                                       std::vector<memory::PoolRef> values);
 
   ~ModelFile();
 

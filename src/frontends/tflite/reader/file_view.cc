@@ -27,6 +27,10 @@ auto elementAt(const flatbuffers::Vector<T>* list, uint64_t index) -> decltype(l
 }  // namespace
 
 Result<FileView> FileView::open(memory::PoolRef pool) {
+  return open(std::move(pool), {});
+}
+
+Result<FileView> FileView::open(memory::PoolRef pool, std::vector<memory::PoolRef> values) {
   if (pool->size() < kSmallestFile ||
       !flatbuffers::BufferHasIdentifier(pool->data(), schema::ModelIdentifier()))
     return fail(ErrorCode::kBadData,
@@ -50,13 +54,20 @@ Result<FileView> FileView::open(memory::PoolRef pool) {
 
   FileView view;
   view.model_ = schema::GetModel(pool->data());
-  view.pool_ = std::move(pool);
+  view.pools_.push_back(std::move(pool));
+  view.pools_.insert(view.pools_.end(), values.begin(), values.end());
   if (view.model_->version() != kSchemaVersion)
     return fail(ErrorCode::kBadData, "The model has format version {}, only {} is known.",
                 view.model_->version(), kSchemaVersion);
   if (view.model_->subgraphs() == nullptr || view.model_->subgraphs()->size() == 0)
     return fail(ErrorCode::kBadData, "The model has no subgraph.");
   return view;
+}
+
+uint64_t FileView::totalBytes() const {
+  uint64_t bytes = 0;
+  for (const memory::PoolRef& pool : pools_) bytes += pool->size();
+  return bytes;
 }
 
 const schema::SubGraph* FileView::subgraph(size_t index) const {
@@ -80,13 +91,20 @@ Result<std::optional<BufferRange>> FileView::buffer(uint32_t index) const {
                 model_->buffers() == nullptr ? 0 : model_->buffers()->size());
   }
   if (buffer->data() != nullptr && buffer->data()->size() != 0)
-    return BufferRange{static_cast<uint64_t>(buffer->data()->data() - pool_->data()),
+    return BufferRange{0, static_cast<uint64_t>(buffer->data()->data() - pool()->data()),
                        buffer->data()->size()};
   if (buffer->size() == 0 || buffer->offset() == 0) return std::nullopt;
-  if (!pool_->contains(buffer->offset(), buffer->size()))
+  BufferRange range{0, buffer->offset(), buffer->size()};
+  if (pools_.size() > 1) {
+    range.pool =
+        static_cast<uint32_t>(std::min<uint64_t>(range.offset / kPoolSpan, pools_.size() - 1));
+    range.offset -= range.pool * kPoolSpan;
+  }
+  const memory::Pool& holder = *pools_[range.pool];
+  if (!holder.contains(range.offset, range.length))
     return fail(ErrorCode::kBadData, "Its buffer {} lies at {}+{}, outside the {} bytes.", index,
-                buffer->offset(), buffer->size(), pool_->size());
-  return BufferRange{buffer->offset(), buffer->size()};
+                range.offset, range.length, holder.size());
+  return range;
 }
 
 }  // namespace hearth::tflite

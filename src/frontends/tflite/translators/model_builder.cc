@@ -18,9 +18,9 @@ constexpr size_t kConstantAlignment = 16;
 
 ModelBuilder::ModelBuilder(const FileView& file)
     : file_(file),
-      budget_(kBudgetPerFileByte * file.pool()->size() + kSpareBudget),
+      budget_(kBudgetPerFileByte * file.totalBytes() + kSpareBudget),
       model_(std::make_shared<graph::Model>()) {
-  model_->pools.push_back(file.pool());
+  model_->pools = file.pools();
 }
 
 Result<std::shared_ptr<const graph::Model>> ModelBuilder::build(size_t subgraph,
@@ -52,7 +52,7 @@ Status ModelBuilder::charge(uint64_t bytes) {
     return fail(ErrorCode::kBadData,
                 "The model takes more than {} times its {} bytes when it is read: its tables "
                 "refer to the same data too often.",
-                kBudgetPerFileByte, file_.pool()->size());
+                kBudgetPerFileByte, file_.totalBytes());
   budget_ -= bytes;
   return {};
 }

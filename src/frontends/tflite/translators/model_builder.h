@@ -17,6 +17,7 @@ namespace hearth::tflite {
 
 // A variable tensor of the main subgraph: its positions among the model's inputs and outputs.
 struct VariablePosition {
+  int64_t tensor = -1;  // of the subgraph; -1: a state that no tensor shows
   uint32_t input = 0;
   uint32_t output = 0;
   std::vector<uint8_t> initialValue;

@@ -138,6 +138,7 @@ Status SubgraphBuilder::addVariables() {
     HEARTH_TRY_CONTEXT(model_.charge(bytes), "while taking {} bytes for the variable {}", bytes,
                        graph::describe(input));
     VariablePosition position;
+    position.tensor = variable.tensor;
     position.input = static_cast<uint32_t>(result_.inputs.size());
     position.output = static_cast<uint32_t>(result_.outputs.size());
     const bool isByte = graph::elementSize(input.type) == 1;
@@ -237,11 +238,11 @@ Status SubgraphBuilder::setValue(const BufferRange& range, const std::string& na
                 "The constant tensor \"{}\" of type {}{} needs {} bytes, its buffer has {}.", name,
                 graph::nameOf(operand->type), graph::describeDimensions(operand->dimensions), bytes,
                 range.length);
-  const uint8_t* data = model_.file().pool()->data() + range.offset;
+  const uint8_t* data = model_.file().bytes(range).data();
   const size_t element = std::max<size_t>(graph::elementSize(operand->type), 1);
   if (reinterpret_cast<uintptr_t>(data) % element == 0) {
     operand->lifetime = Lifetime::kConstantReference;
-    operand->location = {.pool = 0, .offset = range.offset, .length = range.length};
+    operand->location = {.pool = range.pool, .offset = range.offset, .length = range.length};
     return {};
   }
   // Kernels read elements in place, which a misaligned buffer does not allow.
@@ -259,8 +260,7 @@ Status SubgraphBuilder::setTwoBitValue(const BufferRange& range, const std::stri
                 name, graph::describeDimensions(operand->dimensions), twoBitSize(count),
                 range.length);
   HEARTH_TRY(model_.charge(count));
-  const std::vector<uint8_t> values =
-      widenTwoBits({model_.file().pool()->data() + range.offset, range.length}, count);
+  const std::vector<uint8_t> values = widenTwoBits(model_.file().bytes(range), count);
   operand->lifetime = Lifetime::kConstantCopy;
   operand->location = model_.copyUncharged(values);
   return {};
@@ -275,7 +275,7 @@ Status SubgraphBuilder::setDenseValue(const schema::SparsityParameters& sparsity
   HEARTH_TRY(model_.charge(bytes / kChargedPart));
   HEARTH_ASSIGN(const std::vector<uint8_t> values,
                 densify(sparsity, operand->dimensions, graph::elementSize(operand->type),
-                        {model_.file().pool()->data() + range.offset, range.length}));
+                        model_.file().bytes(range)));
   operand->lifetime = Lifetime::kConstantCopy;
   operand->location = model_.copyUncharged(values);
   return {};
@@ -332,7 +332,7 @@ Status SubgraphBuilder::initializeResources(int64_t subgraph) {
       return fail(ErrorCode::kUnsupported, "Subgraph {} assigns a value that is no constant.",
                   subgraph);
     HEARTH_TRY(model_.charge(range->length));
-    const uint8_t* data = model_.file().pool()->data() + range->offset;
+    const uint8_t* data = model_.file().bytes(*range).data();
     initialValues_.insert_or_assign(handles[inputs->Get(0)],
                                     std::vector<uint8_t>(data, data + range->length));
   }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "frontends/tflite/reader/file_view.h"
 #include "frontends/tflite/testing/import_testing.h"
 
 namespace hearth::tflite {
@@ -55,6 +56,45 @@ TEST(SubgraphBuilder, SignaturesNameTensors) {
   EXPECT_EQ(imported->inputs[0].tensorName, "t0");
   EXPECT_EQ(imported->outputs[0].name, "t1");
   EXPECT_EQ(imported->signatureKey, "decode");
+}
+
+// x + constant, whose value lies at `place` of the pools behind the tables.
+Result<ImportedGraph> importWithValueAt(uint64_t place, const std::vector<memory::PoolRef>& pools) {
+  FloatModel model({{2}}, {{2}});
+  const int32_t constant = model.addConstant<float>(TensorType::FLOAT32, {2}, {0.0f, 0.0f});
+  model.addOperator(BuiltinOperator::ADD, {0, constant}, {1}, schema::AddOptionsT());
+  schema::BufferT& buffer = *model.model.buffers.back();
+  buffer.data.clear();
+  buffer.offset = place;
+  buffer.size = 2 * sizeof(float);
+  HEARTH_ASSIGN(const auto file, ModelFile::fromTables(poolOf(model.write()), pools));
+  return file->importSubgraph(0);
+}
+
+TEST(SubgraphBuilder, ValuesInPoolsOfTheirOwn) {
+  const std::vector<uint8_t> zeros(64);
+  const std::vector<memory::PoolRef> pools = {poolOf(zeros), poolOf(zeros)};
+  const float value[] = {3.0f, 4.0f};
+  std::memcpy(pools[1]->mutableData() + 16, value, sizeof(value));
+  const auto imported = importWithValueAt(2 * kPoolSpan + 16, pools);
+  ASSERT_TRUE(imported) << imported.error().toString();
+  const graph::Model& model = *imported->model;
+  ASSERT_EQ(model.pools.size(), 3u);
+  const graph::Operand& constant = model.main().operands[model.main().operations[0].inputs[1]];
+  EXPECT_EQ(constant.lifetime, graph::Lifetime::kConstantReference);
+  EXPECT_EQ(constant.location.pool, 2u);
+  EXPECT_EQ(constant.location.offset, 16u);
+  EXPECT_EQ(valueOf<float>(model, constant, 1), 4.0f);
+}
+
+TEST(SubgraphBuilder, ValuesOutsideTheirPools) {
+  const std::vector<memory::PoolRef> pools = {poolOf(std::vector<uint8_t>(64))};
+  for (const uint64_t place : {kPoolSpan + 60, kPoolSpan + 64, 2 * kPoolSpan, kPoolSpan - 16,
+                               uint64_t{1} << 63, ~uint64_t{7}}) {
+    const auto imported = importWithValueAt(place, pools);
+    ASSERT_FALSE(imported) << place;
+    EXPECT_THAT(imported.error().toString(), HasSubstr("outside the"));
+  }
 }
 
 // Constants in misaligned buffers are copied; all others stay in the file.
