@@ -64,6 +64,12 @@ if(TARGET hearth)
   hearth_install_library(hearth hearth::)
 endif()
 
+# What programs name to LiteRT, so it has no version in its name either.
+if(TARGET hearth_delegate)
+  set_target_properties(hearth_delegate PROPERTIES INSTALL_RPATH $ORIGIN)
+  install(TARGETS hearth_delegate LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+
 # libneuralnetworks.so has no version in its name, as on Android: what looks for it by dlopen() must
 # find it.
 if(TARGET neuralnetworks)

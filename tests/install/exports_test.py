@@ -9,8 +9,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARIES = ROOT / "build" / "release" / "lib"
-# For libneuralnetworks.so of the same build.
-PRIVATE = "hearth_nnapi_functions@@HEARTH_PRIVATE"
+# For libneuralnetworks.so and libhearth_delegate.so of the same build.
+PRIVATE = {f"hearth_{name}_functions@@HEARTH_PRIVATE" for name in ("delegate", "nnapi")}
 
 
 def exported(library, *flags):
@@ -35,7 +35,11 @@ class ExportsTest(unittest.TestCase):
         declared = declaredFunctions()
         self.assertGreater(len(declared), 40)
         self.assertEqual(exported("libhearth.so"),
-                         {f"{name}@@HEARTH_0" for name in declared} | {PRIVATE})
+                         {f"{name}@@HEARTH_0" for name in declared} | PRIVATE)
+
+    def testTheDelegateExportsWhatTensorFlowLiteLooksFor(self):
+        self.assertEqual(exported("libhearth_delegate.so"),
+                         {"tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"})
 
     def testEveryDeclarationOfTheHeaderIsExported(self):
         text = (ROOT / "include" / "hearth" / "hearth.h").read_text(encoding="utf-8")
@@ -53,7 +57,8 @@ class ExportsTest(unittest.TestCase):
 
     def testThreadLocalVariablesNeedNoAllocation(self):
         """What base/thread_local.h says: the first use of others may abort the process."""
-        for library in ("libhearth.so", "libhearth_threads.so", "libneuralnetworks.so"):
+        for library in ("libhearth.so", "libhearth_delegate.so", "libhearth_threads.so",
+                        "libneuralnetworks.so"):
             run = subprocess.run(["readelf", "--relocs", "--wide", LIBRARIES / library],
                                  capture_output=True, text=True, check=True)
             self.assertIn("R_X86_64_RELATIVE", run.stdout)

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "frontends/delegate/partition.h"
+#include "frontends/delegate/partition_source.h"
+#include "frontends/delegate/tflite_abi.h"
+
+namespace hearth::delegate {
+
+// The node that runs a partition in one interpreter. Used by one thread at a time.
+class Kernel {
+ public:
+  // What all kernels of an interpreter's partitions have in common.
+  struct Settings {
+    std::shared_ptr<const DelegateOptions> options;
+    unsigned threads = 0;
+    std::string file;  // the model's path, or empty
+  };
+
+  // Compiles the partition for the shapes that the source states; its constants must be no memory
+  // of the runtime. Errors: those of compile().
+  static Result<std::unique_ptr<Kernel>> create(PartitionSource source, Settings settings);
+
+  // Compiles for the shapes that the inputs now have, if they have others, and gives the outputs
+  // theirs. Errors: those of compile(), and kOpFailed when the runtime refuses.
+  Status prepare(TfLiteContext* context);
+  // Computes the outputs and the new values of the variables from and into the runtime's memory.
+  Status invoke(TfLiteContext* context);
+
+  size_t nodeCount() const { return source_.nodes.size(); }
+  uint64_t constantBytes() const;
+
+ private:
+  // The dimensions of the inputs, then those of the variables.
+  using Shapes = std::vector<graph::Dimensions>;
+  struct Variant {
+    Shapes shapes;
+    CompiledPartition compiled;
+    std::vector<void*> boundInputs;
+    std::vector<void*> boundOutputs;
+  };
+
+  Kernel(PartitionSource source, Settings settings);
+  Shapes statedShapes() const;
+  Status use(const Shapes& shapes);
+  Status bind(TfLiteContext* context, int32_t tensor, size_t index, bool isInput, void** bound);
+
+  PartitionSource source_;
+  const Settings settings_;
+  std::vector<int32_t> arguments_;  // the inputs, then the variables
+  std::list<Variant> variants_;     // that used last is the first
+};
+
+}  // namespace hearth::delegate

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "frontends/delegate/partition_source.h"
+#include "memory/pool.h"
+
+namespace hearth::delegate {
+
+// One line of /proc/self/maps that shows a file which nobody can write through it.
+struct FileMapping {
+  uintptr_t begin = 0;
+  uintptr_t end = 0;
+  uint64_t offset = 0;  // in the file, of `begin`
+  std::string device;
+  uint64_t inode = 0;
+  std::string path;
+};
+
+// Reads such lines; lines of other memory, of files without a path and of removed files are left
+// out.
+std::vector<FileMapping> parseMappings(std::string_view text);
+
+// Finds the files that lie mapped where constants are, so that these can be read from the files,
+// whose contents are known from start to start. Used by one thread.
+class MappedFiles {
+ public:
+  // The place in a file of bytes that the process has mapped; nothing for other memory.
+  std::optional<ConstantPlace> find(const void* data, size_t size);
+
+  // Paths of the files found, in the order of their first use.
+  const std::vector<std::string>& paths() const { return paths_; }
+
+ private:
+  struct File {
+    std::string device;
+    uint64_t inode = 0;
+    memory::PoolRef pool;  // null: not the file that is mapped
+  };
+
+  void readMappings();
+  const FileMapping* mappingOf(const void* data, size_t size) const;
+  memory::PoolRef poolOf(const FileMapping& mapping);
+
+  bool isRead_ = false;
+  std::vector<FileMapping> mappings_;  // sorted
+  std::vector<File> files_;
+  std::vector<std::string> paths_;
+};
+
+}  // namespace hearth::delegate

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/delegate/node_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "frontends/delegate/builtin_params.h"
+#include "frontends/delegate/testing/fake_runtime.h"
+#include "frontends/tflite/translators/translators.h"
+
+namespace hearth::delegate {
+namespace {
+
+namespace schema = tflite::schema;
+using schema::BuiltinOperator;
+
+// The options table that a node's parameters become.
+template <typename Table, typename Params>
+std::unique_ptr<typename Table::NativeTableType> optionsOf(BuiltinOperator code, Params params,
+                                                           int32_t version = 1) {
+  TfLiteNode node{};
+  node.builtin_data = &params;
+  TfLiteRegistration registration{};
+  registration.builtin_code = static_cast<int32_t>(code);
+  registration.version = version;
+  const auto read = readNode(node, registration);
+  if (!read || !read->options) return nullptr;
+  EXPECT_EQ(read->version, version);
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(flatbuffers::Offset<Table>(read->options(builder).o));
+  flatbuffers::Verifier verifier(builder.GetBufferPointer(), builder.GetSize());
+  EXPECT_TRUE(verifier.VerifyBuffer<Table>(nullptr));
+  return std::unique_ptr<typename Table::NativeTableType>(
+      flatbuffers::GetRoot<Table>(builder.GetBufferPointer())->UnPack());
+}
+
+// Whatever the reader of files translates is taken, but for what belongs to the runtime.
+TEST(NodeReader, KnowsTheOperationsOfFiles) {
+  const std::set<BuiltinOperator> leftOut = {
+      BuiltinOperator::CUSTOM,
+      BuiltinOperator::STABLEHLO_COMPOSITE,
+      BuiltinOperator::IF,
+      BuiltinOperator::WHILE,
+      BuiltinOperator::CALL_ONCE,
+      BuiltinOperator::VAR_HANDLE,
+      BuiltinOperator::READ_VARIABLE,
+      BuiltinOperator::ASSIGN_VARIABLE,
+      BuiltinOperator::RANDOM_UNIFORM,
+      BuiltinOperator::RANDOM_STANDARD_NORMAL,
+      BuiltinOperator::MULTINOMIAL,
+  };
+  size_t known = 0;
+  for (const BuiltinOperator code : schema::EnumValuesBuiltinOperator()) {
+    const bool isTranslated = tflite::findTranslator(code) != nullptr;
+    EXPECT_EQ(isKnownOperation(code), isTranslated && !leftOut.contains(code))
+        << schema::EnumNameBuiltinOperator(code);
+    known += isKnownOperation(code) ? 1 : 0;
+  }
+  EXPECT_GT(known, 120u);
+}
+
+TEST(NodeReader, ConvolutionsAndPools) {
+  const auto conv =
+      optionsOf<schema::Conv2DOptions>(BuiltinOperator::CONV_2D, ConvParams{2, 3, 4, 1, 5, 6});
+  ASSERT_NE(conv, nullptr);
+  EXPECT_EQ(conv->padding, schema::Padding::VALID);
+  EXPECT_EQ(conv->stride_w, 3);
+  EXPECT_EQ(conv->stride_h, 4);
+  EXPECT_EQ(conv->fused_activation_function, schema::ActivationFunctionType::RELU);
+  EXPECT_EQ(conv->dilation_w_factor, 5);
+  EXPECT_EQ(conv->dilation_h_factor, 6);
+  const auto depthwise = optionsOf<schema::DepthwiseConv2DOptions>(
+      BuiltinOperator::DEPTHWISE_CONV_2D, DepthwiseConvParams{1, 2, 3, 4, 3, 5, 6});
+  ASSERT_NE(depthwise, nullptr);
+  EXPECT_EQ(depthwise->padding, schema::Padding::SAME);
+  EXPECT_EQ(depthwise->depth_multiplier, 4);
+  EXPECT_EQ(depthwise->fused_activation_function, schema::ActivationFunctionType::RELU6);
+  EXPECT_EQ(depthwise->dilation_h_factor, 6);
+  const auto conv3d = optionsOf<schema::Conv3DOptions>(BuiltinOperator::CONV_3D,
+                                                       Conv3dParams{1, 2, 3, 4, 5, 6, 7, 1});
+  ASSERT_NE(conv3d, nullptr);
+  EXPECT_EQ(conv3d->stride_w, 2);
+  EXPECT_EQ(conv3d->stride_h, 3);
+  EXPECT_EQ(conv3d->stride_d, 4);
+  EXPECT_EQ(conv3d->dilation_w_factor, 5);
+  EXPECT_EQ(conv3d->dilation_d_factor, 7);
+  const auto pool =
+      optionsOf<schema::Pool2DOptions>(BuiltinOperator::MAX_POOL_2D, PoolParams{1, 2, 3, 4, 5, 0});
+  ASSERT_NE(pool, nullptr);
+  EXPECT_EQ(pool->filter_width, 4);
+  EXPECT_EQ(pool->filter_height, 5);
+}
+
+TEST(NodeReader, NewFieldsCountFromTheirVersionOn) {
+  // What lies behind a version's parameters may be anything.
+  const TransposeConvParamsV4 conv{{1, 2, 3}, 1};
+  EXPECT_EQ(optionsOf<schema::TransposeConvOptions>(BuiltinOperator::TRANSPOSE_CONV, conv, 3)
+                ->fused_activation_function,
+            schema::ActivationFunctionType::NONE);
+  EXPECT_EQ(optionsOf<schema::TransposeConvOptions>(BuiltinOperator::TRANSPOSE_CONV, conv, 4)
+                ->fused_activation_function,
+            schema::ActivationFunctionType::RELU);
+  const SequenceLstmParamsV4 lstm{4, 1.0f, 2.0f, true, true, true};
+  for (const int32_t version : {3, 4}) {
+    const auto read = optionsOf<schema::UnidirectionalSequenceLSTMOptions>(
+        BuiltinOperator::UNIDIRECTIONAL_SEQUENCE_LSTM, lstm, version);
+    ASSERT_NE(read, nullptr);
+    EXPECT_EQ(read->fused_activation_function, schema::ActivationFunctionType::TANH);
+    EXPECT_EQ(read->proj_clip, 2.0f);
+    EXPECT_TRUE(read->time_major);
+    EXPECT_EQ(read->diagonal_recurrent_tensors, version == 4);
+  }
+  const StridedSliceParamsV8 slice{{1, 2, 3, 4, 5}, true};
+  for (const int32_t version : {7, 8}) {
+    const auto read =
+        optionsOf<schema::StridedSliceOptions>(BuiltinOperator::STRIDED_SLICE, slice, version);
+    ASSERT_NE(read, nullptr);
+    EXPECT_EQ(read->begin_mask, 1);
+    EXPECT_EQ(read->shrink_axis_mask, 5);
+    EXPECT_EQ(read->offset, version == 8);
+  }
+}
+
+TEST(NodeReader, ListsAreBounded) {
+  DimensionsParams params{{1, 2, 3, 4, 5, 6, 7, 8}, 3};
+  EXPECT_EQ(optionsOf<schema::ReshapeOptions>(BuiltinOperator::RESHAPE, params)->new_shape,
+            (std::vector<int32_t>{1, 2, 3}));
+  params.count = 1000;
+  EXPECT_EQ(
+      optionsOf<schema::SqueezeOptions>(BuiltinOperator::SQUEEZE, params)->squeeze_dims.size(), 8u);
+  params.count = -1;
+  EXPECT_TRUE(
+      optionsOf<schema::ReshapeOptions>(BuiltinOperator::RESHAPE, params)->new_shape.empty());
+  const float boundaries[] = {1.5f, 2.5f};
+  EXPECT_EQ(optionsOf<schema::BucketizeOptions>(BuiltinOperator::BUCKETIZE,
+                                                BucketizeParams{2, boundaries})
+                ->boundaries,
+            (std::vector<float>{1.5f, 2.5f}));
+  EXPECT_TRUE(
+      optionsOf<schema::BucketizeOptions>(BuiltinOperator::BUCKETIZE, BucketizeParams{2, nullptr})
+          ->boundaries.empty());
+}
+
+TEST(NodeReader, Enumerations) {
+  EXPECT_EQ(optionsOf<schema::MirrorPadOptions>(BuiltinOperator::MIRROR_PAD, IntParams{2})->mode,
+            schema::MirrorPadMode::SYMMETRIC);
+  EXPECT_EQ(
+      optionsOf<schema::LSHProjectionOptions>(BuiltinOperator::LSH_PROJECTION, IntParams{2})->type,
+      schema::LSHProjectionType::DENSE);
+  EXPECT_EQ(optionsOf<schema::UniqueOptions>(BuiltinOperator::UNIQUE, IntParams{4})->idx_out_type,
+            schema::TensorType::INT64);
+  EXPECT_EQ(optionsOf<schema::LSTMOptions>(BuiltinOperator::LSTM, LstmParams{4, 1, 2, 1, false})
+                ->kernel_type,
+            schema::LSTMKernelType::BASIC);
+}
+
+TEST(NodeReader, WhatIsMissingStaysWithTheRuntime) {
+  TfLiteNode node{};
+  TfLiteRegistration registration{};
+  registration.builtin_code = static_cast<int32_t>(BuiltinOperator::CONV_2D);
+  EXPECT_FALSE(readNode(node, registration));  // no parameters
+  registration.builtin_code = static_cast<int32_t>(BuiltinOperator::CUSTOM);
+  EXPECT_FALSE(readNode(node, registration));  // no name
+  registration.custom_name = "NobodyKnows";
+  EXPECT_FALSE(readNode(node, registration));
+  registration.builtin_code = 5000;
+  EXPECT_FALSE(readNode(node, registration));
+  registration.builtin_code = static_cast<int32_t>(BuiltinOperator::RELU);
+  EXPECT_TRUE(readNode(node, registration));
+}
+
+TEST(NodeReader, CustomOptionsAreKept) {
+  const std::vector<uint8_t> options = {1, 2, 3};
+  TfLiteNode node{};
+  node.custom_initial_data = options.data();
+  node.custom_initial_data_size = 3;
+  TfLiteRegistration registration{};
+  registration.builtin_code = static_cast<int32_t>(BuiltinOperator::CUSTOM);
+  registration.custom_name = "TFLite_Detection_PostProcess";
+  const auto read = readNode(node, registration);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->customOptions, options);
+}
+
+}  // namespace
+}  // namespace hearth::delegate
