@@ -53,7 +53,8 @@ class FreshRoot:
         settings.write_text("".join(
             line + "\n" for line in shown.splitlines()
             if line.startswith("Acquire::") and not re.search("auto-?detect", line, re.IGNORECASE))
-            + 'Acquire::Retries "5";\nAPT::Install-Recommends "false";\n', encoding="utf-8")
+            + 'Acquire::Retries "3";\nAcquire::http::Timeout "20";\n'
+            'APT::Install-Recommends "false";\n', encoding="utf-8")
         code, output = test_runs.execute(
             ["mmdebstrap", "--mode=root", "--variant=apt", "--components=main",
              f"--aptopt={settings}", "--dpkgopt=force-unsafe-io", codename, str(self.folder),

@@ -1,19 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Debian packages in a fresh Debian system that has nothing else of Hearth: the tests of
-debian/tests, removal and upgrade. Skipped where no such system can be made."""
+debian/tests, removal and upgrade. The container image that is made of them, unpacked and entered.
+Skipped where no such system can be made or entered."""
 
+import hashlib
+import io
 import json
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from fresh_root import ROOT, USER, FreshRoot  # noqa: E402
+from unpacked_image import Image, UnpackedImage  # noqa: E402
+
+sys.path.insert(0, str(ROOT / "tools" / "dev"))
+
+import image as image_maker  # noqa: E402
 
 # What the tests of debian/tests read of the sources.
 SOURCES = ("debian", "examples", "models", "tests/install")
@@ -44,28 +54,34 @@ def nextVersion(package, folder):
     return result
 
 
+def largeModel(path):
+    """Large enough to be kept in the store. To be made well before it is first read: the store does
+    not believe a file that has just changed."""
+    subprocess.run([sys.executable, ROOT / "bench" / "workloads" / "generate.py", "mlp", path,
+                    "--megabytes", "4"], check=True, capture_output=True)
+
+
+def setUpModule():
+    global folder, packages
+    holder = tempfile.TemporaryDirectory(prefix="hearth-packages-test-")
+    unittest.addModuleCleanup(holder.cleanup)
+    folder = pathlib.Path(holder.name)
+    made = subprocess.run(
+        [sys.executable, ROOT / "tools" / "dev" / "packages.py", "--preset", "packages_test",
+         "--output", folder / "packages"], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        raise AssertionError(f"The packages are not made: {made.stdout[-2000:]}{made.stderr}")
+    packages = sorted((folder / "packages").glob("*.deb"))
+
+
 class PackagesTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        holder = tempfile.TemporaryDirectory(prefix="hearth-packages-test-")
-        cls.addClassCleanup(holder.cleanup)
-        folder = pathlib.Path(holder.name)
         cls.root = FreshRoot(folder)
-        # Large enough to be kept in the store, and made well before it is first read: the store does
-        # not believe a file that has just changed.
         cls.root.path("/src").mkdir()
-        subprocess.run([sys.executable, ROOT / "bench" / "workloads" / "generate.py", "mlp",
-                        cls.root.path("/src/large.tflite"), "--megabytes", "4"], check=True,
-                       capture_output=True)
-        made = subprocess.run(
-            [sys.executable, ROOT / "tools" / "dev" / "packages.py", "--preset", "packages_test",
-             "--output", folder / "packages"], capture_output=True, text=True, check=False)
-        if made.returncode != 0:
-            raise AssertionError(f"The packages are not made: {made.stdout[-2000:]}{made.stderr}")
-        cls.folder = folder
-        cls.packages = sorted((folder / "packages").glob("*.deb"))
-        cls.root.addArchive("hearth", cls.packages)
+        largeModel(cls.root.path("/src/large.tflite"))
+        cls.root.addArchive("hearth", packages)
         for name in SOURCES:
             shutil.copytree(ROOT / name, cls.root.path(f"/src/{name}"),
                             ignore=shutil.ignore_patterns("__pycache__"))
@@ -79,7 +95,7 @@ class PackagesTest(unittest.TestCase):
         return report["start"]["state"]
 
     def testEveryPackageIsMade(self):
-        self.assertLessEqual(set(PACKAGES), {path.name.split("_")[0] for path in self.packages})
+        self.assertLessEqual(set(PACKAGES), {path.name.split("_")[0] for path in packages})
 
     def testTheTestsOfThePackages(self):
         tests = list(declaredTests())
@@ -113,10 +129,9 @@ class PackagesTest(unittest.TestCase):
         self.root.install("hearth", "python3-hearth", "libhearth-dev")
         self.start()
         self.assertEqual(self.start(), "warm")
-        packages = self.folder / "next"
-        packages.mkdir()
-        self.root.addArchive("hearth-next",
-                             [nextVersion(package, packages) for package in self.packages])
+        made = folder / "next"
+        made.mkdir()
+        self.root.addArchive("hearth-next", [nextVersion(package, made) for package in packages])
         self.root.succeed("apt-get", "-q", "-y", "upgrade", "--with-new-pkgs", *PACKAGES)
         versions = self.root.succeed("dpkg-query", "-W", "-f", "${Version}\n", *PACKAGES).split()
         self.assertEqual([version.endswith("+next") for version in versions], [True] * len(PACKAGES))
@@ -125,6 +140,63 @@ class PackagesTest(unittest.TestCase):
         self.root.succeed("apt-get", "-q", "-y", "purge", *PACKAGES)
         self.root.path("/etc/apt/sources.list.d/hearth-next.list").unlink()
         self.root.fetch("apt-get", "-q", "update")
+
+
+class ImageTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.paths = [folder / "image" / name for name in ("first.tar", "second.tar")]
+        # What Debian's archive has may change between two downloads.
+        holder = tempfile.TemporaryDirectory(dir=folder)
+        cls.addClassCleanup(holder.cleanup)
+        try:
+            needed = image_maker.download(image_maker.ownPackages(folder / "packages"),
+                                          pathlib.Path(holder.name))
+        except image_maker.ArchiveError as error:
+            raise unittest.SkipTest(str(error)) from error
+        for path in cls.paths:
+            image_maker.makeImage(folder / "packages", needed, path)
+        cls.image = Image(cls.paths[0])
+
+    def testTheSamePackagesMakeTheSameBytes(self):
+        self.assertEqual(*(path.read_bytes() for path in self.paths))
+
+    def testItIsAnOciArchive(self):
+        self.assertEqual(json.loads(self.image.files["oci-layout"]), {"imageLayoutVersion": "1.0.0"})
+        self.assertEqual([f"sha256:{hashlib.sha256(layer).hexdigest()}" for layer in self.image.layers],
+                         self.image.configuration["rootfs"]["diff_ids"])
+        self.assertEqual(self.image.configuration["os"], "linux")
+        # That a name is there twice would make what is unpacked depend on who unpacks.
+        for layer in self.image.layers:
+            with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
+                headers = tar.getmembers()
+            names = [header.name for header in headers]
+            self.assertEqual(len(names), len(set(names)))
+            self.assertEqual({(header.uid, header.gid, header.mode & 0o6000) for header in headers},
+                             {(0, 0, 0)})
+
+    def testItRunsAsAnyUserWithAReadOnlyRoot(self):
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            entered = UnpackedImage(self.image, pathlib.Path(place))
+            size = sum(path.lstat().st_size for path in entered.root.rglob("*")
+                       if not path.is_dir() or path.is_symlink())
+            self.assertLess(size, 120e6)
+            largeModel(entered.home / "large.tflite")
+            shutil.copytree(ROOT / "models" / "digits", entered.home / "digits")
+            code, output = entered.enter(
+                "run", "/home/digits/digits.tflite", "--input", "/home/digits/samples/digit_3.png",
+                "--labels", "/home/digits/labels.txt", "--top", "1", "--json")
+            self.assertEqual(code, 0, output)
+            self.assertEqual(json.loads(output)["top"][0]["label"], "3")
+            time.sleep(3)
+            states = []
+            for _ in range(2):
+                code, output = entered.enter("bench", "/home/large.tflite", "--repeat", "0", "--json")
+                self.assertEqual(code, 0, output)
+                states.append(json.loads(output)["start"]["state"])
+            self.assertEqual(states, ["cold", "warm"])
+            self.assertTrue((entered.store / "hearth" / "store").is_dir())
 
 
 if __name__ == "__main__":
