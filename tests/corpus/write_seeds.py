@@ -25,6 +25,32 @@ def manifests():
                         b'  "name": "a-b_c.9", "x": [1.5e3, null, true, {"y": "z"}]\n}\n')
 
 
+def mailboxes():
+    """Steps of mailbox_fuzz.cc: a request with its answer, and pages that a peer has written to."""
+    call, receive, close = b"\2\7", b"\3", b"\5\0"
+
+    def answer(first, second):
+        return b"\4" + struct.pack("<QB", first, second)
+
+    def write(offset, value):
+        return b"\0" + struct.pack("<BI", offset, value)
+
+    def writeLong(offset, value):
+        return b"\1" + struct.pack("<BQ", offset, value)
+
+    yield "served", call + receive + answer(1, 2) + call + receive + answer(3, 4) + close
+    # Words 0 to 3 are the client's number, whether it sleeps, its processor and whether it has left;
+    # those of the host are 32 words further.
+    yield "sequence", (write(0, 5) + receive + write(32, 1) + call + write(0, 5) + receive
+                       + answer(9, 9) + write(0, 0xffffffff) + receive)
+    yield "sleeping", write(1, 1) + write(33, 1) + call + receive + answer(0, 0)
+    yield "left", call + write(3, 1) + receive + write(3, 0) + receive + write(35, 1) + call
+    yield "processor", write(2, 0xffffffff) + write(34, 1) + call + receive + answer(0, 0) + call
+    yield "words", (writeLong(2, 2**64 - 1) + writeLong(3, 2**63) + call + receive
+                    + writeLong(18, 77) + answer(5, 5) + call)
+    yield "closed", call + close + write(3, 0) + write(35, 0) + call + receive + answer(1, 1) + call
+
+
 class Record:
     """Little-endian bytes without padding, as conformance vectors have them."""
 
@@ -227,7 +253,8 @@ def callSequences():
 
 
 def main():
-    for target, seeds in (("driver_manifest_fuzz", manifests), ("nntv_fuzz", conformanceFiles),
+    for target, seeds in (("driver_manifest_fuzz", manifests),
+                          ("mailbox_fuzz", mailboxes), ("nntv_fuzz", conformanceFiles),
                           ("store_file_fuzz", storeFiles), ("bundle_file_fuzz", bundles),
                           ("blob_cache_fuzz", blobCaches),
                           ("stored_plan_fuzz", driverPlans), ("input_file_fuzz", inputFiles),

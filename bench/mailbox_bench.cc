@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// The round trip of a mailbox between two processes beside that of a bare futex in shared memory
+// and those of sockets, in turns of one run: both processes on one processor, on two, and where the
+// kernel puts them. Optional argument: round trips per turn (default 2000).
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ipc/mailbox_client.h"
+#include "ipc/mailbox_server.h"
+
+namespace {
+
+using hearth::base::Descriptor;
+using hearth::ipc::MailboxClient;
+using hearth::ipc::MailboxPage;
+using hearth::ipc::MailboxServer;
+using hearth::ipc::MailboxWords;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kRounds = 9;
+
+[[noreturn]] void die(const char* what) {
+  std::perror(what);
+  std::exit(1);
+}
+
+void bindTo(int processor) {
+  if (processor < 0) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(processor, &set);
+  if (::sched_setaffinity(0, sizeof set, &set) != 0) die("sched_setaffinity");
+}
+
+std::vector<int> processors() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) die("sched_getaffinity");
+  std::vector<int> found;
+  for (int i = 0; i < CPU_SETSIZE; ++i)
+    if (CPU_ISSET(i, &set)) found.push_back(i);
+  return found;
+}
+
+// A way to ask another process for something.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  // Answers for ever; in the other process.
+  virtual void serve() = 0;
+  virtual void call() = 0;
+};
+
+class Mailbox final : public Transport {
+ public:
+  void serve() override {
+    MailboxServer server(mapped());
+    while (server.receive()) server.answer({});
+  }
+  void call() override {
+    if (client_ == nullptr) client_ = std::make_unique<MailboxClient>(mapped());
+    if (!client_->call({})) die("MailboxClient::call");
+  }
+
+ private:
+  MailboxPage mapped() const {
+    return MailboxPage::open(Descriptor(::fcntl(page_.fd(), F_DUPFD_CLOEXEC, 0))).value();
+  }
+
+  const MailboxPage page_ = MailboxPage::create().value();
+  std::unique_ptr<MailboxClient> client_;
+};
+
+// A word for each direction, and no spinning.
+class Futex final : public Transport {
+ public:
+  Futex() {
+    void* const memory =
+        ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) die("mmap");
+    words_ = static_cast<std::atomic<uint32_t>*>(memory);
+  }
+  void serve() override {
+    for (uint32_t number = 0;; ++number) {
+      waitWhile(words_[0], number);
+      ring(words_[32], number + 1);
+    }
+  }
+  void call() override {
+    ring(words_[0], number_ + 1);
+    waitWhile(words_[32], number_);
+    ++number_;
+  }
+
+ private:
+  static long futex(std::atomic<uint32_t>& word, int operation, uint32_t value) {
+    return ::syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), operation, value, nullptr,
+                     nullptr, 0);
+  }
+  static void waitWhile(std::atomic<uint32_t>& word, uint32_t value) {
+    while (word.load() == value) futex(word, FUTEX_WAIT, value);
+  }
+  static void ring(std::atomic<uint32_t>& word, uint32_t value) {
+    word.store(value);
+    futex(word, FUTEX_WAKE, 1);
+  }
+
+  std::atomic<uint32_t>* words_ = nullptr;
+  uint32_t number_ = 0;
+};
+
+// Messages of 64 bytes.
+class Socket final : public Transport {
+ public:
+  explicit Socket(int type) {
+    if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends_.data()) != 0) die("socketpair");
+  }
+  void serve() override {
+    std::array<char, 64> message{};
+    while (::recv(ends_[1], message.data(), message.size(), MSG_WAITALL) > 0)
+      if (::send(ends_[1], message.data(), message.size(), MSG_NOSIGNAL) < 0) return;
+  }
+  void call() override {
+    std::array<char, 64> message{};
+    if (::send(ends_[0], message.data(), message.size(), MSG_NOSIGNAL) < 0) die("send");
+    if (::recv(ends_[0], message.data(), message.size(), MSG_WAITALL) <= 0) die("recv");
+  }
+
+ private:
+  std::array<int, 2> ends_{};
+};
+
+struct Contender {
+  const char* name;
+  std::unique_ptr<Transport> transport;
+  pid_t process;
+  std::vector<double> times{};
+};
+
+Contender start(const char* name, std::unique_ptr<Transport> transport, int processor) {
+  const pid_t process = ::fork();
+  if (process < 0) die("fork");
+  if (process == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    bindTo(processor);
+    transport->serve();
+    ::_exit(0);
+  }
+  return {name, std::move(transport), process};
+}
+
+// The time in microseconds that `part` of all round trips stay below.
+double quantile(std::vector<double>& times, double part) {
+  const auto place = static_cast<size_t>(static_cast<double>(times.size() - 1) * part);
+  std::nth_element(times.begin(), times.begin() + static_cast<long>(place), times.end());
+  return times[place];
+}
+
+void compare(const char* place, int mine, int theirs, int calls) {
+  bindTo(mine);
+  std::vector<Contender> contenders;
+  contenders.push_back(start("mailbox", std::make_unique<Mailbox>(), theirs));
+  contenders.push_back(start("futex", std::make_unique<Futex>(), theirs));
+  contenders.push_back(start("seqpacket socket", std::make_unique<Socket>(SOCK_SEQPACKET), theirs));
+  contenders.push_back(start("stream socket", std::make_unique<Socket>(SOCK_STREAM), theirs));
+  for (int round = 0; round < kRounds; ++round) {
+    for (Contender& contender : contenders) {
+      for (int i = 0; i < calls / 10; ++i) contender.transport->call();
+      for (int i = 0; i < calls; ++i) {
+        const Clock::time_point begin = Clock::now();
+        contender.transport->call();
+        const std::chrono::duration<double, std::micro> time = Clock::now() - begin;
+        contender.times.push_back(time.count());
+      }
+    }
+  }
+  const double mailbox = quantile(contenders[0].times, 0.5);
+  for (Contender& contender : contenders) {
+    const double median = quantile(contender.times, 0.5);
+    std::printf("%-20s %-17s %8.2f %8.2f %9.2f\n", place, contender.name, median,
+                quantile(contender.times, 0.99), median / mailbox);
+    ::kill(contender.process, SIGKILL);
+    ::waitpid(contender.process, nullptr, 0);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int calls = argc > 1 ? std::max(10, std::atoi(argv[1])) : 2000;
+  const std::vector<int> all = processors();
+  std::printf("%-20s %-17s %8s %8s %9s\n", "processes", "round trip by", "p50, us", "p99, us",
+              "/ mailbox");
+  compare("free", -1, -1, calls);
+  if (all.size() > 1) compare("on two processors", all[0], all[1], calls);
+  compare("on one processor", all[0], all[0], calls);
+  return 0;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/mailbox_client.h"
+
+#include <utility>
+
+namespace hearth::ipc {
+
+MailboxClient::MailboxClient(MailboxPage page, PeerCheck isHostAlive)
+    : page_(std::move(page)), end_(page_.client(), page_.server(), std::move(isHostAlive)) {}
+
+MailboxClient::~MailboxClient() {
+  close();
+}
+
+Result<MailboxWords> MailboxClient::call(const MailboxWords& request, base::Deadline deadline) {
+  if (isBusy_) {
+    HEARTH_TRY(end_.await({.number = sequence_, .isEqual = true}, deadline));
+    isBusy_ = false;
+  }
+  end_.ring(++sequence_, request);
+  isBusy_ = true;
+  HEARTH_ASSIGN(const MailboxEnd::Arrival answer,
+                end_.await({.number = sequence_, .isEqual = true}, deadline));
+  isBusy_ = false;
+  return answer.words;
+}
+
+}  // namespace hearth::ipc

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "ipc/mailbox_end.h"
+#include "ipc/mailbox_page.h"
+
+namespace hearth::ipc {
+
+// The end of a mailbox that asks: one request at a time, each with an answer. One thread at a time
+// calls; close() is thread-safe. A host that writes to the page what it likes can make calls fail,
+// wait until their deadline or return any words, and nothing else.
+class MailboxClient {
+ public:
+  // `page` is new, or one that a host has made for this client alone.
+  explicit MailboxClient(MailboxPage page, PeerCheck isHostAlive = {});
+  // Closes it.
+  ~MailboxClient();
+  MailboxClient(const MailboxClient&) = delete;
+  MailboxClient& operator=(const MailboxClient&) = delete;
+
+  // Sends a request and waits for its answer. When an earlier call has missed its deadline, waits
+  // for the answer to that one first, so that a host never has two requests. Errors:
+  // kMissedDeadlineTransient; kDeadObject when the mailbox is or gets closed at either end, or the
+  // host is dead.
+  Result<MailboxWords> call(const MailboxWords& request, base::Deadline deadline = {});
+
+  // Whether the host may still compute a request whose call has missed its deadline, and so read
+  // and write the memory that belongs to it.
+  bool isBusy() const { return isBusy_; }
+
+  // Ends the call that waits, and all later ones. For whoever sees the connection end.
+  void close() { end_.close(); }
+
+  const MailboxEnd& end() const { return end_; }
+
+ private:
+  MailboxPage page_;
+  MailboxEnd end_;
+  uint32_t sequence_ = 0;  // of the last request
+  bool isBusy_ = false;
+};
+
+}  // namespace hearth::ipc

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/mailbox_end.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "base/processor.h"
+
+namespace hearth::ipc {
+namespace {
+
+using std::chrono::microseconds;
+
+// What sleeping and being woken costs between two processors of a virtual machine. Spinning for
+// longer costs more than it can gain.
+constexpr microseconds kLongestSpin(50);
+// A wait that slept and took no longer than this would have ended while spinning: the waking is
+// part of it.
+constexpr microseconds kWorthSpinning(80);
+// Spinning for less finds nothing: a word takes a part of it from processor to processor.
+constexpr microseconds kShortestSpin(2);
+// Between two looks at the clock.
+constexpr int kPauses = 32;
+// A wait that is woken more often for nothing is not woken by a peer of good will.
+constexpr int kMostIdleWakes = 16;
+constexpr timespec kNap{0, 1'000'000};
+
+// What close() changes of a number, so that a thread does not go to sleep on it.
+constexpr uint32_t kStirred = 0x8000'0000;
+
+void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ __volatile__("isb");
+#endif
+}
+
+// The operations are those for memory that processes share.
+uint32_t* futexOf(const std::atomic<uint32_t>& word) {
+  return reinterpret_cast<uint32_t*>(const_cast<std::atomic<uint32_t>*>(&word));
+}
+
+// Wakes the thread that sleeps on the word, of which there is one at most: a peer that adds others
+// wakes those.
+void wake(const std::atomic<uint32_t>& word) {
+  ::syscall(SYS_futex, futexOf(word), FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+// Sleeps while the word is `seen`; until `when` at the longest.
+void sleepOn(const std::atomic<uint32_t>& word, uint32_t seen,
+             std::chrono::steady_clock::time_point when) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  const int64_t nanoseconds =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count();
+  if (nanoseconds <= 0) return;
+  // The steady clock is CLOCK_MONOTONIC, which this operation uses.
+  const timespec until{nanoseconds / kSecond, nanoseconds % kSecond};
+  ::syscall(SYS_futex, futexOf(word), FUTEX_WAIT_BITSET, seen, &until, nullptr,
+            FUTEX_BITSET_MATCH_ANY);
+}
+
+}  // namespace
+
+MailboxEnd::MailboxEnd(MailboxSide& own, MailboxSide& peer, PeerCheck isPeerAlive)
+    : own_(own), peer_(peer), isPeerAlive_(std::move(isPeerAlive)), patience_(kLongestSpin) {}
+
+void MailboxEnd::ring(uint32_t sequence, const MailboxWords& words) {
+  for (size_t i = 0; i < words.size(); ++i)
+    own_.words[i].store(words[i], std::memory_order_relaxed);
+  own_.processor.store(static_cast<uint32_t>(base::currentProcessor() + 1),
+                       std::memory_order_relaxed);
+  // Either this thread sees that the other one sleeps, or the other one sees the number.
+  own_.sequence.store(sequence);
+  if (peer_.isSleeping.load() != 0) wake(own_.sequence);
+}
+
+Result<MailboxEnd::Arrival> MailboxEnd::await(Awaited awaited, base::Deadline deadline) {
+  Arrival arrival{};
+  Outcome outcome = look(awaited, arrival.sequence);
+  if (outcome == Outcome::kNone) {
+    const Clock::time_point begin = Clock::now();
+    const bool hasSpun = begin < deadline.when() && spinsNow();
+    if (hasSpun) outcome = spin(awaited, begin, arrival.sequence);
+    const bool hasSlept = outcome == Outcome::kNone;
+    if (hasSlept) outcome = sleep(awaited, deadline, arrival.sequence);
+    learn(hasSpun, hasSlept, Clock::now() - begin);
+  }
+  switch (outcome) {
+    case Outcome::kArrived:
+      break;
+    case Outcome::kClosed:
+      return fail(ErrorCode::kDeadObject, "The mailbox is closed.");
+    case Outcome::kLeft:
+      return fail(ErrorCode::kDeadObject, "The other end of the mailbox is gone.");
+    case Outcome::kNone:
+      return fail(ErrorCode::kMissedDeadlineTransient,
+                  "The deadline passes while a mailbox is waited for.");
+  }
+  for (size_t i = 0; i < arrival.words.size(); ++i)
+    arrival.words[i] = peer_.words[i].load(std::memory_order_relaxed);
+  return arrival;
+}
+
+void MailboxEnd::close() {
+  isClosed_.store(true);
+  own_.hasLeft.store(1);
+  // Threads at both ends that looked before find another number when they want to sleep.
+  own_.sequence.fetch_xor(kStirred);
+  peer_.sequence.fetch_xor(kStirred);
+  wake(own_.sequence);
+  wake(peer_.sequence);
+}
+
+MailboxEnd::Outcome MailboxEnd::look(Awaited awaited, uint32_t& sequence) const {
+  sequence = peer_.sequence.load();
+  if (isClosed_.load()) return Outcome::kClosed;
+  if (peer_.hasLeft.load(std::memory_order_relaxed) != 0) return Outcome::kLeft;
+  return awaited.matches(sequence) ? Outcome::kArrived : Outcome::kNone;
+}
+
+MailboxEnd::Outcome MailboxEnd::spin(Awaited awaited, Clock::time_point begin, uint32_t& sequence) {
+  ++spins_;
+  const Clock::time_point end = begin + patience_;
+  do {
+    for (int i = 0; i < kPauses; ++i) {
+      relax();
+      const Outcome outcome = look(awaited, sequence);
+      if (outcome != Outcome::kNone) return outcome;
+    }
+  } while (Clock::now() < end);
+  return Outcome::kNone;
+}
+
+MailboxEnd::Outcome MailboxEnd::sleep(Awaited awaited, base::Deadline deadline,
+                                      uint32_t& sequence) {
+  ++sleeps_;
+  Outcome outcome = Outcome::kNone;
+  int idleWakes = 0;
+  Clock::time_point nextCheck = Clock::now() + kLongestSleep;
+  own_.isSleeping.store(1);
+  for (;;) {
+    outcome = look(awaited, sequence);
+    if (outcome != Outcome::kNone || deadline.hasPassed()) break;
+    sleepOn(peer_.sequence, sequence, std::min(nextCheck, deadline.when()));
+    if (Clock::now() < nextCheck) {
+      if (++idleWakes > kMostIdleWakes) ::nanosleep(&kNap, nullptr);
+      continue;
+    }
+    nextCheck = Clock::now() + kLongestSleep;
+    if (!isPeerAlive_ || isPeerAlive_()) continue;
+    // It may have answered before it went.
+    outcome = look(awaited, sequence);
+    if (outcome == Outcome::kNone) outcome = Outcome::kLeft;
+    break;
+  }
+  own_.isSleeping.store(0, std::memory_order_relaxed);
+  return outcome;
+}
+
+bool MailboxEnd::spinsNow() const {
+  if (patience_ < kShortestSpin) return false;
+  // On one processor the other end cannot run while this one spins.
+  const uint32_t other = peer_.processor.load(std::memory_order_relaxed);
+  return other != 0 && other != static_cast<uint32_t>(base::currentProcessor() + 1);
+}
+
+void MailboxEnd::learn(bool hasSpun, bool hasSlept, Clock::duration waited) {
+  if (waited > kWorthSpinning) {
+    if (hasSpun) patience_ /= 2;
+  } else if (hasSlept) {
+    patience_ = kLongestSpin;
+  } else {
+    // Twice what it took is enough for most of the next waits.
+    patience_ = std::clamp<Clock::duration>(2 * waited, patience_ * 7 / 8, kLongestSpin);
+    patience_ = std::max<Clock::duration>(patience_, 2 * kShortestSpin);
+  }
+}
+
+}  // namespace hearth::ipc

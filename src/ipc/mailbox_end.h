@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both ends of a mailbox do: ring the other one, and wait for it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "ipc/mailbox_page.h"
+
+namespace hearth::ipc {
+
+// Whether the process at the other end may still answer; asked now and then while a wait is long,
+// on the waiting thread. Empty: it may until close().
+using PeerCheck = std::function<bool()>;
+
+// One end of a mailbox. To be used by one thread at a time, but for close().
+//
+// A wait spins while that pays and then sleeps on a futex. It pays when the other end runs on
+// another processor and mostly answers within the time that sleeping and waking take. Which
+// processor that is says the other end, and how long it takes shows: an end that lies makes the
+// other one spin for a few microseconds of each of its own requests. No wait is without a look
+// around for longer than kLongestSleep, since a peer can steal a wake-up: it may write to the word
+// that is waited for, or move the waiting thread to another futex.
+class MailboxEnd {
+ public:
+  static constexpr std::chrono::milliseconds kLongestSleep{250};
+
+  // The sequence numbers that end a wait: a certain one, or any but a certain one.
+  struct Awaited {
+    uint32_t number;
+    bool isEqual;
+
+    bool matches(uint32_t sequence) const { return (sequence == number) == isEqual; }
+  };
+  struct Arrival {
+    uint32_t sequence;
+    MailboxWords words;
+  };
+
+  // `own` and `peer` are the sides of a page that outlives this object.
+  MailboxEnd(MailboxSide& own, MailboxSide& peer, PeerCheck isPeerAlive);
+  MailboxEnd(const MailboxEnd&) = delete;
+  MailboxEnd& operator=(const MailboxEnd&) = delete;
+
+  // Publishes words under a number and wakes the other end if it sleeps.
+  void ring(uint32_t sequence, const MailboxWords& words);
+
+  // Waits until the other end has published what is awaited. Errors: kDeadObject after close(),
+  // when the other end has left, or when its check says so; kMissedDeadlineTransient.
+  Result<Arrival> await(Awaited awaited, base::Deadline deadline);
+
+  // Ends all waits, now and later, at both ends. Thread-safe.
+  void close();
+
+  // How many waits spun, and how many slept.
+  uint64_t spins() const { return spins_; }
+  uint64_t sleeps() const { return sleeps_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Outcome { kNone, kArrived, kClosed, kLeft };
+
+  // What can be told without waiting; sets `sequence` to the other end's.
+  Outcome look(Awaited awaited, uint32_t& sequence) const;
+  Outcome spin(Awaited awaited, Clock::time_point begin, uint32_t& sequence);
+  // kNone: the deadline has passed.
+  Outcome sleep(Awaited awaited, base::Deadline deadline, uint32_t& sequence);
+  bool spinsNow() const;
+  void learn(bool hasSpun, bool hasSlept, Clock::duration waited);
+
+  MailboxSide& own_;
+  MailboxSide& peer_;
+  const PeerCheck isPeerAlive_;
+  std::atomic<bool> isClosed_ = false;
+  Clock::duration patience_;  // how long the next wait spins
+  uint64_t spins_ = 0;
+  uint64_t sleeps_ = 0;
+};
+
+}  // namespace hearth::ipc

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/mailbox_server.h"
+
+#include <utility>
+
+namespace hearth::ipc {
+
+MailboxServer::MailboxServer(MailboxPage page, PeerCheck isClientAlive)
+    : page_(std::move(page)), end_(page_.server(), page_.client(), std::move(isClientAlive)) {}
+
+MailboxServer::~MailboxServer() {
+  close();
+}
+
+Result<MailboxWords> MailboxServer::receive(base::Deadline deadline) {
+  HEARTH_ASSIGN(const MailboxEnd::Arrival request,
+                end_.await({.number = sequence_, .isEqual = false}, deadline));
+  sequence_ = request.sequence;
+  return request.words;
+}
+
+}  // namespace hearth::ipc

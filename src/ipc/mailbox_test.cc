@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "ipc/mailbox_client.h"
+#include "ipc/mailbox_server.h"
+
+namespace hearth::ipc {
+namespace {
+
+base::Deadline afterMilliseconds(uint64_t count) {
+  return base::Deadline::after(count * 1'000'000);
+}
+
+// The same page once more, as another process has it.
+MailboxPage mappedAgain(const MailboxPage& page) {
+  return MailboxPage::open(base::Descriptor(::fcntl(page.fd(), F_DUPFD_CLOEXEC, 0))).value();
+}
+
+MailboxWords wordsOf(uint64_t value) {
+  return {value, value + 1, value + 2, value + 3};
+}
+
+MailboxWords answerTo(const MailboxWords& request) {
+  return {request[0] * 2, request[1] * 2, request[2] * 2, request[3] * 2};
+}
+
+// Answers until the mailbox ends; returns how many requests there were.
+int serve(MailboxServer& server) {
+  int count = 0;
+  while (const Result<MailboxWords> request = server.receive()) {
+    server.answer(answerTo(*request));
+    ++count;
+  }
+  return count;
+}
+
+// How many of `count` calls give the right answer.
+int callOften(MailboxClient& client, int count) {
+  int right = 0;
+  for (int i = 0; i < count; ++i) {
+    const MailboxWords request = wordsOf(static_cast<uint64_t>(i) << 32);
+    const Result<MailboxWords> answer = client.call(request);
+    if (answer && *answer == answerTo(request)) ++right;
+  }
+  return right;
+}
+
+class MailboxTest : public testing::Test {
+ protected:
+  MailboxPage page_ = MailboxPage::create().value();
+  MailboxServer server_{mappedAgain(page_)};
+  MailboxClient client_{mappedAgain(page_)};
+};
+
+TEST(MailboxPage, IsMemoryThatKeepsItsSize) {
+  const MailboxPage page = MailboxPage::create().value();
+  EXPECT_EQ(base::Descriptor(::dup(page.fd())).size().value(), MailboxPage::kSize);
+  EXPECT_NE(::ftruncate(page.fd(), 0), 0);
+  EXPECT_NE(::ftruncate(page.fd(), 2 * MailboxPage::kSize), 0);
+  EXPECT_NE(::fcntl(page.fd(), F_ADD_SEALS, F_SEAL_WRITE), 0);
+  EXPECT_NE(::fcntl(page.fd(), F_GETFD) & FD_CLOEXEC, 0);
+  MailboxPage other = mappedAgain(page);
+  page.client().sequence = 7;
+  EXPECT_EQ(other.client().sequence, 7u);
+  const MailboxPage moved = std::move(other);
+  EXPECT_EQ(moved.client().sequence, 7u);
+}
+
+TEST(MailboxPage, TakesNoDescriptorThatCouldLoseItsBytes) {
+  const auto errorOf = [](int fd) {
+    const Result<MailboxPage> page = MailboxPage::open(base::Descriptor(fd));
+    return page ? std::string() : page.error().message();
+  };
+  const auto memory = [](off_t size, int seals) {
+    const int fd = ::memfd_create("mailbox-test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    EXPECT_EQ(::ftruncate(fd, size), 0);
+    EXPECT_EQ(::fcntl(fd, F_ADD_SEALS, seals), 0);
+    return fd;
+  };
+  const std::string unsealed = "The descriptor of a mailbox is no memory that keeps its size.";
+  EXPECT_EQ(errorOf(-1), unsealed);
+  EXPECT_EQ(errorOf(::open("/dev/zero", O_RDWR | O_CLOEXEC)), unsealed);
+  EXPECT_EQ(errorOf(memory(4096, 0)), unsealed);
+  EXPECT_EQ(errorOf(memory(4096, F_SEAL_GROW | F_SEAL_SEAL)), unsealed);
+  EXPECT_EQ(errorOf(memory(0, F_SEAL_SHRINK)),
+            "The memory of a mailbox has 0 bytes in place of 4096.");
+  EXPECT_EQ(errorOf(memory(8192, F_SEAL_SHRINK)),
+            "The memory of a mailbox has 8192 bytes in place of 4096.");
+  EXPECT_NE(errorOf(memory(4096, F_SEAL_SHRINK | F_SEAL_WRITE)), "");
+  EXPECT_EQ(errorOf(memory(4096, F_SEAL_SHRINK)), "");
+}
+
+TEST_F(MailboxTest, EachRequestGetsItsAnswer) {
+  int served = 0;
+  std::thread host([&] { served = serve(server_); });
+  EXPECT_EQ(callOften(client_, 1000), 1000);
+  client_.close();
+  host.join();
+  EXPECT_EQ(served, 1000);
+}
+
+// Each end in a process of its own, over a descriptor of the page.
+TEST(Mailbox, JoinsTwoProcesses) {
+  const MailboxPage page = MailboxPage::create().value();
+  const pid_t host = ::fork();
+  ASSERT_GE(host, 0);
+  if (host == 0) {
+    int served = 0;
+    {
+      MailboxServer server(mappedAgain(page));
+      served = serve(server);
+    }
+    ::_exit(served == 500 ? 0 : 1);
+  }
+  int right = 0;
+  {
+    MailboxClient client(mappedAgain(page));
+    right = callOften(client, 500);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(host, &status, 0), host);
+  EXPECT_EQ(right, 500);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST(Mailbox, ADeadHostEndsTheCall) {
+  const MailboxPage page = MailboxPage::create().value();
+  const pid_t host = ::fork();
+  ASSERT_GE(host, 0);
+  if (host == 0) {
+    MailboxServer server(mappedAgain(page));
+    for (int i = 0; i < 3; ++i) {
+      const Result<MailboxWords> request = server.receive();
+      if (request) server.answer(answerTo(*request));
+    }
+    static_cast<void>(server.receive());
+    ::_exit(0);  // tells nobody
+  }
+  bool isReaped = false;
+  MailboxClient client(mappedAgain(page), [&] {
+    isReaped = isReaped || ::waitpid(host, nullptr, WNOHANG) == host;
+    return !isReaped;
+  });
+  EXPECT_EQ(callOften(client, 3), 3);
+  const Result<MailboxWords> answer = client.call(wordsOf(1));
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code(), ErrorCode::kDeadObject);
+  EXPECT_TRUE(isReaped);
+  EXPECT_TRUE(client.isBusy());
+}
+
+TEST(Mailbox, ADeadClientEndsTheWait) {
+  const MailboxPage page = MailboxPage::create().value();
+  const pid_t process = ::fork();
+  ASSERT_GE(process, 0);
+  if (process == 0) {
+    MailboxClient client(mappedAgain(page));
+    ::_exit(client.call(wordsOf(5)) ? 0 : 1);
+  }
+  bool isReaped = false;
+  MailboxServer server(mappedAgain(page), [&] {
+    isReaped = isReaped || ::waitpid(process, nullptr, WNOHANG) == process;
+    return !isReaped;
+  });
+  const Result<MailboxWords> request = server.receive();
+  ASSERT_TRUE(request);
+  EXPECT_EQ(*request, wordsOf(5));
+  server.answer({});
+  const Result<MailboxWords> next = server.receive();
+  ASSERT_FALSE(next);
+  EXPECT_EQ(next.error().code(), ErrorCode::kDeadObject);
+  EXPECT_TRUE(isReaped);
+}
+
+TEST(Mailbox, AnEndThatLeavesEndsTheWaitOfTheOther) {
+  for (const bool isClientWaiting : {true, false}) {
+    const MailboxPage page = MailboxPage::create().value();
+    auto server = std::make_unique<MailboxServer>(mappedAgain(page));
+    auto client = std::make_unique<MailboxClient>(mappedAgain(page));
+    std::atomic<bool> isOver = false;
+    std::thread waits([&] {
+      const Result<MailboxWords> words = isClientWaiting ? client->call({}) : server->receive();
+      isOver = !words && words.error().code() == ErrorCode::kDeadObject &&
+               words.error().message() == "The other end of the mailbox is gone.";
+    });
+    const MailboxSide& waiting = isClientWaiting ? page.client() : page.server();
+    while (waiting.isSleeping == 0) std::this_thread::yield();
+    if (isClientWaiting) {
+      server.reset();
+    } else {
+      client.reset();
+    }
+    waits.join();
+    EXPECT_TRUE(isOver) << isClientWaiting;
+  }
+}
+
+TEST_F(MailboxTest, ClosingEndsAWaitAndAllLaterOnes) {
+  std::atomic<int> dead = 0;
+  std::thread waits([&] {
+    for (int i = 0; i < 2; ++i) {
+      const Result<MailboxWords> answer = client_.call({});
+      if (!answer && answer.error().code() == ErrorCode::kDeadObject) ++dead;
+    }
+  });
+  while (page_.client().isSleeping == 0) std::this_thread::yield();
+  client_.close();
+  waits.join();
+  EXPECT_EQ(dead, 2);
+  const Result<MailboxWords> request = server_.receive();
+  ASSERT_FALSE(request);
+  EXPECT_EQ(request.error().code(), ErrorCode::kDeadObject);
+}
+
+// Each time at another moment of the wait.
+TEST(Mailbox, ClosingMeetsAWaitAtAnyMoment) {
+  for (int round = 0; round < 300; ++round) {
+    MailboxPage page = MailboxPage::create().value();
+    MailboxServer server(mappedAgain(page));
+    std::atomic<bool> isThere = false;
+    std::atomic<bool> isDead = false;
+    std::thread waits([&] {
+      isThere = true;
+      const Result<MailboxWords> request = server.receive();
+      isDead = !request && request.error().code() == ErrorCode::kDeadObject;
+    });
+    while (!isThere) std::this_thread::yield();
+    for (int i = 0; i < round * 20; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
+    server.close();
+    waits.join();
+    ASSERT_TRUE(isDead) << round;
+  }
+}
+
+TEST_F(MailboxTest, ACallMissesItsDeadlineAndTheNextOneWaitsForItsAnswer) {
+  const Result<MailboxWords> late = client_.call(wordsOf(10), afterMilliseconds(1));
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code(), ErrorCode::kMissedDeadlineTransient);
+  EXPECT_TRUE(client_.isBusy());
+  // The host still has the first request, and no second one.
+  const Result<MailboxWords> next = client_.call(wordsOf(20), afterMilliseconds(1));
+  ASSERT_FALSE(next);
+  EXPECT_EQ(server_.receive().value(), wordsOf(10));
+  EXPECT_FALSE(server_.receive(base::Deadline::after(0)));
+  server_.answer(answerTo(wordsOf(10)));
+  std::thread host([&] { serve(server_); });
+  EXPECT_EQ(client_.call(wordsOf(30)).value(), answerTo(wordsOf(30)));
+  EXPECT_FALSE(client_.isBusy());
+  client_.close();
+  host.join();
+}
+
+TEST_F(MailboxTest, AHostWaitsAgainAfterADeadline) {
+  for (int i = 0; i < 3; ++i) {
+    const Result<MailboxWords> request = server_.receive(afterMilliseconds(1));
+    ASSERT_FALSE(request);
+    EXPECT_EQ(request.error().code(), ErrorCode::kMissedDeadlineTransient);
+  }
+  std::thread host([&] { serve(server_); });
+  EXPECT_EQ(callOften(client_, 10), 10);
+  client_.close();
+  host.join();
+}
+
+// The numbers of requests begin again after 2^32 of them.
+TEST_F(MailboxTest, NumbersMayBeAny) {
+  page_.client().sequence = UINT32_MAX;
+  page_.client().words[0] = 3;
+  EXPECT_EQ(server_.receive().value()[0], 3u);
+  server_.answer(wordsOf(1));
+  EXPECT_EQ(page_.server().sequence, UINT32_MAX);
+  page_.client().sequence = 0;
+  EXPECT_EQ(server_.receive().value()[0], 3u);
+  server_.answer(wordsOf(2));
+  EXPECT_EQ(page_.server().sequence, 0u);
+  EXPECT_FALSE(server_.receive(base::Deadline::after(0)));
+}
+
+// The processors that this thread may use.
+std::vector<int> processors() {
+  cpu_set_t set;
+  std::vector<int> found;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return found;
+  for (int i = 0; i < CPU_SETSIZE; ++i)
+    if (CPU_ISSET(i, &set)) found.push_back(i);
+  return found;
+}
+
+void bindTo(int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(processor, &set);
+  EXPECT_EQ(::sched_setaffinity(0, sizeof set, &set), 0);
+}
+
+struct Spins {
+  uint64_t ofClient;
+  uint64_t ofServer;
+};
+
+// Runs calls on one processor with a host on another; returns how many waits of each end spun.
+Spins spinsBetween(int first, int second, int calls, std::chrono::milliseconds work) {
+  const MailboxPage page = MailboxPage::create().value();
+  MailboxServer server(mappedAgain(page));
+  MailboxClient client(mappedAgain(page));
+  std::thread host([&] {
+    bindTo(second);
+    while (const Result<MailboxWords> request = server.receive()) {
+      if (work.count() > 0) std::this_thread::sleep_for(work);
+      server.answer(answerTo(*request));
+    }
+  });
+  std::thread caller([&] {
+    bindTo(first);
+    EXPECT_EQ(callOften(client, calls), calls);
+    client.close();
+  });
+  caller.join();
+  host.join();
+  return {client.end().spins(), server.end().spins()};
+}
+
+TEST(Mailbox, NobodySpinsOnOneProcessor) {
+  const int processor = processors().front();
+  const Spins spins = spinsBetween(processor, processor, 300, {});
+  EXPECT_EQ(spins.ofClient, 0u);
+  EXPECT_EQ(spins.ofServer, 0u);
+}
+
+TEST(Mailbox, SpinsBetweenTwoProcessors) {
+  const std::vector<int> all = processors();
+  if (all.size() < 2) GTEST_SKIP() << "There is one processor only.";
+  const Spins spins = spinsBetween(all[0], all[1], 300, {});
+  EXPECT_GT(spins.ofClient + spins.ofServer, 0u);
+}
+
+TEST(Mailbox, SpinsNoLongerWhenTheAnswerTakesLong) {
+  const std::vector<int> all = processors();
+  if (all.size() < 2) GTEST_SKIP() << "There is one processor only.";
+  // The first five. More when the client got no processor meanwhile, so that its wait was short.
+  EXPECT_LE(spinsBetween(all[0], all[1], 40, std::chrono::milliseconds(4)).ofClient, 20u);
+}
+
+// A peer that writes anything anywhere in the page, at any moment, and wakes whom it likes.
+class Scribbler {
+ public:
+  explicit Scribbler(const MailboxPage& page, unsigned seed)
+      : page_(mappedAgain(page)), thread_([this, seed] { run(seed); }) {}
+  ~Scribbler() {
+    isOver_ = true;
+    thread_.join();
+  }
+
+ private:
+  void run(unsigned seed) {
+    std::mt19937_64 random(seed);
+    const auto words = static_cast<uint32_t*>(page_.data());
+    constexpr size_t kWords = 256 / sizeof(uint32_t);
+    while (!isOver_) {
+      const size_t index = random() % kWords;
+      std::atomic_ref word(words[index]);
+      switch (random() % 4) {
+        case 0:
+          word = static_cast<uint32_t>(random());
+          break;
+        case 1:
+          word = static_cast<uint32_t>(random() % 3);
+          break;
+        case 2:
+          word = word + 1;
+          break;
+        default:
+          ::syscall(SYS_futex, words + index, FUTEX_WAKE, 10, nullptr, nullptr, 0);
+      }
+    }
+  }
+
+  const MailboxPage page_;
+  std::atomic<bool> isOver_ = false;
+  std::thread thread_;
+};
+
+TEST_F(MailboxTest, WhoScribblesOverAPageHarmsThatMailboxOnly) {
+  const MailboxPage other = MailboxPage::create().value();
+  MailboxServer otherServer(mappedAgain(other));
+  MailboxClient otherClient(mappedAgain(other));
+  std::atomic<bool> isOver = false;
+  std::atomic<int> receipts = 0;
+  std::thread otherHost([&] { serve(otherServer); });
+  std::thread host([&] {
+    while (!isOver) {
+      const Result<MailboxWords> request = server_.receive(afterMilliseconds(1));
+      if (request) server_.answer(answerTo(*request));
+      ++receipts;
+    }
+  });
+  int returned = 0;
+  {
+    const Scribbler scribbler(page_, 1);
+    for (int i = 0; i < 100; ++i) {
+      // Whatever the outcome, it has one.
+      static_cast<void>(client_.call(wordsOf(1), afterMilliseconds(1)));
+      ++returned;
+      EXPECT_EQ(callOften(otherClient, 5), 5);
+    }
+  }
+  isOver = true;
+  host.join();
+  otherClient.close();
+  otherHost.join();
+  EXPECT_EQ(returned, 100);
+  EXPECT_GT(receipts, 0);
+}
+
+TEST(Mailbox, ClosingEndsAWaitOverAPageThatIsScribbledOver) {
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    const MailboxPage page = MailboxPage::create().value();
+    MailboxServer server(mappedAgain(page));
+    MailboxClient client(mappedAgain(page));
+    std::atomic<bool> isClosed = false;
+    const Scribbler scribbler(page, seed);
+    std::thread host([&] {
+      while (!isClosed) static_cast<void>(server.receive());
+    });
+    std::thread caller([&] {
+      while (!isClosed) static_cast<void>(client.call({}));
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    isClosed = true;
+    server.close();
+    client.close();
+    host.join();
+    caller.join();
+    EXPECT_FALSE(server.receive());
+    EXPECT_FALSE(client.call({}));
+  }
+}
+
+// The kernel lets whoever has the memory move a sleeping thread to another futex, where no wake-up
+// reaches it.
+TEST_F(MailboxTest, AStolenWakeUpDelaysAndNoMore) {
+  std::atomic<bool> isDead = false;
+  std::thread waits([&] {
+    const Result<MailboxWords> request = server_.receive();
+    isDead = !request && request.error().code() == ErrorCode::kDeadObject;
+  });
+  const auto word = static_cast<uint32_t*>(page_.data());  // the client's sequence
+  long moved = 0;
+  while (moved == 0) {
+    moved = ::syscall(SYS_futex, word, FUTEX_REQUEUE, 0, 10L, word + 32, 0);
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(moved, 1);
+  server_.close();
+  waits.join();
+  EXPECT_TRUE(isDead);
+}
+
+TEST_F(MailboxTest, WakingForNothingEndsNoWait) {
+  std::atomic<bool> isOver = false;
+  std::thread wakes([&] {
+    const auto word = static_cast<uint32_t*>(page_.data());
+    while (!isOver) {
+      ::syscall(SYS_futex, word, FUTEX_WAKE, 10, nullptr, nullptr, 0);
+      std::this_thread::yield();
+    }
+  });
+  std::atomic<uint64_t> first = 0;
+  std::thread host([&] {
+    const Result<MailboxWords> request = server_.receive();
+    if (request) {
+      first = (*request)[0];
+      server_.answer({});
+    }
+  });
+  while (page_.server().isSleeping == 0) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(first, 0u);
+  EXPECT_TRUE(client_.call(wordsOf(77)));
+  host.join();
+  isOver = true;
+  wakes.join();
+  EXPECT_EQ(first, 77u);
+}
+
+}  // namespace
+}  // namespace hearth::ipc
