@@ -66,7 +66,9 @@ endif()
 
 # What programs name to LiteRT, so it has no version in its name either.
 if(TARGET hearth_delegate)
-  set_target_properties(hearth_delegate PROPERTIES INSTALL_RPATH $ORIGIN)
+  if(NOT HEARTH_SYSTEM_LAYOUT)
+    set_target_properties(hearth_delegate PROPERTIES INSTALL_RPATH $ORIGIN)
+  endif()
   install(TARGETS hearth_delegate LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 

@@ -27,7 +27,8 @@ import image as image_maker  # noqa: E402
 
 # What the tests of debian/tests read of the sources.
 SOURCES = ("debian", "examples", "models", "tests/install")
-PACKAGES = ("hearth", "libhearth-dev", "libhearth0", "libneuralnetworks-hearth", "python3-hearth")
+PACKAGES = ("hearth", "hearth-delegate", "libhearth-dev", "libhearth0",
+            "libneuralnetworks-hearth", "python3-hearth")
 
 
 def declaredTests():
