@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import checkout  # noqa: E402
 
-# In libraries that read HEARTH_CRASH_AT, which could kill the processes of users.
+# In what reads HEARTH_CRASH_AT, a variable that could kill the processes of users.
 HOOK = b"The count in HEARTH_CRASH_AT"
 
 
@@ -51,9 +51,10 @@ def build(preset):
 
 
 def checkHooks(tree):
-    for library in sorted((tree / "lib").glob("*.so")):
-        if HOOK in library.read_bytes():
-            raise PackagesError(f"{library.name} is built with test hooks.")
+    for path in sorted([*(tree / "lib").glob("*.so"), *(tree / "bin").iterdir(),
+                        *(tree / "python").rglob("*.so")]):
+        if HOOK in path.read_bytes():
+            raise PackagesError(f"{path.name} is built with test hooks.")
 
 
 def runLogged(step, command, log, **options):
