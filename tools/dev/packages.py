@@ -28,18 +28,16 @@ class PackagesError(Exception):
     """A step that failed, as a sentence."""
 
 
-def projectVersion():
-    text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
-    return re.search(r"^project\(hearth VERSION (\S+)", text, re.MULTILINE)[1]
-
-
-def checkVersion():
-    """The packages have the version of the libraries in them."""
-    text = (ROOT / "debian" / "changelog").read_text(encoding="utf-8")
-    version = re.match(r"hearth \(([^)]+)\)", text)[1]
-    if version != projectVersion():
+def checkVersion(root):
+    """The version of the packages, which has to be that of the libraries in them."""
+    project = (root / "CMakeLists.txt").read_text(encoding="utf-8")
+    changelog = (root / "debian" / "changelog").read_text(encoding="utf-8")
+    wanted = re.search(r"^project\(hearth VERSION (\S+)", project, re.MULTILINE)[1]
+    version = re.match(r"hearth \(([^)]+)\)", changelog)[1]
+    if version != wanted:
         raise PackagesError(f"debian/changelog begins with version {version}, "
-                            f"CMakeLists.txt says {projectVersion()}.")
+                            f"CMakeLists.txt says {wanted}.")
+    return version
 
 
 def build(preset):
@@ -70,6 +68,13 @@ def runLogged(step, command, log, **options):
         raise PackagesError(f"{step} ends with exit code {run.returncode}; the log is {log}.")
 
 
+def removeOld(output):
+    """Removes what an earlier run, perhaps of another version, left in the folder."""
+    for path in output.iterdir():
+        if path.suffix in (".deb", ".changes", ".buildinfo") or path.name == "log":
+            path.unlink()
+
+
 def makePackages(tree, output):
     """The paths of the packages, made in `output`."""
     with tempfile.TemporaryDirectory(prefix="hearth-packages-") as folder:
@@ -79,8 +84,7 @@ def makePackages(tree, output):
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, copy)
         output.mkdir(parents=True, exist_ok=True)
-        for old in [*output.glob("*.deb"), *output.glob("hearth_*"), *output.glob("log")]:
-            old.unlink()
+        removeOld(output)
         log = output / "log"
         environment = {**os.environ, "HEARTH_TREE": str(tree), "LC_ALL": "C.UTF-8"}
         for variable in ("LD_LIBRARY_PATH", "DEB_BUILD_OPTIONS", "DEB_BUILD_PROFILES"):
@@ -107,7 +111,7 @@ def main():
                         help="the folder for the packages (build/packages)")
     arguments = parser.parse_args()
     try:
-        checkVersion()
+        checkVersion(ROOT)
         build(arguments.preset)
         tree = ROOT / "build" / arguments.preset
         if arguments.preset == "shipped":
