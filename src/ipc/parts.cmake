@@ -13,3 +13,20 @@ hearth_fuzzer(mailbox_fuzz SOURCES mailbox_fuzz.cc DEPS hearth_ipc_parts)
 add_executable(mailbox_bench ${PROJECT_SOURCE_DIR}/bench/mailbox_bench.cc)
 hearth_options(mailbox_bench)
 target_link_libraries(mailbox_bench PRIVATE hearth_ipc_parts)
+
+# What only a host needs, apart from the rest: clients do not load libseccomp.
+find_library(HEARTH_SECCOMP seccomp REQUIRED)
+find_path(HEARTH_SECCOMP_INCLUDE seccomp.h REQUIRED)
+mark_as_advanced(HEARTH_SECCOMP HEARTH_SECCOMP_INCLUDE)
+hearth_library(hearth_ipc_sandbox
+  SOURCES call_filter.cc landlock.cc sandbox.cc sandbox_threads.cc
+  DEPS hearth_base)
+target_include_directories(hearth_ipc_sandbox SYSTEM PRIVATE ${HEARTH_SECCOMP_INCLUDE})
+target_link_libraries(hearth_ipc_sandbox PRIVATE ${HEARTH_SECCOMP})
+
+if(HEARTH_BUILD_TESTS)
+  find_package(SQLite3 REQUIRED)
+endif()
+hearth_test(ipc_sandbox_test
+  SOURCES call_filter_test.cc landlock_test.cc sandbox_test.cc
+  DEPS hearth_ipc_sandbox SQLite::SQLite3)
