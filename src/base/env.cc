@@ -26,6 +26,13 @@ constexpr EnvVariable kTable[] = {
     {Env::kDriverPath, "HEARTH_DRIVER_PATH", EnvKind::kString,
      "/usr/local/share/hearth/drivers:/usr/share/hearth/drivers",
      "Folders with driver manifests, separated by colons."},
+    {Env::kDriverHosts, "HEARTH_DRIVER_HOSTS", EnvKind::kString, "",
+     "Devices whose drivers are in other processes, as DEVICE=spawn, DEVICE=spawn:/PROGRAM or "
+     "DEVICE=/SOCKET, separated by commas."},
+    {Env::kListenFds, "LISTEN_FDS", EnvKind::kInteger, "0",
+     "How many sockets the service manager hands to hearth serve.", "", 0, 1024},
+    {Env::kListenPid, "LISTEN_PID", EnvKind::kInteger, "0", "The process that LISTEN_FDS is for.",
+     "", 0, INT32_MAX},
     {Env::kStore, "HEARTH_STORE", EnvKind::kString, "",
      "Folder of the weight store; unset it is hearth/store in XDG_CACHE_HOME, or "
      ".cache/hearth/store in HOME."},

@@ -26,6 +26,9 @@ Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest) {
     return fail(ErrorCode::kUnsupported,
                 "The driver {} is built for version {} of the driver interface, this is {}.",
                 manifest.name, manifest.apiVersion, kApiVersion);
+  if (manifest.library.empty())
+    return fail(ErrorCode::kUnsupported, "The manifest of the driver {} names no library.",
+                manifest.name);
   // The linker would look up a name without a slash in its own search path.
   const std::string path =
       manifest.library.contains('/') ? manifest.library : "./" + manifest.library;
@@ -50,7 +53,8 @@ Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest) {
 }
 
 DiscoveredDrivers discoverDrivers(std::string_view searchPath,
-                                  const std::vector<std::string>& takenNames) {
+                                  const std::vector<std::string>& takenNames,
+                                  const DeviceMaker& make) {
   DiscoveredDrivers found;
   std::vector<std::string> names = takenNames;
   for (const std::string& path : findDriverManifests(searchPath, &found.problems)) {
@@ -64,7 +68,7 @@ DiscoveredDrivers discoverDrivers(std::string_view searchPath,
           "The manifest {} names the device {}, which exists.", path, manifest->name));
       continue;
     }
-    auto device = loadDriver(*manifest);
+    auto device = make(*manifest);
     if (!device) {
       found.problems.push_back(
           std::move(device.error()).addContext("while loading " + path).toString());
@@ -78,8 +82,9 @@ DiscoveredDrivers discoverDrivers(std::string_view searchPath,
   return found;
 }
 
-DiscoveredDrivers discoverDrivers(const std::vector<std::string>& takenNames) {
-  return discoverDrivers(base::envString(base::Env::kDriverPath), takenNames);
+DiscoveredDrivers discoverDrivers(const std::vector<std::string>& takenNames,
+                                  const DeviceMaker& make) {
+  return discoverDrivers(base::envString(base::Env::kDriverPath), takenNames, make);
 }
 
 }  // namespace hearth::hal

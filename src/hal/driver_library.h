@@ -2,6 +2,7 @@
 // Loads drivers from libraries into this process.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,16 +20,21 @@ struct DiscoveredDrivers {
 };
 
 // Loads the library and makes its device. The library is never unloaded. Errors: kUnsupported for
-// another api_version; kNotFound, kIo or kBadData when library, symbol or device are not what the
-// manifest says.
+// another api_version, or without a library; kNotFound, kIo or kBadData when library, symbol or
+// device are not what the manifest says.
 Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest);
 
-// Loads every driver of a colon-separated search path. Skips a driver that cannot be loaded, or has
-// the name of an earlier one or of `takenNames`, with a warning in the log.
+// Makes the device of a manifest.
+using DeviceMaker = std::function<Result<std::shared_ptr<Device>>(const DriverManifest& manifest)>;
+
+// Makes the device of every driver of a colon-separated search path. Skips a driver that cannot be
+// made, or has the name of an earlier one or of `takenNames`, with a warning in the log.
 DiscoveredDrivers discoverDrivers(std::string_view searchPath,
-                                  const std::vector<std::string>& takenNames);
+                                  const std::vector<std::string>& takenNames,
+                                  const DeviceMaker& make = loadDriver);
 
 // The same for HEARTH_DRIVER_PATH.
-DiscoveredDrivers discoverDrivers(const std::vector<std::string>& takenNames);
+DiscoveredDrivers discoverDrivers(const std::vector<std::string>& takenNames,
+                                  const DeviceMaker& make = loadDriver);
 
 }  // namespace hearth::hal

@@ -56,14 +56,24 @@ Result<DriverManifest> parseDriverManifest(std::string_view text) {
     return fail(ErrorCode::kBadData, "The driver manifest is not a JSON object.");
   DriverManifest manifest;
   HEARTH_ASSIGN(manifest.name, stringField(json, "name"));
-  HEARTH_ASSIGN(manifest.library, stringField(json, "library"));
+  for (const auto& [key, field] :
+       {std::pair("library", &manifest.library), std::pair("host", &manifest.host),
+        std::pair("socket", &manifest.socket)})
+    if (json.contains(key)) {
+      HEARTH_ASSIGN(*field, stringField(json, key));
+    }
+  const bool isInProcessOrSpawned = !manifest.library.empty() || !manifest.host.empty();
+  if (isInProcessOrSpawned != manifest.socket.empty())
+    return fail(ErrorCode::kBadData,
+                "A driver manifest has a \"library\", a \"host\" or both, or else a \"socket\".");
   const auto version = json.find("api_version");
   if (version == json.end() || !version->is_number_unsigned())
     return fail(ErrorCode::kBadData,
                 "The field \"api_version\" of a driver manifest is not a whole number.");
   manifest.apiVersion = version->get<uint64_t>();
   // The calls that take a path or name would cut it off at a zero byte.
-  if (manifest.name.contains('\0') || manifest.library.contains('\0'))
+  if (manifest.name.contains('\0') || manifest.library.contains('\0') ||
+      manifest.host.contains('\0') || manifest.socket.contains('\0'))
     return fail(ErrorCode::kBadData, "A text of the driver manifest contains a zero.");
   return manifest;
 }
@@ -76,7 +86,8 @@ Result<DriverManifest> readDriverManifest(const std::string& path) {
   manifest->path = path;
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (folder.empty()) folder = ".";
-  manifest->library = (folder / manifest->library).string();
+  for (std::string* const file : {&manifest->library, &manifest->host, &manifest->socket})
+    if (!file->empty() && *file != kHearthHost) *file = (folder / *file).string();
   return manifest;
 }
 

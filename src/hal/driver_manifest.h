@@ -12,17 +12,25 @@
 namespace hearth::hal {
 
 // {"name": "my-device", "library": "libmy_driver.so", "api_version": 1}; other keys are ignored.
+// With "host": "hearth", or the path of another program, the library is loaded by that program in a
+// process of its own; a program that has the device itself needs no library. "socket" alone is the
+// path of the socket of a host that runs already.
 struct DriverManifest {
   std::string path;     // of the manifest
-  std::string name;     // of the device that the library makes
+  std::string name;     // of the device
   std::string library;  // absolute, or relative to the manifest's folder as parsed
+  std::string host;     // kHearthHost, or a path as `library`
+  std::string socket;   // a path as `library`
   uint64_t apiVersion = 0;
 };
 
-// Parses a manifest; `library` stays as written. kBadData names the field.
+// The host that is the command hearth of this installation.
+inline constexpr char kHearthHost[] = "hearth";
+
+// Parses a manifest; paths stay as written. kBadData names the field.
 Result<DriverManifest> parseDriverManifest(std::string_view text);
 
-// Reads a manifest, a regular file of at most 64 KiB. `library` becomes absolute or relative to the
+// Reads a manifest, a regular file of at most 64 KiB. Paths become absolute or relative to the
 // current folder, so that the linker's search path is never used. Errors: kNotFound, kIo, kBadData.
 Result<DriverManifest> readDriverManifest(const std::string& path);
 

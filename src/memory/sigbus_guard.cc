@@ -96,8 +96,9 @@ bool replace(uintptr_t address) {
     if (slot.end.load(std::memory_order_acquire) != end) continue;
     const uintptr_t page = address / pageSize * pageSize;
     const uintptr_t stop = (end + pageSize - 1) / pageSize * pageSize;
-    if (::mmap(reinterpret_cast<void*>(page), stop - page, PROT_READ,
-               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+    // Writable, since the range may be. Nobody is to see what is written there.
+    if (::mmap(reinterpret_cast<void*>(page), stop - page, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
       return false;
     slot.hasLosses.store(true, std::memory_order_release);
     isWatched = true;

@@ -3,10 +3,14 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <map>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 
+#include "base/env.h"
 #include "base/fork_gate.h"
 #include "base/helper_thread.h"
 #include "base/immortal.h"
@@ -14,18 +18,58 @@
 #include "drivers/cpu/cpu_device.h"
 #include "drivers/reference/reference_device.h"
 #include "hal/driver_library.h"
+#include "ipc/host_list.h"
+#include "ipc/hosted_device.h"
 #include "runtime/compilation_cache.h"
 
 namespace hearth::runtime {
 namespace {
 
+using HostPlaces = std::map<std::string, ipc::HostPlace>;
+
+// What HEARTH_DRIVER_HOSTS says.
+HostPlaces hostPlaces() {
+  auto places = ipc::parseHostList(base::envString(base::Env::kDriverHosts));
+  if (places) return *std::move(places);
+  base::logWarn("All drivers stay where they are. {}", places.error().toString());
+  return {};
+}
+
+// The device itself, or the one behind a host that `places` has in its stead; null when its host
+// cannot be reached. Takes what it uses out of `places`.
+std::shared_ptr<hal::Device> placed(std::shared_ptr<hal::Device> device, HostPlaces* places) {
+  const auto place = places->extract(device->name());
+  if (place.empty()) return device;
+  auto hosted =
+      ipc::HostedDevice::create(device->name(), ipc::openerAt(place.mapped(), device->name(), ""));
+  if (hosted) return *std::move(hosted);
+  base::logWarn("The device {} is left out, since its host cannot be reached. {}", device->name(),
+                hosted.error().toString());
+  return nullptr;
+}
+
 // The built-in CPU device first, installed drivers after it, the reference always last.
 std::vector<std::shared_ptr<hal::Device>> findDevices() {
-  std::vector<std::shared_ptr<hal::Device>> devices = {cpu::createCpuDevice()};
+  HostPlaces places = hostPlaces();
+  const std::shared_ptr<hal::Device> cpu = cpu::createCpuDevice();
   const std::shared_ptr<hal::Device> reference = drivers::reference::createDevice();
-  for (auto& device : hal::discoverDrivers({devices[0]->name(), reference->name()}).devices)
+  const auto make =
+      [&](const hal::DriverManifest& manifest) -> Result<std::shared_ptr<hal::Device>> {
+    std::optional<ipc::HostPlace> place = ipc::placeOf(manifest);
+    if (auto listed = places.extract(manifest.name); !listed.empty())
+      place = std::move(listed.mapped());
+    if (!place) return hal::loadDriver(manifest);
+    return ipc::HostedDevice::create(
+        manifest.name,
+        ipc::openerAt(*place, manifest.name, manifest.library.empty() ? "" : manifest.path));
+  };
+  std::vector<std::shared_ptr<hal::Device>> devices = {placed(cpu, &places)};
+  for (auto& device : hal::discoverDrivers({cpu->name(), reference->name()}, make).devices)
     devices.push_back(std::move(device));
-  devices.push_back(reference);
+  devices.push_back(placed(reference, &places));
+  std::erase(devices, nullptr);
+  for (const auto& [name, place] : places)
+    base::logWarn("HEARTH_DRIVER_HOSTS names the device {}, which is not there.", name);
   return DeviceManager::registrable(std::move(devices));
 }
 

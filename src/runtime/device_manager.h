@@ -26,7 +26,8 @@ class DeviceManager {
       std::vector<std::shared_ptr<hal::Device>> devices);
 
   // hearth-cpu, then the drivers whose manifests lie along the search path, in its order, then
-  // nnapi-reference. The first call finds them; a driver that cannot be loaded is logged and left
+  // nnapi-reference; each in this process or behind a host, as manifests and HEARTH_DRIVER_HOSTS
+  // say. The first call finds them; a driver that cannot be loaded or reached is logged and left
   // out. Thread-safe.
   static const DeviceManager& shared();
 

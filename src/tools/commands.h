@@ -14,6 +14,8 @@ Outcome<void> runCommand(const RunOptions& options);
 Outcome<void> nnapiBenchCommand(const RunOptions& options);
 Outcome<void> inspectCommand(const InspectOptions& options);
 Outcome<void> devicesCommand(const DevicesOptions& options);
+// Returns when the host is told to end, or its one client is gone.
+Outcome<void> serveCommand(const ServeOptions& options);
 // `verify` removes wrong objects from the store and then fails.
 Outcome<void> cacheCommand(const CacheOptions& options);
 // The commands of `hearth cache` that prepare a model: explain and warm.

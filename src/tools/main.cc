@@ -20,6 +20,8 @@ namespace {
 constexpr uint64_t kMaxRepeat = 10'000'000;
 constexpr uint32_t kMaxThreads = 1024;
 constexpr unsigned kMaxCaseSeconds = 86400;
+constexpr uint32_t kMaxClients = 4096;
+constexpr int kMaxDescriptor = 1 << 20;
 
 // The values of --mean and --std until the whole command line is parsed.
 struct NormalizationText {
@@ -175,6 +177,28 @@ void addConformanceOptions(CLI::App* app, ConformanceOptions* options) {
                 "Print one JSON object, with the kernel of each operation");
 }
 
+void addServeOptions(CLI::App* app, ServeOptions* options) {
+  app->add_option("--device", options->device, "Device to serve")->type_name("NAME");
+  app->add_option("--manifest", options->manifest,
+                  "Manifest of the device's driver (HEARTH_DRIVER_PATH is searched)")
+      ->type_name("FILE");
+  CLI::Option* const socket =
+      app->add_option("--socket", options->socket,
+                      "Socket to make, for all clients (the one that a service manager passes)")
+          ->type_name("PATH");
+  app->add_option("--clients", options->clients, "Clients to serve at the same time (64)")
+      ->check(CLI::Range(1u, kMaxClients))
+      ->type_name("N");
+  CLI::Option* const descriptor =
+      app->add_option("--fd", options->descriptor, "Connected socket of the only client")
+          ->check(CLI::Range(0, kMaxDescriptor))
+          ->type_name("N")
+          ->excludes(socket);
+  app->add_flag("--detach", options->isDetached,
+                "Go on in a process that is not the caller's child")
+      ->needs(descriptor);
+}
+
 Outcome<void> applyNormalization(const NormalizationText& text, RunOptions* options) {
   if (text.mean.empty() && text.std.empty()) return {};
   if (text.mean.size() != text.std.size() || (text.mean.size() != 1 && text.mean.size() != 3))
@@ -265,6 +289,11 @@ int runMain(int argc, char** argv) {
   CLI::App* devicesApp = app.add_subcommand("devices", "List the devices");
   devicesApp->add_flag("--json", devices.isJson, "Print one JSON object");
 
+  ServeOptions serve;
+  CLI::App* serveApp = app.add_subcommand(
+      "serve", "Run a driver for programs that are to have it in a process of its own");
+  addServeOptions(serveApp, &serve);
+
   CacheOptions cache;
   CLI::App* cacheApp = addCacheCommand(&app, &cache);
   for (const char* name : {"explain", "warm"})
@@ -296,6 +325,8 @@ int runMain(int argc, char** argv) {
       outcome = inspectCommand(inspect);
     else if (*cacheApp)
       outcome = cacheCommand(cache);
+    else if (*serveApp)
+      outcome = serveCommand(serve);
     else if (*conformanceApp)
       outcome = conformanceCommand(conformance);
     else

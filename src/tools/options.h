@@ -60,6 +60,15 @@ struct DevicesOptions {
   bool isJson = false;
 };
 
+struct ServeOptions {
+  std::string device;    // empty: that of the manifest
+  std::string manifest;  // of a driver in a library; empty: looked for along HEARTH_DRIVER_PATH
+  std::string socket;    // path to listen at
+  int descriptor = -1;   // the connected socket of one client, in place of a socket's path
+  bool isDetached = false;
+  uint32_t clients = 0;  // at a time; 0 = as many as a host has unless it is told
+};
+
 struct ConformanceOptions {
   std::vector<std::string> files;
   std::string device = "nnapi-reference";

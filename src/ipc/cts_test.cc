@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The drivers behind a host: in a thread of this process, for one client and for clients that do
+// not trust each other.
+#include "drivers/cpu/cpu_device.h"
+#include "drivers/reference/reference_device.h"
+#include "hal/cts/backend.h"
+#include "ipc/hosted_device.h"
+#include "ipc/testing/local_host.h"
+
+namespace hearth::ipc {
+namespace {
+
+// Hosts live as long as the process, as devices do.
+Result<std::shared_ptr<hal::Device>> behindHost(std::shared_ptr<hal::Device> device,
+                                                bool isShared) {
+  const std::string name = device->name();
+  auto* const host = new LocalHost(std::move(device), {.isShared = isShared});
+  return HostedDevice::create(name, host->opener());
+}
+
+bool registerHosted(const std::string& name, std::shared_ptr<hal::Device> (*make)()) {
+  for (const bool isShared : {false, true})
+    hal::cts::registerBackend({name + (isShared ? "_shared" : "_hosted"), [=] {
+                                 return behindHost(make(), isShared);
+                               }});
+  return true;
+}
+
+const bool isCpuRegistered = registerHosted("cpu", [] { return cpu::createCpuDevice(); });
+const bool isReferenceRegistered =
+    registerHosted("reference", [] { return drivers::reference::createDevice(); });
+
+}  // namespace
+}  // namespace hearth::ipc

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/host.h"
+
+#include <capnp/serialize.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/caught.h"
+#include "base/log.h"
+#include "ipc/encoding.h"
+#include "ipc/frame.h"
+#include "ipc/host_process.h"
+#include "ipc/served_client.h"
+
+namespace hearth::ipc {
+namespace {
+
+// How often what has ended is looked at, while there is some.
+constexpr int kReapMilliseconds = 50;
+constexpr int kBacklog = 128;
+
+ucred credentialsOf(int socket) {
+  ucred credentials{0, static_cast<uid_t>(-1), static_cast<gid_t>(-1)};
+  socklen_t size = sizeof credentials;
+  static_cast<void>(::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size));
+  return credentials;
+}
+
+// Tells a client why it is not served; it may not wait to hear it.
+void turnAway(int socket, const std::string& sentence) {
+  base::logWarn("A client is turned away. {}", sentence);
+  capnp::MallocMessageBuilder message;
+  writeError(Error(ErrorCode::kResourceExhaustedTransient, sentence),
+             message.initRoot<schema::Reply>().initError());
+  const auto words = capnp::messageToFlatArray(message);
+  static_cast<void>(sendFrame(socket, {words.begin(), words.size()}, {}));
+}
+
+}  // namespace
+
+Host::Host(std::shared_ptr<hal::Device> device, HostOptions options)
+    : device_(std::move(device)), options_(options) {}
+
+Host::~Host() {
+  while (!end(std::chrono::seconds(1))) {
+  }
+}
+
+std::shared_ptr<ServedClient> Host::add(base::Descriptor socket) {
+  const ucred peer = credentialsOf(socket.get());
+  // A client that does not read its replies is ended, instead of holding a thread.
+  const timeval limit{.tv_sec = 10, .tv_usec = 0};
+  static_cast<void>(::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit));
+  auto client =
+      std::make_shared<ServedClient>(device_, options_, std::move(socket), peer.pid, peer.uid);
+  if (!client->start()) return nullptr;
+  clients_.push_back(client);
+  return client;
+}
+
+void Host::serve(base::Descriptor socket) {
+  const std::shared_ptr<ServedClient> client = add(std::move(socket));
+  if (client == nullptr) return base::logError("There is no thread for a client.");
+  pollfd gone{client->socket(), 0, 0};
+  while (::poll(&gone, 1, -1) <= 0 && errno == EINTR) {
+  }
+  client->end();
+}
+
+std::string Host::refusal(uid_t user) const {
+  if (clients_.size() >= options_.clients)
+    return base::formatText("The host has {} clients, its limit.", clients_.size());
+  const auto ofUser = std::ranges::count(clients_, user, &ServedClient::user);
+  if (options_.isShared && ofUser >= static_cast<std::ptrdiff_t>(options_.clientsOfUser))
+    return base::formatText("The user {} has {} connections to the host, the limit.", user, ofUser);
+  return "";
+}
+
+void Host::acceptOne(int listening) {
+  base::Descriptor socket(::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
+  if (!socket.valid()) {
+    // Descriptors may have run out; the next pass tries again.
+    if (errno == EMFILE || errno == ENFILE)
+      std::this_thread::sleep_for(std::chrono::milliseconds(kReapMilliseconds));
+    return;
+  }
+  const std::string sentence = refusal(credentialsOf(socket.get()).uid);
+  if (!sentence.empty()) return turnAway(socket.get(), sentence);
+  if (add(std::move(socket)) == nullptr) base::logError("There is no thread for a client.");
+}
+
+void Host::reap() {
+  for (const std::shared_ptr<ServedClient>& client : clients_)
+    if (client->hasEnded()) client->end();
+  std::erase_if(clients_,
+                [](const auto& client) { return client->hasEnded() && client->isIdle(); });
+}
+
+Status Host::serveAll(int listening, int stop) {
+  while (true) {
+    std::vector<pollfd> events = {{stop, POLLIN, 0}, {listening, POLLIN, 0}};
+    std::vector<std::shared_ptr<ServedClient>> watched;
+    for (const std::shared_ptr<ServedClient>& client : clients_) {
+      if (client->hasEnded()) continue;
+      // Without events of its own: only the end of the connection.
+      events.push_back({client->socket(), 0, 0});
+      watched.push_back(client);
+    }
+    const bool mustReap = watched.size() != clients_.size();
+    if (::poll(events.data(), events.size(), mustReap ? kReapMilliseconds : -1) < 0) {
+      if (errno == EINTR) continue;
+      return std::unexpected(base::errnoError(errno, "Waiting for clients"));
+    }
+    if (events[0].revents != 0) return {};
+    for (size_t i = 0; i < watched.size(); ++i)
+      if (events[i + 2].revents != 0) watched[i]->end();
+    reap();
+    if ((events[1].revents & POLLIN) != 0)
+      base::logged("Accepting a client", [&] { acceptOne(listening); });
+    else if (events[1].revents != 0)
+      return fail(ErrorCode::kIo, "The socket of a host is no longer open.");
+  }
+}
+
+bool Host::end(std::chrono::milliseconds patience) {
+  for (const std::shared_ptr<ServedClient>& client : clients_) client->end();
+  const auto until = std::chrono::steady_clock::now() + patience;
+  for (const std::shared_ptr<ServedClient>& client : clients_)
+    if (!client->waitUntilIdle(until)) return false;
+  clients_.clear();
+  return true;
+}
+
+Result<base::Descriptor> listenAt(const std::string& path) {
+  sockaddr_un address{};
+  HEARTH_ASSIGN(const socklen_t size, socketAddress(path, &address));
+  base::Descriptor listening(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!listening.valid()) return std::unexpected(base::errnoError(errno, "Making a socket"));
+  struct stat status;
+  if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) {
+    const base::Descriptor probe(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0)
+      return fail(ErrorCode::kBadState, "Another host listens on {}.", path);
+    if (errno == ECONNREFUSED) static_cast<void>(::unlink(path.c_str()));
+  }
+  if (::bind(listening.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
+      ::listen(listening.get(), kBacklog) != 0)
+    return std::unexpected(base::errnoError(errno, "Listening on " + path));
+  return listening;
+}
+
+}  // namespace hearth::ipc

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <memory>
+
+#include "base/descriptor.h"
+#include "base/result.h"
+#include "hal/device.h"
+
+namespace hearth::ipc {
+
+class ServedClient;
+
+// What a host gives to each of its clients.
+struct HostOptions {
+  // Whether the clients do not trust each other. Arguments, and constants that are indices or
+  // sizes, are then copied, so that no client can change them while they are in use; options for
+  // the driver, which may name files, do not count; and the token of a cache belongs to the
+  // client's user.
+  bool isShared = false;
+  unsigned clients = 64;               // at a time
+  unsigned clientsOfUser = 16;         // at a time, when shared
+  unsigned threads = 8;                // that work for one client
+  size_t objects = 4096;               // prepared models, executions and buffers of one client
+  size_t memories = 1024;              // of one client that are mapped at a time
+  uint64_t bytes = uint64_t{1} << 30;  // that are copied for one client at a time
+};
+
+// Serves a device to clients in other processes, or in this one. Thread-safe as far as stated.
+class Host {
+ public:
+  Host(std::shared_ptr<hal::Device> device, HostOptions options);
+  // Ends all connections and waits for what their threads compute.
+  ~Host();
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  // Serves one client over a connected socket until it is gone. What it had is then freed.
+  void serve(base::Descriptor socket);
+
+  // Serves all who connect to a listening socket until `stop` can be read. Returns an error when
+  // the socket cannot be waited for.
+  Status serveAll(int listening, int stop);
+
+  // Ends all connections, and waits for their threads. Returns false if that takes longer.
+  bool end(std::chrono::milliseconds patience);
+
+ private:
+  // Starts to serve a client; null when there is no thread for it.
+  std::shared_ptr<ServedClient> add(base::Descriptor socket);
+  void acceptOne(int listening);
+  // A sentence why one more client of a user is too many; empty when it is not.
+  std::string refusal(uid_t user) const;
+  // Ends the clients that are gone, and forgets those whose threads have ended.
+  void reap();
+
+  const std::shared_ptr<hal::Device> device_;
+  const HostOptions options_;
+  std::list<std::shared_ptr<ServedClient>> clients_;
+};
+
+// Makes a socket at `path` and listens on it. A socket that is there and that nobody listens on is
+// replaced. Errors: kBadState when somebody listens on it; kBadData for a path that is too long;
+// kIo.
+Result<base::Descriptor> listenAt(const std::string& path);
+
+}  // namespace hearth::ipc

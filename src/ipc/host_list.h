@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "hal/driver_manifest.h"
+#include "ipc/host_link.h"
+
+namespace hearth::ipc {
+
+// Where a device is served.
+struct HostPlace {
+  enum class Kind { kSpawn, kSocket };
+  Kind kind = Kind::kSpawn;
+  std::string path;  // of the program, empty for the command hearth; or of the socket
+};
+
+// Parses HEARTH_DRIVER_HOSTS: DEVICE=PLACE, separated by commas, where PLACE is `spawn`,
+// `spawn:PROGRAM` or the path of a socket. kBadData names the entry that is none of these.
+Result<std::map<std::string, HostPlace>> parseHostList(std::string_view text);
+
+// Reaches the host of a device at a place. `manifest` is the path of the manifest that a host to
+// spawn needs, empty for a device that the program has itself.
+HostOpener openerAt(const HostPlace& place, const std::string& device, const std::string& manifest);
+
+// Where a manifest says that its device is served; nothing when the library is for this process.
+std::optional<HostPlace> placeOf(const hal::DriverManifest& manifest);
+
+}  // namespace hearth::ipc

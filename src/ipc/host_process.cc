@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/host_process.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+
+#include "base/env.h"
+#include "base/format.h"
+
+namespace hearth::ipc {
+namespace {
+
+constexpr int kDetachMilliseconds = 10'000;
+constexpr int kConnectSeconds = 10;
+// Above the numbers that a host is given.
+constexpr int kLeastDescriptor = 10;
+
+// Hearth's variables with the values that count here, and HOME and the like.
+std::vector<std::string> variablesOf(const HostProgram& program) {
+  std::vector<std::string> variables = program.variables;
+  for (const base::EnvVariable& variable : base::environmentVariables()) {
+    if (variable.id == base::Env::kDriverHosts) continue;
+    const std::string value = base::envString(variable.id);
+    if (value != variable.standard)
+      variables.push_back(base::formatText("{}={}", variable.name, value));
+  }
+  return variables;
+}
+
+std::vector<char*> pointersTo(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// What posix_spawn() is to do between fork and exec.
+class SpawnActions {
+ public:
+  SpawnActions() {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawnattr_init(&attributes_);
+  }
+  ~SpawnActions() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnActions(const SpawnActions&) = delete;
+  SpawnActions& operator=(const SpawnActions&) = delete;
+
+  // An error number, or 0.
+  int prepare(int socket) {
+    sigset_t none;
+    sigset_t all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    // Signals for the client's terminal are not for the host.
+    constexpr auto kFlags =
+        static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+    posix_spawnattr_setflags(&attributes_, kFlags);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setsigdefault(&attributes_, &all);
+    int error = posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
+    if (error == 0)
+      error = posix_spawn_file_actions_addopen(&actions_, 1, "/dev/null", O_WRONLY, 0);
+    if (error == 0 && ::fcntl(2, F_GETFD) < 0)
+      error = posix_spawn_file_actions_addopen(&actions_, 2, "/dev/null", O_WRONLY, 0);
+    if (error == 0) error = posix_spawn_file_actions_adddup2(&actions_, socket, kHostDescriptor);
+    if (error == 0)
+      error = posix_spawn_file_actions_addclosefrom_np(&actions_, kHostDescriptor + 1);
+    return error;
+  }
+
+  const posix_spawn_file_actions_t* actions() const { return &actions_; }
+  const posix_spawnattr_t* attributes() const { return &attributes_; }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+// Waits until the process has handed on to the one that stays, so that nobody else's wait() finds
+// it.
+void waitForDetaching(pid_t process) {
+  const base::Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+  if (handle.valid()) {
+    pollfd ended{handle.get(), POLLIN, 0};
+    while (::poll(&ended, 1, kDetachMilliseconds) < 0 && errno == EINTR) {
+    }
+  }
+  // A host that stays the caller's child is left alone.
+  while (::waitpid(process, nullptr, handle.valid() ? WNOHANG : 0) < 0 && errno == EINTR) {
+  }
+}
+
+// The folder of the file that this code was loaded from; empty when it cannot be told.
+std::filesystem::path ownFolder() {
+  std::error_code error;
+  Dl_info info{};
+  std::filesystem::path file;
+  if (::dladdr(reinterpret_cast<const void*>(&ownFolder), &info) != 0 && info.dli_fname != nullptr)
+    file = std::filesystem::canonical(info.dli_fname, error);
+  // A program that was found by PATH is known by its bare name.
+  if (file.empty() || error) file = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? std::filesystem::path() : file.parent_path();
+}
+
+}  // namespace
+
+Result<base::Descriptor> spawnHost(const HostProgram& program) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return std::unexpected(base::errnoError(errno, "Making a pair of sockets"));
+  base::Descriptor own(ends[0]);
+  const base::Descriptor low(ends[1]);
+  const base::Descriptor given(::fcntl(low.get(), F_DUPFD_CLOEXEC, kLeastDescriptor));
+  if (!given.valid()) return std::unexpected(base::errnoError(errno, "Duplicating a socket"));
+  std::vector<std::string> arguments = {program.program, "serve", "--fd",
+                                        std::to_string(kHostDescriptor), "--detach"};
+  arguments.insert(arguments.end(), program.arguments.begin(), program.arguments.end());
+  std::vector<std::string> variables = variablesOf(program);
+  SpawnActions actions;
+  pid_t process = 0;
+  int error = actions.prepare(given.get());
+  if (error == 0)
+    error =
+        ::posix_spawn(&process, program.program.c_str(), actions.actions(), actions.attributes(),
+                      pointersTo(arguments).data(), pointersTo(variables).data());
+  if (error != 0)
+    return std::unexpected(
+        base::errnoError(error, base::formatText("Starting the host {}", program.program)));
+  waitForDetaching(process);
+  return own;
+}
+
+Result<socklen_t> socketAddress(const std::string& path, sockaddr_un* address) {
+  if (path.empty() || path.size() >= sizeof address->sun_path || path.contains('\0'))
+    return fail(ErrorCode::kBadData, "The path of a socket has {} bytes, not 1 to {}.", path.size(),
+                sizeof address->sun_path - 1);
+  *address = {};
+  address->sun_family = AF_UNIX;
+  std::memcpy(address->sun_path, path.data(), path.size());
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + 1);
+}
+
+Result<base::Descriptor> joinHost(const std::string& path) {
+  sockaddr_un address{};
+  HEARTH_ASSIGN(const socklen_t size, socketAddress(path, &address));
+  base::Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) return std::unexpected(base::errnoError(errno, "Making a socket"));
+  // The limit is one for a host that accepts nobody; calls may take as long as they need.
+  timeval limit{.tv_sec = kConnectSeconds, .tv_usec = 0};
+  static_cast<void>(::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit));
+  int connected;
+  do {
+    connected = ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size);
+  } while (connected != 0 && errno == EINTR);
+  if (connected != 0)
+    return std::unexpected(
+        base::errnoError(errno, base::formatText("Joining the host at {}", path)));
+  limit.tv_sec = 0;
+  static_cast<void>(::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit));
+  return socket;
+}
+
+Result<std::string> findHostProgram() {
+  const std::filesystem::path folder = ownFolder();
+  std::string places;
+  for (const char* const place : {".", "../bin", HEARTH_PROGRAMS_FROM_LIBRARIES}) {
+    const std::filesystem::path program = (folder / place / "hearth").lexically_normal();
+    if (::access(program.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(program))
+      return program.string();
+    places += (places.empty() ? "" : ", ") + program.string();
+  }
+  return fail(ErrorCode::kNotFound, "The command hearth is not there; looked for {}.", places);
+}
+
+}  // namespace hearth::ipc

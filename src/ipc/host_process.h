@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the host of a device comes from.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <string>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "base/result.h"
+
+namespace hearth::ipc {
+
+// The descriptor under which a spawned host finds its client.
+inline constexpr int kHostDescriptor = 3;
+
+// A program that is started as `PROGRAM serve --fd 3 --detach ARGUMENTS...`. It goes on in a
+// process that is not its starter's child, so that the starter's wait() does not see it, and ends
+// when the connection ends.
+struct HostProgram {
+  std::string program;  // a path
+  std::vector<std::string> arguments;
+  // Variables besides those of Hearth (base/env.h), as NAME=VALUE. A host gets no others.
+  std::vector<std::string> variables;
+};
+
+// Starts a host and returns the connection to it. Of the caller's descriptors it gets only standard
+// error. Errors: kNotFound, kIo.
+Result<base::Descriptor> spawnHost(const HostProgram& program);
+
+// Connects to the host that listens on a socket. Errors: kNotFound when there is none, kBadData for
+// a path that is too long, kIo.
+Result<base::Descriptor> joinHost(const std::string& path);
+
+// The command `hearth` that belongs to this library: beside it, or in the folder of programs next
+// to it. kNotFound lists where it was looked for.
+Result<std::string> findHostProgram();
+
+// The address of a socket's path. kBadData when it is empty or too long.
+Result<socklen_t> socketAddress(const std::string& path, sockaddr_un* address);
+
+}  // namespace hearth::ipc

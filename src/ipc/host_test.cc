@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+// What clients must not be able to do to a host, nor to each other.
+#include "ipc/host.h"
+
+#include <capnp/serialize.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "graph/model_bytes.h"
+#include "hal/cts/device_fixture.h"
+#include "hal/cts/model_builder.h"
+#include "ipc/host_process.h"
+#include "ipc/hosted_device.h"
+#include "ipc/session.h"
+#include "ipc/testing/fake_device.h"
+
+namespace hearth::ipc {
+namespace {
+
+using hal::cts::addModel;
+using testing::HasSubstr;
+
+size_t openDescriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+// A host that listens on a socket.
+class HostTest : public testing::Test {
+ protected:
+  void start(HostOptions options) {
+    options.isShared = true;
+    path_ = testing::TempDir() + "/hearth-host-" + std::to_string(::getpid());
+    auto listening = listenAt(path_);
+    ASSERT_TRUE(listening) << listening.error().toString();
+    listening_ = std::move(*listening);
+    stop_.reset(::eventfd(0, EFD_CLOEXEC));
+    thread_ = std::thread([this, options] {
+      Host host(fake_, options);
+      served_ = host.serveAll(listening_.get(), stop_.get());
+    });
+  }
+  void SetUp() override {
+    start({.clients = 8, .clientsOfUser = 6, .objects = 50, .memories = 20});
+  }
+  void TearDown() override {
+    const uint64_t one = 1;
+    ASSERT_EQ(::write(stop_.get(), &one, sizeof one), static_cast<ssize_t>(sizeof one));
+    thread_.join();
+    EXPECT_TRUE(served_) << served_.error().toString();
+    ::unlink(path_.c_str());
+    EXPECT_EQ(fake_->prepared, 0);
+    EXPECT_EQ(fake_->executions, 0);
+  }
+
+  base::Descriptor connect() {
+    auto socket = joinHost(path_);
+    EXPECT_TRUE(socket) << socket.error().toString();
+    return socket ? std::move(*socket) : base::Descriptor();
+  }
+  std::shared_ptr<Session> greet() {
+    auto session = Session::open(connect());
+    EXPECT_TRUE(session) << session.error().toString();
+    return session ? *session : nullptr;
+  }
+  // A client that is served as ever, whatever others did.
+  void expectServed() {
+    auto device = HostedDevice::create("fake", [this] { return joinHost(path_); });
+    ASSERT_TRUE(device) << device.error().toString();
+    auto prepared =
+        (*device)->prepareModel(std::make_shared<const graph::Model>(addModel({2})), {}, {});
+    ASSERT_TRUE(prepared) << prepared.error().toString();
+    std::vector<float> a = {1, 2};
+    std::vector<float> out(2);
+    const hal::ExecutionResult result = hal::cts::computeOnce(
+        **prepared,
+        {{hal::cts::argumentFor(a), hal::cts::argumentFor(a)}, {hal::cts::argumentFor(out)}});
+    ASSERT_TRUE(result.status) << result.status.error().toString();
+    EXPECT_THAT(out, testing::ElementsAre(2, 4));
+  }
+  // Whether the host has closed the connection.
+  static bool isEnded(int socket) {
+    const auto frame = receiveFrame(socket);
+    return !frame && frame.error().code() == ErrorCode::kDeadObject;
+  }
+  static bool isEnded(Session& session) {
+    Outgoing outgoing;
+    outgoing.request.setWarmUp();
+    return !session.call(outgoing);
+  }
+  static Status send(int socket, Outgoing& outgoing) {
+    const auto words = capnp::messageToFlatArray(outgoing.message);
+    return sendFrame(socket, {words.begin(), words.size()}, outgoing.attachments.descriptors());
+  }
+  static uint64_t prepare(Session& session) {
+    Outgoing outgoing;
+    EXPECT_TRUE(writeModel(addModel({2}), outgoing.request.initPrepare().initModel(),
+                           &outgoing.attachments));
+    outgoing.request.getPrepare().setPreference(1);
+    outgoing.request.getPrepare().setPriority(100);
+    return objectOf(session.call(outgoing));
+  }
+  static uint64_t objectOf(const Result<Frame>& frame) {
+    EXPECT_TRUE(frame) << frame.error().toString();
+    if (!frame) return 0;
+    const auto object = readReply(*frame, schema::Reply::OBJECT,
+                                  [](auto reply) -> Result<uint64_t> { return reply.getObject(); });
+    EXPECT_TRUE(object) << object.error().toString();
+    return object.value_or(0);
+  }
+  // The error that a call is answered with.
+  static Error errorOf(const Result<Frame>& frame) {
+    if (!frame) return frame.error();
+    const auto read = readReply(*frame, schema::Reply::DONE, [](auto) { return Status(); });
+    return read ? Error(ErrorCode::kIncomplete, "There is no error.") : read.error();
+  }
+  template <typename Done>
+  static bool comesTrue(Done done) {
+    for (int i = 0; i < 3000; ++i) {
+      if (done()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+  // An execution request with one memory; its arguments are in it.
+  static schema::ExecutionRequest::Builder executionOf(Outgoing& outgoing, uint64_t model,
+                                                       uint64_t length) {
+    auto request = outgoing.request.initCreateExecution();
+    request.setModel(model);
+    request.initMemories(1);
+    const auto fill = [&](auto list) {
+      for (auto argument : list) {
+        argument.setKind(schema::Argument::Kind::MEMORY);
+        argument.setLength(length);
+      }
+    };
+    fill(request.initInputs(2));
+    fill(request.initOutputs(1));
+    return request;
+  }
+
+  const std::shared_ptr<FakeDevice> fake_ = std::make_shared<FakeDevice>();
+  std::string path_;
+  base::Descriptor listening_;
+  base::Descriptor stop_;
+  std::thread thread_;
+  Status served_;
+};
+
+TEST_F(HostTest, ListensWhereNobodyElseDoes) {
+  const auto second = listenAt(path_);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code(), ErrorCode::kBadState);
+  expectServed();
+  // One that nobody listens on any more is replaced.
+  const std::string other = path_ + "-other";
+  ASSERT_TRUE(listenAt(other));
+  EXPECT_TRUE(listenAt(other));
+  ::unlink(other.c_str());
+  EXPECT_FALSE(listenAt(std::string(200, 'x')));
+  EXPECT_FALSE(joinHost(path_ + "-none"));
+}
+
+TEST_F(HostTest, OtherVersionsAreToldSo) {
+  for (const bool isApi : {false, true}) {
+    const base::Descriptor socket = connect();
+    Outgoing outgoing;
+    auto hello = outgoing.request.initHello();
+    hello.setVersion(schema::VERSION + (isApi ? 0 : 1));
+    hello.setApiVersion(hal::kApiVersion + (isApi ? 1 : 0));
+    ASSERT_TRUE(send(socket.get(), outgoing));
+    const Error error = errorOf(receiveFrame(socket.get()));
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+    EXPECT_THAT(error.message(),
+                HasSubstr(std::to_string(isApi ? hal::kApiVersion + 1 : schema::VERSION + 1)));
+    EXPECT_TRUE(isEnded(socket.get()));
+  }
+  expectServed();
+}
+
+TEST_F(HostTest, WhoSendsNonsenseIsTurnedAway) {
+  const auto expectEnded = [&](const void* bytes, size_t size) {
+    const base::Descriptor socket = connect();
+    ASSERT_EQ(::send(socket.get(), bytes, size, 0), static_cast<ssize_t>(size));
+    EXPECT_TRUE(isEnded(socket.get()));
+  };
+  expectEnded("hello", 5);
+  // A frame whose message is cut off, and one of random bytes.
+  std::vector<uint8_t> bytes = {0x48, 0x72, 0x44, 0x31, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0};
+  for (uint8_t i = 0; i < 32; ++i) bytes.push_back(static_cast<uint8_t>(i * 37 + 11));
+  expectEnded(bytes.data(), bytes.size());
+  // Another request than the greeting.
+  const base::Descriptor socket = connect();
+  Outgoing outgoing;
+  outgoing.request.setFlush();
+  ASSERT_TRUE(send(socket.get(), outgoing));
+  EXPECT_TRUE(isEnded(socket.get()));
+  EXPECT_EQ(fake_->flushes, 0);
+  expectServed();
+}
+
+TEST_F(HostTest, NobodyHasWhatBelongsToAnother) {
+  const auto owner = greet();
+  const uint64_t model = prepare(*owner);
+  for (const uint64_t name : {model, model + 1, uint64_t{0}, UINT64_MAX}) {
+    const auto thief = greet();
+    Outgoing outgoing;
+    outgoing.request.initStartReport().setModel(name);
+    EXPECT_FALSE(thief->call(outgoing));
+  }
+  const auto thief = greet();
+  thief->release(schema::Release::Kind::MODEL, model);
+  Outgoing computation;
+  computation.request.initCompute().setExecution(model);
+  EXPECT_FALSE(thief->call(computation));
+  // It is still the owner's.
+  Outgoing outgoing;
+  outgoing.request.initStartReport().setModel(model);
+  EXPECT_TRUE(owner->call(outgoing));
+  EXPECT_EQ(fake_->prepared, 1);
+}
+
+TEST_F(HostTest, WrongDescriptorsAreErrors) {
+  const auto session = greet();
+  const uint64_t model = prepare(*session);
+  const base::Descriptor folder(::open("/", O_RDONLY | O_CLOEXEC));
+  const base::Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const base::Descriptor event(::eventfd(0, EFD_CLOEXEC));
+  const base::Descriptor small(::memfd_create("small", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(small.get(), 4), 0);
+  const base::Descriptor readable(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  for (const base::Descriptor* const fd : {&folder, &null, &event, &small, &readable}) {
+    Outgoing outgoing;
+    auto memory = executionOf(outgoing, model, 8).getMemories()[0];
+    memory.setDescriptor(outgoing.attachments.add(fd->get()));
+    memory.setSize(4096);
+    memory.setIsWritable(true);
+    const Error error = errorOf(session->call(outgoing));
+    EXPECT_NE(error.code(), ErrorCode::kIncomplete);
+    EXPECT_NE(error.code(), ErrorCode::kDeadObject) << error.toString();
+  }
+  // One that the message does not have.
+  Outgoing outgoing;
+  executionOf(outgoing, model, 8).getMemories()[0].setSize(4096);
+  EXPECT_EQ(errorOf(session->call(outgoing)).code(), ErrorCode::kBadData);
+  EXPECT_FALSE(isEnded(*session));
+}
+
+TEST_F(HostTest, HugeClaimsAreRefused) {
+  const auto session = greet();
+  const uint64_t model = prepare(*session);
+  const base::Descriptor sparse(::memfd_create("sparse", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(sparse.get(), off_t{1} << 40), 0);
+  for (const uint64_t size : {uint64_t{1} << 40, uint64_t{1} << 60, UINT64_MAX}) {
+    Outgoing outgoing;
+    auto memory = executionOf(outgoing, model, size).getMemories()[0];
+    memory.setDescriptor(outgoing.attachments.add(sparse.get()));
+    memory.setSize(size);
+    memory.setIsWritable(true);
+    const Error error = errorOf(session->call(outgoing));
+    EXPECT_NE(error.code(), ErrorCode::kIncomplete) << size;
+    EXPECT_NE(error.code(), ErrorCode::kDeadObject) << error.toString();
+  }
+  Outgoing outgoing;
+  auto memory = executionOf(outgoing, model, UINT64_MAX).getMemories()[0];
+  memory.setDescriptor(outgoing.attachments.add(sparse.get()));
+  memory.setSize(4096);
+  EXPECT_EQ(errorOf(session->call(outgoing)).code(), ErrorCode::kBadData);
+  // A model whose bytes are the start of one that says it is huge.
+  const auto bytes = graph::encodeModel(addModel({2}));
+  for (size_t length = 0; length <= bytes.size(); ++length) {
+    Outgoing cut;
+    std::vector<uint8_t> changed(bytes.begin(), bytes.begin() + static_cast<long>(length));
+    for (size_t i = std::max<size_t>(length, 8) - 8; i < length; ++i) changed[i] = 0xff;
+    cut.request.initSupportedOperations().setBytes(kj::arrayPtr(changed.data(), changed.size()));
+    EXPECT_NE(errorOf(session->call(cut)).code(), ErrorCode::kIncomplete) << length;
+  }
+  EXPECT_FALSE(isEnded(*session));
+}
+
+TEST_F(HostTest, ObjectsAndMemoriesOfAClientAreLimited) {
+  const auto session = greet();
+  const uint64_t model = prepare(*session);
+  const base::Descriptor file(::memfd_create("file", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(file.get(), 4096), 0);
+  const auto create = [&] {
+    Outgoing outgoing;
+    auto memory = executionOf(outgoing, model, 8).getMemories()[0];
+    memory.setDescriptor(outgoing.attachments.add(file.get()));
+    memory.setSize(4096);
+    memory.setIsWritable(true);
+    return session->call(outgoing);
+  };
+  std::vector<uint64_t> executions;
+  for (int i = 0; i < 20; ++i) executions.push_back(objectOf(create()));
+  EXPECT_EQ(errorOf(create()).code(), ErrorCode::kResourceExhaustedTransient);
+  // Another client has its own share, and what is released can be had again.
+  expectServed();
+  session->release(schema::Release::Kind::EXECUTION, executions[0]);
+  EXPECT_TRUE(comesTrue([&] { return errorOf(create()).code() == ErrorCode::kBadData; }))
+      << "an execution is the wrong kind of reply";
+  for (int i = 0; i < 29; ++i) prepare(*session);
+  Outgoing outgoing;
+  EXPECT_TRUE(
+      writeModel(addModel({2}), outgoing.request.initPrepare().initModel(), &outgoing.attachments));
+  outgoing.request.getPrepare().setPreference(1);
+  outgoing.request.getPrepare().setPriority(100);
+  EXPECT_EQ(errorOf(session->call(outgoing)).code(), ErrorCode::kResourceExhaustedTransient);
+}
+
+TEST_F(HostTest, ConnectionsOfAUserAreLimited) {
+  std::vector<std::shared_ptr<Session>> sessions;
+  for (int i = 0; i < 6; ++i) sessions.push_back(greet());
+  for (int i = 0; i < 200; ++i) {
+    const auto refused = Session::open(connect());
+    ASSERT_FALSE(refused);
+    EXPECT_TRUE(refused.error().code() == ErrorCode::kResourceExhaustedTransient ||
+                refused.error().code() == ErrorCode::kDeadObject)
+        << refused.error().toString();
+  }
+  for (const auto& session : sessions) EXPECT_FALSE(isEnded(*session));
+  sessions.clear();
+  EXPECT_TRUE(comesTrue([&] { return Session::open(connect()).has_value(); }));
+}
+
+TEST_F(HostTest, AnExecutionIsComputedByOneThreadAtATime) {
+  const auto session = greet();
+  const uint64_t model = prepare(*session);
+  const base::Descriptor file(::memfd_create("file", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(file.get(), 4096), 0);
+  Outgoing outgoing;
+  auto memory = executionOf(outgoing, model, 8).getMemories()[0];
+  memory.setDescriptor(outgoing.attachments.add(file.get()));
+  memory.setSize(4096);
+  memory.setIsWritable(true);
+  const uint64_t execution = objectOf(session->call(outgoing));
+  const auto compute = [&] {
+    Outgoing computation;
+    computation.request.initCompute().setExecution(execution);
+    computation.request.getCompute().setDeadline(INT64_MAX);
+    const auto frame = session->call(computation);
+    EXPECT_TRUE(frame);
+    return readReply(*frame, schema::Reply::RESULT, [](auto reply) -> Result<hal::ExecutionResult> {
+      return readResult(reply.getResult());
+    });
+  };
+  fake_->hold();
+  std::thread first([&] {
+    const auto result = compute();
+    EXPECT_TRUE(result && result->status);
+  });
+  fake_->waitForComputations(1);
+  const auto second = compute();
+  fake_->letGo();
+  first.join();
+  ASSERT_TRUE(second);
+  ASSERT_FALSE(second->status);
+  EXPECT_EQ(second->status.error().code(), ErrorCode::kBadState);
+}
+
+TEST_F(HostTest, NothingIsLeftOfClientsThatEnd) {
+  expectServed();
+  EXPECT_TRUE(comesTrue([&] { return fake_->prepared == 0; }));
+  const size_t before = openDescriptors();
+  for (int i = 0; i < 100; ++i) {
+    // One connection at a time, so that the limit is not met.
+    ASSERT_TRUE(comesTrue([&] { return fake_->prepared == 0; }));
+    const auto session = greet();
+    ASSERT_NE(session, nullptr);
+    const uint64_t model = prepare(*session);
+    const base::Descriptor file(::memfd_create("file", MFD_CLOEXEC));
+    ASSERT_EQ(::ftruncate(file.get(), 4096), 0);
+    Outgoing outgoing;
+    auto memory = executionOf(outgoing, model, 8).getMemories()[0];
+    memory.setDescriptor(outgoing.attachments.add(file.get()));
+    memory.setSize(4096);
+    memory.setIsWritable(true);
+    EXPECT_NE(objectOf(session->call(outgoing)), 0u);
+    EXPECT_EQ(fake_->executions, 1);
+    // Some end in the middle of a request.
+    if (i % 2 == 0) session->release(schema::Release::Kind::MODEL, model + 77);
+  }
+  EXPECT_TRUE(comesTrue([&] { return fake_->executions == 0 && fake_->prepared == 0; }));
+  EXPECT_TRUE(comesTrue([&] { return openDescriptors() <= before; }))
+      << openDescriptors() << " > " << before;
+}
+
+TEST_F(HostTest, AClientThatDoesNotReadDelaysNobody) {
+  const base::Descriptor socket = connect();
+  Outgoing hello;
+  hello.request.initHello().setVersion(schema::VERSION);
+  hello.request.getHello().setApiVersion(hal::kApiVersion);
+  ASSERT_TRUE(send(socket.get(), hello));
+  ASSERT_EQ(::fcntl(socket.get(), F_SETFL, O_NONBLOCK), 0);
+  // Until neither side can send.
+  for (int i = 0; i < 100'000; ++i) {
+    Outgoing outgoing;
+    outgoing.request.setWarmUp();
+    if (!send(socket.get(), outgoing)) break;
+  }
+  expectServed();
+}
+
+}  // namespace
+}  // namespace hearth::ipc

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/hosted_device.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/caught.h"
+#include "hal/custom_operations.h"
+#include "ipc/hosted_buffer.h"
+#include "ipc/hosted_model.h"
+
+namespace hearth::ipc {
+namespace {
+
+auto supportOf(const Frame& reply) {
+  return readReply(reply, schema::Reply::SUPPORT,
+                   [](auto from) -> Result<std::vector<hal::OperationSupport>> {
+                     return readSupport(from.getSupport());
+                   });
+}
+
+// One entry for each operation, as the runtime relies on.
+Result<std::vector<hal::OperationSupport>> checkedSupport(const Frame& reply,
+                                                          const graph::Model& model) {
+  HEARTH_ASSIGN(auto support, supportOf(reply));
+  const size_t operations = model.subgraphs.empty() ? 0 : model.main().operations.size();
+  if (support.size() != operations)
+    return fail(ErrorCode::kBadData, "The host of a driver answers for {} of {} operations.",
+                support.size(), operations);
+  return support;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<HostedDevice>> HostedDevice::create(std::string name, HostOpener open) {
+  HEARTH_ASSIGN(auto link, HostLink::create(std::move(name), std::move(open)));
+  return std::shared_ptr<HostedDevice>(new HostedDevice(std::move(link)));
+}
+
+std::vector<std::string> HostedDevice::supportedExtensions() const {
+  std::vector<std::string> extensions = link_->device().extensions;
+  std::erase(extensions, hal::kCustomExtensionName);
+  return extensions;
+}
+
+void HostedDevice::warmUp() {
+  base::logged("Warming up a driver's host", [&] {
+    static_cast<void>(link_->callTwice([](Outgoing& outgoing) -> Status {
+      outgoing.request.setWarmUp();
+      return {};
+    }));
+  });
+}
+
+Result<std::vector<hal::OperationSupport>> HostedDevice::supportedOperations(
+    const graph::Model& model) {
+  HEARTH_ASSIGN(const Frame reply, link_->callTwice([&](Outgoing& outgoing) {
+    return writeModel(model, outgoing.request.initSupportedOperations(), &outgoing.attachments);
+  }));
+  return checkedSupport(reply, model);
+}
+
+Result<std::vector<hal::OperationSupport>> HostedDevice::explainOperations(
+    const graph::Model& model) {
+  HEARTH_ASSIGN(const Frame reply, link_->callTwice([&](Outgoing& outgoing) {
+    return writeModel(model, outgoing.request.initExplainOperations(), &outgoing.attachments);
+  }));
+  return checkedSupport(reply, model);
+}
+
+Result<std::shared_ptr<hal::PreparedModel>> HostedDevice::prepareModel(
+    std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
+    hal::Cache cache) {
+  if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
+  return HostedModel::prepare(link_, {std::move(model), options, std::move(cache)});
+}
+
+Result<std::shared_ptr<hal::PreparedModel>> HostedDevice::prepareModelFromCache(
+    const hal::PrepareOptions& options, hal::Cache cache) {
+  return HostedModel::prepare(link_, {nullptr, options, std::move(cache)});
+}
+
+Result<hal::StartReport> HostedDevice::explainStart(std::shared_ptr<const graph::Model> model,
+                                                    const hal::PrepareOptions& options) {
+  if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
+  HEARTH_ASSIGN(const Frame reply, link_->callTwice([&](Outgoing& outgoing) {
+    auto preparation = outgoing.request.initExplainStart();
+    writeOptions(options, preparation);
+    return writeModel(*model, preparation.initModel(), &outgoing.attachments);
+  }));
+  return readReply(reply, schema::Reply::REPORT,
+                   [](auto from) { return readReport(from.getReport()); });
+}
+
+void HostedDevice::flush() {
+  // A host that is not there has nothing to write.
+  const std::shared_ptr<Session> session = link_->sessionIfThere();
+  if (session == nullptr) return;
+  base::logged("Flushing a driver's host", [&] {
+    Outgoing outgoing;
+    outgoing.request.setFlush();
+    static_cast<void>(session->call(outgoing));
+  });
+}
+
+Result<std::unique_ptr<hal::Buffer>> HostedDevice::allocate(
+    const hal::BufferDescription& description, const std::vector<hal::BufferRole>& roles) {
+  return HostedBuffer::allocate(link_, description, roles);
+}
+
+}  // namespace hearth::ipc

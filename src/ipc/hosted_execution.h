@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "hal/device.h"
+#include "ipc/hosted_model.h"
+
+namespace hearth::ipc {
+
+// Arguments bound to a model in a host. Pools go to the host as descriptors; what pointers refer to
+// is copied into shared memory of the execution before each computation, and out of it afterwards.
+class HostedExecution final : public hal::Execution {
+ public:
+  static Result<std::unique_ptr<hal::Execution>> create(std::shared_ptr<HostedModel> model,
+                                                        hal::Request request);
+  ~HostedExecution() override;
+
+  hal::ExecutionResult compute(const base::Deadline& deadline) override;
+
+ private:
+  // An argument of the client's own memory, and where its copy is.
+  struct Copied {
+    size_t index = 0;  // among the inputs or outputs
+    uint8_t* bytes = nullptr;
+    uint64_t length = 0;
+    uint64_t offset = 0;  // in arena_
+  };
+
+  HostedExecution(std::shared_ptr<HostedModel> model, hal::Request request);
+  // Finds the arguments to copy, and makes the arena.
+  Status layOut();
+  Status layOut(const std::vector<hal::Argument>& arguments, bool isInput,
+                std::vector<Copied>* copied, uint64_t* size) const;
+  // Binds the arguments in the host where the model is now, unless they are bound there.
+  Status bind();
+  void writeArguments(const std::vector<hal::Argument>& arguments,
+                      const std::vector<Copied>& copied, capnp::List<schema::Argument>::Builder to,
+                      std::vector<memory::PoolRef>* memories) const;
+  // How many bytes a computation has written to an output; nothing when that cannot be told.
+  std::optional<uint64_t> bytesOf(size_t output, const hal::ExecutionResult& result) const;
+  void copyIn() const;
+  // Returns how many bytes were copied. kOpFailed when the result contradicts the model.
+  Result<uint64_t> copyOut(const hal::ExecutionResult& result) const;
+  Result<Frame> computeOnce(const base::Deadline& deadline, bool* isSent);
+
+  const std::shared_ptr<HostedModel> model_;
+  const hal::Request request_;
+  std::vector<Copied> inputs_;
+  std::vector<Copied> outputs_;
+  memory::PoolRef arena_;     // null when nothing is copied
+  HostedModel::Place place_;  // of the model
+  uint64_t object_ = 0;       // the execution
+};
+
+}  // namespace hearth::ipc

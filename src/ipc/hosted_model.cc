@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/hosted_model.h"
+
+#include <mutex>
+#include <utility>
+
+#include "base/caught.h"
+#include "ipc/hosted_execution.h"
+
+namespace hearth::ipc {
+
+HostedModel::HostedModel(std::shared_ptr<HostLink> link, ModelSource source)
+    : link_(std::move(link)), source_(std::move(source)) {}
+
+HostedModel::~HostedModel() {
+  if (isThere()) place_.session->release(schema::Release::Kind::MODEL, place_.object);
+}
+
+Result<std::shared_ptr<HostedModel>> HostedModel::prepare(std::shared_ptr<HostLink> link,
+                                                          ModelSource source) {
+  std::shared_ptr<HostedModel> model(new HostedModel(std::move(link), std::move(source)));
+  for (int attempt = 0;; ++attempt) {
+    HEARTH_ASSIGN(const auto session, model->link_->session());
+    auto place = model->prepareOn(session);
+    if (!place && session->isDead() && attempt == 0) continue;
+    HEARTH_ASSIGN(model->place_, std::move(place));
+    break;
+  }
+  // Later preparations have all the time that they need, and write no files: the first one did.
+  model->source_.options.deadline = base::Deadline();
+  if (model->source_.model != nullptr) model->source_.cache = {};
+  return model;
+}
+
+Result<HostedModel::Place> HostedModel::prepareOn(const std::shared_ptr<Session>& session) const {
+  Outgoing outgoing;
+  auto preparation = source_.model != nullptr ? outgoing.request.initPrepare()
+                                              : outgoing.request.initPrepareFromCache();
+  writeOptions(source_.options, preparation);
+  if (source_.model != nullptr)
+    HEARTH_TRY(writeModel(*source_.model, preparation.initModel(), &outgoing.attachments));
+  writeCache(source_.cache, preparation.initCache(), &outgoing.attachments);
+  HEARTH_ASSIGN(const Frame reply, session->call(outgoing));
+  HEARTH_ASSIGN(const uint64_t object,
+                readReply(reply, schema::Reply::OBJECT,
+                          [](auto from) -> Result<uint64_t> { return from.getObject(); }));
+  return Place{session, object};
+}
+
+Result<HostedModel::Place> HostedModel::place() {
+  std::unique_lock lock(mutex_);
+  if (isThere()) return place_;
+  preparing_.take(lock);
+  if (isThere()) {
+    preparing_.give();
+    return place_;
+  }
+  lock.unlock();
+  auto place = base::caught([&]() -> Result<Place> {
+    HEARTH_ASSIGN(const auto session, link_->session());
+    return prepareOn(session);
+  });
+  lock.lock();
+  if (place) place_ = *place;
+  preparing_.give();
+  if (!place)
+    return fail(ErrorCode::kDeadObject, "A model whose host has ended cannot be prepared again: {}",
+                place.error().toString());
+  return place;
+}
+
+Result<std::unique_ptr<hal::Execution>> HostedModel::createExecution(hal::Request request) {
+  return HostedExecution::create(shared_from_this(), std::move(request));
+}
+
+hal::StartReport HostedModel::report(bool isFinal) const {
+  Place place;
+  {
+    const std::lock_guard lock(mutex_);
+    place = place_;
+  }
+  auto report = base::caught([&]() -> Result<hal::StartReport> {
+    Outgoing outgoing;
+    auto request = outgoing.request.initStartReport();
+    request.setModel(place.object);
+    request.setIsFinal(isFinal);
+    HEARTH_ASSIGN(const Frame reply, place.session->call(outgoing));
+    return readReply(reply, schema::Reply::REPORT,
+                     [](auto from) { return readReport(from.getReport()); });
+  });
+  if (report) return *std::move(report);
+  hal::StartReport unknown;
+  unknown.reason = report.error().toString();
+  return unknown;
+}
+
+}  // namespace hearth::ipc

@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/served_client.h"
+
+#include <capnp/serialize.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <set>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "base/caught.h"
+#include "base/helper_thread.h"
+#include "base/log.h"
+#include "base/sha256.h"
+#include "graph/model_bytes.h"
+#include "ipc/decoding.h"
+#include "ipc/encoding.h"
+#include "ipc/private_constants.h"
+#include "ipc/served_execution.h"
+
+namespace hearth::ipc {
+namespace {
+
+// The token of a user's cache: another for each user, whatever the client says.
+hal::CacheToken tokenOf(uid_t user, const hal::CacheToken& token) {
+  base::Sha256 hash;
+  hash.update(&user, sizeof user);
+  hash.update(token);
+  return hash.finish();
+}
+
+std::vector<graph::Operand> outputsOf(const graph::Model& model) {
+  std::vector<graph::Operand> outputs;
+  for (const uint32_t index : model.main().outputs) outputs.push_back(model.main().operands[index]);
+  return outputs;
+}
+
+}  // namespace
+
+struct ServedClient::Buffer {
+  std::unique_ptr<hal::Buffer> buffer;
+  std::set<std::tuple<uint64_t, bool, uint32_t>> roles;  // model, whether input, index
+};
+
+struct ServedClient::Call {
+  Call(schema::Request::Reader from, const std::vector<base::Descriptor>& with)
+      : request(from), descriptors(with) {}
+
+  const schema::Request::Reader request;
+  const std::vector<base::Descriptor>& descriptors;
+  capnp::MallocMessageBuilder message;
+  schema::Reply::Builder reply = message.initRoot<schema::Reply>();
+  // Set with the error that ends the connection.
+  bool isViolation = false;
+
+  template <typename... Args>
+  std::unexpected<Error> violation(std::format_string<Args...> format, Args&&... args) {
+    isViolation = true;
+    return fail(ErrorCode::kBadData, format, std::forward<Args>(args)...);
+  }
+};
+
+ServedClient::ServedClient(std::shared_ptr<hal::Device> device, HostOptions options,
+                           base::Descriptor socket, pid_t process, uid_t user)
+    : device_(std::move(device)),
+      options_(options),
+      socket_(std::move(socket)),
+      process_(process),
+      user_(user),
+      memories_(options.memories, options.bytes) {}
+
+ServedClient::~ServedClient() = default;
+
+bool ServedClient::start() {
+  const std::lock_guard lock(threadMutex_);
+  if (threads_ >= options_.threads) return true;
+  std::thread thread = base::startHelperThread(
+      "hearth-host", [self = shared_from_this()] { self->run(); }, base::Processors::kOfProcess);
+  if (!thread.joinable()) return threads_ != 0;
+  thread.detach();
+  ++threads_;
+  ++idle_;
+  return true;
+}
+
+void ServedClient::end() {
+  if (hasEnded_.exchange(true)) return;
+  ::shutdown(socket_.get(), SHUT_RDWR);
+  // Freed without the lock, since drivers may take their time.
+  decltype(models_) models;
+  decltype(executions_) executions;
+  decltype(buffers_) buffers;
+  const std::lock_guard lock(mutex_);
+  models.swap(models_);
+  executions.swap(executions_);
+  buffers.swap(buffers_);
+}
+
+bool ServedClient::isIdle() const {
+  const std::lock_guard lock(threadMutex_);
+  return threads_ == 0;
+}
+
+bool ServedClient::waitUntilIdle(std::chrono::steady_clock::time_point until) {
+  std::unique_lock lock(threadMutex_);
+  return threadEnded_.wait_until(lock, until, [&] { return threads_ == 0; });
+}
+
+void ServedClient::run() noexcept {
+  while (!hasEnded()) {
+    auto frame = base::caught([&] { return receiveFrame(socket_.get()); });
+    bool isLast = false;
+    {
+      const std::lock_guard lock(threadMutex_);
+      isLast = --idle_ == 0;
+    }
+    Status status;
+    if (frame) {
+      // Somebody has to read on while this thread works.
+      if (isLast) base::logged("Starting a thread of a host", [&] { start(); });
+      status = base::caught([&] { return handle(*frame); });
+    } else {
+      status = std::unexpected(frame.error());
+    }
+    {
+      const std::lock_guard lock(threadMutex_);
+      ++idle_;
+    }
+    if (status) continue;
+    if (status.error().code() != ErrorCode::kDeadObject && !hasEnded())
+      base::logWarn("The connection of process {} of user {} is ended. {}", process_, user_,
+                    status.error().toString());
+    end();
+  }
+  const std::lock_guard lock(threadMutex_);
+  --idle_;
+  --threads_;
+  threadEnded_.notify_all();
+}
+
+Status ServedClient::handle(Frame& frame) {
+  return readMessage<schema::Request>(frame.words(),
+                                      [&](schema::Request::Reader request) -> Status {
+                                        Call call(request, frame.descriptors());
+                                        call.reply.setCall(request.getCall());
+                                        return answer(call);
+                                      });
+}
+
+Status ServedClient::answer(Call& call) {
+  if (call.request.isRelease() && isGreeted_) {
+    release(call.request.getRelease());
+    return {};
+  }
+  Status done = base::caught([&] { return guarded([&] { return dispatch(call); }); });
+  if (!done && call.isViolation && !call.request.isHello()) return done;
+  if (!done) writeError(done.error(), call.reply.initError());
+  const auto words = capnp::messageToFlatArray(call.message);
+  Status sent = sendFrame(socket_.get(), {words.begin(), words.size()}, {});
+  if (!sent && sent.error().code() == ErrorCode::kUnsupported) {
+    capnp::MallocMessageBuilder message;
+    auto reply = message.initRoot<schema::Reply>();
+    reply.setCall(call.request.getCall());
+    writeError(sent.error(), reply.initError());
+    const auto shorter = capnp::messageToFlatArray(message);
+    sent = sendFrame(socket_.get(), {shorter.begin(), shorter.size()}, {});
+  }
+  if (!sent) return sent;
+  return call.isViolation ? done : Status();
+}
+
+Status ServedClient::dispatch(Call& call) {
+  const schema::Request::Reader& request = call.request;
+  if (!isGreeted_ && !request.isHello())
+    return call.violation("A client does not begin with a greeting.");
+  switch (request.which()) {
+    case schema::Request::HELLO:
+      return greet(call);
+    case schema::Request::WARM_UP:
+      device_->warmUp();
+      call.reply.setDone();
+      return {};
+    case schema::Request::FLUSH:
+      device_->flush();
+      call.reply.setDone();
+      return {};
+    case schema::Request::SUPPORTED_OPERATIONS:
+      return support(call, request.getSupportedOperations(), false);
+    case schema::Request::EXPLAIN_OPERATIONS:
+      return support(call, request.getExplainOperations(), true);
+    case schema::Request::EXPLAIN_START:
+      return explainStart(call, request.getExplainStart());
+    case schema::Request::PREPARE:
+      return prepare(call, request.getPrepare(), true);
+    case schema::Request::PREPARE_FROM_CACHE:
+      return prepare(call, request.getPrepareFromCache(), false);
+    case schema::Request::START_REPORT:
+      return report(call, request.getStartReport());
+    case schema::Request::CREATE_EXECUTION:
+      return createExecution(call, request.getCreateExecution());
+    case schema::Request::COMPUTE:
+      return compute(call, request.getCompute());
+    case schema::Request::ALLOCATE:
+      return allocate(call, request.getAllocate());
+    case schema::Request::COPY_TO:
+      return copyTo(call, request.getCopyTo());
+    case schema::Request::COPY_FROM:
+      return copyFrom(call, request.getCopyFrom());
+    case schema::Request::RELEASE:
+      break;
+  }
+  return call.violation("A client asks for what this host does not know.");
+}
+
+Status ServedClient::greet(Call& call) {
+  const schema::Hello::Reader hello = call.request.getHello();
+  if (hello.getVersion() != schema::VERSION || hello.getApiVersion() != hal::kApiVersion) {
+    call.isViolation = true;
+    return fail(ErrorCode::kUnsupported,
+                "The host speaks version {} of the connection and {} of the driver interface, the "
+                "client {} and {}.",
+                schema::VERSION, hal::kApiVersion, hello.getVersion(), hello.getApiVersion());
+  }
+  writeDevice(*device_, call.reply.initDevice());
+  isGreeted_ = true;
+  return {};
+}
+
+template <typename Object>
+Result<uint64_t> ServedClient::add(std::map<uint64_t, Object>* objects, Object object) {
+  const std::lock_guard lock(mutex_);
+  if (hasEnded()) return fail(ErrorCode::kDeadObject, "The connection has ended.");
+  if (models_.size() + executions_.size() + buffers_.size() >= options_.objects)
+    return fail(ErrorCode::kResourceExhaustedTransient,
+                "A client wants one object more; {} at a time are the limit.", options_.objects);
+  objects->emplace(++lastName_, std::move(object));
+  return lastName_;
+}
+
+template <typename Object>
+Object ServedClient::find(Call& call, const std::map<uint64_t, Object>& objects, uint64_t name) {
+  const std::lock_guard lock(mutex_);
+  const auto found = objects.find(name);
+  if (found != objects.end()) return found->second;
+  call.isViolation = true;
+  return nullptr;
+}
+
+Result<graph::Model> ServedClient::readModel(Call& call, schema::Model::Reader from) {
+  std::vector<memory::PoolRef> pools;
+  for (const schema::Memory::Reader memory : from.getPools()) {
+    HEARTH_ASSIGN(memory::PoolRef pool, memories_.map(memory, call.descriptors));
+    pools.push_back(std::move(pool));
+  }
+  const capnp::Data::Reader bytes = from.getBytes();
+  HEARTH_ASSIGN(graph::Model model,
+                graph::decodeModel({bytes.begin(), bytes.size()}, std::move(pools)));
+  HEARTH_TRY(readNames(from.getNames(), &model));
+  if (options_.isShared) HEARTH_TRY(makeConstantsPrivate(&model));
+  return model;
+}
+
+Result<hal::PrepareOptions> ServedClient::readOptionsOf(Call& call,
+                                                        schema::Preparation::Reader from) const {
+  auto options = readOptions(from);
+  if (!options) {
+    call.isViolation = true;
+    return options;
+  }
+  if (options_.isShared) {
+    options->driverOptions.clear();
+    options->threads = std::min(options->threads, std::thread::hardware_concurrency());
+  }
+  return options;
+}
+
+Status ServedClient::support(Call& call, schema::Model::Reader from, bool isExplained) {
+  HEARTH_ASSIGN(const graph::Model model, readModel(call, from));
+  HEARTH_ASSIGN(const auto support, isExplained ? device_->explainOperations(model)
+                                                : device_->supportedOperations(model));
+  writeSupport(support, call.reply);
+  return {};
+}
+
+Status ServedClient::prepare(Call& call, schema::Preparation::Reader from, bool hasModel) {
+  HEARTH_ASSIGN(const hal::PrepareOptions options, readOptionsOf(call, from));
+  HEARTH_ASSIGN(hal::Cache cache, readCache(from.getCache(), call.descriptors));
+  if (options_.isShared) cache.token = tokenOf(user_, cache.token);
+  auto entry = std::make_shared<Model>();
+  if (hasModel) {
+    HEARTH_ASSIGN(graph::Model model, readModel(call, from.getModel()));
+    auto shared = std::make_shared<const graph::Model>(std::move(model));
+    entry->outputs = outputsOf(*shared);
+    HEARTH_ASSIGN(entry->prepared,
+                  device_->prepareModel(std::move(shared), options, std::move(cache)));
+  } else {
+    HEARTH_ASSIGN(entry->prepared, device_->prepareModelFromCache(options, std::move(cache)));
+  }
+  if (entry->prepared == nullptr)
+    return fail(ErrorCode::kOpFailed, "The driver gives no prepared model.");
+  HEARTH_ASSIGN(const uint64_t name, add(&models_, std::move(entry)));
+  call.reply.setObject(name);
+  return {};
+}
+
+Status ServedClient::explainStart(Call& call, schema::Preparation::Reader from) {
+  HEARTH_ASSIGN(const hal::PrepareOptions options, readOptionsOf(call, from));
+  HEARTH_ASSIGN(graph::Model model, readModel(call, from.getModel()));
+  HEARTH_ASSIGN(
+      const hal::StartReport report,
+      device_->explainStart(std::make_shared<const graph::Model>(std::move(model)), options));
+  writeReport(report, call.reply.initReport());
+  return {};
+}
+
+Status ServedClient::report(Call& call, schema::ReportRequest::Reader from) {
+  const auto model = find(call, models_, from.getModel());
+  if (model == nullptr) return fail(ErrorCode::kBadData, "A client names a model that is not its.");
+  const hal::StartReport report =
+      from.getIsFinal() ? model->prepared->startReport() : model->prepared->startReportSoFar();
+  writeReport(report, call.reply.initReport());
+  return {};
+}
+
+Result<hal::Argument> ServedClient::readArgument(Call& call, schema::Argument::Reader from,
+                                                 uint64_t model, bool isInput, uint32_t index,
+                                                 const std::vector<memory::PoolRef>& memories,
+                                                 ServedExecution* execution) {
+  hal::Argument argument;
+  argument.offset = from.getOffset();
+  argument.length = from.getLength();
+  argument.dimensions = readDimensions(from);
+  switch (from.getKind()) {
+    case schema::Argument::Kind::NO_VALUE:
+      return argument;
+    case schema::Argument::Kind::NOTHING:
+      argument.kind = hal::Argument::Kind::kPointer;
+      return argument;
+    case schema::Argument::Kind::MEMORY:
+      if (from.getMemory() >= memories.size())
+        return call.violation("An argument names memory {} of {}.", from.getMemory(),
+                              memories.size());
+      argument.kind = hal::Argument::Kind::kPool;
+      argument.pool = memories[from.getMemory()];
+      return argument;
+    case schema::Argument::Kind::BUFFER:
+      break;
+    default:
+      return call.violation("The kind {} of an argument is unknown.",
+                            static_cast<unsigned>(from.getKind()));
+  }
+  std::shared_ptr<Buffer> buffer;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = buffers_.find(from.getBuffer()); found != buffers_.end())
+      buffer = found->second;
+  }
+  if (buffer == nullptr)
+    return fail(ErrorCode::kBadData, "The buffer of {} {} is unknown.",
+                isInput ? "input" : "output", index);
+  if (!buffer->roles.contains({model, isInput, index}))
+    return fail(ErrorCode::kBadData, "The buffer is not for {} {} of this model.",
+                isInput ? "input" : "output", index);
+  argument.kind = hal::Argument::Kind::kBuffer;
+  argument.token = buffer->buffer->token();
+  execution->keep(std::move(buffer));
+  return argument;
+}
+
+Status ServedClient::createExecution(Call& call, schema::ExecutionRequest::Reader from) {
+  const auto model = find(call, models_, from.getModel());
+  if (model == nullptr) return fail(ErrorCode::kBadData, "A client names a model that is not its.");
+  std::vector<memory::PoolRef> memories;
+  for (const schema::Memory::Reader memory : from.getMemories()) {
+    HEARTH_ASSIGN(memory::PoolRef pool, memories_.map(memory, call.descriptors));
+    memories.push_back(std::move(pool));
+  }
+  auto execution = std::make_shared<ServedExecution>(model->outputs);
+  hal::Request request;
+  request.loopTimeout = from.getLoopTimeout();
+  const auto read = [&](capnp::List<schema::Argument>::Reader list, bool isInput,
+                        std::vector<hal::Argument>* to) -> Status {
+    for (uint32_t i = 0; i < list.size(); ++i) {
+      HEARTH_ASSIGN(hal::Argument argument, readArgument(call, list[i], from.getModel(), isInput, i,
+                                                         memories, execution.get()));
+      to->push_back(std::move(argument));
+    }
+    return {};
+  };
+  HEARTH_TRY(read(from.getInputs(), true, &request.inputs));
+  HEARTH_TRY(read(from.getOutputs(), false, &request.outputs));
+  if (options_.isShared) HEARTH_TRY(execution->copyArguments(&request, &memories_));
+  HEARTH_TRY(execution->bind(*model->prepared, std::move(request), std::move(memories)));
+  HEARTH_ASSIGN(const uint64_t name, add(&executions_, std::move(execution)));
+  call.reply.setObject(name);
+  return {};
+}
+
+Status ServedClient::compute(Call& call, schema::Computation::Reader from) {
+  const auto execution = find(call, executions_, from.getExecution());
+  if (execution == nullptr)
+    return fail(ErrorCode::kBadData, "A client names an execution that is not its.");
+  writeResult(execution->compute(decodeDeadline(from.getDeadline())), call.reply.initResult());
+  return {};
+}
+
+Status ServedClient::allocate(Call& call, schema::Allocation::Reader from) {
+  auto entry = std::make_shared<Buffer>();
+  std::vector<hal::BufferRole> roles;
+  for (const schema::Role::Reader role : from.getRoles()) {
+    const auto model = find(call, models_, role.getModel());
+    if (model == nullptr)
+      return fail(ErrorCode::kBadData, "A client names a model that is not its.");
+    roles.push_back({model->prepared, role.getIsInput(), role.getIndex(), role.getFrequency()});
+    entry->roles.emplace(role.getModel(), role.getIsInput(), role.getIndex());
+  }
+  HEARTH_ASSIGN(entry->buffer, device_->allocate({readDimensions(from)}, roles));
+  if (entry->buffer == nullptr) return fail(ErrorCode::kOpFailed, "The driver gives no buffer.");
+  HEARTH_ASSIGN(const uint64_t name, add(&buffers_, std::move(entry)));
+  call.reply.setObject(name);
+  return {};
+}
+
+Status ServedClient::copyTo(Call& call, schema::Copy::Reader from) {
+  const auto buffer = find(call, buffers_, from.getBuffer());
+  if (buffer == nullptr)
+    return fail(ErrorCode::kBadData, "A client names a buffer that is not its.");
+  HEARTH_ASSIGN(const memory::PoolRef memory, memories_.map(from.getMemory(), call.descriptors));
+  HEARTH_TRY(buffer->buffer->copyTo(memory));
+  call.reply.setDone();
+  return {};
+}
+
+Status ServedClient::copyFrom(Call& call, schema::Copy::Reader from) {
+  const auto buffer = find(call, buffers_, from.getBuffer());
+  if (buffer == nullptr)
+    return fail(ErrorCode::kBadData, "A client names a buffer that is not its.");
+  HEARTH_ASSIGN(const memory::PoolRef memory, memories_.map(from.getMemory(), call.descriptors));
+  HEARTH_TRY(buffer->buffer->copyFrom(memory, readDimensions(from)));
+  call.reply.setDone();
+  return {};
+}
+
+void ServedClient::release(schema::Release::Reader from) {
+  std::shared_ptr<void> gone;  // freed without the lock
+  const std::lock_guard lock(mutex_);
+  const auto take = [&](auto& objects) {
+    const auto found = objects.find(from.getObject());
+    if (found == objects.end()) return;
+    gone = std::move(found->second);
+    objects.erase(found);
+  };
+  switch (from.getKind()) {
+    case schema::Release::Kind::MODEL:
+      return take(models_);
+    case schema::Release::Kind::EXECUTION:
+      return take(executions_);
+    case schema::Release::Kind::BUFFER:
+      return take(buffers_);
+  }
+}
+
+}  // namespace hearth::ipc

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "base/result.h"
+#include "driver.capnp.h"
+#include "hal/device.h"
+#include "ipc/client_memory.h"
+#include "ipc/frame.h"
+#include "ipc/host.h"
+
+namespace hearth::ipc {
+
+class ServedExecution;
+
+// One client of a host: its connection, the threads that work for it, and what it has. It names
+// objects by numbers that mean nothing on another connection. Thread-safe.
+class ServedClient final : public std::enable_shared_from_this<ServedClient> {
+ public:
+  ServedClient(std::shared_ptr<hal::Device> device, HostOptions options, base::Descriptor socket,
+               pid_t process, uid_t user);
+  ~ServedClient();
+
+  // Starts the first thread; false when none can be had.
+  bool start();
+
+  // Ends the connection, and frees what the client has and is not in use. The threads end when they
+  // have computed what they are at.
+  void end();
+  bool hasEnded() const { return hasEnded_.load(); }
+
+  // Whether all threads have ended.
+  bool isIdle() const;
+  bool waitUntilIdle(std::chrono::steady_clock::time_point until);
+
+  int socket() const { return socket_.get(); }
+  uid_t user() const { return user_; }
+
+ private:
+  struct Model {
+    std::shared_ptr<hal::PreparedModel> prepared;
+    std::vector<graph::Operand> outputs;  // of the main subgraph; none for a model from a cache
+  };
+  struct Buffer;
+  // A request that is being answered.
+  struct Call;
+
+  void run() noexcept;
+  // Answers a message. An error is a client that does not keep to the protocol.
+  Status handle(Frame& frame);
+  Status answer(Call& call);
+  Status dispatch(Call& call);
+  Status greet(Call& call);
+  Status support(Call& call, schema::Model::Reader model, bool isExplained);
+  Status prepare(Call& call, schema::Preparation::Reader from, bool hasModel);
+  Status explainStart(Call& call, schema::Preparation::Reader from);
+  Status report(Call& call, schema::ReportRequest::Reader from);
+  Status createExecution(Call& call, schema::ExecutionRequest::Reader from);
+  Status compute(Call& call, schema::Computation::Reader from);
+  Status allocate(Call& call, schema::Allocation::Reader from);
+  Status copyTo(Call& call, schema::Copy::Reader from);
+  Status copyFrom(Call& call, schema::Copy::Reader from);
+  void release(schema::Release::Reader from);
+
+  Result<graph::Model> readModel(Call& call, schema::Model::Reader from);
+  Result<hal::PrepareOptions> readOptionsOf(Call& call, schema::Preparation::Reader from) const;
+  Result<hal::Argument> readArgument(Call& call, schema::Argument::Reader from, uint64_t model,
+                                     bool isInput, uint32_t index,
+                                     const std::vector<memory::PoolRef>& memories,
+                                     ServedExecution* execution);
+  // kResourceExhaustedTransient when the client has as many objects as it may have.
+  template <typename Object>
+  Result<uint64_t> add(std::map<uint64_t, Object>* objects, Object object);
+  // The object, or an empty one after noting a violation.
+  template <typename Object>
+  Object find(Call& call, const std::map<uint64_t, Object>& objects, uint64_t name);
+
+  const std::shared_ptr<hal::Device> device_;
+  const HostOptions options_;
+  const base::Descriptor socket_;
+  const pid_t process_;
+  const uid_t user_;
+  ClientMemories memories_;
+  std::atomic<bool> isGreeted_ = false;
+  std::atomic<bool> hasEnded_ = false;
+
+  mutable std::mutex threadMutex_;
+  std::condition_variable threadEnded_;
+  unsigned threads_ = 0;  // guarded by threadMutex_
+  unsigned idle_ = 0;     // of them, those that wait for a message
+
+  std::mutex mutex_;  // guards what follows
+  uint64_t lastName_ = 0;
+  std::map<uint64_t, std::shared_ptr<Model>> models_;
+  std::map<uint64_t, std::shared_ptr<ServedExecution>> executions_;
+  std::map<uint64_t, std::shared_ptr<Buffer>> buffers_;
+};
+
+}  // namespace hearth::ipc

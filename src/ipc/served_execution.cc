@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ipc/served_execution.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "ipc/output_bytes.h"
+#include "memory/sigbus_guard.h"
+
+namespace hearth::ipc {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+
+bool isInMemory(const hal::Argument& argument) {
+  return argument.kind == hal::Argument::Kind::kPool && argument.pool != nullptr;
+}
+
+Status checkRange(const hal::Argument& argument, bool isInput) {
+  const memory::Pool& pool = *argument.pool;
+  if (!pool.contains(argument.offset, argument.length))
+    return fail(ErrorCode::kBadData, "The range {}+{} is outside its pool of {} bytes.",
+                argument.offset, argument.length, pool.size());
+  if (!isInput && !pool.writable())
+    return fail(ErrorCode::kOpFailed, "The memory pool of {} bytes is read-only.", pool.size());
+  return {};
+}
+
+}  // namespace
+
+Status ServedExecution::copyArguments(hal::Request* request, ClientMemories* memories) {
+  uint64_t size = kAlignment;
+  for (auto* const arguments : {&request->inputs, &request->outputs})
+    for (const hal::Argument& argument : *arguments) {
+      if (!isInMemory(argument)) continue;
+      HEARTH_TRY(checkRange(argument, arguments == &request->inputs));
+      // The range lies in a file, so its length is far below 2^63.
+      const uint64_t room = (argument.length + kAlignment - 1) / kAlignment * kAlignment;
+      if (room > UINT64_MAX - size)
+        return fail(ErrorCode::kBadData, "The arguments of a request have more than 2^64 bytes.");
+      size += room;
+    }
+  HEARTH_ASSIGN(std::shared_ptr<void> room, memories->reserve(size));
+  kept_.push_back(std::move(room));
+  HEARTH_ASSIGN(own_, memory::Mapping::anonymous(static_cast<size_t>(size)));
+  uint8_t* next = own_.data();
+  for (auto* const arguments : {&request->inputs, &request->outputs})
+    for (size_t i = 0; i < arguments->size(); ++i) {
+      hal::Argument& argument = (*arguments)[i];
+      if (!isInMemory(argument)) continue;
+      auto& copied = arguments == &request->inputs ? copiedInputs_ : copiedOutputs_;
+      copied.push_back({i, next, const_cast<uint8_t*>(argument.pool->data()) + argument.offset,
+                        argument.length});
+      argument.kind = hal::Argument::Kind::kPointer;
+      argument.pointer = next;
+      argument.pool = nullptr;
+      next += (argument.length + kAlignment - 1) / kAlignment * kAlignment;
+    }
+  return {};
+}
+
+Status ServedExecution::bind(hal::PreparedModel& model, hal::Request request,
+                             std::vector<memory::PoolRef> memories) {
+  memories_ = std::move(memories);
+  HEARTH_ASSIGN(execution_, model.createExecution(std::move(request)));
+  if (execution_ == nullptr) return fail(ErrorCode::kOpFailed, "The driver gives no execution.");
+  return {};
+}
+
+void ServedExecution::copyIn() const {
+  for (const Copied& input : copiedInputs_)
+    if (input.length != 0) std::memcpy(input.own, input.client, input.length);
+  // Where it is not known how many bytes a computation writes, the others stay as they were.
+  if (!outputs_.empty()) return;
+  for (const Copied& output : copiedOutputs_)
+    if (output.length != 0) std::memcpy(output.own, output.client, output.length);
+}
+
+void ServedExecution::copyOut(const hal::ExecutionResult& result) const {
+  for (const Copied& output : copiedOutputs_) {
+    uint64_t length = output.length;
+    if (!outputs_.empty()) {
+      std::optional<uint64_t> bytes;
+      if (output.index < outputs_.size() && output.index < result.outputShapes.size())
+        bytes = outputBytes(outputs_[output.index], result.outputShapes[output.index].dimensions);
+      length = std::min(length, bytes.value_or(0));
+    }
+    if (length != 0) std::memcpy(output.client, output.own, length);
+  }
+}
+
+Status ServedExecution::checkMemories() const {
+  if (memory::lossCount() == 0) [[likely]]
+    return {};
+  for (const memory::PoolRef& memory : memories_)
+    if (memory::areLost(memory->data(), memory->size()))
+      return fail(ErrorCode::kOpFailed,
+                  "A memory of {} bytes was taken away while an execution used it.",
+                  memory->size());
+  return {};
+}
+
+hal::ExecutionResult ServedExecution::compute(const base::Deadline& deadline) {
+  hal::ExecutionResult result;
+  const std::unique_lock lock(turn_, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    result.status = fail(ErrorCode::kBadState, "The execution is being computed already.");
+    return result;
+  }
+  copyIn();
+  result = execution_->compute(deadline);
+  if (result.status) copyOut(result);
+  if (Status whole = checkMemories(); !whole) {
+    result.status = std::move(whole);
+    result.outputShapes.clear();
+  }
+  return result;
+}
+
+}  // namespace hearth::ipc

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client's connection to a host.
+#pragma once
+
+#include <capnp/message.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/descriptor.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "driver.capnp.h"
+#include "ipc/decoding.h"
+#include "ipc/encoding.h"
+#include "ipc/frame.h"
+
+namespace hearth::ipc {
+
+// A request that is being written.
+struct Outgoing {
+  capnp::MallocMessageBuilder message;
+  schema::Request::Builder request = message.initRoot<schema::Request>();
+  Attachments attachments;
+  // Whether it was sent, so that the host may have begun to do it.
+  bool isSent = false;
+};
+
+// Thread-safe. Has no thread: of the callers that wait, one reads for all.
+class Session {
+ public:
+  // Greets the host behind a connected socket. Errors: kDeadObject when there is none, or it does
+  // not answer in time; kUnsupported when it speaks another version; kBadData.
+  static Result<std::shared_ptr<Session>> open(base::Descriptor socket);
+
+  // What the host said about its device.
+  const DeviceDescription& device() const { return device_; }
+
+  // Sends a request and waits for its reply. Errors: kDeadObject when the host is gone,
+  // kUnsupported when the request is too large. What the host answers, an error or not, is in the
+  // reply.
+  Result<Frame> call(Outgoing& outgoing);
+
+  // Tells the host that an object is not needed any more. Does not wait.
+  void release(schema::Release::Kind kind, uint64_t object) noexcept;
+
+  // Whether a call has found that the host is gone. Once so, always so.
+  bool isDead() const;
+  // Whether the host has answered anything but the greeting.
+  bool hasServed() const { return hasServed_.load(std::memory_order_relaxed); }
+
+  // For a forked child, which must not use its parent's connection.
+  void leaveToParent();
+
+ private:
+  struct Waiter {
+    bool isDone = false;
+    Frame frame;
+  };
+
+  explicit Session(base::Descriptor socket);
+  Status greet();
+  Status send(Outgoing& outgoing);
+  // Reads one message and hands it to its waiter. Not called under the lock.
+  Result<std::pair<uint64_t, Frame>> receive();
+
+  base::Descriptor socket_;
+  DeviceDescription device_;
+  std::atomic<bool> hasServed_ = false;
+  std::atomic<bool> isDead_ = false;
+  std::atomic<uint64_t> nextCall_ = 1;
+  base::Mutex mutex_;
+  base::Condition changed_;
+  std::map<uint64_t, Waiter*> waiters_;  // guarded by mutex_
+  bool isReading_ = false;               // guarded by mutex_
+};
+
+// The reply of a kind that the caller expects, read by `read`; its error if it is one. kBadData
+// when the host sends something else.
+template <typename Read>
+auto readReply(const Frame& frame, schema::Reply::Which expected, Read&& read)
+    -> std::invoke_result_t<Read&, schema::Reply::Reader> {
+  return readMessage<schema::Reply>(
+      frame.words(),
+      [&](schema::Reply::Reader reply) -> std::invoke_result_t<Read&, schema::Reply::Reader> {
+        if (reply.which() == schema::Reply::ERROR)
+          return std::unexpected(readError(reply.getError()));
+        if (reply.which() != expected)
+          return fail(ErrorCode::kBadData, "The host of a driver answers something else.");
+        return read(reply);
+      });
+}
+
+}  // namespace hearth::ipc

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "hal/device.h"
+
+namespace hearth::ipc {
+
+// A device that adds two tensors of floats, has memory of its own, and computes when a test lets
+// it.
+class FakeDevice final : public hal::Device, public std::enable_shared_from_this<FakeDevice> {
+ public:
+  std::string name() const override { return "fake"; }
+  std::string version() const override { return "1.5"; }
+  hal::DeviceType type() const override { return hal::DeviceType::kAccelerator; }
+  int64_t featureLevel() const override { return 31; }
+  hal::Capabilities capabilities() const override;
+  std::vector<std::string> supportedExtensions() const override {
+    return {"com.example", "hearth.custom"};
+  }
+  Result<hal::CacheFileCounts> numberOfCacheFilesNeeded() const override {
+    return hal::CacheFileCounts{1, 2};
+  }
+  Result<std::vector<hal::OperationSupport>> supportedOperations(
+      const graph::Model& model) override;
+  Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
+      std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
+      hal::Cache cache) override;
+  Result<std::unique_ptr<hal::Buffer>> allocate(const hal::BufferDescription& description,
+                                                const std::vector<hal::BufferRole>& roles) override;
+  void flush() override { ++flushes; }
+  void warmUp() override { ++warmUps; }
+
+  // Computations wait until there are none of these.
+  void hold();
+  void letGo();
+  // Waits until so many computations have begun.
+  void waitForComputations(int count);
+
+  // The bytes of a buffer of this device; null when there is none.
+  std::shared_ptr<std::vector<uint8_t>> bufferBytes(uint32_t token);
+  void computationBegins();
+
+  std::atomic<int> prepared = 0;    // models that exist
+  std::atomic<int> executions = 0;  // executions that exist
+  std::atomic<int> flushes = 0;
+  std::atomic<int> warmUps = 0;
+  hal::PrepareOptions lastOptions;
+  hal::CacheToken lastToken{};
+  std::vector<bool> lastFiles;  // which of the cache files were open
+
+ private:
+  friend class FakeBuffer;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool isHeld_ = false;
+  int begun_ = 0;
+  uint32_t lastBuffer_ = 0;
+  std::map<uint32_t, std::shared_ptr<std::vector<uint8_t>>> buffers_;
+};
+
+}  // namespace hearth::ipc

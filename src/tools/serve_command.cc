@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// `hearth serve`.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+
+#include "base/descriptor.h"
+#include "base/env.h"
+#include "drivers/cpu/cpu_device.h"
+#include "drivers/reference/reference_device.h"
+#include "hal/driver_library.h"
+#include "ipc/host.h"
+#include "tools/commands.h"
+
+namespace hearth::tools {
+namespace {
+
+// Computations that take longer are given up when a host ends.
+constexpr std::chrono::seconds kPatience{5};
+// The first descriptor that a service manager passes.
+constexpr int kFirstPassed = 3;
+
+Result<std::shared_ptr<hal::Device>> installedDevice(const std::string& name) {
+  std::vector<std::string> problems;
+  for (const std::string& path :
+       hal::findDriverManifests(base::envString(base::Env::kDriverPath), &problems))
+    if (const auto manifest = hal::readDriverManifest(path);
+        manifest && manifest->name == name && !manifest->library.empty())
+      return hal::loadDriver(*manifest);
+  return fail(ErrorCode::kNotFound, "There is no driver of a device {}.", name);
+}
+
+Result<std::shared_ptr<hal::Device>> makeDevice(const ServeOptions& options) {
+  if (!options.manifest.empty()) {
+    HEARTH_ASSIGN(const hal::DriverManifest manifest, hal::readDriverManifest(options.manifest));
+    if (!options.device.empty() && options.device != manifest.name)
+      return fail(ErrorCode::kBadData, "The manifest {} is of the device {}, not {}.",
+                  options.manifest, manifest.name, options.device);
+    return hal::loadDriver(manifest);
+  }
+  for (std::shared_ptr<hal::Device> device :
+       {cpu::createCpuDevice(), drivers::reference::createDevice()})
+    if (device->name() == options.device) return device;
+  return installedDevice(options.device);
+}
+
+// The socket that a service manager has made for this process.
+Result<base::Descriptor> passedSocket() {
+  HEARTH_ASSIGN(const int64_t process, base::envInteger(base::Env::kListenPid));
+  HEARTH_ASSIGN(const int64_t count, base::envInteger(base::Env::kListenFds));
+  if (process != ::getpid() || count == 0)
+    return fail(ErrorCode::kNotFound,
+                "Neither --socket nor --fd is given, and no service manager passes a socket.");
+  if (count != 1)
+    return fail(ErrorCode::kBadData, "The service manager passes {} sockets, not 1.", count);
+  static_cast<void>(::fcntl(kFirstPassed, F_SETFD, FD_CLOEXEC));
+  return base::Descriptor(kFirstPassed);
+}
+
+// Whether the descriptor is a socket of messages, listening or not.
+Status checkSocket(int fd, bool isListening) {
+  int type = 0;
+  int listens = 0;
+  socklen_t size = sizeof type;
+  if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0)
+    return std::unexpected(base::errnoError(errno, "Looking at the socket of a host"));
+  size = sizeof listens;
+  static_cast<void>(::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size));
+  if (type == SOCK_SEQPACKET && (listens != 0) == isListening) return {};
+  return fail(ErrorCode::kBadData, "Descriptor {} is not a {} socket of the type SOCK_SEQPACKET.",
+              fd, isListening ? "listening" : "connected");
+}
+
+// Descriptors of many clients; the standard limit is for programs that use select().
+void allowDescriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+// Leaves without destroying what a computation that does not end is using.
+void endHost(ipc::Host& host) {
+  if (!host.end(kPatience)) ::_exit(kExitFailure);
+}
+
+Status serveOne(const std::shared_ptr<hal::Device>& device, int descriptor) {
+  HEARTH_TRY(checkSocket(descriptor, false));
+  static_cast<void>(::fcntl(descriptor, F_SETFD, FD_CLOEXEC));
+  ipc::Host host(device, {});
+  host.serve(base::Descriptor(descriptor));
+  endHost(host);
+  return {};
+}
+
+Status serveMany(const std::shared_ptr<hal::Device>& device, const ServeOptions& options,
+                 int stop) {
+  base::Descriptor listening;
+  if (options.socket.empty()) {
+    HEARTH_ASSIGN(listening, passedSocket());
+    HEARTH_TRY(checkSocket(listening.get(), true));
+  } else {
+    HEARTH_ASSIGN(listening, ipc::listenAt(options.socket));
+  }
+  ipc::HostOptions given{.isShared = true};
+  if (options.clients != 0) given.clients = options.clients;
+  ipc::Host host(device, given);
+  const Status served = host.serveAll(listening.get(), stop);
+  if (!options.socket.empty()) static_cast<void>(::unlink(options.socket.c_str()));
+  endHost(host);
+  return served;
+}
+
+}  // namespace
+
+Outcome<void> serveCommand(const ServeOptions& options) {
+  if (options.device.empty() && options.manifest.empty())
+    return usage("Neither --device nor --manifest says which device is to be served.");
+  // Before there is a thread.
+  if (options.isDetached) {
+    const pid_t child = ::fork();
+    if (child < 0) return std::unexpected(Failure(base::errnoError(errno, "Detaching a host")));
+    if (child > 0) ::_exit(0);
+  }
+  sigset_t ending;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGTERM);
+  sigaddset(&ending, SIGINT);
+  base::Descriptor stop;
+  if (options.descriptor < 0) {
+    // Blocked in the threads that are yet to come, too.
+    ::pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+    stop.reset(::signalfd(-1, &ending, SFD_CLOEXEC));
+    if (!stop.valid())
+      return std::unexpected(Failure(base::errnoError(errno, "Waiting for signals")));
+  }
+  allowDescriptors();
+  const auto device = makeDevice(options);
+  if (!device) return std::unexpected(Failure(device.error()));
+  const Status served = options.descriptor >= 0 ? serveOne(*device, options.descriptor)
+                                                : serveMany(*device, options, stop.get());
+  if (!served) return std::unexpected(Failure(served.error()));
+  (*device)->flush();
+  return {};
+}
+
+}  // namespace hearth::tools

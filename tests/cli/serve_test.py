@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drivers in processes of their own: unchanged programs, by a variable or a manifest."""
+
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import numpy as np
+
+from command import HEARTH, ROOT, CommandTest
+
+MODEL = ROOT / "models" / "digits" / "digits.tflite"
+NNAPI_HELLO = pathlib.Path(HEARTH).parent / "nnapi_hello"
+CPU = "hearth-cpu"
+SPAWNED = f"{CPU}=spawn,nnapi-reference=spawn"
+PATIENCE = 120
+
+
+def running(pid):
+    """Whether a process exists and has not ended."""
+    try:
+        status = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def spawnedHosts(variable):
+    """The hosts that were spawned with this variable, NAME=VALUE."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            isHost = b"--detach" in (entry / "cmdline").read_bytes().split(b"\0")
+            isOwn = os.fsencode(variable) in (entry / "environ").read_bytes().split(b"\0")
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+        if isHost and isOwn and running(entry.name):
+            found.append(int(entry.name))
+    return found
+
+
+class ServeTest(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.variables = {**os.environ, "HEARTH_STORE": str(self.folder / "store"),
+                          "XDG_STATE_HOME": str(self.folder / "state")}
+        self.variables.pop("HEARTH_DRIVER_HOSTS", None)
+        self.path = self.folder / "host.sock"
+
+    def spawned(self):
+        return spawnedHosts(f"HEARTH_STORE={self.variables['HEARTH_STORE']}")
+
+    def hosted(self, hosts):
+        return {**self.variables, "HEARTH_DRIVER_HOSTS": hosts}
+
+    def outputs(self, env):
+        """What a model computes from random inputs."""
+        folder = self.folder / f"outputs{len(list(self.folder.iterdir()))}"
+        folder.mkdir()
+        self.succeed("run", MODEL, "--random-input", "7", "--output-dir", folder, env=env)
+        return np.load(folder / "output_0.npy")
+
+    def waitFor(self, done):
+        end = time.monotonic() + PATIENCE
+        while not done():
+            self.assertLess(time.monotonic(), end, "It did not happen.")
+            time.sleep(0.02)
+
+    def startHost(self, *arguments, path=None, **options):
+        host = subprocess.Popen([HEARTH, "serve", *map(str, arguments)], env=self.variables,
+                                stderr=subprocess.PIPE, text=True, **options)
+        self.addCleanup(self.endHost, host)
+        if path:
+            self.waitFor(lambda: path.exists() or host.poll() is not None)
+            self.assertIsNone(host.poll())
+        return host
+
+    def endHost(self, host):
+        """Ends a host as a service manager does, and returns what it wrote."""
+        if host.stderr.closed:
+            return ""
+        host.send_signal(signal.SIGTERM)
+        _, errors = host.communicate(timeout=PATIENCE)
+        self.assertEqual(host.returncode, 0, errors)
+        return errors
+
+    def hello(self, env):
+        run = subprocess.run([NNAPI_HELLO], capture_output=True, text=True, check=False,
+                             timeout=PATIENCE, env=env)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(run.stderr, "")
+        return run.stdout
+
+    def testSpawnedHostsComputeTheSame(self):
+        expected = self.outputs(self.variables)
+        np.testing.assert_array_equal(self.outputs(self.hosted(SPAWNED)), expected)
+        # The host ends with its client.
+        self.waitFor(lambda: not self.spawned())
+
+    def testASharedHostComputesTheSame(self):
+        self.startHost("--device", CPU, "--socket", self.path, path=self.path)
+        expected = self.outputs(self.variables)
+        env = self.hosted(f"{CPU}={self.path}")
+        for _ in range(3):
+            np.testing.assert_array_equal(self.outputs(env), expected)
+        bench = self.json("bench", MODEL, "--random-input", "1", "--repeat", "5", env=env)
+        self.assertEqual(bench["device"], CPU)
+
+    def testAProgramOfTheCInterfaceRunsUnchanged(self):
+        expected = self.hello(self.variables)
+        self.assertIn("= 31", expected)
+        self.assertEqual(self.hello(self.hosted(SPAWNED)), expected)
+        self.startHost("--device", CPU, "--socket", self.path, path=self.path)
+        self.assertEqual(self.hello(self.hosted(f"{CPU}={self.path}")), expected)
+
+    def testManifestsNameHosts(self):
+        drivers = self.folder / "drivers"
+        drivers.mkdir()
+        self.startHost("--device", "nnapi-reference", "--socket", self.path, path=self.path)
+        manifests = {
+            # Its name is that of the device in the host, which is a built-in one here.
+            "wrong.json": {"name": "other", "socket": str(self.path), "api_version": 3},
+            "gone.json": {"name": "gone", "socket": str(self.folder / "none"), "api_version": 3},
+        }
+        for name, manifest in manifests.items():
+            (drivers / name).write_text(json.dumps(manifest), encoding="utf-8")
+        run = self.hearth("devices", "--json",
+                          env={**self.variables, "HEARTH_DRIVER_PATH": str(drivers)})
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual([each["name"] for each in json.loads(run.stdout)["devices"]],
+                         [CPU, "nnapi-reference"])
+        self.assertIn("has the device nnapi-reference", run.stderr)
+        self.assertIn("Joining the host", run.stderr)
+
+    def testUnknownPlacesAreSaid(self):
+        for hosts, text in ((f"{CPU}=nowhere", "which is not DEVICE=spawn"),
+                            ("other=spawn", "which is not there"),
+                            (f"{CPU}={self.path}", "cannot be reached")):
+            run = self.hearth("devices", env=self.hosted(hosts))
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIn(text, run.stderr)
+
+    def testAServiceManagersSocketIsUsed(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+            listening.bind(str(self.path))
+            listening.listen()
+
+            def pass_():
+                os.dup2(listening.fileno(), 3)
+                os.environ["LISTEN_PID"] = str(os.getpid())
+
+            # The variable has the number of the process that is started, so a shell sets it.
+            host = subprocess.Popen(
+                ["/bin/sh", "-c", 'LISTEN_PID=$$ exec "$@"', "sh", HEARTH, "serve", "--device",
+                 CPU], env={**self.variables, "LISTEN_FDS": "1"}, stderr=subprocess.PIPE,
+                text=True, pass_fds=(3,), preexec_fn=pass_)
+            self.addCleanup(self.endHost, host)
+        self.assertEqual(self.hello(self.hosted(f"{CPU}={self.path}")),
+                         self.hello(self.variables))
+
+    def testWrongCommandLinesAreRefused(self):
+        self.refuse(2, "serve")
+        self.refuse(2, "serve", "--device", CPU, "--fd", "-1")
+        self.refuse(2, "serve", "--device", CPU, "--fd", "0", "--socket", self.path)
+        self.refuse(2, "serve", "--device", CPU, "--detach")
+        self.assertIn("no service manager", self.refuse(1, "serve", "--device", CPU))
+        self.assertIn("no driver of a device x", self.refuse(1, "serve", "--device", "x",
+                                                             "--socket", self.path))
+        with socket.socket() as other:
+            self.assertIn("SOCK_SEQPACKET", self.refuse(1, "serve", "--device", CPU, "--fd", "0",
+                                                        stdin=other))
+        self.startHost("--device", CPU, "--socket", self.path, path=self.path)
+        self.assertIn("Another host", self.refuse(1, "serve", "--device", CPU, "--socket",
+                                                  self.path))
+
+    def testAHostThatIsKilledIsReplaced(self):
+        report = self.folder / "report"
+        with subprocess.Popen([HEARTH, "bench", MODEL, "--random-input", "1", "--repeat", "10000000"],
+                              env={**self.hosted(f"{CPU}=spawn"), "HEARTH_REPORT": str(report)},
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as client:
+            self.addCleanup(client.kill)
+            # By then the model is prepared.
+            self.waitFor(lambda: report.exists() or client.poll() is not None)
+            first = self.spawned()
+            self.assertEqual(len(first), 1)
+            os.kill(first[0], signal.SIGKILL)
+            # Where no device is named, what the host was computing is computed on another device.
+            self.waitFor(lambda: [each for each in self.spawned() if each != first[0]])
+            self.assertIsNone(client.poll())
+            client.kill()
+        self.waitFor(lambda: not self.spawned())
+
+
+if __name__ == "__main__":
+    unittest.main()
