@@ -142,7 +142,8 @@ MailboxEnd::Outcome MailboxEnd::sleep(Awaited awaited, base::Deadline deadline,
   ++sleeps_;
   Outcome outcome = Outcome::kNone;
   int idleWakes = 0;
-  Clock::time_point nextCheck = Clock::now() + kLongestSleep;
+  std::chrono::milliseconds interval = kFirstSleep;
+  Clock::time_point nextCheck = Clock::now() + interval;
   own_.isSleeping.store(1);
   for (;;) {
     outcome = look(awaited, sequence);
@@ -152,7 +153,8 @@ MailboxEnd::Outcome MailboxEnd::sleep(Awaited awaited, base::Deadline deadline,
       if (++idleWakes > kMostIdleWakes) ::nanosleep(&kNap, nullptr);
       continue;
     }
-    nextCheck = Clock::now() + kLongestSleep;
+    interval = std::min(2 * interval, kLongestSleep);
+    nextCheck = Clock::now() + interval;
     if (!isPeerAlive_ || isPeerAlive_()) continue;
     // It may have answered before it went.
     outcome = look(awaited, sequence);

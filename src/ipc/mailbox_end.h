@@ -22,12 +22,14 @@ using PeerCheck = std::function<bool()>;
 // A wait spins while that pays and then sleeps on a futex. It pays when the other end runs on
 // another processor and mostly answers within the time that sleeping and waking take. Which
 // processor that is says the other end, and how long it takes shows: an end that lies makes the
-// other one spin for a few microseconds of each of its own requests. No wait is without a look
-// around for longer than kLongestSleep, since a peer can steal a wake-up: it may write to the word
-// that is waited for, or move the waiting thread to another futex.
+// other one spin for a few microseconds of each of its own requests. A thread that waits looks
+// around from time to time, since a peer can steal a wake-up: it may write to the word that is
+// waited for, or move the waiting thread to another futex.
 class MailboxEnd {
  public:
-  static constexpr std::chrono::milliseconds kLongestSleep{250};
+  // Until the first look, and in the end between two.
+  static constexpr std::chrono::milliseconds kFirstSleep{125};
+  static constexpr std::chrono::milliseconds kLongestSleep{1000};
 
   // The sequence numbers that end a wait: a certain one, or any but a certain one.
   struct Awaited {

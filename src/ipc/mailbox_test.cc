@@ -3,14 +3,17 @@
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -189,6 +192,79 @@ TEST(Mailbox, ADeadClientEndsTheWait) {
   EXPECT_TRUE(isReaped);
 }
 
+// Kills a process some time later, and closes an end when it is dead, as the end of a connection
+// does.
+class Killer {
+ public:
+  Killer(pid_t process, std::chrono::microseconds delay, std::function<void()> close)
+      : thread_([process, delay, close = std::move(close)] {
+          std::this_thread::sleep_for(delay);
+          ::kill(process, SIGKILL);
+          int status = 0;
+          EXPECT_EQ(::waitpid(process, &status, 0), process);
+          EXPECT_TRUE(WIFSIGNALED(status)) << status;
+          close();
+        }) {}
+  ~Killer() { thread_.join(); }
+
+ private:
+  std::thread thread_;
+};
+
+TEST(Mailbox, AHostIsKilledAtAnyMoment) {
+  int right = 0;
+  for (int round = 0; round < 100; ++round) {
+    const MailboxPage page = MailboxPage::create().value();
+    const pid_t host = ::fork();
+    ASSERT_GE(host, 0);
+    if (host == 0) {
+      MailboxServer server(mappedAgain(page));
+      serve(server);
+      ::_exit(0);
+    }
+    MailboxClient client(mappedAgain(page));
+    const Killer killer(host, std::chrono::microseconds(round * 29), [&] { client.close(); });
+    for (uint64_t i = 0;; ++i) {
+      const Result<MailboxWords> answer = client.call(wordsOf(i));
+      if (!answer) {
+        EXPECT_EQ(answer.error().code(), ErrorCode::kDeadObject);
+        break;
+      }
+      ASSERT_EQ(*answer, answerTo(wordsOf(i)));
+      ++right;
+    }
+  }
+  EXPECT_GT(right, 0);
+}
+
+TEST(Mailbox, AClientIsKilledAtAnyMoment) {
+  int right = 0;
+  for (int round = 0; round < 100; ++round) {
+    const MailboxPage page = MailboxPage::create().value();
+    const pid_t process = ::fork();
+    ASSERT_GE(process, 0);
+    if (process == 0) {
+      MailboxClient client(mappedAgain(page));
+      for (uint64_t i = 0; client.call(wordsOf(i)); ++i) continue;
+      // The parent kills it.
+      for (;;) ::pause();
+    }
+    MailboxServer server(mappedAgain(page));
+    const Killer killer(process, std::chrono::microseconds(round * 29), [&] { server.close(); });
+    for (;;) {
+      const Result<MailboxWords> request = server.receive();
+      if (!request) {
+        EXPECT_EQ(request.error().code(), ErrorCode::kDeadObject);
+        break;
+      }
+      ASSERT_EQ(*request, wordsOf((*request)[0]));
+      server.answer(answerTo(*request));
+      ++right;
+    }
+  }
+  EXPECT_GT(right, 0);
+}
+
 TEST(Mailbox, AnEndThatLeavesEndsTheWaitOfTheOther) {
   for (const bool isClientWaiting : {true, false}) {
     const MailboxPage page = MailboxPage::create().value();
@@ -354,8 +430,14 @@ TEST(Mailbox, SpinsBetweenTwoProcessors) {
 TEST(Mailbox, SpinsNoLongerWhenTheAnswerTakesLong) {
   const std::vector<int> all = processors();
   if (all.size() < 2) GTEST_SKIP() << "There is one processor only.";
-  // The first five. More when the client got no processor meanwhile, so that its wait was short.
-  EXPECT_LE(spinsBetween(all[0], all[1], 40, std::chrono::milliseconds(4)).ofClient, 20u);
+  // The first five. More when the client got no processor meanwhile, so that its waits were short;
+  // on a busy machine that may happen often, so the best of some attempts counts.
+  uint64_t fewest = UINT64_MAX;
+  for (int attempt = 0; attempt < 10 && fewest > 10; ++attempt) {
+    const Spins spins = spinsBetween(all[0], all[1], 40, std::chrono::milliseconds(4));
+    fewest = std::min(fewest, spins.ofClient);
+  }
+  EXPECT_LE(fewest, 10u);
 }
 
 // A peer that writes anything anywhere in the page, at any moment, and wakes whom it likes.
