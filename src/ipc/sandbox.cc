@@ -28,8 +28,9 @@ Status lower(__rlimit_resource_t resource, uint64_t most, const char* name) {
 }
 
 Status impose(const ProcessLimits& limits) {
-  // A client's data is in the memory that a core file shows.
-  HEARTH_TRY(lower(RLIMIT_CORE, 0, "RLIMIT_CORE"));
+  // A client's data is in the memory that a core file shows. One byte is not enough for a file, and
+  // unlike none it also keeps the kernel from passing the memory on to a program.
+  HEARTH_TRY(lower(RLIMIT_CORE, 1, "RLIMIT_CORE"));
   if (limits.addressSpace != 0) HEARTH_TRY(lower(RLIMIT_AS, limits.addressSpace, "RLIMIT_AS"));
   if (limits.descriptors != 0)
     HEARTH_TRY(lower(RLIMIT_NOFILE, limits.descriptors, "RLIMIT_NOFILE"));

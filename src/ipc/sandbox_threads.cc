@@ -30,7 +30,7 @@ constexpr std::chrono::seconds kPatience(20);
 constexpr std::chrono::milliseconds kLongestBlock(500);
 constexpr timespec kNap{0, 100'000};
 // Each looks for threads that started during the one before.
-constexpr int kMostPasses = 100;
+constexpr int kMostPasses = 1000;
 
 // What the handler does, and for which thread.
 struct Request {
