@@ -17,189 +17,48 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <sstream>
+#include <string>
 #include <string_view>
 
 namespace hearth::ipc {
 namespace {
 
-// Allowed with any arguments. Names that this architecture or libseccomp does not have are passed
-// over.
+// Allowed with any arguments, separated by spaces. Names that this architecture or libseccomp does
+// not have are passed over.
 constexpr const char* kAllowed[] = {
     // Memory; what maps and protects it is below.
-    "brk",
-    "madvise",
-    "mincore",
-    "mlock",
-    "mlock2",
-    "mremap",
-    "msync",
-    "munlock",
-    "munmap",
-    "memfd_create",
-    "membarrier",
+    "brk madvise mincore mlock mlock2 mremap msync munlock munmap memfd_create membarrier",
     // Threads; what starts them is below.
-    "exit",
-    "exit_group",
-    "futex",
-    "futex_requeue",
-    "futex_wait",
-    "futex_waitv",
-    "futex_wake",
-    "get_robust_list",
-    "getcpu",
-    "gettid",
-    "rseq",
-    "sched_get_priority_max",
-    "sched_get_priority_min",
-    "sched_getaffinity",
-    "sched_getattr",
-    "sched_getparam",
-    "sched_getscheduler",
-    "sched_setaffinity",
-    "sched_setattr",
-    "sched_setparam",
-    "sched_setscheduler",
-    "sched_yield",
-    "set_robust_list",
-    "set_tid_address",
+    "exit exit_group futex futex_requeue futex_wait futex_waitv futex_wake get_robust_list "
+    "getcpu gettid rseq sched_get_priority_max sched_get_priority_min sched_getaffinity "
+    "sched_getattr sched_getparam sched_getscheduler sched_setaffinity sched_setattr "
+    "sched_setparam sched_setscheduler sched_yield set_robust_list set_tid_address",
     // Sets the registers of a thread's own variables.
     "arch_prctl",
     // The process about itself.
-    "capget",
-    "getegid",
-    "geteuid",
-    "getgid",
-    "getgroups",
-    "getpgid",
-    "getpgrp",
-    "getpid",
-    "getppid",
-    "getpriority",
-    "getrandom",
-    "getresgid",
-    "getresuid",
-    "getrlimit",
-    "getrusage",
-    "getsid",
-    "getuid",
-    "sysinfo",
-    "times",
-    "uname",
+    "capget getegid geteuid getgid getgroups getpgid getpgrp getpid getppid getpriority "
+    "getrandom getresgid getresuid getrlimit getrusage getsid getuid sysinfo times uname "
     "umask",
     // Time.
-    "clock_getres",
-    "clock_gettime",
-    "clock_nanosleep",
-    "getitimer",
-    "gettimeofday",
-    "nanosleep",
-    "setitimer",
-    "time",
-    "timer_create",
-    "timer_delete",
-    "timer_getoverrun",
-    "timer_gettime",
-    "timer_settime",
-    "timerfd_create",
-    "timerfd_gettime",
-    "timerfd_settime",
+    "clock_getres clock_gettime clock_nanosleep getitimer gettimeofday nanosleep setitimer "
+    "time timer_create timer_delete timer_getoverrun timer_gettime timer_settime "
+    "timerfd_create timerfd_gettime timerfd_settime",
     // Signals to itself.
-    "pause",
-    "restart_syscall",
-    "rt_sigaction",
-    "rt_sigpending",
-    "rt_sigprocmask",
-    "rt_sigreturn",
-    "rt_sigsuspend",
-    "rt_sigtimedwait",
-    "sigaltstack",
-    "signalfd",
-    "signalfd4",
-    "sigreturn",
+    "pause restart_syscall rt_sigaction rt_sigpending rt_sigprocmask rt_sigreturn "
+    "rt_sigsuspend rt_sigtimedwait sigaltstack signalfd signalfd4 sigreturn",
     // Descriptors.
-    "close",
-    "close_range",
-    "dup",
-    "dup2",
-    "dup3",
-    "epoll_create",
-    "epoll_create1",
-    "epoll_ctl",
-    "epoll_ctl_old",
-    "epoll_pwait",
-    "epoll_pwait2",
-    "epoll_wait",
-    "eventfd",
-    "eventfd2",
-    "pipe",
-    "pipe2",
-    "poll",
-    "ppoll",
-    "pselect6",
+    "close close_range dup dup2 dup3 epoll_create epoll_create1 epoll_ctl "
+    "epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 pipe pipe2 poll ppoll pselect6 "
     "select",
     // Files; Landlock says which.
-    "access",
-    "copy_file_range",
-    "creat",
-    "faccessat",
-    "faccessat2",
-    "fadvise64",
-    "fallocate",
-    "fchmod",
-    "fdatasync",
-    "flock",
-    "fstat",
-    "fstatfs",
-    "fsync",
-    "ftruncate",
-    "getcwd",
-    "getdents",
-    "getdents64",
-    "link",
-    "linkat",
-    "lseek",
-    "lstat",
-    "mkdir",
-    "mkdirat",
-    "newfstatat",
-    "open",
-    "openat",
-    "openat2",
-    "pread64",
-    "preadv",
-    "preadv2",
-    "pwrite64",
-    "pwritev",
-    "pwritev2",
-    "read",
-    "readahead",
-    "readlink",
-    "readlinkat",
-    "readv",
-    "rename",
-    "renameat",
-    "renameat2",
-    "rmdir",
-    "sendfile",
-    "stat",
-    "statfs",
-    "statx",
-    "sync_file_range",
-    "truncate",
-    "unlink",
-    "unlinkat",
-    "write",
-    "writev",
+    "access copy_file_range creat faccessat faccessat2 fadvise64 fallocate fdatasync flock "
+    "fstat fstatfs fsync ftruncate getcwd getdents getdents64 link linkat lseek lstat mkdir "
+    "mkdirat newfstatat open openat openat2 pread64 preadv preadv2 pwrite64 pwritev pwritev2 "
+    "read readahead readlink readlinkat readv rename renameat renameat2 rmdir sendfile stat "
+    "statfs statx sync_file_range truncate unlink unlinkat write writev",
     // Sockets that are connected.
-    "getpeername",
-    "getsockname",
-    "getsockopt",
-    "recvfrom",
-    "recvmmsg",
-    "recvmsg",
-    "sendmmsg",
-    "sendmsg",
-    "shutdown",
+    "getpeername getsockname getsockopt recvfrom recvmmsg recvmsg sendmmsg sendmsg shutdown",
 };
 
 // The values of one argument that are allowed.
@@ -318,7 +177,10 @@ void allowSockets(Filter& filter, bool acceptsConnections) {
 
 Status filterCalls(const CallRules& rules) {
   Filter filter;
-  for (const char* const call : kAllowed) filter.allow(call);
+  for (const char* const calls : kAllowed) {
+    std::istringstream words(calls);
+    for (std::string call; words >> call;) filter.allow(call.c_str());
+  }
   for (const AllowedValues& allowed : kAllowedValues) {
     if (rules.controlsDevices && std::string_view(allowed.call) == "ioctl") continue;
     for (const uint64_t value : allowed.values)

@@ -17,11 +17,11 @@ struct CallRules {
 // call_filter.cc, for ever. These are for memory, memory files, threads, time, files and their
 // locks, and messages over sockets that exist. No other process can be started, traced, signalled
 // or asked for its memory; no socket made, bound or connected; nothing executed or mounted; no
-// limit or name space changed; no owner of a file, and mode only through a descriptor. A call that
-// is not allowed fails with EPERM, and clone3 with ENOSYS, whereupon the C library calls clone. A
-// call by the rules of another architecture, as 32-bit programs make them, ends the process. A
-// thread may still change how processes of its user are scheduled. Errors: kUnsupported where the
-// kernel filters no calls, kIo.
+// limit or name space changed, and no owner, mode or attribute of a file. A call that is not
+// allowed fails with EPERM, and clone3 with ENOSYS, whereupon the C library calls clone. A call by
+// the rules of another architecture, as 32-bit programs make them, ends the process. A thread may
+// still change how processes of its user are scheduled. Errors: kUnsupported where the kernel
+// filters no calls, kIo.
 Status filterCalls(const CallRules& rules);
 
 }  // namespace hearth::ipc

@@ -135,6 +135,7 @@ TEST_F(CallFilterTest, RefusesWhatAHostDoesNotNeed) {
     refused("seccomp", ::syscall(SYS_seccomp, 0, 0, nullptr));
     // Files.
     refused("chmod", ::chmod("/tmp", 01777));
+    refused("fchmod", ::fchmod(0, 0600));
     refused("chown", ::chown("/tmp", 0, 0));
     refused("fchown", ::fchown(0, 0, 0));
     refused("setxattr", ::syscall(SYS_setxattr, "/tmp", "user.x", "", 0, 0));
