@@ -13,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <random>
@@ -211,9 +212,19 @@ class Killer {
   std::thread thread_;
 };
 
+int killings() {
+  const char* const isLong = std::getenv("HEARTH_TEST_LONG");
+  return isLong != nullptr && std::string(isLong) == "1" ? 1000 : 100;
+}
+
+// Spread over the first three milliseconds.
+std::chrono::microseconds killTime(int round) {
+  return std::chrono::microseconds(round % 100 * 29 + round / 100);
+}
+
 TEST(Mailbox, AHostIsKilledAtAnyMoment) {
   int right = 0;
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < killings(); ++round) {
     const MailboxPage page = MailboxPage::create().value();
     const pid_t host = ::fork();
     ASSERT_GE(host, 0);
@@ -223,7 +234,7 @@ TEST(Mailbox, AHostIsKilledAtAnyMoment) {
       ::_exit(0);
     }
     MailboxClient client(mappedAgain(page));
-    const Killer killer(host, std::chrono::microseconds(round * 29), [&] { client.close(); });
+    const Killer killer(host, killTime(round), [&] { client.close(); });
     for (uint64_t i = 0;; ++i) {
       const Result<MailboxWords> answer = client.call(wordsOf(i));
       if (!answer) {
@@ -239,7 +250,7 @@ TEST(Mailbox, AHostIsKilledAtAnyMoment) {
 
 TEST(Mailbox, AClientIsKilledAtAnyMoment) {
   int right = 0;
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < killings(); ++round) {
     const MailboxPage page = MailboxPage::create().value();
     const pid_t process = ::fork();
     ASSERT_GE(process, 0);
@@ -250,7 +261,7 @@ TEST(Mailbox, AClientIsKilledAtAnyMoment) {
       for (;;) ::pause();
     }
     MailboxServer server(mappedAgain(page));
-    const Killer killer(process, std::chrono::microseconds(round * 29), [&] { server.close(); });
+    const Killer killer(process, killTime(round), [&] { server.close(); });
     for (;;) {
       const Result<MailboxWords> request = server.receive();
       if (!request) {
