@@ -44,6 +44,10 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   bool isIdle() const;
   bool waitUntilIdle(std::chrono::steady_clock::time_point until);
 
+  // Answers a message, on the calling thread; for the threads that start() starts, and for tests.
+  // An error is a client that does not keep to the protocol, or is gone.
+  Status handle(Frame& frame);
+
   int socket() const { return socket_.get(); }
   uid_t user() const { return user_; }
 
@@ -57,8 +61,6 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   struct Call;
 
   void run() noexcept;
-  // Answers a message. An error is a client that does not keep to the protocol.
-  Status handle(Frame& frame);
   Status answer(Call& call);
   Status dispatch(Call& call);
   Status greet(Call& call);

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the first inputs of the fuzz targets beside itself, the same bytes at every call.
 
-Those of model_file_fuzz and container_fuzz come from the program hearth_tflite_corpus.
+Those of model_file_fuzz and container_fuzz come from the program hearth_tflite_corpus, those of
+served_client_fuzz and reply_fuzz from hearth_ipc_corpus.
 """
 
 import hashlib
