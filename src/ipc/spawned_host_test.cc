@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hosts in processes of their own, which the command hearth makes.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <thread>
+
+#include "base/log.h"
+#include "hal/cts/device_fixture.h"
+#include "hal/cts/model_builder.h"
+#include "ipc/host_process.h"
+#include "ipc/hosted_device.h"
+
+namespace hearth::ipc {
+namespace {
+
+using hal::cts::argumentFor;
+using hal::cts::computeOnce;
+using testing::HasSubstr;
+
+std::string contentsOf(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+class SpawnedHostTest : public testing::Test {
+ protected:
+  SpawnedHostTest() {
+    // Marks the hosts of this test.
+    program_.variables = {mark_};
+    if (const char* const options = std::getenv("ASAN_OPTIONS"))
+      program_.variables.push_back(std::string("ASAN_OPTIONS=") + options);
+  }
+
+  HostOpener opener() {
+    return [this] {
+      return spawnHost(program_);
+    };
+  }
+  // The processes of hosts of this test that have been handed on to.
+  std::vector<pid_t> hosts() const {
+    std::vector<pid_t> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const std::string name = entry.path().filename();
+      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+      if (contentsOf(entry.path() / "environ").find(mark_) == std::string::npos) continue;
+      // "PID (NAME) STATE PARENT ..."
+      const std::string stat = contentsOf(entry.path() / "stat");
+      const size_t end = stat.rfind(')');
+      if (end == std::string::npos || stat[end + 2] == 'Z') continue;
+      if (std::atoi(stat.c_str() + end + 4) == ::getpid()) continue;
+      found.push_back(std::atoi(name.c_str()));
+    }
+    return found;
+  }
+  template <typename Done>
+  static bool comesTrue(Done done) {
+    for (int i = 0; i < 6000; ++i) {
+      if (done()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+
+  const std::string mark_ = "HEARTH_TEST_MARK=" + std::to_string(::getpid()) + "-" +
+                            testing::UnitTest::GetInstance()->current_test_info()->name();
+  HostProgram program_{HEARTH_TOOL, {"--device", "hearth-cpu"}, {}};
+};
+
+TEST_F(SpawnedHostTest, IsNobodysChildAndEndsWithItsClient) {
+  auto device = HostedDevice::create("hearth-cpu", opener());
+  ASSERT_TRUE(device) << device.error().toString();
+  EXPECT_EQ((*device)->name(), "hearth-cpu");
+  EXPECT_EQ(hosts().size(), 1u);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+  device->reset();
+  EXPECT_TRUE(comesTrue([&] { return hosts().empty(); }));
+}
+
+TEST_F(SpawnedHostTest, HasNoOtherDescriptorsAndVariables) {
+  const std::filesystem::path secret = testing::TempDir() + "/hearth-secret";
+  // Inherited by every program that does not close it.
+  const base::Descriptor open(::open(secret.c_str(), O_RDWR | O_CREAT, 0600));
+  ::setenv("HEARTH_TEST_SECRET", "x", 1);
+  auto device = HostedDevice::create("hearth-cpu", opener());
+  ::unsetenv("HEARTH_TEST_SECRET");
+  ASSERT_TRUE(device) << device.error().toString();
+  const auto found = hosts();
+  ASSERT_EQ(found.size(), 1u);
+  const std::filesystem::path process = "/proc/" + std::to_string(found[0]);
+  EXPECT_THAT(contentsOf(process / "environ"), testing::Not(HasSubstr("HEARTH_TEST_SECRET")));
+  for (const auto& entry : std::filesystem::directory_iterator(process / "fd")) {
+    std::error_code ignored;
+    EXPECT_NE(std::filesystem::read_symlink(entry.path(), ignored), secret);
+  }
+  std::filesystem::remove(secret);
+}
+
+TEST_F(SpawnedHostTest, ProgramsThatAreNoHostsAreErrors) {
+  for (const char* const program : {"/nonexistent/hearth", "/bin/true", "/bin/false", "/"}) {
+    program_.program = program;
+    const auto device = HostedDevice::create("hearth-cpu", opener());
+    EXPECT_FALSE(device) << program;
+  }
+  program_.program = HEARTH_TOOL;
+  program_.arguments = {"--device", "no-such-device"};
+  EXPECT_FALSE(HostedDevice::create("no-such-device", opener()));
+}
+
+// Every result is the right one or a dead object, nothing hangs, and in the end it works.
+TEST_F(SpawnedHostTest, KillsAtRandomInstantsGiveResultsOrDeadObjects) {
+  base::setLogLevel(base::LogLevel::kOff);
+  const auto device = HostedDevice::create("hearth-cpu", opener());
+  ASSERT_TRUE(device) << device.error().toString();
+  const auto model = std::make_shared<const graph::Model>(hal::cts::convolutionModel(31));
+  const auto prepared = (*device)->prepareModel(model, {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  std::vector<float> in(31 * 31 * 3, 1.0f);
+  std::vector<float> expected(31 * 31 * 4);
+  ASSERT_TRUE(computeOnce(**prepared, {{argumentFor(in)}, {argumentFor(expected)}}).status);
+
+  constexpr int kThreads = 3;
+  const char* const isLong = std::getenv("HEARTH_TEST_LONG");
+  const int kills = isLong != nullptr && std::string(isLong) == "1" ? 1000 : 25;
+  std::vector<std::string> failures(kThreads);
+  std::atomic<bool> isOver = false;
+  std::atomic<bool> hasFailed = false;
+  std::atomic<int> results = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < kThreads; ++t)
+      threads.emplace_back([&, t] {
+        std::vector<float> own = in;
+        std::vector<float> out(expected.size());
+        auto execution = (*prepared)->createExecution({{argumentFor(own)}, {argumentFor(out)}});
+        while (!isOver && failures[t].empty()) {
+          if (!execution) {
+            execution = (*prepared)->createExecution({{argumentFor(own)}, {argumentFor(out)}});
+            continue;
+          }
+          std::fill(out.begin(), out.end(), -1.0f);
+          const hal::ExecutionResult result = (*execution)->compute({});
+          if (result.status && out != expected)
+            failures[t] = "wrong result";
+          else if (result.status)
+            ++results;
+          else if (result.status.error().code() != ErrorCode::kDeadObject)
+            failures[t] = result.status.error().toString();
+        }
+        if (!failures[t].empty()) hasFailed = true;
+      });
+    std::mt19937 random(7);
+    for (int i = 0; i < kills && !hasFailed; ++i) {
+      const int before = results;
+      EXPECT_TRUE(comesTrue([&] { return results > before || hasFailed; })) << i;
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
+      for (const pid_t host : hosts()) ::kill(host, SIGKILL);
+    }
+    const int before = results;
+    EXPECT_TRUE(comesTrue([&] { return results > before || hasFailed; }));
+    isOver = true;
+  }
+  for (const std::string& failure : failures) EXPECT_EQ(failure, "");
+  base::setLogLevelFromEnvironment();
+}
+
+}  // namespace
+}  // namespace hearth::ipc
