@@ -59,6 +59,26 @@ def randomInputs(path, folder):
     return file, list(values.values())
 
 
+def languageInputs(path, keys):
+    """Values for the signatures of a language model."""
+    run = subprocess.run([HEARTH, "inspect", path, "--json"], capture_output=True, check=True)
+    generator = np.random.default_rng(3)
+    values = {}
+    for signature in json.loads(run.stdout)["signatures"]:
+        if signature["key"] not in keys:
+            continue
+        for tensor in signature["inputs"]:
+            shape = tensor["shape"]
+            if tensor["name"] == "tokens":
+                value = generator.integers(0, 100, shape, np.int32)
+            elif tensor["name"] == "input_pos":
+                value = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
+            else:
+                value = generator.uniform(-1, 1, shape).astype(np.float32)
+            values[f"{signature['key']}/in/{tensor['name']}"] = value
+    return values
+
+
 class DelegateTest(unittest.TestCase):
 
     @classmethod
@@ -193,6 +213,32 @@ class DelegateTest(unittest.TestCase):
             self.job(DIGITS, inputs, interpreters=6, runs=1, threads=2),
             self.job(DIGITS, inputs, interpreters=3, options={"threads": 2}, content=True)])
         self.assertEqual([answer["error"] for answer in answers], [None, None])
+
+    def testSignaturesOfALanguageModel(self):
+        """Norms and attention as operators, and as composites that are taken whole."""
+        sizes = ["--form", "i8", "--layers", "1", "--hidden", "64", "--feed-forward", "128",
+                 "--heads", "4", "--head-size", "16", "--vocabulary", "100", "--prefill", "16",
+                 "--cache", "32"]
+        keys = ["prefill", "decode"]
+        for more in ([], ["--composite"]):
+            model = self.folder / f"language{len(more)}.tflite"
+            subprocess.run([sys.executable, ROOT / "bench" / "workloads" / "generate.py",
+                            "gemma_2b", model, *sizes, *more], check=True, capture_output=True)
+            inputs = self.folder / "language.npz"
+            np.savez(inputs, **languageInputs(model, keys))
+            job = self.job(model, inputs, signatures=keys)
+            alone = {**job, "library": None, "outputs": str(self.folder / "alone.npz")}
+            answers, log = self.session([alone, job])
+            self.assertEqual(answers, [{"error": None}, {"error": None}])
+            taken = TAKEN.findall(log)
+            self.assertGreaterEqual(len(taken), 2)
+            self.assertEqual([one for one, _ in taken], [all_ for _, all_ in taken])
+            with np.load(job["outputs"]) as found, np.load(alone["outputs"]) as expected:
+                self.assertEqual(set(found), set(expected))
+                for name, array in found.items():
+                    peer = expected[name]
+                    verdict = judge.judge(array, [peer], "dynamic")
+                    self.assertEqual(verdict.outcome, judge.AGREES, f"{name} {verdict.why}")
 
     def testTheExample(self):
         inputs, values = randomInputs(DIGITS, self.folder)

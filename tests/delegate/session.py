@@ -7,7 +7,8 @@ A job has the path `model`, the .npz files `inputs` (RUN/in/NAME) and `outputs` 
 RUN/NAME), the number of `runs`, the delegate's `library` and `options` (none: LiteRT alone), and
 says whether the model is read by this program (`content`), how many `interpreters` run it, each in a
 thread of its own, and the number of `threads` of each. Where the model has no signature, NAME is
-the position of a tensor. An answer has `error`, a text, or null.
+the position of a tensor. With `signatures`, a list of their keys, each takes the place of a RUN. An
+answer has `error`, a text, or null.
 """
 
 import json
@@ -48,6 +49,17 @@ def runAll(interpreter, arrays, runs):
     return results
 
 
+def runSignatures(interpreter, arrays, keys):
+    results = {}
+    for key in keys:
+        runner = interpreter.get_signature_runner(key)
+        values = {name: arrays[f"{key}/in/{name}"] for name in runner.get_input_details()}
+        # The arrays are the interpreter's memory, which the next signature may use.
+        for name, array in runner(**values).items():
+            results[f"{key}/{name}"] = np.array(array)
+    return results
+
+
 def work(job):
     delegates = []
     if job.get("library"):
@@ -65,7 +77,9 @@ def work(job):
         try:
             interpreter = Interpreter(**model, experimental_delegates=delegates,
                                       num_threads=job.get("threads"))
-            results[position] = runAll(interpreter, arrays, job.get("runs", 1))
+            results[position] = (
+                runSignatures(interpreter, arrays, job["signatures"]) if "signatures" in job
+                else runAll(interpreter, arrays, job.get("runs", 1)))
         except Exception as error:  # pylint: disable=broad-except
             problems.append(error)
 

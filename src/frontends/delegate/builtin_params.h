@@ -139,6 +139,13 @@ struct StridedSliceParamsV8 {
   StridedSliceParams first;
   bool isOffset;
 };
+struct CompositeParams {
+  const char* name;
+  int32_t subgraph;
+  int32_t version;
+  const uint8_t* attributes;
+  size_t attributeBytes;
+};
 struct ReverseSequenceParams {
   int32_t sequenceDimension, batchDimension;
 };
@@ -157,5 +164,7 @@ static_assert(offsetof(SequenceLstmParamsV4, isDiagonal) == 14);
 static_assert(offsetof(BidirectionalLstmParams, isAsymmetric) == 14);
 static_assert(offsetof(DimensionsParams, count) == 32);
 static_assert(offsetof(StridedSliceParamsV8, isOffset) == 20);
+static_assert(offsetof(CompositeParams, attributes) == 16);
+static_assert(offsetof(CompositeParams, attributeBytes) == 24);
 
 }  // namespace hearth::delegate

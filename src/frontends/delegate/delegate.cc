@@ -82,7 +82,11 @@ std::unique_ptr<Kernel> Delegate::takeKernel(TfLiteContext* context, const Nodes
 Status Delegate::apply(TfLiteContext* context) {
   const base::TraceSpan span("delegate", "take a graph");
   NodeSelection selection(context, options_);
-  HEARTH_TRY(selection.select());
+  // Whatever hinders Hearth does not hinder the runtime.
+  if (const Status selected = base::caught([&] { return selection.select(); }); !selected) {
+    base::logWarn("The whole graph stays with the runtime: {}", selected.error().toString());
+    return {};
+  }
   const Nodes nodes = selection.nodes();
   NodeSelection::Kernels kernels = selection.takeKernels();
   base::logInfo("Hearth runs {} of {} nodes of a graph in {} partitions.", nodes.size(),

@@ -28,8 +28,8 @@ class Delegate {
     return static_cast<Delegate*>(handle->data_);
   }
 
-  // Takes what it can of an interpreter's graph, compiled, and leaves the rest to the runtime. When
-  // Hearth can run nothing of it, that is no error. kOpFailed when the runtime refuses.
+  // Takes what it can of an interpreter's graph and leaves the rest to the runtime. When Hearth can
+  // run nothing of it, that is no error. kOpFailed when the runtime does not let it take the nodes.
   Status apply(TfLiteContext* context);
 
  private:

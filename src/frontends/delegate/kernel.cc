@@ -45,7 +45,13 @@ Kernel::Kernel(PartitionSource source, Settings settings)
 
 Result<std::unique_ptr<Kernel>> Kernel::create(PartitionSource source, Settings settings) {
   std::unique_ptr<Kernel> kernel(new Kernel(std::move(source), std::move(settings)));
-  HEARTH_TRY(kernel->use(kernel->statedShapes()));
+  HEARTH_ASSIGN(kernel->translated_, translate(kernel->source_));
+  HEARTH_TRY(checkDevices(*kernel->translated_->model, *kernel->settings_.options));
+  // Any device may refuse what it is given, but the last resort takes everything, so that the rest
+  // may wait until shapes are certain. Some partitions are never prepared, such as decompositions
+  // of composites that the delegate took as a whole.
+  if (!kernel->settings_.options->compilation.devices.empty())
+    HEARTH_TRY(kernel->use(kernel->statedShapes()));
   return kernel;
 }
 
@@ -62,16 +68,24 @@ Kernel::Shapes Kernel::statedShapes() const {
   return shapes;
 }
 
+Result<TranslatedPartition> Kernel::translateFor(const Shapes& shapes) {
+  auto translated = std::exchange(translated_, std::nullopt);
+  if (translated && shapes == statedShapes()) return std::move(*translated);
+  for (size_t i = 0; i < arguments_.size(); ++i)
+    source_.tensors.at(arguments_[i]).dimensions = shapes[i];
+  return translate(source_);
+}
+
 Status Kernel::use(const Shapes& shapes) {
   const auto found = std::ranges::find(variants_, shapes, &Variant::shapes);
   if (found != variants_.end()) {
     variants_.splice(variants_.begin(), variants_, found);
     return {};
   }
-  for (size_t i = 0; i < arguments_.size(); ++i)
-    source_.tensors.at(arguments_[i]).dimensions = shapes[i];
+  HEARTH_ASSIGN(TranslatedPartition translated, translateFor(shapes));
   HEARTH_ASSIGN(CompiledPartition compiled,
-                compile(source_, *settings_.options, settings_.threads, settings_.file));
+                compile(source_, std::move(translated), *settings_.options, settings_.threads,
+                        settings_.file));
   const size_t variables = compiled.variables.size();
   variants_.push_front({shapes, std::move(compiled),
                         std::vector<void*>(source_.inputs.size() + variables),

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,12 +25,13 @@ class Kernel {
     std::string file;  // the model's path, or empty
   };
 
-  // Compiles the partition for the shapes that the source states; its constants must be no memory
-  // of the runtime. Errors: those of compile().
+  // Translates the partition for the shapes that the source states, and finds devices for it; its
+  // constants must be no memory of the runtime. Compiles it if the options name devices, which may
+  // then still refuse it. Errors: those of translate(), checkDevices() and compile().
   static Result<std::unique_ptr<Kernel>> create(PartitionSource source, Settings settings);
 
-  // Compiles for the shapes that the inputs now have, if they have others, and gives the outputs
-  // theirs. Errors: those of compile(), and kOpFailed when the runtime refuses.
+  // Compiles for the shapes that the inputs now have, which may be others, and gives the outputs
+  // theirs. Errors: those of translate() and compile(), and kOpFailed when the runtime refuses.
   Status prepare(TfLiteContext* context);
   // Computes the outputs and the new values of the variables from and into the runtime's memory.
   Status invoke(TfLiteContext* context);
@@ -49,6 +51,8 @@ class Kernel {
 
   Kernel(PartitionSource source, Settings settings);
   Shapes statedShapes() const;
+  Result<TranslatedPartition> translateFor(const Shapes& shapes);
+  // Makes the variant for these shapes the first.
   Status use(const Shapes& shapes);
   Status bind(TfLiteContext* context, int32_t tensor, size_t index, bool isInput, void** bound);
 
@@ -56,6 +60,8 @@ class Kernel {
   const Settings settings_;
   std::vector<int32_t> arguments_;  // the inputs, then the variables
   std::list<Variant> variants_;     // that used last is the first
+  // Made by create() for the first compilation.
+  std::optional<TranslatedPartition> translated_;
 };
 
 }  // namespace hearth::delegate

@@ -553,6 +553,25 @@ bool isKnownCustomOperation(const std::string& name) {
   return tflite::isKnownCustomOperation(name) || ops::findCustomOperator(name) != nullptr;
 }
 
+// A composite that the reader of files knows by its name. Any other one is left to the runtime,
+// which has its decomposition: there is none here, so the reader refuses it.
+std::optional<SourceNode> readComposite(const TfLiteNode& node, SourceNode read) {
+  if (node.builtin_data == nullptr) return std::nullopt;
+  const auto p = Parameters{node.builtin_data, read.version}.as<CompositeParams>();
+  if (p.name == nullptr) return std::nullopt;
+  std::vector<uint8_t> attributes;
+  if (p.attributes != nullptr) attributes.assign(p.attributes, p.attributes + p.attributeBytes);
+  read.optionsType2 = schema::BuiltinOptions2::StableHLOCompositeOptions;
+  read.options = [name = std::string(p.name, ::strnlen(p.name, kLongestName)), version = p.version,
+                  list = std::move(attributes)](FlatBufferBuilder& builder) {
+    constexpr int32_t kNoSubgraph = -1;
+    return schema::CreateStableHLOCompositeOptionsDirect(builder, name.c_str(), kNoSubgraph, &list,
+                                                         0, version)
+        .Union();
+  };
+  return read;
+}
+
 }  // namespace
 
 bool isKnownOperation(BuiltinOperator code) {
@@ -578,6 +597,8 @@ std::optional<SourceNode> readNode(const TfLiteNode& node, const TfLiteRegistrat
     return read;
   }
   const KnownOperation* const known = findOperation(read.code);
+  if (read.code == BuiltinOperator::STABLEHLO_COMPOSITE)
+    return readComposite(node, std::move(read));
   if (known == nullptr) return std::nullopt;
   if (known->read == nullptr) return read;
   if (node.builtin_data == nullptr) return std::nullopt;

@@ -171,6 +171,32 @@ TEST(NodeReader, WhatIsMissingStaysWithTheRuntime) {
   EXPECT_TRUE(readNode(node, registration));
 }
 
+// The reader of files knows some composites by name; without a subgraph it refuses all others.
+TEST(NodeReader, CompositesHaveNoDecomposition) {
+  const std::vector<uint8_t> attributes = {7, 8, 9};
+  CompositeParams params{"odml.rms_norm", 5, 2, attributes.data(), attributes.size()};
+  TfLiteNode node{};
+  TfLiteRegistration registration{};
+  registration.builtin_code = static_cast<int32_t>(BuiltinOperator::STABLEHLO_COMPOSITE);
+  EXPECT_FALSE(readNode(node, registration));
+  node.builtin_data = &params;
+  const auto read = readNode(node, registration);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->optionsType, schema::BuiltinOptions::NONE);
+  EXPECT_EQ(read->optionsType2, schema::BuiltinOptions2::StableHLOCompositeOptions);
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(flatbuffers::Offset<schema::StableHLOCompositeOptions>(read->options(builder).o));
+  const auto options = std::unique_ptr<schema::StableHLOCompositeOptionsT>(
+      flatbuffers::GetRoot<schema::StableHLOCompositeOptions>(builder.GetBufferPointer())
+          ->UnPack());
+  EXPECT_EQ(options->name, "odml.rms_norm");
+  EXPECT_EQ(options->decomposition_subgraph_index, -1);
+  EXPECT_EQ(options->composite_attributes, attributes);
+  EXPECT_EQ(options->version, 2);
+  params.name = nullptr;
+  EXPECT_FALSE(readNode(node, registration));
+}
+
 TEST(NodeReader, CustomOptionsAreKept) {
   const std::vector<uint8_t> options = {1, 2, 3};
   TfLiteNode node{};

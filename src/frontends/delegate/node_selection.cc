@@ -43,7 +43,12 @@ unsigned threadsFor(const DelegateOptions& options, int32_t recommended) {
 }  // namespace
 
 NodeSelection::NodeSelection(TfLiteContext* context, std::shared_ptr<const DelegateOptions> options)
-    : context_(context), reader_(context), options_(std::move(options)) {}
+    : context_(context), reader_(context), options_(std::move(options)) {
+  if (!context->allow_fp32_relax_to_fp16 || options_->allowsFp16) return;
+  auto relaxed = std::make_shared<DelegateOptions>(*options_);
+  relaxed->allowsFp16 = true;
+  options_ = std::move(relaxed);
+}
 
 Status NodeSelection::readPlan() {
   HEARTH_ASSIGN(const std::vector<int32_t> plan, reader_.plan());
@@ -93,13 +98,15 @@ bool NodeSelection::isTaken(const GraphReader::Node& node) {
     if (const auto known = knownShapes_.find(input); known != knownShapes_.end())
       partition->tensors.at(input).dimensions = known->second;
   const auto translated = translate(*partition);
-  if (!translated) {
-    base::logDebug("Node {} stays with the runtime: {}", node.index, translated.error().toString());
-    if (translated.error().code() == ErrorCode::kIncomplete)
+  const Status isTaken = translated ? checkDevices(*translated->model, *options_)
+                                    : Status(std::unexpected(translated.error()));
+  if (!isTaken) {
+    base::logDebug("Node {} stays with the runtime: {}", node.index, isTaken.error().toString());
+    if (isTaken.error().code() == ErrorCode::kIncomplete)
       unknownShapes_.insert(node.outputs.begin(), node.outputs.end());
     return false;
   }
-  const graph::Subgraph& main = (*translated).model->main();
+  const graph::Subgraph& main = translated->model->main();
   for (size_t i = 0; i < partition->outputs.size(); ++i)
     knownShapes_[partition->outputs[i]] = main.operands[main.outputs[i]].dimensions;
   return true;

@@ -48,7 +48,7 @@ class NodeSelection {
 
   TfLiteContext* const context_;
   GraphReader reader_;
-  const std::shared_ptr<const DelegateOptions> options_;
+  std::shared_ptr<const DelegateOptions> options_;
   std::vector<GraphReader::Node> plan_;
   std::map<int32_t, const SourceNode*> sources_;      // by node
   std::map<int32_t, graph::Dimensions> knownShapes_;  // of what taken nodes compute

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/delegate/partition.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -83,11 +84,32 @@ Result<TranslatedPartition> translate(const PartitionSource& source) {
   return tellsMore ? std::move(again) : std::move(translated);
 }
 
-Result<CompiledPartition> compile(const PartitionSource& source, const DelegateOptions& options,
-                                  unsigned threads, const std::string& file) {
+Status checkDevices(const graph::Model& model, const DelegateOptions& options) {
+  std::vector<std::shared_ptr<hal::Device>> devices = options.compilation.devices;
+  // The last resort takes whatever any other device does.
+  if (devices.empty()) devices.push_back(runtime::DeviceManager::shared().reference());
+  const std::vector<graph::Operation>& operations = model.main().operations;
+  std::vector<bool> isTaken(operations.size(), false);
+  std::string reason;
+  for (const auto& device : devices) {
+    HEARTH_ASSIGN(const std::vector<hal::OperationSupport> support,
+                  device->supportedOperations(model));
+    for (size_t i = 0; i < operations.size() && i < support.size(); ++i) {
+      if (support[i].supported) isTaken[i] = true;
+      if (!support[i].supported && reason.empty()) reason = support[i].reason;
+    }
+  }
+  const auto missing = std::ranges::find(isTaken, false);
+  if (missing == isTaken.end()) return {};
+  return fail(ErrorCode::kUnsupported, "No device takes {}: {}",
+              graph::nameOf(operations[missing - isTaken.begin()].type), reason);
+}
+
+Result<CompiledPartition> compile(const PartitionSource& source, TranslatedPartition translated,
+                                  const DelegateOptions& options, unsigned threads,
+                                  const std::string& file) {
   const base::TraceSpan span("delegate", "compile");
   const auto begin = std::chrono::steady_clock::now();
-  HEARTH_ASSIGN(TranslatedPartition translated, translate(source));
   if (options.allowsFp16) {
     graph::Model relaxed = *translated.model;
     relaxed.relaxFloat32ToFloat16 = true;

@@ -25,6 +25,10 @@ struct TranslatedPartition {
 // only at run time.
 Result<TranslatedPartition> translate(const PartitionSource& source);
 
+// Whether every operation has a device that takes it: those that the options name, or any.
+// kUnsupported names the first that has none.
+Status checkDevices(const graph::Model& model, const DelegateOptions& options);
+
 // A partition for certain shapes of its inputs, ready to be run. Used by one thread at a time.
 struct CompiledPartition {
   std::shared_ptr<runtime::Execution> execution;
@@ -32,9 +36,10 @@ struct CompiledPartition {
   std::vector<graph::Dimensions> outputDimensions;  // of the source's outputs
 };
 
-// Compiles a partition whose constants are no memory of the runtime. `file` is the path of the
-// model, for reports; may be empty. Errors: those of translate() and of Compilation::create().
-Result<CompiledPartition> compile(const PartitionSource& source, const DelegateOptions& options,
-                                  unsigned threads, const std::string& file);
+// Compiles what translate() made of a source whose constants are no memory of the runtime. `file`
+// is the path of the model, for reports; may be empty. Errors: those of Compilation::create().
+Result<CompiledPartition> compile(const PartitionSource& source, TranslatedPartition translated,
+                                  const DelegateOptions& options, unsigned threads,
+                                  const std::string& file);
 
 }  // namespace hearth::delegate

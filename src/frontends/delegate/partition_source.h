@@ -53,7 +53,7 @@ struct SourceTensor {
   bool isVariable = false;
 };
 
-// Writes the options of an operation; its table is one of `optionsType`.
+// Writes the options of an operation; its table is one of `optionsType` or `optionsType2`.
 using OptionsWriter =
     std::function<flatbuffers::Offset<void>(flatbuffers::FlatBufferBuilder& builder)>;
 
@@ -65,6 +65,7 @@ struct SourceNode {
   std::vector<int32_t> outputs;
   std::vector<int32_t> intermediates;
   tflite::schema::BuiltinOptions optionsType = tflite::schema::BuiltinOptions::NONE;
+  tflite::schema::BuiltinOptions2 optionsType2 = tflite::schema::BuiltinOptions2::NONE;
   OptionsWriter options;
   std::vector<uint8_t> customOptions;
 };

@@ -180,7 +180,9 @@ class Writer {
     table.add_inputs(inputs);
     table.add_outputs(outputs);
     table.add_builtin_options_type(node.optionsType);
-    table.add_builtin_options(options);
+    if (node.optionsType != schema::BuiltinOptions::NONE) table.add_builtin_options(options);
+    table.add_builtin_options_2_type(node.optionsType2);
+    if (node.optionsType2 != schema::BuiltinOptions2::NONE) table.add_builtin_options_2(options);
     table.add_custom_options(custom);
     table.add_intermediates(intermediates);
     operators_.push_back(table.Finish());
