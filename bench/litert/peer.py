@@ -8,6 +8,7 @@ Runs inside the virtual environment that `compare.py` makes. The keys are those 
 
 import argparse
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -26,10 +27,14 @@ def randomArray(generator, shape, dtype):
 
 
 class InterpreterSide:
-    def __init__(self, path, threads):
-        from ai_edge_litert.interpreter import Interpreter
+    """`delegate`: the library of an external delegate and its options, or None."""
+
+    def __init__(self, path, threads, delegate=None):
+        from ai_edge_litert.interpreter import Interpreter, load_delegate
         self.start = time.perf_counter()
-        self._interpreter = Interpreter(str(path), num_threads=threads)
+        delegates = [] if delegate is None else [load_delegate(*delegate)]
+        self._interpreter = Interpreter(str(path), num_threads=threads,
+                                        experimental_delegates=delegates)
         self._interpreter.allocate_tensors()
         self.prepared = time.perf_counter()
         self.inputs = [(detail["shape"], detail["dtype"])
@@ -151,6 +156,10 @@ def main():
     parser.add_argument("model", type=Path)
     parser.add_argument("--api", choices=["interpreter", "compiled"], default="interpreter")
     parser.add_argument("--weight-cache", type=Path, help="with --api compiled")
+    parser.add_argument("--delegate", metavar="LIBRARY", help="with --api interpreter")
+    parser.add_argument("--delegate-store", metavar="FOLDER", help="the delegate's option `store`")
+    parser.add_argument("--wait", action="store_true",
+                        help="ends when standard input does, so that others can be measured beside")
     parser.add_argument("--only-start", action="store_true",
                         help="with --api compiled: no inference, and from_file_ms apart")
     parser.add_argument("--generate", action="store_true",
@@ -166,7 +175,9 @@ def main():
     if arguments.generate:
         return generate(arguments)
     if arguments.api == "interpreter":
-        side = InterpreterSide(arguments.model, arguments.threads)
+        store = {"store": arguments.delegate_store} if arguments.delegate_store else {}
+        side = InterpreterSide(arguments.model, arguments.threads,
+                               arguments.delegate and (arguments.delegate, store))
     else:
         side = CompiledModelSide(arguments.model, arguments.threads, arguments.weight_cache)
     startPeak = memory()["peak_rss_kib"]
@@ -196,7 +207,9 @@ def main():
     print(json.dumps({"model": str(arguments.model),
                       "start": {"prepare_ms": 1e3 * (side.prepared - side.start)},
                       "inference_ms": inference,
-                      "memory": {"start_peak_rss_kib": startPeak, **memory()}}))
+                      "memory": {"start_peak_rss_kib": startPeak, **memory()}}), flush=True)
+    if arguments.wait:
+        sys.stdin.read()
 
 
 if __name__ == "__main__":
