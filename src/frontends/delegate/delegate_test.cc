@@ -134,8 +134,10 @@ TEST_F(DelegateTest, InputsAreResized) {
   runtime.addNode(BuiltinOperator::NEG, {middle}, {output});
   runtime.setOutputs({output});
   ASSERT_EQ(runtime.apply(delegate_), kTfLiteOk);
-  // More shapes than are kept, and some of them again.
-  for (const int32_t rows : {1, 3, 2, 4, 5, 6, 3, 1, 6}) {
+  // More shapes than are kept of large ones, and some of them again.
+  constexpr int32_t kLarge = 10000;
+  for (const int32_t rows :
+       {1, 3, kLarge, 2, kLarge + 1, 3, kLarge + 2, kLarge + 3, kLarge + 4, 1, 3, kLarge}) {
     runtime.resize(input, {rows, 2});
     ASSERT_EQ(runtime.allocate(), kTfLiteOk) << runtime.lastError();
     EXPECT_THAT(runtime.dimensions(output), ElementsAre(rows, 2));

@@ -82,7 +82,7 @@ SourceSparsity readSparsity(const TfLiteSparsity& from) {
   SourceSparsity sparsity;
   sparsity.traversalOrder = listOf(from.traversal_order);
   sparsity.blockMap = listOf(from.block_map);
-  for (int32_t i = 0; i < from.dim_metadata_size; ++i) {
+  for (int32_t i = 0; from.dim_metadata != nullptr && i < from.dim_metadata_size; ++i) {
     const TfLiteDimensionMetadata& dimension = from.dim_metadata[i];
     sparsity.dimensions.push_back(
         {dimension.format == 0 ? schema::DimensionType::DENSE : schema::DimensionType::SPARSE_CSR,

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "frontends/delegate/graph_reader.h"
@@ -10,8 +12,11 @@
 namespace hearth::delegate {
 namespace {
 
-// Compilations that are kept for shapes that come back.
-constexpr size_t kMostVariants = 4;
+// Compilations that are kept for shapes that come back: many of small ones, such as those of a loop
+// whose tensors grow.
+constexpr size_t kFewVariants = 4;
+constexpr size_t kManyVariants = 64;
+constexpr uint64_t kSmallElements = 16384;
 
 // A free() of the runtime gives it back; null without memory.
 TfLiteIntArray* makeArray(const graph::Dimensions& dimensions) {
@@ -21,6 +26,10 @@ TfLiteIntArray* makeArray(const graph::Dimensions& dimensions) {
   array->size = static_cast<int32_t>(dimensions.size());
   std::ranges::copy(dimensions, array->data);
   return array;
+}
+
+uint64_t elementCount(const graph::Dimensions& dimensions) {
+  return std::accumulate(dimensions.begin(), dimensions.end(), uint64_t{1}, std::multiplies<>());
 }
 
 Status resize(TfLiteContext* context, int32_t index, const graph::Dimensions& dimensions) {
@@ -90,7 +99,9 @@ Status Kernel::use(const Shapes& shapes) {
   variants_.push_front({shapes, std::move(compiled),
                         std::vector<void*>(source_.inputs.size() + variables),
                         std::vector<void*>(source_.outputs.size() + variables)});
-  if (variants_.size() > kMostVariants) variants_.pop_back();
+  const bool isSmall = std::ranges::all_of(
+      shapes, [](const graph::Dimensions& shape) { return elementCount(shape) <= kSmallElements; });
+  while (variants_.size() > (isSmall ? kManyVariants : kFewVariants)) variants_.pop_back();
   return {};
 }
 
