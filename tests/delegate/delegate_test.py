@@ -109,14 +109,14 @@ class DelegateTest(unittest.TestCase):
         return {"model": str(model), "inputs": str(inputs), "library": LIBRARY,
                 "outputs": str(self.folder / f"{model.stem}-out.npz"), **more}
 
-    def hearthRun(self, model, values):
+    def hearthRun(self, model, values, *more):
         """The outputs of the command."""
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             words = []
             for position, value in enumerate(values):
                 np.save(f"{folder}/{position}.npy", value)
                 words += ["--input", f"{folder}/{position}.npy"]
-            done = subprocess.run([HEARTH, "run", model, *words, "--output-dir", folder],
+            done = subprocess.run([HEARTH, "run", model, *words, *more, "--output-dir", folder],
                                   capture_output=True, text=True, env=self.environment, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             files = sorted(pathlib.Path(folder).glob("output_*.npy"),
@@ -206,6 +206,19 @@ class DelegateTest(unittest.TestCase):
             self.assertEqual(answers, [{"error": None}])
         [line] = self.report.read_text().splitlines()
         self.assertEqual(json.loads(line)["start"]["cache"], "hit")
+
+    def testTheDeviceOfTheOptionRunsTheModel(self):
+        inputs, values = randomInputs(DIGITS, self.folder)
+        self.startStates()
+        job = self.job(DIGITS, inputs, options={"device": "nnapi-reference"})
+        answers, _ = self.session([job])
+        self.assertEqual(answers, [{"error": None}])
+        [line] = self.report.read_text().splitlines()
+        self.assertEqual(json.loads(line)["device"], "nnapi-reference")
+        [expected] = self.hearthRun(DIGITS, values, "--device", "nnapi-reference")
+        with np.load(job["outputs"]) as found:
+            [array] = list(dict(found).values())
+        self.assertEqual(array.tobytes(), expected.tobytes())
 
     def testSeveralInterpretersAndThreads(self):
         inputs, _ = randomInputs(DIGITS, self.folder)

@@ -36,11 +36,11 @@ class RowTest(unittest.TestCase):
                        compiled=[sample(9.0, 10.0)], hearth=[sample(2.0)])
         self.assertEqual(row.startRatio, 6.0 / 12.0)
         self.assertEqual(row.steadyRatio, 2.1 / 2.0)
-        self.assertEqual(row.memoryRatio, 0.5)
+        self.assertEqual(row.memoryRatio, 0.25)
         text = compare.markdown([row], [("peer", "x")])
         self.assertIn("| model | 6 (5–92) | 12 (12–12) | – | 3 (3–3) | 0.50 |", text)
         self.assertIn("| **1.05** |", text)
-        self.assertIn("| model | 0 | 1 | 2 | 0.50 |", text)
+        self.assertIn("| model | 0 | 1 | 2 | 0.25 |", text)
 
     def testWhatIsMissingHasNoRatio(self):
         row = self.row(failures={"compiled": "no result"}, delegate=[sample(0.1)],
