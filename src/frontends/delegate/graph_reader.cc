@@ -65,8 +65,15 @@ bool readQuantization(const TfLiteQuantization& from, SourceTensor* to) {
     return from.type == kTfLiteNoQuantization;
   if (from.type == kTfLiteAffineQuantization) {
     const auto& affine = *static_cast<const TfLiteAffineQuantization*>(from.params);
-    to->scales = listOf(affine.scale);
-    for (const int32_t zeroPoint : listOf(affine.zero_point)) to->zeroPoints.push_back(zeroPoint);
+    if (affine.scale != nullptr && affine.scale->size > 0)
+      to->scales = std::make_shared<const std::vector<float>>(listOf(affine.scale));
+    if (affine.zero_point != nullptr && affine.zero_point->size > 0) {
+      const std::span<const int32_t> points(affine.zero_point->data,
+                                            static_cast<size_t>(affine.zero_point->size));
+      const bool areSame = std::ranges::all_of(
+          points, [first = points[0]](int32_t zeroPoint) { return zeroPoint == first; });
+      to->zeroPoints.assign(points.begin(), areSame ? points.begin() + 1 : points.end());
+    }
     to->quantizedDimension = affine.quantized_dimension;
     return true;
   }

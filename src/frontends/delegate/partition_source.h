@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,8 +43,9 @@ struct SourceTensor {
   graph::Dimensions dimensions;
   // Which dimensions the model leaves open; empty = none.
   std::vector<bool> isOpen;
-  std::vector<float> scales;
-  std::vector<int64_t> zeroPoints;
+  // Shared, since a table of a language model has some hundred thousand; null = none.
+  std::shared_ptr<const std::vector<float>> scales;
+  std::vector<int64_t> zeroPoints;  // one where all are the same
   int32_t quantizedDimension = 0;
   // Of a tensor that is quantised by blocks: the tensor with the scales; else -1.
   int32_t blockScales = -1;

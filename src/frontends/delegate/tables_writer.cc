@@ -87,14 +87,12 @@ class Writer {
   // is right for tables that are written anew at each start.
   void keepTables() {
     struct Kept {
-      std::vector<uint64_t> words;
+      flatbuffers::DetachedBuffer bytes;
       memory::PoolRef pool;
     };
     const auto kept = std::make_shared<Kept>();
-    const size_t size = builder_.GetSize();
-    kept->words.resize((size + sizeof(uint64_t) - 1) / sizeof(uint64_t));
-    std::copy_n(builder_.GetBufferPointer(), size, reinterpret_cast<uint8_t*>(kept->words.data()));
-    kept->pool = memory::Pool::borrowed(kept->words.data(), size);
+    kept->bytes = builder_.Release();
+    kept->pool = memory::Pool::borrowed(kept->bytes.data(), kept->bytes.size());
     result_.tables = memory::PoolRef(kept, kept->pool.get());
   }
 
@@ -122,8 +120,8 @@ class Writer {
       return schema::CreateQuantizationParameters(
           builder_, 0, 0, 0, 0, schema::QuantizationDetails::BlockwiseQuantization, blocks.Union());
     }
-    if (tensor.scales.empty()) return {};
-    const auto scales = builder_.CreateVector(tensor.scales);
+    if (tensor.scales == nullptr) return {};
+    const auto scales = builder_.CreateVector(*tensor.scales);
     const auto zeroPoints = builder_.CreateVector(tensor.zeroPoints);
     return schema::CreateQuantizationParameters(builder_, 0, 0, scales, zeroPoints,
                                                 schema::QuantizationDetails::NONE, 0,
