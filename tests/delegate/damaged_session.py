@@ -21,7 +21,7 @@ import mutate_models  # noqa: E402
 from ai_edge_litert.interpreter import Interpreter, load_delegate  # noqa: E402
 
 RAN, REFUSED = 10, 11
-SECONDS = 30
+SECONDS = 120
 # LiteRT itself would take what a damaged shape asks for.
 BYTES = 6 << 30
 
