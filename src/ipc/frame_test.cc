@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <numeric>
@@ -28,7 +29,7 @@ std::vector<capnp::word> wordsOf(size_t count) {
 }
 
 bool areEqual(std::span<const capnp::word> a, std::span<const capnp::word> b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+  return std::ranges::equal(std::as_bytes(a), std::as_bytes(b));
 }
 
 // What the frame header of this protocol looks like to somebody who writes one by hand.

@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import numpy as np
 
-from command import HEARTH, ROOT, CommandTest
+from command import DATA, HEARTH, ROOT, CommandTest
 
 MODEL = ROOT / "models" / "digits" / "digits.tflite"
 NNAPI_HELLO = pathlib.Path(HEARTH).parent / "nnapi_hello"
@@ -197,6 +197,15 @@ class ServeTest(CommandTest):
             self.assertIsNone(client.poll())
             client.kill()
         self.waitFor(lambda: not self.spawned())
+
+    @unittest.skipUnless(DATA, "HEARTH_TEST_DATA is not set.")
+    def testNnapisVectorsPassBehindAHost(self):
+        vectors = pathlib.Path(DATA) / "conformance" / "V1_0.nntv"
+        self.startHost("--device", CPU, "--socket", self.path, path=self.path)
+        for device, hosts in (("nnapi-reference", SPAWNED), (CPU, f"{CPU}={self.path}")):
+            report = self.json("conformance", vectors, "--device", device, env=self.hosted(hosts))
+            self.assertEqual(report["failed"], 0)
+            self.assertGreater(report["passed"], 100)
 
 
 if __name__ == "__main__":

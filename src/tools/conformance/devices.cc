@@ -5,6 +5,8 @@
 #include "drivers/cpu/cpu_device.h"
 #include "drivers/reference/reference_device.h"
 #include "hal/driver_library.h"
+#include "ipc/host_list.h"
+#include "ipc/hosted_device.h"
 
 namespace hearth::conformance {
 
@@ -16,13 +18,26 @@ std::vector<DeviceFactory> builtInDevices() {
 
 std::vector<DeviceFactory> allDevices() {
   std::vector<DeviceFactory> devices = builtInDevices();
+  // An invalid list is one that the runtime takes no device from, either.
+  const auto places = ipc::parseHostList(base::envString(base::Env::kDriverHosts));
+  if (places)
+    for (DeviceFactory& device : devices)
+      if (const auto place = places->find(device.name); place != places->end())
+        device.create = [name = device.name, where = place->second] {
+          return ipc::HostedDevice::create(name, ipc::openerAt(where, name, ""));
+        };
   std::vector<std::string> problems;
   for (const std::string& path :
        hal::findDriverManifests(base::envString(base::Env::kDriverPath), &problems))
     if (auto manifest = hal::readDriverManifest(path))
-      devices.push_back({manifest->name, [manifest = *manifest] {
-                           return hal::loadDriver(manifest);
-                         }});
+      devices.push_back(
+          {manifest->name, [manifest = *manifest]() -> Result<std::shared_ptr<hal::Device>> {
+             const auto place = ipc::placeOf(manifest);
+             if (!place) return hal::loadDriver(manifest);
+             return ipc::HostedDevice::create(
+                 manifest.name, ipc::openerAt(*place, manifest.name,
+                                              manifest.library.empty() ? "" : manifest.path));
+           }});
   return devices;
 }
 

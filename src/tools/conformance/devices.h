@@ -19,7 +19,8 @@ struct DeviceFactory {
 // The devices of this build.
 std::vector<DeviceFactory> builtInDevices();
 
-// The devices of this build and the drivers along HEARTH_DRIVER_PATH, loaded when they are created.
+// The devices of this build and the drivers along HEARTH_DRIVER_PATH, loaded when they are created;
+// each behind a host where its manifest or HEARTH_DRIVER_HOSTS says so.
 std::vector<DeviceFactory> allDevices();
 
 }  // namespace hearth::conformance
