@@ -428,6 +428,8 @@ Status ServedClient::copyTo(Call& call, schema::Copy::Reader from) {
   if (buffer == nullptr)
     return fail(ErrorCode::kBadData, "A client names a buffer that is not its.");
   HEARTH_ASSIGN(const memory::PoolRef memory, memories_.map(from.getMemory(), call.descriptors));
+  if (!memory->writable())
+    return fail(ErrorCode::kBadData, "A client gives read-only memory to copy a buffer to.");
   HEARTH_TRY(buffer->buffer->copyTo(memory));
   call.reply.setDone();
   return {};
