@@ -33,6 +33,8 @@ std::vector<std::string> variablesOf(const HostProgram& program) {
   for (const base::EnvVariable& variable : base::environmentVariables()) {
     if (variable.id == base::Env::kDriverHosts) continue;
     const std::string value = base::envString(variable.id);
+    // Two processes would write over each other's trace.
+    if (variable.id == base::Env::kTrace && !value.contains("%p")) continue;
     if (value != variable.standard)
       variables.push_back(base::formatText("{}={}", variable.name, value));
   }
