@@ -77,7 +77,7 @@ class FreshRoot:
         """Where a path of the system is outside of it."""
         return self.folder / inside.lstrip("/")
 
-    def run(self, *command, user=0, folder="/", timeout=600, **variables):
+    def run(self, *command, user=0, folder="/", timeout=1200, **variables):
         """The exit code and the output of a command in the system."""
         environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
                        "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive",

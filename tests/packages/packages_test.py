@@ -127,7 +127,7 @@ class PackagesTest(unittest.TestCase):
         self.assertEqual(self.root.run("hearth", "--version")[0], 127)
 
     def testUpgradeKeepsTheStore(self):
-        self.root.install("hearth", "python3-hearth", "libhearth-dev")
+        self.root.install(*PACKAGES)
         self.start()
         self.assertEqual(self.start(), "warm")
         made = folder / "next"
