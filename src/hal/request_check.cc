@@ -36,16 +36,7 @@ Status resolveMemory(const Argument& argument, bool isInput, BoundRequest* bound
   }
   if (argument.kind == Argument::Kind::kBuffer)
     return fail(ErrorCode::kBadData, "The buffer token {} is unknown.", argument.token);
-  if (argument.pool == nullptr) return fail(ErrorCode::kBadData, "The memory pool is missing.");
-  const memory::Pool& pool = *argument.pool;
-  if (!pool.contains(argument.offset, argument.length))
-    return fail(ErrorCode::kBadData, "The range {}+{} is outside its pool of {} bytes.",
-                argument.offset, argument.length, pool.size());
-  if (pool.data() == nullptr)
-    return fail(ErrorCode::kOpFailed, "The memory pool of {} bytes is not mapped.", pool.size());
-  if (!isInput && !pool.writable())
-    return fail(ErrorCode::kOpFailed, "The memory pool of {} bytes is read-only.", pool.size());
-  resolved->data = const_cast<uint8_t*>(pool.data()) + argument.offset;
+  HEARTH_ASSIGN(resolved->data, addressOf(argument, isInput));
   bound->pools.push_back(argument.pool);
   return {};
 }
@@ -91,6 +82,19 @@ Status checkArguments(const graph::Subgraph& main, const std::vector<uint32_t>& 
 }
 
 }  // namespace
+
+Result<uint8_t*> addressOf(const Argument& argument, bool isInput) {
+  if (argument.pool == nullptr) return fail(ErrorCode::kBadData, "The memory pool is missing.");
+  const memory::Pool& pool = *argument.pool;
+  if (!pool.contains(argument.offset, argument.length))
+    return fail(ErrorCode::kBadData, "The range {}+{} is outside its pool of {} bytes.",
+                argument.offset, argument.length, pool.size());
+  if (pool.data() == nullptr)
+    return fail(ErrorCode::kOpFailed, "The memory pool of {} bytes is not mapped.", pool.size());
+  if (!isInput && !pool.writable())
+    return fail(ErrorCode::kOpFailed, "The memory pool of {} bytes is read-only.", pool.size());
+  return const_cast<uint8_t*>(pool.data()) + argument.offset;
+}
 
 Result<BoundRequest> checkRequest(const graph::Subgraph& main, const Request& request) {
   BoundRequest bound;

@@ -27,6 +27,10 @@ struct BoundRequest {
 // cannot be mapped or an output in a pool that cannot be written.
 Result<BoundRequest> checkRequest(const graph::Subgraph& main, const Request& request);
 
+// Where the bytes of a kPool argument lie. kBadData when there is no pool, or the range is outside
+// it; kOpFailed for a pool that is not mapped, or an output in a pool that cannot be written.
+Result<uint8_t*> addressOf(const Argument& argument, bool isInput);
+
 // kOpFailed when a pool of the model is not mapped into this process.
 Status checkPoolsMapped(const graph::Model& model);
 

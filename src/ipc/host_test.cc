@@ -148,6 +148,22 @@ class HostTest : public testing::Test {
     return request;
   }
 
+  // Creates an execution over a page of a file.
+  static Result<Frame> execute(Session& session, uint64_t model, const base::Descriptor& file) {
+    Outgoing outgoing;
+    auto memory = executionOf(outgoing, model, 8).getMemories()[0];
+    memory.setDescriptor(outgoing.attachments.add(file.get()));
+    memory.setSize(kPage);
+    memory.setIsWritable(true);
+    return session.call(outgoing);
+  }
+  static base::Descriptor pageOfMemory() {
+    base::Descriptor file(::memfd_create("file", MFD_CLOEXEC));
+    EXPECT_EQ(::ftruncate(file.get(), kPage), 0);
+    return file;
+  }
+
+  static constexpr off_t kPage = 4096;
   const std::shared_ptr<FakeDevice> fake_ = std::make_shared<FakeDevice>();
   std::string path_;
   base::Descriptor listening_;
@@ -255,6 +271,35 @@ TEST_F(HostTest, WrongDescriptorsAreErrors) {
   EXPECT_FALSE(isEnded(*session));
 }
 
+// The write would end the host.
+TEST_F(HostTest, ABufferIsCopiedToWritableMemoryOnly) {
+  const auto session = greet();
+  Outgoing allocation;
+  auto request = allocation.request.initAllocate();
+  auto dimensions = request.initDimensions(1);
+  dimensions.set(0, 2);
+  auto role = request.initRoles(1)[0];
+  role.setModel(prepare(*session));
+  role.setIsInput(true);
+  role.setFrequency(1);
+  const uint64_t buffer = objectOf(session->call(allocation));
+  const base::Descriptor file(::memfd_create("file", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(file.get(), 8), 0);
+  for (const bool isWritable : {false, true}) {
+    Outgoing outgoing;
+    auto copy = outgoing.request.initCopyTo();
+    copy.setBuffer(buffer);
+    auto memory = copy.initMemory();
+    memory.setDescriptor(outgoing.attachments.add(file.get()));
+    memory.setSize(8);
+    memory.setIsWritable(isWritable);
+    const Error error = errorOf(session->call(outgoing));
+    EXPECT_EQ(error.code(), isWritable ? ErrorCode::kIncomplete : ErrorCode::kBadData)
+        << error.toString();
+  }
+  EXPECT_FALSE(isEnded(*session));
+}
+
 TEST_F(HostTest, HugeClaimsAreRefused) {
   const auto session = greet();
   const uint64_t model = prepare(*session);
@@ -290,15 +335,9 @@ TEST_F(HostTest, HugeClaimsAreRefused) {
 TEST_F(HostTest, ObjectsAndMemoriesOfAClientAreLimited) {
   const auto session = greet();
   const uint64_t model = prepare(*session);
-  const base::Descriptor file(::memfd_create("file", MFD_CLOEXEC));
-  ASSERT_EQ(::ftruncate(file.get(), 4096), 0);
+  const base::Descriptor file = pageOfMemory();
   const auto create = [&] {
-    Outgoing outgoing;
-    auto memory = executionOf(outgoing, model, 8).getMemories()[0];
-    memory.setDescriptor(outgoing.attachments.add(file.get()));
-    memory.setSize(4096);
-    memory.setIsWritable(true);
-    return session->call(outgoing);
+    return execute(*session, model, file);
   };
   std::vector<uint64_t> executions;
   for (int i = 0; i < 20; ++i) executions.push_back(objectOf(create()));
@@ -335,14 +374,7 @@ TEST_F(HostTest, ConnectionsOfAUserAreLimited) {
 TEST_F(HostTest, AnExecutionIsComputedByOneThreadAtATime) {
   const auto session = greet();
   const uint64_t model = prepare(*session);
-  const base::Descriptor file(::memfd_create("file", MFD_CLOEXEC));
-  ASSERT_EQ(::ftruncate(file.get(), 4096), 0);
-  Outgoing outgoing;
-  auto memory = executionOf(outgoing, model, 8).getMemories()[0];
-  memory.setDescriptor(outgoing.attachments.add(file.get()));
-  memory.setSize(4096);
-  memory.setIsWritable(true);
-  const uint64_t execution = objectOf(session->call(outgoing));
+  const uint64_t execution = objectOf(execute(*session, model, pageOfMemory()));
   const auto compute = [&] {
     Outgoing computation;
     computation.request.initCompute().setExecution(execution);
@@ -377,14 +409,7 @@ TEST_F(HostTest, NothingIsLeftOfClientsThatEnd) {
     const auto session = greet();
     ASSERT_NE(session, nullptr);
     const uint64_t model = prepare(*session);
-    const base::Descriptor file(::memfd_create("file", MFD_CLOEXEC));
-    ASSERT_EQ(::ftruncate(file.get(), 4096), 0);
-    Outgoing outgoing;
-    auto memory = executionOf(outgoing, model, 8).getMemories()[0];
-    memory.setDescriptor(outgoing.attachments.add(file.get()));
-    memory.setSize(4096);
-    memory.setIsWritable(true);
-    EXPECT_NE(objectOf(session->call(outgoing)), 0u);
+    EXPECT_NE(objectOf(execute(*session, model, pageOfMemory())), 0u);
     EXPECT_EQ(fake_->executions, 1);
     // Some end in the middle of a request.
     if (i % 2 == 0) session->release(schema::Release::Kind::MODEL, model + 77);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "hal/request_check.h"
 #include "ipc/output_bytes.h"
 
 namespace hearth::ipc {
@@ -28,19 +29,6 @@ bool isCopied(const hal::Argument& argument) {
   if (argument.kind == hal::Argument::Kind::kPointer) return argument.pointer != nullptr;
   return argument.kind == hal::Argument::Kind::kPool && argument.pool != nullptr &&
          argument.pool->fd() < 0;
-}
-
-// What drivers check before they use memory in place (hal/request_check.h).
-Status checkBorrowed(const hal::Argument& argument, bool isInput) {
-  const memory::Pool& pool = *argument.pool;
-  if (!pool.contains(argument.offset, argument.length))
-    return fail(ErrorCode::kBadData, "The range {}+{} is outside its pool of {} bytes.",
-                argument.offset, argument.length, pool.size());
-  if (pool.data() == nullptr)
-    return fail(ErrorCode::kOpFailed, "The memory pool of {} bytes is not mapped.", pool.size());
-  if (!isInput && !pool.writable())
-    return fail(ErrorCode::kOpFailed, "The memory pool of {} bytes is read-only.", pool.size());
-  return {};
 }
 
 }  // namespace
@@ -79,7 +67,7 @@ Status HostedExecution::layOut(const std::vector<hal::Argument>& arguments, bool
     if (!isCopied(argument)) continue;
     Copied copy{i, static_cast<uint8_t*>(argument.pointer), argument.length, *size};
     if (argument.kind == hal::Argument::Kind::kPool) {
-      HEARTH_TRY_CONTEXT(checkBorrowed(argument, isInput), "while checking {} {} of the request",
+      HEARTH_TRY_CONTEXT(hal::addressOf(argument, isInput), "while checking {} {} of the request",
                          isInput ? "input" : "output", i);
       copy.bytes = const_cast<uint8_t*>(argument.pool->data()) + argument.offset;
     }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "hal/request_check.h"
 #include "ipc/output_bytes.h"
 #include "memory/sigbus_guard.h"
 
@@ -18,16 +19,6 @@ bool isInMemory(const hal::Argument& argument) {
   return argument.kind == hal::Argument::Kind::kPool && argument.pool != nullptr;
 }
 
-Status checkRange(const hal::Argument& argument, bool isInput) {
-  const memory::Pool& pool = *argument.pool;
-  if (!pool.contains(argument.offset, argument.length))
-    return fail(ErrorCode::kBadData, "The range {}+{} is outside its pool of {} bytes.",
-                argument.offset, argument.length, pool.size());
-  if (!isInput && !pool.writable())
-    return fail(ErrorCode::kOpFailed, "The memory pool of {} bytes is read-only.", pool.size());
-  return {};
-}
-
 }  // namespace
 
 Status ServedExecution::copyArguments(hal::Request* request, ClientMemories* memories) {
@@ -35,7 +26,7 @@ Status ServedExecution::copyArguments(hal::Request* request, ClientMemories* mem
   for (auto* const arguments : {&request->inputs, &request->outputs})
     for (const hal::Argument& argument : *arguments) {
       if (!isInMemory(argument)) continue;
-      HEARTH_TRY(checkRange(argument, arguments == &request->inputs));
+      HEARTH_TRY(hal::addressOf(argument, arguments == &request->inputs));
       // The range lies in a file, so its length is far below 2^63.
       const uint64_t room = (argument.length + kAlignment - 1) / kAlignment * kAlignment;
       if (room > UINT64_MAX - size)
@@ -51,8 +42,8 @@ Status ServedExecution::copyArguments(hal::Request* request, ClientMemories* mem
       hal::Argument& argument = (*arguments)[i];
       if (!isInMemory(argument)) continue;
       auto& copied = arguments == &request->inputs ? copiedInputs_ : copiedOutputs_;
-      copied.push_back({i, next, const_cast<uint8_t*>(argument.pool->data()) + argument.offset,
-                        argument.length});
+      HEARTH_ASSIGN(uint8_t* const client, hal::addressOf(argument, arguments == &request->inputs));
+      copied.push_back({i, next, client, argument.length});
       argument.kind = hal::Argument::Kind::kPointer;
       argument.pointer = next;
       argument.pool = nullptr;
