@@ -50,7 +50,9 @@ void turnAway(int socket, const std::string& sentence) {
 }  // namespace
 
 Host::Host(std::shared_ptr<hal::Device> device, HostOptions options)
-    : device_(std::move(device)), options_(options) {}
+    : device_(std::move(device)),
+      options_(options),
+      turns_(std::max(1u, std::thread::hardware_concurrency())) {}
 
 Host::~Host() {
   while (!end(std::chrono::seconds(1))) {
@@ -62,8 +64,8 @@ std::shared_ptr<ServedClient> Host::add(base::Descriptor socket) {
   // A client that does not read its replies is ended, instead of holding a thread.
   const timeval limit{.tv_sec = 10, .tv_usec = 0};
   static_cast<void>(::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit));
-  auto client =
-      std::make_shared<ServedClient>(device_, options_, std::move(socket), peer.pid, peer.uid);
+  auto client = std::make_shared<ServedClient>(device_, options_, std::move(socket), peer.pid,
+                                               peer.uid, options_.isShared ? &turns_ : nullptr);
   if (!client->start()) return nullptr;
   clients_.push_back(client);
   return client;

@@ -11,6 +11,7 @@
 #include "base/descriptor.h"
 #include "base/result.h"
 #include "hal/device.h"
+#include "ipc/fair_share.h"
 
 namespace hearth::ipc {
 
@@ -25,7 +26,8 @@ struct HostOptions {
   bool isShared = false;
   unsigned clients = 64;               // at a time
   unsigned clientsOfUser = 16;         // at a time, when shared
-  unsigned threads = 8;                // that work for one client
+  unsigned threads = 8;                // that answer messages of one client
+  unsigned mailboxes = 16;             // of one client at a time, with a thread each
   size_t objects = 4096;               // prepared models, executions and buffers of one client
   size_t memories = 1024;              // of one client that are mapped at a time
   uint64_t bytes = uint64_t{1} << 30;  // that are copied for one client at a time
@@ -61,6 +63,7 @@ class Host {
 
   const std::shared_ptr<hal::Device> device_;
   const HostOptions options_;
+  FairShare turns_;
   std::list<std::shared_ptr<ServedClient>> clients_;
 };
 

@@ -22,6 +22,7 @@
 #include "ipc/hosted_device.h"
 #include "ipc/session.h"
 #include "ipc/testing/fake_device.h"
+#include "ipc/testing/session_calls.h"
 
 namespace hearth::ipc {
 namespace {
@@ -101,28 +102,6 @@ class HostTest : public testing::Test {
     const auto words = capnp::messageToFlatArray(outgoing.message);
     return sendFrame(socket, {words.begin(), words.size()}, outgoing.attachments.descriptors());
   }
-  static uint64_t prepare(Session& session) {
-    Outgoing outgoing;
-    EXPECT_TRUE(writeModel(addModel({2}), outgoing.request.initPrepare().initModel(),
-                           &outgoing.attachments));
-    outgoing.request.getPrepare().setPreference(1);
-    outgoing.request.getPrepare().setPriority(100);
-    return objectOf(session.call(outgoing));
-  }
-  static uint64_t objectOf(const Result<Frame>& frame) {
-    EXPECT_TRUE(frame) << frame.error().toString();
-    if (!frame) return 0;
-    const auto object = readReply(*frame, schema::Reply::OBJECT,
-                                  [](auto reply) -> Result<uint64_t> { return reply.getObject(); });
-    EXPECT_TRUE(object) << object.error().toString();
-    return object.value_or(0);
-  }
-  // The error that a call is answered with.
-  static Error errorOf(const Result<Frame>& frame) {
-    if (!frame) return frame.error();
-    const auto read = readReply(*frame, schema::Reply::DONE, [](auto) { return Status(); });
-    return read ? Error(ErrorCode::kIncomplete, "There is no error.") : read.error();
-  }
   template <typename Done>
   static bool comesTrue(Done done) {
     for (int i = 0; i < 3000; ++i) {
@@ -131,39 +110,6 @@ class HostTest : public testing::Test {
     }
     return false;
   }
-  // An execution request with one memory; its arguments are in it.
-  static schema::ExecutionRequest::Builder executionOf(Outgoing& outgoing, uint64_t model,
-                                                       uint64_t length) {
-    auto request = outgoing.request.initCreateExecution();
-    request.setModel(model);
-    request.initMemories(1);
-    const auto fill = [&](auto list) {
-      for (auto argument : list) {
-        argument.setKind(schema::Argument::Kind::MEMORY);
-        argument.setLength(length);
-      }
-    };
-    fill(request.initInputs(2));
-    fill(request.initOutputs(1));
-    return request;
-  }
-
-  // Creates an execution over a page of a file.
-  static Result<Frame> execute(Session& session, uint64_t model, const base::Descriptor& file) {
-    Outgoing outgoing;
-    auto memory = executionOf(outgoing, model, 8).getMemories()[0];
-    memory.setDescriptor(outgoing.attachments.add(file.get()));
-    memory.setSize(kPage);
-    memory.setIsWritable(true);
-    return session.call(outgoing);
-  }
-  static base::Descriptor pageOfMemory() {
-    base::Descriptor file(::memfd_create("file", MFD_CLOEXEC));
-    EXPECT_EQ(::ftruncate(file.get(), kPage), 0);
-    return file;
-  }
-
-  static constexpr off_t kPage = 4096;
   const std::shared_ptr<FakeDevice> fake_ = std::make_shared<FakeDevice>();
   std::string path_;
   base::Descriptor listening_;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/log.h"
 #include "hal/request_check.h"
 #include "ipc/output_bytes.h"
 
@@ -124,6 +125,10 @@ Status HostedExecution::bind() {
   for (int attempt = 0;; ++attempt) {
     HEARTH_ASSIGN(const HostedModel::Place place, model_->place());
     if (object_ != 0 && place.session == place_.session) return {};
+    mailbox_.reset();
+    toldShapes_.clear();
+    hasComputed_ = false;
+    wantsMailbox_ = true;
     place_ = place;
     object_ = 0;
     Outgoing outgoing;
@@ -186,37 +191,61 @@ Result<uint64_t> HostedExecution::copyOut(const hal::ExecutionResult& result) co
   return copied;
 }
 
-Result<Frame> HostedExecution::computeOnce(const base::Deadline& deadline, bool* isSent) {
-  HEARTH_TRY(bind());
-  copyIn();
+void HostedExecution::openMailbox() {
+  wantsMailbox_ = false;
+  auto opened = ExecutionMailbox::open(place_.session, object_);
+  if (opened)
+    mailbox_ = std::move(*opened);
+  else
+    base::logDebug("An execution has no mailbox. {}", opened.error().toString());
+}
+
+Result<hal::ExecutionResult> HostedExecution::computeByMessage(const base::Deadline& deadline,
+                                                               bool* isBegun) {
   Outgoing outgoing;
   auto computation = outgoing.request.initCompute();
   computation.setExecution(object_);
   computation.setDeadline(encodeDeadline(deadline));
-  auto reply = place_.session->call(outgoing);
-  *isSent = outgoing.isSent;
-  return reply;
+  const auto reply = place_.session->call(outgoing);
+  *isBegun = outgoing.isSent;
+  if (!reply) return std::unexpected(reply.error());
+  HEARTH_ASSIGN(
+      hal::ExecutionResult result,
+      readReply(*reply, schema::Reply::RESULT, [](auto from) -> Result<hal::ExecutionResult> {
+        return readResult(from.getResult());
+      }));
+  if (result.status) toldShapes_ = result.outputShapes;
+  hasComputed_ = true;
+  return result;
+}
+
+Result<hal::ExecutionResult> HostedExecution::computeOnce(const base::Deadline& deadline,
+                                                          bool* isBegun) {
+  HEARTH_TRY(bind());
+  copyIn();
+  if (hasComputed_ && wantsMailbox_) openMailbox();
+  if (mailbox_ == nullptr) return computeByMessage(deadline, isBegun);
+  auto result = mailbox_->compute(deadline, &toldShapes_, isBegun);
+  if (!result && result.error().code() == ErrorCode::kDeadObject) {
+    // A host that closes a mailbox is not to be trusted with another one.
+    mailbox_.reset();
+    if (!place_.session->isHostThere()) place_.session->noteDeath();
+  }
+  return result;
 }
 
 hal::ExecutionResult HostedExecution::compute(const base::Deadline& deadline) {
-  hal::ExecutionResult result;
-  bool isSent = false;
-  auto reply = computeOnce(deadline, &isSent);
+  bool isBegun = false;
+  auto computed = computeOnce(deadline, &isBegun);
   // A host that had ended before has begun nothing.
-  if (!reply && reply.error().code() == ErrorCode::kDeadObject && !isSent)
-    reply = computeOnce(deadline, &isSent);
-  if (!reply) {
-    result.status = std::unexpected(std::move(reply.error()));
+  if (!computed && computed.error().code() == ErrorCode::kDeadObject && !isBegun)
+    computed = computeOnce(deadline, &isBegun);
+  hal::ExecutionResult result;
+  if (!computed) {
+    result.status = std::unexpected(std::move(computed.error()));
     return result;
   }
-  auto read = readReply(
-      *reply, schema::Reply::RESULT,
-      [](auto from) -> Result<hal::ExecutionResult> { return readResult(from.getResult()); });
-  if (!read) {
-    result.status = std::unexpected(std::move(read.error()));
-    return result;
-  }
-  result = std::move(*read);
+  result = std::move(*computed);
   if (!result.status) return result;
   for (const Copied& input : inputs_) result.copiedBytes += input.length;
   if (const auto copied = copyOut(result))

@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "hal/device.h"
+#include "ipc/execution_mailbox.h"
 #include "ipc/hosted_model.h"
 
 namespace hearth::ipc {
 
 // Arguments bound to a model in a host. Pools go to the host as descriptors; what pointers refer to
 // is copied into shared memory of the execution before each computation, and out of it afterwards.
+// The first computation travels as a message. An execution that computes again has a mailbox for
+// it, if the host grants one.
 class HostedExecution final : public hal::Execution {
  public:
   static Result<std::unique_ptr<hal::Execution>> create(std::shared_ptr<HostedModel> model,
@@ -45,7 +48,11 @@ class HostedExecution final : public hal::Execution {
   void copyIn() const;
   // Returns how many bytes were copied. kOpFailed when the result contradicts the model.
   Result<uint64_t> copyOut(const hal::ExecutionResult& result) const;
-  Result<Frame> computeOnce(const base::Deadline& deadline, bool* isSent);
+  // `*isBegun`: whether the host may have begun.
+  Result<hal::ExecutionResult> computeOnce(const base::Deadline& deadline, bool* isBegun);
+  Result<hal::ExecutionResult> computeByMessage(const base::Deadline& deadline, bool* isBegun);
+  // Opens a mailbox for an execution that computes again. A host that grants none is no error.
+  void openMailbox();
 
   const std::shared_ptr<HostedModel> model_;
   const hal::Request request_;
@@ -54,6 +61,11 @@ class HostedExecution final : public hal::Execution {
   memory::PoolRef arena_;     // null when nothing is copied
   HostedModel::Place place_;  // of the model
   uint64_t object_ = 0;       // the execution
+  // What follows belongs to the place.
+  std::vector<hal::OutputShape> toldShapes_;  // that the host told last
+  bool hasComputed_ = false;
+  bool wantsMailbox_ = true;
+  std::unique_ptr<ExecutionMailbox> mailbox_;
 };
 
 }  // namespace hearth::ipc

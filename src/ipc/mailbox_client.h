@@ -15,6 +15,10 @@ namespace hearth::ipc {
 // wait until their deadline or return any words, and nothing else.
 class MailboxClient {
  public:
+  // While a request is computed. A host that dies is noticed before as much time again has passed.
+  static constexpr MailboxEnd::Naps kNaps{std::chrono::milliseconds(2),
+                                          std::chrono::milliseconds(32)};
+
   // `page` is new, or one that a host has made for this client alone.
   explicit MailboxClient(MailboxPage page, PeerCheck isHostAlive = {});
   // Closes it.
@@ -32,6 +36,13 @@ class MailboxClient {
   // and write the memory that belongs to it.
   bool isBusy() const { return isBusy_; }
 
+  // Whether the host has taken the request of the last call. Where it has not, and is dead, nothing
+  // of the request was begun.
+  bool wasReceived() const;
+
+  // For a forked child, which must not write to its parent's mailbox: closes nothing.
+  void leaveToParent() { isLeft_ = true; }
+
   // Ends the call that waits, and all later ones. For whoever sees the connection end.
   void close() { end_.close(); }
 
@@ -41,7 +52,9 @@ class MailboxClient {
   MailboxPage page_;
   MailboxEnd end_;
   uint32_t sequence_ = 0;  // of the last request
+  bool hasRung_ = false;   // in the last call
   bool isBusy_ = false;
+  bool isLeft_ = false;
 };
 
 }  // namespace hearth::ipc

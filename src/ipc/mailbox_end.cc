@@ -67,8 +67,12 @@ void sleepOn(const std::atomic<uint32_t>& word, uint32_t seen,
 
 }  // namespace
 
-MailboxEnd::MailboxEnd(MailboxSide& own, MailboxSide& peer, PeerCheck isPeerAlive)
-    : own_(own), peer_(peer), isPeerAlive_(std::move(isPeerAlive)), patience_(kLongestSpin) {}
+MailboxEnd::MailboxEnd(MailboxSide& own, MailboxSide& peer, PeerCheck isPeerAlive, Naps naps)
+    : own_(own),
+      peer_(peer),
+      isPeerAlive_(std::move(isPeerAlive)),
+      naps_(naps),
+      patience_(kLongestSpin) {}
 
 void MailboxEnd::ring(uint32_t sequence, const MailboxWords& words) {
   for (size_t i = 0; i < words.size(); ++i)
@@ -104,6 +108,7 @@ Result<MailboxEnd::Arrival> MailboxEnd::await(Awaited awaited, base::Deadline de
   }
   for (size_t i = 0; i < arrival.words.size(); ++i)
     arrival.words[i] = peer_.words[i].load(std::memory_order_relaxed);
+  own_.received.store(arrival.sequence, std::memory_order_relaxed);
   return arrival;
 }
 
@@ -142,7 +147,7 @@ MailboxEnd::Outcome MailboxEnd::sleep(Awaited awaited, base::Deadline deadline,
   ++sleeps_;
   Outcome outcome = Outcome::kNone;
   int idleWakes = 0;
-  std::chrono::milliseconds interval = kFirstSleep;
+  std::chrono::milliseconds interval = naps_.first;
   Clock::time_point nextCheck = Clock::now() + interval;
   own_.isSleeping.store(1);
   for (;;) {
@@ -153,7 +158,7 @@ MailboxEnd::Outcome MailboxEnd::sleep(Awaited awaited, base::Deadline deadline,
       if (++idleWakes > kMostIdleWakes) ::nanosleep(&kNap, nullptr);
       continue;
     }
-    interval = std::min(2 * interval, kLongestSleep);
+    interval = std::min(2 * interval, naps_.longest);
     nextCheck = Clock::now() + interval;
     if (!isPeerAlive_ || isPeerAlive_()) continue;
     // It may have answered before it went.

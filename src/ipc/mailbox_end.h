@@ -27,9 +27,12 @@ using PeerCheck = std::function<bool()>;
 // waited for, or move the waiting thread to another futex.
 class MailboxEnd {
  public:
-  // Until the first look, and in the end between two.
-  static constexpr std::chrono::milliseconds kFirstSleep{125};
-  static constexpr std::chrono::milliseconds kLongestSleep{1000};
+  // How long a waiting thread sleeps before it looks around for the first time, and in the end
+  // between two looks.
+  struct Naps {
+    std::chrono::milliseconds first;
+    std::chrono::milliseconds longest;
+  };
 
   // The sequence numbers that end a wait: a certain one, or any but a certain one.
   struct Awaited {
@@ -44,7 +47,7 @@ class MailboxEnd {
   };
 
   // `own` and `peer` are the sides of a page that outlives this object.
-  MailboxEnd(MailboxSide& own, MailboxSide& peer, PeerCheck isPeerAlive);
+  MailboxEnd(MailboxSide& own, MailboxSide& peer, PeerCheck isPeerAlive, Naps naps);
   MailboxEnd(const MailboxEnd&) = delete;
   MailboxEnd& operator=(const MailboxEnd&) = delete;
 
@@ -77,6 +80,7 @@ class MailboxEnd {
   MailboxSide& own_;
   MailboxSide& peer_;
   const PeerCheck isPeerAlive_;
+  const Naps naps_;
   std::atomic<bool> isClosed_ = false;
   Clock::duration patience_;  // how long the next wait spins
   uint64_t spins_ = 0;

@@ -6,7 +6,8 @@
 namespace hearth::ipc {
 
 MailboxServer::MailboxServer(MailboxPage page, PeerCheck isClientAlive)
-    : page_(std::move(page)), end_(page_.server(), page_.client(), std::move(isClientAlive)) {}
+    : page_(std::move(page)),
+      end_(page_.server(), page_.client(), std::move(isClientAlive), kNaps) {}
 
 MailboxServer::~MailboxServer() {
   close();

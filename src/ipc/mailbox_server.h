@@ -16,6 +16,10 @@ namespace hearth::ipc {
 // stranger. It makes a waiting thread run now and then, at most a thousand times a second.
 class MailboxServer {
  public:
+  // Between requests.
+  static constexpr MailboxEnd::Naps kNaps{std::chrono::milliseconds(125),
+                                          std::chrono::milliseconds(1000)};
+
   // `page` is used for one client only.
   explicit MailboxServer(MailboxPage page, PeerCheck isClientAlive = {});
   // Closes it.

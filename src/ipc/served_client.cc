@@ -2,9 +2,11 @@
 #include "ipc/served_client.h"
 
 #include <capnp/serialize.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
 #include <thread>
 #include <tuple>
@@ -19,6 +21,7 @@
 #include "ipc/encoding.h"
 #include "ipc/private_constants.h"
 #include "ipc/served_execution.h"
+#include "ipc/served_mailbox.h"
 
 namespace hearth::ipc {
 namespace {
@@ -63,24 +66,34 @@ struct ServedClient::Call {
 };
 
 ServedClient::ServedClient(std::shared_ptr<hal::Device> device, HostOptions options,
-                           base::Descriptor socket, pid_t process, uid_t user)
+                           base::Descriptor socket, pid_t process, uid_t user, FairShare* turns)
     : device_(std::move(device)),
       options_(options),
       socket_(std::move(socket)),
       process_(process),
       user_(user),
-      memories_(options.memories, options.bytes) {}
+      memories_(options.memories, options.bytes),
+      takesTurns_(turns != nullptr) {
+  if (turns != nullptr) turns_ = turns->addClient(user);
+}
 
 ServedClient::~ServedClient() = default;
 
-bool ServedClient::start() {
-  const std::lock_guard lock(threadMutex_);
-  if (threads_ >= options_.threads) return true;
-  std::thread thread = base::startHelperThread(
-      "hearth-host", [self = shared_from_this()] { self->run(); }, base::Processors::kOfProcess);
-  if (!thread.joinable()) return threads_ != 0;
+template <typename Work>
+bool ServedClient::startThread(const char* name, Work work) {
+  std::thread thread = base::startHelperThread(name, std::move(work), base::Processors::kOfProcess);
+  if (!thread.joinable()) return false;
   thread.detach();
   ++threads_;
+  return true;
+}
+
+bool ServedClient::start() {
+  const std::lock_guard lock(threadMutex_);
+  if (readers_ >= options_.threads) return true;
+  if (!startThread("hearth-host", [self = shared_from_this()] { self->run(); }))
+    return readers_ != 0;
+  ++readers_;
   ++idle_;
   return true;
 }
@@ -88,14 +101,18 @@ bool ServedClient::start() {
 void ServedClient::end() {
   if (hasEnded_.exchange(true)) return;
   ::shutdown(socket_.get(), SHUT_RDWR);
+  turns_.close();
   // Freed without the lock, since drivers may take their time.
+  decltype(mailboxes_) mailboxes;
   decltype(models_) models;
   decltype(executions_) executions;
   decltype(buffers_) buffers;
   const std::lock_guard lock(mutex_);
+  mailboxes.swap(mailboxes_);
   models.swap(models_);
   executions.swap(executions_);
   buffers.swap(buffers_);
+  for (const auto& [execution, mailbox] : mailboxes) mailbox->close();
 }
 
 bool ServedClient::isIdle() const {
@@ -136,6 +153,7 @@ void ServedClient::run() noexcept {
   }
   const std::lock_guard lock(threadMutex_);
   --idle_;
+  --readers_;
   --threads_;
   threadEnded_.notify_all();
 }
@@ -208,6 +226,10 @@ Status ServedClient::dispatch(Call& call) {
       return copyTo(call, request.getCopyTo());
     case schema::Request::COPY_FROM:
       return copyFrom(call, request.getCopyFrom());
+    case schema::Request::OPEN_MAILBOX:
+      return openMailbox(call, request.getOpenMailbox());
+    case schema::Request::FETCH_RESULT:
+      return fetchResult(call, request.getFetchResult());
     case schema::Request::RELEASE:
       break;
   }
@@ -289,6 +311,7 @@ Status ServedClient::prepare(Call& call, schema::Preparation::Reader from, bool 
   HEARTH_ASSIGN(hal::Cache cache, readCache(from.getCache(), call.descriptors));
   if (options_.isShared) cache.token = tokenOf(user_, cache.token);
   auto entry = std::make_shared<Model>();
+  entry->priority = options.priority;
   if (hasModel) {
     HEARTH_ASSIGN(graph::Model model, readModel(call, from.getModel()));
     auto shared = std::make_shared<const graph::Model>(std::move(model));
@@ -377,7 +400,8 @@ Status ServedClient::createExecution(Call& call, schema::ExecutionRequest::Reade
     HEARTH_ASSIGN(memory::PoolRef pool, memories_.map(memory, call.descriptors));
     memories.push_back(std::move(pool));
   }
-  auto execution = std::make_shared<ServedExecution>(model->outputs);
+  auto execution = std::make_shared<ServedExecution>(
+      model->outputs, ClientTurns{takesTurns_ ? &turns_ : nullptr, model->priority});
   hal::Request request;
   request.loopTimeout = from.getLoopTimeout();
   const auto read = [&](capnp::List<schema::Argument>::Reader list, bool isInput,
@@ -403,6 +427,55 @@ Status ServedClient::compute(Call& call, schema::Computation::Reader from) {
   if (execution == nullptr)
     return fail(ErrorCode::kBadData, "A client names an execution that is not its.");
   writeResult(execution->compute(decodeDeadline(from.getDeadline())), call.reply.initResult());
+  return {};
+}
+
+Status ServedClient::openMailbox(Call& call, schema::Mailbox::Reader from) {
+  auto execution = find(call, executions_, from.getExecution());
+  if (execution == nullptr)
+    return fail(ErrorCode::kBadData, "A client names an execution that is not its.");
+  HEARTH_ASSIGN(const int memory, findDescriptor(from.getDescriptor(), call.descriptors));
+  base::Descriptor own(::fcntl(memory, F_DUPFD_CLOEXEC, 0));
+  if (!own.valid()) return std::unexpected(base::errnoError(errno, "Duplicating a descriptor"));
+  HEARTH_ASSIGN(MailboxPage page, MailboxPage::open(std::move(own)));
+  const auto mailbox = std::make_shared<ServedMailbox>(std::move(page), std::move(execution));
+  {
+    const std::lock_guard lock(mutex_);
+    if (hasEnded()) return fail(ErrorCode::kDeadObject, "The connection has ended.");
+    if (mailboxes_.size() >= options_.mailboxes)
+      return fail(ErrorCode::kResourceExhaustedTransient,
+                  "A client wants one mailbox more; {} at a time are the limit.",
+                  options_.mailboxes);
+    if (!mailboxes_.emplace(from.getExecution(), mailbox).second)
+      return fail(ErrorCode::kBadState, "The execution has a mailbox already.");
+  }
+  const auto serve = [self = shared_from_this(), mailbox = mailbox]() mutable {
+    base::logged("Serving a mailbox", [&] { mailbox->serve(); });
+    mailbox.reset();
+    const std::lock_guard lock(self->threadMutex_);
+    --self->threads_;
+    self->threadEnded_.notify_all();
+  };
+  bool isStarted = false;
+  {
+    const std::lock_guard lock(threadMutex_);
+    isStarted = startThread("hearth-mailbox", serve);
+  }
+  if (!isStarted) {
+    const std::lock_guard lock(mutex_);
+    mailboxes_.erase(from.getExecution());
+    return fail(ErrorCode::kResourceExhaustedTransient, "There is no thread for a mailbox.");
+  }
+  call.reply.setDone();
+  return {};
+}
+
+Status ServedClient::fetchResult(Call& call, uint64_t name) {
+  const auto execution = find(call, executions_, name);
+  if (execution == nullptr)
+    return fail(ErrorCode::kBadData, "A client names an execution that is not its.");
+  HEARTH_ASSIGN(const hal::ExecutionResult result, execution->fetchResult());
+  writeResult(result, call.reply.initResult());
   return {};
 }
 
@@ -458,6 +531,10 @@ void ServedClient::release(schema::Release::Reader from) {
     case schema::Release::Kind::MODEL:
       return take(models_);
     case schema::Release::Kind::EXECUTION:
+      if (const auto mailbox = mailboxes_.find(from.getObject()); mailbox != mailboxes_.end()) {
+        mailbox->second->close();
+        mailboxes_.erase(mailbox);
+      }
       return take(executions_);
     case schema::Release::Kind::BUFFER:
       return take(buffers_);

@@ -17,19 +17,22 @@
 #include "driver.capnp.h"
 #include "hal/device.h"
 #include "ipc/client_memory.h"
+#include "ipc/fair_share.h"
 #include "ipc/frame.h"
 #include "ipc/host.h"
 
 namespace hearth::ipc {
 
 class ServedExecution;
+class ServedMailbox;
 
 // One client of a host: its connection, the threads that work for it, and what it has. It names
 // objects by numbers that mean nothing on another connection. Thread-safe.
 class ServedClient final : public std::enable_shared_from_this<ServedClient> {
  public:
+  // `turns`: those that this client's executions take; null where they take none.
   ServedClient(std::shared_ptr<hal::Device> device, HostOptions options, base::Descriptor socket,
-               pid_t process, uid_t user);
+               pid_t process, uid_t user, FairShare* turns);
   ~ServedClient();
 
   // Starts the first thread; false when none can be had.
@@ -55,11 +58,16 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   struct Model {
     std::shared_ptr<hal::PreparedModel> prepared;
     std::vector<graph::Operand> outputs;  // of the main subgraph; none for a model from a cache
+    hal::Priority priority = hal::Priority::kMedium;
   };
   struct Buffer;
   // A request that is being answered.
   struct Call;
 
+  // A thread that calls `work` and counts among those of this client; false when none can be had.
+  // With threadMutex_ locked.
+  template <typename Work>
+  bool startThread(const char* name, Work work);
   void run() noexcept;
   Status answer(Call& call);
   Status dispatch(Call& call);
@@ -70,6 +78,8 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   Status report(Call& call, schema::ReportRequest::Reader from);
   Status createExecution(Call& call, schema::ExecutionRequest::Reader from);
   Status compute(Call& call, schema::Computation::Reader from);
+  Status openMailbox(Call& call, schema::Mailbox::Reader from);
+  Status fetchResult(Call& call, uint64_t execution);
   Status allocate(Call& call, schema::Allocation::Reader from);
   Status copyTo(Call& call, schema::Copy::Reader from);
   Status copyFrom(Call& call, schema::Copy::Reader from);
@@ -94,19 +104,23 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   const pid_t process_;
   const uid_t user_;
   ClientMemories memories_;
+  FairShare::Client turns_;
+  const bool takesTurns_;
   std::atomic<bool> isGreeted_ = false;
   std::atomic<bool> hasEnded_ = false;
 
   mutable std::mutex threadMutex_;
   std::condition_variable threadEnded_;
-  unsigned threads_ = 0;  // guarded by threadMutex_
-  unsigned idle_ = 0;     // of them, those that wait for a message
+  unsigned threads_ = 0;  // all of this client; guarded by threadMutex_, as are the next two
+  unsigned readers_ = 0;  // of them, those for messages
+  unsigned idle_ = 0;     // of these, those that wait for a message
 
   std::mutex mutex_;  // guards what follows
   uint64_t lastName_ = 0;
   std::map<uint64_t, std::shared_ptr<Model>> models_;
   std::map<uint64_t, std::shared_ptr<ServedExecution>> executions_;
   std::map<uint64_t, std::shared_ptr<Buffer>> buffers_;
+  std::map<uint64_t, std::shared_ptr<ServedMailbox>> mailboxes_;  // by the name of the execution
 };
 
 }  // namespace hearth::ipc

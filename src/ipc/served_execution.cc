@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/caught.h"
 #include "hal/request_check.h"
 #include "ipc/output_bytes.h"
 #include "memory/sigbus_guard.h"
@@ -17,6 +18,13 @@ constexpr uint64_t kAlignment = 64;
 
 bool isInMemory(const hal::Argument& argument) {
   return argument.kind == hal::Argument::Kind::kPool && argument.pool != nullptr;
+}
+
+bool areSame(const std::vector<hal::OutputShape>& left,
+             const std::vector<hal::OutputShape>& right) {
+  return std::ranges::equal(left, right, [](const auto& one, const auto& other) {
+    return one.dimensions == other.dimensions && one.isSufficient == other.isSufficient;
+  });
 }
 
 }  // namespace
@@ -93,12 +101,16 @@ Status ServedExecution::checkMemories() const {
   return {};
 }
 
-hal::ExecutionResult ServedExecution::compute(const base::Deadline& deadline) {
+hal::ExecutionResult ServedExecution::computeLocked(const base::Deadline& deadline) {
   hal::ExecutionResult result;
-  const std::unique_lock lock(turn_, std::try_to_lock);
-  if (!lock.owns_lock()) {
-    result.status = fail(ErrorCode::kBadState, "The execution is being computed already.");
-    return result;
+  FairShare::Turn turn;
+  if (turns_.client != nullptr) {
+    auto taken = turns_.client->take(turns_.priority, deadline);
+    if (!taken) {
+      result.status = std::unexpected(std::move(taken.error()));
+      return result;
+    }
+    turn = std::move(*taken);
   }
   copyIn();
   result = execution_->compute(deadline);
@@ -108,6 +120,49 @@ hal::ExecutionResult ServedExecution::compute(const base::Deadline& deadline) {
     result.outputShapes.clear();
   }
   return result;
+}
+
+hal::ExecutionResult ServedExecution::compute(const base::Deadline& deadline) {
+  const std::unique_lock lock(turn_, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    hal::ExecutionResult result;
+    result.status = fail(ErrorCode::kBadState, "The execution is being computed already.");
+    return result;
+  }
+  hal::ExecutionResult result = computeLocked(deadline);
+  tell(result);
+  return result;
+}
+
+ExecutionAnswer ServedExecution::computeInMailbox(const base::Deadline& deadline) {
+  const std::lock_guard lock(turn_);
+  hal::ExecutionResult result;
+  auto computed =
+      base::caught([&]() -> Result<hal::ExecutionResult> { return computeLocked(deadline); });
+  if (computed)
+    result = std::move(*computed);
+  else
+    result.status = std::unexpected(std::move(computed.error()));
+  ExecutionAnswer answer{.isPlain = result.status && areSame(result.outputShapes, toldShapes_),
+                         .timing = result.timing,
+                         .copiedBytes = result.copiedBytes};
+  unfetched_.reset();
+  if (!answer.isPlain) unfetched_ = std::make_unique<hal::ExecutionResult>(std::move(result));
+  return answer;
+}
+
+Result<hal::ExecutionResult> ServedExecution::fetchResult() {
+  const std::unique_lock lock(turn_, std::try_to_lock);
+  if (!lock.owns_lock() || unfetched_ == nullptr)
+    return fail(ErrorCode::kBadState, "There is no result to be fetched.");
+  hal::ExecutionResult result = std::move(*unfetched_);
+  unfetched_.reset();
+  tell(result);
+  return result;
+}
+
+void ServedExecution::tell(const hal::ExecutionResult& result) {
+  if (result.status) toldShapes_ = result.outputShapes;
 }
 
 }  // namespace hearth::ipc

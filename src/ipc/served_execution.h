@@ -11,17 +11,27 @@
 #include "graph/model.h"
 #include "hal/device.h"
 #include "ipc/client_memory.h"
+#include "ipc/execution_words.h"
+#include "ipc/fair_share.h"
 #include "memory/mapping.h"
 #include "memory/pool.h"
 
 namespace hearth::ipc {
 
+// The turns that the executions of a client take, and at which priority.
+struct ClientTurns {
+  FairShare::Client* client = nullptr;  // null: they do not wait for each other
+  hal::Priority priority = hal::Priority::kMedium;
+};
+
 // An execution in a host. Where clients do not trust each other, it computes on copies of the
 // arguments, since drivers rely on memory that does not change while they read it.
 class ServedExecution {
  public:
-  // `outputs` are those of the model, empty when they are not known.
-  explicit ServedExecution(std::vector<graph::Operand> outputs) : outputs_(std::move(outputs)) {}
+  // `outputs` are those of the model, empty when they are not known. The client of `turns` outlives
+  // all computations.
+  ServedExecution(std::vector<graph::Operand> outputs, ClientTurns turns)
+      : outputs_(std::move(outputs)), turns_(turns) {}
 
   // Replaces the arguments in client memory by private ones. Before bind().
   Status copyArguments(hal::Request* request, ClientMemories* memories);
@@ -32,7 +42,16 @@ class ServedExecution {
   void keep(std::shared_ptr<void> other) { kept_.push_back(std::move(other)); }
 
   // kBadState while another thread computes. kOpFailed when the client has taken memory away.
+  // kDeadObject when the client's turns end.
   hal::ExecutionResult compute(const base::Deadline& deadline);
+
+  // The same with an answer for the mailbox. A result that does not fit in there is kept for
+  // fetchResult().
+  ExecutionAnswer computeInMailbox(const base::Deadline& deadline);
+
+  // The result of the last computation whose answer was not plain, once. kBadState when there is
+  // none.
+  Result<hal::ExecutionResult> fetchResult();
 
  private:
   struct Copied {
@@ -42,12 +61,18 @@ class ServedExecution {
     uint64_t length;
   };
 
+  // With turn_ locked.
+  hal::ExecutionResult computeLocked(const base::Deadline& deadline);
+  void tell(const hal::ExecutionResult& result);
   void copyIn() const;
   void copyOut(const hal::ExecutionResult& result) const;
   Status checkMemories() const;
 
   const std::vector<graph::Operand> outputs_;
-  std::mutex turn_;
+  const ClientTurns turns_;
+  std::mutex turn_;                                  // of threads that compute; guards the next two
+  std::vector<hal::OutputShape> toldShapes_;         // that the client was told last
+  std::unique_ptr<hal::ExecutionResult> unfetched_;  // of the last computation; may be null
   memory::Mapping own_;
   std::vector<Copied> copiedInputs_;
   std::vector<Copied> copiedOutputs_;

@@ -126,6 +126,18 @@ bool Session::isDead() const {
   return isDead_.load();
 }
 
+bool Session::isHostThere() const {
+  if (isDead()) return false;
+  pollfd ended{socket_.get(), POLLRDHUP, 0};
+  return ::poll(&ended, 1, 0) <= 0;
+}
+
+void Session::noteDeath() {
+  isDead_ = true;
+  // Ends the wait of whoever reads.
+  ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
 void Session::leaveToParent() {
   isDead_ = true;
   socket_.reset();

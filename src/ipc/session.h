@@ -49,6 +49,11 @@ class Session {
 
   // Whether a call has found that the host is gone. Once so, always so.
   bool isDead() const;
+  // Whether the other end of the connection is open, as the kernel knows; it may have been closed
+  // without any call having found that.
+  bool isHostThere() const;
+  // Makes the session dead, for who has found that the host is gone.
+  void noteDeath();
   // Whether the host has answered anything but the greeting.
   bool hasServed() const { return hasServed_.load(std::memory_order_relaxed); }
 

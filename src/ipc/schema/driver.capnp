@@ -11,7 +11,7 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("hearth::ipc::schema");
 
 # To be raised with every change that the other side has to know of.
-const version :UInt32 = 1;
+const version :UInt32 = 2;
 
 struct Request {
   call @0 :UInt64;  # chosen by the client; the reply has it, too
@@ -31,6 +31,9 @@ struct Request {
     copyTo @13 :Copy;
     copyFrom @14 :Copy;
     release @15 :Release;  # has no reply
+    openMailbox @16 :Mailbox;
+    # The result of an execution's last computation, when the answer in the mailbox did not say all.
+    fetchResult @17 :UInt64;
   }
 }
 
@@ -194,6 +197,13 @@ struct ExecutionRequest {
 struct Computation {
   execution @0 :UInt64;
   deadline @1 :Int64;  # as Preparation.deadline
+}
+
+# From now on the host also computes the execution when the client rings in this memory
+# (src/ipc/mailbox_page.h, execution_words.h).
+struct Mailbox {
+  execution @0 :UInt64;
+  descriptor @1 :UInt32;
 }
 
 struct OutputShape {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ipc/testing/fake_device.h"
 
+#include <pthread.h>
+
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -45,7 +48,7 @@ class FakeExecution final : public hal::Execution {
     }
     result.outputShapes = {{dimensions_, true}};
     result.timing = {1000, 2000};
-    return result;
+    return device_->answer(std::move(result));
   }
 
  private:
@@ -208,8 +211,26 @@ void FakeDevice::waitForComputations(int count) {
 void FakeDevice::computationBegins() {
   std::unique_lock lock(mutex_);
   ++begun_;
+  std::array<char, 16> name{};
+  ::pthread_getname_np(::pthread_self(), name.data(), name.size());
+  threadName_ = name.data();
   changed_.notify_all();
   changed_.wait(lock, [&] { return !isHeld_; });
+}
+
+void FakeDevice::answerWith(std::optional<hal::ExecutionResult> result) {
+  const std::lock_guard lock(mutex_);
+  answer_ = std::move(result);
+}
+
+hal::ExecutionResult FakeDevice::answer(hal::ExecutionResult own) const {
+  const std::lock_guard lock(mutex_);
+  return answer_ ? *answer_ : own;
+}
+
+std::string FakeDevice::threadName() const {
+  const std::lock_guard lock(mutex_);
+  return threadName_;
 }
 
 std::shared_ptr<std::vector<uint8_t>> FakeDevice::bufferBytes(uint32_t token) {

@@ -6,6 +6,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "hal/device.h"
@@ -43,9 +45,16 @@ class FakeDevice final : public hal::Device, public std::enable_shared_from_this
   // Waits until so many computations have begun.
   void waitForComputations(int count);
 
+  // What computations return from now on instead of their own results; they compute all the same.
+  void answerWith(std::optional<hal::ExecutionResult> result);
+  // The name of the thread that computed last.
+  std::string threadName() const;
+
   // The bytes of a buffer of this device; null when there is none.
   std::shared_ptr<std::vector<uint8_t>> bufferBytes(uint32_t token);
+  // For executions.
   void computationBegins();
+  hal::ExecutionResult answer(hal::ExecutionResult own) const;
 
   std::atomic<int> prepared = 0;    // models that exist
   std::atomic<int> executions = 0;  // executions that exist
@@ -57,10 +66,12 @@ class FakeDevice final : public hal::Device, public std::enable_shared_from_this
 
  private:
   friend class FakeBuffer;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool isHeld_ = false;
   int begun_ = 0;
+  std::optional<hal::ExecutionResult> answer_;
+  std::string threadName_;
   uint32_t lastBuffer_ = 0;
   std::map<uint32_t, std::shared_ptr<std::vector<uint8_t>>> buffers_;
 };
