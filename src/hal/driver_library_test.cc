@@ -126,5 +126,25 @@ TEST(DriverManifest, FieldsAreChecked) {
   }
 }
 
+TEST(DriverManifest, SaysWhatTheDriverNeeds) {
+  const std::string begin = R"({"name":"a","library":"b","api_version":1,"needs":)";
+  const auto manifest = parseDriverManifest(
+      begin +
+      R"({"read_write":["/x","y"],"read_only":["/z"],"devices":["/dev/npu"],"code":true,"w":1}})");
+  ASSERT_TRUE(manifest) << manifest.error().toString();
+  EXPECT_THAT(manifest->needs.readWrite, ElementsAre("/x", "y"));
+  EXPECT_THAT(manifest->needs.readOnly, ElementsAre("/z"));
+  EXPECT_THAT(manifest->needs.devices, ElementsAre("/dev/npu"));
+  EXPECT_TRUE(manifest->needs.code);
+  EXPECT_FALSE(parseDriverManifest(begin + "{}}")->needs.code);
+  for (const char* needs :
+       {"[]", "7", R"({"read_write":"/x"})", R"({"read_only":[7]})", R"({"devices":[""]})",
+        R"({"devices":{}})", R"({"code":1})", R"({"read_only":["a\u0000b"]})"}) {
+    const auto wrong = parseDriverManifest(begin + needs + "}");
+    ASSERT_FALSE(wrong) << needs;
+    EXPECT_EQ(wrong.error().code(), ErrorCode::kBadData) << needs;
+  }
+}
+
 }  // namespace
 }  // namespace hearth::hal

@@ -25,6 +25,47 @@ Result<std::string> stringField(const nlohmann::json& json, const char* key) {
   return it->get_ref<const std::string&>();
 }
 
+Result<std::vector<std::string>> pathsField(const nlohmann::json& json, const char* key) {
+  std::vector<std::string> paths;
+  const auto it = json.find(key);
+  if (it == json.end()) return paths;
+  const bool areTexts =
+      it->is_array() && std::ranges::all_of(*it, [](const auto& each) {
+        return each.is_string() && !each.template get_ref<const std::string&>().empty();
+      });
+  if (!areTexts)
+    return fail(ErrorCode::kBadData,
+                "The field \"{}\" of what a driver needs is not a list of paths.", key);
+  return it->get<std::vector<std::string>>();
+}
+
+Result<DriverManifest::Needs> needsField(const nlohmann::json& json) {
+  DriverManifest::Needs needs;
+  const auto it = json.find("needs");
+  if (it == json.end()) return needs;
+  if (!it->is_object())
+    return fail(ErrorCode::kBadData, "The field \"needs\" of a driver manifest is not an object.");
+  HEARTH_ASSIGN(needs.readWrite, pathsField(*it, "read_write"));
+  HEARTH_ASSIGN(needs.readOnly, pathsField(*it, "read_only"));
+  HEARTH_ASSIGN(needs.devices, pathsField(*it, "devices"));
+  if (const auto code = it->find("code"); code != it->end()) {
+    if (!code->is_boolean())
+      return fail(ErrorCode::kBadData,
+                  "The field \"code\" of what a driver needs is neither true nor false.");
+    needs.code = code->get<bool>();
+  }
+  return needs;
+}
+
+// All paths of a manifest.
+std::vector<std::string*> pathsOf(DriverManifest* manifest) {
+  std::vector<std::string*> paths = {&manifest->library, &manifest->host, &manifest->socket};
+  for (auto* const list :
+       {&manifest->needs.readWrite, &manifest->needs.readOnly, &manifest->needs.devices})
+    for (std::string& path : *list) paths.push_back(&path);
+  return paths;
+}
+
 Result<std::string> readSmallFile(const std::string& path) {
   // Without O_NONBLOCK opening a FIFO would block.
   HEARTH_ASSIGN(base::Descriptor file, base::Descriptor::open(path, O_RDONLY | O_NONBLOCK));
@@ -71,9 +112,11 @@ Result<DriverManifest> parseDriverManifest(std::string_view text) {
     return fail(ErrorCode::kBadData,
                 "The field \"api_version\" of a driver manifest is not a whole number.");
   manifest.apiVersion = version->get<uint64_t>();
+  HEARTH_ASSIGN(manifest.needs, needsField(json));
   // The calls that take a path or name would cut it off at a zero byte.
-  if (manifest.name.contains('\0') || manifest.library.contains('\0') ||
-      manifest.host.contains('\0') || manifest.socket.contains('\0'))
+  if (manifest.name.contains('\0') || std::ranges::any_of(pathsOf(&manifest), [](const auto* path) {
+        return path->contains('\0');
+      }))
     return fail(ErrorCode::kBadData, "A text of the driver manifest contains a zero.");
   return manifest;
 }
@@ -86,7 +129,7 @@ Result<DriverManifest> readDriverManifest(const std::string& path) {
   manifest->path = path;
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (folder.empty()) folder = ".";
-  for (std::string* const file : {&manifest->library, &manifest->host, &manifest->socket})
+  for (std::string* const file : pathsOf(&*manifest))
     if (!file->empty() && *file != kHearthHost) *file = (folder / *file).string();
   return manifest;
 }

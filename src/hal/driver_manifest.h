@@ -15,13 +15,25 @@ namespace hearth::hal {
 // With "host": "hearth", or the path of another program, the library is loaded by that program in a
 // process of its own; a program that has the device itself needs no library. "socket" alone is the
 // path of the socket of a host that runs already.
+// What the driver uses while it serves, for the sandbox of its host:
+// "needs": {"read_write": [PATH, ...], "read_only": [...], "devices": [...], "code": true}; paths
+// are of files and folders that exist, and "code" is for a driver that loads libraries or compiles
+// after its start.
 struct DriverManifest {
+  struct Needs {
+    std::vector<std::string> readWrite;  // paths as `library`
+    std::vector<std::string> readOnly;
+    std::vector<std::string> devices;
+    bool code = false;
+  };
+
   std::string path;     // of the manifest
   std::string name;     // of the device
   std::string library;  // absolute, or relative to the manifest's folder as parsed
   std::string host;     // kHearthHost, or a path as `library`
   std::string socket;   // a path as `library`
   uint64_t apiVersion = 0;
+  Needs needs;
 };
 
 // The host that is the command hearth of this installation.

@@ -24,13 +24,14 @@ struct HostOptions {
   // the driver, which may name files, do not count; and the token of a cache belongs to the
   // client's user.
   bool isShared = false;
-  unsigned clients = 64;               // at a time
-  unsigned clientsOfUser = 16;         // at a time, when shared
-  unsigned threads = 8;                // that answer messages of one client
-  unsigned mailboxes = 16;             // of one client at a time, with a thread each
-  size_t objects = 4096;               // prepared models, executions and buffers of one client
-  size_t memories = 1024;              // of one client that are mapped at a time
-  uint64_t bytes = uint64_t{1} << 30;  // that are copied for one client at a time
+  unsigned clients = 64;        // at a time
+  unsigned clientsOfUser = 16;  // at a time, when shared
+  unsigned threads = 8;         // that answer messages of one client
+  unsigned mailboxes = 16;      // of one client at a time, with a thread each
+  size_t objects = 4096;        // prepared models, executions and buffers of one client
+  size_t memories = 1024;       // of one client that are mapped at a time
+  // Of one client at a time: what is copied for it, and the constants of its models.
+  uint64_t bytes = uint64_t{1} << 30;
 };
 
 // Serves a device to clients in other processes, or in this one. Thread-safe as far as stated.

@@ -2,6 +2,7 @@
 #include "ipc/host_link.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <thread>
 
@@ -102,13 +103,15 @@ Result<std::shared_ptr<Session>> HostLink::start() {
 }
 
 uint32_t HostLink::addBuffer(const std::shared_ptr<Session>& session, uint64_t object) {
+  static constinit std::atomic<uint32_t> lastToken = 0;
   const std::lock_guard lock(bufferMutex_);
+  uint32_t token;
   // 0 is no token.
   do {
-    ++lastToken_;
-  } while (lastToken_ == 0 || buffers_.contains(lastToken_));
-  buffers_.emplace(lastToken_, std::pair(session, object));
-  return lastToken_;
+    token = lastToken.fetch_add(1, std::memory_order_relaxed) + 1;
+  } while (token == 0 || buffers_.contains(token));
+  buffers_.emplace(token, std::pair(session, object));
+  return token;
 }
 
 void HostLink::removeBuffer(uint32_t token) {

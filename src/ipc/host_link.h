@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/descriptor.h"
 #include "base/fork_aware.h"
@@ -22,6 +23,9 @@ namespace hearth::ipc {
 // Makes a connection to the host of a device: starts a process, or joins a socket. Called again
 // when the host is gone, by one thread at a time.
 using HostOpener = std::function<Result<base::Descriptor>()>;
+
+// The opener of another host of the same device, which may use these files and folders, too.
+using HostMaker = std::function<HostOpener(const std::vector<std::string>& files)>;
 
 // The way to the host of one device, which lives longer than any host. Thread-safe. In a forked
 // child the host is the parent's, and the child gets another one.
@@ -56,7 +60,7 @@ class HostLink final : private base::ForkAware {
     }
   }
 
-  // Buffers of hosts under tokens of this process, which no other buffer of the device ever has.
+  // Buffers of hosts under tokens of this process, which no other buffer of any host ever has.
   uint32_t addBuffer(const std::shared_ptr<Session>& session, uint64_t object);
   void removeBuffer(uint32_t token);
   // The host's name of the buffer; 0, which names none, when there is no such buffer in this
@@ -85,7 +89,6 @@ class HostLink final : private base::ForkAware {
   Clock::time_point nextStart_{};
 
   base::Mutex bufferMutex_;
-  uint32_t lastToken_ = 0;
   std::map<uint32_t, std::pair<std::weak_ptr<Session>, uint64_t>> buffers_;
 };
 

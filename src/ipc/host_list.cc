@@ -3,7 +3,9 @@
 
 #include <utility>
 
+#include "ipc/host_link.h"
 #include "ipc/host_process.h"
+#include "ipc/hosted_device.h"
 
 namespace hearth::ipc {
 
@@ -16,6 +18,15 @@ std::optional<HostPlace> parsePlace(std::string_view text) {
   if (text.starts_with(kProgram) && text.substr(kProgram.size()).starts_with('/'))
     return HostPlace{HostPlace::Kind::kSpawn, std::string(text.substr(kProgram.size()))};
   return std::nullopt;
+}
+
+HostOpener spawner(HostProgram program) {
+  return [program = std::move(program)]() -> Result<base::Descriptor> {
+    if (!program.program.empty()) return spawnHost(program);
+    HostProgram own = program;
+    HEARTH_ASSIGN(own.program, findHostProgram());
+    return spawnHost(own);
+  };
 }
 
 }  // namespace
@@ -40,23 +51,29 @@ Result<std::map<std::string, HostPlace>> parseHostList(std::string_view text) {
   return places;
 }
 
-HostOpener openerAt(const HostPlace& place, const std::string& device,
-                    const std::string& manifest) {
+Result<std::shared_ptr<hal::Device>> deviceAt(const HostPlace& place, const std::string& device,
+                                              const std::string& manifest) {
   if (place.kind == HostPlace::Kind::kSocket)
-    return [path = place.path] {
-      return joinHost(path);
-    };
+    return HostedDevice::create(device, [path = place.path] { return joinHost(path); });
   HostProgram program{place.path, {"--device", device}, {}};
   if (!manifest.empty()) {
     program.arguments.emplace_back("--manifest");
     program.arguments.push_back(manifest);
   }
-  return [program = std::move(program)]() -> Result<base::Descriptor> {
-    if (!program.program.empty()) return spawnHost(program);
-    HostProgram own = program;
-    HEARTH_ASSIGN(own.program, findHostProgram());
-    return spawnHost(own);
-  };
+  return HostedDevice::create(device, spawner(program),
+                              [program](const std::vector<std::string>& files) {
+                                HostProgram other = program;
+                                for (const std::string& file : files) {
+                                  other.arguments.emplace_back("--file");
+                                  other.arguments.push_back(file);
+                                }
+                                return spawner(std::move(other));
+                              });
+}
+
+Result<std::shared_ptr<hal::Device>> deviceAt(const HostPlace& place,
+                                              const hal::DriverManifest& manifest) {
+  return deviceAt(place, manifest.name, manifest.library.empty() ? "" : manifest.path);
 }
 
 std::optional<HostPlace> placeOf(const hal::DriverManifest& manifest) {

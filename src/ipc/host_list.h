@@ -2,13 +2,14 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "hal/device.h"
 #include "hal/driver_manifest.h"
-#include "ipc/host_link.h"
 
 namespace hearth::ipc {
 
@@ -23,9 +24,13 @@ struct HostPlace {
 // `spawn:PROGRAM` or the path of a socket. kBadData names the entry that is none of these.
 Result<std::map<std::string, HostPlace>> parseHostList(std::string_view text);
 
-// Reaches the host of a device at a place. `manifest` is the path of the manifest that a host to
-// spawn needs, empty for a device that the program has itself.
-HostOpener openerAt(const HostPlace& place, const std::string& device, const std::string& manifest);
+// The device in a host at a place. `manifest` is the path of the manifest that a host to spawn
+// needs, empty for a device that the program has itself. Errors as HostedDevice::create().
+Result<std::shared_ptr<hal::Device>> deviceAt(const HostPlace& place, const std::string& device,
+                                              const std::string& manifest);
+// The same for a device with a manifest.
+Result<std::shared_ptr<hal::Device>> deviceAt(const HostPlace& place,
+                                              const hal::DriverManifest& manifest);
 
 // Where a manifest says that its device is served; nothing when the library is for this process.
 std::optional<HostPlace> placeOf(const hal::DriverManifest& manifest);

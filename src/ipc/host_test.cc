@@ -22,6 +22,7 @@
 #include "ipc/hosted_device.h"
 #include "ipc/session.h"
 #include "ipc/testing/fake_device.h"
+#include "ipc/testing/local_host.h"
 #include "ipc/testing/session_calls.h"
 
 namespace hearth::ipc {
@@ -300,6 +301,33 @@ TEST_F(HostTest, ObjectsAndMemoriesOfAClientAreLimited) {
   outgoing.request.getPrepare().setPreference(1);
   outgoing.request.getPrepare().setPriority(100);
   EXPECT_EQ(errorOf(session->call(outgoing)).code(), ErrorCode::kResourceExhaustedTransient);
+}
+
+TEST_F(HostTest, ConstantsOfAClientsModelsAreLimited) {
+  LocalHost host(fake_, {.isShared = true, .bytes = 3 * kPage});
+  auto socket = host.open();
+  ASSERT_TRUE(socket) << socket.error().toString();
+  const auto session = Session::open(std::move(*socket));
+  ASSERT_TRUE(session) << session.error().toString();
+  const base::Descriptor file = pageOfMemory();
+  const auto prepareWithPage = [&] {
+    Outgoing outgoing;
+    graph::Model model = addModel({2});
+    auto pool = memory::Pool::ofFile(file.get(), 0, kPage, memory::Mapping::Access::kReadOnly);
+    EXPECT_TRUE(pool) << pool.error().toString();
+    model.pools.push_back(*pool);
+    EXPECT_TRUE(
+        writeModel(model, outgoing.request.initPrepare().initModel(), &outgoing.attachments));
+    outgoing.request.getPrepare().setPreference(1);
+    outgoing.request.getPrepare().setPriority(100);
+    return (*session)->call(outgoing);
+  };
+  const uint64_t first = objectOf(prepareWithPage());
+  objectOf(prepareWithPage());
+  EXPECT_EQ(errorOf(prepareWithPage()).code(), ErrorCode::kResourceExhaustedTransient);
+  (*session)->release(schema::Release::Kind::MODEL, first);
+  EXPECT_TRUE(comesTrue([&] { return errorOf(prepareWithPage()).code() == ErrorCode::kBadData; }))
+      << "a model is the wrong kind of reply";
 }
 
 TEST_F(HostTest, ConnectionsOfAUserAreLimited) {

@@ -30,8 +30,14 @@ Result<std::unique_ptr<hal::Buffer>> HostedBuffer::allocate(
   auto list = allocation.initRoles(static_cast<uint32_t>(roles.size()));
   for (uint32_t i = 0; i < roles.size(); ++i) {
     auto* const model = dynamic_cast<HostedModel*>(roles[i].preparedModel.get());
-    if (model == nullptr || &model->link() != link.get())
+    if (model == nullptr || model->link()->device().name != link->device().name)
       return fail(ErrorCode::kBadData, "A role of a buffer is of a model of another device.");
+    if (i == 0)
+      link = model->link();
+    else if (model->link() != link)
+      return fail(ErrorCode::kBadData,
+                  "The roles of a buffer are of models in two hosts, since the options of their "
+                  "preparation name different files.");
     HEARTH_ASSIGN(const HostedModel::Place place, model->place());
     if (session != nullptr && place.session != session)
       return fail(ErrorCode::kDeadObject, "The host of the driver has ended meanwhile.");

@@ -13,7 +13,9 @@ namespace hearth::ipc {
 // Memory in a host. It is lost with the host: kDeadObject from then on.
 class HostedBuffer final : public hal::Buffer {
  public:
-  // Errors: kBadData for roles of models that another device prepared.
+  // In the host of the models that the roles are of; in that of `link` where there are no roles.
+  // Errors: kBadData for roles of models that another device prepared, or that are in several
+  // hosts.
   static Result<std::unique_ptr<hal::Buffer>> allocate(std::shared_ptr<HostLink> link,
                                                        const hal::BufferDescription& description,
                                                        const std::vector<hal::BufferRole>& roles);

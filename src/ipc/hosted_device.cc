@@ -2,6 +2,7 @@
 #include "ipc/hosted_device.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "base/caught.h"
@@ -30,11 +31,49 @@ Result<std::vector<hal::OperationSupport>> checkedSupport(const Frame& reply,
   return support;
 }
 
+// The files and folders that options of a driver name.
+std::vector<std::string> filesOf(const hal::PrepareOptions& options) {
+  std::vector<std::string> files;
+  for (const auto& [name, value] : options.driverOptions) {
+    if (!value.starts_with('/')) continue;
+    for (size_t begin = 0; begin <= value.size();) {
+      const size_t end = std::min(value.find(':', begin), value.size());
+      if (value[begin] == '/') files.push_back(value.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
 }  // namespace
 
-Result<std::shared_ptr<HostedDevice>> HostedDevice::create(std::string name, HostOpener open) {
+Result<std::shared_ptr<HostedDevice>> HostedDevice::create(std::string name, HostOpener open,
+                                                           HostMaker make) {
   HEARTH_ASSIGN(auto link, HostLink::create(std::move(name), std::move(open)));
-  return std::shared_ptr<HostedDevice>(new HostedDevice(std::move(link)));
+  return std::shared_ptr<HostedDevice>(new HostedDevice(std::move(link), std::move(make)));
+}
+
+Result<std::shared_ptr<HostLink>> HostedDevice::linkFor(const hal::PrepareOptions& options) {
+  const std::vector<std::string> files = filesOf(options);
+  if (!make_ || files.empty()) return link_;
+  std::unique_lock lock(mutex_);
+  const auto known = [&] {
+    return others_[files].lock();
+  };
+  if (auto link = known()) return link;
+  opening_.take(lock);
+  if (auto link = known()) {
+    opening_.give();
+    return link;
+  }
+  lock.unlock();
+  auto opened = base::caught([&] { return HostLink::create(name(), make_(files)); });
+  lock.lock();
+  opening_.give();
+  std::erase_if(others_, [](const auto& other) { return other.second.expired(); });
+  if (opened) others_[files] = *opened;
+  return opened;
 }
 
 std::vector<std::string> HostedDevice::supportedExtensions() const {
@@ -72,18 +111,21 @@ Result<std::shared_ptr<hal::PreparedModel>> HostedDevice::prepareModel(
     std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
     hal::Cache cache) {
   if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
-  return HostedModel::prepare(link_, {std::move(model), options, std::move(cache)});
+  HEARTH_ASSIGN(auto link, linkFor(options));
+  return HostedModel::prepare(std::move(link), {std::move(model), options, std::move(cache)});
 }
 
 Result<std::shared_ptr<hal::PreparedModel>> HostedDevice::prepareModelFromCache(
     const hal::PrepareOptions& options, hal::Cache cache) {
-  return HostedModel::prepare(link_, {nullptr, options, std::move(cache)});
+  HEARTH_ASSIGN(auto link, linkFor(options));
+  return HostedModel::prepare(std::move(link), {nullptr, options, std::move(cache)});
 }
 
 Result<hal::StartReport> HostedDevice::explainStart(std::shared_ptr<const graph::Model> model,
                                                     const hal::PrepareOptions& options) {
   if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
-  HEARTH_ASSIGN(const Frame reply, link_->callTwice([&](Outgoing& outgoing) {
+  HEARTH_ASSIGN(const auto link, linkFor(options));
+  HEARTH_ASSIGN(const Frame reply, link->callTwice([&](Outgoing& outgoing) {
     auto preparation = outgoing.request.initExplainStart();
     writeOptions(options, preparation);
     return writeModel(*model, preparation.initModel(), &outgoing.attachments);
@@ -93,13 +135,21 @@ Result<hal::StartReport> HostedDevice::explainStart(std::shared_ptr<const graph:
 }
 
 void HostedDevice::flush() {
-  // A host that is not there has nothing to write.
-  const std::shared_ptr<Session> session = link_->sessionIfThere();
-  if (session == nullptr) return;
   base::logged("Flushing a driver's host", [&] {
-    Outgoing outgoing;
-    outgoing.request.setFlush();
-    static_cast<void>(session->call(outgoing));
+    std::vector<std::shared_ptr<HostLink>> links = {link_};
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [files, other] : others_)
+        if (auto link = other.lock()) links.push_back(std::move(link));
+    }
+    for (const auto& link : links) {
+      // A host that is not there has nothing to write.
+      const std::shared_ptr<Session> session = link->sessionIfThere();
+      if (session == nullptr) continue;
+      Outgoing outgoing;
+      outgoing.request.setFlush();
+      static_cast<void>(session->call(outgoing));
+    }
   });
 }
 

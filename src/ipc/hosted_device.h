@@ -1,22 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "hal/device.h"
 #include "ipc/host_link.h"
+#include "ipc/turn.h"
 
 namespace hearth::ipc {
 
 // A device whose driver is in another process, its host. When the host ends, what it is computing
 // ends as kDeadObject; the next use starts it again and prepares its models again from what the
 // client has kept. Does without operators that the program has registered in its own process.
+//
+// A host in a sandbox may use no files but those that it was started with. Models whose driver
+// options name files or folders (values that begin with '/', or several of them between colons) are
+// therefore prepared in a host of their own, which ends with the last of them.
 class HostedDevice final : public hal::Device {
  public:
-  // Connects to the host of the device `name`. Errors as HostLink::create().
-  static Result<std::shared_ptr<HostedDevice>> create(std::string name, HostOpener open);
+  // Connects to the host of the device `name`. `make` opens hosts that may use more files; where it
+  // is empty, all models are prepared in the one host. Errors as HostLink::create().
+  static Result<std::shared_ptr<HostedDevice>> create(std::string name, HostOpener open,
+                                                      HostMaker make = {});
 
   std::string name() const override { return link_->device().name; }
   std::string version() const override { return link_->device().version; }
@@ -43,9 +53,18 @@ class HostedDevice final : public hal::Device {
                                                 const std::vector<hal::BufferRole>& roles) override;
 
  private:
-  explicit HostedDevice(std::shared_ptr<HostLink> link) : link_(std::move(link)) {}
+  HostedDevice(std::shared_ptr<HostLink> link, HostMaker make)
+      : link_(std::move(link)), make_(std::move(make)) {}
+
+  // The link to the host for models with these options.
+  Result<std::shared_ptr<HostLink>> linkFor(const hal::PrepareOptions& options);
 
   const std::shared_ptr<HostLink> link_;
+  const HostMaker make_;
+  base::Mutex mutex_;
+  Turn opening_;
+  // Of the other hosts, by the files that they may use. Guarded by mutex_.
+  std::map<std::vector<std::string>, std::weak_ptr<HostLink>> others_;
 };
 
 }  // namespace hearth::ipc

@@ -109,7 +109,7 @@ void HostedExecution::writeArguments(const std::vector<hal::Argument>& arguments
       builder.setKind(schema::Argument::Kind::NO_VALUE);
     } else if (argument.kind == hal::Argument::Kind::kBuffer) {
       builder.setKind(schema::Argument::Kind::BUFFER);
-      builder.setBuffer(model_->link().findBuffer(argument.token, place_.session));
+      builder.setBuffer(model_->link()->findBuffer(argument.token, place_.session));
     } else if (argument.kind == hal::Argument::Kind::kPool && argument.pool != nullptr) {
       seal(*argument.pool);
       builder.setKind(schema::Argument::Kind::MEMORY);

@@ -42,7 +42,7 @@ class HostedModel final : public hal::PreparedModel,
   // Where the model is now; prepares it again when its host has ended. kDeadObject when that fails.
   Result<Place> place();
 
-  HostLink& link() const { return *link_; }
+  const std::shared_ptr<HostLink>& link() const { return link_; }
   // Null when the model comes from a cache.
   const graph::Model* model() const { return source_.model.get(); }
 

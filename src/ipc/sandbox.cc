@@ -32,6 +32,8 @@ Status impose(const ProcessLimits& limits) {
   // unlike none it also keeps the kernel from passing the memory on to a program.
   HEARTH_TRY(lower(RLIMIT_CORE, 1, "RLIMIT_CORE"));
   if (limits.addressSpace != 0) HEARTH_TRY(lower(RLIMIT_AS, limits.addressSpace, "RLIMIT_AS"));
+  if (limits.writableMemory != 0)
+    HEARTH_TRY(lower(RLIMIT_DATA, limits.writableMemory, "RLIMIT_DATA"));
   if (limits.descriptors != 0)
     HEARTH_TRY(lower(RLIMIT_NOFILE, limits.descriptors, "RLIMIT_NOFILE"));
   if (limits.threads != 0) HEARTH_TRY(lower(RLIMIT_NPROC, limits.threads, "RLIMIT_NPROC"));
@@ -90,6 +92,8 @@ std::vector<std::string> systemFilesToRead() {
       "/proc/meminfo",                    // memory of the machine
       "/proc/cpuinfo",                    // processors; some architectures tell them only here
       "/proc/sys/kernel/random/boot_id",  // whether the store's notes are of this boot
+      "/proc/sys/vm/overcommit_memory",   // how the C library gives memory back
+      "/dev/urandom",                     // SQLite's random numbers
       "/sys/dev/block",                   // which disk the store is on
       "/sys/devices",                     // processors, caches and disks
   };

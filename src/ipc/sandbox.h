@@ -27,6 +27,8 @@ struct ProcessLimits {
   // Bytes of addresses. What a driver maps counts, also of files; not for sanitizers, which reserve
   // terabytes.
   uint64_t addressSpace = 0;
+  // Bytes of private memory that can be written (RLIMIT_DATA): what a driver allocates.
+  uint64_t writableMemory = 0;
   uint64_t descriptors = 0;
   // Counts the threads of all processes of the user, and does not hold for root: for a host that is
   // its user's only process. The host itself bounds what each client gets.

@@ -40,6 +40,14 @@ std::vector<graph::Operand> outputsOf(const graph::Model& model) {
   return outputs;
 }
 
+// An upper bound of a model's constants; what a driver packs of them has about their size.
+uint64_t constantBytes(schema::Model::Reader model) {
+  uint64_t bytes = model.getBytes().size();
+  for (const schema::Memory::Reader pool : model.getPools())
+    bytes += std::min(pool.getSize(), UINT64_MAX - bytes);
+  return bytes;
+}
+
 }  // namespace
 
 struct ServedClient::Buffer {
@@ -314,6 +322,7 @@ Status ServedClient::prepare(Call& call, schema::Preparation::Reader from, bool 
   entry->priority = options.priority;
   if (hasModel) {
     HEARTH_ASSIGN(graph::Model model, readModel(call, from.getModel()));
+    HEARTH_ASSIGN(entry->room, memories_.reserve(constantBytes(from.getModel())));
     auto shared = std::make_shared<const graph::Model>(std::move(model));
     entry->outputs = outputsOf(*shared);
     HEARTH_ASSIGN(entry->prepared,

@@ -59,6 +59,7 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
     std::shared_ptr<hal::PreparedModel> prepared;
     std::vector<graph::Operand> outputs;  // of the main subgraph; none for a model from a cache
     hal::Priority priority = hal::Priority::kMedium;
+    std::shared_ptr<void> room;  // for what the driver makes of the constants
   };
   struct Buffer;
   // A request that is being answered.

@@ -19,7 +19,6 @@
 #include "drivers/reference/reference_device.h"
 #include "hal/driver_library.h"
 #include "ipc/host_list.h"
-#include "ipc/hosted_device.h"
 #include "runtime/compilation_cache.h"
 
 namespace hearth::runtime {
@@ -40,8 +39,7 @@ HostPlaces hostPlaces() {
 std::shared_ptr<hal::Device> placed(std::shared_ptr<hal::Device> device, HostPlaces* places) {
   const auto place = places->extract(device->name());
   if (place.empty()) return device;
-  auto hosted =
-      ipc::HostedDevice::create(device->name(), ipc::openerAt(place.mapped(), device->name(), ""));
+  auto hosted = ipc::deviceAt(place.mapped(), device->name(), "");
   if (hosted) return *std::move(hosted);
   base::logWarn("The device {} is left out, since its host cannot be reached. {}", device->name(),
                 hosted.error().toString());
@@ -59,9 +57,7 @@ std::vector<std::shared_ptr<hal::Device>> findDevices() {
     if (auto listed = places.extract(manifest.name); !listed.empty())
       place = std::move(listed.mapped());
     if (!place) return hal::loadDriver(manifest);
-    return ipc::HostedDevice::create(
-        manifest.name,
-        ipc::openerAt(*place, manifest.name, manifest.library.empty() ? "" : manifest.path));
+    return ipc::deviceAt(*place, manifest);
   };
   std::vector<std::shared_ptr<hal::Device>> devices = {placed(cpu, &places)};
   for (auto& device : hal::discoverDrivers({cpu->name(), reference->name()}, make).devices)

@@ -194,6 +194,25 @@ void addServeOptions(CLI::App* app, ServeOptions* options) {
           ->check(CLI::Range(0, kMaxDescriptor))
           ->type_name("N")
           ->excludes(socket);
+  app->add_option("--sandbox", options->sandbox,
+                  "What the host gives up before it listens to clients: on (all that the kernel "
+                  "can take: files but those of the driver, network, other processes), require "
+                  "(it does not start where a part is missing) or off (on)")
+      ->check(CLI::IsMember({"on", "off", "require"}))
+      ->type_name("MODE");
+  app->add_option("--file", options->files,
+                  "File or folder that the driver may use in the sandbox, besides the weight "
+                  "store and what its manifest names")
+      ->allow_extra_args(false)
+      ->type_name("PATH");
+  app->add_option("--memory", options->memory,
+                  "Bytes that the host may allocate (no limit); K, M and G are understood")
+      ->transform(byteCount("--memory"));
+  app->add_option(
+         "--client-memory", options->clientMemory,
+         "Bytes that the host keeps for one client, its models among them (half of the machine's "
+         "memory); K, M and G are understood")
+      ->transform(byteCount("--client-memory"));
   app->add_flag("--detach", options->isDetached,
                 "Go on in a process that is not the caller's child")
       ->needs(descriptor);

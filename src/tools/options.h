@@ -66,7 +66,11 @@ struct ServeOptions {
   std::string socket;    // path to listen at
   int descriptor = -1;   // the connected socket of one client, in place of a socket's path
   bool isDetached = false;
-  uint32_t clients = 0;  // at a time; 0 = as many as a host has unless it is told
+  uint32_t clients = 0;            // at a time; 0 = as many as a host has unless it is told
+  std::string sandbox = "on";      // or "off", "require"
+  std::vector<std::string> files;  // that the driver may use, besides its own
+  uint64_t memory = 0;             // bytes of private memory of the process; 0 = no limit
+  uint64_t clientMemory = 0;       // bytes that are kept for one client; 0 = the standard
 };
 
 struct ConformanceOptions {

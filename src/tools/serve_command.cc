@@ -7,8 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <utility>
 
 #include "base/descriptor.h"
 #include "base/env.h"
@@ -17,6 +19,7 @@
 #include "hal/driver_library.h"
 #include "ipc/host.h"
 #include "tools/commands.h"
+#include "tools/host_sandbox.h"
 
 namespace hearth::tools {
 namespace {
@@ -26,27 +29,38 @@ constexpr std::chrono::seconds kPatience{5};
 // The first descriptor that a service manager passes.
 constexpr int kFirstPassed = 3;
 
-Result<std::shared_ptr<hal::Device>> installedDevice(const std::string& name) {
+// A device, and the manifest that it comes from; an empty one for a built-in device.
+struct Served {
+  std::shared_ptr<hal::Device> device;
+  hal::DriverManifest manifest;
+};
+
+Result<Served> load(hal::DriverManifest manifest) {
+  HEARTH_ASSIGN(std::shared_ptr<hal::Device> device, hal::loadDriver(manifest));
+  return Served{std::move(device), std::move(manifest)};
+}
+
+Result<Served> installedDevice(const std::string& name) {
   std::vector<std::string> problems;
   for (const std::string& path :
        hal::findDriverManifests(base::envString(base::Env::kDriverPath), &problems))
-    if (const auto manifest = hal::readDriverManifest(path);
+    if (auto manifest = hal::readDriverManifest(path);
         manifest && manifest->name == name && !manifest->library.empty())
-      return hal::loadDriver(*manifest);
+      return load(std::move(*manifest));
   return fail(ErrorCode::kNotFound, "There is no driver of a device {}.", name);
 }
 
-Result<std::shared_ptr<hal::Device>> makeDevice(const ServeOptions& options) {
+Result<Served> makeDevice(const ServeOptions& options) {
   if (!options.manifest.empty()) {
-    HEARTH_ASSIGN(const hal::DriverManifest manifest, hal::readDriverManifest(options.manifest));
+    HEARTH_ASSIGN(hal::DriverManifest manifest, hal::readDriverManifest(options.manifest));
     if (!options.device.empty() && options.device != manifest.name)
       return fail(ErrorCode::kBadData, "The manifest {} is of the device {}, not {}.",
                   options.manifest, manifest.name, options.device);
-    return hal::loadDriver(manifest);
+    return load(std::move(manifest));
   }
   for (std::shared_ptr<hal::Device> device :
        {cpu::createCpuDevice(), drivers::reference::createDevice()})
-    if (device->name() == options.device) return device;
+    if (device->name() == options.device) return Served{std::move(device), {}};
   return installedDevice(options.device);
 }
 
@@ -90,17 +104,27 @@ void endHost(ipc::Host& host) {
   if (!host.end(kPatience)) ::_exit(kExitFailure);
 }
 
-Status serveOne(const std::shared_ptr<hal::Device>& device, int descriptor) {
-  HEARTH_TRY(checkSocket(descriptor, false));
-  static_cast<void>(::fcntl(descriptor, F_SETFD, FD_CLOEXEC));
-  ipc::Host host(device, {});
-  host.serve(base::Descriptor(descriptor));
+ipc::HostOptions hostOptions(const ServeOptions& options) {
+  ipc::HostOptions given{.isShared = options.descriptor < 0};
+  if (options.clients != 0) given.clients = options.clients;
+  const auto physical = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) *
+                        static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PAGESIZE)));
+  given.bytes =
+      options.clientMemory != 0 ? options.clientMemory : std::max(given.bytes, physical / 2);
+  return given;
+}
+
+Status serveOne(const Served& served, const ServeOptions& options) {
+  HEARTH_TRY(checkSocket(options.descriptor, false));
+  static_cast<void>(::fcntl(options.descriptor, F_SETFD, FD_CLOEXEC));
+  HEARTH_TRY(confineHost(options, served.manifest));
+  ipc::Host host(served.device, hostOptions(options));
+  host.serve(base::Descriptor(options.descriptor));
   endHost(host);
   return {};
 }
 
-Status serveMany(const std::shared_ptr<hal::Device>& device, const ServeOptions& options,
-                 int stop) {
+Status serveMany(const Served& served, const ServeOptions& options, int stop) {
   base::Descriptor listening;
   if (options.socket.empty()) {
     HEARTH_ASSIGN(listening, passedSocket());
@@ -108,13 +132,13 @@ Status serveMany(const std::shared_ptr<hal::Device>& device, const ServeOptions&
   } else {
     HEARTH_ASSIGN(listening, ipc::listenAt(options.socket));
   }
-  ipc::HostOptions given{.isShared = true};
-  if (options.clients != 0) given.clients = options.clients;
-  ipc::Host host(device, given);
-  const Status served = host.serveAll(listening.get(), stop);
+  HEARTH_TRY(confineHost(options, served.manifest));
+  ipc::Host host(served.device, hostOptions(options));
+  const Status ended = host.serveAll(listening.get(), stop);
+  // In the sandbox the host may not remove its socket, which the next one replaces.
   if (!options.socket.empty()) static_cast<void>(::unlink(options.socket.c_str()));
   endHost(host);
-  return served;
+  return ended;
 }
 
 }  // namespace
@@ -141,12 +165,12 @@ Outcome<void> serveCommand(const ServeOptions& options) {
       return std::unexpected(Failure(base::errnoError(errno, "Waiting for signals")));
   }
   allowDescriptors();
-  const auto device = makeDevice(options);
-  if (!device) return std::unexpected(Failure(device.error()));
-  const Status served = options.descriptor >= 0 ? serveOne(*device, options.descriptor)
-                                                : serveMany(*device, options, stop.get());
-  if (!served) return std::unexpected(Failure(served.error()));
-  (*device)->flush();
+  const auto made = makeDevice(options);
+  if (!made) return std::unexpected(Failure(made.error()));
+  const Status ended =
+      options.descriptor >= 0 ? serveOne(*made, options) : serveMany(*made, options, stop.get());
+  if (!ended) return std::unexpected(Failure(ended.error()));
+  made->device->flush();
   return {};
 }
 

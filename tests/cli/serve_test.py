@@ -140,6 +140,53 @@ class ServeTest(CommandTest):
         self.assertIn("has the device nnapi-reference", run.stderr)
         self.assertIn("Joining the host", run.stderr)
 
+    def sandboxOf(self, pid):
+        """What the kernel says of a process: new privileges forbidden, calls filtered."""
+        status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        fields = dict(line.split(":\t", 1) for line in status.splitlines())
+        return fields["NoNewPrivs"], fields["Seccomp"]
+
+    def testHostsAreConfinedBeforeTheyListen(self):
+        host = self.startHost("--device", CPU, "--socket", self.path, path=self.path)
+        self.hello(self.hosted(f"{CPU}={self.path}"))
+        self.assertEqual(self.sandboxOf(host.pid), ("1", "2"))
+        path = self.folder / "open.sock"
+        free = self.startHost("--device", CPU, "--socket", path, "--sandbox", "off", path=path)
+        self.hello(self.hosted(f"{CPU}={path}"))
+        self.assertEqual(self.sandboxOf(free.pid), ("0", "0"))
+        with subprocess.Popen([HEARTH, "bench", MODEL, "--random-input", "1", "--repeat",
+                               "10000000"], env=self.hosted(f"{CPU}=spawn"),
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as client:
+            self.addCleanup(client.kill)
+            self.waitFor(lambda: [each for each in self.spawned()
+                                  if self.sandboxOf(each) == ("1", "2")])
+            client.kill()
+
+    @unittest.skipUnless(DATA, "HEARTH_TEST_DATA is not set.")
+    def testAConfinedHostKeepsPackedWeights(self):
+        model = (pathlib.Path(DATA) / "data" / "models" /
+                 "mobilenet_v2_quantized_1x3x224x224.tflite")
+
+        def start(env, *options):
+            return self.json("run", model, "--random-input", "1", *options, env=env)["start"]
+
+        spawned = self.hosted(f"{CPU}=spawn")
+        self.assertEqual(start(spawned)["state"], "cold")
+        self.assertEqual(start(spawned)["state"], "warm")
+        # A folder that only the client's options name, and that is not there yet.
+        options = ("--store", self.folder / "more" / "store")
+        self.assertEqual(start(spawned, *options)["state"], "cold")
+        self.assertEqual(start(spawned, *options)["state"], "warm")
+        # Those of a shared host's clients do not count.
+        self.startHost("--device", CPU, "--socket", self.path, path=self.path)
+        shared = self.hosted(f"{CPU}={self.path}")
+        # It copies constants that could be indices, so the plan is another one.
+        self.assertEqual(start(shared)["state"], "cold")
+        self.assertEqual(start(shared)["state"], "warm")
+        self.assertEqual(start(shared, "--store", self.folder / "third")["state"], "warm")
+        self.assertFalse((self.folder / "third").exists())
+        self.waitFor(lambda: not self.spawned())
+
     def testUnknownPlacesAreSaid(self):
         for hosts, text in ((f"{CPU}=nowhere", "which is not DEVICE=spawn"),
                             ("other=spawn", "which is not there"),
@@ -171,6 +218,8 @@ class ServeTest(CommandTest):
         self.refuse(2, "serve", "--device", CPU, "--fd", "-1")
         self.refuse(2, "serve", "--device", CPU, "--fd", "0", "--socket", self.path)
         self.refuse(2, "serve", "--device", CPU, "--detach")
+        self.refuse(2, "serve", "--device", CPU, "--sandbox", "maybe")
+        self.refuse(2, "serve", "--device", CPU, "--memory", "much")
         self.assertIn("no service manager", self.refuse(1, "serve", "--device", CPU))
         self.assertIn("no driver of a device x", self.refuse(1, "serve", "--device", "x",
                                                              "--socket", self.path))

@@ -80,15 +80,15 @@ bool isDamage(int code) {
          code == SQLITE_ERROR || code == SQLITE_SCHEMA;
 }
 
-std::string standardFolder() {
+}  // namespace
+
+std::string MappingManager::standardFolder() {
   if (const std::string state = base::envFolder(base::Env::kStateHome); !state.empty())
     return state + "/hearth";
   if (const std::string home = base::envFolder(base::Env::kHome); !home.empty())
     return home + "/.local/state/hearth";
   return "";
 }
-
-}  // namespace
 
 MappingManager::MappingManager(std::string folder, Use use)
     : folder_(std::move(folder)), use_(use) {}

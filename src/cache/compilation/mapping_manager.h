@@ -44,6 +44,9 @@ class MappingManager {
   // The same map, read-only.
   static std::unique_ptr<MappingManager> forLooking();
 
+  // The folder of these two; empty where the environment names none.
+  static std::string standardFolder();
+
   // The contents known for a token, most recent first. Error: kIo when the map cannot be used.
   Result<std::vector<CachedContent>> find(const CacheOwner& owner);
 

@@ -6,7 +6,6 @@
 #include "drivers/reference/reference_device.h"
 #include "hal/driver_library.h"
 #include "ipc/host_list.h"
-#include "ipc/hosted_device.h"
 
 namespace hearth::conformance {
 
@@ -24,7 +23,7 @@ std::vector<DeviceFactory> allDevices() {
     for (DeviceFactory& device : devices)
       if (const auto place = places->find(device.name); place != places->end())
         device.create = [name = device.name, where = place->second] {
-          return ipc::HostedDevice::create(name, ipc::openerAt(where, name, ""));
+          return ipc::deviceAt(where, name, "");
         };
   std::vector<std::string> problems;
   for (const std::string& path :
@@ -33,10 +32,7 @@ std::vector<DeviceFactory> allDevices() {
       devices.push_back(
           {manifest->name, [manifest = *manifest]() -> Result<std::shared_ptr<hal::Device>> {
              const auto place = ipc::placeOf(manifest);
-             if (!place) return hal::loadDriver(manifest);
-             return ipc::HostedDevice::create(
-                 manifest.name, ipc::openerAt(*place, manifest.name,
-                                              manifest.library.empty() ? "" : manifest.path));
+             return place ? ipc::deviceAt(*place, manifest) : hal::loadDriver(manifest);
            }});
   return devices;
 }
