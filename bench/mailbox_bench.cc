@@ -3,19 +3,15 @@
 // and those of sockets, in turns of one run: both processes on one processor, on two, and where the
 // kernel puts them. Optional argument: round trips per turn (default 2000).
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -26,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "futex_pair.h"
 #include "ipc/mailbox_client.h"
 #include "ipc/mailbox_server.h"
 
@@ -91,42 +88,13 @@ class Mailbox final : public Transport {
   std::unique_ptr<MailboxClient> client_;
 };
 
-// A word for each direction, and no spinning.
 class Futex final : public Transport {
  public:
-  Futex() {
-    void* const memory =
-        ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) die("mmap");
-    words_ = static_cast<std::atomic<uint32_t>*>(memory);
-  }
-  void serve() override {
-    for (uint32_t number = 0;; ++number) {
-      waitWhile(words_[0], number);
-      ring(words_[32], number + 1);
-    }
-  }
-  void call() override {
-    ring(words_[0], number_ + 1);
-    waitWhile(words_[32], number_);
-    ++number_;
-  }
+  void serve() override { pair_.serve(); }
+  void call() override { pair_.call(); }
 
  private:
-  static long futex(std::atomic<uint32_t>& word, int operation, uint32_t value) {
-    return ::syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), operation, value, nullptr,
-                     nullptr, 0);
-  }
-  static void waitWhile(std::atomic<uint32_t>& word, uint32_t value) {
-    while (word.load() == value) futex(word, FUTEX_WAIT, value);
-  }
-  static void ring(std::atomic<uint32_t>& word, uint32_t value) {
-    word.store(value);
-    futex(word, FUTEX_WAKE, 1);
-  }
-
-  std::atomic<uint32_t>* words_ = nullptr;
-  uint32_t number_ = 0;
+  hearth::bench::FutexPair pair_;
 };
 
 // Messages of 64 bytes.

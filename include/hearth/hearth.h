@@ -218,6 +218,27 @@ HEARTH_EXPORT size_t hearth_device_count(void);
 HEARTH_EXPORT hearth_status hearth_device_get(size_t index, hearth_device_info* info,
                                               hearth_error** error);
 
+// Where the driver of a device runs: HEARTH_DRIVER_HOSTS and the manifests of drivers say so.
+typedef enum hearth_host_kind {
+  HEARTH_HOST_NONE = 0,     // in this process
+  HEARTH_HOST_SPAWNED = 1,  // in a process that serves this one
+  HEARTH_HOST_SHARED = 2,   // in a process that serves others, too
+} hearth_host_kind;
+
+typedef struct hearth_host_info {
+  size_t size;
+  int32_t kind;           // hearth_host_kind; all else is 0 for HEARTH_HOST_NONE
+  int32_t process;        // the host's process id, as the host sees it; 0 when it is gone
+  uint32_t clients;       // its connections
+  uint64_t memory_bytes;  // resident, and shared with no other process
+  uint64_t restarts;      // hosts that this process has seen take the place of an earlier one
+} hearth_host_info;
+
+// What is true of the device's host at this moment. Asks the host, for a second at most; what it
+// does not answer is 0. Starts no host. Thread-safe.
+HEARTH_EXPORT hearth_status hearth_device_host(size_t index, hearth_host_info* info,
+                                               hearth_error** error);
+
 // --- Custom operators -----------------------------------------------------------------------
 
 // How many dimensions a tensor of a custom operator may have.

@@ -186,6 +186,24 @@ inline std::vector<Device> devices() {
   return list;
 }
 
+// Where the driver of a device runs: see hearth_host_info.
+struct DeviceHost {
+  hearth_host_kind kind = HEARTH_HOST_NONE;
+  int32_t process = 0;
+  uint32_t clients = 0;
+  uint64_t memoryBytes = 0;
+  uint64_t restarts = 0;
+};
+
+// `index`: in the order of devices().
+inline DeviceHost deviceHost(size_t index) {
+  hearth_host_info info{};
+  info.size = sizeof(info);
+  detail::call(hearth_device_host, index, &info);
+  return {static_cast<hearth_host_kind>(info.kind), info.process, info.clients, info.memory_bytes,
+          info.restarts};
+}
+
 struct StartReport {
   hearth_start_state state = HEARTH_START_UNCACHED;
   std::string reason;

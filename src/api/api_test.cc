@@ -90,6 +90,17 @@ TEST(ApiTest, ListsDevices) {
   EXPECT_EQ(hearth_device_get(0, nullptr, nullptr), HEARTH_UNEXPECTED_NULL);
 }
 
+TEST(ApiTest, DevicesOfThisProcessHaveNoHost) {
+  if (std::getenv("HEARTH_DRIVER_HOSTS") != nullptr) GTEST_SKIP() << "Devices have hosts.";
+  for (size_t i = 0; i < devices().size(); ++i) {
+    const DeviceHost host = deviceHost(i);
+    EXPECT_EQ(host.kind, HEARTH_HOST_NONE);
+    EXPECT_EQ(host.process, 0);
+    EXPECT_EQ(host.clients, 0u);
+  }
+  EXPECT_EQ(codeOf([] { deviceHost(devices().size()); }), HEARTH_NOT_FOUND);
+}
+
 TEST(ApiTest, DescribesACacheFolder) {
   EXPECT_EQ(codeOf([] { describeCacheFolder("/nonexistent"); }), HEARTH_NOT_FOUND);
   char* json = nullptr;

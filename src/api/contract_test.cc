@@ -99,6 +99,9 @@ TEST_F(ContractTest, ErrorsAreNullOnSuccess) {
   hearth_device_info device{};
   device.size = sizeof(device);
   expectSuccess(hearth_device_get(0, &device, &error_));
+  hearth_host_info host{};
+  host.size = sizeof(host);
+  expectSuccess(hearth_device_host(0, &host, &error_));
   char* json = nullptr;
   expectSuccess(hearth_model_inspect(model, &json, &error_));
   hearth_string_free(json);
@@ -177,6 +180,9 @@ TEST_F(ContractTest, AFailureGivesAnErrorAndNoResult) {
   hearth_device_info device{};
   device.size = sizeof(device);
   expectFailure(hearth_device_get(99, &device, &error_));
+  hearth_host_info host{};
+  host.size = sizeof(host);
+  expectFailure(hearth_device_host(99, &host, &error_));
   EXPECT_EQ(device.name, nullptr);
 
   const Execution execution = compiled.createExecution();
@@ -214,6 +220,7 @@ TEST_F(ContractTest, TheRankIsWrittenAlways) {
 TEST_F(ContractTest, NullIsAnError) {
   hearth_error** const e = &error_;
   expectFailure(hearth_device_get(0, nullptr, e));
+  expectFailure(hearth_device_host(0, nullptr, e));
   expectFailure(hearth_model_load_file(nullptr, nullptr, e));
   expectFailure(hearth_model_load_file(HEARTH_TEST_MODEL, nullptr, e));
   expectFailure(hearth_model_load_memory(nullptr, 1, nullptr, e));
@@ -308,6 +315,8 @@ TEST_F(ContractTest, ALargerStructureIsFilledAsFarAsItIsKnown) {
   };
   expectFilled([&](hearth_device_info* info) { return hearth_device_get(0, info, &error_); },
                Later<hearth_device_info>());
+  expectFilled([&](hearth_host_info* info) { return hearth_device_host(0, info, &error_); },
+               Later<hearth_host_info>());
   expectFilled(
       [&](hearth_tensor_info* info) {
         return hearth_compilation_input(compiled.get(), 0, info, &error_);

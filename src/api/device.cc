@@ -2,6 +2,7 @@
 // The device functions of hearth.h.
 #include "api/handles.h"
 #include "base/immortal.h"
+#include "ipc/hosted_device.h"
 #include "runtime/device_manager.h"
 
 namespace {
@@ -31,6 +32,13 @@ const std::vector<DeviceText>& deviceTexts() {
   });
 }
 
+hearth::Result<std::shared_ptr<hearth::hal::Device>> deviceAt(size_t index) {
+  const auto& devices = hearth::runtime::DeviceManager::shared().devices();
+  if (index < devices.size()) return devices[index];
+  return hearth::fail(hearth::ErrorCode::kNotFound, "There is no device {}; there are {}.", index,
+                      devices.size());
+}
+
 }  // namespace
 
 extern "C" {
@@ -46,17 +54,30 @@ size_t hearth_device_count(void) {
 
 hearth_status hearth_device_get(size_t index, hearth_device_info* info, hearth_error** error) {
   return guarded(error, [&]() -> hearth::Status {
-    const std::vector<DeviceText>& texts = deviceTexts();
-    if (index >= texts.size())
-      return hearth::fail(hearth::ErrorCode::kNotFound, "There is no device {}; there are {}.",
-                          index, texts.size());
-    const hearth::hal::Device& device = *hearth::runtime::DeviceManager::shared().devices()[index];
+    HEARTH_ASSIGN(const std::shared_ptr<hearth::hal::Device> device, deviceAt(index));
+    const DeviceText& text = deviceTexts()[index];
     hearth_device_info made{};
-    made.name = texts[index].name.c_str();
-    made.version = texts[index].version.c_str();
-    made.type = static_cast<int32_t>(device.type());
-    made.feature_level = device.featureLevel();
-    made.extensions = texts[index].extensions.c_str();
+    made.name = text.name.c_str();
+    made.version = text.version.c_str();
+    made.type = static_cast<int32_t>(device->type());
+    made.feature_level = device->featureLevel();
+    made.extensions = text.extensions.c_str();
+    return fillSized(info, made);
+  });
+}
+
+hearth_status hearth_device_host(size_t index, hearth_host_info* info, hearth_error** error) {
+  return guarded(error, [&]() -> hearth::Status {
+    HEARTH_ASSIGN(const std::shared_ptr<hearth::hal::Device> device, deviceAt(index));
+    hearth_host_info made{};
+    if (const auto* const hosted = dynamic_cast<hearth::ipc::HostedDevice*>(device.get())) {
+      const hearth::ipc::HostedDevice::State state = hosted->state();
+      made.kind = state.isShared ? HEARTH_HOST_SHARED : HEARTH_HOST_SPAWNED;
+      made.process = state.process;
+      made.clients = state.clients;
+      made.memory_bytes = state.memory;
+      made.restarts = state.restarts;
+    }
     return fillSized(info, made);
   });
 }

@@ -186,6 +186,7 @@ Result<DeviceDescription> readDevice(schema::Device::Reader from) {
   else
     device.cacheFiles = hal::CacheFileCounts{from.getModelFiles(), from.getDataFiles()};
   device.process = from.getProcess();
+  device.isShared = from.getIsShared();
   return device;
 }
 

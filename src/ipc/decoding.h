@@ -71,7 +71,8 @@ struct DeviceDescription {
   hal::Capabilities capabilities;
   std::vector<std::string> extensions;
   Result<hal::CacheFileCounts> cacheFiles;
-  int process = 0;  // of its host, which a client need not believe
+  int process = 0;        // of its host, which a client need not believe
+  bool isShared = false;  // whether the host has other clients, too
 };
 // kUnsupported for a host of another version.
 Result<DeviceDescription> readDevice(schema::Device::Reader from);

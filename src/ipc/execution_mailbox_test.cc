@@ -12,6 +12,7 @@
 #include "hal/cts/device_fixture.h"
 #include "hal/cts/model_builder.h"
 #include "ipc/hosted_device.h"
+#include "ipc/testing/comes_true.h"
 #include "ipc/testing/fake_device.h"
 #include "ipc/testing/local_host.h"
 #include "ipc/testing/session_calls.h"
@@ -141,6 +142,7 @@ TEST_P(ExecutionMailboxTest, AHostThatEndsIsADeadObject) {
   std::thread killer([&] {
     fake_->waitForComputations(2);
     host_.kill();
+    EXPECT_TRUE(comesTrue([&] { return fake_->prepared == 0; }));
     fake_->letGo();
   });
   const auto result = compute(*mailbox);
@@ -166,6 +168,7 @@ TEST_P(ExecutionMailboxTest, MailboxesOfAClientAreLimited) {
   EXPECT_EQ(last.error().code(), ErrorCode::kResourceExhaustedTransient);
   // With its execution a mailbox goes, too.
   session_->release(schema::Release::Kind::EXECUTION, executions[0]);
+  EXPECT_TRUE(comesTrue([&] { return fake_->executions == 3; }));
   const auto closed = compute(*mailboxes[0]);
   ASSERT_FALSE(closed);
   EXPECT_EQ(closed.error().code(), ErrorCode::kDeadObject);
@@ -231,6 +234,7 @@ TEST(HostedMailboxTest, AnExecutionThatComputesAgainHasOne) {
   // A host that dies while nobody computes is replaced.
   for (int i = 0; i < 3; ++i) {
     host.kill();
+    EXPECT_TRUE(comesTrue([&] { return fake->prepared == 0; }));
     ASSERT_TRUE((*execution)->compute({}).status);
     EXPECT_EQ(fake->threadName(), "hearth-host");
     ASSERT_TRUE((*execution)->compute({}).status);

@@ -64,8 +64,9 @@ std::shared_ptr<ServedClient> Host::add(base::Descriptor socket) {
   // A client that does not read its replies is ended, instead of holding a thread.
   const timeval limit{.tv_sec = 10, .tv_usec = 0};
   static_cast<void>(::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit));
-  auto client = std::make_shared<ServedClient>(device_, options_, std::move(socket), peer.pid,
-                                               peer.uid, options_.isShared ? &turns_ : nullptr);
+  auto client =
+      std::make_shared<ServedClient>(device_, options_, std::move(socket), peer.pid, peer.uid,
+                                     state_, options_.isShared ? &turns_ : nullptr);
   if (!client->start()) return nullptr;
   clients_.push_back(client);
   return client;

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <list>
@@ -32,6 +33,11 @@ struct HostOptions {
   size_t memories = 1024;       // of one client that are mapped at a time
   // Of one client at a time: what is copied for it, and the constants of its models.
   uint64_t bytes = uint64_t{1} << 30;
+};
+
+// What a host tells its clients about itself.
+struct HostState {
+  std::atomic<uint32_t> clients = 0;  // connections
 };
 
 // Serves a device to clients in other processes, or in this one. Thread-safe as far as stated.
@@ -65,6 +71,7 @@ class Host {
   const std::shared_ptr<hal::Device> device_;
   const HostOptions options_;
   FairShare turns_;
+  const std::shared_ptr<HostState> state_ = std::make_shared<HostState>();
   std::list<std::shared_ptr<ServedClient>> clients_;
 };
 

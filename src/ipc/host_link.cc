@@ -67,7 +67,10 @@ Result<std::shared_ptr<Session>> HostLink::session() {
     return start();
   });
   lock.lock();
-  if (started) session_ = *started;
+  if (started) {
+    session_ = *started;
+    restarts_.fetch_add(1, std::memory_order_relaxed);
+  }
   starting_.give();
   if (!started)
     return fail(ErrorCode::kDeadObject, "The host of the device {} cannot be started again: {}",

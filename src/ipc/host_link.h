@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -46,6 +47,8 @@ class HostLink final : private base::ForkAware {
   Result<std::shared_ptr<Session>> session();
   // The same, but null when the host is gone.
   std::shared_ptr<Session> sessionIfThere();
+  // How many hosts have taken the place of an earlier one.
+  uint64_t restarts() const { return restarts_.load(std::memory_order_relaxed); }
 
   // Sends what `write` writes, and a second time to a new host when the first one ends meanwhile:
   // for requests that change nothing that a client sees. `write` returns a Status.
@@ -84,6 +87,7 @@ class HostLink final : private base::ForkAware {
   base::Mutex mutex_;
   Turn starting_;
   std::shared_ptr<Session> session_;  // guarded by mutex_; null before the first
+  std::atomic<uint64_t> restarts_ = 0;
   // What follows belongs to whoever has the turn.
   unsigned failures_ = 0;  // hosts that ended without an answer, one after the other
   Clock::time_point nextStart_{};

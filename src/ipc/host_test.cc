@@ -21,6 +21,7 @@
 #include "ipc/host_process.h"
 #include "ipc/hosted_device.h"
 #include "ipc/session.h"
+#include "ipc/testing/comes_true.h"
 #include "ipc/testing/fake_device.h"
 #include "ipc/testing/local_host.h"
 #include "ipc/testing/session_calls.h"
@@ -102,14 +103,6 @@ class HostTest : public testing::Test {
   static Status send(int socket, Outgoing& outgoing) {
     const auto words = capnp::messageToFlatArray(outgoing.message);
     return sendFrame(socket, {words.begin(), words.size()}, outgoing.attachments.descriptors());
-  }
-  template <typename Done>
-  static bool comesTrue(Done done) {
-    for (int i = 0; i < 3000; ++i) {
-      if (done()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
   }
   const std::shared_ptr<FakeDevice> fake_ = std::make_shared<FakeDevice>();
   std::string path_;
@@ -371,6 +364,35 @@ TEST_F(HostTest, AnExecutionIsComputedByOneThreadAtATime) {
   ASSERT_TRUE(second);
   ASSERT_FALSE(second->status);
   EXPECT_EQ(second->status.error().code(), ErrorCode::kBadState);
+}
+
+TEST_F(HostTest, ACallWithADeadlineDoesNotWaitForLongAndLeavesTheConnectionAsItWas) {
+  const auto session = greet();
+  const uint64_t execution = objectOf(execute(*session, prepare(*session), pageOfMemory()));
+  const auto compute = [&](base::Deadline deadline) {
+    Outgoing computation;
+    computation.request.initCompute().setExecution(execution);
+    computation.request.getCompute().setDeadline(INT64_MAX);
+    return session->call(computation, deadline);
+  };
+  fake_->hold();
+  // Of two that wait one reads for both; it goes first.
+  std::thread longer([&] {
+    const auto frame = compute(base::Deadline::after(50'000'000));
+    EXPECT_TRUE(frame || frame.error().code() == ErrorCode::kMissedDeadlineTransient);
+  });
+  const auto late = compute(base::Deadline::after(1'000'000));
+  EXPECT_TRUE(late || late.error().code() == ErrorCode::kMissedDeadlineTransient);
+  longer.join();
+  const auto none = compute(base::Deadline::after(0));
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code(), ErrorCode::kMissedDeadlineTransient);
+  EXPECT_FALSE(session->isDead());
+  fake_->letGo();
+  // The late replies are for nobody.
+  Outgoing warmUp;
+  warmUp.request.setWarmUp();
+  EXPECT_TRUE(session->call(warmUp));
 }
 
 TEST_F(HostTest, NothingIsLeftOfClientsThatEnd) {

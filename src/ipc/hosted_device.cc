@@ -13,6 +13,8 @@
 namespace hearth::ipc {
 namespace {
 
+constexpr uint64_t kPatience = 1'000'000'000;  // nanoseconds
+
 auto supportOf(const Frame& reply) {
   return readReply(reply, schema::Reply::SUPPORT,
                    [](auto from) -> Result<std::vector<hal::OperationSupport>> {
@@ -74,6 +76,26 @@ Result<std::shared_ptr<HostLink>> HostedDevice::linkFor(const hal::PrepareOption
   std::erase_if(others_, [](const auto& other) { return other.second.expired(); });
   if (opened) others_[files] = *opened;
   return opened;
+}
+
+HostedDevice::State HostedDevice::state() const {
+  State state{.isShared = link_->device().isShared, .restarts = link_->restarts()};
+  base::logged("Asking a driver's host", [&] {
+    const std::shared_ptr<Session> session = link_->sessionIfThere();
+    if (session == nullptr || !session->isHostThere()) return;
+    state.process = session->device().process;
+    Outgoing outgoing;
+    outgoing.request.setState();
+    const auto reply = session->call(outgoing, base::Deadline::after(kPatience));
+    if (!reply) return;
+    static_cast<void>(
+        readReply(*reply, schema::Reply::STATE, [&](schema::Reply::Reader from) -> Status {
+          state.clients = from.getState().getClients();
+          state.memory = from.getState().getMemory();
+          return {};
+        }));
+  });
+  return state;
 }
 
 std::vector<std::string> HostedDevice::supportedExtensions() const {

@@ -28,6 +28,17 @@ class HostedDevice final : public hal::Device {
   static Result<std::shared_ptr<HostedDevice>> create(std::string name, HostOpener open,
                                                       HostMaker make = {});
 
+  // What the host of most models says about itself, and what is known of its end.
+  struct State {
+    bool isShared = false;  // whether other processes are served, too
+    int process = 0;        // the host's number in its name space; 0 when it is gone
+    uint32_t clients = 0;
+    uint64_t memory = 0;    // bytes of the host's process that no other one shares
+    uint64_t restarts = 0;  // that this process has seen
+  };
+  // Starts no host. The numbers of one that does not answer within a second are 0.
+  State state() const;
+
   std::string name() const override { return link_->device().name; }
   std::string version() const override { return link_->device().version; }
   hal::DeviceType type() const override { return link_->device().type; }

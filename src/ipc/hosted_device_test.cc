@@ -14,6 +14,7 @@
 #include "base/fork_test_util.h"
 #include "hal/cts/device_fixture.h"
 #include "hal/cts/model_builder.h"
+#include "ipc/testing/comes_true.h"
 #include "ipc/testing/fake_device.h"
 #include "ipc/testing/local_host.h"
 
@@ -50,15 +51,6 @@ class HostedDeviceTest : public testing::TestWithParam<bool> {
     EXPECT_THAT(out_, ElementsAre(11, 22, 33, 44, 55, 66));
     std::fill(out_.begin(), out_.end(), 0.0f);
   }
-  // Waits until the host has freed what was released: a release has no reply.
-  template <typename Done>
-  static bool comesTrue(Done done) {
-    for (int i = 0; i < 3000; ++i) {
-      if (done()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
-  }
 
   const std::shared_ptr<FakeDevice> fake_ = std::make_shared<FakeDevice>();
   LocalHost host_{fake_, {.isShared = GetParam()}};
@@ -91,6 +83,23 @@ TEST_P(HostedDeviceTest, SaysWhatTheDeviceSays) {
   device_->flush();
   EXPECT_EQ(fake_->warmUps, 1);
   EXPECT_EQ(fake_->flushes, 1);
+}
+
+TEST_P(HostedDeviceTest, SaysWhatTheHostSays) {
+  HostedDevice::State state = device_->state();
+  EXPECT_EQ(state.isShared, GetParam());
+  EXPECT_EQ(state.process, ::getpid());
+  EXPECT_EQ(state.clients, 1u);
+  EXPECT_GT(state.memory, 0u);
+  EXPECT_EQ(state.restarts, 0u);
+  host_.kill();
+  EXPECT_TRUE(comesTrue([&] { return device_->state().process == 0; }));
+  EXPECT_EQ(device_->state().clients, 0u);
+  EXPECT_EQ(host_.starts(), 1);
+  ASSERT_NE(prepare(), nullptr);
+  state = device_->state();
+  EXPECT_EQ(state.process, ::getpid());
+  EXPECT_EQ(state.restarts, 1u);
 }
 
 TEST_P(HostedDeviceTest, AsksTheDeviceAboutOperations) {

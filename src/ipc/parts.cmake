@@ -12,6 +12,7 @@ hearth_fuzzer(mailbox_fuzz SOURCES mailbox_fuzz.cc DEPS hearth_ipc_parts)
 # A mailbox beside a bare futex and sockets.
 add_executable(mailbox_bench ${PROJECT_SOURCE_DIR}/bench/mailbox_bench.cc)
 hearth_options(mailbox_bench)
+target_include_directories(mailbox_bench PRIVATE ${PROJECT_SOURCE_DIR}/bench)
 target_link_libraries(mailbox_bench PRIVATE hearth_ipc_parts)
 
 # What only a host needs, apart from the rest: clients do not load libseccomp.

@@ -4,9 +4,11 @@
 #include <capnp/serialize.h>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
 #include <set>
 #include <thread>
 #include <tuple>
@@ -38,6 +40,16 @@ std::vector<graph::Operand> outputsOf(const graph::Model& model) {
   std::vector<graph::Operand> outputs;
   for (const uint32_t index : model.main().outputs) outputs.push_back(model.main().operands[index]);
   return outputs;
+}
+
+// The bytes of this process that no other one shares; 0 when the kernel does not tell.
+uint64_t privateMemory() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t size = 0;
+  uint64_t resident = 0;
+  uint64_t shared = 0;
+  if (!(file >> size >> resident >> shared) || shared > resident) return 0;
+  return (resident - shared) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 // An upper bound of a model's constants; what a driver packs of them has about their size.
@@ -74,18 +86,23 @@ struct ServedClient::Call {
 };
 
 ServedClient::ServedClient(std::shared_ptr<hal::Device> device, HostOptions options,
-                           base::Descriptor socket, pid_t process, uid_t user, FairShare* turns)
+                           base::Descriptor socket, pid_t process, uid_t user,
+                           std::shared_ptr<HostState> state, FairShare* turns)
     : device_(std::move(device)),
       options_(options),
       socket_(std::move(socket)),
       process_(process),
       user_(user),
+      state_(std::move(state)),
       memories_(options.memories, options.bytes),
       takesTurns_(turns != nullptr) {
   if (turns != nullptr) turns_ = turns->addClient(user);
+  ++state_->clients;
 }
 
-ServedClient::~ServedClient() = default;
+ServedClient::~ServedClient() {
+  --state_->clients;
+}
 
 template <typename Work>
 bool ServedClient::startThread(const char* name, Work work) {
@@ -238,6 +255,12 @@ Status ServedClient::dispatch(Call& call) {
       return openMailbox(call, request.getOpenMailbox());
     case schema::Request::FETCH_RESULT:
       return fetchResult(call, request.getFetchResult());
+    case schema::Request::STATE: {
+      auto to = call.reply.initState();
+      to.setClients(state_->clients);
+      to.setMemory(privateMemory());
+      return {};
+    }
     case schema::Request::RELEASE:
       break;
   }
@@ -254,6 +277,7 @@ Status ServedClient::greet(Call& call) {
                 schema::VERSION, hal::kApiVersion, hello.getVersion(), hello.getApiVersion());
   }
   writeDevice(*device_, call.reply.initDevice());
+  call.reply.getDevice().setIsShared(options_.isShared);
   isGreeted_ = true;
   return {};
 }

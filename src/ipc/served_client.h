@@ -30,9 +30,10 @@ class ServedMailbox;
 // objects by numbers that mean nothing on another connection. Thread-safe.
 class ServedClient final : public std::enable_shared_from_this<ServedClient> {
  public:
-  // `turns`: those that this client's executions take; null where they take none.
+  // Counts itself in `state` as long as it exists. `turns`: those that this client's executions
+  // take; null where they take none.
   ServedClient(std::shared_ptr<hal::Device> device, HostOptions options, base::Descriptor socket,
-               pid_t process, uid_t user, FairShare* turns);
+               pid_t process, uid_t user, std::shared_ptr<HostState> state, FairShare* turns);
   ~ServedClient();
 
   // Starts the first thread; false when none can be had.
@@ -104,6 +105,7 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   const base::Descriptor socket_;
   const pid_t process_;
   const uid_t user_;
+  const std::shared_ptr<HostState> state_;
   ClientMemories memories_;
   FairShare::Client turns_;
   const bool takesTurns_;

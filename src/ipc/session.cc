@@ -5,7 +5,10 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <climits>
 #include <mutex>
 #include <utility>
 
@@ -16,7 +19,8 @@
 namespace hearth::ipc {
 namespace {
 
-constexpr int kGreetingMilliseconds = 30'000;
+constexpr uint64_t kGreetingMilliseconds = 30'000;
+constexpr uint64_t kMillisecond = 1'000'000;
 
 Error hostIsGone() {
   return Error(ErrorCode::kDeadObject, "The host of the driver is gone.");
@@ -38,18 +42,27 @@ Status Session::greet() {
   hello.setVersion(schema::VERSION);
   hello.setApiVersion(hal::kApiVersion);
   HEARTH_TRY(send(outgoing));
-  pollfd ready{socket_.get(), POLLIN, 0};
-  int count;
-  do {
-    count = ::poll(&ready, 1, kGreetingMilliseconds);
-  } while (count < 0 && errno == EINTR);
-  if (count <= 0)
+  if (!waitForBytes(base::Deadline::after(kGreetingMilliseconds * kMillisecond)))
     return fail(ErrorCode::kDeadObject, "The host of the driver does not answer within {} s.",
                 kGreetingMilliseconds / 1000);
   HEARTH_ASSIGN(const auto reply, receive());
   HEARTH_ASSIGN(device_, readReply(reply.second, schema::Reply::DEVICE,
                                    [](auto from) { return readDevice(from.getDevice()); }));
   return {};
+}
+
+bool Session::waitForBytes(base::Deadline deadline) const {
+  using std::chrono::milliseconds;
+  if (deadline.isNever()) return true;
+  pollfd ready{socket_.get(), POLLIN, 0};
+  while (true) {
+    const auto rest =
+        std::chrono::ceil<milliseconds>(deadline.when() - base::Deadline::Clock::now());
+    const int count =
+        ::poll(&ready, 1, static_cast<int>(std::clamp<int64_t>(rest.count(), 0, INT_MAX)));
+    if (count > 0) return true;
+    if ((count < 0 && errno != EINTR) || deadline.hasPassed()) return false;
+  }
 }
 
 Status Session::send(Outgoing& outgoing) {
@@ -68,7 +81,7 @@ Result<std::pair<uint64_t, Frame>> Session::receive() {
   return std::pair(call, std::move(frame));
 }
 
-Result<Frame> Session::call(Outgoing& outgoing) {
+Result<Frame> Session::call(Outgoing& outgoing, base::Deadline deadline) {
   if (isDead()) return std::unexpected(hostIsGone());
   const uint64_t number = nextCall_.fetch_add(1);
   outgoing.request.setCall(number);
@@ -81,34 +94,47 @@ Result<Frame> Session::call(Outgoing& outgoing) {
   outgoing.isSent = sent.has_value();
   if (!sent && sent.error().code() == ErrorCode::kDeadObject) isDead_ = true;
   std::unique_lock lock(mutex_);
-  while (sent && !waiter.isDone && !isDead_) {
+  while (sent && !waiter.isDone && !isDead_ && !deadline.hasPassed()) {
     if (isReading_) {
-      changed_.wait(lock);
+      if (deadline.isNever())
+        changed_.wait(lock);
+      else
+        changed_.wait_until(lock, deadline.when());
       continue;
     }
     isReading_ = true;
     lock.unlock();
-    auto received = base::caught([&] { return receive(); });
+    const bool isReady = waitForBytes(deadline);
+    auto received = base::caught([&]() -> Result<std::pair<uint64_t, Frame>> {
+      if (isReady) return receive();
+      return fail(ErrorCode::kMissedDeadlineTransient, "Nothing has come.");
+    });
     lock.lock();
     isReading_ = false;
-    if (!received) {
-      if (received.error().code() != ErrorCode::kDeadObject)
-        base::logWarn("The connection to the host of {} ends. {}", device_.name,
-                      received.error().toString());
-      isDead_ = true;
-      ::shutdown(socket_.get(), SHUT_RDWR);
-    } else if (const auto found = waiters_.find(received->first); found != waiters_.end()) {
-      found->second->frame = std::move(received->second);
-      found->second->isDone = true;
-    }
+    if (isReady) take(std::move(received));
     // The one that got its reply, or one that goes on reading.
     changed_.notify_all();
   }
   waiters_.erase(number);
   if (!sent && !isDead_) return std::unexpected(sent.error());
-  if (!waiter.isDone) return std::unexpected(hostIsGone());
+  if (!waiter.isDone && isDead_) return std::unexpected(hostIsGone());
+  if (!waiter.isDone)
+    return fail(ErrorCode::kMissedDeadlineTransient,
+                "The host of the device {} does not answer in time.", device_.name);
   hasServed_.store(true, std::memory_order_relaxed);
   return std::move(waiter.frame);
+}
+
+void Session::take(Result<std::pair<uint64_t, Frame>> received) {
+  if (!received) {
+    if (received.error().code() != ErrorCode::kDeadObject)
+      base::logWarn("The connection to the host of {} ends. {}", device_.name,
+                    received.error().toString());
+    noteDeath();
+  } else if (const auto found = waiters_.find(received->first); found != waiters_.end()) {
+    found->second->frame = std::move(received->second);
+    found->second->isDone = true;
+  }
 }
 
 void Session::release(schema::Release::Kind kind, uint64_t object) noexcept {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "base/deadline.h"
 #include "base/descriptor.h"
 #include "base/mutex.h"
 #include "base/result.h"
@@ -40,9 +41,10 @@ class Session {
   const DeviceDescription& device() const { return device_; }
 
   // Sends a request and waits for its reply. Errors: kDeadObject when the host is gone,
-  // kUnsupported when the request is too large. What the host answers, an error or not, is in the
-  // reply.
-  Result<Frame> call(Outgoing& outgoing);
+  // kUnsupported when the request is too large, kMissedDeadlineTransient when the reply has not
+  // come by the deadline, and is not to be had any more. What the host answers, an error or not, is
+  // in the reply.
+  Result<Frame> call(Outgoing& outgoing, base::Deadline deadline = {});
 
   // Tells the host that an object is not needed any more. Does not wait.
   void release(schema::Release::Kind kind, uint64_t object) noexcept;
@@ -71,6 +73,10 @@ class Session {
   Status send(Outgoing& outgoing);
   // Reads one message and hands it to its waiter. Not called under the lock.
   Result<std::pair<uint64_t, Frame>> receive();
+  // Hands a message to its waiter, or notes the end. With mutex_ locked.
+  void take(Result<std::pair<uint64_t, Frame>> received);
+  // Whether there is something to be read before the deadline.
+  bool waitForBytes(base::Deadline deadline) const;
 
   base::Descriptor socket_;
   DeviceDescription device_;

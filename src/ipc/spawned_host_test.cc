@@ -20,6 +20,7 @@
 #include "hal/cts/model_builder.h"
 #include "ipc/host_process.h"
 #include "ipc/hosted_device.h"
+#include "ipc/testing/comes_true.h"
 
 namespace hearth::ipc {
 namespace {
@@ -62,14 +63,6 @@ class SpawnedHostTest : public testing::Test {
       found.push_back(std::atoi(name.c_str()));
     }
     return found;
-  }
-  template <typename Done>
-  static bool comesTrue(Done done) {
-    for (int i = 0; i < 6000; ++i) {
-      if (done()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
   }
 
   const std::string mark_ = "HEARTH_TEST_MARK=" + std::to_string(::getpid()) + "-" +

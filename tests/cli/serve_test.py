@@ -121,6 +121,22 @@ class ServeTest(CommandTest):
         self.startHost("--device", CPU, "--socket", self.path, path=self.path)
         self.assertEqual(self.hello(self.hosted(f"{CPU}={self.path}")), expected)
 
+    def testDevicesSayWhereTheyAre(self):
+        self.startHost("--device", CPU, "--socket", self.path, path=self.path)
+        env = self.hosted(f"{CPU}={self.path},nnapi-reference=spawn")
+        cpu, reference = self.json("devices", env=env)["devices"]
+        self.assertEqual(cpu["host"]["kind"], "shared")
+        self.assertEqual(reference["host"]["kind"], "spawned")
+        for device in (cpu, reference):
+            self.assertGreater(device["host"]["process"], 0)
+            self.assertEqual(device["host"]["clients"], 1)
+            self.assertGreater(device["host"]["memory_bytes"], 0)
+            self.assertEqual(device["host"]["restarts"], 0)
+        self.assertIn("spawned", self.succeed("devices", env=env))
+        device = self.json("devices", env=self.variables)["devices"][0]
+        self.assertEqual(device["host"], {"kind": "in process", "process": 0, "clients": 0,
+                                          "memory_bytes": 0, "restarts": 0})
+
     def testManifestsNameHosts(self):
         drivers = self.folder / "drivers"
         drivers.mkdir()

@@ -34,6 +34,7 @@ struct Request {
     openMailbox @16 :Mailbox;
     # The result of an execution's last computation, when the answer in the mailbox did not say all.
     fetchResult @17 :UInt64;
+    state @18 :Void;
   }
 }
 
@@ -48,7 +49,13 @@ struct Reply {
     object @5 :UInt64;
     report @6 :StartReport;
     result @7 :ExecutionResult;
+    state @8 :HostState;
   }
+}
+
+struct HostState {
+  clients @0 :UInt32;
+  memory @1 :UInt64;  # bytes that belong to the process alone
 }
 
 struct Hello {
@@ -83,6 +90,7 @@ struct Device {
   dataFiles @11 :UInt32;
   cacheFilesError @12 :Error;  # in place of the two numbers
   process @13 :Int32;
+  isShared @14 :Bool;  # whether the host serves clients that do not trust each other
 }
 
 # Shared memory or a part of a file: one of the descriptors that come with the message.

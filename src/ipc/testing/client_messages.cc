@@ -59,7 +59,7 @@ void playClient(std::span<const uint8_t> messages) {
   const auto client = std::make_shared<ServedClient>(
       std::make_shared<FakeDevice>(),
       HostOptions{.isShared = true, .objects = 16, .memories = 16, .bytes = uint64_t{1} << 20},
-      std::move(pair.right), 0, 0, nullptr);
+      std::move(pair.right), 0, 0, std::make_shared<HostState>(), nullptr);
   {
     capnp::MallocMessageBuilder greeting;
     auto hello = greeting.initRoot<schema::Request>().initHello();
