@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RELU, RELU1, RELU6, LOGISTIC, TANH and HARD_SWISH (input: data), ELU (data, alpha). Of the
-// extension: GELU (data, BOOL whether by tanh) and RELU_0_TO_1
-// (data).
+// extension: GELU (data, BOOL: true for the approximation by tanh) and RELU_0_TO_1 (data).
 #include <cmath>
 #include <numbers>
 

@@ -50,7 +50,7 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, keepRankAboveZero(context, std::move(dimensions)));
 }
 
-// The best of some elements that are no NaN, or `best`.
+// The best of `best` and the elements of the row, none of which is NaN.
 template <typename T, typename Better>
 T bestValue(const T* row, size_t size, T best, Better better) {
   constexpr size_t kLanes = 256 / sizeof(T);
@@ -76,7 +76,7 @@ T bestValue(const T* row, size_t size, T best, Better better) {
   return best;
 }
 
-// Where the first element is that equals `value`; there is one.
+// Index of the first element that equals `value`; one does.
 template <typename T>
 size_t firstEqual(const T* row, size_t size, T value) {
   constexpr size_t kBlock = 256 / sizeof(T);
@@ -86,7 +86,7 @@ size_t firstEqual(const T* row, size_t size, T value) {
     bool* found = &isFound;
     const T* first = row + block;
     base::onWidestVectors([=]() HEARTH_INLINE {
-      // As wide as the elements, so that no vector has to be narrowed.
+      // The mask is as wide as the elements, so that no vector has to be narrowed.
       using Mask = std::conditional_t<sizeof(T) == 1, uint8_t, uint32_t>;
       Mask any = 0;
       for (size_t i = 0; i < kBlock; ++i) any |= first[i] == value ? Mask{1} : Mask{0};
@@ -105,8 +105,8 @@ size_t bestOfRow(const T* row, size_t size, Better better) {
       if (better(row[i], row[index])) index = i;
     return index;
   } else {
-    // Two passes that vectorise are faster than one that carries an index. Nothing is better than
-    // a NaN, which does not equal itself.
+    // Two passes that vectorise are faster than one that carries an index. A NaN in front is
+    // handled first: no element is better than it, and it does not equal itself.
     if constexpr (std::is_floating_point_v<T>)
       if (std::isnan(row[0])) return 0;
     return firstEqual(row, size, bestValue(row, size, row[0], better));

@@ -37,7 +37,7 @@ void forEachAxisRow(const Dimensions& dimensions, size_t axis, const Visit& visi
   for (size_t i = 0; i < axis; ++i) outer *= dimensions[i];
   for (size_t i = axis + 1; i < dimensions.size(); ++i) inner *= dimensions[i];
   const size_t size = dimensions[axis];
-  // Not even empty loops: the other dimensions may be as large as they like.
+  // Without this, the loop over the outer dimensions would run, however large they are.
   if (size == 0 || inner == 0) return;
   for (size_t o = 0; o < outer; ++o) {
     for (size_t i = 0; i < inner; ++i) visit(AxisRow{o * size * inner + i, inner, size});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // BATCH_MATMUL. Inputs: two tensors, and for each whether its matrices are transposed. Both have
-// one type, but that a right tensor of 8 bits with zero point 0 may stand beside a left one of
+// one type, except that a right tensor of 8 bits with zero point 0 may accompany a left one of
 // TENSOR_QUANT16_SYMM; it may have a scale for each column.
 #include "ops/batch_matmul.h"
 
@@ -22,7 +22,7 @@ namespace {
 constexpr TypeSet kTypes =
     kFloatTensors | kQuant8Tensors | OperandType::kTensorInt32 | OperandType::kTensorQuant16Symm;
 
-// What the right tensor may be beside a left one of 16 bits.
+// Types of a right tensor beside a left one of 16 bits.
 constexpr TypeSet kNarrowTypes = OperandType::kTensorQuant8AsymmSigned |
                                  OperandType::kTensorQuant8Symm |
                                  OperandType::kTensorQuant8SymmPerChannel;
@@ -50,7 +50,7 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, p.outputDimensions());
 }
 
-// Copies a matrix so that the elements which one sum multiplies are neighbours.
+// Copies a matrix so that the elements that one sum multiplies are neighbours in memory.
 template <typename From, typename T>
 void copyMatrix(const From* source, size_t outer, size_t depth, bool isDepthFirst, T* target) {
   for (size_t i = 0; i < outer; ++i) {
@@ -77,12 +77,12 @@ void multiply(const BatchMatmulParameters& p, const T* left, const T* right, con
       });
 }
 
-// Of 16-bit numbers, one of them in two parts: a number is 256 * high + low.
+// Product of 16-bit vectors. The left one is given in two parts: each number is 256 * high + low.
 int64_t dotProduct(const int16_t* high, const int16_t* low, const int16_t* right, size_t count) {
   int64_t sum = 0;
   int64_t* result = &sum;
   base::onWidestVectors([=]() HEARTH_INLINE {
-    constexpr size_t kPart = 256;  // whose sums stay within 32 bits
+    constexpr size_t kPart = 256;  // sums of that many products stay within 32 bits
     int64_t whole = 0;
     for (size_t first = 0; first < count; first += kPart) {
       const size_t last = std::min(count, first + kPart);
@@ -97,7 +97,7 @@ int64_t dotProduct(const int16_t* high, const int16_t* low, const int16_t* right
   return sum;
 }
 
-// As TFLite does it, to the last bit.
+// Rounds as TFLite does; the results are the same to the last bit.
 void multiplySymmetric16(const OperationContext& context, const BatchMatmulParameters& p) {
   const Tensor& left = context.inputs[0];
   const Tensor& right = context.inputs[1];

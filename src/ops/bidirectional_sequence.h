@@ -16,10 +16,10 @@
 
 namespace hearth::ops {
 
-// Where the arguments stand that are not a cell's own.
+// Indices of the arguments that belong to neither cell.
 struct BidirectionalLayout {
   size_t auxInput;
-  size_t auxWeights;  // of the forward cell: without them the auxiliary input is the backward input
+  size_t auxWeights;  // forward cell's; without them the auxiliary input feeds the backward cell
   size_t activation;
   size_t timeMajor;
   size_t mergeOutputs;
@@ -41,8 +41,8 @@ struct BidirectionalParameters {
 Result<BidirectionalParameters> parseBidirectional(const OperationContext& context,
                                                    const BidirectionalLayout& layout);
 
-// Sets the shapes of the one or two sequences that come out and gives the index of the first output
-// behind them. kBadData when the merged size exceeds 32 bits.
+// Sets the shapes of the one or two output sequences and returns the index of the first output
+// after them. kBadData when the merged size exceeds 32 bits.
 Result<size_t> setSequenceDimensions(OperationContext& context,
                                      const BidirectionalParameters& parameters,
                                      uint32_t forwardSize, uint32_t backwardSize);
@@ -70,7 +70,7 @@ class BidirectionalValues {
   size_t forwardStride() const { return forwardStride_; }
   size_t backwardStride() const { return backwardStride_; }
 
-  // Stores the outputs and gives the index of the first one behind them.
+  // Stores the outputs and returns the index of the first output after them.
   size_t store(OperationContext& context) const;
 
  private:

@@ -24,7 +24,7 @@ constexpr LstmLayout kBackward = {.input = 0,
                                   .auxInput = kAuxInput,
                                   .auxWeights = 44};
 constexpr BidirectionalLayout kSequence = {.auxInput = kAuxInput,
-                                           // The forget gate's: the input gate's may be omitted.
+                                           // The forget gate's; the input gate's may be omitted.
                                            .auxWeights = kForward.auxWeights + 1,
                                            .activation = 48,
                                            .timeMajor = 52,

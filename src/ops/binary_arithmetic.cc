@@ -85,8 +85,8 @@ struct Mul {
   }
 };
 
-// Quotients of 32-bit integers by double, which vectorises: one that is no integer is further from
-// the next than a double is from it. What has no quotient, or none of the type, is 0 here.
+// Quotients of 32-bit integers, computed in double, which vectorises. Rounding to double never
+// turns a quotient into the next integer. Division by 0 or -1 gives 0 here; callers handle -1.
 HEARTH_INLINE inline double quotientOf(int32_t a, int32_t b) {
   const bool isPlain = b != 0 && b != -1;
   return isPlain ? static_cast<double>(a) / static_cast<double>(isPlain ? b : 1) : 0.0;
@@ -136,8 +136,8 @@ struct FloorDiv {
   }
 };
 
-// std::fmod(): divisions of doubles where the quotient is small enough that they and the product
-// are exact, which is several times as fast.
+// std::fmod(), but several times as fast where the quotient is small: there the division and the
+// product are exact in double.
 float remainderOf(float a, float b) {
   if (!(std::fabs(a) < std::fabs(b) * 0x1p29f) || std::isinf(b)) return std::fmod(a, b);
   const double dividend = a;
@@ -149,7 +149,7 @@ float remainderOf(float a, float b) {
 struct FloorMod {
   static float apply(float a, float b) {
     const float remainder = remainderOf(a, b);
-    // Signs are as good as random: no branches.
+    // Signs are unpredictable, so this has no branches.
     const bool isOther = (remainder != 0.0f) & ((remainder < 0.0f) != (b < 0.0f));
     return isOther ? remainder + b : remainder;
   }
@@ -197,7 +197,7 @@ struct Minimum {
 
 struct Pow {
   static float apply(float a, float b) { return std::pow(a, b); }
-  // A negative exponent gives the truncated real power: 0 but for bases of 1 and -1.
+  // A negative exponent gives the real power cut towards zero: 0, except for bases of 1 and -1.
   template <typename T>
   static T applyInteger(T base, T exponent) {
     if (exponent < 0) {
@@ -246,8 +246,8 @@ template <typename Function>
 constexpr bool kIsLinear =
     std::is_same_v<Function, Add> || std::is_same_v<Function, Sub> || std::is_same_v<Function, Mul>;
 
-// Whether computeSymmetric16() takes the operation. Terms in steps of the output could be infinite
-// where scales are far apart.
+// Whether computeSymmetric16() can compute the operation: the scales must not be so far apart that
+// a term, in steps of the output, could become infinite.
 template <typename Function>
 bool fitsSymmetric16(const OperationContext& context) {
   constexpr float kMostSteps = 0x1p60f;
@@ -263,8 +263,8 @@ bool fitsSymmetric16(const OperationContext& context) {
   return a / scale <= kMostSteps && b / scale <= kMostSteps;
 }
 
-// Sums, differences and products of 16-bit numbers without a zero point, in steps of the output:
-// what float32 rounds of them in the output's range is some thousandth of a step.
+// Sums, differences and products of 16-bit numbers without a zero point, in steps of the output.
+// Within the output's range, float32 rounds these by no more than a few thousandths of a step.
 template <typename Function>
 void computeSymmetric16(const OperationContext& context, const BinaryParameters& p) {
   const graph::Operand& a = *context.inputs[0].operand;
@@ -306,8 +306,8 @@ Status execute(OperationContext& context) {
   return {};
 }
 
-// Squares of differences in steps of the output, all in float32: a difference that is rounded first
-// may be several steps of its square away.
+// Squares of differences, in steps of the output and in float32. Rounding the difference first
+// would change its square by several steps.
 template <typename T>
 void computeSquaredDifferences(const OperationContext& context, const BinaryParameters& p) {
   const graph::Operand& a = *context.inputs[0].operand;
@@ -330,7 +330,8 @@ void computeSquaredDifferences(const OperationContext& context, const BinaryPara
 }
 
 Status executeSquaredDifference(OperationContext& context) {
-  // What is further apart could become infinite, and the difference of two of these NaN.
+  // With inputs further apart than this a term could become infinite, and the difference of two
+  // such terms NaN.
   constexpr double kMostSteps = 0x1p60;
   const float scale = context.outputs[0].operand->scale;
   bool isNear = scale > 0.0f;
@@ -348,7 +349,8 @@ Status executeSquaredDifference(OperationContext& context) {
   });
 }
 
-// Of numbers of one scale and zero point the larger is the larger as it is stored.
+// Where all operands have one scale and zero point, stored values are compared: they have the same
+// order as the real numbers.
 template <typename Function>
 Status executeSelecting(OperationContext& context) {
   const Tensor& output = context.outputs[0];
@@ -365,7 +367,7 @@ Status executeSelecting(OperationContext& context) {
   });
 }
 
-// A square is worth no call.
+// An exponent of 2 is computed as a product, without a call of std::pow().
 Status executePow(OperationContext& context) {
   const Tensor& exponent = context.inputs[1];
   if (exponent.type() != OperandType::kTensorFloat32 || exponent.elementCount() != 1 ||

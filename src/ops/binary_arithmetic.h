@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, POW and those of the extension: their arguments, parsed.
+// ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, POW and others of the extension: their arguments, parsed.
 #pragma once
 
 #include "base/result.h"

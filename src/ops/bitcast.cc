@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // BITCAST of the extension: the same bytes as elements of another type. Input: data. Where the
-// types differ in size, the output has one dimension more, or lacks the input's last one, which
-// holds the parts of an element.
+// types differ in size, the last dimension of the larger type's tensor is split: the tensor of the
+// smaller type has one dimension more, which counts the parts of one larger element.
 #include <cstring>
 
 #include "ops/operation.h"

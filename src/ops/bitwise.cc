@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // BITWISE_XOR and RIGHT_SHIFT of the extension, on integers as they are stored. Inputs: two tensors
-// of one type, which are broadcast. RIGHT_SHIFT keeps the sign; it takes numbers of bits below 0 as
-// 0, and those above the width of the type as that less one.
+// of one type, which are broadcast. RIGHT_SHIFT keeps the sign. A negative shift count becomes 0;
+// one that reaches the width of the type becomes that width less one.
 #include <algorithm>
 #include <climits>
 #include <type_traits>

@@ -40,8 +40,8 @@ inline bool isHigherScore(float a, float b) {
   return a > b || (a == a && b != b);
 }
 
-// Keeps the indices of boxes that no kept box of higher score overlaps by `threshold` or more, at
-// most `limit` of them, highest score first; the earlier of equal ones comes first.
+// Indices of at most `limit` boxes, highest score first, the earlier of equal ones first. A box is
+// left out if a kept box of higher score overlaps it by `threshold` or more.
 std::vector<uint32_t> suppressOverlaps(std::vector<uint32_t> candidates,
                                        std::span<const float> scores, std::span<const Box> boxes,
                                        float threshold, size_t limit);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BOX_WITH_NMS_LIMIT: for each batch and class, boxes in the order of their scores; every box that
-// is taken lowers the scores of those that it overlaps.
+// BOX_WITH_NMS_LIMIT: takes the boxes of each batch and class in the order of their scores; each
+// box that is taken lowers the scores of the boxes that it overlaps.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -106,7 +106,8 @@ struct Detections {
   std::vector<int32_t> batches;  // of each
 };
 
-// Takes the best candidate again and again; those it overlaps lose score, or drop out.
+// Takes the best candidate again and again. The candidates that it overlaps get a lower score or
+// are dropped.
 void suppressSoftly(const Parameters& parameters, const float* boxes,
                     std::vector<Detection> candidates, std::vector<Detection>* taken) {
   while (!candidates.empty()) {

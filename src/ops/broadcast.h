@@ -10,8 +10,8 @@
 
 namespace hearth::ops {
 
-// Shape of an element-wise result of inputs `a` and `b`, of any rank. kBadData when they do not fit
-// each other. A dimension of 0 goes with 0 and 1 only.
+// The output shape of an element-wise operation with inputs `a` and `b`, of any rank. kBadData when
+// the shapes do not fit each other. A dimension of 0 fits 0 and 1 only.
 Result<Dimensions> broadcastInputs(const OperationContext& context, size_t a, size_t b);
 // The same for any two shapes.
 Result<Dimensions> broadcastShapes(const OperationContext& context, const Dimensions& left,

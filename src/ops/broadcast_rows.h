@@ -33,7 +33,7 @@ void forEachBroadcastRow(threads::ThreadPool* pool, const Dimensions& output,
     size_t size = 1;
     std::array<size_t, kInputs> strides{};
   };
-  // From the last dimension to the first; neighbours that all inputs walk evenly become one.
+  // Goes from the last dimension to the first and merges those that all inputs traverse evenly.
   std::vector<Loop> loops;
   std::array<size_t, kInputs> strides;
   strides.fill(1);
@@ -60,7 +60,7 @@ void forEachBroadcastRow(threads::ThreadPool* pool, const Dimensions& output,
   const Loop inner = loops.front();
   size_t rows = 1;
   for (size_t i = 1; i < loops.size(); ++i) rows *= loops[i].size;
-  // Work is counted in elements, whatever their size.
+  // The grain counts elements, whatever their size.
   constexpr size_t kPart = 1 << 14;
   const size_t partsOfRow = (inner.size + kPart - 1) / kPart;
   threads::forRanges(pool, rows * partsOfRow, std::max<size_t>(1, kPart / inner.size),
@@ -84,8 +84,8 @@ void forEachBroadcastRow(threads::ThreadPool* pool, const Dimensions& output,
                      });
 }
 
-// output[i] = function(a[..], b[..]) with `dimensions` the broadcast of the context's inputs 0 and
-// 1, whose elements a and b are. The output may be the memory of an input of its own shape.
+// output[i] = function(a[..], b[..]), where `dimensions` are the broadcast of inputs 0 and 1, whose
+// elements are a and b. The output may lie in the memory of an input of its own shape.
 template <typename T, typename R, typename Function>
 void mapBroadcast(const OperationContext& context, const Dimensions& dimensions, const T* a,
                   const T* b, R* output, const Function& function) {

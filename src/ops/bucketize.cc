@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// BUCKETIZE of the extension: how many boundaries are not above each element; NaN is above all.
-// Inputs: data, boundaries (TENSOR_FLOAT32 of rank 1, none below the one before it). Output:
-// TENSOR_INT32 of the data's shape.
+// BUCKETIZE of the extension: for each element, the number of boundaries that are less than or
+// equal to it; for NaN, all of them. Inputs: data, boundaries (TENSOR_FLOAT32 of rank 1, in
+// ascending order). Output: TENSOR_INT32 of the data's shape.
 #include <algorithm>
 #include <cmath>
 #include <span>

@@ -29,7 +29,7 @@ HEARTH_INLINE inline ByteVector reverseBlocks(ByteVector v, std::index_sequence<
   return __builtin_shufflevector(v, v, ((kLast - kPlaces / kBytes) * kBytes + kPlaces % kBytes)...);
 }
 
-// The blocks of kBytes bytes in reverse order.
+// Reverses the order of the blocks of kBytes bytes.
 template <size_t kBytes>
 HEARTH_INLINE inline ByteVector reverseBlocks(ByteVector v) {
   return reverseBlocks<kBytes>(v, std::make_index_sequence<sizeof(ByteVector)>());
@@ -52,7 +52,7 @@ HEARTH_INLINE inline void transposeSquare(const uint8_t* source, int64_t sourceS
 #pragma GCC unroll 16
   for (size_t i = 0; i < kSize; ++i)
     rows[i] = loadVector(source + static_cast<int64_t>(i) * sourceStride);
-  // Each round doubles the length of the runs that come from one column.
+  // Each round doubles the length of the runs of bytes that come from one column.
 #pragma GCC unroll 4
   for (int round = 0; round < 4; ++round) {
     ByteVector zipped[kSize];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CAST: stored values, without regard to scale and zero point.
+// CAST of stored values: scale and zero point do not matter.
 #include <cmath>
 #include <concepts>
 #include <cstring>
@@ -37,7 +37,7 @@ constexpr bool kIsReal =
 template <typename To>
 To truncate(double value) {
   if (std::isnan(value)) return 0;
-  // 2^63 and 2^64 - 1 are no doubles: the comparison is with the next one above.
+  // double has neither 2^63 - 1 nor 2^64 - 1: the limit is rounded up to the next power of two.
   if (value >= static_cast<double>(std::numeric_limits<To>::max()))
     return std::numeric_limits<To>::max();
   if (value <= static_cast<double>(std::numeric_limits<To>::min()))
@@ -60,8 +60,8 @@ To convert(From value) {
     return static_cast<To>(value);
 }
 
-// The same for the most usual pair, without branches. The greatest float below 2^31 is the bound of
-// what is converted.
+// The same for float32 to int32, the most frequent pair, without branches. Values are clamped to
+// the greatest float below 2^31 before the conversion.
 void truncateFloats(const float* source, int32_t* target, size_t count) {
   base::onWidestVectors([=]() HEARTH_INLINE {
 #pragma GCC ivdep

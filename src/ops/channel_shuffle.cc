@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CHANNEL_SHUFFLE: the dimension of an axis, taken as [groups, size], becomes [size, groups].
-// Inputs: data, number of groups, axis.
+// CHANNEL_SHUFFLE: reshapes the dimension of an axis to [groups, size] and transposes it to [size,
+// groups]. Inputs: data, number of groups, axis.
 #include <cstring>
 
 #include "ops/axis_rows.h"

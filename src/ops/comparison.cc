@@ -45,7 +45,7 @@ template <typename Compare>
 Status execute(OperationContext& context) {
   const Tensor& a = context.inputs[0];
   const Tensor& b = context.inputs[1];
-  // Numbers of one scale and zero point have the order of what they stand for.
+  // With one scale and zero point, stored values have the same order as the real numbers.
   const bool isSame = isSameQuantization(*a.operand, *b.operand);
   if (a.type() == OperandType::kTensorInt32) {
     compareStored<Compare, int32_t>(context);

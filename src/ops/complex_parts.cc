@@ -44,7 +44,7 @@ Status executeImag(OperationContext& context) {
   return compute(context, [](float, float imaginary) { return imaginary; });
 }
 
-// Squares of float32 neither overflow nor vanish as doubles.
+// In double the squares of float32 numbers neither overflow nor become 0.
 Status executeComplexAbs(OperationContext& context) {
   return compute(context, [](float real, float imaginary) {
     if (std::isinf(real) || std::isinf(imaginary)) return INFINITY;

@@ -22,7 +22,7 @@ bool sameQuantization(const graph::Operand& a, const graph::Operand& b) {
   return a.scale == b.scale && a.zeroPoint == b.zeroPoint;
 }
 
-// What each of the 256 values of an 8-bit input becomes with the output's scale and zero point.
+// For each of the 256 values of an 8-bit input, the value in the output's scale and zero point.
 template <typename T>
 std::array<T, 256> requantizationTable(const graph::Operand& from, const graph::Operand& to) {
   constexpr int kLowest = std::numeric_limits<T>::min();
@@ -33,7 +33,8 @@ std::array<T, 256> requantizationTable(const graph::Operand& from, const graph::
   for (int value = kLowest; value <= kHighest; ++value) {
     float scaled =
         std::round(static_cast<float>(value) * scale + bias) + static_cast<float>(to.zeroPoint);
-    // Scales so far apart that both terms are infinite leave a number's side of zero only.
+    // With scales so far apart that both terms are infinite, a number becomes the bound of the
+    // range on its side of zero.
     if (std::isnan(scaled))
       scaled = value == from.zeroPoint
                    ? static_cast<float>(to.zeroPoint)

@@ -9,8 +9,8 @@
 namespace hearth::ops {
 namespace {
 
-// Whether a value of `given` can be passed on as `wanted`: NNAPI wants equal types and quantisation
-// and dimensions that do not contradict each other.
+// Whether a value of `given` can be passed on as `wanted`: NNAPI requires equal types and
+// quantisation, and dimensions that do not contradict each other.
 Status checkCompatible(const graph::Operand& given, const graph::Operand& wanted, const char* role,
                        size_t index) {
   if (!given.hasValue()) return {};

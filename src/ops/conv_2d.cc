@@ -31,7 +31,7 @@ constexpr Arguments kExplicitArguments = {false, 3, 7, 0, 9, 10, 11, 10, 13};
 constexpr Arguments kImplicitGroupedArguments = {true, 3, 4, 6, 7, 8, 0, 8, 9};
 constexpr Arguments kExplicitGroupedArguments = {false, 3, 7, 9, 10, 11, 0, 11, 12};
 
-// Both forms may have the same count; then the layout's type tells them apart.
+// Both forms may have the same number of arguments; then the type of input 7 tells them apart.
 Arguments argumentsOf(size_t count, bool isInput7Bool) {
   return count == 7 || (count > 7 && isInput7Bool) ? kImplicitArguments : kExplicitArguments;
 }

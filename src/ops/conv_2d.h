@@ -24,8 +24,8 @@ struct Conv2dParameters {
   uint32_t groupOutputChannels = 0;  // for DEPTHWISE_CONV_2D the depth multiplier
 };
 
-// Reads and checks every argument; shapes of inputs must be known. Beyond NNAPI: input channels
-// that are a multiple of the filter's make a CONV_2D grouped, as in TFLite. Errors: kBadData, and
+// Reads and checks every argument; shapes of inputs must be known. Beyond NNAPI, as in TFLite: a
+// CONV_2D is grouped if the input has a multiple of the filter's channels. Errors: kBadData, and
 // kUnsupported for parameters that are no constants and have no value yet.
 Result<Conv2dParameters> parseConv2d(const OperationContext& context);
 Result<Conv2dParameters> parseGroupedConv2d(const OperationContext& context);

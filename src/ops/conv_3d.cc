@@ -66,20 +66,21 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, std::move(dimensions));
 }
 
-// Sums of this many outputs at this many positions stay in registers.
+// The sums of kLanes outputs at kPositions positions stay in registers.
 constexpr size_t kLanes = 16;
 constexpr size_t kPositions = 6;
 typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
 
-// kLanes outputs of the filter.
+// Weights and bias of kLanes outputs.
 struct Panel {
   const float* weights = nullptr;  // for each tap and input channel
-  size_t stride = 0;               // from those of one input channel to the next
+  size_t stride = 0;               // from the weights of one input channel to those of the next
   size_t outputs = 0;              // that exist
   const float* bias = nullptr;     // kLanes numbers
 };
 
-// The filter as panels. One that the filter does not fill is a copy, padded with zeros.
+// The filter, divided into panels. A panel with fewer than kLanes outputs is a copy that is padded
+// with zeros.
 class Panels {
  public:
   Panels(const Parameters& p, const RealInput& filter, const std::vector<float>& bias) {
@@ -107,7 +108,7 @@ class Panels {
   std::vector<Panel> panels_;
 };
 
-// The outputs of one panel at kPositions positions, whose pixels come tap by tap.
+// Computes the outputs of one panel at kPositions positions. `pixels` are in the order of the taps.
 HEARTH_INLINE inline void multiplyPanel(const Panel& panel, const float* const* pixels, size_t taps,
                                         size_t inputs, ActivationRange range, size_t positions,
                                         size_t outputs, float* target) {

@@ -13,8 +13,8 @@
 
 namespace hearth::ops {
 
-// Depth, height or width. The convolution goes from `input` elements to `output` positions of the
-// filter; the transposed one goes the other way.
+// One side of a volume: depth, height or width. The convolution goes from `input` elements to
+// `output` positions of the filter; the transposed one goes the other way.
 struct Extent {
   int64_t input = 0;
   int64_t filter = 0;

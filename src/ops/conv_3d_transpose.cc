@@ -72,7 +72,7 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, std::move(p.shape));
 }
 
-// One row of the output: `line` counts rows, planes and batch elements.
+// Computes one row of the output. `line` counts the rows of all planes and batch elements.
 void computeLine(const Parameters& p, const float* data, const float* filter, const float* bias,
                  uint64_t line, float* target) {
   const auto& [depth, height, width] = p.extents;

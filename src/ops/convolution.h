@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operations with input, filter and bias (inputs 0, 1, 2) share: their types, and the two
-// domains of their arithmetic.
+// What operations with input, filter and bias (inputs 0, 1, 2) share: their types, and arithmetic
+// in real numbers and in integers.
 #pragma once
 
 #include <cstddef>
@@ -18,24 +18,24 @@
 
 namespace hearth::ops {
 
-// Types of inputs 0 to 2 and output 0. Beyond NNAPI: the bias may be omitted, an 8-bit filter may
-// be TENSOR_QUANT8_SYMM, a float32 input goes with any 8-bit filter and with TENSOR_INT4 (float32
-// bias and output), and TENSOR_QUANT16_SYMM goes with symmetric 8-bit filters (bias INT32 or
-// INT64). A filter with a scale for each channel must have them along dimension `channelDim`; one
-// of TENSOR_INT4 has scales as validateWeightScales() says.
+// Checks the types of inputs 0 to 2 and output 0. Beyond NNAPI: the bias may be omitted, an 8-bit
+// filter may be TENSOR_QUANT8_SYMM, a float32 input goes with any 8-bit filter and with TENSOR_INT4
+// (float32 bias and output), and TENSOR_QUANT16_SYMM goes with symmetric 8-bit filters (bias INT32
+// or INT64). A filter with a scale for each channel must have them along dimension `channelDim`;
+// one of TENSOR_INT4 has scales as validateWeightScales() says.
 Status validateFilterTypes(const Signature& signature, uint32_t channelDim,
                            size_t blockScales = kNoBlockScales);
 
-// Also the parameters of a convolution over images: integers from input `first` on, a bool at
-// `layout`, and integers that may be omitted behind it.
+// The same, and also checks the parameters of a convolution over images: integers from input
+// `first` on, a bool at `layout`, and optional integers after it.
 Status validateConvolution(const Signature& signature, uint32_t channelDim, size_t first,
                            size_t layout);
 
 // The bias has `channels` elements and a scale that fits; passes when it is omitted.
 Status checkBias(const OperationContext& context, uint64_t channels);
 
-// The bias as real numbers, none when it is omitted; integers count in steps of input scale times
-// filter scale.
+// The bias as real numbers; empty when it is omitted. An integer bias is in steps of input scale
+// times filter scale.
 std::vector<float> realBias(const OperationContext& context);
 
 // Elements of an 8-bit tensor minus their zero point, -255 to 255.
@@ -44,7 +44,7 @@ std::vector<int16_t> centredValues(const Tensor& tensor);
 // From accumulators of inputs 0 and 1 to output 0.
 Requantization makeRequantization(const OperationContext& context, FusedActivation activation);
 
-// Sum of products. Integer sums wrap. Lanes keep float sums exact enough for long rows.
+// Sum of products. Integer sums wrap; float sums have lanes, so that long rows stay exact enough.
 inline float dotProduct(const float* a, const float* b, size_t count) {
   constexpr size_t kLanes = 8;
   float lanes[kLanes] = {};
@@ -85,8 +85,8 @@ struct Accumulator<int16_t> {
 
 // Calls kernel(input, filter, store) with elements of one type T: float for real arithmetic, or
 // int16_t, zero points subtracted. The kernel calls store(outputIndex, outputChannel, sum) for each
-// output element with the sum of products, which then gets bias, activation and requantisation.
-// `kernel` is generic over T and store.
+// output element; store adds the bias, applies the activation and requantises. `kernel` is generic
+// over T and store.
 template <typename Kernel>
 void computeWithFilter(OperationContext& context, FusedActivation activation,
                        const Kernel& kernel) {

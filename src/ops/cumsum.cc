@@ -56,7 +56,8 @@ void sumRow(const T* input, T* output, size_t size, bool isExclusive, bool isRev
   }
 }
 
-// Adds a row to the totals; writes them as they were before or are then.
+// Adds a row to the totals and writes the totals: from before the addition if exclusive, else from
+// after it.
 template <typename T>
 void addRow(const T* input, T* totals, T* output, size_t count, bool isExclusive) {
   if (isExclusive) {
@@ -86,7 +87,7 @@ Status execute(OperationContext& context) {
         T* output = context.outputs[0].as<T>();
         const AxisBlocks blocks(context.inputs[0].dimensions, axis);
         if (blocks.size == 0 || blocks.inner == 0) return {};
-        // A row of neighbours at a time, whose sums so far are one row as well.
+        // Takes one row of neighbours at a time; their running sums are a row as well.
         threads::forRanges(context.threadPool, blocks.outer,
                            threads::grainOf(blocks.size * blocks.inner * sizeof(T)),
                            [&](uint64_t begin, uint64_t end) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUSTOM of the extension: an operator that the program registered (ops/custom_operator.h says what
-// the inputs are). It has one or more outputs. Only front ends of files make it.
+// CUSTOM of the extension: an operator that the program registered (ops/custom_operator.h describes
+// the inputs). It has one or more outputs. Only front ends that read files create it.
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -90,7 +90,7 @@ Result<std::shared_ptr<const CustomNode>> makeNode(const OperationContext& conte
   return node;
 }
 
-// Asks the operator about its outputs, with the values that are known.
+// Asks the operator about its outputs. The operator sees those input values that are known.
 Result<std::vector<Dimensions>> askForShapes(const OperationContext& context,
                                              const CustomNode& node,
                                              std::span<const Tensor> inputs) {
@@ -130,7 +130,7 @@ Status prepare(OperationContext& context) {
     } else {
       HEARTH_ASSIGN(prepared->node, makeNode(context));
     }
-    // Without the values of this run, so that what is said holds for any.
+    // Only constants have data here, so that the answer holds for every run.
     std::vector<Tensor> constants(arguments.begin(), arguments.end());
     for (Tensor& input : constants)
       if (!input.operand->isConstant()) input.data = nullptr;

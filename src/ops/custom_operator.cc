@@ -11,7 +11,7 @@
 namespace hearth::ops {
 namespace {
 
-// The longest that a model file's name is read to.
+// Longest operator name that is read from a model file.
 constexpr size_t kMostNameBytes = 1024;
 
 struct Table {

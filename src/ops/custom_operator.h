@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that the program brings along for CUSTOM operations of .tflite files, and the table of
-// those that it registered.
+// Operators that the program provides for CUSTOM operations of .tflite files, and the table in
+// which it registers them.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ struct CustomCall {
   std::span<const Tensor> outputs;
 };
 
-// What an operator says of its outputs before it computes them.
+// What an operator says about its outputs before it computes them.
 struct CustomOutputs {
   // The dimensions depend on values of inputs that had no data; `outputs` is empty.
   bool needsValues = false;
@@ -43,12 +43,12 @@ struct CustomOutputs {
   std::vector<graph::Operand> outputs;
 };
 
-// An operator with the state that it made for one operation. Thread-safe. Calls code of the
-// program, so no lock may be held around any call, the destructor's included.
+// An operator with the state that it made for one operation. Thread-safe. Its functions call code
+// of the program, so no lock may be held around them, the destructor included.
 class CustomNode {
  public:
   virtual ~CustomNode() = default;
-  // Depends on the call alone. As many outputs as the call has, unless it needs values.
+  // Depends on `call` alone; returns as many outputs as `call` has, unless it needs values.
   virtual Result<CustomOutputs> describeOutputs(const CustomCall& call) const = 0;
   // All inputs and outputs that are present have data.
   virtual Status compute(const CustomCall& call) const = 0;
@@ -69,13 +69,13 @@ class CustomOperator {
 Status registerCustomOperator(std::unique_ptr<const CustomOperator> custom);
 // Null when no operator has this name. Thread-safe.
 const CustomOperator* findCustomOperator(std::string_view name);
-// The error for a name that findCustomOperator() does not know: it says what to do.
+// The error for a name that findCustomOperator() does not know; it tells the user what to do.
 std::unexpected<Error> unknownCustomOperator(std::string_view name);
 
-// What prepare() of a CUSTOM operation found out. Immutable, and shared by copies of its context.
+// What prepare() of a CUSTOM operation found out. Immutable; copies of the context share it.
 struct PreparedCustom {
   std::shared_ptr<const CustomNode> node;
-  std::vector<Dimensions> inputs;   // for which the following was said
+  std::vector<Dimensions> inputs;   // the input shapes for which the outputs below hold
   std::vector<Dimensions> outputs;  // empty: they depend on values of a run
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 1));
-  // TFLite dequantises float16 and 4-bit integers as well.
+  // TFLite dequantises float16 and 4-bit integers, too.
   HEARTH_TRY(signature.inputType(0, kRealTensors));
   HEARTH_TRY(validateWeightScales(signature, 0));
   return signature.outputType(0, kFloatTensors);
@@ -25,7 +25,7 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, context.inputs[0].dimensions);
 }
 
-// Straight into the output.
+// Dequantises directly into the output.
 template <typename T>
 Status dequantizeInto(const OperationContext& context) {
   const Tensor& input = context.inputs[0];

@@ -8,13 +8,13 @@
 
 namespace hearth::ops {
 
-// Independent sums: the compiler may not reorder a single one into vector lanes.
+// Number of independent sums: the compiler may not reorder a single sum into vector lanes.
 inline constexpr size_t kDotLanes = 16;
 typedef float DotLanes __attribute__((vector_size(kDotLanes * sizeof(float))));
 
-// All of the following are for bodies of base::onWidestVectors().
+// All of the following must be called inside base::onWidestVectors().
 
-// Halved from end to end: a chain of sums would take longer than many products.
+// Adds halves pairwise: a chain of sums would take longer than many products.
 HEARTH_INLINE inline float sumOfLanes(const DotLanes& lanes) {
   float parts[kDotLanes];
   std::memcpy(parts, &lanes, sizeof(parts));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DYNAMIC_UPDATE_SLICE of the extension. Inputs: data, update, begin (INT32 or INT64, one for each
-// dimension). The output is the data with the update in them.
+// dimension). The output is the data, with the update written over a slice of them.
 #include "ops/dynamic_update_slice.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ Status execute(OperationContext& context) {
   const Tensor& update = context.inputs[1];
   const Tensor& output = context.outputs[0];
   const size_t element = graph::elementSize(data.type());
-  // A driver may give the data's own memory to the output.
+  // The output may lie in the data's own memory: drivers run the operation in place.
   if (output.data != data.data)
     copyStrided(1, {{static_cast<int64_t>(data.elementCount() * element), 1, 1}}, data.data,
                 output.data, context.threadPool);

@@ -10,10 +10,10 @@
 
 namespace hearth::ops {
 
-// Where the update begins in the data, for each dimension: moved so far that it lies inside, as
-// TFLite does. The data are input 0, the update is input 1, the indices are input 2. Shapes must be
-// known; needsRuntimeValue() while the indices have no value. kBadData for a rank that differs and
-// an update that is larger than the data.
+// Where the update begins in each dimension of the data. As in TFLite, a begin that lies too far
+// out is moved until the update fits. The data are input 0, the update is input 1, the indices are
+// input 2. Shapes must be known; needsRuntimeValue() while the indices have no value. kBadData when
+// the ranks differ or the update is larger than the data.
 Result<std::vector<int64_t>> parseUpdateBegin(const OperationContext& context);
 
 }  // namespace hearth::ops

@@ -12,11 +12,11 @@
 
 namespace hearth::ops {
 
-// The types of .tflite activations with 16 bits, which NNAPI has not.
+// 16-bit types of activations, which .tflite files have and NNAPI does not.
 inline constexpr TypeSet kQuant16Activations =
     OperandType::kTensorQuant16Symm | OperandType::kTensorInt16;
 
-// One input of `types`, of any rank, an output of the same type.
+// Checks one input of `types`, of any rank, and an output of the same type.
 inline Status validateElementwise(const Signature& signature, TypeSet types) {
   HEARTH_TRY(signature.inputType(0, types));
   return signature.outputTypeLike(0, 0);

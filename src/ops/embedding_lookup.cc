@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EMBEDDING_LOOKUP. Inputs: row numbers, table. Beyond NNAPI a table of 8 or 4 bits may give
-// float32 rows, and the block scales of a TENSOR_INT4 table follow.
+// EMBEDDING_LOOKUP. Inputs: row numbers, table. Beyond NNAPI, the output of a table of 8 or 4 bits
+// may be float32, and a TENSOR_INT4 table may be followed by its block scales.
 #include "base/vector_dispatch.h"
 #include "ops/operation.h"
 #include "ops/registry.h"

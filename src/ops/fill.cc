@@ -9,7 +9,7 @@
 namespace hearth::ops {
 namespace {
 
-// NNAPI has scalars for its own types; TFLite gives a tensor of one element.
+// The value is a scalar for NNAPI's own types; TFLite passes a tensor of one element.
 TypeSet valueTypes(OperandType type) {
   if (type == OperandType::kTensorFloat32) return OperandType::kFloat32 | TypeSet(type);
   if (type == OperandType::kTensorFloat16) return OperandType::kFloat16 | TypeSet(type);

@@ -87,7 +87,7 @@ struct State {
   uint64_t x, y, z;
   Pair v, w;
 
-  // The last block uses another factor and gives two of the terms the weight 9.
+  // The last block uses another factor and weights two of the terms by 9.
   void absorb64(const uint8_t* block, uint64_t factor, uint64_t weight) {
     x = rotate(x + y + v.first + word64(block + 8), 37) * factor;
     y = rotate(y + v.second + word64(block + 48), 42) * factor;

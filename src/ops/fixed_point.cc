@@ -103,7 +103,8 @@ int32_t multiplyWide(int64_t value, FixedMultiplier factor) {
   const auto product =
       static_cast<uint64_t>(value) * static_cast<uint64_t>(std::min(rounded, kMost));
   const auto shifted = static_cast<int64_t>(product + (uint64_t{1} << (shift - 1))) >> shift;
-  // Beyond 32 bits, where TFLite wraps, callers take the nearest number that their type has.
+  // Where the result exceeds 32 bits TFLite wraps; here it saturates, and callers saturate it to
+  // their type.
   return static_cast<int32_t>(std::clamp<int64_t>(shifted, std::numeric_limits<int32_t>::min(),
                                                   std::numeric_limits<int32_t>::max()));
 }
@@ -145,7 +146,7 @@ int16_t logisticQ15(int16_t value) {
 int16_t tanhQ15(int16_t value, int integerBits) {
   if (value == 0) return 0;
   const int32_t negative = value > 0 ? -value : value;
-  // tanh(v) = (1 - exp(-2v)) / (1 + exp(-2v)); one more integer bit doubles the argument.
+  // tanh(v) = (1 - exp(-2v)) / (1 + exp(-2v)); counting one more integer bit doubles the argument.
   const int32_t x = twiceInverseOfOnePlus(expOfNegative(negative, integerBits + 1));
   const int32_t positiveResult = saturate16((x - (1 << 13)) * 4);
   return static_cast<int16_t>(value > 0 ? positiveResult : -positiveResult);

@@ -16,8 +16,8 @@ struct FixedMultiplier {
 // Zero, negative, NaN and factors below 2^-32 give 0; those of 2^30 and more give the largest.
 FixedMultiplier toFixedMultiplier(double factor);
 
-// value * factor in two roundings, first of the high word of the doubled product, then of the
-// shift; saturates.
+// value * factor, rounded twice: the high word of the doubled product is rounded, then the shift of
+// it. Saturates.
 int32_t multiply(int32_t value, FixedMultiplier factor);
 
 // value * factor for |value| < 2^48, with 15 bits of the multiplier; halves upwards, saturates.

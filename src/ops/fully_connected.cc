@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FULLY_CONNECTED. Inputs: data, weights, bias (may be omitted), activation; beyond NNAPI the block
-// scales of TENSOR_INT4 weights.
+// FULLY_CONNECTED. Inputs: data, weights, bias (may be omitted), activation; beyond NNAPI, the
+// block scales of TENSOR_INT4 weights.
 #include "ops/fully_connected.h"
 
 #include "ops/convolution.h"

@@ -17,8 +17,8 @@ struct FullyConnectedParameters {
   uint32_t inputSize = 0;
   uint32_t units = 0;
   FusedActivation activation = FusedActivation::kNone;
-  // NNAPI's output is [batches, units]. An output that is declared with the input's rank keeps the
-  // leading dimensions of the input instead (TFLite's keep_num_dims).
+  // NNAPI's output is [batches, units]. If the model declares an output of the input's rank, the
+  // leading dimensions of the input are kept instead (TFLite's keep_num_dims).
   Dimensions outputDimensions;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GATHER. Beyond NNAPI's arguments it takes an INT32, TFLite's batch_dims: that many leading
-// dimensions belong to data and indices alike, and each of their elements is gathered by itself.
+// GATHER. Beyond NNAPI's arguments it takes an INT32, TFLite's batch_dims: the number of leading
+// dimensions that data and indices share. Each element of these dimensions is gathered separately.
 #include <algorithm>
 #include <cstring>
 
@@ -100,7 +100,7 @@ Status gather(const OperationContext& context, const GatherParameters& parameter
     if (indices[i] < 0 || indices[i] >= limit)
       return fail(ErrorCode::kBadData, "Index {} of {} is {}, dimension {} has {} elements.", i,
                   context.describe(), indices[i], parameters.axis, limit);
-  // Empty rows would still be counted, whatever their number.
+  // Without this, the loops would run over rows without elements, of which there may be any number.
   if (context.outputs[0].elementCount() == 0) return {};
   uint64_t batches = 1;
   uint64_t outer = 1;

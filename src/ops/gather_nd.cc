@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GATHER_ND of the extension. Inputs: data, indices [..., depth]: each run of `depth` indices picks
-// the slice of the data that it leads to.
+// GATHER_ND of the extension. Inputs: data, indices [..., depth]. Each run of `depth` indices
+// selects a slice of the data.
 #include "base/vector_dispatch.h"
 #include "ops/nd_index.h"
 #include "ops/operation.h"

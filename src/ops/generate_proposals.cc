@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GENERATE_PROPOSALS: anchors at every position of a feature map, moved by the deltas; the best of
-// them that are large enough and do not overlap.
+// GENERATE_PROPOSALS: moves the anchors at every position of a feature map by the deltas and keeps
+// the best boxes that are large enough and do not overlap.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -66,7 +66,7 @@ struct Parameters {
   float overlapThreshold = 0.0f;
   float minimumSize = 0.0f;
 
-  // Where channel `channel` of `channels` at a position lies.
+  // Offset of channel `channel` of `channels` at a position.
   size_t at(size_t batch, size_t y, size_t x, size_t channel, size_t channels) const {
     return isNchw ? ((batch * channels + channel) * height + y) * width + x
                   : ((batch * height + y) * width + x) * channels + channel;
@@ -154,7 +154,7 @@ Result<Proposals> propose(const OperationContext& context) {
                        [&](uint32_t a, uint32_t b) { return isHigherScore(scores[a], scores[b]); });
       candidates.resize(parameters.candidateLimit);
     }
-    // One pixel is the least, whatever the model says.
+    // Boxes smaller than one pixel are dropped, whatever the model says.
     const float minimumSize = std::max(parameters.minimumSize, 1.0f);
     std::erase_if(candidates, [&](uint32_t i) {
       const Box& box = boxes[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GROUP_NORM of the extension: each batch element's channels are taken in groups of neighbours, and
-// each group gets the mean 0 and the variance 1 over all of its positions. Inputs: data, scale and
+// GROUP_NORM of the extension: divides the channels of each batch element into groups of neighbours
+// and normalises each group, over all positions, to mean 0 and variance 1. Inputs: data, scale and
 // offset (one element for each channel; may be omitted), epsilon, INT32 number of groups, INT32
 // dimension of the channels (not 0, which counts batch elements).
 #include "ops/group_norm.h"

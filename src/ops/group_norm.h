@@ -9,8 +9,8 @@
 
 namespace hearth::ops {
 
-// The data are [batches, groups, groupChannels, inner] or, with the channels last,
-// [batches, outer, groups, groupChannels]: in general there are positions before and behind them.
+// The data are [batches, groups, groupChannels, inner] or, with the channels last, [batches, outer,
+// groups, groupChannels]. In general there are positions both before and after the channels.
 struct GroupNormParameters {
   size_t batches = 0;
   size_t outer = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HASHTABLE_LOOKUP: rows by ascending keys; a missing key gives a row of zeros.
+// HASHTABLE_LOOKUP: finds rows by keys in ascending order; a missing key gives a row of zeros.
 #include <algorithm>
 #include <cstring>
 

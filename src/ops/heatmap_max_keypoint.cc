@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HEATMAP_MAX_KEYPOINT: the peak of each heat map, refined between pixels by the quadratic surface
-// through its neighbours, in the coordinates of the map's box.
+// HEATMAP_MAX_KEYPOINT: finds the peak of each heat map, refines its position between pixels by the
+// quadratic surface through its neighbours, and converts it to the coordinates of the map's box.
 #include <algorithm>
 #include <cmath>
 
@@ -87,7 +87,7 @@ Peak refine(const float (&grid)[3][3]) {
   if (!(std::abs(determinant) >= kFlat + kFlat * std::abs(xx * yy))) return peak;
   peak.x = -(yy * slopeX - xy * slopeY) / determinant;
   peak.y = -(xx * slopeY - xy * slopeX) / determinant;
-  // A surface that peaks far away says little about this neighbourhood.
+  // A surface that peaks far away says little about this neighbourhood: the peak is moved nearer.
   constexpr float kFarthest = 1.5f;
   const float distance = std::max(std::abs(peak.x), std::abs(peak.y));
   if (distance > kFarthest) {
@@ -99,7 +99,7 @@ Peak refine(const float (&grid)[3][3]) {
   return peak;
 }
 
-// A neighbour's index; beyond a border the one on the other side is taken.
+// A neighbour's index; beyond a border, that of the neighbour on the other side.
 size_t mirrored(int64_t index, int64_t size) {
   return static_cast<size_t>(index < 0 ? 1 : index >= size ? size - 2 : index);
 }

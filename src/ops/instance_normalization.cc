@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// INSTANCE_NORMALIZATION: each channel of each image with its own mean and variance. Inputs: data,
-// gamma, beta, epsilon, layout.
+// INSTANCE_NORMALIZATION: normalises each channel of each image by its own mean and variance.
+// Inputs: data, gamma, beta, epsilon, layout.
 #include <cmath>
 
 #include "ops/padding.h"

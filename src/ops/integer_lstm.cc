@@ -54,12 +54,12 @@ int32_t clipInSteps(float bound, float scale, int32_t highest) {
   return steps >= static_cast<float>(highest) ? highest : static_cast<int32_t>(steps);
 }
 
-// What enters the cell state is a product with 30 fraction bits.
+// Products that are added to the cell state have 30 fraction bits.
 constexpr int kLeastCellScaleExponent = -30;
 
-// tanh of a cell state with the scale 2^exponent; the result has 15 fraction bits. tanhQ15() knows
-// 0 to 6 integer bits. Beyond 6 bits, what does not fit is saturated, where tanh is 1; below 0, the
-// bits that are dropped are finer than the result.
+// tanh of a cell state with the scale 2^exponent; the result has 15 fraction bits. tanhQ15() takes
+// 0 to 6 integer bits. With more than 6, values that do not fit are saturated, where tanh is 1;
+// with fewer than 0, the bits that are dropped are finer than the result.
 int16_t tanhOfCellState(int16_t value, int exponent) {
   constexpr int kMostIntegerBits = 6;
   const int integerBits = 15 + exponent;
@@ -287,7 +287,7 @@ void IntegerLstm::normalize(const Gate& gate, std::vector<int16_t>* values) cons
     sum += value;
     sumOfSquares += int32_t{value} * value;
   }
-  // The mean has 10 fraction bits, the variance 20 before it loses them.
+  // The mean has 10 fraction bits. The variance has 20, and loses them below.
   const int64_t mean = sum * 1024 / count;
   const int64_t variance = (sumOfSquares * (kOverflowGuard / count) - mean * mean) / kOverflowGuard;
   const FixedMultiplier inverse = inverseSquareRoot(

@@ -10,7 +10,7 @@
 namespace hearth::ops {
 namespace {
 
-// Where values of 0 bytes point: kernels get no null for what is present.
+// Values of 0 bytes point here: a kernel never gets null for an argument that is present.
 alignas(64) uint8_t emptyValue[64];
 
 uint64_t byteSize(const graph::Operand& operand, const Dimensions& dimensions) {
@@ -20,7 +20,7 @@ uint64_t byteSize(const graph::Operand& operand, const Dimensions& dimensions) {
   return count * graph::elementSize(operand.type);
 }
 
-// byteSize() of dimensions that nothing has checked yet.
+// byteSize() of dimensions that have not been checked yet.
 Result<uint64_t> checkedByteSize(const graph::Operand& operand, const Dimensions& dimensions) {
   uint64_t bytes = std::max<uint64_t>(graph::elementSize(operand.type), 1);
   for (uint32_t dimension : dimensions)
@@ -147,7 +147,8 @@ Status InterpreterRun::bindInputs(size_t subgraphIndex, State* state,
   return hasOmissions ? checkOmissions(subgraphIndex, *state) : Status();
 }
 
-// An input that is omitted only at run time makes a model that validate() has not seen.
+// Checks the model again without the inputs that are omitted at run time: validate() has not seen
+// that form of it.
 Status InterpreterRun::checkOmissions(size_t subgraphIndex, const State& state) const {
   graph::Subgraph subgraph;
   subgraph.operands = model_.subgraphs[subgraphIndex].operands;
@@ -238,7 +239,7 @@ Status InterpreterRun::runStep(const graph::Subgraph& subgraph, size_t index,
   return {};
 }
 
-// Brings a value that could not be computed in place to the caller.
+// Copies a value that was not computed in place to the caller's memory.
 Status InterpreterRun::finishOutput(const graph::Operand& operand, Value* value) {
   if (value->destination == nullptr) return {};
   const RunArgument& destination = *value->destination;
@@ -336,7 +337,8 @@ Status InterpreterRun::runWhile(const graph::Subgraph& subgraph, const graph::Op
   const size_t count = operation.inputs.size() - kWhileFirstInput;
   const auto loopDeadline = base::Deadline::after(options_.loopTimeoutNanoseconds);
 
-  // What the loop carries; `inputs` points to the outer values until the body has given new ones.
+  // The values that the loop carries; until the body has run once, `inputs` points to the outer
+  // ones.
   std::vector<Value> carried(bodyGraph.outputs.size());
   std::vector<const Value*> inputs;
   for (size_t i = 0; i < count; ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a model operation by operation, whatever is unknown before the run: dimensions, rank,
-// branches and loops.
+// Runs a model operation by operation. Dimensions, ranks, branches and the number of iterations may
+// all be unknown before the run.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,8 @@ struct RunOptions {
   uint64_t loopTimeoutNanoseconds = kDefaultLoopTimeoutNanoseconds;
 };
 
-// Which kernels compute: the fast ones of OperationDefinition::execute, or those that define what
-// is right (ops/reference/kernels.h); for an operation that has none of these the fast one.
+// Which kernels compute: the fast ones (OperationDefinition::execute) or the reference kernels
+// (ops/reference/kernels.h). An operation without a reference kernel runs the fast one.
 enum class KernelSet { kFast, kReference };
 
 struct InterpreterOptions {
@@ -66,11 +66,11 @@ class Interpreter {
 
   ~Interpreter();
 
-  // Arguments in the order of the main subgraph's inputs and outputs, as many as those, with
-  // lengths that fit the dimensions of the inputs (kBadData otherwise). An output that is too small
-  // is not written; the run goes on to find all shapes and ends with kOutputInsufficientSize. An
-  // omitted output is computed and dropped. kMissedDeadlineTransient when the deadline has passed
-  // before an operation, or a loop exceeds its time; kOutOfMemory for temporaries over the limit.
+  // Arguments in the order of the main subgraph's inputs and outputs, one for each, with lengths
+  // that fit the dimensions of the inputs (kBadData otherwise). An output that is too small is not
+  // written; the run goes on to find all shapes and ends with kOutputInsufficientSize. An omitted
+  // output is computed and dropped. kMissedDeadlineTransient when the deadline has passed before an
+  // operation, or a loop exceeds its time; kOutOfMemory for temporaries over the limit.
   RunResult run(const std::vector<RunArgument>& inputs, const std::vector<RunArgument>& outputs,
                 const RunOptions& options) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Interpreter settles before any run: kernels, last uses, alignment and activation memory.
+// What Interpreter determines before any run: kernels, last uses, alignment and activation memory.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -13,8 +13,8 @@ namespace {
 
 using graph::Lifetime;
 
-// Depth of each subgraph: 1 + that of the deepest one it refers to. Subgraphs form no cycle
-// (graph::validate()), but they may form a chain as long as the model.
+// Depth of each subgraph: 1 + that of the deepest subgraph that it refers to. Subgraphs form no
+// cycle (graph::validate()), but they may form a chain that is as long as the model.
 Status checkNesting(const graph::Model& model) {
   const size_t count = model.subgraphs.size();
   std::vector<std::vector<uint32_t>> callers(count);

@@ -34,7 +34,7 @@ struct Value {
   const RunArgument* destination = nullptr;
   bool isSufficient = true;
 
-  // Hands over the value and the memory that it owns.
+  // Moves the value and the memory that it owns out of this object.
   Value take() {
     const uint64_t bytes = std::exchange(ownedBytes, 0);
     Value taken = std::move(*this);
@@ -67,11 +67,11 @@ class InterpreterRun {
 
  private:
   using State = Interpreter::SubgraphState;
-  // Gives a state back when the scope ends, with all that it owns.
+  // Returns a state, and all that it owns, to the interpreter when the scope ends.
   class StateLease;
 
   Status bindMainInput(const graph::Operand& operand, const RunArgument& argument, Value* value);
-  // Inputs of a nested subgraph: views of values that outlive its run.
+  // Binds the inputs of a nested subgraph: views of values that outlive its run.
   Status bindInputs(size_t subgraph, State* state, const std::vector<const Value*>& inputs);
   Status checkOmissions(size_t subgraph, const State& state) const;
   Status runSubgraph(size_t subgraph, State* state);
@@ -79,7 +79,7 @@ class InterpreterRun {
                  State* state);
   Status runIf(const graph::Subgraph& subgraph, const graph::Operation& operation, State* state);
   Status runWhile(const graph::Subgraph& subgraph, const graph::Operation& operation, State* state);
-  // Gives an output of a nested run to the operand outside.
+  // Moves an output of a nested run to the operand outside.
   Status handOut(const graph::Operand& operand, Value from, Value* to);
   Status finishOutput(const graph::Operand& operand, Value* value);
   Status allocate(const graph::Operand& operand, uint64_t bytes, Value* value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// L2_NORMALIZATION: each row along an axis divided by its Euclidean length. Inputs: data, axis
-// (optional, the last one).
+// L2_NORMALIZATION: divides each row along an axis by its Euclidean length. Inputs: data, axis
+// (optional, default: the last).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -47,7 +47,7 @@ Status prepare(OperationContext& context) {
 constexpr size_t kLanes = kDotLanes;  // neighbours at a time
 
 HEARTH_INLINE inline void normalizeRow(const float* input, float* output, size_t size) {
-  // Sums of single precision are short.
+  // Sums in single precision are kept short.
   constexpr size_t kPart = 64 * kLanes;
   const size_t whole = size / kLanes * kLanes;
   double sum = 0.0;
@@ -79,7 +79,8 @@ void normalizeRows(const float* input, float* output, uint64_t rows, size_t size
   });
 }
 
-// Rows of neighbours in 8 bits: the squares are whole numbers, and the output has steps of 1 / 128.
+// Normalises rows of 8-bit neighbours: the squares are whole numbers, and the output has steps of 1
+// / 128.
 template <typename T>
 void normalizeRows(const Tensor& input, const Tensor& output, uint64_t begin, uint64_t end,
                    size_t size) {
@@ -91,7 +92,7 @@ void normalizeRows(const Tensor& input, const Tensor& output, uint64_t begin, ui
   constexpr float kSteps = 128.0f;
   const QuantizedRange range = quantizedRange(output.type());
   base::onWidestVectors([=]() HEARTH_INLINE {
-    constexpr size_t kPart = 1 << 15;  // whose squares stay within 32 bits
+    constexpr size_t kPart = 1 << 15;  // sums of that many squares stay within 32 bits
     for (uint64_t row = begin; row < end; ++row) {
       const T* values = source + row * size;
       T* results = target + row * size;
@@ -110,7 +111,7 @@ void normalizeRows(const Tensor& input, const Tensor& output, uint64_t begin, ui
                                              (length > kSmallestLength ? length : kSmallestLength));
 #pragma GCC ivdep
       for (size_t i = 0; i < size; ++i) {
-        // No larger than 128, up to rounding.
+        // At most 128, up to rounding.
         const float value = static_cast<float>(values[i] - zero) * factor;
         int32_t rounded = static_cast<int32_t>(value + (value < 0.0f ? -0.5f : 0.5f)) + outputZero;
         rounded = rounded < range.lowest ? range.lowest : rounded;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LOCAL_RESPONSE_NORMALIZATION: each element times (bias + alpha * s)^-beta, where s is the sum of
-// squares of the elements up to `radius` away along an axis. Inputs: data, radius, bias, alpha,
-// beta, axis (optional, the last one).
+// LOCAL_RESPONSE_NORMALIZATION: multiplies each element by (bias + alpha * s)^-beta, where s is the
+// sum of squares of the elements up to `radius` away along an axis. Inputs: data, radius, bias,
+// alpha, beta, axis (optional, default: the last).
 #include <algorithm>
 #include <cmath>
 #include <vector>

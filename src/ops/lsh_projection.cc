@@ -17,7 +17,7 @@ namespace hearth::ops {
 namespace {
 
 enum Input : size_t { kSeeds, kItems, kWeights, kKind };
-// What the bits become.
+// What the output holds.
 enum Kind : int32_t {
   kSparseWithoutOffset = 1,  // one number for each row of seeds
   kDense = 2,                // one number for each bit
@@ -50,7 +50,7 @@ Status prepare(OperationContext& context) {
   HEARTH_TRY(requireRank(context, kItems, 1, kMaximumRank));
   HEARTH_ASSIGN(const Kind kind, parseKind(context));
   const Dimensions& seeds = context.inputs[kSeeds].dimensions;
-  // A bit more and a row's number would not fit the output.
+  // With one bit more, a row's number would not fit the output.
   if (kind != kDense && seeds[1] > 31)
     return fail(ErrorCode::kBadData, "{} has {} bits for each number, at most 31 fit.",
                 context.describe(), seeds[1]);

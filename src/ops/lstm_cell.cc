@@ -17,7 +17,7 @@ enum Input : size_t {
   kProjectionBias = 16,
 };
 
-// To mean 0 and variance 1.
+// Normalises to mean 0 and variance 1.
 void normalize(float* values, size_t count) {
   double sum = 0.0;
   for (size_t i = 0; i < count; ++i) sum += static_cast<double>(values[i]);
@@ -221,7 +221,7 @@ void LstmCell::step(const Vectors& input, const Vectors& aux) {
 void runLstm(LstmCell* cell, const SequenceShape& shape, bool isReversed, const float* input,
              size_t inputSize, const float* aux, size_t auxSize, size_t outputSize, float* output,
              size_t outputStride) {
-  // From the row of one batch element to that of the next.
+  // Distance between the rows of two batch elements.
   const size_t rows = shape.isTimeMajor ? 1 : shape.steps;
   for (size_t i = 0; i < shape.steps; ++i) {
     const size_t first = shape.row(0, isReversed ? shape.steps - 1 - i : i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The LSTM cell in float that LSTM and the sequence operations share, and the reader of the 18
-// weights that all of them list in the same order.
+// weights that all of them list in one order.
 #pragma once
 
 #include <array>
@@ -47,8 +47,8 @@ struct LstmParameters {
 // Types of one cell's inputs: all like input 0, which the caller has checked.
 Status validateLstm(const Signature& signature, const LstmLayout& layout);
 
-// Sizes from the weights, with every shape of the cell checked; `batches` is that of the states.
-// The scalars are left to the caller. An argument with no elements counts as omitted.
+// Reads the sizes from the weights and checks every shape of the cell; `batches` is that of the
+// states. The caller reads the scalars. An argument with no elements counts as omitted.
 Result<LstmParameters> parseLstm(const OperationContext& context, const LstmLayout& layout,
                                  uint32_t inputSize, uint32_t batches);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MATRIX_DIAG and MATRIX_SET_DIAG of the extension. MATRIX_DIAG: the rows of the data [..., n]
-// become the diagonals of [..., n, n], whose other elements are 0. MATRIX_SET_DIAG: the data
-// [..., rows, columns] with the diagonals replaced by the second input, [..., min(rows, columns)].
+// become the diagonals of [..., n, n]; all other elements are 0. MATRIX_SET_DIAG: the data [...,
+// rows, columns] with the diagonals replaced by the second input, [..., min(rows, columns)].
 #include <algorithm>
 #include <cstring>
 
@@ -67,7 +67,7 @@ Status executeDiag(OperationContext& context) {
   const Tensor& output = context.outputs[0];
   const size_t size = graph::elementSize(output.type());
   const uint64_t count = output.elementCount();
-  // What a quantised type stores for 0.
+  // The stored form of 0 in a quantised type.
   const auto zero = static_cast<uint64_t>(static_cast<int64_t>(output.operand->zeroPoint));
   if (size == 1) {
     if (count > 0) std::memset(output.data, static_cast<int>(zero & 0xff), count);

@@ -80,8 +80,8 @@ Status execute(OperationContext& context) {
   }
   copyStrided(element, std::move(loops), input.data,
               output.as<uint8_t>() + static_cast<size_t>(start) * element);
-  // Inner dimensions first; rows of outer margins that are still unset are mirrored as well, and
-  // overwritten when their own dimension's turn comes.
+  // Inner dimensions come first. Rows in outer margins, which are still unset, are mirrored as well
+  // and overwritten when their own dimension is filled.
   int64_t outer = static_cast<int64_t>(output.elementCount());
   for (size_t i = rank; i-- > 0;) {
     outer /= parameters.dimensions[i];

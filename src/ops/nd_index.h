@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indices into several dimensions at once: GATHER_ND and SCATTER_ND.
+// Indices into several dimensions at once, for GATHER_ND and SCATTER_ND.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace hearth::ops {
 
-// Input `indices` of [..., depth] as numbers of slices of a tensor of shape `data` whose first
-// `depth` <= rank dimensions they walk. kBadData for an index outside its dimension.
+// Converts input `indices` of [..., depth] to numbers of slices of a tensor of shape `data`, whose
+// first `depth` <= rank dimensions they index. kBadData for an index outside its dimension.
 Result<std::vector<uint64_t>> readSliceNumbers(const OperationContext& context, size_t indices,
                                                const Dimensions& data);
 

@@ -6,9 +6,9 @@
 
 namespace hearth::ops {
 
-// Whether NNAPI has this form of a valid operation. Kernels also take forms that only .tflite files
-// have; NNAPI's documentation of the operation says which of them it wants refused.
-// Fails with kBadData.
+// Whether NNAPI allows this form of a valid operation. Kernels also take forms that only .tflite
+// files have; NNAPI's documentation of the operation says which of them must be refused. Fails with
+// kBadData.
 Status checkNnapiLimits(const graph::Subgraph& subgraph, const graph::Operation& operation);
 
 }  // namespace hearth::ops

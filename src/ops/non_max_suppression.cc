@@ -6,7 +6,7 @@
 // lists (TENSOR_INT32 of one element), the overlap from which a box is suppressed, the score that a
 // box must exceed, and optionally the standard deviation of the decay, 0 for none (TENSOR_FLOAT32
 // of one element each). Outputs: indices [length] and their number, both TENSOR_INT32, and
-// optionally the scores [length] after the decay. What lies behind that number is 0.
+// optionally the scores [length] after the decay. Elements from that number on are 0.
 #include <algorithm>
 #include <cmath>
 #include <queue>
@@ -67,7 +67,7 @@ struct Candidate {
   float score;
   size_t compared;  // the kept boxes that it has been compared with
 
-  // Of equal scores that of the earlier box is the higher.
+  // Of candidates with equal scores, the earlier box comes first.
   bool operator<(const Candidate& other) const {
     return score != other.score ? score < other.score : index > other.index;
   }
@@ -80,14 +80,14 @@ struct Limits {
   float decay;  // of the exponent; 0 for none
 };
 
-// Compares a candidate with the kept boxes that it has not met, the newest first, and lowers its
-// score for those that overlap. Returns whether one of them suppresses it.
+// Compares a candidate with the kept boxes that it has not been compared with, the newest first,
+// and lowers its score for each overlap. Returns whether a kept box suppresses it.
 bool isSuppressed(const std::vector<Box>& boxes, const std::vector<Candidate>& kept,
                   const Limits& limits, Candidate* candidate) {
   for (size_t i = kept.size(); i-- > candidate->compared;) {
     const float shared = overlap(boxes[candidate->index], boxes[kept[i].index]);
     if (shared >= limits.overlap) return true;
-    // 0 times an infinite exponent would be no number.
+    // 0 times an infinite exponent would be NaN.
     if (limits.decay != 0.0f && shared > 0.0f)
       candidate->score *= std::exp(limits.decay * shared * shared);
     if (candidate->score <= limits.score) break;
@@ -110,8 +110,8 @@ std::vector<Candidate> keepBest(const std::vector<Box>& boxes, const float* scor
     next.compared = kept.size();
     if (suppressed) continue;
     if (next.score == before) kept.push_back(next);
-    // As in TFLite a kept box stays in the queue until it meets itself, which suppresses every box
-    // but one without area.
+    // As in TFLite, a kept box stays in the queue until it is compared with itself, which
+    // suppresses it, unless it has no area.
     if (next.score > limits.score) queue.push(next);
   }
   return kept;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONE_HOT of the extension: a new dimension in which one element is "on", the one that the index
-// names; none for an index outside. Inputs: indices, INT32 tensor depth, on and off (tensors of one
-// element), INT32 axis (-1: the last).
+// ONE_HOT of the extension: adds a dimension in which the element that the index names is "on" and
+// all others are "off"; an index outside gives none that is "on". Inputs: indices, INT32 tensor
+// depth, on and off (tensors of one element), INT32 axis (-1: the last).
 #include "ops/element_visitor.h"
 #include "ops/operation.h"
 #include "ops/output_shape.h"

@@ -31,7 +31,7 @@ struct ScalarType<bool> {
   static constexpr OperandType kType = OperandType::kBool;
 };
 
-// A dimension of 0 is a legal size at run time; only the product must not overflow.
+// A dimension may be 0 at run time; only the product must not overflow.
 Status checkSize(const graph::Operand& operand, const Dimensions& dimensions) {
   graph::Operand sized;
   sized.type = operand.type;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every operation brings: signature validation, shape inference and a kernel.
+// What every operation provides: signature validation, shape inference and a kernel.
 #pragma once
 
 #include <cstddef>
@@ -77,8 +77,8 @@ class OperationContext {
   std::string describe() const;
 };
 
-// The error of shape inference when an output shape depends on values known only at run time.
-// prepare() returns it through needsRuntimeValue(); isNeedsRuntimeValue() recognises it.
+// The error of shape inference when an output shape depends on values that are known only at run
+// time. prepare() returns it through needsRuntimeValue(); isNeedsRuntimeValue() recognises it.
 std::unexpected<Error> needsRuntimeValue(const OperationContext& context, size_t input);
 bool isNeedsRuntimeValue(const Error& error);
 
@@ -88,12 +88,12 @@ class Signature;
 // graph::validate(): they check every shape, axis and parameter before they use it.
 struct OperationDefinition {
   OperationType type;
-  // Counts and types of arguments, constant parameters where NNAPI wants constants; ranks and
-  // dimensions as far as they are known. kBadData names the argument, what is there, what is
-  // allowed.
+  // Checks counts and types of arguments, that parameters are constant where NNAPI requires it, and
+  // ranks and dimensions as far as they are known. kBadData names the argument, what it is and what
+  // is allowed.
   Status (*check)(const Signature&);
-  // Checks shapes and parameter values, calls setOutputDimensions for every present output. Input
-  // data may be null (unless constant). Must be run before execute().
+  // Checks shapes and parameter values, and calls setOutputDimensions() for every present output.
+  // Input data may be null, except those of constants. Must be called before execute().
   Status (*prepare)(OperationContext&);
   // Computes; every present input and output has data and the dimensions that prepare() gave.
   Status (*execute)(OperationContext&);
@@ -109,14 +109,14 @@ const OperationDefinition* findOperation(OperationType type);
 
 // validate() of each operation of each subgraph. kUnsupported for an operation without definition.
 Status validateOperations(const graph::Model& model);
-// The same once for a graph::ValidatedModel.
+// The same, but only once for a graph::ValidatedModel.
 Status validateOperationsOnce(const graph::Model& model);
 
 // Fills a context for one operation: operands, present flags, the model's dimensions, constant
 // data.
 OperationContext makeContext(const graph::Model& model, const graph::Subgraph& subgraph,
                              const graph::Operation& operation);
-// The same into the memory of a context that is no longer needed.
+// The same, reusing the memory of a context that is no longer needed.
 void makeContext(const graph::Model& model, const graph::Subgraph& subgraph,
                  const graph::Operation& operation, OperationContext* context);
 

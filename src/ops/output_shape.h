@@ -17,8 +17,8 @@ Result<uint32_t> toDimension(const OperationContext& context, int64_t size);
 // toDimension().
 Result<Dimensions> dimensionsArgument(const OperationContext& context, size_t input);
 
-// NNAPI has no tensor of rank 0: an operation that removes every dimension gives [1], except where
-// the model declares the output as TFLite's rank 0.
+// NNAPI has no tensors of rank 0: if an operation removes every dimension, its output is [1],
+// unless the model declares an output of rank 0, as TFLite does.
 Dimensions keepRankAboveZero(const OperationContext& context, Dimensions dimensions);
 
 }  // namespace hearth::ops

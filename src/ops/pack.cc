@@ -9,7 +9,7 @@
 namespace hearth::ops {
 namespace {
 
-// The axis is input 0, the tensors follow it.
+// Input 0 is the axis; the tensors follow.
 Result<size_t> parseAxis(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, context.inputs.size(), 1));
   const Dimensions& first = context.inputs[1].dimensions;

@@ -14,7 +14,8 @@
 namespace hearth::ops {
 namespace {
 
-// NNAPI has scalars for its own types; a tensor of one element of the input's type serves all.
+// The value is a scalar for NNAPI's own types; a tensor of one element of the input's type works
+// for all.
 TypeSet padValueTypes(OperandType type) {
   if (type == OperandType::kTensorFloat32) return OperandType::kFloat32 | TypeSet(type);
   if (type == OperandType::kTensorFloat16) return OperandType::kFloat16 | TypeSet(type);
@@ -23,7 +24,8 @@ TypeSet padValueTypes(OperandType type) {
   return type;
 }
 
-// A quantised input is padded by an INT32 in its own steps; any other by a value of its type.
+// The pad value of a quantised input is an INT32 in the input's steps; that of any other input has
+// its type.
 Status readPadValue(const OperationContext& context, PadParameters* parameters) {
   const OperandType type = context.inputs[0].type();
   const Tensor& value = context.inputs[2];
@@ -57,13 +59,13 @@ Status validate(const Signature& signature) {
 
 Status prepare(OperationContext& context) {
   HEARTH_ASSIGN(PadParameters parameters, parsePaddings(context, 1));
-  // The value does not shape the output: one that is known only at run time is read there.
+  // The output's shape does not depend on the value, which may be known only at run time.
   if (context.operation->type == OperationType::kPadV2 && context.inputs[2].data != nullptr)
     HEARTH_TRY(parsePad(context));
   return context.setOutputDimensions(0, std::move(parameters.dimensions));
 }
 
-// Writes each byte of the output once: what is added around each slice of the input, and the slice.
+// Writes each byte of the output once: the padding around each slice of the input, and the slice.
 class PaddedCopy {
  public:
   PaddedCopy(const PadParameters& parameters, const Tensor& input)
@@ -81,11 +83,12 @@ class PaddedCopy {
     }
   }
 
-  // Bytes of the output along the last dimension that is padded; 0 where none is.
+  // Bytes of the output along the last dimension that is padded; 0 if none is.
   uint64_t rowBytes() const { return last_ < input_.size() ? to_[last_] : 0; }
 
   void run(const uint8_t* source, uint8_t* target, threads::ThreadPool* pool) const {
-    // The first dimension that has something to divide; those before it are as in the input.
+    // Finds the first dimension that can be divided; the dimensions before it are neither padded
+    // nor larger than 1.
     size_t d = 0;
     while (d < last_ && !isPadded(d) && input_[d] == 1) ++d;
     const uint64_t before = parameters_.before[d];
@@ -109,7 +112,7 @@ class PaddedCopy {
     fillElements(element_, parameters_.value.data(), target, bytes / element_);
   }
 
-  // A slice of the output along the dimensions before `d`.
+  // Writes one slice of the output: dimension `d` and all after it.
   void copySlices(size_t d, const uint8_t* source, uint8_t* target) const {
     const uint64_t before = parameters_.before[d] * to_[d + 1];
     const uint64_t size = input_[d];
@@ -127,9 +130,9 @@ class PaddedCopy {
   const PadParameters& parameters_;
   const Dimensions& input_;
   size_t element_ = 1;
-  size_t last_ = 0;             // of the dimensions that are padded
-  std::vector<uint64_t> from_;  // bytes of the input behind each dimension and of it
-  std::vector<uint64_t> to_;    // of the output
+  size_t last_ = 0;             // the last dimension that is padded
+  std::vector<uint64_t> from_;  // bytes of the input along each dimension and all after it
+  std::vector<uint64_t> to_;    // the same for the output
 };
 
 Status execute(OperationContext& context) {
@@ -137,7 +140,7 @@ Status execute(OperationContext& context) {
   const Tensor& input = context.inputs[0];
   const Tensor& output = context.outputs[0];
   const size_t element = graph::elementSize(input.type());
-  // Short rows are faster moved by the loops that know their size.
+  // For short rows the strided copy, whose loops know their size, is faster.
   constexpr uint64_t kShortRow = 64;
   const PaddedCopy copy(parameters, input);
   if (input.elementCount() != 0 && copy.rowBytes() > kShortRow) {

@@ -21,7 +21,7 @@ struct Axis {
   int64_t extent() const { return (filter - 1) * dilation + 1; }
 };
 
-// SAME makes ceil(image / stride) outputs; the odd element of padding goes to the end.
+// SAME gives ceil(image / stride) outputs; an odd element of padding goes to the end.
 Status padSame(const OperationContext& context, const Axis& axis, int32_t* head, int32_t* tail) {
   const int64_t outputs = (axis.image + axis.stride - 1) / axis.stride;
   const int64_t total =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows that slide over the two spatial dimensions of an image: what convolutions and pools
-// share. Implicit padding becomes numbers here, as NNAPI and TFLite define it.
+// share. Implicit padding is resolved to numbers here, as NNAPI and TFLite define it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace hearth::ops {
 
-// Zeros (convolution) or absent elements (pools) around an image; never negative.
+// Zeros (convolution) or missing elements (pools) around an image; never negative.
 struct Padding2d {
   int32_t top = 0;
   int32_t bottom = 0;
@@ -49,7 +49,7 @@ struct ImageShape {
   }
 };
 
-// Where an element of such a tensor lies, counted in elements.
+// Offset of an element of such a tensor, counted in elements.
 struct ImageLayout {
   size_t batchStride = 0;
   size_t rowStride = 0;
@@ -66,11 +66,11 @@ struct ImageLayout {
   }
 };
 
-// Fills window->padding and isSamePadding, from the scalar inputs that begin at `first`: one
-// implicit padding code (SAME 1, VALID 2), or explicit left, right, top, bottom. Needs the rest of
-// the window, and the image. `isTransposed` means the window of a transposed convolution, whose
-// image is its output: there a stride may leave columns behind the last window uncovered.
-// kBadData for unknown codes, negative numbers, and a window larger than the padded image.
+// Fills window->padding and isSamePadding from the scalar inputs that begin at `first`: one
+// implicit padding code (SAME 1, VALID 2), or explicit left, right, top, bottom. The other members
+// must be set. With `isTransposed` the window is that of a transposed convolution and `image` is
+// its output; there a stride may leave columns behind the last window uncovered. kBadData for
+// unknown codes, negative numbers, and a window larger than the padded image.
 Status parsePadding(const OperationContext& context, size_t first, bool isImplicit,
                     const ImageShape& image, Window2d* window);
 
@@ -83,7 +83,7 @@ Status parseStrides(const OperationContext& context, size_t strides, size_t dila
 Status setFilterSize(const OperationContext& context, int64_t height, int64_t width,
                      Window2d* window);
 
-// Number of window positions over the padded image; `window` came out of parsePadding() for it.
+// Number of window positions over the padded image; parsePadding() filled `window` for that image.
 uint32_t outputHeight(const Window2d& window, uint32_t imageHeight);
 uint32_t outputWidth(const Window2d& window, uint32_t imageWidth);
 

@@ -14,10 +14,10 @@ class Philox {
   static constexpr uint64_t kBlockSize = 4;
   using Block = std::array<uint32_t, kBlockSize>;
 
-  // TensorFlow's two seeds: the key, and the upper half of the counter.
+  // TensorFlow's two seeds: the first is the key, the second the upper half of the counter.
   Philox(uint64_t seed, uint64_t seed2) : key_(seed), upper_(seed2) {}
 
-  // Each of the 2^32 numbers is as likely as any other.
+  // The numbers of a block are evenly distributed over all 32-bit numbers.
   Block block(uint64_t index) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools. Inputs, after the data: implicit padding code or left, right, top, bottom; stride width
-// and height; filter width and height; activation; layout.
+// Pools. Inputs: the data; the implicit padding code or left, right, top, bottom; stride width and
+// height; filter width and height; activation; layout.
 #include "ops/pool_2d.h"
 
 #include <algorithm>
@@ -62,7 +62,7 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, p.output.dimensions(p.isNchw));
 }
 
-// What a pool does with the elements of one window.
+// What each kind of pool does with the elements of one window.
 struct Average {
   double sum = 0.0;
   size_t count = 0;
@@ -87,14 +87,14 @@ struct RootMeanSquare {
   float result() const { return std::sqrt(average.result()); }
 };
 
-// A window over channels that lie side by side.
+// A window of an image whose channels are neighbours in memory.
 struct PixelWindow {
   const float* first = nullptr;  // the first pixel
   size_t rows = 0, columns = 0;
   size_t rowStride = 0, columnStride = 0;
 };
 
-// Some channels at a time, whose sums stay in registers.
+// Number of channels whose sums are kept in registers at a time.
 constexpr size_t kFloatLanes = 16;
 typedef float Floats __attribute__((vector_size(kFloatLanes * sizeof(float))));
 
@@ -105,7 +105,7 @@ HEARTH_INLINE inline void addPixel(const float* values, Floats* sums) {
   *sums += isSquared ? pixel * pixel : pixel;
 }
 
-// The sum of a channel.
+// The sum over a window for one channel.
 template <bool isSquared>
 double sumOf(const PixelWindow& w, size_t channel) {
   double sum = 0.0;
@@ -118,7 +118,7 @@ double sumOf(const PixelWindow& w, size_t channel) {
   return sum;
 }
 
-// The sums of so many neighbouring channels that vectors take.
+// The sums over a window for as many neighbouring channels as two vectors hold.
 template <bool isSquared>
 HEARTH_INLINE inline void addWindow(const PixelWindow& w, size_t channel, Floats* sums) {
   for (size_t y = 0; y < w.rows; ++y) {
@@ -130,13 +130,12 @@ HEARTH_INLINE inline void addWindow(const PixelWindow& w, size_t channel, Floats
   }
 }
 
-// The means of the numbers, or the roots of the means of their squares, of windows whose results
-// are neighbours.
+// The means, or the roots of the mean squares, of windows whose results are neighbours in memory.
 template <bool isSquared>
 void poolFloats(std::span<const PixelWindow> windows, size_t channels, ActivationRange range,
                 float* target) {
   base::onWidestVectors([=]() HEARTH_INLINE {
-    // Single precision is enough for sums of not more than that.
+    // Sums of at most this many elements are exact enough in single precision.
     constexpr size_t kFew = 256;
     constexpr size_t kStep = 2 * kFloatLanes;
     float* pixel = target;
@@ -176,7 +175,7 @@ struct WholeWindow {
   QuantizedRange range;
 };
 
-// The inner loops: their results of one channel, or of kLanes.
+// The inner loops; each computes the results of one channel or of kLanes channels.
 constexpr size_t kLanes = 8;
 typedef double Doubles __attribute__((vector_size(kLanes * sizeof(double))));
 typedef int16_t Shorts __attribute__((vector_size(kLanes * sizeof(int16_t))));
@@ -224,7 +223,7 @@ struct WholeAverage {
     const double count = static_cast<double>(w.rows * w.columns);
     const size_t half = w.rows * w.columns / 2;
     const Doubles halves = Doubles{} + static_cast<double>(half);
-    // A quotient of such whole numbers never rounds to the next whole number.
+    // The division cannot round up to the next whole number: the operands are whole and small.
     const Ints means =
         __builtin_convertvector((sums + (sums > 0.0 ? halves : -halves)) / count, Ints);
     const Ints lowest = Ints{} + w.range.lowest;
@@ -244,7 +243,8 @@ struct WholeAverage {
   }
 };
 
-// Exact: only the bounds of an activation depend on scale and zero point, which the output shares.
+// Exact. Scale and zero point, which the output shares with the input, matter for the bounds of the
+// activation only.
 template <typename Pool, typename T>
 void executeWhole(const OperationContext& context, const Pool2dParameters& p) {
   const T* source = context.inputs[0].as<T>();
@@ -271,7 +271,7 @@ void executeWhole(const OperationContext& context, const Pool2dParameters& p) {
     T* pixel = target + to.offset(batch, row, column);
     size_t c = 0;
     if constexpr (std::is_same_v<T, int16_t>) {
-      // Sums of a row stay within 32 bits.
+      // The sum of a row fits in 32 bits.
       if (!p.isNchw && window.columns < (1 << 16)) {
         const size_t whole = channels - channels % kLanes;
         base::onWidestVectors([window, pixel, whole]() HEARTH_INLINE {

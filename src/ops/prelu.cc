@@ -26,7 +26,7 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, std::move(dimensions));
 }
 
-// As TFLite computes LEAKY_RELU, to the last bit.
+// Rounds as TFLite's LEAKY_RELU does; the results are the same to the last bit.
 Status executeSymmetric16(OperationContext& context) {
   const graph::Operand& input = *context.inputs[0].operand;
   const graph::Operand& slope = *context.inputs[1].operand;

@@ -38,21 +38,21 @@ HEARTH_INLINE inline int32_t roundSmall(float value) {
   return static_cast<int32_t>(value + std::copysign(kBelowHalf, value));
 }
 
-// What one step of the operand is worth. Integers without a scale, which TENSOR_INT16 may be, count
-// themselves.
+// The size of one step of the operand. Integers without a scale (TENSOR_INT16 may have none) have
+// steps of 1.
 inline float stepOf(const graph::Operand& operand) {
   const bool isPlain = operand.type == OperandType::kTensorInt16 && operand.scale == 0.0f;
   return isPlain ? 1.0f : operand.scale;
 }
 
-// One real number as the operand's type holds it.
+// A real number as it is stored in the operand's type.
 int32_t quantize(double real, const graph::Operand& operand);
 inline double dequantize(int32_t value, const graph::Operand& operand) {
   return static_cast<double>(stepOf(operand)) *
          (static_cast<int64_t>(value) - static_cast<int64_t>(operand.zeroPoint));
 }
 
-// Brings accumulators of (input - zeroPoint) * (filter - zeroPoint) + bias to the output's scale.
+// Converts accumulators of (input - zeroPoint) * (filter - zeroPoint) + bias to the output's scale.
 struct Requantization {
   std::vector<double> multipliers;  // one, or one for each output channel
   int32_t zeroPoint = 0;
@@ -65,11 +65,11 @@ struct Requantization {
   }
 };
 
-// Relative deviation of a bias' scale from input scale * filter scale that is taken as rounding.
+// Largest relative error of a bias' scale, against input * filter scale, that counts as rounding.
 inline constexpr double kBiasScaleTolerance = 1e-3;
 
-// Checks an INT32 bias against input scale * filter scale: its zero point is 0 and its scale agrees
-// within kBiasScaleTolerance. Filters with a scale for each channel leave the bias' scale open.
+// Checks an INT32 bias: its zero point is 0 and its scale is input scale * filter scale, within
+// kBiasScaleTolerance. A filter with a scale for each channel leaves the bias' scale open.
 Status checkBiasQuantization(const OperationContext& context, size_t input, size_t filter,
                              size_t bias);
 

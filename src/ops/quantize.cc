@@ -19,7 +19,7 @@ Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 1));
   HEARTH_TRY(signature.inputType(0, kFloatTensors | kQuantizedTensors));
   HEARTH_TRY(signature.outputType(0, kQuantizedTensors));
-  // graph::validate() leaves TENSOR_INT16 without a scale alone.
+  // graph::validate() allows a TENSOR_INT16 without a scale.
   for (const graph::Operand* operand : {&signature.input(0), &signature.output(0)})
     if (kQuantizedTensors.contains(operand->type) && !(operand->scale > 0.0f))
       return fail(ErrorCode::kBadData, "An argument of {} is {} without a scale.",
@@ -32,7 +32,7 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, context.inputs[0].dimensions);
 }
 
-// Halves go away from zero, NaN to the zero point. No call into the mathematics library, so that
+// Rounds halves away from zero; NaN becomes the zero point. Calls no mathematics library, so that
 // compilers can vectorise it.
 template <typename T>
 void quantizeValues(const float* source, const graph::Operand& operand, T* target, size_t count) {

@@ -3,8 +3,8 @@
 // zero point 128 and whose state is 16-bit with scale 2^-11.
 //
 // NNAPI's conformance vectors multiply rows that begin with the recurrent weights by columns that
-// begin with the input: where the two sizes differ, recurrent weights meet input values. This
-// kernel does the same.
+// begin with the input: where the two sizes differ, recurrent weights are multiplied by input
+// values. This kernel does the same.
 #include <algorithm>
 #include <vector>
 
@@ -84,7 +84,7 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(1, state);
 }
 
-// Modulo 2^32, so that no model can make it overflow.
+// Sums wrap modulo 2^32: overflow of a signed sum would be undefined.
 uint32_t dot(const uint8_t* weights, int32_t weightsZeroPoint, const uint8_t* values,
              size_t count) {
   uint32_t sum = 0;
@@ -105,8 +105,8 @@ class Cell {
             toFixedMultiplier(4096.0 * static_cast<double>(kActivationScale) *
                               static_cast<double>(context.inputs[kInputWeights].operand->scale))) {}
 
-  // The sum in front of a gate's function, with 12 fraction bits. `values` is the input followed by
-  // the previous output.
+  // The argument of a gate's function, with 12 fraction bits. `values` is the input followed by the
+  // previous output.
   int16_t sum(size_t gate, size_t unit, const uint8_t* values) const {
     const auto* bias = context_.inputs[kBias + gate].as<int32_t>();
     const auto* recurrentWeights = context_.inputs[kRecurrentWeights + gate].as<uint8_t>();

@@ -38,10 +38,10 @@ namespace hearth::ops {
 //
 // Outputs: 0 output: int8 [batch, time, outputSize], laid out as the input; 1 the output state and
 // 2 the cell state after the last step: type, shape and quantisation of inputs 18 and 19. The
-// output has the bytes of the output state, whatever its own scale and zero point: TFLite goes by
-// the state, too, where a file has others for a tensor that is concatenated with that of the other
-// direction. The front end turns TFLite's variable tensors into the graph inputs and outputs behind
-// 18, 19 and 1, 2; their initial content is the zero point (0 for the cell state).
+// output has the bytes of the output state, whatever its own scale and zero point: so does TFLite,
+// in whose files the output may have those of the concatenation with the other direction. The front
+// end turns TFLite's variable tensors into the graph inputs and outputs behind 18, 19 and 1, 2;
+// their initial content is the zero point (0 for the cell state).
 namespace quantized_sequence_lstm {
 inline constexpr uint32_t kInput = 0;
 inline constexpr uint32_t kInputWeights = 1;      // 4 gates: input, forget, cell, output
@@ -62,12 +62,12 @@ inline constexpr uint32_t kInputCount = 37;
 inline constexpr uint32_t kOutputCount = 3;
 }  // namespace quantized_sequence_lstm
 
-// One operation, made ready for any number of runs. Not thread-safe.
+// One operation, prepared for any number of runs. Not thread-safe.
 class QuantizedSequenceLstm {
  public:
-  // All inputs have data; those of weights and biases must stay where they are.
+  // All inputs must have data; the data of weights and biases must stay where they are.
   static Result<QuantizedSequenceLstm> make(const OperationContext& context);
-  // `context` is the same but for the addresses of input, states and outputs.
+  // `context` must be the same, except for the addresses of input, states and outputs.
   void run(const OperationContext& context);
 
  private:

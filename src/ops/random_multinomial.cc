@@ -13,13 +13,13 @@
 namespace hearth::ops {
 namespace {
 
-// A counter put through a mixing function: any two seeds give independent sequences, and the same
-// seeds always the same one.
+// A counter that is put through a mixing function. Different seeds give independent sequences;
+// equal seeds give equal ones.
 class RandomSequence {
  public:
   explicit RandomSequence(uint64_t seed) : counter_(seed) {}
 
-  // Evenly spread over [0, 1).
+  // Uniformly distributed over [0, 1).
   double next() {
     counter_ += 0x9E3779B97F4A7C15u;
     uint64_t bits = counter_;

@@ -4,9 +4,9 @@
 // classes], the number of samples (one element), seeds, position; its output [batches, samples] are
 // class numbers drawn with the probabilities softmax(logits).
 //
-// The position (TENSOR_INT64 of one element) is where in the sequence of the seeds the operation
-// begins; the second output is where the next run is to go on. When both seeds are 0, each run
-// draws seeds from the system.
+// The position (TENSOR_INT64 of one element) says where in the sequence of random numbers the
+// operation begins; the second output says where the next run is to begin. When both seeds are 0,
+// each run draws seeds from the system.
 #include <sys/random.h>
 
 #include <algorithm>
@@ -95,7 +95,8 @@ Floats uniform(const Philox::Block& block) {
   return numbers;
 }
 
-// Two numbers of two by the method of Box and Muller, which takes a logarithm: not that of 0.
+// Makes two normal numbers of two uniform ones (Box and Muller). The method takes a logarithm, so 0
+// is replaced by kLeast.
 Floats normal(const Philox::Block& block) {
   constexpr float kLeast = 1e-7f;
   Floats numbers;
@@ -153,7 +154,7 @@ Status prepareMultinomial(OperationContext& context) {
   return context.setOutputDimensions(kNumbers, {logits[0], count});
 }
 
-// Sums of the classes' weights so far; infinite and undefined logits weigh nothing.
+// Running sums of the classes' weights; infinite and NaN logits have weight 0.
 void accumulate(const float* logits, std::vector<double>* sums) {
   double largest = std::numeric_limits<float>::lowest();
   for (size_t i = 0; i < sums->size(); ++i)
@@ -178,7 +179,7 @@ Status drawClasses(const OperationContext& context) {
   for (uint64_t batch = 0; samples > 0 && batch < shape[0]; ++batch) {
     accumulate(context.inputs[kLogits].as<float>() + batch * classes, &sums);
     for (uint64_t i = 0; i < samples; ++i, ++drawn) {
-      // A block is two draws, also of two batch elements.
+      // One block serves two draws, even if they belong to two batch elements.
       if (drawn % 2 == 0) block = sequence.philox.block(sequence.position + drawn / 2);
       const size_t half = drawn % 2 * 2;
       const double place = unitDouble(block[half], block[half + 1]) * sums.back();
@@ -186,7 +187,7 @@ Status drawClasses(const OperationContext& context) {
       *target++ = static_cast<T>(std::min(static_cast<size_t>(found), classes - 1));
     }
   }
-  // TFLite goes on far behind what it draws, as TensorFlow does.
+  // TFLite, like TensorFlow, advances the position further than it draws.
   constexpr uint64_t kReserve = 512;
   storeNextPosition(context, sequence.position + shape[0] * ((samples + 3) / 4 * 4) * kReserve);
   return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RANGE of the extension: start, start + delta, … as long as they lie before the limit. Inputs:
-// start, limit, delta, tensors of one element and of the output's type.
+// RANGE of the extension: start, start + delta, … up to but not including the limit. Inputs: start,
+// limit, delta, tensors of one element and of the output's type.
 #include <cmath>
 
 #include "ops/element_visitor.h"
@@ -23,8 +23,8 @@ Status validate(const Signature& signature) {
   return signature.outputTypeLike(0, 0);
 }
 
-// How many steps of `delta` lead from start to before limit; in long double, which holds every
-// int64_t.
+// Number of elements from start, in steps of `delta`, before the limit. In long double, which holds
+// every int64_t.
 template <typename T>
 Result<uint32_t> countOf(const OperationContext& context) {
   const long double start = *context.inputs[0].as<T>();
@@ -61,7 +61,7 @@ Status execute(OperationContext& context) {
         T* target = context.outputs[0].as<T>();
         const uint32_t count = context.outputs[0].dimensions[0];
         for (uint32_t i = 0; i < count; ++i) {
-          // The results fit their type, i * delta need not.
+          // The results fit their type, but i * delta may not.
           if constexpr (std::is_integral_v<T>)
             target[i] = static_cast<T>(static_cast<uint64_t>(start) +
                                        uint64_t{i} * static_cast<uint64_t>(delta));

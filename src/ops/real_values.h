@@ -18,10 +18,10 @@ inline constexpr TypeSet kRealTensors =
     OperandType::kTensorQuant8SymmPerChannel | OperandType::kTensorQuant16Symm |
     OperandType::kTensorQuant16Asymm | OperandType::kTensorInt16 | OperandType::kTensorInt4;
 
-// All elements of an input, dequantised: scale * (value - zeroPoint), per channel where the operand
-// is. A view of float32 tensors, a copy of all others. The tensor has data and a type of
-// kRealTensors. Scalars FLOAT32 and FLOAT16 are taken as well.
-// TENSOR_INT4 needs scales in its operand.
+// All elements of an input, dequantised: scale * (value - zeroPoint), with the channels' own scales
+// if the operand has such. A view for float32 tensors, a copy for all others. The tensor has data
+// and a type of kRealTensors, or is a FLOAT32 or FLOAT16 scalar. A TENSOR_INT4 operand must have
+// scales.
 class RealInput {
  public:
   explicit RealInput(const Tensor& tensor);
@@ -40,8 +40,8 @@ class RealInput {
   size_t size_ = 0;
 };
 
-// Where a kernel writes an output's real values. For float32 that is the tensor itself; for all
-// others a buffer that store() rounds (half to even for float16, half away from zero for quantised
+// The buffer to which a kernel writes an output's real values. For float32 it is the tensor itself.
+// For all other types store() rounds (half to even for float16, half away from zero for quantised
 // types), saturates and writes. NaN becomes the zero point of a quantised type.
 class RealOutput {
  public:

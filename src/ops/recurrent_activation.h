@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recurrent operations share: activation codes, which NNAPI took from TFLite, inner
-// products, optional arguments.
+// What the recurrent operations share: activation codes (those of TFLite, which NNAPI adopted),
+// inner products, optional arguments.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +33,8 @@ float logistic(float value);
 
 float dotProduct(const float* a, const float* b, size_t count);
 
-// Vectors of floats, the first of which lies at `first` and each `stride` floats behind the one
-// before.
+// Vectors of floats: the first lies at `first`, each of the others `stride` floats after its
+// predecessor.
 struct Vectors {
   const float* first;
   size_t stride;
@@ -48,16 +48,16 @@ void addProducts(const float* matrix, size_t rows, size_t columns, const Vectors
 void addProduct(const float* matrix, size_t rows, size_t columns, const float* vector,
                 float* target);
 
-// Writes values to an output in its type; nothing when it is omitted.
+// Writes values to an output in its type. Does nothing when the output is omitted.
 void storeReal(const OperationContext& context, size_t output, const std::vector<float>& values);
 
 // True when the input is given and has elements.
 bool isGiven(const OperationContext& context, size_t index);
 
-// The input has these dimensions, if it is given.
+// If the input is given, it has these dimensions.
 Status requireGivenShape(const OperationContext& context, size_t index, const Dimensions& expected);
 
-// All of these inputs are there, or none; isThere(context, index) decides.
+// Either all of these inputs are given or none is; isThere(context, index) decides.
 template <typename IsThere>
 Status requireTogether(const OperationContext& context, IsThere isThere,
                        std::initializer_list<size_t> indices) {

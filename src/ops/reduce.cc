@@ -64,8 +64,8 @@ std::vector<Run> mergedRuns(const Dimensions& dimensions, const std::vector<bool
   return runs;
 }
 
-// The results of all lanes into that of the first. Compilers know how to do that of integers; of
-// others they may not change the order.
+// Merges the results of all lanes. For integers the compiler finds the fast order; for other types
+// it may not change the order, so the order is given here.
 template <int64_t kLanes, typename Accumulator, typename Operation>
 HEARTH_INLINE inline Accumulator mergeLanes(Accumulator* values, const Operation& operation) {
   if constexpr (std::is_integral_v<Accumulator>) {
@@ -81,12 +81,12 @@ HEARTH_INLINE inline Accumulator mergeLanes(Accumulator* values, const Operation
   }
 }
 
-// Each row into a result of its own by a Fold, see below; many elements at once, which are merged
-// at last, where rows are long.
+// Folds each row into a result of its own, by a Fold (see below). Long rows are folded in many
+// lanes, which are merged at the end.
 template <typename T, typename Accumulator, typename Operation>
 void foldRows(const T* source, int64_t rows, int64_t columns, Accumulator* results,
               Operation operation) {
-  // Registers enough that one does not wait for the other, and few enough to be merged at last.
+  // Enough lanes that no operation waits for the one before it, few enough to merge quickly.
   constexpr int64_t kLanes = sizeof(T) == 1 ? 64 : 128 / sizeof(T);
   constexpr int64_t kFew = kLanes / 4;
   if (columns < kLanes) {
@@ -122,13 +122,13 @@ void foldRows(const T* source, int64_t rows, int64_t columns, Accumulator* resul
   });
 }
 
-// Rows one below the other into one row of results.
+// Folds rows, element by element, into one row of results.
 template <typename T, typename Accumulator, typename Operation>
 void foldInto(const T* source, int64_t rows, int64_t columns, Accumulator* results,
               Operation operation) {
   base::onWidestVectors([=]() HEARTH_INLINE {
     int64_t row = 0;
-    // Results are read and written once for four rows.
+    // Four rows at a time, so that results are read and written less often.
     for (; row + 4 <= rows; row += 4) {
       const T* first = source + row * columns;
 #pragma GCC ivdep
@@ -147,7 +147,7 @@ void foldInto(const T* source, int64_t rows, int64_t columns, Accumulator* resul
   });
 }
 
-// The same; some narrow rows are taken for one that is wide enough for vectors.
+// The same, but treats several narrow rows as one that is wide enough for vectors.
 template <typename T, typename Accumulator, typename Operation>
 void foldColumns(const T* source, int64_t rows, int64_t columns, Accumulator* results,
                  Operation operation) {
@@ -164,35 +164,35 @@ void foldColumns(const T* source, int64_t rows, int64_t columns, Accumulator* re
   foldInto(source + whole * together * columns, rows % together, columns, results, operation);
 }
 
-// How elements become a result: `combine` adds one, `merge` the result of others.
+// How elements become a result: `combine` adds an element, `merge` another result.
 template <typename T, typename Accumulator, typename Combine, typename Merge, bool isIdempotent>
 struct Fold {
   static constexpr bool kIsIdempotent = isIdempotent;  // an element may be combined twice
-  // On its way to zero a product of real numbers passes those that are subnormal, which are slow:
-  // in parts each of them would.
+  // A product of many real numbers becomes subnormal on its way to zero, and subnormal numbers are
+  // slow. If the product were divided into parts, each part would.
   static constexpr bool kIsDivisible = !std::is_same_v<Merge, std::multiplies<double>>;
 
-  Accumulator start;  // of no elements
+  Accumulator start;  // result for no elements
   Combine combine;
   Merge merge;
 
-  // Each row into a result of its own.
+  // Folds each row into a result of its own.
   void rows(const T* source, int64_t rows, int64_t columns, Accumulator* results) const {
     foldRows(source, rows, columns, results, *this);
   }
-  // Rows one below the other into one row of results.
+  // Folds rows, element by element, into one row of results.
   void columns(const T* source, int64_t rows, int64_t columns, Accumulator* results) const {
     foldColumns(source, rows, columns, results, *this);
   }
 };
 
-// All such operations have `start`, `merge`, kIsDivisible, rows() and columns().
+// Each such operation has `start`, `merge`, kIsDivisible, rows() and columns().
 
-// Sums of 8-bit numbers: some are added up in 16 bits first.
+// Sums of 8-bit numbers; columns() adds up to kMostNarrow rows in 16 bits first.
 template <typename T>
 struct ByteSum {
   using Narrow = std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>;
-  static constexpr int64_t kMostNarrow = 256;  // so many fit
+  static constexpr int64_t kMostNarrow = 256;  // sums of that many numbers fit in 16 bits
   static constexpr bool kIsDivisible = true;
   static constexpr int64_t start = 0;
   static int64_t merge(int64_t a, int64_t b) { return a + b; }
@@ -201,16 +201,16 @@ struct ByteSum {
     HEARTH_INLINE static Narrow combine(Narrow a, T b) { return static_cast<Narrow>(a + b); }
   };
 
-  // There is an instruction for sums of distances, here from 0, of which compilers must not know
-  // that it is 0.
+  // Uses the instruction that sums distances: each element's distance from 0. The compiler must not
+  // know that it is 0, else it would not use the instruction.
   void rows(const T* source, int64_t rows, int64_t columns, int64_t* results) const {
     constexpr uint8_t kFlip = std::is_signed_v<T> ? 0x80 : 0;  // makes signed numbers unsigned
-    constexpr int64_t kBlock = 1 << 20;                        // no sum of it leaves 32 bits
+    constexpr int64_t kBlock = 1 << 20;                        // sums fit in 32 bits
     const auto zero = static_cast<uint8_t>(columns < 0 ? 1 : 0);
     base::onWidestVectors([=]() HEARTH_INLINE {
       for (int64_t row = 0; row < rows; ++row) {
         const T* first = source + row * columns;
-        // The end of a row is a surprise to processors; memory is read ahead meanwhile.
+        // The processor does not predict the end of a row; prefetching uses the time.
         for (int64_t i = 0; i < columns; i += 64) __builtin_prefetch(first + 2 * columns + i);
         int64_t sum = -int64_t{kFlip} * columns;
         for (int64_t begin = 0; begin < columns; begin += kBlock) {
@@ -245,7 +245,8 @@ struct ByteSum {
   }
 };
 
-// Whether one byte of a row is set, or all are; rows end with the first that decides.
+// Whether any byte of a row is set, or all are. The search in a row ends at the first byte that
+// decides.
 struct AnyByte {
   static constexpr bool kIsDivisible = true;
   static constexpr uint8_t start = 0;
@@ -253,7 +254,7 @@ struct AnyByte {
   void rows(const uint8_t* source, int64_t rows, int64_t columns, uint8_t* results) const {
     const auto rest = static_cast<size_t>(columns - 1);
     for (int64_t row = 0; row < rows; ++row, source += columns) {
-      // Nothing is set where the first byte is not, and each is as the one before it.
+      // No byte is set if the first is not and each equals the one before it.
       if (results[row] == 0)
         results[row] = source[0] != 0 || std::memcmp(source, source + 1, rest) != 0;
     }
@@ -283,12 +284,13 @@ struct AllBytes {
   }
 };
 
-// Folds every input element into its output position; the input is read once, front to back.
+// Folds every input element into the result at its output position; reads the input once, in order.
 template <typename T, typename Accumulator, typename Operation>
 void fold(const T* source, const std::vector<Run>& runs, Accumulator* results,
           Operation operation) {
   if (runs.empty()) return operation.rows(source, 1, 1, results);
-  // The innermost runs that one call takes: rows to a result each, or to one row of results.
+  // One call of the operation takes the two innermost runs: rows with a result each, or rows that
+  // are folded into one row of results.
   const bool isRow = runs.back().isReduced;
   const size_t outer = runs.size() < 2 ? 0 : runs.size() - 2;
   const int64_t rows = runs.size() < 2 ? 1 : runs[outer].size;
@@ -320,7 +322,7 @@ void fold(const T* source, const std::vector<Run>& runs, Accumulator* results,
 }
 
 // The same where the first dimension is reduced. Parts of it are folded on the threads of `pool`
-// and merged at last: always the same parts, so that sums do not depend on the number of threads.
+// and merged at the end. The parts do not depend on the number of threads, so neither do the sums.
 template <typename T, typename Accumulator, typename Operation>
 void foldMerged(threads::ThreadPool* pool, const T* source, const std::vector<Run>& runs,
                 uint64_t inputs, uint64_t outputs, Accumulator* results, Operation operation) {
@@ -328,7 +330,7 @@ void foldMerged(threads::ThreadPool* pool, const T* source, const std::vector<Ru
   constexpr uint64_t kMostParts = 16;
   const auto size = static_cast<uint64_t>(runs[0].size);
   const uint64_t bytes = size * inputs * sizeof(T);
-  // What is merged has to be little beside what is read.
+  // Merging must be little work compared with reading.
   const uint64_t worthwhile = bytes / (4 * sizeof(Accumulator)) / outputs;
   const uint64_t parts = std::min({size, bytes / kPartBytes, kMostParts, worthwhile});
   if (parts < 2) return fold(source, runs, results, operation);
@@ -346,7 +348,7 @@ void foldMerged(threads::ThreadPool* pool, const T* source, const std::vector<Ru
     results[i % outputs] = operation.merge(results[i % outputs], others[i]);
 }
 
-// The same on the threads of `pool`: each takes a part of the first dimension.
+// The same on the threads of `pool`: each thread takes a part of the first dimension.
 template <typename T, typename Accumulator, typename Operation>
 void foldParts(threads::ThreadPool* pool, const T* source, const std::vector<Run>& runs,
                Accumulator* results, Operation operation) {
@@ -382,13 +384,13 @@ struct Reduction {
     return results;
   }
 
-  // `results` hold what no elements give.
+  // `results` hold the result for no elements.
   template <typename T, typename Accumulator, typename Operation>
   void runInto(const Operation& operation, const T* source, Accumulator* results) const {
     if (inputCount > 0) foldParts(context.threadPool, source, runs, results, operation);
   }
 
-  // Straight into the output, for elements of which one is chosen.
+  // Folds directly into the output, for operations that choose one of the elements.
   template <typename T, typename Combine>
   Status runInPlace(T start, Combine combine) const {
     T* results = context.outputs[0].as<T>();
@@ -477,7 +479,7 @@ Status reduceQuantized(const Reduction& reduction, OperationType type) {
   else
     results =
         reduction.run<T>(int64_t{0}, [](int64_t a, T b) { return a + b; }, std::plus<int64_t>());
-  // How many elements one result is of.
+  // Number of elements that one result is made of.
   const uint64_t count = reduction.inputCount / reduction.outputCount;
   const int64_t zero = zeroPoint * static_cast<int64_t>(count);
   const uint64_t divisor = type == OperationType::kMean && count > 0 ? count : 1;

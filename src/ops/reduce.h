@@ -15,7 +15,7 @@ struct ReduceParameters {
   Dimensions dimensions;        // of the output
 };
 
-// needsRuntimeValue() while the axes have no value yet. Axes may repeat.
+// needsRuntimeValue() while the axes have no value yet. An axis may be named more than once.
 Result<ReduceParameters> parseReduce(const OperationContext& context);
 
 }  // namespace hearth::ops

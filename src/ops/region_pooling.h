@@ -24,7 +24,7 @@ struct RegionParameters {
   float widthRatio = 1.0f;
   Dimensions dimensions;  // of the output, in its own layout
 
-  // Position in the feature map.
+  // Offset of an element of the feature map.
   size_t inputAt(size_t batch, size_t y, size_t x, size_t channel) const {
     return isNchw ? ((batch * depth + channel) * height + y) * width + x
                   : ((batch * height + y) * width + x) * depth + channel;

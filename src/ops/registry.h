@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declares the definition of every operation: kAddOperation and so on. The file of an operation
-// includes this and defines its constant.
+// includes this header and defines its constant.
 #pragma once
 
 #include "ops/operation.h"

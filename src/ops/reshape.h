@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RESHAPE, SQUEEZE and EXPAND_DIMS: the same elements under other dimensions.
+// RESHAPE, SQUEEZE and EXPAND_DIMS: the same elements with other dimensions.
 #pragma once
 
 #include "base/result.h"

@@ -11,7 +11,7 @@ namespace hearth::ops {
 namespace {
 
 // A side is given in pixels (INT32, or TENSOR_INT32 of one element for a size that is known only at
-// run time) or as a factor (FLOAT32, FLOAT16).
+// run time) or as a factor of the input's side (FLOAT32, FLOAT16).
 Result<uint32_t> outputSide(const OperationContext& context, size_t index, uint32_t side) {
   int64_t size;
   if (context.inputs[index].type() == OperandType::kTensorInt32) {
@@ -52,7 +52,7 @@ Result<ResizeParameters> parseResize(const OperationContext& context) {
   if (input[y] == 0 || input[x] == 0)
     return fail(ErrorCode::kBadData, "{} has an input of {} by {} pixels.", context.describe(),
                 input[y], input[x]);
-  // NNAPI gives the width first.
+  // In NNAPI the width comes first.
   HEARTH_ASSIGN(parameters.outputWidth, outputSide(context, 1, input[x]));
   HEARTH_ASSIGN(parameters.outputHeight, outputSide(context, 2, input[y]));
   parameters.dimensions = input;

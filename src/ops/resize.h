@@ -18,8 +18,8 @@ struct ResizeParameters {
   Dimensions dimensions;          // of the output, in its own layout
 };
 
-// The images of the input as both operations walk through them: in NCHW every channel is an image
-// of pixels with one element.
+// The images of the input as both operations traverse them: in NCHW every channel is an image whose
+// pixels have one element.
 struct ResizeImages {
   uint64_t count;
   uint32_t height, width;

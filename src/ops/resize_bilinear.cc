@@ -38,7 +38,7 @@ std::vector<Sample> samplePositions(uint32_t input, uint32_t output,
   return samples;
 }
 
-// One input row stretched to the output's width, as float.
+// Interpolates one input row to the output's width, as float.
 template <typename T>
 void stretchRow(const T* row, const std::vector<Sample>& columns, size_t depth, float* target) {
   for (const Sample& column : columns) {
@@ -56,7 +56,8 @@ void stretchRow(const T* row, const std::vector<Sample>& columns, size_t depth, 
 template <typename T>
 void blendRows(const float* lower, const float* upper, float weight, size_t count, T* target) {
   if constexpr (std::is_integral_v<T>) {
-    // Shifted to non-negative numbers, where cutting off after adding a half is rounding.
+    // Adds a shift that makes all numbers non-negative: for these, adding a half and truncating
+    // rounds.
     constexpr float kShift = -static_cast<float>(std::numeric_limits<T>::min());
     for (size_t i = 0; i < count; ++i) {
       const float value = lower[i] + (upper[i] - lower[i]) * weight;
@@ -74,8 +75,8 @@ void resizeImage(const T* source, size_t sourceRow, const std::vector<Sample>& r
                  const std::vector<Sample>& columns, size_t depth, T* target) {
   constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
   const size_t width = columns.size() * depth;
-  // The two stretched rows around the current position; going down, the upper one becomes the
-  // lower one.
+  // The two interpolated rows around the current position. When the position moves on, the upper
+  // row becomes the lower one and keeps its buffer.
   std::vector<float> buffers[2] = {std::vector<float>(width), std::vector<float>(width)};
   uint32_t held[2] = {kNone, kNone};
   const auto stretched = [&](uint32_t row, uint32_t other) -> const float* {
@@ -97,7 +98,7 @@ void resizeImage(const T* source, size_t sourceRow, const std::vector<Sample>& r
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const ResizeParameters parameters, parseResize(context));
   const Tensor& input = context.inputs[0];
-  // Without channels or images the sides can be as long as they like.
+  // Without this, the loops would run over the sides of an empty output, however long they are.
   if (context.outputs[0].elementCount() == 0) return {};
   const ResizeImages images(input.dimensions, parameters.isNchw);
   const size_t depth = images.depth;

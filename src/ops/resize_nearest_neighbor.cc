@@ -53,7 +53,7 @@ void copyRow(const uint8_t* source, const std::vector<uint32_t>& columns, size_t
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const ResizeParameters parameters, parseResize(context));
   const Tensor& input = context.inputs[0];
-  // Without channels or images the sides can be as long as they like.
+  // Without this, the loops would run over the sides of an empty output, however long they are.
   if (context.outputs[0].elementCount() == 0) return {};
   const ResizeImages images(input.dimensions, parameters.isNchw);
   const size_t pixel = graph::elementSize(input.type()) * images.depth;

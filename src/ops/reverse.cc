@@ -11,7 +11,7 @@
 namespace hearth::ops {
 namespace {
 
-// Which dimensions run backwards. NNAPI names one; TFLite may name several.
+// The dimensions to reverse. NNAPI names one; TFLite may name several.
 Result<std::vector<bool>> parseAxes(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 2, 1));
   std::vector<bool> reversed(context.inputs[0].rank(), false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// REVERSE_SEQUENCE of the extension: the beginning of each batch element's sequence in reverse
-// order. Inputs: data, lengths (one for each batch element), INT32 dimension of the sequence, INT32
+// REVERSE_SEQUENCE of the extension: reverses the beginning of each batch element's sequence.
+// Inputs: data, lengths (one for each batch element), INT32 dimension of the sequence, INT32
 // dimension of the batch.
 #include <algorithm>
 
@@ -56,7 +56,7 @@ Status execute(OperationContext& context) {
     if (lengths[i] < 0 || lengths[i] > longest)
       return fail(ErrorCode::kBadData, "Length {} of {} is {}, the sequence has {} elements.", i,
                   context.describe(), lengths[i], longest);
-  // Elements behind the later of the two dimensions stay together.
+  // Elements after the later of the two dimensions stay together.
   const size_t first = std::min(axes.sequence, axes.batch);
   const size_t second = std::max(axes.sequence, axes.batch);
   uint64_t outer = 1;

@@ -2,7 +2,7 @@
 // RFFT2D of the extension: the discrete Fourier transform of real images, without the half of each
 // row that is the other half's conjugate. Inputs: images (TENSOR_FLOAT32 [..., rows, columns]),
 // height and width of the transform (two numbers, powers of two); images are cut to that size or
-// filled up with zeros behind. Output: TENSOR_COMPLEX64 [..., height, width / 2 + 1]. Sums are
+// padded with zeros at the end. Output: TENSOR_COMPLEX64 [..., height, width / 2 + 1]. Sums are
 // double.
 #include "ops/rfft_2d.h"
 
@@ -21,7 +21,7 @@
 namespace hearth::ops {
 namespace {
 
-// std::complex multiplies with a look at NaN and infinity, which takes longer than the product.
+// std::complex checks each product for NaN and infinity, which takes longer than the product.
 struct Complex {
   double real = 0;
   double imaginary = 0;
@@ -37,8 +37,8 @@ Complex operator*(Complex a, Complex b) {
   return {a.real * b.real - a.imaginary * b.imaginary, a.real * b.imaginary + a.imaginary * b.real};
 }
 
-// exp(-2 pi i k / size) for k below `count`. Quarters of a turn are exact, so that what is real
-// stays real.
+// exp(-2 pi i k / size) for k below `count`. Quarter turns are exact, so that transforms of
+// symmetric data stay real.
 std::vector<Complex> unitRoots(size_t size, size_t count) {
   constexpr Complex kQuarters[] = {{1, 0}, {0, -1}, {-1, 0}, {0, 1}};
   std::vector<Complex> roots(count);
@@ -77,17 +77,17 @@ class Fourier {
  private:
   size_t size_;
   std::vector<Complex> roots_;
-  std::vector<size_t> places_;  // of each element in the order of reversed bits
+  std::vector<size_t> places_;  // index of each element in bit-reversed order
 };
 
-// Transforms of rows of real numbers, by one of half their length. Thread-safe.
+// Transforms of rows of real numbers, each by a complex transform of half its length. Thread-safe.
 class RealFourier {
  public:
   explicit RealFourier(size_t size)
       : size_(size), half_(std::max<size_t>(size / 2, 1)), roots_(unitRoots(size, size / 2 + 1)) {}
 
-  // `values` are size / 2 + 1 elements of which the first half of `size` real numbers, two in each,
-  // is the row; they become the transform.
+  // Transforms a row of `size` real numbers in place. `values` has size / 2 + 1 elements; the first
+  // size / 2 hold the row, two numbers in each.
   void transform(Complex* values) const {
     if (size_ == 1) return;
     const size_t half = size_ / 2;
@@ -102,7 +102,8 @@ class RealFourier {
   }
 
  private:
-  // The even and the odd elements of the row had been transformed together.
+  // Separates the transforms of the even and the odd elements, which were computed as one, and
+  // combines them.
   static Complex combine(Complex value, Complex mirrored, Complex root) {
     const Complex conjugate = {mirrored.real, -mirrored.imaginary};
     const Complex even = value + conjugate;

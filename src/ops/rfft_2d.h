@@ -19,8 +19,8 @@ struct RfftParameters {
   Dimensions outputDimensions;  // the last two are height and width / 2 + 1
 };
 
-// kBadData for shapes and lengths that do not fit; needsRuntimeValue() while the lengths are not
-// known.
+// kBadData for shapes and lengths that do not fit; needsRuntimeValue() while the lengths are
+// unknown.
 Result<RfftParameters> parseRfft(const OperationContext& context);
 
 }  // namespace hearth::ops

@@ -21,8 +21,8 @@ constexpr size_t kHeightSamples = 7;
 constexpr size_t kWidthSamples = 8;
 constexpr size_t kIsNchw = 9;
 
-// The adaptive number of samples is the bin's size; regions far larger than any feature map would
-// only burn time.
+// Limit of the adaptive number of samples, which is the bin's size: more samples, for regions far
+// larger than any feature map, would only take time.
 constexpr float kMaximumSamples = 4096.0f;
 
 Status validate(const Signature& signature) {
@@ -43,7 +43,7 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, std::move(parameters.dimensions));
 }
 
-// Along one side: two neighbouring pixels and the weight of the second.
+// A position along one side: two neighbouring pixels and the weight of the second.
 struct Sample {
   size_t lower;
   size_t upper;
@@ -52,7 +52,7 @@ struct Sample {
 
 Sample sampleAt(float position, uint32_t size) {
   const float inside = std::max(position, 0.0f);
-  // Negated so that NaN, from regions at infinity, takes this way too.
+  // Negated, so that NaN (from regions at infinity) is handled here, too.
   if (!(inside < static_cast<float>(size - 1))) return {size - 1, size - 1, 0.0f};
   const float floor = std::floor(inside);
   const size_t lower = static_cast<size_t>(floor);

@@ -40,7 +40,7 @@ Range binRange(float begin, float end, size_t index, uint32_t outputs, uint32_t 
   const float extent = std::max(std::round(end) - first + 1.0f, 1.0f);
   const float bin = extent / static_cast<float>(outputs);
   const auto cut = [&](float position) {
-    // Written so that NaN, from regions at infinity, gives 0.
+    // Written so that NaN (from regions at infinity) gives 0.
     return position > 0.0f ? static_cast<size_t>(std::min(position, static_cast<float>(size))) : 0;
   };
   return {cut(std::floor(first + bin * static_cast<float>(index))),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SCALED_DOT_PRODUCT_ATTENTION of the extension: soft-max(scale * q * k^T + mask) * v for each
-// head. Inputs: queries, keys, values, mask (added; broadcast to [batches, heads, queries, keys];
-// may be omitted), scale, limit of the products (0: none).
+// head. Inputs: queries, keys, values, mask (added to the products; broadcast to [batches, heads,
+// queries, keys]; may be omitted), scale, limit of the products (0: none).
 #include "ops/scaled_dot_product_attention.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, {p.batches, p.queries, p.heads, p.valueSize});
 }
 
-// How far the mask moves for a step along each of [batches, heads, queries, keys].
+// Strides of the mask along each of [batches, heads, queries, keys].
 std::vector<int64_t> maskStrides(const OperationContext& context) {
   std::vector<int64_t> strides(4, 0);
   const Dimensions& mask = context.inputs[kMask].dimensions;
@@ -44,7 +44,7 @@ std::vector<int64_t> maskStrides(const OperationContext& context) {
   return strides;
 }
 
-// In place; a row that the mask leaves nothing of becomes NaN, as its soft-max is.
+// In place. A row in which the mask leaves nothing becomes NaN, as the formula gives it.
 void softmax(std::vector<float>* logits) {
   float highest = -std::numeric_limits<float>::infinity();
   for (const float logit : *logits) highest = std::max(highest, logit);

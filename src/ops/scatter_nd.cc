@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SCATTER_ND of the extension: zeros to which updates are added at the places that the indices
-// name; several at one place add up. Inputs: indices [..., depth], updates [..., rest of the
+// SCATTER_ND of the extension: adds updates to zeros at the places that the indices name; several
+// updates of one place are added up. Inputs: indices [..., depth], updates [..., rest of the
 // shape], output dimensions.
 #include <cstring>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SEGMENT_SUM of the extension: sums of the rows (slices along dimension 0) that have the same
-// segment number. Inputs: data, segment numbers (one for each row, not falling). The output has a
-// row for each number up to the last; segments without rows are zeros.
+// segment number. Inputs: data, segment numbers (one for each row, in ascending order). The output
+// has a row for each number up to the last; segments without rows give zeros.
 #include "ops/element_visitor.h"
 #include "ops/operation.h"
 #include "ops/output_shape.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SELECT: element by element from one of two tensors. SELECT_V2 of the extension broadcasts all
+// SELECT takes each element from one of two tensors. SELECT_V2 of the extension broadcasts all
 // three inputs.
 #include <algorithm>
 
@@ -34,7 +34,7 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, context.inputs[0].dimensions);
 }
 
-// The shape of all three inputs of SELECT_V2 together.
+// The shape to which SELECT_V2 broadcasts its three inputs.
 Result<Dimensions> broadcastAll(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 3, 1));
   HEARTH_ASSIGN(const Dimensions values, broadcastInputs(context, 1, 2));
@@ -52,8 +52,8 @@ Status validateBroadcast(const Signature& signature) {
   return signature.sameQuantization(1, 2);
 }
 
-// Where an argument is one element, it stays the first. Both are read before the choice: where
-// neither read depends on it, compilers vectorise the loop.
+// An argument of one element is not advanced. Both arguments are read before the choice: if neither
+// read depends on it, compilers vectorise the loop.
 template <typename T, bool kWalksYes, bool kWalksNo>
 void selectRow(const uint8_t* condition, const T* yes, const T* no, T* target, size_t count) {
   base::onWidestVectors([=]() HEARTH_INLINE {

@@ -11,7 +11,7 @@
 
 namespace hearth::ops {
 
-// A sequence of floats as input 0, the code of an activation, and outputs of the input's type.
+// Checks a sequence of floats as input 0, an activation code, and outputs of the input's type.
 inline Status validateSequence(const Signature& signature, size_t activation) {
   HEARTH_TRY(signature.inputType(0, kFloatTensors));
   HEARTH_TRY(signature.inputRank(0, 3, 3));

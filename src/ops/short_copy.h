@@ -9,11 +9,11 @@
 
 namespace hearth::ops {
 
-// As many bytes as lines of the cache have.
+// The size of a cache line.
 typedef uint8_t LineVector __attribute__((vector_size(64)));
 
-// kCount lines from `source` on and kCount that end with `bytes`, which may overlap. All are read
-// before the first is written: a read waits for a write whose address ends in the same bits.
+// Copies kCount lines from the beginning and kCount from the end of `bytes`; they may overlap. All
+// are read first, since a read waits for an earlier write whose address ends in the same bits.
 template <size_t kCount>
 HEARTH_INLINE inline void copyLines(uint8_t* target, const uint8_t* source, size_t bytes) {
   constexpr size_t kLine = sizeof(LineVector);
@@ -30,15 +30,15 @@ HEARTH_INLINE inline void copyLines(uint8_t* target, const uint8_t* source, size
   }
 }
 
-// std::memcpy() for pieces of which most are short: what is to be done takes less time than a call.
-// For bodies of base::onWidestVectors().
+// std::memcpy() for short pieces, for which a call would take longer than the copy. Must be called
+// inside base::onWidestVectors().
 HEARTH_INLINE inline void copyShort(uint8_t* target, const uint8_t* source, size_t bytes) {
   constexpr size_t kNarrow = 16;
   constexpr size_t kLine = sizeof(LineVector);
   if (bytes < kNarrow || bytes > 4 * kLine) {
     std::memcpy(target, source, bytes);
   } else if (bytes < kLine) {
-    // The last step may repeat bytes of the one before.
+    // The last copy may overlap the one before.
     const size_t last = bytes - kNarrow;
     for (size_t i = 0; i < last; i += kNarrow) std::memcpy(target + i, source + i, kNarrow);
     std::memcpy(target + last, source + last, kNarrow);

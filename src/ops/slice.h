@@ -12,13 +12,13 @@ namespace hearth::ops {
 
 struct SliceParameters {
   std::vector<SliceRange> ranges;  // by dimension of the input
-  Dimensions dimensions;           // of the output: the ranges' sizes less dimensions that shrink
+  Dimensions dimensions;           // of the output: the ranges' sizes, without dropped dimensions
 };
 
 // needsRuntimeValue() while begin or size have no value yet. A size of -1 reaches to the end.
 Result<SliceParameters> parseSlice(const OperationContext& context);
 
-// The masks are resolved. needsRuntimeValue() while begin, end or strides have no value yet.
+// Masks are applied. needsRuntimeValue() while begin, end or strides have no value yet.
 Result<SliceParameters> parseStridedSlice(const OperationContext& context);
 
 // Copies the elements that `parameters` name from input 0 to output 0.

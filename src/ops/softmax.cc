@@ -38,7 +38,7 @@ Status validateSoftmax(const Signature& signature) {
   return {};
 }
 
-// The 8-bit types exist in .tflite files only.
+// 8-bit types are an addition for .tflite files.
 Status validateLogSoftmax(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 3, 1));
   return validateArguments(signature, kFloatTensors | kQuant8Tensors);

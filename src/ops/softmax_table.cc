@@ -22,14 +22,15 @@ class Interpolation {
     const double first = step * (kLowest - zero);
     const double last = step * (kHighest - zero);
     const double width = (last - first) / kSteps;
-    // The results' range is [-1, 1], by its ends and not by its steps.
+    // The scale of results follows from the ends of their range, [-1, 1], not from its steps.
     constexpr double kResultStep = 2.0 / kSpan;
     constexpr double kScale = (kSpan + 1) / (kResultStep * kHighest - kResultStep * kLowest);
     for (int i = 0; i < kSteps; ++i) {
       const double value = std::round(function(first + i * width) * kScale);
       const double next = function(first + (i + 1) * width) * kScale;
       const double middle = std::round(function(first + i * width + width / 2) * kScale);
-      // Half of what a straight line is off in the middle is taken back at the ends.
+      // A straight line has its largest error in the middle; moving the ends by half of it spreads
+      // it.
       const double error = std::round((next + value) / 2) - middle;
       entries_[static_cast<size_t>(i)] = saturate(value - std::round(error / 2));
     }
@@ -53,14 +54,14 @@ class Interpolation {
   std::array<int16_t, kSteps + 1> entries_{};
 };
 
-// e^x of [-10, 0]: what lies below counts as nothing.
+// e^x on [-10, 0]; below -10 it counts as 0.
 constexpr double kReach = 10.0;
 const Interpolation& exponentialTable() {
   static const Interpolation table(kReach / kSpan, kHighest, [](double x) { return std::exp(x); });
   return table;
 }
 
-// 1 / (1 + x) of [0, 1].
+// 1 / (1 + x) on [0, 1].
 const Interpolation& inverseTable() {
   static const Interpolation table(1.0 / kSpan, kLowest, [](double x) { return 1.0 / (1.0 + x); });
   return table;
@@ -96,7 +97,7 @@ void SoftmaxTable::apply(std::span<const int16_t> row, std::span<int16_t> result
     result[i] = exponential(highest - row[i]);
     total += result[i];
   }
-  // Rows of more than 65536 elements may have a larger one, which TFLite has no result for.
+  // A row of more than 65536 elements may have a larger sum, for which TFLite defines no result.
   const auto sum = static_cast<uint32_t>(std::clamp<int64_t>(total, 2, INT32_MAX));
   // The sum is 2^(30 - zeros) * (1 + x).
   const int zeros = std::countl_zero(sum);

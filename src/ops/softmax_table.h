@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SOFTMAX of 16-bit numbers by tables between whose entries it interpolates, as TFLite does, to the
+// SOFTMAX of 16-bit numbers by interpolation in tables, as in TFLite, with the same results to the
 // last bit.
 #pragma once
 
@@ -14,17 +14,17 @@ namespace hearth::ops {
 
 class SoftmaxTable {
  public:
-  // For rows of numbers in steps of `scale`. `count` is how many there will be in all.
+  // For rows of numbers in steps of `scale`; `count` is the number of elements in all rows.
   SoftmaxTable(float scale, float beta, uint64_t count);
 
-  // Results have 15 fraction bits. They may lie where the row does.
+  // Results have 15 fraction bits. `result` may be the memory of `row`.
   void apply(std::span<const int16_t> row, std::span<int16_t> result) const;
 
  private:
   int16_t exponential(int32_t belowHighest) const;
 
-  FixedMultiplier factor_;             // from steps to those of the table, 65535 for 10
-  std::vector<int16_t> exponentials_;  // of all distances, where that saves time
+  FixedMultiplier factor_;             // from the input's steps to the table's: 65535 for 10
+  std::vector<int16_t> exponentials_;  // of all distances, if computing them ahead saves time
 };
 
 }  // namespace hearth::ops

@@ -68,7 +68,7 @@ std::pair<int64_t, int64_t> coveredRange(int64_t outputs, int64_t size, int64_t 
   return {std::min(outputs, firstAtLeast(0)), std::min(outputs, firstAtLeast(size))};
 }
 
-// Lines of pixels, each read once, in the input's order.
+// Copies lines of pixels. Each is read once, in the input's order.
 void copyLines(const SpaceToBatchParameters& parameters, const View& from, const View& to,
                size_t element, const uint8_t* source, uint8_t* target, threads::ThreadPool* pool) {
   const int64_t height = from.size[1];

@@ -9,7 +9,7 @@
 
 namespace hearth::ops {
 
-// Of SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND. [0] is height, [1] width.
+// Arguments of SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND. [0] is height, [1] width.
 struct SpaceToBatchParameters {
   std::array<uint32_t, 2> block = {1, 1};
   std::array<uint32_t, 2> before = {0, 0};  // SPACE_TO_BATCH_ND: padding in front

@@ -8,7 +8,7 @@
 
 namespace hearth::ops {
 
-// Of SPACE_TO_DEPTH and DEPTH_TO_SPACE.
+// Arguments of SPACE_TO_DEPTH and DEPTH_TO_SPACE.
 struct SpaceToDepthParameters {
   uint32_t blockSize = 1;
   bool isNchw = false;

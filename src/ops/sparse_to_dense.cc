@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// SPARSE_TO_DENSE of the extension: a tensor of one value but at the places that the indices name;
-// of several values for one place the last one stays. Inputs: indices (a scalar or [n] for an
-// output of rank 1, else [n, rank]), the output's shape, values (one for all places, or [n]), the
-// value of all other elements.
+// SPARSE_TO_DENSE of the extension: a tensor that has a default value except at the places that the
+// indices name; of several values for one place the last one is stored. Inputs: indices (a scalar
+// or [n] for an output of rank 1, else [n, rank]), the output's shape, values (one for all places,
+// or [n]), the default value.
 #include <cstring>
 
 #include "ops/operation.h"
@@ -26,14 +26,14 @@ Status validate(const Signature& signature) {
   HEARTH_TRY(signature.inputType(kValues, kMovableTensors));
   HEARTH_TRY(signature.inputRank(kValues, 0, 1));
   HEARTH_TRY(signature.inputTypeLike(kDefault, kValues));
-  // Both are copied as they are stored.
+  // Both are copied as stored.
   if (!isSameQuantization(signature.input(kDefault), signature.input(kValues)))
     return fail(ErrorCode::kBadData, "The values and the default of {} differ in scale.",
                 signature.describe());
   return signature.outputLike(0, kValues);
 }
 
-// How many places the indices name, and by how many numbers each.
+// Number of places that the indices name, and of indices for each place.
 struct Places {
   uint64_t count = 1;
   uint64_t depth = 1;

@@ -55,7 +55,7 @@ void copyPlane(Block block, const CopyDimension& outer, const CopyDimension& inn
 template <typename Copy>
 HEARTH_INLINE inline void forEachOffset(const std::vector<CopyDimension>& loops, size_t outer,
                                         const Copy& copy) {
-  // The last of them, which turns most often, needs no index in memory.
+  // The index of the last one, which changes most often, is kept in a register.
   const CopyDimension last = outer == 0 ? CopyDimension{1, 0, 0} : loops[outer - 1];
   const size_t others = outer == 0 ? 0 : outer - 1;
   std::vector<int64_t> index(others, 0);
@@ -91,7 +91,7 @@ void copyLoops(Block block, const std::vector<CopyDimension>& loops, bool tiled,
   });
 }
 
-// Blocks of 16 bytes and more.
+// Copies blocks of 16 bytes and more.
 void copyLongBlocks(size_t block, const std::vector<CopyDimension>& loops, const uint8_t* source,
                     uint8_t* target) {
   const std::vector<CopyDimension>* all = &loops;
@@ -104,13 +104,13 @@ void copyLongBlocks(size_t block, const std::vector<CopyDimension>& loops, const
   });
 }
 
-// The last loop reads backwards what it writes forwards, blocks of kBytes bytes.
+// Copies blocks of kBytes bytes; the last loop reads backwards and writes forwards.
 template <size_t kBytes>
 void copyReversed(const std::vector<CopyDimension>& loops, const uint8_t* source, uint8_t* target) {
   const std::vector<CopyDimension>* all = &loops;
   base::onWidestVectors([=]() HEARTH_INLINE {
     constexpr int64_t kBlocks = sizeof(ByteVector) / kBytes;
-    constexpr int64_t kVectors = 4;  // that are read before the first is written
+    constexpr int64_t kVectors = 4;  // read before the first is written
     const size_t outer = all->size() - 1;
     const int64_t size = all->back().size;
     forEachOffset(*all, outer, [=](int64_t from, int64_t to) HEARTH_INLINE {
@@ -136,12 +136,12 @@ void copyReversed(const std::vector<CopyDimension>& loops, const uint8_t* source
   });
 }
 
-// Bytes of kWide neighbours in each of the rows read and written: whole cache lines are read and
+// Number of neighbouring bytes in each of the rows read and written. Whole cache lines are read and
 // written at a time, which matters where all rows fall into the same lines of the cache.
 constexpr int64_t kWide = 64;
 constexpr int64_t kNarrow = sizeof(ByteVector);
 
-// Whether the last two loops transpose bytes, and enough of them.
+// Whether the last two loops transpose bytes and are large enough for tiles.
 bool isByteTransposition(size_t block, const std::vector<CopyDimension>& loops) {
   const CopyDimension& outer = loops[loops.size() - 2];
   const CopyDimension& inner = loops.back();
@@ -149,7 +149,7 @@ bool isByteTransposition(size_t block, const std::vector<CopyDimension>& loops) 
          outer.size >= kNarrow && inner.size >= kWide;
 }
 
-// Both sizes are whole multiples, of kNarrow and kWide.
+// The sizes are multiples of kNarrow (outer) and kWide (inner).
 HEARTH_INLINE inline void transposeTiles(const CopyDimension& outer, const CopyDimension& inner,
                                          const uint8_t* source, uint8_t* target) {
   for (int64_t j = 0; j < inner.size; j += kWide) {
@@ -269,7 +269,7 @@ void copyStrided(size_t elementSize, std::vector<CopyDimension> loops, const voi
     });
     return;
   }
-  // A plane alone is divided along its longer side, in whole tiles.
+  // With two loops only, the longer one is divided, in whole tiles.
   const size_t divided = tiled && loops.size() == 2 && loops[1].size > loops[0].size ? 1 : 0;
   const uint64_t unit = tiled && loops.size() == 2 ? kWide : 1;
   const auto size = static_cast<uint64_t>(loops[divided].size);
@@ -295,7 +295,7 @@ void fillElements(size_t elementSize, const void* value, void* target, uint64_t 
     return;
   }
   std::memcpy(bytes, value, elementSize);
-  // Doubling: every pass copies what is written already.
+  // Every pass doubles the part that is written, by copying it.
   uint64_t done = elementSize;
   const uint64_t total = count * elementSize;
   while (done < total) {
@@ -314,7 +314,7 @@ void copySlice(size_t elementSize, const graph::Dimensions& dimensions,
   int64_t targetStride = 1;
   for (size_t i = ranges.size(); i-- > 0;) {
     const SliceRange& range = ranges[i];
-    // An empty slice may begin at the end: nothing is copied and nothing may be addressed.
+    // An empty slice may begin past the end, where nothing may be addressed.
     if (range.size == 0) return;
     loops[i] = {range.size, range.stride * strides[i], targetStride};
     start += range.begin * strides[i];

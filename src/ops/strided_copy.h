@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one loop behind the data-movement operations: copies elements of any size between two arrays
-// that are walked with different strides.
+// The loop that all data-movement operations share: copies elements of any size between two arrays
+// with different strides.
 #pragma once
 
 #include <cstddef>

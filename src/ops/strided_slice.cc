@@ -10,11 +10,11 @@
 namespace hearth::ops {
 namespace {
 
-// The masks of axes are INT32, without the sign.
+// Masks are INT32 and have a bit for each dimension; the sign bit is not used.
 constexpr size_t kMaximumMaskedRank = 31;
 
-// A begin or end as a position: negative ones count from the back; outside ones are cut to the
-// first or last position in walking direction, or one beyond.
+// A begin or end as a position: negative ones count from the end; those outside are clamped, in
+// walking direction, to the first or last position or one beyond.
 int64_t clampPosition(int64_t position, int64_t size, bool forward) {
   if (position < 0) position += size;
   return forward ? std::clamp<int64_t>(position, 0, size)
@@ -71,14 +71,14 @@ Result<SliceParameters> parseStridedSlice(const OperationContext& context) {
   SliceParameters parameters;
   for (size_t i = 0; i < rank; ++i) {
     const int64_t size = input[i];
-    // TFLite gives limits of the leading dimensions only.
+    // TFLite allows limits for the leading dimensions only.
     if (i >= given) {
       parameters.ranges.push_back({0, 1, size});
       parameters.dimensions.push_back(input[i]);
       continue;
     }
     const int32_t bit = int32_t{1} << i;
-    // A step beyond the whole dimension reaches its first element only.
+    // A larger step than the dimension reaches the first element only, as this one does.
     const int64_t stride = std::clamp(strides[i], -size - 1, size + 1);
     const bool forward = stride > 0;
     if (strides[i] == 0)
@@ -89,7 +89,7 @@ Result<SliceParameters> parseStridedSlice(const OperationContext& context) {
         (endMask & bit) != 0 ? (forward ? size : -1) : clampPosition(ends[i], size, forward);
     int64_t count = stepCount(begin, end, stride);
     if ((shrinkMask & bit) != 0) {
-      // TFLite writes x[-1] as the empty range from -1 to 0, so none is as good as one.
+      // TFLite writes x[-1] as the empty range from -1 to 0; so an empty range is allowed, too.
       if (!forward || count > 1 || begin >= size)
         return fail(ErrorCode::kBadData,
                     "{} removes dimension {} of size {} and takes {} elements from {} on with "

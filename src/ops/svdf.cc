@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SVDF: a fully connected layer whose weights are products of a feature and a time factor. The
-// state holds, for each batch element and filter, the last `memory` feature products. As NNAPI's
-// conformance vectors have it, a call puts its products into the last column, which it finds zero,
-// and leaves the state moved on by one.
+// state holds, for each batch element and filter, the last `memory` feature products. As in NNAPI's
+// conformance vectors, a call writes its products to the last column, which is zero before, and
+// leaves the state shifted by one column.
 //
 // .tflite files have it in integers too: int8 data, features and output, a 16-bit state and time
 // weights, all weights and the state with zero point 0, and an int32 bias. Each product of features
@@ -117,7 +117,7 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(1, {parameters.batches, parameters.units});
 }
 
-// What one filter works with.
+// The weights and the state of one filter.
 struct Filter {
   const float* featureWeights;
   const float* timeWeights;
@@ -125,11 +125,11 @@ struct Filter {
   float* history;
 };
 
-// Moves the filter's history on by one, and returns what it adds to its unit.
+// Shifts the filter's history by one and returns the filter's contribution to its unit.
 HEARTH_INLINE inline float advance(const Filter& f, const float* input, size_t inputSize,
                                    size_t memory) {
   const float feature = dotProductInline(f.featureWeights, input, inputSize);
-  // The newest product is not in memory yet: it comes last.
+  // The newest product is added last; it is not in memory yet.
   const float sum = dotProductInline(f.timeWeights, f.oldHistory, memory - 1);
 #pragma GCC ivdep
   for (size_t i = 1; i + 1 < memory; ++i) f.history[i - 1] = f.oldHistory[i];
@@ -160,7 +160,7 @@ Status executeOnIntegers(const OperationContext& context, const Parameters& para
   const Tensor& output = context.outputs[1];
   const size_t memory = parameters.memory;
   const size_t inputSize = parameters.inputSize;
-  // In float, as TFLite computes them: the multipliers depend on the last bit.
+  // Computed in float, as TFLite does: the multipliers depend on the last bit.
   const FixedMultiplier toState = toFixedMultiplier(static_cast<double>(
       scaleOf(input) * scaleOf(context.inputs[kFeatureWeights]) / scaleOf(context.inputs[kState])));
   const FixedMultiplier toOutput = toFixedMultiplier(static_cast<double>(

@@ -6,7 +6,7 @@
 
 namespace hearth::ops {
 
-// Every tensor type whose elements are whole bytes and need no more than to be moved.
+// Every tensor type with elements of whole bytes, for operations that only move elements.
 inline constexpr TypeSet kMovableTensors =
     kFloatTensors | kQuant8Tensors | OperandType::kTensorInt32 | OperandType::kTensorBool8 |
     OperandType::kTensorQuant8Symm | OperandType::kTensorQuant16Symm |
@@ -17,7 +17,7 @@ inline constexpr TypeSet kMovableTensors =
 // Indices, shapes and axes: INT32, and TFLite's INT64.
 inline constexpr TypeSet kIndexTensors = OperandType::kTensorInt32 | OperandType::kTensorInt64;
 
-// Data of any movable type, numbers that say where they go, and an output like the data.
+// Checks data of any movable type, a second input of integers, and an output like the data.
 inline Status validateMove(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
   HEARTH_TRY(signature.inputType(0, kMovableTensors));

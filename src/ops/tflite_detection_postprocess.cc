@@ -7,7 +7,7 @@
 // without a background class in front], anchors [anchors, 4], then scalars as in enum Input.
 // Outputs, all TENSOR_FLOAT32: boxes [1, n, 4] as (top, left, bottom, right), classes [1, n]
 // without the background, scores [1, n], count [1]; n is the most detections times the classes for
-// each. What lies behind the detections found is 0.
+// each. Elements after the detections found are 0.
 //
 // It differs from NNAPI's DETECTION_POSTPROCESSING in more than the order of its arguments: a score
 // equal to the threshold counts, an overlap equal to the threshold does not suppress, boxes are
@@ -148,9 +148,9 @@ Result<std::vector<Box>> decodeAll(const OperationContext& context,
   return boxes;
 }
 
-// The anchors whose score reaches the threshold and whose boxes no kept one of a higher score
-// overlaps by more than the threshold, at most `limit`, highest score first; the earlier of equal
-// ones comes first.
+// Indices of at most `limit` anchors, highest score first, the earlier of equal ones first. Scores
+// must reach the threshold. An anchor is left out if a kept one of a higher score overlaps its box
+// by more than the overlap threshold.
 std::vector<uint32_t> keepBest(const TfliteDetectionParameters& parameters,
                                const std::vector<float>& scores, const std::vector<Box>& boxes,
                                size_t limit) {
@@ -177,11 +177,11 @@ struct Detection {
   float score;
 };
 
-// The best of all classes; of equal ones that of the earlier class comes first.
+// The best detections of all classes; of equal scores that of the earlier class comes first.
 std::vector<Detection> detectByClass(const TfliteDetectionParameters& parameters,
                                      const float* scores, const std::vector<Box>& boxes) {
   std::vector<Detection> found;
-  // Without anchors there can be any number of classes.
+  // An empty `boxes` may come with any number of classes.
   if (boxes.empty()) return found;
   std::vector<float> classScores(parameters.anchors);
   for (uint32_t c = 0; c < parameters.classes; ++c) {
@@ -202,7 +202,7 @@ std::vector<Detection> detectByAnchor(const TfliteDetectionParameters& parameter
                                       const float* scores, const std::vector<Box>& boxes,
                                       size_t* boxCount) {
   *boxCount = 0;
-  // Without anchors there can be any number of classes.
+  // An empty `boxes` may come with any number of classes.
   if (boxes.empty()) return {};
   const auto rowOf = [&](size_t anchor) {
     return scores + anchor * parameters.columns + parameters.firstClass;

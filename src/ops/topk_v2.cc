@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TOPK_V2: the k largest elements of each row, largest first; of equal ones the first comes first.
+// TOPK_V2: the k largest elements of each row, largest first; of equal elements the first comes
+// first.
 #include "ops/topk_v2.h"
 
 #include <algorithm>
@@ -40,7 +41,7 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(1, std::move(dimensions));
 }
 
-// A strict order also for NaN, which counts as smaller than all numbers.
+// A strict order that includes NaN, which counts as smaller than all numbers.
 template <typename T>
 HEARTH_INLINE inline bool isLarger(T a, T b) {
   if constexpr (std::is_integral_v<T>)
@@ -49,10 +50,10 @@ HEARTH_INLINE inline bool isLarger(T a, T b) {
     return (a > b) | ((b != b) & (a == a));
 }
 
-// Whether one of `count` values is larger than `last`.
+// Whether any of `count` values is larger than `last`.
 template <typename T>
 bool hasLarger(const T* values, size_t count, T last) {
-  // As wide as the values, so that vectors of them need no conversion.
+  // Flags are as wide as the values, so that vectors of them need no conversion.
   using Flags = std::conditional_t<
       sizeof(T) == 1, uint8_t,
       std::conditional_t<sizeof(T) == 2, uint16_t,
@@ -70,7 +71,7 @@ bool hasLarger(const T* values, size_t count, T last) {
 Status execute(OperationContext& context) {
   const Tensor& input = context.inputs[0];
   HEARTH_ASSIGN(const int32_t k, parseTopkCount(context));
-  // No rows, which may be of any size.
+  // Without this, the loop would run over empty rows, of which there may be any number.
   if (input.elementCount() == 0) return {};
   const size_t size = input.dimensions.back();
   const size_t rows = input.elementCount() / size;
@@ -82,8 +83,8 @@ Status execute(OperationContext& context) {
         if (isLarger(values[a], values[b])) return true;
         return !isLarger(values[b], values[a]) && a < b;
       };
-      // A heap with the last of the best at its front. Most elements are compared with that one
-      // alone; equal ones come behind it.
+      // A heap whose front is the worst of the best elements. Most elements are compared with the
+      // front alone; elements equal to it come after it.
       std::iota(order.begin(), order.end(), 0);
       std::make_heap(order.begin(), order.end(), comesBefore);
       T last = values[order.front()];

@@ -8,8 +8,8 @@
 
 namespace hearth::ops {
 
-// How many elements of each row TOPK_V2 takes: its input 1, a scalar in NNAPI; TFLite gives a
-// tensor of one element. Not compared with the size of the rows. kBadData for any other tensor;
+// The number of elements that TOPK_V2 takes of each row: its input 1, a scalar in NNAPI, a tensor
+// of one element in TFLite. Not compared with the size of the rows. kBadData for any other tensor;
 // needsRuntimeValue() while a tensor has no value yet.
 Result<int32_t> parseTopkCount(const OperationContext& context);
 

@@ -89,7 +89,7 @@ Status execute(OperationContext& context) {
   return {};
 }
 
-// The output image that implicit padding asks for.
+// The size of the output image that the model requests with implicit padding.
 Result<ImageShape> requestedOutput(const OperationContext& context, bool isNchw) {
   HEARTH_ASSIGN(const std::vector<int64_t> shape, context.intVector(kOutputShapeArgument));
   Dimensions dimensions;
@@ -103,7 +103,7 @@ Result<ImageShape> requestedOutput(const OperationContext& context, bool isNchw)
   return ImageShape::of(dimensions, isNchw);
 }
 
-// Explicit padding leaves no choice of the output's size.
+// Explicit padding determines the output's size.
 Result<uint32_t> outputSize(const OperationContext& context, size_t firstPadding, uint32_t input,
                             int32_t filter, int32_t stride) {
   HEARTH_ASSIGN(const int32_t head, context.scalar<int32_t>(firstPadding));

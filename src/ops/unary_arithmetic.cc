@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ABS, EXP, FLOOR, LOG, NEG, RSQRT, SIN and SQRT (input: data), and CEIL, COS, ROUND
-// (halves to even) and SIGN of the extension. Outside a
-// function's domain float results are NaN or infinite as in IEEE 754; the absolute value and the
-// negation of the least integer are itself.
+// ABS, EXP, FLOOR, LOG, NEG, RSQRT, SIN and SQRT (input: data), and of the extension CEIL, COS,
+// ROUND (halves to even) and SIGN. Outside a function's domain float results are NaN or infinite as
+// in IEEE 754. The absolute value and the negation of the least integer are that integer.
 #include <cmath>
 #include <type_traits>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UNIQUE of the extension. Input: data of rank 1. Outputs: its elements, each once, in the order in
-// which they first come; and for each element of the data its place in the first output
+// UNIQUE of the extension. Input: data of rank 1. Outputs: the distinct elements in the order of
+// their first occurrence; and for each element of the data its index in the first output
 // (TENSOR_INT32 or TENSOR_INT64). Each NaN is an element of its own.
 #include <algorithm>
 #include <numeric>
@@ -27,11 +27,11 @@ Status validate(const Signature& signature) {
 }
 
 struct Places {
-  std::vector<uint32_t> places;  // of each element among the different ones
-  std::vector<uint32_t> firsts;  // where each different element first comes
+  std::vector<uint32_t> places;  // for each element, the index of its distinct element
+  std::vector<uint32_t> firsts;  // for each distinct element, where it occurs first
 };
 
-// Sorted and not hashed: whoever chooses the elements could choose them to have one hash.
+// Sorts instead of hashing: a hostile input could be chosen so that all elements have one hash.
 template <typename T>
 Places findPlaces(const T* values, uint32_t count) {
   std::vector<uint32_t> order(count);
@@ -40,7 +40,7 @@ Places findPlaces(const T* values, uint32_t count) {
     const T x = values[a];
     const T y = values[b];
     if (x < y || y < x) return x < y;
-    // NaN comes last; equal elements keep their order.
+    // NaN comes last. Equal elements keep their order.
     const bool isNumberX = x == x;
     const bool isNumberY = y == y;
     return isNumberX != isNumberY ? isNumberX : a < b;
@@ -48,7 +48,7 @@ Places findPlaces(const T* values, uint32_t count) {
   std::ranges::sort(order, isLess);
   Places result;
   result.places.resize(count);
-  // First each element gets the first one that equals it.
+  // Each element first gets the index of the first element that equals it.
   for (uint32_t i = 0; i < count; ++i) {
     const bool isNew = i == 0 || !(values[order[i]] == values[order[i - 1]]);
     result.places[order[i]] = isNew ? order[i] : result.places[order[i - 1]];
@@ -62,7 +62,7 @@ Places findPlaces(const T* values, uint32_t count) {
   return result;
 }
 
-// Calls visit(values, places) with the elements and what findPlaces() says of them.
+// Calls visit(values, places) with the elements and the result of findPlaces() for them.
 template <typename Visit>
 Status withPlaces(const Tensor& data, const Visit& visit) {
   return visitElementType(data.type(), [&]<typename T>(std::type_identity<T>) -> Status {

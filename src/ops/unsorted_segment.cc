@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// UNSORTED_SEGMENT_PROD, _MAX, _SUM and _MIN of the extension: rows with the same segment number
-// are combined. Inputs: data, segment numbers (their shape is that of the leading dimensions of the
-// data, and what these leave of it is a row; rows with a negative number are left out), the number
-// of segments (one element). Segments without rows hold what changes no value: 1, the lowest
-// number, 0, the highest number.
+// UNSORTED_SEGMENT_PROD, _MAX, _SUM and _MIN of the extension combine rows with the same segment
+// number. Inputs: data, segment numbers (their shape is that of the leading dimensions of the data;
+// the other dimensions are a row; rows with a negative number are left out), the number of segments
+// (one element). Segments without rows hold the neutral element: 1, the lowest number, 0, the
+// highest number.
 #include <algorithm>
 #include <limits>
 #include <type_traits>

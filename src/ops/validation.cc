@@ -18,7 +18,7 @@ std::string range(size_t minimum, size_t maximum) {
                             : base::formatText("{} to {}", minimum, maximum);
 }
 
-// Relative, so that it means the same for scales of any magnitude.
+// Relative, so that scales of any magnitude are treated alike.
 bool isSameScale(float a, float b) {
   return std::abs(a - b) <= 1e-5f * std::max(std::abs(a), std::abs(b));
 }

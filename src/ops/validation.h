@@ -14,8 +14,8 @@
 
 namespace hearth::ops {
 
-// Largest rank of operations that are not element-wise and have no limit of their own: no tensor of
-// 2^32 bytes has more dimensions that are not 1.
+// Largest rank of operations that are not element-wise and have no limit of their own. No tensor of
+// 2^32 bytes has more dimensions other than 1.
 inline constexpr size_t kMaximumRank = 32;
 
 // A set of operand types, built with `|`: kTensorInt32 | kTensorFloat32.
@@ -26,7 +26,7 @@ class TypeSet {
   constexpr bool contains(OperandType type) const { return (bits_ & bitOf(type)) != 0; }
   friend constexpr TypeSet operator|(TypeSet a, TypeSet b);
 
-  // "FLOAT32 or TENSOR_{FLOAT32,FLOAT16}" for messages: the prefix of several tensors stands once.
+  // "FLOAT32 or TENSOR_{FLOAT32,FLOAT16}" for messages: several tensor types share the prefix.
   std::string describe() const;
 
  private:
@@ -55,7 +55,7 @@ inline constexpr TypeSet kQuant8Tensors =
 
 // The arguments of one operation while its signature is validated. A view: model, subgraph and
 // operation must outlive it. Unknown ranks and dimensions pass every check. An argument counts as
-// omitted when the list is too short or its life time is kNoValue.
+// omitted when the list is too short or its lifetime is kNoValue.
 class Signature {
  public:
   Signature(const graph::Model& model, const graph::Subgraph& subgraph,
@@ -128,8 +128,8 @@ class Signature {
 bool isSameQuantization(const graph::Operand& a, const graph::Operand& b);
 
 // For prepare: the first `inputs` inputs and the first `outputs` outputs are not omitted, and the
-// shapes of all inputs that are present are known. The error for an unknown shape is
-// needsRuntimeValue()'s. Run it before anything else in prepare.
+// shapes of all inputs that are present are known. The error for an unknown shape is that of
+// needsRuntimeValue(). Call it before anything else in prepare.
 Status requireArguments(const OperationContext& context, size_t inputs, size_t outputs);
 
 // For prepare: the input has a rank between minimum and maximum.
@@ -141,7 +141,7 @@ Status requireOneElement(const OperationContext& context, size_t input);
 // For prepare: the input has these dimensions; omitted inputs pass.
 Status requireShape(const OperationContext& context, size_t input, const Dimensions& expected);
 
-// The prepare of operations whose output has the shape of input 0. `parse` checks all the rest.
+// The prepare of operations whose output has the shape of input 0; `parse` checks the rest.
 template <auto parse>
 Status prepareLikeInput(OperationContext& context) {
   HEARTH_TRY(parse(context));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights as rows of real numbers, one at a time: a model's largest tensors need no copy in float.
+// Weights as rows of real numbers, read one at a time: a model's largest tensors need no copy in
+// float.
 #pragma once
 
 #include <cstddef>
@@ -11,24 +12,23 @@
 
 namespace hearth::ops {
 
-// Types of weights whose rows WeightRows reads: beside the float types 8-bit symmetric ones and
-// TENSOR_INT4.
+// Types of quantised weights whose rows WeightRows reads, in addition to the float types.
 inline constexpr TypeSet kQuantizedWeights =
     OperandType::kTensorQuant8Symm | OperandType::kTensorQuant8SymmPerChannel |
     OperandType::kTensorQuant8AsymmSigned | OperandType::kTensorInt4;
 
 // TENSOR_INT4 weights have one scale, a scale for each row, or no scale of their own but an
 // argument `blockScales`: TENSOR_FLOAT16 or TENSOR_FLOAT32 of [rows, blocks], a scale for each run
-// of rowSize / blocks elements. For validate(): whether input `weights` says one of these, and
-// `blockScales` is omitted with other weights.
+// of rowSize / blocks elements. For validate(): input `weights` has one of these forms, and
+// `blockScales` is omitted for all other weights.
 inline constexpr size_t kNoBlockScales = SIZE_MAX;
 Status validateWeightScales(const Signature& signature, size_t weights,
                             size_t blockScales = kNoBlockScales);
 // For prepare(): the shape of `blockScales` fits that of `weights`; passes when it is omitted.
 Status checkBlockScales(const OperationContext& context, size_t weights, size_t blockScales);
 
-// A row is a slice along dimension 0. Both inputs were checked as above, and they have data. The
-// context must outlive this. Thread-safe.
+// A row is a slice along dimension 0. Both inputs have been checked as above and have data. The
+// context must outlive this object. Thread-safe.
 class WeightRows {
  public:
   WeightRows(const OperationContext& context, size_t weights, size_t blockScales);

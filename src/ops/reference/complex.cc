@@ -14,8 +14,8 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// The transform of as many numbers as a power of two: that of the even ones and that of the odd
-// ones, put together.
+// The transform of a power of two of numbers: combines the transforms of the even and of the odd
+// elements.
 std::vector<Complex> transformed(const std::vector<Complex>& values) {
   const size_t size = values.size();
   if (size == 1) return values;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions: for each element of the output the sum over the window below it.
+// Convolutions: each element of the output is a sum over the window of the input below it.
 #include <algorithm>
 
 #include "ops/conv_2d.h"
@@ -10,7 +10,7 @@
 namespace hearth::ops::reference {
 namespace {
 
-// Elements of images by batch element, row and column, for one channel.
+// Access to the elements of one channel of images, by batch element, row and column.
 struct Channel {
   Channel(const ImageShape& shape, bool isNchw, int64_t number)
       : layout(shape, isNchw), first(number * static_cast<int64_t>(layout.channelStride)) {}
@@ -25,7 +25,7 @@ struct Channel {
   int64_t first;
 };
 
-// Each output channel sees `groupInputChannels` neighbouring channels of the input. Its weights,
+// Each output channel reads `groupInputChannels` neighbouring channels of the input. Its weights,
 // one for each of these at each position of the window, are `weightStep` apart in the filter.
 Status convolveGroups(const OperationContext& context, const Conv2dParameters& p,
                       bool isDepthwise) {
@@ -63,13 +63,13 @@ Status convolveGroups(const OperationContext& context, const Conv2dParameters& p
   return {};
 }
 
-// How the filter of CONV_3D moves over a volume, which CONV_3D_TRANSPOSE makes and CONV_3D reads.
+// How the filter moves over a volume: the input of CONV_3D, the output of CONV_3D_TRANSPOSE.
 struct VolumeWindow {
   int64_t strides[3];
   int64_t dilations[3];
   int64_t before[3];  // padding
 
-  // The pixel of the volume below a tap, -1 outside; position[0] is the batch element.
+  // The pixel of the volume below a tap; -1 outside. position[0] is the batch element.
   int64_t pixelBelow(const Index& position, const Index& tap, const Dimensions& volume) const {
     int64_t pixel = position[0];
     for (size_t i = 0; i < 3; ++i) {
@@ -91,7 +91,7 @@ Result<VolumeWindow> volumeWindow(const OperationContext& context, const Dimensi
     HEARTH_ASSIGN(window.strides[i], context.scalar<int32_t>(4 + i));
     HEARTH_ASSIGN(window.dilations[i], context.scalar<int32_t>(7 + i));
     const int64_t reach = window.dilations[i] * (int64_t{filter[i]} - 1) + 1;
-    // SAME pads the end by the odd element.
+    // With SAME an odd element of padding goes to the end.
     const int64_t covered = (int64_t{positions[i + 1]} - 1) * window.strides[i] + reach;
     if (padding == 1) window.before[i] = std::max<int64_t>(covered - volume[i + 1], 0) / 2;
   }

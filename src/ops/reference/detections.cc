@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last steps of TFLite's object detectors: which boxes remain.
+// The last steps of TFLite's object detectors, which choose the boxes that are kept.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -27,7 +27,7 @@ struct Rectangle {
   float area() const { return (right - left) * (bottom - top); }
 };
 
-// The part of both areas that both have. In float32, because thresholds are compared with it.
+// Intersection over union. In float32, because thresholds are compared with it.
 float sharedPart(const Rectangle& a, const Rectangle& b) {
   const float width = std::min(a.right, b.right) - std::max(a.left, b.left);
   const float height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
@@ -37,7 +37,7 @@ float sharedPart(const Rectangle& a, const Rectangle& b) {
   return all > 0 ? both / all : 0;
 }
 
-// Indices of numbers from the highest to the lowest, NaN last; of equal ones the first comes first.
+// Indices of the numbers in descending order, NaN last; of equal numbers the first comes first.
 std::vector<size_t> descending(const std::vector<float>& values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), 0);
@@ -56,7 +56,7 @@ struct ScoredBox {
   bool isOut = false;
 };
 
-// Of the boxes that are left that of the highest score, the first of them; none if all are out.
+// The first box with the highest score among those that are left; null if none is left.
 ScoredBox* highestOf(std::vector<ScoredBox>* boxes) {
   ScoredBox* highest = nullptr;
   for (ScoredBox& box : *boxes)
@@ -66,8 +66,8 @@ ScoredBox* highestOf(std::vector<ScoredBox>* boxes) {
 
 }  // namespace
 
-// A box is kept when it has the highest score of all and no kept box can lower it any more. The
-// last kept one is met first. A kept box meets itself, too.
+// Keeps a box when it has the highest score of all and no kept box can lower it any more. A box is
+// compared with the last kept box first, and in the end with itself.
 Status suppressBoxes(const OperationContext& context) {
   const Tensor& corners = context.inputs[0];
   HEARTH_ASSIGN(const std::vector<int64_t> lengths, context.intVector(2));
@@ -119,8 +119,8 @@ Status suppressBoxes(const OperationContext& context) {
 
 namespace {
 
-// The box that an anchor and its encoding mean, both (y, x, height, width) around the centre.
-// Quantised numbers become float32 first, as in TFLite; the rest is in double.
+// Decodes a box from an anchor and its encoding, both (y, x, height, width) around the centre.
+// Quantised numbers become float32 first, as in TFLite; the rest is computed in double.
 Rectangle decoded(const OperationContext& context, const TfliteDetectionParameters& p,
                   int64_t anchor) {
   const auto encoding = [&](int64_t number) {
@@ -136,7 +136,8 @@ Rectangle decoded(const OperationContext& context, const TfliteDetectionParamete
   return {y - height, x - width, y + height, x + width};
 }
 
-// Goes from the highest score to the threshold and keeps what no kept box overlaps too much.
+// Goes from the highest score down to the threshold and keeps the boxes that no kept box overlaps
+// too much.
 std::vector<size_t> keepBoxes(const TfliteDetectionParameters& p,
                               const std::vector<Rectangle>& boxes, const std::vector<float>& scores,
                               size_t most) {
@@ -158,7 +159,7 @@ struct Found {
   float score;
 };
 
-// A column of the scores for each class, or a row for each anchor.
+// The scores of one class for all anchors, or of one anchor for all classes.
 std::vector<float> scoresOf(const OperationContext& context, const TfliteDetectionParameters& p,
                             bool isColumn, size_t number) {
   std::vector<float> scores(isColumn ? p.anchors : p.classes);
@@ -171,7 +172,7 @@ std::vector<float> scoresOf(const OperationContext& context, const TfliteDetecti
   return scores;
 }
 
-// Each class by itself, then the best of all classes.
+// Suppresses boxes within each class, then takes the best of all classes.
 std::vector<Found> findByClass(const OperationContext& context, const TfliteDetectionParameters& p,
                                const std::vector<Rectangle>& boxes) {
   std::vector<Found> ofClasses;
@@ -192,7 +193,7 @@ std::vector<Found> findByClass(const OperationContext& context, const TfliteDete
   return found;
 }
 
-// Boxes by their best classes; `*count` is the number of boxes.
+// Suppresses boxes by the scores of their best classes; `*count` is the number of boxes.
 std::vector<Found> findByAnchor(const OperationContext& context, const TfliteDetectionParameters& p,
                                 const std::vector<Rectangle>& boxes, size_t* count) {
   std::vector<float> scores;

@@ -10,7 +10,7 @@
 namespace hearth::ops::reference {
 namespace {
 
-// The scale of an element: that of its channel, if channels have their own.
+// The scale of an element; with a scale for each channel, that of its channel.
 double scaleAt(const Tensor& tensor, int64_t place) {
   const graph::PerChannelQuantization& channels = tensor.operand->perChannel;
   if (channels.scales.empty()) return stepOf(*tensor.operand);

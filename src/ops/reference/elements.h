@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of a tensor, one at a time, by what they stand for.
+// Access to the elements of a tensor, one at a time, as numbers.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline int64_t countOf(const Dimensions& dimensions) {
   return count;
 }
 
-// The place of an element in row-major order. The index lies inside the tensor.
+// The place of an element: its index in row-major order. `index` lies inside the tensor.
 inline int64_t placeOf(std::span<const int64_t> index, const Dimensions& dimensions) {
   int64_t place = 0;
   for (size_t i = 0; i < index.size(); ++i) place = place * dimensions[i] + index[i];
@@ -41,7 +41,7 @@ void forEach(const Dimensions& dimensions, const Visit& visit) {
   }
 }
 
-// Where an element of `output` comes from in a tensor that is broadcast to it.
+// The place, in a tensor that is broadcast to `output`'s shape, of the element at `output`.
 inline int64_t broadcastPlace(const Index& output, const Dimensions& input) {
   int64_t place = 0;
   for (size_t i = 0; i < input.size(); ++i) {
@@ -75,27 +75,27 @@ void storeAs(const Tensor& tensor, int64_t place, T value) {
   std::memcpy(tensor.as<uint8_t>() + place * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
 }
 
-// Real numbers that are stored as such.
+// float16, float32 and float64.
 bool isFloat(OperandType type);
 // INT32, INT64 and truth values, scalars as well.
 bool isInteger(OperandType type);
 // An element of such a type.
 int64_t integerAt(const Tensor& tensor, int64_t place);
-// What is too large loses its upper bits.
+// A value that is too large loses its upper bits.
 void putInteger(const Tensor& tensor, int64_t place, int64_t value);
 
-// What an element of a real, quantised or integer type stands for.
+// The number that an element of a floating-point, quantised or integer type represents.
 double realAt(const Tensor& tensor, int64_t place);
-// The nearest number that the type has; of two equally near ones that which is further from 0, for
+// Stores the nearest number of the type. Of two equally near ones it is the one further from 0, for
 // floats the even one. NaN becomes the zero point of a quantised type.
 void putReal(const Tensor& tensor, int64_t place, double value);
 
 // An element of a quantised type as it is stored.
 int32_t storedAt(const Tensor& tensor, int64_t place);
-// Inside the range of the type.
+// `value` is clamped to the range of the type.
 void putStored(const Tensor& tensor, int64_t place, int32_t value);
 
-// The very bytes of one element.
+// Copies the bytes of one element.
 void copyElement(const Tensor& from, int64_t fromPlace, const Tensor& to, int64_t toPlace);
 
 // The activation of a real number. NaN passes unchanged.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each element for itself, or of two tensors that are broadcast.
+// Operations on each element by itself, or on pairs of elements of two tensors that are broadcast.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,12 +17,12 @@ namespace {
 double gelu(double x, bool isByTanh) {
   if (isByTanh)
     return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
-  // 1 + erf(y) is erfc(-y), which keeps its precision where it is small.
+  // Equal to 1 + erf(y), but erfc(-y) keeps its precision where the result is small.
   return x / 2 * std::erfc(-x / std::numbers::sqrt2);
 }
 
 double nearestInteger(double x) {
-  // Halves to the even one of their neighbours.
+  // Rounds halves to the even neighbour.
   const double below = std::floor(x);
   if (x - below != 0.5) return std::round(x);
   return std::fmod(below, 2) == 0 ? below : below + 1;
@@ -83,7 +83,7 @@ double functionOf(OperationType type, double x, double parameter) {
   }
 }
 
-// Of ABS, NEG and SIGN. The least integer is its own negation.
+// ABS, NEG and SIGN. The negation of the least integer is that integer.
 int64_t integerFunctionOf(OperationType type, int64_t x) {
   if (type == OperationType::kSign) return (x > 0 ? 1 : 0) - (x < 0 ? 1 : 0);
   if (type == OperationType::kAbs && x >= 0) return x;
@@ -109,7 +109,8 @@ double pairOf(OperationType type, double a, double b) {
     case OperationType::kTruncatedDiv:
       return a / b;
     case OperationType::kFloorDiv:
-      // Of the quotient as float32, as in TFLite: some quotients round to a whole number.
+      // The quotient is rounded to float32 first, as in TFLite: some quotients become whole
+      // numbers.
       return std::floor(static_cast<float>(a / b));
     case OperationType::kFloorMod:
       return remainderOf(a, b);
@@ -127,7 +128,7 @@ double pairOf(OperationType type, double a, double b) {
   }
 }
 
-// 0 for what has no quotient. The least integer divided by -1 is itself.
+// Division by 0 gives 0. The least integer divided by -1 is that integer.
 int64_t quotientOf(int64_t a, int64_t b, bool isFloor) {
   if (b == 0) return 0;
   if (b == -1) return static_cast<int64_t>(0 - static_cast<uint64_t>(a));
@@ -270,7 +271,7 @@ Status combineLogically(const OperationContext& context) {
   return {};
 }
 
-// The bits of integers as they are stored.
+// BITWISE_XOR and RIGHT_SHIFT of integers as they are stored.
 Status combineBits(const OperationContext& context) {
   const bool isShift = context.operation->type == OperationType::kRightShift;
   const Tensor& a = context.inputs[0];
@@ -288,7 +289,7 @@ Status combineBits(const OperationContext& context) {
     const int64_t right = valueAt(context.inputs[1], placeB);
     int64_t result = left ^ right;
     if (isShift) {
-      // Halved, rounded down, once for each bit.
+      // Halves and rounds down, once for each bit.
       result = left;
       for (int64_t i = 0; i < right && i < width - 1; ++i)
         result = result / 2 - (result % 2 < 0 ? 1 : 0);

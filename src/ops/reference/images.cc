@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools, resizing by interpolation, and regions of images.
+// Pools, resizing by interpolation, and pooling of regions.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,7 +15,7 @@
 namespace hearth::ops::reference {
 namespace {
 
-// The part of a window that lies inside of the image along one side.
+// The range of a window, along one side, that lies inside the image.
 struct Side {
   int64_t begin;
   int64_t end;
@@ -25,20 +25,20 @@ struct Side {
         end(std::min<int64_t>(position * stride - before + window, size)) {}
 };
 
-// The mean of stored numbers, halves away from 0, wherever the zero point is.
+// The mean of stored numbers, rounded half away from 0 whatever the zero point.
 int32_t meanOf(int64_t sum, int64_t count) {
   const int64_t half = sum > 0 ? count / 2 : -(count / 2);
   return static_cast<int32_t>((sum + half) / count);
 }
 
-// Along one side of an image: two neighbouring elements and how far it is to the second.
+// A position along one side of an image: two neighbouring elements, and the weight of the second.
 struct Sample {
   int64_t lower;
   int64_t upper;
   double weight;
 };
 
-// `weight` of the way from the lower to the upper, of both sides.
+// Interpolates bilinearly, by the weights of both sides.
 template <typename At>
 double interpolate(const Sample& row, const Sample& column, const At& at) {
   const double above = at(row.lower, column.lower) * (1 - column.weight) +
@@ -48,7 +48,7 @@ double interpolate(const Sample& row, const Sample& column, const At& at) {
   return above * (1 - row.weight) + below * row.weight;
 }
 
-// A float that is one of the four ends of a region.
+// The elements of a tensor of regions as floats; each is one of the four edges of a region.
 std::vector<float> floatsOf(const Tensor& tensor) {
   std::vector<float> values;
   for (int64_t i = 0; i < countOf(tensor.dimensions); ++i)
@@ -58,7 +58,7 @@ std::vector<float> floatsOf(const Tensor& tensor) {
 
 }  // namespace
 
-// What lies outside of the image does not count.
+// Padding does not count.
 Status pool(const OperationContext& context) {
   HEARTH_ASSIGN(const Pool2dParameters p, parsePool2d(context));
   const OperationType type = context.operation->type;
@@ -112,7 +112,7 @@ Status resizeBilinear(const OperationContext& context) {
                               ? static_cast<double>(from - 1) / static_cast<double>(to - 1)
                               : static_cast<double>(from) / static_cast<double>(to);
     const double offset = p.halfPixelCenters ? 0.5 : 0.0;
-    // Positions before the first and behind the last element are these.
+    // Positions before the first and after the last element are moved onto these.
     const double at = std::clamp((static_cast<double>(position) + offset) * factor - offset, 0.0,
                                  static_cast<double>(from - 1));
     const auto lower = static_cast<int64_t>(at);
@@ -130,7 +130,7 @@ Status resizeBilinear(const OperationContext& context) {
                                channel * layout.channelStride);
       return areSteps ? static_cast<double>(storedAt(data, at)) : realAt(data, at);
     });
-    // Data and output have one quantisation. Halves of its steps go up.
+    // Data and output have one quantisation, so steps are interpolated. Halves are rounded up.
     if (areSteps)
       putStored(output, place, static_cast<int32_t>(std::floor(value + 0.5)));
     else
@@ -139,7 +139,7 @@ Status resizeBilinear(const OperationContext& context) {
   return {};
 }
 
-// The mean of samples inside each bin of a region.
+// Each output is the mean of samples inside its bin of a region.
 Status alignRegions(const OperationContext& context) {
   HEARTH_ASSIGN(const RegionParameters p, parseRegionPooling(context, 9));
   HEARTH_ASSIGN(const int32_t heightSamples, context.scalar<int32_t>(7));
@@ -148,7 +148,7 @@ Status alignRegions(const OperationContext& context) {
   const std::vector<float> regions = floatsOf(context.inputs[region_pooling::kRegions]);
   HEARTH_TRY(checkBatchIndices(context, region_pooling::kBatches, p.batches));
   HEARTH_TRY(checkRegions(context, region_pooling::kRegions, regions));
-  // How many samples a bin has along a side: the given number, or its size.
+  // Number of samples along a side of a bin: the given number or, if 0, the size of the bin.
   constexpr double kMostSamples = 4096;
   const auto countSamples = [&](double bin, int32_t wanted) -> Result<int64_t> {
     const double count = wanted > 0 ? wanted : std::ceil(bin);
@@ -199,8 +199,8 @@ Status alignRegions(const OperationContext& context) {
   return {};
 }
 
-// The greatest element inside each bin of a region; 0 for a bin without elements. The bounds of
-// bins are those of float32, since they are rounded to whole elements.
+// Each output is the greatest element inside its bin of a region, 0 for an empty bin. The bounds of
+// bins are computed in float32, since they are rounded to whole elements.
 Status poolRegions(const OperationContext& context) {
   HEARTH_ASSIGN(const RegionParameters p, parseRegionPooling(context, 7));
   const Tensor& features = context.inputs[region_pooling::kFeatures];

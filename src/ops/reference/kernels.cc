@@ -160,8 +160,8 @@ constexpr Entry kKernels[] = {
     {OperationType::kTfliteDetectionPostprocess, postprocessDetections},
 };
 
-// Integer LSTMs, whose formulas are sequences of roundings; what finds and filters boxes in NNAPI,
-// and what depends on random numbers or hashes.
+// Operations without a reference kernel: integer LSTMs, whose formulas are sequences of roundings;
+// NNAPI's detection operations; and operations that depend on random numbers or hashes.
 constexpr OperationType kSharedOperations[] = {
     OperationType::kLshProjection,
     OperationType::kAxisAlignedBboxTransform,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reference kernels: each operation as its documentation defines it, one element at a time, in
-// double or, where the definition is one of integers, in these. They share no loop with the kernels
-// of src/ops, which they judge; only the reading of arguments, and the rounding that is part of a
-// definition. No vectors, no threads, no short cuts.
+// double or, where the definition is in integers, in integers. They share no loop with the kernels
+// of src/ops, which they judge, but only the reading of arguments and the rounding that is part of
+// a definition. No vectors, no threads, no short cuts.
 #pragma once
 
 #include <span>
@@ -12,14 +12,14 @@
 
 namespace hearth::ops::reference {
 
-// Computes the outputs of an operation that passed validate() and prepare() and whose arguments
+// Computes the outputs of an operation that has passed validate() and prepare() and whose arguments
 // have data. Errors as those of OperationDefinition::execute. Thread-safe.
 using Kernel = Status (*)(const OperationContext& context);
 
-// Null for an operation that has none: those of sharedOperations(), IF and WHILE.
+// Null for an operation without a reference kernel: sharedOperations(), IF and WHILE.
 Kernel findKernel(OperationType type);
 
-// The operations that have only the kernel of OperationDefinition::execute.
+// The operations whose only kernel is OperationDefinition::execute.
 std::span<const OperationType> sharedOperations();
 
 // The kernels, by file. cast.cc

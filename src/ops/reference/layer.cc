@@ -73,7 +73,7 @@ void LayerOutput::put(int64_t place, int64_t channel, double sum) const {
     if (hasBias) sum += realAt(context_.inputs[2], channel);
     return putReal(output, place, activate(sum, activation_));
   }
-  // A bias counts in steps of data times filter.
+  // The bias is in steps of data scale times filter scale.
   if (hasBias) sum += static_cast<double>(integerAt(context_.inputs[2], channel));
   if (output.type() != OperandType::kTensorQuant16Symm) sum = wrappedSum(sum);
   const graph::Operand& filter = *context_.inputs[1].operand;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What layers with data, filter and bias (inputs 0, 1, 2) share: the numbers whose products they
-// sum, and how a sum becomes an element of the output.
+// What layers with data, filter and bias (inputs 0, 1, 2) share: the factors of their sums of
+// products, and the conversion of a sum to an element of the output.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace hearth::ops::reference {
 
-// The sums of a layer of quantised data are exact: of stored numbers less their zero points, scaled
-// once at the end. Those of all others are of real numbers.
+// Whether the layer sums whole numbers: quantised data give exact sums of stored numbers less their
+// zero points, which are scaled once at the end. All other layers sum real numbers.
 bool areStepsSummed(const OperationContext& context);
 
-// Real data that meet a filter of 8 or 4 bits, quantised as a hybrid layer does while it runs:
-// each of `rows` rows to the 256 steps from its least to its greatest value, 0 included, by
-// XNNPACK's rule, which is defined in float32. A row with an infinity or NaN stays as it is.
+// The data of a hybrid layer as it quantises them: each of `rows` rows is rounded to 256 steps from
+// its least to its greatest value, 0 included, by XNNPACK's rule, which is defined in float32. A
+// row with an infinity or NaN stays as it is.
 std::vector<double> roundedRows(const Tensor& data, int64_t rows);
-// Whether inputs 0 and 1 make the layer such a one.
+// Whether inputs 0 and 1 make the layer a hybrid one.
 bool isHybridLayer(const OperationContext& context);
 
-// Calls visit(first element, number to subtract from each) for the data, input 0, whose rows are as
-// many as hybrid layers round; the element's type is float, Half, double or an integer.
+// Calls visit(first element, number to subtract from each) for the data, input 0. A hybrid layer
+// rounds `rows` rows of them. The element's type is float, Half, double or an integer.
 template <typename Visit>
 void visitData(const OperationContext& context, int64_t rows, const Visit& visit) {
   const Tensor& data = context.inputs[0];
@@ -44,7 +44,7 @@ void visitData(const OperationContext& context, int64_t rows, const Visit& visit
   }
 }
 
-// The sum of `count` products: neighbouring weights, and elements `step` apart.
+// The sum of `count` products of neighbouring weights with elements that are `step` apart.
 template <typename T>
 double sumOfProducts(const T* data, int64_t step, double zeroPoint, const double* weights,
                      int64_t count) {
@@ -54,15 +54,15 @@ double sumOfProducts(const T* data, int64_t step, double zeroPoint, const double
   return sum;
 }
 
-// The sum of products of 8-bit numbers as it is in 32 bits: what is too large loses its upper bits.
+// A sum of 8-bit products wrapped to 32 bits: a sum that is too large loses its upper bits.
 double wrappedSum(double sum);
 
-// Weights `first`, `first + step`, ... of the filter as the factors of such sums.
+// Weights `first`, `first + step`, ... of the filter, as factors of such sums.
 std::vector<double> weightsAt(const OperationContext& context, int64_t first, int64_t step,
                               int64_t count);
 
-// Adds the bias, which may be omitted, applies the activation, and rounds. The context must outlive
-// this.
+// Adds the bias, which may be omitted, applies the activation, rounds and stores. The context must
+// outlive this object.
 class LayerOutput {
  public:
   LayerOutput(const OperationContext& context, FusedActivation activation);
@@ -72,7 +72,7 @@ class LayerOutput {
  private:
   const OperationContext& context_;
   const FusedActivation activation_;
-  const QuantizedRange range_;  // of stored results
+  const QuantizedRange range_;  // limits of the stored results
 };
 
 }  // namespace hearth::ops::reference

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is found by indices, and what is made of shapes.
+// Operations that look elements up by index, and those that make tensors from shapes.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,7 +17,7 @@
 namespace hearth::ops::reference {
 namespace {
 
-// Bytes of a slice of a tensor that has one index for each of its first `depth` dimensions.
+// Bytes of the slice that an index of the first `depth` dimensions selects.
 size_t sliceBytes(const Tensor& tensor, size_t depth) {
   size_t bytes = graph::elementSize(tensor.type());
   for (size_t i = depth; i < tensor.rank(); ++i) bytes *= tensor.dimensions[i];
@@ -36,14 +36,14 @@ Status checkIndex(const OperationContext& context, size_t number, int64_t index,
               context.describe(), index, size);
 }
 
-// How many runs of indices there are in indices of [..., depth].
+// Number of runs of indices in a tensor of [..., depth].
 int64_t runsOf(const Dimensions& indices) {
   int64_t runs = 1;
   for (size_t i = 0; i + 1 < indices.size(); ++i) runs *= indices[i];
   return runs;
 }
 
-// The slice of a tensor to which one run of indices leads.
+// The number of the slice that one run of indices selects.
 Result<int64_t> sliceAt(const OperationContext& context, const std::vector<int64_t>& indices,
                         size_t first, size_t depth, const Dimensions& dimensions) {
   int64_t slice = 0;
@@ -59,7 +59,7 @@ void putNumbers(const Tensor& output, const Dimensions& numbers) {
     putInteger(output, static_cast<int64_t>(i), numbers[i]);
 }
 
-// Whether two elements are equal: as numbers if they are real, NaN to nothing, else as bytes.
+// Whether two elements are equal: real elements as numbers (NaN equals nothing), others by bytes.
 bool areEqual(const Tensor& tensor, int64_t a, int64_t b) {
   if (isFloat(tensor.type())) return realAt(tensor, a) == realAt(tensor, b);
   const size_t size = graph::elementSize(tensor.type());
@@ -78,7 +78,7 @@ Status gather(const OperationContext& context) {
     HEARTH_TRY(checkIndex(context, i, indices[i], data.dimensions[axis]));
   if (countOf(context.outputs[0].dimensions) == 0) return {};
   const size_t bytes = sliceBytes(data, axis + 1);
-  // The first dimensions may belong to data and indices alike.
+  // Data and indices may share their first dimensions.
   HEARTH_ASSIGN(const int32_t shared, context.scalar<int32_t>(3, 0));
   const size_t batchRank = static_cast<size_t>(
       shared < 0 ? shared + static_cast<int32_t>(context.inputs[2].rank()) : shared);
@@ -113,7 +113,7 @@ Status gatherNd(const OperationContext& context) {
   return {};
 }
 
-// Several updates at one place add up; integers keep their lower bits.
+// Updates at one place are added; integers keep their lower bits.
 Status scatterNd(const OperationContext& context) {
   const Tensor& updates = context.inputs[1];
   const Tensor& output = context.outputs[0];
@@ -145,7 +145,7 @@ Status scatterNd(const OperationContext& context) {
   });
 }
 
-// One value but at the places that the indices name.
+// Fills the output with one value, then sets the places that the indices name.
 Status setPlaces(const OperationContext& context) {
   const Tensor& output = context.outputs[0];
   const Tensor& values = context.inputs[2];
@@ -161,7 +161,7 @@ Status setPlaces(const OperationContext& context) {
   return {};
 }
 
-// A table of weights gives real rows where the output is float32, else rows as they are.
+// The rows are real numbers where the output is float32, else rows as they are stored.
 Status lookUpEmbeddings(const OperationContext& context) {
   HEARTH_ASSIGN(const std::vector<int64_t> rows, context.intVector(0));
   const Tensor& table = context.inputs[1];
@@ -180,7 +180,7 @@ Status lookUpEmbeddings(const OperationContext& context) {
       const int64_t place = rows[i] * size + k;
       double value = 0;
       if (context.hasInput(2)) {
-        // A scale for each run of elements.
+        // There is a scale for each run of elements.
         const Tensor& scales = context.inputs[2];
         const int64_t blocks = scales.dimensions[1];
         value = storedAt(table, place) * realAt(scales, rows[i] * blocks + k / (size / blocks));
@@ -192,7 +192,7 @@ Status lookUpEmbeddings(const OperationContext& context) {
   return {};
 }
 
-// Keys ascend. A key that is missing has a row of zeros.
+// Keys are in ascending order. A missing key gives a row of zeros.
 Status lookUpHashtable(const OperationContext& context) {
   HEARTH_ASSIGN(const std::vector<int64_t> wanted, context.intVector(0));
   HEARTH_ASSIGN(const std::vector<int64_t> keys, context.intVector(1));
@@ -241,7 +241,7 @@ Status makeRange(const OperationContext& context) {
   const Tensor& output = context.outputs[0];
   for (int64_t i = 0; i < countOf(output.dimensions); ++i) {
     if (isInteger(output.type()))
-      // The results fit their type, i * delta need not.
+      // The results fit their type, but i * delta may not.
       putInteger(output, i,
                  static_cast<int64_t>(static_cast<uint64_t>(integerAt(context.inputs[0], 0)) +
                                       static_cast<uint64_t>(i) *
@@ -283,7 +283,7 @@ Status findBuckets(const OperationContext& context) {
   return {};
 }
 
-// Each element is looked for among those before it.
+// Searches for each element among the elements before it.
 Status findUnique(const OperationContext& context) {
   const Tensor& data = context.inputs[0];
   int64_t different = 0;
@@ -324,7 +324,7 @@ Status broadcastArguments(const OperationContext& context) {
   return {};
 }
 
-// UNSORTED_SEGMENT_*: each result is looked for in all rows.
+// UNSORTED_SEGMENT_*: searches all rows for each result.
 Status combineSegments(const OperationContext& context) {
   const Tensor& data = context.inputs[0];
   const Tensor& output = context.outputs[0];
@@ -349,7 +349,7 @@ Status combineSegments(const OperationContext& context) {
         } else if (type == OperationType::kUnsortedSegmentMin) {
           if (value < result) result = value;
         } else if constexpr (std::is_integral_v<T>) {
-          // In 64 bits, of which the lower ones are kept.
+          // Computed in 64 bits, of which the lower ones are kept.
           const auto a = static_cast<uint64_t>(result);
           const auto b = static_cast<uint64_t>(value);
           result = static_cast<T>(type == OperationType::kUnsortedSegmentProd ? a * b : a + b);

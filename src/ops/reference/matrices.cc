@@ -28,7 +28,7 @@ std::vector<double> rowOfWeights(const OperationContext& context, int64_t row, i
   return weights;
 }
 
-// The matrices that one of the output is the product of, as places of elements.
+// The matrices, as places of their elements, whose product is one matrix of the output.
 struct Matrix {
   int64_t first;
   int64_t rowStep;
@@ -72,7 +72,7 @@ Status multiplyMatrices(const OperationContext& context) {
   const QuantizedRange range = quantizedRange(type);
   const graph::Operand& to = *output.operand;
   const double ratio = left.operand->scale / (areSteps ? double{to.scale} : 1.0);
-  // TFLite defines 16-bit products by this multiplier, whose scales it multiplies as float32.
+  // TFLite defines 16-bit products by this multiplier. It multiplies the scales as float32.
   const bool hasChannels = right.type() == OperandType::kTensorQuant8SymmPerChannel;
   const auto factorOf = [&](int64_t column) {
     const float scale = hasChannels ? right.operand->perChannel.scales[static_cast<size_t>(column)]
@@ -131,7 +131,7 @@ Status attend(const OperationContext& context) {
   forEach({p.batches, p.queries, p.heads}, [&](const Index& index, int64_t row) {
     const int64_t batch = index[0];
     const int64_t head = index[2];
-    // The place of the first element of a key or value.
+    // The place of the first element of a key or a value.
     const auto placeOfKey = [&](int64_t key, int64_t size) {
       return ((batch * p.keys + key) * p.groups + head / headsOfGroup) * size;
     };
@@ -149,7 +149,8 @@ Status attend(const OperationContext& context) {
       weights[static_cast<size_t>(key)] = sum;
       greatest = std::max(greatest, sum);
     }
-    // A common summand of the exponents cancels; without this one they would be infinite.
+    // A common summand of the exponents cancels out. The greatest is subtracted, so that none
+    // becomes infinite.
     double total = 0;
     for (double& weight : weights) total += weight = std::exp(weight - greatest);
     for (int64_t i = 0; i < p.valueSize; ++i) {

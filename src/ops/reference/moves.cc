@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements that change their place.
+// Operations that only move elements.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,7 +21,7 @@
 namespace hearth::ops::reference {
 namespace {
 
-// `source` gives the index in the first input of each index in the output.
+// For each index in the output, `source` gives the index in the first input.
 template <typename Source>
 Status move(const OperationContext& context, const Source& source) {
   const Tensor& data = context.inputs[0];
@@ -32,8 +32,8 @@ Status move(const OperationContext& context, const Source& source) {
   return {};
 }
 
-// The index [batch, row, column, channel] of each element of images in any layout. Those of rank 3
-// have one column.
+// Maps each element of images in any layout to its index [batch, row, column, channel]. Images of
+// rank 3 have one column.
 struct ImageView {
   explicit ImageView(const Dimensions& given, bool nchw) : dimensions(given), isNchw(nchw) {}
 
@@ -74,7 +74,7 @@ Status copyBytes(const OperationContext& context) {
   return {};
 }
 
-// Of MATRIX_DIAG and MATRIX_SET_DIAG.
+// MATRIX_DIAG and MATRIX_SET_DIAG.
 Status setDiagonal(const OperationContext& context) {
   const Tensor& output = context.outputs[0];
   const bool hasMatrix = context.operation->type == OperationType::kMatrixSetDiag;
@@ -104,7 +104,8 @@ Status slice(const OperationContext& context) {
   HEARTH_ASSIGN(const SliceParameters parameters, context.operation->type == OperationType::kSlice
                                                       ? parseSlice(context)
                                                       : parseStridedSlice(context));
-  // The output may lack dimensions of which one element is taken; they do not change the order.
+  // The output may lack dimensions of which one element is taken; this does not change the order of
+  // elements.
   Dimensions taken;
   for (const SliceRange& range : parameters.ranges)
     taken.push_back(static_cast<uint32_t>(range.size));
@@ -259,7 +260,7 @@ Status pad(const OperationContext& context) {
   return {};
 }
 
-// Mode 0 does not repeat the elements at the border, mode 1 does.
+// Mode 0 (REFLECT) does not repeat the elements at the border, mode 1 (SYMMETRIC) does.
 Status padMirrored(const OperationContext& context) {
   HEARTH_ASSIGN(const PadParameters parameters, parsePaddings(context, 1));
   HEARTH_ASSIGN(const int32_t mode, context.scalar<int32_t>(2));
@@ -274,8 +275,8 @@ Status padMirrored(const OperationContext& context) {
   });
 }
 
-// Inputs one after the other along an axis. TFLite defines how an 8-bit input with a quantisation
-// of its own gets that of the output, in float32.
+// Concatenates inputs along an axis. TFLite defines, in float32, how an 8-bit input with another
+// quantisation is converted to that of the output.
 Status concatenate(const OperationContext& context) {
   HEARTH_ASSIGN(const ConcatenationParameters parameters, parseConcatenation(context));
   const Tensor& output = context.outputs[0];
@@ -297,7 +298,7 @@ Status concatenate(const OperationContext& context) {
     const float bias = -static_cast<float>(from.zeroPoint) * scale;
     float stored = std::round(static_cast<float>(storedAt(input, source)) * scale + bias) +
                    static_cast<float>(to.zeroPoint);
-    // Where both terms are infinite the real number is far beyond the range, or 0.
+    // With both terms infinite, the real number is 0 or far beyond the range.
     const int32_t steps = storedAt(input, source) - from.zeroPoint;
     if (std::isnan(stored))
       stored = static_cast<float>(steps < 0   ? range.lowest
@@ -362,7 +363,7 @@ Status resizeNearest(const OperationContext& context) {
   const size_t height = parameters.isNchw ? 2 : 1;
   return move(context, [&](Index index) {
     for (size_t i = height; i < height + 2; ++i) {
-      // In float32, as it is documented: some positions come out below a whole number.
+      // In float32, as documented: some positions are rounded to just below a whole number.
       const float factor = parameters.alignCorners && output[i] > 1
                                ? static_cast<float>(data[i] - 1) / static_cast<float>(output[i] - 1)
                                : static_cast<float>(data[i]) / static_cast<float>(output[i]);

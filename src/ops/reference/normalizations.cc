@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements that become what they are in proportion to others.
+// Operations that scale elements by others of their row, group or neighbourhood: soft-max and the
+// normalisations.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,7 +16,7 @@
 namespace hearth::ops::reference {
 namespace {
 
-// Sums of values and of squares about their mean.
+// Mean and variance of a sequence of values.
 class Moments {
  public:
   void add(double value) { sum_ += value, ++count_; }
@@ -29,7 +30,7 @@ class Moments {
   double squares_ = 0;
 };
 
-// TFLite defines the soft-max of 16-bit numbers by a table that it interpolates.
+// TFLite defines the soft-max of 16-bit numbers by a table and interpolation.
 void softmaxSymmetric16(const OperationContext& context, const SoftmaxParameters& p) {
   const Tensor& data = context.inputs[0];
   const SoftmaxTable table(data.operand->scale, p.beta, 0);
@@ -53,7 +54,8 @@ Status softmax(const OperationContext& context) {
     return {};
   }
   forEachRow(data.dimensions, p.axis, [&](int64_t first, int64_t step, int64_t size) {
-    // A common summand of the exponents cancels; without this one they would be infinite.
+    // A common summand of the exponents cancels out. The greatest is subtracted, so that none
+    // becomes infinite.
     double greatest = -std::numeric_limits<double>::infinity();
     for (int64_t i = 0; i < size; ++i)
       greatest = std::max(greatest, realAt(data, first + i * step));
@@ -86,8 +88,8 @@ Status normalizeLength(const OperationContext& context) {
   return {};
 }
 
-// By the squares of the elements up to a radius away. These are differences of sums of the first
-// ones, so that the radius does not cost time.
+// Scales each element by the squares of the elements up to a radius away. Their sums are
+// differences of running sums, so that time does not depend on the radius.
 Status normalizeResponse(const OperationContext& context) {
   const Tensor& data = context.inputs[0];
   HEARTH_ASSIGN(const int32_t radius, context.scalar<int32_t>(1));
@@ -128,7 +130,7 @@ Status normalizeMeanSquare(const OperationContext& context) {
   return {};
 }
 
-// Of each batch element, groups of neighbouring channels.
+// Normalises groups of neighbouring channels of each batch element.
 Status normalizeGroups(const OperationContext& context) {
   HEARTH_ASSIGN(const GroupNormParameters p, parseGroupNorm(context));
   const Tensor& data = context.inputs[0];
@@ -156,7 +158,7 @@ Status normalizeGroups(const OperationContext& context) {
   return {};
 }
 
-// Each channel of each image.
+// Normalises each channel of each image.
 Status normalizeInstances(const OperationContext& context) {
   const Tensor& data = context.inputs[0];
   const double gamma = realAt(context.inputs[1], 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM, RNN, their sequences in one or two directions, and SVDF. What one step leaves is not
-// rounded before the next.
+// LSTM, RNN, their sequences in one or two directions, and SVDF. The state is not rounded between
+// steps.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,7 +21,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// Part of an argument; empty when it is omitted.
+// A range of an argument's elements; empty when it is omitted.
 Numbers numbersOf(const OperationContext& context, size_t input, int64_t first, int64_t count) {
   Numbers numbers;
   if (!isGiven(context, input)) return numbers;
@@ -74,12 +74,12 @@ void putNumbers(const OperationContext& context, size_t output, int64_t first,
     putReal(context.outputs[output], first + static_cast<int64_t>(i), numbers[i]);
 }
 
-// One batch element at a time.
+// An LSTM cell. Computes one batch element at a time.
 class Lstm {
  public:
   Lstm(const OperationContext& context, const LstmLayout& layout, const LstmParameters& parameters)
       : context_(context), layout_(layout), p_(parameters) {
-    // The input gate of a coupled cell is what the forget gate leaves.
+    // The input gate of a coupled cell is 1 - forget gate.
     for (size_t gate = p_.isCoupled ? 1 : 0; gate < 4; ++gate) {
       const size_t weights = layout.weights + gate;
       inputWeights_[gate] = numbersOf(context, weights);
@@ -88,7 +88,7 @@ class Lstm {
       normWeights_[gate] = numbersOf(context, layout.layerNorm + gate);
       if (p_.auxSize > 0) auxWeights_[gate] = numbersOf(context, layout.auxWeights + gate);
     }
-    // Gates see the cell by weights in the order input, forget, output.
+    // Peephole weights come in the order input, forget, output.
     if (!p_.isCoupled) peepholes_[kInput] = numbersOf(context, layout.weights + 8);
     peepholes_[kForget] = numbersOf(context, layout.weights + 9);
     peepholes_[kOutput] = numbersOf(context, layout.weights + 10);
@@ -145,7 +145,7 @@ class Lstm {
     return values;
   }
 
-  // To mean 0 and variance 1.
+  // Normalises to mean 0 and variance 1.
   static void normalize(Numbers* values) {
     const auto count = static_cast<double>(values->size());
     double mean = 0;
@@ -199,7 +199,7 @@ class Rnn {
   Numbers hidden_;
 };
 
-// What a cell reads and where its results go.
+// Where a cell reads its inputs and writes its results.
 struct Run {
   SequenceShape shape;
   bool isReversed = false;
@@ -207,7 +207,7 @@ struct Run {
   int64_t inputSize = 0;
   size_t aux = 0;  // argument of [rows, auxSize]; 0 for none
   int64_t auxSize = 0;
-  size_t output = 0;  // of [rows, outputStride], of which the elements from outputFirst on
+  size_t output = 0;  // of [rows, outputStride]; the run writes its elements from outputFirst on
   int64_t outputFirst = 0;
   int64_t outputStride = 0;
   size_t hiddenState = 0;  // output of [batches, size]
@@ -247,7 +247,7 @@ void runRnn(const OperationContext& context, const RnnLayout& layout,
   runSteps(context, run, &cell, [](int64_t) {});
 }
 
-// The runs of two cells whose outputs are the first one or two; their states follow.
+// The runs of two cells, whose outputs come first (one tensor or two), followed by their states.
 struct BothRuns {
   Run forward;
   Run backward;
@@ -272,7 +272,7 @@ BothRuns runsOf(const BidirectionalParameters& p, size_t auxInput, bool readsAux
   return runs;
 }
 
-// SVDF of int8 data with a state of 16 bits. Sums have 32 bits and wrap.
+// SVDF of int8 data with a 16-bit state. Sums are 32-bit and wrap.
 Status runIntegerSvdf(const OperationContext& context, int64_t rank) {
   const Tensor& input = context.inputs[0];
   const Tensor& featureWeights = context.inputs[1];
@@ -370,7 +370,7 @@ Status runLstmInBothDirections(const OperationContext& context) {
                                     .layerNorm = 57,
                                     .auxInput = 39,
                                     .auxWeights = 44};
-  // The weights of the forget gate, since those of the input gate may be omitted.
+  // The forget gate's weights, since the input gate's may be omitted.
   constexpr BidirectionalLayout kSequence = {
       .auxInput = 39, .auxWeights = 41, .activation = 48, .timeMajor = 52, .mergeOutputs = 51};
   HEARTH_ASSIGN(const BidirectionalParameters p, parseBidirectional(context, kSequence));
@@ -389,7 +389,7 @@ Status runLstmInBothDirections(const OperationContext& context) {
   return {};
 }
 
-// Outputs: the state, and the output, which is the same.
+// Outputs: the state and the output, which are equal.
 Status stepRnn(const OperationContext& context) {
   constexpr RnnLayout kLayout = {.weights = 1};
   const Dimensions& input = context.inputs[0].dimensions;
@@ -441,9 +441,9 @@ Status runRnnInBothDirections(const OperationContext& context) {
 }
 
 // Inputs: data, feature weights [filters, features], time weights [filters, memory], bias [units],
-// state [batches, filters * memory], rank, activation. Outputs: the state, the output. A call puts
-// the products of features into the last column, which it finds zero, and moves the state on by
-// one.
+// state [batches, filters * memory], rank, activation. Outputs: the state, the output. A call
+// writes the products of features to the last column of the state, which is zero before, and then
+// shifts the state by one column.
 Status runSvdf(const OperationContext& context) {
   const int64_t batches = context.inputs[0].dimensions[0];
   const int64_t filters = context.inputs[1].dimensions[0];

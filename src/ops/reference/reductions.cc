@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, products, extremes and their places, along some dimensions.
+// Sums, products, extremes and their places, along some dimensions; top-k and running sums.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,12 +17,13 @@
 namespace hearth::ops::reference {
 namespace {
 
-// Calls visit(place, result) for each element of the data: the place of its result.
+// Calls visit(place, result) for each element of the data, where `result` is the place of its
+// result.
 template <typename Visit>
 void forEachReduced(const OperationContext& context, const ReduceParameters& parameters,
                     const Visit& visit) {
   const Dimensions& data = context.inputs[0].dimensions;
-  // Whether dimensions that are gone are kept as 1 does not change the order.
+  // Keeping reduced dimensions as 1 does not change the order of results.
   Dimensions kept = data;
   for (size_t i = 0; i < kept.size(); ++i)
     if (parameters.isReduced[i]) kept[i] = 1;
@@ -30,7 +31,7 @@ void forEachReduced(const OperationContext& context, const ReduceParameters& par
           [&](const Index& index, int64_t place) { visit(place, broadcastPlace(index, kept)); });
 }
 
-// Sums, means and products. Sums of quantised numbers are exact: of their steps from the zero
+// Sums, means and products. Sums of quantised numbers are exact: they count steps from the zero
 // point.
 Status reduceReals(const OperationContext& context, const ReduceParameters& parameters) {
   const OperationType type = context.operation->type;
@@ -48,7 +49,7 @@ Status reduceReals(const OperationContext& context, const ReduceParameters& para
     value = isProduct ? value * element : value + element;
   });
   const double size = static_cast<double>(countOf(data.dimensions)) / static_cast<double>(count);
-  // A mean of no steps is the zero point.
+  // The mean of no quantised numbers is the zero point.
   const double divisor = type == OperationType::kMean && !(areSteps && size == 0) ? size : 1.0;
   for (int64_t i = 0; i < count; ++i)
     putReal(
@@ -57,7 +58,8 @@ Status reduceReals(const OperationContext& context, const ReduceParameters& para
   return {};
 }
 
-// Sums and products keep their lower bits; means are cut towards zero, those of nothing are 0.
+// Sums and products keep their lower bits. Means are cut towards zero; the mean of no elements is
+// 0.
 template <typename T>
 Status reduceIntegers(const OperationContext& context, const ReduceParameters& parameters) {
   const OperationType type = context.operation->type;
@@ -84,7 +86,7 @@ Status reduceIntegers(const OperationContext& context, const ReduceParameters& p
   return {};
 }
 
-// Of nothing the extreme is the furthest from it. NaN is neither greater nor less.
+// The extreme of no elements is the value furthest from it. NaN is neither greater nor less.
 template <typename T>
 Status findExtremes(const OperationContext& context, const ReduceParameters& parameters) {
   const bool isGreatest = context.operation->type == OperationType::kReduceMax;
