@@ -68,7 +68,7 @@ TEST(BatchMatmulTest, SignedQuantization) {
   EXPECT_THAT(builder.result<int8_t>(), ElementsAre(32));  // 1 * 2 + 2 * 20 = 42
 }
 
-// The results of TFLite.
+// The expected results are TFLite's.
 TEST(BatchMatmulTest, SymmetricIn16Bits) {
   const OperandType type = OperandType::kTensorQuant16Symm;
   OperationBuilder builder(OperationType::kBatchMatmul);
@@ -82,7 +82,7 @@ TEST(BatchMatmulTest, SymmetricIn16Bits) {
   EXPECT_THAT(builder.result<int16_t>(), ElementsAre(910, 1, 272, 103));
 }
 
-// Sums go beyond 32 bits.
+// Sums need more than 32 bits.
 TEST(BatchMatmulTest, LongRowsIn16Bits) {
   const OperandType type = OperandType::kTensorQuant16Symm;
   for (const uint32_t depth : {1u, 255u, 256u, 257u, 1000u}) {
@@ -100,7 +100,7 @@ TEST(BatchMatmulTest, LongRowsIn16Bits) {
   }
 }
 
-// The results of TFLite.
+// The expected results are TFLite's.
 TEST(BatchMatmulTest, EightBitsBesideSixteen) {
   const OperandType wide = OperandType::kTensorQuant16Symm;
   for (const OperandType narrow :

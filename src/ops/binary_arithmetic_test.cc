@@ -187,7 +187,7 @@ TEST(SquaredDifferenceTest, RealNumbersAndIntegers) {
       ElementsAre(4, 1, 0));
 }
 
-// Each result is the nearest one: the difference is not rounded.
+// Each result is the nearest step: the difference is not rounded before it is squared.
 TEST(SquaredDifferenceTest, EightBits) {
   std::vector<int8_t> a;
   std::vector<int8_t> b;
@@ -232,7 +232,7 @@ TEST(SquaredDifferenceTest, ScalesThatAreFarApart) {
   EXPECT_THAT(builder.result<int8_t>(), ElementsAre(3, 127));
 }
 
-// Integers without a scale count themselves; what is too large is the greatest.
+// Integers without a scale have steps of 1; sums that are too large saturate.
 TEST(BinaryArithmeticTest, PlainIntegersOfSixteenBits) {
   const auto run = [](OperationType type, std::vector<int16_t> a, std::vector<int16_t> b) {
     graph::Operand operand;

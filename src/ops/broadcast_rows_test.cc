@@ -13,8 +13,8 @@
 namespace hearth::ops {
 namespace {
 
-// The definition: where element `index` of the output comes from in an input. The input's
-// dimensions are the last ones of the output, or 1.
+// The definition: the place, in an input, of element `index` of the output. The input's dimensions
+// are the last ones of the output, or 1.
 size_t placeOf(size_t index, const Dimensions& output, const Dimensions& input) {
   size_t place = 0;
   size_t stride = 1;
@@ -27,7 +27,7 @@ size_t placeOf(size_t index, const Dimensions& output, const Dimensions& input) 
   return place;
 }
 
-// Both walks, over single elements and in rows, give the right indices for each element once.
+// forEachBroadcast() and forEachBroadcastRow() visit every element once, with the right indices.
 void expectRightWalks(threads::ThreadPool* pool, const Dimensions& output, const Dimensions& a,
                       const Dimensions& b) {
   size_t count = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fourier transforms and the complex numbers that they give.
+// Fourier transforms and the operations on complex numbers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ TEST(Rfft2dTest, CutsAndFillsUp) {
   EXPECT_EQ(spectrumOf({1, 3}, {1, 2, 3}, 1, 4), spectrumOf({1, 4}, {1, 2, 3, 0}, 1, 4));
 }
 
-// A cosine has one frequency, in both of two images.
+// The transform of a cosine has one frequency, in each of two images.
 TEST(Rfft2dTest, FindsTheFrequency) {
   constexpr size_t kWidth = 512;
   std::vector<float> images(2 * kWidth);

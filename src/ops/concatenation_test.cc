@@ -35,7 +35,7 @@ TEST(ConcatenationTest, BringsInputsToTheOutputScale) {
   EXPECT_THAT(builder.result<int8_t>(), ElementsAre(-2, 127, -128, 5));
 }
 
-// The quotient of the scales is infinite, or the product with it.
+// The quotient of the scales is infinite, or its product with a value is.
 TEST(ConcatenationTest, ScalesFarApart) {
   const OperandType type = OperandType::kTensorQuant8Asymm;
   for (const float scale : {1e30f, 1.0f}) {

@@ -74,7 +74,7 @@ TEST(Conv2dTest, DilationAndNchw) {
       .output();
   ASSERT_TRUE(builder.run());
   EXPECT_EQ(builder.dimensions(), (Dimensions{1, 1, 1, 1}));
-  // Corners of both planes.
+  // The sum over the corners of both planes.
   EXPECT_THAT(builder.result<float>(), ElementsAre(1 + 3 + 7 + 9 + 10 + 12 + 16 + 18.0f));
 }
 
@@ -125,7 +125,7 @@ TEST(Conv2dTest, FloatInputTakesEightBitFilters) {
       OperationBuilder::tensor(OperandType::kTensorQuant8SymmPerChannel, {2, 1, 1, 2});
   filter.perChannel = {0, {0.5f, 2.0f}};
   OperationBuilder builder(OperationType::kConv2d);
-  // 255 is the greatest value: the steps of the rounded input are 1.
+  // 255 is the greatest value, so the input is rounded to steps of 1.
   builder.input({1, 1, 1, 2}, std::vector<float>{2.25f, 255.0f})
       .input(filter, std::vector<int8_t>{2, 4, 1, -1})
       .omitted(kFloat)

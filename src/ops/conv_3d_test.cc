@@ -14,7 +14,7 @@ using testing::ElementsAre;
 TEST(Conv3dTest, SameAndValid) {
   const auto run = [](int32_t padding) {
     OperationBuilder builder(OperationType::kConv3d);
-    // One channel; the filter adds a pixel and its right neighbour.
+    // One channel; the filter adds a pixel to its right neighbour.
     builder.input({1, 1, 2, 2, 1}, std::vector<float>{1, 2, 3, 4})
         .input({1, 1, 2, 1, 2}, std::vector<float>{1, 10, 1, 0})
         .input({2}, std::vector<float>{0.5f, 0})
@@ -41,9 +41,9 @@ std::vector<float> transposed(int32_t padding, const std::vector<int32_t>& shape
 
 TEST(Conv3dTransposeTest, EachElementAddsTheFilter) {
   EXPECT_THAT(transposed(2, {1, 1, 1, 4, 1}), ElementsAre(1.5f, 10.5f, 2.5f, 20.5f));
-  // The last element lies behind all windows.
+  // The last output element lies behind all windows.
   EXPECT_THAT(transposed(2, {1, 1, 1, 5, 1}), ElementsAre(1.5f, 10.5f, 2.5f, 20.5f, 0.5f));
-  // SAME: windows overhang the end.
+  // With SAME, windows extend past the end.
   EXPECT_THAT(transposed(1, {1, 1, 1, 3, 1}), ElementsAre(1.5f, 10.5f, 2.5f));
 }
 
@@ -56,7 +56,8 @@ TEST(Conv3dTransposeTest, ShapesThatDoNotBelongTogetherAreErrors) {
   EXPECT_THAT(transposed(3, {1, 1, 1, 4, 1}), ElementsAre());
 }
 
-// Channels, planes and rows are not confused; OperationBuilder compares with the formula.
+// OperationBuilder compares with the reference kernel, so channels, planes and rows must not be
+// confused.
 TEST(Conv3dTransposeTest, ManyChannels) {
   OperationBuilder builder(OperationType::kConv3dTranspose);
   std::vector<float> data(2 * 2 * 3 * 2 * 3);

@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Functions of a test as an operator.
+// Makes an operator of functions that a test gives.
 struct Functions {
   std::function<Result<CustomOutputs>(const CustomCall&)> describe;
   std::function<Status(const CustomCall&)> compute;
@@ -99,8 +99,8 @@ TEST(CustomTest, ComputesAndAsksOnceForAShape) {
   EXPECT_EQ(asked, 1);
 }
 
-// Several runs of an interpreter, with values that describe the outputs.
-TEST(CustomTest, ShapesOfValuesAreAskedForInEachRun) {
+// The output's shape depends on values, so the operator is asked again in each run.
+TEST(CustomTest, ShapesThatDependOnValuesAreAskedForInEachRun) {
   int asked = 0;
   registerTest("Ops_Repeat",
                {[&](const CustomCall& call) -> Result<CustomOutputs> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The detection operations on inputs small enough to follow.
+// The detection operations on inputs that are small enough to check by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,7 +104,7 @@ TEST(HeatmapMaxKeypointTest, RefinesAlongASlope) {
       .scalar(false);
   builder.output().output();
   ASSERT_TRUE(builder.run());
-  // Along x the parabola through 1, 2, 1.5 peaks 1/6 to the right.
+  // Along x, the parabola through 1, 2, 1.5 has its peak 1/6 to the right.
   EXPECT_THAT(builder.result<float>(1), ElementsAre(FloatNear(1.5f + 1.0f / 6, 1e-5f), 1.5f));
   EXPECT_GT(builder.result<float>(0)[0], 2.0f);
 }

@@ -87,7 +87,7 @@ TEST(UnaryArithmeticTest, Floats) {
   EXPECT_TRUE(std::isnan(apply(OperationType::kSqrt, {-1})[0]));
 }
 
-TEST(UnaryArithmeticTest, LeastIntegerStays) {
+TEST(UnaryArithmeticTest, AbsAndNegKeepTheLeastInteger) {
   for (const OperationType type : {OperationType::kAbs, OperationType::kNeg}) {
     OperationBuilder builder(type);
     builder.input({2}, std::vector<int32_t>{INT32_MIN, -3}).output(OperandType::kTensorInt32);
@@ -123,7 +123,7 @@ TEST(PreluTest, SlopePerChannel) {
   EXPECT_THAT(builder.result<float>(), ElementsAre(-0.5f, -2, 2, -6));
 }
 
-// The results of TFLite's LEAKY_RELU.
+// The expected results are those of TFLite's LEAKY_RELU.
 TEST(PreluTest, SymmetricIn16Bits) {
   const OperandType type = OperandType::kTensorQuant16Symm;
   const auto run = [&](float slope, float scale) {

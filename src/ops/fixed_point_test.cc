@@ -13,7 +13,7 @@ TEST(FixedPointTest, MultipliersComeFromRealFactors) {
   const FixedMultiplier half = toFixedMultiplier(0.5);
   EXPECT_EQ(half.multiplier, 1 << 30);
   EXPECT_EQ(half.shift, 0);
-  // The mantissa rounds up to 1: the exponent takes it.
+  // The mantissa rounds up to 1, which the exponent absorbs.
   EXPECT_EQ(toFixedMultiplier(std::nextafter(1.0, 0.0)).shift, 1);
   EXPECT_EQ(toFixedMultiplier(0.0).multiplier, 0);
   EXPECT_EQ(toFixedMultiplier(-1.0).multiplier, 0);

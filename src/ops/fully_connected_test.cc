@@ -67,7 +67,7 @@ TEST(FullyConnectedTest, SignedWithOmittedBias) {
 
 TEST(FullyConnectedTest, HybridWeights) {
   OperationBuilder builder(OperationType::kFullyConnected);
-  // Steps of 1 from -100 to 155, and of 0.5 from 0 to 127.5.
+  // The rows are rounded to steps of 1 (from -100 to 155) and of 0.5 (from 0 to 127.5).
   builder.input({2, 3}, std::vector<float>{1.0f, 155.0f, -100.0f, 0.5f, 127.5f, 1.1f})
       .input(OperationBuilder::tensor(OperandType::kTensorQuant8Symm, {1, 3}, 0.25f),
              std::vector<int8_t>{-4, 8, 1})
@@ -85,7 +85,7 @@ TEST(FullyConnectedTest, FourBitWeightsWithScalesForRowsOrBlocks) {
         .input(std::move(weights), std::vector<uint8_t>{0xF1, 0x78, 0x21, 0x43})
         .omitted(kFloat)
         .scalar(0);
-    // The smallest block of [2, 4] weights is one of the 2 halves of a row.
+    // [2, 4] weights have blocks of half a row.
     if (hasBlocks) builder.input({2, 2}, std::vector<Half>{1, 2, 4, 8});
     builder.output();
     EXPECT_TRUE(builder.run());

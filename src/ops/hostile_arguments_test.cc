@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Valid operations with a few arguments replaced by hostile ones: whatever happens must be an error
-// or a result. The sanitizer presets see what goes wrong.
+// Runs valid operations with a few arguments replaced by hostile ones. Each run must end in an
+// error or a result; the sanitizer presets detect anything worse.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ float hostileFloat(Random& random) {
   return kValues[random() % std::size(kValues)];
 }
 
-// Arguments of which some are replaced, at random.
+// Adds arguments, some of which it replaces at random.
 class Mutator {
  public:
   Mutator(OperationType type, Random& random) : builder_(type), random_(random) {}
@@ -62,7 +62,7 @@ class Mutator {
     }
     return *this;
   }
-  // An int32 bias with the scale that goes with the other quantised tensors.
+  // An int32 bias with the scale that fits the other quantised tensors.
   Mutator& bias(uint32_t count) {
     std::vector<int32_t> values(count);
     for (int32_t& value : values) value = hostileInt(random_);
@@ -98,7 +98,7 @@ class Mutator {
     builder_.scalar(rarely() ? !value : value);
     return *this;
   }
-  // A constant of bytes, as CUSTOM has for name and options.
+  // A constant of bytes, such as the name and the options of CUSTOM.
   Mutator& bytes(std::string text) {
     if (rarely()) text[random_() % text.size()] = static_cast<char>(random_());
     if (rarely()) text.resize(random_() % 40);
@@ -166,7 +166,7 @@ struct Case {
   const char* name;
   std::function<Status(Random&)> run;
   bool canFail = true;  // some operations take every shape and value
-  // Sums in another order end in another of NaN and the infinities.
+  // Sums in another order may give another of NaN and the infinities.
   bool sumsInAnyOrder = false;
 };
 
@@ -624,14 +624,14 @@ TEST_P(HostileArgumentsTest, EndInErrorsOrResults) {
     ++(status ? passed : failed);
     if (!status) {
       lastError = status.error().toString();
-      // The reference kernel says something else.
+      // kOpFailed would mean that the reference kernel gives another result.
       if (!GetParam().sumsInAnyOrder) {
         EXPECT_NE(status.error().code(), ErrorCode::kOpFailed) << lastError;
       }
       EXPECT_FALSE(lastError.empty());
     }
   }
-  // Both kinds must occur, else the mutations test nothing.
+  // Both kinds of outcome must occur, else the mutations test nothing.
   EXPECT_GT(passed, 0) << lastError;
   if (GetParam().canFail) {
     EXPECT_GT(failed, 0);

@@ -59,7 +59,7 @@ std::shared_ptr<const Interpreter> interpret(const graph::Model& model,
   return interpreter ? *interpreter : nullptr;
 }
 
-// out = (in + c) + c, c constant; `misalignment` moves c's bytes off their alignment.
+// out = (in + c) + c, where c is constant; `misalignment` moves its bytes off their alignment.
 graph::Model addTwice(size_t misalignment = 0) {
   graph::Model model;
   model.subgraphs.resize(1);
@@ -76,7 +76,7 @@ graph::Model addTwice(size_t misalignment = 0) {
   return model;
 }
 
-// out = condition ? in + in : in * in, the branches in subgraphs 1 and 2.
+// out = condition ? in + in : in * in. The branches are subgraphs 1 and 2.
 graph::Model branching() {
   graph::Model model;
   model.subgraphs.resize(3);
@@ -99,8 +99,8 @@ graph::Model branching() {
   return model;
 }
 
-// while (value < limit) { value = value + step; state = state + value }; value and state go in and
-// out, limit and step in only. Subgraph 1 is the condition, 2 the body.
+// while (value < limit) { value = value + step; state = state + value }. The loop takes and returns
+// value and state; it only takes limit and step. Subgraph 1 is the condition, 2 the body.
 graph::Model looping() {
   graph::Model model;
   model.subgraphs.resize(3);
@@ -305,7 +305,7 @@ TEST(Interpreter, RunsOfSeveralThreadsAreIndependent) {
 
 TEST(Interpreter, DeepNestingIsRefusedNotRecursedInto) {
   graph::Model model = branching();
-  // Subgraph k refers to k + 1 in both branches.
+  // Both branches of subgraph k refer to k + 1.
   const graph::Subgraph last = model.subgraphs[1];
   graph::Subgraph nested = model.main();
   model.subgraphs.resize(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic of single elements whose loops are vectorised, against a loop over all elements.
+// Element-wise arithmetic with vectorised loops, compared with a loop over single elements.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ size_t countOf(const Dimensions& dimensions) {
   return count;
 }
 
-// Each argument of its own scale; what is right in double is, but for rounding of what lies between
-// two steps, right here.
+// Each operand has a scale of its own. Results must be the nearest steps of results in double,
+// except close to the middle between two steps.
 void checkSixteenBits(OperationType type, const Dimensions& a, const Dimensions& b, float scaleA,
                       float scaleB, float scale, int32_t activation) {
   const std::vector<int16_t> left = randomValues<int16_t>(countOf(a), -32768, 32767);
@@ -39,7 +39,7 @@ void checkSixteenBits(OperationType type, const Dimensions& a, const Dimensions&
   ASSERT_TRUE(builder.run());
   const std::vector<int16_t> made = builder.result<int16_t>();
   for (size_t i = 0; i < made.size(); ++i) {
-    // Of shapes [n], [m, n], [m, 1] and [1]: the last dimension of the output is 67.
+    // The shapes are [n], [m, n], [m, 1] or [1], where n is 67, the last dimension of the output.
     const auto indexIn = [&](const Dimensions& dimensions) {
       if (countOf(dimensions) == 1) return size_t{0};
       if (dimensions.back() == 1) return i / 67;
@@ -54,7 +54,7 @@ void checkSixteenBits(OperationType type, const Dimensions& a, const Dimensions&
     if (activation == 3) value = std::clamp(value, 0.0, 6.0);
     const double steps = std::clamp(value / scale, -32768.0, 32767.0);
     ASSERT_NEAR(made[i], steps, 0.51) << i;
-    // Sums of powers of two make no error.
+    // Sums in steps of powers of two are exact.
     if (type != OperationType::kMul && scaleA == 0x1p-12f && scaleB == 0x1p-12f &&
         scale == 0x1p-11f)
       ASSERT_EQ(made[i], quantize(value, output)) << i;
@@ -89,7 +89,7 @@ TEST(LongArithmeticTest, SixteenBitsOfScalesFarApart) {
   EXPECT_EQ(made(OperationType::kSub), (std::vector<int16_t>{0, 32767, -32768, 32767, 0, 0}));
 }
 
-// The definitions, with 64 bits.
+// The definition, in 64 bits.
 int64_t floorQuotient(int64_t a, int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }

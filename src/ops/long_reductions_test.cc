@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions and searches whose loops are vectorised, against a loop over all elements.
+// Reductions and searches with vectorised loops, compared with a loop over single elements.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Case {
   std::vector<int32_t> axes;
 };
 
-// Long and short, wide and narrow, and sizes that fill no vector.
+// Long and short, wide and narrow tensors, and sizes that do not fill a vector.
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const uint32_t size : {1u, 2u, 31u, 32u, 33u, 64u, 127u, 129u, 255u, 256u, 257u, 1000u})
@@ -41,7 +41,7 @@ std::vector<Case> cases() {
   all.push_back({{9, 3, 130}, {1}});
   all.push_back({{7, 3, 130}, {0, 2}});
   all.push_back({{3, 600, 33}, {0, 1}});
-  // So many bytes that parts of the first dimension are merged.
+  // Enough bytes that parts of the first dimension are folded by themselves and merged.
   all.push_back({{66000, 33}, {0}});
   all.push_back({{300, 3, 2500}, {0, 2}});
   all.push_back({{2200000}, {0}});
@@ -155,7 +155,7 @@ TEST(LongReductionsTest, Sums) {
   checkSums<float>(OperationBuilder::tensor(OperandType::kTensorFloat32, {}), -64, 64);
 }
 
-// Few bytes or one byte of a row decide, wherever they are; what is not 0 is true.
+// A few bytes or a single one decide, anywhere in a row; every byte but 0 is true.
 TEST(LongReductionsTest, Truth) {
   const auto operand = OperationBuilder::tensor(kBool8, {});
   for (const Case& c : cases()) {
@@ -205,7 +205,7 @@ TEST(LongReductionsTest, FirstOfTheBest) {
   checkSearch<int16_t>(OperationBuilder::tensor(kInt16, {}, 0.5f), -32768, 32767);
 }
 
-TEST(LongReductionsTest, SearchOfNumbersThatAreNone) {
+TEST(LongReductionsTest, SearchAmongNaNsAndInfinities) {
   const auto operand = OperationBuilder::tensor(OperandType::kTensorFloat32, {});
   std::vector<float> row(300, 1.0f);
   row[5] = row[299] = NAN;

@@ -30,7 +30,7 @@ std::vector<float> reduced(OperationType type, Dimensions dimensions, int32_t ax
   return builder.result<float>();
 }
 
-// Rows are folded in many lanes, columns side by side; whole numbers have one right sum.
+// Rows are folded in many lanes, columns side by side. Sums of whole numbers are exact.
 TEST(LongRowsTest, Reductions) {
   for (const uint32_t size : {1u, 15u, 63u, 64u, 65u, 257u, 1000u}) {
     const uint32_t rows = 7;
@@ -79,7 +79,7 @@ TEST(LongRowsTest, ReductionsOfBytes) {
   }
 }
 
-// 8-bit numbers have sums of 32 bits, of which those that are too large keep the lower ones.
+// Sums of 8-bit products are 32-bit; those that are too large keep their lower bits.
 TEST(LongRowsTest, SumsOfProductsKeepTheirLowerBits) {
   constexpr uint32_t kSize = 40000;
   constexpr auto kUint8 = OperandType::kTensorQuant8Asymm;
@@ -97,7 +97,7 @@ TEST(LongRowsTest, SumsOfProductsKeepTheirLowerBits) {
   EXPECT_EQ(layer.result<uint8_t>(), std::vector<uint8_t>{128 - 101});
 }
 
-TEST(LongRowsTest, NotANumberIsNoExtreme) {
+TEST(LongRowsTest, NaNIsNoExtreme) {
   std::vector<float> values(300, 1.0f);
   values[7] = values[200] = NAN;
   values[100] = 5.0f;
@@ -167,7 +167,8 @@ TEST(LongRowsTest, LargestOfManyEqualNumbers) {
   }
 }
 
-// As quantize() rounds each number: products are quarters, of which many lie between two steps.
+// Rounds as quantize() does. The products are multiples of a quarter, many of them between two
+// steps.
 TEST(LongRowsTest, RoundingToBytes) {
   std::vector<int8_t> all(256);
   std::iota(all.begin(), all.end(), static_cast<int8_t>(-128));
@@ -203,7 +204,7 @@ TEST(LongRowsTest, ChoicesWithOneElement) {
   }
 }
 
-// Beyond the type, and what is no number.
+// Values beyond the range of the type, and NaN.
 TEST(LongRowsTest, FloatsToIntegers) {
   const std::vector<float> values = {
       NAN,  INFINITY,    -INFINITY,  0x1p31f,        0x1.fffffep30f, -0x1p31f, -1e20f, 1e20f, -0.9f,
@@ -217,7 +218,7 @@ TEST(LongRowsTest, FloatsToIntegers) {
   EXPECT_EQ(builder.result<int32_t>(), expected);
 }
 
-// Channels that fill vectors, and some more.
+// The channels fill vectors, with and without a remainder.
 TEST(LongRowsTest, ThreeDimensionalConvolution) {
   for (const uint32_t outputs : {3u, 16u, 37u}) {
     const uint32_t inputs = 5;
@@ -242,7 +243,7 @@ TEST(LongRowsTest, ThreeDimensionalConvolution) {
   }
 }
 
-// Rows of any number of bytes, from several slabs.
+// Rows of various numbers of bytes, from several slabs.
 TEST(LongRowsTest, GatheredRows) {
   constexpr uint32_t kRows = 23;
   const std::vector<int32_t> indices = randomValues<int32_t>(40, 0, kRows - 1);
@@ -288,7 +289,7 @@ TEST(LongRowsTest, SequencesInReverse) {
     for (const bool isBatchFirst : {false, true}) {
       const std::vector<float> values = randomValues<float>(kSteps * kBatches * 2 * size, -99, 99);
       OperationBuilder builder(OperationType::kReverseSequence);
-      // Something lies between the two dimensions.
+      // Another dimension lies between the two.
       builder.input({isBatchFirst ? kBatches : kSteps, 2, isBatchFirst ? kSteps : kBatches, size},
                     values);
       builder.input({kBatches}, lengths)
@@ -313,7 +314,7 @@ TEST(LongRowsTest, SequencesInReverse) {
   }
 }
 
-// Six positions are computed at a time; the filter reaches into the padding.
+// The kernel computes six positions at a time; the filter extends into the padding.
 TEST(LongRowsTest, PaddedThreeDimensionalConvolution) {
   for (const uint32_t width : {1u, 5u, 6u, 13u}) {
     const uint32_t outputs = 18;
@@ -370,7 +371,7 @@ TEST(LongRowsTest, BatchesOfBlocks) {
   }
 }
 
-TEST(LongRowsTest, HistoriesOfFilters) {
+TEST(LongRowsTest, SvdfHistories) {
   for (const uint32_t memory : {1u, 2u, 16u, 35u}) {
     constexpr uint32_t kBatches = 2, kInputs = 21, kUnits = 3, kRank = 2;
     constexpr uint32_t kFilters = kUnits * kRank;
@@ -405,8 +406,8 @@ TEST(LongRowsTest, HistoriesOfFilters) {
   }
 }
 
-// The builder compares with the reference kernel.
-TEST(LongRowsTest, HistoriesOfFiltersInIntegers) {
+// OperationBuilder compares with the reference kernel.
+TEST(LongRowsTest, SvdfHistoriesInIntegers) {
   using Builder = OperationBuilder;
   constexpr OperandType kInt8 = OperandType::kTensorQuant8AsymmSigned;
   constexpr OperandType kInt16 = OperandType::kTensorQuant16Symm;

@@ -74,7 +74,8 @@ uint64_t fingerprintOf(std::string_view text) {
   return fingerprint64({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
-// Every length takes its way without reading past the end (sanitizers) and gives its own value.
+// Inputs of every length take their path without reading past the end (sanitizers) and give
+// different values.
 TEST(FingerprintTest, AllLengthsDiffer) {
   const std::string text(300, 'a');
   std::vector<uint64_t> seen;
@@ -113,7 +114,7 @@ TEST(SparseToDenseTest, SetsThePlacesThatTheIndicesName) {
   EXPECT_THAT(sparseToDense({2}, {1, 1}, {2}, {2}, {7, 8}), ElementsAre(0.5f, 8));
 }
 
-TEST(SparseToDenseTest, WhatDoesNotFitIsAnError) {
+TEST(SparseToDenseTest, RefusesArgumentsThatDoNotFit) {
   EXPECT_THAT(sparseToDense({1}, {4}, {4}, {}, {7}), ElementsAre());
   EXPECT_THAT(sparseToDense({1}, {-1}, {4}, {}, {7}), ElementsAre());
   EXPECT_THAT(sparseToDense({2}, {0, 1}, {4}, {3}, {7, 8, 9}), ElementsAre());

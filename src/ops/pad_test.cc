@@ -44,7 +44,7 @@ TEST(PadTest, PadV2TakesAValue) {
   EXPECT_FALSE(wide.run());
 }
 
-// Rows of any length, with and without something in front of and behind each dimension.
+// Rows of various lengths, with and without padding before and after each dimension.
 TEST(PadTest, EachElementComesFromItsPlace) {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {

@@ -60,11 +60,11 @@ TEST(Pool2dTest, NchwQuantized) {
       .output(OperationBuilder::tensor(OperandType::kTensorQuant8AsymmSigned, {}, 0.5f, 7));
   ASSERT_TRUE(builder.run());
   EXPECT_EQ(builder.dimensions(), (Dimensions{1, 2, 1, 1}));
-  // -127.5 and 3.5, away from zero and not from the zero point, as in TFLite.
+  // -127.5 and 3.5 are rounded away from zero, not from the zero point, as in TFLite.
   EXPECT_THAT(builder.result<int8_t>(), ElementsAre(-128, 4));
 }
 
-// Halves go away from zero on either side of the zero point.
+// Halves are rounded away from zero on either side of the zero point.
 TEST(Pool2dTest, QuantizedHalves) {
   const auto pooled = [](OperandType type, int32_t zero, auto image) {
     using Element = typename decltype(image)::value_type;
@@ -84,7 +84,8 @@ TEST(Pool2dTest, QuantizedHalves) {
                 ElementsAre(3, 255));
 }
 
-// Channels that fill vectors, and some more; means of six are rounded half away from zero.
+// The channels fill vectors, with a remainder. Means of six numbers are rounded half away from
+// zero.
 TEST(Pool2dTest, SymmetricIn16Bits) {
   const OperandType type = OperandType::kTensorQuant16Symm;
   std::mt19937 random(5);
@@ -121,7 +122,7 @@ TEST(Pool2dTest, SymmetricIn16Bits) {
   }
 }
 
-// Windows of few and of many pixels, and of channels of any number.
+// Windows of few and of many pixels, with various numbers of channels.
 TEST(Pool2dTest, FloatsOfManyChannels) {
   for (const uint32_t channels : {1u, 31u, 32u, 70u}) {
     for (const uint32_t width : {3u, 300u}) {

@@ -26,7 +26,7 @@ graph::Operand longs(uint32_t count) {
   return operand;
 }
 
-// The authors' own test vectors.
+// The test vectors that the authors of Philox published.
 TEST(PhiloxTest, KnownAnswers) {
   EXPECT_THAT(Philox(0, 0).block(0), ElementsAre(0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8));
   EXPECT_THAT(Philox(UINT64_MAX, UINT64_MAX).block(UINT64_MAX),
@@ -50,7 +50,7 @@ Drawn fill(OperationType type, std::vector<int32_t> shape, std::vector<int64_t> 
   return {builder.result<float>(0), builder.result<int64_t>(1).at(0)};
 }
 
-// The expected numbers of these tests are LiteRT's for the same seeds, in a first and second run.
+// The expected numbers of these tests are LiteRT's for the same seeds, in its first and second run.
 TEST(RandomNumbersTest, UniformNumbersAreThoseOfTheSeeds) {
   const Drawn first = fill(OperationType::kRandomUniform, {2, 3}, {1, 2}, 0);
   EXPECT_THAT(first.numbers, Pointwise(FloatNear(1e-7f), {0.40639675f, 0.8575996f, 0.05539584f,

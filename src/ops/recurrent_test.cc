@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RNN, LSTM and SVDF families: small cells worked out by hand. The conformance vectors have the
-// larger ones.
+// RNN, LSTM and SVDF families: small cells that were calculated by hand. The conformance vectors
+// have larger ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,7 +74,7 @@ TEST(RnnTest, RefusesShapesThatDoNotFit) {
   EXPECT_FALSE(builder.run());
 }
 
-// One unit, all weights given by value; the input gate is omitted when it is NaN.
+// One unit whose weights are all given as values; a NaN omits the input gate.
 OperationBuilder lstm(float inputGate, float cellClip) {
   OperationBuilder builder(OperationType::kLstm);
   const auto one = [&](Dimensions dimensions, float value) {
@@ -177,7 +177,7 @@ std::vector<float> outputsOf(bool isTimeMajor, uint32_t first, uint32_t count) {
   return result;
 }
 
-// All batch elements take a step together, and none knows of the others.
+// All batch elements take a step together and do not affect each other.
 TEST(LstmTest, BatchElementsAreIndependent) {
   std::vector<float> expected;
   for (uint32_t batch = 0; batch < 5; ++batch) {
@@ -272,14 +272,14 @@ OperationBuilder integerSvdf(std::vector<int8_t> input, int32_t activation,
 TEST(SvdfTest, IntegersAreRescaledToTheStateAndTheOutput) {
   OperationBuilder builder = integerSvdf({8, 5}, 1);
   ASSERT_TRUE(builder.run());
-  // Features: (5 + 2) / 2, halves upwards, and -200 / 2.
+  // Features: (5 + 2) / 2, halves rounded up, and -200 / 2.
   EXPECT_THAT(builder.result<int16_t>(0), ElementsAre(1, 4, 0, 3, -100, 0));
-  // 5 + (9 + 2 + 12) + (900 + 3 - 100), of which 32 are a step.
+  // 5 + (9 + 2 + 12) + (900 + 3 - 100), in steps of 32.
   EXPECT_THAT(builder.result<int8_t>(1), ElementsAre(26 - 128));
 }
 
 TEST(SvdfTest, IntegersSaturate) {
-  // Steps of the features are four of the state's.
+  // A step of the features is four steps of the state.
   OperationBuilder builder = integerSvdf({-128, 127}, 1, 2.0f);
   ASSERT_TRUE(builder.run());
   EXPECT_THAT(builder.result<int16_t>(0), ElementsAre(1, -28, 0, 3, -32768, 0));
@@ -375,7 +375,7 @@ TEST(QuantizedSequenceLstmTest, FollowsTheRealCell) {
   expectTheRealCell(1.0f / 2048);
 }
 
-// tanh of the cell has a fixed-point form for 2^-15 to 2^-9 alone.
+// tanh of the cell state has a fixed-point form for scales of 2^-15 to 2^-9 only.
 TEST(QuantizedSequenceLstmTest, TheCellScaleIsAnyPowerOfTwo) {
   for (const int exponent : {-30, -19, -17, -16, -15, -9, -8, -7, -4, 0}) {
     SCOPED_TRACE(exponent);

@@ -66,7 +66,7 @@ TEST(ReshapeTest, SqueezesTheNamedOrAllDimensions) {
   EXPECT_FALSE(wrong.run());
 }
 
-TEST(ReshapeTest, NothingLeftIsOneElement) {
+TEST(ReshapeTest, SqueezingEveryDimensionGivesRankOne) {
   OperationBuilder builder(OperationType::kSqueeze);
   builder.input({1, 1}, std::vector<float>{5}).omitted(OperandType::kTensorInt32).output();
   ASSERT_TRUE(builder.run());
@@ -87,7 +87,7 @@ TEST(ReshapeTest, ExpandsAtEitherEnd) {
   EXPECT_FALSE(builder.run());
 }
 
-TEST(ReshapeTest, WaitsForAShapeThatIsNotKnownYet) {
+TEST(ReshapeTest, NeedsARuntimeValueForAnUnknownShape) {
   graph::Model model;
   graph::Subgraph subgraph;
   subgraph.operands = {OperationBuilder::tensor(OperandType::kTensorFloat32, {4}),

@@ -66,7 +66,7 @@ TEST(ResizeTest, QuantizedRoundsAndNchwKeepsChannelsApart) {
   EXPECT_THAT(builder.result<int8_t>(), ElementsAre(-128, -126, -125, -125, 10, 69, 127, 127));
 }
 
-// Two dimensions at once, against the definition in double.
+// Resizes both dimensions and compares with the definition in double.
 TEST(ResizeTest, BilinearAgreesWithTheDefinition) {
   std::vector<float> image(5 * 7 * 3);
   for (size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>((i * 37) % 101);

@@ -54,7 +54,7 @@ TEST(SoftmaxTest, LogOfHalf) {
   EXPECT_NEAR(static_cast<float>(builder.result<Half>()[0]), -std::log(2.0f), 1e-3);
 }
 
-// The results of TFLite, along either axis.
+// The expected results, along either axis, are TFLite's.
 TEST(SoftmaxTest, SymmetricIn16Bits) {
   const OperandType type = OperandType::kTensorQuant16Symm;
   const auto output = OperationBuilder::tensor(type, {}, 1.0f / 32768);
@@ -75,7 +75,8 @@ TEST(SoftmaxTest, SymmetricIn16Bits) {
   EXPECT_THAT(column.result<int16_t>(), ElementsAre(1261, 15359, 16147));
 }
 
-// So many that all exponentials are looked up: each row by itself gives the same.
+// Enough rows that the kernel computes all exponentials ahead; each row alone gives the same
+// result.
 TEST(SoftmaxTest, ManyRowsIn16Bits) {
   const OperandType type = OperandType::kTensorQuant16Symm;
   constexpr uint32_t kRows = 70;

@@ -11,7 +11,7 @@
 namespace hearth::ops {
 namespace {
 
-// The definition: every index combination, one element each.
+// The definition: copies one element for each combination of indices.
 template <typename T>
 void copyPlainly(const std::vector<CopyDimension>& loops, size_t depth, const T* source,
                  T* target) {
@@ -80,7 +80,7 @@ void expectCopied(const std::vector<CopyDimension>& loops, size_t sourceSize, in
   EXPECT_EQ(actual, expected);
 }
 
-// Sizes around those of the tiles, of which some have a rest.
+// Sizes around those of the tiles, with and without a remainder.
 TEST(StridedCopyTest, TransposesBytes) {
   for (const int64_t rows : {64, 67, 128, 1000})
     for (const int64_t columns : {15, 16, 17, 40, 64}) {
@@ -121,7 +121,7 @@ TEST(StridedCopyTest, RepeatsWithStrideZero) {
   EXPECT_EQ(target, (std::vector<uint16_t>{1, 1, 2, 2, 3, 3, 1, 1, 2, 2, 3, 3}));
 }
 
-// Wherever the empty loop stands among others that could be walked.
+// Each of the four loops is the empty one in turn.
 TEST(StridedCopyTest, TouchesNothingForEmptyLoops) {
   for (const size_t elementSize : {1, 2, 4, 8, 16})
     for (const bool isTransposed : {false, true})
@@ -140,7 +140,7 @@ TEST(StridedCopyTest, TouchesNothingForEmptyLoops) {
 
 template <typename T>
 void expectFilled(T value) {
-  // Around the length up to which the part that is copied doubles.
+  // Counts around the size up to which each pass doubles the part that is filled.
   for (const size_t count : {0, 1, 2, 3, 1000, 20001}) {
     std::vector<T> elements(count + 1, T{0});
     fillElements(sizeof(T), &value, elements.data(), count);

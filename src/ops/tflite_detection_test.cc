@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ends of object detectors in .tflite files.
+// The operations that end object detectors in .tflite files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ std::vector<int32_t> suppress(std::vector<float> scores, int32_t length, float o
   return indices;
 }
 
-// The indices, then how many of them there are.
+// The result is the indices, then their number.
 TEST(NonMaxSuppressionTest, KeepsTheBest) {
   EXPECT_THAT(suppress({0.5f, 0.9f, 0.3f}, 3), ElementsAre(1, 2, 0, 2));
   EXPECT_THAT(suppress({0.5f, 0.9f, 0.3f}, 3, 0.9f), ElementsAre(1, 0, 2, 3));
@@ -49,11 +49,11 @@ TEST(NonMaxSuppressionTest, RefusesWhatDoesNotFit) {
 }
 
 struct Suppressed {
-  std::vector<int32_t> indices;  // as many as there are
+  std::vector<int32_t> indices;  // only those that are kept
   std::vector<float> scores;
 };
 
-// The boxes 0 and 1 overlap by a half, 2 is apart. What lies behind the kept ones must be 0.
+// Boxes 0 and 1 overlap by a half, 2 is apart. Elements after the kept ones must be 0.
 Suppressed suppressSoftly(std::vector<float> scores, float deviation, float overlap = 1.0f,
                           float least = 0.1f, int32_t length = 5) {
   std::vector<float> boxes = {0, 0, 1, 1, 0, 0, 0.5f, 1, 2, 2, 3, 3};
@@ -95,14 +95,14 @@ TEST(SoftNonMaxSuppressionTest, OverlapsLowerScores) {
   EXPECT_THAT(all.scores, ElementsAre(near(0.9f), near(0.7f), near(lowered)));
   EXPECT_THAT(suppressSoftly({0.9f, 0.8f, 0.6f}, 0.5f).indices, ElementsAre(0, 1, 2));
   EXPECT_THAT(suppressSoftly({0.9f, 0.8f, 0.7f}, 0.0f).indices, ElementsAre(0, 1, 2));
-  // Suppressed altogether, by its overlap or its new score.
+  // The box is suppressed, either by its overlap or by its new score.
   EXPECT_THAT(suppressSoftly({0.9f, 0.8f, 0.7f}, 0.5f, 0.5f).indices, ElementsAre(0, 2));
   EXPECT_THAT(suppressSoftly({0.9f, 0.8f, 0.7f}, 0.5f, 1.0f, 0.65f).indices, ElementsAre(0, 2));
   EXPECT_THAT(suppressSoftly({0.9f, 0.8f, 0.7f}, 0.5f, 1.0f, 0.1f, 2).indices, ElementsAre(0, 2));
 }
 
 TEST(SoftNonMaxSuppressionTest, EveryDeviation) {
-  // What does not overlap keeps its score, however steep the decay.
+  // A box that overlaps no other keeps its score, however steep the decay.
   EXPECT_THAT(suppressSoftly({0.9f, 0.8f, 0.7f}, 1e-45f).indices, ElementsAre(0, 2));
   EXPECT_THAT(suppressSoftly({0.9f, 0.8f, 0.7f}, INFINITY).indices, ElementsAre(0, 1, 2));
   for (const float deviation : {-0.5f, -INFINITY, NAN})
@@ -127,7 +127,7 @@ TEST(NonMaxSuppressionTest, OfEqualScoresTheEarlierBox) {
   EXPECT_THAT(suppressSoftly({0.5f, 0.5f, 0.5f}, 0, 0.6f).indices, ElementsAre(0, 1, 2));
 }
 
-// Two anchors apart from each other; columns are the background and two classes.
+// Two anchors that do not overlap; the columns are the background and two classes.
 std::vector<float> detect(bool isRegular, std::vector<float> scores, size_t output,
                           int32_t classes = 2) {
   OperationBuilder builder(OperationType::kTfliteDetectionPostprocess);
@@ -155,7 +155,7 @@ TEST(TfliteDetectionPostprocessTest, BothForms) {
   }
 }
 
-// Three anchors of two classes without a background; the boxes of the first two are the same.
+// Three anchors, two classes, no background; the boxes of the first two anchors are equal.
 struct Detector {
   int32_t maxDetections = 2;
   int32_t classesPerDetection = 1;
@@ -183,7 +183,7 @@ struct Detector {
   }
 };
 
-// A box that is suppressed by its best class takes its other classes with it.
+// A box that is suppressed by its best class is suppressed for its other classes, too.
 TEST(TfliteDetectionPostprocessTest, FastFormHasClassesOfEachBox) {
   const Detector detector = {.maxDetections = 3, .classesPerDetection = 2};
   const auto results = detector.run({0.9f, 0.6f, 0.7f, 0.8f, 0.3f, 0.5f});
@@ -193,13 +193,13 @@ TEST(TfliteDetectionPostprocessTest, FastFormHasClassesOfEachBox) {
   EXPECT_THAT(results[1], ElementsAre(0, 1, 1, 0, 0, 0));
   EXPECT_THAT(results[2], ElementsAre(0.9f, 0.6f, 0.5f, 0.3f, 0, 0));
   EXPECT_THAT(results[3], ElementsAre(2));
-  // More classes are asked for than there are: each box keeps its slots.
+  // More classes are requested than exist: each box keeps its slots.
   const auto spare = Detector{.classesPerDetection = 3}.run({0.9f, 0.6f, 0.7f, 0.8f, 0.3f, 0.5f});
   ASSERT_EQ(spare.size(), 4u);
   EXPECT_THAT(spare[2], ElementsAre(0.9f, 0.6f, 0, 0.5f, 0.3f, 0));
 }
 
-// Each class suppresses by itself, so the second anchor stays for the second class.
+// Suppression is by class, so the second anchor is kept for the second class.
 TEST(TfliteDetectionPostprocessTest, RegularFormGoesClassByClass) {
   Detector detector = {.maxDetections = 3, .classesPerDetection = 2, .isRegular = true};
   const std::vector<float> scores = {0.9f, 0.6f, 0.7f, 0.8f, 0.3f, 0.5f};
@@ -244,7 +244,7 @@ TEST(TfliteDetectionPostprocessTest, RefusesWhatDoesNotFit) {
     EXPECT_THAT(detect(false, std::vector<float>(6, 0.5f), 3, classes), ElementsAre());
 }
 
-// Many boxes that overlap; OperationBuilder compares with the reference kernels.
+// Many overlapping boxes; OperationBuilder compares with the reference kernels.
 TEST(RandomDetectionsTest, AgreeWithTheReference) {
   std::mt19937 random(1);
   const auto reals = [&](size_t count, float least, float most) {

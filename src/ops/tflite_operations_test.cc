@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations that .tflite files have beside NNAPI's and those of transformers.
+// Operations of .tflite files that are neither NNAPI's nor in transformer_operations_test.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -269,7 +269,7 @@ TEST(ReverseSequenceTest, BeginningsOnly) {
   EXPECT_THAT(run(1, 0, {2}), ElementsAre());
 }
 
-// Empty tensors of large dimensions: no loop over what is not there.
+// Empty tensors with large dimensions: no loop may run over the other dimensions.
 TEST(TfliteOperationsTest, EmptyTensorsTakeNoTime) {
   constexpr uint32_t kMany = UINT32_MAX;
   const auto run = [](OperationBuilder& builder) {
@@ -315,7 +315,7 @@ TEST(TfliteOperationsTest, EmptyTensorsTakeNoTime) {
   EXPECT_TRUE(largest.run());
 }
 
-// Many classes of no anchors.
+// Many classes without anchors.
 TEST(TfliteOperationsTest, NoAnchorsTakeNoTime) {
   for (const bool isRegular : {false, true}) {
     OperationBuilder detector(OperationType::kTfliteDetectionPostprocess);
@@ -335,7 +335,7 @@ TEST(TfliteOperationsTest, NoAnchorsTakeNoTime) {
   }
 }
 
-// As TFLite gives it.
+// TFLite passes the count as a tensor.
 TEST(TopkTest, CountInATensor) {
   const auto run = [](std::vector<int32_t> count) {
     OperationBuilder builder(OperationType::kTopkV2);
@@ -469,7 +469,7 @@ std::pair<std::vector<T>, std::vector<int32_t>> uniqueOf(OperandType type, std::
   return {builder.result<T>(), builder.result<int32_t>(1)};
 }
 
-TEST(UniqueTest, KeepsTheOrderOfFirsts) {
+TEST(UniqueTest, KeepsTheOrderOfFirstOccurrences) {
   const auto [values, places] = uniqueOf<int32_t>(kInt32, {7, 3, 7, -1, 3, 7});
   EXPECT_THAT(values, ElementsAre(7, 3, -1));
   EXPECT_THAT(places, ElementsAre(0, 1, 0, 2, 1, 0));

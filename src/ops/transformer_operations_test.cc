@@ -186,7 +186,7 @@ TEST(GroupNormTest, ChannelsInAnyDimension) {
 
 OperationBuilder attention(std::vector<float> mask, float logitCap) {
   OperationBuilder builder(OperationType::kScaledDotProductAttention);
-  // Two heads share the keys e0 and e1; the queries are e0 and e1 times 2.
+  // Two heads share the keys e0 and e1; the queries are 2 * e0 and 2 * e1.
   builder.input({1, 1, 2, 2}, std::vector<float>{2, 0, 0, 2})
       .input({1, 2, 1, 2}, std::vector<float>{1, 0, 0, 1})
       .input({1, 2, 1, 1}, std::vector<float>{1, -1});

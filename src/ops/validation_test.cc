@@ -27,7 +27,7 @@ class SignatureTest : public testing::Test {
   graph::Operation operation{OperationType::kAdd, {}, {}, "sum"};
 };
 
-TEST(TypeSetTest, HoldsWhatItIsMadeOf) {
+TEST(TypeSetTest, ContainsTheTypesItWasBuiltFrom) {
   constexpr TypeSet set = kQuant8Tensors | OperandType::kTensorInt64;
   EXPECT_TRUE(set.contains(OperandType::kTensorQuant8Asymm));
   EXPECT_TRUE(set.contains(OperandType::kTensorInt64));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: builds a model of one operation, validates it, prepares and runs its kernel, and
-// compares what comes out with its reference kernel.
+// compares the results with those of its reference kernel.
 #pragma once
 
 #include <cstddef>
@@ -78,7 +78,7 @@ class OperationBuilder {
     return *this;
   }
 
-  // Dimensions of 0 are sizes, not unknown; for run() only.
+  // Dimensions of 0 are then sizes instead of unknown; for run() only.
   OperationBuilder& inputShapesAreKnown() {
     areInputShapesKnown_ = true;
     return *this;
@@ -100,10 +100,10 @@ class OperationBuilder {
     return operand;
   }
 
-  // Signature and structure only.
+  // Validates signature and structure only.
   Status validate() { return makeModel(); }
 
-  // Everything up to the results, which output() and outputDimensions() then give.
+  // Runs all steps; output() and outputDimensions() then give the results.
   Status run() {
     HEARTH_TRY(makeModel());
     context_ = makeContext(model_, model_.main(), model_.main().operations[0]);
@@ -120,7 +120,7 @@ class OperationBuilder {
       if (output.elementCount() > maximumOutput_)
         return fail(ErrorCode::kResourceExhaustedPersistent, "The output has {} elements.",
                     output.elementCount());
-      // Exact size, so that a sanitizer sees the first byte too many.
+      // The exact size, so that a sanitizer detects a write of one byte too many.
       bytes.assign(output.elementCount() * graph::elementSize(output.type()), 0xAA);
       bytes.shrink_to_fit();
       output.data = bytes.data();
@@ -179,7 +179,7 @@ class OperationBuilder {
 
   graph::Operation operation_;
   graph::Subgraph subgraph_;
-  std::vector<std::vector<uint8_t>> values_;  // of each operand
+  std::vector<std::vector<uint8_t>> values_;  // by operand
   graph::Model model_;
   OperationContext context_;
   bool areInputShapesKnown_ = false;

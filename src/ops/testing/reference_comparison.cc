@@ -12,7 +12,7 @@
 namespace hearth::ops {
 namespace {
 
-// How far real numbers may differ, as a part of the greatest of them.
+// The largest difference between real numbers, relative to the greatest of them.
 double toleranceOf(OperandType type) {
   return type == OperandType::kTensorFloat16 ? 2e-3 : 2e-5;
 }

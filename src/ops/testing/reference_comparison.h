@@ -7,10 +7,10 @@
 
 namespace hearth::ops {
 
-// `context` is of an operation whose kernel ended with `status`. Runs the reference kernel on the
-// same inputs and on outputs of its own, of exact size; an operation without one passes.
-// kOpFailed when it ends with another code, or with other outputs: quantised numbers may differ by
-// a step, real ones by the roundings of long sums in their type, all others not at all.
+// `context` belongs to an operation whose kernel returned `status`. Runs the reference kernel on
+// the same inputs and on outputs of its own, of exact size; passes if the operation has none.
+// kOpFailed if it returns another code or other outputs: quantised numbers may differ by a step,
+// real ones by the rounding errors of long sums in their type, all others not at all.
 Status compareWithReference(const OperationContext& context, const Status& status);
 
 }  // namespace hearth::ops

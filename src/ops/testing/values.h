@@ -8,7 +8,7 @@
 
 namespace hearth::ops {
 
-// Whole numbers in [lowest, highest], the same for each call with this count.
+// Whole numbers in [lowest, highest]; equal for all calls with the same count.
 template <typename T>
 std::vector<T> randomValues(size_t count, int lowest, int highest) {
   std::mt19937 random(static_cast<unsigned>(count));
