@@ -35,7 +35,7 @@ hearth_status codeOf(Call call) {
   return HEARTH_OK;
 }
 
-TEST(ApiTest, RefusesWhatIsNoModel) {
+TEST(ApiTest, RefusesFilesThatAreNoModels) {
   EXPECT_EQ(codeOf([] { Model("/nonexistent.tflite"); }), HEARTH_NOT_FOUND);
   const std::vector<char> garbage(100, 'x');
   EXPECT_EQ(codeOf([&] { Model(garbage.data(), garbage.size()); }), HEARTH_BAD_DATA);
@@ -111,7 +111,7 @@ TEST(ApiTest, DescribesACacheFolder) {
   EXPECT_EQ(json, nullptr);
 }
 
-// The function does not write fields that an older client does not know.
+// The library does not write fields that an older client does not know.
 TEST(ApiTest, FillsNoMoreThanTheClientKnows) {
   hearth_device_info info{};
   info.size = offsetof(hearth_device_info, version);
@@ -123,7 +123,7 @@ TEST(ApiTest, FillsNoMoreThanTheClientKnows) {
   EXPECT_EQ(info.size, offsetof(hearth_device_info, version));
 }
 
-// One handle of each kind, each made from the one before, with a run in the background.
+// One handle of each kind, each created from the one before, with a run in the background.
 class Chain {
  public:
   Chain(const std::vector<char>& file, const CompileOptions& options)
@@ -189,8 +189,8 @@ class Chain {
   std::optional<Event> event_;
 };
 
-// Objects made from a handle stay usable after that handle was freed, with the same results. The
-// model lies in memory that lives as long as the last object that needs it.
+// Objects that were created from a handle stay usable, with the same results, after the handle is
+// freed. The model is in memory that must live as long as the last object that needs it.
 TEST(ApiTest, HandlesMayGoInAnyOrder) {
   std::ifstream stream(HEARTH_TEST_MODEL, std::ios::binary);
   const std::vector<char> file((std::istreambuf_iterator<char>(stream)), {});

@@ -78,7 +78,8 @@ class ContractTest : public testing::Test {
   }
   void TearDown() override { error_ = nullptr; }
 
-  // The error of the last call; not null before it, so that a call that does not set it shows.
+  // The error of the last call. It is not null before the call, so that a call that does not set it
+  // is noticed.
   hearth_error* error_ = untouched<hearth_error>();
   const Model model_;
 };
@@ -476,8 +477,8 @@ constexpr uint64_t bit(int signal) {
   return uint64_t{1} << (signal - 1);
 }
 
-// Signals of this process that have handlers. From the first thread on, the C library has handlers
-// for signals that no program may use; these are left out.
+// Signals for which this process has handlers. Once it has started a thread, the C library handles
+// signals that no program may use; these are left out.
 uint64_t handledSignals() {
   constexpr uint64_t kOfTheLibrary = bit(32) | bit(33);
   return signalsOf("/proc/self/status", "SigCgt") & ~kOfTheLibrary;
@@ -536,7 +537,7 @@ TEST_F(ContractTest, OurThreadsAreNamedAndBlockSignals) {
   size_t ours = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     const std::string name = statusLine(task.path() / "status", "Name");
-    // Threads of the test or of a sanitizer, and a thread that has just ended.
+    // Threads of the test or of a sanitizer, and threads that have just ended, do not count.
     if (name == own || name.empty()) continue;
     ++ours;
     EXPECT_TRUE(name.starts_with("hearth-")) << name;
@@ -562,7 +563,7 @@ TEST_F(ContractTest, FlushWritesWhatWasPacked) {
   EXPECT_EQ(compiled.startReport().state, HEARTH_START_COLD) << compiled.startReport().reason;
   flush();
   EXPECT_THAT(model.explainStart(options), HasSubstr("\"warm\""));
-  // There is nothing left to wait for.
+  // Nothing is pending, so flush() returns at once.
   flush(std::chrono::seconds(60));
   EXPECT_EQ(hearth_flush(UINT64_MAX, nullptr), HEARTH_OK);
   std::filesystem::remove_all(folder);

@@ -31,7 +31,8 @@ using tflite::ModelWriter;
 using tflite::schema::BuiltinOperator;
 using tflite::schema::TensorType;
 
-// An operator made of functions of a test. Registered ones live as long as the process.
+// An operator made of functions that a test gives. Registered operators live as long as the
+// process.
 struct TestOperator {
   explicit TestOperator(std::string named, int32_t version = 1) : name(std::move(named)) {
     custom.size = sizeof custom;
@@ -86,7 +87,7 @@ TestOperator& makeOperator(const std::string& name, int32_t version = 1) {
   return *new TestOperator(name, version);
 }
 
-// float32 [4] -> the operator -> an output of which the file does not know the shape.
+// float32 [4] -> the operator -> an output whose shape the file does not give.
 ModelWriter plainModel(const std::string& name, std::vector<uint8_t> options = {}) {
   ModelWriter model;
   const int32_t input = model.addTensor(TensorType::FLOAT32, {4});
@@ -142,7 +143,7 @@ TEST(CustomOperatorTest, RunsOnEachDevice) {
   for (const char* device : kDevices) {
     SCOPED_TRACE(device);
     const Compilation compilation = model.compile(on(device));
-    // As prepare says: the file holds no shape.
+    // prepare() gave the shape; the file has none.
     EXPECT_THAT(compilation.outputs().at(0).dimensions, ElementsAre(4));
     EXPECT_THAT(run(compilation, {1, 2, 3, -4}), ElementsAre(2, 4, 6, -8));
   }
@@ -266,7 +267,7 @@ TEST(CustomOperatorTest, OptionsConstantsAndOmittedInputsAreSeen) {
 }
 
 TEST(CustomOperatorTest, FailuresReachTheProgramWithTheirMessage) {
-  // What fails, and how.
+  // The function that fails, and how.
   for (const std::string where : {"init", "prepare", "compute"}) {
     for (const bool throws : {false, true}) {
       SCOPED_TRACE(where + (throws ? " throws" : ""));
@@ -279,7 +280,7 @@ TEST(CustomOperatorTest, FailuresReachTheProgramWithTheirMessage) {
       };
       const auto failing = [throws](hearth_custom_call* call) {
         if (throws) throw std::runtime_error("No such thing.");
-        // Any character, and no zero at the end.
+        // Any character, without a terminating zero.
         std::memset(call->message, 'x', HEARTH_CUSTOM_MESSAGE_BYTES);
         std::memcpy(call->message, "No such\nthing.", 14);
         return HEARTH_UNSUPPORTED;
@@ -360,7 +361,7 @@ TEST(CustomOperatorTest, WrongAnswersOfPrepareAreErrors) {
   }
 }
 
-// Types and shapes of the file are those that a converter guessed.
+// The file has the type and shape that a converter guessed.
 TEST(CustomOperatorTest, PrepareSetsTypeAndShape) {
   TestOperator& custom = makeOperator("Api_Count");
   custom.prepare = [](hearth_custom_call* call) {
@@ -393,7 +394,7 @@ TEST(CustomOperatorTest, PrepareSetsTypeAndShape) {
   }
 }
 
-// The positive numbers: how many there are is known only in a run.
+// Keeps the positive numbers; their count is known only in a run.
 TEST(CustomOperatorTest, ShapesMayDependOnValues) {
   TestOperator& custom = makeOperator("Api_Positive");
   const auto positive = [](const hearth_custom_call* call) {
@@ -434,7 +435,8 @@ TEST(CustomOperatorTest, ShapesMayDependOnValues) {
               HasSubstr("has them all"));
 }
 
-// x + 1, the operator, twice that, the operator, on each device and by many threads at once.
+// Computes x + 1, the operator, twice that, the operator, on each device and in many threads at
+// once.
 TEST(CustomOperatorTest, SeveralOperatorsAmongOthersInSeveralThreads) {
   TestOperator& custom = makeOperator("Api_Among");
   std::atomic<int> running = 0;
@@ -473,7 +475,7 @@ TEST(CustomOperatorTest, SeveralOperatorsAmongOthersInSeveralThreads) {
   EXPECT_EQ(running, 0);
 }
 
-// What a function calls of the library finds no lock of ours held, and so does a fork.
+// A function of an operator may call the library and fork: no lock of the library is held.
 TEST(CustomOperatorTest, FunctionsMayUseTheLibraryAndFork) {
   registerCustomOperator(makeOperator("Api_Inner").custom);
   static const Model* const inner = new Model(load(plainModel("Api_Inner")));
@@ -510,7 +512,7 @@ TEST(CustomOperatorTest, FunctionsMayUseTheLibraryAndFork) {
     EXPECT_THAT(run(model.compile(on(device)), {1, 2, 3, 4}), ElementsAre(2, 4, 6, 8));
 }
 
-// A model that is large enough for the store: a layer in front of the operator.
+// A model that is large enough for the store: a layer, then the operator.
 ModelWriter largeModel(const std::string& name) {
   constexpr int32_t kSize = 256;
   ModelWriter model;
@@ -545,9 +547,9 @@ class CustomStarts : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // Starts the model in a process that has the operator under this version, where it multiplies by
-  // the version. Returns "cold", "warm" or "uncached", with " hit" for a compilation cache that was
-  // used, or what went wrong.
+  // Starts the model in a process in which the operator is registered with this version, by which
+  // it multiplies. Returns "cold", "warm" or "uncached", with " hit" if a compilation cache was
+  // used, or an error message.
   std::string start(int32_t version, bool hasCacheFiles) {
     int pipe[2];
     if (::pipe(pipe) != 0) return "no pipe";

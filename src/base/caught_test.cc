@@ -14,14 +14,14 @@
 namespace hearth::base {
 namespace {
 
-TEST(CaughtTest, GivesWhatTheBodyGives) {
+TEST(CaughtTest, ReturnsTheResultOfTheBody) {
   EXPECT_TRUE(caught([] {}));
   EXPECT_EQ(*caught([] { return Result<int>(5); }), 5);
   const Status failed = caught([]() -> Status { return fail(ErrorCode::kBadData, "No."); });
   EXPECT_EQ(failed.error().code(), ErrorCode::kBadData);
 }
 
-TEST(CaughtTest, MakesAnErrorOfAnyException) {
+TEST(CaughtTest, ConvertsAnyExceptionToAnError) {
   EXPECT_EQ(caught([] { throw std::bad_alloc(); }).error().code(), ErrorCode::kOutOfMemory);
   EXPECT_EQ(caught([] { std::string().reserve(SIZE_MAX); }).error().code(),
             ErrorCode::kOutOfMemory);
@@ -31,8 +31,8 @@ TEST(CaughtTest, MakesAnErrorOfAnyException) {
   EXPECT_EQ(caught([] { throw 5; }).error().code(), ErrorCode::kOpFailed);
 }
 
-// An exception that left the thread would end the program.
-TEST(HelperThread, EndsWithWhatItsWorkThrows) {
+// An exception that leaves a thread's function would end the program.
+TEST(HelperThread, EndsNormallyIfItsWorkThrows) {
   setLogLevel(LogLevel::kOff);
   std::thread thread = startHelperThread("hearth-test", [] { throw std::bad_alloc(); });
   ASSERT_TRUE(thread.joinable());
@@ -42,7 +42,7 @@ TEST(HelperThread, EndsWithWhatItsWorkThrows) {
   thread.join();
 }
 
-TEST(HelperThreads, GiveTheirFirstExceptionToTheirMaker) {
+TEST(HelperThreads, RethrowOneExceptionInJoin) {
   std::atomic<int> started = 0;
   {
     HelperThreads helpers("hearth-test", 3, [&] {

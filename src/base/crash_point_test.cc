@@ -27,7 +27,8 @@ template <int>
   passInTemplate<1>();
 }
 
-// Passes the point `passes` times in a child that starts with `value`; returns its wait status.
+// Passes the point `passes` times in a child process with this value of the variable; returns its
+// wait status.
 int statusOfChild(const char* value, int passes) {
   const pid_t child = fork();
   if (child == 0) {

@@ -64,12 +64,12 @@ TEST_F(EnvTest, BadValuesGiveASentenceWithNameValueAndLimit) {
   EXPECT_FALSE(envInteger(Env::kThreads));
 }
 
-TEST_F(EnvTest, AnotherKindIsRefused) {
+TEST_F(EnvTest, AVariableIsReadAsItsOwnKindOnly) {
   EXPECT_EQ(envInteger(Env::kLog).error().code(), ErrorCode::kBadState);
   EXPECT_EQ(envBytes(Env::kThreads).error().code(), ErrorCode::kBadState);
 }
 
-TEST_F(EnvTest, ASetUidProcessTakesNoVariableFromWhoeverStartedIt) {
+TEST_F(EnvTest, ASetUidProcessIgnoresTheEnvironment) {
   std::vector<std::string> before;
   for (const EnvVariable& variable : environmentVariables()) {
     const char* value = std::getenv(variable.name);
@@ -99,7 +99,7 @@ TEST_F(EnvTest, AFolderIsAnAbsolutePath) {
   unsetenv("HEARTH_STORE");
 }
 
-TEST(ParseChoice, AWordsPartIsNoChoice) {
+TEST(ParseChoice, APartOfAWordIsRefused) {
   EXPECT_FALSE(parseChoice("x", "of", "off|on"));
   EXPECT_FALSE(parseChoice("x", "", "off|on"));
   EXPECT_FALSE(parseChoice("x", "off|on", "off|on"));
@@ -121,7 +121,7 @@ TEST(ParseBytes, UnitsArePowersOf1024) {
   EXPECT_EQ(parseBytes("x", "1T").value(), uint64_t{1} << 40);
 }
 
-TEST(ParseBytes, RefusesWhatIsNoSize) {
+TEST(ParseBytes, RefusesTextThatIsNoSize) {
   for (const char* bad : {"", "K", "-1", "1.5G", "1KB", "1 K", "1X", "18446744073709551616",
                           "18014398509481984K", "16777216T"})
     EXPECT_FALSE(parseBytes("x", bad)) << bad;

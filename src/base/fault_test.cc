@@ -20,7 +20,7 @@
 namespace hearth::base::sys {
 namespace {
 
-// Makes each call in its plain use, in a folder of the test's own.
+// Makes each call in an ordinary way, in a folder of the test's own.
 class FaultTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -72,7 +72,7 @@ TEST_F(FaultTest, WithoutFaultsTheCallsWork) {
 
 #ifdef HEARTH_TEST_HOOKS
 
-TEST_F(FaultTest, EveryCallFailsAsToldAndDoesNothing) {
+TEST_F(FaultTest, EveryCallFailsWithTheGivenErrorAndDoesNothing) {
   const int folder = folder_.get();
   char text[4];
   for (int call = 0; call < kCallCount; ++call)
@@ -175,7 +175,7 @@ TEST_F(FaultTest, AForkedChildMakesCallsWhateverItsParentsThreadsDo) {
 TEST_F(FaultTest, TheVariableIsReadAtTheFirstCall) {
   const pid_t child = fork();
   if (child == 0) {
-    // Run in a new program, since this one has already read the variable.
+    // Runs a new program, since this one has already read the variable.
     setenv("HEARTH_FAULT", "open:EMFILE:2", 1);
     execl("/proc/self/exe", "fault_test", "--gtest_also_run_disabled_tests",
           "--gtest_filter=*SecondOpenFails", nullptr);

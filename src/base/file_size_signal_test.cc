@@ -17,7 +17,7 @@ namespace {
 
 constexpr rlim_t kLimit = 4096;
 
-// Runs `body` in a child, which the signal may end; returns 0 if all went well.
+// Runs `body` in a child process, which the signal may kill; returns 0 on success.
 template <typename Body>
 int resultInChild(Body body) {
   const pid_t child = ::fork();
@@ -65,8 +65,8 @@ TEST(FileSizeSignalTest, TheProgramsOwnWritesRaiseItAsBefore) {
   EXPECT_EQ(result, 1000 + SIGXFSZ);
 }
 
-// A program may take the signal synchronously.
-TEST(FileSizeSignalTest, WhatTheProgramHasBlockedStaysPending) {
+// A program may receive the signal synchronously.
+TEST(FileSizeSignalTest, ASignalThatTheProgramBlocksStaysPending) {
   const int result = resultInChild([] {
     sigset_t signals;
     sigemptyset(&signals);

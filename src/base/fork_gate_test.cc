@@ -17,14 +17,14 @@
 #include "base/immortal.h"
 #include "base/mutex.h"
 
-// Names this program among the owners of what has to happen at exit (Itanium C++ ABI, 3.3.6.3).
+// Identifies this program as the owner of functions to call at exit (Itanium C++ ABI, 3.3.6.3).
 extern "C" __attribute__((visibility("hidden"))) char programHandle __asm__("__dso_handle");
 
 namespace hearth::base {
 namespace {
 
-// Runs `work` in a child and returns its exit status; -1 when it was killed, as it is after a
-// minute.
+// Runs `work` in a child process and returns its exit status; -1 when the child was killed, which
+// happens after a minute.
 template <typename Work>
 int inChild(Work work) {
   const pid_t child = ::fork();
@@ -37,7 +37,7 @@ int inChild(Work work) {
   return WEXITSTATUS(status);
 }
 
-// Threads that repeat their work while this exists.
+// Threads that repeat their work as long as this object exists.
 class Threads {
  public:
   Threads() = default;
@@ -57,11 +57,11 @@ class Threads {
   std::vector<std::thread> threads_;
 };
 
-// Stops a fork between the handlers that run before it.
+// Blocks a fork between two handlers that run before it.
 std::atomic<bool> isForkReached = false;
 std::atomic<bool> isForkReleased = false;
 
-// As exit() does while another thread forks.
+// What exit() does while another thread forks.
 TEST(ForkGate, AForkGoesOnWhileTheProgramIsFinalised) {
   HEARTH_SKIP_THREADS_AFTER_FORK();
   EXPECT_EQ(inChild([] {
@@ -83,7 +83,7 @@ TEST(ForkGate, AForkGoesOnWhileTheProgramIsFinalised) {
 }
 
 // With std::mutex some of these children would find the lock taken.
-TEST(ForkGate, AChildFindsNoLockTakenAndNothingHalfDone) {
+TEST(ForkGate, AChildFindsNoLockHeldAndNoUpdateHalfDone) {
   HEARTH_SKIP_THREADS_AFTER_FORK();
   Mutex mutex;
   int first = 0;
@@ -104,7 +104,7 @@ TEST(ForkGate, AChildFindsNoLockTakenAndNothingHalfDone) {
               0);
 }
 
-TEST(ForkGate, AChildMayWaitWhereItsParentsThreadsDo) {
+TEST(ForkGate, AChildMayUseAConditionOnWhichItsParentsThreadsWait) {
   HEARTH_SKIP_THREADS_AFTER_FORK();
   Mutex mutex;
   Condition changed;
@@ -134,7 +134,7 @@ TEST(ForkGate, AChildMayWaitWhereItsParentsThreadsDo) {
               0);
 }
 
-TEST(ForkGate, IsEnteredAgainByWhoIsInside) {
+TEST(ForkGate, AThreadInsideMayEnterAgain) {
   HEARTH_SKIP_THREADS_AFTER_FORK();
   Mutex outer;
   Mutex inner;
@@ -148,8 +148,8 @@ TEST(ForkGate, IsEnteredAgainByWhoIsInside) {
   for (int i = 0; i < 100; ++i) ASSERT_EQ(inChild([] { return 0; }), 0);
 }
 
-// A thread inside waits for tasks of other threads, which take locks, too.
-TEST(ForkGate, LetsTasksInForWhichSomebodyInsideWaits) {
+// A thread inside the gate waits for tasks of other threads, which lock mutexes, too.
+TEST(ForkGate, LetsInTasksForWhichAThreadInsideWaits) {
   HEARTH_SKIP_THREADS_AFTER_FORK();
   Mutex mutex;
   Threads threads;
@@ -165,7 +165,7 @@ TEST(ForkGate, LetsTasksInForWhichSomebodyInsideWaits) {
   for (int i = 0; i < 100; ++i) ASSERT_EQ(inChild([] { return 0; }), 0);
 }
 
-TEST(ForkGate, WhoForksMayBeInside) {
+TEST(ForkGate, AThreadInsideMayFork) {
   Mutex mutex;
   const std::lock_guard lock(mutex);
   EXPECT_EQ(inChild([&] { return mutex.try_lock() ? 1 : 0; }), 0);
@@ -208,7 +208,7 @@ TEST(ForkGate, CallsHandlersAroundForks) {
   EXPECT_EQ(ForkGate::generation(), generation);
 }
 
-TEST(ForkGate, AChildFindsWhatAnotherThreadWasMakingMade) {
+TEST(ForkGate, AChildFindsCompleteObjectsThatAnotherThreadWasCreating) {
   HEARTH_SKIP_THREADS_AFTER_FORK();
   struct Slow {
     Slow() { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Skips tests that fork a process with threads where a sanitizer cannot run them. The release build
-// runs all of them.
+// Skips tests that fork a process with threads, where a sanitizer cannot run them. The release
+// build runs all of them.
 #pragma once
 
 #include <gtest/gtest.h>
 
-// For the start of a test whose forked child starts threads.
+// At the beginning of a test whose forked child starts threads.
 #if defined(__SANITIZE_THREAD__)
 #define HEARTH_SKIP_THREADS_AFTER_FORK() \
   GTEST_SKIP() << "The thread sanitizer allows no threads in a child of a threaded process."
@@ -13,7 +13,7 @@
 #define HEARTH_SKIP_THREADS_AFTER_FORK() static_cast<void>(0)
 #endif
 
-// For the start of a test whose parent forks while other threads of it allocate.
+// At the beginning of a test that forks while other threads of the parent allocate.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define HEARTH_SKIP_FORK_AMID_ALLOCATIONS()                                                        \
   GTEST_SKIP() << "In a child the sanitizer's allocator may be locked for ever, by a thread that " \

@@ -23,7 +23,7 @@
 namespace hearth::base {
 namespace {
 
-// A call that sets where a thread may run.
+// A recorded call that sets scheduling policy or affinity of a thread.
 struct Placement {
   pthread_t thread;
   cpu_set_t allowed;
@@ -34,11 +34,11 @@ std::mutex placementsMutex;
 std::vector<Placement>* currentPlacements = nullptr;  // guarded by placementsMutex
 std::atomic<std::chrono::milliseconds> placementDelay{};
 
-// Records the placements by any thread while this exists. Where threads run proves nothing, since
-// the kernel may move them at any time.
+// Records all such calls of any thread as long as this object exists. The processor that a thread
+// runs on would prove nothing, since the kernel may move it at any time.
 class RecordedPlacements {
  public:
-  // Each placement is made `delay` later.
+  // Delays each recorded call by `delay`.
   explicit RecordedPlacements(std::chrono::milliseconds delay = {}) {
     const std::lock_guard lock(placementsMutex);
     currentPlacements = &placements_;
@@ -64,7 +64,7 @@ class RecordedPlacements {
 }  // namespace
 }  // namespace hearth::base
 
-// Replaces the C library's function, and calls it.
+// Overrides the C library's function, records the call and forwards it.
 extern "C" int pthread_setschedparam(pthread_t thread, int policy,
                                      const sched_param* parameter) noexcept {
   static const auto set =
@@ -74,7 +74,7 @@ extern "C" int pthread_setschedparam(pthread_t thread, int policy,
   return set(thread, policy, parameter);
 }
 
-// The same.
+// Overrides the C library's function, too.
 extern "C" int pthread_setaffinity_np(pthread_t thread, size_t size,
                                       const cpu_set_t* allowed) noexcept {
   using hearth::base::currentPlacements;
@@ -101,7 +101,7 @@ TEST(HelperThread, RunsUnderItsName) {
   EXPECT_STREQ(name.c_str(), "hearth-test");
 }
 
-// A handler of the program would run on a thread that the program does not know.
+// A handler of the program would run on a thread that the program does not know of.
 TEST(HelperThread, LeavesSignalsToTheProgram) {
   sigset_t there;
   sigemptyset(&there);
@@ -117,7 +117,7 @@ TEST(HelperThread, LeavesSignalsToTheProgram) {
   EXPECT_FALSE(sigismember(&here, SIGUSR1)) << "the caller has its signals back";
 }
 
-// The processors that the calling thread may use.
+// The processors on which the calling thread may run.
 cpu_set_t allowedProcessors() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -125,8 +125,8 @@ cpu_set_t allowedProcessors() {
   return allowed;
 }
 
-// Expects that `placements` move a thread off one of `all` processors, which are two or more, and
-// then allow that one again.
+// Expects that `placements` move a thread off one of `all` processors, of which there are two or
+// more, and then allow that one again.
 void expectMovedAndReleased(const std::vector<Placement>& placements, const cpu_set_t& all) {
   ASSERT_EQ(placements.size(), 2u);
   EXPECT_EQ(CPU_COUNT(&placements[0].allowed), CPU_COUNT(&all) - 1);
@@ -137,7 +137,7 @@ TEST(HelperThread, LeavesTheProcessorAndMayComeBack) {
   const cpu_set_t all = allowedProcessors();
   if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "There is no other processor.";
   std::thread thread([&] {
-    // Repeated if the kernel moves the thread between the first two lines.
+    // Repeats if the kernel moves the thread between the first two lines.
     for (int round = 0; round < 100; ++round) {
       const RecordedPlacements recorded;
       const int before = currentProcessor();
@@ -155,7 +155,7 @@ TEST(HelperThread, LeavesTheProcessorAndMayComeBack) {
   thread.join();
 }
 
-TEST(HelperThread, StaysWhereItWasNotAskedToLeave) {
+TEST(HelperThread, StaysOnItsProcessorUnlessAskedToLeave) {
   std::thread thread([] {
     const RecordedPlacements recorded;
     leaveProcessor(-1);
@@ -165,7 +165,7 @@ TEST(HelperThread, StaysWhereItWasNotAskedToLeave) {
   thread.join();
 }
 
-TEST(HelperThread, IsSentAwayAndMayComeBack) {
+TEST(HelperThread, IsMovedAwayAndMayComeBack) {
   const cpu_set_t all = allowedProcessors();
   if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "There is no other processor.";
   const RecordedPlacements recorded;
@@ -184,9 +184,9 @@ TEST(HelperThread, IsSentAwayAndMayComeBack) {
   EXPECT_TRUE(CPU_EQUAL(&allowed, &all));
 }
 
-// A thread that has ended has no number any more. The kernel takes that for the caller, which would
-// then be moved, be let off its processor, or become idle.
-TEST(HelperThread, LeavesItsMakerWhereItIsHoweverSoonItEnds) {
+// The number of a thread that has ended is 0, which the kernel takes for the calling thread: that
+// thread would be moved, get its processor back, or become idle.
+TEST(HelperThread, NeverMovesItsStarterEvenIfItEndsAtOnce) {
   for (const auto start : {startHelperThread, startIdleThread})
     for (const auto processors : {Processors::kOfProcess, Processors::kOfCaller}) {
       cpu_set_t own;
@@ -207,8 +207,8 @@ TEST(HelperThread, LeavesItsMakerWhereItIsHoweverSoonItEnds) {
     }
 }
 
-// An idle thread may share its starter's processor.
-TEST(HelperThread, IsNotSentAwayIfItIsIdle) {
+// An idle thread may share the processor of the thread that started it.
+TEST(HelperThread, IsNotMovedAwayIfItIsIdle) {
   const RecordedPlacements recorded;
   startIdleThread("hearth-test", [] {}).join();
   EXPECT_TRUE(recorded.get().empty());
@@ -229,7 +229,7 @@ TEST(HelperThread, IsIdleFromTheBeginning) {
   EXPECT_EQ(::sched_getscheduler(0), SCHED_OTHER) << "the caller keeps its own";
 }
 
-// The starter names an idle thread, which may not get a turn for long, and keeps its own name.
+// An idle thread may not run for long, so its starter gives it its name, and keeps its own name.
 TEST(HelperThread, HasItsNameBeforeItsFirstTurnIfItIsIdle) {
   std::array<char, 16> before{};
   std::array<char, 16> after{};
@@ -248,9 +248,9 @@ TEST(HelperThread, HasItsNameBeforeItsFirstTurnIfItIsIdle) {
   EXPECT_STREQ(after.data(), before.data());
 }
 
-// Otherwise a thread that the process waits for at its end would be idle, or a real-time one, like
-// the thread that first needed it.
-TEST(HelperThread, HasOrdinarySchedulingWhateverItsMakerHas) {
+// Otherwise a thread for which the process waits at its end would be idle, or real-time, like the
+// thread that started it.
+TEST(HelperThread, HasOrdinarySchedulingWhateverItsStarterHas) {
   const sched_param none{};
   sched_param realTime{};
   realTime.sched_priority = 1;
@@ -264,7 +264,7 @@ TEST(HelperThread, HasOrdinarySchedulingWhateverItsMakerHas) {
       std::thread helper =
           startHelperThread("hearth-test", [&] { seen = ::sched_getscheduler(0); });
       helper.join();
-      // Not every process may leave SCHED_IDLE.
+      // Not every process is allowed to leave SCHED_IDLE.
       isLeft = ::sched_setscheduler(0, SCHED_OTHER, &none) == 0;
     });
     maker.join();
@@ -296,7 +296,7 @@ TEST(HelperThread, HasTheMainThreadsPriorityAndTheStandardTimerSlack) {
   EXPECT_EQ(slack, 50'000);
 }
 
-TEST(HelperThread, MayLeaveItsMakersProcessorsWhereItWorksForAll) {
+TEST(HelperThread, UsesTheProcessorsOfTheProcessOrOfItsStarter) {
   cpu_set_t all;
   ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
   for (const auto processors : {Processors::kOfProcess, Processors::kOfCaller})

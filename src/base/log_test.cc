@@ -23,7 +23,7 @@ using testing::Not;
 
 class LogTest : public testing::Test {
  protected:
-  // Acts like a process that starts with this value.
+  // Resets the log as in a process that starts with this value.
   void startWith(const char* value) {
     if (value)
       setenv("HEARTH_LOG", value, 1);
@@ -72,7 +72,7 @@ TEST_F(LogTest, BracesInAnArgumentStayAsTheyAre) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("{0} {nonsense\n"));
 }
 
-// Records what a sink was given.
+// Records the lines that a sink receives.
 struct Lines {
   LogSink sink() {
     return [this](LogLevel level, const char* message) {
@@ -133,7 +133,7 @@ TEST_F(LogTest, ASinkMayLogAndReplaceItself) {
   EXPECT_THAT(text, Not(HasSubstr("first")));
 }
 
-// A child has only the thread that forked, whatever the others were doing.
+// A child process has only the thread that forked, whatever the others were doing.
 TEST_F(LogTest, AChildLogsAlthoughAnotherThreadIsInTheSink) {
   startWith("info");
   std::atomic<bool> isEntered = false;

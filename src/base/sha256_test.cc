@@ -15,7 +15,7 @@ std::span<const uint8_t> bytesOf(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-// The two examples and the million letters of FIPS 180-4.
+// The two examples and the million letters a of FIPS 180-4.
 TEST(Sha256, MatchesPublishedVectors) {
   EXPECT_EQ(toHex(Sha256::of({})),
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
@@ -42,7 +42,8 @@ TEST(Sha256, StartsOverAfterFinish) {
   EXPECT_EQ(hash.finish(), Sha256::of(bytesOf("abc")));
 }
 
-// Each thread hashes other bytes, in pieces, so that any state shared by the objects would show.
+// Each thread hashes different bytes, in pieces, so that state shared between objects would be
+// noticed.
 TEST(Sha256, ObjectsOfSeveralThreadsAreIndependent) {
   struct Hashed {
     std::string text;

@@ -23,8 +23,8 @@ using std::chrono::milliseconds;
 constinit std::atomic<bool> mayGoOn = true;
 constinit std::atomic<bool> isHeld = false;
 
-// Keeps the thread of `tasks` from running, as busy processors keep an idle one. Only signals of
-// its own faults reach such a thread.
+// Prevents the thread of `tasks` from running, as busy processors do with an idle thread. Only
+// signals of its own faults reach such a thread.
 class Starved {
  public:
   explicit Starved(TaskThread& tasks) {
@@ -50,8 +50,8 @@ class Starved {
   }
 
  private:
-  // False when the signal met the thread on its way into its wait, with the lock in its hands: it
-  // was let go on then.
+  // False if the signal met the thread before its wait, while it held the lock; the thread was then
+  // released.
   static bool hold(TaskThread& tasks, pthread_t thread) {
     constexpr milliseconds kPatience(500);
     mayGoOn = false;
@@ -60,7 +60,7 @@ class Starved {
     while (!isHeld) std::this_thread::yield();
     std::atomic<bool> isFree = false;
     std::thread probe([&] {
-      tasks.release();  // takes the lock
+      tasks.release();  // locks the mutex
       isFree = true;
     });
     const auto end = std::chrono::steady_clock::now() + kPatience;
@@ -75,7 +75,7 @@ class Starved {
 };
 
 // Otherwise a process that exits would wait for its idle threads as long as the machine is busy.
-TEST(TaskThread, WhoWaitsDoesTheWorkOfAThreadThatGetsNoProcessor) {
+TEST(TaskThread, WaitersRunTheTasksOfAThreadThatGetsNoProcessor) {
   for (const auto priority : {TaskThread::Priority::kNormal, TaskThread::Priority::kIdle}) {
     TaskThread tasks("hearth-test", priority, SIZE_MAX);
     const Starved starved(tasks);
@@ -119,7 +119,7 @@ TEST(TaskThread, WaitingEndsAlthoughOthersGoOnPosting) {
   poster.join();
 }
 
-TEST(TaskThread, WaitingEndsWhenNothingMoves) {
+TEST(TaskThread, WaitingEndsWhenNoTaskEnds) {
   TaskThread tasks("hearth-test", TaskThread::Priority::kNormal, SIZE_MAX);
   std::atomic<bool> hasBegun = false;
   std::atomic<bool> mayEnd = false;
@@ -127,14 +127,14 @@ TEST(TaskThread, WaitingEndsWhenNothingMoves) {
     hasBegun = true;
     while (!mayEnd) std::this_thread::yield();
   }));
-  // Otherwise the waiting thread might take the task itself.
+  // Otherwise the waiting thread might run the task itself.
   while (!hasBegun) std::this_thread::yield();
   EXPECT_FALSE(tasks.waitUntilDone(milliseconds(1)));
   mayEnd = true;
   EXPECT_TRUE(tasks.waitUntilDone(std::chrono::minutes(10)));
 }
 
-// A program may exit in a callback of the library.
+// A program may call exit() in a callback of the library.
 TEST(TaskThread, ATaskThatExitsWaitsForTheOthers) {
   TaskThread tasks("hearth-test", TaskThread::Priority::kNormal, SIZE_MAX);
   std::atomic<int> done = 0;
@@ -168,8 +168,9 @@ TEST(TaskThread, ATaskMayDestroyItsThread) {
   }
 }
 
-// Forks wait for a thread inside the gate, and the tasks may have to come in.
-TEST(TaskThread, NobodyInsideTheForkGateWaitsForRoom) {
+// A fork waits for threads inside the gate, and the tasks that would make room may have to enter
+// it.
+TEST(TaskThread, PostingInsideTheForkGateDoesNotWaitForRoom) {
   TaskThread tasks("hearth-test", TaskThread::Priority::kNormal, 1);
   std::atomic<bool> mayEnd = false;
   EXPECT_TRUE(tasks.post(

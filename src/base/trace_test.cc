@@ -37,7 +37,7 @@ class TraceTest : public testing::Test {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // Throws, which fails the test, when the file is not valid JSON.
+  // Throws, which fails the test, if the file is not valid JSON.
   static json eventsOf(const std::string& path) { return json::parse(textOf(path)); }
 
   static size_t count(const json& events, const std::string& name) {
@@ -168,7 +168,7 @@ TEST_F(TraceTest, AForkedChildWritesToItsOwnFileOrNone) {
   EXPECT_EQ(children, 1u);
 }
 
-// A driver's library has its own copy of this code and its state.
+// A driver's library has a copy of this code, with state of its own.
 TEST_F(TraceTest, LibrariesOfOneProcessShareTheFile) {
   const std::string file = path("i.json");
   const int status = inChild([&] {

@@ -31,7 +31,7 @@ TEST(ChannelScalesTest, CopiesShareTheNumbers) {
   EXPECT_NE(copy, ChannelScales({1.0f, 2.0f, 4.0f}));
 }
 
-TEST(ChannelScalesTest, APartOutlivesTheListAndHasMoreBehindIt) {
+TEST(ChannelScalesTest, APartOutlivesTheListAndIsFollowedByMore) {
   std::shared_ptr<const float> part = ChannelScales({1.0f, 2.0f, 3.0f}).from(1);
   EXPECT_EQ(part.get()[0], 2.0f);
   for (size_t i = 1; i < 2 + ChannelScales::kReadableBehind; ++i)

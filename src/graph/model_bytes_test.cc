@@ -58,7 +58,7 @@ Model sample() {
   return model;
 }
 
-TEST(ModelBytes, GiveTheModelBack) {
+TEST(ModelBytes, DecodeToTheSameModel) {
   const Model model = sample();
   ASSERT_TRUE(validate(model)) << validate(model).error().toString();
   const std::vector<uint8_t> bytes = encodeModel(model);
@@ -66,7 +66,7 @@ TEST(ModelBytes, GiveTheModelBack) {
   ASSERT_TRUE(decoded) << decoded.error().toString();
   EXPECT_EQ(structureDigest(*decoded), structureDigest(model));
   EXPECT_EQ(encodeModel(*decoded), bytes);
-  // Names are only for people, and are lost.
+  // Names are for people only and are not kept.
   EXPECT_EQ(decoded->main().operands[4].name, "");
 }
 
@@ -84,7 +84,7 @@ TEST(ModelBytes, ScalesMayBeApart) {
   EXPECT_FALSE(decodeModel(bytes, model.pools));
   EXPECT_FALSE(decodeModel(bytes, model.pools, std::vector<float>{0.5f, 0.25f, 0.125f}));
   EXPECT_FALSE(decodeModel(encodeModel(model), model.pools, scales));
-  // They are checked like those among the bytes.
+  // Scales that are passed apart are checked as those among the bytes are.
   EXPECT_FALSE(decodeModel(bytes, model.pools, std::vector<float>{0.5f, -1}));
 }
 
@@ -104,7 +104,7 @@ TEST(ModelBytes, CutBytesAreAnError) {
   EXPECT_FALSE(decodeModel(bytes, model.pools));
 }
 
-// Any bytes decode to a valid model or an error; sanitizers see the rest.
+// Any bytes decode to a valid model or an error; sanitizers detect anything else.
 TEST(ModelBytes, ChangedBytesAreHarmless) {
   const Model model = sample();
   const std::vector<uint8_t> good = encodeModel(model);

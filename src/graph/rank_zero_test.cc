@@ -6,7 +6,7 @@
 namespace hearth::graph {
 namespace {
 
-// Adds an operand; a tensor without dimensions has rank 0.
+// Adds an operand; a tensor with an empty list of dimensions has rank 0.
 uint32_t add(Subgraph* graph, OperandType type, Dimensions dimensions, Lifetime lifetime) {
   Operand operand;
   operand.type = type;
@@ -18,7 +18,8 @@ uint32_t add(Subgraph* graph, OperandType type, Dimensions dimensions, Lifetime 
   return static_cast<uint32_t>(graph->operands.size() - 1);
 }
 
-// out = pack(zero, squeeze(position)) + half, as language models place a row in their caches.
+// out = pack(zero, squeeze(position)) + half, with which language models compute the index of a row
+// in their caches.
 Model rowModel() {
   Model model;
   model.constantBytes.resize(4);
@@ -59,7 +60,7 @@ TEST(RankZeroTest, ScalarsBecomeTensorsOfOneElement) {
   EXPECT_EQ(graph.operands[5].dimensions, Dimensions{2});
 }
 
-TEST(RankZeroTest, ModelsWithoutThemStayAsTheyAre) {
+TEST(RankZeroTest, ModelsWithoutScalarsAreUnchanged) {
   Model model = rowModel();
   ASSERT_TRUE(liftRankZeroTensors(&model));
   const size_t operands = model.main().operands.size();
@@ -77,7 +78,7 @@ TEST(RankZeroTest, OperationsThatTellTheDifferenceAreNamed) {
   EXPECT_NE(lifted.error().toString().find("GATHER (look-up)"), std::string::npos);
 }
 
-TEST(RankZeroTest, WhatTheClientSeesStays) {
+TEST(RankZeroTest, TheClientsViewIsUnchanged) {
   Model model = rowModel();
   Operand& input = model.main().operands[0];
   input.dimensions.clear();

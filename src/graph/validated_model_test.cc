@@ -42,7 +42,7 @@ TEST(ValidatedModelTest, OthersAreValidatedEachTime) {
   EXPECT_EQ(ValidatedModel::from(model), nullptr);
 }
 
-// A model that may be changed does not count as validated, whatever it was copied from.
+// A model that may be changed does not count as validated, even if it is a copy of a validated one.
 TEST(ValidatedModelTest, ACopyIsAnotherModel) {
   const auto validated = ValidatedModel::of(makeModel(true));
   ASSERT_TRUE(validated);

@@ -12,7 +12,7 @@ namespace {
 
 using graph::OperationType;
 
-// A device that says that it runs everything.
+// A device that claims to run everything.
 class EagerDevice final : public Device {
  public:
   explicit EagerDevice(std::vector<std::string> extensions) : extensions_(std::move(extensions)) {}
@@ -50,7 +50,7 @@ std::string answersOf(EagerDevice device, const std::vector<std::vector<Operatio
   return answers;
 }
 
-TEST(CustomOperationsTest, OnlyDevicesThatSaySoGetThem) {
+TEST(CustomOperationsTest, OnlyDevicesThatDeclareThemGetThem) {
   const std::vector<std::vector<OperationType>> plain = {
       {OperationType::kAdd, OperationType::kCustom, OperationType::kWhile}};
   EXPECT_EQ(answersOf(EagerDevice({"hearth.tflite"}), plain), "+-+");

@@ -13,7 +13,7 @@ graph::Operand tensor(graph::Lifetime lifetime, graph::Dimensions dimensions) {
   return operand;
 }
 
-// A subgraph with one input and one output of the given dimensions; operations do not matter here.
+// A subgraph with one input and one output of the given dimensions; its operations do not matter.
 graph::Subgraph subgraph(graph::Dimensions input, graph::Dimensions output) {
   graph::Subgraph made;
   made.operands = {tensor(graph::Lifetime::kSubgraphInput, std::move(input)),

@@ -75,7 +75,7 @@ TEST(Mapping, LargePartsAreAlignedForHugePages) {
   ASSERT_EQ(::truncate(path.c_str(), 5 * kHugePage), 0);
   auto fd = base::Descriptor::open(path, 0);
   ASSERT_TRUE(fd);
-  // Several mappings, since one may be aligned by chance.
+  // Several mappings are made, since one may be aligned by chance.
   std::vector<Mapping> mappings;
   for (size_t i = 0; i < 4; ++i) {
     auto mapping = Mapping::insideFile(fd->get(), i * kHugePage, kHugePage + i * 4096);

@@ -41,7 +41,7 @@ class LostPagesTest : public testing::Test {
   Mapping mapping_;
 };
 
-TEST_F(LostPagesTest, AreZerosAndTold) {
+TEST_F(LostPagesTest, AreReadAsZerosAndReported) {
   WatchedPages watched(mapping_.data(), kSize);
   EXPECT_EQ(countOf(7), kSize);
   EXPECT_FALSE(watched.hasLosses());
@@ -55,15 +55,15 @@ TEST_F(LostPagesTest, AreZerosAndTold) {
   EXPECT_FALSE(watched.hasLosses());
 }
 
-// The handler of one thread puts the zeros in place that another thread reads.
-TEST_F(LostPagesTest, WhoReadsZerosFindsThemCounted) {
+// The handler in one thread maps the zeros that another thread reads.
+TEST_F(LostPagesTest, AreCountedBeforeTheirZerosAreRead) {
   WatchedPages watched(mapping_.data(), kSize);
   ASSERT_EQ(::ftruncate(file_.get(), 0), 0);
   constexpr size_t kPage = 4096;
   std::atomic<size_t> turn = 0;
   std::atomic<size_t> uncounted = 0;
   const volatile uint8_t* const bytes = mapping_.data();
-  // From the last page on, since a handler replaces all pages after its own, too.
+  // Reads from the last page on, since a handler also replaces all pages after its own.
   const auto readAll = [&] {
     for (size_t page = kSize / kPage; page-- > 0;) {
       const uint64_t before = lossCount();
@@ -78,7 +78,7 @@ TEST_F(LostPagesTest, WhoReadsZerosFindsThemCounted) {
   EXPECT_EQ(uncounted, 0u);
 }
 
-TEST_F(LostPagesTest, MemoryOfTheProcessNeedsNoHandlerUntilAFileIsLaidOverIt) {
+TEST_F(LostPagesTest, MemoryOfTheProcessNeedsNoHandlerUntilAFileIsMappedOverIt) {
   const auto handler = [] {
     struct sigaction action;
     ::sigaction(SIGBUS, nullptr, &action);
@@ -86,7 +86,7 @@ TEST_F(LostPagesTest, MemoryOfTheProcessNeedsNoHandlerUntilAFileIsLaidOverIt) {
   };
   const uintptr_t before = handler();
   {
-    // Two ranges of the same pages: both are told of a loss.
+    // Two objects watch the same pages: both are notified of a loss.
     WatchedPages memory(mapping_.data(), kSize, WatchedPages::Of::kMemory);
     EXPECT_EQ(handler(), before);
     {
@@ -104,7 +104,7 @@ TEST_F(LostPagesTest, MemoryOfTheProcessNeedsNoHandlerUntilAFileIsLaidOverIt) {
   EXPECT_EQ(handler(), before);
 }
 
-TEST_F(LostPagesTest, SeveralThreadsMeetThem) {
+TEST_F(LostPagesTest, MayBeReadBySeveralThreads) {
   const WatchedPages watched(mapping_.data(), kSize);
   ASSERT_EQ(::ftruncate(file_.get(), 0), 0);
   std::vector<std::thread> threads;
@@ -115,7 +115,7 @@ TEST_F(LostPagesTest, SeveralThreadsMeetThem) {
   EXPECT_TRUE(watched.hasLosses());
 }
 
-TEST_F(LostPagesTest, BelongToTheirRanges) {
+TEST_F(LostPagesTest, AreReportedToTheirRangesOnly) {
   WatchedPages first(mapping_.data(), kSize / 2);
   const WatchedPages second(mapping_.data() + kSize / 2, kSize / 2);
   WatchedPages moved = std::move(first);
@@ -126,7 +126,7 @@ TEST_F(LostPagesTest, BelongToTheirRanges) {
   EXPECT_TRUE(second.hasLosses());
 }
 
-TEST_F(LostPagesTest, PlacesOfEndedRangesAreUsedAgain) {
+TEST_F(LostPagesTest, SlotsOfEndedRangesAreReused) {
   constexpr size_t kPart = kSize / 16;
   const auto watch = [&](size_t part) {
     return WatchedPages(mapping_.data() + part * kPart, kPart);
@@ -149,7 +149,7 @@ TEST_F(LostPagesTest, PlacesOfEndedRangesAreUsedAgain) {
   for (const WatchedPages& watched : second) EXPECT_TRUE(watched.hasLosses());
 }
 
-// Handlers of a fork ask for losses in the order in which they were registered, ours among them.
+// Fork handlers ask for losses in the order of their registration; the guard's own is among them.
 [[maybe_unused]] const bool asksAfterForks = [] {
   base::ForkGate::atFork({.afterInChild = [] {
     static_cast<void>(lossCount());
@@ -170,7 +170,7 @@ TEST_F(LostPagesTest, AChildDoesNotWaitForItsParentsHandlers) {
             Mapping::ofFile(file.get(), 0, kSize, Mapping::Access::kReadOnly).value();
         const WatchedPages watched(mapping.data(), kSize);
         if (::ftruncate(file.get(), 0) != 0) continue;
-        // Each fault maps zeros behind it, so the last page is the first to be lost.
+        // Each fault maps zeros from its page to the end, so the last page must be lost first.
         for (size_t at = kSize; at > 0; at -= 4096)
           static_cast<void>(*static_cast<const volatile uint8_t*>(mapping.data() + at - 4096));
       }
@@ -189,7 +189,7 @@ TEST_F(LostPagesTest, AChildDoesNotWaitForItsParentsHandlers) {
   for (std::thread& loser : losers) loser.join();
 }
 
-// What SIGBUS means to programs that use watched memory. Each test runs in a process of its own,
+// What SIGBUS does in programs that use watched memory. Each test runs in a process of its own,
 // which reports how it ended.
 class BusSignalTest : public LostPagesTest {
  protected:
@@ -212,7 +212,7 @@ class BusSignalTest : public LostPagesTest {
     return {.code = WEXITSTATUS(status)};
   }
 
-  // Whether a page that is lost now reads as zeros.
+  // Whether a page that is lost now is read as zeros.
   static bool isProtected() {
     const base::Descriptor file(::memfd_create("lost-pages", MFD_CLOEXEC));
     if (::ftruncate(file.get(), kSize) != 0) return false;
@@ -221,9 +221,9 @@ class BusSignalTest : public LostPagesTest {
     const WatchedPages watched(mapping.data(), kSize);
     return ::ftruncate(file.get(), 0) == 0 && mapping.data()[0] == 0 && watched.hasLosses();
   }
-  // The same for the range that is watched already.
+  // The same for the range that is already watched.
   bool isStillProtected() { return ::ftruncate(file_.get(), 0) == 0 && mapping_.data()[0] == 0; }
-  // A fault that does not concern a watched range.
+  // A fault outside all watched ranges.
   [[gnu::noinline]] static void fault() {
     const base::Descriptor file(::memfd_create("empty", MFD_CLOEXEC));
     void* const page = ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file.get(), 0);
@@ -244,7 +244,7 @@ class BusSignalTest : public LostPagesTest {
   static inline struct sigaction found;
 };
 
-TEST_F(BusSignalTest, HasItsMeaningWhileNothingIsWatched) {
+TEST_F(BusSignalTest, KeepsItsMeaningWhileNothingIsWatched) {
   EXPECT_EQ(inChild([&] {
               struct sigaction before{};
               struct sigaction meanwhile{};
@@ -350,7 +350,7 @@ TEST_F(BusSignalTest, GetsToALaterHandlerThatDoesNotPassItOn) {
                 ++calls;
                 ::siglongjmp(back, 1);
               });
-              // From here on our handler comes first again.
+              // From here on our handler is called first again.
               const bool isRight = isProtected() && isStillProtected() && calls == 0;
               for (static int i = 0; i < 3; ++i)
                 if (sigsetjmp(back, 1) == 0) fault();
@@ -379,7 +379,7 @@ TEST_F(BusSignalTest, GetsOnceToALaterHandlerThatPassesItOnAndToTheOneBefore) {
             0);
 }
 
-TEST_F(BusSignalTest, RangesThatComeAndGoUseNothingUp) {
+TEST_F(BusSignalTest, RangesThatComeAndGoLeakNothing) {
   EXPECT_EQ(inChild([&] {
               for (int i = 0; i < 1000; ++i)
                 if (!isProtected()) return 1;
@@ -389,7 +389,7 @@ TEST_F(BusSignalTest, RangesThatComeAndGoUseNothingUp) {
 }
 
 // Each round leaves the program's own handler installed.
-TEST_F(BusSignalTest, HandlersThatComeAndGoUseNothingUp) {
+TEST_F(BusSignalTest, HandlersThatComeAndGoLeakNothing) {
   EXPECT_EQ(inChild([&] {
               for (int i = 0; i < 1000; ++i) {
                 set(i % 2 == 0 ? [](int) { ++calls; } : [](int) { calls += 1000; });
@@ -401,8 +401,8 @@ TEST_F(BusSignalTest, HandlersThatComeAndGoUseNothingUp) {
             0);
 }
 
-// Memory that is not watched is left to the handler before ours.
-TEST_F(LostPagesTest, OthersAreNotTouched) {
+// Faults in memory that is not watched go to the handler that was installed before ours.
+TEST_F(LostPagesTest, OtherFaultsGoToTheEarlierHandler) {
   const WatchedPages watched(mapping_.data(), kSize / 2);
   ASSERT_EQ(::ftruncate(file_.get(), 0), 0);
   EXPECT_DEATH(

@@ -42,7 +42,7 @@ class AddOne final : public ops::CustomOperator, public ops::CustomNode {
   }
 };
 
-// A fast device that says that it takes everything.
+// A fast device that claims to run everything.
 class EagerDevice final : public hal::Device {
  public:
   explicit EagerDevice(std::vector<std::string> extensions) : extensions_(std::move(extensions)) {}
@@ -158,12 +158,12 @@ class CustomPartitionTest : public testing::Test {
   std::vector<float> y;
 };
 
-TEST_F(CustomPartitionTest, ADeviceThatDoesNotSaySoGetsNone) {
+TEST_F(CustomPartitionTest, ADeviceThatDoesNotDeclareThemGetsNone) {
   EXPECT_THAT(run({"hearth.tflite"}), ElementsAre("eager", "hearth-cpu", "eager", "hearth-cpu"));
   EXPECT_THAT(y, ElementsAre(-1, -2, -3));
 }
 
-TEST_F(CustomPartitionTest, ADeviceThatSaysSoGetsThem) {
+TEST_F(CustomPartitionTest, ADeviceThatDeclaresThemGetsThem) {
   EXPECT_THAT(run({"hearth.tflite", std::string(hal::kCustomExtensionName)}), ElementsAre("eager"));
   EXPECT_THAT(y, ElementsAre(-1, -2, -3));
 }

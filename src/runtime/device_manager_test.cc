@@ -23,13 +23,13 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Runs `run` in a child process, since a process makes its devices only once.
+// Runs `run` in a child process, since a process creates its devices only once.
 template <typename Run>
 bool succeedsInChild(Run run) {
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(60);  // a child that hangs fails
-    // Not _exit(): the warming thread ends with the process as in a program.
+    ::alarm(60);  // kills a child that hangs
+    // Not _exit(): the warming thread has to end with the process, as in a program.
     std::exit(run() ? 0 : 1);
   }
   int status = 0;
@@ -108,7 +108,7 @@ TEST_F(InstalledDriverTest, IsWarmedUpOnceByAnotherThread) {
   }));
 }
 
-// A compilation while the devices are being made gets the same devices.
+// A compilation that begins while the devices are created gets the same devices.
 TEST_F(InstalledDriverTest, IsFoundWhileDevicesAreWarmedUp) {
   EXPECT_TRUE(succeedsInChild([&] {
     install();
@@ -117,7 +117,7 @@ TEST_F(InstalledDriverTest, IsFoundWhileDevicesAreWarmedUp) {
   }));
 }
 
-// At the fork the warming thread is in the middle of initialisations that happen once a process.
+// During the fork, the warming thread is in initialisations that happen once in a process.
 TEST(DeviceManagerTest, AChildDoesNotWaitForItsParentsThread) {
   for (int i = 0; i < 20; ++i)
     EXPECT_TRUE(succeedsInChild([] {
@@ -126,7 +126,7 @@ TEST(DeviceManagerTest, AChildDoesNotWaitForItsParentsThread) {
     })) << i;
 }
 
-TEST(DeviceManagerTest, ADeviceThatIsNotThereIsAnsweredWithThoseThatAre) {
+TEST(DeviceManagerTest, TheErrorForAnUnknownDeviceNamesAllDevices) {
   const auto reference = std::shared_ptr<hal::Device>(drivers::reference::createDevice());
   const DeviceManager manager({reference});
   const auto found = manager.find("nnapi-reference");

@@ -9,7 +9,7 @@
 namespace hearth::runtime {
 namespace {
 
-// What the device answers.
+// The answers that the device gives.
 struct Answers {
   std::optional<ErrorCode> createError;
   bool createsNothing = false;
@@ -77,7 +77,7 @@ class DeviceModelTest : public testing::Test {
   std::shared_ptr<hal::PreparedModel> model_;
 };
 
-TEST_F(DeviceModelTest, WhatIsRightPasses) {
+TEST_F(DeviceModelTest, ValidResultsPass) {
   answers_.result.timing.onDevice = 7;
   const hal::ExecutionResult result = compute({2, 3}, {4});
   EXPECT_TRUE(result.status);
@@ -124,7 +124,7 @@ TEST_F(DeviceModelTest, FailuresOfADeviceAreFailedOperations) {
   EXPECT_EQ(failure(), ErrorCode::kOpFailed);
 }
 
-TEST_F(DeviceModelTest, ShapesThatCannotBeAreFailedOperations) {
+TEST_F(DeviceModelTest, ImpossibleShapesAreFailedOperations) {
   const std::vector<hal::OutputShape> right = answers_.result.outputShapes;
   EXPECT_EQ(failure({2, 4}), ErrorCode::kOpFailed);
   EXPECT_EQ(failure({}, {5}), ErrorCode::kOpFailed);

@@ -79,7 +79,7 @@ class ExecutionTest : public testing::TestWithParam<const char*> {
 
 INSTANTIATE_TEST_SUITE_P(Devices, ExecutionTest, testing::Values("hearth-cpu", "nnapi-reference"));
 
-// The shapes of all outputs are right, whichever buffers are too small.
+// The reported shapes of all outputs are right, whichever buffers are too small.
 TEST_P(ExecutionTest, OutputShapesAreTrueWhateverIsTooSmall) {
   for (const graph::Dimensions& open : {graph::Dimensions{0}, graph::Dimensions{}}) {
     GraphBuilder builder;
@@ -138,7 +138,7 @@ TEST_P(ExecutionTest, DeclaredShapesThatConflictAreFailedOperations) {
   }
 }
 
-// The reference as a faster device that takes additions only.
+// The reference, as a faster device that supports additions only.
 class Adder final : public hal::Device {
  public:
   std::string name() const override { return "adder"; }
@@ -167,7 +167,7 @@ class Adder final : public hal::Device {
   const std::shared_ptr<hal::Device> reference_ = drivers::reference::createDevice();
 };
 
-// y = relu(x + state), state += x: the parts of a model that devices share also share its state.
+// y = relu(x + state), state += x. Two devices compute parts of the model and share its state.
 TEST(DividedExecutionTest, StateGoesFromDeviceToDevice) {
   using enum graph::Lifetime;
   GraphBuilder builder;

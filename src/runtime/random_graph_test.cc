@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random models give the results of the documented formulas on both built-in devices, on
-// partitionings between the two, and on the fast kernels of src/ops.
+// Random models must give the results of the documented formulas on both built-in devices, when
+// partitioned between the two, and with the fast kernels of src/ops.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ namespace {
 using graph::OperandType;
 using Tensors = std::vector<std::vector<uint8_t>>;
 
-// A device that takes only the chosen operations of one model.
+// A device that supports only the chosen operations of one model.
 class PickyDevice final : public hal::Device {
  public:
   PickyDevice(std::shared_ptr<hal::Device> device, std::vector<bool> takes)
@@ -69,7 +69,7 @@ Result<Tensors> run(const RandomGraph& graph, hal::PreparedModel& prepared) {
   for (const std::vector<uint8_t>& input : graph.inputs) add(input, &request.inputs);
   for (const std::vector<uint8_t>& output : outputs) add(output, &request.outputs);
   HEARTH_ASSIGN(const auto execution, prepared.createExecution(request));
-  // The second run starts with the memory that the first one has written.
+  // The second run begins with the memory that the first one has written.
   for (int i = 0; i < 2; ++i) HEARTH_TRY(execution->compute({}).status);
   return outputs;
 }
@@ -140,7 +140,7 @@ std::string describeOperations(const graph::Model& model) {
 
 class RandomGraphTest : public testing::Test {
  protected:
-  // Expects the right results of the model when partitioned among these devices.
+  // Expects the right results of the model, partitioned among these devices.
   void expectResults(const RandomGraph& graph,
                      const std::vector<std::shared_ptr<hal::Device>>& devices) {
     PartitioningOptions options;
@@ -154,8 +154,8 @@ class RandomGraphTest : public testing::Test {
                                             << describeOperations(*graph.model);
   }
 
-  // hearth-cpu runs these where nothing else computes an operation, and models whose shapes are
-  // known only at run time.
+  // hearth-cpu runs the fast kernels for operations that nothing else computes, and for models
+  // whose shapes are known only at run time.
   void expectResultsOfFastKernels(const RandomGraph& graph) {
     const auto prepared = hal::prepareInterpreted(graph.model, {}, nullptr, "a test");
     ASSERT_TRUE(prepared) << prepared.error().toString();
@@ -202,7 +202,7 @@ TEST_F(RandomGraphTest, GivesTheFormulasResultsOnBothDevicesAndOnAllDivisions) {
   }
 }
 
-// Flipping the sign of an output's greatest number is noticed in each output with a telling
+// A result whose greatest number has the wrong sign is detected, for each output with a telling
 // tolerance.
 TEST_F(RandomGraphTest, ADifferenceIsNoticed) {
   size_t noticed = 0;
@@ -232,7 +232,7 @@ TEST_F(RandomGraphTest, ADifferenceIsNoticed) {
   EXPECT_GT(noticed, 50u);
 }
 
-// The graphs have many kinds of operations and types, and tolerances small enough to tell.
+// The graphs have many kinds of operations and types, and tolerances small enough to detect errors.
 TEST_F(RandomGraphTest, GraphsAreVariedAndTelling) {
   std::set<graph::OperationType> operations;
   std::set<OperandType> types;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compilation and execution over a device made for the test: out = in + state, state += 1.
+// Compilation and execution on a device of the test: out = in + state, state += 1.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -199,7 +199,7 @@ TEST_F(RuntimeTest, TakesTheFirstDeviceThatTakesEverything) {
               HasSubstr("No device takes operation 0, ADD \"sum\", nor 1 other: The moon is full"));
 }
 
-TEST_F(RuntimeTest, TakesTheDeviceAskedForOrNone) {
+TEST_F(RuntimeTest, TakesTheNamedDeviceOrNone) {
   CompilationOptions options;
   options.devices = {*devices_.find("second")};
   EXPECT_EQ((*compile(2, options))->deviceNames(), "second");
@@ -212,14 +212,14 @@ TEST_F(RuntimeTest, TakesTheDeviceAskedForOrNone) {
   EXPECT_EQ(none.error().code(), ErrorCode::kUnsupported);
 }
 
-TEST_F(RuntimeTest, NamesTheDevicesThatThereAre) {
+TEST_F(RuntimeTest, TheErrorForAnUnknownDeviceNamesAllDevices) {
   const auto none = devices_.find("third");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code(), ErrorCode::kNotFound);
   EXPECT_THAT(none.error().message(), HasSubstr("first, second"));
 }
 
-TEST_F(RuntimeTest, WhatFailsRunsOnTheReferenceUnlessADeviceIsAskedFor) {
+TEST_F(RuntimeTest, FailuresFallBackToTheReferenceUnlessADeviceIsNamed) {
   const DeviceManager manager({std::make_shared<TestDevice>("first", &first_),
                                std::make_shared<TestDevice>(kReferenceDeviceName, &second_)});
   // A tie would go to the reference.
@@ -269,7 +269,7 @@ TEST_F(RuntimeTest, RefusesActivationsAboveTheLimitByName) {
   EXPECT_EQ(first_.activationLimit, defaultActivationLimit());
 }
 
-TEST_F(RuntimeTest, TheVariableNamesTheThreadsOfWhoAsksForNone) {
+TEST_F(RuntimeTest, TheVariableSetsTheThreadsOfCompilationsThatSetNone) {
   setenv("HEARTH_THREADS", "3", 1);
   EXPECT_TRUE(compile());
   EXPECT_EQ(first_.threads, 3u);
@@ -358,7 +358,7 @@ TEST_F(RuntimeTest, ChecksArguments) {
   EXPECT_THAT(missing.error().message(), HasSubstr("Output 0 is not set"));
 }
 
-TEST_F(RuntimeTest, UnknownShapesComeWithTheRun) {
+TEST_F(RuntimeTest, UnknownShapesBecomeKnownInARun) {
   const auto run = execution(0);
   std::array<int32_t, 3> x = {1, 2, 3};
   std::array<int32_t, 1> small = {};

@@ -11,7 +11,7 @@
 
 #include "runtime/event.h"
 
-// The scheduler starts threads in a forked child on purpose. The function is visible so that the
+// The scheduler starts threads in a forked child on purpose. The function is exported, so that the
 // sanitizer's library finds it.
 extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options();
 const char* __tsan_default_options() {
@@ -42,7 +42,7 @@ TEST(SchedulerTest, StartsHigherPrioritiesFirst) {
   EXPECT_EQ(order, "h12l");
 }
 
-// Work that throws does not end the thread.
+// An exception in a task must not end the thread.
 TEST(SchedulerTest, GoesOnAfterWorkThatThrows) {
   Scheduler scheduler(1);
   Event done;
@@ -51,7 +51,7 @@ TEST(SchedulerTest, GoesOnAfterWorkThatThrows) {
   EXPECT_TRUE(done.wait({}).has_value());
 }
 
-TEST(EventTest, CallsAllThatFollowAlthoughOneThrows) {
+TEST(EventTest, RunsAllCallbacksAlthoughOneThrows) {
   Event event;
   int called = 0;
   event.whenDone([&](const Status&) {

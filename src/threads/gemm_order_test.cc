@@ -41,7 +41,7 @@ class Recorder {
   std::vector<Tile> tiles_;
 };
 
-// `spareRow`: the last row tile of each product may have one row more than the product.
+// `spareRow`: the last row tile of each product may extend one row past the product.
 void expectEachOutputOnce(const std::vector<Tile>& tiles, size_t outer, size_t rows, size_t columns,
                           bool spareRow) {
   std::vector<int> visits(outer * (rows + 1) * columns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of the private XNNPACK on our pool: same bits with and without the tiling hint.
+// Operators of the private XNNPACK on our pool give the same bits with and without the tiling hint.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <hearth_xnnpack.h>
@@ -29,7 +29,7 @@ using Operator = std::unique_ptr<xnn_operator, OperatorDeleter>;
 template <typename T>
 std::vector<T> randomValues(size_t count, uint32_t seed) {
   std::mt19937 random(seed);
-  // XNNPACK reads a few elements past inputs.
+  // XNNPACK reads a few elements past its inputs.
   std::vector<T> values(count + XNN_EXTRA_BYTES);
   for (T& value : values) {
     const int number = static_cast<int>(random() % 255) - 127;
@@ -85,7 +85,7 @@ std::vector<int8_t> convolveQs8(const ConvolutionShape& s, ThreadPool* pool, con
   const auto weights = randomValues<int8_t>(s.weights(), 5);
   const std::vector<int32_t> bias(s.outputChannels + 16, 77);
   const std::vector<float> scales(s.outputChannels + 16, 0.00005f);
-  // One spare row behind the output, which the guard may use.
+  // One spare row after the output, which the guard may use.
   std::vector<int8_t> output(s.outputs() + s.outputChannels);
   const auto pad = static_cast<uint32_t>(s.kernel / 2);
   const auto kernel = static_cast<uint32_t>(s.kernel);
@@ -184,10 +184,10 @@ TEST_P(PrivateXnnpack, FullyConnectedIsTheSameInHintedOrder) {
   }
 }
 
-// The guard changes results only where the kernel is wrong about a single last row; at up to 64
-// input channels no kernel is known to be.
+// The guard changes results only where XNNPACK's kernel computes a single last row wrongly; none is
+// known to do so with up to 64 input channels.
 TEST_P(PrivateXnnpack, GuardedTailComputesTheSameRows) {
-  // 41 x 41 rows leave one behind tiles of 2 to 8, 10, 14 and 16 rows.
+  // 41 x 41 rows leave one row after tiles of 2 to 8, 10, 14 and 16 rows.
   for (const ConvolutionShape& shape :
        {ConvolutionShape{1, 41, 41, 3, 1, 16, 130}, ConvolutionShape{3, 41, 41, 3, 1, 8, 24},
         ConvolutionShape{1, 7, 7, 3, 1, 64, 72}}) {

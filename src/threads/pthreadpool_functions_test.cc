@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every function visits every index exactly once, in tiles of the right place and size.
+// Every function visits every index exactly once, in tiles of the right position and size.
 #include "threads/pthreadpool_functions.h"
 
 #include <gtest/gtest.h>

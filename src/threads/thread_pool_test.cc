@@ -73,8 +73,8 @@ std::chrono::duration<double> processTime() {
   return std::chrono::duration<double>(seconds(usage.ru_utime) + seconds(usage.ru_stime));
 }
 
-// Whichever thread the task runs on, and while other threads are in tasks.
-TEST(ThreadPoolTest, WhatATaskThrowsIsTheCallersWhenNoThreadIsInATaskAnyMore) {
+// The exception may be thrown on any thread, while other threads run tasks.
+TEST(ThreadPoolTest, AnExceptionReachesTheCallerAfterAllTasksHaveEnded) {
   const std::unique_ptr<ThreadPool> pool = makePool(4);
   for (size_t bad = 0; bad < 64; ++bad) {
     std::atomic<int> inside = 0;
@@ -96,7 +96,7 @@ TEST(ThreadPoolTest, WhatATaskThrowsIsTheCallersWhenNoThreadIsInATaskAnyMore) {
   EXPECT_TRUE(runAtOnce(*pool, 4)) << "all threads are there for the next call";
 }
 
-TEST(ThreadPoolTest, ManyExceptionsAreOne) {
+TEST(ThreadPoolTest, OneOfManyExceptionsReachesTheCaller) {
   const std::unique_ptr<ThreadPool> pool = makePool(4);
   for (int round = 0; round < 100; ++round)
     EXPECT_THROW(pool->parallelFor(1000, [](size_t) { throw std::bad_alloc(); }), std::bad_alloc);
@@ -106,8 +106,8 @@ TEST(ThreadPoolTest, ManyExceptionsAreOne) {
   EXPECT_TRUE(sumIsRight(*pool, 1000));
 }
 
-// Workers move away from the caller's processor when they wake there, but may run on every
-// processor of the process.
+// Workers leave the caller's processor when they wake up on it, but may run on every processor of
+// the process.
 TEST(ThreadPool, WorkersMayUseEveryProcessor) {
   cpu_set_t all;
   ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
@@ -133,7 +133,7 @@ TEST(ThreadPool, RefusesTooManyThreads) {
   EXPECT_EQ(pool.error().code(), ErrorCode::kBadData);
 }
 
-TEST(ThreadPool, AsleepItHasNoThreadsBeforeTheyAreWanted) {
+TEST(ThreadPool, CreatedAsleepItStartsNoThreadBeforeItsFirstRun) {
   const auto threads = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
   };
@@ -314,7 +314,8 @@ TEST(ThreadPool, ForkWithinRunsAndCalls) {
   busy.join();
 }
 
-// Spinning would cost 0.9 s for each of the two waits; the bound leaves room for a slow machine.
+// Spinning would take 0.9 s of processor time for each of the two waits; the bound leaves room for
+// a slow machine.
 TEST(ThreadPool, WaitingWorkersUseNoProcessorTime) {
   const auto pool = makePool(4);
   const auto start = processTime();

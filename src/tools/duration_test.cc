@@ -19,7 +19,7 @@ TEST(Duration, UnitsAreRead) {
   EXPECT_EQ(parseDuration("T", "2w").value(), hours(336));
 }
 
-TEST(Duration, WhatIsNoTimeIsASentence) {
+TEST(Duration, TextThatIsNoTimeIsAnError) {
   for (const char* text :
        {"", "d", "7", "-1d", "1.5h", "7 d", "7y", "99999999999999999999s", "9999999999w"}) {
     const auto parsed = parseDuration("--older-than", text);

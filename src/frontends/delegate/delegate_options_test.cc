@@ -52,7 +52,7 @@ TEST(DelegateOptions, AreReadByName) {
                                                 {"bundle", "/one.bundle"}}));
 }
 
-TEST(DelegateOptions, NothingIsTheDefault) {
+TEST(DelegateOptions, MissingOptionsHaveDefaults) {
   const auto options = DelegateOptions::parse({});
   ASSERT_TRUE(options);
   EXPECT_EQ(options->threads, 0u);

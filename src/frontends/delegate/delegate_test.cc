@@ -19,7 +19,7 @@ using testing::IsEmpty;
 using tflite::schema::BuiltinOperator;
 using Partitions = std::vector<std::vector<int32_t>>;
 
-// Keeps nothing between starts.
+// The store is off, so that tests do not depend on earlier starts.
 class DelegateTest : public testing::Test {
  protected:
   ~DelegateTest() override { functions_.destroy(delegate_); }
@@ -66,8 +66,8 @@ TEST_F(DelegateTest, TakesAWholeGraph) {
   }
 }
 
-// A chain in which node 3 is one that only the runtime knows.
-TEST_F(DelegateTest, LeavesWhatItDoesNotKnow) {
+// A chain in which only the runtime knows node 3.
+TEST_F(DelegateTest, LeavesUnknownNodesToTheRuntime) {
   FakeRuntime runtime;
   std::vector<int32_t> tensors = {runtime.addTensor(kTfLiteFloat32, {4})};
   for (int i = 0; i < 8; ++i) {
@@ -79,7 +79,7 @@ TEST_F(DelegateTest, LeavesWhatItDoesNotKnow) {
   }
   runtime.setOutputs({tensors.back()});
   ASSERT_EQ(runtime.apply(delegate_), kTfLiteOk);
-  // Three nodes in front are too few to be worth a partition of their own.
+  // The three nodes before it are too few for a partition of their own.
   EXPECT_EQ(runtime.partitions(), (Partitions{{4, 5, 6, 7}}));
   ASSERT_EQ(runtime.allocate(), kTfLiteOk) << runtime.lastError();
   runtime.data<float>(tensors[4])[0] = 5;
@@ -134,7 +134,7 @@ TEST_F(DelegateTest, InputsAreResized) {
   runtime.addNode(BuiltinOperator::NEG, {middle}, {output});
   runtime.setOutputs({output});
   ASSERT_EQ(runtime.apply(delegate_), kTfLiteOk);
-  // More shapes than are kept of large ones, and some of them again.
+  // More large shapes than are kept, and some of them again.
   constexpr int32_t kLarge = 10000;
   for (const int32_t rows :
        {1, 3, kLarge, 2, kLarge + 1, 3, kLarge + 2, kLarge + 3, kLarge + 4, 1, 3, kLarge}) {
@@ -166,7 +166,7 @@ TEST_F(DelegateTest, AnInputOfAWrongShapeIsAnErrorWithASentence) {
   EXPECT_THAT(runtime.lastError(), HasSubstr("negative dimension"));
 }
 
-// One step of an RNN with weights 1 and 2 and the state in the runtime's memory.
+// One step of an RNN with weights 1 and 2, whose state is in the runtime's memory.
 TEST_F(DelegateTest, VariablesStayInTheRuntimesMemory) {
   RnnParams params{0, false};
   const float one[] = {1};
@@ -196,7 +196,7 @@ TEST_F(DelegateTest, VariablesStayInTheRuntimesMemory) {
   EXPECT_EQ(*runtime.data<float>(output), 1);
 }
 
-TEST_F(DelegateTest, ConstantsMayBeGoneAfterwards) {
+TEST_F(DelegateTest, ConstantsMayBeFreedAfterwards) {
   FullyConnectedParams params{};
   FakeRuntime runtime;
   auto weights = std::make_unique<std::vector<int8_t>>(std::vector<int8_t>{1, 2, 3, 4});
@@ -308,7 +308,7 @@ TEST_F(DelegateTest, WrongOptionsAreSentences) {
   EXPECT_THAT(sentence, HasSubstr("threads"));
   EXPECT_EQ(make({{"store", nullptr}}), nullptr);
   EXPECT_THAT(sentence, HasSubstr("Option 0 of 1 has no name or no value."));
-  // A caller without a function for the message, and one that counts in 32 bits.
+  // A caller that passes no function for the message, and one that counts in 32 bits.
   const char* const key = "colour";
   EXPECT_EQ(functions_.create(&key, &key, 1, nullptr), nullptr);
   TfLiteDelegate* const made = functions_.create(nullptr, nullptr, size_t{0xABCD} << 32, nullptr);

@@ -16,7 +16,7 @@ namespace {
 namespace schema = tflite::schema;
 using schema::BuiltinOperator;
 
-// The options table that a node's parameters become.
+// The options table that is made of a node's parameters.
 template <typename Table, typename Params>
 std::unique_ptr<typename Table::NativeTableType> optionsOf(BuiltinOperator code, Params params,
                                                            int32_t version = 1) {
@@ -36,7 +36,7 @@ std::unique_ptr<typename Table::NativeTableType> optionsOf(BuiltinOperator code,
       flatbuffers::GetRoot<Table>(builder.GetBufferPointer())->UnPack());
 }
 
-// Whatever the reader of files translates is taken, but for what belongs to the runtime.
+// The delegate takes whatever the reader of files translates, except what belongs to the runtime.
 TEST(NodeReader, KnowsTheOperationsOfFiles) {
   const std::set<BuiltinOperator> leftOut = {
       BuiltinOperator::CUSTOM,
@@ -94,7 +94,7 @@ TEST(NodeReader, ConvolutionsAndPools) {
 }
 
 TEST(NodeReader, NewFieldsCountFromTheirVersionOn) {
-  // What lies behind a version's parameters may be anything.
+  // Memory after the parameters of a version may hold anything.
   const TransposeConvParamsV4 conv{{1, 2, 3}, 1};
   EXPECT_EQ(optionsOf<schema::TransposeConvOptions>(BuiltinOperator::TRANSPOSE_CONV, conv, 3)
                 ->fused_activation_function,
@@ -156,7 +156,7 @@ TEST(NodeReader, Enumerations) {
             schema::LSTMKernelType::BASIC);
 }
 
-TEST(NodeReader, WhatIsMissingStaysWithTheRuntime) {
+TEST(NodeReader, IncompleteNodesStayWithTheRuntime) {
   TfLiteNode node{};
   TfLiteRegistration registration{};
   registration.builtin_code = static_cast<int32_t>(BuiltinOperator::CONV_2D);
@@ -171,7 +171,8 @@ TEST(NodeReader, WhatIsMissingStaysWithTheRuntime) {
   EXPECT_TRUE(readNode(node, registration));
 }
 
-// The reader of files knows some composites by name; without a subgraph it refuses all others.
+// The reader of files knows some composites by name; it refuses all others, which have no subgraph
+// here.
 TEST(NodeReader, CompositesHaveNoDecomposition) {
   const std::vector<uint8_t> attributes = {7, 8, 9};
   CompositeParams params{"odml.rms_norm", 5, 2, attributes.data(), attributes.size()};

@@ -162,7 +162,7 @@ TEST_F(CacheExplanationTest, AModelThatNoDeviceTakesIsAnError) {
   EXPECT_EQ(parts.error().code(), ErrorCode::kUnsupported);
 }
 
-TEST_F(CacheExplanationTest, AFolderThatIsNotThereIsAnError) {
+TEST_F(CacheExplanationTest, AMissingFolderIsAnError) {
   EXPECT_EQ(runtime::listCacheFolder((folder_ / "none").string(), devices_).error().code(),
             ErrorCode::kNotFound);
 }

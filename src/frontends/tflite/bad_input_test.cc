@@ -26,8 +26,8 @@ using schema::BuiltinOperator;
 using schema::TensorType;
 using testing::HasSubstr;
 
-// Does everything that a caller can do with a file. The bytes have exactly their size, so that a
-// sanitizer sees reads behind them.
+// Calls every function that takes a file. The bytes have their exact size, so that a sanitizer
+// detects reads past their end.
 std::string exercise(const std::vector<uint8_t>& bytes) {
   const auto file = ModelFile::fromPool(memory::Pool::borrowed(bytes.data(), bytes.size()));
   if (!file) return file.error().message();

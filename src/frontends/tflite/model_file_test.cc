@@ -53,7 +53,7 @@ std::map<OperationType, int> countOperations(const ImportedGraph& imported) {
   return counts;
 }
 
-// Expects every constant that is as large as weights to stay in the mapped file.
+// Expects every constant that is as large as weights to refer to the mapped file.
 void expectWeightsInFile(const ImportedGraph& imported) {
   for (const graph::Operand& operand : imported.model->main().operands) {
     if (operand.lifetime != graph::Lifetime::kConstantCopy) continue;

@@ -40,11 +40,11 @@ std::vector<std::string> namesOf(const ImportedGraph& imported) {
 }
 
 TEST(SignatureTest, OutputsThatShareATensorKeepTheirNames) {
-  // As often in the subgraph as in the signature, once, or more often.
+  // The subgraph lists the output as often as the signature, once, or more often.
   EXPECT_THAT(namesOf(importNamed({1, 1}, {{"a", 1}, {"b", 1}})), ElementsAre("a", "b"));
   EXPECT_THAT(namesOf(importNamed({1}, {{"a", 1}, {"b", 1}})), ElementsAre("a", "b"));
   EXPECT_THAT(namesOf(importNamed({1, 1, 1}, {{"a", 1}, {"b", 1}})), ElementsAre("a", "b", "t1"));
-  // An input is an output, too, under two names.
+  // An input is also an output, under two names.
   EXPECT_THAT(namesOf(importNamed({0, 1}, {{"sum", 1}, {"x", 0}, {"y", 0}})),
               ElementsAre("x", "sum", "y"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where drivers register for the conformance suite of the driver interface.
+// The registry of drivers for the conformance suite of the driver interface.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compilation caching: what a driver writes into cache files, and what it accepts from them.
+// Compilation caching: what drivers write to cache files, and which files they accept.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@ namespace {
 
 class HalCaching : public DeviceFixture {
  protected:
-  // What a driver remembers besides the files goes into a folder of this test.
+  // The driver keeps what it remembers besides the files in a folder of this test.
   HalCaching() {
     std::string pattern = std::filesystem::temp_directory_path() / "hearth-hal-cts-XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
@@ -77,7 +77,7 @@ class HalCaching : public DeviceFixture {
 };
 HEARTH_CTS_SUITE(HalCaching);
 
-TEST_P(HalCaching, GivesBackWhatItSaved) {
+TEST_P(HalCaching, RestoresWhatItSaved) {
   const auto saved = save();
   if (!saved && saved.error().code() == ErrorCode::kUnsupported)
     GTEST_SKIP() << "The model is not supported.";
@@ -91,7 +91,7 @@ TEST_P(HalCaching, GivesBackWhatItSaved) {
   }
 }
 
-TEST_P(HalCaching, TakesNothingElse) {
+TEST_P(HalCaching, RefusesEverythingElse) {
   EXPECT_FALSE(restore(cache())) << "empty files";
   if (!save() || !isCaching()) return;
   EXPECT_FALSE(restore(cache(2))) << "another token";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// IF and WHILE, mainly loops that do not end.
+// IF and WHILE, above all loops that do not end.
 #include "hal/cts/device_fixture.h"
 
 namespace hearth::hal::cts {
@@ -13,7 +13,8 @@ constexpr OperandType kFloat = OperandType::kTensorFloat32;
 class HalControlFlow : public DeviceFixture {};
 HEARTH_CTS_SUITE(HalControlFlow);
 
-// out = condition ? in + in : in * in, then out + in, so that there is more than control flow.
+// out = condition ? in + in : in * in, followed by out + in, so that the main graph has an
+// operation besides IF.
 graph::Model branching() {
   ModelBuilder builder;
   uint32_t branches[2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the suites: a device under test, preparation, requests.
+// What the suites share: the device under test, preparation, requests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,16 +17,16 @@
 
 namespace hearth::hal::cts {
 
-// A device under test, and what tests do with it.
+// The device under test, and helpers that use it.
 class DeviceUser {
  protected:
-  // Skips or fails the test when there is no device.
+  // Skips or fails the test if the device cannot be created.
   void openDevice(const Backend& backend);
 
   Device& device() { return *device_; }
 
-  // Prepares a valid model. Null when the test was skipped, because the device does not support one
-  // of its operations, or has failed.
+  // Prepares a valid model. Null when the test was skipped because the device does not support one
+  // of the operations, or has failed.
   std::shared_ptr<PreparedModel> prepare(const graph::Model& model,
                                          const PrepareOptions& options = {});
 
@@ -40,7 +40,7 @@ class DeviceFixture : public testing::TestWithParam<Backend>, protected DeviceUs
   void SetUp() override { openDevice(GetParam()); }
 };
 
-// Base of suites that run each sample model on each registered device as a test of its own, so that
+// Base of suites in which each sample model on each registered device is a test of its own, so that
 // a crash names the model.
 class SampleFixture : public testing::TestWithParam<std::tuple<Backend, NamedModel>>,
                       protected DeviceUser {

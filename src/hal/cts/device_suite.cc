@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device says about itself and about models.
+// What a device reports about itself and about models.
 #include <cmath>
 
 #include "hal/cts/device_fixture.h"
@@ -90,7 +90,7 @@ TEST_P(HalDevice, RefusesMemoryThatItCannotMap) {
   EXPECT_EQ(prepared.error().code(), ErrorCode::kOpFailed) << prepared.error().toString();
 }
 
-TEST_P(HalDevice, ModelWithoutOperationsIsNoTrap) {
+TEST_P(HalDevice, ModelWithoutOperationsDoesNoHarm) {
   graph::Model model;
   model.subgraphs.resize(1);
   const auto supports = device().supportedOperations(model);

@@ -17,7 +17,7 @@ std::vector<float> counted(size_t count, float first = 0.0f) {
   return values;
 }
 
-// (a + b) * a - b, as chainModel() computes it.
+// (a + b) * a - b, the result of chainModel().
 std::vector<float> chainResult(const std::vector<float>& a, const std::vector<float>& b) {
   std::vector<float> result(a.size());
   for (size_t i = 0; i < a.size(); ++i) result[i] = (a[i] + b[i]) * a[i] - b[i];
@@ -230,7 +230,7 @@ TEST_P(HalExecution, OutputsMayLieOverInputs) {
   HEARTH_CTS_PREPARE(prepared, chainModel({3, 7}));
   const std::vector<float> a = counted(21), b = counted(21, 5);
   const std::vector<float> expected = chainResult(a, b);
-  // Both inputs in the same memory, and the output at every distance from them.
+  // Both inputs are the same memory; the output begins at every distance from it.
   for (size_t at = 0; at <= 63; ++at) {
     std::vector<float> memory(84, -1.0f);
     std::copy(a.begin(), a.end(), memory.begin() + 21);

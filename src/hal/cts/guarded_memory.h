@@ -10,7 +10,7 @@ namespace hearth::hal::cts {
 // Memory with an inaccessible page on each side: an access outside ends the process. Move-only.
 class GuardedMemory {
  public:
-  // kAtEnd: the last byte lies just before the guard page, so the address is as odd as the size.
+  // kAtEnd: the last byte lies just before the guard page, so an odd size gives an odd address.
   // kAtBegin: the first byte lies just after a guard page.
   enum class Place { kAtBegin, kAtEnd };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants in all places; no byte outside a model and a request may be read or written.
+// Constants in all kinds of memory; no byte outside a model and a request may be read or written.
 #include "hal/cts/device_fixture.h"
 #include "hal/cts/guarded_memory.h"
 
@@ -11,7 +11,8 @@ using Place = GuardedMemory::Place;
 // Runs sample models in memory between inaccessible pages.
 class HalGuard : public SampleFixture {
  protected:
-  // The outputs of a model for fixed inputs, all in guarded memory; empty after a failure.
+  // Computes a model for fixed inputs, all in guarded memory, and returns the outputs; empty after
+  // a failure.
   std::vector<std::vector<uint8_t>> compute(PreparedModel& prepared, Place place);
 };
 HEARTH_CTS_SAMPLE_SUITE(HalGuard);
@@ -78,7 +79,7 @@ TEST_P(HalConstants, ConvolutionWithCopiedWeights) {
   std::vector<float> in(27, 1.0f), out(36);
   const ExecutionResult result = computeOnce(*prepared, {{argumentFor(in)}, {argumentFor(out)}});
   ASSERT_TRUE(result.status) << result.status.error().toString();
-  // The nine positions see 4, 6, 4, 6, 9, 6, 4, 6, 4 pixels of three ones.
+  // The windows at the nine positions contain 4, 6, 4, 6, 9, 6, 4, 6, 4 pixels of three ones.
   const float seen[] = {12, 18, 12, 18, 27, 18, 12, 18, 12};
   for (size_t i = 0; i < out.size(); ++i)
     EXPECT_EQ(out[i], seen[i / 4] + static_cast<float>(i % 4)) << i;

@@ -10,8 +10,8 @@
 
 namespace hearth::hal::cts {
 
-// Adds operands and operations to one subgraph of a model, at first the main one. Indices are those
-// of operands in that subgraph.
+// Adds operands and operations to one subgraph of a model, at first to the main one. All indices
+// are operand indices in that subgraph.
 class ModelBuilder {
  public:
   ModelBuilder() { model_.subgraphs.resize(1); }
@@ -34,11 +34,11 @@ class ModelBuilder {
   uint32_t scalar(int32_t value);
   uint32_t scalar(float value);
   uint32_t scalar(bool value);
-  // A constant in a pool of the caller's.
+  // A constant in a pool of the caller.
   uint32_t reference(graph::OperandType type, graph::Dimensions dimensions, memory::PoolRef pool,
                      uint64_t offset, float scale = 0.0f, int32_t zeroPoint = 0);
 
-  // Starts a new subgraph, to which all that follows is added; returns its index.
+  // Begins a new subgraph, to which the following calls add; returns its index.
   uint32_t beginSubgraph();
   void returnToMain() { current_ = 0; }
   uint32_t subgraphOperand(uint32_t subgraph);

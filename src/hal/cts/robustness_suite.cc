@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models broken on purpose: an error or a result, never a crash.
+// Models that were broken at random: the result must be an error or a result, never a crash.
 #include <random>
 
 #include "hal/cts/device_fixture.h"
@@ -93,7 +93,8 @@ class Mutator {
     return list;
   }
 
-  // Mostly adapts lengths to types and dimensions; otherwise validation would find every change.
+  // Mostly adapts the lengths of constants to types and dimensions; otherwise validation would
+  // detect every change.
   void fixConstants(graph::Model* model) {
     for (graph::Operand& operand : model->main().operands) {
       if (!operand.isConstant() || below(20) == 0) continue;
@@ -105,7 +106,7 @@ class Mutator {
           model->constantBytes.size() < needed)
         model->constantBytes.resize(needed, 1);
     }
-    // Adapts graph arguments to life times.
+    // Adapts the lists of inputs and outputs to the lifetimes.
     graph::Subgraph& main = model->main();
     if (below(20) == 0) return;
     main.inputs.clear();
@@ -141,7 +142,7 @@ void HalRobustness::attempt(graph::Model model) {
       for (uint32_t& dimension : operand.dimensions) dimension = dimension == 0 ? 3 : dimension;
       const auto bytes = graph::byteSize(operand);
       if (!bytes || *bytes > kMaxBytes) return;
-      // Exactly as many bytes as it needs, so that a sanitizer sees an access beyond them.
+      // The memory has exactly the declared size, so that a sanitizer detects an access beyond it.
       memory.emplace_back(*bytes, uint8_t{1});
       arguments->push_back(pointerArgument(
           memory.back().data(), *bytes,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The libraries for driver_library_test and device_manager_test. Built three times: as a driver, as
-// one that refuses, and without the symbol.
+// The libraries for driver_library_test and device_manager_test. This file is built three times: as
+// a driver, as a driver that refuses, and without the symbol.
 #include "hal/testing/test_driver.h"
 
 #include <unistd.h>

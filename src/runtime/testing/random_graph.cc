@@ -9,7 +9,7 @@ namespace hearth::runtime {
 namespace random_graph {
 namespace {
 
-// Each maker adds an operation if it finds inputs for it.
+// Each function adds an operation if the graph has inputs for it.
 class Generator : LayerMaker {
  public:
   explicit Generator(uint64_t seed) : LayerMaker(seed) {
@@ -68,7 +68,7 @@ class Generator : LayerMaker {
                                     left.error * right.error
                     : isSquare ? errors * (2 * sum + errors)
                                : errors;
-    // One correctly rounded step, the same in every implementation; a square takes two.
+    // One correctly rounded step gives the same result in every implementation; a square takes two.
     rule.isExact = (type(*a) == kFloat && !isSquare) || isInteger(type(*a));
     if (isSquare) rule.accumulated = range;
     std::vector<uint32_t> inputs = {*a, b};
@@ -194,7 +194,7 @@ class Generator : LayerMaker {
           ends.push_back(isBackwards ? -size - 1 : size);
           strides.push_back((isBackwards ? -1 : 1) * static_cast<int32_t>(number(1, 2)));
         }
-        // Limits of some leading dimensions only, as TFLite gives them.
+        // Limits for some leading dimensions only, as in TFLite.
         if (chance(25)) {
           const size_t given = 1 + random_() % rank;
           for (auto* limits : {&numbers, &ends, &strides}) limits->resize(given);
@@ -279,7 +279,8 @@ class Generator : LayerMaker {
     const uint32_t beta = type(*input) == kHalf
                               ? addScalar(OperandType::kFloat16, static_cast<ops::Half>(1.0f))
                               : scalar(1.0f);
-    // For 16-bit numbers it interpolates between entries of tables, like TFLite: some steps off.
+    // For 16-bit numbers the kernel interpolates in tables, as TFLite does, and may be some steps
+    // off.
     const double tables = type(*input) == kInt16 ? 8 * form.scale : 0;
     addResult(OperationType::kSoftmax, {*input, beta}, form, {values_[*input].error + tables});
   }

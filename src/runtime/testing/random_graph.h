@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: random models with known results, and bounds for how far the results of another right
-// implementation may be from these.
+// For tests: random models with known results, and bounds for the error of another correct
+// implementation.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace hearth::runtime {
 struct RandomGraph {
   // Valid, with all shapes known.
   std::shared_ptr<const graph::Model> model;
-  std::vector<std::vector<uint8_t>> inputs;  // content, by input of the model
-  // Content by output of the model, computed operation by operation by the documented formulas
-  // (ops/reference/kernels.h).
+  std::vector<std::vector<uint8_t>> inputs;  // content of each input of the model
+  // Content of each output of the model, computed one operation at a time by the documented
+  // formulas (ops/reference/kernels.h).
   std::vector<std::vector<uint8_t>> outputs;
-  // By output: how far a real number may be from the one in `outputs`. Integers and truth values
-  // are exact.
+  // By output: the largest error of a real number, compared with `outputs`. Integers and truth
+  // values are exact.
   std::vector<double> tolerances;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds random graphs: keeps the value of each operand, and computes each operation when it is
-// added.
+// Builds random graphs. Computes each operation when it is added, and keeps the value of each
+// operand.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ inline constexpr auto kInt64 = OperandType::kTensorInt64;
 // The value of an operand.
 struct Value {
   std::vector<uint8_t> bytes;
-  double error = 0;     // how far another right implementation may be off
+  double error = 0;     // largest error of another correct implementation
   double greatest = 0;  // greatest absolute value
 };
 
@@ -208,18 +208,18 @@ class GraphBuilder {
     for (const uint32_t index : tensors_)
       if (fits(index)) found.push_back(index);
     if (found.empty()) return std::nullopt;
-    // Prefers fresh results, so that graphs become deep.
+    // Prefers recent results, so that graphs become deep.
     const size_t from = chance(60) ? found.size() * 2 / 3 : 0;
     return found[from + random_() % (found.size() - from)];
   }
   std::optional<uint32_t> pickReal() {
     return pick([&](uint32_t i) { return isReal(type(i)) && isTelling(i); });
   }
-  // Whether the error is small enough for a comparison to mean something.
+  // Whether the error is small enough for a comparison to detect faults.
   bool isTelling(uint32_t index) { return values_[index].error <= 0.05 * values_[index].greatest; }
   bool isExact(uint32_t index) { return values_[index].error == 0; }
 
-  // How far the output of an operation may be off.
+  // How large the error of an operation's output may be.
   struct Rule {
     double passedOn = 0;     // error from the inputs
     bool isExact = false;    // the operation adds no rounding
@@ -265,7 +265,7 @@ class GraphBuilder {
       values_[output].bytes.resize(count * graph::elementSize(forms[i].type));
       result.data = values_[output].bytes.data();
     }
-    // The formula computes, because the kernels of src/ops are under test, too.
+    // The reference kernel computes, because the kernels of src/ops are under test, too.
     const ops::reference::Kernel kernel = ops::reference::findKernel(operationType);
     if (kernel == nullptr || !kernel(context))
       throw std::logic_error(std::string("The formula does not compute ") +

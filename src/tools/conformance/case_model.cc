@@ -78,7 +78,7 @@ Result<CaseModel> buildModel(const Case& testCase, Variant variant) {
       made.type = isMadeSigned ? OperandType::kTensorQuant8AsymmSigned : operand.type;
       made.dimensions = operand.dimensions;
       made.scale = operand.scale;
-      // Wraps on hostile files only, which validation then refuses.
+      // Only hostile files wrap here; validation then refuses the model.
       made.zeroPoint = isMadeSigned
                            ? static_cast<int32_t>(static_cast<uint32_t>(operand.zeroPoint) - 128u)
                            : operand.zeroPoint;

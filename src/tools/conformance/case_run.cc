@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kShortLoopTimeout = 200'000'000;
 
-// Memory of one argument between guard bytes that the device must not write.
+// Memory of one argument, between guard bytes that the device must not write.
 class GuardedBuffer {
  public:
   explicit GuardedBuffer(size_t size) : size_(size), bytes_(size + 2 * kGuard, kPattern) {}
@@ -75,7 +75,7 @@ Status checkOutputs(const Case& testCase, const CaseModel& model,
   return {};
 }
 
-// What every runtime refuses before a device sees it.
+// Checks that every runtime makes before a device sees the model.
 Status checkModel(const graph::Model& model) {
   HEARTH_TRY(graph::validate(model));
   for (const graph::Subgraph& subgraph : model.subgraphs)

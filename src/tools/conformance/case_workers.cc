@@ -198,8 +198,8 @@ class WorkerPool {
     advance();
   }
 
-  // Ends a worker that is done, dead or stuck. The case that it was running fails, and another
-  // process runs the rest.
+  // Ends a worker that is done, dead or stuck. The case that it was running fails; another process
+  // runs the rest.
   Status finish(std::list<Worker>::iterator worker, bool isStuck) {
     if (isStuck) ::kill(worker->pid, SIGKILL);
     int status = 0;

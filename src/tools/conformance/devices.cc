@@ -17,7 +17,7 @@ std::vector<DeviceFactory> builtInDevices() {
 
 std::vector<DeviceFactory> allDevices() {
   std::vector<DeviceFactory> devices = builtInDevices();
-  // An invalid list is one that the runtime takes no device from, either.
+  // The runtime ignores an invalid list, too.
   const auto places = ipc::parseHostList(base::envString(base::Env::kDriverHosts));
   if (places)
     for (DeviceFactory& device : devices)

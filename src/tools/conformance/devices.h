@@ -10,7 +10,7 @@
 
 namespace hearth::conformance {
 
-// A device that can be made anew in each worker process.
+// A device that can be created anew in each worker process.
 struct DeviceFactory {
   std::string name;
   std::function<Result<std::shared_ptr<hal::Device>>()> create;

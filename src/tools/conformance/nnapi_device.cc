@@ -137,15 +137,15 @@ class NnapiPreparedModel final : public hal::PreparedModel,
   hal::StartReport startReport() const override { return {}; }
 
   const graph::Subgraph& main() const { return graph_->main(); }
-  // The mode that is possible: fences need all sizes to be known; plain bytes, which are copied
-  // into device memories, do not tell the dimensions of inputs.
+  // The mode that can be used: fences need all sizes to be known, and plain bytes, which are copied
+  // into device memories, do not carry the dimensions of inputs.
   NnapiMode mode() const {
     const bool isImpossible = (mode_ == NnapiMode::kFenced && !hasKnownSizes_) ||
                               (mode_ == NnapiMode::kDeviceMemory && !hasKnownInputs_);
     return isImpossible ? NnapiMode::kSync : mode_;
   }
-  // Whether a device gave no memory for an output as its size is unknown and its roles are on
-  // several devices.
+  // Whether no device memory could be made for an output, because its size is unknown and its roles
+  // are on several devices.
   bool lacksMemory(uint32_t output, const Status& status) const {
     return !status && !graph::isFullySpecified(main().operands[main().outputs[output]]) &&
            status.error().code() == ErrorCode::kOpFailed && isDivided_;

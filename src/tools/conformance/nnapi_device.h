@@ -19,7 +19,7 @@ enum class NnapiMode {
   kSync,
   kAsync,
   kBurst,
-  kFenced,        // if an output's size is unknown, sync first: fences need types that give it
+  kFenced,        // sync first if an output's size is unknown: fences need types that give it
   kReusable,      // one execution for all computations
   kDeviceMemory,  // arguments in device memories; sync with pointers if an input's size is unknown
   kSharedMemory,  // arguments in one shared memory

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a file of conformance vectors: every case is read and made a model.
+// Reads any bytes as a file of conformance vectors and makes a model of every case.
 #include <cstdint>
 
 #include "tools/conformance/case_model.h"

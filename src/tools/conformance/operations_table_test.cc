@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/operations.md is what the code says.
+// Tests that docs/operations.md agrees with the code.
 #include "tools/conformance/testing/operations_table.h"
 
 #include <gtest/gtest.h>
@@ -64,10 +64,11 @@ std::string tflitePart(const std::string& page) {
   return begin == std::string::npos ? "" : page.substr(begin);
 }
 
-// With HEARTH_UPDATE_DOCS=1 the test writes the page anew and is skipped, since it proves nothing.
+// With HEARTH_UPDATE_DOCS=1 the test rewrites the page and is skipped, since it would prove
+// nothing.
 constexpr char kOtherCpu[] = "The page is of a CPU with AVX-512 VNNI and without AMX.";
 
-// Where there is AMX, XNNPACK's kernels take what kernels of ours run elsewhere.
+// With AMX, kernels of XNNPACK run what kernels of ours run elsewhere.
 bool isCpuOfThePage() {
   return cpu::hasVnniGemm() && __builtin_cpu_supports("amx-int8") == 0;
 }
@@ -97,7 +98,7 @@ TEST_F(OperationsTableTest, ThePageIsUpToDate) {
   EXPECT_EQ(page_, made_) << "HEARTH_UPDATE_DOCS=1 writes " << kPage << " anew.";
 }
 
-// Holds on any CPU: CPUs differ in the kernels, not in the operations and types that run.
+// Holds on any CPU: CPUs differ in kernels, but not in the operations and types that they run.
 TEST_F(OperationsTableTest, EveryOperationStandsOnThePageInItsTypes) {
   const auto made = typesByOperation(made_);
   EXPECT_EQ(typesByOperation(page_), made);

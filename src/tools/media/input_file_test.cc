@@ -70,7 +70,7 @@ TEST_F(InputFileTest, RawFilesHaveExactlyTheSize) {
               AllOf(HasSubstr("4 bytes"), HasSubstr("exactly 8")));
 }
 
-TEST_F(InputFileTest, RefusesWhatIsNoFile) {
+TEST_F(InputFileTest, RefusesPathsThatAreNoFiles) {
   EXPECT_THAT(errorOf(folder_ + "/none.npy", tensor(HEARTH_TYPE_UINT8, {1})),
               HasSubstr("none.npy"));
   EXPECT_THAT(errorOf(folder_, tensor(HEARTH_TYPE_UINT8, {1})), HasSubstr("regular file"));

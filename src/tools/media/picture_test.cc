@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding, resizing and conversion of pictures, against what Pillow and NumPy made.
+// Decoding, resizing and conversion of pictures, compared with results of Pillow and NumPy.
 #include "tools/media/picture.h"
 
 #include <gmock/gmock.h>
@@ -85,7 +85,8 @@ TEST(ResizeTest, KeepsConstantPicturesAndSizes) {
 }
 
 TEST(ResizeTest, AveragesWhenShrinking) {
-  // By 4: the filter spans 8 samples, 4 of them past each border are left out.
+  // Shrinks by 4: the filter spans 8 samples; at each border, 4 of them lie outside and are left
+  // out.
   const Picture picture{8, 1, 1, {0, 0, 0, 0, 255, 255, 255, 255}};
   const auto half = resizeBilinear(picture, 2, 1);
   ASSERT_TRUE(half);

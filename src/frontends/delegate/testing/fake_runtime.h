@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An interpreter as a delegate sees it: a TfLiteContext with tensors, nodes and an execution plan,
-// which partitions, calls kernels and allocates as TensorFlow Lite does, but computes nothing
-// itself.
+// A TensorFlow Lite interpreter as a delegate sees it: a TfLiteContext with tensors, nodes and an
+// execution plan. It partitions, calls kernels and allocates as TensorFlow Lite does, but computes
+// nothing itself.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class FakeRuntime {
                 int32_t dimension = 0);
   void setSignature(int32_t tensor, const std::vector<int32_t>& dimensions);
 
-  // `params` is what builtin_data points to; it must live as long as this object.
+  // `params` becomes the node's builtin_data; it must live as long as this object.
   int32_t addNode(tflite::schema::BuiltinOperator code, std::vector<int32_t> inputs,
                   std::vector<int32_t> outputs, void* params = nullptr, int32_t version = 1);
   int32_t addCustomNode(const char* name, std::vector<int32_t> inputs,
@@ -47,7 +47,7 @@ class FakeRuntime {
 
   // Calls the delegate's Prepare.
   TfLiteStatus apply(TfLiteDelegate* delegate);
-  // Prepares the delegate's kernels and gives every tensor memory.
+  // Prepares the delegate's kernels and allocates every tensor.
   TfLiteStatus allocate();
   // Runs the delegate's kernels; other nodes do nothing.
   TfLiteStatus invoke();
@@ -58,7 +58,7 @@ class FakeRuntime {
     return static_cast<T*>(tensors_[tensor].data);
   }
 
-  // Nodes of each partition that the delegate took.
+  // Nodes of each partition that the delegate has taken.
   std::vector<std::vector<int32_t>> partitions() const;
   const std::string& lastError() const { return lastError_; }
   std::vector<int32_t> dimensions(int32_t tensor) const;
@@ -86,7 +86,8 @@ class FakeRuntime {
   void updateBytes(int32_t tensor);
   int32_t addAnyNode(TfLiteRegistration registration, const std::vector<int32_t>& inputs,
                      const std::vector<int32_t>& outputs);
-  // Consecutive nodes of the plan that are in the list, and what goes in and out of them.
+  // Divides the plan into runs of consecutive nodes that are in the list, with their inputs and
+  // outputs.
   std::vector<TfLiteDelegateParams> partition(const TfLiteIntArray* nodes);
   void replace(const TfLiteRegistration& registration, const TfLiteIntArray* nodes,
                TfLiteDelegate* delegate);

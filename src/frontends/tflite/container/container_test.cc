@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers that are right, and those that lie.
+// Valid containers, and containers whose sizes and offsets are wrong.
 #include "frontends/tflite/container/container.h"
 
 #include <gmock/gmock.h>
@@ -83,7 +83,7 @@ void put(Bytes* bytes, size_t offset, T number) {
   std::memcpy(bytes->data() + offset, &number, sizeof(number));
 }
 
-// A model whose constant, the integers 1 and 2 of 32 bits, lies behind the FlatBuffer.
+// A model whose constant, two 32-bit integers 1 and 2, lies after the FlatBuffer.
 Bytes modelWithOutsideBuffer() {
   ModelWriter writer;
   writer.addTensor(TensorType::INT32, {2});
@@ -104,7 +104,7 @@ Bytes modelWithOutsideBuffer() {
   return written;
 }
 
-// Expects the model's constant to be the right one, in the file's own bytes.
+// Expects the model's constant to be correct and to lie in the file's own bytes.
 void expectOutsideBuffer(const ModelFile& file) {
   const auto imported = file.importSubgraph(0);
   ASSERT_TRUE(imported) << imported.error().message();
@@ -248,7 +248,7 @@ TEST(ContainerTest, ChoosesTheModel) {
             "The container has 0 parts, and none is a .tflite model.");
   EXPECT_EQ(openProblem(zipOf({{"a", model("bits")}, {"a", model("space")}}), "a"),
             "The container has 2 models with the name \"a\".");
-  // A long list is cut.
+  // A long list is shortened.
   std::vector<ZipMember> many;
   for (int i = 0; i < 50; ++i) many.push_back({"m" + std::to_string(i), model("bits")});
   EXPECT_THAT(openProblem(zipOf(many), ""),
@@ -267,7 +267,7 @@ TEST(ContainerTest, SaysWhatToDoWithACompressedModel) {
 
 TEST(ContainerTest, TakesModelsAtMultiplesOfFour) {
   for (size_t shift = 0; shift < 8; ++shift) {
-    // The name moves the model's bytes.
+    // The length of the name moves the model's bytes.
     const Bytes file = zipOf({{std::string(shift + 1, 'x'), model("bits")}}, {.alignment = 1});
     const Part part = tflite::read(file).parts.at(0);
     const bool isAligned = part.offset % 4 == 0;
@@ -288,7 +288,7 @@ TEST(ContainerTest, NamesAreMadePrintable) {
   EXPECT_THAT(namesOf(read), ElementsAre("a?b??", ""));
 }
 
-TEST(ContainerTest, RefusesArchivesThatLie) {
+TEST(ContainerTest, RefusesInconsistentArchives) {
   const Bytes file = zipOf({{"a", model("bits")}, {"b", model("space")}});
   const size_t end = file.size() - 22;
   uint32_t directory = 0;
@@ -336,7 +336,7 @@ TEST(ContainerTest, RefusesArchivesThatLie) {
   EXPECT_THAT(problemOf(into), HasSubstr("a and the directory lie over each other"));
 }
 
-TEST(ContainerTest, RefusesZip64ThatLies) {
+TEST(ContainerTest, RefusesInconsistentZip64) {
   const Bytes file = container("zip64.task");
   const size_t locator = file.size() - 42;
   const size_t end = locator - 56;
@@ -361,7 +361,7 @@ TEST(ContainerTest, RefusesZip64ThatLies) {
   EXPECT_THAT(problemOf(shortened), HasSubstr("ZIP64 field of bits.tflite"));
 }
 
-TEST(ContainerTest, RefusesLitertlmFilesThatLie) {
+TEST(ContainerTest, RefusesInconsistentLitertlmFiles) {
   const Bytes file = container("model.litertlm");
   const auto with = [&](size_t offset, auto number) {
     Bytes changed = file;
@@ -400,7 +400,7 @@ TEST(ContainerTest, RefusesLitertlmFilesThatLie) {
   EXPECT_THAT(sections({{8, 2048}}), HasSubstr("the header and section 0"));
 }
 
-// Any damage ends in an error or in parts inside the file.
+// Whatever is damaged, the result is an error or parts inside the file.
 TEST(ContainerTest, SurvivesRandomDamage) {
   std::mt19937_64 random(5);
   size_t refused = 0;
@@ -409,7 +409,7 @@ TEST(ContainerTest, SurvivesRandomDamage) {
       Bytes bytes = sample.bytes;
       for (int n = 0; n < 3; ++n) bytes[random() % bytes.size()] = static_cast<uint8_t>(random());
       if (i % 4 == 0) bytes.resize(random() % bytes.size());
-      // A copy of exactly this size, so that a sanitizer sees reads behind it.
+      // A copy of exact size, so that a sanitizer detects reads past its end.
       const Bytes exact(bytes);
       const auto read = readContainer(exact);
       if (!read) {
@@ -427,13 +427,13 @@ TEST(ContainerTest, SurvivesRandomDamage) {
   EXPECT_GT(refused, 1000u);
 }
 
-// Offsets of buffers outside the FlatBuffer count from the model's begin.
+// Offsets of buffers outside the FlatBuffer count from the beginning of the model.
 TEST(ContainerTest, OutsideBuffersLieInTheirModel) {
   const Bytes inner = modelWithOutsideBuffer();
   expectOutsideBuffer(**ModelFile::fromPool(poolOf(inner)));
   const Bytes archive = zipOf({{"first", model("bits")}, {"big.tflite", inner}});
   expectOutsideBuffer(**ModelFile::fromPool(poolOf(archive), "big.tflite"));
-  // Bytes of the container behind the model are none of the model.
+  // Bytes of the container after the model do not belong to the model.
   const Bytes cut(inner.begin(), inner.end() - 4);
   const Bytes shorter = zipOf({{"big.tflite", cut}, {"rest", Bytes(4096)}});
   EXPECT_THAT(openProblem(shorter, "big.tflite"), HasSubstr("outside the"));

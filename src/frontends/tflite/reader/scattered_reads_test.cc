@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening a model reads its tables from the disk, and not the weights between them.
+// Opening a model reads its tables from the disk, but not the weights between them.
 #include "frontends/tflite/reader/scattered_reads.h"
 
 #include <fcntl.h>
@@ -47,7 +47,7 @@ std::vector<uint8_t> largeModel() {
   return model.write();
 }
 
-// How many pages of a file are in the page cache.
+// Number of pages of a file that are in the page cache.
 size_t residentPages(int fd) {
   const size_t size = base::Descriptor(::dup(fd)).size().value();
   const auto mapping = memory::Mapping::ofFile(fd, 0, size, memory::Mapping::Access::kReadOnly);
@@ -77,7 +77,7 @@ TEST(ScatteredReadsTest, OpeningReadsLittleOfALargeModel) {
   EXPECT_LT(residentPages(file.get()), all / 50);
 }
 
-TEST(ScatteredReadsTest, BytesThatWereBegunComeIn) {
+TEST(ScatteredReadsTest, BytesBecomeResidentAfterBegin) {
   constexpr size_t kSize = size_t{32} << 20;
   std::string path = std::filesystem::temp_directory_path() / "hearth-model-XXXXXX";
   const base::Descriptor file(::mkstemp(path.data()));
@@ -105,7 +105,7 @@ TEST(ScatteredReadsTest, BytesThatWereBegunComeIn) {
   EXPECT_FALSE(reads.isResident((*pool)->data()));
 }
 
-// Whether the kernel has been told that the page of `byte` is read in random order.
+// Whether the kernel has been advised that the page of `byte` is read in random order.
 bool isReadScattered(const void* byte) {
   const auto address = reinterpret_cast<uintptr_t>(byte);
   std::ifstream maps("/proc/self/smaps");
@@ -123,7 +123,7 @@ bool isReadScattered(const void* byte) {
 
 constexpr size_t kLarge = size_t{16} << 20;
 
-TEST(ScatteredReadsTest, AFileIsReadInNoOrderUntilItIsOver) {
+TEST(ScatteredReadsTest, AFileIsReadInRandomOrderAsLongAsTheObjectExists) {
   std::string path = std::filesystem::temp_directory_path() / "hearth-model-XXXXXX";
   const base::Descriptor file(::mkstemp(path.data()));
   ASSERT_TRUE(file.valid());
@@ -140,7 +140,7 @@ TEST(ScatteredReadsTest, AFileIsReadInNoOrderUntilItIsOver) {
   EXPECT_FALSE(isReadScattered(middle));
 }
 
-TEST(ScatteredReadsTest, MemoryOfOthersIsLeftAlone) {
+TEST(ScatteredReadsTest, MemoryThatIsNotOfAFileIsNotAffected) {
   const std::vector<uint8_t> bytes(kLarge, 7);
   const memory::PoolRef lent = memory::Pool::borrowed(bytes.data(), bytes.size());
   const memory::PoolRef own = memory::Pool::anonymous(kLarge).value();

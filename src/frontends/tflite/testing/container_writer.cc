@@ -41,7 +41,8 @@ class Record {
 constexpr uint32_t kElsewhere = 0xFFFFFFFF;
 constexpr uint16_t kZip64Field = 1;
 
-// Sizes as the local header and the directory have them; `offset` only in the directory.
+// Writes sizes in the form of the local header and of the directory; `offset` is in the directory
+// only.
 void putSizes(Record* to, uint64_t size, bool isZip64) {
   const uint32_t shown = isZip64 ? kElsewhere : static_cast<uint32_t>(size);
   to->put(shown).put(shown);
@@ -55,7 +56,7 @@ std::vector<uint8_t> zipOf(const std::vector<ZipMember>& members, const ZipOptio
   Record directory;
   for (const ZipMember& member : members) {
     const uint64_t size = member.bytes.size();
-    // Like MediaPipe's writer: gaps before the headers, not in their extra fields.
+    // As in MediaPipe's writer, gaps lie before the headers and not in their extra fields.
     Record local64;
     if (options.isZip64) local64.put(kZip64Field).put(uint16_t{16}).put(size).put(size);
     while ((archive.size() + kLocalHeaderSize + member.name.size() + local64.size()) %

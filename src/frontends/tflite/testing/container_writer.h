@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes containers of models for tests and for the fuzzer's first inputs.
+// Writes containers of models, for tests and for the fuzzers' first inputs.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace hearth::tflite {
 
 struct ZipMember {
   std::string name;
-  std::vector<uint8_t> bytes;  // as they lie in the archive
+  std::vector<uint8_t> bytes;  // as they are stored in the archive
   uint16_t method = 0;         // 0 = stored, 8 = deflated
   uint16_t flags = 0;
 };
 
 struct ZipOptions {
-  size_t alignment = 4;  // of the members' bytes, as MediaPipe has it
+  size_t alignment = 4;  // of the members' bytes; MediaPipe uses 4
   bool isZip64 = false;  // sizes and offsets in fields of 64 bits
-  // Zeros before the archive's own bytes, which all offsets count.
+  // Zeros before the archive's own bytes; all offsets count them.
   uint64_t offset = 0;
 };
 
@@ -38,7 +38,7 @@ struct LitertlmSection {
 // Each section begins at a multiple of `block`.
 std::vector<uint8_t> litertlmOf(const std::vector<LitertlmSection>& sections,
                                 size_t block = size_t{16} << 10);
-// A file of a header only, whatever it says.
+// A file that consists of this header only, whatever the header says.
 std::vector<uint8_t> litertlmHeaderOf(const litertlm::HeaderT& header);
 std::unique_ptr<litertlm::EntryT> textEntry(const std::string& key, const std::string& text);
 

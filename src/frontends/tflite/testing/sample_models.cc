@@ -13,7 +13,7 @@ using schema::ActivationFunctionType;
 using schema::BuiltinOperator;
 using schema::TensorType;
 
-// A tensor without quantisation, or with a scale if its type has eight bits.
+// A tensor without quantisation, or with a scale if its type has 8 bits.
 int32_t activation(ModelWriter* model, TensorType type, ModelWriter::Shape shape) {
   const bool isByte = type == TensorType::INT8 || type == TensorType::UINT8;
   return model->addTensor(type, std::move(shape), isByte ? 0.5f : 0.0f,
@@ -354,7 +354,7 @@ ModelWriter indices() {
   return model;
 }
 
-// The spectrum of a frame of sound, as audio models begin.
+// The spectrum of a frame of sound, with which audio models begin.
 ModelWriter spectrum() {
   ModelWriter model;
   const int32_t frames = model.addTensor(TensorType::FLOAT32, {2, 1, 6});
@@ -418,7 +418,7 @@ ModelWriter volumes() {
   return model;
 }
 
-// A tensor of one value but at a few places.
+// A tensor that has one value except at a few places.
 ModelWriter places() {
   ModelWriter model;
   const int32_t indices = model.addTensor(TensorType::INT32, {2, 2});
@@ -450,7 +450,7 @@ ModelWriter random() {
   return model;
 }
 
-// Elements without those that come again; how many is known only at run time.
+// Distinct elements, whose number is known only at run time.
 ModelWriter different() {
   ModelWriter model;
   const int32_t numbers = model.addTensor(TensorType::INT32, {6});
@@ -461,7 +461,7 @@ ModelWriter different() {
   return model;
 }
 
-// The end of an object detector: a custom operation with options of its own.
+// The custom operation at the end of an object detector, with options of its own.
 ModelWriter detector() {
   ModelWriter model;
   const int32_t encodings = model.addTensor(TensorType::FLOAT32, {1, 3, 4});
@@ -485,7 +485,7 @@ ModelWriter detector() {
   return model;
 }
 
-// An operator that only a program can bring along.
+// An operator that only a program can provide.
 ModelWriter custom() {
   ModelWriter model;
   const int32_t numbers = model.addTensor(TensorType::FLOAT32, {2, 3});
@@ -496,7 +496,7 @@ ModelWriter custom() {
   return model;
 }
 
-// The other end of detectors, in both versions; the second keeps as many boxes as a run says.
+// NON_MAX_SUPPRESSION in both versions; the number of boxes that the second keeps is an input.
 ModelWriter suppressions() {
   ModelWriter model;
   const int32_t boxes = model.addTensor(TensorType::FLOAT32, {4, 4});
@@ -576,7 +576,7 @@ ModelWriter segments() {
   return model;
 }
 
-// A counter that is read and assigned, initialised by a subgraph that runs once.
+// A counter that is read and assigned, and initialised by a subgraph that runs once.
 ModelWriter resources() {
   ModelWriter model;
   const auto addHandle = [&] {

@@ -10,7 +10,7 @@
 
 namespace hearth::tflite {
 
-// The operator of the sample "custom", which reads all that the file gives to it.
+// The operator of the sample "custom". It reads everything that the file passes to it.
 class SampleOperator final : public ops::CustomOperator, public ops::CustomNode {
  public:
   std::string_view name() const override { return "Sample"; }
@@ -41,7 +41,7 @@ class SampleOperator final : public ops::CustomOperator, public ops::CustomNode 
   }
 };
 
-// Registers it, unless that was done before.
+// Registers the operator unless it is registered already.
 inline void registerSampleOperator() {
   static_cast<void>(ops::registerCustomOperator(std::make_unique<SampleOperator>()));
 }

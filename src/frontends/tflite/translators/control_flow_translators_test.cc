@@ -40,8 +40,9 @@ TEST(ControlFlowTranslators, If) {
   EXPECT_THAT(linesOf(*imported.model, 2), ElementsAre("RESHAPE t0 {2} -> t0"));
 }
 
-// The result of the branches, and what is computed from it, is declared without dimensions.
-TEST(ControlFlowTranslators, RanksThatTheFileDoesNotSayAreUnknown) {
+// The result of the branches, and a tensor that is computed from it, are declared without
+// dimensions.
+TEST(ControlFlowTranslators, RanksThatTheFileDoesNotDeclareAreUnknown) {
   const auto ranksAreUnknown = [](bool isRankSaid, bool haveBranchesDimensions) {
     ModelWriter model = branches();
     schema::SubGraphT& main = *model.model.subgraphs[0];

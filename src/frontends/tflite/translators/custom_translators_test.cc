@@ -57,7 +57,7 @@ class CustomTranslators : public testing::Test {
       ASSERT_TRUE(ops::registerCustomOperator(std::make_unique<LikeInput>(name, version)));
   }
 
-  // Two inputs, of which the second is omitted, and an output of which the file knows nothing.
+  // Two inputs, of which the second is omitted, and an output about which the file says nothing.
   static ModelWriter model(std::vector<uint8_t> options, const std::string& name = "Like") {
     ModelWriter model;
     const int32_t input = model.addTensor(TensorType::UINT8, {2, 3}, 0.5f, 3);
@@ -79,7 +79,7 @@ TEST_F(CustomTranslators, NameVersionsOptionsAndTensors) {
   EXPECT_THAT(linesOf(*imported.model), ElementsAre("CUSTOM % 7 4 % t0 - -> t1"));
   EXPECT_EQ(bytesOf(*imported.model, ops::kCustomName), "Like");
   EXPECT_EQ(bytesOf(*imported.model, ops::kCustomOptions), std::string("a\0b", 3));
-  // What the operator says of the output, and not the file.
+  // The output is as the operator describes it, not the file.
   const TensorInfo& output = imported.outputs.at(0);
   EXPECT_EQ(output.type, OperandType::kTensorQuant8Asymm);
   EXPECT_EQ(output.dimensions, (graph::Dimensions{2, 3}));
@@ -92,7 +92,7 @@ TEST_F(CustomTranslators, NameVersionsOptionsAndTensors) {
 }
 
 // The operator says that its output is as large as its input. The next operation would read a
-// constant of so many elements.
+// constant of that size.
 TEST_F(CustomTranslators, ConstantsAndInputsAreNoOutputs) {
   for (const bool isConstant : {true, false}) {
     ModelWriter model;
@@ -146,7 +146,7 @@ TEST_F(CustomTranslators, UnknownNames) {
   EXPECT_FALSE(isKnownCustomOperation("Like"));
 }
 
-// Long options lie behind the tables, wherever the file says.
+// Long options lie after the tables, at an offset that the file gives.
 TEST_F(CustomTranslators, LargeOptionsAreBoundsChecked) {
   ModelWriter writer = model({});
   schema::OperatorT& operation = *writer.subgraph().operators[0];

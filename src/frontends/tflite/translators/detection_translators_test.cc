@@ -91,7 +91,7 @@ TEST(DetectionTranslators, NonMaxSuppression) {
     const ImportedGraph soft = import(suppression(true, length));
     EXPECT_THAT(linesOf(*soft.model),
                 ElementsAre("NON_MAX_SUPPRESSION t0 t1 t2 t3 t4 t5 -> t6 t8 t7"));
-    // Whatever shapes the file gives: that of the lists, and none for the number.
+    // Whatever shapes the file gives: the lists have the wanted length, and the number is a scalar.
     const graph::Subgraph& main = soft.model->main();
     const auto listed = static_cast<uint32_t>(length);
     for (const size_t list : {0, 1})

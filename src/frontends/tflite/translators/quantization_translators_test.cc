@@ -213,7 +213,7 @@ TEST(QuantizationTranslators, WrongSparseConstants) {
   ModelWriter large = sparseModel();
   for (const int32_t tensor : {0, 1, 2}) large.tensor(tensor).shape = {1 << 20, 1 << 14};
   EXPECT_THAT(errorOf(large), HasSubstr("times its"));
-  // Used without a DENSIFY in between.
+  // The constant is used without a DENSIFY in between.
   ModelWriter used = sparseModel();
   used.subgraph().operators[1]->inputs = {0};
   EXPECT_EQ(errorOf(used), "imported");

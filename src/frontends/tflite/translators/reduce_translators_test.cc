@@ -81,8 +81,8 @@ TEST(ReduceTranslators, Segments) {
   }
 }
 
-// What is left of the dimensions is known when the axes are.
-TEST(ReduceTranslators, AxesOfTheRunLeaveAnUnsaidRankUnknown) {
+// The output's dimensions are known only when the axes are.
+TEST(ReduceTranslators, AxesThatAreInputsLeaveAnUndeclaredRankUnknown) {
   for (const bool isConstant : {false, true}) {
     FloatModel model({{2, 3}}, {{}});
     const int32_t axes = isConstant ? model.ints({0, 1}) : model.addTensor(TensorType::INT32, {1});

@@ -66,7 +66,8 @@ TEST(ResizeTranslators, CropsOfTheRun) {
 
   auto interpreter = ops::Interpreter::create(imported.model, {});
   ASSERT_TRUE(interpreter) << interpreter.error().toString();
-  // The four batches hold the pixels of even and odd rows and columns: the image counts from 0.
+  // The four batches hold the pixels of even and odd rows and columns, so that the image counts up
+  // from 0.
   std::vector<float> data = {0, 2, 8, 10, 1, 3, 9, 11, 4, 6, 12, 14, 5, 7, 13, 15};
   std::vector<int32_t> borders = {1, 0, 1, 1};
   std::vector<float> result(6);

@@ -58,7 +58,7 @@ TEST(SubgraphBuilder, SignaturesNameTensors) {
   EXPECT_EQ(imported->signatureKey, "decode");
 }
 
-// x + constant, whose value lies at `place` of the pools behind the tables.
+// x + constant, where the constant's value lies at `place` of the pools after the tables.
 Result<ImportedGraph> importWithValueAt(uint64_t place, const std::vector<memory::PoolRef>& pools) {
   FloatModel model({{2}}, {{2}});
   const int32_t constant = model.addConstant<float>(TensorType::FLOAT32, {2}, {0.0f, 0.0f});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What files of language models hold: composites, 4-bit weights, buffers behind the FlatBuffer.
+// What the files of language models contain: composites, 4-bit weights, buffers after the
+// FlatBuffer.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -87,7 +88,7 @@ TEST(Composites, OthersAreTheirDecomposition) {
       composite("odml.unheard_of", {}, {{2, 4}, {4}}),
       composite("odml.rms_norm", {}, {{2, 4}, {4}}),                               // no epsilon
       composite("odml.rms_norm", flexMap({{"epsilon", 1e-6}}), {{2, 4}, {2, 4}}),  // another scale
-      // Layer normalisation under the name of group normalisation.
+      // Layer normalisation that is called group normalisation.
       composite("odml.group_norm",
                 flexMap({{"epsilon", 1e-6}, {"num_groups", 1}, {"channel_axis", 2}}),
                 {{2, 3, 4}, {4}, {4}}),
@@ -128,7 +129,7 @@ TEST(Composites, WrongCallsAreErrors) {
   EXPECT_THAT(errorOf(optionless), HasSubstr("no options"));
 }
 
-TEST(Composites, CallsOfThemselvesEnd) {
+TEST(Composites, RecursiveCallsEnd) {
   ModelWriter model = composite("other", {}, {{2, 4}, {4}});
   // The decomposition calls itself eight times: 8^16 calls without a bound.
   model.model.subgraphs[1]->operators.clear();
@@ -137,7 +138,7 @@ TEST(Composites, CallsOfThemselvesEnd) {
     model.addComposite("other", 1, {}, {0, 1}, {result});
   }
   EXPECT_THAT(errorOf(model), HasSubstr("the limit is 16"));
-  // If the innermost calls have no operations, it is the work that must be bounded.
+  // If the innermost calls have no operations, the work has to be limited, too.
   model.model.subgraphs[0]
       ->operators[0]
       ->builtin_options_2.AsStableHLOCompositeOptions()
@@ -216,7 +217,7 @@ TEST(Select, BroadcastsWhereShapesDiffer) {
   EXPECT_THAT(types({2}), ElementsAre(OperationType::kReshape, OperationType::kSelectV2));
 }
 
-// A file of 3 GiB, nearly all of it a hole, whose constant lies beyond the first 2 GiB.
+// A sparse file of 3 GiB, whose constant lies beyond the first 2 GiB.
 TEST(LargeFiles, BuffersBehindTheFlatBuffer) {
   constexpr uint64_t kPlace = uint64_t{5} << 29;
   ModelWriter model;

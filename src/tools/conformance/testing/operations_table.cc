@@ -98,7 +98,7 @@ std::string typeOf(const graph::Subgraph& main, const graph::Operation& operatio
   return name;
 }
 
-// Whether a tensor of the operation is empty. A reference kernel, which does nothing, then runs it.
+// Whether a tensor of the operation is empty. Then a reference kernel runs it, which does nothing.
 bool hasEmptyTensor(const cpu::PlanBuilder& builder, const graph::Operation& operation) {
   const auto isEmpty = [&](uint32_t operand) {
     return builder.tensor(operand).elementCount() == 0;
@@ -111,7 +111,7 @@ class Collector {
  public:
   void add(const graph::Model& model) {
     if (!graph::validate(model) || !ops::validateOperations(model)) return;
-    // A model with unknown shapes or branches has no execution graph, so it tells no kernels.
+    // A model with unknown shapes or branches has no execution graph, so no kernels are known.
     cpu::PlanBuilder builder(model, nullptr, {});
     if (!builder.build()) return;
     const std::vector<std::string> kernels = builder.takeKernels();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes docs/operations.md from the answers of the devices and the front end.
+// Generates docs/operations.md from the answers of the devices and the front end.
 #pragma once
 
 #include <string>
