@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The round trip of a mailbox between two processes beside that of a bare futex in shared memory
-// and those of sockets, in turns of one run: both processes on one processor, on two, and where the
-// kernel puts them. Optional argument: round trips per turn (default 2000).
+// Measures the round trip of a mailbox between two processes, beside that of a bare futex in shared
+// memory and those of sockets. All take turns in one run: with both processes on one processor, on
+// two, and where the kernel puts them. Optional argument: round trips per turn (default 2000).
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -59,11 +59,11 @@ std::vector<int> processors() {
   return found;
 }
 
-// A way to ask another process for something.
+// A way to send another process a request and receive its answer.
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Answers for ever; in the other process.
+  // Answers requests for ever; called in the other process.
   virtual void serve() = 0;
   virtual void call() = 0;
 };
@@ -137,7 +137,7 @@ Contender start(const char* name, std::unique_ptr<Transport> transport, int proc
   return {name, std::move(transport), process};
 }
 
-// The time in microseconds that `part` of all round trips stay below.
+// The time in microseconds below which `part` of all round trips stay.
 double quantile(std::vector<double>& times, double part) {
   const auto place = static_cast<size_t>(static_cast<double>(times.size() - 1) * part);
   std::nth_element(times.begin(), times.begin() + static_cast<long>(place), times.end());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the C API and the runtime cost over XNNPACK itself: one ADD of 16 floats, by a reusable
-// execution and by XNNPACK's operator. The bound is 2 microseconds; the process ends with 1 above.
+// Measures what the C API and the runtime add to XNNPACK: one ADD of 16 floats, computed by a
+// reusable execution and by XNNPACK's operator. The limit is 2 microseconds; above it the exit code
+// is 1.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -27,7 +28,7 @@ void check(xnn_status status, const char* call) {
   std::exit(1);
 }
 
-// Nanoseconds of a call, the median over rounds.
+// Nanoseconds of one call: the median over rounds.
 template <typename Call>
 double measure(Call call) {
   std::vector<double> rounds;
@@ -77,7 +78,7 @@ double measureNnapi(const Floats& a, const Floats& b, Floats& sum) {
 }  // namespace
 
 int main() {
-  // With what XNNPACK reads behind its inputs.
+  // With room for the bytes that XNNPACK reads after its inputs.
   alignas(64) static std::array<Floats, 4> values{};
   values[0].fill(1);
   values[1].fill(2);

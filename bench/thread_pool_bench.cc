@@ -58,7 +58,7 @@ double processSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// One XNNPACK: the private copy, or the system's loaded beside it.
+// One XNNPACK: the private copy, or the system's library, which is loaded beside it.
 struct Library {
   decltype(&xnn_initialize) initialize;
   decltype(&xnn_create_convolution2d_nhwc_f32) create;
@@ -150,7 +150,7 @@ void fiveMicroseconds(void*, size_t) {
   }
 }
 
-// One competitor of a row: what is measured, and what comes before and after its turn.
+// One contender of a row: the measured function, and what is called before and after its turn.
 struct Contender {
   std::function<void()> run;
   std::function<void()> before = [] {
@@ -159,7 +159,7 @@ struct Contender {
   };
 };
 
-// Median microseconds of one call of each contender, in turns of `inner` calls.
+// Median microseconds of one call of each contender. They take turns of `inner` calls.
 std::vector<double> race(const std::vector<Contender>& contenders, int rounds, int inner) {
   constexpr int kWarmUp = 2;
   std::vector<std::vector<double>> times(contenders.size());

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever the command is given, it ends with exit code 1 or 2 and one sentence."""
+"""The command ends with exit code 1 or 2 and one sentence, whatever input it is given."""
 
 import os
 import pathlib
@@ -67,7 +67,7 @@ class BadModelTest(CommandTest):
 
 
     def testSaysInOneLineWhatNnapiLacks(self):
-        # NNAPI's functions log the reason and return a code. NNAPI's SVDF is one of floats.
+        # NNAPI's functions log the reason and return a code. NNAPI's SVDF takes floats only.
         model = ROOT / "tests" / "corpus" / "model_file_fuzz" / "svdf_int8.tflite"
         sentence = self.refuse(1, "bench", model, "--api", "nnapi")
         self.assertIn("SVDF takes floating-point tensors", sentence)

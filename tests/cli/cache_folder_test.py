@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hearth cache` on the folder of an application's compilation cache: what it says is what the next
-compilation does, and it changes nothing."""
+"""`hearth cache` on the folder of an application's compilation cache: it predicts what the next
+compilation does, and changes nothing."""
 
 import fcntl
 import os
@@ -32,11 +32,11 @@ class CacheFolderTest(CachingTest):
         return self.cacheCommand("ls", **environment)["sets"]
 
     def files(self):
-        """The model cache and the data cache of the one set that there is."""
+        """The model cache and the data cache of the only set of files."""
         return sorted(path for path in self.cache.iterdir() if path.is_file())
 
     def prepare(self):
-        """Good files; the outputs do not matter here."""
+        """Writes valid files; the outputs of the run do not matter here."""
         for path in self.files():
             path.unlink()
         self.bench()
@@ -44,7 +44,8 @@ class CacheFolderTest(CachingTest):
         self.assertEqual(self.explain()["code"], "hit")
 
     def expectMiss(self, code, **options):
-        """What is explained is what happens, and the next compilation repairs it."""
+        """Expects a miss, both predicted and real, and that the next compilation repairs the
+        files."""
         part = self.explain(**options)
         self.assertEqual((part["state"], part["code"]), ("miss", code))
         self.assertNotEqual(self.bench()["start"]["cache"], "hit")
@@ -155,7 +156,7 @@ class ExplainTest(CacheFolderTest):
         with open(self.files()[0], "r+b") as file:
             fcntl.lockf(file, fcntl.LOCK_EX)
             part = self.explain()
-            # Reading does not wait for a lock.
+            # A reader does not wait for a lock.
             self.assertEqual(part["state"], "hit")
             self.assertEqual([entry["locked"] for entry in part["files"]], [True, False])
         self.files()[0].chmod(0)

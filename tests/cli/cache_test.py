@@ -130,7 +130,7 @@ class CacheTest(DataTest):
         content[1000] ^= 4
         segment.chmod(0o600)
         segment.write_bytes(content)
-        # The log's warning names the object.
+        # The warning in the log names the object.
         quiet = {**self.environment, "HEARTH_LOG": "error"}
         sentence = self.refuse(1, "cache", "verify", env=quiet)
         self.assertIn("1 of 1 segments", sentence)
@@ -149,7 +149,7 @@ class CacheTest(DataTest):
         self.assertEqual(self.cache("verify")["facts"], 2)
         self.assertIn("hearth-cpu packing",
                       self.succeed("cache", "ls", "--all", env=self.environment))
-        # They do not count for the store's size, so nothing is won by removing them.
+        # Removing them would not help: they do not count towards the store's size.
         self.assertEqual(self.cache("prune", "--max-size", "0")["bytes"], 0)
         self.assertEqual(self.cache("stat")["facts"], 2)
         file = self.store / "machine.blobs"
@@ -161,7 +161,7 @@ class CacheTest(DataTest):
         self.assertIn("facts", self.refuse(1, "cache", "verify", env=self.environment))
         self.assertFalse(file.exists())
         self.assertEqual(self.cache("verify")["facts"], 0)
-        # The next start finds them out again.
+        # The next start determines them again.
         self.start(MODELS[0])
         self.assertEqual(self.cache("stat")["facts"], 2)
         self.cache("rm", "--all")
@@ -217,7 +217,7 @@ class CacheTest(DataTest):
                              env=self.environment)["start"]
 
         self.assertIn(start()["tuning"]["state"], ("measuring", "measured"))
-        # A process that was too busy to measure leaves it to the next one.
+        # A process that was too busy to measure leaves this to the next one.
         starts = [start() for _ in range(4)]
         self.assertEqual({found["state"] for found in starts}, {"warm"})
         self.assertEqual(starts[-1]["tuning"]["state"], "recalled")
@@ -233,7 +233,7 @@ class CacheTest(DataTest):
 
             first = bench()
             self.assertEqual(first["start"]["tuning"]["state"], "measured")
-            # It ends as soon as the second stage has begun.
+            # The command ends as soon as the second stage has begun.
             runs = first["inference_ms"]["runs"]
             self.assertGreater(runs, 24)
             self.assertGreaterEqual(runs, first["start"]["tuning"]["executions"] - 1)

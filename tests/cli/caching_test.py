@@ -77,7 +77,7 @@ class ProcessesTest(CachingTest):
         self.environment["HEARTH_STORE_MODE"] = "off"
         self.expectMissThenHit(self.expectedOutputs())
         self.assertGreater(sum(path.stat().st_size for path in self.cache.iterdir()), 400_000)
-        # What is in the files does not need the store.
+        # Weights that are in the files do not need the store.
         self.environment["HEARTH_STORE_MODE"] = "read-write"
         self.assertEqual(self.bench()["start"]["cache"], "hit")
 
@@ -145,7 +145,7 @@ class BuildsTest(CachingTest):
             for salt, folder in folders.items():
                 self.environment["HEARTH_PACKING_SALT"] = salt
                 self.assertEqual(self.bench(cache=folder)["start"]["cache"], "hit")
-        # The files of one are nothing to another that never wrote the like.
+        # Files of one build mean nothing to a build that has never written the same.
         self.environment["HEARTH_PACKING_SALT"] = "three"
         self.expectMissThenHit(outputs, cache=folders["two"])
 
@@ -182,7 +182,7 @@ class RightsTest(CachingTest):
         result = json.loads(run.stdout)
         self.assertNotEqual(result["start"]["cache"], "hit")
         self.assertEqual(result["outputs_sha256"], outputs)
-        # The owner's files are as they were.
+        # The owner's files are unchanged.
         self.assertEqual(self.bench()["start"]["cache"], "hit")
 
     def testThingsThatStandInTheWay(self):
@@ -212,7 +212,7 @@ class RightsTest(CachingTest):
         victim = self.folder / "victim"
         for path in sorted(self.cache.iterdir()):
             good = path.read_bytes()
-            # Also what would be a hit: it is not the cache's to write again.
+            # This holds for valid content, too: a file with another link may not be written.
             for content in (b"mine", good):
                 victim.write_bytes(content)
                 path.unlink()

@@ -14,7 +14,7 @@ DATA = os.environ.get("HEARTH_TEST_DATA")
 
 
 class CommandTest(unittest.TestCase):
-    """Base of tests that run the command in a folder of their own."""
+    """Base of tests that run the command in a new folder."""
 
     def setUp(self):
         holder = tempfile.TemporaryDirectory(prefix="hearth-cli-")
@@ -26,7 +26,7 @@ class CommandTest(unittest.TestCase):
                               timeout=timeout, check=False, **options)
 
     def succeed(self, *arguments, **options):
-        """Standard output of a command that succeeds and says nothing else."""
+        """Standard output of a command that succeeds and prints nothing on standard error."""
         run = self.hearth(*arguments, **options)
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertEqual(run.stderr, "")
@@ -36,7 +36,7 @@ class CommandTest(unittest.TestCase):
         return json.loads(self.succeed(*arguments, "--json", **options))
 
     def refuse(self, code, *arguments, **options):
-        """The sentence of a command that ends with `code`: one line, no output."""
+        """The error message of a command that ends with `code`: one line, without other output."""
         run = self.hearth(*arguments, **options)
         self.assertEqual(run.returncode, code, f"{arguments}: {run.stdout}{run.stderr}")
         self.assertEqual(run.stdout, "")

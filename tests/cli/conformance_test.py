@@ -46,7 +46,7 @@ class ConformanceTest(CommandTest):
             self.assertTrue(all(one["kernel"] for one in case["kernels"]))
 
     def testReportsFailures(self):
-        # With one bit of every byte turned no output is the floor of its input any more.
+        # With one bit of every byte flipped, no output is the floor of its input.
         whole = bytearray(self.vectors()[0].read_bytes())
         expected = json.loads(self.succeed("conformance", self.vectors()[0], "--filter", "FLOOR",
                                            "--json"))["passed"]

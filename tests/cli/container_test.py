@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models in .task and .litertlm files: each command takes them, and the weight store knows them."""
+"""Models in .task and .litertlm files: every command reads them, and the weight store keeps their
+weights."""
 
 import json
 import os
@@ -138,7 +139,7 @@ class ContainerStoreTest(DataTest):
         self.assertEqual((again["state"], again["packed_bytes"]), ("warm", 0))
         for line in map(json.loads, report.read_text().splitlines()):
             self.assertEqual((line["model"], line["part"]), (str(path), "b.tflite"))
-        # The first start read the part and not the whole file.
+        # The first start read the part, not the whole file.
         self.assertLessEqual(first["hashed_bytes"], len(content))
         self.assertEqual(explained(*part), "warm")
         self.assertEqual(explained(self.model("mobilenet_v1_0.25_128_quant")), "warm")
@@ -146,7 +147,7 @@ class ContainerStoreTest(DataTest):
         self.assertEqual(self.json("cache", "warm", path, "--part", "a.tflite",
                                    env=environment)["signatures"][0]["state"], "warm")
 
-        # A change of the other model changes nothing; one of its own weights is noticed.
+        # A change of the other model has no effect; a change of this model's weights is noticed.
         def flip(where):
             changed = bytearray(path.read_bytes())
             changed[changed.index(where) + len(where) // 2] ^= 1

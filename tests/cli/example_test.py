@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example programs, built beside the command, on real models, and the example of a custom
-operator, on a model made for it."""
+"""The example programs, built beside the command, run real models; the example of a custom operator
+runs a model that is generated for it."""
 
 import pathlib
 import subprocess
@@ -23,7 +23,7 @@ CLASSIFY = pathlib.Path(HEARTH).parent / "classify"
 OPERATORS = pathlib.Path(HEARTH).parent.parent / "lib" / "custom_operator.so"
 
 CUSTOM = 32
-# Fields of the schema that no network of the benchmarks has.
+# Fields of the schema that no network of the benchmarks uses.
 CUSTOM_CODE = 1
 CUSTOM_OPTIONS = 5
 
@@ -119,14 +119,14 @@ class CustomOperatorTest(CommandTest):
         run = ("run", self.model, "--input", self.folder / "x.npy")
         self.assertIn("hearth_custom_operator_register", self.refuse(1, *run))
         self.assertIn("none.so", self.refuse(1, *run, "--custom-operators", "none.so"))
-        # A library without the function, and one that registers what is registered already.
+        # A library without the function, and one that registers a registered operator again.
         self.assertIn("hearth_register_custom_operators",
                       self.refuse(1, *run, "--custom-operators", OPERATORS.with_name(
                           "libhearth.so")))
         self.assertIn("registered already",
                       self.refuse(1, *run, "--custom-operators", OPERATORS,
                                   "--custom-operators", OPERATORS))
-        # The operator's own refusal.
+        # The operator itself refuses.
         self.model.write_bytes(customModel("Decay", b"abc"))
         self.assertIn("The options are not one float32.",
                       self.refuse(1, *run, "--custom-operators", OPERATORS))

@@ -35,7 +35,7 @@ class RunTest(DataTest):
             self.assertLess(scores[0], 1)
 
     def testNormalizesAndShiftsLabels(self):
-        # 1000 classes, but the list begins with a background class.
+        # There are 1000 classes, but the list begins with a background class.
         result = self.json(
             "run", self.model("mobilenet_v2_quantized_1x3x224x224"), "--input",
             self.data("images/cat.bmp"), "--labels", self.data("labels/imagenet_labels.txt"),
@@ -182,7 +182,7 @@ class EnvironmentTest(DataTest):
 
     def testTraceIsOneValidFileWithADriverLibrary(self):
         trace = self.folder / "trace.json"
-        # The null driver's library has its own copy of the tracing code.
+        # The null driver's library has a copy of the tracing code.
         drivers = pathlib.Path(HEARTH).parents[1] / "share/hearth/drivers"
         environment = self.environment(HEARTH_TRACE=str(trace), HEARTH_DRIVER_PATH=str(drivers))
         devices = self.json("devices", env=environment)["devices"]

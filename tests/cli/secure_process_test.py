@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command as a set-uid program: whoever starts it decides nothing by variables."""
+"""The command as a set-uid program: the user who starts it cannot influence it by variables."""
 
 import json
 import os
@@ -18,7 +18,7 @@ NOBODY = 65534
 
 
 def nothingPreventsSetUid(folder):
-    """Whether the kernel heeds the set-uid bit of a file in `folder`."""
+    """Whether the kernel honours the set-uid bit of a file in `folder`."""
     status = pathlib.Path("/proc/self/status").read_text(encoding="utf-8")
     return (os.geteuid() == 0 and not os.statvfs(folder).f_flag & os.ST_NOSUID
             and "NoNewPrivs:\t1" not in status)
@@ -35,7 +35,7 @@ class SecureProcessTest(DataTest):
         shutil.copyfile(self.model("mobilenet_v1_0.25_128_quant"), self.own)
         self.program = self.folder / "hearth"
         shutil.copyfile(HEARTH, self.program)
-        # Whatever is written by a variable's leave lies here.
+        # A file that is written because of a variable would be here.
         self.planted = self.folder / "planted"
         self.planted.mkdir(mode=0o777)
         self.planted.chmod(0o777)
@@ -60,7 +60,7 @@ class SecureProcessTest(DataTest):
         return sorted(str(path.relative_to(self.planted)) for path in self.planted.rglob("*"))
 
     def start(self, *arguments):
-        """As nobody, who owns no file here."""
+        """Starts the command as the user nobody, who owns no file here."""
         run = subprocess.run([self.program, *map(str, arguments), "--json"], capture_output=True,
                              text=True, timeout=300, check=False, env=self.variables, user=NOBODY,
                              group=NOBODY, extra_groups=[], cwd="/")
@@ -68,7 +68,8 @@ class SecureProcessTest(DataTest):
         return json.loads(run.stdout), run.stderr
 
     def startEverything(self):
-        """The devices, the start report of a model, and standard error of both."""
+        """Lists the devices and starts a model; returns the start report, and standard error of
+        both."""
         devices, devicesLog = self.start("devices")
         result, log = self.start("bench", self.own, "--repeat", "0")
         return [one["name"] for one in devices["devices"]], result["start"], devicesLog + log

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drivers in processes of their own: unchanged programs, by a variable or a manifest."""
+"""Drivers in processes of their own, chosen by a variable or a manifest, in unchanged programs."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def running(pid):
 
 
 def spawnedHosts(variable):
-    """The hosts that were spawned with this variable, NAME=VALUE."""
+    """The hosts that were started with this variable, NAME=VALUE."""
     found = []
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -62,7 +62,7 @@ class ServeTest(CommandTest):
         return {**self.variables, "HEARTH_DRIVER_HOSTS": hosts}
 
     def outputs(self, env):
-        """What a model computes from random inputs."""
+        """The outputs of a model for random inputs."""
         folder = self.folder / f"outputs{len(list(self.folder.iterdir()))}"
         folder.mkdir()
         self.succeed("run", MODEL, "--random-input", "7", "--output-dir", folder, env=env)
@@ -84,7 +84,7 @@ class ServeTest(CommandTest):
         return host
 
     def endHost(self, host):
-        """Ends a host as a service manager does, and returns what it wrote."""
+        """Ends a host as a service manager does, and returns its output."""
         if host.stderr.closed:
             return ""
         host.send_signal(signal.SIGTERM)
@@ -102,7 +102,7 @@ class ServeTest(CommandTest):
     def testSpawnedHostsComputeTheSame(self):
         expected = self.outputs(self.variables)
         np.testing.assert_array_equal(self.outputs(self.hosted(SPAWNED)), expected)
-        # The host ends with its client.
+        # The host ends when its client does.
         self.waitFor(lambda: not self.spawned())
 
     def testASharedHostComputesTheSame(self):
@@ -142,7 +142,7 @@ class ServeTest(CommandTest):
         drivers.mkdir()
         self.startHost("--device", "nnapi-reference", "--socket", self.path, path=self.path)
         manifests = {
-            # Its name is that of the device in the host, which is a built-in one here.
+            # The name must be that of the device in the host, which is a built-in one here.
             "wrong.json": {"name": "other", "socket": str(self.path), "api_version": 3},
             "gone.json": {"name": "gone", "socket": str(self.folder / "none"), "api_version": 3},
         }
@@ -220,7 +220,7 @@ class ServeTest(CommandTest):
                 os.dup2(listening.fileno(), 3)
                 os.environ["LISTEN_PID"] = str(os.getpid())
 
-            # The variable has the number of the process that is started, so a shell sets it.
+            # The variable holds the number of the process that is started, so a shell sets it.
             host = subprocess.Popen(
                 ["/bin/sh", "-c", 'LISTEN_PID=$$ exec "$@"', "sh", HEARTH, "serve", "--device",
                  CPU], env={**self.variables, "LISTEN_FDS": "1"}, stderr=subprocess.PIPE,
@@ -252,12 +252,12 @@ class ServeTest(CommandTest):
                               env={**self.hosted(f"{CPU}=spawn"), "HEARTH_REPORT": str(report)},
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as client:
             self.addCleanup(client.kill)
-            # By then the model is prepared.
+            # The model is prepared by then.
             self.waitFor(lambda: report.exists() or client.poll() is not None)
             first = self.spawned()
             self.assertEqual(len(first), 1)
             os.kill(first[0], signal.SIGKILL)
-            # Where no device is named, what the host was computing is computed on another device.
+            # If no device was named, another device computes what the host was computing.
             self.waitFor(lambda: [each for each in self.spawned() if each != first[0]])
             self.assertIsNone(client.poll())
             client.kill()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hearth run` with the weight store: what is kept, shared, noticed and reported."""
+"""`hearth run` with the weight store: what it keeps, shares, notices and reports."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ from command import HEARTH, ROOT, CommandTest, DataTest
 
 
 def readFacts(path):
-    """Keys and values of a blob cache's file."""
+    """Keys and values in the file of a blob cache."""
     content, facts = path.read_bytes(), {}
     position = 64
     while position < len(content):
@@ -32,7 +32,7 @@ def readFacts(path):
 
 
 def writeFacts(path, facts):
-    """The file with these, its digest right."""
+    """Writes a blob cache's file with these, and a valid digest."""
     entries = b"".join(struct.pack("<IIq", len(key), len(value), time.time_ns()) + key + value
                        for key, value in sorted(facts.items()))
     head = struct.pack("<8sIIQ8x", b"HRTHBLB\n", 1, len(facts), len(entries))
@@ -48,7 +48,7 @@ class StoreTest(DataTest):
         shutil.copyfile(self.model("mobilenet_v1_0.75_192_quant"), self.own)
 
     def start(self, *arguments, store=True, environment=None):
-        """The start report of a run, and the classes it found."""
+        """The start report of a run, and the classes that it printed."""
         arguments = [*arguments, "--random-input", "7", "--top", "3"]
         if store:
             arguments += ["--store", str(self.store)]
@@ -92,14 +92,14 @@ class StoreTest(DataTest):
         self.assertEqual([(one["index"], one["score"]) for one in result["top"]], classes)
         self.assertEqual(result["start"]["reason"], "segment corrupt")
         self.assertGreater(result["start"]["repaired_bytes"], 1_000_000)
-        # What it did not read meanwhile, the next start finds.
+        # Pages that this process did not read are checked by the next start.
         self.hearth("run", self.own, "--random-input", "7", "--store", self.store)
         warm, again = self.start()
         self.assertEqual(warm["state"], "warm", warm)
         self.assertEqual(again, classes)
 
     def found(self, **environment):
-        """What a start has to find out about the machine, and the classes it found."""
+        """The facts that a start determines about the machine, and the classes that it printed."""
         trace = self.folder / "trace.json"
         _, classes = self.start(environment={"HEARTH_TRACE": str(trace), **environment})
         names = {event["name"] for event in json.loads(trace.read_text())}
@@ -109,7 +109,7 @@ class StoreTest(DataTest):
     def testTheMachineIsTestedOnce(self):
         shutil.copyfile(self.model("mobilenet_v2_quantized_1x3x224x224"), self.own)
         everything, classes = self.found()
-        # Probing depends on the CPU: not all have products that read XNNPACK's packings.
+        # Probing depends on the CPU: not every CPU has kernels that read XNNPACK's packed weights.
         self.assertLessEqual({"self-test", "build identity"}, everything)
         self.assertEqual(self.found(), (set(), classes))
         self.assertEqual(self.found(HEARTH_PACKING_SALT="another"), (everything, classes))
@@ -125,13 +125,13 @@ class StoreTest(DataTest):
         kind = b"hearth-cpu self-test\0"
 
         def expect(change, names):
-            """What is asked after `change` of the self-test's key and value."""
+            """Expects a start to determine these after `change` of the self-test's key and value."""
             facts = readFacts(path)
             [key] = [key for key in facts if key.startswith(kind)]
             newKey, value = change(key, bytearray(facts.pop(key)))
             writeFacts(path, {**facts, newKey: bytes(value)})
             self.assertEqual(self.found(), (names, classes))
-            # It is put right for the next start.
+            # The start corrects it for the next one.
             self.assertEqual(self.found(), (set(), classes))
             path.unlink()
             self.assertEqual(self.found(), (everything, classes))
@@ -165,9 +165,9 @@ class StoreTest(DataTest):
         for version, state in ((new, "cold"), (old, "warm"), (new, "warm"), (old, "warm")):
             start, again = self.start(environment=version)
             self.assertEqual((start["state"], again), (state, classes))
-            # Neither takes the other's work away.
+            # Neither removes what the other has stored.
             self.cache("prune", environment=version)
-        # At once, and from an empty store.
+        # At the same time, from an empty store.
         for fresh in (True, False):
             if fresh:
                 shutil.rmtree(self.store)
@@ -196,12 +196,13 @@ class StoreTest(DataTest):
     def testTheRewrittenModelIsNoticed(self):
         _, before = self.start()
         data = bytearray(self.own.read_bytes())
-        # Weights fill the file up to its last tenth.
+        # Weights fill the file except its last tenth.
         begin = len(data) // 4
         for i in range(begin, begin + 50_000):
             data[i] ^= 0x55
         times = self.own.stat()
-        # The same size and modification time, in place and by renaming.
+        # The size and modification time stay the same; the file is changed in place, and by
+        # renaming.
         self.own.write_bytes(data)
         os.utime(self.own, ns=(times.st_atime_ns, times.st_mtime_ns))
         changed, after = self.start()
@@ -232,7 +233,7 @@ class StoreTest(DataTest):
         warm, again = self.start("--weight-cache", cache, store=False)
         self.assertEqual(warm["state"], "warm", warm)
         self.assertEqual(again, classes)
-        # Another model in its place, and nothing is ever wrong.
+        # Another model replaces the file; no start may give wrong results.
         other = {"HEARTH_PACKING_SALT": "another"}
         self.assertEqual(
             self.start("--weight-cache", cache, store=False, environment=other)[0]["state"], "cold")
@@ -262,14 +263,14 @@ class StoreTest(DataTest):
             results = [json.loads(process.communicate()[0]) for process in processes]
             self.assertEqual({process.returncode for process in processes}, {0})
             states = [result["start"]["state"] for result in results]
-            # One builds, the others wait for it.
+            # One process builds, the others wait for it.
             self.assertEqual(sorted(states), ["cold"] + ["warm"] * (count - 1))
             tops = [[(one["index"], one["score"]) for one in result["top"]] for result in results]
             self.assertTrue(all(top == tops[0] for top in tops))
 
 
 class MemoryTest(CommandTest):
-    """What several processes that start cold at once take together."""
+    """The memory that several processes take together when they start cold at the same time."""
 
     MEGABYTES = 400
 
@@ -290,8 +291,8 @@ class MemoryTest(CommandTest):
                      for _ in range(count)]
         peak = 0
         while any(process.poll() is None for process in processes):
-            # At one instant: pages that are counted before another process maps them, and again
-            # as its share afterwards, are no memory.
+            # At one instant: otherwise pages could be counted both before and after another process
+            # maps them.
             for process in processes:
                 process.send_signal(signal.SIGSTOP)
             try:
@@ -309,7 +310,7 @@ class MemoryTest(CommandTest):
 
     @staticmethod
     def isRunning(pid):
-        """Whether a process is neither stopped nor gone."""
+        """Whether a process exists and is not stopped."""
         try:
             text = pathlib.Path(f"/proc/{pid}/stat").read_text()
         except OSError:
@@ -329,8 +330,8 @@ class MemoryTest(CommandTest):
         _, [result] = self.peak(1)
         self.assertEqual(result["start"]["state"], "cold")
         self.assertGreaterEqual(result["start"]["packed_bytes"], self.MEGABYTES << 20)
-        # Layers of 64 MiB are packed in parts of 32: two threads have one each in hand, from as many
-        # bytes of the model, and the thread that writes has the last 16 MiB or one part.
+        # Layers of 64 MiB are packed in parts of 32. Each of two threads holds one part, from as
+        # many bytes of the model; the writing thread holds the last 16 MiB or one part.
         parts = 5 * 33 * 1024
         others = 40 * 1024
         self.assertLessEqual(result["memory"]["start_peak_rss_kib"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of TensorFlow's converter: Hearth's results are those that LiteRT had of them."""
+"""Models of TensorFlow's converter: Hearth's results must equal those that LiteRT computed."""
 
 import contextlib
 import io
@@ -36,7 +36,7 @@ class StoredModelsTest(unittest.TestCase):
         self.assertEqual(len(self.rows), 60)
 
     def testSomeStartsAreWarm(self):
-        """Models with few weights are not kept, and their second start says nothing."""
+        """Models with few weights are not stored, so their second start proves nothing."""
         warm = [row["name"] for row in self.rows
                 if row["states"]["hearth-cpu"]["warm"] == "warm"]
         self.assertGreaterEqual(len(warm), 5)

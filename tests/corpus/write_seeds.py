@@ -27,7 +27,8 @@ def manifests():
 
 
 def mailboxes():
-    """Steps of mailbox_fuzz.cc: a request with its answer, and pages that a peer has written to."""
+    """Steps for mailbox_fuzz.cc: a request with its answer, and pages that a peer has written
+    to."""
     call, receive, close = b"\2\7", b"\3", b"\5\0"
 
     def answer(first, second):
@@ -53,7 +54,7 @@ def mailboxes():
 
 
 class Record:
-    """Little-endian bytes without padding, as conformance vectors have them."""
+    """Little-endian bytes without padding, as in conformance vectors."""
 
     def __init__(self):
         self.bytes = bytearray()
@@ -94,7 +95,8 @@ def relu():
 
 
 def condition():
-    """IF with two branches, a constant with scales per channel and an operand without value."""
+    """IF with two branches, a constant with a scale for each channel, and an operand without a
+    value."""
     record = caseHead("if", 0).put("I", 3).text("main").put("I", 7)
     operand(record, 9, 1, [1], 64, 1)
     operand(record, 15, 6, [], 0, 0, subgraph=0)
@@ -151,7 +153,7 @@ def storeFiles():
     yield "empty.plan", plan(0, b"")
     yield "three.plan", plan(3, b"content of the driver")
     yield "small.seg", segment(bytes(range(100)))
-    # Only the end is seen of a large file.
+    # Only the end of a large file is read.
     yield "tail.seg", segment(bytes((3 << 20) + 5))[-512:]
 
 
@@ -164,7 +166,7 @@ def blobs(entries):
 
 
 def bundles():
-    """Head and index as bundle_file_fuzz takes them."""
+    """Head and index in the form that bundle_file_fuzz takes."""
     for count in (0, 2):
         entries, offset = b"", 4096
         for i in range(count):
@@ -208,7 +210,7 @@ def cachedModels():
     model = (struct.pack("<IBBQQ", 2, 0, 0, 0, 1) + struct.pack("<Q", 2) + operand(1) + operand(2) +
              struct.pack("<Q", 1) + struct.pack("<iQIQI", 19, 1, 0, 1, 1) +
              struct.pack("<QI", 1, 0) + struct.pack("<QI", 1, 1))
-    # Of three nodes the second runs its other kernel on one thread.
+    # Of three nodes, the second runs its alternative kernel on one thread.
     choices = struct.pack("<4I2QI", 1, 2, 3, 1, 2000, 1000, 1 << 2 | 3)
     yield "three.choices", choices
     head = struct.pack("<8sII32s7Q", b"HCPUMODL", 3, 0, digest(b"pin"), 64, 1, 1, 2**64 - 1,

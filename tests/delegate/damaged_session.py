@@ -22,7 +22,7 @@ from ai_edge_litert.interpreter import Interpreter, load_delegate  # noqa: E402
 
 RAN, REFUSED = 10, 11
 SECONDS = 120
-# LiteRT itself would take what a damaged shape asks for.
+# LiteRT itself would allocate whatever size a damaged shape gives.
 BYTES = 6 << 30
 
 
@@ -35,7 +35,7 @@ def runModel(content, delegates):
 
 
 def ending(content, library):
-    """How a process ends that runs the model."""
+    """How a process that runs the model ends."""
     child = os.fork()
     if child == 0:
         code = RAN
@@ -63,7 +63,7 @@ def main():
         rng = random.Random(number)
         content = mutate_models.damaged(rng, models[number % len(models)])
         alone = ending(content, None)
-        # What LiteRT does not survive by itself says nothing about the delegate.
+        # A copy that LiteRT alone does not survive says nothing about the delegate.
         results.append([number, alone,
                         ending(content, library) if alone in ("ran", "refused") else None])
     print(json.dumps(results))

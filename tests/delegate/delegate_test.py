@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LiteRT with libhearth_delegate.so: results are those of `hearth run`, and whatever LiteRT runs
-alone it runs with the delegate. Needs LiteRT's wheel, which is installed in the cache folder."""
+"""LiteRT with libhearth_delegate.so: results must equal those of `hearth run`, and LiteRT must run
+with the delegate whatever it runs alone. Needs LiteRT's wheel, which is installed in the cache
+folder."""
 
 import json
 import os
@@ -26,7 +27,7 @@ LIBRARY = str(BUILD / "lib" / "libhearth_delegate.so")
 DATA = os.environ.get("HEARTH_TEST_DATA")
 STORED = ROOT / "tests" / "compatibility" / "models"
 DIGITS = ROOT / "models" / "digits" / "digits.tflite"
-# LiteRT needs operators of its own for the one, and finds the other's quantisation wrong.
+# LiteRT needs operators of its own for the first, and rejects the quantisation of the second.
 NOT_OF_LITERT = ("audio_preprocessor_int8", "person_detect")
 TAKEN = re.compile(r"Hearth runs (\d+) of (\d+) nodes")
 
@@ -40,7 +41,8 @@ def litertPython():
 
 
 def randomInputs(path, folder):
-    """A .npz file with values for the inputs of a model, as session.py reads it, and the values."""
+    """Writes a .npz file with values for the inputs of a model, for session.py; returns its path
+    and the values."""
     run = subprocess.run([HEARTH, "inspect", path, "--json"], capture_output=True, check=True)
     signature = json.loads(run.stdout)["signatures"][0]
     generator = np.random.default_rng(7)
@@ -92,14 +94,14 @@ class DelegateTest(unittest.TestCase):
                            "HEARTH_LOG": "info", "HEARTH_REPORT": str(cls.report)}
 
     def run_(self, program, *words):
-        """Standard output and error of a Python program beside LiteRT."""
+        """Standard output and error of a Python program in LiteRT's virtual environment."""
         done = subprocess.run([self.python, HERE / program, *map(str, words)], capture_output=True,
                               text=True, timeout=1200, check=False, env=self.environment)
         self.assertEqual(done.returncode, 0, done.stderr[-4000:])
         return done.stdout, done.stderr
 
     def session(self, jobs):
-        """The answers, and what the library logged."""
+        """The answers of session.py, and the messages that the library logged."""
         file = self.folder / "jobs.json"
         file.write_text(json.dumps(jobs))
         output, log = self.run_("session.py", file)
@@ -110,7 +112,7 @@ class DelegateTest(unittest.TestCase):
                 "outputs": str(self.folder / f"{model.stem}-out.npz"), **more}
 
     def hearthRun(self, model, values, *more):
-        """The outputs of the command."""
+        """The outputs of `hearth run`."""
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             words = []
             for position, value in enumerate(values):
@@ -124,7 +126,7 @@ class DelegateTest(unittest.TestCase):
             return [np.load(file) for file in files]
 
     def startStates(self):
-        """How the models started since the last call."""
+        """The states of all starts since the last call."""
         lines = self.report.read_text().splitlines() if self.report.exists() else []
         self.report.write_text("")
         return [json.loads(line)["start"]["state"] for line in lines]
@@ -158,7 +160,8 @@ class DelegateTest(unittest.TestCase):
         self.checkAgainstCommand(models)
 
     def testStoredModelsAgreeWithLiteRT(self):
-        """Also with inputs of several shapes, variables, loops and branches, and from memory."""
+        """Also with inputs of several shapes, with variables, loops and branches, and from
+        memory."""
         models = stored.read(STORED)
         jobs = []
         for position, model in enumerate(models):
@@ -228,7 +231,7 @@ class DelegateTest(unittest.TestCase):
         self.assertEqual([answer["error"] for answer in answers], [None, None])
 
     def testSignaturesOfALanguageModel(self):
-        """Norms and attention as operators, and as composites that are taken whole."""
+        """Norms and attention are operators, or composites that are taken as a whole."""
         sizes = ["--form", "i8", "--layers", "1", "--hidden", "64", "--feed-forward", "128",
                  "--heads", "4", "--head-size", "16", "--vocabulary", "100", "--prefill", "16",
                  "--cache", "32"]
@@ -285,7 +288,7 @@ class DelegateTest(unittest.TestCase):
         self.assertGreaterEqual(len(ran), 20)
         self.assertGreaterEqual(len(refused), 20)
         self.assertEqual([entry for entry in ran if entry[2] != "ran"], [])
-        # Hearth knows operations that LiteRT refuses.
+        # Hearth supports operations that LiteRT refuses.
         self.assertEqual([entry for entry in refused if entry[2] not in ("ran", "refused")], [])
 
 

@@ -29,7 +29,7 @@ def names(interpreter):
 
 
 def runAll(interpreter, arrays, runs):
-    """What the runs give, each with the shapes of its inputs and with fresh variables."""
+    """The outputs of the runs, each with the shapes of its inputs and with fresh variables."""
     inputs, outputs = names(interpreter)
     shapes = {detail["index"]: tuple(detail["shape"]) for detail in interpreter.get_input_details()}
     results = {}
@@ -54,7 +54,7 @@ def runSignatures(interpreter, arrays, keys):
     for key in keys:
         runner = interpreter.get_signature_runner(key)
         values = {name: arrays[f"{key}/in/{name}"] for name in runner.get_input_details()}
-        # The arrays are the interpreter's memory, which the next signature may use.
+        # The arrays are views of the interpreter's memory, which the next signature may use.
         for name, array in runner(**values).items():
             results[f"{key}/{name}"] = np.array(array)
     return results

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The n-th allocation of a compilation, run and free fails, for every n, on any thread or on the
-// library's own: the client gets an error or the right result, nothing waits for ever, and the next
-// life of the model is as if nothing had been.
+// Lets the n-th allocation of a compilation, run and free fail, for every n, on any thread or on
+// the library's own threads. The client must get an error or the right result, nothing may wait for
+// ever, and the next use of the model must work as if nothing had failed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -19,8 +19,7 @@
 namespace hearth::faults {
 namespace {
 
-// Until the library's threads allocate nothing for a while: what they do goes on after calls
-// return.
+// Waits until the library's threads stop allocating: their work goes on after calls have returned.
 void waitForOthers() {
   uint64_t before;
   do {
@@ -41,13 +40,13 @@ class AllocationTest : public testing::Test {
     ASSERT_FALSE(expected_.empty());
   }
 
-  // Calls `once` with the n-th allocation failing, for every n; before that `prepare`, without.
+  // For every n, calls `prepare` without failures and then `once` with the n-th allocation failing.
   template <typename Prepare, typename Once>
   void failEach(Threads threads, uint64_t count, Prepare prepare, Once once) {
     uint64_t n = 1;
     for (;; ++n) {
       SCOPED_TRACE("allocation " + std::to_string(n));
-      // A crash or a hang shows what it was.
+      // After a crash or a hang, this shows which allocation failed.
       std::fprintf(stderr, "\rallocation %llu  ", static_cast<unsigned long long>(n));
       prepare();
       failAllocation(n, count, threads);
@@ -59,7 +58,7 @@ class AllocationTest : public testing::Test {
     std::fprintf(stderr, "\rall %llu allocations\n", static_cast<unsigned long long>(n));
   }
 
-  // What there is no memory for another kernel may compute, which rounds otherwise.
+  // If a kernel could not be allocated, another may compute instead, and rounds differently.
   void expectRight(const std::vector<float>& result) const {
     EXPECT_THAT(result, testing::Pointwise(testing::FloatNear(1e-3f), expected_));
   }
@@ -80,15 +79,15 @@ class AllocationTest : public testing::Test {
           const bool hasFailed = endFailures();
           check(outcome);
           if (!hasFailed) return;
-          // Once more, without.
+          // Once more, without a failure.
           const Outcome again = live(life);
           ASSERT_EQ(again.status, HEARTH_OK) << again.message;
           expectRight(again.result);
         });
   }
 
-  // The same where each start is the first: `setPlace` is called with a path at which nothing is.
-  // After the failure there is a start without.
+  // The same for first starts: `setPlace` is called with a path at which nothing exists yet. After
+  // each failure the model is started again without one.
   template <typename SetPlace>
   void failEachColdStart(SetPlace setPlace) {
     const Folder places;
@@ -179,7 +178,7 @@ TEST_F(AllocationTest, AFailureInNnapiIsAnError) {
       [&] {
         const NnapiOutcome outcome = liveWithNnapi();
         const bool hasFailed = endFailures();
-        // What the first device has no memory for another computes, which may round otherwise.
+        // If the first device had no memory, another may compute instead, and round differently.
         if (outcome.code == 0) {
           EXPECT_THAT(outcome.results,
                       testing::Pointwise(testing::FloatNear(1e-3f), expected.results));

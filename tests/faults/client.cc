@@ -45,7 +45,7 @@ struct Free {
 template <typename Object, auto free>
 using Handle = std::unique_ptr<Object, Free<free>>;
 
-// Keeps the first failure.
+// Calls functions and keeps the status and message of the first failure.
 class Calls {
  public:
   explicit Calls(Outcome* outcome) : outcome_(outcome) {}
@@ -232,7 +232,7 @@ NnapiOutcome liveOnceWithNnapi() {
       rawCompilation);
   if (!ok(ANeuralNetworksCompilation_finish(rawCompilation))) return outcome;
 
-  // Events are freed before the executions, and these before what they write to.
+  // Events must be freed before the executions, and these before the memory that they write to.
   std::array<std::vector<float>, 3> results;
   for (std::vector<float>& result : results) result.resize(kOut);
   std::array<Handle<ANeuralNetworksExecution, ANeuralNetworksExecution_free>, 3> executions;
@@ -270,7 +270,7 @@ Outcome live(const Life& life, const std::function<void()>& between) {
   try {
     return liveOnce(life, between);
   } catch (const std::bad_alloc&) {
-    // One of these functions' own allocations.
+    // A failed allocation of one of this file's own functions.
     Outcome outcome;
     outcome.status = HEARTH_OUT_OF_MEMORY;
     return outcome;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of what clients see when the system refuses something: a model, and one life of it from
-// its file to its result through libhearth.so and libneuralnetworks.so.
+// For tests of what clients see when the system refuses something: a model, and one use of it, from
+// its file to its result, through libhearth.so and libneuralnetworks.so.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace hearth::faults {
 
-// A folder of its own that is gone with this.
+// A new folder that is removed with this object.
 class Folder {
  public:
   Folder();
@@ -21,19 +21,19 @@ class Folder {
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
   std::string path(const std::string& name) const { return path_ / name; }
-  // Without what is in it.
+  // Removes the folder's content.
   void clear() const;
 
  private:
   std::filesystem::path path_;
 };
 
-// CONV_2D, a table that is looked up, FULLY_CONNECTED: weights that are segments of their own in
-// the store, weights that share one, and constants that stay in the file.
+// CONV_2D, a table look-up and FULLY_CONNECTED: weights with segments of their own in the store,
+// weights that share a segment, and constants that stay in the file.
 std::vector<uint8_t> modelBytes(int32_t classes = 160);
 void writeFile(const std::string& path, const std::vector<uint8_t>& bytes);
 
-// What became of one life of the model.
+// The outcome of one use of the model.
 struct Outcome {
   hearth_status status = HEARTH_OK;
   std::string message;        // of the failure, if there was memory for it
@@ -46,7 +46,7 @@ struct Life {
   std::string model;  // its file
   hearth_cache_policy cache = HEARTH_CACHE_OFF;
   std::string store;
-  std::string bundle;       // a file in place of the store
+  std::string bundle;       // used instead of the store
   std::string cacheFolder;  // for compilation caching
   hearth_preparation preparation = HEARTH_PREPARE_WHOLE;
   unsigned threads = 2;
@@ -54,10 +54,10 @@ struct Life {
   std::string device;      // empty: the first that takes the model
 };
 
-// Loads, compiles, runs and frees all. `between` is called before the run.
+// Loads, compiles, runs and frees everything. `between` is called before the run.
 Outcome live(const Life& life, const std::function<void()>& between = nullptr);
 
-// The same through NNAPI: compute, startCompute, and startComputeWithDependencies after that. The
+// The same through NNAPI: compute, then startCompute, then startComputeWithDependencies. Holds the
 // first code that is not NO_ERROR, and the sums of the results.
 struct NnapiOutcome {
   int code = 0;

@@ -8,7 +8,7 @@
 #include <cstddef>
 
 extern "C" {
-// What the functions below stand before.
+// The C library's functions, which the functions below replace and call.
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
 void* __libc_realloc(void* memory, size_t size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C library's allocation functions, which libstdc++'s operator new calls, too, for a program
-// that wants one of them to fail.
+// Replaces the C library's allocation functions, which libstdc++'s operator new calls, too, in a
+// program that wants one of them to fail.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@ namespace hearth::faults {
 
 enum class Threads { kAll, kOthers };  // kOthers: not the one that calls failAllocation()
 
-// From now on the `n`-th allocation on those threads, counted from 1, and the `count` - 1 that
-// follow it fail.
+// The `n`-th allocation on those threads, counted from 1, and the `count` - 1 allocations after it
+// will fail.
 void failAllocation(uint64_t n, uint64_t count, Threads threads);
-// Lets all succeed again. Whether one has failed.
+// Lets all allocations succeed again. Returns whether one has failed.
 bool endFailures();
-// How many allocations of those that count were asked for since failAllocation().
+// Number of allocations on those threads since failAllocation().
 uint64_t allocationCount();
 
 }  // namespace hearth::faults

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models and arguments that ask for more than there is: too many elements, subgraphs too deep
-// within others. The answer is a sentence, and nothing is allocated before.
+// Models and arguments that request too much: too many elements, or subgraphs nested too deeply.
+// Each must be refused with an error message before anything is allocated.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -20,8 +20,8 @@ using tflite::ModelWriter;
 namespace schema = tflite::schema;
 using Shape = ModelWriter::Shape;
 
-// Products of 2^32, 2^63, 2^64 (which is 0 in 64 bits), one more than that, and more bytes than
-// elements.
+// Element counts of 2^32, 2^63, 2^64 (0 in 64 bits) and one more than that, and a size in bytes
+// that overflows although the element count does not.
 const std::vector<Shape> kOverflowing = {
     {65536, 65536, 65536, 65536},      {65536, 65536, 65536, 32768},
     {INT32_MAX, INT32_MAX, INT32_MAX}, {1 << 30, 1 << 30, 1 << 30, 1 << 30},
@@ -36,10 +36,10 @@ hearth_status statusOf(const std::vector<uint8_t>& bytes, std::string* message, 
   hearth_compilation* compilation = nullptr;
   hearth_compile_options options = HEARTH_COMPILE_OPTIONS_INIT;
   options.cache = HEARTH_CACHE_OFF;
-  // Only what has no size at all is refused for its size.
+  // With this limit only sizes that overflow are refused.
   options.max_activation_bytes = UINT64_MAX;
   if (status == HEARTH_OK) status = hearth_compile(model, &options, &compilation, &error);
-  // What contradicts itself may be told when it is computed.
+  // An inconsistent model may be refused when it is computed.
   hearth_execution* execution = nullptr;
   std::array<float, 64> input{};
   std::array<float, 64> output{};
@@ -91,13 +91,13 @@ TEST(OverflowTest, AConstantOfTooManyElementsIsRefused) {
   }
 }
 
-// An operation whose result is larger than anything, from small arguments.
+// Operations with small arguments whose result would be larger than any memory.
 TEST(OverflowTest, AnInferredShapeOfTooManyElementsIsRefused) {
   const auto type = schema::TensorType::FLOAT32;
   const auto compile = [&](const char* name, const auto& add) {
     ModelWriter writer;
     const int32_t input = writer.addTensor(type, {2, 2, 2, 2});
-    // Known only from the operation.
+    // The shape is known only from the operation.
     const int32_t output = writer.addTensor(type, {});
     writer.tensor(output).shape_signature = {-1, -1, -1, -1};
     writer.tensor(output).shape = {1, 1, 1, 1};
@@ -241,7 +241,7 @@ TEST(OverflowTest, AnNnapiInputOfTooManyElementsIsRefusedBeforeTheRun) {
   ANeuralNetworksCompilation_free(compilation);
 }
 
-// IF(condition, model, model) within IF, as deep as it goes.
+// IF(condition, model, model), nested as deeply as possible.
 TEST(NestingTest, NnapiModelsWithinModelsHaveALimit) {
   const std::array<uint32_t, 1> one{1};
   const ANeuralNetworksOperandType condition{ANEURALNETWORKS_TENSOR_BOOL8, 1, one.data(), 0, 0};
@@ -285,7 +285,7 @@ TEST(NestingTest, NnapiModelsWithinModelsHaveALimit) {
   EXPECT_EQ(code, ANEURALNETWORKS_BAD_DATA);
   EXPECT_GT(models.size(), 16u);
   EXPECT_LT(models.size(), 100u);
-  // The deepest that is allowed runs.
+  // A model of the greatest allowed depth runs.
   ANeuralNetworksModel* const deepest = models.back().get();
   ANeuralNetworksCompilation* compilation = nullptr;
   ASSERT_EQ(ANeuralNetworksCompilation_create(deepest, &compilation), 0);
@@ -304,7 +304,7 @@ TEST(NestingTest, NnapiModelsWithinModelsHaveALimit) {
   ANeuralNetworksCompilation_free(compilation);
 }
 
-// IF, whose branches are the next subgraph; those of the last are `last`.
+// IF operations, each of whose branches are the next subgraph; those of the last one are `last`.
 std::vector<uint8_t> nestedBranches(int32_t depth, int32_t last) {
   ModelWriter writer;
   for (int32_t level = 0; level < depth; ++level) {
@@ -332,7 +332,7 @@ TEST(NestingTest, SubgraphsOfAFileWithinOthersHaveALimit) {
     EXPECT_EQ(statusOf(nestedBranches(depth, depth), &message), HEARTH_BAD_DATA);
     EXPECT_NE(message.find("deep"), std::string::npos) << message;
   }
-  // The last one refers to the first: there is no end.
+  // The last one refers to the first: the nesting has no end.
   for (const int32_t depth : {1, 2, 5000})
     EXPECT_EQ(statusOf(nestedBranches(depth, 0), &message), HEARTH_BAD_DATA) << message;
 }

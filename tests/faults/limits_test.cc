@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of the process and of its surroundings: none of them ends the client, and what the weight
-// store cannot get is no failure of a model.
+// Limits of the process and refused system calls: none may end the client, and a model must not
+// fail because the weight store lacks something.
 #include <gtest/gtest.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -29,7 +29,7 @@ namespace {
 
 constexpr hearth_cache_policy kWriting[] = {HEARTH_CACHE_READ_WRITE, HEARTH_CACHE_STRICT};
 
-// A filter that refuses one system call, as containers do.
+// Installs a filter that refuses one system call, as containers do.
 bool refuse(long call) {
   const auto number = static_cast<uint32_t>(call);
   sock_filter program[] = {
@@ -49,13 +49,13 @@ class LimitsTest : public testing::Test {
     ::setenv("HEARTH_LOG", "off", 1);
     writeFile(folder_.path("model.tflite"), modelBytes());
     life_.model = folder_.path("model.tflite");
-    // Here and not in the children, so that they find it.
+    // Computed here and not in the children, so that all of them have it.
     expected_ = inChild([&] { return live(life_).status == HEARTH_OK; }) ? live(life_).result
                                                                          : std::vector<float>();
     ASSERT_FALSE(expected_.empty());
   }
 
-  // Whether the body, in a process of its own, returns true and the process then ends as it should.
+  // Whether the body, in a child process, returns true and the child then exits normally.
   static bool inChild(const std::function<bool()>& body) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -68,7 +68,7 @@ class LimitsTest : public testing::Test {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
   }
 
-  // As another device, or another kernel, may round.
+  // The tolerance allows for the rounding of another device or kernel.
   bool isRight(const Outcome& outcome) const {
     if (outcome.status != HEARTH_OK) std::cerr << outcome.status << ": " << outcome.message << '\n';
     return outcome.status == HEARTH_OK &&
@@ -95,7 +95,7 @@ TEST_F(LimitsTest, NoFileOfTheStoreEndsTheProcessBySigxfsz) {
       life_.cache = cache;
       life_.store = folder_.path("store" + std::to_string(cache) + std::to_string(number++));
       for (const bool hasThreads : {true, false}) {
-        // Without threads of the store's own the caller's writes.
+        // Without threads of its own, the store writes on the calling thread.
         EXPECT_TRUE(inChild([&] {
           if (!limit(RLIMIT_FSIZE, most) || (!hasThreads && !refuse(SYS_clone3))) return false;
           const Outcome cold = live(life_);
@@ -103,7 +103,7 @@ TEST_F(LimitsTest, NoFileOfTheStoreEndsTheProcessBySigxfsz) {
         }));
         life_.store += "-alone";
       }
-      // What it left is whole, or is completed.
+      // What the limit cut off must be complete, or be completed by the next start.
       EXPECT_TRUE(inChild([&] { return isRight(live(life_)); }));
     }
   }
@@ -119,10 +119,11 @@ TEST_F(LimitsTest, NoReportOrTraceEndsTheProcessBySigxfsz) {
   }
 }
 
-// The least limit on addresses, to a mebibyte, with which the model runs without a store.
+// Finds the lowest limit on address space, to a mebibyte, under which the model runs without a
+// store.
 TEST_F(LimitsTest, WhereAModelRunsWithoutAStoreItRunsWithOne) {
   constexpr rlim_t kMebi = rlim_t{1} << 20;
-  // Packed weights that are felt.
+  // The packed weights must be large compared with the rest.
   writeFile(life_.model, modelBytes(1536));
   ASSERT_TRUE(inChild([&] { return live(life_).status == HEARTH_OK; }));
   const auto runs = [&](hearth_cache_policy cache, const std::string& store, rlim_t most) {
@@ -141,7 +142,7 @@ TEST_F(LimitsTest, WhereAModelRunsWithoutAStoreItRunsWithOne) {
   int number = 0;
   for (const rlim_t more : {0, 3, 6, 9, 12, 20, 40, 80, 200, 1000, 3000}) {
     SCOPED_TRACE(more);
-    // At the edge itself it runs or not, as the kernel places its mappings.
+    // Close to the limit it depends on the kernel's placement of mappings whether the model runs.
     const rlim_t most = enough + (more + 2) * kMebi;
     if (!runs(HEARTH_CACHE_OFF, "", most)) continue;
     for (const hearth_cache_policy cache : kWriting) {
@@ -152,7 +153,7 @@ TEST_F(LimitsTest, WhereAModelRunsWithoutAStoreItRunsWithOne) {
   }
 }
 
-// Tables and small constants are read where they lie in the model's file.
+// Tables and small constants are read from the mapping of the model's file.
 TEST_F(LimitsTest, AModelFileThatIsTruncatedWhileInUseIsAnErrorOfTheRun) {
   const std::string whole = life_.model;
   life_.model = folder_.path("truncated.tflite");
@@ -171,7 +172,7 @@ TEST_F(LimitsTest, AModelFileThatIsTruncatedWhileInUseIsAnErrorOfTheRun) {
           std::cerr << outcome.status << ": " << outcome.message << '\n';
           return false;
         }
-        // Other models go on, and so does this one from a whole file.
+        // Other models are not affected, nor is this one if it is loaded from a complete file.
         std::filesystem::copy_file(whole, life_.model,
                                    std::filesystem::copy_options::overwrite_existing);
         return isRight(live(life_));
@@ -193,7 +194,7 @@ TEST_F(LimitsTest, WithoutThreadsAModelRunsWithAStore) {
   }
 }
 
-// For functions called next, where they leave something as they find it.
+// Fills the stack for functions that are called next: one that leaves a variable unset is noticed.
 [[gnu::noinline]] void fillStack(unsigned char byte) {
   volatile unsigned char garbage[256 << 10];
   for (volatile unsigned char& place : garbage) place = byte;
@@ -207,7 +208,7 @@ TEST_F(LimitsTest, AModelRunsWhereASystemCallIsRefused) {
                           SYS_sched_setscheduler, SYS_getcpu, SYS_madvise, SYS_mincore,
                           SYS_memfd_create, SYS_fallocate, SYS_prlimit64, SYS_getpriority}) {
     SCOPED_TRACE(call);
-    // What an unchecked answer holds is chance.
+    // A function that ignores an error would use whatever the memory happens to hold.
     for (const unsigned char byte : {0, 1, 255})
       EXPECT_TRUE(inChild([&] {
         if (!refuse(call)) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every golden case on every built-in device, through the public API. The golden outputs are those
-// of LiteRT's XNNPACK kernels and of its reference kernels, which differ. Integer kernels leave no
-// room: where nothing else is said, the very bytes of the first are wanted.
+// Runs every golden case on every built-in device, through the public API. The golden outputs are
+// those of LiteRT's XNNPACK kernels and of its reference kernels, which differ. Integer kernels
+// leave no room for differences: unless stated otherwise, the bytes must equal those of the first.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,8 +26,8 @@ using Numbers = std::vector<double>;
 
 enum class Rule {
   kBytes,  // those of LiteRT's XNNPACK kernels
-  // The largest difference to the nearer of both is at most 1.5 times that between them plus 1.5
-  // quantisation steps (floats: plus 1e-4 of the largest value).
+  // The largest difference from the nearer of the two is at most 1.5 times the difference between
+  // them plus 1.5 quantisation steps (floats: plus 1e-4 of the largest value).
   kValues,
   kScores,    // kValues, the same first class, and a correlation of at least 0.97
   kClassMap,  // no more pixels differ from the nearer of both than differ between them
@@ -45,11 +45,11 @@ constexpr Case kCases[] = {
     {"mobilenet_v1_0.25_128_quant", "alt_bird"},
     {"mobilenet_v1_0.75_192_quant", ""},
     {"mobilenet_v1_0.75_192_quant", "alt_owl"},
-    // LiteRT's kernels differ by up to 18 steps among themselves, and the reference as much from
+    // LiteRT's kernels differ by up to 18 steps from each other, and the reference as much from
     // them.
     {"mobilenet_v2_quantized_1x3x224x224", "", Rule::kBytes, Rule::kScores},
     {"mobilenet_v2_quantized_1x3x224x224", "alt_bird", Rule::kBytes, Rule::kScores},
-    // Kernels of all kinds disagree about some pixels at the edges of objects.
+    // All kinds of kernels disagree about some pixels at the edges of objects.
     {"deeplabv3_mnv2_pascal_quant", "", Rule::kClassMap, Rule::kClassMap},
     {"person_detect", ""},
     {"person_detect", "alt_no_person"},
@@ -109,7 +109,7 @@ double correlation(const Numbers& a, const Numbers& b) {
 
 void expectGolden(Rule rule, hearth_type type, const Numbers& got, const Numbers& reference,
                   const std::optional<Numbers>& xnnpack) {
-  // Where there is no file of XNNPACK's outputs, they are the reference's.
+  // Cases without a file of XNNPACK's outputs use those of the reference.
   const Numbers& other = xnnpack ? *xnnpack : reference;
   ASSERT_EQ(got.size(), reference.size());
   ASSERT_EQ(got.size(), other.size());
@@ -148,7 +148,7 @@ class GoldenTest : public testing::TestWithParam<std::tuple<Case, const char*>> 
     data_ = std::string(data) + "/data";
   }
 
-  // All outputs of one more run.
+  // Runs once more and returns all outputs.
   std::vector<Numbers> run(Execution& execution) {
     for (tools::TensorBytes& output : outputs_) std::fill(output.begin(), output.end(), 0xAA);
     execution.run();
@@ -203,7 +203,7 @@ TEST_P(GoldenTest, GivesWhatLiteRtGives) {
     const std::optional<Numbers> reference = readNumbers(stem + ".npy");
     ASSERT_TRUE(reference);
     expectGolden(rule, infos_[i].type, first[i], *reference, readNumbers(stem + ".xnnpack.npy"));
-    // State tensors change the second run; without any it is the first again.
+    // State tensors change the second run; without any, it repeats the first.
     const std::optional<Numbers> step2 = readNumbers(stem + ".step2.npy");
     if (step2)
       expectGolden(rule, infos_[i].type, second[i], *step2, std::nullopt);

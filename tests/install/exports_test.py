@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libhearth.so exports what hearth.h declares, and no library exports anything of others. Their
-thread-local variables need no allocation."""
+"""libhearth.so exports what hearth.h declares, and no library exports symbols of other libraries.
+Their thread-local variables need no allocation."""
 
 import pathlib
 import re
@@ -14,10 +14,10 @@ PRIVATE = {f"hearth_{name}_functions@@HEARTH_PRIVATE" for name in ("delegate", "
 
 
 def exported(library, *flags):
-    """The symbols of a library with their versions, but not the versions themselves."""
+    """The symbols of a library with their versions; the versions themselves are left out."""
     run = subprocess.run(["nm", "-D", "--defined-only", "--format=posix", *flags,
                           LIBRARIES / library], capture_output=True, text=True, check=True)
-    # Names of C++ have blanks; type, address and size follow.
+    # C++ names contain blanks; type, address and size follow them.
     entries = [re.fullmatch(r"(.+?) (\w) [0-9a-f]+( [0-9a-f]+)?\s*", line)
                for line in run.stdout.splitlines()]
     return {entry[1] for entry in entries if entry[2] != "A"}
@@ -56,7 +56,8 @@ class ExportsTest(unittest.TestCase):
             self.assertTrue(name.startswith("hearth_"), name)
 
     def testThreadLocalVariablesNeedNoAllocation(self):
-        """What base/thread_local.h says: the first use of others may abort the process."""
+        """base/thread_local.h explains why: the first use of other variables may abort the
+        process."""
         for library in ("libhearth.so", "libhearth_delegate.so", "libhearth_threads.so",
                         "libneuralnetworks.so"):
             run = subprocess.run(["readelf", "--relocs", "--wide", LIBRARIES / library],

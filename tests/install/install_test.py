@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `cmake --install` of the release build leaves is enough for a project of its own."""
+"""What `cmake --install` of the release build installs is enough for a project outside the
+checkout."""
 
 import os
 import pathlib
@@ -24,11 +25,11 @@ class InstallTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         made = self.folder / "made"
         self.run_("cmake", "--install", BUILD, "--prefix", made)
-        # Whoever uses it may have moved it.
+        # The installed tree may have been moved.
         self.prefix = made.rename(self.folder / "moved")
 
     def run_(self, *command):
-        """Standard output of a command that succeeds, with no library path to help it."""
+        """Standard output of a command that succeeds without a library path."""
         environment = {name: value for name, value in os.environ.items()
                        if name != "LD_LIBRARY_PATH"}
         run = subprocess.run([str(word) for word in command], capture_output=True, text=True,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every instruction set level that this machine can pretend: right results, and packed weights of
-one level never used on another."""
+"""On every instruction set level that this machine can imitate, results are right, and packed
+weights of one level are never used on another."""
 
 import os
 import pathlib
@@ -26,12 +26,12 @@ class IsaLevelsTest(DataTest):
                             "XDG_STATE_HOME": str(self.folder / "state")}
 
     def at(self, level):
-        """The environment of a command at a level; None: as the machine is."""
+        """The environment of a command at a level; with None the machine's own level."""
         return {**(os.environ if level is None else with_isa.environment(level)),
                 **self.environment}
 
     def passAt(self, level, program, *arguments):
-        """Runs a program of tests, all of which have to pass."""
+        """Runs a test program, all of whose tests have to pass."""
         run = subprocess.run([PROGRAMS / program, *arguments], env=self.at(level),
                              capture_output=True, text=True, timeout=600, check=False)
         self.assertEqual(run.returncode, 0, run.stdout[-4000:] + run.stderr[-2000:])
@@ -43,7 +43,7 @@ class IsaLevelsTest(DataTest):
                 self.passAt(level, "golden_test", "--gtest_filter=*hearth_cpu*")
 
     def testDriver(self):
-        # Where kernels of the driver's own begin and end.
+        # The levels at which the driver's own kernels come into use.
         for level in ("avx512skx", "avx2", "fma3"):
             with self.subTest(level=level):
                 self.passAt(level, "driver_cpu_test")

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hides instruction sets from the program that is run with LD_AUDIT naming this library: the kernel
-// makes CPUID fault (arch_prctl(2), ARCH_SET_CPUID), and the handler of the fault gives the
+// Hides instruction sets from a program that runs with LD_AUDIT naming this library: the kernel
+// makes CPUID fault (arch_prctl(2), ARCH_SET_CPUID), and the handler of the fault returns the
 // processor's answer without the features above HEARTH_ISA_LEVEL. Needs a processor whose flags
-// list cpuid_fault. What the dynamic linker has read before stays: only the choice of functions in
-// the C library follows that.
+// list cpuid_fault. The dynamic linker has read CPUID before; only the C library's choice of
+// functions depends on that.
 #include <asm/prctl.h>
 #include <cpuid.h>
 #include <link.h>
@@ -23,7 +23,7 @@ struct Registers {
   uint32_t eax, ebx, ecx, edx;
 };
 
-// The bits of one leaf of CPUID that a level takes away, together with those of the levels before.
+// The bits of one leaf of CPUID that a level hides in addition to those of the levels before.
 struct Mask {
   uint32_t leaf, subleaf;
   Registers hidden;
@@ -38,7 +38,8 @@ constexpr uint32_t bit(unsigned index) {
   return 1u << index;
 }
 
-// From the newest to the oldest, as XNNPACK chooses kernels. The bits are those of Intel's manual.
+// From the newest to the oldest, in the order in which XNNPACK chooses kernels. The bits are those
+// of Intel's manual.
 constexpr Level kLevels[] = {
     // No AMX, AVX512-FP16, GFNI, AVX-VNNI-INT8, AVX10.
     {"avx512vnni",
@@ -60,7 +61,7 @@ constexpr Level kLevels[] = {
     {"sse2", {{1, 0, {0, 0, bit(0) | bit(9), 0}}}},
 };
 
-size_t levels = 0;  // how many of them hide what they name; written before CPUID faults
+size_t levels = 0;  // number of levels whose features are hidden; written before CPUID faults
 
 void setFaulting(bool faults) {
   ::syscall(SYS_arch_prctl, ARCH_SET_CPUID, faults ? 0 : 1);
@@ -83,7 +84,7 @@ Registers answer(uint32_t leaf, uint32_t subleaf) {
 void onFault(int signal, siginfo_t* info, void* context) {
   greg_t* registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   constexpr uint8_t kCpuid[] = {0x0f, 0xa2};
-  // A general protection fault is no page fault: the instruction can be read.
+  // The fault is a general protection fault and not a page fault, so the instruction can be read.
   const auto* at = reinterpret_cast<const uint8_t*>(registers[REG_RIP]);
   if (info->si_code != SI_KERNEL || std::memcmp(at, kCpuid, sizeof kCpuid) != 0) {
     ::signal(signal, SIG_DFL);  // the instruction faults again
@@ -121,8 +122,8 @@ void install() {
 
 }  // namespace
 
-// rtld-audit(7): the dynamic linker calls this before it relocates the program, and so before
-// functions are chosen by what CPUID says.
+// rtld-audit(7): the dynamic linker calls this before it relocates the program, and so before any
+// function is chosen by CPUID.
 extern "C" __attribute__((visibility("default"))) unsigned la_version(unsigned) {
   install();
   return LAV_CURRENT;

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a command as on a processor that has nothing above an instruction set.
+"""Runs a command as on a processor without features above an instruction set level.
 
     with_isa.py avx2 hearth bench MODEL
 
 The levels, from the newest: LEVELS below. It works where the processor's flags list cpuid_fault,
 and on the build of the release preset (its libisa_mask.so).
+
 """
 
 import os

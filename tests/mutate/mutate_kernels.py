@@ -28,19 +28,19 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KERNELS = ["src/drivers/cpu/kernels/*", "src/drivers/cpu/microkernels/*",
            "src/drivers/cpu/lowering/*", "src/ops/*"]
-# The rest of src/ops checks and infers shapes, which no device computes differently.
+# The rest of src/ops checks arguments and infers shapes, which is the same code for all devices.
 OPS = {"axis_rows.h", "batch_matmul.cc", "binary_arithmetic.cc", "broadcast_rows.h",
        "byte_vectors.h", "concatenation.cc", "conv_2d.cc", "depthwise_conv_2d.cc", "dot_product.h",
        "dynamic_quantization.cc", "elementwise.h", "fully_connected.cc", "pool_2d.cc", "reduce.cc",
        "resize_bilinear.cc", "resize_nearest_neighbor.cc", "softmax.cc", "softmax_table.cc",
        "strided_copy.cc", "transpose.cc", "transpose_conv_2d.cc", "weight_rows.cc"}
-# Each with what does not compare kernels left out; the quickest to fail first.
+# Each without its tests that do not compare kernels; those that fail quickest come first.
 PROGRAMS = [("random_graph_test", "*"),
             ("driver_cpu_test", "-*Session*:*Damaged*:*ModelCache*:*Lost*:*ChangedModel*:*Stored*:"
                                 "*Plan*:*CacheExplanation*:*Cached*:*Recorded*:*SeenKeys*"),
             ("ops_test", "*"), ("nnapi_conformance_test", "*hearth_cpu*")]
-# Of each program; the slowest takes 80 seconds of processor time. Processor time, since a busy
-# machine must not make a hang of a slow run; what waits for ever uses none, hence the other limit.
+# Limits of each program. The slowest takes 80 seconds of processor time, which a busy machine does not
+# stretch; a program that waits for ever uses none, hence the limit on elapsed time.
 PROCESSOR_SECONDS = 600
 SECONDS = 3600
 MOST_MEMORY = 16 << 30
@@ -56,12 +56,12 @@ KINDS = {"<": "bound", ">": "bound", "+": "sign", "-": "sign", "*": "product", "
          "t": "condition", "f": "condition"}
 TOKEN = re.compile(r" (?:<=?|>=?|\+=?|-|\*|&&|\|\||[=!]=) |std::(?:min|max)\b|\b(?:true|false)\b"
                    r"|(?<![\w.])\d+(?:\.\d+f?)?(?![\w.])")
-# What the compiler or a reader uses, and no computation.
+# Tokens that matter to the compiler or a reader, but to no computation.
 UNTOUCHED = re.compile(r"^\s*(#|static_assert|template|using|namespace|return fail|alignas)|assert\(")
 
 
 def withoutText(source):
-    """The source with blanks in place of comments, strings and characters."""
+    """The source with blanks instead of comments, strings and characters."""
     def blank(match):
         return re.sub(r"[^\n]", " ", match[0])
     return re.sub(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", blank, source,
@@ -78,7 +78,7 @@ def changed(token):
 
 
 def faultsOf(name, source):
-    """All faults of a file, in their order."""
+    """All faults of a file, in the order of the source."""
     faults = []
     start = 0
     for number, line in enumerate(withoutText(source).split("\n"), 1):
@@ -105,7 +105,7 @@ def kernelFiles(root, globs):
 
 
 def draw(files, root, count, seed):
-    """`count` faults of different lines, spread over the files by their length."""
+    """`count` faults on different lines, spread over the files in proportion to their length."""
     faults = []
     for path in files:
         faults += faultsOf(str(path.relative_to(root)), path.read_text(encoding="utf-8"))
@@ -116,7 +116,7 @@ def draw(files, root, count, seed):
             continue
         lines.add((fault.file, fault.line))
         drawn.append(fault)
-    # Some do not compile, and others take their place.
+    # Some faults do not compile; others replace them.
     return drawn[:count + count // 4]
 
 
@@ -126,7 +126,7 @@ def limitProcess():
 
 
 class Tree:
-    """A copy of the source tree with a build of its own."""
+    """A copy of the source tree with its own build folder."""
 
     def __init__(self, folder):
         self.root = folder / "tree"
@@ -165,7 +165,7 @@ class Tree:
 
 
 def report(results):
-    """The table of findings by folder and kind, and the faults that nobody found."""
+    """The table of findings by folder and kind, and the faults that no program found."""
     rows = collections.defaultdict(collections.Counter)
     for result in results:
         if result["finding"] == "not compiled":

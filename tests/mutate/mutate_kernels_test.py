@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The faults that are planted in kernels are faults, and nothing else is touched."""
+"""Tests that planted faults are faults, and that nothing else is changed."""
 
 import contextlib
 import io

@@ -25,14 +25,14 @@ import time
 COUNT = 500
 LONG_COUNT = 20_000
 REPORT = re.compile(r"Sanitizer|runtime error:|terminate called|Assertion")
-# Models above this size are slow under sanitizers and take part more rarely.
+# Larger models are slow under sanitizers, so they are chosen less often.
 LARGE = 1 << 20
 SMALL_SHARE = 4
-# Far above the time limit of the runs: only a hang gets here.
+# Far above the time limit of the runs: only a process that hangs takes this long.
 HANG_SECONDS = 120
-# Tables lie at the start and the end of a file, weights between.
+# Tables lie at the start and the end of a file, with weights between them.
 TABLE_BYTES = 16384
-# Numbers at which comparisons and sums go wrong, and NaN, infinity and -1.0.
+# Numbers for which comparisons and sums often go wrong, and NaN, infinity and -1.0.
 TELLING_WORDS = (0, 1, 2, 4, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFFFF,
                  0x80000000, 0xFFFFFFFE, 0xFFFFFFFF, 0x7FC00000, 0x7F800000, 0xBF800000)
 DELTAS = (-64, -16, -8, -4, -1, 1, 4, 8, 16, 64)
@@ -50,7 +50,7 @@ def setBytes(rng, data, place):
 
 
 def editWord(rng, data, place):
-    """Offsets and vector lengths are little-endian words: replaces one, or moves it a little."""
+    """Offsets and vector lengths are little-endian words: replaces one, or changes it a little."""
     at = min(place() & ~3, len(data) - 4)
     word = struct.unpack_from("<I", data, at)[0]
     kind = rng.randrange(3)
@@ -81,7 +81,7 @@ def damaged(rng, original):
     data = bytearray(original)
 
     def place():
-        """An offset: anywhere, or near an end of the file."""
+        """An offset: anywhere in the file, or near one of its ends."""
         size = len(data)
         kind = rng.randrange(5)
         if kind == 0:
@@ -96,8 +96,8 @@ def damaged(rng, original):
 
 
 def environment():
-    """For the command: its own build's libraries, not those of the shell's, and an exit code of the
-    sanitizers that is none of its own."""
+    """The command's environment: the libraries of its own build instead of the shell's, and a
+    special exit code for the sanitizers."""
     inherited = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
     return {**inherited,
             "ASAN_OPTIONS": "detect_stack_use_after_return=1:allocator_may_return_null=1:"
@@ -106,14 +106,14 @@ def environment():
 
 
 def complaint(command):
-    """What is wrong with how a command ends; None when nothing is."""
+    """What is wrong with how a command ended; None when nothing is."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, env=environment(),
                           start_new_session=True) as process:
         try:
             _, errors = process.communicate(timeout=HANG_SECONDS)
         except subprocess.TimeoutExpired:
-            # The command leads a group of its own: the signal reaches its children too.
+            # The command leads its own process group, so the signal reaches its children, too.
             os.killpg(process.pid, signal.SIGKILL)
             return f"hangs for {HANG_SECONDS} s"
     text = errors.decode(errors="replace")
@@ -127,7 +127,8 @@ def complaint(command):
 
 
 class Campaign:
-    """The copies of one call. Not changed once made, so that several threads may check()."""
+    """The copies that one call checks. Never changed after construction, so several threads may
+    call check()."""
 
     def __init__(self, hearth, models, keep):
         self.hearth = hearth
@@ -139,7 +140,7 @@ class Campaign:
             self.originals += [(path.name, content)] * share
 
     def check(self, number):
-        """Sentences about copy `number`."""
+        """Sentences about what is wrong with copy `number`."""
         rng = random.Random(number)
         name, original = rng.choice(self.originals)
         # The reference kernels take seconds for a large model.
@@ -162,7 +163,8 @@ class Campaign:
         return sentences
 
     def run(self, numbers, jobs):
-        """How many copies fail; says what fails and, every minute, how far it is."""
+        """Checks all copies and returns how many fail. Prints each failure and, every minute, the
+        progress."""
         failed, told = 0, time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             for done, sentences in enumerate(pool.map(self.check, numbers), 1):

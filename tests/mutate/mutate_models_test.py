@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mutation test sees what it is there to see."""
+"""Tests that the mutation test detects what it is meant to detect."""
 
 import contextlib
 import io
@@ -21,7 +21,8 @@ class MutateModelsTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def runAgainst(self, script, count=1):
-        """How many copies fail with a command that is a shell script, and what is printed."""
+        """Runs it with a shell script as the command; returns the number of failing copies and the
+        output."""
         command = self.folder / "hearth"
         command.write_text(f"#!/bin/sh\n{script}\n")
         command.chmod(0o755)

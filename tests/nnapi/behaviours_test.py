@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each numbered behaviour of NNAPI has a test with its number in the name, which is in the program
-that the build made, asserts something, runs, and passes."""
+"""Each numbered behaviour of NNAPI has a test that is named by its number, is in the built program,
+contains an assertion, runs and passes."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def numbersIn(name):
 
 
 def runTests():
-    """Runs nnapi_behaviours_test; the names of the tests that ran and passed."""
+    """Runs nnapi_behaviours_test and returns the names of the tests that ran and passed."""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
         environment = os.environ | {"HEARTH_STORE": f"{folder}/store"}

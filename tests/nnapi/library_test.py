@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libneuralnetworks.so as clients find it: its symbols, and an installed copy to build against."""
+"""libneuralnetworks.so as clients see it: its symbols, and an installed copy to build against."""
 
 import os
 import pathlib
@@ -32,7 +32,7 @@ def declaredFunctions():
     names = set()
     for header in (ROOT / "include/android").glob("*.h"):
         text = re.sub(r"/\*.*?\*/", "", header.read_text(encoding="utf-8"), flags=re.DOTALL)
-        # Members of the support library's table stand in parentheses, with a star.
+        # Members of the support library's table are in parentheses, with a star.
         names |= set(re.findall(r"\b((?:ANeuralNetworks\w*|AHardwareBuffer)_\w+)\s*\(", text))
     return names
 
@@ -43,7 +43,8 @@ class SymbolsTest(unittest.TestCase):
         exported = {line.split()[0].split("@")[0] for line in lines if line.split()[1] == "T"}
         others = {line.split()[0] for line in lines if line.split()[1] != "T"}
         self.assertEqual(exported, declaredFunctions())
-        # 69 of feature level 5, 6 of extensions, the support library's, 8 of hardware buffers.
+        # 69 functions of feature level 5, 6 of extensions, the support library's, 8 of hardware
+        # buffers.
         self.assertEqual(len(exported), 84)
         self.assertEqual(others, {"LIBNEURALNETWORKS"})
 

@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "tools" / "dev"))
 
 import image as image_maker  # noqa: E402
 
-# What the tests of debian/tests read of the sources.
+# The files of the checkout that the tests of debian/tests read.
 SOURCES = ("debian", "examples", "models", "tests/install")
 PACKAGES = ("hearth", "hearth-delegate", "libhearth-dev", "libhearth0",
             "libneuralnetworks-hearth", "python3-hearth")
@@ -41,7 +41,7 @@ def declaredTests():
 
 
 def nextVersion(package, folder):
-    """The same package as one of the next version."""
+    """The same package with the number of the next version."""
     content = folder / package.stem
     subprocess.run(["dpkg-deb", "--raw-extract", package, content], check=True)
     control = content / "DEBIAN" / "control"
@@ -56,8 +56,8 @@ def nextVersion(package, folder):
 
 
 def largeModel(path):
-    """Large enough to be kept in the store. To be made well before it is first read: the store does
-    not believe a file that has just changed."""
+    """Writes a model that is large enough for the store. It must exist well before it is first
+    read: the store does not trust a file that has just changed."""
     subprocess.run([sys.executable, ROOT / "bench" / "workloads" / "generate.py", "mlp", path,
                     "--megabytes", "4"], check=True, capture_output=True)
 
@@ -91,7 +91,7 @@ class PackagesTest(unittest.TestCase):
         return self.root.succeed(*command, user=USER, folder="/src", **options)
 
     def start(self):
-        """How a start of a large model went, by the user."""
+        """The state of a start of a large model, by the user."""
         report = json.loads(self.asUser("hearth", "bench", "large.tflite", "--repeat", "0", "--json"))
         return report["start"]["state"]
 
@@ -110,7 +110,7 @@ class PackagesTest(unittest.TestCase):
     def testRemovalLeavesTheStoreOfTheUserAndNothingElse(self):
         self.root.install(*PACKAGES)
         self.start()
-        # Python as root writes compiled files beside the sources.
+        # Python, run by root, writes compiled files beside the sources.
         self.root.succeed("python3", "-c", "import hearth")
         installed = self.root.succeed("dpkg-query", "--listfiles", *PACKAGES).splitlines()
         names = [path for path in installed if re.search("hearth|neuralnetworks", path)]
@@ -137,7 +137,7 @@ class PackagesTest(unittest.TestCase):
         versions = self.root.succeed("dpkg-query", "-W", "-f", "${Version}\n", *PACKAGES).split()
         self.assertEqual([version.endswith("+next") for version in versions], [True] * len(PACKAGES))
         self.assertEqual(self.start(), "warm")
-        # The other tests begin with the first version again.
+        # The other tests need the first version again.
         self.root.succeed("apt-get", "-q", "-y", "purge", *PACKAGES)
         self.root.path("/etc/apt/sources.list.d/hearth-next.list").unlink()
         self.root.fetch("apt-get", "-q", "update")
@@ -148,7 +148,7 @@ class ImageTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.paths = [folder / "image" / name for name in ("first.tar", "second.tar")]
-        # What Debian's archive has may change between two downloads.
+        # The packages in Debian's archive may change between two downloads.
         holder = tempfile.TemporaryDirectory(dir=folder)
         cls.addClassCleanup(holder.cleanup)
         try:
@@ -168,7 +168,7 @@ class ImageTest(unittest.TestCase):
         self.assertEqual([f"sha256:{hashlib.sha256(layer).hexdigest()}" for layer in self.image.layers],
                          self.image.configuration["rootfs"]["diff_ids"])
         self.assertEqual(self.image.configuration["os"], "linux")
-        # That a name is there twice would make what is unpacked depend on who unpacks.
+        # With two entries of one name, the result would depend on the unpacking program.
         for layer in self.image.layers:
             with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
                 headers = tar.getmembers()

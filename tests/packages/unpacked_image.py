@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An OCI archive, read and unpacked as a container engine does it, and entered with bubblewrap."""
+"""Reads an OCI archive, unpacks it as a container engine does, and enters it with bubblewrap."""
 
 import hashlib
 import io
@@ -24,7 +24,7 @@ class Image:
         self.layers = [zlib.decompress(self.blob(layer), 31) for layer in self.manifest["layers"]]
 
     def blob(self, descriptor):
-        """The bytes that a descriptor names, which have the size and digest that it gives."""
+        """The bytes to which a descriptor refers; checks their size and digest."""
         kind, digest = descriptor["digest"].split(":")
         content = self.files[f"blobs/{kind}/{digest}"]
         if len(content) != descriptor["size"] or hashlib.new(kind, content).hexdigest() != digest:
@@ -38,7 +38,8 @@ class Image:
 
 
 class UnpackedImage:
-    """A read-only root with a store volume, entered as a user whom the image does not know."""
+    """A read-only root with a volume for the store, entered as a user that the image does not
+    know."""
 
     USER = "4711"
 
@@ -53,7 +54,7 @@ class UnpackedImage:
             raise unittest.SkipTest(f"A container cannot be entered here: {lastLines(output)}")
 
     def enter(self, *arguments):
-        """Exit code and output of the image's command; `home` is shown as /home."""
+        """Exit code and output of the image's command; `home` is visible as /home."""
         variables = [text for pair in self.configuration["Env"]
                      for text in ("--setenv", *pair.split("=", 1))]
         return test_runs.execute(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The libraries in the life of a program: loaded and closed, left by exit() while threads use them,
-// and forked. Each program is a child of the test, which itself never loads them.
+// The libraries during the life of a program: it loads and closes them, exits while threads use
+// them, and forks. Each program is a child process of the test, which itself never loads the
+// libraries.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@
 #include "hearth/hearth.h"
 
 #ifdef __SANITIZE_ADDRESS__
-// These programs end with all that they and their threads hold; other tests look for leaks.
+// These programs exit without freeing what they and their threads own; other tests look for leaks.
 extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
   return "detect_leaks=0";
 }
@@ -46,7 +47,7 @@ int repetitions(int count) {
   return isLong != nullptr && *isLong == '1' ? 10 * count : count;
 }
 
-// kLayers layers that halve what they sum up: all outputs of kWidth inputs 1 are the same number.
+// kLayers layers, each of which halves its sums: for inputs that are all 1, all outputs are equal.
 std::vector<uint8_t> modelBytes() {
   using tflite::schema::BuiltinOperator;
   using tflite::schema::TensorType;
@@ -104,7 +105,7 @@ class Library {
     return compilation;
   }
 
-  // 0 when the result is right.
+  // Returns 0 when the result is right.
   int runOnce(const hearth_compilation* compilation, bool isAsynchronous) const {
     hearth_execution* execution = nullptr;
     if (create(compilation, &execution, nullptr) != HEARTH_OK) return 11;
@@ -178,15 +179,16 @@ class ProcessTest : public testing::TestWithParam<const char*> {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  // Another store for each: a cold start writes, a warm one maps.
+  // Each program gets a new store: a cold start writes, a warm one maps.
   void useNewStore() { ::setenv("HEARTH_STORE", (folder_ / std::to_string(++stores_)).c_str(), 1); }
 
-  // How a child ends that runs `program` and returns from main with what that returns.
+  // Runs `program` in a child process, which returns its result from main, and returns how it
+  // ended.
   template <typename Program>
   static std::string endOf(Program program) {
     const pid_t child = ::fork();
     if (child == 0) {
-      ::alarm(120);  // one that waits for ever is told from a slow one
+      ::alarm(120);  // a program that hangs is ended
       std::exit(program());
     }
     return describe(child);
@@ -214,7 +216,7 @@ INSTANTIATE_TEST_SUITE_P(Libraries, ProcessTest,
                            return std::string(info.index == 0 ? "hearth" : "neuralnetworks");
                          });
 
-// Threads of a program that ends: what they are at does not matter any more.
+// Starts threads that use the library until the program ends; their results do not matter.
 void useForEver(const Library& library, const char* model, int count) {
   for (int i = 0; i < count; ++i)
     std::thread([&library, model, i] {
@@ -222,8 +224,8 @@ void useForEver(const Library& library, const char* model, int count) {
     }).detach();
 }
 
-// The library's threads, what it has to do when a thread ends and at exit, and its handler of
-// SIGBUS were in unmapped memory.
+// After dlclose, the library's threads, its destructors for threads and for exit, and its handler
+// of SIGBUS were in unmapped memory.
 TEST_P(ProcessTest, ALibraryThatIsClosedKeepsWhatItsThreadsAndHandlersNeed) {
   for (int round = 0; round < repetitions(10); ++round) {
     useNewStore();
@@ -243,13 +245,13 @@ TEST_P(ProcessTest, ALibraryThatIsClosedKeepsWhatItsThreadsAndHandlersNeed) {
       hearth_compilation* kept = nullptr;
       std::thread worker([&] {
         result = library.useOnce(model(), round % 3 == 0);
-        // Its packed weights stay mapped, and the handler in place.
+        // The model's packed weights stay mapped, and the handler stays installed.
         if (isLeft) kept = library.compileFile(model());
         isUsed = true;
         while (!isClosed) std::this_thread::yield();
       });
       while (!isUsed) std::this_thread::yield();
-      // The thread ends before the library is closed, which is unloaded then, or after it.
+      // The thread ends before the library is closed, which is then unloaded, or after it.
       isClosed = isEnded;
       if (isEnded) worker.join();
       library.close();
@@ -262,7 +264,7 @@ TEST_P(ProcessTest, ALibraryThatIsClosedKeepsWhatItsThreadsAndHandlersNeed) {
           static_cast<void>(*static_cast<volatile char*>(page));
           return 20;
         }
-      // And once more.
+      // Opens the library once more.
       Library again(GetParam());
       if (result == 0) result = again.useOnce(model(), false);
       again.close();
@@ -273,12 +275,12 @@ TEST_P(ProcessTest, ALibraryThatIsClosedKeepsWhatItsThreadsAndHandlersNeed) {
   }
 }
 
-// The library destroyed what threads were using.
+// During exit, the library destroyed objects that threads were using.
 TEST_P(ProcessTest, ExitWhileThreadsCompileRunAndFree) {
   for (int round = 0; round < repetitions(40); ++round) {
     if (round % 4 == 0) useNewStore();
     const std::string end = endOf([&] {
-      // Never destroyed, as what a program has in static storage is not always.
+      // Never destroyed, like some of the static objects of a program.
       const auto& library = *new Library(GetParam());
       useForEver(library, model(), 3);
       ::usleep(static_cast<useconds_t>(1 + round * 7919 % 40'000));
@@ -298,7 +300,7 @@ TEST_P(ProcessTest, ExitWhileThreadsCompileRunAndFree) {
   }
 }
 
-// Objects of the program in static storage, which are destroyed while it exits.
+// The program's static objects are destroyed while it exits.
 TEST_P(ProcessTest, ExitDestroysTheProgramsOwnCompilations) {
   for (int round = 0; round < repetitions(4); ++round) {
     useNewStore();
@@ -322,7 +324,7 @@ TEST_P(ProcessTest, ExitDestroysTheProgramsOwnCompilations) {
   }
 }
 
-// What was packed is there for the next process, whatever the first one's threads were at.
+// Packed weights are kept for the next process, whatever the threads were doing.
 TEST_P(ProcessTest, ExitKeepsWhatWasPacked) {
   useNewStore();
   EXPECT_EQ(endOf([&] {
@@ -343,7 +345,7 @@ TEST_P(ProcessTest, ExitKeepsWhatWasPacked) {
             "exit 0");
 }
 
-// A child found locks taken by threads that it has not.
+// A forked child found locks held by threads that it does not have.
 TEST_P(ProcessTest, ForkWhileThreadsCompileRunAndFree) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   useNewStore();
@@ -398,7 +400,7 @@ TEST_P(ProcessTest, AChildDoesNotWaitForWhatItsParentRuns) {
                 const pid_t child = ::fork();
                 if (child == 0) {
                   ::alarm(60);
-                  // Done by then, or never.
+                  // The run has ended before the fork, or never ends in this process.
                   static_cast<void>(library.wait(event, 0, nullptr));
                   library.freeEvent(event);
                   library.freeExecution(execution);
@@ -415,7 +417,8 @@ TEST_P(ProcessTest, AChildDoesNotWaitForWhatItsParentRuns) {
             "exit 0");
 }
 
-// Name and policy of a thread of the library that is to be an ordinary one and is not.
+// Name and scheduling policy of a thread of the library that should have ordinary scheduling and
+// has not.
 std::string wrongThread(const fs::path& task) {
   std::string name;
   std::ifstream(task / "comm") >> name;
@@ -425,7 +428,7 @@ std::string wrongThread(const fs::path& task) {
   return name + " has the policy " + std::to_string(policy);
 }
 
-// The first thread to use the store made its threads like itself.
+// The store's threads inherited the scheduling of the first thread that used it.
 TEST_P(ProcessTest, ThreadsAreOrdinaryWhoeverUsesTheLibraryFirst) {
   const sched_param none{};
   sched_param realTime{};
@@ -449,7 +452,7 @@ TEST_P(ProcessTest, ThreadsAreOrdinaryWhoeverUsesTheLibraryFirst) {
       first.join();
       if (result != 0) return result;
       for (const auto& task : fs::directory_iterator("/proc/self/task")) {
-        // One that has not had its first turn yet bears its maker's name and may be idle by then.
+        // A thread that has not run yet has its starter's name and may still be idle.
         std::string wrong;
         for (int i = 0; i < 3000; ++i) {
           wrong = wrongThread(task.path());
@@ -462,7 +465,7 @@ TEST_P(ProcessTest, ThreadsAreOrdinaryWhoeverUsesTheLibraryFirst) {
       }
       return 0;
     });
-    if (end == "exit 50") continue;  // this user may not leave such a policy
+    if (end == "exit 50") continue;  // this user is not allowed to leave such a policy
     EXPECT_EQ(end, "exit 0") << policy;
   }
 }

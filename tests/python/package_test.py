@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package: results are those of the command, arrays are used in place, errors say why."""
+"""The Python package: its results are those of the command, arrays are used in place, errors
+explain themselves."""
 
 import array
 import asyncio
@@ -219,7 +220,7 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(failures, [])
 
     def slow(self):
-        """A model of some milliseconds."""
+        """A model that takes some milliseconds."""
         path = self.folder / "slow.tflite"
         if not path.exists():
             graph = Graph("slow")
@@ -288,7 +289,7 @@ class PackageTest(unittest.TestCase):
 
 @unittest.skipUnless(DATA, "There is no test data.")
 class DataTest(unittest.TestCase):
-    """Real models give what the command gives, bit for bit."""
+    """Real models give the same results as the command, bit for bit."""
 
     def testEveryModelGivesWhatTheCommandGives(self):
         models = sorted(pathlib.Path(DATA, "data", "models").glob("*.tflite"))
@@ -322,7 +323,7 @@ class DataTest(unittest.TestCase):
                     expected = np.load(folder / f"output_{number}.npy")
                     np.testing.assert_array_equal(output, expected, path.name)
                     self.assertEqual(output.dtype, expected.dtype)
-        # It has operators of an audio front end, which the command refuses, too.
+        # It contains operators of an audio front end, which the command refuses, too.
         self.assertEqual(refused, ["audio_preprocessor_int8"])
 
 

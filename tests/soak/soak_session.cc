@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One process of the soak (soak_test.py): loads the library by name, compiles, runs, frees, forks
-// and unloads in several threads at once, and ends as it was told. Every result is compared with
-// what the same version of the model gives without a store.
+// and unloads in several threads at once, and ends in the requested way. Every result is compared
+// with what the same version of the model gives without a store.
 //
 //   soak_session --library FILE --models DIR --expected DIR [--expect MODEL...] [--store DIR]
 //                [--seed N] [--ending WORD] [--limited] [--damaged] [--signals]
@@ -59,7 +59,7 @@ struct Options {
   bool signals = false;
 };
 
-// Threads read it while the process exits.
+// Never destroyed: threads read it while the process exits.
 Options& options() {
   static Options* const all = new Options;
   return *all;
@@ -71,12 +71,13 @@ Options& options() {
   ::_exit(code);
 }
 
-// A failure of a call of the library.
+// An error of a call of the library.
 struct Refusal {
   std::string sentence;
 };
 
-// The functions of libhearth.so, by a handle of its own. As long as it is loaded, it stays.
+// The functions of libhearth.so, loaded through a handle of its own. The library stays loaded as
+// long as this object exists.
 class Library {
  public:
   Library() {
@@ -138,7 +139,7 @@ class Library {
   void* handle_;
 };
 
-// How a compilation is made.
+// The options of a compilation.
 struct Way {
   hearth_cache_policy cache = HEARTH_CACHE_OFF;
   hearth_preparation preparation = HEARTH_PREPARE_WHOLE;
@@ -184,7 +185,7 @@ class Runner {
                    error, "setting the output");
   }
 
-  // The output's name, which holds the version of the model.
+  // The output's name, which contains the version of the model.
   const std::string& name() const { return name_; }
   const std::vector<uint8_t>& output() const { return output_; }
 
@@ -194,7 +195,7 @@ class Runner {
     library_.check(library_.run(execution_.value, 0, &error), error, "running");
   }
 
-  // Frees the execution while it may be running.
+  // Frees the execution, perhaps while it runs.
   void startAndFree() {
     hearth_error* error = nullptr;
     hearth_event* event = nullptr;
@@ -220,7 +221,7 @@ class Runner {
     void (*free)(T*) = nullptr;
   };
 
-  // The same numbers in every process.
+  // Writes the same numbers in every process.
   void fillInput(const hearth_tensor_info& info) {
     input_.resize(info.byte_size);
     std::minstd_rand random(7);
@@ -254,7 +255,7 @@ bool isRight(const Runner& runner) {
     const std::vector<uint8_t> expected = readFile(path + device);
     if (runner.output() == expected) return true;
     if (!options().limited) return false;
-    // Under a limit the file may not be had.
+    // Under a limit the file may be impossible to read.
     if (expected.empty()) return true;
   }
   return false;
@@ -276,7 +277,7 @@ void runAndCheck(Runner& runner, const Way& way) {
                         (way.bundle.empty() ? "." : ", in a bundle."));
 }
 
-// One thread's random numbers and what it does with them.
+// One thread's random numbers, and the work that it chooses by them.
 class Worker {
  public:
   Worker(uint64_t seed, int number) : random_(seed * 16 + static_cast<uint64_t>(number)) {}
@@ -304,7 +305,7 @@ class Worker {
                                                  HEARTH_CACHE_OFF};
     Way way;
     way.cache = kPolicies[pick(5)];
-    // What a start that may not write finds is checked by nobody.
+    // Nothing checks the segments of a start that may not write.
     if (options().damaged && way.cache == HEARTH_CACHE_READ_ONLY) way.cache = HEARTH_CACHE_STRICT;
     way.preparation = pick(3) == 0 ? HEARTH_PREPARE_JUST_IN_TIME : HEARTH_PREPARE_WHOLE;
     way.threads = 1 + static_cast<uint32_t>(pick(2));
@@ -320,7 +321,7 @@ class Worker {
     switch (pick(8)) {
       case 0: {
         const Runner runner(library, path, way);
-        break;  // freed at once, while its packings are written
+        break;  // freed at once, while packed weights are being written
       }
       case 1: {
         Runner runner(library, path, way);
@@ -340,7 +341,7 @@ class Worker {
     }
   }
 
-  // A child goes on with its parent's model and makes one of its own.
+  // The child process goes on with its parent's model and compiles one of its own.
   void forkInUse(const Library& library, const std::string& path, const Way& way) {
     Runner runner(library, path, way);
     const pid_t child = ::fork();
@@ -371,7 +372,7 @@ class Worker {
       const pid_t ended = ::waitpid(child, &status, WNOHANG);
       if (ended == child) return status;
       if (ended < 0 && errno != EINTR) return 0;
-      // The child itself waits that long for right numbers, and says so.
+      // The child itself waits for right numbers for kPatience, and reports if they do not come.
       if (std::chrono::steady_clock::now() - begin > kPatience * 3 / 2) {
         describeThreads(child);
         ::kill(child, SIGKILL);
@@ -381,7 +382,7 @@ class Worker {
     }
   }
 
-  // Says on standard error where each thread of a process is, if there is a debugger.
+  // Prints, on standard error, where each thread of a process is, if there is a debugger.
   static void describeThreads(pid_t process) {
     const std::string command = "command -v gdb >&2 && gdb -p " + std::to_string(process) +
                                 " -batch -ex 'thread apply all bt 24' >&2";
@@ -389,9 +390,9 @@ class Worker {
       std::fputs("No debugger tells where it hangs.\n", stderr);
   }
 
-  // A file that is rewritten in place as soon as nothing of it is in use.
+  // Rewrites a file in place as soon as nothing uses its bytes.
   void rewrite(const Library& library, const std::string& model, const Way& way) {
-    if (options().limited) return;  // this program's own writes would be what the limit ends
+    if (options().limited) return;  // under a limit, this program's own writes would fail
     const std::string path = options().models + "/own-" + std::to_string(::getpid()) + "-" +
                              std::to_string(::syscall(SYS_gettid)) + ".tflite";
     for (int round = 0; round < 2 + pick(2); ++round) {
@@ -460,7 +461,7 @@ void writeExpectations() {
   }
 }
 
-// Ends the process while its threads are in the library.
+// Ends the process in the requested way while its threads are in the library.
 void endAsTold(int milliseconds) {
   const std::string& ending = options().ending;
   if (ending == "return") return;
@@ -470,7 +471,7 @@ void endAsTold(int milliseconds) {
   if (ending == "_exit") ::_exit(0);
   if (ending == "kill") ::kill(::getpid(), SIGKILL);
   if (ending == "thread") {
-    // An exit by a thread while main waits. Under a limit there may be none.
+    // A thread calls exit() while main waits. Under a limit there may be no thread.
     try {
       std::thread([] { std::exit(0); }).detach();
     } catch (const std::system_error&) {
@@ -488,7 +489,7 @@ int run() {
   }
   if (options().signals) interruptOften();
   std::mt19937_64 random(options().seed);
-  std::array<std::thread, 3> threads;  // so that none is lost for want of memory
+  std::array<std::thread, 3> threads;  // an array allocates nothing that could fail
   try {
     const int least = options().ending == "return" ? 0 : 1;
     for (int number = least + static_cast<int>(random() % 3); number > 0; --number)

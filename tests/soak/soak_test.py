@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of random kinds over common stores: nothing may crash, hang, be wrong or stay behind.
+"""Random processes share stores: none may crash, hang, compute wrong results or leave files behind.
 
 Each round starts some sessions (soak_session.cc) with endings, limits, faults, signals and crash
 points drawn from a seed, and meanwhile or between rounds replaces models, cuts and flips files of
 the store, prunes and removes it. A few rounds by default; HEARTH_TEST_LONG=1 makes it an hour,
 HEARTH_SOAK_SECONDS any other time, HEARTH_TEST_SEED repeats a run.
+
 """
 
 import dataclasses
@@ -49,7 +50,7 @@ FAULTS = ["pwrite:ENOSPC:{}:*", "pwrite:EIO:{}", "pwrite:short:{}", "write:ENOSP
 
 
 def dense(seed):
-    """Fully connected layers, the larger ones segments of their own."""
+    """Fully connected layers; the larger ones have segments of their own."""
     graph = Graph("dense")
     x = graph.addInput("x", (1, 256))
     for name, outputs in (("wide", 1536), ("middle", 512), ("narrow", 64)):
@@ -61,13 +62,13 @@ def dense(seed):
 
 
 def image(seed):
-    """8-bit convolutions, depthwise ones among them."""
+    """8-bit convolutions, some of them depthwise."""
     graph = networks.mobilenetV2(32, 10, [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 2, 2)], seed)
     return quantize.toInt8(graph, [calibrationSample(graph.shape(graph.inputs[0]), seed)])
 
 
 def writeModel(make, path, seed):
-    """The output's name tells which version it is."""
+    """Writes a version of a model; the name of its output contains the version."""
     graph = make(seed)
     graph.tensors[graph.outputs[0]].name = path.stem
     tflite_writer.write(graph, path)
@@ -75,7 +76,7 @@ def writeModel(make, path, seed):
 
 @dataclasses.dataclass
 class Session:
-    """A process that runs, and what excuses how it ends."""
+    """A running process, and the reasons for which it may end abnormally."""
     process: subprocess.Popen
     description: str
     begin: float
@@ -111,7 +112,7 @@ class SoakTest(unittest.TestCase):
                 "--expected", str(self.expected)]
 
     def environment(self, **more):
-        """Without what the caller's says of stores."""
+        """The environment, without the caller's settings of stores."""
         kept = {name: value for name, value in os.environ.items()
                 if not name.startswith("HEARTH_")}
         return {**kept, "XDG_CACHE_HOME": str(self.folder / "cache"),
@@ -180,13 +181,14 @@ class SoakTest(unittest.TestCase):
         self.fail(f"{session.description} ends with {code}.\n{output.decode(errors='replace')}")
 
     def killRest(self, session, mayRemain):
-        """Children that a killed session left; one that ends by itself leaves none that work on."""
+        """Kills children that a killed session left; a session that ends by itself leaves none
+        running."""
         try:
             os.killpg(session.process.pid, 0)
             remains = True
         except ProcessLookupError:
             remains = False
-        # A session that exits in one thread may have a child of another thread that still runs.
+        # A session that exits in one thread may leave a running child of another thread.
         deadline = time.monotonic() + HANG_SECONDS
         while remains and time.monotonic() < deadline:
             try:
@@ -199,7 +201,7 @@ class SoakTest(unittest.TestCase):
 
     @staticmethod
     def describeThreads(pid):
-        """What the threads of a process that hangs wait for."""
+        """What the threads of a hanging process wait for."""
         lines = []
         for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
             try:
@@ -220,7 +222,7 @@ class SoakTest(unittest.TestCase):
         return sorted(found)
 
     def flip(self, store):
-        """Some wrong bytes in files that nobody has mapped."""
+        """Writes some wrong bytes into files that no process has mapped."""
         for path in self.objects(store):
             if self.random.randrange(3):
                 continue
@@ -234,10 +236,11 @@ class SoakTest(unittest.TestCase):
             self.count("files with flipped bits")
 
     def cut(self, store):
-        """Files made shorter while sessions may have them mapped.
+        """Truncates files that sessions may have mapped.
 
         By whole pages, since a process is not told of zeros in the page where its file now ends; and
         not while they are written (docs/weight-store.md).
+        
         """
         for path in self.objects(store):
             if path.parent == store / "tmp" or self.random.randrange(6):
@@ -248,10 +251,10 @@ class SoakTest(unittest.TestCase):
                 os.truncate(path, size // mmap.PAGESIZE * mmap.PAGESIZE)
                 self.count("files cut")
             except OSError:
-                pass  # removed meanwhile
+                pass  # removed by another process
 
     def disturb(self, store, isDamaged):
-        """Something that may happen to a store or a model while they are in use."""
+        """Does one of the things that may happen to a store or a model while they are in use."""
         kind = self.random.randrange(6)
         if kind < 2:
             self.replaceModel(self.random.choice(["dense", "image"]), self.random.choice([1, 2]))
@@ -261,7 +264,7 @@ class SoakTest(unittest.TestCase):
                        "--store", str(store)]
             run = subprocess.run(command, env=self.environment(), capture_output=True, text=True,
                                  check=False, timeout=HANG_SECONDS)
-            # Another may be at it, and there may be no store yet or wrong files in it.
+            # Another process may use the store, which may not exist yet or hold wrong files.
             self.assertGreaterEqual(run.returncode, 0, f"{command}: {run.stderr}")
             self.count("hearth cache")
         elif kind == 3 and self.random.randrange(4) == 0:
@@ -295,7 +298,8 @@ class SoakTest(unittest.TestCase):
             own.unlink()  # of a session that was killed
 
     def expectOrder(self, store):
-        """Undisturbed starts find the store whole, and leave nothing but what belongs there."""
+        """Starts without disturbance find a complete store, and no file is left that does not
+        belong there."""
         clean = self.environment()
         for seed in range(3):
             subprocess.run(self.command() + ["--store", str(store), "--seed", str(seed)], check=True,
@@ -303,7 +307,7 @@ class SoakTest(unittest.TestCase):
         prune = [str(HEARTH), "cache", "prune", "--store", str(store)]
         subprocess.run(prune, check=True, env=clean, timeout=HANG_SECONDS, capture_output=True)
         if list((store / "tmp").iterdir()):
-            # What a killed process was writing is somebody's work until it is a minute old.
+            # Files of a killed process count as being written until they are a minute old.
             time.sleep(LEFTOVER_SECONDS)
             subprocess.run(prune, check=True, env=clean, timeout=HANG_SECONDS, capture_output=True)
         subprocess.run([str(HEARTH), "cache", "verify", "--store", str(store)], check=True, env=clean,
@@ -326,7 +330,7 @@ class SoakTest(unittest.TestCase):
                     break
             rounds += 1
         self.assertEqual(failures, [], "\n\n".join(failures))
-        # Only wrong bytes that nobody looks at may be left in the other.
+        # The other store may still contain wrong bytes that no start has read.
         self.expectOrder(stores[0][0])
         print(f"{rounds} rounds in {time.monotonic() - begin:.0f} s:", flush=True)
         for what, count in sorted(self.counts.items()):

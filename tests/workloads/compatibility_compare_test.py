@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of bench/compatibility without TensorFlow and LiteRT, which are not needed."""
+"""Tests of bench/compatibility; TensorFlow and LiteRT are not needed."""
 
 import csv
 import os
@@ -184,7 +184,7 @@ class Model:
 
 
 class Sides:
-    """LiteRT and Hearth with given results: a value, or an exception."""
+    """Stubs of LiteRT and Hearth with given results: a value, or an exception."""
     devices = ("hearth-cpu",)
 
     def __init__(self, peer, hearth):
@@ -287,7 +287,7 @@ class ServiceTest(stub_programs.StubTest):
     def testAHangLosesOneJob(self):
         side = self.service("def answer(job):\n    if job['n'] == 1:\n        time.sleep(3600)\n"
                             "    return job", timeout=0.5)
-        # The first answer comes after the start of the process, which takes its time.
+        # The first answer includes the time to start the process.
         with self.assertRaisesRegex(service.Lost, "no answer within 0.5 s"):
             side.ask({"n": 1})
 

@@ -15,7 +15,7 @@ import stub_programs  # noqa: E402
 from litert import models  # noqa: E402
 from workloads import networks, quantize, tflite_writer  # noqa: E402
 
-# The name is that of every benchmark.
+# All benchmarks have programs of this name.
 SPEC = importlib.util.spec_from_file_location("doors_compare", ROOT / "bench/doors/compare.py")
 compare = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(compare)

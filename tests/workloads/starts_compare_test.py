@@ -12,7 +12,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "bench" / "starts"
 
-# A build whose starts take so many milliseconds; cold ones, without a store, ten times as many.
+# A build whose starts take this many milliseconds, and cold ones, without a store, ten times as
+# many.
 STUB = """#!{python}
 import json, os, pathlib
 store = pathlib.Path(os.environ["HEARTH_STORE"])

@@ -36,7 +36,7 @@ class Folder(unittest.TestCase):
         self.path = Path(holder.name) / "model.tflite"
 
     def written(self, model, isInline=False):
-        """The model as it is read back."""
+        """The model as the reader returns it."""
         self.assertEqual(tflite_writer.write(model, self.path, isInline),
                          self.path.stat().st_size)
         return tflite_reader.readModel(self.path)
@@ -80,7 +80,7 @@ class LanguageModelTest(Folder):
         size = self.path.stat().st_size
         weights = sum(tensor.data.nbytes for tensor in both.signature("decode").graph.tensors
                       if tensor.dtype == np.int8)
-        # Tables and small constants of two graphs beside one copy of the matrices.
+        # Tables and small constants of two graphs, and one copy of the matrices.
         self.assertGreater(weights, 64 * 1024)
         self.assertLess(size, weights + 90 * 1024)
 
@@ -120,7 +120,8 @@ class LanguageModelTest(Folder):
             self.assertAlmostEqual(count / 1e9, billions, delta=0.02)
 
     def testDecodingContinuesAPrefill(self):
-        # The last token of a prefill and the same one decoded give the same cache entries.
+        # The last token of a prefill and the same token in a decode step give the same cache
+        # entries.
         model = transformer.languageModel("lm", PHI, "f32", **LENGTHS)
         tokens = np.array([[5, 9, 7, 100, 3, 8]], np.int32)
         cache = {name: np.zeros((1, 12, 4, 16), np.float32)
@@ -151,7 +152,8 @@ class DeviceTest(Folder):
                         "lm", shape, form, isComposite=isComposite, **LENGTHS))
                     expected = check.decodedLogits(
                         model, lambda key, inputs: reference.runSignature(model, key, inputs), 4)
-                    # A value between two steps of the rounded activations may fall either way.
+                    # A value between two steps of the rounded activations may be rounded either
+                    # way.
                     limit = 2e-5 if form in ("f32", "f16") else 0.05
                     for device in DEVICES:
                         with self.subTest((shape.norm, form, isComposite, device)):
@@ -165,7 +167,7 @@ class DeviceTest(Folder):
         prompt = [5, 9, 7, 100, 3, 8, 11, 150, 2]
 
         def greedy(count):
-            # A token a time, the way that needs no prefill.
+            # One token at a time, which needs no prefill.
             shape = model.signature("decode").graph.shape
             cache = {name: np.zeros(shape(index), np.float32)
                      for name, index in model.signature("decode").inputs.items()

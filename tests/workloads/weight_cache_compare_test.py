@@ -17,7 +17,7 @@ import rows  # noqa: E402
 import stub_programs  # noqa: E402
 from measurement import BUILDING, HEARTH, NONE, PEER, REUSING  # noqa: E402
 
-# A program that keeps memory for a moment, writes its cache, and prints what it was told.
+# A program that holds memory for a moment, writes its cache, and prints its arguments.
 STUB = """#!{python}
 import json, os, pathlib, sys, time
 words = sys.argv[1:]
@@ -92,13 +92,13 @@ class MeasureTest(stub_programs.StubTest):
         stub.write_text(STUB.format(python=sys.executable, fails=fails, seconds=seconds))
         stub.chmod(0o755)
         programs = measurement.Programs(stub, stub, 2, self.folder)
-        # The peer's program is a word for the stub like any other.
+        # For the stub, the peer's program is an argument like any other.
         return programs
 
     def testMemoryIsWatched(self):
         row = rows.Row("stub", ())
-        # Long enough that both have their memory at once when they are looked at, on a busy machine,
-        # too.
+        # Long enough that both hold their memory at the same time when it is measured, on a busy
+        # machine, too.
         programs = self.programs(seconds=1)
         one = programs.run(HEARTH, row, self.model, REUSING, 1, 1, count=2)
         self.assertGreater(one["peak_anonymous_kib"], 2 * 20_000)
