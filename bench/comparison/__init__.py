@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the programs that compare Hearth with a peer have in common: words of their command lines,
-taking turns, facts about the run, and where the figures go."""
+"""What the programs that compare Hearth with a peer share: options of their command lines, taking
+turns, facts about the run, and writing the figures."""
 
 import datetime
 import fnmatch
@@ -13,13 +13,13 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# The folder that models and the peer's virtual environment are kept in.
+# The folder in which models and the peer's virtual environment are kept.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hearth"
 PEER_WHEEL = "ai-edge-litert==2.3.0"
 
 
 class Failure(Exception):
-    """A measurement that did not come about; the text is for the report."""
+    """A measurement that failed; the text is for the report."""
 
 
 def say(text):
@@ -27,8 +27,8 @@ def say(text):
 
 
 def environmentPython(folder, *wheels):
-    """The interpreter of the virtual environment with these pinned wheels; makes or repairs it when
-    needed."""
+    """The interpreter of the virtual environment with these pinned wheels. Creates or repairs the
+    environment if necessary."""
     python = folder / "bin" / "python"
     versions = dict(wheel.split("==") for wheel in wheels)
     check = ("import importlib.metadata as m, numpy; "
@@ -54,7 +54,7 @@ def addHearth(parser):
 
 
 def addPrograms(parser):
-    """The words that say what is started."""
+    """Adds the options that name the programs to start."""
     addHearth(parser)
     parser.add_argument("--python", type=Path, help="Python with LiteRT, instead of making one")
 
@@ -65,7 +65,7 @@ def addLauncher(parser):
 
 
 def addReports(parser):
-    """The words that say where the figures go."""
+    """Adds the options that name the files to which the figures are written."""
     parser.add_argument("--output", type=Path, help="Markdown file; default: stdout")
     parser.add_argument("--json", type=Path, help="file for the figures")
 
@@ -76,14 +76,14 @@ def addRows(parser, note="--rows list prints them"):
 
 
 def chosen(rows, patterns):
-    """Those of `rows` whose name matches one of the patterns."""
+    """The rows whose name matches one of the patterns."""
     return [row for row in rows
             if any(fnmatch.fnmatchcase(row.name, pattern) for pattern in patterns)]
 
 
 def choose(rows, patterns):
-    """(chosen rows, None), or (None, exit code) of a program that is done: it has printed the names
-    of all rows for the pattern "list", or a sentence since no row matches."""
+    """(chosen rows, None), or (None, exit code) if the program is done: it has printed the names of
+    all rows, for the pattern "list", or a sentence because no row matches."""
     if patterns == ["list"]:
         print("\n".join(row.name for row in rows))
         return None, 0
@@ -94,7 +94,7 @@ def choose(rows, patterns):
 
 
 def addRounds(parser, rounds, repeat, quickRounds, quickRepeat):
-    """The words that say how often is measured; setRounds() gives them their values."""
+    """Adds the options that set how often is measured; setRounds() sets their values."""
     parser.add_argument("--rounds", type=int, help=f"default: {rounds}")
     parser.add_argument("--repeat", type=int, help=f"inferences in each round; default: {repeat}")
     parser.add_argument("--quick", action="store_true", help=f"makes {quickRounds} "
@@ -113,7 +113,7 @@ def setRounds(parser, arguments):
 
 
 def requirePositive(parser, **numbers):
-    """Ends the program with a sentence when a number, or one of a list, is below 1."""
+    """Ends the program with a sentence if a number, or one of a list of numbers, is below 1."""
     for number in numbers.values():
         if min(number if isinstance(number, list) else [number]) < 1:
             names = [f"--{name}" for name in numbers]
@@ -121,8 +121,8 @@ def requirePositive(parser, **numbers):
 
 
 def takeTurns(orders, take, name):
-    """Calls take(side, round) for the sides of each round's order and gives back {side: sentence}
-    of those that failed. A side that fails once is not asked again: it would only cost time."""
+    """Calls take(side, round) for the sides in each round's order and returns {side: sentence} for
+    those that failed. A side that has failed once is not called again."""
     failures = {}
     for number, order in enumerate(orders):
         for side in order:
@@ -137,7 +137,7 @@ def takeTurns(orders, take, name):
 
 
 def facts(**settings):
-    """(name, value) pairs about a run on this machine, at the end those that are given."""
+    """(name, value) pairs about a run on this machine, followed by those that are given."""
     processor = next((line.partition(":")[2].strip()
                       for line in Path("/proc/cpuinfo").read_text().splitlines()
                       if line.startswith("model name")), platform.machine())
@@ -147,7 +147,7 @@ def facts(**settings):
 
 
 def writeJson(path, about, results):
-    """The figures of all results, if they are wanted."""
+    """Writes the figures of all results if they were requested."""
     if path is None:
         return
     content = {"about": dict(about), "rows": [result.json() for result in results]}

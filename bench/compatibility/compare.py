@@ -58,7 +58,7 @@ WHEELS = ("tensorflow-cpu==2.21.0", "tf_keras==2.21.0", "ai-edge-quantizer==0.10
           comparison.PEER_WHEEL)
 KERNELS = ("default", "built-in", "reference")
 DEVICES = ("hearth-cpu", "nnapi-reference")
-# The first process of Hearth makes the stores, the second one finds them.
+# The first process of Hearth fills the stores, the second one uses them.
 STARTS = (("cold", 0, "whole"), ("warm", 1, "whole"), ("just-in-time", 0, "just-in-time"))
 TIMEOUT_S = 120
 STORED = ROOT / "tests" / "compatibility" / "models"
@@ -66,7 +66,7 @@ STORED = ROOT / "tests" / "compatibility" / "models"
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """Where the files of a row are: PATH.tflite, PATH.npz and PATH.json."""
+    """The files of a row: PATH.tflite, PATH.npz and PATH.json."""
     path: Path
 
     @property
@@ -87,12 +87,12 @@ class Model:
                 if "/reference/" in name}
 
     def peers(self):
-        """What LiteRT computed; None as it has to be asked."""
+        """What LiteRT computed; None, since it has to be computed."""
         return None
 
 
 class Models:
-    """Makes models in a process with TensorFlow and keeps them."""
+    """Generates models in a process with TensorFlow and keeps them."""
 
     def __init__(self, python, folder):
         self._service = Service([python, HERE / "generate.py"], TIMEOUT_S * 2)
@@ -101,7 +101,7 @@ class Models:
         self._families = {}
 
     def names(self):
-        """(graph, recipe) of all rows; to be called before make()."""
+        """(graph, recipe) of all rows; call it before make()."""
         answer = self._service.ask({"list": True})
         if "error" in answer:
             raise Failure(f"the graphs cannot be listed: {answer['error']}")
@@ -109,7 +109,7 @@ class Models:
         return [(graph, recipe) for graph, _, recipes in answer["graphs"] for recipe in recipes]
 
     def make(self, graph, recipe):
-        """The model of a row; Failure when TensorFlow makes none."""
+        """The model of a row; Failure if TensorFlow cannot convert it."""
         name = f"{graph}-{recipe}".replace(" ", "_").replace("/", "_")
         path = self._folder / digest(self._families[graph]) / name
         failure = path.with_suffix(".failure")
@@ -121,19 +121,21 @@ class Models:
             try:
                 answer = self._service.ask({"graph": graph, "recipe": recipe, "path": str(new)})
             except Lost as lost:
-                # Another time the machine may be less busy.
+                # The machine may be less busy another time.
                 raise Failure(str(lost)) from None
             if "error" in answer:
                 failure.write_text(answer["error"])
                 raise Failure(answer["error"])
-            # Another run may be reading them. The last one says that all are there.
+            # Another run may read the folder at this time. The last of the files marks the model as
+            # complete.
             for suffix in (".tflite", ".npz", ".json"):
                 new.with_suffix(suffix).replace(path.with_suffix(suffix))
         return Model(path)
 
     @staticmethod
     def _makeFolder(folder):
-        """Makes the folder of a family's models in place of those of other versions of the code."""
+        """Creates the folder of a family's models and removes those of other versions of the
+        code."""
         if not folder.exists():
             for old in folder.parent.glob(f"{folder.name.rpartition('-')[0]}-*"):
                 shutil.rmtree(old)
@@ -148,8 +150,7 @@ class Models:
 
 @functools.cache
 def digest(family):
-    """Names the folder of a family's models: they are made anew when the code or the wheels
-    change."""
+    """The name of the folder of a family's models, which depends on the code and the wheels."""
     content = hashlib.sha256("\n".join(WHEELS).encode())
     for path in (HERE / "generate.py", HERE / "graphs" / "__init__.py",
                  HERE / "graphs" / f"{family}.py"):
@@ -158,7 +159,7 @@ def digest(family):
 
 
 class Sides:
-    """The processes of LiteRT and of Hearth; `python` is None where no model needs LiteRT."""
+    """The processes of LiteRT and of Hearth; `python` is None if no model needs LiteRT."""
 
     def __init__(self, python, package, scratch, devices):
         self.devices = devices
@@ -169,7 +170,7 @@ class Sides:
                         for _ in range(2)]
 
     def peer(self, model, kernels, runs):
-        """{RUN/NAME: array} of LiteRT; Failure when it does not run the model."""
+        """{RUN/NAME: array} of LiteRT; Failure if it does not run the model."""
         return self._result(self._peer, model, runs, kernels=kernels)[0]
 
     def hearth(self, model, device, start, process, preparation, runs):
@@ -203,7 +204,7 @@ class Sides:
 
 
 def runPeer(sides, model, row, runs):
-    """Results of LiteRT's kernel sets that run the model."""
+    """The results of all kernel sets of LiteRT that run the model."""
     results = {}
     for kernels in KERNELS:
         try:
@@ -216,7 +217,7 @@ def runPeer(sides, model, row, runs):
 
 
 def runHearth(sides, model, row, about, peers, references):
-    """Adds to the row what each device of Hearth makes of the model."""
+    """Adds the results of each device of Hearth to the row."""
     try:
         for device in sides.devices:
             judgeDevice(sides, model, row, about, peers, references, device)
@@ -247,7 +248,7 @@ def judgeDevice(sides, model, row, about, peers, references, device):
 
 
 def measure(sides, model, graph, recipe):
-    """A row, and what LiteRT computed."""
+    """A row, and LiteRT's results."""
     about = model.about()
     row = Row(graph, recipe, operators=about["operators"])
     peers = model.peers() or runPeer(sides, model, row, about["runs"])
@@ -257,7 +258,8 @@ def measure(sides, model, graph, recipe):
 
 
 def ahead(models, names):
-    """(graph, recipe, model or Failure) of each name; models are made while the last ones run."""
+    """Yields (graph, recipe, model or Failure) for each name; the next models are generated while
+    the last ones run."""
     made = queue.Queue(maxsize=20)
 
     def make(graph, recipe):
@@ -272,7 +274,7 @@ def ahead(models, names):
                 made.put(make(graph, recipe))
             made.put(None)
         except Exception as error:
-            # For whoever waits; after an interruption nobody does.
+            # The main thread raises it, unless it was interrupted.
             made.put(error)
 
     threading.Thread(target=work, daemon=True).start()
@@ -316,7 +318,8 @@ def chosen(names, arguments):
 
 
 def compareAll(sides, models, count, kept):
-    """Rows of all models; those that agree are added to `kept` with what LiteRT computed."""
+    """Yields the rows of all models. Those that agree are added to `kept`, with LiteRT's
+    results."""
     rows = []
     try:
         for graph, recipe, model in models:

@@ -29,7 +29,7 @@ def run(job):
     np.savez(job["outputs"], **result)
     state = compiled.start_report["state"]
     del compiled, model
-    # The next start has to find what this one packed.
+    # The next start must find what this one has packed.
     hearth.flush()
     return {"state": state}
 

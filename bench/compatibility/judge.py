@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether Hearth's outputs are as right as LiteRT's.
+"""Decides whether Hearth's outputs are as accurate as LiteRT's.
 
 A float output agrees when it is no farther from that of one of LiteRT's kernel sets than a
 tolerance: a part of the output's range (the largest finite absolute value), or as far as LiteRT's
@@ -27,7 +27,7 @@ AGREES, NEARER, DIFFERS = "agrees", "nearer", "differs"
 
 
 def toleranceOf(recipe):
-    """The part of an output's range that the recipe's rounding accounts for."""
+    """The part of an output's range that the rounding of the recipe may account for."""
     if recipe in ("float32", "float16", "sparse"):
         return TOLERANCES["float16" if recipe == "float16" else "float32"]
     for word in ("dynamic", "weights"):
@@ -38,7 +38,7 @@ def toleranceOf(recipe):
 
 @dataclasses.dataclass
 class Verdict:
-    """What is said of one output."""
+    """The verdict on one output."""
     outcome: str
     why: str = ""
     # How far Hearth is from the nearest of LiteRT's kernel sets, how far it may be, and how far
@@ -46,15 +46,15 @@ class Verdict:
     difference: float = 0.0
     limit: float = 0.0
     spread: float = 0.0
-    # How far Hearth, and the farthest of LiteRT's kernel sets, are from TensorFlow; None where it
+    # How far Hearth, and the farthest of LiteRT's kernel sets, are from TensorFlow; None if that
     # cannot be compared.
     hearthError: float | None = None
     peerError: float | None = None
 
 
 def distance(one, other):
-    """The largest difference of two arrays; infinite where they differ in shape, in type, or in
-    what is no finite number."""
+    """The largest difference between two arrays; infinite if they differ in shape, in type, or in
+    which numbers are not finite."""
     if one.shape != other.shape or one.dtype != other.dtype:
         return np.inf
     if one.size == 0:
@@ -74,7 +74,8 @@ def distance(one, other):
 
 
 def unequal(one, other):
-    """How many elements of two arrays of one shape and type differ; all where these differ."""
+    """The number of elements that differ between two arrays of one shape and type; all if these
+    differ."""
     if one.shape != other.shape or one.dtype != other.dtype:
         return max(one.size, other.size, 1)
     return int(np.count_nonzero(one != other))
@@ -92,8 +93,8 @@ def rangeOf(arrays):
 
 
 def judge(hearth, peers, recipe, step=(0.0, 0), reference=None):
-    """The verdict on one output. `peers`: that of each kernel set of LiteRT which ran; `step`: its
-    scale and zero point, or those of what it was dequantized from."""
+    """The verdict on one output. `peers` has the output of each kernel set of LiteRT that ran;
+    `step` is its scale and zero point, or those of the tensor that it was dequantized from."""
     for peer in peers:
         if (hearth.shape, hearth.dtype) == (peer.shape, peer.dtype):
             break
@@ -108,7 +109,7 @@ def judge(hearth, peers, recipe, step=(0.0, 0), reference=None):
         if hearth.dtype.kind in "fc":
             allowed = toleranceOf(recipe) * rangeOf(peers)
             if scale:
-                # A step, and what dividing by the scale loses.
+                # One step, and the rounding error of dividing by the scale.
                 allowed = max(allowed if "16" in recipe else 0.0, 1.001 * scale)
         else:
             allowed = 1.0
@@ -140,15 +141,16 @@ def judge(hearth, peers, recipe, step=(0.0, 0), reference=None):
 
 
 def judgeRandom(hearth, peers):
-    """The verdict on random numbers: shape, type, and where there are many of them mean, deviation
-    and limits."""
+    """The verdict on random numbers: compares shape and type and, if there are many numbers, mean,
+    deviation and limits."""
     peer = peers[0]
     if (hearth.shape, hearth.dtype) != (peer.shape, peer.dtype):
         return Verdict(DIFFERS, f"is {describe(hearth)}, and {describe(peer)} in LiteRT", np.inf)
     if hearth.size < 1000:
         return Verdict(AGREES)
     one, other = hearth.astype(np.float64), peer.astype(np.float64)
-    # Six deviations of a mean of so many numbers; the deviation itself is about as uncertain.
+    # Six standard deviations of the mean of so many numbers; the deviation itself is about as
+    # uncertain.
     allowed = 6 * other.std() * np.sqrt(2 / one.size)
     worst = max(abs(one.mean() - other.mean()), abs(one.std() - other.std()))
     if worst <= allowed:

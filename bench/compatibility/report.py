@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of all models: tables as text, and a table for other programs."""
+"""The report on all models: tables as text, and a table for other programs."""
 
 import collections
 import csv
@@ -7,9 +7,9 @@ import dataclasses
 
 from judge import AGREES, DIFFERS, NEARER
 
-# What Hearth does with a model that LiteRT runs.
+# What Hearth did with a model that LiteRT runs.
 REFUSED, LOST = "refused", "lost"
-# Where LiteRT runs it with no kernel set, and where there is no model.
+# LiteRT runs the model with no kernel set, or there is no model.
 PEER_FAILS, NO_MODEL = "LiteRT fails", "no model"
 OUTCOMES = (AGREES, NEARER, DIFFERS, REFUSED, LOST, PEER_FAILS, NO_MODEL)
 FAILURES = (DIFFERS, REFUSED, LOST)
@@ -18,14 +18,14 @@ COUNTED = (AGREES, NEARER, DIFFERS, REFUSED, LOST)
 
 @dataclasses.dataclass
 class Row:
-    """One model: a graph by one recipe."""
+    """One model: a graph and a recipe."""
     graph: str
     recipe: str
     outcome: str = AGREES
-    # What Hearth said, or how its outputs differ.
+    # Hearth's error message, or how its outputs differ.
     why: str = ""
     operators: list = dataclasses.field(default_factory=list)
-    # {kernel set: sentence} of those of LiteRT that failed.
+    # {kernel set: sentence} of the kernel sets of LiteRT that failed.
     peerFailures: dict = dataclasses.field(default_factory=dict)
     # {device: outcome}.
     devices: dict = dataclasses.field(default_factory=dict)
@@ -40,11 +40,11 @@ class Row:
 
     @property
     def isWarm(self):
-        """Whether the second start of some device found packed weights."""
+        """Whether the second start on some device found packed weights."""
         return any(states.get("warm") == "warm" for states in self.states.values())
 
     def add(self, device, outcome, why=""):
-        """What came out on a device; the row has the worst of them."""
+        """Adds the outcome on a device; the row keeps the worst one."""
         self.devices[device] = outcome
         if OUTCOMES.index(outcome) > OUTCOMES.index(self.outcome):
             self.outcome, self.why = outcome, f"{device} {why}"

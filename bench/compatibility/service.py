@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs in a process of their own, which may crash or hang: one JSON object a line for each job, and
-one for each answer."""
+"""Runs jobs in a process of their own, which may crash or hang. Jobs and answers are JSON objects,
+one on each line."""
 
 import json
 import os
@@ -11,11 +11,12 @@ import tempfile
 
 
 class Lost(Exception):
-    """The process ended, or gave no answer in time; the text says which."""
+    """The process ended, or did not answer in time; the text says which."""
 
 
 def serve(answer):
-    """Answers jobs on standard input until it ends. What libraries print goes to standard error."""
+    """Answers jobs from standard input until it ends. The output of libraries goes to standard
+    error."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:
@@ -27,12 +28,12 @@ def serve(answer):
 
 
 def sentence(error):
-    """The first 400 characters of what an exception says, on one line."""
+    """The first 400 characters of an exception's message, on one line."""
     return " ".join((str(error) or type(error).__name__).split())[:400]
 
 
 class Service:
-    """A process that serves jobs; started when the first one comes, and again after it was lost."""
+    """A process that answers jobs. It is started for the first job, and again after it was lost."""
 
     def __init__(self, command, timeout, environment=None):
         self._command = [str(word) for word in command]
@@ -42,7 +43,7 @@ class Service:
         self._process = self._errors = None
 
     def ask(self, job):
-        """The answer to a job, a dictionary; Lost when there is none."""
+        """The answer to a job, a dictionary; Lost if there is none."""
         if self._process is None:
             self._start()
         self._errors.truncate(0)
@@ -58,7 +59,7 @@ class Service:
             raise Lost(self._end()) from None
 
     def close(self):
-        """Ends the process; a job that is asked later starts another."""
+        """Ends the process; another one is started for a later job."""
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
@@ -67,7 +68,7 @@ class Service:
 
     def _start(self):
         self._errors = tempfile.TemporaryFile()
-        # What is written is appended, so that truncating the file leaves no hole.
+        # The process appends to the file, so truncating it leaves no hole.
         with open(f"/proc/self/fd/{self._errors.fileno()}", "ab") as errors:
             self._process = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models that are stored: small ones of every family and recipe."""
+"""The stored models: small ones of every family and recipe."""
 
 NAMES = (
     "conv 3x3 same / int8-io",

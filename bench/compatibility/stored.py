@@ -46,7 +46,7 @@ def read(folder):
 
 
 def distinct(peers):
-    """Those kernel sets whose results no earlier one has."""
+    """The kernel sets whose results differ from those of all earlier ones."""
     result = {}
     for kernels, outputs in peers.items():
         if all(sameBytes(outputs, other) is not None for other in result.values()):
@@ -55,7 +55,7 @@ def distinct(peers):
 
 
 def write(folder, models):
-    """Writes (graph, recipe, model, results of LiteRT) in place of what is there."""
+    """Writes (graph, recipe, model, results of LiteRT) and replaces the folder's content."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in [*folder.glob("*.tflite"), *folder.glob("*.npz")]:
         path.unlink()

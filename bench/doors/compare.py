@@ -43,15 +43,15 @@ TITLES = {DELEGATE: "LiteRT with Hearth", CACHED: "CompiledModel with weight cac
           INTERPRETER: "Interpreter", HEARTH: "hearth"}
 PROCESS_TIMEOUT_S = 300
 PROCESSES = 4
-# Largest accepted ratios: of starts to LiteRT with its weight cache, of steady times to hearth's, and
-# of memory to the Interpreter's, which the program would use without the delegate.
+# Largest accepted ratios: of starts to LiteRT with its weight cache, of steady times to hearth's,
+# and of memory to that of the Interpreter, which the program would use without the delegate.
 START_LIMIT, STEADY_LIMIT, MEMORY_LIMIT = 0.6, 1.03, 0.6
-# Below this, what Python adds to a run is no longer small.
+# Below this time, the overhead of Python is no longer small.
 RATIO_FROM_MS = 0.5
 
 
 class Programs:
-    """How each side is started."""
+    """How to start each side."""
 
     def __init__(self, arguments, python, folder):
         self._arguments = arguments
@@ -59,7 +59,7 @@ class Programs:
         self._folder = folder
 
     def words(self, side, model, repeat, seed):
-        """The command line and what it adds to the environment."""
+        """The command line, and the variables that it adds to the environment."""
         arguments = ["--threads", self._arguments.threads, "--repeat", repeat,
                      "--random-input", seed]
         store = self._folder / f"{side}-{model.name}"
@@ -102,7 +102,7 @@ class Programs:
         return sample
 
     def memory(self, side, model, seed):
-        """KiB of several processes that have run the model and still live."""
+        """KiB of several processes that have run the model and are still running."""
         processes = [self.start(side, model, 3, seed, "--wait") for _ in range(PROCESSES)]
         try:
             if not all(process.stdout.readline() for process in processes):

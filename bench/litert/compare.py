@@ -40,7 +40,7 @@ from workloads import tflite_reader  # noqa: E402
 WHEEL = comparison.PEER_WHEEL
 PEER = Path(__file__).resolve().parent / "peer.py"
 PROCESS_TIMEOUT_S = 300
-# What LiteRT writes to standard error around the line that says why it failed.
+# Lines that LiteRT writes to standard error around the one that says why it failed.
 LOG_LINES = ("INFO:", "WARNING:", "└")
 
 
@@ -50,7 +50,7 @@ def environmentPython(cache):
 
 
 class Programs:
-    """How each side is started."""
+    """How to start each side."""
 
     def __init__(self, hearth, python, launcher=()):
         self.hearth = hearth
@@ -70,7 +70,7 @@ class Programs:
         return sample
 
     def run(self, words):
-        """Standard output of a process; Failure when it does not end with success."""
+        """Standard output of a process; Failure if the process fails."""
         words = [*self.launcher, *map(str, words)]
         try:
             done = subprocess.run(words, capture_output=True, text=True, errors="replace",
@@ -112,7 +112,8 @@ def measure(programs, model, threads, arguments):
 
 
 def checkLogits(programs, model, threads, seed):
-    """How far the first outputs for the same input are apart: a sentence for each peer side."""
+    """The differences between the first outputs for the same input: a sentence for each peer
+    side."""
     graph = tflite_reader.read(model.path)
     [source], target = graph.inputs, graph.tensors[graph.outputs[0]]
     generator = np.random.default_rng(seed)

@@ -16,9 +16,9 @@ from workloads.tflite_reader import TableView
 GENERATOR = Path(__file__).resolve().parents[1] / "workloads" / "generate.py"
 GENERATED = [("resnet50", "f32"), ("resnet50", "i8"), ("mobilenet_v2", "f32"),
              ("mobilenet_v2", "i8")]
-# Custom operations that LiteRT does not have.
+# Models with custom operations that LiteRT does not have.
 NOT_IN_LITERT = {"audio_preprocessor_int8"}
-# LiteRT refuses the file for a field without meaning in it.
+# LiteRT refuses the file because of a field that has no meaning in it.
 TO_REPAIR = {"person_detect"}
 # Largest accepted ratio of the steady times.
 LIMIT = 1.05
@@ -37,7 +37,7 @@ class Model:
 
 
 def collect(data, cache, wanted, say):
-    """Models whose name `wanted` accepts. Makes missing files in `cache`."""
+    """The models whose name `wanted` accepts. Generates missing files in `cache`."""
     cache.mkdir(parents=True, exist_ok=True)
     result = []
     for path in sorted((data / "models").glob("*.tflite")) if data is not None else []:
@@ -57,7 +57,8 @@ def collect(data, cache, wanted, say):
 
 
 def generated(kind, quant, cache, say):
-    """The workload's path; it is written when no file of this version of the generator exists."""
+    """The workload's path. The file is written unless one of this version of the generator
+    exists."""
     digest = hashlib.sha256()
     for source in sorted(GENERATOR.parent.glob("*.py")):
         digest.update(source.read_bytes())
@@ -72,7 +73,7 @@ def generated(kind, quant, cache, say):
 
 
 def repairQuantizedDimension(content):
-    """The file with quantized_dimension 0 in all one-dimensional tensors; same size."""
+    """The file with quantized_dimension 0 in all one-dimensional tensors; its size is unchanged."""
     data = bytearray(content)
     for subgraph in TableView.root(data).tables(schema.MODEL_SUBGRAPHS):
         for tensor in subgraph.tables(schema.SUBGRAPH_TENSORS):

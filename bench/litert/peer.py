@@ -16,7 +16,7 @@ import numpy as np
 
 
 def randomArray(generator, shape, dtype):
-    """The same kinds of values as `hearth --random-input`, though not the same values."""
+    """Values of the same kinds as `hearth --random-input`, though not the same values."""
     dtype = np.dtype(dtype)
     if dtype.kind == "f":
         return generator.uniform(-1, 1, shape).astype(dtype)
@@ -51,8 +51,8 @@ class InterpreterSide:
 
 
 def compiledModel(path, threads, weightCache=None):
-    """The model, and when its preparation began. `weightCache`: a file, though LiteRT's
-    documentation speaks of a folder."""
+    """The model, and the time at which its preparation began. `weightCache` is a file, though
+    LiteRT's documentation speaks of a folder."""
     from ai_edge_litert.compiled_model import CompiledModel
     from ai_edge_litert.cpu_options import CpuOptions
     from ai_edge_litert.options import Options
@@ -90,8 +90,8 @@ class CompiledModelSide:
 
 
 class Generation:
-    """A language model's signatures over one key-value cache: what one call writes is what the
-    next one reads, and nothing is copied."""
+    """A language model's signatures with one key-value cache: the output of one call is the input
+    of the next, without a copy."""
 
     def __init__(self, path, threads, weightCache):
         self._model, start = compiledModel(path, threads, weightCache)
@@ -110,7 +110,7 @@ class Generation:
             buffer.write(np.zeros(details[name]["shape"], np.float32))
 
     def run(self, key, tokens, position):
-        """Milliseconds of one call."""
+        """Milliseconds that one call takes."""
         index, inputs, outputs = self._signatures[key]
         inputs["tokens"].write(np.asarray([tokens], np.int32))
         inputs["input_pos"].write(
@@ -140,7 +140,7 @@ def generate(arguments):
 
 
 def memory():
-    """KiB of this process, Python and LiteRT's libraries included."""
+    """KiB of this process, including Python and LiteRT's libraries."""
     words = {}
     for name in ("/proc/self/status", "/proc/self/smaps_rollup"):
         for line in Path(name).read_text().splitlines():

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From single measurements to medians, ratios and a Markdown report."""
+"""Turns single measurements into medians, ratios and a Markdown report."""
 
 import statistics
 
 HEARTH, INTERPRETER, COMPILED = "hearth", "interpreter", "compiled"
 SIDES = (INTERPRETER, COMPILED, HEARTH)
-# Below this, what the caller's language adds to a run is no longer small.
+# Below this time, the overhead of the caller's language is no longer small.
 RATIO_FROM_MS = 0.5
 
 
 def toFirstResult(sample):
-    """Milliseconds from opening the file; Hearth may still prepare while the inputs are made."""
+    """Milliseconds from opening the file; Hearth may still prepare while the inputs are created."""
     inference = sample["inference_ms"]
     return sample["start"]["prepare_ms"] + inference.get("first_result", inference["first"])
 
@@ -58,12 +58,12 @@ class Row(Measured):
 
     @property
     def isComplete(self):
-        """Whether Hearth and at least one interface of LiteRT never failed."""
+        """Whether Hearth and at least one interface of LiteRT always succeeded."""
         return HEARTH not in self.failures and not {INTERPRETER, COMPILED} <= set(self.failures)
 
     @property
     def ratio(self):
-        """hearth / LiteRT of the steady medians; None when it would say nothing."""
+        """hearth / LiteRT of the steady medians; None if the ratio would mean nothing."""
         peer = self.fasterPeer(self.steady)
         if peer is None or HEARTH not in self.steady or peer.median < RATIO_FROM_MS:
             return None

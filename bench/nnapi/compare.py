@@ -34,7 +34,7 @@ from litert import compare as litert  # noqa: E402
 from nnapi import report  # noqa: E402
 from rows import ROWS  # noqa: E402
 
-# By name, with the signature that is compiled.
+# By name, with the signature to compile.
 CHOSEN = {"mobilenet_v2_f32": "", "mobilenet_v2_i8": "", "resnet50_f32": "", "resnet50_i8": "",
           "text_encoder_f32": "", "gemma_4_layers_i8": "decode"}
 
@@ -47,7 +47,7 @@ class Model:
 
 
 class Programs:
-    """How each side is started; one folder holds all that Hearth keeps."""
+    """How to start each side; one folder holds everything that Hearth stores."""
 
     def __init__(self, hearth, python, threads, launcher, folder):
         self._launched = litert.Programs(hearth, python, launcher)
@@ -55,8 +55,8 @@ class Programs:
         self._folder = folder
 
     def run(self, side, model):
-        """Milliseconds by quantity. Failure when the process fails, or tells of another start than
-        the one that is measured."""
+        """Milliseconds by quantity. Failure if the process fails, or reports another kind of start
+        than the one that is measured."""
         if side == report.PEER:
             return self._peer(model)
         return self._direct(model) if side == report.DIRECT else self._hearth(side, model)
@@ -68,7 +68,7 @@ class Programs:
         return {"from_file": number(sample, "start", "from_file_ms")}
 
     def _bench(self, model, *options):
-        """The output of `hearth bench`, and the part of it on the start."""
+        """The output of `hearth bench`, and its part about the start."""
         settings = {"HEARTH_STORE": self._folder / "store", "HEARTH_STORE_MODE": "read-write",
                     "XDG_STATE_HOME": self._folder / "state", "HEARTH_THREADS": self._threads}
         words = ["env", "-u", "HEARTH_TRACE", "-u", "HEARTH_LOG",
@@ -112,7 +112,7 @@ def number(sample, *keys):
 
 def measure(programs, model, rounds):
     row = report.Row(model.name, model.path.stat().st_size)
-    # The cold start leaves what the other one finds.
+    # The cold start writes what the other one finds.
     orders = ((report.COLD, report.CACHED, report.DIRECT, report.PEER),
               (report.PEER, report.DIRECT, report.COLD, report.CACHED))
     row.failures = comparison.takeTurns(

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 COLD, CACHED, DIRECT, PEER = "cold", "from cache", "hearth.h", "litert"
 SIDES = (COLD, CACHED, DIRECT, PEER)
-LARGE = 100_000_000  # bytes of a model file from which on the goal is a quotient
+LARGE = 100_000_000  # size of a model file, in bytes, from which on the goal is a ratio
 SPEED_UP = 20
 SMALL_MS = 1.0
-OVERHEAD = 1.2  # of a cold finish over the same start through hearth.h
+OVERHEAD = 1.2  # of a cold finish to the same start through hearth.h
 HEADING = "## Compilation through NNAPI"
 
 
@@ -25,8 +25,8 @@ def cell(values):
 
 @dataclass
 class Row:
-    """One model: `times` maps (side, quantity) to milliseconds of the rounds, `failures` a side to
-    a sentence."""
+    """One model: `times` maps (side, quantity) to milliseconds of the rounds, `failures` maps a
+    side to a sentence."""
 
     name: str
     modelBytes: int
@@ -50,18 +50,18 @@ class Row:
 
     @property
     def speedUp(self):
-        """LiteRT's time / that from the cache; None when one of them is missing."""
+        """LiteRT's time / the time from the cache; None if one of them is missing."""
         ours, theirs = self.median(CACHED, "finish"), self.median(PEER, "from_file")
         return theirs / ours if ours and theirs else None
 
     @property
     def overhead(self):
-        """A cold finish / the same start through hearth.h; None when one of them is missing."""
+        """A cold finish / the same start through hearth.h; None if one of them is missing."""
         ours, direct = self.median(COLD, "finish"), self.median(DIRECT, "prepare")
         return ours / direct if ours and direct else None
 
     def againstDirect(self):
-        """Measured and wanted, as the table shows them."""
+        """The measured ratio and the goal, as the table shows them."""
         wanted = f"≤ {OVERHEAD:g} x hearth.h"
         if self.overhead is None:
             return "–", wanted
@@ -71,14 +71,14 @@ class Row:
 
     @property
     def isMissed(self):
-        """Whether the goal of a start from the cache is missed; None where it cannot be told."""
+        """Whether the goal of a start from the cache is missed; None if that is unknown."""
         if self.isLarge:
             return None if self.speedUp is None else self.speedUp < SPEED_UP
         ours = self.median(CACHED, "finish")
         return None if ours is None else ours > SMALL_MS
 
     def against(self):
-        """Measured and wanted, as the table shows them."""
+        """The measured time or ratio and the goal, as the table shows them."""
         if self.isLarge:
             measured = None if self.speedUp is None else f"{digits(self.speedUp)} x"
             wanted = f"≥ {SPEED_UP} x faster than LiteRT"
@@ -130,8 +130,8 @@ def markdown(rows, facts):
 
 
 def place(document, section):
-    """The document with the section in the place of the one with its heading, or at the end. What
-    people wrote below a line `### ` in it stays."""
+    """The document with the section in place of the one with the same heading, or at the end. Text
+    that people wrote below a line `### ` in it is kept."""
     lines = document.splitlines(keepends=True)
     try:
         begin = lines.index(HEADING + "\n")

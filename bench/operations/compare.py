@@ -74,7 +74,7 @@ def main(words=None):
                                    arguments.python or litert.environmentPython(comparison.CACHE),
                                    shlex.split(arguments.launcher))
         with tempfile.TemporaryDirectory(prefix="hearth-bench-") as folder:
-            # What is packed for these networks is of no use to anybody.
+            # The packed weights of these networks are of no use to any other process.
             os.environ["HEARTH_STORE"] = str(Path(folder) / "store")
             path = Path(folder) / "model.tflite"
             for threads in arguments.threads:

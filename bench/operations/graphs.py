@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks of one operator: what a tensor is, and the graph around the operator."""
+"""Networks of one operator: its tensors, and the graph around it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ class Value:
     zeroPoint: int = 0
     data: Any = None
     isVariable: bool = False
-    scales: Any = None  # for each channel of dimension `axis`, in place of one scale
+    scales: Any = None  # scales for each channel of dimension `axis`, instead of one scale
     axis: int = 0
 
     @property
@@ -83,12 +83,12 @@ def weights(*shape, dtype=np.float32, scale=0.0, zeroPoint=0, **others):
 
 
 def indices(highest, *shape):
-    """Places in [0, highest), in no order."""
+    """Random places in [0, highest)."""
     return constant(np.random.default_rng(1).integers(0, highest, shape).astype(np.int32))
 
 
 def network(kind, inputs, outputs, **options):
-    """A graph of one operator; None is an argument that is left out."""
+    """A graph of one operator; None is an omitted argument."""
     graph = Graph(kind.lower())
     tensors = []
     for number, value in enumerate(inputs):

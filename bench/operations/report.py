@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From measurements of single operators to a Markdown section."""
+"""Turns measurements of single operators into a Markdown section."""
 
 from litert.report import HEARTH, INTERPRETER, Measured
 
 SIDES = (INTERPRETER, HEARTH)
 # Largest accepted ratio of the steady times.
 LIMIT = 1.0
-# Shorter runs say more about what surrounds the operator than about the operator.
+# Shorter runs measure the work around the operator rather than the operator.
 RATIO_FROM_MS = 0.5
 
 
@@ -19,7 +19,7 @@ class Result(Measured):
 
     @property
     def ratio(self):
-        """hearth / LiteRT of the medians; None when it would say nothing."""
+        """hearth / LiteRT of the medians; None if the ratio would mean nothing."""
         if any(side not in self.steady for side in SIDES):
             return None
         peer = self.steady[INTERPRETER].median
@@ -31,7 +31,7 @@ class Result(Measured):
 
     @property
     def isMissed(self):
-        """Whether no round of Hearth's was as fast as one of LiteRT's."""
+        """Whether every round of Hearth was slower than every round of LiteRT."""
         return self.isAbove and self.steady[HEARTH].low > self.steady[INTERPRETER].high
 
     def json(self):

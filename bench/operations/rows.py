@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compared: networks of one operator, large enough that LiteRT needs a millisecond."""
+"""The rows: networks of one operator, large enough that LiteRT needs a millisecond."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from graphs import (boolean, constant, f32, i8, i16, i32, i64, indices, ints, ne
                     weights)
 from workloads import tflite_schema as schema
 
-# 16 MiB of elements of four bytes, and of one.
+# 16 MiB of 4-byte elements, and of 1-byte elements.
 IMAGE, BYTES = (1, 256, 256, 64), (1, 512, 512, 64)
 # For functions of 8- and 16-bit numbers that take nanoseconds for each element.
 SMALL = (1, 128, 256, 32)
@@ -43,7 +43,7 @@ def row(operation, variant, inputs, outputs, **options):
 
 
 def functions():
-    """Of each element by itself."""
+    """Functions of each element by itself."""
     for kind in ("ABS", "NEG", "FLOOR", "CEIL", "ROUND", "SQRT", "RSQRT", "EXP", "LOG", "SIN",
                  "COS", "SIGN", "ELU", "HARD_SWISH", "GELU"):
         row(kind, "f32", [f32(*IMAGE)], f32(*IMAGE))
@@ -82,7 +82,7 @@ def functions():
 
 
 def pairs():
-    """Of two tensors' elements."""
+    """Functions of the elements of two tensors."""
     for kind, scale, shape in (("ADD", 1 / 4096, IMAGE), ("SUB", 1 / 4096, IMAGE),
                                ("MUL", 1 / 2048, SMALL)):
         row(kind, "i32", [i32(*IMAGE), i32(*IMAGE)], i32(*IMAGE))

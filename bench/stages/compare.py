@@ -37,10 +37,11 @@ import comparison  # noqa: E402
 from comparison import Failure, say  # noqa: E402
 from rows import ROWS  # noqa: E402
 
-# The longest process learns: twenty inferences of 10 s, a first start, and a machine that is busy.
+# The longest process is the one that chooses kernels: twenty inferences of 10 s, a first start, and
+# perhaps a busy machine.
 PROCESS_TIMEOUT_S = 1200
-# What is meant to be enough for the runs of a process after its first, and for all rounds; but never
-# fewer than these.
+# Seconds for the runs of a process after its first, and for all rounds; and the least number of
+# each.
 PROCESS_S = 6
 ROUNDS_S = 60
 FEWEST_RUNS = 3
@@ -67,7 +68,7 @@ class Bench:
         return json.loads(done.stdout)
 
     def learn(self):
-        """The report of a process that has chosen the kernels, and how long it took."""
+        """The report of a process that has chosen the kernels, and the time that it took."""
         begin = time.monotonic()
         result = self.call("bench", "--until-tuned", "--repeat", 0)
         if result["start"]["tuning"]["state"] != "measured":
@@ -88,7 +89,7 @@ class Bench:
 
 
 def largestDifference(first, second):
-    """As a part of the largest value; of quantised outputs infinity when they differ."""
+    """Relative to the largest value; infinite if quantised outputs differ at all."""
     worst = 0.0
     for a, b in zip(first, second, strict=True):
         if a.dtype.kind != "f":
@@ -112,7 +113,7 @@ class Measurement:
 
 
 def fitting(seconds, each, fewest, most):
-    """How many of what takes `each` seconds are to be done."""
+    """Number of things, of `each` seconds, that fit into `seconds`."""
     return min(most, max(fewest, int(seconds / each)))
 
 

@@ -45,7 +45,7 @@ class Result:
         return statistics.median(values) if values else None
 
     def cells(self, state, key):
-        """Both medians with their ranges, and their ratio."""
+        """Both medians with their ranges, and the ratio of the medians."""
         cells = []
         for side in (BEFORE, NOW):
             values = [sample[key] for sample in self.samples.get((side, state), [])]
@@ -118,7 +118,7 @@ def main(words=None):
     if not arguments.before.is_file():
         say(f"compare.py: {arguments.before} is no program")
         return 2
-    # Each program finds the libraries of its own build.
+    # Each program uses the libraries of its own build.
     os.environ.pop("LD_LIBRARY_PATH", None)
     about = [fact for fact in comparison.facts(rounds=arguments.rounds, threads=arguments.threads)
              if fact[0] != "peer"]
@@ -134,7 +134,7 @@ def main(words=None):
                 path = row.path(comparison.CACHE / "workloads", say)
                 say(row.name)
                 results.append(measure(programs, row, path, arguments))
-                # After each row: a run that is stopped leaves what it has.
+                # Written after each row, so that an interrupted run keeps what it has measured.
                 if arguments.output is not None:
                     comparison.writeText(arguments.output, table(results, about))
                 comparison.writeJson(arguments.json, about, results)

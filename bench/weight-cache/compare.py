@@ -34,7 +34,8 @@ from comparison import Failure, say  # noqa: E402
 from litert import compare as litert  # noqa: E402
 
 DROPPED = "reusing, page cache dropped"
-# What steady inference of a process may take where inferences are slow, and how many it has anyway.
+# The time that steady inferences of a process may take where they are slow, and the least number of
+# them.
 MOST_STEADY_MS = 4000
 FEWEST_REPEATS = 2
 
@@ -45,7 +46,8 @@ def measure(programs, row, path, arguments):
     rounds = min(row.rounds, arguments.rounds)
 
     def repeat(side):
-        """Inferences after the first of a process: as many as fit, by what is known so far."""
+        """Number of inferences after the first of a process: as many as fit, by the times that are
+        known so far."""
         known = [sample["decode" if row.isLanguageModel else "steady"]
                  for (one, _), some in samples.items() if one == side for sample in some]
         most = MOST_STEADY_MS / min(known) if known else 0
@@ -122,7 +124,7 @@ def main(words=None):
                 samples, failures = measure(programs, row, path, arguments)
                 results.append(report.Result(row.name, path.stat().st_size, row.isLanguageModel,
                                              samples, failures))
-                # After each row: a run that is stopped leaves what it has.
+                # Written after each row, so that an interrupted run keeps what it has measured.
                 write(results, arguments)
     except (Failure, OSError, subprocess.CalledProcessError) as error:
         say(f"compare.py: {error}")

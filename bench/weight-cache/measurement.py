@@ -31,7 +31,7 @@ class Programs:
         return self.folder / f"{row.name}.{side}"
 
     def words(self, side, row, path, state, repeat, prefills):
-        """The command of one measurement."""
+        """The command line of one measurement."""
         cache = self.cache(side, row)
         if side == PEER:
             words = [self.python, PEER_PROGRAM, path, "--threads", self.threads, "--repeat", repeat]
@@ -68,7 +68,7 @@ class Programs:
         return sum(file.stat().st_blocks * 512 for file in files if file.is_file())
 
     def dropPages(self, side, row, path):
-        """Model and cache leave the page cache, so that they come from the disk."""
+        """Drops model and cache from the page cache, so that they are read from the disk."""
         cache = self.cache(side, row)
         for file in [path, *([cache] if cache.is_file() else cache.rglob("*"))]:
             if not file.is_file():
@@ -81,8 +81,8 @@ class Programs:
                 os.close(descriptor)
 
     def run(self, side, row, path, state, repeat, prefills, count=None):
-        """One sample: of `count` processes that start at once, or of one whose shared memory
-        nobody looks at, which takes time from it."""
+        """One sample: of `count` processes that start at the same time, or of a single one, whose
+        shared memory is not measured, since that would slow it down."""
         words = [str(word) for word in self.words(side, row, path, state, repeat, prefills)]
         processes = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                       env=self.environment(side, row, state))
@@ -99,14 +99,14 @@ class Programs:
 
 
 def _watch(processes, isShared):
-    """Peaks of the sums over all processes, in KiB, until they have ended."""
+    """Peaks, in KiB, of the sums over all processes, until they have ended."""
     end = time.monotonic() + TIMEOUT_S
     anonymous = shared = 0
     nextShared = 0.0
     while any(process.poll() is None for process in processes):
         anonymous = max(anonymous, sum(_kib(process.pid, "status", "RssAnon")
                                        for process in processes))
-        # Walks all pages: often enough for a peak, seldom enough not to be measured.
+        # Reading PSS walks all pages: often enough to catch the peak, seldom enough not to disturb.
         if isShared and time.monotonic() >= nextShared:
             begin = time.monotonic()
             shared = max(shared, _sharedKib(processes))
@@ -120,9 +120,9 @@ def _watch(processes, isShared):
 
 
 def _sharedKib(processes):
-    """The sum of PSS; 0 while it cannot be told: a page that the second process maps between two
-    reads counts whole with the first and in part with the second, so that of several processes only
-    sums count that hardly change from one to the next."""
+    """The sum of PSS; 0 while it is uncertain: a page that the second process maps between two
+    reads counts as a whole in the first and in part in the second. So with several processes, only
+    sums that hardly change from one reading to the next are used."""
     def once():
         return sum(_kib(process.pid, "smaps_rollup", "Pss") for process in processes)
     if len(processes) == 1:
@@ -150,7 +150,7 @@ def _sample(row, samples):
                  "peak_kib": one["peak_rss_kib"], "anonymous_kib": one["anonymous_rss_kib"]}
                 for one in samples]
     else:
-        # Where something of the preparation may go on while the inputs are made, they count.
+        # Creating the inputs counts, too, since part of the preparation may go on meanwhile.
         flat = [{"init": one["start"]["prepare_ms"],
                  "first": one["inference_ms"].get("first_result", one["inference_ms"]["first"]),
                  "steady": one["inference_ms"]["p50"],

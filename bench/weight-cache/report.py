@@ -6,7 +6,7 @@ import statistics
 from measurement import BUILDING, HEARTH, NONE, PEER, REUSING, SIDES, STATES
 
 DROPPED = "reusing, page cache dropped"
-LARGE = 100_000_000  # bytes of a model file from which on the goals for large ones hold
+LARGE = 100_000_000  # size of a model file, in bytes, from which on the goals for large ones hold
 BUDGETED = 400_000_000
 
 
@@ -21,7 +21,7 @@ class Result:
         self.failures = failures
 
     def median(self, side, state, *keys):
-        """Of the sum of the keys; None without samples."""
+        """The median of the sum of the keys; None without samples."""
         values = [sum(sample[key] for key in keys)
                   for sample in self.samples.get((side, state), []) if all(k in sample for k in keys)]
         return statistics.median(values) if values else None
@@ -41,7 +41,7 @@ class Result:
                              for (side, state), sentence in self.failures.items()}}
 
     def processes(self):
-        """Numbers of processes that were measured."""
+        """The numbers of processes that were measured."""
         return sorted({int(state.split()[0]) for _, state in self.samples
                        if state.endswith(" processes")})
 
@@ -55,7 +55,7 @@ def ratio(ours, theirs):
 
 
 def goals(result):
-    """(what, ratio or value, goal, unit) for one row; None where it cannot be told."""
+    """(what, ratio or value, goal, unit) for one row; None if it is unknown."""
     def ours(state, *keys):
         return result.median(HEARTH, state, *keys)
 

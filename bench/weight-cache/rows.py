@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models of the benchmark, and the files of those that are generated."""
+"""The models of the benchmark, and the files of the generated ones."""
 
 import hashlib
 import subprocess
@@ -15,11 +15,11 @@ class Row:
     name: str
     words: tuple  # for generate.py
     isLanguageModel: bool = False
-    rounds: int = 7  # the most; a large model takes minutes for each
+    rounds: int = 7  # at most this many; a large model takes minutes for each
     processes: tuple = (1, 2, 4)
 
     def path(self, cache, say):
-        """The file in `cache`; written when none of this version of the generator is there."""
+        """The file in `cache`. It is written unless one of this version of the generator exists."""
         digest = hashlib.sha256(repr(self.words).encode())
         for source in sorted(GENERATOR.parent.glob("*.py")):
             digest.update(source.read_bytes())

@@ -6,7 +6,6 @@
 
 The levels, from the newest: LEVELS below. It works where the processor's flags list cpuid_fault,
 and on the build of the release preset (its libisa_mask.so).
-
 """
 
 import os

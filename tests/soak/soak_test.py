@@ -5,7 +5,6 @@ Each round starts some sessions (soak_session.cc) with endings, limits, faults, 
 points drawn from a seed, and meanwhile or between rounds replaces models, cuts and flips files of
 the store, prunes and removes it. A few rounds by default; HEARTH_TEST_LONG=1 makes it an hour,
 HEARTH_SOAK_SECONDS any other time, HEARTH_TEST_SEED repeats a run.
-
 """
 
 import dataclasses
