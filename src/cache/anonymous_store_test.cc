@@ -43,7 +43,7 @@ TEST(AnonymousStore, ASegmentIsThePublishersMemoryAndGoesWithItsLastUser) {
   EXPECT_EQ(published->data(), memory->data());
   EXPECT_TRUE(published->mapOver(memory->data()));
   EXPECT_EQ(makeStore()->find(segmentKey(1)).segment, published);
-  // The memory alone keeps the segment findable, and so does the segment alone.
+  // Either the memory or the segment suffices to keep the segment findable.
   published.reset();
   EXPECT_TRUE(store->find(segmentKey(1)));
   const SegmentRef found = store->find(segmentKey(1)).segment;

@@ -50,7 +50,7 @@ class SegmentStoreTest : public testing::TestWithParam<PlanCapacity> {
     return segment;
   }
 
-  // A start. Returns how many segments it had to build, or nothing when something is wrong.
+  // A start. Returns the number of segments that it had to build; nothing if something is wrong.
   static std::optional<int> start(SegmentStore& store, uint64_t plan,
                                   std::span<const uint64_t> numbers) {
     int built = 0;
@@ -77,7 +77,7 @@ class SegmentStoreTest : public testing::TestWithParam<PlanCapacity> {
   TempFolder folder_{TempFolder::Place::kMemory};
 };
 
-// The stores whose content outlives the process.
+// The stores whose content outlives a process.
 class KeptStoreTest : public SegmentStoreTest {};
 
 TEST_P(SegmentStoreTest, AKeyFindsItsOwnBytesOnly) {
@@ -141,7 +141,7 @@ TEST_P(KeptStoreTest, TheNextProcessFindsWhatTheLastOneBuilt) {
             0);
 }
 
-// E1: a look-up that misses is repaired for good.
+// E1: a look-up that misses must be repaired permanently.
 TEST_P(KeptStoreTest, AMissIsRepairedForTheNextStart) {
   const uint64_t few[] = {30, 31};
   const uint64_t more[] = {30, 31, 32};
@@ -151,7 +151,7 @@ TEST_P(KeptStoreTest, AMissIsRepairedForTheNextStart) {
   EXPECT_EQ(start(*open(StoreMode::kStrict), 6, more), 0);
 }
 
-// E2: a process goes on reading while others build anew.
+// E2: a process must be able to read while others build a new store.
 TEST_P(KeptStoreTest, AReaderSurvivesThatOthersBuildAnew) {
   const uint64_t numbers[] = {40, 41};
   ASSERT_EQ(start(*open(), 7, numbers), 2);
@@ -198,8 +198,8 @@ TEST_P(KeptStoreTest, AReaderSurvivesThatOthersBuildAnew) {
 }
 
 // The background check begins when a start is over; a process that ends before that checks a small
-// part. damaged_store_test.cc tests what is more than one part.
-TEST_P(KeptStoreTest, WhoEndsBeforeTheCheckBeginsChecksAPart) {
+// part. damaged_store_test.cc tests segments of more than one part.
+TEST_P(KeptStoreTest, AProcessThatEndsBeforeTheCheckBeginsChecksAPart) {
   constexpr uint64_t kNumber = 1;
   const std::vector<uint8_t> bytes = payload(kNumber, 5000);
   {
@@ -228,7 +228,7 @@ TEST_P(KeptStoreTest, WhoEndsBeforeTheCheckBeginsChecksAPart) {
     fs::permissions(entry.path(), fs::perms(0400));
   }
   ASSERT_TRUE(isFlipped);
-  // Where nothing can be remembered, a sample is checked, here everything; the file stays.
+  // If nothing can be remembered, a sample is checked (here everything), and the file stays.
   for (const StoreMode mode : {StoreMode::kReadOnly, StoreMode::kReadWrite}) {
     const auto store = open(mode);
     const FoundSegment found = store->find(segmentKey(kNumber));
@@ -242,7 +242,8 @@ TEST_P(KeptStoreTest, WhoEndsBeforeTheCheckBeginsChecksAPart) {
 }
 
 #ifdef HEARTH_TEST_HOOKS
-// E3: a start that dies right after it began leaves nothing that later starts take for a cache.
+// E3: a start that dies right after its beginning must leave nothing that later starts take for a
+// cache.
 TEST_P(KeptStoreTest, AStartThatDiesAtOnceLeavesNoEmptyCache) {
   const uint64_t numbers[] = {50, 51};
   const char* const point =
@@ -268,7 +269,7 @@ TEST_P(KeptStoreTest, FactsAreThereForTheNextProcess) {
     EXPECT_EQ(store->recall(key), value);
     EXPECT_EQ(store->recall("another"), payload(5, 32));
     EXPECT_FALSE(store->recall("a fact"));
-    // A bundle comes into being with its first plan.
+    // A bundle is created with its first plan.
     const uint64_t numbers[] = {1};
     EXPECT_EQ(start(*store, 1, numbers), 1);
   }
@@ -314,7 +315,7 @@ TEST_P(SegmentStoreTest, AModelThatChangedIsNoticedHoweverItWasWritten) {
   expectNoticed("copied over with its time of modification");
 }
 
-// E8: nothing is cut off at 4 GiB. The payload is a hole.
+// E8: nothing may be cut off at 4 GiB. The payload is a hole.
 TEST_P(KeptStoreTest, SegmentsBeyondFourGibibytesAreWhole) {
   constexpr uint64_t kSize = (uint64_t{4} << 30) + (uint64_t{5} << 20) + 77;
   SegmentInfo large{.key = segmentKey(60), .payloadSize = kSize, .writtenIn = currentBootId()};
@@ -363,7 +364,7 @@ TEST_P(KeptStoreTest, SegmentsBeyondFourGibibytesAreWhole) {
     EXPECT_EQ(found.segment->data()[0], 0);
     EXPECT_EQ(found.segment->data()[kSize - 1], 0);
     EXPECT_TRUE(equal(store->find(segmentKey(61)).segment->bytes(), behind));
-    // After another segment is added, the first one is still whole.
+    // After another segment is added, the first one is still complete.
     ASSERT_NE(publish(*store, segmentKey(62), payload(62, 5000)), nullptr);
     const std::vector<SegmentKey> keys = {segmentKey(61), segmentKey(62)};
     ASSERT_TRUE(store->publishPlan(planKey(10), payload(1, 10), keys));

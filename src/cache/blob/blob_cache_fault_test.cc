@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A system call fails, or the process dies, while a blob cache is saved: the old file or the new
-// one is there.
+// A system call fails, or the process dies, while a blob cache is saved: the file is then either
+// the old or the new one.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -56,7 +56,7 @@ TEST_F(BlobCacheFaultTest, EveryFailureToSaveHasAReasonAndKeepsTheOldFile) {
   }
 }
 
-TEST_F(BlobCacheFaultTest, AFileThatCannotBeReadThisOnceIsNoEmptyCache) {
+TEST_F(BlobCacheFaultTest, AFileThatCannotBeReadOnceIsNoEmptyCache) {
   const auto cache = open();
   cache->set(keyOf(1), valueOf(1));
   ASSERT_TRUE(cache->save());
@@ -106,7 +106,7 @@ TEST_F(BlobCacheFaultTest, KilledAtEveryCrashPoint) {
       return victim->save() ? 0 : 1;
     }));
     EXPECT_TRUE(wasKilled(status)) << status;
-    // Everything was saved or nothing, and the old values are there in either case.
+    // Either everything was saved or nothing; the old values exist in both cases.
     const auto after = open();
     EXPECT_TRUE(has(*after, 1));
     const bool isNew = has(*after, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that is damaged, planted, or owned by somebody else counts as an empty cache and does no
+// A file that is damaged, planted or owned by another user counts as an empty cache and does no
 // other harm.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -39,7 +39,7 @@ class BlobCacheHostileTest : public BlobCacheTest {
     EXPECT_TRUE(has(*next, 9));
     EXPECT_EQ(next->count(), 1u);
   }
-  // Gives the bytes the right digest.
+  // Sets the digest that fits the bytes.
   static void sign(std::vector<uint8_t>* file) {
     base::Sha256 hash;
     hash.update(std::span(*file).first(32));
@@ -67,7 +67,7 @@ TEST_F(BlobCacheHostileTest, AFileOfAnyOtherLengthIsAnEmptyCache) {
     plant(bytes);
     expectEmptyAndReplaceable();
   }
-  // The largest possible hole costs nothing.
+  // A file that consists of the largest possible hole costs no time.
   plant(whole);
   if (::truncate(file().c_str(), off_t{1} << 43) == 0) expectEmptyAndReplaceable();
 }
@@ -147,7 +147,7 @@ TEST_F(BlobCacheHostileTest, EntriesFromTheFutureAreNotKeptForEver) {
   EXPECT_EQ(cache->get(keyOf(1)), payload(1, 100));
 }
 
-TEST_F(BlobCacheHostileTest, WhateverIsPlantedIsIgnoredAndReplaced) {
+TEST_F(BlobCacheHostileTest, PlantedFilesAreIgnoredAndReplaced) {
   const fs::path target = folder_.path() / "target";
   std::vector<PlantedFile> plants = plantedFiles();
   plants.push_back({"file of another user", [](const fs::path& path, const fs::path& target) {
@@ -174,7 +174,7 @@ TEST_F(BlobCacheHostileTest, WhateverIsPlantedIsIgnoredAndReplaced) {
   }
 }
 
-TEST_F(BlobCacheHostileTest, VerifyRemovesADamagedFileWhereItMay) {
+TEST_F(BlobCacheHostileTest, VerifyRemovesADamagedFileUnlessItIsReadOnly) {
   prepare();
   EXPECT_EQ(open()->verify(), 3u);
   std::vector<uint8_t> bytes = readFile(file());

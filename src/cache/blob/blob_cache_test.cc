@@ -34,7 +34,7 @@ TEST_F(BlobCacheTest, TheNextProcessFindsWhatWasSaved) {
   EXPECT_EQ(leftovers(), 0u);
 }
 
-TEST_F(BlobCacheTest, ABufferThatIsTooSmallIsLeftAlone) {
+TEST_F(BlobCacheTest, ABufferThatIsTooSmallIsNotWritten) {
   const auto cache = open();
   cache->set("key", payload(1, 10));
   std::vector<uint8_t> buffer(12, 7);
@@ -46,7 +46,7 @@ TEST_F(BlobCacheTest, ABufferThatIsTooSmallIsLeftAlone) {
   EXPECT_EQ(buffer[10], 7);
 }
 
-TEST_F(BlobCacheTest, WithoutAFolderAllStaysInMemory) {
+TEST_F(BlobCacheTest, WithoutAFolderEntriesStayInMemory) {
   BlobCache cache(nullptr, kName);
   cache.set("key", payload(1, 10));
   EXPECT_TRUE(cache.save());
@@ -100,14 +100,14 @@ TEST_F(BlobCacheTest, TheOrderOfUseOutlivesTheProcess) {
   for (const uint64_t i : {1, 3, 4, 5}) EXPECT_EQ(cache->get(keyOf(i)), value(i));
 }
 
-TEST_F(BlobCacheTest, WhatAnotherProcessSavedIsMergedAndSeen) {
+TEST_F(BlobCacheTest, EntriesOfAnotherProcessAreMergedAndSeen) {
   const auto one = open();
   const auto other = open();
   one->set(keyOf(1), valueOf(1));
   other->set(keyOf(2), valueOf(2));
   EXPECT_FALSE(other->get(keyOf(1)));
   ASSERT_TRUE(one->save());
-  // Seen before the other cache saves.
+  // The entry is seen before the other cache saves.
   EXPECT_TRUE(has(*other, 1));
   ASSERT_TRUE(other->save());
   EXPECT_TRUE(has(*one, 2));
@@ -121,7 +121,7 @@ TEST_F(BlobCacheTest, WhatAnotherProcessSavedIsMergedAndSeen) {
   EXPECT_EQ(open()->count(), 3u);
 }
 
-TEST_F(BlobCacheTest, WhatIsRemovedStaysAway) {
+TEST_F(BlobCacheTest, RemovedEntriesStayRemoved) {
   const auto one = open();
   const auto other = open();
   one->set(keyOf(1), valueOf(1));
@@ -131,7 +131,7 @@ TEST_F(BlobCacheTest, WhatIsRemovedStaysAway) {
   one->remove(keyOf(1));
   EXPECT_FALSE(one->get(keyOf(1)));
   ASSERT_TRUE(one->save());
-  // The copy in the other cache's memory does not bring the value back.
+  // The copy in the other cache's memory does not restore the value.
   other->set(keyOf(3), valueOf(3));
   ASSERT_TRUE(other->save());
   EXPECT_FALSE(open()->get(keyOf(1)));
@@ -144,7 +144,7 @@ TEST_F(BlobCacheTest, WhatIsRemovedStaysAway) {
   EXPECT_EQ(one->count(), 1u);
 }
 
-TEST_F(BlobCacheTest, LimitsHoldForWhatIsMerged) {
+TEST_F(BlobCacheTest, LimitsHoldForMergedEntries) {
   const BlobLimits limits = {.maxKeyBytes = 6, .maxValueBytes = 100, .maxBytes = 500};
   for (const BlobEviction eviction : {BlobEviction::kLeastRecentlyUsed, BlobEviction::kRandom})
     for (const BlobRoom room : {BlobRoom::kFit, BlobRoom::kHalve, BlobRoom::kFitAndHalve}) {
@@ -177,7 +177,7 @@ TEST_F(BlobCacheTest, AnEntryBeyondSmallerLimitsIsNotTaken) {
   EXPECT_EQ(open({.maxBytes = 10})->count(), 0u);
 }
 
-TEST_F(BlobCacheTest, AReadOnlyFolderIsReadAndNothingElse) {
+TEST_F(BlobCacheTest, AReadOnlyFolderIsOnlyRead) {
   const auto writer = open();
   writer->set(keyOf(1), valueOf(1));
   ASSERT_TRUE(writer->save());
@@ -255,7 +255,7 @@ TEST_F(BlobCacheTest, ManyProcessesLoseNothing) {
   EXPECT_EQ(leftovers(), 0u);
 }
 
-TEST_F(BlobCacheTest, ALockThatAChildOfTheSaverInheritsIsLetGo) {
+TEST_F(BlobCacheTest, ALockThatAForkedChildInheritsIsReleased) {
   const auto cache = open();
   cache->set(keyOf(1), valueOf(1));
   ASSERT_TRUE(cache->save());

@@ -149,7 +149,7 @@ TEST(BlobTable, RandomEvictionKeepsLimitsAndTheNewEntry) {
   EXPECT_TRUE(hasKeptTheOldest);
 }
 
-TEST(BlobTable, WhatIsInsertedIsFittedAfterwards) {
+TEST(BlobTable, InsertedEntriesAreFittedAfterwards) {
   for (const BlobRoom room : {BlobRoom::kFit, BlobRoom::kHalve}) {
     BlobTable blobs = table(room);
     for (int i = 0; i < 8; ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that dies at any moment leaves the old bundle or the new one.
+// A process that dies at any moment leaves either the old bundle or the new one.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -74,7 +74,7 @@ TEST_F(BundleCrashTest, KilledAtEveryCrashPoint) {
   EXPECT_GE(points, 8);
 }
 
-// Adding facts to a plan is as safe.
+// The same while facts are added to a plan.
 TEST_F(BundleCrashTest, KilledWhileFactsAreAdded) {
   const Fact fact{"a fact", payload(9, 200)};
   const auto remember = [&] {
@@ -122,8 +122,8 @@ TEST_F(BundleCrashTest, KilledAtRandomInstantsWhileOthersStart) {
     const double instant = window * (state >> 16) / 65536;
     const pid_t others[] = {startChild([&] { return buildAnew(); }),
                             startChild([&] { return buildAnew(); })};
-    // Takes turns, so that each child has something to replace. Forked last, since forking takes
-    // longer than its work in some builds.
+    // Both kinds of work alternate, so that each child has something to replace. The victim is
+    // forked last, since forking takes longer than its work in some builds.
     const pid_t victim = startChild([&] { return round % 2 == 0 ? replace() : buildAnew(); });
     ::usleep(static_cast<useconds_t>(instant));
     ::kill(victim, SIGKILL);

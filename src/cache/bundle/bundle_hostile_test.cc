@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged and hostile bundles, and other things in a bundle's place.
+// Damaged and hostile bundles, and other files in place of a bundle.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -76,7 +76,7 @@ TEST(BundleFile, SizesOfAnAttackerStayWithinTheFile) {
       std::memcpy(head.data() + field, &value, sizeof value);
       if (head == bytes) continue;
       sign(head);
-      // If the rounding leaves room, a smaller index is no contradiction, but its digest is.
+      // If the rounding leaves room, a smaller index contradicts nothing, but its digest differs.
       const auto taken = parseBundleHead(head, right.fileSize);
       EXPECT_TRUE(!taken || (value <= 1 && taken->indexSize() < right.indexSize()))
           << field << " " << value;
@@ -150,7 +150,7 @@ TEST_F(BundleHostileTest, AnyFlippedBitIsFoundAndNeverUsedInStrictMode) {
     SCOPED_TRACE(position);
     std::vector<uint8_t> bytes = whole;
     bytes[position] ^= static_cast<uint8_t>(1u << (position % 8));
-    // A new file each time, since a check of the last one may still be running.
+    // Each round has a new file, since a check of the last one may still be running.
     const auto plant = [&] {
       fs::remove(path());
       writeFile(path(), bytes);
@@ -158,7 +158,7 @@ TEST_F(BundleHostileTest, AnyFlippedBitIsFoundAndNeverUsedInStrictMode) {
     };
     plant();
     {
-      // All bytes come out right, and what was wrong is built again.
+      // All bytes are right in the end: wrong segments are built again.
       const auto store = open(strict());
       EXPECT_EQ(store->recall(fact.key).value_or(fact.value), fact.value);
       EXPECT_EQ(build(*store), 0);
@@ -174,7 +174,7 @@ TEST_F(BundleHostileTest, AnyFlippedBitIsFoundAndNeverUsedInStrictMode) {
     for (const SegmentKey& key : keys()) segments.push_back(store->find(key).segment);
     store->settle();
     EXPECT_EQ(store->counters().segmentsCorrupt, 1u);
-    // The background check may come before the search for the segment.
+    // The background check may finish before the search for the segment.
     const auto isWrong = [](const SegmentRef& it) {
       return it == nullptr || it->isCorrupt();
     };
@@ -187,8 +187,8 @@ TEST_F(BundleHostileTest, AnyFlippedBitIsFoundAndNeverUsedInStrictMode) {
   }
 }
 
-// A note behind the place where the file was cut would turn what was lost into zeros that can be
-// read.
+// A note that is written past the end of a truncated file would turn the lost pages into zeros that
+// can be read.
 TEST_F(BundleHostileTest, NotesDoNotMakeACutFileLonger) {
   ASSERT_EQ(build(*open()), 0);
   const auto store = open();
@@ -218,7 +218,8 @@ TEST_F(BundleHostileTest, AFileOfAnyOtherLengthIsReplaced) {
     EXPECT_EQ(build(*open(strict())), 0);
     EXPECT_EQ(open(strict())->counters().segmentsWritten, 0u);
   }
-  // Zeros are what a power failure leaves. The largest possible hole costs nothing.
+  // Zeros, as after a power failure. A file that consists of the largest possible hole costs no
+  // time.
   writeFile(path(), std::vector<uint8_t>(9000));
   EXPECT_EQ(build(*open()), 0);
   if (::truncate(path().c_str(), off_t{1} << 43) == 0) {
@@ -226,7 +227,7 @@ TEST_F(BundleHostileTest, AFileOfAnyOtherLengthIsReplaced) {
   }
 }
 
-TEST_F(BundleHostileTest, WhatIsNoBundleIsLeftAlone) {
+TEST_F(BundleHostileTest, FilesThatAreNoBundlesStayUnchanged) {
   const fs::path target = folder_.path() / "target";
   writeFile(target, payload(3, 5000));
   using Plant = void (*)(const fs::path& path, const fs::path& target);
@@ -284,7 +285,7 @@ TEST_F(BundleHostileTest, WhatIsNoBundleIsLeftAlone) {
   EXPECT_EQ(readFile(target), payload(3, 5000));
 }
 
-TEST_F(BundleHostileTest, WhateverStandsWhereOneIsWrittenDoesNoHarm) {
+TEST_F(BundleHostileTest, AnyFileInPlaceOfTheNewBundleDoesNoHarm) {
   const fs::path target = folder_.path() / "target";
   writeFile(target, payload(3, 5000));
   fs::create_symlink(target, building());
@@ -296,7 +297,7 @@ TEST_F(BundleHostileTest, WhateverStandsWhereOneIsWrittenDoesNoHarm) {
   ::mkfifo(building().c_str(), 0600);
   EXPECT_EQ(publish(*open(), keys()[0], bytesOf(0)).error().reason, StoreReason::kForeign);
   fs::remove(building());
-  // The leftover of a killed process.
+  // A leftover of a killed process.
   writeFile(building(), payload(4, 12345));
   fs::permissions(building(), fs::perms(0600));
   EXPECT_EQ(build(*open()), 0);
@@ -311,7 +312,7 @@ TEST_F(BundleHostileTest, DamagedNotesOnlyForget) {
     return segmentKey(i).bytes;
   };
   notes.attach(base::Descriptor::open(file, O_RDWR).value(), 100);
-  // More notes than there are places: the oldest are overwritten.
+  // More notes than there is room for: the oldest are overwritten.
   for (uint64_t i = 0; i < BundleNotes::kCount + 5; ++i) notes.add(key(i));
   const auto readBack = [&] {
     auto again = std::make_unique<BundleNotes>();

@@ -51,7 +51,7 @@ TEST_F(BundleStoreTest, FindsWhatWasPublishedInThisProcessAndTheNext) {
     const size_t alignment = kSizes[i] < (2u << 20) ? 4096 : 2u << 20;
     EXPECT_EQ(reinterpret_cast<uintptr_t>(found.segment->data()) % alignment, 0u);
     EXPECT_EQ(store->find(keys()[i]).segment, found.segment);
-    // One page behind the payload can be read.
+    // One page after the payload is readable.
     (void)*static_cast<const volatile uint8_t*>(found.segment->data() + kSizes[i] + 4095);
   }
   EXPECT_EQ(store->find(segmentKey(99)).reason, StoreReason::kAbsent);
@@ -125,9 +125,9 @@ TEST_F(BundleStoreTest, APlanWithoutItsSegmentsIsRefused) {
   EXPECT_EQ(build(*store), 0);
 }
 
-// Two starts write at the same time. When the plan of the first one completes the file, what the
-// second one has written so far still gets into the bundle of the second.
-TEST_F(BundleStoreTest, APlanHasWhatWasWrittenIntoTheBundleBefore) {
+// Two starts write at the same time. The plan of the first one completes the file; the segments
+// that the second one has written by then must still get into the second one's bundle.
+TEST_F(BundleStoreTest, APlanKeepsSegmentsThatWereWrittenBeforeAnotherPlan) {
   const auto first = segmentKey(1);
   const auto early = segmentKey(2);
   const auto third = segmentKey(3);
@@ -139,7 +139,7 @@ TEST_F(BundleStoreTest, APlanHasWhatWasWrittenIntoTheBundleBefore) {
     ASSERT_TRUE(publish(*store, early, bytes));
     ASSERT_TRUE(store->publishPlan(planKey(1), payload(91, 300), std::vector{first}));
     EXPECT_EQ(open(strict())->find(early).reason, StoreReason::kAbsent);
-    // Another file comes in between.
+    // Another bundle is published in between.
     ASSERT_TRUE(publish(*store, third, payload(3, 5000)));
     ASSERT_TRUE(store->publishPlan(planKey(1), payload(92, 300), std::vector{first, third}));
     ASSERT_TRUE(publish(*store, late, payload(4, 5000)));
@@ -218,7 +218,7 @@ TEST_F(BundleStoreTest, FactsAreKeptBesideThePlan) {
     return store.recall(key).value_or(std::vector<uint8_t>());
   };
   {
-    // Remembered before there is a file, and written with the plan.
+    // These are remembered before the file exists, and written with the plan.
     const auto store = open();
     store->remember(facts);
     store->flush();
@@ -326,7 +326,7 @@ TEST_F(BundleStoreTest, LostWritesShowAfterTheNextBoot) {
   const auto store = open(second);
   EXPECT_EQ(store->find(keys()[2]).reason, StoreReason::kCorrupt);
   EXPECT_TRUE(equal(store->find(keys()[1]).segment->bytes(), bytesOf(1)));
-  // The right parts of the bundle are copied.
+  // Undamaged parts of the bundle are copied.
   EXPECT_EQ(build(*store), 0);
   EXPECT_EQ(store->counters().segmentsWritten, 1u);
   EXPECT_EQ(build(*open(strict())), 0);
@@ -391,7 +391,7 @@ TEST_F(BundleStoreTest, EveryFailureToWriteHasAReasonAndLeavesNothing) {
   base::sys::clearFaults();
 }
 
-TEST_F(BundleStoreTest, WhatCannotBeSyncedIsDropped) {
+TEST_F(BundleStoreTest, AFileThatCannotBeSyncedIsDropped) {
   const auto store = open();
   ASSERT_EQ(build(*store), 0);
   const SegmentRef segment = store->find(keys()[0]).segment;
@@ -481,7 +481,8 @@ TEST_F(BundleProcessTest, AnotherProcessTakesOverFromABuilderThatDies) {
     return 0;
   });
   waitUntil(1);
-  // A process that waits too long works alone, and does not wait for the same writer again.
+  // A process that has waited too long builds for itself, and does not wait for the same writer
+  // again.
   const auto store = open();
   EXPECT_EQ(store->acquire(keys()[0], std::chrono::milliseconds(30)).role(),
             BuildTicket::Role::kAlone);
@@ -493,7 +494,7 @@ TEST_F(BundleProcessTest, AnotherProcessTakesOverFromABuilderThatDies) {
   EXPECT_FALSE(fs::exists(building()));
 }
 
-TEST_F(BundleProcessTest, FactsWaitForNobodyAndGoWithThePlanThatFollows) {
+TEST_F(BundleProcessTest, FactsDoNotWaitForBuildersAndAreWrittenWithTheNextPlan) {
   ASSERT_EQ(build(*open()), 0);
   const auto store = open();
   const auto remember = [&](const std::string& key) {
@@ -504,7 +505,7 @@ TEST_F(BundleProcessTest, FactsWaitForNobodyAndGoWithThePlanThatFollows) {
   const auto isKept = [&](const std::string& key) {
     return open(strict())->recall(key).has_value();
   };
-  // While another process builds.
+  // Another process is building.
   const pid_t builder = startChild([&] {
     const auto other = BundleStore::open(strict());
     const BuildTicket ticket = (*other)->acquire(segmentKey(500));
@@ -517,7 +518,7 @@ TEST_F(BundleProcessTest, FactsWaitForNobodyAndGoWithThePlanThatFollows) {
   EXPECT_FALSE(isKept("busy"));
   ::kill(builder, SIGKILL);
   waitForChild(builder);
-  // While this process builds.
+  // This process is building.
   BuildTicket ticket = store->acquire(segmentKey(500));
   ASSERT_EQ(ticket.role(), BuildTicket::Role::kBuild);
   remember("building");
@@ -535,7 +536,7 @@ TEST_F(BundleProcessTest, FactsWaitForNobodyAndGoWithThePlanThatFollows) {
   EXPECT_TRUE(open(strict())->find(segmentKey(500)));
 }
 
-TEST_F(BundleProcessTest, ATicketThatLeadsToNothingLetsOthersBuild) {
+TEST_F(BundleProcessTest, AnUnusedTicketLetsOthersBuild) {
   const auto store = open();
   BuildTicket first = store->acquire(segmentKey(500));
   BuildTicket second = store->acquire(segmentKey(501));
@@ -569,7 +570,7 @@ TEST_F(BundleStoreTest, ASegmentWithoutAKeyIsNamedByItsContent) {
   store->flush();
   ASSERT_NE(segment, nullptr);
   EXPECT_EQ(segment->key(), contentSegmentKey(bytes));
-  // A segment that is only still mapped cannot be named by a plan, and is written again.
+  // A segment that is still mapped but not stored cannot be named by a plan; it is written again.
   const std::vector<SegmentKey> keys = {segment->key()};
   ASSERT_TRUE(store->publishPlan(planKey(1), {}, keys));
   fs::remove(path());

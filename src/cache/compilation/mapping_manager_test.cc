@@ -34,12 +34,12 @@ class MappingManagerTest : public testing::Test {
   std::string folder() const { return memory_.path() / "state" / "hearth"; }
   fs::path file() const { return fs::path(folder()) / "cache-map.sqlite"; }
   fs::path latestFile() const { return fs::path(folder()) / "cache-map.latest"; }
-  // What another process would find.
+  // The contents that another process would find.
   std::vector<CachedContent> found(const CacheOwner& who) const {
     return MappingManager(folder()).find(who).value_or(std::vector<CachedContent>());
   }
 
-  // The same without a query of the database.
+  // The same, without a query of the database.
   std::optional<CachedContent> latest(const CacheOwner& who) const {
     return MappingManager(folder()).findLatest(who);
   }
@@ -63,7 +63,7 @@ TEST_F(MappingManagerTest, RemembersForOtherProcesses) {
   EXPECT_EQ(status.st_mode & 0777, 0600u);
 }
 
-TEST_F(MappingManagerTest, OtherBuildsAndUsersAreOthers) {
+TEST_F(MappingManagerTest, OtherBuildsAndUsersHaveTheirOwnEntries) {
   MappingManager manager(folder());
   ASSERT_TRUE(manager.remember(owner(1), content(10)));
   EXPECT_THAT(manager.find(owner(1, 2)).value(), testing::IsEmpty());
@@ -80,7 +80,7 @@ TEST_F(MappingManagerTest, KeepsTheLatestOfAToken) {
   EXPECT_EQ(contents.back(), content(12));
 }
 
-TEST_F(MappingManagerTest, BuildsDoNotPushEachOtherOut) {
+TEST_F(MappingManagerTest, BuildsDoNotEvictEachOthersEntries) {
   MappingManager manager(folder());
   ASSERT_TRUE(manager.remember(owner(1, 1), content(1)));
   for (uint64_t i = 0; i < MappingManager::kMostPerBuild + 10; ++i)
@@ -109,7 +109,7 @@ TEST_F(MappingManagerTest, DamageOnlyForgets) {
     MappingManager manager(folder());
     const Status written = manager.remember(owner(1), content(10));
     if (!written) {
-      // The write has found the damage, and the next one makes a new file.
+      // A write has detected the damage, and the next one creates a new file.
       EXPECT_TRUE(manager.remember(owner(1), content(10))) << at;
     }
   }
@@ -130,7 +130,7 @@ TEST_F(MappingManagerTest, FilesOfOthersAreNotBelieved) {
   EXPECT_FALSE(MappingManager(folder()).remember(owner(1), content(10)));
 }
 
-TEST_F(MappingManagerTest, AMapThatVanishesIsMadeAnew) {
+TEST_F(MappingManagerTest, AMapThatVanishesIsCreatedAgain) {
   MappingManager manager(folder());
   ASSERT_TRUE(manager.remember(owner(1), content(10)));
   fs::remove_all(memory_.path() / "state");
@@ -160,7 +160,7 @@ TEST_F(MappingManagerTest, WithoutAFolderNothingIsKnown) {
   EXPECT_FALSE(manager.find(owner(1)));
 }
 
-TEST_F(MappingManagerTest, PeopleSeeAllOfATokenAndAllOfASize) {
+TEST_F(MappingManagerTest, FindsAllEntriesOfATokenAndAllOfASize) {
   MappingManager manager(folder());
   ASSERT_TRUE(manager.remember(owner(1, 1), content(10)));
   ASSERT_TRUE(manager.remember(owner(1, 2, 7), content(11)));
@@ -191,7 +191,7 @@ TEST_F(MappingManagerTest, TheLatestIsKnownAsLongAsTheMapIsTheSame) {
   EXPECT_FALSE(latest(owner(2)));
   EXPECT_FALSE(latest(owner(1, 2)));
   EXPECT_FALSE(latest(owner(1, 1, 1001)));
-  // Something was written since, so only the database tells whether the entry is still there.
+  // Something has been written since, so only the database knows whether the entry still exists.
   ASSERT_TRUE(manager.remember(owner(2), content(12)));
   EXPECT_EQ(latest(owner(2)), content(12));
   EXPECT_FALSE(latest(owner(1)));
@@ -255,14 +255,14 @@ TEST_F(MappingManagerTest, ALockedFileIsAReasonAndStays) {
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error().code(), ErrorCode::kIo);
     EXPECT_FALSE(manager.remember(owner(2), content(11)));
-    // What was noted for this state of the file is still true.
+    // The copy that was made for this state of the file is still valid.
     EXPECT_EQ(latest(owner(1)), content(10));
   }
   EXPECT_THAT(found(owner(1)), testing::ElementsAre(content(10)));
 }
 
-// A clock was a hundred years ahead, and is right again.
-TEST_F(MappingManagerTest, WhatAWrongClockHasNotedGoesFirst) {
+// A clock was a hundred years ahead and has been corrected.
+TEST_F(MappingManagerTest, EntriesOfAWrongClockAreEvictedFirst) {
   MappingManager manager(folder());
   ASSERT_TRUE(manager.remember(owner(1), content(100)));
   const int64_t time = manager.findUnder(digest(1)).value().front().used;
@@ -284,7 +284,7 @@ TEST_F(MappingManagerTest, LookingChangesNothing) {
   EXPECT_FALSE(looking.remember(owner(1), content(11)));
   looking.touch(owner(1), content(10));
   EXPECT_THAT(found(owner(1)), testing::ElementsAre(content(10)));
-  // Only the next writer removes a damaged file.
+  // Only a writer removes a damaged file.
   const std::vector<uint8_t> damaged = payload(1, 5000);
   writeFile(file(), damaged);
   MappingManager again(folder(), MappingManager::Use::kLook);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments whose bytes changed on the disk while the tail or index stayed right. No start may adopt
-// them in place of the right bytes in its hands, and processes that are each too short for a whole
-// check find them together.
+// Segments whose bytes changed on the disk, while the tail or the index stayed right. No start may
+// adopt them instead of the right bytes that it holds, and processes that are each too short for a
+// complete check must find them together.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -48,7 +48,8 @@ class DamagedStoreTest : public testing::TestWithParam<PlanCapacity> {
     return result;
   }
 
-  // Packs what it does not find, as a start does. Returns whether all bytes it used were right.
+  // Packs the segments that it does not find, as a start does. Returns whether all bytes that it
+  // used were right.
   bool start(SegmentStore& store, const std::vector<std::vector<uint8_t>>& payloads,
              int* packed = nullptr) const {
     bool isRight = true;
@@ -95,7 +96,7 @@ class DamagedStoreTest : public testing::TestWithParam<PlanCapacity> {
     ASSERT_EQ(flipped, 1);
   }
 
-  // Makes void what was remembered of the file.
+  // Invalidates whatever was remembered about the file.
   static void age(const fs::path& path) {
     static int64_t time = 1'600'000'000;
     const timespec times[2] = {{++time, 0}, {time, 0}};
@@ -105,8 +106,8 @@ class DamagedStoreTest : public testing::TestWithParam<PlanCapacity> {
   TempFolder folder_{TempFolder::Place::kMemory};
 };
 
-// A cold start has the right bytes in hand. They replace the wrong ones that the store has under
-// the same key, whichever way they are published.
+// A cold start holds the right bytes. They replace the wrong ones that the store has under the same
+// key, however they are published.
 TEST_P(DamagedStoreTest, AColdStartAdoptsNothingThatIsWrong) {
   const std::vector<uint8_t> bytes = payload(1, (3u << 20) + 100);
   for (const bool isCopiedFirst : {false, true}) {
@@ -126,7 +127,7 @@ TEST_P(DamagedStoreTest, AColdStartAdoptsNothingThatIsWrong) {
   }
 }
 
-// The same if this process has already mapped the wrong bytes, which others use meanwhile.
+// The same if this process has already mapped the wrong bytes, and others use them meanwhile.
 TEST_P(DamagedStoreTest, AColdStartAdoptsNothingWrongThatIsMappedAlready) {
   const std::vector<uint8_t> bytes = payload(1, (3u << 20) + 100);
   ASSERT_TRUE(start(*open(), {bytes}));
@@ -153,7 +154,7 @@ TEST_P(DamagedStoreTest, AColdStartAdoptsWhatIsRight) {
     const StoreResult<SegmentRef> adopted = publish(*store, bytes, isCopiedFirst);
     ASSERT_TRUE(adopted) << adopted.error().message;
     EXPECT_TRUE(equal((*adopted)->bytes(), bytes));
-    // A bundle is always written anew as a whole.
+    // A bundle is always rewritten as a whole.
     if (GetParam() == PlanCapacity::kMany) {
       EXPECT_EQ(store->counters().segmentsWritten, 0u);
     }
@@ -161,8 +162,8 @@ TEST_P(DamagedStoreTest, AColdStartAdoptsWhatIsRight) {
   }
 }
 
-// The check that finds the damage may be that of a start whose mapping is gone by then. Who maps
-// the file meanwhile is told, too.
+// The mapping of the start whose check finds the damage may be gone by then. Users of other
+// mappings of the file are notified, too.
 TEST_P(DamagedStoreTest, EveryMappingOfTheFileIsFoundWrong) {
   const std::vector<uint8_t> bytes = payload(1, (3u << 20) + 100);
   const SegmentKey key = contentSegmentKey(bytes);
@@ -182,7 +183,8 @@ TEST_P(DamagedStoreTest, EveryMappingOfTheFileIsFoundWrong) {
   EXPECT_FALSE(store->find(key));
 }
 
-// No process lives until its background check begins, and none can check everything before it ends.
+// No process lives until its background check begins, and none can check everything before it
+// exits.
 TEST_P(DamagedStoreTest, ShortProcessesFindTheDamageTogether) {
   const std::vector<std::vector<uint8_t>> payloads = {payload(1, (21u << 20) + 5),
                                                       payload(2, (48u << 20) + 7)};
@@ -204,7 +206,7 @@ TEST_P(DamagedStoreTest, ShortProcessesFindTheDamageTogether) {
   for (size_t i = 0; i < payloads.size(); ++i) {
     SCOPED_TRACE(i);
     damage(payloads[i], payloads[i].size() - 1000);
-    // Each process checks at least one part, so there need be no more processes than parts.
+    // Each process checks at least one part, so no more processes than parts are needed.
     size_t starts = 1;
     int result = process();
     EXPECT_EQ(result, 1);
@@ -215,7 +217,7 @@ TEST_P(DamagedStoreTest, ShortProcessesFindTheDamageTogether) {
   }
 }
 
-// A check goes on where the last process left it, and completes at some time.
+// A check continues where the last process left it, and is complete at some time.
 TEST_P(DamagedStoreTest, ShortProcessesCheckEachPartOnce) {
   const std::vector<std::vector<uint8_t>> payloads = {payload(1, (50u << 20) + 5),
                                                       payload(2, (30u << 20) + 5)};
@@ -276,7 +278,7 @@ TEST(DamagedSystemStore, ShortProcessesRepairItInTheUsersStore) {
   EXPECT_EQ(readFile(file), wrong);
 }
 
-// A plan of a system store may lack what the user's own plan completes.
+// A plan of a system store may lack places that the user's own plan has.
 TEST(DamagedSystemStore, TheUsersOwnPlanIsFoundFirst) {
   const TempFolder folder(TempFolder::Place::kMemory);
   StoreOptions system{.path = folder.path() / "system", .maxBytes = uint64_t{1} << 40};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Somebody has planted a hard link to a file of the user's where a cache is written; no open()
-// refuses that. The file stays unchanged, and the cache goes on without it.
+// A hard link to one of the user's files is planted where a cache writes; open() does not refuse
+// that. The file must stay unchanged, and the cache must work without it.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -17,10 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file of the user's, which must not change.
+// One of the user's files, which must not change.
 class Victim {
  public:
-  // SQLite takes zeros at the start of a file for an old journal.
+  // SQLite takes zeros at the beginning of a file for an old journal.
   Victim(const fs::path& folder, std::vector<uint8_t> bytes)
       : path_(folder / "victim"), bytes_(std::move(bytes)) {
     fs::remove(path_);
@@ -99,12 +99,12 @@ TEST_F(PlantedLinkTest, NothingIsWrittenThroughAHardLinkInAStore) {
       EXPECT_TRUE(victim.isUntouched());
       const auto store = open();
       EXPECT_TRUE(equal(store->find(segmentKey(1)).segment->bytes(), payload(1, 50'000)));
-      // Locks still work: one process builds, and others wait.
+      // Locks still work: one process builds, and the others wait.
       EXPECT_EQ(store->acquire(segmentKey(2)).role(), BuildTicket::Role::kBuild);
     }
 }
 
-// A copy of the store made of hard links, as some backups are, may not be written either.
+// A copy of the store that consists of hard links, as some backups do, must not be written either.
 TEST_F(PlantedLinkTest, ABackupMadeOfHardLinksStaysAsItIs) {
   useAll();
   const fs::path backup = folder_.path() / "backup";

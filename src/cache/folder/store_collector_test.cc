@@ -43,8 +43,8 @@ class StoreCollectorTest : public StoreTest {
   }
 };
 
-// A clock was ahead, and is right again.
-TEST_F(StoreCollectorTest, WhatAWrongClockHasStampedDoesNotStayForEver) {
+// A clock was ahead and has been corrected.
+TEST_F(StoreCollectorTest, PlansOfAWrongClockAreEvicted) {
   addPlan(1, {1});
   addPlan(2, {2});
   addPlan(3, {3});
@@ -54,7 +54,7 @@ TEST_F(StoreCollectorTest, WhatAWrongClockHasStampedDoesNotStayForEver) {
   const uint64_t all = open()->inventory()->bytesOnDisk;
   EXPECT_EQ(open()->prune({.maxBytes = all - 1})->plans, 1u);
   EXPECT_FALSE(hasPlan(2) || hasSegment(2));
-  // The same by age. A clock that is off by an hour is nothing unusual.
+  // The same by age. A clock that is off by an hour is not unusual.
   addPlan(2, {2});
   usePlan(2, -hours(24 * 3650));
   usePlan(1, -hours(1));
@@ -159,7 +159,7 @@ TEST_F(StoreCollectorTest, PublishingKeepsTheLimit) {
             StoreReason::kOverLimit);
 }
 
-TEST_F(StoreCollectorTest, WhatIsInUseIsNotMadeRoomOf) {
+TEST_F(StoreCollectorTest, PlansInUseAreNotEvicted) {
   StoreOptions small = options();
   small.maxBytes = 120'000;
   const auto store = open(small);

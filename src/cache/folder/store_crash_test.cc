@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that dies at any moment leaves the old store or the new one.
+// A process that dies at any moment leaves either the old store or the new one.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -24,7 +24,7 @@ class StoreCrashTest : public StoreTest {
   static SegmentKey keyOf(size_t index) { return segmentKey(index); }
   const std::vector<uint8_t>& bytesOf(size_t index) const { return payloads_[index]; }
 
-  // Does all that writes: segments, a plan that replaces another, durable names, garbage
+  // Does everything that writes: segments, a plan that replaces another, final names, garbage
   // collection.
   int work() const {
     const auto store = WeightStore::open(options());
@@ -119,8 +119,8 @@ TEST_F(StoreCrashTest, KilledAtEveryCrashPoint) {
 TEST_F(StoreCrashTest, KilledAtRandomInstantsWhileOthersStart) {
   const char* text = std::getenv("HEARTH_TEST_LONG");
   const int rounds = text != nullptr && std::string_view(text) == "1" ? 2000 : 200;
-  // How long the victim may live at most, in microseconds. It follows how long its work takes,
-  // which depends on the machine's load.
+  // The longest life of the victim, in microseconds. It is adapted to the duration of the victim's
+  // work, which depends on the machine's load.
   double window = 20'000;
   uint32_t state = 12345;
   int killed = 0;
@@ -129,7 +129,8 @@ TEST_F(StoreCrashTest, KilledAtRandomInstantsWhileOthersStart) {
     state = state * 1664525 + 1013904223;
     const double instant = window * (state >> 16) / 65536;
     const auto other = [&] {
-      // Results are right whatever the victim left. A collector may remove what was found.
+      // Results are right, whatever the victim left. A collector may remove segments that were
+      // found.
       const auto store = WeightStore::open(options());
       if (!store) return 1;
       for (size_t i = 0; i < std::size(kSizes); ++i) {
@@ -145,7 +146,7 @@ TEST_F(StoreCrashTest, KilledAtRandomInstantsWhileOthersStart) {
       return 0;
     };
     const pid_t others[] = {startChild(other), startChild(other)};
-    // Forked last, since forking takes longer than its work in some builds.
+    // The victim is forked last, since forking takes longer than its work in some builds.
     const pid_t victim = startChild([&] { return work(); });
     ::usleep(static_cast<useconds_t>(instant));
     ::kill(victim, SIGKILL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls fail: the worst result is that there is no store.
+// System calls fail: in the worst case there is no store.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -53,7 +53,7 @@ TEST_F(StoreFaultTest, EveryFailureToWriteHasAReasonAndLeavesNothing) {
   }
 }
 
-TEST_F(StoreFaultTest, WhatIsCopiedFirstFailsWithTheSameReasons) {
+TEST_F(StoreFaultTest, SegmentsThatAreCopiedFirstFailWithTheSameReasons) {
   const std::pair<const char*, StoreReason> faults[] = {
       {"pwrite:ENOSPC", StoreReason::kNoSpace},   {"pwrite:ENOSPC:2", StoreReason::kNoSpace},
       {"pwrite:ENOSPC:4", StoreReason::kNoSpace}, {"fallocate:ENOSPC", StoreReason::kNoSpace},
@@ -115,7 +115,7 @@ TEST_F(StoreFaultTest, AFailingReadIsNoCorruption) {
   EXPECT_TRUE(open()->find(segmentKey(1)));
 }
 
-// Whether all segments are on disk for good, or none, or some.
+// The names are final for all segments, for none, or for some.
 TEST_F(StoreFaultTest, SegmentsAreMostlyFoundUnderTheFirstName) {
   constexpr uint64_t kSegments = 20;
   for (uint64_t i = 0; i < kSegments; ++i)
@@ -136,7 +136,7 @@ TEST_F(StoreFaultTest, SegmentsAreMostlyFoundUnderTheFirstName) {
   EXPECT_EQ(opens(), kSegments);
 }
 
-TEST_F(StoreFaultTest, WhatCannotBeSyncedIsDropped) {
+TEST_F(StoreFaultTest, SegmentsThatCannotBeSyncedAreDropped) {
   const auto store = open();
   ASSERT_TRUE(base::sys::injectText("fsync:EIO"));
   const auto segment = store->publish(segmentKey(1), payload(1, 5000));
@@ -229,7 +229,7 @@ TEST_F(StoreFaultTest, ASmallDiskFillsUp) {
     if (plan || plan.error().reason != StoreReason::kNoSpace) return 5;
     const FoundSegment found = (*store)->find(segmentKey(1));
     if (!found || !equal(found.segment->bytes(), payload(1, 1u << 20))) return 6;
-    // The new store has no room for its folders, or goes on without some file.
+    // The new store has no room for its folders, or works without some file.
     small.path = (mountPoint / "other").string();
     (void)WeightStore::open(small);
     return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the formats of segment and plan files against hostile bytes.
+// Tests the formats of segment and plan files with hostile bytes.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -49,7 +49,7 @@ TEST(SegmentFile, TheTailSaysWhatWasWritten) {
   }
 }
 
-// The digests are those of what the memory held before.
+// The digests are those of the memory's earlier content.
 TEST(SegmentFile, BytesThatChangeWhileTheyAreWrittenAreRefused) {
   TempFolder folder;
   const base::Descriptor file(

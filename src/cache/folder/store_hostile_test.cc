@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files in the store's folder are damaged or planted.
+// Files in the store's folder are damaged or planted.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ class StoreHostileTest : public StoreTest {
  protected:
   StoreHostileTest() : StoreTest(TempFolder::Place::kMemory) {}
 
-  // Makes a store with one segment and one plan, both under their final names, and closes it.
+  // Creates a store with one segment and one plan, both under their final names, and closes it.
   void prepare(size_t size = 5000) {
     const auto store = open();
     ASSERT_TRUE(store->publish(segmentKey(1), payload(1, size)));
@@ -28,7 +28,7 @@ class StoreHostileTest : public StoreTest {
     store->settle();
   }
 
-  // Expects the store to go on as if the object had never been there.
+  // Expects the store to work as if the object had never existed.
   void expectReplaceable() {
     const auto store = open();
     const auto segment = store->publish(segmentKey(1), payload(1, 5000));
@@ -44,7 +44,7 @@ class StoreHostileTest : public StoreTest {
   }
 };
 
-TEST_F(StoreHostileTest, AFolderThatIsNotOnesOwnIsRefused) {
+TEST_F(StoreHostileTest, AFolderOfOthersIsRefused) {
   fs::create_directory(root());
   const auto reason = [&] {
     const auto store = WeightStore::open(options());
@@ -84,7 +84,7 @@ TEST_F(StoreHostileTest, LinksInPlaceOfFoldersAreNotFollowed) {
   fs::create_directory_symlink(elsewhere, root() / "segments" / shard);
   EXPECT_EQ(open()->publish(segmentKey(1), payload(1, 10)).error().reason, StoreReason::kLink);
   EXPECT_TRUE(fs::is_empty(elsewhere));
-  // A symbolic link on the way to the store is the user's own business.
+  // Symbolic links on the path to the store are up to the user.
   fs::create_directory_symlink(folder_.path(), folder_.path() / "link");
   StoreOptions through = options();
   through.path = (folder_.path() / "link" / "other").string();
@@ -96,7 +96,7 @@ TEST_F(StoreHostileTest, AFileInPlaceOfTheStoreIsRefused) {
   EXPECT_EQ(WeightStore::open(options()).error().reason, StoreReason::kNotAFolder);
 }
 
-TEST_F(StoreHostileTest, WhateverIsPlantedInPlaceOfAnObjectIsIgnoredAndReplaced) {
+TEST_F(StoreHostileTest, PlantedFilesInPlaceOfObjectsAreIgnoredAndReplaced) {
   const fs::path target = folder_.path() / "target";
   std::vector<PlantedFile> plants = plantedFiles();
   plants.push_back({"empty file", [](const fs::path& path, const fs::path&) {
@@ -170,7 +170,7 @@ TEST_F(StoreHostileTest, CutAndGrownObjectsAreDropped) {
     EXPECT_EQ(open()->find(segmentKey(1)).reason, StoreReason::kCorrupt) << size;
     EXPECT_FALSE(fs::exists(segmentPath(segmentKey(1))));
   }
-  // The largest possible hole costs nothing.
+  // A file that consists of the largest possible hole costs no time.
   writeFile(segmentPath(segmentKey(1)), whole);
   fs::permissions(segmentPath(segmentKey(1)), fs::perms(0600));
   if (::truncate(segmentPath(segmentKey(1)).c_str(), off_t{1} << 43) == 0) {
@@ -229,7 +229,7 @@ TEST_F(StoreHostileTest, AnyFlippedBitOfAPlanIsFound) {
   }
 }
 
-TEST_F(StoreHostileTest, VerifyFindsAndDropsWhatIsWrong) {
+TEST_F(StoreHostileTest, VerifyFindsAndDropsWrongObjects) {
   prepare((3u << 20) + 5);
   std::vector<uint8_t> bytes = readFile(segmentPath(segmentKey(1)));
   bytes[2'500'000] ^= 4;
@@ -272,7 +272,7 @@ TEST_F(StoreHostileTest, AWrongSegmentOfASystemStoreIsPassedOver) {
   EXPECT_TRUE(fs::exists(segmentPath(segmentKey(1))));
 }
 
-TEST_F(StoreHostileTest, AStoreDeletedWhileInUseIsMadeAnew) {
+TEST_F(StoreHostileTest, AStoreDeletedWhileInUseIsCreatedAgain) {
   prepare();
   const auto store = open();
   const FoundSegment found = store->find(segmentKey(1));

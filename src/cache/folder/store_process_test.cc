@@ -35,7 +35,7 @@ class StoreProcessTest : public StoreTest {
   }
   ~StoreProcessTest() override { ::munmap(shared_, sizeof(Shared)); }
 
-  // A cold start; returns 0 when all segments came out right.
+  // A cold start; returns 0 when all segments are right.
   int start(WeightStore& store) const {
     for (int i = 0; i < kSegments; ++i) {
       const SegmentKey key = segmentKey(static_cast<uint64_t>(i));
@@ -122,7 +122,8 @@ TEST_F(StoreProcessTest, AnotherProcessTakesOverFromABuilderThatDies) {
   });
   while (shared_->ready.load() == 0) ::usleep(200);
   ASSERT_EQ(shared_->ready.load(), 1);
-  // While the builder lives, nobody else builds; a process that waits too long works alone.
+  // While the builder lives, no other process builds with a ticket; a process that has waited too
+  // long builds for itself.
   EXPECT_EQ(open()->acquire(segmentKey(1), std::chrono::milliseconds(30)).role(),
             BuildTicket::Role::kAlone);
   EXPECT_EQ(open()->acquire(segmentKey(2)).role(), BuildTicket::Role::kBuild);

@@ -37,7 +37,7 @@ TEST_F(StoreTest, FindsWhatWasPublishedInThisProcessAndTheNext) {
     EXPECT_EQ(
         reinterpret_cast<uintptr_t>(found.segment->data()) % (size < (2u << 20) ? 4096 : 2u << 20),
         0u);
-    // The bytes behind the payload can be read, too; they are those of the file.
+    // The bytes after the payload are readable, too; they are those of the file.
     const std::vector<uint8_t> file = readFile(segmentPath(key));
     EXPECT_TRUE(equal({found.segment->data() + size, memory::Mapping::kReadableBehind},
                       std::span(file).subspan(size, memory::Mapping::kReadableBehind)));
@@ -54,7 +54,7 @@ TEST_F(StoreTest, OneObjectForEachProcessAndStore) {
   EXPECT_NE(store, open(strict));
 }
 
-// Kernels read a little beyond the payload, even where it ends with a page.
+// Kernels read a little beyond the payload, even if it ends with a page.
 TEST_F(StoreTest, BytesBehindASegmentCanBeReadEvenIfTheyAreCutOff) {
   for (const size_t size : {4096ul, 4000ul, 2ul << 20}) {
     const SegmentKey key = segmentKey(size);
@@ -133,7 +133,7 @@ TEST_F(StoreTest, PublishAsyncGivesTheMappedSegmentAndLaysItOverTheSource) {
   EXPECT_EQ(store->acquire(segmentKey(7)).role(), BuildTicket::Role::kFound);
 }
 
-// Publishes payloads that are copied before they are hashed.
+// Publishes payloads that are copied to the store before they are hashed.
 class CopiedFirstTest : public StoreTest {
  protected:
   struct Published {
@@ -168,9 +168,9 @@ class CopiedFirstTest : public StoreTest {
   }
 };
 
-TEST_F(CopiedFirstTest, TheMemoryIsTheFilesBeforeItHasAName) {
+TEST_F(CopiedFirstTest, TheMappingOfTheFileIsOfferedBeforeItHasAName) {
   const auto store = open();
-  // More than may wait, so the caller's thread copies it.
+  // More bytes than may wait, so the calling thread copies them.
   const auto large = publish(*store, 1, (size_t{20} << 20) + 5);
   EXPECT_NE(large->copy, nullptr);
   EXPECT_EQ(temporaries(), 1u);
@@ -215,7 +215,7 @@ TEST_F(CopiedFirstTest, ManyDoNotHoldOpenFilesUntilTheEnd) {
   const auto store = open();
   std::vector<std::shared_ptr<Published>> all;
   for (uint64_t i = 0; i < 200; ++i) all.push_back(publish(*store, i, 70'000));
-  // The first segments are published although nobody has said that no more will come.
+  // The first segments are published, although more could follow.
   while (store->counters().segmentsWritten < 100)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   store->flush();

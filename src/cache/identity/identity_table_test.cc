@@ -35,7 +35,7 @@ class IdentityTableTest : public testing::Test {
   }
   fs::path database() const { return memory_.path() / "identity.sqlite"; }
   fs::path latest() const { return memory_.path() / "identity.latest"; }
-  // Makes the database answer.
+  // Forces the next look-up to use the database.
   void loseLatest() const { fs::remove(latest()); }
 
   static FileIdentity identity(uint64_t inode = 1) {
@@ -121,7 +121,7 @@ TEST_F(IdentityTableTest, EveryPartOfTheIdentityCounts) {
   EXPECT_EQ(remembered.content(identity(), 0, 100), digest_);
 }
 
-TEST_F(IdentityTableTest, WhatWasReadSoonAfterAChangeIsNotTrusted) {
+TEST_F(IdentityTableTest, DigestsReadSoonAfterAChangeAreNotTrusted) {
   for (const auto& [readAfter, trusted] : {std::pair(-5 * kSecond, false),
                                            {int64_t{0}, false},
                                            {kSecond, false},
@@ -187,7 +187,7 @@ TEST_F(IdentityTableTest, ADamagedFileNeverAnswersWrongly) {
   EXPECT_EQ(table().content(identity(1), 0, 100), digest_);
 }
 
-TEST_F(IdentityTableTest, ForgetsWhatIsOld) {
+TEST_F(IdentityTableTest, ForgetsOldEntries) {
   IdentityTable remembered = table();
   remembered.rememberContent(identity(), 0, 100, digest_, kChanged + 10 * kSecond);
   remembered.rememberChecked(segmentKey(1), identity().generation, BootId{1});
@@ -207,21 +207,21 @@ TEST_F(IdentityTableTest, AnImagesFilesAreKnownForOneMounting) {
   EXPECT_FALSE(table().content(update, 0, 100));
   loseLatest();
   EXPECT_FALSE(table().content(update, 0, 100));
-  // Nor does the check of a segment in the last image count for the new image.
+  // The check of a segment in the last image does not count for the new image either.
   FileGeneration segment = identity().generation;
   table().rememberChecked(segmentKey(1), segment, BootId{1});
   segment.mounting = 7;
   EXPECT_FALSE(table().isChecked(segmentKey(1), segment, BootId{1}));
 }
 
-TEST_F(IdentityTableTest, WhatProvesNothingIsNeverKnown) {
+TEST_F(IdentityTableTest, FilesWithoutProofAreNeverKnown) {
   for (const ChangeProof proof : {ChangeProof::kNone, ChangeProof::kSeal}) {
     FileIdentity file = identity();
     file.proof = proof;
     table().rememberContent(file, 0, 100, digest_, kChanged + 10 * kSecond);
     EXPECT_FALSE(table().content(file, 0, 100));
   }
-  // A server's clock is not ours.
+  // A server's clock differs from ours.
   FileIdentity file = identity();
   file.proof = ChangeProof::kServer;
   table().rememberContent(file, 0, 100, digest_, kChanged + 119 * kSecond);
@@ -231,7 +231,7 @@ TEST_F(IdentityTableTest, WhatProvesNothingIsNeverKnown) {
 }
 
 TEST_F(IdentityTableTest, AClockThatGoesBackwardsMakesNothingUnchangedNorEverlasting) {
-  // Files that were changed after they were read, by as much as numbers can hold.
+  // Files that were changed after they were read, by up to the largest difference that fits.
   for (const auto& [changed, readAt] : {std::pair(kChanged, kChanged - kSecond),
                                         {INT64_MAX, INT64_MIN},
                                         {INT64_MAX, kChanged},
@@ -242,7 +242,7 @@ TEST_F(IdentityTableTest, AClockThatGoesBackwardsMakesNothingUnchangedNorEverlas
     remembered.rememberContent(file, 0, 100, digest_, readAt);
     EXPECT_FALSE(remembered.content(file, 0, 100)) << changed << ' ' << readAt;
   }
-  // An entry of the year 2100, when the clock is right again.
+  // An entry of the year 2100, found after the clock was corrected.
   IdentityTable remembered = table();
   remembered.rememberContent(identity(7), 0, 100, digest_, 4'100'000'000 * kSecond);
   remembered.rememberContent(identity(8), 0, 100, digest_, INT64_MAX);
@@ -275,7 +275,7 @@ TEST(FileIdentity, ChangesWithEveryWriteRenameAndCopy) {
   writeFile(path, payload(1, 100));
   const FileIdentity first = now();
   EXPECT_EQ(first, now());
-  // A file system's clock may stand still for some milliseconds.
+  // The clock of a file system may stand still for some milliseconds.
   const auto waitForClock = [&] {
     const fs::path probe = folder.path() / "probe";
     struct stat status;
@@ -289,7 +289,7 @@ TEST(FileIdentity, ChangesWithEveryWriteRenameAndCopy) {
   writeFile(path, payload(2, 100));
   const FileIdentity second = now();
   EXPECT_NE(first, second);
-  // As `cp -p` writes it: same size and time of modification.
+  // A file written by `cp -p`: same size and time of modification.
   waitForClock();
   const timespec times[2] = {{.tv_sec = second.generation.modified / kSecond,
                               .tv_nsec = second.generation.modified % kSecond},
@@ -301,7 +301,7 @@ TEST(FileIdentity, ChangesWithEveryWriteRenameAndCopy) {
   EXPECT_NE(now(), second);
 }
 
-// SQLite allocates under a lock of the whole process, also when it closes a database.
+// SQLite allocates memory under a lock of the whole process, even when it closes a database.
 TEST_F(IdentityTableTest, AForkedChildIsNotHeldUpByDatabasesThatItsParentCloses) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   table().rememberContent(identity(), 0, 100, digest_, kChanged + 10 * kSecond);

@@ -62,7 +62,7 @@ FileFacts withoutDisk(FileFacts facts) {
 TEST(ChangeProof, StampsCountWhereARunningKernelHasSetThem) {
   EXPECT_EQ(proofOf(written(kExt4)), ChangeProof::kStamps);
   EXPECT_EQ(proofOf(withoutDisk(written(kOverlay))), ChangeProof::kStamps);
-  // Stamps that are clamped, or from a clock that was never set.
+  // Stamps that are clamped, or that come from a clock that was never set.
   EXPECT_EQ(proofOf(clamped(kExt4)), ChangeProof::kMounting);
   EXPECT_EQ(proofOf(withoutDisk(clamped(kOverlay))), ChangeProof::kMounting);
   for (const int64_t time :
@@ -71,11 +71,11 @@ TEST(ChangeProof, StampsCountWhereARunningKernelHasSetThem) {
     unset.changed = time;
     EXPECT_EQ(proofOf(unset), ChangeProof::kMounting) << time;
   }
-  // An image below an overlay whose times have fractions of a second.
+  // An image below an overlay, whose times have fractions of a second.
   FileFacts below = withoutDisk(written(kOverlay));
   below.born = 0;
   EXPECT_EQ(proofOf(below), ChangeProof::kMounting);
-  // Any program may set the time of modification.
+  // Any program can set the time of modification.
   FileFacts touched = written(kExt4);
   touched.modified = kWhole;
   EXPECT_EQ(proofOf(touched), ChangeProof::kStamps);
@@ -95,7 +95,7 @@ TEST(ChangeProof, ImagesAndUnknownDisksCountForOneMounting) {
   EXPECT_EQ(proofOf(facts), ChangeProof::kNone);
 }
 
-TEST(ChangeProof, WhatIsBehindAServerCountsLittle) {
+TEST(ChangeProof, FilesOfServersProveLittle) {
   for (const unsigned long system : {kNfs, kSmb2}) {
     EXPECT_EQ(proofOf(withoutDisk(written(system))), ChangeProof::kServer);
     EXPECT_EQ(proofOf(withoutDisk(clamped(system))), ChangeProof::kNone);

@@ -19,7 +19,7 @@ using Limits = BlockChecks::Limits;
 
 class BlockChecksTest : public testing::Test {
  protected:
-  // Outlives the processes of a test.
+  // This outlives the processes of a test.
   std::map<base::Sha256Digest, uint64_t> known_;
   int questions_ = 0;
   bool isLasting_ = true;
@@ -69,7 +69,7 @@ class BlockChecksTest : public testing::Test {
     }
   }
 
-  // A process that ends at once.
+  // A process that ends immediately.
   void endAtOnce(const Limits& limits = {
                      .least = 1, .most = 10, .sample = 4, .time = std::chrono::hours(1)}) {
     BlockChecks checks(memory());
@@ -93,13 +93,13 @@ TEST_F(BlockChecksTest, EachProcessGoesOnWhereTheLastEnded) {
     EXPECT_EQ(file.read, upTo(file.blocks)) << number;
     EXPECT_TRUE(file.isRight) << number;
   }
-  // Once all is known, one question is enough for any number of files.
+  // Once everything is known, one query is enough for any number of files.
   questions_ = 0;
   endAtOnce();
   EXPECT_EQ(questions_, 1);
 }
 
-// A child has no other way to hear of what its parent's check has found.
+// A child cannot learn in any other way what its parent's check has found.
 TEST_F(BlockChecksTest, AForkComesBeforeOrAfterTheEndOfACheck) {
   HEARTH_SKIP_THREADS_AFTER_FORK();
   BlockChecks checks(memory());
@@ -138,7 +138,7 @@ TEST_F(BlockChecksTest, AWrongBlockEndsACheckAndIsNeverKnownAsRight) {
   EXPECT_EQ(files_[2].read, upTo(8));
 }
 
-TEST_F(BlockChecksTest, TheBackgroundGoesOnTooAndIsGoneOnWith) {
+TEST_F(BlockChecksTest, BackgroundChecksContinueAndAreContinued) {
   files_ = {{1, {.blocks = 200}}};
   endAtOnce();
   {
@@ -155,7 +155,7 @@ TEST_F(BlockChecksTest, TheBackgroundGoesOnTooAndIsGoneOnWith) {
   EXPECT_EQ(files_[1].read, upTo(200));
 }
 
-TEST_F(BlockChecksTest, WhereNothingLastsItIsASample) {
+TEST_F(BlockChecksTest, WithoutLastingKnowledgeASampleIsChecked) {
   isLasting_ = false;
   files_ = {{1, {.blocks = 20}}, {2, {.blocks = 20}}};
   std::set<std::pair<uint64_t, uint64_t>> seen;

@@ -10,8 +10,8 @@
 namespace hearth::cache {
 namespace {
 
-// A handler that waited for a thread of the store, which calls handlers too, or for a fork, which
-// waited for the handlers' lock, would wait for ever.
+// A handler may wait for a thread of the store, which calls handlers, too, or for a fork, which
+// waits for the handlers' lock. If the lock were held, it would wait for ever.
 TEST(CorruptionHandlers, AreCalledWithoutTheirLock) {
   const auto handlers = std::make_shared<CorruptionHandlers>();
   std::shared_ptr<void> first;

@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Sets the variables that matter here, and restores them.
+// Sets the relevant variables, and restores them.
 class StoreOptionsTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -53,7 +53,7 @@ TEST_F(StoreOptionsTest, TheStandardStoreLiesInTheUsersCacheFolder) {
   EXPECT_THAT(options->systemStores, ElementsAre("/usr/share/hearth/store"));
   set("XDG_CACHE_HOME", "/var/cache/user");
   EXPECT_EQ(StoreOptions::fromEnvironment()->path, "/var/cache/user/hearth/store");
-  // The XDG specification says that a relative path is to be ignored.
+  // By the XDG specification, a relative path must be ignored.
   set("XDG_CACHE_HOME", "cache");
   EXPECT_EQ(StoreOptions::fromEnvironment()->path, "/home/user/.cache/hearth/store");
 }
@@ -127,7 +127,7 @@ TEST_F(StoreOptionsTest, AWrongValueIsASentenceThatNamesVariableAndAllowedValues
   }
 }
 
-TEST_F(StoreOptionsTest, TextsSayAllThatTheOptionsSay) {
+TEST_F(StoreOptionsTest, EveryOptionCanBeGivenAsText) {
   set("HEARTH_STORE", "/data/store");
   for (const StoreMode mode :
        {StoreMode::kOff, StoreMode::kReadOnly, StoreMode::kReadWrite, StoreMode::kStrict}) {
@@ -142,7 +142,7 @@ TEST_F(StoreOptionsTest, TextsSayAllThatTheOptionsSay) {
   }
 }
 
-TEST_F(StoreOptionsTest, WhatTextsDoNotSayIsAsInTheEnvironment) {
+TEST_F(StoreOptionsTest, OptionsThatTextsOmitComeFromTheEnvironment) {
   set("HEARTH_STORE", "/data/store");
   set("HEARTH_STORE_SIZE", "5M");
   set("HEARTH_SYSTEM_STORES", "/a");
@@ -152,7 +152,7 @@ TEST_F(StoreOptionsTest, WhatTextsDoNotSayIsAsInTheEnvironment) {
   EXPECT_EQ(options->path, "/data/store");
   EXPECT_EQ(options->maxBytes, 5u << 20);
   EXPECT_THAT(options->systemStores, ElementsAre("/a"));
-  // A wrong variable is an error where the texts say nothing.
+  // A wrong variable is an error for options that the texts omit.
   set("HEARTH_STORE_MODE", "fast");
   EXPECT_FALSE(StoreOptions::fromTexts({{"another", "x"}}));
   EXPECT_EQ(StoreOptions::fromTexts({{"store", "/other"}})->path, "/other");

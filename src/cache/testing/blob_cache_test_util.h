@@ -10,7 +10,7 @@
 
 namespace hearth::cache {
 
-// A test with a blob cache in a store's folder. Each object acts like one of another process.
+// A test with a blob cache in a store's folder. Each object acts like that of another process.
 class BlobCacheTest : public testing::Test {
  protected:
   static constexpr char kName[] = "test.blobs";

@@ -50,7 +50,7 @@ class BundleTest : public testing::Test {
   }
   static std::vector<uint8_t> bytesOf(size_t index) { return payload(index, kSizes[index]); }
 
-  // A cold start; returns 0 when all went right.
+  // A cold start; returns 0 on success.
   static int build(SegmentStore& store, uint64_t plan = 1) {
     for (size_t i = 0; i < std::size(kSizes); ++i) {
       BuildTicket ticket = store.acquire(keys()[i], std::chrono::seconds(120));

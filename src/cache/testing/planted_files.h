@@ -8,14 +8,14 @@
 
 namespace hearth::cache {
 
-// Something that a hostile process puts in the place of a file of ours.
+// A file that a hostile process puts in place of one of ours.
 struct PlantedFile {
   const char* name;
   // `target` is the file that was at `path` before.
   void (*plant)(const std::filesystem::path& path, const std::filesystem::path& target);
 };
 
-// Those that are recognised without a look at their content.
+// The kinds that are recognised without reading their content.
 inline std::vector<PlantedFile> plantedFiles() {
   namespace fs = std::filesystem;
   return {

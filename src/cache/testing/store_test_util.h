@@ -31,7 +31,7 @@ class TempFolder {
  public:
   enum class Place {
     kDisk,
-    kMemory,  // where syncing takes no time, if there is such a place
+    kMemory,  // where syncing takes no time, if such a place exists
   };
   explicit TempFolder(Place place = Place::kDisk) {
     const std::filesystem::path memory = "/dev/shm";
@@ -109,7 +109,7 @@ inline int waitForChild(pid_t child) {
   }
   return status;
 }
-// Forks a process that ends with the result of `body`, or by a signal after so many seconds, and
+// Forks a process that exits with the result of `body`, or is killed after this many seconds, and
 // returns how it ended.
 inline int inChild(const std::function<int()>& body, unsigned seconds = 120) {
   const pid_t child = ::fork();
@@ -127,7 +127,7 @@ inline bool succeeded(int status) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// A process that holds the lock of an SQLite file, like one stopped amid a transaction.
+// A process that holds the lock of an SQLite file, as one that was stopped during a transaction.
 class LockHolder {
  public:
   explicit LockHolder(const std::filesystem::path& file) {
@@ -161,7 +161,7 @@ class LockHolder {
   pid_t child_ = -1;
 };
 
-// A test with a store in a folder of its own, which may be opened and closed again.
+// A test with a store in a folder of its own, which can be opened and closed several times.
 class StoreTest : public testing::Test {
  protected:
   explicit StoreTest(TempFolder::Place place = TempFolder::Place::kDisk) : folder_(place) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts from a store that is damaged, was written on a full disk, or belongs to another user. Each
-// start is in a process of its own, gives right results, and reports what happened.
+// start is in a process of its own, must give right results, and must report what happened.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -39,7 +39,7 @@ class DamagedStartTest : public WeightSessionTest {
     char reason[256];
     uint64_t packed;
     bool isRight;      // the first result
-    bool isRightThen;  // the result when all work in the background is done
+    bool isRightThen;  // the result when all background work is done
   };
 
   void SetUp() override {
@@ -58,7 +58,7 @@ class DamagedStartTest : public WeightSessionTest {
     return result;
   }
 
-  // Forks a process that explains its start, starts, runs, waits for the background, and runs
+  // Forks a process that explains its start, starts, runs, waits for the background work, and runs
   // again.
   Seen process(const cache::StoreOptions& store, const std::string& faults = "", uid_t user = 0) {
     *shared_ = {};
@@ -128,14 +128,15 @@ class DamagedStartTest : public WeightSessionTest {
     }
   }
 
-  // Makes a store that is damaged from the beginning.
+  // Creates a store that is damaged from the beginning.
   void makeDamaged(const cache::StoreOptions& store) {
     forget();
     ASSERT_TRUE(process(store).isRightThen);
     damage(store);
   }
 
-  // A start that may not use the store gives this reason and right results, and changes no file.
+  // Expects a start that may not use the store to give this reason and right results, and to change
+  // no file.
   void expectRefusal(const std::string& reason, uid_t user) {
     const auto before = listing();
     const Seen refused = process(options(), "", user);
@@ -166,8 +167,8 @@ class DamagedStartTest : public WeightSessionTest {
   Seen* shared_ = nullptr;
 };
 
-// A lost plan makes the next start cold. It packs right weights, but segments with the same names
-// are in the store, which have not been checked and of which one is wrong.
+// A lost plan makes the next start cold. It packs right weights, but segments of the same names are
+// in the store; these have not been checked, and one of them is wrong.
 TEST_F(DamagedStartTest, AColdStartDoesNotTakeWrongSegmentsForWhatItPacked) {
   for (const auto preparation : {hal::Preparation::kWhole, hal::Preparation::kJustInTime}) {
     preparation_ = preparation;
@@ -191,8 +192,8 @@ TEST_F(DamagedStartTest, AColdStartDoesNotTakeWrongSegmentsForWhatItPacked) {
   }
 }
 
-// A child that uses its parent's model lacks the parent's threads, which would find wrong weights
-// or were about to repair them.
+// A child that uses its parent's model lacks the parent's threads, which would have found wrong
+// weights or were about to repair them.
 TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotChecked) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   for (const cache::StoreOptions& store : {options(), bundle()}) {
@@ -209,7 +210,7 @@ TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotChecked) {
   }
 }
 
-// The parent's repair waits for a thread, and the store has right bytes again by then.
+// The parent's repair waits for a thread; meanwhile the store has right bytes again.
 TEST_F(DamagedStartTest, AForkedChildRepairsWhatItsParentWasAboutToRepair) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   ASSERT_NO_FATAL_FAILURE(makeDamaged(options()));
@@ -256,8 +257,8 @@ TEST_F(DamagedStartTest, AForkedChildFindsWhatItsParentHadNotPrepared) {
   }
 }
 
-// Starts of the parent that are in progress at the fork never end in the child, where they must not
-// keep the child's own models from being prefetched and checked.
+// Starts of the parent that are in progress at the fork never end in the child. They must not
+// prevent the child's own models from being prefetched and checked.
 TEST_F(DamagedStartTest, AForkedChildDoesNotWaitForStartsOfItsParent) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   for (const cache::StoreOptions& store : {options(), bundle()}) {
@@ -273,7 +274,7 @@ TEST_F(DamagedStartTest, AForkedChildDoesNotWaitForStartsOfItsParent) {
   }
 }
 
-// Repaired weights are anonymous memory, to which limits on files do not apply.
+// Repaired weights are in anonymous memory, to which limits on files do not apply.
 TEST_F(DamagedStartTest, ALimitOfFilesDoesNotHinderARepair) {
   for (const cache::StoreOptions& store : {options(), bundle()}) {
     ASSERT_NO_FATAL_FAILURE(makeDamaged(store));
@@ -286,12 +287,13 @@ TEST_F(DamagedStartTest, ALimitOfFilesDoesNotHinderARepair) {
   }
 }
 
-// The background replaces wrong weights that an execution has read and not yet answered from.
+// The background check replaces wrong weights that an execution has read but not yet used for its
+// results.
 TEST_F(DamagedStartTest, AnExecutionThatReadWrongWeightsIsRepeatedAfterTheRepair) {
   constexpr int kTooLate = 5;
   for (const cache::StoreOptions& store : {options(), bundle()}) {
     int status = kTooLate;
-    // The check that repairs begins a second after the start, which may pass on a busy machine.
+    // The repairing check begins a second after the start, which may pass on a busy machine.
     for (int trial = 0; trial < 50 && status == kTooLate; ++trial) {
       ASSERT_NO_FATAL_FAILURE(makeDamaged(store));
       status = cache::inChild([&] {
@@ -338,9 +340,9 @@ TEST_F(DamagedStartTest, AModelWhoseRepairFailsGivesAnErrorAndNoNumbers) {
   EXPECT_EQ(status, 0);
 }
 
-// The disk is full at any one write, or from it on. The next start that has room completes the
-// plan and says so, and the one after it finds everything.
-TEST_F(DamagedStartTest, WhatAFullDiskLeftOutIsCompletedByTheNextStart) {
+// Any one write fails because the disk is full, or all writes from it on. The next start that has
+// room completes the plan and reports so, and the one after it finds everything.
+TEST_F(DamagedStartTest, APlanThatAFullDiskCutShortIsCompletedByTheNextStart) {
   for (const bool isBundle : {false, true})
     for (const auto preparation : {hal::Preparation::kWhole, hal::Preparation::kJustInTime})
       for (const char* last : {"1", "*"}) {
@@ -421,7 +423,7 @@ TEST_F(DamagedStartTest, AnotherUsersProgramRunsWithoutTheStore) {
   fs::create_directory(root());
   fs::permissions(root(), fs::perms(0777));
   for (const uid_t user : {uid_t{0}, kNobody}) expectRefusal("not-private", user);
-  // Other users read root's store where they may, but never write it.
+  // Other users read root's store if they are allowed to, but never write it.
   fs::remove(root());
   ASSERT_EQ(process(options()).state, State::kCold);
   expectRefusal("", kNobody);

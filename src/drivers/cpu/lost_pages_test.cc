@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of the store that are cut while several models of a process use them.
+// Files of the store are truncated while several models of a process use them.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -51,7 +51,7 @@ class LostPagesOfModelsTest : public WeightSessionTest {
   std::vector<float> expected_;
 };
 
-// What another user of a mapping has lost reads as zeros, and gives no signal any more.
+// Pages that another user of the mapping has lost read as zeros and raise no more signals.
 TEST_F(LostPagesOfModelsTest, AreNotGivenToANewModel) {
   ASSERT_EQ(start(model_, strict()).output, expected_);
   const Start first = start(model_, strict());
@@ -77,7 +77,8 @@ TEST_F(LostPagesOfModelsTest, AreNotGivenToANewModel) {
   EXPECT_EQ(runAgain(first), expected_);
 }
 
-// Models share what the process packed. One repairs it while the other computes with zeros.
+// Models share the packed weights of a process. One repairs them while the other computes with
+// zeros.
 TEST_F(LostPagesOfModelsTest, AreNoticedByAModelWhoseWeightsAnotherRepairs) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);

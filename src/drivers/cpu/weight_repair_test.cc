@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What DamagedStartTest leaves open: models that have nothing to repair.
+// Cases that DamagedStartTest leaves out: models that have nothing to repair.
 #include "drivers/cpu/weight_repair.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What models from compilation caches do whose segments in the store are lost or wrong.
+// What happens to models from compilation caches when their segments in the store are lost or
+// wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@
 namespace hearth::cpu {
 namespace {
 
-// The store's files are lost while a model uses them whose client has freed its constants.
+// The store's files are lost while a model uses them, whose client has freed its constants.
 class LostSegmentsTest : public ModelCacheTest {
  protected:
   LostSegmentsTest() {
@@ -39,14 +40,14 @@ class LostSegmentsTest : public ModelCacheTest {
     settle();
     return restored;
   }
-  // The error of a model whose weights are lost.
+  // Expects the error of a model whose weights are lost.
   static void expectNeedOfCompilation(const Status& status) {
     ASSERT_FALSE(status);
     EXPECT_EQ(status.error().code(), ErrorCode::kOpFailed);
     EXPECT_THAT(status.error().message(), testing::HasSubstr("compiled again"));
   }
-  // The model gives errors instead of wrong numbers, and right numbers once the model has been
-  // compiled again.
+  // Expects errors instead of wrong numbers, and right numbers once the model has been compiled
+  // again.
   void expectFailureUntilCompiledAgain(hal::PreparedModel& restored,
                                        const std::vector<float>& right) {
     std::vector<float> output;
@@ -100,7 +101,7 @@ TEST_F(LostSegmentsTest, WrongBytesAreNotUsedOnceTheyAreFound) {
   expectFailureUntilCompiledAgain(**restored, right);
 }
 
-// In a child, too, which takes them from the store as its parent does and packs nothing.
+// A forked child also takes them from the store, as its parent does, and packs nothing.
 TEST_F(LostSegmentsTest, AForkedChildTakesThemFromTheStore) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   const auto right = expected(sample_);
@@ -114,7 +115,7 @@ TEST_F(LostSegmentsTest, AForkedChildTakesThemFromTheStore) {
 
 #ifdef HEARTH_TEST_HOOKS
 
-// The store drops files that it cannot sync; the mapped bytes are right.
+// The store drops files that it cannot sync; the mapped bytes stay right.
 TEST_F(LostSegmentsTest, ThoseThatCannotBeSyncedStayInUse) {
   const auto right = expected(sample_);
   ASSERT_TRUE(prepare(sample_, files()));
@@ -237,7 +238,7 @@ class CachedScalesTest : public LostSegmentsTest {
     made.main().operands[filter].perChannel = {0, scales};
     model_ = std::make_shared<const graph::Model>(std::move(made));
   }
-  // The result; none when the execution fails.
+  // The result; none if the execution fails.
   static std::optional<std::vector<int8_t>> resultOf(hal::PreparedModel& prepared) {
     std::vector<int8_t> output(kFilters, 99);
     const Status status = compute(prepared, std::vector<int8_t>(kDepth, 40), &output);
@@ -252,7 +253,7 @@ class CachedScalesTest : public LostSegmentsTest {
     settle();
     return resultOf(**prepared).value();
   }
-  // The segment that holds only scales.
+  // The segment that contains only scales.
   fs::path scalesPath() const {
     for (const fs::path& path : segmentsIn(root() / "store"))
       if (fs::file_size(path) < (kFilters + 100) * sizeof(float)) return path;
@@ -270,7 +271,7 @@ TEST_F(CachedScalesTest, LieInTheStore) {
   const auto restored = restore(files());
   ASSERT_TRUE(restored) << restored.error().toString();
   EXPECT_EQ(resultOf(**restored), right);
-  // The model has copied the scales: it does not need the file any more.
+  // The model has copied the scales, so it does not need the file any more.
   fs::resize_file(scalesPath(), 0);
   EXPECT_EQ(resultOf(**restored), right);
   fs::remove(scalesPath());
@@ -291,7 +292,7 @@ TEST_F(CachedScalesTest, WrongOnesAreNotUsedOnceTheyAreFound) {
   const auto again = restore(files());
   ASSERT_TRUE(again) << again.error().toString();
   EXPECT_EQ(resultOf(**again), right);
-  // The first model has copies of wrong scales.
+  // The first model has copied wrong scales.
   EXPECT_FALSE(resultOf(**restored));
 }
 

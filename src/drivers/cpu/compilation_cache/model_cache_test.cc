@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hearth-cpu as a caching driver: its files, and what can happen to them.
+// hearth-cpu as a caching driver: its files, and what may happen to them.
 #include "drivers/cpu/compilation_cache/model_cache.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 namespace hearth::cpu {
 namespace {
 
-// Both places of large bytes: the data cache and the store.
+// Runs with both places of large bytes: the data cache and the store.
 class ModelCachePlaces : public ModelCacheTest, public testing::WithParamInterface<bool> {
  protected:
   ModelCachePlaces() {
@@ -78,8 +78,8 @@ TEST_P(ModelCachePlaces, AHitNeedsNoConstantOfTheClient) {
   EXPECT_EQ(fs::file_size(dataFile()) < 4096, GetParam());
 }
 
-// A kernel of ours packs the filter of int8 depthwise layers once, where the CPU has the
-// instructions; XNNPACK packs it at each start, from a copy.
+// If the CPU has the instructions, a kernel of ours packs the filter of int8 depthwise layers once;
+// XNNPACK packs it at each start, from a copy.
 TEST_P(ModelCachePlaces, DepthwiseFiltersOfBytesComeBackPacked) {
   constexpr uint32_t kWidth = 5;
   constexpr uint32_t kDepth = 4096;
@@ -130,11 +130,11 @@ TEST_P(ModelCachePlaces, DepthwiseFiltersOfBytesComeBackPacked) {
   ASSERT_TRUE(prepared) << prepared.error().toString();
   EXPECT_EQ((*prepared)->startReport().cacheProblem, "");
   const std::vector<int8_t> right = resultOf(**prepared);
-  // If all results were clamped, the comparison would show little.
+  // If all results were clamped, the comparison would prove little.
   EXPECT_GT(std::ranges::count_if(right, [](int8_t v) { return v > -128 && v < 127; }),
             static_cast<std::ptrdiff_t>(right.size() / 4));
 
-  // All bytes of the files and the store, in which the filters are searched.
+  // All bytes of the files and the store, in which the test searches for the filters.
   std::vector<uint8_t> kept = cache::readFile(modelFile());
   const auto add = [&](const fs::path& path) {
     const std::vector<uint8_t> bytes = cache::readFile(path);
@@ -206,7 +206,7 @@ TEST_P(ModelCachePlaces, OtherSizesAreAMiss) {
       cache::writeFile(path, bytes);
       expectMiss(path.extension().string() + " of " + std::to_string(size));
     }
-    // A huge file is not even read.
+    // A huge file is not read at all.
     if (::truncate(path.c_str(), off_t{1} << 60) == 0) expectMiss("2^60 bytes");
     fs::remove(path);
     expectMiss("new file");
@@ -233,7 +233,7 @@ TEST_P(ModelCachePlaces, FilesOfOthersAreAMiss) {
   EXPECT_FALSE(mixed("a", "b", 1));
   EXPECT_FALSE(mixed("b", "a", 1));
   EXPECT_FALSE(mixed("a", "b", 2));
-  // The same under one token: parts of two contents do not make a third.
+  // The same under one token: parts of two contents must not be combined.
   ASSERT_TRUE(prepare(second, files("b", 1)));
   EXPECT_TRUE(restore(files("a", 1)));
   EXPECT_TRUE(restore(files("b", 1)));
@@ -375,8 +375,7 @@ TEST_F(ModelCacheTest, TokensShareTheSegmentsOfAModel) {
   }
 }
 
-// The end of prefetching is the only moment at which a start from a compilation cache begins the
-// checks.
+// A start from a compilation cache begins the checks only at the end of prefetching.
 TEST_F(ModelCacheTest, SegmentsThatAreBroughtInAreChecked) {
   useStore();
   const Sample sample(20, 600);
@@ -421,7 +420,7 @@ TEST_F(ModelCacheTest, AnOmittedInputIsAnErrorAndNoCrash) {
   EXPECT_FALSE((*restored)->createExecution(std::move(request)));
 }
 
-// Measured choices are written to the files, by a model that was compiled and by one that was
+// Measured choices are written to the files by a model that was compiled and by one that was
 // restored.
 TEST_P(ModelCachePlaces, MeasuredKernelsComeBack) {
   const Sample sample(14, 600);

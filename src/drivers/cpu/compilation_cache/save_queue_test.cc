@@ -28,7 +28,7 @@ using std::chrono::milliseconds;
 
 class SaveQueueTest : public testing::Test {
  protected:
-  // A store whose thread waits until go().
+  // A store whose thread waits until go() is called.
   std::shared_ptr<cache::SegmentStore> heldStore() {
     hal::PrepareOptions options;
     options.driverOptions["store"] = (folder_.path() / "store").string();
@@ -42,7 +42,7 @@ class SaveQueueTest : public testing::Test {
   std::promise<void> go_;
 };
 
-// Whether a process that exits with an open save has run it by then.
+// Whether a process that exits with an open save has completed it by then.
 bool isDoneAtExit(const std::filesystem::path& folder, const std::function<void()>& decide) {
   const std::filesystem::path marker = folder / "marker";
   const pid_t child = ::fork();
@@ -63,8 +63,8 @@ bool isDoneAtExit(const std::filesystem::path& folder, const std::function<void(
   return std::filesystem::exists(marker);
 }
 
-// The first test, since exit() in a child checks for leaks: it finds what threads of its parent
-// had.
+// This test comes first, since exit() in a child checks for leaks and would report those of the
+// parent's threads.
 TEST_F(SaveQueueTest, AProcessThatExitsSavesUnlessItDeclines) {
   EXPECT_FALSE(isDoneAtExit(folder_.path(), [] { base::setWorkAtExit(false); }));
   EXPECT_TRUE(isDoneAtExit(folder_.path(), [] {}));
@@ -73,7 +73,7 @@ TEST_F(SaveQueueTest, AProcessThatExitsSavesUnlessItDeclines) {
 TEST_F(SaveQueueTest, ASaveFollowsWhatTheStoreIsToWrite) {
   std::atomic<int> runs = 0;
   const auto save = SaveQueue::post({1}, heldStore(), [&] { ++runs; });
-  // Another token waits for nobody.
+  // A wait for another token returns at once.
   SaveQueue::waitFor({2});
   EXPECT_EQ(runs, 0);
   go();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows are gathered as defined, and int8 convolutions over few channels, which are products of
+// Windows are gathered as defined; int8 convolutions over few channels, which are products of
 // windows, give the very bytes of XNNPACK's convolution.
 #include "drivers/cpu/microkernels/im2col.h"
 
@@ -49,7 +49,7 @@ TEST(WindowGatherTest, FollowsTheDefinition) {
         }
       }
     }
-    // Exact size, so that a sanitizer sees the first byte too many.
+    // The exact size, so that a sanitizer detects a write of one byte too many.
     Bytes made((last - first) * windows.windowBytes());
     windows.gather(input.data(), first, last, made.data());
     ASSERT_EQ(made, expected) << round;
@@ -104,7 +104,7 @@ TEST(WindowConvolutionTest, GivesTheBytesOfXnnpacksConvolution) {
     const auto both = runBoth(modelOf(sample), {bytesOf(sample.input)});
     ASSERT_TRUE(both) << both.error().toString();
     ASSERT_EQ(both->made[0], expected) << round;
-    // If all results were clamped, the comparison would show little.
+    // If all results were clamped, the comparison would prove little.
     if (expected.size() > 100) {
       EXPECT_GT(std::ranges::count_if(expected,
                                       [](uint8_t value) { return value != 0x7F && value != 0x80; }),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product over XNNPACK's panels gives XNNPACK's very numbers.
+// The product over XNNPACK's panels gives the very numbers of XNNPACK.
 #include "drivers/cpu/microkernels/qd8_f32_qc8w_gemm.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST_P(Qd8GemmTest, EqualsXnnpack) {
     one.zero_point = static_cast<int32_t>(random() % 256) - 128;
     one.scale = 0.001f * static_cast<float>(1 + random() % 50);
   }
-  // XNNPACK computes the last row several times, with the parameters behind its own.
+  // XNNPACK computes the last row several times, with the parameters after its own.
   std::fill(parameters.begin() + static_cast<ptrdiff_t>(shape.rows), parameters.end(),
             parameters[shape.rows - 1]);
 
@@ -65,7 +65,7 @@ TEST_P(Qd8GemmTest, EqualsXnnpack) {
                           }),
             xnn_status_success);
   const XnnOperator op(made);
-  // Bytes behind the columns of a row have to stay.
+  // Bytes after the columns of a row must stay unchanged.
   const size_t stride = shape.columns + 3;
   std::vector<float> expected(shape.rows * shape.columns);
   ASSERT_EQ(xnn_reshape_fully_connected_nc_qd8_f32_qc8w(made, shape.rows, nullptr),

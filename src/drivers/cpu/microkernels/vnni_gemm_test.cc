@@ -18,7 +18,7 @@ struct Shape {
 
 class VnniGemmTest : public testing::TestWithParam<Shape> {};
 
-// Compares with the definition: sums in integers, one rounding from float to nearest even.
+// Compares with the definition: integer sums, rounded once from float to nearest even.
 TEST_P(VnniGemmTest, EqualsTheDefinition) {
   if (!hasVnniGemm()) GTEST_SKIP() << "This CPU has no AVX-512 VNNI.";
   const Shape shape = GetParam();

@@ -28,7 +28,7 @@ void addNode(Plan* plan, std::vector<ValueId> inputs, std::vector<ValueId> outpu
   plan->nodes.push_back(std::move(node));
 }
 
-// Expects that no two roots that are alive at the same node share a byte.
+// Expects that no two roots that are in use at the same node share a byte.
 void expectDisjoint(const Plan& plan) {
   for (ValueId a = 0; a < plan.values.size(); ++a) {
     for (ValueId b = a + 1; b < plan.values.size(); ++b) {

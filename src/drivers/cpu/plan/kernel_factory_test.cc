@@ -70,7 +70,7 @@ class KernelFactoryTest : public ::testing::Test {
   std::atomic<int> afterwards_ = 0;
 };
 
-TEST_F(KernelFactoryTest, MakesAheadAndTellsOnce) {
+TEST_F(KernelFactoryTest, BuildsAheadAndReportsOnce) {
   for (int i = 0; i < 50; ++i) add(i);
   {
     KernelFactory maker(plan_, nullptr);
@@ -86,13 +86,13 @@ TEST_F(KernelFactoryTest, MakesAheadAndTellsOnce) {
   EXPECT_EQ(afterwards_, 1);
 }
 
-TEST_F(KernelFactoryTest, WhoeverNeedsAKernelMakesIt) {
+TEST_F(KernelFactoryTest, ACallerThatReachesAnUnbuiltKernelBuildsIt) {
   std::latch gate(1);
   add(0, &gate);
   add();
   KernelFactory maker(plan_, nullptr);
   maker.makeAhead(1, [&] { ++completed_; }, [] {});
-  // The thread is held at the first kernel.
+  // The factory's thread is held at the first kernel.
   EXPECT_TRUE(maker.get(1));
   EXPECT_FALSE(maker.isComplete());
   EXPECT_EQ(completed_, 0);
@@ -103,7 +103,7 @@ TEST_F(KernelFactoryTest, WhoeverNeedsAKernelMakesIt) {
   EXPECT_EQ(made_, 2);
 }
 
-TEST_F(KernelFactoryTest, ARefusalIsGivenToWhoNeedsTheKernel) {
+TEST_F(KernelFactoryTest, ARefusalReachesTheCallerThatNeedsTheKernel) {
   add();
   addRefused();
   add();
@@ -154,7 +154,7 @@ TEST_F(KernelFactoryTest, EndsBetweenTwoKernels) {
   EXPECT_EQ(afterwards_, 0);
 }
 
-TEST_F(KernelFactoryTest, AChildMakesWhatItsParentHasNot) {
+TEST_F(KernelFactoryTest, AForkedChildBuildsTheMissingKernels) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   for (int i = 0; i < 200; ++i) add();
   for (int i = 0; i < 20; ++i) {
@@ -178,9 +178,9 @@ TEST_F(KernelFactoryTest, AChildMakesWhatItsParentHasNot) {
   }
 }
 
-// This happens when an operation is refused so late that the model is planned again. Issue: a fork
-// in between waited for the thread in finish(), and that thread for the fork.
-TEST_F(KernelFactoryTest, AForkComesWhileKernelsAreMadeAgainInTheEnd) {
+// This happens when an operation is refused so late that the graph is built again. Issue: a fork in
+// between waited for the thread in finish(), and that thread waited for the fork.
+TEST_F(KernelFactoryTest, AForkComesWhileFinishBuildsKernelsAgain) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   const auto pool = threads::ThreadPool::create(2).value();
   for (int i = 0; i < 20; ++i) add();
@@ -214,7 +214,7 @@ TEST_F(KernelFactoryTest, AForkComesWhileKernelsAreMadeAgainInTheEnd) {
 }
 
 // A thread in the ForkGate shares its work with the pool's threads, which enter the gate, too.
-TEST_F(KernelFactoryTest, AForkComesWhileSomebodyInTheGateMakesKernels) {
+TEST_F(KernelFactoryTest, AForkComesWhileAThreadInTheGateBuildsKernels) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   const auto pool = threads::ThreadPool::create(2).value();
   for (int i = 0; i < 20; ++i) add();
@@ -240,14 +240,14 @@ TEST_F(KernelFactoryTest, AForkComesWhileSomebodyInTheGateMakesKernels) {
   repairer.join();
 }
 
-// Kernels that are made later may need more scratch memory than those that ran before them.
+// Kernels that are built later may need more scratch memory than those that ran before them.
 TEST_F(KernelFactoryTest, ScratchMemoryGrowsWhileTheContextRuns) {
   const size_t sizes[] = {100, 0, 5000, 70, 300'000, 299'000, 2'000'000};
   for (const size_t size : sizes) add(size);
   const auto kernels = std::make_shared<KernelFactory>(plan_, nullptr);
   auto context = ExecutionContext::create(plan_, kernels);
   ASSERT_TRUE(context);
-  // No thread builds them ahead: the run builds each when it reaches it.
+  // No thread builds kernels ahead: the run builds each one when it reaches it.
   for (int run = 1; run <= 3; ++run) {
     EXPECT_TRUE((*context)->run({}, {}, nullptr, base::Deadline()));
     EXPECT_EQ(runs_, run * static_cast<int>(std::size(sizes)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model in use is measured, enters its second stage, and begins in that at its next start.
+// A model in use is measured and enters its second stage; its next start begins in that stage.
 #include "drivers/cpu/plan/kernel_stages.h"
 
 #include <gtest/gtest.h>

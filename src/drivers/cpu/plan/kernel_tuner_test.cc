@@ -17,7 +17,7 @@ constexpr KernelChoice kFirstOnOne{Which::kFirst, true};
 constexpr KernelChoice kOtherOnAll{Which::kOther, false};
 constexpr KernelChoice kOtherOnOne{Which::kOther, true};
 
-// A plan of so many nodes, of which `others` have a second kernel.
+// A plan of this many nodes; `others` have a second kernel.
 Plan planOf(size_t nodes, std::initializer_list<size_t> others) {
   Plan plan;
   plan.nodes.resize(nodes);
@@ -28,7 +28,7 @@ Plan planOf(size_t nodes, std::initializer_list<size_t> others) {
   return plan;
 }
 
-// How long a node takes when it runs as `choice` says.
+// The time that a node takes when it runs as `choice` says.
 using Clock = std::function<Time(size_t node, KernelChoice choice, int execution)>;
 
 struct Outcome {
@@ -39,7 +39,7 @@ struct Outcome {
   int wholeTrials = 0;
 };
 
-// `unmeasured` is how long an execution without a trial takes.
+// `unmeasured` is the time that an execution without a trial takes.
 Outcome tune(KernelTuner* tuner, const Clock& clock, Time unmeasured = 1'000'000) {
   Outcome outcome;
   for (; outcome.executions < 1000; ++outcome.executions) {
@@ -66,7 +66,7 @@ Outcome tune(KernelTuner* tuner, const Clock& clock, Time unmeasured = 1'000'000
 TEST(KernelTunerTest, FindsTheFastestOfEachNode) {
   const Plan plan = planOf(4, {1, 2, 3});
   KernelTuner tuner(plan, 4);
-  // By node the fastest: first kernel on all threads; other on all; first on one; other on one.
+  // The fastest by node: first kernel on all threads; other on all; first on one; other on one.
   const auto clock = [](size_t node, KernelChoice choice, int) -> Time {
     static constexpr Time kTimes[4][4] = {{10'000, 20'000, 0, 0},
                                           {30'000, 40'000, 20'000, 25'000},
@@ -96,7 +96,7 @@ TEST(KernelTunerTest, LongNodesAreNotTriedOnOneThread) {
   EXPECT_EQ(outcome.result.choices, (KernelChoices{kFirstOnAll, kFirstOnOne}));
 }
 
-TEST(KernelTunerTest, WhatIsMuchSlowerIsTriedTwice) {
+TEST(KernelTunerTest, MuchSlowerKernelsAreTriedTwice) {
   const Plan plan = planOf(2, {0, 1});
   KernelTuner tuner(plan, 1);
   const Outcome outcome = tune(&tuner, [](size_t node, KernelChoice choice, int) -> Time {
@@ -109,7 +109,7 @@ TEST(KernelTunerTest, WhatIsMuchSlowerIsTriedTwice) {
   EXPECT_EQ(outcome.result.choices, (KernelChoices{kFirstOnAll, kOtherOnAll}));
 }
 
-TEST(KernelTunerTest, OneThreadHasNothingToTryButOtherKernels) {
+TEST(KernelTunerTest, WithOneThreadOnlyOtherKernelsAreTried) {
   const Plan plan = planOf(2, {1});
   KernelTuner tuner(plan, 1);
   const Outcome outcome = tune(&tuner, [](size_t, KernelChoice choice, int) -> Time {
@@ -124,7 +124,7 @@ TEST(KernelTunerTest, OneThreadHasNothingToTryButOtherKernels) {
       0u);
 }
 
-TEST(KernelTunerTest, ASmallGainIsNoReason) {
+TEST(KernelTunerTest, ASmallGainIsIgnored) {
   const Plan plan = planOf(3, {0, 1, 2});
   KernelTuner tuner(plan, 2);
   const Outcome outcome = tune(&tuner, [](size_t, KernelChoice choice, int) -> Time {
@@ -133,7 +133,7 @@ TEST(KernelTunerTest, ASmallGainIsNoReason) {
   EXPECT_EQ(outcome.result.changedNodes(), 0u);
 }
 
-TEST(KernelTunerTest, WhatIsNotFasterAsAWholeIsNotChosen) {
+TEST(KernelTunerTest, AChoiceThatIsNotFasterAsAWholeIsRejected) {
   const Plan plan = planOf(2, {});
   KernelTuner tuner(plan, 2);
   // Each node alone is faster on one thread; both together are not.
@@ -159,7 +159,7 @@ TEST(KernelTunerTest, WhatIsNotFasterAsAWholeIsNotChosen) {
 TEST(KernelTunerTest, AMachineThatSlowsDownDoesNotMatter) {
   const Plan plan = planOf(2, {0});
   KernelTuner tuner(plan, 2);
-  // Executions take longer and longer, and now and then very long.
+  // Executions take longer and longer, and some take very long.
   const Outcome outcome = tune(&tuner, [](size_t node, KernelChoice choice, int execution) -> Time {
     const Time base = node == 0 && choice.which == Which::kOther ? 8'000 : 10'000;
     const Time time = choice.isSerial ? base * 2 : base;
@@ -198,8 +198,8 @@ TEST(KernelTunerTest, LongExecutionsAreMeasuredLessOften) {
             (KernelChoices{kFirstOnAll, kOtherOnAll, kFirstOnAll, kFirstOnAll}));
 }
 
-// A first measured execution that was held up does not make the model count as slow.
-TEST(KernelTunerTest, WhetherExecutionsAreLongTheShortestOneTells) {
+// One delayed execution among the measured ones does not make the model count as slow.
+TEST(KernelTunerTest, TheShortestExecutionDecidesWhetherExecutionsAreLong) {
   const Plan plan = planOf(2, {0, 1});
   KernelTuner tuner(plan, 1);
   const Outcome outcome = tune(&tuner, [](size_t, KernelChoice choice, int execution) -> Time {
@@ -209,8 +209,8 @@ TEST(KernelTunerTest, WhetherExecutionsAreLongTheShortestOneTells) {
   EXPECT_EQ(outcome.result.choices, (KernelChoices{kOtherOnAll, kOtherOnAll}));
 }
 
-// How many of two nodes change. Each takes 10,000 units with its first kernel, 8,000 in a trial of
-// the other one, and `together` when both run the other one.
+// Number of changed nodes, of two. Each takes 10,000 units with its first kernel, 8,000 in a trial
+// of the other one, and `together` when both run the other one.
 uint32_t changedNodes(Time unit, Time together) {
   const Plan plan = planOf(2, {0, 1});
   KernelTuner tuner(plan, 1);
@@ -234,8 +234,8 @@ TEST(KernelTunerTest, FewerRoundsAskForALargerGain) {
   EXPECT_EQ(changedNodes(100'000, 9'700), 2u);
 }
 
-// Ten executions of seconds are not spent on a gain that they could not prove.
-TEST(KernelTunerTest, WhatNodesGainIsEnoughForTheWholeOrLeftAlone) {
+// With long executions, no ten of them are spent on a gain that they could not prove.
+TEST(KernelTunerTest, AChoiceWhoseGainCannotBeProvenIsNotTried) {
   const Plan plan = planOf(5, {0});
   const auto wholeTrials = [&](Time unit, Time other) {
     KernelTuner tuner(plan, 1);
@@ -252,7 +252,7 @@ TEST(KernelTunerTest, WhatNodesGainIsEnoughForTheWholeOrLeftAlone) {
   EXPECT_EQ(wholeTrials(100'000, 8'800), 10);
 }
 
-TEST(KernelTunerTest, WhatWouldHardlyBeNoticedIsNotTried) {
+TEST(KernelTunerTest, NodesThatTakeLittleTimeAreNotTried) {
   const Plan plan = planOf(3, {1});
   KernelTuner tuner(plan, 2);
   // The two short nodes take 0.4 % of the time.
@@ -262,7 +262,7 @@ TEST(KernelTunerTest, WhatWouldHardlyBeNoticedIsNotTried) {
   EXPECT_EQ(outcome.result.changedNodes(), 0u);
 }
 
-// A candidate that was given up is not run any more while others are measured.
+// A candidate that was given up is not run again while others are measured.
 TEST(KernelTunerTest, EveryExecutionThatIsMeasuredCounts) {
   const Plan plan = planOf(1, {0});
   KernelTuner tuner(plan, 2);

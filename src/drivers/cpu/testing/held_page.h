@@ -11,8 +11,8 @@
 
 namespace hearth::cpu {
 
-// A page of output that stops who writes to it until the test goes on. One at a time; it takes
-// SIGSEGV over, so it is for a forked child.
+// A page of output that blocks a thread that writes to it until the test releases it. Only one may
+// exist at a time. It installs a SIGSEGV handler, so use it in a forked child.
 class HeldPage {
  public:
   HeldPage() {

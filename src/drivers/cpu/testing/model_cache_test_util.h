@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fixture of tests of hearth-cpu as a caching driver.
+// The fixture of the tests of hearth-cpu as a caching driver.
 #pragma once
 
 #include <fcntl.h>
@@ -38,7 +38,7 @@ inline constexpr uint32_t kSide = 8;
 inline constexpr uint32_t kChannels = 16;
 inline constexpr size_t kElements = size_t{kSide} * kSide * kChannels;
 
-// Constants in one memory of the client, as NNAPI's clients have them.
+// Constants in one memory of the client, as clients of NNAPI have them.
 class Constants {
  public:
   explicit Constants(uint32_t seed)
@@ -65,8 +65,8 @@ class Constants {
   uint64_t used_ = 0;
 };
 
-// DEPTHWISE_CONV_2D, CONV_2D and ADD of a constant. Their constants are packed at each start, once,
-// and never.
+// DEPTHWISE_CONV_2D, CONV_2D and ADD of a constant: one whose weights are packed at each start, one
+// whose weights are packed once, and one whose constant is never packed.
 struct Sample {
   // Another `activation` gives another model cache, another seed another data cache.
   explicit Sample(uint32_t seed, uint32_t filters = kChannels, int32_t activation = 0)

@@ -122,7 +122,7 @@ Result<std::vector<Bytes>> runPrepared(const graph::Model& model,
   outputs.reserve(model.main().outputs.size());
   for (const uint32_t index : model.main().outputs) {
     HEARTH_ASSIGN(const uint64_t size, graph::byteSize(model.main().operands[index]));
-    // A kernel that does not write all of its output leaves these bytes.
+    // A kernel that does not write all of its output leaves some of these bytes.
     outputs.emplace_back(size, uint8_t{0xA5});
     add(outputs.back(), &request.outputs);
   }

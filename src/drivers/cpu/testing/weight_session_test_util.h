@@ -125,8 +125,8 @@ class WeightSessionTest : public cache::StoreTest {
  protected:
   void SetUp() override {
     device_ = createCpuDevice();
-    // Makes files look an hour older, so that their times prove that they are unchanged: the time
-    // of change itself cannot be set.
+    // Makes files look an hour older, so that their times prove them unchanged; the time of change
+    // itself cannot be set.
     cache::changeFileFacts([](int, cache::FileFacts& facts) {
       constexpr int64_t kHour = int64_t{3600} * 1'000'000'000;
       for (int64_t* time : {&facts.modified, &facts.changed, &facts.born}) *time -= kHour;
@@ -151,7 +151,7 @@ class WeightSessionTest : public cache::StoreTest {
     cache::writeFile(folder_.path() / name, test.file);
   }
 
-  // Prepares the model over its saved file; does not run it, and takes no report.
+  // Prepares the model over its saved file, but does not run it or take the report.
   Start prepareOnly(const TestModel& test, const cache::StoreOptions& options,
                     const char* name = "model.bin") {
     Start result;
@@ -177,7 +177,7 @@ class WeightSessionTest : public cache::StoreTest {
               const char* name = "model.bin") {
     Start result = prepareOnly(test, options, name);
     if (result.prepared == nullptr) return result;
-    // The report waits for what happens just in time, as no program does.
+    // Taking the report here waits for just-in-time work, which a program would not do.
     if (preparation_ == hal::Preparation::kJustInTime) result.output = runAgain(result);
     result.report = result.prepared->startReport();
     if (preparation_ == hal::Preparation::kWhole) result.output = runAgain(result);
@@ -193,7 +193,7 @@ class WeightSessionTest : public cache::StoreTest {
   }
   Start start(const TestModel& test) { return start(test, options()); }
 
-  // Starts for the first time; no start is left when it returns.
+  // Starts for the first time, and waits until no start is in progress.
   std::vector<float> packed(const TestModel& test) {
     std::vector<float> output = start(test).output;
     settle();
@@ -207,7 +207,7 @@ class WeightSessionTest : public cache::StoreTest {
     return result;
   }
 
-  // Waits for what goes on in the background.
+  // Waits for background work.
   void settle() {
     cache::StoreOptions same = options();
     same.fingerprint = storeFingerprint();
@@ -222,7 +222,7 @@ class WeightSessionTest : public cache::StoreTest {
     return mapped;
   }
 
-  // Threads of the background hold segments a moment longer; what is mapped counts as found.
+  // Background threads hold segments a moment longer, and mapped segments count as found.
   void waitUntilUnmapped() const {
     while (mappedSegments() != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

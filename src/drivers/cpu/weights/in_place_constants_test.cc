@@ -54,7 +54,7 @@ class InPlaceConstantsTest : public testing::Test {
       operand.location = {.pool = 0, .offset = constant.offset, .length = constant.length};
       model_.main().operands.push_back(operand);
     }
-    model_.main().operands.emplace_back();  // a temporary one
+    model_.main().operands.emplace_back();  // a temporary operand
     const uint32_t temporary = 4;
     model_.main().operations = {
         {graph::OperationType::kMul, {temporary, 0}, {temporary}, ""},
@@ -66,7 +66,7 @@ class InPlaceConstantsTest : public testing::Test {
       GTEST_SKIP() << "The folder for temporary files is not on a disk.";
   }
 
-  // The pages of the file that are in memory.
+  // Number of pages of the constant that are in memory.
   size_t resident(const Constant& constant) const {
     std::vector<unsigned char> pages(pagesOf(constant));
     uint8_t* const begin = const_cast<uint8_t*>(model_.pools[0]->data()) + constant.offset;
@@ -78,7 +78,7 @@ class InPlaceConstantsTest : public testing::Test {
   size_t pagesOf(const Constant& constant) const {
     return (constant.offset % page_ + constant.length + page_ - 1) / page_;
   }
-  // The kernel reads in the background, so the test waits for the pages.
+  // The kernel reads in the background, so this waits for the pages.
   bool comesIn(const Constant& constant) const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (resident(constant) < pagesOf(constant)) {
@@ -108,7 +108,7 @@ TEST_F(InPlaceConstantsTest, ARowOfALargeTableComesAlone) {
   EXPECT_LT(resident(kEmbedding), pagesOf(kEmbedding) / 16);
 }
 
-TEST_F(InPlaceConstantsTest, MemoryOfOthersIsLeftAlone) {
+TEST_F(InPlaceConstantsTest, MemoryThatIsNotOfAFileIsUnchanged) {
   const std::vector<uint8_t> bytes(40 * kMiB, 7);
   model_.pools = {memory::Pool::borrowed(bytes.data(), bytes.size())};
   expectLookups(model_);

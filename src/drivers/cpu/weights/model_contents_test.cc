@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models whose bytes change between two starts, or between packing and hashing: no start may get
-// what was packed from other bytes.
+// weights that were packed from other bytes.
 #include "drivers/cpu/weights/model_contents.h"
 
 #include <fcntl.h>
@@ -123,7 +123,7 @@ class ChangedModelTest : public cache::StoreTest, public testing::WithParamInter
     return prepared->startReport();
   }
 
-  // Compiles and runs the model and frees everything while the store's thread is held back, calls
+  // Compiles and runs the model and frees everything while the store's thread is blocked, calls
   // `then`, and lets the thread continue.
   void compileAndThen(memory::PoolRef pool, float value, const std::function<void()>& then) {
     const auto held = store();
@@ -140,7 +140,7 @@ class ChangedModelTest : public cache::StoreTest, public testing::WithParamInter
     held->settle();
   }
 
-  // Sets what the system reports of the model's file for the rest of the test.
+  // Sets the facts that the system reports about the model's file, for the rest of the test.
   void setFacts(std::function<void(cache::FileFacts& facts)> change) const {
     cache::changeFileFacts([path = path().string(), change](int fd, cache::FileFacts& facts) {
       char target[4096];
@@ -158,7 +158,7 @@ class ChangedModelTest : public cache::StoreTest, public testing::WithParamInter
         *time = (*time - 3600'000'000'000) | 1;
     });
   }
-  // A file of an image that was made with a fixed time: the next image has all the same values.
+  // A file of an image that was built with a fixed time: the next image has the same values.
   void setOnImage(unsigned long system, uint8_t boot, uint64_t mounting) const {
     setFacts([=](cache::FileFacts& facts) {
       facts.system = system;
@@ -183,7 +183,7 @@ class ChangedModelTest : public cache::StoreTest, public testing::WithParamInter
 };
 
 #ifdef HEARTH_TEST_HOOKS
-// Issue: device, inode, size and all times of the new version are those of the old one.
+// Issue: device, inode, size and all times of the new version were those of the old one.
 TEST_P(ChangedModelTest, AnImageWithTheOldStampsIsNoticedAfterItsUpdate) {
   for (const unsigned long system : {0xef53ul, 0x73717368ul, 0xe0f5e1e2ul}) {
     std::filesystem::remove_all(root());
@@ -202,7 +202,7 @@ TEST_P(ChangedModelTest, AnImageWithTheOldStampsIsNoticedAfterItsUpdate) {
     setOnImage(system, 2, 10);
     write(3);
     expectStart(file(), 3);
-    // Which mount it is cannot be told: the digest is never recalled.
+    // The mount is unknown: the digest is never recalled.
     setOnImage(system, 2, 0);
     expectStart(file(), 3);
     write(4);
@@ -225,7 +225,7 @@ TEST_P(ChangedModelTest, AServersWordIsTakenOnlyForWhatIsLongAgo) {
   setServer(60);
   write(1);
   expectStart(file(), 1);
-  // The attributes remain those of a minute ago.
+  // The attributes stay those of a minute ago.
   write(2);
   expectStart(file(), 2);
   setServer(3600);
@@ -236,7 +236,7 @@ TEST_P(ChangedModelTest, AServersWordIsTakenOnlyForWhatIsLongAgo) {
 TEST_P(ChangedModelTest, OfAClockThatWentBackwardsNothingIsBelieved) {
   setFacts([](cache::FileFacts& facts) {
     facts.system = 0xef53;
-    // The clock went back: to it, the change lies a year in the future.
+    // The clock went back, so the change seems to lie a year in the future.
     facts.inode = 5;
     facts.modified = facts.changed = facts.born = 1'900'000'000'000'000'001;
   });
@@ -247,7 +247,7 @@ TEST_P(ChangedModelTest, OfAClockThatWentBackwardsNothingIsBelieved) {
   expectStart(file(), 2);
 }
 
-// Issue: the digest of the new bytes named what was packed from the old ones.
+// Issue: the digest of the new bytes was given to weights that were packed from the old ones.
 TEST_P(ChangedModelTest, AFileThatIsRewrittenAfterTheCompilationPoisonsNoStore) {
   for (const auto preparation : {hal::Preparation::kWhole, hal::Preparation::kJustInTime}) {
     preparation_ = preparation;
@@ -257,7 +257,7 @@ TEST_P(ChangedModelTest, AFileThatIsRewrittenAfterTheCompilationPoisonsNoStore) 
     expectStart(file(), 2);
     write(1);
     expectStart(file(), 1);
-    // The same when the digest was known before.
+    // The same, if the digest was known before.
     EXPECT_EQ(expectStart(file(), 1).state, State::kWarm);
     forgetPlans();
     compileAndThen(file(), 1, [&] { write(3); });
@@ -274,7 +274,7 @@ TEST_P(ChangedModelTest, AFileThatStaysTheSameIsKept) {
   EXPECT_EQ(warm.hashedBytes, 0u) << "It was hashed in the background of the first start.";
 }
 
-// Two mounts in one process, the first still in use.
+// Two mounts in one process; the first is still in use.
 TEST_P(ChangedModelTest, PackingsAreNotSharedWithAnotherImagesModel) {
   setOnImage(0x73717368, 1, 10);
   write(1);
@@ -285,7 +285,7 @@ TEST_P(ChangedModelTest, PackingsAreNotSharedWithAnotherImagesModel) {
   write(2);
   setOnImage(0x73717368, 1, 11);
   expectStart(file(), 2);
-  // A packing of a file whose mount cannot be told is not shared either.
+  // Weights of a file whose mount is unknown are not shared either.
   write(3);
   setOnImage(0x73717368, 1, 0);
   expectStart(file(), 3);
@@ -303,7 +303,7 @@ TEST_P(ChangedModelTest, AFileThatWasJustWrittenIsKeptIfItStaysTheSame) {
   EXPECT_EQ(warm.state, State::kWarm) << warm.reason;
 }
 
-// Pools of NNAPI's clients, who may change the memory when the model is freed.
+// Pools of NNAPI's clients, who may change the memory once the model is freed.
 TEST_P(ChangedModelTest, MemoryThatIsRewrittenAfterTheCompilationPoisonsNoStore) {
   const auto rewritten = [](int fd, float value) {
     const std::vector<uint8_t> bytes = constants(value);
@@ -320,7 +320,7 @@ TEST_P(ChangedModelTest, MemoryThatIsRewrittenAfterTheCompilationPoisonsNoStore)
       rewritten(fd, 1);
       compileAndThen(pool(), 1, [&] { rewritten(fd, 2); });
       expectStart(pool(), 2);
-      // Packings of unchanged memory are kept.
+      // Packed weights of unchanged memory are kept.
       const hal::StartReport warm = expectStart(pool(), 2);
       EXPECT_EQ(warm.state, State::kWarm) << warm.reason;
       rewritten(fd, 3);

@@ -21,15 +21,15 @@ using std::chrono::milliseconds;
 
 std::atomic<bool> isFlushOver = false;
 
-// Forks a process that exits while its store has a task to do, which lasts until the library's work
-// at exit is over, or this long. Returns whether the task was done by then.
+// Forks a process that exits while its store runs a task. The task lasts until the library's work
+// at exit is over, or for `patience`. Returns whether the task ended by itself before that.
 bool isDoneAtExit(milliseconds patience, const std::function<void()>& decide) {
   const cache::TempFolder folder(cache::TempFolder::Place::kMemory);
   const std::filesystem::path marker = folder.path() / "marker";
   const pid_t child = ::fork();
   if (child == 0) {
     ::alarm(120);
-    // Registered before the library's, so called after it.
+    // Registered before the library's function, so it is called after it.
     std::atexit([] { isFlushOver = true; });
     decide();
     hal::PrepareOptions options;
@@ -52,7 +52,7 @@ TEST(OpenStoresTest, AProcessThatExitsFinishesItsStoresWork) {
   EXPECT_TRUE(isDoneAtExit(milliseconds(200), [] {}));
 }
 
-// The task would take longer than the processes live.
+// The task would take longer than the process lives.
 TEST(OpenStoresTest, AProgramMayDeclineWorkAtExit) {
   EXPECT_FALSE(isDoneAtExit(milliseconds(8000), [] { base::setWorkAtExit(false); }));
   EXPECT_FALSE(isDoneAtExit(milliseconds(8000), [] { ::setenv("HEARTH_AT_EXIT", "leave", 1); }));

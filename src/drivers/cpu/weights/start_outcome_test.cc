@@ -41,7 +41,7 @@ TEST(StartOutcomeTest, AFailureOfTheStoreIsAWordAndASentence) {
   EXPECT_EQ(outcome.reason(), "no-space: The disk is full.");
 }
 
-TEST(StartOutcomeTest, WhatCannotBeKeptTellsWhyItWasPackedAndWhyItIsNotKept) {
+TEST(StartOutcomeTest, AnUncachedStartReportsWhyItPackedAndWhyNothingIsKept) {
   StartOutcome outcome;
   outcome.setCold(hal::start_reason::kFirstOfModel);
   outcome.setColdButUncached({cache::StoreReason::kReadOnly, "The folder is read-only."});

@@ -69,12 +69,12 @@ TEST_F(WeightSessionTest, TheSecondStartPacksNothing) {
   EXPECT_LE(residentKib(warm.pool->data()), 4u);
 }
 
-TEST_F(WeightSessionTest, WhatWasPackedHereBecomesTheStoresPages) {
+TEST_F(WeightSessionTest, PackedWeightsBecomePagesOfTheStore) {
   const TestModel test(1);
   save(test);
   const Start cold = start(test);
   settle();
-  // The same kernels run on the bytes that are now mapped from the store.
+  // The same kernels run on bytes that are now mapped from the store.
   const Start again = start(test);
   EXPECT_EQ(again.output, cold.output);
   // Three segments (convolution, matrix, small packings), each mapped by both starts.
@@ -97,7 +97,7 @@ TEST_F(WeightSessionTest, AModelRewrittenInPlaceIsPackedAnew) {
   const Start changedWarm = start(after);
   EXPECT_EQ(changedWarm.report.state, State::kWarm) << changedWarm.report.reason;
   EXPECT_EQ(changedWarm.output, changed.output);
-  // Both live side by side.
+  // Both plans are kept.
   save(before);
   const Start back = start(before);
   EXPECT_EQ(back.report.state, State::kWarm) << back.report.reason;
@@ -122,20 +122,20 @@ TEST_F(WeightSessionTest, SignaturesShareTheirLargeSegments) {
   save(one);
   const Start first = start(one);
   const Start second = start(three);
-  // In one process they share what is packed even before it is written.
+  // In one process they share packed weights even before these are written.
   EXPECT_EQ(second.report.state, State::kCold);
   EXPECT_FALSE(second.report.packedBytes.contains("CONV_2D"));
   EXPECT_FALSE(second.report.packedBytes.contains("FULLY_CONNECTED"));
   const std::vector<float> firstPicture(second.output.begin(), second.output.begin() + kClasses);
   EXPECT_EQ(firstPicture.size(), first.output.size());
   settle();
-  // Convolution and matrix, shared, and the small packings of both.
+  // Convolution and matrix, which are shared, and the small packings of both.
   EXPECT_EQ(segmentFiles().size(), 4u);
   EXPECT_EQ(start(one).report.state, State::kWarm);
   EXPECT_EQ(start(three).report.state, State::kWarm);
 }
 
-// The signatures of a language model start in turn, and one file holds all of them.
+// The signatures of a language model start one after the other; one file holds all of them.
 TEST_F(WeightSessionTest, ABundleHoldsEverySignature) {
   const TestModel one(1);
   const TestModel three(1, 3);
@@ -236,7 +236,7 @@ TEST_F(WeightSessionTest, AFlippedBitIsNeverUsedInStrictMode) {
   }
 }
 
-// A child sees the parent's mappings but has none of its threads and locks.
+// A forked child has the parent's mappings, but none of its threads and locks.
 TEST_F(WeightSessionTest, AForkedChildComputesAndStartsOnItsOwn) {
   const TestModel test(1);
   save(test);
@@ -275,7 +275,7 @@ TEST_F(WeightSessionTest, AFlippedBitIsRepairedWhileTheModelRuns) {
       for (uint8_t& byte : bytes) byte ^= 0x40;
       ASSERT_EQ(::pwrite(file.get(), bytes, sizeof bytes, kInside),
                 static_cast<ssize_t>(sizeof bytes));
-      // The clock of a file system is coarse: without this the file may look unchanged since its
+      // The clock of a file system is coarse: without this the file might look unchanged since its
       // check.
       const timespec times[2] = {{1'600'000'000, 0}, {1'600'000'000, 0}};
       ::futimens(file.get(), times);
@@ -294,7 +294,7 @@ TEST_F(WeightSessionTest, AFlippedBitIsRepairedWhileTheModelRuns) {
   }
 }
 
-TEST_F(WeightSessionTest, WithoutALeaveToWriteItSaysSo) {
+TEST_F(WeightSessionTest, WithoutPermissionToWriteTheReasonIsReported) {
   const TestModel test(1);
   save(test);
   cache::StoreOptions readOnly = options();
@@ -319,7 +319,7 @@ TEST_F(WeightSessionTest, SwitchedOffNothingIsWritten) {
   EXPECT_EQ(uncached.report.state, State::kUncached);
   EXPECT_THAT(uncached.report.reason, HasSubstr("off"));
   EXPECT_FALSE(std::filesystem::exists(root()));
-  // Signatures share all the same.
+  // Signatures share packed weights nevertheless.
   const TestModel three(1, 3);
   const Start second = start(three, off());
   EXPECT_FALSE(second.report.packedBytes.contains("CONV_2D"));
@@ -343,7 +343,7 @@ TEST_F(WeightSessionTest, ADamagedPlanIsReplaced) {
   EXPECT_EQ(start(test).report.state, State::kWarm);
 }
 
-// A store with correct checksums may still have been written by another program.
+// A store with correct checksums may have been written by another program.
 TEST_F(WeightSessionTest, APlanWithAWrongSizeIsNotBelieved) {
   const TestModel test(1);
   save(test);
@@ -364,7 +364,7 @@ TEST_F(WeightSessionTest, APlanWithAWrongSizeIsNotBelieved) {
   for (size_t place = 0; place < places; ++place) {
     const cache::PlanRef right = plan();
     StoredPlan stored = *StoredPlan::parse(right->bytes(), right->segments().size());
-    // Shortens the place to its first bytes; it is all of a segment of its own.
+    // Shortens the place to its first bytes; it was a whole segment.
     StoredPlan::Entry& entry = stored.entries[place];
     const cache::SegmentRef whole = store->find(right->segments()[entry.segment]).segment;
     ASSERT_TRUE(whole);
@@ -411,7 +411,7 @@ TEST_F(WeightSessionTest, ThreadsThatStartAtOnceBuildOnePlan) {
   EXPECT_EQ(segmentFiles().size(), 3u);
 }
 
-// As the signatures of a language model do.
+// The signatures of a language model do this.
 TEST_F(WeightSessionTest, ThreadsThatPackAtOnceShareThePackings) {
   const TestModel one(1);
   const TestModel two(1, 2);
@@ -432,7 +432,7 @@ TEST_F(WeightSessionTest, ThreadsThatPackAtOnceShareThePackings) {
   }
 }
 
-TEST_F(WeightSessionTest, AChildPacksThatWasForkedWhileAnotherThreadDid) {
+TEST_F(WeightSessionTest, AChildForkedWhileAnotherThreadPacksCanPack) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   const TestModel test(1);
   save(test);
@@ -451,7 +451,7 @@ TEST_F(WeightSessionTest, AChildPacksThatWasForkedWhileAnotherThreadDid) {
 }
 
 #ifdef HEARTH_TEST_HOOKS
-// A thread forks about when another is at a crash point, with whatever locks that one holds there.
+// A thread forks while another is at a crash point, with the locks that it holds there.
 TEST_F(WeightSessionTest, AChildStartsThatWasForkedAtAnyCrashPoint) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   const TestModel test(1);
@@ -478,9 +478,9 @@ TEST_F(WeightSessionTest, AChildStartsThatWasForkedAtAnyCrashPoint) {
   std::atomic<int> forks = 0;
   std::atomic<bool> isOver = false;
   std::thread starter([&] {
-    // How many forks come during a start depends on how busy the machine is.
+    // The number of forks during a start depends on how busy the machine is.
     for (uint32_t i = 0; i < 6 || (forks < kForks && i < kMostStarts); ++i) {
-      // A new model each time: what the process has packed is not packed again.
+      // A new model each time, since weights that the process has packed are not packed again.
       const TestModel other(100 + i);
       save(other, "other.bin");
       start(other, options(), "other.bin");
@@ -547,7 +547,7 @@ TEST_F(WeightSessionTest, JustInTimeAModelThatNobodyRunsIsKeptOrLeft) {
   EXPECT_EQ(start(test).report.state, State::kWarm);
 }
 
-TEST_F(WeightSessionTest, JustInTimeAForkedChildMakesWhatIsMissing) {
+TEST_F(WeightSessionTest, JustInTimeAForkedChildBuildsTheMissingKernels) {
   HEARTH_SKIP_FORK_AMID_ALLOCATIONS();
   const TestModel test(1);
   save(test);
