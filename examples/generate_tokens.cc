@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets a language model go on with a text: generate_tokens MODEL TOKEN... [--count N] [--threads N]
+// Continues a text with a language model: generate_tokens MODEL TOKEN... [--count N] [--threads N]
 // [--json]. The model has the signatures `prefill` (a fixed number of tokens at once) and `decode`
 // (one token, gives `logits`), which read and write the same tensors kv_cache_*. Prints the numbers
-// of the most likely tokens; what turns text into tokens is not part of such a file.
+// of the most likely tokens; the conversion of text to tokens is not part of such a file.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -35,7 +35,7 @@ uint64_t memoryKib(const std::string& key) {
   return 0;
 }
 
-// Memory of zeros. What is never used of it takes no room: a cache has room for more tokens than
+// Memory of zeros. Pages that are never used take no memory: a cache has room for more tokens than
 // most texts have.
 struct Cache {
   struct Free {
@@ -44,7 +44,7 @@ struct Cache {
   std::unique_ptr<void, Free> memory;
   size_t size = 0;
 
-  // What both signatures name alike has to have one size.
+  // Tensors that have one name in both signatures must have one size.
   void* take(size_t bytes) {
     if (memory == nullptr) {
       memory.reset(std::calloc(1, bytes));
@@ -57,7 +57,7 @@ struct Cache {
 };
 using Caches = std::map<std::string, Cache>;
 
-// One signature, run on the caches that all signatures share.
+// One signature, which runs on the caches that all signatures share.
 class Signature {
  public:
   Signature(hearth::Compilation compilation, Caches* caches)
@@ -79,7 +79,7 @@ class Signature {
     }
     const std::vector<hearth::TensorInfo> outputs = compilation_.outputs();
     for (size_t i = 0; i < outputs.size(); ++i) {
-      // Written where it is read: nothing of a cache is copied.
+      // The cache is written where it is read, so nothing is copied.
       if (isCache(outputs[i])) {
         execution_.setOutput(i, caches->at(outputs[i].name).take(outputs[i].byteSize),
                              outputs[i].byteSize);
@@ -90,14 +90,14 @@ class Signature {
     }
   }
 
-  // How many tokens it takes at once.
+  // Number of tokens that the signature takes at once.
   size_t size() const { return tokens_.size(); }
-  // How many tokens the caches have room for.
+  // Number of tokens for which the caches have room.
   size_t length() const { return length_; }
   const hearth::Compilation& compilation() const { return compilation_; }
 
-  // Tokens from `begin` on, the first at `position`. Where they end before the signature's size the
-  // rest is filled up; its entries in the cache are written again before anybody reads them.
+  // Tokens from `begin` on, the first of them at `position`. If there are fewer than the signature
+  // takes, the rest is filled up; its entries in the cache are overwritten before they are read.
   void run(const std::vector<int32_t>& tokens, size_t begin, size_t position) {
     for (size_t i = 0; i < size(); ++i) {
       tokens_[i] = begin + i < tokens.size() ? tokens[begin + i] : 0;
@@ -118,7 +118,7 @@ class Signature {
   hearth::Execution execution_;  // uses the memory above
 };
 
-// The median of all times but the first, if there are others.
+// The median of all times except the first, if there are others.
 double steady(std::vector<double> times) {
   if (times.size() < 2) return times.empty() ? 0 : times[0];
   std::sort(times.begin() + 1, times.end());
@@ -164,7 +164,7 @@ int main(int argc, char** argv) try {
     throw std::runtime_error("The caches have room for " + std::to_string(decode.length()) +
                              " tokens.");
 
-  // All but the last token fill the caches; the last one gives the first new one.
+  // All tokens except the last fill the caches; the last one gives the first new token.
   const size_t known = tokens.size() - 1;
   std::vector<double> prefillMs;
   for (size_t round = 0; round < prefills; ++round) {

@@ -9,7 +9,8 @@ import sys
 
 import checkout
 
-# A call of one of these is an assertion; so is check=True, which fails when a program does.
+# A call of one of these is an assertion; so is a call with check=True, which fails when a program
+# does.
 CPP_ASSERTION = re.compile(r"\b(?:(?:EXPECT|ASSERT)_[A-Z0-9_]+|ADD_FAILURE|ADD_FAILURE_AT|FAIL)\s*\(")
 PYTHON_ASSERTION = re.compile(r"^(?:assert|fail)")
 
@@ -26,14 +27,14 @@ NO_FUNCTIONS = {"if", "for", "while", "switch", "catch", "return", "sizeof", "TE
 
 
 def withoutTexts(source):
-    """C++ without comments, and with empty strings and characters."""
+    """C++ source without comments, and with empty strings and characters."""
     return re.sub(
         r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])\'',
         lambda match: '""' if match[0][0] in '"R' else " ", source, flags=re.DOTALL)
 
 
 def bodyAt(source, begin):
-    """The text from behind an opening brace to its closing one."""
+    """The text between an opening brace and the closing one."""
     depth = 1
     for match in re.compile(r"[{}]").finditer(source, begin):
         depth += 1 if match[0] == "{" else -1
@@ -43,7 +44,7 @@ def bodyAt(source, begin):
 
 
 def cppFunctions(source):
-    """(name, body) of every function and macro that a file defines, its tests aside."""
+    """(name, body) of every function and macro that a file defines, except its tests."""
     for match in CPP_FUNCTION.finditer(source):
         if match[1] not in NO_FUNCTIONS:
             yield match[1], bodyAt(source, match.end())
@@ -52,7 +53,7 @@ def cppFunctions(source):
 
 
 def asserting(functions, isAssertion):
-    """The names of those functions of [(name, body)] that assert, at last."""
+    """The names of the functions of [(name, body)] that assert, directly or through others."""
     names = set()
     while True:
         found = {name for name, body in functions
@@ -63,11 +64,11 @@ def asserting(functions, isAssertion):
 
 
 class CppFiles:
-    """C++ files by the path that others include them by."""
+    """C++ files by the path under which others include them."""
 
     def __init__(self, files):
         self.sources = {path: withoutTexts(text) for path, text in files.items()}
-        # Their paths are strings, which are gone from `sources`.
+        # The paths are strings, which `sources` no longer contains.
         self.includes = {path: CPP_INCLUDE.findall(text) for path, text in files.items()}
         self.functions = {}
 
@@ -77,7 +78,7 @@ class CppFiles:
         return self.functions[path]
 
     def reached(self, path, seen=None):
-        """The files that one includes, with the implementations beside them."""
+        """The files that a file includes, and the implementations that belong to them."""
         seen = set() if seen is None else seen
         if path in seen or path not in self.sources:
             return seen
@@ -96,7 +97,7 @@ def cppViolations(files):
         tests = list(CPP_TEST.finditer(source))
         if not tests:
             continue
-        # Only what is for tests asserts.
+        # Only functions of test code count as assertions.
         functions = [function for reached in tree.reached(path)
                      if reached == path or "test" in reached or "/cts/" in reached
                      for function in tree.functionsOf(reached)]
@@ -108,7 +109,7 @@ def cppViolations(files):
 
 
 def pythonCalls(node):
-    """The names of what is called below a node."""
+    """The names of all functions that are called below a node."""
     for call in ast.walk(node):
         if isinstance(call, ast.Call):
             if isinstance(call.func, ast.Attribute):
@@ -129,7 +130,7 @@ def pythonFunctions(tree):
 
 
 def pythonViolations(files):
-    """The same of Python files."""
+    """The same for Python files."""
     trees = {path: ast.parse(text) for path, text in files.items()}
     for path, tree in sorted(trees.items()):
         if not path.endswith("_test.py"):

@@ -8,13 +8,13 @@ import sys
 
 import checkout
 
-# Folders of the checkout whose paths the pages write in backticks.
+# The folders of the checkout whose paths the pages write in backticks.
 FOLDERS = ("bench", "cmake", "docs", "examples", "include", "models", "src", "tests", "tools")
 FENCE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[((?:`[^`]*`|[^\]`])*)\]\(([^)\s]*)\)")
 HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 CODE = re.compile(r"`([^`\n]+)`")
-# A name as code has it, perhaps qualified or with the parentheses of a call: a, A::b, A::b().
+# A name in code, perhaps qualified or with the parentheses of a call: a, A::b, A::b().
 NAME = re.compile(r"~?[A-Za-z_]\w*(?:(?:::|\.)~?[A-Za-z_]\w*)*(?:\(\))?")
 PATH = re.compile(rf"(?:{'|'.join(FOLDERS)})/[\w./*+-]*")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -22,10 +22,10 @@ COMMENTED = (".h", ".cc", ".c", ".hpp", ".inc")
 
 
 def headings(text):
-    """The anchors of a page's headings, as GitHub makes them."""
+    """The anchors of a page's headings, in the form in which GitHub makes them."""
     anchors = set()
     for heading in HEADING.findall(FENCE.sub("", text)):
-        # Of a link the text counts, of code what is in it.
+        # Of a link, its text is used; of code, its content.
         plain = LINK.sub(r"\1", heading).replace("`", "").lower()
         anchor = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
         name, count = anchor, 0
@@ -37,7 +37,7 @@ def headings(text):
 
 
 def hasName(path, name):
-    """Whether the code of a file has each part of the name as a word of its own."""
+    """Whether the file's code contains each part of the name as a whole word."""
     text = path.read_text(encoding="utf-8")
     if path.suffix in COMMENTED:
         text = COMMENT.sub("", text)
@@ -46,7 +46,7 @@ def hasName(path, name):
 
 
 def linkViolation(root, page, text, target):
-    """A sentence about a link that leads to nothing, or not to what its text says; else None."""
+    """A sentence about a link that leads nowhere or does not match its text; else None."""
     where = page.relative_to(root).as_posix()
     if re.match(r"[a-z]+:", target):
         return None

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that only src/base/env.cc reads environment variables: it leaves them alone in a process
-that runs with more rights than whoever started it."""
+"""Checks that only src/base/env.cc reads environment variables: it ignores them in a process with
+more rights than the user who started it."""
 
 import re
 import sys
@@ -9,7 +9,7 @@ import sys
 import checkout
 
 READER = "src/base/env.cc"
-# What reads a variable, also behind the standard library's back.
+# Names that read variables, also through the standard library.
 CALL = re.compile(r"\b((?:secure_)?getenv|__secure_getenv|environ|temp_directory_path|tempnam|"
                   r"tmpfile|wordexp)\b")
 COMMENT = re.compile(r"//[^\n]*")
@@ -20,7 +20,7 @@ def isTest(path):
 
 
 def violations(root):
-    """Sentences about the wrong calls below src/ of the checkout `root`."""
+    """Sentences about wrong calls below src/ of the checkout `root`."""
     found = []
     for path in sorted((root / "src").rglob("*")):
         where = path.relative_to(root).as_posix()

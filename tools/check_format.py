@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks, or with --fix brings about, the layout that .clang-format describes."""
+"""Checks the layout that .clang-format describes; with --fix, corrects it."""
 
 import re
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that every source file names its licence within its first two lines."""
+"""Checks that every source file names its licence in its first two lines."""
 
 import sys
 

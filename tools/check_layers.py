@@ -10,8 +10,8 @@ import checkout
 
 LAYERS = ["base", "threads", "memory", "graph", "ops", "cache", "hal", "drivers", "ipc", "runtime",
           "frontends", "api", "tools", "python"]
-# The rooms of large folders, lowest first: a file includes only files of its room and of those before
-# it. Files of the folder itself are above all of its rooms.
+# The rooms of large folders, lowest first: a file includes only files of its own room and of rooms
+# before it. Files of the folder itself are above all of its rooms.
 ROOMS = {
     "cache": ["object", "identity", "blob", "segment", "plan", "store", "folder", "bundle",
               "compilation"],
@@ -20,7 +20,8 @@ ROOMS = {
     "frontends/nnapi": ["objects", "entry_points"],
     "frontends/tflite": ["reader", "container", "translators"],
 }
-# Rooms that do without a layer below them: kernels compute, and do not know where weights come from.
+# Layers that rooms must not use although they lie below: kernels compute, and do not know where
+# weights come from.
 STRANGERS = {
     "hal": ["cache"],
     "drivers/cpu/microkernels": ["cache", "hal"],
@@ -28,7 +29,8 @@ STRANGERS = {
     "drivers/cpu/kernels": ["cache", "hal"],
     "drivers/cpu/lowering": ["hal"],
 }
-# What only tests use, in any folder. Tests, and what they use, include what they like of their layer.
+# Folders and files that only tests use. Tests, and what they use, may include anything of their
+# layer.
 TESTING = "testing"
 # A folder of a layer that other folders of the same layer must not include.
 SEPARATE = {"drivers"}
@@ -49,7 +51,7 @@ def room(parts, folder):
 
 
 def roomViolation(parts, target):
-    """A sentence about an include that looks up within a large folder; None when it does not."""
+    """A sentence about an include of a higher room within a large folder; None if it is not one."""
     where, targetParts = "/".join(parts), tuple(target.split("/"))
     if isOfTests(parts):
         return None
@@ -71,7 +73,7 @@ def roomViolation(parts, target):
 
 
 def violations(source):
-    """Sentences about the wrong includes below the folder `source` (the src/ of a checkout)."""
+    """Sentences about wrong includes below the folder `source` (the src/ of a checkout)."""
     found = []
     for folder in sorted(path.name for path in source.iterdir() if path.is_dir()):
         if folder not in LAYERS:

@@ -14,18 +14,18 @@ import subprocess
 import sys
 
 REGISTRATIONS = {"__cxa_atexit", "__cxa_thread_atexit", "atexit", "at_quick_exit", "on_exit"}
-# Source file -> what it registers, and why that is right.
+# Source file -> what it registers, and why it may.
 ALLOWED = {
     "trace.cc": {"atexit"},  # closes the array of the trace file
     "open_stores.cc": {"atexit"},  # writes what was packed
     "save_queue.cc": {"atexit"},  # writes clients' cache files
-    "device_manager.cc": {"atexit"},  # waits for what drivers' libraries are at
+    "device_manager.cc": {"atexit"},  # waits for drivers' libraries that are being started
 }
 SYMBOL = re.compile(r"([^\s:/]+?)(?:\.o|\.cpp)?:\s+U\s+(\w+)")
 
 
 def violations(listing):
-    """Sentences about the lines of `nm -A -u` that are not allowed."""
+    """Sentences about lines of `nm -A -u` that are not allowed."""
     found = set()
     for source, symbol in SYMBOL.findall(listing):
         if symbol in REGISTRATIONS and symbol not in ALLOWED.get(source, ()):

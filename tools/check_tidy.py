@@ -20,7 +20,7 @@ import checkout
 
 TOOL = "clang-tidy-19"
 TEST = re.compile(r"(_test|_testing)\.(c|cc)$|/test_\w+\.cc$|/cts(/|\.cc$)")
-# The precompiled header is the compiler's own, and would hide what a file forgets to include.
+# The precompiled header belongs to the compiler, and would hide missing includes.
 PRECOMPILED = re.compile(r" -Winvalid-pch| -fpch-preprocess| -include \S*/cmake_pch\.hxx")
 INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
@@ -41,7 +41,7 @@ def reachedFiles(source, roots, known):
 
 
 def keyOf(entry, config, roots, known):
-    """Names what the outcome depends on, the same in every checkout."""
+    """A name for everything on which the outcome depends, the same in every checkout."""
     here = str(checkout.ROOT)
     digest = hashlib.sha256(config + entry["command"].replace(here, ".").encode())
     for path in reachedFiles(pathlib.Path(entry["file"]), roots, known):
@@ -64,7 +64,7 @@ def main():
     roots, known = [root / "src", root / "include", build], {}
     tracked = {str(path) for path in checkout.files()}
     pending = []
-    # A file that several targets compile is looked at once.
+    # A file that several targets compile is checked once.
     entries = {entry["file"]: entry | {"command": PRECOMPILED.sub("", entry["command"])}
                for entry in json.loads((build / "compile_commands.json").read_text())
                if entry["file"] in tracked and not TEST.search(entry["file"])}

@@ -9,9 +9,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def files(root=ROOT):
-    """Paths of the files that git tracks or would track; without git, all outside build/."""
+    """Paths of the files that git tracks or would track; without git, all files outside build/."""
     try:
-        # The checkout may belong to another user than the one in the environment.
+        # The checkout may belong to another user than the environment's.
         listed = subprocess.run(
             ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others",
              "--exclude-standard"], cwd=root, check=True, capture_output=True).stdout.decode()
@@ -26,14 +26,14 @@ def files(root=ROOT):
 
 
 def report(sentences):
-    """Prints what a check found; gives the check's exit code."""
+    """Prints the findings of a check and returns its exit code."""
     for sentence in sentences:
         print(sentence)
     return 1 if sentences else 0
 
 
 def cacheFolder():
-    """Where results that outlive build/ are kept; made when missing."""
+    """The folder for results that outlive build/; created if it is missing."""
     base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
     folder = pathlib.Path(os.environ.get("HEARTH_CACHE_DIR") or pathlib.Path(base) / "hearth")
     folder.mkdir(parents=True, exist_ok=True)

@@ -19,12 +19,13 @@ ARGUMENTS = {"MODEL": "models", "FILE": "all"}
 
 
 class HelpError(Exception):
-    """Help that has another form than is read here, as a sentence."""
+    """The help has a form that is not understood; the text is a sentence."""
 
 
 @dataclasses.dataclass
 class Entry:
-    """An option or argument: `names` as they are typed, the value's name or "", what else is said."""
+    """An option or argument: `names` as they are typed, the value's name or "", and the rest of the
+    description."""
     names: list
     value: str = ""
     choices: list = dataclasses.field(default_factory=list)
@@ -35,7 +36,7 @@ class Entry:
 
 @dataclasses.dataclass
 class Command:
-    """A command or, at the top, the program: `words` are what is typed for it."""
+    """A command or, at the top, the program: `words` are typed to call it."""
     words: list
     text: str
     usage: str
@@ -54,7 +55,7 @@ def sentence(text):
 
 
 def splitRows(lines):
-    """Pairs of head and description from the lines of one section."""
+    """Pairs of head and description in the lines of one section."""
     rows = []
     for number, line in enumerate(lines):
         if line.startswith(" " * COLUMN):
@@ -71,7 +72,8 @@ def splitRows(lines):
 
 
 def entry(head, text):
-    """Of the head "--threads N:UINT in [0 - 1024] Needs: --x" and its description."""
+    """An entry from a head such as "--threads N:UINT in [0 - 1024] Needs: --x" and its
+    description."""
     first, _, rest = re.sub(r",\s+(?=-)", ",", head).partition(" ")
     found = Entry(first.split(","), text=text)
     for word, others in re.findall(r"\b(Excludes|Needs): ((?:--[\w-]+ ?)+)", rest):
@@ -88,13 +90,13 @@ def entry(head, text):
         found.choices = choices[1].split(",")
         rest = rest[:choices.start()]
     name, _, kind = rest.partition(":")
-    # What the parser calls an option without a name for its value.
+    # The parser's name for the value of an option without one.
     found.value = kind if kind and name in ("TEXT", "UINT", "INT", "FLOAT") else name
     return found
 
 
 def read(program, words=()):
-    """The command that the words name, with all below it."""
+    """The command that the words name, with all commands below it."""
     run = subprocess.run([program, *words, "--help"], capture_output=True, text=True, check=False)
     if run.returncode != 0 or run.stderr:
         raise HelpError(f"{' '.join([program, *words])} --help fails: {run.stderr.strip()}")
@@ -125,7 +127,7 @@ def read(program, words=()):
 
 
 def roff(text):
-    """Text in which nothing is a request or an escape."""
+    """Text in which nothing is taken for a request or an escape."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return re.sub(r"^([.'])", r"\\&\1", text)
 
@@ -250,7 +252,8 @@ def zshText(text):
 
 
 def zshValue(found):
-    """What follows an option or argument in a specification: its name and what completes it."""
+    """The part of a specification after an option or argument: the value's name and what completes
+    it."""
     name = found.value if found.names[0][0] == "-" else found.names[0]
     if found.choices:
         action = f"({' '.join(found.choices)})"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manual pages and completions of a command that is a few lines of shell."""
+"""Tests manual pages and completions of a command that is a short shell script."""
 
 import os
 import pathlib
@@ -64,7 +64,7 @@ class CommandPagesTest(unittest.TestCase):
         return (self.folder / "share" / path).read_text(encoding="utf-8")
 
     def complete(self, *words):
-        """What bash completes the last word to."""
+        """The words that bash offers for the last word."""
         script = ('. "$0"; COMP_WORDS=(hearth "$@"); COMP_CWORD=$#; _hearth; '
                   'printf "%s\\n" "${COMPREPLY[@]}"')
         run = subprocess.run(

@@ -28,7 +28,7 @@ class DemoError(Exception):
 
 
 def hearth(*arguments):
-    """The JSON that a hearth command prints."""
+    """The JSON that a command of hearth prints."""
     command = [str(HEARTH), *map(str, arguments), "--json"]
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if run.returncode != 0:
@@ -37,7 +37,8 @@ def hearth(*arguments):
 
 
 def table(header, rows):
-    """Lines of a table with the first column flush left, the others flush right."""
+    """The lines of a table whose first column is flush left and whose other columns are flush
+    right."""
     texts = [header, *rows]
     widths = [max(len(row[column]) for row in texts) for column in range(len(header))]
     lines = []
@@ -91,14 +92,15 @@ def largeModel(megabytes):
         if run.returncode != 0:
             raise DemoError(f"The generator ends with exit code {run.returncode}.")
         partial.rename(path)
-        # What was written less than two seconds ago may change again unseen: the next start would
-        # read all of it once more.
+        # A file that was written less than two seconds ago could change again unnoticed: the next
+        # start would read all of it once more.
         time.sleep(2.1)
     return path
 
 
 def showLargeModel(megabytes, repeat):
-    """The same model without the weight store, then building it, then from it."""
+    """Starts the model without the weight store, then while the store is filled, then from the
+    store."""
     model = largeModel(megabytes)
     rows = []
     with tempfile.TemporaryDirectory(prefix="hearth-demo-") as folder:

@@ -21,7 +21,8 @@ class TableTest(unittest.TestCase):
 class BuildTest(unittest.TestCase):
 
     def testDevBuildsTheCommandThatTheDemoRuns(self):
-        # In a checkout where all is built the demo runs whatever ./dev builds for it.
+        # In a checkout in which everything is built, the demonstration runs whatever ./dev builds
+        # for it.
         steps = (demo.ROOT / "dev").read_text()
         target = re.search(r"^  demo\)\n +buildRelease (\w+) ", steps, re.MULTILINE)[1]
         build = demo.HEARTH.parent.parent

@@ -16,13 +16,15 @@ import tempfile
 import checkout
 
 CPUS = len(os.sched_getaffinity(0))
-# How a skipped test says that it lacks the folder with models and conformance cases.
+# The reason with which a skipped test reports that the folder with models and conformance cases is
+# missing.
 WANTS_DATA = re.compile(r"HEARTH_TEST_DATA|test data|shared", re.IGNORECASE)
 
 
 @dataclasses.dataclass
 class Cases:
-    """How many cases passed, failed and were skipped; of the latter, how many for want of data."""
+    """The numbers of cases that passed, failed and were skipped, and how many of the latter lacked
+    data."""
     passed: int = 0
     failed: int = 0
     skipped: int = 0
@@ -54,7 +56,7 @@ class Cases:
 
 
 def expect(holds, sentence):
-    """One case that holds or fails with a sentence."""
+    """One case that passes, or fails with a sentence."""
     cases = Cases()
     if holds:
         cases.addPass()
@@ -65,7 +67,7 @@ def expect(holds, sentence):
 
 
 def execute(command, timeout, live=False, environment=None):
-    """Exit code and output of a command; on time-out it and its children are killed."""
+    """Exit code and output of a command; after a time-out it and its children are killed."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment,
                           stdout=None if live else subprocess.PIPE,
                           stderr=None if live else subprocess.STDOUT,
@@ -91,7 +93,7 @@ def describe(code):
 
 
 def runOne(name, command, timeout=1800, live=False):
-    """A command that is one case."""
+    """Runs a command that counts as one case."""
     code, output = execute(command, timeout, live)
     if code != 0:
         print(output, end="")
@@ -99,7 +101,7 @@ def runOne(name, command, timeout=1800, live=False):
 
 
 def countGtest(report, name):
-    """Cases of one GoogleTest JSON report."""
+    """The cases in one JSON report of GoogleTest."""
     cases = Cases()
     for suite in report["testsuites"]:
         for test in suite["testsuite"]:
@@ -122,7 +124,7 @@ def unfinishedTest(output):
 
 
 def runProgram(name, command, timeout, environment, folder):
-    """One test program: a GoogleTest program counts by its report, any other as one case."""
+    """Runs one test program: a GoogleTest program counts by its report, any other as one case."""
     reportPath = pathlib.Path(folder) / (name.replace("/", "_") + ".json")
     environment = {**environment, "GTEST_OUTPUT": f"json:{reportPath}", "GTEST_COLOR": "no"}
     code, output = execute(command, timeout, environment=environment)
@@ -138,7 +140,7 @@ def runProgram(name, command, timeout, environment, folder):
 
 
 def testsOf(preset):
-    """(name, command, timeout, runs alone, variables) of each test that CTest knows."""
+    """(name, command, timeout, runs alone, variables) of each test in CTest."""
     shown = subprocess.run(["ctest", "--test-dir", f"build/{preset}", "--show-only=json-v1"],
                            check=True, capture_output=True).stdout
     for test in json.loads(shown)["tests"]:
@@ -192,7 +194,7 @@ def pythonTests():
 
 
 def runPython(longMode):
-    """Each *_test.py of the checkout in a process of its own."""
+    """Runs each *_test.py of the checkout in a process of its own."""
     cases = Cases()
     for path in pythonTests():
         name = str(path.relative_to(checkout.ROOT))
@@ -222,7 +224,8 @@ def hasFuzzers():
 
 
 def runFuzzers(seconds):
-    """Each fuzz target for `seconds`, from its corpus in tests/corpus/TARGET and what it found."""
+    """Runs each fuzz target for `seconds`, from its corpus in tests/corpus/TARGET and its earlier
+    findings."""
     def run(program):
         folder = pathlib.Path("build/fuzz/found") / program.name
         (folder / "corpus").mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the file of a blob cache, as they are and with the right digest.
+// Parses any bytes as the file of a blob cache, as they are and with the right digest.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -15,7 +15,7 @@ using namespace hearth;
 void read(const std::vector<uint8_t>& file) {
   const auto blobs = cache::parseBlobCacheFile(file);
   if (!blobs) return;
-  // Writing what was read gives the same entries, in as many bytes.
+  // Writing the parsed entries again gives a file of the same size with the same entries.
   const std::vector<uint8_t> again = cache::makeBlobCacheFile(*blobs);
   if (again.size() != file.size() || cache::parseBlobCacheFile(again) != *blobs) std::abort();
   cache::BlobTable table({.maxKeyBytes = 16, .maxValueBytes = 64, .maxBytes = 256}, {});

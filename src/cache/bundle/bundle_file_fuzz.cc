@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as head and index of a bundle: the first 120 bytes are the fields of the head, the rest
-// is the index. The digests, which no mutation can guess, are corrected first.
+// Parses any bytes as head and index of a bundle: the first 120 bytes are the fields of the head,
+// the rest is the index. The digests, which no mutation can guess, are corrected first.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -30,7 +30,7 @@ void putDigest(std::span<const uint8_t> of, uint8_t* at) {
   std::memcpy(at, digest.data(), digest.size());
 }
 
-// Corrects the digests of the plan and of the facts behind it, where these lie within `index`.
+// Corrects the digests of the plan and of the facts after it, if these lie within `index`.
 void signParts(std::span<uint8_t> index, uint64_t planSize, uint64_t factsSize) {
   constexpr size_t kDigest = sizeof(base::Sha256Digest);
   if (factsSize > index.size()) return;
@@ -53,7 +53,7 @@ void signParts(std::span<uint8_t> index, uint64_t planSize, uint64_t factsSize) 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < kFields) return 0;
   std::vector<uint8_t> head(data, data + kFields);
-  // Allocated with exactly this size, so that a sanitizer sees reads behind it.
+  // Allocated with exactly this size, so that a sanitizer detects reads past its end.
   std::vector<uint8_t> index(data + kFields, data + size);
   signParts(index, wordAt(head.data() + kPlanSizeAt), wordAt(head.data() + kFactsSizeAt));
   putDigest(index, head.data() + kIndexDigestAt);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a plan file and as the end of a segment file. Both contain a digest that no mutation
-// can guess, so the bytes are tried again with the right digest.
+// Parses any bytes as a plan file and as the end of a segment file. Both contain a digest that no
+// mutation can guess, so the bytes are parsed again with the right digest.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -29,7 +29,7 @@ void readSegment(const std::vector<uint8_t>& tail, uint64_t fileSize) {
   const auto info = cache::parseSegmentTail(tail, fileSize);
   if (!info) return;
   if (info->payloadSize > fileSize) std::abort();
-  // Writing what was read gives the same tail.
+  // Writing the parsed fields again gives the same tail.
   const std::vector<uint8_t> again = cache::makeSegmentTail(*info);
   if (again.size() != fileSize - info->payloadSize || !cache::parseSegmentTail(again, fileSize))
     std::abort();
@@ -51,8 +51,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < kSegmentTrailerSize) return 0;
   sign(&bytes, size - kDigestSize);
   readPlan(bytes);
-  // The digests of the blocks precede the trailer. Here the trailer tells of a file that is larger
-  // than what is seen of it.
+  // The digests of the blocks precede the trailer. Here the trailer belongs to a file that is
+  // larger than the part that is read.
   const size_t trailer = size - kSegmentTrailerSize;
   uint64_t fileSize;
   std::memcpy(&fileSize, bytes.data() + trailer + 64, sizeof fileSize);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a model file: opens, summarises and imports it, and validates its operations. One
-// operator for custom operations is registered.
+// Reads any bytes as a model file: opens, summarises and imports it, and validates its operations.
+// One operator for custom operations is registered.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as each kind of file that the command takes as an input.
+// Reads any bytes as each kind of file that the command takes as an input.
 #include <cstdint>
 #include <cstdlib>
 

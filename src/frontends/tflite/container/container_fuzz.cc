@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a container: reads its directory, and opens each model in it.
+// Reads any bytes as a container: parses its directory, and opens each model in it.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
