@@ -18,7 +18,7 @@ std::vector<int32_t> listOf(const TfLiteIntArray* array) {
   return {array->data, array->data + array->size};
 }
 
-// Reports a failure to the runtime, and returns its code for one.
+// Runs `body`; reports a failure to the runtime and returns its code for one.
 template <typename Body>
 TfLiteStatus reported(TfLiteContext* context, Body&& body) noexcept {
   const Status status = base::caught(body);
@@ -82,7 +82,7 @@ std::unique_ptr<Kernel> Delegate::takeKernel(TfLiteContext* context, const Nodes
 Status Delegate::apply(TfLiteContext* context) {
   const base::TraceSpan span("delegate", "take a graph");
   NodeSelection selection(context, options_);
-  // Whatever hinders Hearth does not hinder the runtime.
+  // An error of Hearth is no error of the runtime: all nodes stay with it.
   if (const Status selected = base::caught([&] { return selection.select(); }); !selected) {
     base::logWarn("The whole graph stays with the runtime: {}", selected.error().toString());
     return {};

@@ -22,14 +22,14 @@ class Delegate {
   Delegate(const Delegate&) = delete;
   Delegate& operator=(const Delegate&) = delete;
 
-  // What the runtime holds; it lives as long as this object.
+  // The structure that the runtime holds; it lives as long as this object.
   TfLiteDelegate* handle() { return &handle_; }
   static Delegate* from(const TfLiteDelegate* handle) {
     return static_cast<Delegate*>(handle->data_);
   }
 
-  // Takes what it can of an interpreter's graph and leaves the rest to the runtime. When Hearth can
-  // run nothing of it, that is no error. kOpFailed when the runtime does not let it take the nodes.
+  // Takes the nodes that Hearth can run and leaves the rest to the runtime; it is no error if there
+  // are none. kOpFailed when the runtime does not let it take the nodes.
   Status apply(TfLiteContext* context);
 
  private:

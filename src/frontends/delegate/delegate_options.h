@@ -12,7 +12,7 @@
 
 namespace hearth::delegate {
 
-// What a program asks of the delegate. Value type.
+// The options that a program passes to the delegate. Value type.
 struct DelegateOptions {
   // Without threads, a cache and a deadline, which depend on the interpreter and the partition.
   runtime::CompilationOptions compilation;
@@ -21,9 +21,9 @@ struct DelegateOptions {
   std::string cacheFolder;  // empty = no compilation cache
   std::string modelToken;
 
-  // Reads names and values; docs/delegate.md lists them. kBadData for a name that is not known,
-  // with those that are, for one that is given twice, and for a value that its option does not
-  // have; kNotFound for a device that does not exist.
+  // Reads names and values; docs/delegate.md lists them. kBadData for an unknown name, with a list
+  // of the known ones, for a name that is given twice, and for an invalid value; kNotFound for a
+  // device that does not exist.
   static Result<DelegateOptions> parse(
       std::span<const std::pair<std::string_view, std::string_view>> texts);
 };

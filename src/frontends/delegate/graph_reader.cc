@@ -133,7 +133,7 @@ Result<GraphReader::Node> GraphReader::node(int32_t index) {
   const auto existsOrOmitted = [&](int32_t tensor) {
     return tensor == -1 || exists(tensor);
   };
-  // What another delegate has taken is its own.
+  // Nodes that another delegate has taken belong to it.
   if (node->delegate == nullptr && std::ranges::all_of(read.inputs, existsOrOmitted) &&
       std::ranges::all_of(read.outputs, exists))
     read.source = readNode(*node, *registration);
@@ -157,7 +157,7 @@ std::optional<SourceTensor> GraphReader::readTensor(const TfLiteTensor& tensor) 
   read.isVariable = tensor.is_variable;
   if (tensor.sparsity != nullptr) read.sparsity = readSparsity(*tensor.sparsity);
   if (tensor.allocation_type == kTfLiteMmapRo) {
-    // Without elements it has no value, as in a file; RESHAPE to a scalar has such an input.
+    // A tensor without elements has no value, as in a file; RESHAPE to a scalar has such an input.
     if (tensor.bytes == 0) return read;
     if (tensor.data == nullptr) return std::nullopt;
     read.constant = files_.find(tensor.data, tensor.bytes);

@@ -33,7 +33,7 @@ class GraphReader {
   Result<Node> node(int32_t index);
 
   const TfLiteTensor* tensor(int32_t index) const;
-  // Nothing for a tensor of a kind that the delegate does not take. `index` exists.
+  // Null for a tensor of a kind that the delegate does not take. `index` exists.
   const std::optional<SourceTensor>& sourceTensor(int32_t index);
 
   // A partition of these nodes. `inputs` may also hold constants and variables, and -1.

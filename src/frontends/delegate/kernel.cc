@@ -12,13 +12,13 @@
 namespace hearth::delegate {
 namespace {
 
-// Compilations that are kept for shapes that come back: many of small ones, such as those of a loop
-// whose tensors grow.
+// Number of compilations that are kept for shapes that come back; more of small ones, such as those
+// of a loop whose tensors grow.
 constexpr size_t kFewVariants = 4;
 constexpr size_t kManyVariants = 64;
 constexpr uint64_t kSmallElements = 16384;
 
-// A free() of the runtime gives it back; null without memory.
+// The runtime frees it with free(); null if there is no memory.
 TfLiteIntArray* makeArray(const graph::Dimensions& dimensions) {
   auto* const array = static_cast<TfLiteIntArray*>(
       std::malloc(sizeof(TfLiteIntArray) + dimensions.size() * sizeof(int32_t)));
@@ -56,9 +56,9 @@ Result<std::unique_ptr<Kernel>> Kernel::create(PartitionSource source, Settings 
   std::unique_ptr<Kernel> kernel(new Kernel(std::move(source), std::move(settings)));
   HEARTH_ASSIGN(kernel->translated_, translate(kernel->source_));
   HEARTH_TRY(checkDevices(*kernel->translated_->model, *kernel->settings_.options));
-  // Any device may refuse what it is given, but the last resort takes everything, so that the rest
-  // may wait until shapes are certain. Some partitions are never prepared, such as decompositions
-  // of composites that the delegate took as a whole.
+  // Any device may refuse a partition except the reference, which takes everything; so partitions
+  // for it can wait until shapes are certain. Some partitions are never prepared, such as
+  // decompositions of composites that the delegate took as a whole.
   if (!kernel->settings_.options->compilation.devices.empty())
     HEARTH_TRY(kernel->use(kernel->statedShapes()));
   return kernel;

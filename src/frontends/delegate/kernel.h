@@ -18,7 +18,7 @@ namespace hearth::delegate {
 // The node that runs a partition in one interpreter. Used by one thread at a time.
 class Kernel {
  public:
-  // What all kernels of an interpreter's partitions have in common.
+  // What all kernels of an interpreter's partitions share.
   struct Settings {
     std::shared_ptr<const DelegateOptions> options;
     unsigned threads = 0;
@@ -52,7 +52,7 @@ class Kernel {
   Kernel(PartitionSource source, Settings settings);
   Shapes statedShapes() const;
   Result<TranslatedPartition> translateFor(const Shapes& shapes);
-  // Makes the variant for these shapes the first.
+  // Moves the variant for these shapes to the front, compiling it if necessary.
   Status use(const Shapes& shapes);
   Status bind(TfLiteContext* context, int32_t tensor, size_t index, bool isInput, void** bound);
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kMaps[] = "/proc/self/maps";
 
-// Cuts a word that ends before `end` off the text.
+// Removes the word that ends before `end` from the text and returns it.
 std::string_view takeWord(std::string_view* text, char end) {
   const size_t length = std::min(text->find(end), text->size());
   const std::string_view word = text->substr(0, length);
@@ -30,7 +30,8 @@ bool readNumber(std::string_view word, int base, uint64_t* value) {
   return error == std::errc() && end == word.data() + word.size();
 }
 
-// The text of a file of /proc, whose size nobody knows before; empty when it cannot be read.
+// The text of a file of /proc, whose size is unknown before it is read; empty when it cannot be
+// read.
 std::string readText(const char* path) {
   std::string text;
   auto file = base::Descriptor::open(path, O_RDONLY);
@@ -53,7 +54,7 @@ std::optional<FileMapping> parseMapping(std::string_view line) {
   mapping.begin = begin;
   mapping.end = end;
   const std::string_view rights = takeWord(&line, ' ');
-  // What may be written through this mapping need not be what the file holds.
+  // The bytes of a mapping that can be written may differ from those of the file.
   if (rights.size() != 4 || rights[0] != 'r' || rights[1] != '-') return std::nullopt;
   if (!readNumber(takeWord(&line, ' '), 16, &mapping.offset)) return std::nullopt;
   mapping.device = takeWord(&line, ' ');
@@ -95,8 +96,8 @@ memory::PoolRef MappedFiles::poolOf(const FileMapping& mapping) {
   File file{mapping.device, mapping.inode, nullptr};
   auto pool = memory::Pool::openFile(mapping.path);
   if (pool) {
-    // Whether the path still leads to the file that is mapped: our own mapping then has the same
-    // device and inode in the same list, whatever the file system says of them elsewhere.
+    // Whether the path still leads to the file that is mapped: a mapping of our own then shows the
+    // same device and inode in the same list, whatever the file system reports elsewhere.
     const std::string text = readText(kMaps);
     for (const FileMapping& own : parseMappings(text)) {
       const auto address = reinterpret_cast<uintptr_t>((*pool)->data());

@@ -12,7 +12,7 @@
 
 namespace hearth::delegate {
 
-// One line of /proc/self/maps that shows a file which nobody can write through it.
+// One line of /proc/self/maps, about a mapping of a file that cannot be written through it.
 struct FileMapping {
   uintptr_t begin = 0;
   uintptr_t end = 0;
@@ -26,8 +26,8 @@ struct FileMapping {
 // out.
 std::vector<FileMapping> parseMappings(std::string_view text);
 
-// Finds the files that lie mapped where constants are, so that these can be read from the files,
-// whose contents are known from start to start. Used by one thread.
+// Finds the files in whose mappings constants lie, so that the constants can be read from the
+// files, whose contents the store remembers. Used by one thread.
 class MappedFiles {
  public:
   // The place in a file of bytes that the process has mapped; nothing for other memory.

@@ -18,7 +18,7 @@ using schema::ActivationFunctionType;
 using schema::BuiltinOperator;
 using schema::BuiltinOptions;
 
-// A longer name of a custom operation is none that anybody registered.
+// No custom operation can be registered under a longer name.
 constexpr size_t kLongestName = 1024;
 
 struct Options {
@@ -383,8 +383,9 @@ struct KnownOperation {
   Options (*read)(const Parameters& parameters);  // null: the reader needs no options
 };
 
-// What the reader of files translates, except for operations that call other subgraphs or keep
-// resources, which belong to the runtime, and random ones, whose parameters changed their types.
+// The operations that the reader of files translates, except those that call other subgraphs or
+// keep resources, which belong to the runtime, and random ones, whose parameters changed their
+// types.
 constexpr KnownOperation kKnownOperations[] = {
     {BuiltinOperator::ADD, readActivation<BuiltinOptions::AddOptions, schema::AddOptionsBuilder>},
     {BuiltinOperator::AVERAGE_POOL_2D, readPool},
@@ -553,8 +554,8 @@ bool isKnownCustomOperation(const std::string& name) {
   return tflite::isKnownCustomOperation(name) || ops::findCustomOperator(name) != nullptr;
 }
 
-// A composite that the reader of files knows by its name. Any other one is left to the runtime,
-// which has its decomposition: there is none here, so the reader refuses it.
+// A composite that the reader of files knows by name. Any other one stays with the runtime, which
+// has its decomposition; here there is none, so the reader refuses it.
 std::optional<SourceNode> readComposite(const TfLiteNode& node, SourceNode read) {
   if (node.builtin_data == nullptr) return std::nullopt;
   const auto p = Parameters{node.builtin_data, read.version}.as<CompositeParams>();

@@ -11,7 +11,7 @@
 namespace hearth::delegate {
 namespace {
 
-// A partition below both of these costs more than it gives where the runtime runs the rest.
+// A partition below both of these costs more than it saves if the runtime runs the rest.
 constexpr size_t kFewNodes = 4;
 constexpr uint64_t kFewConstantBytes = 16384;
 
@@ -32,7 +32,7 @@ std::vector<int32_t> listOf(const TfLiteIntArray* array) {
   return {array->data, array->data + array->size};
 }
 
-// How many threads run the kernels of an interpreter that asks for `recommended`.
+// Number of threads for the kernels of an interpreter that asks for `recommended`.
 unsigned threadsFor(const DelegateOptions& options, int32_t recommended) {
   if (options.threads != 0) return options.threads;
   const auto set = base::envInteger(base::Env::kThreads);
@@ -73,7 +73,7 @@ Status NodeSelection::select() {
   kernels_.clear();
   selected_.clear();
   selectOneByOne();
-  // Without the nodes of a partition that was given up, the others are partitioned anew.
+  // When the nodes of a partition are given up, the others are partitioned again.
   constexpr int kMostRounds = 8;
   for (int round = 0; round < kMostRounds; ++round) {
     HEARTH_ASSIGN(const bool isDone, makeKernels(true));
@@ -120,7 +120,7 @@ void NodeSelection::selectOneByOne() {
       selected_.insert(node.index);
       continue;
     }
-    // A shape that is open behind a node without being open before it is one that the node finds.
+    // A shape that is open in an output, but in no input, depends on values that the node computes.
     const auto open = [this](int32_t tensor) {
       return isOpen(tensor);
     };

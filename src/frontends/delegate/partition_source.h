@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a partition of the runtime's graph computes, taken out of the runtime's structures: these
-// are valid during some of its calls only, and a partition is compiled again whenever its inputs
-// change their shapes.
+// What a partition of the runtime's graph computes, copied from the runtime's structures: these are
+// valid during some of its calls only, and a partition is compiled again whenever the shapes of its
+// inputs change.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ struct SourceTensor {
   std::shared_ptr<const std::vector<float>> scales;
   std::vector<int64_t> zeroPoints;  // one where all are the same
   int32_t quantizedDimension = 0;
-  // Of a tensor that is quantised by blocks: the tensor with the scales; else -1.
+  // The tensor with the scales, if this one is quantised by blocks; else -1.
   int32_t blockScales = -1;
   int32_t blockZeroPoints = -1;
   int32_t blockSize = 0;

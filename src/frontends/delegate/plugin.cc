@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libhearth_delegate.so: the two names that TensorFlow Lite looks for in an external delegate. They
+// libhearth_delegate.so: the two functions that TensorFlow Lite calls in an external delegate. They
 // jump into libhearth.so, so a process that also uses Hearth directly has one runtime.
 #include <cstddef>
 

@@ -12,7 +12,7 @@ namespace {
 
 using graph::Lifetime;
 
-// Numbers that are computed from shapes are few.
+// Tensors with more elements are not numbers that were computed from shapes.
 constexpr uint64_t kMostFoldedElements = 64;
 constexpr size_t kMostFoldedBytes = kMostFoldedElements * sizeof(uint64_t);
 constexpr size_t kConstantAlignment = 16;
@@ -68,7 +68,7 @@ class Inference {
     return {};
   }
 
-  // Whether the operation computes a few numbers, in the end from shapes alone.
+  // Whether the operation computes a few numbers that depend on shapes alone.
   bool isFoldable(const graph::Operation& operation) {
     if (operation.outputs.size() != 1) return false;
     const graph::Operand& output = operand(operation.outputs[0]);
@@ -87,7 +87,7 @@ class Inference {
                                [this](uint32_t input) { return isFolded_[input]; });
   }
 
-  // To be called after infer(), whose context it uses.
+  // Must be called after infer(), whose context it uses.
   Result<bool> fold(const graph::Operation& operation) {
     if (!isFoldable(operation)) return false;
     graph::Operand& output = operand(operation.outputs[0]);

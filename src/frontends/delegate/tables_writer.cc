@@ -14,7 +14,7 @@ namespace schema = tflite::schema;
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-// Of a FlatBuffer, which cannot grow to 2 GiB.
+// A FlatBuffer cannot grow to 2 GiB.
 constexpr size_t kMostTableBytes = size_t{1} << 29;
 
 template <typename T>
@@ -83,8 +83,8 @@ class Writer {
                 kMostTableBytes);
   }
 
-  // The pool owns the bytes. One without a descriptor is read whole to learn what is in it, which
-  // is right for tables that are written anew at each start.
+  // The pool owns the bytes. The content of a pool without a descriptor is identified by reading
+  // all of it, which suits tables that are written anew at each start.
   void keepTables() {
     struct Kept {
       flatbuffers::DetachedBuffer bytes;

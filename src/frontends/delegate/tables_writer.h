@@ -9,7 +9,7 @@
 
 namespace hearth::delegate {
 
-// Whether the shapes of what a partition computes are those that the source states.
+// Whether the source states the shapes of the tensors that the partition computes.
 enum class ShapeTrust {
   kStated,   // except for dimensions that the model leaves open
   kUnknown,  // only the rank is

@@ -142,7 +142,7 @@ struct TfLiteRegistration {
   uint64_t inplace_operator;
 };
 
-// What `init` of a delegate's kernel gets as `buffer`.
+// The structure to which `buffer` points in the call of `init` of a delegate's kernel.
 struct TfLiteDelegateParams {
   TfLiteDelegate* delegate;
   TfLiteIntArray* nodes_to_replace;
