@@ -4,18 +4,16 @@
 #include "drivers/cpu/kernels/f32_layer.h"
 
 #include <gtest/gtest.h>
-#include <hearth_xnnpack.h>
 
 #include <limits>
 #include <random>
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
-#include "drivers/cpu/platform/kernel_traits.h"
 #include "drivers/cpu/testing/random_convolution.h"
 #include "drivers/cpu/testing/reference_comparison.h"
+#include "drivers/cpu/testing/xnnpack_comparison.h"
 #include "drivers/cpu/weights/packed_panels.h"
 #include "drivers/cpu/weights/packed_weights.h"
-#include "threads/thread_pool.h"
 
 namespace hearth::cpu {
 namespace {
@@ -55,52 +53,31 @@ void makeConvolution(const Convolution& g, float lowest, float highest, unsigned
   made->layer.destination = 1;
 }
 
-std::vector<float> onXnnpack(Layer& made, const std::vector<float>& input, size_t outputs) {
-  const Convolution& g = made.layer.geometry;
-  size_t workspaceSize = 0, alignment = 0, height = 0, width = 0;
-  EXPECT_EQ(
-      xnn_reshape_convolution2d_nhwc_f32(made.op.get(), g.batch, g.inputHeight, g.inputWidth,
-                                         &workspaceSize, &alignment, &height, &width, nullptr),
-      xnn_status_success);
-  std::vector<float> workspace(workspaceSize / sizeof(float) + 64);
-  void* aligned = workspace.data();
-  size_t room = workspace.size() * sizeof(float);
-  std::align(64, workspaceSize, aligned, room);
-  std::vector<float> output(outputs);
-  EXPECT_EQ(xnn_setup_convolution2d_nhwc_f32(made.op.get(), aligned, input.data(), output.data()),
-            xnn_status_success);
-  EXPECT_EQ(xnn_run_operator(made.op.get(), nullptr), xnn_status_success);
-  return output;
+std::vector<float> onXnnpack(const Layer& made, const std::vector<float>& input, size_t outputs) {
+  return runXnnpackConvolution(made.op.get(), made.layer.geometry,
+                               xnn_reshape_convolution2d_nhwc_f32, xnn_setup_convolution2d_nhwc_f32,
+                               input, outputs);
 }
 
-// Runs our kernel, with guards before and behind the memory that it may write.
-std::vector<float> onOurs(const Layer& made, std::vector<float> input, size_t outputs,
+std::vector<float> onOurs(const Layer& made, const std::vector<float>& input, size_t outputs,
                           threads::ThreadPool* pool) {
-  constexpr size_t kGuard = 32;
-  constexpr float kUntouched = -12345;
-  std::vector<float> output(outputs + 2 * kGuard, kUntouched);
   const auto kernel = makeF32LayerKernel(made.layer, made.weights.bytesOf({}));
   EXPECT_TRUE(kernel) << kernel.error().toString();
-  if (!kernel) return {};
-  EXPECT_TRUE((*kernel)->reshape(pool));
-  void* const addresses[] = {input.data(), output.data() + kGuard};
-  EXPECT_TRUE((*kernel)->setup(addresses, nullptr));
-  EXPECT_TRUE((*kernel)->run(pool));
-  for (size_t i = 0; i < kGuard; ++i) {
-    EXPECT_EQ(output[i], kUntouched);
-    EXPECT_EQ(output[kGuard + outputs + i], kUntouched);
-  }
-  return {output.begin() + kGuard, output.begin() + kGuard + static_cast<ptrdiff_t>(outputs)};
+  return kernel ? runGuarded(kernel->get(), input, outputs, pool) : std::vector<float>();
 }
 
-class FloatLayerTest : public testing::Test {
+class FloatLayerTest : public XnnpackComparisonTest {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(initializeXnnpack());
+    XnnpackComparisonTest::SetUp();
     if (!hasF32Gemm()) GTEST_SKIP() << "XNNPACK packs for other instructions on this CPU.";
-    pool_ = threads::ThreadPool::create(3).value();
   }
-  std::unique_ptr<threads::ThreadPool> pool_;
+
+  void compare(const Layer& made, const std::vector<float>& input, size_t outputs, unsigned seed) {
+    expectOnOneThreadAndOnThree(
+        onXnnpack(made, input, outputs), seed,
+        [&](threads::ThreadPool* pool) { return onOurs(made, input, outputs, pool); });
+  }
 };
 
 TEST_F(FloatLayerTest, ConvolutionsAreThoseOfXnnpack) {
@@ -110,14 +87,9 @@ TEST_F(FloatLayerTest, ConvolutionsAreThoseOfXnnpack) {
     const bool isClamped = round % 3 == 0;
     Layer made;
     makeConvolution(g, isClamped ? -0.5f : -kInfinity, isClamped ? 1.0f : kInfinity, round, &made);
-    // XNNPACK reads past its input.
-    std::vector<float> input = randomFloats(
-        g.batch * g.inputHeight * g.inputWidth * g.groupInputChannels + 4, round + 1000);
-    const size_t outputs = g.batch * g.outputHeight * g.outputWidth * g.groupOutputChannels;
-    const std::vector<float> expected = onXnnpack(made, input, outputs);
-    input.resize(input.size() - 4);
-    ASSERT_EQ(onOurs(made, input, outputs, nullptr), expected) << round;
-    ASSERT_EQ(onOurs(made, input, outputs, pool_.get()), expected) << round;
+    const std::vector<float> input =
+        randomFloats(g.batch * g.inputHeight * g.inputWidth * g.groupInputChannels, round + 1000);
+    compare(made, input, g.batch * g.outputHeight * g.outputWidth * g.groupOutputChannels, round);
   }
 }
 
@@ -130,12 +102,8 @@ TEST_F(FloatLayerTest, RowsOfAFullyConnectedLayer) {
       g.groupOutputChannels = columns;
       Layer made;
       makeConvolution(g, -kInfinity, kInfinity, static_cast<unsigned>(rows), &made);
-      std::vector<float> input = randomFloats(rows * 37 + 4, static_cast<unsigned>(columns));
-      const std::vector<float> expected = onXnnpack(made, input, rows * columns);
-      input.resize(rows * 37);
-      ASSERT_EQ(onOurs(made, input, rows * columns, nullptr), expected) << rows << " " << columns;
-      ASSERT_EQ(onOurs(made, input, rows * columns, pool_.get()), expected)
-          << rows << " " << columns;
+      const auto seed = static_cast<unsigned>(columns);
+      compare(made, randomFloats(rows * 37, seed), rows * columns, seed);
     }
 }
 
@@ -152,10 +120,8 @@ TEST_F(FloatLayerTest, LargeWindows) {
     g.outputHeight = g.outputWidth = 30;
     Layer made;
     makeConvolution(g, -kInfinity, kInfinity, 11, &made);
-    std::vector<float> input = randomFloats(30 * 30 * channels + 4, 12);
-    const std::vector<float> expected = onXnnpack(made, input, size_t{30} * 30 * 17);
-    input.resize(input.size() - 4);
-    ASSERT_EQ(onOurs(made, input, size_t{30} * 30 * 17, pool_.get()), expected) << channels;
+    compare(made, randomFloats(30 * 30 * channels, 12), size_t{30} * 30 * 17,
+            static_cast<unsigned>(channels));
   }
 }
 
@@ -166,7 +132,7 @@ TEST_F(FloatLayerTest, ChannelsOfALargerLayer) {
   g.groupOutputChannels = 24;
   Layer made;
   makeConvolution(g, -kInfinity, kInfinity, 5, &made);
-  std::vector<float> input = randomFloats(9 * 20 + 4, 6);
+  const std::vector<float> input = randomFloats(9 * 20, 6);
   const std::vector<float> part = onXnnpack(made, input, 9 * 24);
   // The kernel computes the channels from 64 on of a layer with 100 channels.
   made.layer.product.outputStride = 100;
@@ -175,7 +141,8 @@ TEST_F(FloatLayerTest, ChannelsOfALargerLayer) {
   for (size_t row = 0; row < 9; ++row)
     for (size_t column = 0; column < 100; ++column) {
       const bool isOfPart = column >= 64 && column < 88;
-      ASSERT_EQ(output[row * 100 + column], isOfPart ? part[row * 24 + column - 64] : -12345)
+      ASSERT_EQ(output[row * 100 + column],
+                isOfPart ? part[row * 24 + column - 64] : kUntouched<float>)
           << row << " " << column;
     }
 }

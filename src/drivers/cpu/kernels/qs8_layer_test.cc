@@ -2,36 +2,27 @@
 // Our int8 product gives the very bytes of XNNPACK's, for convolutions of any geometry.
 #include "drivers/cpu/kernels/qs8_layer.h"
 
-#include "drivers/cpu/platform/kernel_traits.h"
 #include "drivers/cpu/testing/qs8_convolution_sample.h"
 #include "drivers/cpu/testing/random_convolution.h"
 #include "drivers/cpu/weights/packed_panels.h"
-#include "threads/thread_pool.h"
 
 namespace hearth::cpu {
 namespace {
 
-class Int8LayerTest : public testing::Test {
+class Int8LayerTest : public XnnpackComparisonTest {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(initializeXnnpack());
+    XnnpackComparisonTest::SetUp();
     if (!hasQs8Gemm()) GTEST_SKIP() << "XNNPACK packs for other instructions on this CPU.";
-    pool_ = threads::ThreadPool::create(3).value();
   }
 
   static Qs8Layer layerOf(const Int8ConvolutionSample& sample) {
     const Convolution& g = sample.g;
     Qs8Layer layer;
-    layer.geometry = g;
+    sample.describeTo(&layer);
     const size_t inputs = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
     layer.product.inputs = (inputs + kQs8Group - 1) / kQs8Group * kQs8Group;
     layer.product.columns = layer.product.outputStride = g.groupOutputChannels;
-    layer.product.outputZero = sample.outputZero;
-    layer.product.lowest = sample.lowest;
-    layer.product.highest = sample.highest;
-    layer.inputZero = sample.inputZero;
-    layer.source = 0;
-    layer.destination = 1;
     return layer;
   }
 
@@ -41,11 +32,10 @@ class Int8LayerTest : public testing::Test {
     const std::vector<int8_t> expected = sample.onXnnpack(&weights);
     const auto kernel = makeQs8LayerKernel(layerOf(sample), weights.bytesOf({}));
     ASSERT_TRUE(kernel) << kernel.error().toString();
-    ASSERT_EQ(sample.onKernel(kernel->get(), nullptr), expected) << seed;
-    ASSERT_EQ(sample.onKernel(kernel->get(), pool_.get()), expected) << seed;
+    expectOnOneThreadAndOnThree(expected, seed, [&](threads::ThreadPool* pool) {
+      return sample.onKernel(kernel->get(), pool);
+    });
   }
-
-  std::unique_ptr<threads::ThreadPool> pool_;
 };
 
 TEST_F(Int8LayerTest, ConvolutionsAreThoseOfXnnpack) {

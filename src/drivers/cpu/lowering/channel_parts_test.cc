@@ -4,16 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "drivers/cpu/testing/reference_comparison.h"
-#include "hal/cts/model_builder.h"
+#include "drivers/cpu/testing/compared_models.h"
 
 namespace hearth::cpu {
 namespace {
-
-using graph::OperandType;
-using hal::cts::ModelBuilder;
-
-constexpr auto kFloat = OperandType::kTensorFloat32;
 
 TEST(ChannelPartsTest, SmallLayersAreOne) {
   EXPECT_EQ(channelParts(10, 4), (std::vector<ChannelRange>{{0, 10}}));
@@ -74,7 +68,7 @@ TEST_P(LargeLayerTest, EqualsTheReference) {
   }
   ASSERT_GT(channelParts(kOutputs, channelBytes).size(), 2u);
   const uint32_t bias = builder.constant(kFloat, {kOutputs}, randomFloats(kOutputs, 2));
-  builder.operation(graph::OperationType::kFullyConnected, {input, filter, bias, builder.scalar(0)},
+  builder.operation(OperationType::kFullyConnected, {input, filter, bias, builder.scalar(0)},
                     {builder.output(kFloat, {kRows, kOutputs})});
   graph::Model model = builder.model();
   if (type == OperandType::kTensorQuant8SymmPerChannel)

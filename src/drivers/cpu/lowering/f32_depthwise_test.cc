@@ -3,16 +3,14 @@
 #include "drivers/cpu/lowering/f32_depthwise.h"
 
 #include <gtest/gtest.h>
-#include <hearth_xnnpack.h>
 
 #include <cmath>
 #include <limits>
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
-#include "drivers/cpu/platform/kernel_traits.h"
 #include "drivers/cpu/testing/random_convolution.h"
 #include "drivers/cpu/testing/reference_comparison.h"
-#include "threads/thread_pool.h"
+#include "drivers/cpu/testing/xnnpack_comparison.h"
 
 namespace hearth::cpu {
 namespace {
@@ -55,41 +53,12 @@ struct Sample {
                   XNN_FLAG_DEPTHWISE_CONVOLUTION, nullptr, nullptr, &made),
               xnn_status_success);
     const XnnOperator op(made);
-    size_t workspaceSize = 0, alignment = 0, height = 0, width = 0;
-    EXPECT_EQ(
-        xnn_reshape_convolution2d_nhwc_f32(op.get(), g.batch, g.inputHeight, g.inputWidth,
-                                           &workspaceSize, &alignment, &height, &width, nullptr),
-        xnn_status_success);
-    std::vector<float> workspace(workspaceSize / sizeof(float) + 64);
-    void* aligned = workspace.data();
-    size_t room = workspace.size() * sizeof(float);
-    std::align(64, workspaceSize, aligned, room);
-    // XNNPACK reads past its input.
-    std::vector<float> padded = input;
-    padded.resize(padded.size() + 4);
-    std::vector<float> output(outputs());
-    EXPECT_EQ(xnn_setup_convolution2d_nhwc_f32(op.get(), aligned, padded.data(), output.data()),
-              xnn_status_success);
-    EXPECT_EQ(xnn_run_operator(op.get(), nullptr), xnn_status_success);
-    return output;
+    return runXnnpackConvolution(op.get(), g, xnn_reshape_convolution2d_nhwc_f32,
+                                 xnn_setup_convolution2d_nhwc_f32, input, outputs());
   }
 
-  // Runs our kernel, with guards before and behind the memory that it may write.
   std::vector<float> onOurs(threads::ThreadPool* pool) const {
-    constexpr size_t kGuard = 32;
-    constexpr float kUntouched = -12345;
-    std::vector<float> source = input;
-    std::vector<float> output(outputs() + 2 * kGuard, kUntouched);
-    const auto kernel = makeF32DepthwiseKernel(layer);
-    EXPECT_TRUE(kernel->reshape(pool));
-    void* const addresses[] = {source.data(), output.data() + kGuard};
-    EXPECT_TRUE(kernel->setup(addresses, nullptr));
-    EXPECT_TRUE(kernel->run(pool));
-    for (size_t i = 0; i < kGuard; ++i) {
-      EXPECT_EQ(output[i], kUntouched);
-      EXPECT_EQ(output[kGuard + outputs() + i], kUntouched);
-    }
-    return {output.begin() + kGuard, output.begin() + kGuard + static_cast<ptrdiff_t>(outputs())};
+    return runGuarded(makeF32DepthwiseKernel(layer).get(), input, outputs(), pool);
   }
 
   size_t channels;
@@ -104,21 +73,17 @@ Convolution windowOf(uint32_t kernel) {
   return g;
 }
 
-class FloatDepthwiseTest : public testing::Test {
+class FloatDepthwiseTest : public XnnpackComparisonTest {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(initializeXnnpack());
+    XnnpackComparisonTest::SetUp();
     if (!hasF32Depthwise(windowOf(3))) GTEST_SKIP() << "This CPU lacks AVX2 or FMA.";
-    pool_ = threads::ThreadPool::create(3).value();
   }
 
   void compare(const Sample& sample, unsigned seed) {
-    const std::vector<float> expected = sample.onXnnpack();
-    ASSERT_EQ(sample.onOurs(nullptr), expected) << seed;
-    ASSERT_EQ(sample.onOurs(pool_.get()), expected) << seed;
+    expectOnOneThreadAndOnThree(sample.onXnnpack(), seed,
+                                [&](threads::ThreadPool* pool) { return sample.onOurs(pool); });
   }
-
-  std::unique_ptr<threads::ThreadPool> pool_;
 };
 
 TEST_F(FloatDepthwiseTest, ConvolutionsAreThoseOfXnnpack) {

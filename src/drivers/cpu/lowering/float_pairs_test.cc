@@ -10,16 +10,10 @@
 #include <limits>
 #include <vector>
 
-#include "drivers/cpu/testing/reference_comparison.h"
-#include "hal/cts/model_builder.h"
+#include "drivers/cpu/testing/compared_models.h"
 
 namespace hearth::cpu {
 namespace {
-
-using graph::Dimensions;
-using graph::OperationType;
-
-constexpr auto kFloat = graph::OperandType::kTensorFloat32;
 
 struct Pairs {
   std::vector<float> a, b;
@@ -57,7 +51,7 @@ Pairs tellingPairs() {
 }
 
 graph::Model modelOf(OperationType type, uint32_t countA, uint32_t countB) {
-  hal::cts::ModelBuilder builder;
+  ModelBuilder builder;
   const uint32_t a = builder.input(kFloat, {countA});
   const uint32_t b = builder.input(kFloat, {countB});
   builder.operation(type, {a, b}, {builder.output(kFloat, {std::max(countA, countB)})});
@@ -129,7 +123,7 @@ TEST(FloatPairsLowering, RepeatedDimensionsOfBothAreShared) {
     const std::vector<float> row = randomFloats(kColumns, 2, 4.0f);
     if (type == OperationType::kPow)
       for (float& base : column) base = std::fabs(base);
-    hal::cts::ModelBuilder builder;
+    ModelBuilder builder;
     const uint32_t a = builder.input(kFloat, {kRows, 1});
     const uint32_t b = builder.input(kFloat, {1, kColumns});
     builder.operation(type, {a, b}, {builder.output(kFloat, {kRows, kColumns})});
@@ -149,8 +143,8 @@ TEST(FloatPairsLowering, RepeatedDimensionsOfBothAreShared) {
 }
 
 TEST(FloatPairsLowering, WholeNumbersAreShared) {
-  hal::cts::ModelBuilder builder;
-  constexpr auto kInt32 = graph::OperandType::kTensorInt32;
+  ModelBuilder builder;
+  constexpr auto kInt32 = OperandType::kTensorInt32;
   const std::vector<int32_t> bases = {2, 3, -3, 10, 0, 7};
   const std::vector<int32_t> exponents = {10, 4, 3, 0, 5, 1};
   const std::vector<int32_t> powers = {1024, 81, -27, 1, 0, 7};
@@ -166,7 +160,7 @@ TEST(FloatPairsLowering, SquaresAreProducts) {
   const std::vector<float> values = randomFloats(5000, 1, 1e3f);
   std::vector<float> squares;
   for (const float value : values) squares.push_back(value * value);
-  hal::cts::ModelBuilder builder;
+  ModelBuilder builder;
   const uint32_t a = builder.input(kFloat, {5000});
   const uint32_t two = builder.constant(kFloat, {1}, std::vector<float>{2.0f});
   builder.operation(OperationType::kPow, {a, two}, {builder.output(kFloat, {5000})});

@@ -6,18 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "drivers/cpu/testing/reference_comparison.h"
-#include "hal/cts/model_builder.h"
+#include "drivers/cpu/testing/compared_models.h"
 
 namespace hearth::cpu {
 namespace {
-
-using graph::OperandType;
-using graph::OperationType;
-using hal::cts::ModelBuilder;
-
-constexpr auto kUint8 = OperandType::kTensorQuant8Asymm;
-constexpr auto kInt8 = OperandType::kTensorQuant8AsymmSigned;
 
 constexpr uint32_t kUnits = 16;
 constexpr float kOutputScale = 16777216.0f;  // 2 to the 24th: the upper byte of a sum

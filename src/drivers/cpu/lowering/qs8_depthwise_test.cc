@@ -2,20 +2,17 @@
 // Our int8 depthwise convolution gives the very bytes of XNNPACK's.
 #include "drivers/cpu/lowering/qs8_depthwise.h"
 
-#include "drivers/cpu/platform/kernel_traits.h"
 #include "drivers/cpu/testing/qs8_convolution_sample.h"
 #include "drivers/cpu/testing/random_convolution.h"
-#include "threads/thread_pool.h"
 
 namespace hearth::cpu {
 namespace {
 
-class DepthwiseLayerTest : public testing::Test {
+class DepthwiseLayerTest : public XnnpackComparisonTest {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(initializeXnnpack());
+    XnnpackComparisonTest::SetUp();
     if (!hasDepthwiseProduct(3, 3)) GTEST_SKIP() << "This CPU lacks AVX-512 VNNI.";
-    pool_ = threads::ThreadPool::create(3).value();
   }
 
   // Compares a convolution of `channels` groups of one channel; computes the size of the output.
@@ -29,16 +26,10 @@ class DepthwiseLayerTest : public testing::Test {
     const std::vector<int8_t> expected = sample.onXnnpack(&weights);
 
     Qs8Depthwise layer;
-    layer.geometry = g;
+    sample.describeTo(&layer);
     layer.product.kernelHeight = g.kernelHeight;
     layer.product.kernelWidth = g.kernelWidth;
     layer.product.channels = channels;
-    layer.product.outputZero = sample.outputZero;
-    layer.product.lowest = sample.lowest;
-    layer.product.highest = sample.highest;
-    layer.inputZero = sample.inputZero;
-    layer.source = 0;
-    layer.destination = 1;
     std::vector<float> factors;
     for (size_t i = 0; i < channels; ++i)
       factors.push_back(sample.inputScale * sample.scales[i] / sample.outputScale);
@@ -47,11 +38,10 @@ class DepthwiseLayerTest : public testing::Test {
                   sample.inputZero, packed.data());
     layer.product.packed = packed.data();
     const auto kernel = makeQs8DepthwiseKernel(layer);
-    ASSERT_EQ(sample.onKernel(kernel.get(), nullptr), expected) << seed;
-    ASSERT_EQ(sample.onKernel(kernel.get(), pool_.get()), expected) << seed;
+    expectOnOneThreadAndOnThree(expected, seed, [&](threads::ThreadPool* pool) {
+      return sample.onKernel(kernel.get(), pool);
+    });
   }
-
-  std::unique_ptr<threads::ThreadPool> pool_;
 };
 
 TEST_F(DepthwiseLayerTest, ConvolutionsAreThoseOfXnnpack) {

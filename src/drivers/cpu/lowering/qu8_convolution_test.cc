@@ -13,13 +13,11 @@
 
 #include "drivers/cpu/cpu_device.h"
 #include "drivers/cpu/microkernels/vnni_gemm.h"
-#include "hal/cts/model_builder.h"
+#include "drivers/cpu/testing/compared_models.h"
 #include "hearth_xnnpack.h"
 
 namespace hearth::cpu {
 namespace {
-
-constexpr auto kUint8 = graph::OperandType::kTensorQuant8Asymm;
 
 // Input [batch, height, width, inputs], filter [outputs, kernelHeight, kernelWidth, inputs].
 struct Case {
@@ -111,13 +109,13 @@ std::vector<uint8_t> runOnXnnpack(const Case& c, const Data& data) {
 }
 
 std::shared_ptr<const graph::Model> modelOf(const Case& c, const Data& data) {
-  hal::cts::ModelBuilder builder;
+  ModelBuilder builder;
   const uint32_t input =
       builder.input(kUint8, {c.batch, c.height, c.width, c.inputs}, kInputScale, c.inputZero);
   const uint32_t filter =
       builder.constant(kUint8, {c.outputs, c.kernelHeight, c.kernelWidth, c.inputs}, data.filter,
                        kFilterScale, c.filterZero);
-  const uint32_t bias = builder.constant(graph::OperandType::kTensorInt32, {c.outputs}, data.bias,
+  const uint32_t bias = builder.constant(OperandType::kTensorInt32, {c.outputs}, data.bias,
                                          kInputScale * kFilterScale);
   std::vector<uint32_t> inputs = {input, filter, bias};
   const auto padding = static_cast<int32_t>(c.padding);
@@ -132,7 +130,7 @@ std::shared_ptr<const graph::Model> modelOf(const Case& c, const Data& data) {
   const uint32_t output =
       builder.output(kUint8, {c.batch, c.outputHeight(), c.outputWidth(), c.outputs},
                      data.outputScale, c.outputZero);
-  builder.operation(graph::OperationType::kConv2d, inputs, {output});
+  builder.operation(OperationType::kConv2d, inputs, {output});
   return std::make_shared<graph::Model>(builder.model());
 }
 

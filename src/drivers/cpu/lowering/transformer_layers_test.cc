@@ -8,17 +8,10 @@
 #include <random>
 
 #include "drivers/cpu/microkernels/f32_f16w_gemm.h"
-#include "drivers/cpu/testing/reference_comparison.h"
-#include "hal/cts/model_builder.h"
+#include "drivers/cpu/testing/compared_models.h"
 
 namespace hearth::cpu {
 namespace {
-
-using graph::OperandType;
-using graph::OperationType;
-using hal::cts::ModelBuilder;
-
-constexpr auto kFloat = OperandType::kTensorFloat32;
 
 // `kernel` is the kind of kernel that the device reports for the last operation.
 void expectLikeReference(const graph::Model& model, const std::vector<std::vector<float>>& inputs,
@@ -32,7 +25,7 @@ struct AttentionCase {
   uint32_t batches, queries, heads, size, keys, groups, valueSize;
   float cap = 0.0f;
   // Dimensions of the mask; none = no mask.
-  graph::Dimensions mask;
+  Dimensions mask;
   bool isCausal = false;
   uint32_t firstKey = 0;  // keys before it are masked
 };
@@ -223,7 +216,7 @@ TEST_P(ConvertedConstantTest, Float16FiltersOverPixelsAndWindows) {
     constexpr uint32_t kOutputs = 24;
     ModelBuilder builder;
     const uint32_t input = builder.input(kFloat, {2, 5, 6, kInputs});
-    const graph::Dimensions dimensions{kOutputs, side, side, kInputs};
+    const Dimensions dimensions{kOutputs, side, side, kInputs};
     std::vector<_Float16> weights;
     for (const float value : randomFloats(size_t{kOutputs} * side * side * kInputs, 5))
       weights.push_back(static_cast<_Float16>(value));

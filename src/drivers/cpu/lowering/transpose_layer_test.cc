@@ -13,10 +13,9 @@
 #include "drivers/cpu/microkernels/vnni_gemm.h"
 #include "drivers/cpu/platform/host_facts.h"
 #include "drivers/cpu/platform/kernel_traits.h"
+#include "drivers/cpu/testing/compared_models.h"
 #include "drivers/cpu/testing/random_convolution.h"
-#include "drivers/cpu/testing/reference_comparison.h"
-#include "hal/cts/model_builder.h"
-#include "threads/thread_pool.h"
+#include "drivers/cpu/testing/xnnpack_comparison.h"
 
 namespace hearth::cpu {
 namespace {
@@ -98,7 +97,6 @@ struct Sample {
     return output;
   }
 
-  // Runs our kernel on input that ends where its memory ends, with guards around the output.
   std::vector<int8_t> onOurs(threads::ThreadPool* pool) const {
     TransposeLayer layer;
     layer.geometry = g;
@@ -116,23 +114,7 @@ struct Sample {
     packTranspose(layer, filter.data(), bias.data(), factors.data(), packed.data());
     layer.product.packed = packed.data();
     const std::unique_ptr<Kernel> kernel = makeTransposeLayerKernel(layer);
-
-    constexpr size_t kGuard = 64;
-    constexpr int8_t kUntouched = 85;
-    std::vector<int8_t> source = input;
-    std::vector<int8_t> output(outputCount() + 2 * kGuard, kUntouched);
-    const Result<size_t> workspaceBytes = kernel->reshape(pool);
-    EXPECT_TRUE(workspaceBytes);
-    // Not zero: another kernel may have used the scratch memory.
-    std::vector<uint8_t> workspace(workspaceBytes.value_or(0), 0xA5);
-    void* const addresses[] = {source.data(), output.data() + kGuard};
-    EXPECT_TRUE(kernel->setup(addresses, workspace.data()));
-    EXPECT_TRUE(kernel->run(pool));
-    for (size_t i = 0; i < kGuard; ++i) {
-      EXPECT_EQ(output[i], kUntouched);
-      EXPECT_EQ(output[kGuard + outputCount() + i], kUntouched);
-    }
-    return {output.begin() + kGuard, output.end() - kGuard};
+    return runGuarded(kernel.get(), input, outputCount(), pool);
   }
 
   static constexpr float kInputScale = 0.023f;
@@ -144,26 +126,22 @@ struct Sample {
   float outputScale = 0;
 };
 
-class TransposeLayerTest : public testing::Test {
+class TransposeLayerTest : public XnnpackComparisonTest {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(initializeXnnpack());
+    XnnpackComparisonTest::SetUp();
     if (!hasVnniGemm()) GTEST_SKIP() << "This CPU lacks AVX-512 VNNI.";
     const auto tested = selfTest();
     ASSERT_TRUE(tested) << tested.error().toString();
     if (tested->traits.guardInt8OneRowTail || tested->traits.avoidInt8OneRowTail)
       GTEST_SKIP() << "XNNPACK's results are wrong on this CPU.";
-    pool_ = threads::ThreadPool::create(3).value();
   }
 
   void compare(const ops::TransposeConv2dParameters& g, unsigned seed) {
     const Sample sample(g, seed);
-    const std::vector<int8_t> expected = sample.onXnnpack();
-    ASSERT_EQ(sample.onOurs(nullptr), expected) << seed;
-    ASSERT_EQ(sample.onOurs(pool_.get()), expected) << seed;
+    expectOnOneThreadAndOnThree(sample.onXnnpack(), seed,
+                                [&](threads::ThreadPool* pool) { return sample.onOurs(pool); });
   }
-
-  std::unique_ptr<threads::ThreadPool> pool_;
 };
 
 // Filters smaller and larger than the stride, and padding with whole windows in it.
@@ -217,17 +195,16 @@ TEST_F(TransposeLayerTest, LargeLayers) {
 
 TEST_F(TransposeLayerTest, LongStridesAreLeftToXnnpack) {
   for (const int32_t stride : {8, 9}) {
-    hal::cts::ModelBuilder builder;
-    constexpr auto kInt8 = graph::OperandType::kTensorQuant8AsymmSigned;
+    ModelBuilder builder;
     const auto size = static_cast<uint32_t>(3 * stride);
     const uint32_t input = builder.input(kInt8, {1, 3, 3, 5}, 0.03f, 4);
     const uint32_t filter = builder.constant(kInt8, {7, 2, 2, 5}, randomBytes(140, 1), 0.02f, 0);
-    const uint32_t bias = builder.constant(graph::OperandType::kTensorInt32, {7},
+    const uint32_t bias = builder.constant(OperandType::kTensorInt32, {7},
                                            std::vector<int32_t>(7, 300), 0.03f * 0.02f);
     const auto side = static_cast<int32_t>(size);
-    const uint32_t shape = builder.constant(graph::OperandType::kTensorInt32, {4},
-                                            std::vector<int32_t>{1, side, side, 7});
-    builder.operation(graph::OperationType::kTransposeConv2d,
+    const uint32_t shape =
+        builder.constant(OperandType::kTensorInt32, {4}, std::vector<int32_t>{1, side, side, 7});
+    builder.operation(OperationType::kTransposeConv2d,
                       {input, filter, bias, shape, builder.scalar(1), builder.scalar(stride),
                        builder.scalar(stride), builder.scalar(0), builder.scalar(false)},
                       {builder.output(kInt8, {1, size, size, 7}, 0.5f, -9)});

@@ -6,18 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "drivers/cpu/testing/reference_comparison.h"
-#include "hal/cts/model_builder.h"
+#include "drivers/cpu/testing/compared_models.h"
 
 namespace hearth::cpu {
 namespace {
 
-using graph::OperandType;
-using graph::OperationType;
-using hal::cts::ModelBuilder;
-
-constexpr auto kUint8 = OperandType::kTensorQuant8Asymm;
-constexpr auto kInt8 = OperandType::kTensorQuant8AsymmSigned;
 constexpr auto kInt16 = OperandType::kTensorQuant16Symm;
 
 TEST(ValueTableTest, EveryByteIsLookedUp) {
@@ -36,7 +29,7 @@ TEST(ValueTableTest, EveryByteIsLookedUp) {
 std::string difference(OperationType type, OperandType in, OperandType out, size_t count,
                        const char* kernel) {
   ModelBuilder builder;
-  const graph::Dimensions dimensions = {3, static_cast<uint32_t>(count / 3)};
+  const Dimensions dimensions = {3, static_cast<uint32_t>(count / 3)};
   const bool isUnsigned = in == kUint8;
   const uint32_t data = builder.input(in, dimensions, 1.0f / 50, isUnsigned ? 120 : 0);
   std::vector<uint32_t> inputs = {data};

@@ -2,16 +2,16 @@
 // For tests: an int8 convolution, and XNNPACK's result of it.
 #pragma once
 
-#include <gtest/gtest.h>
 #include <hearth_xnnpack.h>
 
+#include <algorithm>
 #include <cmath>
-#include <memory>
 #include <random>
 #include <vector>
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/microkernels/convolution.h"
+#include "drivers/cpu/testing/xnnpack_comparison.h"
 #include "drivers/cpu/weights/packed_weights.h"
 
 namespace hearth::cpu {
@@ -73,47 +73,27 @@ struct Int8ConvolutionSample {
     });
     EXPECT_EQ(status, xnn_status_success);
     const XnnOperator op(raw);
-    size_t workspaceSize = 0, alignment = 0, height = 0, width = 0;
-    EXPECT_EQ((isPerChannel ? xnn_reshape_convolution2d_nhwc_qs8_qc8w
-                            : xnn_reshape_convolution2d_nhwc_qs8)(
-                  op.get(), g.batch, g.inputHeight, g.inputWidth, &workspaceSize, &alignment,
-                  &height, &width, nullptr),
-              xnn_status_success);
-    std::vector<uint8_t> workspace(workspaceSize + 64);
-    void* aligned = workspace.data();
-    size_t room = workspace.size();
-    std::align(64, workspaceSize, aligned, room);
-    std::vector<int8_t> readable = input;
-    readable.resize(input.size() + XNN_EXTRA_BYTES);
-    std::vector<int8_t> output(outputCount() + XNN_EXTRA_BYTES);
-    EXPECT_EQ(
-        (isPerChannel ? xnn_setup_convolution2d_nhwc_qs8_qc8w : xnn_setup_convolution2d_nhwc_qs8)(
-            op.get(), aligned, readable.data(), output.data()),
-        xnn_status_success);
-    EXPECT_EQ(xnn_run_operator(op.get(), nullptr), xnn_status_success);
-    output.resize(outputCount());
-    return output;
+    return runXnnpackConvolution(
+        op.get(), g,
+        isPerChannel ? xnn_reshape_convolution2d_nhwc_qs8_qc8w : xnn_reshape_convolution2d_nhwc_qs8,
+        isPerChannel ? xnn_setup_convolution2d_nhwc_qs8_qc8w : xnn_setup_convolution2d_nhwc_qs8,
+        input, outputCount());
   }
 
-  // The result of a kernel for which value 0 is the input and value 1 the output. The input ends
-  // where its memory ends, and the output has guards around it.
+  // Describes the quantization of input and output to a layer whose kernel onKernel() shall run.
+  template <typename Layer>
+  void describeTo(Layer* layer) const {
+    layer->geometry = g;
+    layer->product.outputZero = outputZero;
+    layer->product.lowest = lowest;
+    layer->product.highest = highest;
+    layer->inputZero = inputZero;
+    layer->source = 0;
+    layer->destination = 1;
+  }
+
   std::vector<int8_t> onKernel(Kernel* kernel, threads::ThreadPool* pool) const {
-    constexpr size_t kGuard = 64;
-    constexpr int8_t kUntouched = 85;
-    std::vector<int8_t> source = input;
-    std::vector<int8_t> output(outputCount() + 2 * kGuard, kUntouched);
-    const Result<size_t> workspaceBytes = kernel->reshape(pool);
-    EXPECT_TRUE(workspaceBytes);
-    // Not zero: another kernel may have used the scratch memory.
-    std::vector<uint8_t> workspace(workspaceBytes.value_or(0), 0xA5);
-    void* const addresses[] = {source.data(), output.data() + kGuard};
-    EXPECT_TRUE(kernel->setup(addresses, workspace.data()));
-    EXPECT_TRUE(kernel->run(pool));
-    for (size_t i = 0; i < kGuard; ++i) {
-      EXPECT_EQ(output[i], kUntouched);
-      EXPECT_EQ(output[kGuard + outputCount() + i], kUntouched);
-    }
-    return {output.begin() + kGuard, output.end() - kGuard};
+    return runGuarded(kernel, input, outputCount(), pool);
   }
 
   const Convolution g;
