@@ -22,6 +22,8 @@
 namespace hearth::tools {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr uint64_t kBenchRepeat = 20;
 constexpr size_t kDefaultTop = 5;
 constexpr uint64_t kBenchSeed = 0;
@@ -29,8 +31,6 @@ constexpr uint64_t kBenchSeed = 0;
 // being built, but these take little time.
 constexpr uint64_t kMostTuningRuns = 400;
 constexpr double kTuningRunsMs = 30'000;
-
-using Clock = std::chrono::steady_clock;
 
 double millisecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();

@@ -37,15 +37,8 @@ CaseValue makeValue(const CaseOperand& operand, bool isMadeSigned) {
 }  // namespace
 
 const char* nameOf(Variant variant) {
-  switch (variant) {
-    case Variant::kAsIs:
-      return "as is";
-    case Variant::kDynamicOutputShape:
-      return "dynamic output shape";
-    case Variant::kSigned:
-      return "signed";
-  }
-  return "";
+  if (variant == Variant::kDynamicOutputShape) return "dynamic output shape";
+  return variant == Variant::kSigned ? "signed" : "as is";
 }
 
 std::vector<Variant> variantsOf(const Case& testCase) {

@@ -8,16 +8,15 @@ namespace {
 using graph::OperationType;
 using schema::BuiltinOperator;
 
-constexpr TranslatorEntry kTranslators[] = {
-    {BuiltinOperator::RFFT2D, translateWithInts<2>, OperationType::kRfft2d},
-    {BuiltinOperator::REAL, translatePlain<1>, OperationType::kReal},
-    {BuiltinOperator::IMAG, translatePlain<1>, OperationType::kImag},
-    {BuiltinOperator::COMPLEX_ABS, translatePlain<1>, OperationType::kComplexAbs},
-};
-
 }  // namespace
 
 std::span<const TranslatorEntry> complexTranslators() {
+  static constexpr TranslatorEntry kTranslators[] = {
+      {BuiltinOperator::RFFT2D, translateWithInts<2>, OperationType::kRfft2d},
+      {BuiltinOperator::REAL, translatePlain<1>, OperationType::kReal},
+      {BuiltinOperator::IMAG, translatePlain<1>, OperationType::kImag},
+      {BuiltinOperator::COMPLEX_ABS, translatePlain<1>, OperationType::kComplexAbs},
+  };
   return kTranslators;
 }
 

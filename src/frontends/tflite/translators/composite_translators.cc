@@ -135,13 +135,12 @@ Status translateComposite(OperatorView& view, OperationType) {
   return inlineDecomposition(view, options->decomposition_subgraph_index());
 }
 
-constexpr TranslatorEntry kTranslators[] = {
-    {BuiltinOperator::STABLEHLO_COMPOSITE, translateComposite, OperationType::kRmsNorm},
-};
-
 }  // namespace
 
 std::span<const TranslatorEntry> compositeTranslators() {
+  static constexpr TranslatorEntry kTranslators[] = {
+      {BuiltinOperator::STABLEHLO_COMPOSITE, translateComposite, OperationType::kRmsNorm},
+  };
   return kTranslators;
 }
 

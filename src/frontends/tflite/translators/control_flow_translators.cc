@@ -113,18 +113,17 @@ Status translateAssignVariable(OperatorView& view, OperationType) {
   return view.builder().assignResource(view.inputTensor(0), value);
 }
 
-constexpr TranslatorEntry kTranslators[] = {
-    {BuiltinOperator::IF, translateIf, OperationType::kIf},
-    {BuiltinOperator::VAR_HANDLE, translateVarHandle, OperationType::kReshape},
-    {BuiltinOperator::CALL_ONCE, translateCallOnce, OperationType::kReshape},
-    {BuiltinOperator::READ_VARIABLE, translateReadVariable, OperationType::kReshape},
-    {BuiltinOperator::ASSIGN_VARIABLE, translateAssignVariable, OperationType::kReshape},
-    {BuiltinOperator::WHILE, translateWhile, OperationType::kWhile},
-};
-
 }  // namespace
 
 std::span<const TranslatorEntry> controlFlowTranslators() {
+  static constexpr TranslatorEntry kTranslators[] = {
+      {BuiltinOperator::IF, translateIf, OperationType::kIf},
+      {BuiltinOperator::VAR_HANDLE, translateVarHandle, OperationType::kReshape},
+      {BuiltinOperator::CALL_ONCE, translateCallOnce, OperationType::kReshape},
+      {BuiltinOperator::READ_VARIABLE, translateReadVariable, OperationType::kReshape},
+      {BuiltinOperator::ASSIGN_VARIABLE, translateAssignVariable, OperationType::kReshape},
+      {BuiltinOperator::WHILE, translateWhile, OperationType::kWhile},
+  };
   return kTranslators;
 }
 

@@ -282,25 +282,27 @@ Status translateLocalResponseNormalization(OperatorView& view, OperationType typ
   return view.emit(type, {input, radius, biasOperand, alpha, beta});
 }
 
-constexpr TranslatorEntry kTranslators[] = {
-    {BuiltinOperator::CONV_2D, translateConv2d, OperationType::kConv2d},
-    {BuiltinOperator::DEPTHWISE_CONV_2D, translateDepthwiseConv2d, OperationType::kDepthwiseConv2d},
-    {BuiltinOperator::TRANSPOSE_CONV, translateTransposeConv, OperationType::kTransposeConv2d},
-    {BuiltinOperator::CONV_3D, translateConv3d, OperationType::kConv3d},
-    {BuiltinOperator::CONV_3D_TRANSPOSE, translateConv3dTranspose, OperationType::kConv3dTranspose},
-    {BuiltinOperator::AVERAGE_POOL_2D, translatePool2d, OperationType::kAveragePool2d},
-    {BuiltinOperator::MAX_POOL_2D, translatePool2d, OperationType::kMaxPool2d},
-    {BuiltinOperator::L2_POOL_2D, translatePool2d, OperationType::kL2Pool2d},
-    {BuiltinOperator::FULLY_CONNECTED, translateFullyConnected, OperationType::kFullyConnected},
-    {BuiltinOperator::BATCH_MATMUL, translateBatchMatmul, OperationType::kBatchMatmul},
-    {BuiltinOperator::L2_NORMALIZATION, translateL2Normalization, OperationType::kL2Normalization},
-    {BuiltinOperator::LOCAL_RESPONSE_NORMALIZATION, translateLocalResponseNormalization,
-     OperationType::kLocalResponseNormalization},
-};
-
 }  // namespace
 
 std::span<const TranslatorEntry> convTranslators() {
+  static constexpr TranslatorEntry kTranslators[] = {
+      {BuiltinOperator::CONV_2D, translateConv2d, OperationType::kConv2d},
+      {BuiltinOperator::DEPTHWISE_CONV_2D, translateDepthwiseConv2d,
+       OperationType::kDepthwiseConv2d},
+      {BuiltinOperator::TRANSPOSE_CONV, translateTransposeConv, OperationType::kTransposeConv2d},
+      {BuiltinOperator::CONV_3D, translateConv3d, OperationType::kConv3d},
+      {BuiltinOperator::CONV_3D_TRANSPOSE, translateConv3dTranspose,
+       OperationType::kConv3dTranspose},
+      {BuiltinOperator::AVERAGE_POOL_2D, translatePool2d, OperationType::kAveragePool2d},
+      {BuiltinOperator::MAX_POOL_2D, translatePool2d, OperationType::kMaxPool2d},
+      {BuiltinOperator::L2_POOL_2D, translatePool2d, OperationType::kL2Pool2d},
+      {BuiltinOperator::FULLY_CONNECTED, translateFullyConnected, OperationType::kFullyConnected},
+      {BuiltinOperator::BATCH_MATMUL, translateBatchMatmul, OperationType::kBatchMatmul},
+      {BuiltinOperator::L2_NORMALIZATION, translateL2Normalization,
+       OperationType::kL2Normalization},
+      {BuiltinOperator::LOCAL_RESPONSE_NORMALIZATION, translateLocalResponseNormalization,
+       OperationType::kLocalResponseNormalization},
+  };
   return kTranslators;
 }
 

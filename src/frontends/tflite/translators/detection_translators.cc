@@ -121,26 +121,24 @@ Status translateNonMaxSuppression(OperatorView& view, OperationType type) {
   }
 }
 
-constexpr TranslatorEntry kTranslators[] = {
-    {BuiltinOperator::NON_MAX_SUPPRESSION_V4, translateNonMaxSuppression<false>,
-     OperationType::kNonMaxSuppression},
-    {BuiltinOperator::NON_MAX_SUPPRESSION_V5, translateNonMaxSuppression<true>,
-     OperationType::kNonMaxSuppression},
-};
-
-constexpr CustomTranslatorEntry kCustomTranslators[] = {
-    {"TFLite_Detection_PostProcess",
-     {BuiltinOperator::CUSTOM, translateDetectionPostprocess,
-      OperationType::kTfliteDetectionPostprocess}},
-};
-
 }  // namespace
 
 std::span<const TranslatorEntry> detectionTranslators() {
+  static constexpr TranslatorEntry kTranslators[] = {
+      {BuiltinOperator::NON_MAX_SUPPRESSION_V4, translateNonMaxSuppression<false>,
+       OperationType::kNonMaxSuppression},
+      {BuiltinOperator::NON_MAX_SUPPRESSION_V5, translateNonMaxSuppression<true>,
+       OperationType::kNonMaxSuppression},
+  };
   return kTranslators;
 }
 
 std::span<const CustomTranslatorEntry> customTranslators() {
+  static constexpr CustomTranslatorEntry kCustomTranslators[] = {
+      {"TFLite_Detection_PostProcess",
+       {BuiltinOperator::CUSTOM, translateDetectionPostprocess,
+        OperationType::kTfliteDetectionPostprocess}},
+  };
   return kCustomTranslators;
 }
 

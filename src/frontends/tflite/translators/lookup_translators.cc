@@ -109,23 +109,24 @@ Status translateLshProjection(OperatorView& view, OperationType type) {
   return view.emit(type, {hashes, input, weights, kindOperand});
 }
 
-constexpr TranslatorEntry kTranslators[] = {
-    {BuiltinOperator::GATHER, translateGather, OperationType::kGather},
-    {BuiltinOperator::BUCKETIZE, translateBucketize, OperationType::kBucketize},
-    {BuiltinOperator::UNIQUE, translateUnique, OperationType::kUnique},
-    {BuiltinOperator::ONE_HOT, translateOneHot, OperationType::kOneHot},
-    {BuiltinOperator::SCATTER_ND, translateScatterNd, OperationType::kScatterNd},
-    {BuiltinOperator::SPARSE_TO_DENSE, translatePlain<4>, OperationType::kSparseToDense},
-    {BuiltinOperator::WHERE, translateWhere, OperationType::kWhere},
-    {BuiltinOperator::GATHER_ND, translatePlain<2>, OperationType::kGatherNd},
-    {BuiltinOperator::EMBEDDING_LOOKUP, translateEmbeddingLookup, OperationType::kEmbeddingLookup},
-    {BuiltinOperator::HASHTABLE_LOOKUP, translateHashtableLookup, OperationType::kHashtableLookup},
-    {BuiltinOperator::LSH_PROJECTION, translateLshProjection, OperationType::kLshProjection},
-};
-
 }  // namespace
 
 std::span<const TranslatorEntry> lookupTranslators() {
+  static constexpr TranslatorEntry kTranslators[] = {
+      {BuiltinOperator::GATHER, translateGather, OperationType::kGather},
+      {BuiltinOperator::BUCKETIZE, translateBucketize, OperationType::kBucketize},
+      {BuiltinOperator::UNIQUE, translateUnique, OperationType::kUnique},
+      {BuiltinOperator::ONE_HOT, translateOneHot, OperationType::kOneHot},
+      {BuiltinOperator::SCATTER_ND, translateScatterNd, OperationType::kScatterNd},
+      {BuiltinOperator::SPARSE_TO_DENSE, translatePlain<4>, OperationType::kSparseToDense},
+      {BuiltinOperator::WHERE, translateWhere, OperationType::kWhere},
+      {BuiltinOperator::GATHER_ND, translatePlain<2>, OperationType::kGatherNd},
+      {BuiltinOperator::EMBEDDING_LOOKUP, translateEmbeddingLookup,
+       OperationType::kEmbeddingLookup},
+      {BuiltinOperator::HASHTABLE_LOOKUP, translateHashtableLookup,
+       OperationType::kHashtableLookup},
+      {BuiltinOperator::LSH_PROJECTION, translateLshProjection, OperationType::kLshProjection},
+  };
   return kTranslators;
 }
 

@@ -143,16 +143,15 @@ Status translateDensify(OperatorView& view, OperationType) {
   return {};
 }
 
-constexpr TranslatorEntry kTranslators[] = {
-    {BuiltinOperator::CAST, translatePlain<1>, OperationType::kCast},
-    {BuiltinOperator::DENSIFY, translateDensify, OperationType::kDequantize},
-    {BuiltinOperator::DEQUANTIZE, translateDequantize, OperationType::kDequantize},
-    {BuiltinOperator::QUANTIZE, translateQuantize, OperationType::kQuantize},
-};
-
 }  // namespace
 
 std::span<const TranslatorEntry> quantizationTranslators() {
+  static constexpr TranslatorEntry kTranslators[] = {
+      {BuiltinOperator::CAST, translatePlain<1>, OperationType::kCast},
+      {BuiltinOperator::DENSIFY, translateDensify, OperationType::kDequantize},
+      {BuiltinOperator::DEQUANTIZE, translateDequantize, OperationType::kDequantize},
+      {BuiltinOperator::QUANTIZE, translateQuantize, OperationType::kQuantize},
+  };
   return kTranslators;
 }
 

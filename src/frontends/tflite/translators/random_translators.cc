@@ -57,16 +57,15 @@ Status translateRandom(OperatorView& view, OperationType type) {
   return view.emit(type, std::move(inputs), {output, state.after});
 }
 
-constexpr TranslatorEntry kTranslators[] = {
-    {BuiltinOperator::RANDOM_UNIFORM, translateRandom<1>, OperationType::kRandomUniform},
-    {BuiltinOperator::RANDOM_STANDARD_NORMAL, translateRandom<1>,
-     OperationType::kRandomStandardNormal},
-    {BuiltinOperator::MULTINOMIAL, translateRandom<2>, OperationType::kMultinomial},
-};
-
 }  // namespace
 
 std::span<const TranslatorEntry> randomTranslators() {
+  static constexpr TranslatorEntry kTranslators[] = {
+      {BuiltinOperator::RANDOM_UNIFORM, translateRandom<1>, OperationType::kRandomUniform},
+      {BuiltinOperator::RANDOM_STANDARD_NORMAL, translateRandom<1>,
+       OperationType::kRandomStandardNormal},
+      {BuiltinOperator::MULTINOMIAL, translateRandom<2>, OperationType::kMultinomial},
+  };
   return kTranslators;
 }
 

@@ -399,23 +399,22 @@ Status translateLstm(OperatorView& view, OperationType type) {
   return view.emit(type, std::move(arguments), {room, outputState, cellState, output});
 }
 
-constexpr TranslatorEntry kTranslators[] = {
-    {BuiltinOperator::SVDF, translateSvdf, OperationType::kSvdf},
-    {BuiltinOperator::RNN, translateRnn, OperationType::kRnn},
-    {BuiltinOperator::UNIDIRECTIONAL_SEQUENCE_RNN, translateSequenceRnn,
-     OperationType::kUnidirectionalSequenceRnn},
-    {BuiltinOperator::BIDIRECTIONAL_SEQUENCE_RNN, translateBidirectionalRnn,
-     OperationType::kBidirectionalSequenceRnn},
-    {BuiltinOperator::LSTM, translateLstm, OperationType::kLstm},
-    {BuiltinOperator::UNIDIRECTIONAL_SEQUENCE_LSTM, translateSequenceLstm,
-     OperationType::kUnidirectionalSequenceLstm},
-    {BuiltinOperator::BIDIRECTIONAL_SEQUENCE_LSTM, translateBidirectionalLstm,
-     OperationType::kBidirectionalSequenceLstm},
-};
-
 }  // namespace
 
 std::span<const TranslatorEntry> recurrentTranslators() {
+  static constexpr TranslatorEntry kTranslators[] = {
+      {BuiltinOperator::SVDF, translateSvdf, OperationType::kSvdf},
+      {BuiltinOperator::RNN, translateRnn, OperationType::kRnn},
+      {BuiltinOperator::UNIDIRECTIONAL_SEQUENCE_RNN, translateSequenceRnn,
+       OperationType::kUnidirectionalSequenceRnn},
+      {BuiltinOperator::BIDIRECTIONAL_SEQUENCE_RNN, translateBidirectionalRnn,
+       OperationType::kBidirectionalSequenceRnn},
+      {BuiltinOperator::LSTM, translateLstm, OperationType::kLstm},
+      {BuiltinOperator::UNIDIRECTIONAL_SEQUENCE_LSTM, translateSequenceLstm,
+       OperationType::kUnidirectionalSequenceLstm},
+      {BuiltinOperator::BIDIRECTIONAL_SEQUENCE_LSTM, translateBidirectionalLstm,
+       OperationType::kBidirectionalSequenceLstm},
+  };
   return kTranslators;
 }
 

@@ -57,29 +57,31 @@ Status translateTopk(OperatorView& view, OperationType type) {
   return view.emit(type, {input, countOperand}, {values, indices});
 }
 
-constexpr TranslatorEntry kTranslators[] = {
-    {BuiltinOperator::MEAN, translateReduce, OperationType::kMean},
-    {BuiltinOperator::SUM, translateReduce, OperationType::kReduceSum},
-    {BuiltinOperator::REDUCE_PROD, translateReduce, OperationType::kReduceProd},
-    {BuiltinOperator::REDUCE_MAX, translateReduce, OperationType::kReduceMax},
-    {BuiltinOperator::REDUCE_MIN, translateReduce, OperationType::kReduceMin},
-    {BuiltinOperator::REDUCE_ANY, translateReduce, OperationType::kReduceAny},
-    {BuiltinOperator::REDUCE_ALL, translateReduce, OperationType::kReduceAll},
-    {BuiltinOperator::ARG_MAX, translateArg, OperationType::kArgmax},
-    {BuiltinOperator::ARG_MIN, translateArg, OperationType::kArgmin},
-    {BuiltinOperator::CUMSUM, translateCumsum, OperationType::kCumsum},
-    {BuiltinOperator::SEGMENT_SUM, translatePlain<2>, OperationType::kSegmentSum},
-    {BuiltinOperator::UNSORTED_SEGMENT_PROD, translatePlain<3>,
-     OperationType::kUnsortedSegmentProd},
-    {BuiltinOperator::UNSORTED_SEGMENT_MAX, translatePlain<3>, OperationType::kUnsortedSegmentMax},
-    {BuiltinOperator::UNSORTED_SEGMENT_SUM, translatePlain<3>, OperationType::kUnsortedSegmentSum},
-    {BuiltinOperator::UNSORTED_SEGMENT_MIN, translatePlain<3>, OperationType::kUnsortedSegmentMin},
-    {BuiltinOperator::TOPK_V2, translateTopk, OperationType::kTopkV2},
-};
-
 }  // namespace
 
 std::span<const TranslatorEntry> reduceTranslators() {
+  static constexpr TranslatorEntry kTranslators[] = {
+      {BuiltinOperator::MEAN, translateReduce, OperationType::kMean},
+      {BuiltinOperator::SUM, translateReduce, OperationType::kReduceSum},
+      {BuiltinOperator::REDUCE_PROD, translateReduce, OperationType::kReduceProd},
+      {BuiltinOperator::REDUCE_MAX, translateReduce, OperationType::kReduceMax},
+      {BuiltinOperator::REDUCE_MIN, translateReduce, OperationType::kReduceMin},
+      {BuiltinOperator::REDUCE_ANY, translateReduce, OperationType::kReduceAny},
+      {BuiltinOperator::REDUCE_ALL, translateReduce, OperationType::kReduceAll},
+      {BuiltinOperator::ARG_MAX, translateArg, OperationType::kArgmax},
+      {BuiltinOperator::ARG_MIN, translateArg, OperationType::kArgmin},
+      {BuiltinOperator::CUMSUM, translateCumsum, OperationType::kCumsum},
+      {BuiltinOperator::SEGMENT_SUM, translatePlain<2>, OperationType::kSegmentSum},
+      {BuiltinOperator::UNSORTED_SEGMENT_PROD, translatePlain<3>,
+       OperationType::kUnsortedSegmentProd},
+      {BuiltinOperator::UNSORTED_SEGMENT_MAX, translatePlain<3>,
+       OperationType::kUnsortedSegmentMax},
+      {BuiltinOperator::UNSORTED_SEGMENT_SUM, translatePlain<3>,
+       OperationType::kUnsortedSegmentSum},
+      {BuiltinOperator::UNSORTED_SEGMENT_MIN, translatePlain<3>,
+       OperationType::kUnsortedSegmentMin},
+      {BuiltinOperator::TOPK_V2, translateTopk, OperationType::kTopkV2},
+  };
   return kTranslators;
 }
 

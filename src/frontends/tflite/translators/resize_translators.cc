@@ -178,22 +178,22 @@ Status translateBatchToSpace(OperatorView& view, OperationType type) {
   return view.emit(OperationType::kSlice, {middle, beginOperand, sizeOperand}, {target});
 }
 
-constexpr TranslatorEntry kTranslators[] = {
-    {BuiltinOperator::RESIZE_BILINEAR, translateResize<schema::ResizeBilinearOptions>,
-     OperationType::kResizeBilinear},
-    {BuiltinOperator::RESIZE_NEAREST_NEIGHBOR,
-     translateResize<schema::ResizeNearestNeighborOptions>, OperationType::kResizeNearestNeighbor},
-    {BuiltinOperator::DEPTH_TO_SPACE, translateDepthSpace<schema::DepthToSpaceOptions>,
-     OperationType::kDepthToSpace},
-    {BuiltinOperator::SPACE_TO_DEPTH, translateDepthSpace<schema::SpaceToDepthOptions>,
-     OperationType::kSpaceToDepth},
-    {BuiltinOperator::SPACE_TO_BATCH_ND, translateSpaceToBatch, OperationType::kSpaceToBatchNd},
-    {BuiltinOperator::BATCH_TO_SPACE_ND, translateBatchToSpace, OperationType::kBatchToSpaceNd},
-};
-
 }  // namespace
 
 std::span<const TranslatorEntry> resizeTranslators() {
+  static constexpr TranslatorEntry kTranslators[] = {
+      {BuiltinOperator::RESIZE_BILINEAR, translateResize<schema::ResizeBilinearOptions>,
+       OperationType::kResizeBilinear},
+      {BuiltinOperator::RESIZE_NEAREST_NEIGHBOR,
+       translateResize<schema::ResizeNearestNeighborOptions>,
+       OperationType::kResizeNearestNeighbor},
+      {BuiltinOperator::DEPTH_TO_SPACE, translateDepthSpace<schema::DepthToSpaceOptions>,
+       OperationType::kDepthToSpace},
+      {BuiltinOperator::SPACE_TO_DEPTH, translateDepthSpace<schema::SpaceToDepthOptions>,
+       OperationType::kSpaceToDepth},
+      {BuiltinOperator::SPACE_TO_BATCH_ND, translateSpaceToBatch, OperationType::kSpaceToBatchNd},
+      {BuiltinOperator::BATCH_TO_SPACE_ND, translateBatchToSpace, OperationType::kBatchToSpaceNd},
+  };
   return kTranslators;
 }
 

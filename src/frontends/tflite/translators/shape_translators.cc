@@ -389,40 +389,40 @@ Status translateReverse(OperatorView& view, OperationType type) {
   return {};
 }
 
-constexpr TranslatorEntry kTranslators[] = {
-    {BuiltinOperator::BITCAST, translatePlain<1>, OperationType::kBitcast},
-    {BuiltinOperator::MATRIX_DIAG, translatePlain<1>, OperationType::kMatrixDiag},
-    {BuiltinOperator::MATRIX_SET_DIAG, translatePlain<2>, OperationType::kMatrixSetDiag},
-    {BuiltinOperator::RESHAPE, translateReshape, OperationType::kReshape},
-    {BuiltinOperator::SQUEEZE, translateSqueeze, OperationType::kSqueeze},
-    {BuiltinOperator::EXPAND_DIMS, translateExpandDims, OperationType::kExpandDims},
-    {BuiltinOperator::CONCATENATION, translateConcatenation, OperationType::kConcatenation},
-    {BuiltinOperator::PACK, translatePack, OperationType::kPack},
-    {BuiltinOperator::UNPACK, translateUnpack, OperationType::kSplit},
-    {BuiltinOperator::SPLIT, translateSplit, OperationType::kSplit},
-    {BuiltinOperator::SPLIT_V, translateSplitV, OperationType::kSlice},
-    {BuiltinOperator::SLICE, translateWithInts<3>, OperationType::kSlice},
-    {BuiltinOperator::STRIDED_SLICE, translateStridedSlice, OperationType::kStridedSlice},
-    {BuiltinOperator::TRANSPOSE, translateWithInts<2>, OperationType::kTranspose},
-    {BuiltinOperator::TILE, translateWithInts<2>, OperationType::kTile},
-    {BuiltinOperator::BROADCAST_ARGS, translatePlain<2>, OperationType::kBroadcastArgs},
-    {BuiltinOperator::RANGE, translatePlain<3>, OperationType::kRange},
-    {BuiltinOperator::RANK, translatePlain<1>, OperationType::kRank},
-    {BuiltinOperator::REVERSE_SEQUENCE, translateReverseSequence, OperationType::kReverseSequence},
-    {BuiltinOperator::SHAPE, translateShape, OperationType::kShape},
-    {BuiltinOperator::BROADCAST_TO, translateWithInts<2>, OperationType::kBroadcastTo},
-    {BuiltinOperator::DYNAMIC_UPDATE_SLICE, translateDynamicUpdateSlice,
-     OperationType::kDynamicUpdateSlice},
-    {BuiltinOperator::PAD, translateWithInts<2>, OperationType::kPad},
-    {BuiltinOperator::PADV2, translatePadV2, OperationType::kPadV2},
-    {BuiltinOperator::MIRROR_PAD, translateMirrorPad, OperationType::kMirrorPad},
-    {BuiltinOperator::FILL, translateFill, OperationType::kFill},
-    {BuiltinOperator::REVERSE_V2, translateReverse, OperationType::kReverse},
-};
-
 }  // namespace
 
 std::span<const TranslatorEntry> shapeTranslators() {
+  static constexpr TranslatorEntry kTranslators[] = {
+      {BuiltinOperator::BITCAST, translatePlain<1>, OperationType::kBitcast},
+      {BuiltinOperator::MATRIX_DIAG, translatePlain<1>, OperationType::kMatrixDiag},
+      {BuiltinOperator::MATRIX_SET_DIAG, translatePlain<2>, OperationType::kMatrixSetDiag},
+      {BuiltinOperator::RESHAPE, translateReshape, OperationType::kReshape},
+      {BuiltinOperator::SQUEEZE, translateSqueeze, OperationType::kSqueeze},
+      {BuiltinOperator::EXPAND_DIMS, translateExpandDims, OperationType::kExpandDims},
+      {BuiltinOperator::CONCATENATION, translateConcatenation, OperationType::kConcatenation},
+      {BuiltinOperator::PACK, translatePack, OperationType::kPack},
+      {BuiltinOperator::UNPACK, translateUnpack, OperationType::kSplit},
+      {BuiltinOperator::SPLIT, translateSplit, OperationType::kSplit},
+      {BuiltinOperator::SPLIT_V, translateSplitV, OperationType::kSlice},
+      {BuiltinOperator::SLICE, translateWithInts<3>, OperationType::kSlice},
+      {BuiltinOperator::STRIDED_SLICE, translateStridedSlice, OperationType::kStridedSlice},
+      {BuiltinOperator::TRANSPOSE, translateWithInts<2>, OperationType::kTranspose},
+      {BuiltinOperator::TILE, translateWithInts<2>, OperationType::kTile},
+      {BuiltinOperator::BROADCAST_ARGS, translatePlain<2>, OperationType::kBroadcastArgs},
+      {BuiltinOperator::RANGE, translatePlain<3>, OperationType::kRange},
+      {BuiltinOperator::RANK, translatePlain<1>, OperationType::kRank},
+      {BuiltinOperator::REVERSE_SEQUENCE, translateReverseSequence,
+       OperationType::kReverseSequence},
+      {BuiltinOperator::SHAPE, translateShape, OperationType::kShape},
+      {BuiltinOperator::BROADCAST_TO, translateWithInts<2>, OperationType::kBroadcastTo},
+      {BuiltinOperator::DYNAMIC_UPDATE_SLICE, translateDynamicUpdateSlice,
+       OperationType::kDynamicUpdateSlice},
+      {BuiltinOperator::PAD, translateWithInts<2>, OperationType::kPad},
+      {BuiltinOperator::PADV2, translatePadV2, OperationType::kPadV2},
+      {BuiltinOperator::MIRROR_PAD, translateMirrorPad, OperationType::kMirrorPad},
+      {BuiltinOperator::FILL, translateFill, OperationType::kFill},
+      {BuiltinOperator::REVERSE_V2, translateReverse, OperationType::kReverse},
+  };
   return kTranslators;
 }
 
