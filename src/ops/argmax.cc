@@ -26,8 +26,7 @@ bool isWide(OperationType type) {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 1, kMaximumRank));
   HEARTH_TRY(signature.inputType(1, OperandType::kInt32));
   return signature.outputType(
       0, isWide(signature.type()) ? OperandType::kTensorInt64 : OperandType::kTensorInt32);

@@ -8,8 +8,7 @@
 namespace hearth::ops {
 
 Status validateBidirectional(const Signature& signature, const BidirectionalLayout& layout) {
-  HEARTH_TRY(signature.inputType(0, kFloatTensors));
-  HEARTH_TRY(signature.inputRank(0, 3, 3));
+  HEARTH_TRY(signature.inputTensor(0, kFloatTensors, 3, 3));
   HEARTH_TRY(signature.optionalInputTypeLike(layout.auxInput, 0));
   HEARTH_TRY(signature.inputType(layout.activation, OperandType::kInt32));
   HEARTH_TRY(signature.inputType(layout.timeMajor, OperandType::kBool));

@@ -13,9 +13,6 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr OperandType kUint8 = OperandType::kTensorQuant8Asymm;
-constexpr OperandType kInt8 = OperandType::kTensorQuant8AsymmSigned;
-
 std::vector<int32_t> integers(OperationType type, std::vector<int32_t> a, std::vector<int32_t> b,
                               bool hasActivation = true) {
   OperationBuilder builder(type);

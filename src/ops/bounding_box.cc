@@ -6,6 +6,25 @@
 
 namespace hearth::ops {
 
+Status validateBoxes(const Signature& signature, size_t data, size_t rank, size_t boxes,
+                     size_t batches) {
+  HEARTH_TRY(signature.inputType(data, kFloatTensors | kQuant8Tensors));
+  const OperandType type = signature.input(data).type;
+  HEARTH_TRY(signature.inputType(
+      boxes, kFloatTensors.contains(type) ? type : OperandType::kTensorQuant16Asymm));
+  HEARTH_TRY(signature.inputType(batches, OperandType::kTensorInt32));
+  HEARTH_TRY(signature.inputRank(data, rank, rank));
+  HEARTH_TRY(signature.inputRank(boxes, 2, 2));
+  return signature.inputRank(batches, 1, 1);
+}
+
+Status setBoxOutputDimensions(OperationContext& context, size_t boxes) {
+  const auto count = static_cast<uint32_t>(boxes);
+  HEARTH_TRY(context.setOutputDimensions(0, {count}));
+  HEARTH_TRY(context.setOutputDimensions(1, {count, 4}));
+  return context.setOutputDimensions(2, {count});
+}
+
 float overlap(const Box& a, const Box& b) {
   const float width = std::min(a.right, b.right) - std::max(a.left, b.left);
   const float height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);

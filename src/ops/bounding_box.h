@@ -9,21 +9,28 @@
 
 #include "base/result.h"
 #include "ops/operation.h"
+#include "ops/validation.h"
 
 namespace hearth::ops {
 
 // Axis-aligned, in the order in which NNAPI stores the four numbers.
 struct Box {
-  float left = 0.0f;
-  float top = 0.0f;
-  float right = 0.0f;
-  float bottom = 0.0f;
+  float left = 0.0f, top = 0.0f, right = 0.0f, bottom = 0.0f;
 
   float width() const { return right - left; }
   float height() const { return bottom - top; }
   float centerX() const { return (left + right) * 0.5f; }
   float centerY() const { return (top + bottom) * 0.5f; }
 };
+
+// Types and ranks of three inputs: data of this rank, four corners for each box, and the number of
+// the image that each box is in.
+Status validateBoxes(const Signature& signature, size_t data, size_t rank, size_t boxes,
+                     size_t batches);
+
+// The first three outputs of an operation that finds boxes: a score, four corners and a number for
+// each.
+Status setBoxOutputDimensions(OperationContext& context, size_t boxes);
 
 inline Box boxAt(const float* values) {
   return {values[0], values[1], values[2], values[3]};

@@ -31,14 +31,7 @@ enum Kernel : int32_t { kHard = 0, kLinear = 1, kGaussian = 2 };
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(kInputCount, 4));
-  HEARTH_TRY(signature.inputType(kScores, kFloatTensors | kQuant8Tensors));
-  const OperandType type = signature.input(kScores).type;
-  HEARTH_TRY(signature.inputType(
-      kBoxes, kFloatTensors.contains(type) ? type : OperandType::kTensorQuant16Asymm));
-  HEARTH_TRY(signature.inputType(kBatches, OperandType::kTensorInt32));
-  HEARTH_TRY(signature.inputRank(kScores, 2, 2));
-  HEARTH_TRY(signature.inputRank(kBoxes, 2, 2));
-  HEARTH_TRY(signature.inputRank(kBatches, 1, 1));
+  HEARTH_TRY(validateBoxes(signature, kScores, 2, kBoxes, kBatches));
   for (const size_t i : {kScoreThreshold, kOverlapThreshold, kSigma, kSuppressedThreshold})
     HEARTH_TRY(signature.floatScalar(i, kScores));
   HEARTH_TRY(signature.inputType(kMaxDetections, OperandType::kInt32));
@@ -170,11 +163,8 @@ Result<Detections> detect(const OperationContext& context) {
 
 Status prepare(OperationContext& context) {
   HEARTH_ASSIGN(const Detections detections, detect(context));
-  const uint32_t count = static_cast<uint32_t>(detections.list.size());
-  HEARTH_TRY(context.setOutputDimensions(0, {count}));
-  HEARTH_TRY(context.setOutputDimensions(1, {count, 4}));
-  HEARTH_TRY(context.setOutputDimensions(2, {count}));
-  return context.setOutputDimensions(3, {count});
+  HEARTH_TRY(setBoxOutputDimensions(context, detections.list.size()));
+  return context.setOutputDimensions(3, {static_cast<uint32_t>(detections.list.size())});
 }
 
 Status execute(OperationContext& context) {

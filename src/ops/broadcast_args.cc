@@ -28,19 +28,9 @@ Status prepare(OperationContext& context) {
       0, {std::max(context.inputs[0].dimensions[0], context.inputs[1].dimensions[0])});
 }
 
-Result<Dimensions> readShape(const OperationContext& context, size_t input) {
-  HEARTH_ASSIGN(const std::vector<int64_t> values, context.intVector(input));
-  Dimensions shape;
-  for (const int64_t value : values) {
-    HEARTH_ASSIGN(const uint32_t size, toDimension(context, value));
-    shape.push_back(size);
-  }
-  return shape;
-}
-
 Status execute(OperationContext& context) {
-  HEARTH_ASSIGN(const Dimensions left, readShape(context, 0));
-  HEARTH_ASSIGN(const Dimensions right, readShape(context, 1));
+  HEARTH_ASSIGN(const Dimensions left, dimensionsArgument(context, 0));
+  HEARTH_ASSIGN(const Dimensions right, dimensionsArgument(context, 1));
   HEARTH_ASSIGN(const Dimensions both, broadcastShapes(context, left, right));
   const Tensor& output = context.outputs[0];
   for (size_t i = 0; i < both.size(); ++i) {

@@ -20,8 +20,7 @@ Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
   HEARTH_TRY(signature.inputType(0, OperandType::kTensorFloat32 | OperandType::kTensorFloat64 |
                                         OperandType::kTensorInt32 | OperandType::kTensorInt64));
-  HEARTH_TRY(signature.inputType(1, OperandType::kTensorFloat32));
-  HEARTH_TRY(signature.inputRank(1, 1, 1));
+  HEARTH_TRY(signature.inputTensor(1, OperandType::kTensorFloat32, 1, 1));
   return signature.outputType(0, OperandType::kTensorInt32);
 }
 

@@ -27,11 +27,6 @@ std::vector<To> cast(OperandType from, OperandType to, std::vector<From> values)
   return builder.result<To>();
 }
 
-constexpr OperandType kFloat = OperandType::kTensorFloat32;
-constexpr OperandType kInt32 = OperandType::kTensorInt32;
-constexpr OperandType kInt64 = OperandType::kTensorInt64;
-constexpr OperandType kUint8 = OperandType::kTensorQuant8Asymm;
-
 TEST(CastTest, RealNumbersAreCutAndSaturate) {
   const std::vector<float> values = {1.9f, -1.9f, NAN, INFINITY, -INFINITY, 3e9f};
   EXPECT_THAT((cast<int32_t>(kFloat, kInt32, values)),

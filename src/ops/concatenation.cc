@@ -69,11 +69,6 @@ Status validate(const Signature& signature) {
   return signature.outputTypeLike(0, 0);
 }
 
-Status prepare(OperationContext& context) {
-  HEARTH_ASSIGN(ConcatenationParameters parameters, parseConcatenation(context));
-  return context.setOutputDimensions(0, std::move(parameters.dimensions));
-}
-
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const ConcatenationParameters parameters, parseConcatenation(context));
   const Tensor& output = context.outputs[0];
@@ -131,7 +126,7 @@ Result<ConcatenationParameters> parseConcatenation(const OperationContext& conte
   return parameters;
 }
 
-const OperationDefinition kConcatenationOperation = {OperationType::kConcatenation, validate,
-                                                     prepare, execute};
+const OperationDefinition kConcatenationOperation = {
+    OperationType::kConcatenation, validate, prepareParsedShape<parseConcatenation>, execute};
 
 }  // namespace hearth::ops

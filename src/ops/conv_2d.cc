@@ -17,19 +17,16 @@ namespace {
 struct Arguments {
   bool isImplicit;
   size_t padding;
-  size_t strides;
+  WindowArguments window;
   size_t groups;  // 0: there is no such argument
-  size_t activation;
-  size_t layout;
-  size_t dilations;  // 0: there is no such argument
   size_t minimumCount;
   size_t maximumCount;
 };
 
-constexpr Arguments kImplicitArguments = {true, 3, 4, 0, 6, 7, 8, 7, 10};
-constexpr Arguments kExplicitArguments = {false, 3, 7, 0, 9, 10, 11, 10, 13};
-constexpr Arguments kImplicitGroupedArguments = {true, 3, 4, 6, 7, 8, 0, 8, 9};
-constexpr Arguments kExplicitGroupedArguments = {false, 3, 7, 9, 10, 11, 0, 11, 12};
+constexpr Arguments kImplicitArguments = {true, 3, {4, 8, 6, 7}, 0, 7, 10};
+constexpr Arguments kExplicitArguments = {false, 3, {7, 11, 9, 10}, 0, 10, 13};
+constexpr Arguments kImplicitGroupedArguments = {true, 3, {4, 0, 7, 8}, 6, 8, 9};
+constexpr Arguments kExplicitGroupedArguments = {false, 3, {7, 0, 10, 11}, 9, 11, 12};
 
 // Both forms may have the same number of arguments; then the type of input 7 tells them apart.
 Arguments argumentsOf(size_t count, bool isInput7Bool) {
@@ -47,20 +44,13 @@ Arguments argumentsOf(const OperationContext& context) {
 
 Status validateArguments(const Signature& signature, const Arguments& arguments) {
   HEARTH_TRY(signature.counts(arguments.minimumCount, arguments.maximumCount, 1));
-  return validateConvolution(signature, 0, arguments.padding, arguments.layout);
+  return validateConvolution(signature, 0, arguments.padding, arguments.window.layout);
 }
 
 Result<Conv2dParameters> parse(const OperationContext& context, const Arguments& arguments) {
-  HEARTH_TRY(requireArguments(context, 2, 1));
-  HEARTH_TRY(requireRank(context, 0, 4, 4));
-  HEARTH_TRY(requireRank(context, 1, 4, 4));
   Conv2dParameters p;
-  HEARTH_ASSIGN(p.isNchw, context.scalar<bool>(arguments.layout, false));
-  HEARTH_ASSIGN(p.activation, parseActivation(context, arguments.activation));
-  p.input = ImageShape::of(context.inputs[0].dimensions, p.isNchw);
+  HEARTH_TRY(parseConvolutionWindow(context, arguments.window, &p));
   const Dimensions& filter = context.inputs[1].dimensions;
-  HEARTH_TRY(setFilterSize(context, filter[1], filter[2], &p.window));
-  HEARTH_TRY(parseStrides(context, arguments.strides, arguments.dilations, &p.window));
   HEARTH_TRY(parsePadding(context, arguments.padding, arguments.isImplicit, p.input, &p.window));
 
   const uint32_t outputChannels = filter[0];

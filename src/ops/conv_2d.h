@@ -7,18 +7,12 @@
 #include <cstdint>
 
 #include "base/result.h"
-#include "ops/activation.h"
 #include "ops/operation.h"
-#include "ops/padding.h"
+#include "ops/window_parameters.h"
 
 namespace hearth::ops {
 
-struct Conv2dParameters {
-  Window2d window;
-  bool isNchw = false;
-  FusedActivation activation = FusedActivation::kNone;
-  ImageShape input;
-  ImageShape output;
+struct Conv2dParameters : WindowParameters {
   uint32_t groups = 1;
   uint32_t groupInputChannels = 0;
   uint32_t groupOutputChannels = 0;  // for DEPTHWISE_CONV_2D the depth multiplier

@@ -4,9 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
-
-#include "ops/testing/operation_builder.h"
+#include "ops/testing/values.h"
 
 namespace hearth::ops {
 namespace {
@@ -14,20 +12,10 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr OperandType kFloat = OperandType::kTensorFloat32;
-constexpr OperandType kUint8 = OperandType::kTensorQuant8Asymm;
-constexpr OperandType kInt8 = OperandType::kTensorQuant8AsymmSigned;
-
-std::vector<float> count(size_t size) {
-  std::vector<float> values(size);
-  std::iota(values.begin(), values.end(), 1.0f);
-  return values;
-}
-
 // 3x3 image 1..9, 2x2 filter of ones.
 OperationBuilder ones(std::initializer_list<int32_t> parameters) {
   OperationBuilder builder(OperationType::kConv2d);
-  builder.input({1, 3, 3, 1}, count(9))
+  builder.input({1, 3, 3, 1}, counting(9))
       .input({1, 2, 2, 1}, std::vector<float>(4, 1.0f))
       .input({1}, std::vector<float>{0.5f})
       .scalars(parameters)
@@ -65,7 +53,7 @@ TEST(Conv2dTest, FusedActivationClamps) {
 
 TEST(Conv2dTest, DilationAndNchw) {
   OperationBuilder builder(OperationType::kConv2d);
-  builder.input({1, 2, 3, 3}, count(18))
+  builder.input({1, 2, 3, 3}, counting(18))
       .input({1, 2, 2, 2}, std::vector<float>(8, 1.0f))
       .omitted(kFloat)
       .scalars({2, 1, 1, 0})
@@ -202,8 +190,8 @@ TEST(Conv2dTest, BadParameters) {
 
 TEST(Conv2dTest, FilterLargerThanImage) {
   OperationBuilder builder(OperationType::kConv2d);
-  builder.input({1, 3, 3, 1}, count(9))
-      .input({1, 4, 1, 1}, count(4))
+  builder.input({1, 3, 3, 1}, counting(9))
+      .input({1, 4, 1, 1}, counting(4))
       .omitted(kFloat)
       .scalars({2, 1, 1, 0})
       .output();
@@ -215,8 +203,8 @@ TEST(Conv2dTest, FilterLargerThanImage) {
 TEST(Conv2dTest, HugeDilationIsRefused) {
   for (const int32_t dilation : {0, -1, INT32_MAX}) {
     OperationBuilder builder(OperationType::kConv2d);
-    builder.input({1, 3, 3, 1}, count(9))
-        .input({1, 3, 3, 1}, count(9))
+    builder.input({1, 3, 3, 1}, counting(9))
+        .input({1, 3, 3, 1}, counting(9))
         .omitted(kFloat)
         .scalars({1, 1, 1, 0})
         .scalar(false)
@@ -245,7 +233,7 @@ TEST(Conv2dTest, BiasMustFit) {
 
 TEST(Conv2dTest, SignatureNamesArgumentAndAllowedTypes) {
   OperationBuilder builder(OperationType::kConv2d);
-  builder.input({1, 3, 3, 1}, count(9))
+  builder.input({1, 3, 3, 1}, counting(9))
       .input({1, 2, 2, 1}, std::vector<int32_t>(4))
       .omitted(kFloat)
       .scalars({2, 1, 1, 0})
@@ -263,7 +251,7 @@ TEST(Conv2dTest, PerChannelDimensionIsChecked) {
       OperationBuilder::tensor(OperandType::kTensorQuant8SymmPerChannel, {1, 1, 1, 2});
   filter.perChannel = {3, {0.5f, 2.0f}};
   OperationBuilder builder(OperationType::kConv2d);
-  builder.input({1, 1, 1, 2}, count(2))
+  builder.input({1, 1, 1, 2}, counting(2))
       .input(filter, std::vector<int8_t>{1, 1})
       .omitted(kFloat)
       .scalars({2, 1, 1, 0})
@@ -286,9 +274,9 @@ TEST(GroupedConv2dTest, EachGroupSeesItsChannels) {
 TEST(GroupedConv2dTest, GroupsMustDivideTheChannels) {
   for (const int32_t groups : {0, -1, 3, 4, INT32_MAX}) {
     OperationBuilder builder(OperationType::kGroupedConv2d);
-    builder.input({1, 1, 1, 4}, count(4))
-        .input({2, 1, 1, 2}, count(4))
-        .input({2}, count(2))
+    builder.input({1, 1, 1, 4}, counting(4))
+        .input({2, 1, 1, 2}, counting(4))
+        .input({2}, counting(2))
         .scalars({1, 1, 1, groups, 0})
         .scalar(false)
         .output();
@@ -320,7 +308,7 @@ TEST(DepthwiseConv2dTest, MultiplierMustFitTheFilter) {
 
 TEST(DepthwiseConv2dTest, NchwWithDilationAndSamePadding) {
   OperationBuilder builder(OperationType::kDepthwiseConv2d);
-  builder.input({1, 1, 3, 3}, count(9))
+  builder.input({1, 1, 3, 3}, counting(9))
       .input({1, 2, 2, 1}, std::vector<float>(4, 1.0f))
       .omitted(kFloat)
       .scalars({1, 1, 1, 1, 0})

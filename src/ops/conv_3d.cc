@@ -29,9 +29,7 @@ Status validate(const Signature& signature) {
 
 struct Parameters {
   Extents extents;
-  size_t batches = 0;
-  size_t inputs = 0;
-  size_t outputs = 0;
+  size_t batches = 0, inputs = 0, outputs = 0;
   FusedActivation activation = FusedActivation::kNone;
 };
 

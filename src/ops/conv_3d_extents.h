@@ -16,11 +16,8 @@ namespace hearth::ops {
 // One side of a volume: depth, height or width. The convolution goes from `input` elements to
 // `output` positions of the filter; the transposed one goes the other way.
 struct Extent {
-  int64_t input = 0;
-  int64_t filter = 0;
-  int64_t output = 0;
-  int64_t stride = 1;
-  int64_t dilation = 1;
+  int64_t input = 0, filter = 0, output = 0;
+  int64_t stride = 1, dilation = 1;
   int64_t before = 0;  // zeros of padding in front
 
   // The element below tap k at position i; -1 in the padding.

@@ -34,8 +34,7 @@ Status validate(const Signature& signature) {
 struct Parameters {
   Extents extents;  // `input` is the output's size, `output` the data's
   Dimensions shape;
-  size_t inputs = 0;
-  size_t outputs = 0;
+  size_t inputs = 0, outputs = 0;
   FusedActivation activation = FusedActivation::kNone;
 };
 

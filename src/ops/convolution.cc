@@ -52,6 +52,19 @@ Status validateConvolution(const Signature& signature, uint32_t channelDim, size
   return signature.outputRank(0, 4, 4);
 }
 
+Status parseConvolutionWindow(const OperationContext& context, const WindowArguments& arguments,
+                              WindowParameters* p) {
+  HEARTH_TRY(requireArguments(context, 2, 1));
+  HEARTH_TRY(requireRank(context, 0, 4, 4));
+  HEARTH_TRY(requireRank(context, 1, 4, 4));
+  HEARTH_ASSIGN(p->isNchw, context.scalar<bool>(arguments.layout, false));
+  HEARTH_ASSIGN(p->activation, parseActivation(context, arguments.activation));
+  p->input = ImageShape::of(context.inputs[0].dimensions, p->isNchw);
+  const Dimensions& filter = context.inputs[1].dimensions;
+  HEARTH_TRY(setFilterSize(context, filter[1], filter[2], &p->window));
+  return parseStrides(context, arguments.strides, arguments.dilations, &p->window);
+}
+
 Status checkBias(const OperationContext& context, uint64_t channels) {
   if (!context.hasInput(2)) return {};
   const Tensor& bias = context.inputs[2];

@@ -15,6 +15,7 @@
 #include "ops/real_values.h"
 #include "ops/validation.h"
 #include "ops/weight_rows.h"
+#include "ops/window_parameters.h"
 
 namespace hearth::ops {
 
@@ -30,6 +31,19 @@ Status validateFilterTypes(const Signature& signature, uint32_t channelDim,
 // `first` on, a bool at `layout`, and optional integers after it.
 Status validateConvolution(const Signature& signature, uint32_t channelDim, size_t first,
                            size_t layout);
+
+// The indices of some arguments of a convolution over images.
+struct WindowArguments {
+  size_t strides;
+  size_t dilations;  // 0: there is no such argument
+  size_t activation;
+  size_t layout;
+};
+
+// For prepare: reads and checks the arguments that all convolutions over images have, but for the
+// padding and the output.
+Status parseConvolutionWindow(const OperationContext& context, const WindowArguments& arguments,
+                              WindowParameters* p);
 
 // The bias has `channels` elements and a scale that fits; passes when it is omitted.
 Status checkBias(const OperationContext& context, uint64_t channels);

@@ -21,8 +21,7 @@ constexpr TypeSet kSummable = OperandType::kTensorFloat32 | OperandType::kTensor
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(4, 1));
-  HEARTH_TRY(signature.inputType(0, kSummable));
-  HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(0, kSummable, 1, kMaximumRank));
   HEARTH_TRY(signature.inputType(1, OperandType::kInt32));
   for (const size_t i : {2, 3}) HEARTH_TRY(signature.inputType(i, OperandType::kBool));
   return signature.outputTypeLike(0, 0);

@@ -14,18 +14,15 @@ namespace {
 
 struct Arguments {
   bool isImplicit;
-  size_t strides;
+  WindowArguments window;
   size_t multiplier;
-  size_t activation;
-  size_t layout;
-  size_t dilations;
   size_t minimumCount;
   size_t maximumCount;
 };
 
 constexpr size_t kPaddingArgument = 3;
-constexpr Arguments kImplicitArguments = {true, 4, 6, 7, 8, 9, 8, 11};
-constexpr Arguments kExplicitArguments = {false, 7, 9, 10, 11, 12, 11, 14};
+constexpr Arguments kImplicitArguments = {true, {4, 9, 7, 8}, 6, 8, 11};
+constexpr Arguments kExplicitArguments = {false, {7, 12, 10, 11}, 9, 11, 14};
 
 Arguments argumentsOf(size_t count, bool isInput8Bool) {
   return count == 8 || (count > 8 && isInput8Bool) ? kImplicitArguments : kExplicitArguments;
@@ -40,7 +37,7 @@ Status validate(const Signature& signature) {
   const Arguments arguments =
       argumentsOf(signature.inputCount(), signature.isInputOfType(8, OperandType::kBool));
   HEARTH_TRY(signature.counts(arguments.minimumCount, arguments.maximumCount, 1));
-  return validateConvolution(signature, 3, kPaddingArgument, arguments.layout);
+  return validateConvolution(signature, 3, kPaddingArgument, arguments.window.layout);
 }
 
 Status prepare(OperationContext& context) {
@@ -107,16 +104,9 @@ Status execute(OperationContext& context) {
 
 Result<Conv2dParameters> parseDepthwiseConv2d(const OperationContext& context) {
   const Arguments arguments = argumentsOf(context);
-  HEARTH_TRY(requireArguments(context, 2, 1));
-  HEARTH_TRY(requireRank(context, 0, 4, 4));
-  HEARTH_TRY(requireRank(context, 1, 4, 4));
   Conv2dParameters p;
-  HEARTH_ASSIGN(p.isNchw, context.scalar<bool>(arguments.layout, false));
-  HEARTH_ASSIGN(p.activation, parseActivation(context, arguments.activation));
-  p.input = ImageShape::of(context.inputs[0].dimensions, p.isNchw);
+  HEARTH_TRY(parseConvolutionWindow(context, arguments.window, &p));
   const Dimensions& filter = context.inputs[1].dimensions;
-  HEARTH_TRY(setFilterSize(context, filter[1], filter[2], &p.window));
-  HEARTH_TRY(parseStrides(context, arguments.strides, arguments.dilations, &p.window));
   HEARTH_TRY(parsePadding(context, kPaddingArgument, arguments.isImplicit, p.input, &p.window));
   HEARTH_ASSIGN(const int32_t multiplier, context.scalar<int32_t>(arguments.multiplier));
   if (multiplier <= 0 || filter[0] != 1 || p.input.channels == 0 ||

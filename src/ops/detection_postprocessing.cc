@@ -56,14 +56,9 @@ Status validate(const Signature& signature) {
 }
 
 struct Parameters {
-  uint32_t batches = 0;
-  uint32_t anchors = 0;
-  uint32_t classes = 0;
+  uint32_t batches = 0, anchors = 0, classes = 0;
   uint32_t encodingSize = 0;
-  float scaleY = 1.0f;
-  float scaleX = 1.0f;
-  float scaleHeight = 1.0f;
-  float scaleWidth = 1.0f;
+  float scaleY = 1.0f, scaleX = 1.0f, scaleHeight = 1.0f, scaleWidth = 1.0f;
   bool usesRegular = false;
   uint32_t maxDetections = 0;
   uint32_t classesPerDetection = 0;

@@ -7,25 +7,13 @@
 
 #include <cmath>
 
-#include "ops/testing/operation_builder.h"
+#include "ops/testing/values.h"
 
 namespace hearth::ops {
 namespace {
 
 using testing::ElementsAre;
 using testing::FloatNear;
-
-constexpr OperandType kUint8 = OperandType::kTensorQuant8Asymm;
-constexpr OperandType kInt8 = OperandType::kTensorQuant8AsymmSigned;
-constexpr OperandType kBool8 = OperandType::kTensorBool8;
-
-std::vector<float> apply(OperationType type, std::vector<float> values) {
-  OperationBuilder builder(type);
-  const Dimensions dimensions = {static_cast<uint32_t>(values.size())};
-  builder.input(dimensions, std::move(values)).output();
-  EXPECT_TRUE(builder.run());
-  return builder.result<float>();
-}
 
 template <typename T>
 std::vector<uint8_t> compare(OperationType type, graph::Operand a, std::vector<T> aValues,

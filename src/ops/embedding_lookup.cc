@@ -32,8 +32,7 @@ Status validateTypes(const Signature& signature) {
 }
 
 Status validate(const Signature& signature) {
-  HEARTH_TRY(signature.inputType(0, OperandType::kTensorInt32));
-  HEARTH_TRY(signature.inputRank(0, 1, 1));
+  HEARTH_TRY(signature.inputTensor(0, OperandType::kTensorInt32, 1, 1));
   HEARTH_TRY(signature.inputRank(1, 1, kMaximumRank));
   return validateTypes(signature);
 }

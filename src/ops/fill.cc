@@ -19,8 +19,7 @@ TypeSet valueTypes(OperandType type) {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
-  HEARTH_TRY(signature.inputType(0, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(0, 1, 1));
+  HEARTH_TRY(signature.inputTensor(0, kIndexTensors, 1, 1));
   HEARTH_TRY(signature.outputType(0, kMovableTensors));
   return signature.inputType(1, valueTypes(signature.output(0).type));
 }

@@ -11,9 +11,6 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr OperandType kFloat = OperandType::kTensorFloat32;
-constexpr OperandType kInt8 = OperandType::kTensorQuant8AsymmSigned;
-
 OperationBuilder layer(Dimensions input, Dimensions weights, Dimensions output = {}) {
   uint64_t size = 1;
   for (uint32_t d : input) size *= d;

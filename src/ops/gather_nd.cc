@@ -15,10 +15,8 @@ namespace {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
-  HEARTH_TRY(signature.inputType(1, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(1, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(1, kIndexTensors, 1, kMaximumRank));
   return signature.outputLike(0, 0);
 }
 

@@ -174,10 +174,7 @@ Result<Proposals> propose(const OperationContext& context) {
 
 Status prepare(OperationContext& context) {
   HEARTH_ASSIGN(const Proposals proposals, propose(context));
-  const uint32_t count = static_cast<uint32_t>(proposals.scores.size());
-  HEARTH_TRY(context.setOutputDimensions(0, {count}));
-  HEARTH_TRY(context.setOutputDimensions(1, {count, 4}));
-  return context.setOutputDimensions(2, {count});
+  return setBoxOutputDimensions(context, proposals.scores.size());
 }
 
 Status execute(OperationContext& context) {

@@ -12,11 +12,7 @@ namespace hearth::ops {
 // The data are [batches, groups, groupChannels, inner] or, with the channels last, [batches, outer,
 // groups, groupChannels]. In general there are positions both before and after the channels.
 struct GroupNormParameters {
-  size_t batches = 0;
-  size_t outer = 1;
-  size_t groups = 0;
-  size_t groupChannels = 0;
-  size_t inner = 1;
+  size_t batches = 0, outer = 1, groups = 0, groupChannels = 0, inner = 1;
   float epsilon = 0.0f;
 
   size_t channels() const { return groups * groupChannels; }

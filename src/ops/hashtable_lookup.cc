@@ -14,11 +14,9 @@ namespace {
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 2));
   for (const size_t i : {0, 1}) {
-    HEARTH_TRY(signature.inputType(i, OperandType::kTensorInt32));
-    HEARTH_TRY(signature.inputRank(i, 1, 1));
+    HEARTH_TRY(signature.inputTensor(i, OperandType::kTensorInt32, 1, 1));
   }
-  HEARTH_TRY(signature.inputType(2, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(2, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(2, kMovableTensors, 1, kMaximumRank));
   HEARTH_TRY(signature.outputTypeLike(0, 2));
   HEARTH_TRY(signature.outputQuantizationLike(0, 2));
   return signature.outputType(1, OperandType::kTensorQuant8Asymm);

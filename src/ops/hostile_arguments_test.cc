@@ -15,9 +15,6 @@
 namespace hearth::ops {
 namespace {
 
-constexpr OperandType kFloat = OperandType::kTensorFloat32;
-constexpr OperandType kUint8 = OperandType::kTensorQuant8Asymm;
-constexpr OperandType kInt8 = OperandType::kTensorQuant8AsymmSigned;
 constexpr int kRounds = 1500;
 
 using Random = std::mt19937;

@@ -29,13 +29,10 @@ struct IntegerLstmArguments {
   const graph::Operand* inputOperand = nullptr;
   const graph::Operand* outputStateOperand = nullptr;
   const graph::Operand* cellStateOperand = nullptr;
-  float cellClip = 0.0f;
-  float projectionClip = 0.0f;
+  float cellClip = 0.0f, projectionClip = 0.0f;
   float hiddenScale = 0.0f;
   int32_t hiddenZeroPoint = 0;
-  uint32_t inputSize = 0;
-  uint32_t unitCount = 0;
-  uint32_t outputSize = 0;
+  uint32_t inputSize = 0, unitCount = 0, outputSize = 0;
 };
 
 // Types of inputs 0 to 25, which both operations have in common; quantized_sequence_lstm.h lists

@@ -16,9 +16,7 @@ namespace {
 
 struct Parameters {
   size_t radius = 0;
-  float bias = 0.0f;
-  float alpha = 0.0f;
-  float beta = 0.0f;
+  float bias = 0.0f, alpha = 0.0f, beta = 0.0f;
   size_t axis = 0;
 };
 

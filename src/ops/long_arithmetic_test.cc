@@ -15,9 +15,6 @@
 namespace hearth::ops {
 namespace {
 
-constexpr auto kInt16 = OperandType::kTensorQuant16Symm;
-constexpr auto kBool8 = OperandType::kTensorBool8;
-
 size_t countOf(const Dimensions& dimensions) {
   size_t count = 1;
   for (const uint32_t dimension : dimensions) count *= dimension;

@@ -14,11 +14,6 @@
 namespace hearth::ops {
 namespace {
 
-constexpr auto kInt8 = OperandType::kTensorQuant8AsymmSigned;
-constexpr auto kUint8 = OperandType::kTensorQuant8Asymm;
-constexpr auto kInt16 = OperandType::kTensorQuant16Symm;
-constexpr auto kBool8 = OperandType::kTensorBool8;
-
 // A tensor of up to three dimensions and which of them are reduced.
 struct Case {
   Dimensions dimensions;

@@ -14,9 +14,6 @@
 namespace hearth::ops {
 namespace {
 
-constexpr auto kFloat = OperandType::kTensorFloat32;
-constexpr auto kInt8 = OperandType::kTensorQuant8AsymmSigned;
-
 std::vector<float> reduced(OperationType type, Dimensions dimensions, int32_t axis,
                            const std::vector<float>& values) {
   OperationBuilder builder(type);
@@ -82,7 +79,6 @@ TEST(LongRowsTest, ReductionsOfBytes) {
 // Sums of 8-bit products are 32-bit; those that are too large keep their lower bits.
 TEST(LongRowsTest, SumsOfProductsKeepTheirLowerBits) {
   constexpr uint32_t kSize = 40000;
-  constexpr auto kUint8 = OperandType::kTensorQuant8Asymm;
   const std::vector<uint8_t> ones(kSize, 255);
   // 40,000 * 255 * 255 - 2^32 is -100.97 * 2^24.
   const auto output = OperationBuilder::tensor(kUint8, {}, 16777216.0f, 128);
@@ -409,8 +405,6 @@ TEST(LongRowsTest, SvdfHistories) {
 // OperationBuilder compares with the reference kernel.
 TEST(LongRowsTest, SvdfHistoriesInIntegers) {
   using Builder = OperationBuilder;
-  constexpr OperandType kInt8 = OperandType::kTensorQuant8AsymmSigned;
-  constexpr OperandType kInt16 = OperandType::kTensorQuant16Symm;
   for (const uint32_t memory : {1u, 2u, 16u, 35u}) {
     constexpr uint32_t kBatches = 2, kInputs = 67, kUnits = 3, kRank = 2;
     constexpr uint32_t kFilters = kUnits * kRank;

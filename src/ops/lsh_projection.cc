@@ -26,10 +26,8 @@ enum Kind : int32_t {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(4, 1));
-  HEARTH_TRY(signature.inputType(kSeeds, kFloatTensors));
-  HEARTH_TRY(signature.inputRank(kSeeds, 2, 2));
-  HEARTH_TRY(signature.inputType(kItems, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(kItems, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(kSeeds, kFloatTensors, 2, 2));
+  HEARTH_TRY(signature.inputTensor(kItems, kMovableTensors, 1, kMaximumRank));
   HEARTH_TRY(signature.optionalInputType(kWeights, kFloatTensors));
   HEARTH_TRY(signature.inputRank(kWeights, 1, 1));
   HEARTH_TRY(signature.inputType(kKind, OperandType::kInt32));

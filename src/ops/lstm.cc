@@ -17,8 +17,7 @@ enum Output : size_t { kScratch, kOutputState, kCellState, kOutput };
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(23, 27, 4));
-  HEARTH_TRY(signature.inputType(0, kFloatTensors));
-  HEARTH_TRY(signature.inputRank(0, 2, 2));
+  HEARTH_TRY(signature.inputTensor(0, kFloatTensors, 2, 2));
   HEARTH_TRY(validateLstm(signature, kLayout));
   HEARTH_TRY(signature.inputType(kActivation, OperandType::kInt32));
   HEARTH_TRY(signature.floatScalar(kActivation + 1, 0));

@@ -26,8 +26,7 @@ namespace hearth::ops {
 struct LstmLayout {
   size_t input = 0;
   size_t weights = 1;
-  size_t outputState = 0;
-  size_t cellState = 0;
+  size_t outputState = 0, cellState = 0;
   size_t layerNorm = 0;   // 4 weights*; all but the input gate's together
   size_t auxInput = 0;    // 0: none; with weights, a second input
   size_t auxWeights = 0;  // 4 weights*

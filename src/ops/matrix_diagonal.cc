@@ -15,15 +15,13 @@ namespace {
 
 Status validateDiag(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 1, kMaximumRank));
   return signature.outputLike(0, 0);
 }
 
 Status validateSetDiag(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 2, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 2, kMaximumRank));
   HEARTH_TRY(signature.inputTypeLike(1, 0));
   HEARTH_TRY(signature.sameQuantization(0, 1));
   return signature.outputLike(0, 0);

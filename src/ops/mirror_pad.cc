@@ -33,17 +33,10 @@ Result<PadParameters> parse(const OperationContext& context) {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
-  HEARTH_TRY(signature.inputType(1, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(1, 2, 2));
+  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(1, kIndexTensors, 2, 2));
   HEARTH_TRY(signature.inputType(2, OperandType::kInt32));
   return signature.outputLike(0, 0);
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_ASSIGN(PadParameters parameters, parse(context));
-  return context.setOutputDimensions(0, std::move(parameters.dimensions));
 }
 
 // Fills the margins of one dimension of the output from its interior. The dimensions further in
@@ -94,7 +87,7 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-const OperationDefinition kMirrorPadOperation = {OperationType::kMirrorPad, validate, prepare,
-                                                 execute};
+const OperationDefinition kMirrorPadOperation = {OperationType::kMirrorPad, validate,
+                                                 prepareParsedShape<parse>, execute};
 
 }  // namespace hearth::ops

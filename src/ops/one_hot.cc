@@ -16,8 +16,7 @@ enum Input : size_t { kIndices, kDepth, kOn, kOff, kAxis, kInputCount };
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(kInputCount, 1));
-  HEARTH_TRY(signature.inputType(kIndices, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(kIndices, 0, kMaximumRank - 1));
+  HEARTH_TRY(signature.inputTensor(kIndices, kIndexTensors, 0, kMaximumRank - 1));
   HEARTH_TRY(signature.inputType(kDepth, OperandType::kTensorInt32));
   HEARTH_TRY(signature.inputType(kOn, kMovableTensors));
   HEARTH_TRY(signature.inputTypeLike(kOff, kOn));

@@ -49,10 +49,8 @@ Status readPadValue(const OperationContext& context, PadParameters* parameters) 
 Status validate(const Signature& signature) {
   const bool hasValue = signature.type() == OperationType::kPadV2;
   HEARTH_TRY(signature.counts(hasValue ? 3 : 2, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
-  HEARTH_TRY(signature.inputType(1, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(1, 2, 2));
+  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(1, kIndexTensors, 2, 2));
   if (hasValue) HEARTH_TRY(signature.inputType(2, padValueTypes(signature.input(0).type)));
   return signature.outputLike(0, 0);
 }

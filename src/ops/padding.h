@@ -13,10 +13,7 @@ namespace hearth::ops {
 
 // Zeros (convolution) or missing elements (pools) around an image; never negative.
 struct Padding2d {
-  int32_t top = 0;
-  int32_t bottom = 0;
-  int32_t left = 0;
-  int32_t right = 0;
+  int32_t top = 0, bottom = 0, left = 0, right = 0;
   friend bool operator==(const Padding2d&, const Padding2d&) = default;
 };
 
@@ -24,20 +21,14 @@ struct Padding2d {
 struct Window2d {
   Padding2d padding;
   bool isSamePadding = false;  // the model said SAME; `padding` holds what that means here
-  int32_t strideHeight = 1;
-  int32_t strideWidth = 1;
-  int32_t dilationHeight = 1;
-  int32_t dilationWidth = 1;
-  int32_t filterHeight = 1;
-  int32_t filterWidth = 1;
+  int32_t strideHeight = 1, strideWidth = 1;
+  int32_t dilationHeight = 1, dilationWidth = 1;
+  int32_t filterHeight = 1, filterWidth = 1;
 };
 
 // Dimensions of a tensor of images, in any layout.
 struct ImageShape {
-  uint32_t batches = 0;
-  uint32_t height = 0;
-  uint32_t width = 0;
-  uint32_t channels = 0;
+  uint32_t batches = 0, height = 0, width = 0, channels = 0;
 
   static ImageShape of(const Dimensions& dimensions, bool isNchw) {
     return isNchw ? ImageShape{dimensions[0], dimensions[2], dimensions[3], dimensions[1]}

@@ -4,10 +4,8 @@
 namespace hearth::ops {
 namespace {
 
-constexpr uint64_t kMultiplier0 = 0xD2511F53;
-constexpr uint64_t kMultiplier1 = 0xCD9E8D57;
-constexpr uint32_t kKeyStep0 = 0x9E3779B9;
-constexpr uint32_t kKeyStep1 = 0xBB67AE85;
+constexpr uint64_t kMultipliers[] = {0xD2511F53, 0xCD9E8D57};
+constexpr uint32_t kKeySteps[] = {0x9E3779B9, 0xBB67AE85};
 constexpr int kRounds = 10;
 
 constexpr uint32_t upperHalf(uint64_t value) {
@@ -24,12 +22,12 @@ Philox::Block Philox::block(uint64_t index) const {
   uint32_t key0 = lowerHalf(key_);
   uint32_t key1 = upperHalf(key_);
   for (int round = 0; round < kRounds; ++round) {
-    const uint64_t product0 = kMultiplier0 * state[0];
-    const uint64_t product1 = kMultiplier1 * state[2];
+    const uint64_t product0 = kMultipliers[0] * state[0];
+    const uint64_t product1 = kMultipliers[1] * state[2];
     state = {upperHalf(product1) ^ state[1] ^ key0, lowerHalf(product1),
              upperHalf(product0) ^ state[3] ^ key1, lowerHalf(product0)};
-    key0 += kKeyStep0;
-    key1 += kKeyStep1;
+    key0 += kKeySteps[0];
+    key1 += kKeySteps[1];
   }
   return state;
 }

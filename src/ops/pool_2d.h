@@ -3,21 +3,14 @@
 #pragma once
 
 #include "base/result.h"
-#include "ops/activation.h"
 #include "ops/operation.h"
-#include "ops/padding.h"
+#include "ops/window_parameters.h"
 
 namespace hearth::ops {
 
 // Padded elements do not take part: an average divides by the number of real elements. Every
 // window holds at least one real element.
-struct Pool2dParameters {
-  Window2d window;
-  bool isNchw = false;
-  FusedActivation activation = FusedActivation::kNone;
-  ImageShape input;
-  ImageShape output;
-};
+using Pool2dParameters = WindowParameters;
 
 // Reads and checks every argument; shapes of inputs must be known. Errors as parseConv2d().
 Result<Pool2dParameters> parsePool2d(const OperationContext& context);

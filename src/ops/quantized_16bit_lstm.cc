@@ -47,13 +47,11 @@ Status requireQuantization(const Signature& signature, const graph::Operand& ope
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(kInputCount, 2));
   for (size_t i = kInput; i < kBias; ++i) {
-    HEARTH_TRY(signature.inputType(i, OperandType::kTensorQuant8Asymm));
-    HEARTH_TRY(signature.inputRank(i, 2, 2));
+    HEARTH_TRY(signature.inputTensor(i, OperandType::kTensorQuant8Asymm, 2, 2));
     if (i > kInputWeights) HEARTH_TRY(signature.sameQuantization(i, kInputWeights));
   }
   for (size_t i = kBias; i < kCellState; ++i) {
-    HEARTH_TRY(signature.inputType(i, OperandType::kTensorInt32));
-    HEARTH_TRY(signature.inputRank(i, 1, 1));
+    HEARTH_TRY(signature.inputTensor(i, OperandType::kTensorInt32, 1, 1));
   }
   HEARTH_TRY(signature.inputType(kCellState, OperandType::kTensorQuant16Symm));
   HEARTH_TRY(signature.inputType(kOutputState, OperandType::kTensorQuant8Asymm));

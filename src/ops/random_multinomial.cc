@@ -35,11 +35,9 @@ class RandomSequence {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 1));
-  HEARTH_TRY(signature.inputType(0, kFloatTensors));
-  HEARTH_TRY(signature.inputRank(0, 2, 2));
+  HEARTH_TRY(signature.inputTensor(0, kFloatTensors, 2, 2));
   HEARTH_TRY(signature.inputType(1, OperandType::kInt32));
-  HEARTH_TRY(signature.inputType(2, OperandType::kTensorInt32));
-  HEARTH_TRY(signature.inputRank(2, 1, 1));
+  HEARTH_TRY(signature.inputTensor(2, OperandType::kTensorInt32, 1, 1));
   return signature.outputType(0, OperandType::kTensorInt32);
 }
 

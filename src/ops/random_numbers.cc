@@ -35,8 +35,7 @@ enum Output : size_t { kNumbers, kNextPosition };
 // Seeds and position are the inputs `seeds` and `seeds` + 1.
 Status validateSequence(const Signature& signature, size_t seeds) {
   for (const size_t i : {seeds, seeds + 1}) {
-    HEARTH_TRY(signature.inputType(i, OperandType::kTensorInt64));
-    HEARTH_TRY(signature.inputRank(i, 1, 1));
+    HEARTH_TRY(signature.inputTensor(i, OperandType::kTensorInt64, 1, 1));
   }
   return signature.outputType(kNextPosition, OperandType::kTensorInt64);
 }
@@ -74,8 +73,7 @@ constexpr size_t kFillSeeds = 1;
 
 Status validateFill(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 2));
-  HEARTH_TRY(signature.inputType(0, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(0, 1, 1));
+  HEARTH_TRY(signature.inputTensor(0, kIndexTensors, 1, 1));
   HEARTH_TRY(signature.outputType(kNumbers, OperandType::kTensorFloat32));
   return validateSequence(signature, kFillSeeds);
 }
@@ -133,8 +131,7 @@ enum MultinomialInput : size_t { kLogits, kSamples, kMultinomialSeeds };
 
 Status validateMultinomial(const Signature& signature) {
   HEARTH_TRY(signature.counts(4, 2));
-  HEARTH_TRY(signature.inputType(kLogits, OperandType::kTensorFloat32));
-  HEARTH_TRY(signature.inputRank(kLogits, 2, 2));
+  HEARTH_TRY(signature.inputTensor(kLogits, OperandType::kTensorFloat32, 2, 2));
   HEARTH_TRY(signature.inputType(kSamples, OperandType::kTensorInt32));
   HEARTH_TRY(signature.outputType(kNumbers, kIndexTensors));
   return validateSequence(signature, kMultinomialSeeds);

@@ -19,8 +19,6 @@ using testing::ElementsAre;
 using testing::FloatNear;
 using testing::Pointwise;
 
-constexpr OperandType kFloat = OperandType::kTensorFloat32;
-
 float sigmoid(float value) {
   return 1.0f / (1.0f + std::exp(-value));
 }
@@ -245,8 +243,6 @@ OperationBuilder integerSvdfWithoutOutputs(std::vector<int8_t> input, int32_t ac
                                            float featureScale = 0.25f,
                                            int32_t featureZeroPoint = 0) {
   using Builder = OperationBuilder;
-  constexpr OperandType kInt8 = OperandType::kTensorQuant8AsymmSigned;
-  constexpr OperandType kInt16 = OperandType::kTensorQuant16Symm;
   OperationBuilder builder(OperationType::kSvdf);
   builder.input(Builder::tensor(kInt8, {1, 2}, 0.5f, 3), std::move(input))
       .input(Builder::tensor(kInt8, {2, 2}, featureScale, featureZeroPoint),
@@ -317,7 +313,6 @@ TEST(SvdfTest, IntegersHaveSymmetricWeightsAndRelu) {
 OperationBuilder integerLstm(std::vector<int8_t> input, float cellScale,
                              float outputScale = 1.0f / 128, int32_t outputZeroPoint = -5) {
   using Builder = OperationBuilder;
-  constexpr OperandType kInt8 = OperandType::kTensorQuant8AsymmSigned;
   OperationBuilder builder(OperationType::kQuantizedSequenceLstm);
   const uint32_t steps = static_cast<uint32_t>(input.size());
   builder.input(Builder::tensor(kInt8, {1, steps, 1}, 1.0f / 64, 3), std::move(input));

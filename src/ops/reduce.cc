@@ -33,17 +33,11 @@ Status validate(const Signature& signature) {
   HEARTH_TRY(signature.inputType(
       0, isLogical(signature.type()) ? OperandType::kTensorBool8 : kMovableTensors));
   HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
-  HEARTH_TRY(signature.inputType(1, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(1, 0, 1));
+  HEARTH_TRY(signature.inputTensor(1, kIndexTensors, 0, 1));
   HEARTH_TRY(signature.inputType(
       2, signature.type() == OperationType::kMean ? OperandType::kInt32 : OperandType::kBool));
   HEARTH_TRY(signature.outputTypeLike(0, 0));
   return isSelecting(signature.type()) ? signature.outputQuantizationLike(0, 0) : Status();
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_ASSIGN(ReduceParameters parameters, parseReduce(context));
-  return context.setOutputDimensions(0, std::move(parameters.dimensions));
 }
 
 // Neighbouring dimensions of one kind count as one; dimensions of 1 do not count.
@@ -565,18 +559,19 @@ Result<ReduceParameters> parseReduce(const OperationContext& context) {
   return parameters;
 }
 
-const OperationDefinition kMeanOperation = {OperationType::kMean, validate, prepare, execute};
-const OperationDefinition kReduceAllOperation = {OperationType::kReduceAll, validate, prepare,
-                                                 execute};
-const OperationDefinition kReduceAnyOperation = {OperationType::kReduceAny, validate, prepare,
-                                                 execute};
-const OperationDefinition kReduceMaxOperation = {OperationType::kReduceMax, validate, prepare,
-                                                 execute};
-const OperationDefinition kReduceMinOperation = {OperationType::kReduceMin, validate, prepare,
-                                                 execute};
-const OperationDefinition kReduceProdOperation = {OperationType::kReduceProd, validate, prepare,
-                                                  execute};
-const OperationDefinition kReduceSumOperation = {OperationType::kReduceSum, validate, prepare,
-                                                 execute};
+const OperationDefinition kMeanOperation = {OperationType::kMean, validate,
+                                            prepareParsedShape<parseReduce>, execute};
+const OperationDefinition kReduceAllOperation = {OperationType::kReduceAll, validate,
+                                                 prepareParsedShape<parseReduce>, execute};
+const OperationDefinition kReduceAnyOperation = {OperationType::kReduceAny, validate,
+                                                 prepareParsedShape<parseReduce>, execute};
+const OperationDefinition kReduceMaxOperation = {OperationType::kReduceMax, validate,
+                                                 prepareParsedShape<parseReduce>, execute};
+const OperationDefinition kReduceMinOperation = {OperationType::kReduceMin, validate,
+                                                 prepareParsedShape<parseReduce>, execute};
+const OperationDefinition kReduceProdOperation = {OperationType::kReduceProd, validate,
+                                                  prepareParsedShape<parseReduce>, execute};
+const OperationDefinition kReduceSumOperation = {OperationType::kReduceSum, validate,
+                                                 prepareParsedShape<parseReduce>, execute};
 
 }  // namespace hearth::ops

@@ -3,19 +3,14 @@
 
 #include <cmath>
 
+#include "ops/bounding_box.h"
+
 namespace hearth::ops {
 
 using namespace region_pooling;
 
 Status validateRegionPooling(const Signature& signature, size_t layoutInput) {
-  HEARTH_TRY(signature.inputType(kFeatures, kFloatTensors | kQuant8Tensors));
-  const OperandType type = signature.input(kFeatures).type;
-  HEARTH_TRY(signature.inputType(
-      kRegions, kFloatTensors.contains(type) ? type : OperandType::kTensorQuant16Asymm));
-  HEARTH_TRY(signature.inputType(kBatches, OperandType::kTensorInt32));
-  HEARTH_TRY(signature.inputRank(kFeatures, 4, 4));
-  HEARTH_TRY(signature.inputRank(kRegions, 2, 2));
-  HEARTH_TRY(signature.inputRank(kBatches, 1, 1));
+  HEARTH_TRY(validateBoxes(signature, kFeatures, 4, kRegions, kBatches));
   HEARTH_TRY(signature.inputType(kOutputHeight, OperandType::kInt32));
   HEARTH_TRY(signature.inputType(kOutputWidth, OperandType::kInt32));
   HEARTH_TRY(signature.floatScalar(kHeightRatio, kFeatures));

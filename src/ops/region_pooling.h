@@ -36,13 +36,15 @@ struct RegionParameters {
 };
 
 namespace region_pooling {
-inline constexpr size_t kFeatures = 0;
-inline constexpr size_t kRegions = 1;
-inline constexpr size_t kBatches = 2;
-inline constexpr size_t kOutputHeight = 3;
-inline constexpr size_t kOutputWidth = 4;
-inline constexpr size_t kHeightRatio = 5;
-inline constexpr size_t kWidthRatio = 6;
+enum Input : size_t {
+  kFeatures,
+  kRegions,
+  kBatches,
+  kOutputHeight,
+  kOutputWidth,
+  kHeightRatio,
+  kWidthRatio
+};
 }  // namespace region_pooling
 
 Status validateRegionPooling(const Signature& signature, size_t layoutInput);

@@ -79,20 +79,14 @@ Status validate(const Signature& signature) {
   const bool isSqueeze = signature.type() == OperationType::kSqueeze;
   const bool isExpand = signature.type() == OperationType::kExpandDims;
   HEARTH_TRY(signature.counts(isSqueeze ? 1 : 2, 2, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 0, kMaximumRank));
   if (isExpand) {
     HEARTH_TRY(signature.inputType(1, OperandType::kInt32));
   } else {
-    if (!isSqueeze || signature.hasInput(1)) HEARTH_TRY(signature.inputType(1, kIndexTensors));
-    HEARTH_TRY(signature.inputRank(1, 1, 1));
+    if (!isSqueeze || signature.hasInput(1))
+      HEARTH_TRY(signature.inputTensor(1, kIndexTensors, 1, 1));
   }
   return signature.outputLike(0, 0);
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_ASSIGN(ReshapeParameters parameters, parseReshape(context));
-  return context.setOutputDimensions(0, std::move(parameters.dimensions));
 }
 
 Status execute(OperationContext& context) {
@@ -123,9 +117,11 @@ Result<ReshapeParameters> parseReshape(const OperationContext& context) {
   return parameters;
 }
 
-const OperationDefinition kReshapeOperation = {OperationType::kReshape, validate, prepare, execute};
-const OperationDefinition kSqueezeOperation = {OperationType::kSqueeze, validate, prepare, execute};
-const OperationDefinition kExpandDimsOperation = {OperationType::kExpandDims, validate, prepare,
-                                                  execute};
+const OperationDefinition kReshapeOperation = {OperationType::kReshape, validate,
+                                               prepareParsedShape<parseReshape>, execute};
+const OperationDefinition kSqueezeOperation = {OperationType::kSqueeze, validate,
+                                               prepareParsedShape<parseReshape>, execute};
+const OperationDefinition kExpandDimsOperation = {OperationType::kExpandDims, validate,
+                                                  prepareParsedShape<parseReshape>, execute};
 
 }  // namespace hearth::ops

@@ -70,11 +70,12 @@ float resizeScale(uint32_t input, uint32_t output, bool alignCorners) {
 Status validateResize(const Signature& signature) {
   const bool isNearest = signature.type() == OperationType::kResizeNearestNeighbor;
   HEARTH_TRY(signature.counts(isNearest ? 4 : 3, 6, 1));
-  HEARTH_TRY(signature.inputType(0, isNearest ? kMovableTensors
-                                              : kFloatTensors | kQuant8Tensors |
-                                                    OperandType::kTensorQuant16Symm |
-                                                    OperandType::kTensorInt16));
-  HEARTH_TRY(signature.inputRank(0, 4, 4));
+  HEARTH_TRY(signature.inputTensor(0,
+                                   isNearest ? kMovableTensors
+                                             : kFloatTensors | kQuant8Tensors |
+                                                   OperandType::kTensorQuant16Symm |
+                                                   OperandType::kTensorInt16,
+                                   4, 4));
   for (const size_t i : {1, 2})
     HEARTH_TRY(signature.inputType(i, OperandType::kInt32 | OperandType::kFloat32 |
                                           OperandType::kFloat16 | OperandType::kTensorInt32));

@@ -17,10 +17,8 @@ namespace {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(4, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 2, kMaximumRank));
-  HEARTH_TRY(signature.inputType(1, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(1, 1, 1));
+  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 2, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(1, kIndexTensors, 1, 1));
   for (const size_t i : {2, 3}) HEARTH_TRY(signature.inputType(i, OperandType::kInt32));
   return signature.outputLike(0, 0);
 }

@@ -119,8 +119,7 @@ class RealFourier {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
-  HEARTH_TRY(signature.inputType(0, OperandType::kTensorFloat32));
-  HEARTH_TRY(signature.inputRank(0, 2, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(0, OperandType::kTensorFloat32, 2, kMaximumRank));
   HEARTH_TRY(signature.inputType(1, kIndexTensors));
   return signature.outputType(0, OperandType::kTensorComplex64);
 }

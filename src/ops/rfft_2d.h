@@ -11,11 +11,9 @@ namespace hearth::ops {
 
 struct RfftParameters {
   // Of the images in the input, the last two dimensions.
-  size_t rows = 0;
-  size_t columns = 0;
+  size_t rows = 0, columns = 0;
   // Of the images that are transformed; powers of two.
-  size_t height = 0;
-  size_t width = 0;
+  size_t height = 0, width = 0;
   Dimensions outputDimensions;  // the last two are height and width / 2 + 1
 };
 

@@ -13,8 +13,7 @@ constexpr size_t kActivation = 5;
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(6, 2));
-  HEARTH_TRY(signature.inputType(0, kFloatTensors));
-  HEARTH_TRY(signature.inputRank(0, 2, 2));
+  HEARTH_TRY(signature.inputTensor(0, kFloatTensors, 2, 2));
   HEARTH_TRY(validateRnn(signature, kLayout));
   HEARTH_TRY(signature.inputType(kActivation, OperandType::kInt32));
   HEARTH_TRY(signature.outputTypeLike(0, 0));

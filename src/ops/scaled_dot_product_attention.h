@@ -13,13 +13,8 @@ namespace hearth::ops {
 // [batches, keys, groups, valueSize], the output is [batches, queries, heads, valueSize]. Each
 // group of heads / groups neighbouring heads shares keys and values.
 struct AttentionParameters {
-  uint32_t batches = 0;
-  uint32_t queries = 0;
-  uint32_t heads = 0;
-  uint32_t size = 0;
-  uint32_t keys = 0;
-  uint32_t groups = 0;
-  uint32_t valueSize = 0;
+  uint32_t batches = 0, queries = 0, heads = 0, size = 0;
+  uint32_t keys = 0, groups = 0, valueSize = 0;
   float scale = 1.0f;     // of the products of queries and keys
   float logitCap = 0.0f;  // above 0: products become cap * tanh(product / cap)
 };

@@ -22,12 +22,9 @@ constexpr TypeSet kAddable = OperandType::kTensorFloat32 | OperandType::kTensorI
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 1));
-  HEARTH_TRY(signature.inputType(0, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
-  HEARTH_TRY(signature.inputType(1, kAddable));
-  HEARTH_TRY(signature.inputRank(1, 0, kMaximumRank));
-  HEARTH_TRY(signature.inputType(2, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(2, 1, 1));
+  HEARTH_TRY(signature.inputTensor(0, kIndexTensors, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(1, kAddable, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(2, kIndexTensors, 1, 1));
   return signature.outputLike(0, 1);
 }
 

@@ -14,10 +14,9 @@ namespace {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
-  HEARTH_TRY(signature.inputType(0, OperandType::kTensorFloat32 | OperandType::kTensorInt32));
-  HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
-  HEARTH_TRY(signature.inputType(1, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(1, 1, 1));
+  HEARTH_TRY(signature.inputTensor(0, OperandType::kTensorFloat32 | OperandType::kTensorInt32, 1,
+                                   kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(1, kIndexTensors, 1, 1));
   return signature.outputTypeLike(0, 0);
 }
 

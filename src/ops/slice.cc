@@ -11,18 +11,11 @@ namespace {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 0, kMaximumRank));
   for (const size_t i : {1, 2}) {
-    HEARTH_TRY(signature.inputType(i, kIndexTensors));
-    HEARTH_TRY(signature.inputRank(i, 1, 1));
+    HEARTH_TRY(signature.inputTensor(i, kIndexTensors, 1, 1));
   }
   return signature.outputLike(0, 0);
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_ASSIGN(SliceParameters parameters, parseSlice(context));
-  return context.setOutputDimensions(0, std::move(parameters.dimensions));
 }
 
 Status execute(OperationContext& context) {
@@ -63,6 +56,7 @@ Result<SliceParameters> parseSlice(const OperationContext& context) {
   return parameters;
 }
 
-const OperationDefinition kSliceOperation = {OperationType::kSlice, validate, prepare, execute};
+const OperationDefinition kSliceOperation = {OperationType::kSlice, validate,
+                                             prepareParsedShape<parseSlice>, execute};
 
 }  // namespace hearth::ops

@@ -41,21 +41,13 @@ View viewOf(const Dimensions& dimensions, bool isNchw) {
 Status validate(const Signature& signature) {
   const size_t fixed = signature.type() == OperationType::kSpaceToBatchNd ? 3 : 2;
   HEARTH_TRY(signature.counts(fixed, fixed + 1, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 3, 4));
-  HEARTH_TRY(signature.inputType(1, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(1, 1, 1));
+  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 3, 4));
+  HEARTH_TRY(signature.inputTensor(1, kIndexTensors, 1, 1));
   if (fixed == 3) {
-    HEARTH_TRY(signature.inputType(2, kIndexTensors));
-    HEARTH_TRY(signature.inputRank(2, 2, 2));
+    HEARTH_TRY(signature.inputTensor(2, kIndexTensors, 2, 2));
   }
   HEARTH_TRY(signature.optionalInputType(fixed, OperandType::kBool));
   return signature.outputLike(0, 0);
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_ASSIGN(SpaceToBatchParameters parameters, parseSpaceToBatch(context));
-  return context.setOutputDimensions(0, std::move(parameters.dimensions));
 }
 
 // The output positions whose input position `i * block + phase - padding` lies in [0, size).
@@ -231,8 +223,10 @@ Result<SpaceToBatchParameters> parseSpaceToBatch(const OperationContext& context
 }
 
 const OperationDefinition kSpaceToBatchNdOperation = {OperationType::kSpaceToBatchNd, validate,
-                                                      prepare, executeSpaceToBatch};
+                                                      prepareParsedShape<parseSpaceToBatch>,
+                                                      executeSpaceToBatch};
 const OperationDefinition kBatchToSpaceNdOperation = {OperationType::kBatchToSpaceNd, validate,
-                                                      prepare, executeBatchToSpace};
+                                                      prepareParsedShape<parseSpaceToBatch>,
+                                                      executeBatchToSpace};
 
 }  // namespace hearth::ops

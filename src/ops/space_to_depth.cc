@@ -17,16 +17,10 @@ bool movesToDepth(const OperationContext& context) {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 3, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 4, 4));
+  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 4, 4));
   HEARTH_TRY(signature.inputType(1, OperandType::kInt32));
   HEARTH_TRY(signature.optionalInputType(2, OperandType::kBool));
   return signature.outputLike(0, 0);
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_ASSIGN(SpaceToDepthParameters parameters, parseSpaceToDepth(context));
-  return context.setOutputDimensions(0, std::move(parameters.dimensions));
 }
 
 Status execute(OperationContext& context) {
@@ -101,9 +95,9 @@ Result<SpaceToDepthParameters> parseSpaceToDepth(const OperationContext& context
   return parameters;
 }
 
-const OperationDefinition kSpaceToDepthOperation = {OperationType::kSpaceToDepth, validate, prepare,
-                                                    execute};
-const OperationDefinition kDepthToSpaceOperation = {OperationType::kDepthToSpace, validate, prepare,
-                                                    execute};
+const OperationDefinition kSpaceToDepthOperation = {OperationType::kSpaceToDepth, validate,
+                                                    prepareParsedShape<parseSpaceToDepth>, execute};
+const OperationDefinition kDepthToSpaceOperation = {OperationType::kDepthToSpace, validate,
+                                                    prepareParsedShape<parseSpaceToDepth>, execute};
 
 }  // namespace hearth::ops

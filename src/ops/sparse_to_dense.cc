@@ -19,12 +19,9 @@ enum Input : size_t { kIndices, kShape, kValues, kDefault };
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(4, 1));
-  HEARTH_TRY(signature.inputType(kIndices, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(kIndices, 0, 2));
-  HEARTH_TRY(signature.inputType(kShape, kIndexTensors));
-  HEARTH_TRY(signature.inputRank(kShape, 1, 1));
-  HEARTH_TRY(signature.inputType(kValues, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(kValues, 0, 1));
+  HEARTH_TRY(signature.inputTensor(kIndices, kIndexTensors, 0, 2));
+  HEARTH_TRY(signature.inputTensor(kShape, kIndexTensors, 1, 1));
+  HEARTH_TRY(signature.inputTensor(kValues, kMovableTensors, 0, 1));
   HEARTH_TRY(signature.inputTypeLike(kDefault, kValues));
   // Both are copied as stored.
   if (!isSameQuantization(signature.input(kDefault), signature.input(kValues)))

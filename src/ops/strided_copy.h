@@ -16,9 +16,7 @@ namespace hearth::ops {
 // One loop of a copy. Strides count elements; a source stride may be negative (reversal) or 0
 // (repetition), target positions must not repeat.
 struct CopyDimension {
-  int64_t size = 0;
-  int64_t sourceStride = 0;
-  int64_t targetStride = 0;
+  int64_t size = 0, sourceStride = 0, targetStride = 0;
 };
 
 // Copies the product of all sizes elements of `elementSize` bytes. `source` and `target` point at
@@ -31,9 +29,7 @@ void copyStrided(size_t elementSize, std::vector<CopyDimension> loops, const voi
 // The elements that a slice takes along one dimension: `size` of them from `begin` on, `stride`
 // apart. All of them lie inside; begin may be anything when size is 0.
 struct SliceRange {
-  int64_t begin = 0;
-  int64_t stride = 1;
-  int64_t size = 0;
+  int64_t begin = 0, stride = 1, size = 0;
 };
 
 // Copies the slice of a row-major tensor of `dimensions` (one range for each) into dense memory.

@@ -29,19 +29,12 @@ int64_t stepCount(int64_t begin, int64_t end, int64_t stride) {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(7, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 1, kMaximumMaskedRank));
+  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 1, kMaximumMaskedRank));
   for (const size_t i : {1, 2, 3}) {
-    HEARTH_TRY(signature.inputType(i, kIndexTensors));
-    HEARTH_TRY(signature.inputRank(i, 1, 1));
+    HEARTH_TRY(signature.inputTensor(i, kIndexTensors, 1, 1));
   }
   for (const size_t i : {4, 5, 6}) HEARTH_TRY(signature.inputType(i, OperandType::kInt32));
   return signature.outputLike(0, 0);
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_ASSIGN(SliceParameters parameters, parseStridedSlice(context));
-  return context.setOutputDimensions(0, std::move(parameters.dimensions));
 }
 
 Status execute(OperationContext& context) {
@@ -105,7 +98,7 @@ Result<SliceParameters> parseStridedSlice(const OperationContext& context) {
   return parameters;
 }
 
-const OperationDefinition kStridedSliceOperation = {OperationType::kStridedSlice, validate, prepare,
-                                                    execute};
+const OperationDefinition kStridedSliceOperation = {OperationType::kStridedSlice, validate,
+                                                    prepareParsedShape<parseStridedSlice>, execute};
 
 }  // namespace hearth::ops

@@ -15,8 +15,6 @@ namespace {
 using testing::ElementsAre;
 using testing::FloatNear;
 
-constexpr OperandType kInt32 = OperandType::kTensorInt32;
-
 std::vector<int32_t> suppress(std::vector<float> scores, int32_t length, float overlap = 0.5f) {
   const auto count = static_cast<uint32_t>(scores.size());
   OperationBuilder builder(OperationType::kNonMaxSuppression);

@@ -5,37 +5,16 @@
 
 #include <cmath>
 #include <limits>
-#include <numeric>
 
-#include "ops/testing/operation_builder.h"
+#include "ops/testing/values.h"
 
 namespace hearth::ops {
 namespace {
 
 using testing::ElementsAre;
 
-constexpr OperandType kFloat = OperandType::kTensorFloat32;
-constexpr OperandType kUint8 = OperandType::kTensorQuant8Asymm;
-constexpr OperandType kInt32 = OperandType::kTensorInt32;
-constexpr OperandType kInt64 = OperandType::kTensorInt64;
-constexpr OperandType kBool8 = OperandType::kTensorBool8;
-
-std::vector<float> counting(size_t count) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), 1.0f);
-  return values;
-}
-
-std::vector<float> apply(OperationType type, std::vector<float> values) {
-  OperationBuilder builder(type);
-  const Dimensions dimensions = {static_cast<uint32_t>(values.size())};
-  builder.input(dimensions, std::move(values)).output();
-  EXPECT_TRUE(builder.run());
-  return builder.result<float>();
-}
-
 template <typename T>
-std::vector<T> apply(OperationType type, std::vector<T> a, std::vector<T> b) {
+std::vector<T> applyToBoth(OperationType type, std::vector<T> a, std::vector<T> b) {
   OperationBuilder builder(type);
   const Dimensions dimensions = {static_cast<uint32_t>(a.size())};
   builder.input(dimensions, std::move(a)).input(dimensions, std::move(b));
@@ -60,15 +39,17 @@ TEST(TfliteUnaryTest, SignOfIntegers) {
 }
 
 TEST(TfliteBinaryTest, FloorDivAndMod) {
-  EXPECT_THAT(apply<int32_t>(OperationType::kFloorDiv, {7, -7, 7, 5}, {2, 2, -2, 0}),
+  EXPECT_THAT(applyToBoth<int32_t>(OperationType::kFloorDiv, {7, -7, 7, 5}, {2, 2, -2, 0}),
               ElementsAre(3, -4, -4, 0));
-  EXPECT_THAT(apply<int32_t>(OperationType::kFloorMod, {7, -7, 7, INT32_MIN, 5}, {3, 3, -3, -1, 0}),
-              ElementsAre(1, 2, -2, 0, 0));
-  EXPECT_THAT(apply<float>(OperationType::kFloorDiv, {7.5f, -7.5f}, {2, 2}), ElementsAre(3, -4));
-  EXPECT_THAT(apply<float>(OperationType::kFloorMod, {7.5f, -7.5f}, {2, 2}),
+  EXPECT_THAT(
+      applyToBoth<int32_t>(OperationType::kFloorMod, {7, -7, 7, INT32_MIN, 5}, {3, 3, -3, -1, 0}),
+      ElementsAre(1, 2, -2, 0, 0));
+  EXPECT_THAT(applyToBoth<float>(OperationType::kFloorDiv, {7.5f, -7.5f}, {2, 2}),
+              ElementsAre(3, -4));
+  EXPECT_THAT(applyToBoth<float>(OperationType::kFloorMod, {7.5f, -7.5f}, {2, 2}),
               ElementsAre(1.5f, 0.5f));
   EXPECT_THAT(
-      apply<float>(OperationType::kAtan2, {1, -1, 0}, {1, -1, -1}),
+      applyToBoth<float>(OperationType::kAtan2, {1, -1, 0}, {1, -1, -1}),
       ElementsAre(std::atan2(1.0f, 1.0f), std::atan2(-1.0f, -1.0f), std::atan2(0.0f, -1.0f)));
 }
 

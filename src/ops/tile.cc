@@ -14,15 +14,10 @@ namespace {
 Result<Dimensions> parseMultiples(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 2, 1));
   const Dimensions& input = context.inputs[0].dimensions;
-  HEARTH_ASSIGN(const std::vector<int64_t> values, context.intVector(1));
-  if (values.size() != input.size())
+  HEARTH_ASSIGN(Dimensions multiples, dimensionsArgument(context, 1));
+  if (multiples.size() != input.size())
     return fail(ErrorCode::kBadData, "{} has {} multiples for an input of rank {}.",
-                context.describe(), values.size(), input.size());
-  Dimensions multiples;
-  for (const int64_t value : values) {
-    HEARTH_ASSIGN(const uint32_t multiple, toDimension(context, value));
-    multiples.push_back(multiple);
-  }
+                context.describe(), multiples.size(), input.size());
   return multiples;
 }
 

@@ -20,8 +20,7 @@ namespace {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 2));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 1, kMaximumRank));
   HEARTH_TRY(signature.inputType(1, OperandType::kInt32 | OperandType::kTensorInt32));
   HEARTH_TRY(signature.outputTypeLike(0, 0));
   HEARTH_TRY(signature.outputQuantizationLike(0, 0));

@@ -4,9 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numeric>
 
-#include "ops/testing/operation_builder.h"
+#include "ops/testing/values.h"
 
 namespace hearth::ops {
 namespace {
@@ -14,16 +13,6 @@ namespace {
 using testing::ElementsAre;
 using testing::FloatNear;
 using testing::Pointwise;
-
-constexpr OperandType kFloat = OperandType::kTensorFloat32;
-constexpr OperandType kInt32 = OperandType::kTensorInt32;
-constexpr OperandType kBool8 = OperandType::kTensorBool8;
-
-std::vector<float> counting(size_t count) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), 0.0f);
-  return values;
-}
 
 graph::Operand booleans(Dimensions dimensions) {
   return OperationBuilder::tensor(kBool8, std::move(dimensions));
@@ -85,7 +74,7 @@ TEST(BroadcastToTest, RepeatsAndRefuses) {
     OperationBuilder builder(OperationType::kBroadcastTo);
     size_t count = 1;
     for (const uint32_t dimension : from) count *= dimension;
-    builder.input(std::move(from), counting(count))
+    builder.input(std::move(from), counting(count, 0))
         .input({static_cast<uint32_t>(to.size())}, to)
         .output();
     return builder.run() ? builder.result<float>() : std::vector<float>();
@@ -121,7 +110,7 @@ TEST(DynamicUpdateSliceTest, MovesTheUpdateInside) {
 TEST(GatherNdTest, SlicesAndElements) {
   const auto gather = [](Dimensions shape, std::vector<int32_t> indices) {
     OperationBuilder builder(OperationType::kGatherNd);
-    builder.input({2, 3}, counting(6)).input(std::move(shape), std::move(indices)).output();
+    builder.input({2, 3}, counting(6, 0)).input(std::move(shape), std::move(indices)).output();
     return builder.run() ? builder.result<float>() : std::vector<float>();
   };
   EXPECT_THAT(gather({1, 1}, {1}), ElementsAre(3, 4, 5));
@@ -220,10 +209,10 @@ TEST(ScaledDotProductAttentionTest, RefusesShapesThatDoNotFit) {
     const auto count = [](const Dimensions& dimensions) {
       size_t product = 1;
       for (const uint32_t dimension : dimensions) product *= dimension;
-      return counting(product);
+      return counting(product, 0);
     };
     OperationBuilder builder(OperationType::kScaledDotProductAttention);
-    builder.input({1, 3, 4, 2}, counting(24))
+    builder.input({1, 3, 4, 2}, counting(24, 0))
         .input(keys, count(keys))
         .input(values, count(values))
         .input(mask, count(mask))

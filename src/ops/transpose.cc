@@ -12,16 +12,10 @@ namespace {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 2, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 0, kMaximumRank));
   HEARTH_TRY(signature.optionalInputType(1, kIndexTensors));
   HEARTH_TRY(signature.inputRank(1, 1, 1));
   return signature.outputLike(0, 0);
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_ASSIGN(TransposeParameters parameters, parseTranspose(context));
-  return context.setOutputDimensions(0, std::move(parameters.dimensions));
 }
 
 Status execute(OperationContext& context) {
@@ -65,7 +59,7 @@ Result<TransposeParameters> parseTranspose(const OperationContext& context) {
   return parameters;
 }
 
-const OperationDefinition kTransposeOperation = {OperationType::kTranspose, validate, prepare,
-                                                 execute};
+const OperationDefinition kTransposeOperation = {OperationType::kTranspose, validate,
+                                                 prepareParsedShape<parseTranspose>, execute};
 
 }  // namespace hearth::ops

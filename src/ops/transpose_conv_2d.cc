@@ -15,14 +15,12 @@ namespace {
 struct Arguments {
   bool isImplicit;
   size_t padding;
-  size_t strides;
-  size_t activation;
-  size_t layout;
+  WindowArguments window;
 };
 
 constexpr size_t kOutputShapeArgument = 3;  // of the implicit form
-constexpr Arguments kImplicitArguments = {true, 4, 5, 7, 8};
-constexpr Arguments kExplicitArguments = {false, 3, 7, 9, 10};
+constexpr Arguments kImplicitArguments = {true, 4, {5, 0, 7, 8}};
+constexpr Arguments kExplicitArguments = {false, 3, {7, 0, 9, 10}};
 
 const Arguments& argumentsOf(size_t count) {
   return count <= 9 ? kImplicitArguments : kExplicitArguments;
@@ -30,12 +28,11 @@ const Arguments& argumentsOf(size_t count) {
 
 Status validate(const Signature& signature) {
   const Arguments& arguments = argumentsOf(signature.inputCount());
-  HEARTH_TRY(signature.counts(arguments.layout, arguments.layout + 1, 1));
+  HEARTH_TRY(signature.counts(arguments.window.layout, arguments.window.layout + 1, 1));
   if (arguments.isImplicit) {
-    HEARTH_TRY(signature.inputType(kOutputShapeArgument, OperandType::kTensorInt32));
-    HEARTH_TRY(signature.inputRank(kOutputShapeArgument, 1, 1));
+    HEARTH_TRY(signature.inputTensor(kOutputShapeArgument, OperandType::kTensorInt32, 1, 1));
   }
-  return validateConvolution(signature, 0, arguments.padding, arguments.layout);
+  return validateConvolution(signature, 0, arguments.padding, arguments.window.layout);
 }
 
 Status prepare(OperationContext& context) {
@@ -119,17 +116,10 @@ Result<uint32_t> outputSize(const OperationContext& context, size_t firstPadding
 
 Result<TransposeConv2dParameters> parseTransposeConv2d(const OperationContext& context) {
   const Arguments& arguments = argumentsOf(context.inputs.size());
-  HEARTH_TRY(requireArguments(context, 2, 1));
-  HEARTH_TRY(requireRank(context, 0, 4, 4));
-  HEARTH_TRY(requireRank(context, 1, 4, 4));
   TransposeConv2dParameters p;
+  HEARTH_TRY(parseConvolutionWindow(context, arguments.window, &p));
   Window2d& window = p.window;
-  HEARTH_ASSIGN(p.isNchw, context.scalar<bool>(arguments.layout, false));
-  HEARTH_ASSIGN(p.activation, parseActivation(context, arguments.activation));
-  p.input = ImageShape::of(context.inputs[0].dimensions, p.isNchw);
   const Dimensions& filter = context.inputs[1].dimensions;
-  HEARTH_TRY(setFilterSize(context, filter[1], filter[2], &window));
-  HEARTH_TRY(parseStrides(context, arguments.strides, 0, &window));
   if (filter[0] == 0 || filter[3] == 0 || filter[3] != p.input.channels)
     return fail(ErrorCode::kBadData, "The filter {} of {} does not fit {} input channels.",
                 graph::describeDimensions(filter), context.describe(), p.input.channels);

@@ -6,20 +6,14 @@
 #include <cstdint>
 
 #include "base/result.h"
-#include "ops/activation.h"
 #include "ops/operation.h"
-#include "ops/padding.h"
+#include "ops/window_parameters.h"
 
 namespace hearth::ops {
 
 // The window is that of the convolution which this operation transposes: it slides over the output
 // image, and its position (y, x) belongs to element (y, x) of the input image.
-struct TransposeConv2dParameters {
-  Window2d window;  // no dilation
-  bool isNchw = false;
-  FusedActivation activation = FusedActivation::kNone;
-  ImageShape input;
-  ImageShape output;
+struct TransposeConv2dParameters : WindowParameters {  // no dilation
   // Rows and columns at the end of the output that lie beyond the last window position:
   // output = (input - 1) * stride + filter - padding + adjustment, less than the stride.
   uint32_t adjustmentHeight = 0;

@@ -18,10 +18,11 @@ namespace {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 2));
-  HEARTH_TRY(signature.inputType(0, kQuant8Tensors | OperandType::kTensorQuant16Symm |
-                                        OperandType::kTensorInt16 | OperandType::kTensorInt32 |
-                                        OperandType::kTensorInt64 | OperandType::kTensorFloat32));
-  HEARTH_TRY(signature.inputRank(0, 1, 1));
+  HEARTH_TRY(signature.inputTensor(0,
+                                   kQuant8Tensors | OperandType::kTensorQuant16Symm |
+                                       OperandType::kTensorInt16 | OperandType::kTensorInt32 |
+                                       OperandType::kTensorInt64 | OperandType::kTensorFloat32,
+                                   1, 1));
   HEARTH_TRY(signature.outputLike(0, 0));
   return signature.outputType(1, kIndexTensors);
 }

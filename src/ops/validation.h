@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
 #include "graph/model.h"
@@ -97,6 +98,12 @@ class Signature {
   // `dataInput`, FLOAT32 beside all others.
   Status floatScalar(size_t index, size_t dataInput) const;
 
+  // inputType() and inputRank().
+  Status inputTensor(size_t index, TypeSet allowed, size_t minimumRank, size_t maximumRank) const {
+    HEARTH_TRY(inputType(index, allowed));
+    return inputRank(index, minimumRank, maximumRank);
+  }
+
   Status outputType(size_t index, TypeSet allowed) const;
   Status outputTypeLike(size_t index, size_t otherInput) const;
   // Type and quantisation.
@@ -146,6 +153,13 @@ template <auto parse>
 Status prepareLikeInput(OperationContext& context) {
   HEARTH_TRY(parse(context));
   return context.setOutputDimensions(0, context.inputs[0].dimensions);
+}
+
+// The prepare of operations whose only output has the shape that `parse` returns as `dimensions`.
+template <auto parse>
+Status prepareParsedShape(OperationContext& context) {
+  HEARTH_ASSIGN(auto parameters, parse(context));
+  return context.setOutputDimensions(0, std::move(parameters.dimensions));
 }
 
 // Value of a FLOAT32 or FLOAT16 scalar input. Errors as OperationContext::scalar().

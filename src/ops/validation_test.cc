@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
+#include "ops/testing/operation_builder.h"
+
 namespace hearth::ops {
 namespace {
 
@@ -14,12 +18,8 @@ class SignatureTest : public testing::Test {
  protected:
   uint32_t add(OperandType type, Dimensions dimensions = {}, float scale = 0,
                int32_t zeroPoint = 0) {
-    graph::Operand operand;
-    operand.type = type;
-    operand.dimensions = std::move(dimensions);
-    operand.scale = scale;
-    operand.zeroPoint = zeroPoint;
-    subgraph.operands.push_back(operand);
+    subgraph.operands.push_back(
+        OperationBuilder::tensor(type, std::move(dimensions), scale, zeroPoint));
     return static_cast<uint32_t>(subgraph.operands.size() - 1);
   }
   graph::Model model;
@@ -76,6 +76,9 @@ TEST_F(SignatureTest, UnknownRankPasses) {
   EXPECT_TRUE(signature.inputRank(0, 4, 4));
   EXPECT_TRUE(signature.inputRank(1, 1, 2));
   EXPECT_FALSE(signature.inputRank(1, 4, 4));
+  EXPECT_TRUE(signature.inputTensor(1, kFloatTensors, 1, 2));
+  EXPECT_FALSE(signature.inputTensor(1, kFloatTensors, 3, 4));
+  EXPECT_FALSE(signature.inputTensor(1, kQuant8Tensors, 1, 2));
 }
 
 TEST_F(SignatureTest, Quantization) {

@@ -13,8 +13,7 @@ namespace {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
-  HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 0, kMaximumRank));
   return signature.outputType(0, OperandType::kTensorInt64);
 }
 

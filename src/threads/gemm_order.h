@@ -13,11 +13,8 @@ namespace hearth::threads {
 // `outer` products of the same kind (images or groups), of rows x columns. Row tiles are never
 // changed: the layout of XNNPACK's indirection buffer depends on them.
 struct GemmGrid {
-  size_t outer = 1;
-  size_t rows = 0;
-  size_t columns = 0;
-  size_t rowTile = 1;
-  size_t columnTile = 1;
+  size_t outer = 1, rows = 0, columns = 0;
+  size_t rowTile = 1, columnTile = 1;
 };
 
 // Columns per block for `threads` threads: `grid.columns`, or a multiple of 64, or of

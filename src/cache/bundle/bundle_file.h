@@ -31,8 +31,7 @@ inline constexpr uint64_t kBundleAlignment = 4096;
 struct BundleHead {
   uint64_t fileSize = 0;
   uint64_t indexOffset = 0;
-  uint64_t segmentCount = 0;
-  uint64_t blockCount = 0;
+  uint64_t segmentCount = 0, blockCount = 0;
   uint64_t planSize = 0;
   uint64_t notesOffset = 0;
   uint64_t factsSize = 0;

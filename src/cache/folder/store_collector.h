@@ -21,11 +21,8 @@ struct PruneOptions {
 };
 
 struct PruneReport {
-  uint64_t plans = 0;
-  uint64_t segments = 0;
-  uint64_t temporaries = 0;
-  uint64_t bytesFreed = 0;
-  uint64_t bytesLeft = 0;
+  uint64_t plans = 0, segments = 0, temporaries = 0;
+  uint64_t bytesFreed = 0, bytesLeft = 0;
 };
 
 // Removes from a writable store, in this order: leftovers of killed processes; damaged plans;

@@ -75,12 +75,8 @@ class WeightStore final : public DiskStore {
   // Reads and checks every byte of the user's own store, and drops what is wrong. `progress` gets
   // the bytes done and the bytes in all; false ends the work.
   struct VerifyReport {
-    uint64_t plans = 0;
-    uint64_t segments = 0;
-    uint64_t bytes = 0;
-    uint64_t wrongPlans = 0;
-    uint64_t wrongSegments = 0;
-    uint64_t facts = 0;
+    uint64_t plans = 0, segments = 0, bytes = 0, facts = 0;
+    uint64_t wrongPlans = 0, wrongSegments = 0;
     bool wrongFacts = false;  // the file that holds all of them
     bool isComplete = false;
   };

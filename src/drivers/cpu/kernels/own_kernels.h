@@ -13,14 +13,10 @@ namespace hearth::cpu {
 // Copies `rows` pieces of `bytes` bytes each from one value to another. Offsets and strides are in
 // bytes.
 struct BlockCopy {
-  ValueId source = 0;
-  ValueId destination = 0;
-  uint64_t sourceOffset = 0;
-  uint64_t destinationOffset = 0;
-  uint64_t sourceStride = 0;
-  uint64_t destinationStride = 0;
-  uint64_t rows = 1;
-  uint64_t bytes = 0;
+  ValueId source = 0, destination = 0;
+  uint64_t sourceOffset = 0, destinationOffset = 0;
+  uint64_t sourceStride = 0, destinationStride = 0;
+  uint64_t rows = 1, bytes = 0;
 };
 
 // Runs all copies. Destinations must not overlap sources.
@@ -28,8 +24,7 @@ Result<std::unique_ptr<Kernel>> makeCopyKernel(std::vector<BlockCopy> copies);
 
 // Pads a [batch, height, width, channels] tensor spatially with one byte pattern per element.
 struct SpatialPad {
-  ValueId source = 0;
-  ValueId destination = 0;
+  ValueId source = 0, destination = 0;
   uint64_t batch = 1, height = 1, width = 1;
   uint64_t pixelBytes = 0;  // channels * element size
   uint64_t top = 0, bottom = 0, left = 0, right = 0;
@@ -40,23 +35,17 @@ Result<std::unique_ptr<Kernel>> makeSpatialPadKernel(SpatialPad pad);
 // Interleaves three planes of bytes into pixels: [batch, 3, pixels] to [batch, pixels, 3]. Image
 // networks that were exported with planes begin with this transposition.
 struct PlaneInterleave {
-  ValueId source = 0;
-  ValueId destination = 0;
-  uint64_t batch = 1;
-  uint64_t pixels = 0;
+  ValueId source = 0, destination = 0;
+  uint64_t batch = 1, pixels = 0;
 };
 Result<std::unique_ptr<Kernel>> makePlaneInterleaveKernel(PlaneInterleave interleave);
 
 // Computes a + b, clamped, in one pass over float32 tensors; b is added to each row of a. The sum
 // may have the memory of a, and with one row that of b.
 struct FloatAdd {
-  ValueId a = 0;
-  ValueId b = 0;
-  ValueId sum = 0;
-  uint64_t rows = 1;
-  uint64_t columns = 0;
-  float lowest = 0;
-  float highest = 0;
+  ValueId a = 0, b = 0, sum = 0;
+  uint64_t rows = 1, columns = 0;
+  float lowest = 0, highest = 0;
 };
 Result<std::unique_ptr<Kernel>> makeFloatAddKernel(FloatAdd add);
 

@@ -19,8 +19,7 @@ namespace {
 // The fact of a self-test begins with this mark and a byte of the flags below. All facts have the
 // size of a digest, so that a bundle takes them as notes.
 constexpr uint8_t kTestedMark = 1;
-constexpr uint8_t kGuardOneRowTail = 1;
-constexpr uint8_t kAvoidOneRowTail = 2;
+enum Flag : uint8_t { kGuardOneRowTail = 1, kAvoidOneRowTail = 2 };
 // Its next bytes are this mark and a bit for each product of ours that reads XNNPACK's packings.
 constexpr uint8_t kProductsMark = 1;
 
