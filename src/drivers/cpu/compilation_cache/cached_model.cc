@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "drivers/cpu/plan/plan.h"
+#include "drivers/cpu/weights/stored_head.h"
 
 namespace hearth::cpu {
 namespace {
@@ -86,13 +87,8 @@ std::vector<uint8_t> CachedData::encodedHead() const {
 }
 
 Result<CachedData> CachedData::parse(std::span<const uint8_t> bytes) {
-  DataHead head;
-  if (bytes.size() < sizeof head)
-    return fail(ErrorCode::kBadData, "A data cache has {} bytes, fewer than its head.",
-                bytes.size());
-  std::memcpy(&head, bytes.data(), sizeof head);
-  if (std::memcmp(head.magic, kDataMagic, sizeof kDataMagic) != 0 || head.version != kVersion)
-    return fail(ErrorCode::kBadData, "A data cache is not of version {}.", kVersion);
+  HEARTH_ASSIGN(const DataHead head,
+                readHead<DataHead>(bytes, kDataMagic, kVersion, "A data cache"));
   if (head.segmentCount > (bytes.size() - sizeof head) / sizeof(DataRow))
     return fail(ErrorCode::kBadData, "A data cache of {} bytes claims {} segments.", bytes.size(),
                 head.segmentCount);
@@ -135,13 +131,8 @@ std::vector<uint8_t> CachedPlan::encoded() const {
 }
 
 Result<CachedPlan> CachedPlan::parse(std::span<const uint8_t> bytes, size_t segmentCount) {
-  ModelHead head;
-  if (bytes.size() < sizeof head)
-    return fail(ErrorCode::kBadData, "A model cache has {} bytes, fewer than its head.",
-                bytes.size());
-  std::memcpy(&head, bytes.data(), sizeof head);
-  if (std::memcmp(head.magic, kModelMagic, sizeof kModelMagic) != 0 || head.version != kVersion)
-    return fail(ErrorCode::kBadData, "A model cache is not of version {}.", kVersion);
+  HEARTH_ASSIGN(const ModelHead head,
+                readHead<ModelHead>(bytes, kModelMagic, kVersion, "A model cache"));
   // Each part is checked against the size first, so that no sum can overflow.
   const uint64_t rest = bytes.size() - sizeof head;
   const uint64_t most = rest / sizeof(uint32_t);

@@ -19,7 +19,7 @@
 #include "base/exit_work.h"
 #include "base/fork_test_util.h"
 #include "cache/testing/store_test_util.h"
-#include "drivers/cpu/weights/open_stores.h"
+#include "drivers/cpu/testing/exiting_process.h"
 
 namespace hearth::cpu {
 namespace {
@@ -30,9 +30,7 @@ class SaveQueueTest : public testing::Test {
  protected:
   // A store whose thread waits until go() is called.
   std::shared_ptr<cache::SegmentStore> heldStore() {
-    hal::PrepareOptions options;
-    options.driverOptions["store"] = (folder_.path() / "store").string();
-    auto store = openStore(options);
+    auto store = storeIn(folder_.path());
     store->afterPublishing([going = go_.get_future().share()] { going.wait(); });
     return store;
   }
@@ -44,23 +42,13 @@ class SaveQueueTest : public testing::Test {
 
 // Whether a process that exits with an open save has completed it by then.
 bool isDoneAtExit(const std::filesystem::path& folder, const std::function<void()>& decide) {
-  const std::filesystem::path marker = folder / "marker";
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(120);
+  return leavesMarker(folder, [&](const std::filesystem::path& marker) {
     decide();
-    hal::PrepareOptions options;
-    options.driverOptions["store"] = (folder / "store").string();
-    SaveQueue::post({1}, openStore(options), [&] {
+    SaveQueue::post({1}, storeIn(folder), [marker] {
       std::this_thread::sleep_for(milliseconds(300));
       std::ofstream(marker) << "done";
     });
-    std::exit(0);
-  }
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
-  return std::filesystem::exists(marker);
+  });
 }
 
 // This test comes first, since exit() in a child checks for leaks and would report those of the

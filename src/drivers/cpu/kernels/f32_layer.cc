@@ -23,11 +23,6 @@ constexpr size_t kFewChannels = 16;
 // Fewer tasks than this for a thread balance badly when threads run unevenly.
 constexpr size_t kTasksPerThread = 4;
 
-bool isOverPixels(const Convolution& g) {
-  return g.kernelHeight == 1 && g.kernelWidth == 1 && g.strideHeight == 1 && g.strideWidth == 1 &&
-         g.top + g.bottom + g.left + g.right == 0;
-}
-
 class F32LayerKernel final : public Kernel {
  public:
   explicit F32LayerKernel(const F32Layer& layer)
@@ -36,7 +31,7 @@ class F32LayerKernel final : public Kernel {
         windows_(layer.geometry, sizeof(float), 0),
         rows_(layer.geometry.batch * layer.geometry.outputHeight * layer.geometry.outputWidth) {
     const Convolution& g = layer_.geometry;
-    way_ = isOverPixels(g)                       ? Way::kDirect
+    way_ = g.isOverPixels()                      ? Way::kDirect
            : g.groupInputChannels < kFewChannels ? Way::kRows
                                                  : Way::kTaps;
     // A row of a window, in place or gathered, is one tap.

@@ -53,6 +53,14 @@ void makeConvolution(const Convolution& g, float lowest, float highest, unsigned
   made->layer.destination = 1;
 }
 
+Convolution overPixels(size_t batch, size_t inputs, size_t outputs) {
+  Convolution g;
+  g.batch = batch;
+  g.groupInputChannels = inputs;
+  g.groupOutputChannels = outputs;
+  return g;
+}
+
 std::vector<float> onXnnpack(const Layer& made, const std::vector<float>& input, size_t outputs) {
   return runXnnpackConvolution(made.op.get(), made.layer.geometry,
                                xnn_reshape_convolution2d_nhwc_f32, xnn_setup_convolution2d_nhwc_f32,
@@ -96,12 +104,9 @@ TEST_F(FloatLayerTest, ConvolutionsAreThoseOfXnnpack) {
 TEST_F(FloatLayerTest, RowsOfAFullyConnectedLayer) {
   for (const size_t rows : {1, 2, 3, 4, 5, 6, 7, 12, 47, 49, 100})
     for (const size_t columns : {1, 7, 8, 15, 16, 33, 64, 130}) {
-      Convolution g;
-      g.batch = rows;
-      g.groupInputChannels = 37;
-      g.groupOutputChannels = columns;
       Layer made;
-      makeConvolution(g, -kInfinity, kInfinity, static_cast<unsigned>(rows), &made);
+      makeConvolution(overPixels(rows, 37, columns), -kInfinity, kInfinity,
+                      static_cast<unsigned>(rows), &made);
       const auto seed = static_cast<unsigned>(columns);
       compare(made, randomFloats(rows * 37, seed), rows * columns, seed);
     }
@@ -126,12 +131,8 @@ TEST_F(FloatLayerTest, LargeWindows) {
 }
 
 TEST_F(FloatLayerTest, ChannelsOfALargerLayer) {
-  Convolution g;
-  g.batch = 9;
-  g.groupInputChannels = 20;
-  g.groupOutputChannels = 24;
   Layer made;
-  makeConvolution(g, -kInfinity, kInfinity, 5, &made);
+  makeConvolution(overPixels(9, 20, 24), -kInfinity, kInfinity, 5, &made);
   const std::vector<float> input = randomFloats(9 * 20, 6);
   const std::vector<float> part = onXnnpack(made, input, 9 * 24);
   // The kernel computes the channels from 64 on of a layer with 100 channels.
@@ -148,12 +149,8 @@ TEST_F(FloatLayerTest, ChannelsOfALargerLayer) {
 }
 
 TEST_F(FloatLayerTest, NotANumberStaysOne) {
-  Convolution g;
-  g.batch = 7;
-  g.groupInputChannels = 3;
-  g.groupOutputChannels = 5;
   Layer made;
-  makeConvolution(g, 0, 6, 7, &made);
+  makeConvolution(overPixels(7, 3, 5), 0, 6, 7, &made);
   std::vector<float> input = randomFloats(21, 8);
   input[4] = std::numeric_limits<float>::quiet_NaN();
   input[9] = kInfinity;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "drivers/cpu/kernels/function_kernel.h"
 #include "threads/parallel_ranges.h"
 
 namespace hearth::cpu {
@@ -58,48 +59,21 @@ class CopyKernel final : public Kernel {
   std::vector<Pointers> pointers_;
 };
 
-class SpatialPadKernel final : public Kernel {
- public:
-  explicit SpatialPadKernel(const SpatialPad& pad) : pad_(pad) {}
-
-  Result<size_t> reshape(threads::ThreadPool*) override { return 0; }
-
-  Status setup(std::span<void* const> addresses, void*) override {
-    source_ = static_cast<const uint8_t*>(addresses[pad_.source]);
-    destination_ = static_cast<uint8_t*>(addresses[pad_.destination]);
-    return {};
+void padRow(const SpatialPad& pad, const uint8_t* source, uint64_t row, uint8_t* out) {
+  const uint64_t outputHeight = pad.height + pad.top + pad.bottom;
+  const uint64_t leftBytes = pad.left * pad.pixelBytes;
+  const uint64_t middleBytes = pad.width * pad.pixelBytes;
+  const uint64_t rightBytes = pad.right * pad.pixelBytes;
+  const uint64_t y = row % outputHeight;
+  if (y < pad.top || y >= pad.top + pad.height) {
+    std::memset(out, pad.fillByte, leftBytes + middleBytes + rightBytes);
+    return;
   }
-
-  Status run(threads::ThreadPool* pool) override {
-    const uint64_t outputHeight = pad_.height + pad_.top + pad_.bottom;
-    const uint64_t rowBytes = (pad_.width + pad_.left + pad_.right) * pad_.pixelBytes;
-    forRanges(pool, pad_.batch * outputHeight, grainOf(rowBytes),
-              [&](uint64_t begin, uint64_t end) {
-                for (uint64_t row = begin; row < end; ++row) padRow(row, outputHeight, rowBytes);
-              });
-    return {};
-  }
-
- private:
-  void padRow(uint64_t row, uint64_t outputHeight, uint64_t rowBytes) const {
-    uint8_t* out = destination_ + row * rowBytes;
-    const uint64_t y = row % outputHeight;
-    if (y < pad_.top || y >= pad_.top + pad_.height) {
-      std::memset(out, pad_.fillByte, rowBytes);
-      return;
-    }
-    const uint64_t leftBytes = pad_.left * pad_.pixelBytes;
-    const uint64_t middleBytes = pad_.width * pad_.pixelBytes;
-    const uint64_t sourceRow = row / outputHeight * pad_.height + (y - pad_.top);
-    std::memset(out, pad_.fillByte, leftBytes);
-    std::memcpy(out + leftBytes, source_ + sourceRow * middleBytes, middleBytes);
-    std::memset(out + leftBytes + middleBytes, pad_.fillByte, rowBytes - leftBytes - middleBytes);
-  }
-
-  const SpatialPad pad_;
-  const uint8_t* source_ = nullptr;
-  uint8_t* destination_ = nullptr;
-};
+  const uint64_t sourceRow = row / outputHeight * pad.height + (y - pad.top);
+  std::memset(out, pad.fillByte, leftBytes);
+  std::memcpy(out + leftBytes, source + sourceRow * middleBytes, middleBytes);
+  std::memset(out + leftBytes + middleBytes, pad.fillByte, rightBytes);
+}
 
 HEARTH_WIDE_VECTORS void addClamped(const float* a, const float* b, float* sum, size_t rows,
                                     size_t columns, float lowest, float highest) {
@@ -126,72 +100,6 @@ HEARTH_WIDE_VECTORS void interleave3(const uint8_t* first, const uint8_t* second
   }
 }
 
-class PlaneInterleaveKernel final : public Kernel {
- public:
-  explicit PlaneInterleaveKernel(const PlaneInterleave& interleave) : interleave_(interleave) {}
-
-  Result<size_t> reshape(threads::ThreadPool*) override { return 0; }
-
-  Status setup(std::span<void* const> addresses, void*) override {
-    source_ = static_cast<const uint8_t*>(addresses[interleave_.source]);
-    destination_ = static_cast<uint8_t*>(addresses[interleave_.destination]);
-    return {};
-  }
-
-  Status run(threads::ThreadPool* pool) override {
-    const uint64_t pixels = interleave_.pixels;
-    for (uint64_t image = 0; image < interleave_.batch; ++image) {
-      const uint8_t* planes = source_ + image * 3 * pixels;
-      uint8_t* out = destination_ + image * 3 * pixels;
-      forRanges(pool, pixels, grainOf(3), [&](uint64_t begin, uint64_t end) {
-        interleave3(planes + begin, planes + pixels + begin, planes + 2 * pixels + begin,
-                    out + 3 * begin, end - begin);
-      });
-    }
-    return {};
-  }
-
- private:
-  const PlaneInterleave interleave_;
-  const uint8_t* source_ = nullptr;
-  uint8_t* destination_ = nullptr;
-};
-
-class FloatAddKernel final : public Kernel {
- public:
-  explicit FloatAddKernel(const FloatAdd& add) : add_(add) {}
-
-  Result<size_t> reshape(threads::ThreadPool*) override { return 0; }
-
-  Status setup(std::span<void* const> addresses, void*) override {
-    a_ = static_cast<const float*>(addresses[add_.a]);
-    b_ = static_cast<const float*>(addresses[add_.b]);
-    sum_ = static_cast<float*>(addresses[add_.sum]);
-    return {};
-  }
-
-  Status run(threads::ThreadPool* pool) override {
-    const size_t columns = add_.columns;
-    if (add_.rows == 1) {
-      forRanges(pool, columns, grainOf(sizeof(float)), [&](uint64_t begin, uint64_t end) {
-        addClamped(a_ + begin, b_ + begin, sum_ + begin, 1, end - begin, add_.lowest, add_.highest);
-      });
-      return {};
-    }
-    forRanges(pool, add_.rows, grainOf(columns * sizeof(float)), [&](uint64_t begin, uint64_t end) {
-      addClamped(a_ + begin * columns, b_, sum_ + begin * columns, end - begin, columns,
-                 add_.lowest, add_.highest);
-    });
-    return {};
-  }
-
- private:
-  const FloatAdd add_;
-  const float* a_ = nullptr;
-  const float* b_ = nullptr;
-  float* sum_ = nullptr;
-};
-
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeCopyKernel(std::vector<BlockCopy> copies) {
@@ -199,15 +107,50 @@ Result<std::unique_ptr<Kernel>> makeCopyKernel(std::vector<BlockCopy> copies) {
 }
 
 Result<std::unique_ptr<Kernel>> makeSpatialPadKernel(SpatialPad pad) {
-  return std::make_unique<SpatialPadKernel>(pad);
+  return makeFunctionKernel([pad](const KernelRun& run) -> Status {
+    const auto* source = run.at<const uint8_t>(pad.source);
+    auto* destination = run.at<uint8_t>(pad.destination);
+    const uint64_t rows = pad.batch * (pad.height + pad.top + pad.bottom);
+    const uint64_t rowBytes = (pad.width + pad.left + pad.right) * pad.pixelBytes;
+    forRanges(run.pool, rows, grainOf(rowBytes), [&](uint64_t begin, uint64_t end) {
+      for (uint64_t row = begin; row < end; ++row)
+        padRow(pad, source, row, destination + row * rowBytes);
+    });
+    return {};
+  });
 }
 
 Result<std::unique_ptr<Kernel>> makePlaneInterleaveKernel(PlaneInterleave interleave) {
-  return std::make_unique<PlaneInterleaveKernel>(interleave);
+  return makeFunctionKernel([interleave](const KernelRun& run) -> Status {
+    const uint64_t pixels = interleave.pixels;
+    for (uint64_t image = 0; image < interleave.batch; ++image) {
+      const uint8_t* planes = run.at<const uint8_t>(interleave.source) + image * 3 * pixels;
+      uint8_t* out = run.at<uint8_t>(interleave.destination) + image * 3 * pixels;
+      forRanges(run.pool, pixels, grainOf(3), [&](uint64_t begin, uint64_t end) {
+        interleave3(planes + begin, planes + pixels + begin, planes + 2 * pixels + begin,
+                    out + 3 * begin, end - begin);
+      });
+    }
+    return {};
+  });
 }
 
 Result<std::unique_ptr<Kernel>> makeFloatAddKernel(FloatAdd add) {
-  return std::make_unique<FloatAddKernel>(add);
+  return makeFunctionKernel([add](const KernelRun& run) -> Status {
+    const auto* a = run.at<const float>(add.a);
+    const auto* b = run.at<const float>(add.b);
+    auto* sum = run.at<float>(add.sum);
+    // A single row is divided among the threads by columns.
+    const bool isRow = add.rows == 1;
+    const size_t columns = isRow ? 1 : add.columns;
+    forRanges(run.pool, isRow ? add.columns : add.rows, grainOf(columns * sizeof(float)),
+              [&](uint64_t begin, uint64_t end) {
+                addClamped(a + begin * columns, isRow ? b + begin : b, sum + begin * columns,
+                           isRow ? 1 : end - begin, isRow ? end - begin : columns, add.lowest,
+                           add.highest);
+              });
+    return {};
+  });
 }
 
 }  // namespace hearth::cpu

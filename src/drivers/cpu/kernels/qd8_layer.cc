@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "drivers/cpu/kernels/panel_blocks.h"
 #include "drivers/cpu/microkernels/im2col.h"
 #include "drivers/cpu/microkernels/qs8_gemm.h"
 #include "threads/parallel_ranges.h"
@@ -135,11 +136,9 @@ class Qd8LayerKernel final : public Kernel {
     const size_t chunks = (rows + most - 1) / most;
     const size_t threads = threads::threadsOf(pool);
     const size_t panels = product.panels();
-    size_t blocks = 1;
     // Panels have to fit into the cache only if several chunks of rows read them.
-    if (chunks > 1) blocks = std::max(blocks, panels * product.panelBytes() / kPanelBytesPerTask);
-    if (threads > 1) blocks = std::max(blocks, (threads * kTasksPerThread + chunks - 1) / chunks);
-    blocks = std::min(blocks, panels);
+    const size_t cached = chunks > 1 ? panels * product.panelBytes() / kPanelBytesPerTask : 1;
+    const size_t blocks = panelBlocks(panels, cached, chunks, threads, kTasksPerThread);
     const auto task = [&](size_t index, size_t) {
       const size_t block = index / chunks;
       const size_t begin = index % chunks * rows / chunks;

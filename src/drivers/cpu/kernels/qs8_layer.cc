@@ -8,43 +8,25 @@
 namespace hearth::cpu {
 namespace {
 
-class Qs8LayerKernel final : public Kernel {
+class Qs8LayerKernel final : public Qs8TaskKernel<Qs8Layer> {
  public:
   explicit Qs8LayerKernel(const Qs8Layer& layer)
-      : layer_(layer),
+      : Qs8TaskKernel(layer),
         windows_(layer.geometry, 1, static_cast<uint8_t>(layer.inputZero)),
-        rowBytes_(windows_.windowBytes()) {
-    const Convolution& g = layer_.geometry;
-    isDirect_ = g.kernelHeight == 1 && g.kernelWidth == 1 && g.strideHeight == 1 &&
-                g.strideWidth == 1 && g.top + g.bottom + g.left + g.right == 0;
-  }
+        rowBytes_(windows_.windowBytes()),
+        isDirect_(layer.geometry.isOverPixels()) {}
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
     return tasks_.divide(threads::threadsOf(pool), windows_.windowCount(), rowBytes_);
   }
 
-  Status setup(std::span<void* const> addresses, void* workspace) override {
-    source_ = static_cast<const int8_t*>(addresses[layer_.source]);
-    destination_ = static_cast<int8_t*>(addresses[layer_.destination]);
-    scratch_ = static_cast<uint8_t*>(workspace);
-    return {};
-  }
-
-  Status run(threads::ThreadPool* pool) override {
-    tasks_.run(
-        pool, layer_.product.panels(), scratch_,
-        [&](size_t first, size_t last, size_t firstPanel, size_t lastPanel, uint8_t* scratch) {
-          compute(first, last - first, firstPanel, lastPanel, scratch);
-        });
-    return {};
-  }
-
  private:
-  void compute(size_t first, size_t count, size_t firstPanel, size_t lastPanel,
-               uint8_t* scratch) const {
+  void compute(size_t first, size_t last, size_t firstPanel, size_t lastPanel,
+               uint8_t* scratch) const override {
+    const size_t count = last - first;
     const int8_t* from = source_ + first * rowBytes_;
     if (!isDirect_) {
-      windows_.gather(reinterpret_cast<const uint8_t*>(source_), first, first + count, scratch);
+      windows_.gather(reinterpret_cast<const uint8_t*>(source_), first, last, scratch);
       from = reinterpret_cast<const int8_t*>(scratch);
     }
     makeUnsigned(from, count * rowBytes_, scratch);
@@ -52,14 +34,9 @@ class Qs8LayerKernel final : public Kernel {
                 destination_ + first * layer_.product.outputStride);
   }
 
-  const Qs8Layer layer_;
   const Im2col windows_;
   const size_t rowBytes_;
-  bool isDirect_ = false;
-  Qs8Tasks tasks_;
-  uint8_t* scratch_ = nullptr;
-  const int8_t* source_ = nullptr;
-  int8_t* destination_ = nullptr;
+  const bool isDirect_;
 };
 
 }  // namespace

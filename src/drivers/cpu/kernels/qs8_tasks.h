@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include "drivers/cpu/kernels/kernel.h"
 #include "drivers/cpu/microkernels/vnni_gemm.h"
 #include "threads/parallel_tasks.h"
 
@@ -57,6 +59,40 @@ class Qs8Tasks {
   size_t rows_ = 0;
   size_t rowsPerTask_ = kQs8Rows;
   size_t scratchPerThread_ = 0;
+};
+
+// A layer that is computed in such tasks. A Layer has a product, a source and a destination.
+template <typename Layer>
+class Qs8TaskKernel : public Kernel {
+ public:
+  explicit Qs8TaskKernel(const Layer& layer) : layer_(layer) {}
+
+  Status setup(std::span<void* const> addresses, void* workspace) override {
+    source_ = static_cast<const int8_t*>(addresses[layer_.source]);
+    destination_ = static_cast<int8_t*>(addresses[layer_.destination]);
+    scratch_ = static_cast<uint8_t*>(workspace);
+    return {};
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    tasks_.run(pool, layer_.product.panels(), scratch_,
+               [&](size_t first, size_t last, size_t firstPanel, size_t lastPanel,
+                   uint8_t* scratch) { compute(first, last, firstPanel, lastPanel, scratch); });
+    return {};
+  }
+
+ protected:
+  // Computes one task in scratch memory of its own.
+  virtual void compute(size_t first, size_t last, size_t firstPanel, size_t lastPanel,
+                       uint8_t* scratch) const = 0;
+
+  const Layer layer_;
+  Qs8Tasks tasks_;
+  const int8_t* source_ = nullptr;
+  int8_t* destination_ = nullptr;
+
+ private:
+  uint8_t* scratch_ = nullptr;
 };
 
 }  // namespace hearth::cpu

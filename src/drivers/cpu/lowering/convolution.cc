@@ -13,6 +13,7 @@
 #include "drivers/cpu/lowering/f16w_layer.h"
 #include "drivers/cpu/lowering/f32_depthwise.h"
 #include "drivers/cpu/lowering/hybrid_convolution.h"
+#include "drivers/cpu/lowering/layer_arithmetic.h"
 #include "drivers/cpu/lowering/qs8_depthwise.h"
 #include "drivers/cpu/lowering/qu8_convolution.h"
 #include "drivers/cpu/microkernels/im2col.h"
@@ -26,7 +27,7 @@ namespace {
 using graph::OperandType;
 
 // Everything that a creation call reads. The call runs once for each execution context.
-struct Creation : LayerPacking {
+struct Creation : LayerPacking, LayerArithmetic {
   Convolution geometry;
   OperandType type = OperandType::kTensorFloat32;
   bool isPerChannel = false;
@@ -34,10 +35,6 @@ struct Creation : LayerPacking {
   ConvertedConstantRef convertedKernel;  // in place of `kernel`
   const void* bias = nullptr;
   std::shared_ptr<const float> kernelScales;  // padded: XNNPACK reads past the last one
-  float inputScale = 0, kernelScale = 0, outputScale = 0;
-  int32_t inputZero = 0, kernelZero = 0, outputZero = 0;
-  ops::ActivationRange floats{};
-  ops::QuantizedRange steps{};
   bool guardOneRowTail = false;
   ValueId source = 0, destination = 0;
 };
@@ -329,14 +326,7 @@ Result<std::shared_ptr<const Creation>> creationOf(PlanBuilder* builder,
     c.packed = convolutionPacking(builder, g);
   }
   if (c.isPerChannel) c.kernelScales = scalesFrom(filter, filter.perChannel.scales.size());
-  c.inputScale = input.scale;
-  c.kernelScale = filter.scale;
-  c.outputScale = output.scale;
-  c.inputZero = input.zeroPoint;
-  c.kernelZero = filter.zeroPoint;
-  c.outputZero = output.zeroPoint;
-  c.floats = ops::activationRange(g.activation);
-  c.steps = ops::quantizedActivationRange(g.activation, output);
+  static_cast<LayerArithmetic&>(c) = LayerArithmetic::of(input, filter, output, g.activation);
   c.weights = builder->weights();
   c.guardOneRowTail = traits.guardInt8OneRowTail;
   c.source = builder->read(g.input);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "drivers/cpu/kernels/kernel.h"
+#include "drivers/cpu/kernels/panel_blocks.h"
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/microkernels/f32_f16w_gemm.h"
 #include "drivers/cpu/microkernels/im2col.h"
@@ -47,17 +48,12 @@ struct Creation {
   size_t outputOffset = 0;  // of the first column, in elements
 };
 
-bool isOverPixels(const Convolution& g) {
-  return g.kernelHeight == 1 && g.kernelWidth == 1 && g.strideHeight == 1 && g.strideWidth == 1 &&
-         g.top + g.bottom + g.left + g.right == 0;
-}
-
 class HalfLayerKernel final : public Kernel {
  public:
   explicit HalfLayerKernel(const Creation& layer)
       : layer_(layer),
         windows_(layer.geometry, sizeof(float), 0),
-        isOverPixels_(isOverPixels(layer.geometry)),
+        isOverPixels_(layer.geometry.isOverPixels()),
         rowBytes_(layer.product.channels * sizeof(float)),
         rowsPerRound_(std::clamp(kRowBytesPerRound / rowBytes_, halfTileRows(),
                                  std::max(layer.rows, halfTileRows()))) {}
@@ -117,11 +113,9 @@ class HalfLayerKernel final : public Kernel {
     const size_t chunks = (tiles + most - 1) / most;
     const size_t threads = threads::threadsOf(pool);
     const size_t panels = product.panels();
-    size_t blocks = 1;
     // Panels have to fit into the cache only if several tiles of rows read them.
-    if (tiles > 1) blocks = std::max(blocks, panels * product.panelBytes() / kPanelBytesPerTask);
-    if (threads > 1) blocks = std::max(blocks, (threads * kTasksPerThread + chunks - 1) / chunks);
-    blocks = std::min(blocks, panels);
+    const size_t cached = tiles > 1 ? panels * product.panelBytes() / kPanelBytesPerTask : 1;
+    const size_t blocks = panelBlocks(panels, cached, chunks, threads, kTasksPerThread);
     const size_t step = tiles == 1 ? channels : kChannelsPerPass;
     threads::forTasks(pool, chunks * blocks, [&](size_t index, size_t) {
       const size_t block = index / chunks;

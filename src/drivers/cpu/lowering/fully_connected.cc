@@ -9,6 +9,8 @@
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/lowering/f16w_layer.h"
 #include "drivers/cpu/lowering/hybrid_fully_connected.h"
+#include "drivers/cpu/lowering/layer_arithmetic.h"
+#include "drivers/cpu/lowering/node_kernels.h"
 #include "drivers/cpu/weights/layer_packing.h"
 #include "drivers/cpu/weights/packed_panels.h"
 
@@ -17,7 +19,7 @@ namespace {
 
 using graph::OperandType;
 
-struct Creation : LayerPacking {
+struct Creation : LayerPacking, LayerArithmetic {
   FullyConnected layer;
   ChannelRange channels;
   OperandType type = OperandType::kTensorFloat32;
@@ -26,10 +28,6 @@ struct Creation : LayerPacking {
   ConvertedConstantRef convertedKernel;  // in place of `kernel`
   const void* bias = nullptr;
   std::shared_ptr<const float> kernelScales;
-  float inputScale = 0, kernelScale = 0, outputScale = 0;
-  int32_t inputZero = 0, kernelZero = 0, outputZero = 0;
-  ops::ActivationRange floats{};
-  ops::QuantizedRange steps{};
   ValueId source = 0, destination = 0;
 };
 
@@ -217,14 +215,7 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
     const uint64_t parameters[] = {layer.inputChannels, channels.count, channels.first};
     c.packed = builder->packingSource(operands, parameters);
     if (c.isPerChannel) c.kernelScales = scalesFrom(filter, layer.outputChannels, channels.first);
-    c.inputScale = input.scale;
-    c.kernelScale = filter.scale;
-    c.outputScale = output.scale;
-    c.inputZero = input.zeroPoint;
-    c.kernelZero = filter.zeroPoint;
-    c.outputZero = output.zeroPoint;
-    c.floats = ops::activationRange(layer.activation);
-    c.steps = ops::quantizedActivationRange(layer.activation, output);
+    static_cast<LayerArithmetic&>(c) = LayerArithmetic::of(input, filter, output, layer.activation);
     c.weights = builder->weights();
     c.source = source;
     c.destination = destination;
@@ -233,11 +224,7 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
                         channels.count >= f32Tile().columns;
     Node& node = builder->add(hasOwn ? "own" : "xnnpack", {source}, {destination});
     releaseAfterPacking(builder, &node, layer.filter, parts, part, channelBytes);
-    const auto creation = std::make_shared<const Creation>(std::move(c));
-    node.create = [creation] {
-      return makeKernel(creation);
-    };
-    if (hasOwn) node.preferOwn([creation] { return makeOwnKernel(*creation); });
+    setKernels(&node, std::move(c), makeKernel, hasOwn ? makeOwnKernel : nullptr);
   }
   return true;
 }

@@ -11,6 +11,7 @@
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/lowering/convolution_input.h"
 #include "drivers/cpu/lowering/hybrid_weights.h"
+#include "drivers/cpu/lowering/node_kernels.h"
 #include "drivers/cpu/lowering/quantized_rows.h"
 #include "drivers/cpu/weights/layer_packing.h"
 #include "drivers/cpu/weights/packed_panels.h"
@@ -49,7 +50,7 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
   return c.weights->create(c.place, "CONV_2D", c.packed.get(), [&] { return create(c.kernel); });
 }
 
-Result<std::unique_ptr<Kernel>> makeXnnpackKernel(const std::shared_ptr<const Creation>& shared) {
+Result<std::unique_ptr<Kernel>> makeXnnpackKernel(std::shared_ptr<const Creation> shared) {
   xnn_operator_t op = nullptr;
   const xnn_status status = createOperator(*shared, &op);
   const Convolution& g = shared->geometry;
@@ -134,11 +135,7 @@ Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convo
   Node& node = builder->add(hasOwn ? "own" : "xnnpack", {c.source.numbers, c.source.parameters},
                             {c.destination});
   builder->constants().releaseAfterPacking(&node, g.filter);
-  const auto creation = std::make_shared<const Creation>(std::move(c));
-  node.create = [creation] {
-    return makeXnnpackKernel(creation);
-  };
-  if (hasOwn) node.preferOwn([creation] { return makeOwnKernel(*creation); });
+  setKernels(&node, std::move(c), makeXnnpackKernel, hasOwn ? makeOwnKernel : nullptr);
   return true;
 }
 

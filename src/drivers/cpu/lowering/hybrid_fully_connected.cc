@@ -10,6 +10,7 @@
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/lowering/hybrid_weights.h"
+#include "drivers/cpu/lowering/node_kernels.h"
 #include "drivers/cpu/lowering/quantized_rows.h"
 #include "drivers/cpu/weights/packed_panels.h"
 
@@ -116,11 +117,7 @@ Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected&
     Node& node = builder->add(hasOwn ? "own" : "xnnpack", {source.numbers, source.parameters},
                               {destination});
     releaseAfterPacking(builder, &node, layer.filter, parts, part, channelBytes);
-    const auto creation = std::make_shared<const Creation>(std::move(c));
-    node.create = [creation] {
-      return makeKernel(creation);
-    };
-    if (hasOwn) node.preferOwn([creation] { return makeOwnKernel(*creation); });
+    setKernels(&node, std::move(c), makeKernel, hasOwn ? makeOwnKernel : nullptr);
   }
   return true;
 }

@@ -35,9 +35,9 @@ std::vector<TransposePart> partsOf(uint32_t outputs, int32_t stride, int32_t fil
   return parts;
 }
 
-class TransposeLayerKernel final : public Kernel {
+class TransposeLayerKernel final : public Qs8TaskKernel<TransposeLayer> {
  public:
-  explicit TransposeLayerKernel(const TransposeLayer& layer) : layer_(layer) {
+  explicit TransposeLayerKernel(const TransposeLayer& layer) : Qs8TaskKernel(layer) {
     const uint8_t* packed = layer.product.packed;
     for (const TransposePart& rows : layer.partsOfRows()) {
       for (const TransposePart& columns : layer.partsOfColumns()) {
@@ -55,23 +55,6 @@ class TransposeLayerKernel final : public Kernel {
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
     return tasks_.divide(threads::threadsOf(pool), places(), mostWindowBytes_);
-  }
-
-  Status setup(std::span<void* const> addresses, void* workspace) override {
-    source_ = static_cast<const uint8_t*>(addresses[layer_.source]);
-    destination_ = static_cast<int8_t*>(addresses[layer_.destination]);
-    scratch_ = static_cast<uint8_t*>(workspace);
-    return {};
-  }
-
-  Status run(threads::ThreadPool* pool) override {
-    tasks_.run(
-        pool, layer_.product.panels(), scratch_,
-        [&](size_t first, size_t last, size_t firstPanel, size_t lastPanel, uint8_t* scratch) {
-          for (const Phase& phase : phases_)
-            compute(phase, first, last, firstPanel, lastPanel, scratch);
-        });
-    return {};
   }
 
  private:
@@ -106,6 +89,11 @@ class TransposeLayerKernel final : public Kernel {
     int8_t* output;
   };
 
+  void compute(size_t first, size_t last, size_t firstPanel, size_t lastPanel,
+               uint8_t* scratch) const override {
+    for (const Phase& phase : phases_) compute(phase, first, last, firstPanel, lastPanel, scratch);
+  }
+
   // Computes the outputs of `phase` at the places [first, last).
   void compute(const Phase& phase, size_t first, size_t last, size_t firstPanel, size_t lastPanel,
                uint8_t* scratch) const {
@@ -121,7 +109,8 @@ class TransposeLayerKernel final : public Kernel {
       if (row >= phase.rows.count || column >= phase.columns.count) continue;
       const size_t count = std::min(next, phase.columns.count - column);
       const size_t window = (image * phase.rows.count + row) * phase.columns.count + column;
-      if (windowBytes > 0) phase.windows.gather(source_, window, window + count, at);
+      if (windowBytes > 0)
+        phase.windows.gather(reinterpret_cast<const uint8_t*>(source_), window, window + count, at);
       const size_t y = phase.rows.first + row * static_cast<size_t>(g.window.strideHeight);
       const size_t x = phase.columns.first + column * static_cast<size_t>(g.window.strideWidth);
       const size_t pixel = (image * g.output.height + y) * g.output.width + x;
@@ -136,14 +125,9 @@ class TransposeLayerKernel final : public Kernel {
                     std::min(lastPanel, panel + Qs8Tasks::kPanelsPerBlock), piece.output);
   }
 
-  const TransposeLayer layer_;
   std::vector<Phase> phases_;
   size_t mostWindowBytes_ = 0;
   size_t gridRows_ = 0, gridColumns_ = 0;
-  Qs8Tasks tasks_;
-  uint8_t* scratch_ = nullptr;
-  const uint8_t* source_ = nullptr;
-  int8_t* destination_ = nullptr;
 };
 
 // What packing reads, and the layer.

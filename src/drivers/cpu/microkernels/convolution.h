@@ -22,6 +22,12 @@ struct Convolution {
   size_t groupInputChannels = 1, groupOutputChannels = 1;
   size_t batch = 1, inputHeight = 1, inputWidth = 1;
   size_t outputHeight = 1, outputWidth = 1;
+
+  // Whether each output pixel depends on the input pixel of the same place alone.
+  bool isOverPixels() const {
+    return kernelHeight == 1 && kernelWidth == 1 && strideHeight == 1 && strideWidth == 1 &&
+           top + bottom + left + right == 0;
+  }
 };
 
 }  // namespace hearth::cpu

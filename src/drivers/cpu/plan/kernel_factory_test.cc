@@ -63,6 +63,13 @@ class KernelFactoryTest : public ::testing::Test {
     };
   }
 
+  // Waits for a forked process, which has to end with 0.
+  static void expectSuccess(pid_t child) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  }
+
   Plan plan_;
   std::atomic<int> made_ = 0;
   std::atomic<int> runs_ = 0;
@@ -170,9 +177,7 @@ TEST_F(KernelFactoryTest, AForkedChildBuildsTheMissingKernels) {
       maker.end();
       ::_exit(isRight && maker.isComplete() ? 0 : 1);
     }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    expectSuccess(child);
     maker.finish();
     EXPECT_EQ(completed_, i + 1);
   }
@@ -205,9 +210,7 @@ TEST_F(KernelFactoryTest, AForkComesWhileFinishBuildsKernelsAgain) {
       maker.finish();
       ::_exit(maker.isComplete() ? 0 : 1);
     }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    expectSuccess(child);
     finisher.join();
     EXPECT_EQ(completed_, round + 1);
   }
@@ -232,9 +235,7 @@ TEST_F(KernelFactoryTest, AForkComesWhileAThreadInTheGateBuildsKernels) {
       ::alarm(60);
       ::_exit(KernelFactory(plan_, pool.get()).makeAll() ? 0 : 1);
     }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    expectSuccess(child);
   }
   isOver = true;
   repairer.join();

@@ -110,6 +110,16 @@ class KernelStagesTest : public cache::StoreTest {
     ADD_FAILURE() << "measures without end";
   }
 
+  // A start finds everything in the store, also which kernels to begin with.
+  void expectRecalled(const std::vector<float>& expected) {
+    const auto second = prepare();
+    const hal::StartReport report = second->startReport();
+    EXPECT_EQ(report.tuning.state, Tuning::kRecalled);
+    EXPECT_EQ(report.state, hal::StartReport::State::kWarm) << report.reason;
+    EXPECT_TRUE(report.packedBytes.empty());
+    expectNear(run(*second), expected);
+  }
+
   // Leaves choices in the store as an earlier process would.
   void leaveChoices(const std::vector<uint8_t>& bytes, unsigned threads = 2) {
     const auto session = std::make_shared<WeightSession>(openStore(prepareOptions()), model_,
@@ -151,12 +161,7 @@ TEST_F(KernelStagesTest, TheSecondStageBeginsAndIsRemembered) {
     for (int i = 0; i < 10; ++i) expectNear(run(*first), expected);
     settle();
   }
-  const auto second = prepare();
-  const hal::StartReport report = second->startReport();
-  EXPECT_EQ(report.tuning.state, Tuning::kRecalled);
-  EXPECT_EQ(report.state, hal::StartReport::State::kWarm) << report.reason;
-  EXPECT_TRUE(report.packedBytes.empty());
-  expectNear(run(*second), expected);
+  expectRecalled(expected);
 }
 
 TEST_F(KernelStagesTest, ABundleRemembersTheSecondStageToo) {
@@ -171,12 +176,7 @@ TEST_F(KernelStagesTest, ABundleRemembersTheSecondStageToo) {
   settle();
   // Reads the bundle anew from the file.
   mode_ = cache::StoreMode::kStrict;
-  const auto second = prepare();
-  const hal::StartReport report = second->startReport();
-  EXPECT_EQ(report.tuning.state, Tuning::kRecalled);
-  EXPECT_EQ(report.state, hal::StartReport::State::kWarm) << report.reason;
-  EXPECT_TRUE(report.packedBytes.empty());
-  expectNear(run(*second), expected);
+  expectRecalled(expected);
 }
 
 // Each number of threads has choices of its own.

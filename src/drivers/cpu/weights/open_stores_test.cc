@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "base/exit_work.h"
-#include "cache/testing/store_test_util.h"
+#include "drivers/cpu/testing/exiting_process.h"
 
 namespace hearth::cpu {
 namespace {
@@ -25,27 +25,17 @@ std::atomic<bool> isFlushOver = false;
 // at exit is over, or for `patience`. Returns whether the task ended by itself before that.
 bool isDoneAtExit(milliseconds patience, const std::function<void()>& decide) {
   const cache::TempFolder folder(cache::TempFolder::Place::kMemory);
-  const std::filesystem::path marker = folder.path() / "marker";
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(120);
-    // Registered before the library's function, so it is called after it.
+  return leavesMarker(folder.path(), [&](const std::filesystem::path& marker) {
+    // Registered before the library's, so called after it.
     std::atexit([] { isFlushOver = true; });
     decide();
-    hal::PrepareOptions options;
-    options.driverOptions["store"] = (folder.path() / "store").string();
-    openStore(options)->afterPublishing([&] {
+    storeIn(folder.path())->afterPublishing([marker, patience] {
       const auto end = std::chrono::steady_clock::now() + patience;
       while (!isFlushOver && std::chrono::steady_clock::now() < end)
         std::this_thread::sleep_for(milliseconds(1));
       if (!isFlushOver) std::ofstream(marker) << "done";
     });
-    std::exit(0);
-  }
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
-  return std::filesystem::exists(marker);
+  });
 }
 
 TEST(OpenStoresTest, AProcessThatExitsFinishesItsStoresWork) {
@@ -64,9 +54,7 @@ TEST(OpenStoresTest, AProgramMayDeclineWorkAtExit) {
 
 TEST(OpenStoresTest, FlushingWaitsForWhatIsQueued) {
   const cache::TempFolder folder(cache::TempFolder::Place::kMemory);
-  hal::PrepareOptions options;
-  options.driverOptions["store"] = (folder.path() / "store").string();
-  const auto store = openStore(options);
+  const auto store = storeIn(folder.path());
   std::atomic<bool> isDone = false;
   store->afterPublishing([&] {
     std::this_thread::sleep_for(milliseconds(50));

@@ -2,14 +2,13 @@
 #include "drivers/cpu/weights/stored_plan.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <type_traits>
 
+#include "drivers/cpu/weights/stored_head.h"
+
 namespace hearth::cpu {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "The format is little endian.");
 
 constexpr char kMagic[8] = {'H', 'C', 'P', 'U', 'P', 'L', 'A', 'N'};
 constexpr uint32_t kVersion = 3;
@@ -76,13 +75,7 @@ std::vector<uint8_t> StoredPlan::encoded() const {
 }
 
 Result<StoredPlan> StoredPlan::parse(std::span<const uint8_t> bytes, size_t segmentCount) {
-  Head head;
-  if (bytes.size() < sizeof head)
-    return fail(ErrorCode::kBadData, "A plan of hearth-cpu has {} bytes, fewer than its head.",
-                bytes.size());
-  std::memcpy(&head, bytes.data(), sizeof head);
-  if (std::memcmp(head.magic, kMagic, sizeof kMagic) != 0 || head.version != kVersion)
-    return fail(ErrorCode::kBadData, "A plan of hearth-cpu is not of version {}.", kVersion);
+  HEARTH_ASSIGN(const Head head, readHead<Head>(bytes, kMagic, kVersion, "A plan of hearth-cpu"));
   const uint64_t rest = bytes.size() - sizeof head;
   // Each count is checked against the size first, so that no product can overflow.
   if (head.segmentCount != segmentCount || head.segmentCount > rest / sizeof(uint64_t) ||
