@@ -88,3 +88,12 @@ if(TARGET hearth_python AND HEARTH_SYSTEM_LAYOUT)
           FILES_MATCHING PATTERN *.py PATTERN *.pyi PATTERN py.typed
           PATTERN __pycache__ EXCLUDE)
 endif()
+
+# For tools/dev/wheels.py: in a wheel, bin and lib are folders of the package.
+if(TARGET hearth_python AND HEARTH_SELF_CONTAINED)
+  set_target_properties(hearth_python hearth_python311 PROPERTIES INSTALL_RPATH $ORIGIN/lib)
+  install(TARGETS hearth_python hearth_python311 LIBRARY DESTINATION python)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/python/hearth/ DESTINATION python
+          FILES_MATCHING PATTERN *.py PATTERN *.pyi PATTERN py.typed
+          PATTERN __pycache__ EXCLUDE)
+endif()

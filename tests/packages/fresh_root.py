@@ -10,8 +10,9 @@ import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tools" / "dev")]
 
+import debian_archive  # noqa: E402
 import test_runs  # noqa: E402
 
 USER = 1000
@@ -25,28 +26,19 @@ def lastLines(text, count=5):
     return " / ".join(line.strip() for line in text.splitlines()[-count:] if line.strip())
 
 
-def mirror():
-    """The release of this system and the address of the archive that it has its packages from."""
-    release = pathlib.Path("/etc/os-release").read_text(encoding="utf-8")
-    codename = re.search(r"^VERSION_CODENAME=(\S+)", release, re.MULTILINE)
-    if not codename:
-        raise unittest.SkipTest("This system does not say which release of Debian it is.")
-    address = subprocess.run(
-        ["bash", "-c", '. "$0"; hostMirror /etc/apt "$1"', ROOT / "tools" / "dev" / "mirror.sh",
-         codename[1]], capture_output=True, text=True, check=False).stdout.strip()
-    if not address:
-        raise unittest.SkipTest("The apt configuration names no archive of this release of Debian.")
-    return codename[1], address
-
-
 class FreshRoot:
-    """Skips the test when such a system cannot be made here."""
+    """The release is that of this system, unless one is named. Skips the test when such a system cannot be
+    made here."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, release=None):
         if os.geteuid() != 0:
             raise unittest.SkipTest("Only root makes a Debian system in a folder.")
         self.folder = folder / "root"
-        codename, address = mirror()
+        try:
+            release = release or debian_archive.codename()
+            address = debian_archive.address()
+        except debian_archive.ArchiveError as error:
+            raise unittest.SkipTest(str(error)) from error
         settings = folder / "apt.conf"
         shown = subprocess.run(["apt-config", "dump"], capture_output=True, text=True,
                                check=False).stdout
@@ -57,7 +49,7 @@ class FreshRoot:
             'APT::Install-Recommends "false";\n', encoding="utf-8")
         code, output = test_runs.execute(
             ["mmdebstrap", "--mode=root", "--variant=apt", "--components=main",
-             f"--aptopt={settings}", "--dpkgopt=force-unsafe-io", codename, str(self.folder),
+             f"--aptopt={settings}", "--dpkgopt=force-unsafe-io", release, str(self.folder),
              address], timeout=600)
         if code != 0:
             raise unittest.SkipTest(f"No Debian system can be made: {lastLines(output)}")

@@ -16,6 +16,7 @@ import time
 import unittest
 import weakref
 import zipfile
+from unittest import mock
 
 import numpy as np
 from PIL import Image
@@ -325,6 +326,15 @@ class DataTest(unittest.TestCase):
                     self.assertEqual(output.dtype, expected.dtype)
         # It contains operators of an audio front end, which the command refuses, too.
         self.assertEqual(refused, ["audio_preprocessor_int8"])
+
+
+class FilesTest(unittest.TestCase):
+
+    def testTheDelegateIsBesideThePackageOrFoundByName(self):
+        self.assertEqual(pathlib.Path(hearth.delegate_library()).resolve(),
+                         BUILD / "lib" / "libhearth_delegate.so")
+        with mock.patch.object(hearth._files, "_PACKAGE", pathlib.Path("/nowhere/python/hearth")):
+            self.assertEqual(hearth.delegate_library(), "libhearth_delegate.so")
 
 
 if __name__ == "__main__":

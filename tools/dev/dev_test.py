@@ -25,14 +25,14 @@ class CommandTest(unittest.TestCase):
     def test_helpListsEveryCommand(self):
         run = dev("help")
         self.assertEqual(run.returncode, 0)
-        for command in ("setup", "build", "test", "demo", "bench", "packages", "image",
-                        "shell", "clean"):
+        for command in ("setup", "build", "test", "demo", "bench", "packages", "wheels",
+                        "image", "shell", "clean"):
             self.assertIn(f"\n  {command} ", run.stdout)
 
     def test_wrongUseEndsWithCode2AndASentence(self):
         for arguments in (["nothing"], ["build", "nothing"], ["build", "nothing", "base_test"],
                           ["setup", "more"], ["bench", "../nothing"], ["packages", "more"],
-                          ["image", "more"], ["clean", "--nothing"]):
+                          ["image", "more"], ["wheels", "more"], ["clean", "--nothing"]):
             run = dev(*arguments)
             self.assertEqual(run.returncode, 2, arguments)
             self.assertRegex(run.stderr, r"^dev: .*\.\n$")

@@ -24,11 +24,14 @@ import tempfile
 import time
 import zlib
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from debian_archive import ArchiveError, DebianArchive  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OURS = ("hearth", "libhearth0", "libneuralnetworks-hearth")
 # For /etc/os-release and the texts of licences.
 OTHERS = ("base-files",)
-DOWNLOAD_TRIES = 3
 # What nobody reads in a container; of documentation only copyright notices stay.
 LEFT_OUT = re.compile(r"usr/share/(?:doc/[^/]+/(?!copyright$)|"
                       r"(?:bash-completion|info|lintian|locale|man|zsh)(?:/|$))")
@@ -49,10 +52,6 @@ CONFIGURATION = {
 
 class ImageError(Exception):
     """A step that failed, as a sentence."""
-
-
-class ArchiveError(ImageError):
-    """Debian's archive does not answer."""
 
 
 @dataclasses.dataclass
@@ -85,33 +84,10 @@ def ownPackages(folder):
 
 
 def download(packages, folder):
-    """The packages of Debian that `packages` need, and OTHERS; with apt's configuration, but as if
-    nothing were installed."""
-    state = folder / "state"
-    for name in ("lists/partial", "archives/partial"):
-        (state / name).mkdir(parents=True)
-    (state / "status").touch()
-    apt = ["apt-get", "--quiet", "-o", f"Dir::State={state}", "-o", f"Dir::State::lists={state}/lists",
-           "-o", f"Dir::State::status={state}/status", "-o", f"Dir::Cache={state}",
-           "-o", f"Dir::Cache::archives={state}/archives", "-o", "APT::Sandbox::User=root",
-           "-o", "APT::Install-Recommends=false", "-o", "Acquire::Retries=3", "-o", "Acquire::http::Timeout=20",
-           "-o", "Dir::Etc::parts=/etc/apt/apt.conf.d", "--assume-yes"]
-    wanted = [*map(str, packages), *OTHERS]
-
-    def fetch(*command):
-        for attempt in range(DOWNLOAD_TRIES):
-            run = subprocess.run([*apt, *command], capture_output=True, text=True, check=False)
-            if run.returncode == 0:
-                return
-            time.sleep(5 * attempt)
-        raise ArchiveError("The archive of Debian does not answer: "
-                           + " ".join(run.stderr.split()))
-
-    fetch("-o", "APT::Update::Error-Mode=any", "update")
-    output(*apt, "--simulate", "install", *wanted)
-    fetch("--download-only", "install", *wanted)
+    """The packages of Debian that `packages` need, and OTHERS."""
     ours = {package.name for package in packages}
-    return sorted(path for path in (state / "archives").glob("*.deb") if path.name not in ours)
+    found = DebianArchive(folder).download([*map(str, packages), *OTHERS])
+    return [path for path in found if path.name not in ours]
 
 
 def unpack(package, entries):
@@ -268,7 +244,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix="hearth-image-") as scratch:
             needed = download(ownPackages(folder), pathlib.Path(scratch))
             size = makeImage(folder, needed, path)
-    except ImageError as error:
+    except (ImageError, ArchiveError) as error:
         print(f"dev: {error}", file=sys.stderr)
         return 1
     print(f"{path.stat().st_size / 1e6:6.1f} MB, {size / 1e6:.1f} MB unpacked  {path}")

@@ -13,13 +13,19 @@ buffer protocol: by name, as a sequence, or a single one. Memory of Tensor.empty
 
 import asyncio as _asyncio
 
-from . import errors
+from . import _files, errors
 from ._hearth import (Compilation, Device, Execution, Model, Run, Statistics, Tensor,
                       describe_container, devices, flush, version)
 from .errors import Error
 
 __all__ = ["Compilation", "Device", "Error", "Execution", "Model", "Run", "Statistics", "Tensor",
-           "describe_container", "devices", "errors", "flush", "version"]
+           "delegate_library", "describe_container", "devices", "errors", "flush", "version"]
+
+
+def delegate_library():
+    """The path of libhearth_delegate.so, for load_delegate() of LiteRT; its name, which the system
+    finds, if it is not beside this package."""
+    return _files.find("lib", "libhearth_delegate.so") or "libhearth_delegate.so"
 
 
 def _await(run):

@@ -2,18 +2,15 @@
 """python -m hearth: the command `hearth`."""
 
 import os
-import pathlib
 import shutil
 import sys
+
+from . import _files
 
 
 def command():
     """The program of this package, of the build that it lies in, or of PATH; None without any."""
-    here = pathlib.Path(__file__).resolve().parent
-    for path in (here / "bin" / "hearth", here.parents[1] / "bin" / "hearth"):
-        if path.is_file():
-            return str(path)
-    return shutil.which("hearth")
+    return _files.find("bin", "hearth") or shutil.which("hearth")
 
 
 def main():

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wheel in fresh systems of Debian 12 and of this Debian, with Python only. Skipped where the archive of
+Debian or that of Python does not answer, and where no such system can be made or entered."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from fresh_root import ROOT, USER, FreshRoot, lastLines  # noqa: E402
+
+sys.path.insert(0, str(ROOT / "bench"))
+
+import comparison  # noqa: E402
+import older_glibc  # noqa: E402
+import wheels as wheel_maker  # noqa: E402
+
+DATA = os.environ.get("HEARTH_TEST_DATA")
+LIMIT = 15 << 20
+AUDITOR = "auditwheel==6.8.2"
+LITERT = comparison.PEER_WHEEL
+CERTIFICATES = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
+PYTHON = "/home/user/venv/bin/python"
+
+
+def setUpModule():
+    global folder, wheel
+    holder = tempfile.TemporaryDirectory(prefix="hearth-wheels-test-")
+    unittest.addModuleCleanup(holder.cleanup)
+    folder = pathlib.Path(holder.name)
+    made = subprocess.run(
+        [sys.executable, ROOT / "tools" / "dev" / "wheels.py", "--preset", "wheels_test", "--output",
+         folder / "dist"], capture_output=True, text=True, check=False)
+    if made.returncode == wheel_maker.UNREACHABLE:
+        raise unittest.SkipTest(lastLines(made.stderr))
+    if made.returncode != 0:
+        raise AssertionError(f"The wheel is not made: {made.stdout[-2000:]}{made.stderr}")
+    wheel, = (folder / "dist").iterdir()
+
+
+class WheelTest(unittest.TestCase):
+
+    def testItIsSmall(self):
+        self.assertLess(wheel.stat().st_size, LIMIT)
+
+    def testTheSameBuildMakesTheSameBytes(self):
+        again = wheel_maker.makeWheel(ROOT / "build" / "wheels_test", wheel.name.split("-")[1],
+                                      folder / "again")
+        self.assertEqual(again.name, wheel.name)
+        self.assertEqual(again.read_bytes(), wheel.read_bytes())
+
+    def testAuditorsFindWhatItsNamePromises(self):
+        try:
+            python = comparison.environmentPython(comparison.CACHE / "auditwheel-venv", AUDITOR)
+        except comparison.Failure as failure:
+            raise unittest.SkipTest(f"auditwheel is not there: {failure}.") from None
+        shown = subprocess.run([python, "-m", "auditwheel", "show", wheel], capture_output=True, text=True,
+                               check=True).stdout
+        platform = wheel.stem.split("-")[-1]
+        self.assertIn(f'consistent with the following platform tag: "{platform}"', " ".join(shown.split()))
+
+    def testNoBinaryNeedsANewerGlibc(self):
+        unpacked = folder / "unpacked"
+        shutil.unpack_archive(wheel, unpacked, "zip")
+        found = 0
+        for path in wheel_maker.binaries(unpacked / "hearth"):
+            shown = subprocess.run(["objdump", "-T", path], capture_output=True, text=True, check=True).stdout
+            for major, minor in re.findall(r"\(GLIBC_(\d+)\.(\d+)", shown):
+                self.assertLessEqual((int(major), int(minor)), older_glibc.NEWEST, path.name)
+                found += 1
+        self.assertGreater(found, 100)
+
+
+class InstalledWheel:
+    """The tests in one release of Debian."""
+
+    RELEASE = None
+
+    @classmethod
+    def setUpClass(cls):
+        place = folder / cls.__name__
+        place.mkdir()
+        cls.root = FreshRoot(place, cls.RELEASE)
+        (cls.root.path("/src")).mkdir()
+        for path in (ROOT / "examples" / "classify.py", ROOT / "models" / "digits" / "digits.tflite",
+                     ROOT / "models" / "digits" / "samples" / "digit_3.png", wheel):
+            shutil.copy(path, cls.root.path("/src"))
+        if DATA:
+            shutil.copy(pathlib.Path(DATA) / "data" / "models" / "mobilenet_v1_0.75_192_quant.tflite",
+                        cls.root.path("/src/mobilenet.tflite"))
+            shutil.copy(pathlib.Path(DATA) / "data" / "images" / "cat.bmp", cls.root.path("/src"))
+        cls.root.fetch("apt-get", "-q", "-o", "APT::Update::Error-Mode=any", "update")
+        cls.root.install("python3-venv")
+        cls.settings = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+        if CERTIFICATES.is_file():
+            shutil.copy(CERTIFICATES, cls.root.path("/src/certificates"))
+            cls.settings["PIP_CERT"] = "/src/certificates"
+        cls.succeed("python3", "-m", "venv", "/home/user/venv")
+        cls.before = cls.files()
+        # All that is not ours, so that a failure afterwards is one of the wheel.
+        code, output = cls.asUser(PYTHON, "-m", "pip", "install", "--quiet", LITERT, "numpy", "pillow")
+        if code != 0:
+            raise unittest.SkipTest(f"The archive of Python does not answer: {lastLines(output)}")
+        cls.succeed(PYTHON, "-m", "pip", "install", "--quiet", f"/src/{wheel.name}")
+
+    @classmethod
+    def asUser(cls, *command, **variables):
+        return cls.root.run(*command, user=USER, folder="/src", **cls.settings, **variables)
+
+    @classmethod
+    def succeed(cls, *command, **variables):
+        return cls.root.succeed(*command, user=USER, folder="/src", **cls.settings, **variables)
+
+    @classmethod
+    def files(cls):
+        """Paths of ours in the system of the test."""
+        return set(cls.root.succeed(
+            "find", "/", "-xdev", "(", "-path", "/proc", "-o", "-path", "/dev", "-o", "-path", "/src", ")",
+            "-prune", "-o", "(", "-iname", "*hearth*", "-o", "-iname", "*neuralnetworks*", ")",
+            "-print").splitlines())
+
+    def classify(self, model, picture, **variables):
+        """What the example prints, by the one who says it."""
+        shown = self.succeed(PYTHON, "classify.py", model, picture, **variables)
+        return dict(re.findall(r"^(Hearth|LiteRT): (\d+)$", shown, re.MULTILINE))
+
+    def testBothDoorsSeeTheDigit(self):
+        self.assertEqual(self.classify("digits.tflite", "digit_3.png"), {"Hearth": "3", "LiteRT": "3"})
+
+    @unittest.skipUnless(DATA, "HEARTH_TEST_DATA is not set.")
+    def testTheSecondStartIsWarmInBothDoors(self):
+        states = []
+        for start in ("first", "second"):
+            report = f"/home/user/{start}.json"
+            classes = self.classify("mobilenet.tflite", "cat.bmp", HEARTH_STORE="/home/user/store",
+                                    HEARTH_REPORT=report)
+            # A tiger cat.
+            self.assertEqual(classes, {"Hearth": "282", "LiteRT": "282"})
+            lines = self.root.path(report).read_text(encoding="utf-8").splitlines()
+            states.append([json.loads(line)["start"]["state"] for line in lines])
+        self.assertEqual(states[0][0], "cold")
+        self.assertEqual(states[1], ["warm", "warm"])
+
+    def testTheCommandIsThere(self):
+        for command in (["/home/user/venv/bin/hearth"], [PYTHON, "-m", "hearth"]):
+            shown = self.succeed(*command, "run", "digits.tflite", "--input", "digit_3.png", "--top", "1",
+                                 "--json")
+            self.assertEqual(json.loads(shown)["top"][0]["index"], 3)
+
+    def testADriverRunsInAProcessOfItsOwn(self):
+        shown = self.succeed("/home/user/venv/bin/hearth", "run", "digits.tflite", "--input", "digit_3.png",
+                             "--top", "1", "--json", HEARTH_DRIVER_HOSTS="hearth-cpu=spawn")
+        self.assertEqual(json.loads(shown)["top"][0]["index"], 3)
+
+    def testRemovalLeavesTheStoreOfTheUserAndNothingElse(self):
+        # Makes the store where users have it, unless there is no model that is large enough.
+        store = {"/home/user/.cache/hearth"} if DATA else set()
+        if DATA:
+            self.succeed(PYTHON, "-m", "hearth", "bench", "mobilenet.tflite", "--repeat", "1")
+        self.succeed(PYTHON, "-c", "import hearth")
+        self.assertTrue(self.files() - self.before - store)
+        self.succeed(PYTHON, "-m", "pip", "uninstall", "--quiet", "--yes", "hearth")
+        try:
+            self.assertEqual(self.files() - self.before, store)
+        finally:
+            self.succeed(PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", f"/src/{wheel.name}")
+
+
+class Debian12Test(InstalledWheel, unittest.TestCase):
+    RELEASE = "bookworm"
+
+
+class ThisDebianTest(InstalledWheel, unittest.TestCase):
+    pass
+
+
+if __name__ == "__main__":
+    unittest.main()
