@@ -7,7 +7,7 @@
 #include <span>
 
 #include "drivers/cpu/kernels/kernel.h"
-#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/microkernels/qs8_gemm.h"
 #include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {
@@ -20,14 +20,14 @@ class Qs8Tasks {
   // about so many panels or more share a gathered input.
   static constexpr size_t kPanelsPerBlock = 2;
 
-  // Divides `rows` of `rowBytes` and returns the size of the workspace.
-  size_t divide(size_t threads, size_t rows, size_t rowBytes) {
+  // Divides `rows` of `rowBytes` and returns the size of the workspace. `slack`: room for reading
+  // past the last row, whose last group of inputs may be incomplete.
+  size_t divide(size_t threads, size_t rows, size_t rowBytes, size_t slack = kQs8Group) {
     rows_ = rows;
     rowsPerTask_ = std::clamp(kScratchPerTask / std::max<size_t>(1, rowBytes), kQs8Rows, kMostRows);
     if (threads > 1) rowsPerTask_ = std::min(rowsPerTask_, rows / (threads * kTasksPerThread));
     rowsPerTask_ = std::max(kQs8Rows, rowsPerTask_ - rowsPerTask_ % kQs8Rows);
-    // Room for reading past the last row, whose last group of inputs may be incomplete.
-    scratchPerThread_ = std::min(rows, rowsPerTask_) * rowBytes + kQs8Group;
+    scratchPerThread_ = std::min(rows, rowsPerTask_) * rowBytes + slack;
     return threads * scratchPerThread_;
   }
 

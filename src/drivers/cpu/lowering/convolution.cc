@@ -8,6 +8,7 @@
 #include "drivers/cpu/kernels/f32_layer.h"
 #include "drivers/cpu/kernels/qs8_layer.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/lowering/avx2_layer.h"
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/lowering/convolution_input.h"
 #include "drivers/cpu/lowering/f16w_layer.h"
@@ -381,6 +382,8 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
   HEARTH_ASSIGN(const bool isHalf, addF16wLayer(builder, g, "CONV_2D"));
   if (isHalf) return true;
+  HEARTH_ASSIGN(const bool isOnAvx2, addAvx2Layer(builder, g, "CONV_2D"));
+  if (isOnAvx2) return true;
   const WeightPlace place{builder->currentOperation(), 0};
   const bool isWindowed = wantsWindows(input.type, g);
   const Im2col gather(g, graph::elementSize(input.type),

@@ -5,6 +5,7 @@
 
 #include "drivers/cpu/kernels/f32_layer.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/lowering/avx2_layer.h"
 #include "drivers/cpu/lowering/block_fully_connected.h"
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/lowering/f16w_layer.h"
@@ -185,6 +186,8 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   const graph::Operand& output = builder->operand(layer.output);
   if (!requantizationFits(input, filter, output) || !activationFits(layer.activation, output))
     return false;
+  HEARTH_ASSIGN(const bool isOnAvx2, addAvx2Layer(builder, overPixels(layer), "FULLY_CONNECTED"));
+  if (isOnAvx2) return true;
   const ConvertedConstantRef converted = builder->constants().converted(layer.filter);
   const size_t channelBytes = layer.inputChannels * graph::elementSize(filter.type);
   // A converted constant is converted as a whole, so it is one part.

@@ -122,19 +122,36 @@ void PackedWeights::preset(WeightPlace place, PackedPlace packed) {
 Result<const uint8_t*> PackedWeights::pack(WeightPlace place, const char* kind,
                                            const base::Sha256Digest* source, size_t size,
                                            const std::function<void(uint8_t*)>& fill) {
+  HEARTH_ASSIGN(
+      const std::span<const uint8_t> packed,
+      packMeasured(
+          place, kind, source, [&](std::span<const uint8_t> known) { return known.size() == size; },
+          [&] { return size; }, fill));
+  return packed.data();
+}
+
+Result<std::span<const uint8_t>> PackedWeights::packMeasured(
+    WeightPlace place, const char* kind, const base::Sha256Digest* source,
+    const std::function<bool(std::span<const uint8_t>)>& fits,
+    const std::function<size_t()>& measure, const std::function<void(uint8_t*)>& fill) {
   const PlaceScope scope(place, kind, source, Packing::kAllowed);
   const auto known = findPlace(0);
-  if (known && known->size == size) return known->data();
   if (known) {
+    const std::span<const uint8_t> bytes(known->data(), known->size);
+    if (fits(bytes)) return bytes;
     const std::lock_guard lock(mutex_);
     droppedPresets_ += places_.erase(place);
   }
+  if (isSealed_)
+    return fail(ErrorCode::kOutOfMemory, "The weights of a {} cannot be read any more.", kind);
+  const size_t size = measure();
   auto* data = static_cast<uint8_t*>(reserveSpace(this, size));
   if (data == nullptr)
     return fail(ErrorCode::kOutOfMemory, "There is no memory for {} bytes of packed weights.",
                 size);
   fill(data);
-  return reinterpret_cast<const uint8_t*>(lookUpOrInsert(this, nullptr, data, size));
+  return std::span(reinterpret_cast<const uint8_t*>(lookUpOrInsert(this, nullptr, data, size)),
+                   size);
 }
 
 Result<const uint8_t*> PackedWeights::constant(uint32_t operand, std::span<const uint8_t> source) {

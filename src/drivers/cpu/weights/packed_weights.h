@@ -123,6 +123,12 @@ class PackedWeights {
   // first time. They are valid as long as this lives. Error: kOutOfMemory.
   Result<const uint8_t*> pack(WeightPlace place, const char* kind, const base::Sha256Digest* source,
                               size_t size, const std::function<void(uint8_t*)>& fill);
+  // The same where the size depends on what is packed. `fits` says whether bytes that are there
+  // already are such a packing; otherwise `measure` reads the source and gives the size.
+  Result<std::span<const uint8_t>> packMeasured(
+      WeightPlace place, const char* kind, const base::Sha256Digest* source,
+      const std::function<bool(std::span<const uint8_t>)>& fits,
+      const std::function<size_t()>& measure, const std::function<void(uint8_t*)>& fill);
   // A copy of a constant, 64-byte aligned with readable bytes behind it, valid as long as this
   // lives. A warm start does not read `source`. Error: kOutOfMemory.
   Result<const uint8_t*> constant(uint32_t operand, std::span<const uint8_t> source);

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/lowering/avx2_layer.h"
+
+#include <utility>
+#include <vector>
+
+#include "drivers/cpu/kernels/qs8_tasks.h"
+#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/microkernels/im2col.h"
+#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/weights/layer_packing.h"
+#include "ops/quantization.h"
+
+namespace hearth::cpu {
+namespace {
+
+using graph::OperandType;
+
+class Avx2LayerKernel final : public Kernel {
+ public:
+  explicit Avx2LayerKernel(const Avx2Layer& layer)
+      : layer_(layer),
+        windows_(layer.geometry, 1, static_cast<uint8_t>(layer.inputZero)),
+        form_(layer.product.panels.form()),
+        inputs_(windows_.windowBytes()),
+        rowBytes_(avx2RowBytes(form_, inputs_)),
+        flip_(layer.product.output == Avx2Output::kInt8 ? 0x80 : 0) {
+    const Convolution& g = layer_.geometry;
+    isDirect_ = g.kernelHeight == 1 && g.kernelWidth == 1 && g.strideHeight == 1 &&
+                g.strideWidth == 1 && g.top + g.bottom + g.left + g.right == 0;
+  }
+
+  Result<size_t> reshape(threads::ThreadPool* pool) override {
+    return tasks_.divide(threads::threadsOf(pool), windows_.windowCount(),
+                         rowBytes_ + (isDirect_ ? 0 : inputs_), kAvx2ReadSlack);
+  }
+
+  Status setup(std::span<void* const> addresses, void* workspace) override {
+    source_ = static_cast<const uint8_t*>(addresses[layer_.source]);
+    destination_ = static_cast<uint8_t*>(addresses[layer_.destination]) + layer_.outputOffset;
+    scratch_ = static_cast<uint8_t*>(workspace);
+    return {};
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    tasks_.run(
+        pool, layer_.product.panels.count(), scratch_,
+        [&](size_t first, size_t last, size_t firstPanel, size_t lastPanel, uint8_t* scratch) {
+          compute(first, last - first, firstPanel, lastPanel, scratch);
+        });
+    return {};
+  }
+
+ private:
+  void compute(size_t first, size_t count, size_t firstPanel, size_t lastPanel,
+               uint8_t* scratch) const {
+    const uint8_t* rows = source_ + first * inputs_;
+    if (!isDirect_) {
+      uint8_t* const gathered = scratch + count * rowBytes_ + kAvx2ReadSlack;
+      windows_.gather(source_, first, first + count, gathered);
+      rows = gathered;
+    }
+    prepareAvx2Rows(form_, rows, inputs_, count, inputs_, flip_, scratch);
+    multiplyAvx2(layer_.product, scratch, count, firstPanel, lastPanel,
+                 destination_ + first * layer_.product.outputStride);
+  }
+
+  const Avx2Layer layer_;
+  const Im2col windows_;
+  const Avx2Form form_;
+  const size_t inputs_;
+  const size_t rowBytes_;
+  const uint8_t flip_;
+  bool isDirect_ = false;
+  Qs8Tasks tasks_;
+  uint8_t* scratch_ = nullptr;
+  const uint8_t* source_ = nullptr;
+  uint8_t* destination_ = nullptr;
+};
+
+// What packing reads, and the layer without its panels.
+struct Creation : LayerPacking {
+  Avx2Layer layer;
+  const char* kind = nullptr;
+  Avx2Weights source;  // `values` of the first channel of this part
+  const int32_t* bias = nullptr;
+  std::vector<float> factors;
+  size_t rows = 0;
+};
+
+Result<std::unique_ptr<Kernel>> makeKernel(const Creation& c) {
+  const size_t inputs = c.source.inputs;
+  const size_t columns = c.source.columns;
+  std::vector<int32_t> constants;
+  std::optional<Avx2Packer> packer;
+  const auto measure = [&] {
+    Avx2Weights weights = c.source;
+    constants = avx2Constants(weights, c.bias, c.layer.inputZero);
+    weights.constants = constants.data();
+    weights.factors = c.factors.data();
+    packer.emplace(weights, c.rows);
+    return packer->bytes();
+  };
+  HEARTH_ASSIGN(const std::span<const uint8_t> packed,
+                c.weights->packMeasured(
+                    c.place, c.kind, c.packed.get(),
+                    [&](std::span<const uint8_t> bytes) {
+                      return Avx2Panels::read(bytes, inputs, columns).has_value();
+                    },
+                    measure, [&](uint8_t* bytes) { packer->pack(bytes); }));
+  Avx2Layer layer = c.layer;
+  auto panels = Avx2Panels::read(packed, inputs, columns);
+  if (!panels)
+    return fail(ErrorCode::kUnsupported, "The packed weights of a {} are damaged.", c.kind);
+  layer.product.panels = std::move(*panels);
+  return makeAvx2LayerKernel(layer);
+}
+
+bool typesFit(PlanBuilder* builder, const Convolution& g) {
+  if (!hasAvx2Gemm() || hasVnniGemm() || g.isDepthwise || g.groups != 1) return false;
+  const OperandType type = builder->operand(g.input).type;
+  // So many products of bytes stay within 32 bits.
+  constexpr size_t kMostInputs = 32768;
+  const size_t inputs = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
+  return (type == OperandType::kTensorQuant8AsymmSigned ||
+          type == OperandType::kTensorQuant8Asymm) &&
+         inputs != 0 && inputs <= kMostInputs && g.groupOutputChannels != 0 &&
+         g.batch * g.outputHeight * g.outputWidth != 0 &&
+         builder->constants().converted(g.filter) == nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeAvx2LayerKernel(const Avx2Layer& layer) {
+  return std::make_unique<Avx2LayerKernel>(layer);
+}
+
+std::vector<int32_t> avx2Constants(const Avx2Weights& weights, const int32_t* bias,
+                                   int32_t inputZero) {
+  const auto zero = static_cast<uint32_t>(inputZero + (weights.isSigned ? 128 : 0));
+  std::vector<int32_t> constants(weights.columns);
+  // The arithmetic is unsigned, because a hostile bias may make it wrap, as in the kernels.
+  for (size_t column = 0; column < weights.columns; ++column)
+    constants[column] = static_cast<int32_t>(
+        static_cast<uint32_t>(bias == nullptr ? 0 : bias[column]) - zero * weights.sumOf(column));
+  return constants;
+}
+
+Result<bool> addAvx2Layer(PlanBuilder* builder, const Convolution& g, const char* kind) {
+  if (!typesFit(builder, g)) return false;
+  const graph::Operand& input = builder->operand(g.input);
+  const graph::Operand& filter = builder->operand(g.filter);
+  const graph::Operand& output = builder->operand(g.output);
+  const size_t inputs = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
+  const std::vector<ChannelRange> parts = channelParts(g.groupOutputChannels, inputs);
+  // Only packing the last part may read past the constant's end.
+  const WeightPlace last = {builder->currentOperation(), static_cast<uint32_t>(parts.size() - 1)};
+  const uint8_t* const values = builder->constants().weightData(g.filter, last);
+  const uint8_t* bias = nullptr;
+  if (g.bias != UINT32_MAX) {
+    HEARTH_ASSIGN(bias, builder->constants().biasData(g.bias, last));
+  }
+  const ops::QuantizedRange range = ops::quantizedActivationRange(g.activation, output);
+  const bool isSigned = input.type == OperandType::kTensorQuant8AsymmSigned;
+  const ValueId source = builder->read(g.input);
+  const ValueId destination = builder->write(g.output);
+  for (uint32_t part = 0; part < parts.size(); ++part) {
+    const ChannelRange channels = parts[part];
+    Creation c;
+    c.layer.geometry = g;
+    c.layer.product.output = isSigned ? Avx2Output::kInt8 : Avx2Output::kUint8;
+    c.layer.product.outputZero = output.zeroPoint;
+    c.layer.product.lowest = range.lowest;
+    c.layer.product.highest = range.highest;
+    c.layer.product.outputStride = g.groupOutputChannels;
+    c.layer.inputZero = input.zeroPoint;
+    c.layer.source = source;
+    c.layer.destination = destination;
+    c.layer.outputOffset = channels.first;
+    c.kind = kind;
+    c.rows = g.batch * g.outputHeight * g.outputWidth;
+    if (values != nullptr) c.source.values = values + channels.first * inputs;
+    if (bias != nullptr) c.bias = reinterpret_cast<const int32_t*>(bias) + channels.first;
+    c.source.isSigned = isSigned;
+    c.source.zero = isSigned ? 0 : filter.zeroPoint;
+    c.source.inputs = inputs;
+    c.source.columns = channels.count;
+    const std::shared_ptr<const float> scales =
+        scalesFrom(filter, g.groupOutputChannels, channels.first);
+    // Computed in XNNPACK's order, so that results are equal to XNNPACK's.
+    for (size_t i = 0; i < channels.count; ++i)
+      c.factors.push_back(input.scale * scales.get()[i] / output.scale);
+    c.weights = builder->weights();
+    c.place = {builder->currentOperation(), part};
+    const uint32_t operands[] = {g.input, g.filter, g.bias, g.output};
+    // The first number tells this packing from those of other kernels.
+    const uint64_t parameters[] = {kAvx2Window, inputs, channels.count, channels.first};
+    c.packed = builder->packingSource(operands, parameters);
+    Node& node = builder->add("own", {source}, {destination});
+    releaseAfterPacking(builder, &node, g.filter, parts, part, inputs);
+    node.create = [creation = std::make_shared<const Creation>(std::move(c))] {
+      return makeKernel(*creation);
+    };
+  }
+  return true;
+}
+
+}  // namespace hearth::cpu

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our layer on AVX2 gives the very bytes of XNNPACK's, for convolutions of any geometry.
+#include "drivers/cpu/lowering/avx2_layer.h"
+
+#include "drivers/cpu/platform/kernel_traits.h"
+#include "drivers/cpu/testing/qs8_convolution_sample.h"
+#include "drivers/cpu/testing/random_convolution.h"
+#include "memory/mapping.h"
+#include "threads/thread_pool.h"
+
+namespace hearth::cpu {
+namespace {
+
+class Avx2LayerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(initializeXnnpack());
+    if (!hasAvx2Gemm()) GTEST_SKIP() << "This CPU has no AVX2.";
+    pool_ = threads::ThreadPool::create(3).value();
+  }
+
+  void compare(const Convolution& g, unsigned seed) {
+    Int8ConvolutionSample sample(g, seed % 2 == 0, seed);
+    // Every second sample has small weights, which need few corrections.
+    if (seed % 4 > 1)
+      for (int8_t& weight : sample.filter) weight = static_cast<int8_t>(weight / 3);
+    PackedWeights forXnnpack(true);
+    const std::vector<int8_t> expected = sample.onXnnpack(&forXnnpack);
+    Avx2Weights weights;
+    weights.values = reinterpret_cast<const uint8_t*>(sample.filter.data());
+    weights.inputs = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
+    weights.columns = g.groupOutputChannels;
+    const std::vector<int32_t> constants =
+        avx2Constants(weights, sample.bias.data(), sample.inputZero);
+    std::vector<float> factors;
+    for (size_t i = 0; i < weights.columns; ++i)
+      factors.push_back(sample.inputScale * sample.scales[i] / sample.outputScale);
+    weights.constants = constants.data();
+    weights.factors = factors.data();
+    for (const Avx2Form form : {Avx2Form::kQuads, Avx2Form::kWords, Avx2Form::kDots}) {
+      const Avx2Packer packer(weights, form);
+      auto packed = memory::Mapping::anonymous(packer.bytes());
+      ASSERT_TRUE(packed);
+      packer.pack(packed->data());
+      auto panels =
+          Avx2Panels::read({packed->data(), packer.bytes()}, weights.inputs, weights.columns);
+      ASSERT_TRUE(panels);
+      Avx2Layer layer;
+      layer.geometry = g;
+      layer.product.panels = *panels;
+      layer.product.outputZero = sample.outputZero;
+      layer.product.lowest = sample.lowest;
+      layer.product.highest = sample.highest;
+      layer.product.outputStride = g.groupOutputChannels;
+      layer.inputZero = sample.inputZero;
+      layer.source = 0;
+      layer.destination = 1;
+      const auto kernel = makeAvx2LayerKernel(layer);
+      const auto number = static_cast<uint32_t>(form);
+      ASSERT_EQ(sample.onKernel(kernel.get(), nullptr), expected) << seed << " form " << number;
+      ASSERT_EQ(sample.onKernel(kernel.get(), pool_.get()), expected) << seed << " form " << number;
+    }
+  }
+
+  std::unique_ptr<threads::ThreadPool> pool_;
+};
+
+TEST_F(Avx2LayerTest, ConvolutionsAreThoseOfXnnpack) {
+  std::mt19937 random(1);
+  for (unsigned seed = 0; seed < 100; ++seed) compare(randomConvolution(&random, 40, 3, 2), seed);
+}
+
+TEST_F(Avx2LayerTest, RowsAndColumns) {
+  for (const size_t rows : {1, 2, 5, 6, 7, 13, 49, 100, 300})
+    for (const size_t columns : {1, 15, 16, 17, 33, 64, 130}) {
+      Convolution g;
+      g.batch = rows;
+      g.groupInputChannels = 37;
+      g.groupOutputChannels = columns;
+      compare(g, static_cast<unsigned>(rows * 131 + columns));
+    }
+}
+
+TEST_F(Avx2LayerTest, WindowsOfManyInputs) {
+  Convolution g;
+  g.inputHeight = g.inputWidth = 9;
+  g.groupInputChannels = 32;
+  g.groupOutputChannels = 19;
+  g.kernelHeight = g.kernelWidth = 33;
+  g.top = g.bottom = g.left = g.right = 16;
+  findOutputSize(&g);
+  compare(g, 7);
+}
+
+}  // namespace
+}  // namespace hearth::cpu

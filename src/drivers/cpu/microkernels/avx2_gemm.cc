@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/microkernels/avx2_gemm.h"
+
+#include <algorithm>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+#include "drivers/cpu/microkernels/avx2_vectors.h"
+#endif
+
+namespace hearth::cpu {
+
+size_t avx2RowBytes(Avx2Form form, size_t inputs) {
+  return avx2PaddedInputs(inputs) * (form == Avx2Form::kWords ? sizeof(int16_t) : 1);
+}
+
+#if defined(__x86_64__)
+
+namespace {
+
+constexpr size_t kVectorBytes = 32;
+constexpr size_t kGroupBytes = kAvx2Columns * kAvx2Group;
+constexpr size_t kHeadBytes = 3 * kAvx2Columns * sizeof(float);
+
+HEARTH_AVX2 __m256i load(const uint8_t* from) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+HEARTH_AVX2 __m256i fourBytes(const uint8_t* from) {
+  int32_t value;
+  std::memcpy(&value, from, sizeof value);
+  return _mm256_set1_epi32(value);
+}
+HEARTH_AVX2 __m256i sixteenBytes(const uint8_t* from) {
+  return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+}
+
+// The sums of kRows rows and the two halves of a panel.
+template <size_t kRows>
+using Sums = __m256i[kRows][2];
+
+// The forms' inner loops. They add the products of kRows prepared rows and a panel's weights to the
+// sums, which live in registers.
+struct Quads {
+  static constexpr size_t kBytesPerInput = 1;
+
+  template <size_t kRows>
+  HEARTH_AVX2 static void add(Sums<kRows>& sums, const uint8_t* rows, size_t stride,
+                              const uint8_t* weights, size_t inputs) {
+    const __m256i ones = _mm256_set1_epi16(1);
+    for (size_t i = 0; i < inputs; i += 2 * kAvx2Group, weights += 2 * kGroupBytes) {
+#pragma GCC unroll 6
+      for (size_t r = 0; r < kRows; ++r) {
+        const __m256i first = fourBytes(rows + r * stride + i);
+        const __m256i last = fourBytes(rows + r * stride + i + kAvx2Group);
+#pragma GCC unroll 2
+        for (size_t h = 0; h < 2; ++h) {
+          const __m256i words = _mm256_add_epi16(
+              _mm256_maddubs_epi16(first, load(weights + h * kVectorBytes)),
+              _mm256_maddubs_epi16(last, load(weights + kGroupBytes + h * kVectorBytes)));
+          sums[r][h] = _mm256_add_epi32(sums[r][h], _mm256_madd_epi16(words, ones));
+        }
+      }
+    }
+  }
+};
+
+struct Words {
+  static constexpr size_t kBytesPerInput = 2;
+
+  template <size_t kRows>
+  HEARTH_AVX2 static void add(Sums<kRows>& sums, const uint8_t* rows, size_t stride,
+                              const uint8_t* weights, size_t inputs) {
+    // Of each group a prepared row has the inputs 0 and 2, then 1 and 3.
+    constexpr size_t kPair = 2 * sizeof(int16_t);
+    for (size_t i = 0; i < inputs; i += kAvx2Group, weights += kGroupBytes, rows += 2 * kPair) {
+#pragma GCC unroll 2
+      for (size_t h = 0; h < 2; ++h) {
+        const __m256i bytes = load(weights + h * kVectorBytes);
+        const __m256i even = _mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8);
+        const __m256i odd = _mm256_srai_epi16(bytes, 8);
+#pragma GCC unroll 6
+        for (size_t r = 0; r < kRows; ++r) {
+          sums[r][h] =
+              _mm256_add_epi32(sums[r][h], _mm256_madd_epi16(fourBytes(rows + r * stride), even));
+          sums[r][h] = _mm256_add_epi32(
+              sums[r][h], _mm256_madd_epi16(fourBytes(rows + r * stride + kPair), odd));
+        }
+      }
+    }
+  }
+};
+
+// The instruction of AVX-VNNI. Its name is for the assembler alone: programs that run on any AVX2
+// contain it.
+struct DotInstruction {
+  HEARTH_AVX2 static void dot(__m256i& sums, __m256i inputs, __m256i weights) {
+    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(inputs), "xm"(weights));
+  }
+};
+
+// The same of instructions that AVX2 has.
+struct ComputedDot {
+  HEARTH_AVX2 static void dot(__m256i& sums, __m256i inputs, __m256i weights) {
+    const __m256i even = _mm256_madd_epi16(_mm256_and_si256(inputs, _mm256_set1_epi16(0xff)),
+                                           _mm256_srai_epi16(_mm256_slli_epi16(weights, 8), 8));
+    const __m256i odd =
+        _mm256_madd_epi16(_mm256_srli_epi16(inputs, 8), _mm256_srai_epi16(weights, 8));
+    sums = _mm256_add_epi32(sums, _mm256_add_epi32(even, odd));
+  }
+};
+
+template <typename Dot>
+struct Dots {
+  static constexpr size_t kBytesPerInput = 1;
+
+  template <size_t kRows>
+  HEARTH_AVX2 static void add(Sums<kRows>& sums, const uint8_t* rows, size_t stride,
+                              const uint8_t* weights, size_t inputs) {
+    for (size_t i = 0; i < inputs; i += kAvx2Group, weights += kGroupBytes) {
+      const __m256i halves[2] = {load(weights), load(weights + kVectorBytes)};
+#pragma GCC unroll 6
+      for (size_t r = 0; r < kRows; ++r) {
+        const __m256i four = fourBytes(rows + r * stride + i);
+#pragma GCC unroll 2
+        for (size_t h = 0; h < 2; ++h) Dot::dot(sums[r][h], four, halves[h]);
+      }
+    }
+  }
+};
+
+// Adds the corrections of one half of a panel.
+template <size_t kRows, size_t kHalf>
+HEARTH_AVX2 void addCorrections(Sums<kRows>& sums, const uint8_t* rows, size_t stride,
+                                size_t inputs, const Avx2Panel& panel) {
+  const __m256i ones = _mm256_set1_epi16(1);
+  const __m256i otherHalf = _mm256_set1_epi8(-128);
+  const size_t before = kHalf == 0 ? 0 : panel.counts[0];
+  const uint8_t* correction = panel.corrections + before * 2 * kVectorBytes;
+  const uint8_t* place = panel.windows + before * sizeof(uint32_t);
+  const size_t lastWindow = (inputs - 1) / kAvx2Window;
+  for (size_t i = 0; i < panel.counts[kHalf]; ++i) {
+    uint32_t window;
+    std::memcpy(&window, place + i * sizeof window, sizeof window);
+    const uint8_t* const at = rows + std::min<size_t>(window, lastWindow) * kAvx2Window;
+    const __m256i low = load(correction);
+    const __m256i high = _mm256_xor_si256(low, otherHalf);
+    const __m256i weights = load(correction + kVectorBytes);
+    correction += 2 * kVectorBytes;
+#pragma GCC unroll 6
+    for (size_t r = 0; r < kRows; ++r) {
+      const __m256i chosen = _mm256_or_si256(
+          _mm256_shuffle_epi8(sixteenBytes(at + r * stride), low),
+          _mm256_shuffle_epi8(sixteenBytes(at + r * stride + kAvx2Window / 2), high));
+      sums[r][kHalf] = _mm256_add_epi32(
+          sums[r][kHalf], _mm256_madd_epi16(_mm256_maddubs_epi16(chosen, weights), ones));
+    }
+  }
+}
+
+// Writes the bytes of the first `columns` columns. XNNPACK rounds and clamps in this way, too. The
+// upper bound is applied before the conversion, which has no result for large numbers.
+template <bool kIsSigned>
+HEARTH_AVX2 void write(const Avx2Gemm& product, const __m256i (&sums)[2], const uint8_t* factors,
+                       size_t columns, uint8_t* output) {
+  const __m256 ceiling = _mm256_set1_ps(static_cast<float>(product.highest - product.outputZero));
+  const __m256i zeroWords = _mm256_set1_epi16(static_cast<int16_t>(product.outputZero));
+  const __m128i lowest = _mm_set1_epi8(static_cast<char>(product.lowest));
+  __m256i steps[2];
+#pragma GCC unroll 2
+  for (size_t h = 0; h < 2; ++h) {
+    const __m256 factor =
+        _mm256_loadu_ps(reinterpret_cast<const float*>(factors + h * kVectorBytes));
+    steps[h] = _mm256_cvtps_epi32(
+        _mm256_min_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(sums[h]), factor), ceiling));
+  }
+  // Narrowing puts 4 columns of each half next to each other.
+  const __m256i words = _mm256_permute4x64_epi64(
+      _mm256_adds_epi16(_mm256_packs_epi32(steps[0], steps[1]), zeroWords), 0xd8);
+  const __m128i low = _mm256_castsi256_si128(words);
+  const __m128i high = _mm256_extracti128_si256(words, 1);
+  const __m128i bytes = kIsSigned ? _mm_max_epi8(_mm_packs_epi16(low, high), lowest)
+                                  : _mm_max_epu8(_mm_packus_epi16(low, high), lowest);
+  if (columns >= kAvx2Columns) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(output), bytes);
+    return;
+  }
+  alignas(16) uint8_t last[kAvx2Columns];
+  _mm_store_si128(reinterpret_cast<__m128i*>(last), bytes);
+  std::memcpy(output, last, columns);
+}
+
+template <typename Form, size_t kRows>
+HEARTH_AVX2_FUNCTION void multiplyTile(const Avx2Gemm& product, const Avx2Panel& panel,
+                                       const uint8_t* rows, size_t stride, size_t columns,
+                                       uint8_t* output) {
+  const size_t inputs = avx2PaddedInputs(product.panels.inputs());
+  Sums<kRows> sums;
+#pragma GCC unroll 6
+  for (size_t r = 0; r < kRows; ++r) {
+    sums[r][0] = load(panel.data);
+    sums[r][1] = load(panel.data + kVectorBytes);
+  }
+  Form::template add<kRows>(sums, rows, stride, panel.data + kHeadBytes, inputs);
+  if constexpr (Form::kBytesPerInput == 1) {
+    addCorrections<kRows, 0>(sums, rows, stride, inputs, panel);
+    addCorrections<kRows, 1>(sums, rows, stride, inputs, panel);
+  }
+  const uint8_t* const factors = panel.data + kAvx2Columns * sizeof(int32_t);
+#pragma GCC unroll 6
+  for (size_t r = 0; r < kRows; ++r) {
+    uint8_t* const at = output + r * product.outputStride;
+    if (product.output == Avx2Output::kInt8)
+      write<true>(product, sums[r], factors, columns, at);
+    else
+      write<false>(product, sums[r], factors, columns, at);
+  }
+}
+
+template <typename Form, size_t kRows>
+void multiplyRows(const Avx2Gemm& product, const Avx2Panel& panel, const uint8_t* rows,
+                  size_t count, size_t columns, uint8_t* output) {
+  const size_t stride = avx2PaddedInputs(product.panels.inputs()) * Form::kBytesPerInput;
+  for (; count >= kRows; count -= kRows) {
+    multiplyTile<Form, kRows>(product, panel, rows, stride, columns, output);
+    rows += kRows * stride;
+    output += kRows * product.outputStride;
+  }
+  if constexpr (kRows > 1) {
+    // The rest goes to kernels of half as many rows, so that few kernels suffice.
+    if (count > 0) multiplyRows<Form, kRows / 2>(product, panel, rows, count, columns, output);
+  }
+}
+
+template <typename Form>
+void multiplyPanels(const Avx2Gemm& product, const uint8_t* rows, size_t count, size_t firstPanel,
+                    size_t lastPanel, uint8_t* output) {
+  for (size_t p = firstPanel; p < lastPanel; ++p) {
+    const size_t column = p * kAvx2Columns;
+    multiplyRows<Form, kAvx2Rows>(product, product.panels.panel(p), rows, count,
+                                  product.panels.columns() - column, output + column);
+  }
+}
+
+HEARTH_AVX2_FUNCTION void prepareBytes(const uint8_t* from, size_t count, uint8_t flip,
+                                       uint8_t* to) {
+  const __m256i flips = _mm256_set1_epi8(static_cast<char>(flip));
+  for (; count >= kVectorBytes; count -= kVectorBytes) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_xor_si256(load(from), flips));
+    from += kVectorBytes;
+    to += kVectorBytes;
+  }
+  for (; count > 0; --count) *to++ = *from++ ^ flip;
+}
+
+// Of each group the inputs 0 and 2 as words, then 1 and 3.
+HEARTH_AVX2_FUNCTION void prepareWords(const uint8_t* from, size_t count, uint8_t flip,
+                                       uint8_t* to) {
+  const __m256i flips = _mm256_set1_epi8(static_cast<char>(flip));
+  const __m256i lowBytes = _mm256_set1_epi16(0xff);
+  for (; count >= kVectorBytes; count -= kVectorBytes) {
+    const __m256i bytes = _mm256_xor_si256(load(from), flips);
+    const __m256i even = _mm256_and_si256(bytes, lowBytes);
+    const __m256i odd = _mm256_srli_epi16(bytes, 8);
+    const __m256i low = _mm256_unpacklo_epi32(even, odd);
+    const __m256i high = _mm256_unpackhi_epi32(even, odd);
+    auto* const out = reinterpret_cast<__m256i*>(to);
+    _mm256_storeu_si256(out, _mm256_permute2x128_si256(low, high, 0x20));
+    _mm256_storeu_si256(out + 1, _mm256_permute2x128_si256(low, high, 0x31));
+    from += kVectorBytes;
+    to += 2 * kVectorBytes;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const auto word = static_cast<uint16_t>(from[i] ^ flip);
+    const size_t place = i % kAvx2Group % 2 * 2 + i % kAvx2Group / 2;
+    std::memcpy(to + (i / kAvx2Group * kAvx2Group + place) * sizeof word, &word, sizeof word);
+  }
+}
+
+// Whether the operating system keeps the registers is asked with AVX2.
+bool cpuHasAvxVnni() {
+  constexpr unsigned kAvxVnni = 1u << 4;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 &&
+         (eax & kAvxVnni) != 0;
+}
+
+}  // namespace
+
+bool hasAvx2Gemm() {
+  static const bool has = __builtin_cpu_supports("avx2");
+  return has;
+}
+
+bool hasAvxVnni() {
+  static const bool has = cpuHasAvxVnni();
+  return has;
+}
+
+void prepareAvx2Rows(Avx2Form form, const uint8_t* rows, size_t stride, size_t count, size_t inputs,
+                     uint8_t flip, uint8_t* prepared) {
+  const size_t bytes = avx2RowBytes(form, inputs);
+  // Rows without gaps are one long row.
+  if (stride == inputs && inputs % kAvx2InputStep == 0) {
+    inputs *= count;
+    count = std::min<size_t>(count, 1);
+  }
+  for (size_t r = 0; r < count; ++r) {
+    uint8_t* const row = prepared + r * bytes;
+    if (inputs % kAvx2InputStep != 0) {
+      // The padding, whose weights are zero.
+      std::memset(row + bytes - bytes / avx2PaddedInputs(inputs) * kAvx2InputStep, 0,
+                  bytes / avx2PaddedInputs(inputs) * kAvx2InputStep);
+    }
+    if (form == Avx2Form::kWords)
+      prepareWords(rows + r * stride, inputs, flip, row);
+    else
+      prepareBytes(rows + r * stride, inputs, flip, row);
+  }
+}
+
+void multiplyAvx2(const Avx2Gemm& product, const uint8_t* prepared, size_t count, size_t firstPanel,
+                  size_t lastPanel, uint8_t* output) {
+  switch (product.panels.form()) {
+    case Avx2Form::kQuads:
+      return multiplyPanels<Quads>(product, prepared, count, firstPanel, lastPanel, output);
+    case Avx2Form::kWords:
+      return multiplyPanels<Words>(product, prepared, count, firstPanel, lastPanel, output);
+    case Avx2Form::kDots:
+      if (product.hasDotInstruction)
+        return multiplyPanels<Dots<DotInstruction>>(product, prepared, count, firstPanel, lastPanel,
+                                                    output);
+      return multiplyPanels<Dots<ComputedDot>>(product, prepared, count, firstPanel, lastPanel,
+                                               output);
+  }
+}
+
+#else
+
+bool hasAvx2Gemm() {
+  return false;
+}
+bool hasAvxVnni() {
+  return false;
+}
+void prepareAvx2Rows(Avx2Form, const uint8_t*, size_t, size_t, size_t, uint8_t, uint8_t*) {}
+void multiplyAvx2(const Avx2Gemm&, const uint8_t*, size_t, size_t, size_t, uint8_t*) {}
+
+#endif
+
+}  // namespace hearth::cpu
