@@ -91,6 +91,21 @@ function(hearth_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT 600)
 endfunction()
 
+# hearth_hosted_test(NAME [EXCEPT pattern...]): runs a test program once more, with both built-in
+# devices behind hosts that the runtime spawns; without the cases that cannot apply there.
+function(hearth_hosted_test name)
+  if(NOT HEARTH_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "" "EXCEPT" ${ARGN})
+  list(JOIN arg_EXCEPT ":" except)
+  add_test(NAME ${name}_hosted COMMAND ${name} --gtest_filter=*-${except})
+  set_tests_properties(${name}_hosted PROPERTIES TIMEOUT 600
+    ENVIRONMENT "HEARTH_DRIVER_HOSTS=hearth-cpu=spawn,nnapi-reference=spawn")
+  # The runtime finds it beside the test program.
+  add_dependencies(${name} hearth_tool)
+endfunction()
+
 # hearth_fuzzer(NAME SOURCES file... [DEPS target...]): a libFuzzer program (fuzz preset only), also
 # built by the target hearth_fuzzers.
 function(hearth_fuzzer name)

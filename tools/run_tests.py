@@ -54,6 +54,7 @@ def build(preset, *targets):
 # What runs under the thread sanitizer: a few programs, so that they are built in minutes.
 THREAD_TESTS = {
     "ipc_parts_test": "*",
+    "ipc_test": "*",
     "nnapi_threads_test": "*",
     "runtime_test": "*",
     "threads_test": "*",

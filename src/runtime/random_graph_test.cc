@@ -10,10 +10,9 @@
 #include <set>
 
 #include "base/format.h"
-#include "drivers/cpu/cpu_device.h"
-#include "drivers/reference/reference_device.h"
 #include "hal/interpreted_model.h"
 #include "ops/half.h"
+#include "runtime/device_manager.h"
 #include "runtime/partitioned_model.h"
 #include "runtime/testing/random_graph.h"
 
@@ -185,8 +184,9 @@ class RandomGraphTest : public testing::Test {
     }
   }
 
-  const std::shared_ptr<hal::Device> cpu_ = cpu::createCpuDevice();
-  const std::shared_ptr<hal::Device> reference_ = drivers::reference::createDevice();
+  // In this process or behind hosts.
+  const std::shared_ptr<hal::Device> cpu_ = *DeviceManager::shared().find("hearth-cpu");
+  const std::shared_ptr<hal::Device> reference_ = DeviceManager::shared().reference();
 };
 
 TEST_F(RandomGraphTest, GivesTheFormulasResultsOnBothDevicesAndOnAllDivisions) {

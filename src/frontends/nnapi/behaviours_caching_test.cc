@@ -28,11 +28,13 @@ class CachingBehaviour : public FakeDeviceTest {
     std::string pattern = fs::temp_directory_path() / "hearth-caching-XXXXXX";
     root_ = ::mkdtemp(pattern.data());
     fs::create_directory(folder());
-    ::setenv("XDG_STATE_HOME", (root_ / "state").c_str(), 1);
+    // Hosts of drivers have the environment that this process had when it started them.
+    if (std::getenv("HEARTH_DRIVER_HOSTS") == nullptr)
+      ::setenv("XDG_STATE_HOME", (root_ / "state").c_str(), 1);
     ::setenv("HEARTH_REPORT", (root_ / "report").c_str(), 1);
   }
   ~CachingBehaviour() override {
-    ::unsetenv("XDG_STATE_HOME");
+    if (std::getenv("HEARTH_DRIVER_HOSTS") == nullptr) ::unsetenv("XDG_STATE_HOME");
     ::unsetenv("HEARTH_REPORT");
     std::error_code ignored;
     fs::remove_all(root_, ignored);
