@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/log.h"
 #include "graph/model_bytes.h"
 #include "hal/cts/device_fixture.h"
 #include "hal/cts/model_builder.h"
@@ -335,6 +336,24 @@ TEST_F(HostTest, ConnectionsOfAUserAreLimited) {
   }
   for (const auto& session : sessions) EXPECT_FALSE(isEnded(*session));
   sessions.clear();
+  EXPECT_TRUE(comesTrue([&] { return Session::open(connect()).has_value(); }));
+}
+
+// Those beyond the limits are turned away, in a sentence if they read it; who is served stays so.
+TEST_F(HostTest, TenThousandConnectionsDisturbNobody) {
+  base::setLogLevel(base::LogLevel::kOff);
+  const auto session = greet();
+  std::vector<base::Descriptor> kept;
+  for (int i = 0; i < 10'000; ++i) {
+    base::Descriptor socket = connect();
+    ASSERT_TRUE(socket.valid()) << i;
+    // Some stay, without a word.
+    if (i % 50 == 0) kept.push_back(std::move(socket));
+    if (i % 1000 == 0) EXPECT_FALSE(isEnded(*session));
+  }
+  EXPECT_FALSE(isEnded(*session));
+  kept.clear();
+  base::setLogLevelFromEnvironment();
   EXPECT_TRUE(comesTrue([&] { return Session::open(connect()).has_value(); }));
 }
 

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
@@ -262,6 +263,34 @@ class ServeTest(CommandTest):
             self.assertIsNone(client.poll())
             client.kill()
         self.waitFor(lambda: not self.spawned())
+
+    def testNothingIsLeftOfClientsThatAreKilled(self):
+        host = self.startHost("--device", CPU, "--socket", self.path, "--clients", "256",
+                              path=self.path)
+        env = self.hosted(f"{CPU}={self.path}")
+
+        def has():
+            """Descriptors, mappings of clients' memory, threads."""
+            process = pathlib.Path(f"/proc/{host.pid}")
+            mappings = (process / "maps").read_text(encoding="utf-8")
+            return (len(list((process / "fd").iterdir())),
+                    sum("memfd:" in line for line in mappings.splitlines()),
+                    len(list((process / "task").iterdir())))
+
+        self.hello(env)
+        # The threads that the driver makes once.
+        self.json("bench", MODEL, "--random-input", "1", "--repeat", "5", env=env)
+        self.waitFor(lambda: has()[0] <= 8)
+        before = has()
+        chance = random.Random(5)
+        for _ in range(1000 if os.environ.get("HEARTH_TEST_LONG") == "1" else 15):
+            with subprocess.Popen([HEARTH, "bench", MODEL, "--random-input", "1", "--repeat",
+                                   "10000000"], env=env, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL) as client:
+                time.sleep(chance.random() * 0.1)
+                client.kill()
+        self.waitFor(lambda: all(now <= then for now, then in zip(has(), before)))
+        self.assertEqual(self.hello(env), self.hello(self.variables))
 
     @unittest.skipUnless(DATA, "HEARTH_TEST_DATA is not set.")
     def testNnapisVectorsPassBehindHosts(self):

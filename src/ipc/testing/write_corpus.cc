@@ -114,6 +114,15 @@ void writeRequests(const Folder& folder) {
   folder.write("unsealed.messages",
                joinMessages({prepare(), createExecution(1, 1), compute(2), compute(2)}));
   folder.write(
+      "mailbox.messages",
+      joinMessages({prepare(), createExecution(1, 0), compute(2), requestOf([](auto request) {
+                      request.initOpenMailbox().setExecution(2);
+                      request.getOpenMailbox().setDescriptor(0);
+                    }),
+                    requestOf([](auto request) { request.setFetchResult(2); }),
+                    requestOf([](auto request) { request.setState(); }),
+                    release(schema::Release::Kind::EXECUTION, 2)}));
+  folder.write(
       "questions.messages",
       joinMessages(
           {requestOf([](auto request) { request.setWarmUp(); }), requestOf([](auto request) {
@@ -159,6 +168,10 @@ void writeReplies(const Folder& folder) {
   folder.write("error.reply", replyOf([](auto reply) {
                  writeError(Error(ErrorCode::kBadData, "It is wrong.").addContext("while reading"),
                             reply.initError());
+               }));
+  folder.write("state.reply", replyOf([](auto reply) {
+                 reply.initState().setClients(3);
+                 reply.getState().setMemory(4096);
                }));
   folder.write("done.reply", replyOf([](auto reply) { reply.setDone(); }));
   folder.write("object.reply", replyOf([](auto reply) { reply.setObject(9); }));
