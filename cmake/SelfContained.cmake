@@ -2,8 +2,8 @@
 # With HEARTH_SELF_CONTAINED our libraries need nothing of the system but glibc: other libraries, that of
 # C++ among them, are linked from their archives. Included before anything looks for one of them.
 #
-# XNNPACK and cpuinfo have no archives in Debian; tools/dev/wheels.py copies cpuinfo beside our copy of
-# XNNPACK. It also makes what HEARTH_WHEEL_PARTS has.
+# XNNPACK and cpuinfo have no archives in Debian, and libseccomp's licence asks for a library that can be
+# exchanged: tools/dev/wheels.py copies cpuinfo and libseccomp. It also makes what HEARTH_WHEEL_PARTS has.
 
 # Of the C++ library each of ours has a copy of its own, which others must not find.
 add_link_options(-static-libstdc++ -static-libgcc

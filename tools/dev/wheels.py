@@ -38,6 +38,8 @@ DEBIAN_12 = "bookworm"
 # What every system has; libraries of others are copied into the wheel.
 SYSTEM = re.compile(r"(?:lib(?:c|dl|gcc_s|m|pthread|rt)|ld-linux[-\w]*)\.so\.\d+")
 OWN = re.compile(r"lib(?:hearth\w*|neuralnetworks)\.so(?:\.\d+)?")
+# The licence of libseccomp.
+LGPL = pathlib.Path("/usr/share/common-licenses/LGPL-2.1")
 # The exit code when Debian's archive does not answer.
 UNREACHABLE = 3
 # Starts the program without loading the package.
@@ -56,6 +58,7 @@ Version: {version}
 Summary: Runs .tflite models, with packed weights that all processes share
 License-Expression: Apache-2.0
 License-File: LICENSE
+License-File: LGPL-2.1
 License-File: copyright
 License-File: notices.txt
 Requires-Python: >={python}
@@ -244,6 +247,7 @@ def wheelFiles(folder, version):
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: hearth ({version})\nRoot-Is-Purelib: false\n"
                          f"Tag: {tag()}\n",
         f"{info}/licenses/LICENSE": (ROOT / "LICENSE").read_text(encoding="utf-8"),
+        f"{info}/licenses/LGPL-2.1": LGPL.read_text(encoding="utf-8"),
         f"{info}/licenses/copyright": (ROOT / "debian" / "copyright").read_text(encoding="utf-8"),
         f"{info}/licenses/notices.txt": (HERE / "wheel_notices.txt").read_text(encoding="utf-8"),
     }
