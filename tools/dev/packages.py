@@ -29,15 +29,22 @@ class PackagesError(Exception):
 
 
 def checkVersion(root):
-    """The version of the packages, which has to be that of the libraries in them."""
-    project = (root / "CMakeLists.txt").read_text(encoding="utf-8")
-    changelog = (root / "debian" / "changelog").read_text(encoding="utf-8")
-    wanted = re.search(r"^project\(hearth VERSION (\S+)", project, re.MULTILINE)[1]
-    version = re.match(r"hearth \(([^)]+)\)", changelog)[1]
-    if version != wanted:
-        raise PackagesError(f"debian/changelog begins with version {version}, "
-                            f"CMakeLists.txt says {wanted}.")
-    return version
+    """The version that CMakeLists.txt gives the project, which all else that names it has to name."""
+    def read(path):
+        return (root / path).read_text(encoding="utf-8")
+
+    wanted = re.search(r"^project\(hearth VERSION (\S+)", read("CMakeLists.txt"), re.MULTILINE)[1]
+    header = re.findall(r"^#define HEARTH_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$",
+                        read("include/hearth/hearth.h"), re.MULTILINE)
+    named = {
+        "debian/changelog": re.match(r"hearth \(([^)]+)\)", read("debian/changelog"))[1],
+        "include/hearth/hearth.h": ".".join(header),
+        "CHANGELOG.md": re.search(r"^## (\d\S*?),? ", read("CHANGELOG.md") + " ", re.MULTILINE)[1],
+    }
+    for path, version in named.items():
+        if version != wanted:
+            raise PackagesError(f"{path} has version {version}, CMakeLists.txt says {wanted}.")
+    return wanted
 
 
 def build(preset):

@@ -23,12 +23,26 @@ class PackagesTest(unittest.TestCase):
         (self.folder / path).write_text(content, encoding="utf-8")
 
     def testVersionsThatDifferAreRefused(self):
-        self.write("CMakeLists.txt", "project(hearth VERSION 1.2.3 LANGUAGES C)\n")
-        self.write("debian/changelog", "hearth (1.2.3) unstable; urgency=medium\n")
+        files = {
+            "CMakeLists.txt": "project(hearth VERSION {} LANGUAGES C)\n",
+            "CHANGELOG.md": "# Changes\n\n## {}, not yet released\n\n## 0.9.0, 2020\n",
+            "debian/changelog": "hearth ({}) unstable; urgency=medium\n",
+        }
+        header = "".join(f"#define HEARTH_VERSION_{name} {{}}\n" for name in ("MAJOR", "MINOR", "PATCH"))
+
+        def write(path, version):
+            text = files[path].format(version) if path in files else header.format(*version.split("."))
+            self.write(path, text)
+
+        for path in (*files, "include/hearth/hearth.h"):
+            write(path, "1.2.3")
         self.assertEqual(packages.checkVersion(self.folder), "1.2.3")
-        self.write("debian/changelog", "hearth (1.2.4) unstable; urgency=medium\n")
-        with self.assertRaisesRegex(packages.PackagesError, "1.2.4, CMakeLists.txt says 1.2.3"):
-            packages.checkVersion(self.folder)
+        for path in ("CHANGELOG.md", "debian/changelog", "include/hearth/hearth.h"):
+            write(path, "1.2.4")
+            with self.assertRaisesRegex(packages.PackagesError,
+                                        f"^{path} has version 1.2.4, CMakeLists.txt says 1.2.3.$"):
+                packages.checkVersion(self.folder)
+            write(path, "1.2.3")
 
     def testTheVersionsOfTheCheckoutAgree(self):
         self.assertRegex(packages.checkVersion(packages.ROOT), r"^\d+\.\d+\.\d+$")
