@@ -102,13 +102,18 @@ class InstalledWheel:
         if CERTIFICATES.is_file():
             shutil.copy(CERTIFICATES, cls.root.path("/src/certificates"))
             cls.settings["PIP_CERT"] = "/src/certificates"
-        cls.succeed("python3", "-m", "venv", "/home/user/venv")
         cls.before = cls.files()
+        cls.makeEnvironment(PYTHON, LITERT, "numpy")
+
+    @classmethod
+    def makeEnvironment(cls, python, *others):
+        """An environment with the wheel and with others."""
+        cls.succeed("python3", "-m", "venv", pathlib.Path(python).parents[1])
         # All that is not ours, so that a failure afterwards is one of the wheel.
-        code, output = cls.asUser(PYTHON, "-m", "pip", "install", "--quiet", LITERT, "numpy", "pillow")
+        code, output = cls.asUser(python, "-m", "pip", "install", "--quiet", *others, "pillow")
         if code != 0:
             raise unittest.SkipTest(f"The archive of Python does not answer: {lastLines(output)}")
-        cls.succeed(PYTHON, "-m", "pip", "install", "--quiet", f"/src/{wheel.name}")
+        cls.succeed(python, "-m", "pip", "install", "--quiet", f"/src/{wheel.name}")
 
     @classmethod
     def asUser(cls, *command, **variables):
@@ -126,9 +131,9 @@ class InstalledWheel:
             "-prune", "-o", "(", "-iname", "*hearth*", "-o", "-iname", "*neuralnetworks*", ")",
             "-print").splitlines())
 
-    def classify(self, model, picture, **variables):
+    def classify(self, model, picture, python=PYTHON, program="classify.py", **variables):
         """What the example prints, by the one who says it."""
-        shown = self.succeed(PYTHON, "classify.py", model, picture, **variables)
+        shown = self.succeed(python, program, model, picture, **variables)
         return dict(re.findall(r"^(Hearth|LiteRT): (\d+)$", shown, re.MULTILINE))
 
     def testBothDoorsSeeTheDigit(self):
@@ -173,8 +178,35 @@ class InstalledWheel:
             self.succeed(PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", f"/src/{wheel.name}")
 
 
+    def runsIn(self, wheels, module):
+        """The example with another runtime in place of LiteRT."""
+        name = module.split(".")[0]
+        python = f"/home/user/{name}/bin/python"
+        self.addCleanup(shutil.rmtree, self.root.path(f"/home/user/{name}"), ignore_errors=True)
+        self.makeEnvironment(python, *wheels)
+        text = (ROOT / "examples" / "classify.py").read_text(encoding="utf-8")
+        changed = text.replace("from ai_edge_litert.interpreter import", f"from {module} import")
+        self.assertNotEqual(text, changed)
+        # Not of the name of a module that it imports.
+        program = f"with_{name}.py"
+        self.root.path(f"/src/{program}").write_text(changed, encoding="utf-8")
+        report = f"/home/user/{name}.json"
+        classes = self.classify("digits.tflite", "digit_3.png", python, program, HEARTH_REPORT=report)
+        self.assertEqual(classes, {"Hearth": "3", "LiteRT": "3"})
+        # One compilation of each of the two.
+        self.assertEqual(len(self.root.path(report).read_text(encoding="utf-8").splitlines()), 2)
+
+    @unittest.skipUnless(os.environ.get("HEARTH_TEST_LONG") == "1", "It is only done with --long.")
+    def testTensorFlowRunsOnIt(self):
+        self.runsIn(["tensorflow"], "tensorflow.lite.python.interpreter")
+
+
 class Debian12Test(InstalledWheel, unittest.TestCase):
     RELEASE = "bookworm"
+
+    # Its last version is for Python 3.11.
+    def testTheOldRuntimeOfTensorFlowLiteRunsOnIt(self):
+        self.runsIn(["tflite-runtime==2.14.0", "numpy<2"], "tflite_runtime.interpreter")
 
 
 class ThisDebianTest(InstalledWheel, unittest.TestCase):
