@@ -26,7 +26,7 @@ class CommandTest(unittest.TestCase):
         run = dev("help")
         self.assertEqual(run.returncode, 0)
         for command in ("setup", "build", "test", "demo", "bench", "packages", "wheels",
-                        "image", "shell", "clean"):
+                        "image", "release", "shell", "clean"):
             self.assertIn(f"\n  {command} ", run.stdout)
 
     def test_wrongUseEndsWithCode2AndASentence(self):
