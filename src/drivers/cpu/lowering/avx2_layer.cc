@@ -16,66 +16,45 @@ namespace {
 
 using graph::OperandType;
 
-class Avx2LayerKernel final : public Kernel {
+class Avx2LayerKernel final : public Qs8TaskKernel<Avx2Layer> {
  public:
   explicit Avx2LayerKernel(const Avx2Layer& layer)
-      : layer_(layer),
+      : Qs8TaskKernel(layer),
         windows_(layer.geometry, 1, static_cast<uint8_t>(layer.inputZero)),
-        form_(layer.product.panels.form()),
+        form_(layer.product.weights.form()),
         inputs_(windows_.windowBytes()),
         rowBytes_(avx2RowBytes(form_, inputs_)),
-        flip_(layer.product.output == Avx2Output::kInt8 ? 0x80 : 0) {
-    const Convolution& g = layer_.geometry;
-    isDirect_ = g.kernelHeight == 1 && g.kernelWidth == 1 && g.strideHeight == 1 &&
-                g.strideWidth == 1 && g.top + g.bottom + g.left + g.right == 0;
-  }
+        flip_(layer.product.output == Avx2Output::kInt8 ? 0x80 : 0),
+        isDirect_(layer.geometry.isOverPixels()) {}
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
     return tasks_.divide(threads::threadsOf(pool), windows_.windowCount(),
                          rowBytes_ + (isDirect_ ? 0 : inputs_), kAvx2ReadSlack);
   }
 
-  Status setup(std::span<void* const> addresses, void* workspace) override {
-    source_ = static_cast<const uint8_t*>(addresses[layer_.source]);
-    destination_ = static_cast<uint8_t*>(addresses[layer_.destination]) + layer_.outputOffset;
-    scratch_ = static_cast<uint8_t*>(workspace);
-    return {};
-  }
-
-  Status run(threads::ThreadPool* pool) override {
-    tasks_.run(
-        pool, layer_.product.panels.count(), scratch_,
-        [&](size_t first, size_t last, size_t firstPanel, size_t lastPanel, uint8_t* scratch) {
-          compute(first, last - first, firstPanel, lastPanel, scratch);
-        });
-    return {};
-  }
-
  private:
-  void compute(size_t first, size_t count, size_t firstPanel, size_t lastPanel,
-               uint8_t* scratch) const {
-    const uint8_t* rows = source_ + first * inputs_;
+  void compute(size_t first, size_t last, size_t firstPanel, size_t lastPanel,
+               uint8_t* scratch) const override {
+    const size_t count = last - first;
+    const auto* const source = reinterpret_cast<const uint8_t*>(source_);
+    const uint8_t* rows = source + first * inputs_;
     if (!isDirect_) {
       uint8_t* const gathered = scratch + count * rowBytes_ + kAvx2ReadSlack;
-      windows_.gather(source_, first, first + count, gathered);
+      windows_.gather(source, first, last, gathered);
       rows = gathered;
     }
     prepareAvx2Rows(form_, rows, inputs_, count, inputs_, flip_, scratch);
     multiplyAvx2(layer_.product, scratch, count, firstPanel, lastPanel,
-                 destination_ + first * layer_.product.outputStride);
+                 reinterpret_cast<uint8_t*>(destination_) + layer_.outputOffset +
+                     first * layer_.product.outputStride);
   }
 
-  const Avx2Layer layer_;
   const Im2col windows_;
   const Avx2Form form_;
   const size_t inputs_;
   const size_t rowBytes_;
   const uint8_t flip_;
-  bool isDirect_ = false;
-  Qs8Tasks tasks_;
-  uint8_t* scratch_ = nullptr;
-  const uint8_t* source_ = nullptr;
-  uint8_t* destination_ = nullptr;
+  const bool isDirect_;
 };
 
 // What packing reads, and the layer without its panels.
@@ -112,7 +91,7 @@ Result<std::unique_ptr<Kernel>> makeKernel(const Creation& c) {
   auto panels = Avx2Panels::read(packed, inputs, columns);
   if (!panels)
     return fail(ErrorCode::kUnsupported, "The packed weights of a {} are damaged.", c.kind);
-  layer.product.panels = std::move(*panels);
+  layer.product.weights = std::move(*panels);
   return makeAvx2LayerKernel(layer);
 }
 

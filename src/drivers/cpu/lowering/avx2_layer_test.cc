@@ -2,21 +2,19 @@
 // Our layer on AVX2 gives the very bytes of XNNPACK's, for convolutions of any geometry.
 #include "drivers/cpu/lowering/avx2_layer.h"
 
-#include "drivers/cpu/platform/kernel_traits.h"
 #include "drivers/cpu/testing/qs8_convolution_sample.h"
 #include "drivers/cpu/testing/random_convolution.h"
+#include "drivers/cpu/testing/xnnpack_comparison.h"
 #include "memory/mapping.h"
-#include "threads/thread_pool.h"
 
 namespace hearth::cpu {
 namespace {
 
-class Avx2LayerTest : public testing::Test {
+class Avx2LayerTest : public XnnpackComparisonTest {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(initializeXnnpack());
     if (!hasAvx2Gemm()) GTEST_SKIP() << "This CPU has no AVX2.";
-    pool_ = threads::ThreadPool::create(3).value();
+    XnnpackComparisonTest::SetUp();
   }
 
   void compare(const Convolution& g, unsigned seed) {
@@ -46,23 +44,16 @@ class Avx2LayerTest : public testing::Test {
           Avx2Panels::read({packed->data(), packer.bytes()}, weights.inputs, weights.columns);
       ASSERT_TRUE(panels);
       Avx2Layer layer;
-      layer.geometry = g;
-      layer.product.panels = *panels;
-      layer.product.outputZero = sample.outputZero;
-      layer.product.lowest = sample.lowest;
-      layer.product.highest = sample.highest;
+      sample.describeTo(&layer);
+      layer.product.weights = *panels;
       layer.product.outputStride = g.groupOutputChannels;
-      layer.inputZero = sample.inputZero;
-      layer.source = 0;
-      layer.destination = 1;
       const auto kernel = makeAvx2LayerKernel(layer);
-      const auto number = static_cast<uint32_t>(form);
-      ASSERT_EQ(sample.onKernel(kernel.get(), nullptr), expected) << seed << " form " << number;
-      ASSERT_EQ(sample.onKernel(kernel.get(), pool_.get()), expected) << seed << " form " << number;
+      SCOPED_TRACE(static_cast<uint32_t>(form));
+      expectOnOneThreadAndOnThree(expected, seed, [&](threads::ThreadPool* pool) {
+        return sample.onKernel(kernel.get(), pool);
+      });
     }
   }
-
-  std::unique_ptr<threads::ThreadPool> pool_;
 };
 
 TEST_F(Avx2LayerTest, ConvolutionsAreThoseOfXnnpack) {

@@ -8,6 +8,7 @@
 #include "drivers/cpu/kernels/f32_layer.h"
 #include "drivers/cpu/kernels/qs8_layer.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/lowering/avx2_depthwise.h"
 #include "drivers/cpu/lowering/avx2_layer.h"
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/lowering/convolution_input.h"
@@ -376,6 +377,8 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   if (isOwn) return true;
   HEARTH_ASSIGN(const bool isOwnDepthwise, addQs8Depthwise(builder, convolution));
   if (isOwnDepthwise) return true;
+  HEARTH_ASSIGN(const bool isAvx2Depthwise, addAvx2Depthwise(builder, convolution));
+  if (isAvx2Depthwise) return true;
   HEARTH_ASSIGN(const bool isFloatDepthwise, addF32Depthwise(builder, convolution));
   if (isFloatDepthwise) return true;
 

@@ -40,9 +40,11 @@ HEARTH_AVX2 __m256i sixteenBytes(const uint8_t* from) {
 template <size_t kRows>
 using Sums = __m256i[kRows][2];
 
-// The forms' inner loops. They add the products of kRows prepared rows and a panel's weights to the
-// sums, which live in registers.
+// The forms' inner loops. They add the products of kRows prepared rows, of which there are up to
+// kMostRows, and a panel's weights to the sums, which live in registers.
 struct Quads {
+  // With more rows g++ 14 keeps sums in memory, because it loads the weights first.
+  static constexpr size_t kMostRows = 4;
   static constexpr size_t kBytesPerInput = 1;
 
   template <size_t kRows>
@@ -67,6 +69,7 @@ struct Quads {
 };
 
 struct Words {
+  static constexpr size_t kMostRows = 6;
   static constexpr size_t kBytesPerInput = 2;
 
   template <size_t kRows>
@@ -113,6 +116,7 @@ struct ComputedDot {
 
 template <typename Dot>
 struct Dots {
+  static constexpr size_t kMostRows = 6;
   static constexpr size_t kBytesPerInput = 1;
 
   template <size_t kRows>
@@ -195,7 +199,7 @@ template <typename Form, size_t kRows>
 HEARTH_AVX2_FUNCTION void multiplyTile(const Avx2Gemm& product, const Avx2Panel& panel,
                                        const uint8_t* rows, size_t stride, size_t columns,
                                        uint8_t* output) {
-  const size_t inputs = avx2PaddedInputs(product.panels.inputs());
+  const size_t inputs = avx2PaddedInputs(product.weights.inputs());
   Sums<kRows> sums;
 #pragma GCC unroll 6
   for (size_t r = 0; r < kRows; ++r) {
@@ -221,7 +225,7 @@ HEARTH_AVX2_FUNCTION void multiplyTile(const Avx2Gemm& product, const Avx2Panel&
 template <typename Form, size_t kRows>
 void multiplyRows(const Avx2Gemm& product, const Avx2Panel& panel, const uint8_t* rows,
                   size_t count, size_t columns, uint8_t* output) {
-  const size_t stride = avx2PaddedInputs(product.panels.inputs()) * Form::kBytesPerInput;
+  const size_t stride = avx2PaddedInputs(product.weights.inputs()) * Form::kBytesPerInput;
   for (; count >= kRows; count -= kRows) {
     multiplyTile<Form, kRows>(product, panel, rows, stride, columns, output);
     rows += kRows * stride;
@@ -238,8 +242,8 @@ void multiplyPanels(const Avx2Gemm& product, const uint8_t* rows, size_t count, 
                     size_t lastPanel, uint8_t* output) {
   for (size_t p = firstPanel; p < lastPanel; ++p) {
     const size_t column = p * kAvx2Columns;
-    multiplyRows<Form, kAvx2Rows>(product, product.panels.panel(p), rows, count,
-                                  product.panels.columns() - column, output + column);
+    multiplyRows<Form, Form::kMostRows>(product, product.weights.panel(p), rows, count,
+                                        product.weights.columns() - column, output + column);
   }
 }
 
@@ -322,7 +326,7 @@ void prepareAvx2Rows(Avx2Form form, const uint8_t* rows, size_t stride, size_t c
 
 void multiplyAvx2(const Avx2Gemm& product, const uint8_t* prepared, size_t count, size_t firstPanel,
                   size_t lastPanel, uint8_t* output) {
-  switch (product.panels.form()) {
+  switch (product.weights.form()) {
     case Avx2Form::kQuads:
       return multiplyPanels<Quads>(product, prepared, count, firstPanel, lastPanel, output);
     case Avx2Form::kWords:

@@ -15,8 +15,6 @@ bool hasAvx2Gemm();
 // Whether this CPU has the dot product of AVX-VNNI. Thread-safe.
 bool hasAvxVnni();
 
-// The most rows of the inner kernels; the rows of a task should be a multiple of it.
-inline constexpr size_t kAvx2Rows = 6;
 // Bytes behind the last prepared row that the product may read.
 inline constexpr size_t kAvx2ReadSlack = kAvx2Window;
 
@@ -27,13 +25,15 @@ enum class Avx2Output {
 };
 
 struct Avx2Gemm {
-  Avx2Panels panels;
+  Avx2Panels weights;
   Avx2Output output = Avx2Output::kInt8;
   int32_t outputZero = 0;
   int32_t lowest = 0, highest = 0;  // of the output, in steps
   size_t outputStride = 0;          // bytes from one row to the next
   // Whether kDots uses the instruction. Without it, it is computed from others.
   bool hasDotInstruction = hasAvxVnni();
+
+  size_t panels() const { return weights.count(); }
 };
 
 // Bytes from one prepared row to the next.

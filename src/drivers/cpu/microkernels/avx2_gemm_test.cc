@@ -78,7 +78,7 @@ class Avx2GemmTest : public testing::Test {
     EXPECT_TRUE(panels);
     if (!panels) return {};
     Avx2Gemm product;
-    product.panels = *panels;
+    product.weights = *panels;
     product.output = lowest < 0 ? Avx2Output::kInt8 : Avx2Output::kUint8;
     product.outputZero = zero;
     product.lowest = lowest;
@@ -308,7 +308,7 @@ TEST_F(Avx2GemmTest, WindowsStayWithinTheRow) {
   std::memset(packed.data() + (panel.windows - packed.data()), 0xff,
               corrections * sizeof(uint32_t));
   Avx2Gemm product;
-  product.panels = *panels;
+  product.weights = *panels;
   product.lowest = -128;
   product.highest = 127;
   product.outputStride = 16;
