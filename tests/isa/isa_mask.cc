@@ -61,6 +61,10 @@ constexpr Level kLevels[] = {
     {"sse2", {{1, 0, {0, 0, bit(0) | bit(9), 0}}}},
 };
 
+// A level beside these: AVX2, and AVX-VNNI, which processors without AVX-512 have.
+constexpr std::string_view kAvxVnni = "avx_vnni";
+bool showsAvxVnni = false;
+
 size_t levels = 0;  // number of levels whose features are hidden; written before CPUID faults
 
 void setFaulting(bool faults) {
@@ -73,7 +77,8 @@ Registers answer(uint32_t leaf, uint32_t subleaf) {
   for (size_t i = 0; i < levels; ++i)
     for (const Mask& mask : kLevels[i].masks)
       if (mask.leaf == leaf && mask.subleaf == (leaf == 7 ? subleaf : 0)) {
-        found.eax &= ~mask.hidden.eax;
+        const bool keepsBit = showsAvxVnni && leaf == 7 && subleaf == 1;
+        found.eax &= ~(keepsBit ? mask.hidden.eax & ~bit(4) : mask.hidden.eax);
         found.ebx &= ~mask.hidden.ebx;
         found.ecx &= ~mask.hidden.ecx;
         found.edx &= ~mask.hidden.edx;
@@ -108,7 +113,9 @@ void onFault(int signal, siginfo_t* info, void* context) {
 
 void install() {
   const char* found = std::getenv("HEARTH_ISA_LEVEL");
-  const std::string_view wanted = found == nullptr ? "" : found;
+  std::string_view wanted = found == nullptr ? "" : found;
+  showsAvxVnni = wanted == kAvxVnni;
+  if (showsAvxVnni) wanted = "avx2";
   for (size_t i = 0; i < std::size(kLevels); ++i)
     if (kLevels[i].name == wanted) levels = i + 1;
   if (levels == 0) refuse("isa_mask: HEARTH_ISA_LEVEL names no level.\n");

@@ -4,7 +4,7 @@
 
     with_isa.py avx2 hearth bench MODEL
 
-The levels, from the newest: LEVELS below. It works where the processor's flags list cpuid_fault,
+The levels, from the newest: LEVELS below; avx_vnni is AVX2 with AVX-VNNI. It works where the processor's flags list cpuid_fault,
 and on the build of the release preset (its libisa_mask.so).
 """
 
@@ -12,7 +12,8 @@ import os
 import pathlib
 import sys
 
-LEVELS = ("avx512vnni", "avx512skx", "avx2", "fma3", "f16c", "avx", "sse41", "ssse3", "sse2")
+LEVELS = ("avx512vnni", "avx512skx", "avx_vnni", "avx2", "fma3", "f16c", "avx", "sse41",
+          "ssse3", "sse2")
 LIBRARY = pathlib.Path(__file__).resolve().parents[2] / "build" / "release" / "lib" / "libisa_mask.so"
 
 
