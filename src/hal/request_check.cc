@@ -122,4 +122,15 @@ Status checkPoolsWhole(const graph::Model& model) {
   return {};
 }
 
+Status checkMemoriesWhole(std::span<const memory::PoolRef> memories) {
+  if (memory::lossCount() == 0) [[likely]]
+    return {};
+  for (const memory::PoolRef& memory : memories)
+    if (memory::areLost(memory->data(), memory->size()))
+      return fail(ErrorCode::kOpFailed,
+                  "A memory of {} bytes was taken away while an execution used it.",
+                  memory->size());
+  return {};
+}
+
 }  // namespace hearth::hal

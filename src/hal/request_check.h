@@ -2,6 +2,7 @@
 // What every driver checks before it computes: whether the request fits the model.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -37,5 +38,9 @@ Status checkPoolsMapped(const graph::Model& model);
 // kOpFailed when bytes of the model's constants were lost, so that what was computed or packed from
 // them may be wrong. Cheap while the process has lost nothing.
 Status checkPoolsWhole(const graph::Model& model);
+
+// kOpFailed when bytes of memories that arguments lie in were lost, as when somebody truncated
+// their file during a computation. As cheap.
+Status checkMemoriesWhole(std::span<const memory::PoolRef> memories);
 
 }  // namespace hearth::hal

@@ -81,10 +81,7 @@ Result<memory::PoolRef> ClientMemories::map(schema::Memory::Reader memory,
     std::shared_ptr<Use> use;
     bool isGuarded = false;
     memory::PoolRef pool;
-    memory::WatchedPages pages;
     ~Held() {
-      // Ends before anything else can get the same addresses.
-      pages = memory::WatchedPages();
       pool.reset();
       if (isGuarded) --guardedCount;
       --use->memories;
@@ -105,9 +102,6 @@ Result<memory::PoolRef> ClientMemories::map(schema::Memory::Reader memory,
   }
   HEARTH_ASSIGN(held->pool,
                 memory::Pool::ofFile(fd, memory.getOffset(), static_cast<size_t>(size), access));
-  // The pool itself guards what is only read.
-  if (held->isGuarded && memory.getIsWritable())
-    held->pages = memory::WatchedPages(held->pool->data(), held->pool->size());
   return memory::PoolRef(held, held->pool.get());
 }
 

@@ -9,7 +9,6 @@
 #include "base/caught.h"
 #include "hal/request_check.h"
 #include "ipc/output_bytes.h"
-#include "memory/sigbus_guard.h"
 
 namespace hearth::ipc {
 namespace {
@@ -90,17 +89,6 @@ void ServedExecution::copyOut(const hal::ExecutionResult& result) const {
   }
 }
 
-Status ServedExecution::checkMemories() const {
-  if (memory::lossCount() == 0) [[likely]]
-    return {};
-  for (const memory::PoolRef& memory : memories_)
-    if (memory::areLost(memory->data(), memory->size()))
-      return fail(ErrorCode::kOpFailed,
-                  "A memory of {} bytes was taken away while an execution used it.",
-                  memory->size());
-  return {};
-}
-
 hal::ExecutionResult ServedExecution::computeLocked(const base::Deadline& deadline) {
   hal::ExecutionResult result;
   FairShare::Turn turn;
@@ -115,7 +103,7 @@ hal::ExecutionResult ServedExecution::computeLocked(const base::Deadline& deadli
   copyIn();
   result = execution_->compute(deadline);
   if (result.status) copyOut(result);
-  if (Status whole = checkMemories(); !whole) {
+  if (Status whole = hal::checkMemoriesWhole(memories_); !whole) {
     result.status = std::move(whole);
     result.outputShapes.clear();
   }

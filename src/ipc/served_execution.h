@@ -66,7 +66,6 @@ class ServedExecution {
   void tell(const hal::ExecutionResult& result);
   void copyIn() const;
   void copyOut(const hal::ExecutionResult& result) const;
-  Status checkMemories() const;
 
   const std::vector<graph::Operand> outputs_;
   const ClientTurns turns_;

@@ -41,7 +41,7 @@ Result<PoolRef> Pool::anonymous(size_t size) {
 }
 
 Result<PoolRef> Pool::ofFile(int fd, uint64_t offset, size_t size, Mapping::Access access) {
-  // Read-only files, mostly constants, are watched, since somebody may truncate them.
+  // Somebody may truncate the file.
   const auto watched = std::make_shared<WatchedPages>();
   const std::shared_ptr<Pool> pool(new Pool(), [watched](const Pool* gone) {
     // Ends before anything else can get the same addresses.
@@ -57,7 +57,7 @@ Result<PoolRef> Pool::ofFile(int fd, uint64_t offset, size_t size, Mapping::Acce
   pool->data_ = pool->mapping_.data();
   pool->size_ = size;
   pool->writable_ = access == Mapping::Access::kReadWrite;
-  if (!pool->writable_ && !isOfFixedSize(copy)) *watched = WatchedPages(pool->data_, size);
+  if (!isOfFixedSize(copy)) *watched = WatchedPages(pool->data_, size);
   return pool;
 }
 

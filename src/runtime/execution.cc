@@ -7,6 +7,7 @@
 #include "base/caught.h"
 #include "base/fork_gate.h"
 #include "base/trace.h"
+#include "hal/request_check.h"
 
 namespace hearth::runtime {
 namespace {
@@ -149,6 +150,10 @@ Status Execution::bind(unsigned side) {
   request.inputs.resize(compilation_->model().main().inputs.size());
   request.outputs.resize(compilation_->model().main().outputs.size());
   states_.bind(side, &request);
+  boundMemories_[side].clear();
+  for (const auto* const arguments : {&request.inputs, &request.outputs})
+    for (const hal::Argument& argument : *arguments)
+      if (argument.pool != nullptr) boundMemories_[side].push_back(argument.pool);
   HEARTH_ASSIGN(bound_[side], compilation_->preparedModel().createExecution(std::move(request)));
   return {};
 }
@@ -159,6 +164,11 @@ hal::ExecutionResult Execution::run(const Claim& /*claim*/, const base::Deadline
   if (bound_[side] == nullptr) result.status = bind(side);
   if (!result.status) return result;
   result = bound_[side]->compute(deadline);
+  // The loss may be the reason of another failure.
+  if (Status whole = hal::checkMemoriesWhole(boundMemories_[side]); !whole) {
+    result.status = std::move(whole);
+    result.outputShapes.clear();
+  }
   if (result.status) states_.flip();
   return result;
 }

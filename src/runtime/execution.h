@@ -117,6 +117,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   bool isWhole_ = false;  // whether setRequest() set request_
   // Requests bound by the driver, for each side of the state; dropped when an argument changes.
   std::array<std::unique_ptr<hal::Execution>, 2> bound_;
+  std::array<std::vector<memory::PoolRef>, 2> boundMemories_;  // that their arguments lie in
 
   mutable base::Mutex mutex_;  // for the members below; the claim protects those above
   mutable base::Condition idle_;

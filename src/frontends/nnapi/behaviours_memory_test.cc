@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 #include "base/descriptor.h"
 #include "drivers/cpu/plan/execution_context.h"
@@ -85,6 +87,66 @@ TEST_F(MemoryBehaviour, B43_FilesThatShrinkFailTheExecution) {
   const auto index = static_cast<int32_t>(model.operand(floats({2})));
   EXPECT_CODE(UNMAPPABLE,
               ANeuralNetworksModel_setOperandValueFromMemory(model.get(), index, hole.get(), 0, 8));
+}
+
+// The compilation fails where it reads the constant, else the execution does.
+TEST_F(MemoryBehaviour, B43_FilesThatShrinkBeforeACompilationFailIt) {
+  for (const int protect : {PROT_READ, PROT_READ | PROT_WRITE}) {
+    const base::Descriptor file = fileOf({1, 2});
+    const ndk::MemoryHandle memory = memoryOf(file, 8, 0, protect);
+    ndk::Model model;
+    const uint32_t x = model.operand(floats({2}));
+    const uint32_t c = model.operand(floats({2}));
+    const uint32_t y = model.operand(floats({2}));
+    ASSERT_CODE(NO_ERROR, ANeuralNetworksModel_setOperandValueFromMemory(
+                              model.get(), static_cast<int32_t>(c), memory.get(), 0, 8));
+    model.operation(ANEURALNETWORKS_ADD, {x, c, model.int32(0)}, {y});
+    model.finish({x}, {y});
+    ASSERT_EQ(::ftruncate(file.get(), 0), 0);
+    for (const ANeuralNetworksDevice* const device : ndk::devices()) {
+      const ndk::Compilation compilation(model, {device});
+      if (ANeuralNetworksCompilation_finish(compilation.get()) != ANEURALNETWORKS_NO_ERROR)
+        continue;
+      ndk::Execution execution(compilation);
+      std::vector<float> sum(2);
+      execution.input(0, a_).output(0, sum);
+      EXPECT_CODE(OP_FAILED, ANeuralNetworksExecution_compute(execution.get()));
+    }
+  }
+}
+
+TEST_F(MemoryBehaviour, B43_FilesThatShrinkDuringExecutionsFailThem) {
+  constexpr size_t kCount = size_t{1} << 16;
+  constexpr size_t kBytes = kCount * sizeof(float);
+  const ndk::Model model = addModel({kCount});
+  for (const ANeuralNetworksDevice* const device : ndk::devices()) {
+    const base::Descriptor file = fileOf(std::vector<float>(3 * kCount, 1.0f));
+    const ndk::Compilation compilation(model, {device});
+    ASSERT_CODE(NO_ERROR, ANeuralNetworksCompilation_finish(compilation.get()));
+    std::atomic<bool> isOver = false;
+    std::jthread other([&] {
+      while (!isOver) {
+        EXPECT_EQ(::ftruncate(file.get(), 0), 0);
+        EXPECT_EQ(::ftruncate(file.get(), 3 * kBytes), 0);
+      }
+    });
+    int failures = 0;
+    for (int i = 0; i < 200; ++i) {
+      // One that has lost pages stays lost.
+      const ndk::MemoryHandle memory = memoryOf(file, 3 * kBytes);
+      ndk::Execution execution(compilation);
+      ASSERT_CODE(NO_ERROR, setInput(execution, 0, memory, 0, kBytes));
+      ASSERT_CODE(NO_ERROR, setInput(execution, 1, memory, kBytes, kBytes));
+      ASSERT_CODE(NO_ERROR, setOutput(execution, 0, memory, 2 * kBytes, kBytes));
+      const int code = ANeuralNetworksExecution_compute(execution.get());
+      EXPECT_TRUE(code == ANEURALNETWORKS_NO_ERROR || code == ANEURALNETWORKS_OP_FAILED ||
+                  code == ANEURALNETWORKS_UNMAPPABLE)
+          << code;
+      failures += code != ANEURALNETWORKS_NO_ERROR;
+    }
+    isOver = true;
+    EXPECT_GT(failures, 0);
+  }
 }
 
 // A dma-buf, if the system has the driver udmabuf, else the memfd that it would be made from.
