@@ -44,6 +44,24 @@ struct Int4Rows {
   static constexpr auto multiply = multiplyInt4;
 };
 
+struct Avx2Rows {
+  struct Product : Avx2HybridGemm {
+    explicit Product(const Avx2HybridGemm& product)
+        : Avx2HybridGemm(product), inputs(product.weights.inputs()) {}
+    size_t panelBytes() const { return kAvx2Columns * inputs; }
+    size_t inputs;
+  };
+  static constexpr size_t kTile = 12;
+  static size_t bytes(const Product& product) {
+    return avx2RowBytes(product.weights.form(), product.inputs);
+  }
+  static constexpr auto prepare = [](const Product& product, const int8_t* row, uint8_t* to) {
+    prepareAvx2Rows(product.weights.form(), reinterpret_cast<const uint8_t*>(row), product.inputs,
+                    1, product.inputs, 0x80, to);
+  };
+  static constexpr auto multiply = multiplyAvx2Hybrid;
+};
+
 template <typename Rows>
 class Qd8LayerKernel final : public Kernel {
  public:
@@ -58,7 +76,7 @@ class Qd8LayerKernel final : public Kernel {
   Result<size_t> reshape(threads::ThreadPool*) override {
     size_t bytes = rowsPerPass_ * rowBytes_;
     if (layer_.windows) bytes += parametersBytes() + imageBytes();
-    return bytes;
+    return bytes + kAvx2ReadSlack;
   }
 
   Status setup(std::span<void* const> addresses, void* workspace) override {
@@ -164,6 +182,10 @@ class Qd8LayerKernel final : public Kernel {
 
 std::unique_ptr<Kernel> makeQd8LayerKernel(const Qd8Layer& layer, const Qd8Gemm& product) {
   return std::make_unique<Qd8LayerKernel<HybridRows>>(layer, product);
+}
+
+std::unique_ptr<Kernel> makeQd8LayerKernel(const Qd8Layer& layer, const Avx2HybridGemm& product) {
+  return std::make_unique<Qd8LayerKernel<Avx2Rows>>(layer, Avx2Rows::Product(product));
 }
 
 std::unique_ptr<Kernel> makeQd8LayerKernel(const Qd8Layer& layer, const Qb4Gemm& product) {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "drivers/cpu/kernels/kernel.h"
+#include "drivers/cpu/microkernels/avx2_gemm.h"
 #include "drivers/cpu/microkernels/convolution.h"
 #include "drivers/cpu/microkernels/qd8_f32_qb4w_gemm.h"
 #include "drivers/cpu/microkernels/qd8_f32_qc8w_gemm.h"
@@ -35,5 +36,7 @@ struct Qd8Layer {
 // Makes the kernel. The product's packed weights must outlive it.
 std::unique_ptr<Kernel> makeQd8LayerKernel(const Qd8Layer& layer, const Qd8Gemm& product);
 std::unique_ptr<Kernel> makeQd8LayerKernel(const Qd8Layer& layer, const Qb4Gemm& product);
+// The same for layers without windows.
+std::unique_ptr<Kernel> makeQd8LayerKernel(const Qd8Layer& layer, const Avx2HybridGemm& product);
 
 }  // namespace hearth::cpu

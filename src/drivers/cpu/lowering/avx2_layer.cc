@@ -68,30 +68,15 @@ struct Creation : LayerPacking {
 };
 
 Result<std::unique_ptr<Kernel>> makeKernel(const Creation& c) {
-  const size_t inputs = c.source.inputs;
-  const size_t columns = c.source.columns;
+  Avx2Weights weights = c.source;
+  weights.factors = c.factors.data();
   std::vector<int32_t> constants;
-  std::optional<Avx2Packer> packer;
-  const auto measure = [&] {
-    Avx2Weights weights = c.source;
-    constants = avx2Constants(weights, c.bias, c.layer.inputZero);
-    weights.constants = constants.data();
-    weights.factors = c.factors.data();
-    packer.emplace(weights, c.rows);
-    return packer->bytes();
-  };
-  HEARTH_ASSIGN(const std::span<const uint8_t> packed,
-                c.weights->packMeasured(
-                    c.place, c.kind, c.packed.get(),
-                    [&](std::span<const uint8_t> bytes) {
-                      return Avx2Panels::read(bytes, inputs, columns).has_value();
-                    },
-                    measure, [&](uint8_t* bytes) { packer->pack(bytes); }));
   Avx2Layer layer = c.layer;
-  auto panels = Avx2Panels::read(packed, inputs, columns);
-  if (!panels)
-    return fail(ErrorCode::kUnsupported, "The packed weights of a {} are damaged.", c.kind);
-  layer.product.weights = std::move(*panels);
+  HEARTH_ASSIGN(layer.product.weights,
+                packAvx2(c, c.kind, weights, c.rows, [&](const Avx2Weights& read) {
+                  constants = avx2Constants(read, c.bias, c.layer.inputZero);
+                  return constants.data();
+                }));
   return makeAvx2LayerKernel(layer);
 }
 
@@ -123,6 +108,30 @@ std::vector<int32_t> avx2Constants(const Avx2Weights& weights, const int32_t* bi
     constants[column] = static_cast<int32_t>(
         static_cast<uint32_t>(bias == nullptr ? 0 : bias[column]) - zero * weights.sumOf(column));
   return constants;
+}
+
+Result<Avx2Panels> packAvx2(const LayerPacking& packing, const char* kind,
+                            const Avx2Weights& weights, size_t rows,
+                            const std::function<const int32_t*(const Avx2Weights&)>& constantsOf) {
+  const auto panelsOf = [&](std::span<const uint8_t> packed) {
+    return Avx2Panels::read(packed, weights.inputs, weights.columns);
+  };
+  std::optional<Avx2Packer> packer;
+  const auto measure = [&] {
+    Avx2Weights whole = weights;
+    whole.constants = constantsOf(weights);
+    packer.emplace(whole, rows);
+    return packer->bytes();
+  };
+  HEARTH_ASSIGN(const std::span<const uint8_t> packed,
+                packing.weights->packMeasured(
+                    packing.place, kind, packing.packed.get(),
+                    [&](std::span<const uint8_t> known) { return panelsOf(known).has_value(); },
+                    measure, [&](uint8_t* bytes) { packer->pack(bytes); }));
+  auto panels = panelsOf(packed);
+  if (!panels)
+    return fail(ErrorCode::kUnsupported, "The packed weights of a {} are damaged.", kind);
+  return std::move(*panels);
 }
 
 Result<bool> addAvx2Layer(PlanBuilder* builder, const Convolution& g, const char* kind) {

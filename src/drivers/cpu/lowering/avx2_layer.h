@@ -4,12 +4,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include "drivers/cpu/kernels/kernel.h"
 #include "drivers/cpu/microkernels/avx2_gemm.h"
 #include "drivers/cpu/microkernels/convolution.h"
 #include "drivers/cpu/plan/plan_builder.h"
+#include "drivers/cpu/weights/layer_packing.h"
 
 namespace hearth::cpu {
 
@@ -29,6 +32,13 @@ std::unique_ptr<Kernel> makeAvx2LayerKernel(const Avx2Layer& layer);
 // zero point `inputZero`, made unsigned. `bias` may be null.
 std::vector<int32_t> avx2Constants(const Avx2Weights& weights, const int32_t* bias,
                                    int32_t inputZero);
+
+// Packs a layer's weights, whose constants are null, or finds the packing. constantsOf() computes
+// the constants when they are needed; they live as long as the call. `rows` are those of the
+// product.
+Result<Avx2Panels> packAvx2(const LayerPacking& packing, const char* kind,
+                            const Avx2Weights& weights, size_t rows,
+                            const std::function<const int32_t*(const Avx2Weights&)>& constantsOf);
 
 // Adds the nodes for a convolution with one group, or for a fully connected layer as a convolution
 // of single pixels. `kind` names the operation in reports. False for other layers, and where

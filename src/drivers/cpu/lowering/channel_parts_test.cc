@@ -74,8 +74,10 @@ TEST_P(LargeLayerTest, EqualsTheReference) {
   if (type == OperandType::kTensorQuant8SymmPerChannel)
     model.main().operands[filter].perChannel.scales = risingScales(kOutputs, 1e-6f);
   EXPECT_EQ(
-      differenceFromReference(model, {bytesOf(randomFloats(size_t{kRows} * inputs, 3))},
-                              type == kFloat ? floatLayerKernel() : hybridLayerKernel(), 1e-5f),
+      differenceFromReference(
+          model, {bytesOf(randomFloats(size_t{kRows} * inputs, 3))},
+          type == kFloat ? floatLayerKernel() : hybridLayerKernel(type == OperandType::kTensorInt4),
+          1e-5f),
       "");
 }
 

@@ -8,10 +8,12 @@
 #include "drivers/cpu/kernels/packed_bytes.h"
 #include "drivers/cpu/kernels/qd8_layer.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/lowering/avx2_layer.h"
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/lowering/hybrid_weights.h"
 #include "drivers/cpu/lowering/node_kernels.h"
 #include "drivers/cpu/lowering/quantized_rows.h"
+#include "drivers/cpu/microkernels/vnni_gemm.h"
 #include "drivers/cpu/weights/packed_panels.h"
 
 namespace hearth::cpu {
@@ -75,6 +77,36 @@ Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
   return makeQd8LayerKernel({c.layer.rows, c.source, c.destination, c.channels.first}, product);
 }
 
+// Makes the kernel on the product for AVX2, over weights of our own packing.
+Result<std::unique_ptr<Kernel>> makeAvx2Kernel(std::shared_ptr<const Creation> creation) {
+  const Creation& c = *creation;
+  Avx2Weights weights;
+  weights.values = c.kernel;
+  weights.inputs = c.layer.inputChannels;
+  weights.columns = c.channels.count;
+  weights.factors = c.kernelScales.get();
+  weights.biases = c.bias;
+  std::vector<int32_t> negativeSums;
+  HEARTH_ASSIGN(Avx2Panels panels,
+                packAvx2(c, "FULLY_CONNECTED", weights, c.layer.rows, [&](const Avx2Weights& read) {
+                  for (size_t column = 0; column < read.columns; ++column)
+                    negativeSums.push_back(static_cast<int32_t>(0 - read.sumOf(column)));
+                  return negativeSums.data();
+                }));
+  Avx2HybridGemm product;
+  product.weights = std::move(panels);
+  product.lowest = c.floats.lowest;
+  product.highest = c.floats.highest;
+  product.outputStride = c.layer.outputChannels;
+  return makeQd8LayerKernel({c.layer.rows, c.source, c.destination, c.channels.first}, product);
+}
+
+// Whether the product for AVX2 is faster than XNNPACK's: with AVX-VNNI, unless XNNPACK has AVX-512
+// VNNI.
+bool isOnAvxVnni(const FullyConnected& layer, bool isInt4) {
+  return hasAvxVnni() && !hasVnniGemm() && !isInt4 && layer.inputChannels <= kMostQd8Inputs;
+}
+
 }  // namespace
 
 Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected& layer) {
@@ -106,7 +138,9 @@ Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected&
     c.kernel = kernel + channels.first * channelBytes;
     if (bias != nullptr) c.bias = bias + channels.first;
     const uint32_t operands[] = {layer.filter, layer.bias};
-    const uint64_t parameters[] = {layer.inputChannels, channels.count, channels.first};
+    const bool isOnDots = isOnAvxVnni(layer, c.isInt4);
+    // The last number tells the packings of kernels apart.
+    const uint64_t parameters[] = {layer.inputChannels, channels.count, channels.first, isOnDots};
     c.packed = builder->packingSource(operands, parameters);
     c.floats = ops::activationRange(layer.activation);
     c.weights = builder->weights();
@@ -114,10 +148,11 @@ Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected&
     c.destination = destination;
     // With fewer channels than a panel has, XNNPACK packs in another layout.
     const bool hasOwn = hasQd8Gemm() && channels.count >= kQd8Columns;
-    Node& node = builder->add(hasOwn ? "own" : "xnnpack", {source.numbers, source.parameters},
-                              {destination});
+    Node& node = builder->add(hasOwn || isOnDots ? "own" : "xnnpack",
+                              {source.numbers, source.parameters}, {destination});
     releaseAfterPacking(builder, &node, layer.filter, parts, part, channelBytes);
-    setKernels(&node, std::move(c), makeKernel, hasOwn ? makeOwnKernel : nullptr);
+    setKernels(&node, std::move(c), isOnDots ? makeAvx2Kernel : makeKernel,
+               hasOwn ? makeOwnKernel : nullptr);
   }
   return true;
 }

@@ -159,7 +159,8 @@ TEST_P(HybridTest, EqualsTheReference) {
   graph::Model model = builder.model();
   if (isPerChannel)
     model.main().operands[filter].perChannel.scales = risingScales(kOutputs, 0.001f);
-  expectLikeReference(model, {randomFloats(kRows * kInputs, 9, 3.0f)}, hybridLayerKernel(), 1e-5f);
+  expectLikeReference(model, {randomFloats(kRows * kInputs, 9, 3.0f)}, hybridLayerKernel(isInt4),
+                      1e-5f);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, HybridTest,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/microkernels/avx2_gemm.h"
 
+#include <hearth_xnnpack.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -27,6 +29,9 @@ constexpr size_t kHeadBytes = 3 * kAvx2Columns * sizeof(float);
 HEARTH_AVX2 __m256i load(const uint8_t* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
+HEARTH_AVX2 __m256 loadFloats(const uint8_t* from) {
+  return _mm256_loadu_ps(reinterpret_cast<const float*>(from));
+}
 HEARTH_AVX2 __m256i fourBytes(const uint8_t* from) {
   int32_t value;
   std::memcpy(&value, from, sizeof value);
@@ -34,6 +39,14 @@ HEARTH_AVX2 __m256i fourBytes(const uint8_t* from) {
 }
 HEARTH_AVX2 __m256i sixteenBytes(const uint8_t* from) {
   return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+}
+
+// A single row reads each weight once, and the CPU alone does not fetch them early enough.
+template <size_t kRows>
+HEARTH_AVX2 void fetchAhead(const uint8_t* weights) {
+  constexpr size_t kAhead = 2048;
+  if constexpr (kRows == 1)
+    _mm_prefetch(reinterpret_cast<const char*>(weights + kAhead), _MM_HINT_T0);
 }
 
 // The sums of kRows rows and the two halves of a panel.
@@ -52,6 +65,8 @@ struct Quads {
                               const uint8_t* weights, size_t inputs) {
     const __m256i ones = _mm256_set1_epi16(1);
     for (size_t i = 0; i < inputs; i += 2 * kAvx2Group, weights += 2 * kGroupBytes) {
+      fetchAhead<kRows>(weights);
+      fetchAhead<kRows>(weights + kGroupBytes);
 #pragma GCC unroll 6
       for (size_t r = 0; r < kRows; ++r) {
         const __m256i first = fourBytes(rows + r * stride + i);
@@ -78,6 +93,7 @@ struct Words {
     // Of each group a prepared row has the inputs 0 and 2, then 1 and 3.
     constexpr size_t kPair = 2 * sizeof(int16_t);
     for (size_t i = 0; i < inputs; i += kAvx2Group, weights += kGroupBytes, rows += 2 * kPair) {
+      fetchAhead<kRows>(weights);
 #pragma GCC unroll 2
       for (size_t h = 0; h < 2; ++h) {
         const __m256i bytes = load(weights + h * kVectorBytes);
@@ -123,6 +139,7 @@ struct Dots {
   HEARTH_AVX2 static void add(Sums<kRows>& sums, const uint8_t* rows, size_t stride,
                               const uint8_t* weights, size_t inputs) {
     for (size_t i = 0; i < inputs; i += kAvx2Group, weights += kGroupBytes) {
+      fetchAhead<kRows>(weights);
       const __m256i halves[2] = {load(weights), load(weights + kVectorBytes)};
 #pragma GCC unroll 6
       for (size_t r = 0; r < kRows; ++r) {
@@ -163,87 +180,134 @@ HEARTH_AVX2 void addCorrections(Sums<kRows>& sums, const uint8_t* rows, size_t s
   }
 }
 
-// Writes the bytes of the first `columns` columns. XNNPACK rounds and clamps in this way, too. The
-// upper bound is applied before the conversion, which has no result for large numbers.
+// Results as bytes. XNNPACK rounds and clamps in this way, too. The upper bound is applied before
+// the conversion, which has no result for large numbers.
 template <bool kIsSigned>
-HEARTH_AVX2 void write(const Avx2Gemm& product, const __m256i (&sums)[2], const uint8_t* factors,
-                       size_t columns, uint8_t* output) {
-  const __m256 ceiling = _mm256_set1_ps(static_cast<float>(product.highest - product.outputZero));
-  const __m256i zeroWords = _mm256_set1_epi16(static_cast<int16_t>(product.outputZero));
-  const __m128i lowest = _mm_set1_epi8(static_cast<char>(product.lowest));
-  __m256i steps[2];
-#pragma GCC unroll 2
-  for (size_t h = 0; h < 2; ++h) {
-    const __m256 factor =
-        _mm256_loadu_ps(reinterpret_cast<const float*>(factors + h * kVectorBytes));
-    steps[h] = _mm256_cvtps_epi32(
-        _mm256_min_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(sums[h]), factor), ceiling));
-  }
-  // Narrowing puts 4 columns of each half next to each other.
-  const __m256i words = _mm256_permute4x64_epi64(
-      _mm256_adds_epi16(_mm256_packs_epi32(steps[0], steps[1]), zeroWords), 0xd8);
-  const __m128i low = _mm256_castsi256_si128(words);
-  const __m128i high = _mm256_extracti128_si256(words, 1);
-  const __m128i bytes = kIsSigned ? _mm_max_epi8(_mm_packs_epi16(low, high), lowest)
-                                  : _mm_max_epu8(_mm_packus_epi16(low, high), lowest);
-  if (columns >= kAvx2Columns) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(output), bytes);
-    return;
-  }
-  alignas(16) uint8_t last[kAvx2Columns];
-  _mm_store_si128(reinterpret_cast<__m128i*>(last), bytes);
-  std::memcpy(output, last, columns);
-}
+struct Bytes {
+  const Avx2Gemm& product;
+  uint8_t* output;  // of the first row and the panel's first column
 
-template <typename Form, size_t kRows>
-HEARTH_AVX2_FUNCTION void multiplyTile(const Avx2Gemm& product, const Avx2Panel& panel,
-                                       const uint8_t* rows, size_t stride, size_t columns,
-                                       uint8_t* output) {
-  const size_t inputs = avx2PaddedInputs(product.weights.inputs());
+  HEARTH_AVX2 static __m256i start(const uint8_t* constants) { return load(constants); }
+
+  HEARTH_AVX2 void write(size_t row, const __m256i (&sums)[2], const uint8_t* head,
+                         size_t columns) const {
+    const uint8_t* const factors = head + kAvx2Columns * sizeof(int32_t);
+    const __m256 ceiling = _mm256_set1_ps(static_cast<float>(product.highest - product.outputZero));
+    const __m256i zeroWords = _mm256_set1_epi16(static_cast<int16_t>(product.outputZero));
+    const __m128i lowest = _mm_set1_epi8(static_cast<char>(product.lowest));
+    __m256i steps[2];
+#pragma GCC unroll 2
+    for (size_t h = 0; h < 2; ++h)
+      steps[h] = _mm256_cvtps_epi32(_mm256_min_ps(
+          _mm256_mul_ps(_mm256_cvtepi32_ps(sums[h]), loadFloats(factors + h * kVectorBytes)),
+          ceiling));
+    // Narrowing puts 4 columns of each half next to each other.
+    const __m256i words = _mm256_permute4x64_epi64(
+        _mm256_adds_epi16(_mm256_packs_epi32(steps[0], steps[1]), zeroWords), 0xd8);
+    const __m128i low = _mm256_castsi256_si128(words);
+    const __m128i high = _mm256_extracti128_si256(words, 1);
+    const __m128i bytes = kIsSigned ? _mm_max_epi8(_mm_packs_epi16(low, high), lowest)
+                                    : _mm_max_epu8(_mm_packus_epi16(low, high), lowest);
+    uint8_t* const at = output + row * product.outputStride;
+    if (columns >= kAvx2Columns) {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(at), bytes);
+      return;
+    }
+    uint8_t last[kAvx2Columns];
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(last), bytes);
+    std::memcpy(at, last, columns);
+  }
+};
+
+// Results as float32, computed in XNNPACK's order.
+struct Floats {
+  const Avx2HybridGemm& product;
+  const struct xnn_quantization_params* parameters;  // of the rows
+  float* output;                                     // as in Bytes
+
+  HEARTH_AVX2 static __m256i start(const uint8_t*) { return _mm256_setzero_si256(); }
+
+  HEARTH_AVX2 void write(size_t row, const __m256i (&sums)[2], const uint8_t* head,
+                         size_t columns) const {
+    const __m256i zeroPoint = _mm256_set1_epi32(parameters[row].zero_point + 128);
+    const __m256 rowScale = _mm256_set1_ps(parameters[row].scale);
+    float last[kAvx2Columns];
+    float* const at = output + row * product.outputStride;
+    float* const to = columns >= kAvx2Columns ? at : last;
+#pragma GCC unroll 2
+    for (size_t h = 0; h < 2; ++h) {
+      const uint8_t* const half = head + h * kVectorBytes;
+      const __m256i sum = _mm256_add_epi32(sums[h], _mm256_mullo_epi32(load(half), zeroPoint));
+      const __m256 scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), rowScale);
+      const __m256 value = _mm256_fmadd_ps(scaled, loadFloats(half + kAvx2Columns * sizeof(float)),
+                                           loadFloats(half + 2 * kAvx2Columns * sizeof(float)));
+      // In this order a NaN stays a NaN.
+      const __m256 raised = _mm256_max_ps(_mm256_set1_ps(product.lowest), value);
+      _mm256_storeu_ps(to + h * kAvx2Half, _mm256_min_ps(_mm256_set1_ps(product.highest), raised));
+    }
+    if (to == last) std::memcpy(at, last, columns * sizeof(float));
+  }
+};
+
+template <typename Form, size_t kRows, typename Output>
+HEARTH_AVX2_FUNCTION void multiplyTile(const Avx2Panel& panel, size_t inputs, const uint8_t* rows,
+                                       size_t firstRow, size_t columns, const Output& output) {
+  const size_t stride = inputs * Form::kBytesPerInput;
+  rows += firstRow * stride;
   Sums<kRows> sums;
 #pragma GCC unroll 6
   for (size_t r = 0; r < kRows; ++r) {
-    sums[r][0] = load(panel.data);
-    sums[r][1] = load(panel.data + kVectorBytes);
+    sums[r][0] = Output::start(panel.data);
+    sums[r][1] = Output::start(panel.data + kVectorBytes);
   }
   Form::template add<kRows>(sums, rows, stride, panel.data + kHeadBytes, inputs);
   if constexpr (Form::kBytesPerInput == 1) {
     addCorrections<kRows, 0>(sums, rows, stride, inputs, panel);
     addCorrections<kRows, 1>(sums, rows, stride, inputs, panel);
   }
-  const uint8_t* const factors = panel.data + kAvx2Columns * sizeof(int32_t);
 #pragma GCC unroll 6
-  for (size_t r = 0; r < kRows; ++r) {
-    uint8_t* const at = output + r * product.outputStride;
-    if (product.output == Avx2Output::kInt8)
-      write<true>(product, sums[r], factors, columns, at);
-    else
-      write<false>(product, sums[r], factors, columns, at);
-  }
+  for (size_t r = 0; r < kRows; ++r) output.write(firstRow + r, sums[r], panel.data, columns);
 }
 
-template <typename Form, size_t kRows>
-void multiplyRows(const Avx2Gemm& product, const Avx2Panel& panel, const uint8_t* rows,
-                  size_t count, size_t columns, uint8_t* output) {
-  const size_t stride = avx2PaddedInputs(product.weights.inputs()) * Form::kBytesPerInput;
-  for (; count >= kRows; count -= kRows) {
-    multiplyTile<Form, kRows>(product, panel, rows, stride, columns, output);
-    rows += kRows * stride;
-    output += kRows * product.outputStride;
-  }
+// Multiplies the rows from `row` on; `inputs` are padded.
+template <typename Form, size_t kRows, typename Output>
+void multiplyRows(const Avx2Panel& panel, size_t inputs, const uint8_t* rows, size_t row,
+                  size_t count, size_t columns, const Output& output) {
+  for (; row + kRows <= count; row += kRows)
+    multiplyTile<Form, kRows>(panel, inputs, rows, row, columns, output);
   if constexpr (kRows > 1) {
     // The rest goes to kernels of half as many rows, so that few kernels suffice.
-    if (count > 0) multiplyRows<Form, kRows / 2>(product, panel, rows, count, columns, output);
+    if (row < count)
+      multiplyRows<Form, kRows / 2>(panel, inputs, rows, row, count, columns, output);
   }
 }
 
-template <typename Form>
-void multiplyPanels(const Avx2Gemm& product, const uint8_t* rows, size_t count, size_t firstPanel,
-                    size_t lastPanel, uint8_t* output) {
+// Calls outputOf(column) for what becomes of a panel's results.
+template <typename Form, typename OutputOf>
+void multiplyPanels(const Avx2Panels& weights, const uint8_t* rows, size_t count, size_t firstPanel,
+                    size_t lastPanel, const OutputOf& outputOf) {
+  const size_t inputs = avx2PaddedInputs(weights.inputs());
   for (size_t p = firstPanel; p < lastPanel; ++p) {
     const size_t column = p * kAvx2Columns;
-    multiplyRows<Form, Form::kMostRows>(product, product.weights.panel(p), rows, count,
-                                        product.weights.columns() - column, output + column);
+    multiplyRows<Form, Form::kMostRows>(weights.panel(p), inputs, rows, 0, count,
+                                        weights.columns() - column, outputOf(column));
+  }
+}
+
+template <typename OutputOf>
+void multiplyAny(const Avx2Panels& weights, bool hasDotInstruction, const uint8_t* rows,
+                 size_t count, size_t firstPanel, size_t lastPanel, const OutputOf& outputOf) {
+  switch (weights.form()) {
+    case Avx2Form::kQuads:
+      return multiplyPanels<Quads>(weights, rows, count, firstPanel, lastPanel, outputOf);
+    case Avx2Form::kWords:
+      return multiplyPanels<Words>(weights, rows, count, firstPanel, lastPanel, outputOf);
+    case Avx2Form::kDots:
+      if (hasDotInstruction)
+        return multiplyPanels<Dots<DotInstruction>>(weights, rows, count, firstPanel, lastPanel,
+                                                    outputOf);
+      return multiplyPanels<Dots<ComputedDot>>(weights, rows, count, firstPanel, lastPanel,
+                                               outputOf);
   }
 }
 
@@ -286,14 +350,14 @@ HEARTH_AVX2_FUNCTION void prepareWords(const uint8_t* from, size_t count, uint8_
 bool cpuHasAvxVnni() {
   constexpr unsigned kAvxVnni = 1u << 4;
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 &&
+  return hasAvx2Gemm() && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 &&
          (eax & kAvxVnni) != 0;
 }
 
 }  // namespace
 
 bool hasAvx2Gemm() {
-  static const bool has = __builtin_cpu_supports("avx2");
+  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   return has;
 }
 
@@ -326,18 +390,21 @@ void prepareAvx2Rows(Avx2Form form, const uint8_t* rows, size_t stride, size_t c
 
 void multiplyAvx2(const Avx2Gemm& product, const uint8_t* prepared, size_t count, size_t firstPanel,
                   size_t lastPanel, uint8_t* output) {
-  switch (product.weights.form()) {
-    case Avx2Form::kQuads:
-      return multiplyPanels<Quads>(product, prepared, count, firstPanel, lastPanel, output);
-    case Avx2Form::kWords:
-      return multiplyPanels<Words>(product, prepared, count, firstPanel, lastPanel, output);
-    case Avx2Form::kDots:
-      if (product.hasDotInstruction)
-        return multiplyPanels<Dots<DotInstruction>>(product, prepared, count, firstPanel, lastPanel,
-                                                    output);
-      return multiplyPanels<Dots<ComputedDot>>(product, prepared, count, firstPanel, lastPanel,
-                                               output);
-  }
+  const auto multiply = [&](const auto& outputOf) {
+    multiplyAny(product.weights, product.hasDotInstruction, prepared, count, firstPanel, lastPanel,
+                outputOf);
+  };
+  if (product.output == Avx2Output::kInt8)
+    multiply([&](size_t column) { return Bytes<true>{product, output + column}; });
+  else
+    multiply([&](size_t column) { return Bytes<false>{product, output + column}; });
+}
+
+void multiplyAvx2Hybrid(const Avx2HybridGemm& product, const uint8_t* prepared,
+                        const struct xnn_quantization_params* parameters, size_t count,
+                        size_t firstPanel, size_t lastPanel, float* output) {
+  multiplyAny(product.weights, hasAvxVnni(), prepared, count, firstPanel, lastPanel,
+              [&](size_t column) { return Floats{product, parameters, output + column}; });
 }
 
 #else
@@ -350,6 +417,8 @@ bool hasAvxVnni() {
 }
 void prepareAvx2Rows(Avx2Form, const uint8_t*, size_t, size_t, size_t, uint8_t, uint8_t*) {}
 void multiplyAvx2(const Avx2Gemm&, const uint8_t*, size_t, size_t, size_t, uint8_t*) {}
+void multiplyAvx2Hybrid(const Avx2HybridGemm&, const uint8_t*,
+                        const struct xnn_quantization_params*, size_t, size_t, size_t, float*) {}
 
 #endif
 

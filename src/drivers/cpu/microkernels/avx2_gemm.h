@@ -8,9 +8,11 @@
 
 #include "drivers/cpu/microkernels/avx2_packing.h"
 
+struct xnn_quantization_params;
+
 namespace hearth::cpu {
 
-// Whether this CPU has AVX2. Thread-safe.
+// Whether this CPU has AVX2 and FMA. Thread-safe.
 bool hasAvx2Gemm();
 // Whether this CPU has the dot product of AVX-VNNI. Thread-safe.
 bool hasAvxVnni();
@@ -36,6 +38,17 @@ struct Avx2Gemm {
   size_t panels() const { return weights.count(); }
 };
 
+// A product of rows that are quantised while the model runs:
+// output[row][column] = clamp(bias[column] + factor[column] * rowScale[row] * sum over inputs).
+// The constants of its weights are the negative sums of the columns' weights.
+struct Avx2HybridGemm {
+  Avx2Panels weights;
+  float lowest = 0, highest = 0;
+  size_t outputStride = 0;  // elements from one row to the next
+
+  size_t panels() const { return weights.count(); }
+};
+
 // Bytes from one prepared row to the next.
 size_t avx2RowBytes(Avx2Form form, size_t inputs);
 
@@ -48,5 +61,10 @@ void prepareAvx2Rows(Avx2Form form, const uint8_t* rows, size_t stride, size_t c
 // row begins.
 void multiplyAvx2(const Avx2Gemm& product, const uint8_t* prepared, size_t count, size_t firstPanel,
                   size_t lastPanel, uint8_t* output);
+
+// The same with `parameters` of the rows, which are prepared with `flip` 0x80.
+void multiplyAvx2Hybrid(const Avx2HybridGemm& product, const uint8_t* prepared,
+                        const struct xnn_quantization_params* parameters, size_t count,
+                        size_t firstPanel, size_t lastPanel, float* output);
 
 }  // namespace hearth::cpu

@@ -54,15 +54,17 @@ class Window {
     corrections_ = 0;
     const size_t inputs = std::min(kAvx2Window, weights.inputs - firstInput);
     for (size_t c = 0; c < kAvx2Half; ++c) {
-      std::array<int16_t, kAvx2Window>& column = weights_[c];
+      Column& column = weights_[c];
       column.fill(0);
       if (firstColumn + c >= weights.columns) continue;
-      for (size_t i = 0; i < inputs; ++i)
-        column[i] = static_cast<int16_t>(weights.at(firstColumn + c, firstInput + i));
+      const uint8_t* const from = weights.values + (firstColumn + c) * weights.inputs + firstInput;
+      if (weights.isSigned)
+        for (size_t i = 0; i < inputs; ++i) column[i] = static_cast<int8_t>(from[i]);
+      else
+        for (size_t i = 0; i < inputs; ++i)
+          column[i] = static_cast<int16_t>(from[i] - weights.zero);
       if (form == Avx2Form::kQuads)
-        for (size_t first = 0; first < kAvx2Window; first += 2 * kAvx2Group)
-          for (size_t pair = first; pair < first + kAvx2Group; pair += 2)
-            limit(c, {pair, pair + 1, pair + kAvx2Group, pair + kAvx2Group + 1});
+        limitQuads(c);
       else if (!weights.isSigned)
         for (size_t i = 0; i < kAvx2Window; ++i) limit(c, {i});
     }
@@ -93,6 +95,27 @@ class Window {
   // no int8.
   static constexpr int32_t kMostPositive = 127;
   static constexpr int32_t kMostNegative = 128;
+
+  using Column = std::array<int16_t, kAvx2Window>;
+
+  // Limits the sums of a column. Most are within the limits, which is seen for all at once.
+  void limitQuads(size_t column) {
+    constexpr size_t kPairs = kAvx2Window / 2;
+    std::array<int16_t, kPairs> positive, negative;
+    for (size_t p = 0; p < kPairs; ++p) {
+      const int16_t first = weights_[column][2 * p];
+      const int16_t second = weights_[column][2 * p + 1];
+      positive[p] =
+          static_cast<int16_t>(std::max<int16_t>(first, 0) + std::max<int16_t>(second, 0));
+      negative[p] =
+          static_cast<int16_t>(std::min<int16_t>(first, 0) + std::min<int16_t>(second, 0));
+    }
+    for (size_t p = 0; p < kPairs; p += kAvx2Group)
+      for (size_t pair = p; pair < p + kAvx2Group / 2; ++pair)
+        if (positive[pair] + positive[pair + 2] > kMostPositive ||
+            negative[pair] + negative[pair + 2] < -kMostNegative)
+          limit(column, {2 * pair, 2 * pair + 1, 2 * pair + kAvx2Group, 2 * pair + kAvx2Group + 1});
+  }
 
   // Takes from the weights of these inputs what exceeds the limits of one sum.
   void limit(size_t column, std::initializer_list<size_t> inputs) {
@@ -133,10 +156,25 @@ class Window {
     }
   }
 
-  std::array<std::array<int16_t, kAvx2Window>, kAvx2Half> weights_;
+  std::array<Column, kAvx2Half> weights_;
   std::vector<Slots> slots_;
   size_t corrections_ = 0;
 };
+
+// Packs a panel of int8 weights as they are.
+void packPlain(const Avx2Weights& weights, size_t first, size_t columns, uint8_t* to) {
+  for (size_t input = 0; input < weights.inputs; input += kAvx2Group) {
+    const size_t count = std::min(kAvx2Group, weights.inputs - input);
+    const uint8_t* from = weights.values + first * weights.inputs + input;
+    for (size_t c = 0; c < columns; ++c, from += weights.inputs) {
+      uint8_t* const group = to + (input / kAvx2Group * kAvx2Columns + c) * kAvx2Group;
+      if (count == kAvx2Group)
+        std::memcpy(group, from, kAvx2Group);
+      else
+        std::memcpy(group, from, count);
+    }
+  }
+}
 
 // Instructions that multiply, add and rearrange, for 8 columns and one row: of the forms for each
 // group of inputs, and of a correction.
@@ -151,39 +189,53 @@ constexpr double kMostCorrectionShare = 0.03;
 }  // namespace
 
 uint32_t Avx2Weights::sumOf(size_t column) const {
+  const uint8_t* const from = values + column * inputs;
   uint32_t sum = 0;
-  for (size_t i = 0; i < inputs; ++i) sum += static_cast<uint32_t>(at(column, i));
-  return sum;
+  if (isSigned) {
+    for (size_t i = 0; i < inputs; ++i) sum += static_cast<uint32_t>(static_cast<int8_t>(from[i]));
+    return sum;
+  }
+  for (size_t i = 0; i < inputs; ++i) sum += from[i];
+  return sum - static_cast<uint32_t>(inputs) * static_cast<uint32_t>(zero);
 }
 
 Avx2Packer::Avx2Packer(const Avx2Weights& weights, Avx2Form form) : weights_(weights), form_(form) {
-  count();
+  count(UINT64_MAX);
 }
 
 Avx2Packer::Avx2Packer(const Avx2Weights& weights, size_t rows)
-    : Avx2Packer(weights, hasAvxVnni() ? Avx2Form::kDots : Avx2Form::kQuads) {
-  if (form_ != Avx2Form::kQuads || !weights.isSigned) return;
+    : weights_(weights), form_(hasAvxVnni() ? Avx2Form::kDots : Avx2Form::kQuads) {
+  if (form_ == Avx2Form::kDots || !weights.isSigned) {
+    count(UINT64_MAX);
+    return;
+  }
   const size_t halfGroups =
       2 * panelsOf(weights.columns) * (avx2PaddedInputs(weights.inputs) / kAvx2Group);
-  const auto groups = static_cast<double>(halfGroups);
-  const auto extra = static_cast<double>(corrections());
-  const bool isSlow = groups * kQuadsWork + extra * kCorrectionWork > groups * kWordsWork;
-  const bool isLarge = rows < kFewRows && extra * kCorrectionBytes > kMostCorrectionShare * groups *
-                                                                         kAvx2Half * kAvx2Group;
-  if (!isSlow && !isLarge) return;
+  const double most = (rows < kFewRows ? kMostCorrectionShare * kAvx2Half * kAvx2Group /
+                                             static_cast<double>(kCorrectionBytes)
+                                       : (kWordsWork - kQuadsWork) / kCorrectionWork) *
+                      static_cast<double>(halfGroups);
+  count(static_cast<uint64_t>(most));
+  if (static_cast<double>(corrections()) <= most) return;
   form_ = Avx2Form::kWords;
-  count();
+  count(UINT64_MAX);
 }
 
-void Avx2Packer::count() {
+void Avx2Packer::count(uint64_t most) {
   counts_.assign(2 * panelsOf(weights_.columns), 0);
-  if (form_ == Avx2Form::kWords || (form_ == Avx2Form::kDots && weights_.isSigned)) return;
+  if (!mayCorrect()) return;
   Window window;
+  uint64_t sum = 0;
   for (size_t half = 0; half < counts_.size(); ++half)
-    for (size_t input = 0; input < weights_.inputs; input += kAvx2Window) {
+    for (size_t input = 0; input < weights_.inputs && sum <= most; input += kAvx2Window) {
       window.split(weights_, form_, half * kAvx2Half, input);
       counts_[half] += static_cast<uint32_t>(window.corrections());
+      sum += window.corrections();
     }
+}
+
+bool Avx2Packer::mayCorrect() const {
+  return form_ == Avx2Form::kQuads || (form_ == Avx2Form::kDots && !weights_.isSigned);
 }
 
 size_t Avx2Packer::corrections() const {
@@ -219,6 +271,10 @@ void Avx2Packer::pack(uint8_t* packed) const {
     if (weights_.biases != nullptr)
       std::memcpy(panel + 2 * kVectors, weights_.biases + first, columns * sizeof(float));
     uint8_t* const values = panel + kHeadBytes;
+    if (!mayCorrect()) {
+      packPlain(weights_, first, columns, values);
+      continue;
+    }
     uint8_t* correction = values + weightBytes(weights_.inputs);
     uint8_t* place = correction + corrections * kCorrectionBytes;
     for (size_t half = 0; half < 2; ++half) {

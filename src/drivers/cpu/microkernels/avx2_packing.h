@@ -68,7 +68,10 @@ class Avx2Packer {
   void pack(uint8_t* packed) const;
 
  private:
-  void count();
+  // Counts the corrections, as long as they are at most this many.
+  void count(uint64_t most);
+  // Whether the form has corrections for such weights.
+  bool mayCorrect() const;
 
   Avx2Weights weights_;
   Avx2Form form_;

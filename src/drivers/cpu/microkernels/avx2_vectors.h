@@ -4,5 +4,5 @@
 
 #include <immintrin.h>
 
-#define HEARTH_AVX2 __attribute__((target("avx2"), always_inline)) inline
-#define HEARTH_AVX2_FUNCTION __attribute__((target("avx2")))
+#define HEARTH_AVX2 __attribute__((target("avx2,fma"), always_inline)) inline
+#define HEARTH_AVX2_FUNCTION __attribute__((target("avx2,fma")))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product over XNNPACK's panels gives the very numbers of XNNPACK.
+// The products over XNNPACK's panels and over those for AVX2 give the very numbers of XNNPACK.
 #include "drivers/cpu/microkernels/qd8_f32_qc8w_gemm.h"
 
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/microkernels/avx2_gemm.h"
 #include "drivers/cpu/testing/reference_comparison.h"
 #include "drivers/cpu/weights/packed_panels.h"
 #include "drivers/cpu/weights/packed_weights.h"
@@ -29,7 +30,7 @@ struct Shape {
 class Qd8GemmTest : public testing::TestWithParam<Shape> {
  protected:
   void SetUp() override {
-    if (!hasQd8Gemm()) GTEST_SKIP() << "this CPU or XNNPACK does without";
+    if (!hasQd8Gemm() && !hasAvx2Gemm()) GTEST_SKIP() << "this CPU or XNNPACK does without";
   }
 };
 
@@ -75,29 +76,68 @@ TEST_P(Qd8GemmTest, EqualsXnnpack) {
             xnn_status_success);
   ASSERT_EQ(xnn_run_operator(made, nullptr), xnn_status_success);
 
-  Qd8Gemm product;
-  product.packed = packed.bytesOf(place).data();
-  product.inputs = shape.inputs;
-  product.columns = shape.columns;
-  product.lowest = shape.lowest;
-  product.highest = shape.highest;
-  product.outputStride = stride;
-  ASSERT_LE(product.panels() * product.panelBytes(), packed.bytesOf(place).size());
-  const size_t rowBytes = qd8RowBytes(shape.inputs);
-  std::vector<uint8_t> prepared(shape.rows * rowBytes);
-  for (size_t row = 0; row < shape.rows; ++row)
-    prepareQd8Row(rows.data() + row * shape.inputs, shape.inputs, prepared.data() + row * rowBytes);
-  std::vector<float> output(shape.rows * stride, 77.0f);
-  const size_t middle = product.panels() / 2;
-  multiplyQd8(product, prepared.data(), parameters.data(), shape.rows, 0, middle, output.data());
-  multiplyQd8(product, prepared.data(), parameters.data(), shape.rows, middle, product.panels(),
-              output.data());
-  for (size_t row = 0; row < shape.rows; ++row) {
-    for (size_t column = 0; column < shape.columns; ++column)
-      ASSERT_EQ(output[row * stride + column], expected[row * shape.columns + column])
-          << row << " " << column;
-    for (size_t column = shape.columns; column < stride; ++column)
-      ASSERT_EQ(output[row * stride + column], 77.0f);
+  // `multiply` computes panels [first, last) into rows of `stride` elements.
+  const auto compare = [&](size_t panels, const auto& multiply) {
+    std::vector<float> output(shape.rows * stride, 77.0f);
+    const size_t middle = panels / 2;
+    multiply(size_t{0}, middle, output.data());
+    multiply(middle, panels, output.data());
+    for (size_t row = 0; row < shape.rows; ++row) {
+      for (size_t column = 0; column < shape.columns; ++column)
+        ASSERT_EQ(output[row * stride + column], expected[row * shape.columns + column])
+            << row << " " << column;
+      for (size_t column = shape.columns; column < stride; ++column)
+        ASSERT_EQ(output[row * stride + column], 77.0f);
+    }
+  };
+  if (hasQd8Gemm()) {
+    Qd8Gemm product;
+    product.packed = packed.bytesOf(place).data();
+    product.inputs = shape.inputs;
+    product.columns = shape.columns;
+    product.lowest = shape.lowest;
+    product.highest = shape.highest;
+    product.outputStride = stride;
+    ASSERT_LE(product.panels() * product.panelBytes(), packed.bytesOf(place).size());
+    const size_t rowBytes = qd8RowBytes(shape.inputs);
+    std::vector<uint8_t> prepared(shape.rows * rowBytes);
+    for (size_t row = 0; row < shape.rows; ++row)
+      prepareQd8Row(rows.data() + row * shape.inputs, shape.inputs,
+                    prepared.data() + row * rowBytes);
+    compare(product.panels(), [&](size_t first, size_t last, float* output) {
+      multiplyQd8(product, prepared.data(), parameters.data(), shape.rows, first, last, output);
+    });
+  }
+  if (!hasAvx2Gemm()) return;
+  Avx2Weights forAvx2;
+  forAvx2.values = reinterpret_cast<const uint8_t*>(weights.data());
+  forAvx2.inputs = shape.inputs;
+  forAvx2.columns = shape.columns;
+  std::vector<int32_t> negativeSums;
+  for (size_t column = 0; column < shape.columns; ++column)
+    negativeSums.push_back(static_cast<int32_t>(0 - forAvx2.sumOf(column)));
+  forAvx2.constants = negativeSums.data();
+  forAvx2.factors = scales.data();
+  forAvx2.biases = biases.data();
+  for (const Avx2Form form : {Avx2Form::kQuads, Avx2Form::kWords, Avx2Form::kDots}) {
+    SCOPED_TRACE(static_cast<uint32_t>(form));
+    const Avx2Packer packer(forAvx2, form);
+    std::vector<uint8_t> bytes(packer.bytes());
+    packer.pack(bytes.data());
+    auto panels = Avx2Panels::read(bytes, shape.inputs, shape.columns);
+    ASSERT_TRUE(panels);
+    Avx2HybridGemm product;
+    product.weights = *panels;
+    product.lowest = shape.lowest;
+    product.highest = shape.highest;
+    product.outputStride = stride;
+    std::vector<uint8_t> prepared(shape.rows * avx2RowBytes(form, shape.inputs) + kAvx2ReadSlack);
+    prepareAvx2Rows(form, reinterpret_cast<const uint8_t*>(rows.data()), shape.inputs, shape.rows,
+                    shape.inputs, 0x80, prepared.data());
+    compare(product.panels(), [&](size_t first, size_t last, float* output) {
+      multiplyAvx2Hybrid(product, prepared.data(), parameters.data(), shape.rows, first, last,
+                         output);
+    });
   }
 }
 

@@ -8,8 +8,10 @@
 
 #include "base/format.h"
 #include "drivers/cpu/cpu_device.h"
+#include "drivers/cpu/microkernels/avx2_gemm.h"
 #include "drivers/cpu/microkernels/f32_gemm.h"
 #include "drivers/cpu/microkernels/qd8_f32_qc8w_gemm.h"
+#include "drivers/cpu/microkernels/vnni_gemm.h"
 #include "drivers/cpu/plan/kernel_factory.h"
 #include "drivers/cpu/plan/plan_builder.h"
 #include "drivers/cpu/platform/kernel_traits.h"
@@ -81,8 +83,9 @@ const char* floatLayerKernel() {
   return hasF32Gemm() ? "own" : "xnnpack";
 }
 
-const char* hybridLayerKernel() {
-  return hasQd8Gemm() ? "own" : "xnnpack";
+const char* hybridLayerKernel(bool isInt4) {
+  const bool isOnDots = hasAvxVnni() && !hasVnniGemm() && !isInt4;
+  return hasQd8Gemm() || isOnDots ? "own" : "xnnpack";
 }
 
 std::vector<float> randomFloats(size_t count, unsigned seed, float spread) {
