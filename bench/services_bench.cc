@@ -29,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "drivers/cpu/cpu_device.h"
 #include "frontends/tflite/model_file.h"
 #include "futex_pair.h"
@@ -315,6 +316,47 @@ void compareInferences(const std::string& name, const Service& service,
   }
 }
 
+// How long it takes from the death of a host that computes to the next result: the host is started
+// again, and the model prepared again.
+void measureRecovery(const std::string& folder, const std::string& name,
+                     const std::shared_ptr<const graph::Model>& model) {
+  std::vector<double> starts;
+  std::vector<double> recoveries;
+  std::unique_ptr<Service> service;
+  const std::string path = folder + "/mortal.sock";
+  const auto restart = [&] {
+    service.reset();
+    const Clock::time_point begin = Clock::now();
+    service = std::make_unique<Service>(path, ipc::HostOptions{.isShared = false});
+    return begin;
+  };
+  restart();
+  const auto device = service->device();
+  const auto prepared = orDie(device->prepareModel(model, {.threads = 1}, {}));
+  Run run(prepared, *model, true);
+  for (int i = 0; i < 30; ++i) {
+    for (int j = 0; j < 3; ++j) run.compute();
+    Clock::time_point begin = restart();
+    run.compute();
+    recoveries.push_back(Microseconds(Clock::now() - begin).count());
+    // The same by a client that never had another host.
+    begin = restart();
+    const auto other = service->device();
+    const auto again = orDie(other->prepareModel(model, {.threads = 1}, {}));
+    Run first(again, *model, true);
+    first.compute();
+    starts.push_back(Microseconds(Clock::now() - begin).count());
+    run.compute();
+  }
+  std::printf(
+      "| %s, from the death of a host to a result | first start of a client | %.0f | 1.000 "
+      "|\n| %s, from the death of a host to a result | recovery | %.0f (%.0f–%.0f) | %.3f "
+      "|\n",
+      name.c_str(), quantile(starts, 0.5), name.c_str(), quantile(recoveries, 0.5),
+      quantile(recoveries, 0.05), quantile(recoveries, 0.95),
+      quantile(recoveries, 0.5) / quantile(starts, 0.5));
+}
+
 // Computes until the time is over, in so many threads, and returns how often.
 uint64_t computeFor(const std::shared_ptr<hal::Device>& device,
                     const std::shared_ptr<const graph::Model>& model, int threads,
@@ -410,6 +452,8 @@ int main(int argc, char** argv) {
   std::vector<std::string> models(argv + 1, argv + argc);
   if (const char* const data = std::getenv("HEARTH_TEST_DATA"); models.empty() && data != nullptr)
     models.push_back(std::string(data) + "/data/models/mobilenet_v2_quantized_1x3x224x224.tflite");
+  // Hosts end here on purpose.
+  base::setLogLevel(base::LogLevel::kOff);
   std::string folder = std::filesystem::temp_directory_path() / "hearth-services-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) die("mkdtemp");
   ::setenv("HEARTH_STORE", (folder + "/store").c_str(), 1);
@@ -429,6 +473,7 @@ int main(int argc, char** argv) {
     const Service service(folder + "/service.sock", {.isShared = false});
     compareInferences(name, service, model);
     compareStarts(folder, name, service, model);
+    measureRecovery(folder, name, model);
   }
   std::filesystem::remove_all(folder);
   return 0;
