@@ -20,6 +20,17 @@ namespace {
 
 using ndk::Out;
 
+// y = x + c, where the constant c is the beginning of a memory; tensors of two floats.
+void addConstant(ndk::Model& model, const ndk::MemoryHandle& constant) {
+  const uint32_t x = model.operand(floats({2}));
+  const uint32_t c = model.operand(floats({2}));
+  const uint32_t y = model.operand(floats({2}));
+  ASSERT_CODE(NO_ERROR, ANeuralNetworksModel_setOperandValueFromMemory(
+                            model.get(), static_cast<int32_t>(c), constant.get(), 0, 8));
+  model.operation(ANEURALNETWORKS_ADD, {x, c, model.int32(0)}, {y});
+  model.finish({x}, {y});
+}
+
 TEST_F(MemoryBehaviour, B43_MemoryOfFiles) {
   ndk::MemoryHandle memory;
   const base::Descriptor file = fileOf({0, 0});
@@ -45,13 +56,7 @@ TEST_F(MemoryBehaviour, B43_MemoryOfFiles) {
     readOnly.reset();
 
     ndk::Model model;
-    const uint32_t x = model.operand(floats({2}));
-    const uint32_t c = model.operand(floats({2}));
-    const uint32_t y = model.operand(floats({2}));
-    ASSERT_CODE(NO_ERROR, ANeuralNetworksModel_setOperandValueFromMemory(
-                              model.get(), static_cast<int32_t>(c), constant.get(), 0, 8));
-    model.operation(ANEURALNETWORKS_ADD, {x, c, model.int32(0)}, {y});
-    model.finish({x}, {y});
+    addConstant(model, constant);
     const ndk::Compilation compilation = compileForAll(model);
     ndk::Execution execution(compilation);
     std::vector<float> sum(2);
@@ -95,13 +100,7 @@ TEST_F(MemoryBehaviour, B43_FilesThatShrinkBeforeACompilationFailIt) {
     const base::Descriptor file = fileOf({1, 2});
     const ndk::MemoryHandle memory = memoryOf(file, 8, 0, protect);
     ndk::Model model;
-    const uint32_t x = model.operand(floats({2}));
-    const uint32_t c = model.operand(floats({2}));
-    const uint32_t y = model.operand(floats({2}));
-    ASSERT_CODE(NO_ERROR, ANeuralNetworksModel_setOperandValueFromMemory(
-                              model.get(), static_cast<int32_t>(c), memory.get(), 0, 8));
-    model.operation(ANEURALNETWORKS_ADD, {x, c, model.int32(0)}, {y});
-    model.finish({x}, {y});
+    addConstant(model, memory);
     ASSERT_EQ(::ftruncate(file.get(), 0), 0);
     for (const ANeuralNetworksDevice* const device : ndk::devices()) {
       const ndk::Compilation compilation(model, {device});
