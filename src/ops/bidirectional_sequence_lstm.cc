@@ -9,20 +9,16 @@ namespace hearth::ops {
 namespace {
 
 constexpr size_t kAuxInput = 39;
-constexpr LstmLayout kForward = {.input = 0,
-                                 .weights = 1,
-                                 .outputState = 35,
-                                 .cellState = 36,
-                                 .layerNorm = 53,
-                                 .auxInput = kAuxInput,
-                                 .auxWeights = 40};
-constexpr LstmLayout kBackward = {.input = 0,
-                                  .weights = 18,
-                                  .outputState = 37,
-                                  .cellState = 38,
-                                  .layerNorm = 57,
-                                  .auxInput = kAuxInput,
-                                  .auxWeights = 44};
+constexpr LstmLayout layoutOf(size_t weights, size_t states, size_t layerNorm, size_t auxWeights) {
+  return {.weights = weights,
+          .outputState = states,
+          .cellState = states + 1,
+          .layerNorm = layerNorm,
+          .auxInput = kAuxInput,
+          .auxWeights = auxWeights};
+}
+constexpr LstmLayout kForward = layoutOf(1, 35, 53, 40);
+constexpr LstmLayout kBackward = layoutOf(18, 37, 57, 44);
 constexpr BidirectionalLayout kSequence = {.auxInput = kAuxInput,
                                            // The forget gate's; the input gate's may be omitted.
                                            .auxWeights = kForward.auxWeights + 1,

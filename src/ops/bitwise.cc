@@ -10,6 +10,7 @@
 #include "ops/broadcast_rows.h"
 #include "ops/element_visitor.h"
 #include "ops/operation.h"
+#include "ops/prepare.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
 
@@ -25,12 +26,6 @@ Status validate(const Signature& signature) {
   HEARTH_TRY(signature.inputType(0, kBitTensors));
   HEARTH_TRY(signature.inputTypeLike(1, 0));
   return signature.outputTypeLike(0, 0);
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_TRY(requireArguments(context, 2, 1));
-  HEARTH_ASSIGN(Dimensions dimensions, broadcastInputs(context, 0, 1));
-  return context.setOutputDimensions(0, std::move(dimensions));
 }
 
 struct Xor {
@@ -61,9 +56,9 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-const OperationDefinition kBitwiseXorOperation = {OperationType::kBitwiseXor, validate, prepare,
-                                                  execute<Xor>};
-const OperationDefinition kRightShiftOperation = {OperationType::kRightShift, validate, prepare,
-                                                  execute<RightShift>};
+const OperationDefinition kBitwiseXorOperation = {OperationType::kBitwiseXor, validate,
+                                                  prepareBroadcastOfTwo, execute<Xor>};
+const OperationDefinition kRightShiftOperation = {OperationType::kRightShift, validate,
+                                                  prepareBroadcastOfTwo, execute<RightShift>};
 
 }  // namespace hearth::ops

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/broadcast.h"
+#include "ops/index_output.h"
 #include "ops/operation.h"
 #include "ops/output_shape.h"
 #include "ops/registry.h"
@@ -32,13 +33,7 @@ Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const Dimensions left, dimensionsArgument(context, 0));
   HEARTH_ASSIGN(const Dimensions right, dimensionsArgument(context, 1));
   HEARTH_ASSIGN(const Dimensions both, broadcastShapes(context, left, right));
-  const Tensor& output = context.outputs[0];
-  for (size_t i = 0; i < both.size(); ++i) {
-    if (output.type() == OperandType::kTensorInt64)
-      output.as<int64_t>()[i] = both[i];
-    else
-      output.as<int32_t>()[i] = static_cast<int32_t>(both[i]);
-  }
+  storeDimensions(context, both);
   return {};
 }
 

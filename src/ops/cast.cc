@@ -8,6 +8,7 @@
 #include "base/vector_dispatch.h"
 #include "ops/element_visitor.h"
 #include "ops/operation.h"
+#include "ops/prepare.h"
 #include "ops/registry.h"
 #include "ops/tensor_types.h"
 #include "ops/validation.h"
@@ -22,11 +23,6 @@ Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 1));
   HEARTH_TRY(signature.inputType(0, kCastTensors));
   return signature.outputType(0, kCastTensors);
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_TRY(requireArguments(context, 1, 1));
-  return context.setOutputDimensions(0, context.inputs[0].dimensions);
 }
 
 template <typename T>
@@ -117,6 +113,7 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-const OperationDefinition kCastOperation = {OperationType::kCast, validate, prepare, execute};
+const OperationDefinition kCastOperation = {OperationType::kCast, validate, prepareLikeOnlyInput,
+                                            execute};
 
 }  // namespace hearth::ops

@@ -5,6 +5,7 @@
 
 #include "ops/broadcast.h"
 #include "ops/broadcast_rows.h"
+#include "ops/prepare.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
@@ -22,12 +23,6 @@ Status validate(const Signature& signature) {
   HEARTH_TRY(signature.inputType(0, kComparable));
   HEARTH_TRY(signature.inputTypeLike(1, 0));
   return signature.outputType(0, OperandType::kTensorBool8);
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_TRY(requireArguments(context, 2, 1));
-  HEARTH_ASSIGN(Dimensions dimensions, broadcastInputs(context, 0, 1));
-  return context.setOutputDimensions(0, std::move(dimensions));
 }
 
 template <typename Compare, typename T>
@@ -62,19 +57,21 @@ Status execute(OperationContext& context) {
   return {};
 }
 
+template <typename Compare>
+constexpr OperationDefinition definition(OperationType type) {
+  return {type, validate, prepareBroadcastOfTwo, execute<Compare>};
+}
+
 }  // namespace
 
-const OperationDefinition kEqualOperation = {OperationType::kEqual, validate, prepare,
-                                             execute<std::equal_to<>>};
-const OperationDefinition kGreaterOperation = {OperationType::kGreater, validate, prepare,
-                                               execute<std::greater<>>};
-const OperationDefinition kGreaterEqualOperation = {OperationType::kGreaterEqual, validate, prepare,
-                                                    execute<std::greater_equal<>>};
-const OperationDefinition kLessOperation = {OperationType::kLess, validate, prepare,
-                                            execute<std::less<>>};
-const OperationDefinition kLessEqualOperation = {OperationType::kLessEqual, validate, prepare,
-                                                 execute<std::less_equal<>>};
-const OperationDefinition kNotEqualOperation = {OperationType::kNotEqual, validate, prepare,
-                                                execute<std::not_equal_to<>>};
+const OperationDefinition kEqualOperation = definition<std::equal_to<>>(OperationType::kEqual);
+const OperationDefinition kGreaterOperation = definition<std::greater<>>(OperationType::kGreater);
+const OperationDefinition kGreaterEqualOperation =
+    definition<std::greater_equal<>>(OperationType::kGreaterEqual);
+const OperationDefinition kLessOperation = definition<std::less<>>(OperationType::kLess);
+const OperationDefinition kLessEqualOperation =
+    definition<std::less_equal<>>(OperationType::kLessEqual);
+const OperationDefinition kNotEqualOperation =
+    definition<std::not_equal_to<>>(OperationType::kNotEqual);
 
 }  // namespace hearth::ops

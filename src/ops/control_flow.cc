@@ -56,12 +56,17 @@ Status checkCount(const char* what, size_t given, size_t wanted) {
   return {};
 }
 
+Status checkInputs(const char* name, const graph::Operation& operation, size_t least) {
+  if (operation.inputs.size() < least)
+    return fail(ErrorCode::kBadData, "{} has {} inputs, it needs at least {}.", name,
+                operation.inputs.size(), least);
+  return {};
+}
+
 Status validateIf(const Signature& signature) {
   const graph::Subgraph& subgraph = signature.subgraph();
   const graph::Operation& operation = signature.operation();
-  if (operation.inputs.size() < kIfFirstInput)
-    return fail(ErrorCode::kBadData, "IF has {} inputs, it needs at least {}.",
-                operation.inputs.size(), kIfFirstInput);
+  HEARTH_TRY(checkInputs("IF", operation, kIfFirstInput));
   HEARTH_TRY(checkCondition(subgraph.operands[operation.inputs[kIfCondition]], "IF"));
   for (size_t branch : {kIfThen, kIfElse}) {
     HEARTH_ASSIGN(const graph::Subgraph* target,
@@ -85,9 +90,7 @@ Status validateIf(const Signature& signature) {
 Status validateWhile(const Signature& signature) {
   const graph::Subgraph& subgraph = signature.subgraph();
   const graph::Operation& operation = signature.operation();
-  if (operation.inputs.size() < kWhileFirstInput)
-    return fail(ErrorCode::kBadData, "WHILE has {} inputs, it needs at least {}.",
-                operation.inputs.size(), kWhileFirstInput);
+  HEARTH_TRY(checkInputs("WHILE", operation, kWhileFirstInput));
   HEARTH_ASSIGN(const graph::Subgraph* condition,
                 referencedSubgraph(signature.model(), subgraph, operation, kWhileCondition));
   HEARTH_ASSIGN(const graph::Subgraph* body,

@@ -6,13 +6,7 @@
 
 namespace hearth::ops {
 
-inline constexpr size_t kIfCondition = 0;
-inline constexpr size_t kIfThen = 1;
-inline constexpr size_t kIfElse = 2;
-inline constexpr size_t kIfFirstInput = 3;
-
-inline constexpr size_t kWhileCondition = 0;
-inline constexpr size_t kWhileBody = 1;
-inline constexpr size_t kWhileFirstInput = 2;
+inline constexpr size_t kIfCondition = 0, kIfThen = 1, kIfElse = 2, kIfFirstInput = 3;
+inline constexpr size_t kWhileCondition = 0, kWhileBody = 1, kWhileFirstInput = 2;
 
 }  // namespace hearth::ops

@@ -15,18 +15,16 @@ namespace {
 
 // Indices of the arguments in the form that a model uses.
 struct Arguments {
-  bool isImplicit;
-  size_t padding;
   WindowArguments window;
   size_t groups;  // 0: there is no such argument
   size_t minimumCount;
   size_t maximumCount;
 };
 
-constexpr Arguments kImplicitArguments = {true, 3, {4, 8, 6, 7}, 0, 7, 10};
-constexpr Arguments kExplicitArguments = {false, 3, {7, 11, 9, 10}, 0, 10, 13};
-constexpr Arguments kImplicitGroupedArguments = {true, 3, {4, 0, 7, 8}, 6, 8, 9};
-constexpr Arguments kExplicitGroupedArguments = {false, 3, {7, 0, 10, 11}, 9, 11, 12};
+constexpr Arguments kImplicitArguments = {{true, 3, 4, 8, 6, 7}, 0, 7, 10};
+constexpr Arguments kExplicitArguments = {{false, 3, 7, 11, 9, 10}, 0, 10, 13};
+constexpr Arguments kImplicitGroupedArguments = {{true, 3, 4, 0, 7, 8}, 6, 8, 9};
+constexpr Arguments kExplicitGroupedArguments = {{false, 3, 7, 0, 10, 11}, 9, 11, 12};
 
 // Both forms may have the same number of arguments; then the type of input 7 tells them apart.
 Arguments argumentsOf(size_t count, bool isInput7Bool) {
@@ -44,14 +42,15 @@ Arguments argumentsOf(const OperationContext& context) {
 
 Status validateArguments(const Signature& signature, const Arguments& arguments) {
   HEARTH_TRY(signature.counts(arguments.minimumCount, arguments.maximumCount, 1));
-  return validateConvolution(signature, 0, arguments.padding, arguments.window.layout);
+  return validateConvolution(signature, 0, arguments.window.padding, arguments.window.layout);
 }
 
 Result<Conv2dParameters> parse(const OperationContext& context, const Arguments& arguments) {
   Conv2dParameters p;
   HEARTH_TRY(parseConvolutionWindow(context, arguments.window, &p));
   const Dimensions& filter = context.inputs[1].dimensions;
-  HEARTH_TRY(parsePadding(context, arguments.padding, arguments.isImplicit, p.input, &p.window));
+  HEARTH_TRY(parsePadding(context, arguments.window.padding, arguments.window.isImplicit, p.input,
+                          &p.window));
 
   const uint32_t outputChannels = filter[0];
   p.groupInputChannels = filter[3];

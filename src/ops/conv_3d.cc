@@ -10,6 +10,7 @@
 #include "base/vector_dispatch.h"
 #include "ops/activation.h"
 #include "ops/conv_3d_extents.h"
+#include "ops/convolution.h"
 #include "ops/operation.h"
 #include "ops/output_shape.h"
 #include "ops/real_values.h"
@@ -28,9 +29,9 @@ Status validate(const Signature& signature) {
 }
 
 struct Parameters {
-  Extents extents;
   size_t batches = 0, inputs = 0, outputs = 0;
   FusedActivation activation = FusedActivation::kNone;
+  Extents extents;
 };
 
 Result<Parameters> parse(const OperationContext& context) {
@@ -38,10 +39,7 @@ Result<Parameters> parse(const OperationContext& context) {
   for (const size_t i : {kData, kFilter}) HEARTH_TRY(requireRank(context, i, 5, 5));
   const Dimensions& data = context.inputs[kData].dimensions;
   const Dimensions& filter = context.inputs[kFilter].dimensions;
-  Parameters p;
-  p.batches = data[0];
-  p.inputs = data[4];
-  p.outputs = filter[4];
+  Parameters p = {.batches = data[0], .inputs = data[4], .outputs = filter[4]};
   HEARTH_ASSIGN(p.activation, parseActivation(context, kConv3dActivation));
   if (filter[3] == 0 || filter[4] == 0 || filter[3] != data[4] ||
       (context.hasInput(kBias) && context.inputs[kBias].dimensions != Dimensions{filter[4]}))
@@ -175,11 +173,7 @@ Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const Parameters p, parse(context));
   const RealInput data(context.inputs[kData]);
   const RealInput filter(context.inputs[kFilter]);
-  std::vector<float> bias;
-  if (context.hasInput(kBias)) {
-    const RealInput given(context.inputs[kBias]);
-    bias.assign(given.begin(), given.end());
-  }
+  const std::vector<float> bias = realBias(context);
   RealOutput output(context.outputs[0]);
   if (output.size() == 0) return {};
   const ActivationRange range = activationRange(p.activation);

@@ -10,6 +10,7 @@
 
 #include "ops/activation.h"
 #include "ops/conv_3d_extents.h"
+#include "ops/convolution.h"
 #include "ops/operation.h"
 #include "ops/output_shape.h"
 #include "ops/real_values.h"
@@ -110,15 +111,11 @@ void computeLine(const Parameters& p, const float* data, const float* filter, co
 
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const Parameters p, parse(context));
+  if (context.outputs[0].elementCount() == 0) return {};
   const RealInput data(context.inputs[kData]);
   const RealInput filter(context.inputs[kFilter]);
-  std::vector<float> bias;
-  if (context.hasInput(kBias)) {
-    const RealInput given(context.inputs[kBias]);
-    bias.assign(given.begin(), given.end());
-  }
+  const std::vector<float> bias = realBias(context);
   RealOutput output(context.outputs[0]);
-  if (output.size() == 0) return {};
   const ActivationRange range = activationRange(p.activation);
   const size_t lineSize = p.shape[3] * p.outputs;
   threads::forRanges(context.threadPool, uint64_t{p.shape[0]} * p.shape[1] * p.shape[2],

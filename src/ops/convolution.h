@@ -34,6 +34,8 @@ Status validateConvolution(const Signature& signature, uint32_t channelDim, size
 
 // The indices of some arguments of a convolution over images.
 struct WindowArguments {
+  bool isImplicit;  // the padding is a code
+  size_t padding;
   size_t strides;
   size_t dilations;  // 0: there is no such argument
   size_t activation;

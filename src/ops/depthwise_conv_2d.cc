@@ -13,16 +13,14 @@ namespace hearth::ops {
 namespace {
 
 struct Arguments {
-  bool isImplicit;
   WindowArguments window;
   size_t multiplier;
   size_t minimumCount;
   size_t maximumCount;
 };
 
-constexpr size_t kPaddingArgument = 3;
-constexpr Arguments kImplicitArguments = {true, {4, 9, 7, 8}, 6, 8, 11};
-constexpr Arguments kExplicitArguments = {false, {7, 12, 10, 11}, 9, 11, 14};
+constexpr Arguments kImplicitArguments = {{true, 3, 4, 9, 7, 8}, 6, 8, 11};
+constexpr Arguments kExplicitArguments = {{false, 3, 7, 12, 10, 11}, 9, 11, 14};
 
 Arguments argumentsOf(size_t count, bool isInput8Bool) {
   return count == 8 || (count > 8 && isInput8Bool) ? kImplicitArguments : kExplicitArguments;
@@ -37,7 +35,7 @@ Status validate(const Signature& signature) {
   const Arguments arguments =
       argumentsOf(signature.inputCount(), signature.isInputOfType(8, OperandType::kBool));
   HEARTH_TRY(signature.counts(arguments.minimumCount, arguments.maximumCount, 1));
-  return validateConvolution(signature, 3, kPaddingArgument, arguments.window.layout);
+  return validateConvolution(signature, 3, arguments.window.padding, arguments.window.layout);
 }
 
 Status prepare(OperationContext& context) {
@@ -107,7 +105,8 @@ Result<Conv2dParameters> parseDepthwiseConv2d(const OperationContext& context) {
   Conv2dParameters p;
   HEARTH_TRY(parseConvolutionWindow(context, arguments.window, &p));
   const Dimensions& filter = context.inputs[1].dimensions;
-  HEARTH_TRY(parsePadding(context, kPaddingArgument, arguments.isImplicit, p.input, &p.window));
+  HEARTH_TRY(parsePadding(context, arguments.window.padding, arguments.window.isImplicit, p.input,
+                          &p.window));
   HEARTH_ASSIGN(const int32_t multiplier, context.scalar<int32_t>(arguments.multiplier));
   if (multiplier <= 0 || filter[0] != 1 || p.input.channels == 0 ||
       int64_t{multiplier} * p.input.channels != filter[3])

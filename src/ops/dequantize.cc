@@ -3,6 +3,7 @@
 
 #include "base/vector_dispatch.h"
 #include "ops/operation.h"
+#include "ops/prepare.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
@@ -18,11 +19,6 @@ Status validate(const Signature& signature) {
   HEARTH_TRY(signature.inputType(0, kRealTensors));
   HEARTH_TRY(validateWeightScales(signature, 0));
   return signature.outputType(0, kFloatTensors);
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_TRY(requireArguments(context, 1, 1));
-  return context.setOutputDimensions(0, context.inputs[0].dimensions);
 }
 
 // Dequantises directly into the output.
@@ -70,7 +66,7 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-const OperationDefinition kDequantizeOperation = {OperationType::kDequantize, validate, prepare,
-                                                  execute};
+const OperationDefinition kDequantizeOperation = {OperationType::kDequantize, validate,
+                                                  prepareLikeOnlyInput, execute};
 
 }  // namespace hearth::ops

@@ -4,6 +4,7 @@
 #include "ops/broadcast.h"
 #include "ops/broadcast_rows.h"
 #include "ops/elementwise.h"
+#include "ops/prepare.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
 
@@ -16,12 +17,6 @@ Status validateBinary(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
   HEARTH_TRY(signature.inputTypeLike(1, 0));
   return validateElementwise(signature, kBooleans);
-}
-
-Status prepareBinary(OperationContext& context) {
-  HEARTH_TRY(requireArguments(context, 2, 1));
-  HEARTH_ASSIGN(Dimensions dimensions, broadcastInputs(context, 0, 1));
-  return context.setOutputDimensions(0, std::move(dimensions));
 }
 
 template <bool isAnd>
@@ -45,10 +40,10 @@ Status executeNot(OperationContext& context) {
 }  // namespace
 
 const OperationDefinition kLogicalAndOperation = {OperationType::kLogicalAnd, validateBinary,
-                                                  prepareBinary, executeBinary<true>};
+                                                  prepareBroadcastOfTwo, executeBinary<true>};
 const OperationDefinition kLogicalNotOperation = {
     OperationType::kLogicalNot, validateUnary<kBooleans>, prepareElementwise, executeNot};
 const OperationDefinition kLogicalOrOperation = {OperationType::kLogicalOr, validateBinary,
-                                                 prepareBinary, executeBinary<false>};
+                                                 prepareBroadcastOfTwo, executeBinary<false>};
 
 }  // namespace hearth::ops

@@ -13,23 +13,15 @@ constexpr const char* kNeedsRuntimeValue =
     "The output shape depends on a value known only at run time";
 
 template <typename T>
-struct ScalarType;
+constexpr OperandType kScalarType = {};
 template <>
-struct ScalarType<float> {
-  static constexpr OperandType kType = OperandType::kFloat32;
-};
+constexpr OperandType kScalarType<float> = OperandType::kFloat32;
 template <>
-struct ScalarType<int32_t> {
-  static constexpr OperandType kType = OperandType::kInt32;
-};
+constexpr OperandType kScalarType<int32_t> = OperandType::kInt32;
 template <>
-struct ScalarType<uint32_t> {
-  static constexpr OperandType kType = OperandType::kUint32;
-};
+constexpr OperandType kScalarType<uint32_t> = OperandType::kUint32;
 template <>
-struct ScalarType<bool> {
-  static constexpr OperandType kType = OperandType::kBool;
-};
+constexpr OperandType kScalarType<bool> = OperandType::kBool;
 
 // A dimension may be 0 at run time; only the product must not overflow.
 Status checkSize(const graph::Operand& operand, const Dimensions& dimensions) {
@@ -49,9 +41,9 @@ Result<T> OperationContext::scalar(size_t index) const {
   if (!hasInput(index))
     return fail(ErrorCode::kBadData, "{} lacks its input {}.", describe(), index);
   const Tensor& tensor = inputs[index];
-  if (tensor.type() != ScalarType<T>::kType)
+  if (tensor.type() != kScalarType<T>)
     return fail(ErrorCode::kBadData, "Input {} of {} is {}, it must be {}.", index, describe(),
-                graph::describe(*tensor.operand), graph::nameOf(ScalarType<T>::kType));
+                graph::describe(*tensor.operand), graph::nameOf(kScalarType<T>));
   if (tensor.data == nullptr)
     return fail(ErrorCode::kUnsupported, "Input {} of {} must be a constant.", index, describe());
   if constexpr (std::is_same_v<T, bool>) {

@@ -5,6 +5,7 @@
 #include "ops/broadcast.h"
 #include "ops/broadcast_rows.h"
 #include "ops/fixed_point.h"
+#include "ops/prepare.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
@@ -18,12 +19,6 @@ Status validate(const Signature& signature) {
       signature.inputType(0, kFloatTensors | kQuant8Tensors | OperandType::kTensorQuant16Symm));
   HEARTH_TRY(signature.inputTypeLike(1, 0));
   return signature.outputTypeLike(0, 0);
-}
-
-Status prepare(OperationContext& context) {
-  HEARTH_TRY(requireArguments(context, 2, 1));
-  HEARTH_ASSIGN(Dimensions dimensions, broadcastInputs(context, 0, 1));
-  return context.setOutputDimensions(0, std::move(dimensions));
 }
 
 // Rounds as TFLite's LEAKY_RELU does; the results are the same to the last bit.
@@ -61,6 +56,7 @@ Status execute(OperationContext& context) {
 
 }  // namespace
 
-const OperationDefinition kPreluOperation = {OperationType::kPrelu, validate, prepare, execute};
+const OperationDefinition kPreluOperation = {OperationType::kPrelu, validate, prepareBroadcastOfTwo,
+                                             execute};
 
 }  // namespace hearth::ops

@@ -559,19 +559,20 @@ Result<ReduceParameters> parseReduce(const OperationContext& context) {
   return parameters;
 }
 
-const OperationDefinition kMeanOperation = {OperationType::kMean, validate,
-                                            prepareParsedShape<parseReduce>, execute};
-const OperationDefinition kReduceAllOperation = {OperationType::kReduceAll, validate,
-                                                 prepareParsedShape<parseReduce>, execute};
-const OperationDefinition kReduceAnyOperation = {OperationType::kReduceAny, validate,
-                                                 prepareParsedShape<parseReduce>, execute};
-const OperationDefinition kReduceMaxOperation = {OperationType::kReduceMax, validate,
-                                                 prepareParsedShape<parseReduce>, execute};
-const OperationDefinition kReduceMinOperation = {OperationType::kReduceMin, validate,
-                                                 prepareParsedShape<parseReduce>, execute};
-const OperationDefinition kReduceProdOperation = {OperationType::kReduceProd, validate,
-                                                  prepareParsedShape<parseReduce>, execute};
-const OperationDefinition kReduceSumOperation = {OperationType::kReduceSum, validate,
-                                                 prepareParsedShape<parseReduce>, execute};
+namespace {
+
+constexpr OperationDefinition definition(OperationType type) {
+  return {type, validate, prepareParsedShape<parseReduce>, execute};
+}
+
+}  // namespace
+
+const OperationDefinition kMeanOperation = definition(OperationType::kMean);
+const OperationDefinition kReduceAllOperation = definition(OperationType::kReduceAll);
+const OperationDefinition kReduceAnyOperation = definition(OperationType::kReduceAny);
+const OperationDefinition kReduceMaxOperation = definition(OperationType::kReduceMax);
+const OperationDefinition kReduceMinOperation = definition(OperationType::kReduceMin);
+const OperationDefinition kReduceProdOperation = definition(OperationType::kReduceProd);
+const OperationDefinition kReduceSumOperation = definition(OperationType::kReduceSum);
 
 }  // namespace hearth::ops

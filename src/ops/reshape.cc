@@ -117,11 +117,13 @@ Result<ReshapeParameters> parseReshape(const OperationContext& context) {
   return parameters;
 }
 
-const OperationDefinition kReshapeOperation = {OperationType::kReshape, validate,
-                                               prepareParsedShape<parseReshape>, execute};
-const OperationDefinition kSqueezeOperation = {OperationType::kSqueeze, validate,
-                                               prepareParsedShape<parseReshape>, execute};
-const OperationDefinition kExpandDimsOperation = {OperationType::kExpandDims, validate,
-                                                  prepareParsedShape<parseReshape>, execute};
+constexpr auto kPrepare = prepareParsedShape<parseReshape>;
+
+const OperationDefinition kReshapeOperation = {OperationType::kReshape, validate, kPrepare,
+                                               execute};
+const OperationDefinition kSqueezeOperation = {OperationType::kSqueeze, validate, kPrepare,
+                                               execute};
+const OperationDefinition kExpandDimsOperation = {OperationType::kExpandDims, validate, kPrepare,
+                                                  execute};
 
 }  // namespace hearth::ops

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SHAPE of the extension: the dimensions of the data as TENSOR_INT32 or TENSOR_INT64. Input: data.
+#include "ops/index_output.h"
 #include "ops/operation.h"
 #include "ops/registry.h"
 #include "ops/tensor_types.h"
@@ -20,14 +21,7 @@ Status prepare(OperationContext& context) {
 }
 
 Status execute(OperationContext& context) {
-  const Dimensions& dimensions = context.inputs[0].dimensions;
-  const Tensor& output = context.outputs[0];
-  for (size_t i = 0; i < dimensions.size(); ++i) {
-    if (output.type() == OperandType::kTensorInt64)
-      output.as<int64_t>()[i] = dimensions[i];
-    else
-      output.as<int32_t>()[i] = static_cast<int32_t>(dimensions[i]);
-  }
+  storeDimensions(context, context.inputs[0].dimensions);
   return {};
 }
 

@@ -18,15 +18,9 @@ Status validate(const Signature& signature) {
   return signature.outputLike(0, 0);
 }
 
-Status execute(OperationContext& context) {
-  HEARTH_ASSIGN(const SliceParameters parameters, parseSlice(context));
-  executeSlice(context, parameters);
-  return {};
-}
-
 }  // namespace
 
-void executeSlice(const OperationContext& context, const SliceParameters& parameters) {
+void copySlice(const OperationContext& context, const SliceParameters& parameters) {
   const Tensor& input = context.inputs[0];
   copySlice(graph::elementSize(input.type()), input.dimensions, parameters.ranges, input.data,
             context.outputs[0].data, context.threadPool);
@@ -56,7 +50,7 @@ Result<SliceParameters> parseSlice(const OperationContext& context) {
   return parameters;
 }
 
-const OperationDefinition kSliceOperation = {OperationType::kSlice, validate,
-                                             prepareParsedShape<parseSlice>, execute};
+const OperationDefinition kSliceOperation = {
+    OperationType::kSlice, validate, prepareParsedShape<parseSlice>, executeSlice<parseSlice>};
 
 }  // namespace hearth::ops

@@ -22,6 +22,13 @@ Result<SliceParameters> parseSlice(const OperationContext& context);
 Result<SliceParameters> parseStridedSlice(const OperationContext& context);
 
 // Copies the elements that `parameters` name from input 0 to output 0.
-void executeSlice(const OperationContext& context, const SliceParameters& parameters);
+void copySlice(const OperationContext& context, const SliceParameters& parameters);
+
+template <auto parse>
+Status executeSlice(OperationContext& context) {
+  HEARTH_ASSIGN(const SliceParameters parameters, parse(context));
+  copySlice(context, parameters);
+  return {};
+}
 
 }  // namespace hearth::ops

@@ -209,19 +209,19 @@ void copyBlocks(size_t block, const std::vector<CopyDimension>& loops, bool tile
   const auto step = static_cast<int64_t>(block);
   const bool isReversed = !tiled && last.sourceStride == -step && last.targetStride == step;
   if (tiled && isByteTransposition(block, loops)) return copyTransposedBytes(loops, source, target);
+  const auto copy = [&]<size_t kBlock>(FixedBlock<kBlock> fixed) {
+    if (isReversed) return copyReversed<kBlock>(loops, source, target);
+    copyLoops(fixed, loops, tiled, source, target);
+  };
   switch (block) {
     case 1:
-      if (isReversed) return copyReversed<1>(loops, source, target);
-      return copyLoops(FixedBlock<1>{}, loops, tiled, source, target);
+      return copy(FixedBlock<1>{});
     case 2:
-      if (isReversed) return copyReversed<2>(loops, source, target);
-      return copyLoops(FixedBlock<2>{}, loops, tiled, source, target);
+      return copy(FixedBlock<2>{});
     case 4:
-      if (isReversed) return copyReversed<4>(loops, source, target);
-      return copyLoops(FixedBlock<4>{}, loops, tiled, source, target);
+      return copy(FixedBlock<4>{});
     case 8:
-      if (isReversed) return copyReversed<8>(loops, source, target);
-      return copyLoops(FixedBlock<8>{}, loops, tiled, source, target);
+      return copy(FixedBlock<8>{});
     default:
       if (!tiled && block >= 16) return copyLongBlocks(block, loops, source, target);
       return copyLoops(AnyBlock{block}, loops, tiled, source, target);

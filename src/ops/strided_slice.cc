@@ -37,12 +37,6 @@ Status validate(const Signature& signature) {
   return signature.outputLike(0, 0);
 }
 
-Status execute(OperationContext& context) {
-  HEARTH_ASSIGN(const SliceParameters parameters, parseStridedSlice(context));
-  executeSlice(context, parameters);
-  return {};
-}
-
 }  // namespace
 
 Result<SliceParameters> parseStridedSlice(const OperationContext& context) {
@@ -99,6 +93,7 @@ Result<SliceParameters> parseStridedSlice(const OperationContext& context) {
 }
 
 const OperationDefinition kStridedSliceOperation = {OperationType::kStridedSlice, validate,
-                                                    prepareParsedShape<parseStridedSlice>, execute};
+                                                    prepareParsedShape<parseStridedSlice>,
+                                                    executeSlice<parseStridedSlice>};
 
 }  // namespace hearth::ops

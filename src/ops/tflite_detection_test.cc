@@ -184,13 +184,11 @@ struct Detector {
 // A box that is suppressed by its best class is suppressed for its other classes, too.
 TEST(TfliteDetectionPostprocessTest, FastFormHasClassesOfEachBox) {
   const Detector detector = {.maxDetections = 3, .classesPerDetection = 2};
-  const auto results = detector.run({0.9f, 0.6f, 0.7f, 0.8f, 0.3f, 0.5f});
-  ASSERT_EQ(results.size(), 4u);
-  EXPECT_THAT(results[0],
-              ElementsAre(0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0));
-  EXPECT_THAT(results[1], ElementsAre(0, 1, 1, 0, 0, 0));
-  EXPECT_THAT(results[2], ElementsAre(0.9f, 0.6f, 0.5f, 0.3f, 0, 0));
-  EXPECT_THAT(results[3], ElementsAre(2));
+  EXPECT_THAT(detector.run({0.9f, 0.6f, 0.7f, 0.8f, 0.3f, 0.5f}),
+              ElementsAre(ElementsAre(0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3, 0, 0, 0, 0, 0,
+                                      0, 0, 0),
+                          ElementsAre(0, 1, 1, 0, 0, 0), ElementsAre(0.9f, 0.6f, 0.5f, 0.3f, 0, 0),
+                          ElementsAre(2)));
   // More classes are requested than exist: each box keeps its slots.
   const auto spare = Detector{.classesPerDetection = 3}.run({0.9f, 0.6f, 0.7f, 0.8f, 0.3f, 0.5f});
   ASSERT_EQ(spare.size(), 4u);

@@ -12,27 +12,21 @@
 namespace hearth::ops {
 namespace {
 
-struct Arguments {
-  bool isImplicit;
-  size_t padding;
-  WindowArguments window;
-};
-
 constexpr size_t kOutputShapeArgument = 3;  // of the implicit form
-constexpr Arguments kImplicitArguments = {true, 4, {5, 0, 7, 8}};
-constexpr Arguments kExplicitArguments = {false, 3, {7, 0, 9, 10}};
+constexpr WindowArguments kImplicitArguments = {true, 4, 5, 0, 7, 8};
+constexpr WindowArguments kExplicitArguments = {false, 3, 7, 0, 9, 10};
 
-const Arguments& argumentsOf(size_t count) {
+const WindowArguments& argumentsOf(size_t count) {
   return count <= 9 ? kImplicitArguments : kExplicitArguments;
 }
 
 Status validate(const Signature& signature) {
-  const Arguments& arguments = argumentsOf(signature.inputCount());
-  HEARTH_TRY(signature.counts(arguments.window.layout, arguments.window.layout + 1, 1));
+  const WindowArguments& arguments = argumentsOf(signature.inputCount());
+  HEARTH_TRY(signature.counts(arguments.layout, arguments.layout + 1, 1));
   if (arguments.isImplicit) {
     HEARTH_TRY(signature.inputTensor(kOutputShapeArgument, OperandType::kTensorInt32, 1, 1));
   }
-  return validateConvolution(signature, 0, arguments.padding, arguments.window.layout);
+  return validateConvolution(signature, 0, arguments.padding, arguments.layout);
 }
 
 Status prepare(OperationContext& context) {
@@ -115,9 +109,9 @@ Result<uint32_t> outputSize(const OperationContext& context, size_t firstPadding
 }  // namespace
 
 Result<TransposeConv2dParameters> parseTransposeConv2d(const OperationContext& context) {
-  const Arguments& arguments = argumentsOf(context.inputs.size());
+  const WindowArguments& arguments = argumentsOf(context.inputs.size());
   TransposeConv2dParameters p;
-  HEARTH_TRY(parseConvolutionWindow(context, arguments.window, &p));
+  HEARTH_TRY(parseConvolutionWindow(context, arguments, &p));
   Window2d& window = p.window;
   const Dimensions& filter = context.inputs[1].dimensions;
   if (filter[0] == 0 || filter[3] == 0 || filter[3] != p.input.channels)

@@ -27,6 +27,13 @@ bool hasKnownRank(const graph::Operand& operand) {
   return !operand.dimensions.empty() || operand.isRankZeroTensor || graph::isScalar(operand.type);
 }
 
+Status checkType(const char* kind, size_t index, const graph::Operand& operand, TypeSet allowed,
+                 const Signature& signature) {
+  if (allowed.contains(operand.type)) return {};
+  return fail(ErrorCode::kBadData, "{} {} of {} is {}, it must be {}.", kind, index,
+              signature.describe(), graph::describe(operand), allowed.describe());
+}
+
 Status checkRank(const char* role, size_t index, const graph::Operand& operand, size_t minimum,
                  size_t maximum, const Signature& signature) {
   const size_t rank = operand.dimensions.size();
@@ -72,10 +79,7 @@ Status Signature::inputType(size_t index, TypeSet allowed) const {
   if (!hasInput(index))
     return fail(ErrorCode::kBadData, "Input {} of {} is omitted, it must be {}.", index, describe(),
                 allowed.describe());
-  if (!allowed.contains(input(index).type))
-    return fail(ErrorCode::kBadData, "Input {} of {} is {}, it must be {}.", index, describe(),
-                graph::describe(input(index)), allowed.describe());
-  return {};
+  return checkType("Input", index, input(index), allowed, *this);
 }
 
 Status Signature::inputTypeLike(size_t index, size_t otherInput) const {
@@ -99,10 +103,7 @@ Status Signature::floatScalar(size_t index, size_t dataInput) const {
 Status Signature::outputType(size_t index, TypeSet allowed) const {
   if (index >= outputCount())
     return fail(ErrorCode::kBadData, "{} lacks its output {}.", describe(), index);
-  if (!allowed.contains(output(index).type))
-    return fail(ErrorCode::kBadData, "Output {} of {} is {}, it must be {}.", index, describe(),
-                graph::describe(output(index)), allowed.describe());
-  return {};
+  return checkType("Output", index, output(index), allowed, *this);
 }
 
 Status Signature::outputTypeLike(size_t index, size_t otherInput) const {

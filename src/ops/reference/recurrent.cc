@@ -358,18 +358,16 @@ Status runLstmSequence(const OperationContext& context) {
 }
 
 Status runLstmInBothDirections(const OperationContext& context) {
-  constexpr LstmLayout kForward = {.weights = 1,
-                                   .outputState = 35,
-                                   .cellState = 36,
-                                   .layerNorm = 53,
-                                   .auxInput = 39,
-                                   .auxWeights = 40};
-  constexpr LstmLayout kBackward = {.weights = 18,
-                                    .outputState = 37,
-                                    .cellState = 38,
-                                    .layerNorm = 57,
-                                    .auxInput = 39,
-                                    .auxWeights = 44};
+  constexpr auto layoutOf = [](size_t weights, size_t states, size_t norms, size_t auxWeights) {
+    return LstmLayout{.weights = weights,
+                      .outputState = states,
+                      .cellState = states + 1,
+                      .layerNorm = norms,
+                      .auxInput = 39,
+                      .auxWeights = auxWeights};
+  };
+  constexpr LstmLayout kForward = layoutOf(1, 35, 53, 40);
+  constexpr LstmLayout kBackward = layoutOf(18, 37, 57, 44);
   // The forget gate's weights, since the input gate's may be omitted.
   constexpr BidirectionalLayout kSequence = {
       .auxInput = 39, .auxWeights = 41, .activation = 48, .timeMajor = 52, .mergeOutputs = 51};

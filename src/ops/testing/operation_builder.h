@@ -19,13 +19,11 @@
 namespace hearth::ops {
 
 // Types of tensors.
-inline constexpr OperandType kFloat = OperandType::kTensorFloat32;
-inline constexpr OperandType kUint8 = OperandType::kTensorQuant8Asymm;
-inline constexpr OperandType kInt8 = OperandType::kTensorQuant8AsymmSigned;
-inline constexpr OperandType kInt16 = OperandType::kTensorQuant16Symm;
-inline constexpr OperandType kInt32 = OperandType::kTensorInt32;
-inline constexpr OperandType kInt64 = OperandType::kTensorInt64;
-inline constexpr OperandType kBool8 = OperandType::kTensorBool8;
+inline constexpr auto kFloat = OperandType::kTensorFloat32, kInt32 = OperandType::kTensorInt32,
+                      kInt64 = OperandType::kTensorInt64, kBool8 = OperandType::kTensorBool8,
+                      kUint8 = OperandType::kTensorQuant8Asymm,
+                      kInt8 = OperandType::kTensorQuant8AsymmSigned,
+                      kInt16 = OperandType::kTensorQuant16Symm;
 
 // Arguments are added in NNAPI's order. Owns all values. A failing step's error is what run()
 // returns. Not thread-safe.
