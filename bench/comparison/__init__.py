@@ -112,6 +112,13 @@ def setRounds(parser, arguments):
                     repeat=arguments.repeat)
 
 
+def parse(parser, words):
+    """The arguments, with what addRounds() announced."""
+    arguments = parser.parse_args(words)
+    setRounds(parser, arguments)
+    return arguments
+
+
 def requirePositive(parser, **numbers):
     """Ends the program with a sentence if a number, or one of a list of numbers, is below 1."""
     for number in numbers.values():

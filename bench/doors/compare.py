@@ -20,7 +20,6 @@ limit is shown in the report and does not change the exit code.
 """
 
 import argparse
-import fnmatch
 import json
 import os
 import statistics
@@ -238,26 +237,19 @@ def parseArguments(words):
     parser.add_argument("--threads", type=int, default=1, metavar="N")
     comparison.addRounds(parser, 7, 30, quickRounds=3, quickRepeat=10)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--data", type=Path, help="folder with models/; default: "
-                        "$HEARTH_TEST_DATA/data")
+    models.addData(parser)
     comparison.addPrograms(parser)
     parser.add_argument("--delegate", type=Path, help="default: that of the release build",
                         default=ROOT / "build" / "release" / "lib" / "libhearth_delegate.so")
     comparison.addReports(parser)
-    arguments = parser.parse_args(words)
-    comparison.setRounds(parser, arguments)
-    if arguments.data is None and "HEARTH_TEST_DATA" in os.environ:
-        arguments.data = Path(os.environ["HEARTH_TEST_DATA"]) / "data"
-    return arguments
+    return comparison.parse(parser, words)
 
 
 def main(words=None):
     arguments = parseArguments(words)
-    wanted = lambda name: any(fnmatch.fnmatch(name, pattern) for pattern in arguments.models)
     try:
-        chosen = models.collect(arguments.data, comparison.CACHE / "workloads", wanted, say)
+        chosen = models.choose(arguments, comparison.CACHE / "workloads", say)
         if not chosen:
-            say(f"compare.py: no model matches {' '.join(arguments.models)}")
             return 2
         python = arguments.python or comparison.environmentPython(comparison.CACHE / "litert-venv",
                                                                   comparison.PEER_WHEEL)

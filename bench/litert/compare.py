@@ -19,9 +19,7 @@ exit code.
 """
 
 import argparse
-import fnmatch
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -155,8 +153,7 @@ def parseArguments(words):
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], metavar="N")
     comparison.addRounds(parser, 7, 30, quickRounds=3, quickRepeat=10)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--data", type=Path, help="folder with models/; default: "
-                        "$HEARTH_TEST_DATA/data")
+    models.addData(parser)
     comparison.addPrograms(parser)
     comparison.addLauncher(parser)
     comparison.addReports(parser)
@@ -166,18 +163,14 @@ def parseArguments(words):
     comparison.setRounds(parser, arguments)
     if arguments.models is None:
         arguments.models = ["resnet50_i8"] if arguments.check_logits else ["*"]
-    if arguments.data is None and "HEARTH_TEST_DATA" in os.environ:
-        arguments.data = Path(os.environ["HEARTH_TEST_DATA"]) / "data"
     return arguments
 
 
 def main(words=None):
     arguments = parseArguments(words)
-    wanted = lambda name: any(fnmatch.fnmatch(name, pattern) for pattern in arguments.models)
     try:
-        chosen = models.collect(arguments.data, comparison.CACHE / "workloads", wanted, say)
+        chosen = models.choose(arguments, comparison.CACHE / "workloads", say)
         if not chosen:
-            say(f"compare.py: no model matches {' '.join(arguments.models)}")
             return 2
         programs = Programs(arguments.hearth, arguments.python or environmentPython(comparison.CACHE),
                             shlex.split(arguments.launcher))

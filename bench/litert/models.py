@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The models to compare: shared ones from a data folder and generated ones from a cache."""
 
+import fnmatch
 import hashlib
+import os
 import struct
 import subprocess
 import sys
@@ -54,6 +56,23 @@ def collect(data, cache, wanted, say):
         if wanted(name):
             result.append(Model(name, generated(kind, quant, cache, say), "generated weights"))
     return result
+
+
+def addData(parser):
+    """The word that names the folder with the shared models."""
+    shared = os.environ.get("HEARTH_TEST_DATA")
+    parser.add_argument("--data", type=Path, help="folder with models/; default: "
+                        "$HEARTH_TEST_DATA/data",
+                        default=Path(shared) / "data" if shared is not None else None)
+
+
+def choose(arguments, cache, say):
+    """The models that the patterns `arguments.models` name; says so if there are none."""
+    wanted = lambda name: any(fnmatch.fnmatch(name, pattern) for pattern in arguments.models)
+    chosen = collect(arguments.data, cache, wanted, say)
+    if not chosen:
+        say(f"compare.py: no model matches {' '.join(arguments.models)}")
+    return chosen
 
 
 def generated(kind, quant, cache, say):

@@ -58,9 +58,7 @@ def parseArguments(words):
     comparison.addPrograms(parser)
     comparison.addLauncher(parser)
     comparison.addReports(parser)
-    arguments = parser.parse_args(words)
-    comparison.setRounds(parser, arguments)
-    return arguments
+    return comparison.parse(parser, words)
 
 
 def main(words=None):

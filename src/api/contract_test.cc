@@ -484,18 +484,28 @@ uint64_t handledSignals() {
   return signalsOf("/proc/self/status", "SigCgt") & ~kOfTheLibrary;
 }
 
+// An execution with memory for its input and its output.
+struct BoundExecution {
+  explicit BoundExecution(const Compilation& compiled)
+      : execution(compiled.createExecution()),
+        in(compiled.inputs().at(0).byteSize),
+        out(compiled.outputs().at(0).byteSize) {
+    execution.setInput(0, in);
+    execution.setOutput(0, out);
+  }
+
+  Execution execution;
+  std::vector<uint8_t> in, out;
+};
+
 // Compiles, runs in this thread and in the background, and waits for all background work.
 void useEverything(const Model& model) {
   CompileOptions options;
   options.threads = 2;
   const Compilation compiled = model.compile(options);
-  Execution execution = compiled.createExecution();
-  std::vector<uint8_t> in(compiled.inputs().at(0).byteSize);
-  std::vector<uint8_t> out(compiled.outputs().at(0).byteSize);
-  execution.setInput(0, in);
-  execution.setOutput(0, out);
-  execution.run();
-  execution.start().wait();
+  BoundExecution bound(compiled);
+  bound.execution.run();
+  bound.execution.start().wait();
   flush();
 }
 
@@ -520,12 +530,7 @@ TEST(ContractDeathTest, AModelInMemoryWithoutAStoreNeedsNoHandler) {
     CompileOptions options;
     options.cache = HEARTH_CACHE_OFF;
     const Compilation compiled = model.compile(options);
-    Execution execution = compiled.createExecution();
-    std::vector<uint8_t> in(compiled.inputs().at(0).byteSize);
-    std::vector<uint8_t> out(compiled.outputs().at(0).byteSize);
-    execution.setInput(0, in);
-    execution.setOutput(0, out);
-    execution.run();
+    BoundExecution(compiled).execution.run();
     return handledSignals() == before;
   };
   EXPECT_EXIT(std::exit(compile() ? 0 : 1), testing::ExitedWithCode(0), "");

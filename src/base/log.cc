@@ -32,21 +32,9 @@ spdlog::logger& logger() {
 }
 
 constexpr spdlog::level::level_enum levelOf(LogLevel level) {
-  switch (level) {
-    case LogLevel::kTrace:
-      return spdlog::level::trace;
-    case LogLevel::kDebug:
-      return spdlog::level::debug;
-    case LogLevel::kInfo:
-      return spdlog::level::info;
-    case LogLevel::kWarn:
-      return spdlog::level::warn;
-    case LogLevel::kError:
-      return spdlog::level::err;
-    case LogLevel::kOff:
-      return spdlog::level::off;
-  }
-  return spdlog::level::off;
+  using enum spdlog::level::level_enum;
+  constexpr spdlog::level::level_enum kLevels[] = {trace, debug, info, warn, err, off};
+  return kLevels[static_cast<size_t>(level)];
 }
 
 }  // namespace

@@ -21,6 +21,12 @@ namespace {
 
 using nlohmann::json;
 
+// What a process does that begins with this variable.
+void traceByVariable(const std::string& file) {
+  setenv("HEARTH_TRACE", file.c_str(), 1);
+  internal::traceState = -1;
+}
+
 class TraceTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -113,8 +119,7 @@ TEST_F(TraceTest, AFileThatCannotBeMadeTurnsTracingOff) {
 TEST_F(TraceTest, TheVariableNamesTheFileAndExitClosesTheArray) {
   const std::string file = path("e.json");
   const int status = inChild([&] {
-    setenv("HEARTH_TRACE", file.c_str(), 1);
-    internal::traceState = -1;
+    traceByVariable(file);
     {
       TraceSpan span("test", "in child");
     }
@@ -172,8 +177,7 @@ TEST_F(TraceTest, AForkedChildWritesToItsOwnFileOrNone) {
 TEST_F(TraceTest, LibrariesOfOneProcessShareTheFile) {
   const std::string file = path("i.json");
   const int status = inChild([&] {
-    setenv("HEARTH_TRACE", file.c_str(), 1);
-    internal::traceState = -1;
+    traceByVariable(file);
     {
       TraceSpan span("test", "program");
     }

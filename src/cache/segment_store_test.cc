@@ -16,29 +16,16 @@
 #include "base/descriptor.h"
 #include "cache/bundle/bundle_file.h"
 #include "cache/open_store.h"
-#include "cache/testing/store_test_util.h"
+#include "cache/testing/crash_points.h"
+#include "cache/testing/kind_of_store_test.h"
 
 namespace hearth::cache {
 namespace {
 
 namespace fs = std::filesystem;
 
-class SegmentStoreTest : public testing::TestWithParam<PlanCapacity> {
+class SegmentStoreTest : public KindOfStoreTest {
  protected:
-  StoreOptions options(StoreMode mode = StoreMode::kReadWrite) const {
-    StoreOptions options{.mode = mode};
-    if (GetParam() == PlanCapacity::kMany) options.path = (folder_.path() / "store").string();
-    if (GetParam() == PlanCapacity::kOne) options.bundle = (folder_.path() / "bundle").string();
-    if (GetParam() == PlanCapacity::kNone) options.mode = StoreMode::kOff;
-    return options;
-  }
-  std::shared_ptr<SegmentStore> open(StoreMode mode = StoreMode::kReadWrite) const {
-    const auto store = openSegmentStore(options(mode));
-    EXPECT_EQ(store->planCapacity(), GetParam());
-    return store;
-  }
-  bool isKept() const { return GetParam() != PlanCapacity::kNone; }
-
   static SegmentRef publish(SegmentStore& store, const SegmentKey& key,
                             std::span<const uint8_t> bytes, BuildTicket ticket = {}) {
     SegmentRef segment;
@@ -73,8 +60,6 @@ class SegmentStoreTest : public testing::TestWithParam<PlanCapacity> {
       return std::nullopt;
     return built;
   }
-
-  TempFolder folder_{TempFolder::Place::kMemory};
 };
 
 // The stores whose content outlives a process.
@@ -249,11 +234,8 @@ TEST_P(KeptStoreTest, AStartThatDiesAtOnceLeavesNoEmptyCache) {
   const char* const point =
       GetParam() == PlanCapacity::kOne ? "bundle.after_create" : "object.after_create";
   for (int launch = 0; launch < 3; ++launch)
-    EXPECT_TRUE(wasKilled(waitForChild(startChild([&] {
-      ::setenv("HEARTH_CRASH_AT", point, 1);
-      base::internal::crashArmed = -1;
-      return start(*open(), 8, numbers) ? 1 : 2;
-    }))));
+    EXPECT_TRUE(
+        wasKilled(endOfCrashing(point, [&] { return start(*open(), 8, numbers) ? 1 : 2; })));
   EXPECT_EQ(start(*open(), 8, numbers), 2);
   EXPECT_EQ(start(*open(), 8, numbers), 0);
 }

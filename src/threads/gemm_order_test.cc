@@ -87,12 +87,17 @@ TEST(GemmOrder, VisitsEachOutputOnceInWholeRowTiles) {
   }
 }
 
+// Visits `rows` in tiles of 7, and the columns that the hint names.
+void visit(size_t threads, const GemmHint& hint, size_t rows, Recorder* recorder) {
+  const auto pool = makePool(threads);
+  GemmHintScope scope(hint);
+  hearth_pthreadpool_parallelize_2d_tile_2d(pool->nativeHandle(), Recorder::task2d, recorder, rows,
+                                            hint.columns, 7, hint.columns, 0);
+}
+
 TEST(GemmOrder, KeepsABlockOfColumnsForAllRows) {
-  const auto pool = makePool(1);
   Recorder recorder;
-  GemmHintScope scope({4096, 1024, false});
-  hearth_pthreadpool_parallelize_2d_tile_2d(pool->nativeHandle(), Recorder::task2d, &recorder, 49,
-                                            1024, 7, 1024, 0);
+  visit(1, {4096, 1024, false}, 49, &recorder);
   ASSERT_GT(recorder.tiles().size(), 7u);
   size_t lastColumn = 0;
   for (size_t i = 0; i < recorder.tiles().size(); ++i) {
@@ -105,11 +110,8 @@ TEST(GemmOrder, KeepsABlockOfColumnsForAllRows) {
 }
 
 TEST(GemmOrder, GivesEveryThreadWork) {
-  const auto pool = makePool(4);
   Recorder recorder;
-  GemmHintScope scope({16, 4096, false});
-  hearth_pthreadpool_parallelize_2d_tile_2d(pool->nativeHandle(), Recorder::task2d, &recorder, 1,
-                                            4096, 7, 4096, 0);
+  visit(4, {16, 4096, false}, 1, &recorder);
   EXPECT_GE(recorder.tiles().size(), 8u);
 }
 

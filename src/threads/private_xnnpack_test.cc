@@ -131,6 +131,14 @@ std::vector<float> multiplyF32(size_t rows, size_t inputs, size_t outputs, Threa
   return output;
 }
 
+constexpr ConvolutionShape kShapes[] = {
+    {1, 7, 7, 3, 1, 128, 512},   // all rows and several column blocks
+    {1, 14, 14, 3, 2, 64, 320},  // a block that is not the last one's size
+    {2, 9, 5, 3, 1, 32, 130},    // batch in an outer dimension, odd number of columns
+    {1, 7, 7, 1, 1, 96, 192},    // plain product
+    {1, 5, 1, 1, 1, 16, 24},     // less than one unit of columns
+};
+
 class PrivateXnnpack : public testing::TestWithParam<size_t> {
  protected:
   void SetUp() override {
@@ -140,39 +148,30 @@ class PrivateXnnpack : public testing::TestWithParam<size_t> {
     pool_ = std::move(*pool);
   }
 
+  // Convolutions without and with a hint, which also names larger columns than there are.
+  template <typename Convolve>
+  void expectSameInHintedOrder(Convolve convolve, size_t elementSize) {
+    for (const ConvolutionShape& shape : kShapes) {
+      const auto plain = convolve(shape, nullptr, nullptr);
+      GemmHint hint = shape.hint(elementSize);
+      EXPECT_EQ(convolve(shape, pool_.get(), nullptr), plain);
+      EXPECT_EQ(convolve(shape, pool_.get(), &hint), plain);
+      hint.packedBytesPerColumn *= 64;
+      EXPECT_EQ(convolve(shape, pool_.get(), &hint), plain);
+      EXPECT_EQ(convolve(shape, nullptr, &hint), plain);
+    }
+  }
+
   std::unique_ptr<ThreadPool> pool_;
 };
 
-constexpr ConvolutionShape kShapes[] = {
-    {1, 7, 7, 3, 1, 128, 512},   // all rows and several column blocks
-    {1, 14, 14, 3, 2, 64, 320},  // a block that is not the last one's size
-    {2, 9, 5, 3, 1, 32, 130},    // batch in an outer dimension, odd number of columns
-    {1, 7, 7, 1, 1, 96, 192},    // plain product
-    {1, 5, 1, 1, 1, 16, 24},     // less than one unit of columns
-};
-
 TEST_P(PrivateXnnpack, FloatConvolutionIsTheSameInHintedOrder) {
-  for (const ConvolutionShape& shape : kShapes) {
-    const auto plain = convolveF32(shape, nullptr, nullptr);
-    GemmHint hint = shape.hint(sizeof(float));
-    EXPECT_EQ(convolveF32(shape, pool_.get(), nullptr), plain);
-    EXPECT_EQ(convolveF32(shape, pool_.get(), &hint), plain);
-    hint.packedBytesPerColumn *= 64;
-    EXPECT_EQ(convolveF32(shape, pool_.get(), &hint), plain);
-    EXPECT_EQ(convolveF32(shape, nullptr, &hint), plain);
-  }
+  expectSameInHintedOrder(convolveF32, sizeof(float));
   EXPECT_GT(pool_->counters().calls, 0u);
 }
 
 TEST_P(PrivateXnnpack, Int8ConvolutionIsTheSameInHintedOrder) {
-  for (const ConvolutionShape& shape : kShapes) {
-    const auto plain = convolveQs8(shape, nullptr, nullptr);
-    GemmHint hint = shape.hint(sizeof(int8_t));
-    EXPECT_EQ(convolveQs8(shape, pool_.get(), nullptr), plain);
-    EXPECT_EQ(convolveQs8(shape, pool_.get(), &hint), plain);
-    hint.packedBytesPerColumn *= 64;
-    EXPECT_EQ(convolveQs8(shape, pool_.get(), &hint), plain);
-  }
+  expectSameInHintedOrder(convolveQs8, sizeof(int8_t));
 }
 
 TEST_P(PrivateXnnpack, FullyConnectedIsTheSameInHintedOrder) {

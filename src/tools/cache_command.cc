@@ -67,6 +67,20 @@ Outcome<std::shared_ptr<cache::WeightStore>> openStore(cache::StoreOptions optio
   return std::move(*store);
 }
 
+// The store that the options name; null where there is none.
+struct NamedStore {
+  cache::StoreOptions where;
+  std::shared_ptr<cache::WeightStore> store;
+};
+
+Outcome<NamedStore> namedStore(const CacheOptions& options, bool write) {
+  auto where = storeOptions(options);
+  if (!where) return std::unexpected(std::move(where.error()));
+  auto store = openStore(*where, write);
+  if (!store) return std::unexpected(std::move(store.error()));
+  return NamedStore{std::move(*where), std::move(*store)};
+}
+
 Outcome<cache::StoreInventory> inventoryOf(const std::shared_ptr<cache::WeightStore>& store) {
   if (store == nullptr) return cache::StoreInventory{};
   auto inventory = store->inventory();
@@ -122,12 +136,10 @@ Outcome<void> list(const CacheOptions& options) {
     plans.push_back(listedPlan(bundle->info));
     facts = cache::StoreInventory::Facts::of(bundle->info.content.facts);
   } else {
-    auto where = storeOptions(options);
-    if (!where) return std::unexpected(std::move(where.error()));
-    path = where->path;
-    auto store = openStore(*where, false);
-    if (!store) return std::unexpected(std::move(store.error()));
-    const auto inventory = inventoryOf(*store);
+    const auto named = namedStore(options, false);
+    if (!named) return std::unexpected(named.error());
+    path = named->where.path;
+    const auto inventory = inventoryOf(named->store);
     if (!inventory) return std::unexpected(inventory.error());
     plans = listedPlans(*inventory);
     facts = inventory->facts;
@@ -141,17 +153,16 @@ Outcome<void> list(const CacheOptions& options) {
 }
 
 Outcome<void> stat(const CacheOptions& options) {
-  const auto where = storeOptions(options);
-  if (!where) return std::unexpected(where.error());
-  const auto store = openStore(*where, false);
-  if (!store) return std::unexpected(store.error());
-  const auto inventory = inventoryOf(*store);
+  const auto named = namedStore(options, false);
+  if (!named) return std::unexpected(named.error());
+  const auto& [where, store] = *named;
+  const auto inventory = inventoryOf(store);
   if (!inventory) return std::unexpected(inventory.error());
   const StoreSums sums = storeSums(*inventory);
-  const uint64_t limit = *store == nullptr ? where->maxBytes : (*store)->maxBytes();
+  const uint64_t limit = store == nullptr ? where.maxBytes : store->maxBytes();
   if (options.isJson) {
-    print({{"path", where->path},
-           {"exists", *store != nullptr},
+    print({{"path", where.path},
+           {"exists", store != nullptr},
            {"limit_bytes", limit == 0 ? Json(nullptr) : Json(limit)},
            {"bytes", sums.bytes},
            {"plans", sums.plans},
@@ -169,8 +180,8 @@ Outcome<void> stat(const CacheOptions& options) {
            {"facts_corrupt", sums.factsCorrupt}});
     return {};
   }
-  TextTable table({"weight store", printable(where->path)}, "lr");
-  if (*store == nullptr) table.add({"is not there yet", ""});
+  TextTable table({"weight store", printable(where.path)}, "lr");
+  if (store == nullptr) table.add({"is not there yet", ""});
   table.add({"on disk", bytesText(sums.bytes)});
   if (limit != 0) table.add({"limit", bytesText(limit)});
   table.add({"plans", std::to_string(sums.plans)});
@@ -216,14 +227,13 @@ Outcome<void> verifyBundle(const CacheOptions& options) {
 
 Outcome<void> verify(const CacheOptions& options) {
   if (!options.bundle.empty()) return verifyBundle(options);
-  const auto where = storeOptions(options);
-  if (!where) return std::unexpected(where.error());
-  const auto store = openStore(*where, true);
-  if (!store) return std::unexpected(store.error());
+  const auto named = namedStore(options, true);
+  if (!named) return std::unexpected(named.error());
+  const auto& [where, store] = *named;
   cache::WeightStore::VerifyReport report{.isComplete = true};
-  if (*store != nullptr) {
+  if (store != nullptr) {
     Progress progress;
-    const auto verified = (*store)->verifyAll([&](uint64_t done, uint64_t all) {
+    const auto verified = store->verifyAll([&](uint64_t done, uint64_t all) {
       progress.show(done, all);
       return true;
     });
@@ -233,14 +243,13 @@ Outcome<void> verify(const CacheOptions& options) {
   if (report.wrongPlans + report.wrongSegments != 0 || report.wrongFacts)
     return std::unexpected(Failure(
         kExitFailure,
-        base::formatText("{} of {} plans and {} of {} segments{} in {} are wrong{}.",
-                         report.wrongPlans, report.plans, report.wrongSegments, report.segments,
-                         report.wrongFacts ? " and the facts about the machine" : "", where->path,
-                         (*store)->writability().reason == cache::StoreReason::kNone
-                             ? " and are removed"
-                             : "")));
+        base::formatText(
+            "{} of {} plans and {} of {} segments{} in {} are wrong{}.", report.wrongPlans,
+            report.plans, report.wrongSegments, report.segments,
+            report.wrongFacts ? " and the facts about the machine" : "", where.path,
+            store->writability().reason == cache::StoreReason::kNone ? " and are removed" : "")));
   if (options.isJson)
-    print({{"path", where->path},
+    print({{"path", where.path},
            {"plans", report.plans},
            {"segments", report.segments},
            {"bytes", report.bytes},
@@ -253,20 +262,19 @@ Outcome<void> verify(const CacheOptions& options) {
 }
 
 Outcome<void> prune(const CacheOptions& options) {
-  const auto where = storeOptions(options);
-  if (!where) return std::unexpected(where.error());
-  const auto store = openStore(*where, true);
-  if (!store) return std::unexpected(store.error());
+  const auto named = namedStore(options, true);
+  if (!named) return std::unexpected(named.error());
+  const auto& [where, store] = *named;
   cache::PruneReport report;
-  if (*store != nullptr) {
-    cache::PruneOptions what{.maxBytes = options.maxBytes.value_or((*store)->maxBytes())};
+  if (store != nullptr) {
+    cache::PruneOptions what{.maxBytes = options.maxBytes.value_or(store->maxBytes())};
     if (options.olderThan) what.olderThan = *options.olderThan;
-    const auto pruned = (*store)->prune(what);
+    const auto pruned = store->prune(what);
     if (!pruned) return std::unexpected(failure(pruned.error()));
     report = *pruned;
   }
   if (options.isJson)
-    print({{"path", where->path},
+    print({{"path", where.path},
            {"plans", report.plans},
            {"segments", report.segments},
            {"temporaries", report.temporaries},

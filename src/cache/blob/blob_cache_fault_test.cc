@@ -8,6 +8,7 @@
 #include "base/crash_point.h"
 #include "base/fault.h"
 #include "cache/testing/blob_cache_test_util.h"
+#include "cache/testing/crash_points.h"
 
 #ifdef HEARTH_TEST_HOOKS
 
@@ -97,14 +98,12 @@ TEST_F(BlobCacheFaultTest, KilledAtEveryCrashPoint) {
     cache->set(keyOf(1), valueOf(1));
     cache->set("key", payload(1, 10));
     ASSERT_TRUE(cache->save());
-    const int status = waitForChild(startChild([&] {
-      ::setenv("HEARTH_CRASH_AT", point.c_str(), 1);
-      base::internal::crashArmed = -1;
+    const int status = endOfCrashing(point, [&] {
       const auto victim = open();
       victim->set(keyOf(2), valueOf(2));
       victim->set("key", payload(2, 10));
       return victim->save() ? 0 : 1;
-    }));
+    });
     EXPECT_TRUE(wasKilled(status)) << status;
     // Either everything was saved or nothing; the old values exist in both cases.
     const auto after = open();

@@ -8,6 +8,8 @@
 
 #include "base/crash_point.h"
 #include "cache/testing/bundle_test_util.h"
+#include "cache/testing/crash_points.h"
+#include "cache/testing/random_killer_test_util.h"
 
 #ifdef HEARTH_TEST_HOOKS
 
@@ -58,11 +60,8 @@ TEST_F(BundleCrashTest, KilledAtEveryCrashPoint) {
       SCOPED_TRACE(point + ":" + std::to_string(pass));
       fs::remove(path());
       ASSERT_EQ(waitForChild(startChild([&] { return buildAnew(); })), 0);
-      const int status = waitForChild(startChild([&] {
-        ::setenv("HEARTH_CRASH_AT", (point + ":" + std::to_string(pass)).c_str(), 1);
-        base::internal::crashArmed = -1;
-        return replace();
-      }));
+      const int status =
+          endOfCrashing(point + ":" + std::to_string(pass), [&] { return replace(); });
       EXPECT_TRUE(wasKilled(status) || (pass > 1 && succeeded(status))) << status;
       expectOldOrNew();
       // The next process uses what is left, and removes it.
@@ -90,11 +89,7 @@ TEST_F(BundleCrashTest, KilledWhileFactsAreAdded) {
     SCOPED_TRACE(point);
     fs::remove(path());
     ASSERT_EQ(waitForChild(startChild([&] { return buildAnew(); })), 0);
-    const int status = waitForChild(startChild([&] {
-      ::setenv("HEARTH_CRASH_AT", point.c_str(), 1);
-      base::internal::crashArmed = -1;
-      return remember();
-    }));
+    const int status = endOfCrashing(point, remember);
     killed += wasKilled(status) ? 1 : 0;
     expectOldOrNew();
     const auto kept = open(strict())->recall(fact.key);
@@ -110,26 +105,16 @@ TEST_F(BundleCrashTest, KilledWhileFactsAreAdded) {
 }
 
 TEST_F(BundleCrashTest, KilledAtRandomInstantsWhileOthersStart) {
-  const char* text = std::getenv("HEARTH_TEST_LONG");
-  const int rounds = text != nullptr && std::string_view(text) == "1" ? 1000 : 60;
-  double window = 20'000;
-  uint32_t state = 4711;
-  int killed = 0;
+  const int rounds = RandomKiller::rounds(60, 1000);
+  RandomKiller killer(4711);
   ASSERT_EQ(waitForChild(startChild([&] { return buildAnew(); })), 0);
   for (int round = 0; round < rounds; ++round) {
     SCOPED_TRACE(round);
-    state = state * 1664525 + 1013904223;
-    const double instant = window * (state >> 16) / 65536;
     const pid_t others[] = {startChild([&] { return buildAnew(); }),
                             startChild([&] { return buildAnew(); })};
     // Both kinds of work alternate, so that each child has something to replace. The victim is
     // forked last, since forking takes longer than its work in some builds.
-    const pid_t victim = startChild([&] { return round % 2 == 0 ? replace() : buildAnew(); });
-    ::usleep(static_cast<useconds_t>(instant));
-    ::kill(victim, SIGKILL);
-    const bool wasInTime = wasKilled(waitForChild(victim));
-    killed += wasInTime ? 1 : 0;
-    window *= wasInTime ? 1.05 : 0.85;
+    killer.kill(startChild([&] { return round % 2 == 0 ? replace() : buildAnew(); }));
     for (const pid_t other : others) {
       const int status = waitForChild(other);
       // Exit status 4: the other child was writing the bundle at that moment.
@@ -138,7 +123,7 @@ TEST_F(BundleCrashTest, KilledAtRandomInstantsWhileOthersStart) {
     }
     expectOldOrNew();
   }
-  EXPECT_GT(killed, rounds / 4);
+  EXPECT_GT(killer.killed(), rounds / 4);
   ASSERT_EQ(waitForChild(startChild([&] { return replace(); })), 0);
   EXPECT_FALSE(fs::exists(building()));
 }

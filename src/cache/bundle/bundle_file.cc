@@ -2,24 +2,21 @@
 #include "cache/bundle/bundle_file.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <unordered_set>
 
 #include "cache/blob/blob_cache_file.h"
 #include "cache/bundle/bundle_notes.h"
+#include "cache/object/file_format.h"
 #include "cache/object/object_file.h"
 #include "cache/store/store_facts.h"
 
 namespace hearth::cache {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "The format is little endian.");
-
 constexpr char kMagic[8] = {'H', 'R', 'T', 'H', 'B', 'N', 'D', '\n'};
 constexpr uint32_t kVersion = 2;
-constexpr size_t kDigestSize = sizeof(base::Sha256Digest);
 // Bounds, so that the sums below cannot wrap and an index cannot take gigabytes.
 constexpr uint64_t kMaxFile = uint64_t{1} << 40;
 constexpr uint64_t kMaxSegments = uint64_t{1} << 20;

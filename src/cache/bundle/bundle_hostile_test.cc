@@ -13,6 +13,7 @@
 #include "cache/open_store.h"
 #include "cache/store/store_facts.h"
 #include "cache/testing/bundle_test_util.h"
+#include "cache/testing/planted_files.h"
 
 namespace hearth::cache {
 namespace {
@@ -230,8 +231,7 @@ TEST_F(BundleHostileTest, AFileOfAnyOtherLengthIsReplaced) {
 TEST_F(BundleHostileTest, FilesThatAreNoBundlesStayUnchanged) {
   const fs::path target = folder_.path() / "target";
   writeFile(target, payload(3, 5000));
-  using Plant = void (*)(const fs::path& path, const fs::path& target);
-  const std::pair<const char*, Plant> plants[] = {
+  std::vector<PlantedFile> plants = {
       {"another file",
        [](const fs::path& path, const fs::path& target) {
          fs::copy(target, path);
@@ -240,28 +240,14 @@ TEST_F(BundleHostileTest, FilesThatAreNoBundlesStayUnchanged) {
        [](const fs::path& path, const fs::path&) {
          writeFile(path, payload(1, 1));
        }},
-      {"FIFO",
-       [](const fs::path& path, const fs::path&) {
-         ::mkfifo(path.c_str(), 0600);
-       }},
-      {"folder",
-       [](const fs::path& path, const fs::path&) {
-         fs::create_directory(path);
-       }},
-      {"link",
-       [](const fs::path& path, const fs::path& target) {
-         fs::create_symlink(target, path);
-       }},
-      {"dangling link",
-       [](const fs::path& path, const fs::path&) {
-         fs::create_symlink("nowhere", path);
-       }},
-      {"file that others may write",
+      {"empty file that others may write",
        [](const fs::path& path, const fs::path&) {
          writeFile(path, {});
          fs::permissions(path, fs::perms(0622));
        }},
   };
+  const std::vector<PlantedFile> files = plantedFiles();
+  plants.insert(plants.end(), files.begin(), files.end());
   for (const auto& [name, plant] : plants) {
     SCOPED_TRACE(name);
     plant(path(), target);

@@ -23,6 +23,7 @@
 #include "base/wall_clock.h"
 #include "cache/compilation/latest_contents.h"
 #include "cache/object/sql_statement.h"
+#include "cache/store/user_folder.h"
 
 namespace hearth::cache {
 namespace {
@@ -83,11 +84,7 @@ bool isDamage(int code) {
 }  // namespace
 
 std::string MappingManager::standardFolder() {
-  if (const std::string state = base::envFolder(base::Env::kStateHome); !state.empty())
-    return state + "/hearth";
-  if (const std::string home = base::envFolder(base::Env::kHome); !home.empty())
-    return home + "/.local/state/hearth";
-  return "";
+  return userFolder(base::Env::kStateHome, ".local/state", "hearth");
 }
 
 MappingManager::MappingManager(std::string folder, Use use)
@@ -121,11 +118,7 @@ std::unique_ptr<MappingManager> MappingManager::forLooking() {
 }
 
 void MappingManager::close() {
-  // SQLite takes locks of the whole process, which a forked child must not find taken.
-  const base::ForkGate::Inside inside;
-  const base::FileSizeSignalOff signalOff;
-  if (database_ != nullptr) sqlite3_close(database_);
-  database_ = nullptr;
+  closeDatabase(database_);
   isSetForWriting_ = false;
   directory_.reset();
 }

@@ -14,24 +14,20 @@
 #include "cache/identity/content_hash.h"
 #include "cache/open_store.h"
 #include "cache/store/segment_store.h"
-#include "cache/testing/store_test_util.h"
+#include "cache/testing/kind_of_store_test.h"
 
 namespace hearth::cache {
 namespace {
 
 namespace fs = std::filesystem;
 
-class DamagedStoreTest : public testing::TestWithParam<PlanCapacity> {
+class DamagedStoreTest : public KindOfStoreTest {
  protected:
-  StoreOptions options(StoreMode mode = StoreMode::kReadWrite) const {
-    StoreOptions options{.mode = mode, .maxBytes = uint64_t{1} << 40};
+  StoreOptions options(StoreMode mode = StoreMode::kReadWrite) const override {
+    StoreOptions options = KindOfStoreTest::options(mode);
+    options.maxBytes = uint64_t{1} << 40;
     options.boot = parseBootId("01234567-89ab-cdef-0123-456789abcdef");
-    if (GetParam() == PlanCapacity::kMany) options.path = (folder_.path() / "store").string();
-    if (GetParam() == PlanCapacity::kOne) options.bundle = (folder_.path() / "bundle").string();
     return options;
-  }
-  std::shared_ptr<SegmentStore> open(StoreMode mode = StoreMode::kReadWrite) const {
-    return openSegmentStore(options(mode));
   }
 
   static StoreResult<SegmentRef> publish(SegmentStore& store, std::span<const uint8_t> bytes,
@@ -102,8 +98,6 @@ class DamagedStoreTest : public testing::TestWithParam<PlanCapacity> {
     const timespec times[2] = {{++time, 0}, {time, 0}};
     ::utimensat(AT_FDCWD, path.c_str(), times, 0);
   }
-
-  TempFolder folder_{TempFolder::Place::kMemory};
 };
 
 // A cold start holds the right bytes. They replace the wrong ones that the store has under the same

@@ -10,7 +10,7 @@
 
 #include "cache/compilation/mapping_manager.h"
 #include "cache/testing/bundle_test_util.h"
-#include "cache/testing/store_test_util.h"
+#include "cache/testing/memory_store_test.h"
 
 namespace hearth::cache {
 namespace {
@@ -50,10 +50,8 @@ std::vector<std::vector<uint8_t>> contents() {
   return {payload(5, 5000), zeros, {}, std::vector<uint8_t>(200'000)};
 }
 
-class PlantedLinkTest : public StoreTest {
+class PlantedLinkTest : public MemoryStoreTest {
  protected:
-  PlantedLinkTest() : StoreTest(TempFolder::Place::kMemory) {}
-
   // Makes the store write every kind of file.
   void useAll() {
     writeFile(folder_.path() / "model", payload(9, 100'000));

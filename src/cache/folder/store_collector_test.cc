@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "cache/testing/store_test_util.h"
+#include "cache/testing/memory_store_test.h"
 
 namespace hearth::cache {
 namespace {
@@ -14,10 +14,8 @@ namespace fs = std::filesystem;
 using std::chrono::hours;
 using std::chrono::seconds;
 
-class StoreCollectorTest : public StoreTest {
+class StoreCollectorTest : public MemoryStoreTest {
  protected:
-  StoreCollectorTest() : StoreTest(TempFolder::Place::kMemory) {}
-
   void addPlan(uint64_t number, std::vector<uint64_t> segments, const StoreOptions& storeOptions) {
     std::vector<SegmentKey> keys;
     const auto store = open(storeOptions);

@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "base/crash_point.h"
+#include "cache/testing/crash_points.h"
+#include "cache/testing/random_killer_test_util.h"
 #include "cache/testing/store_test_util.h"
 
 #ifdef HEARTH_TEST_HOOKS
@@ -100,11 +102,7 @@ TEST_F(StoreCrashTest, KilledAtEveryCrashPoint) {
     for (const int pass : {1, 2, 4, 7}) {
       SCOPED_TRACE(point + ":" + std::to_string(pass));
       ASSERT_TRUE(open()->publishPlan(planKey(1), payload(100, 2000), {}));
-      const int status = waitForChild(startChild([&] {
-        ::setenv("HEARTH_CRASH_AT", (point + ":" + std::to_string(pass)).c_str(), 1);
-        base::internal::crashArmed = -1;
-        return work();
-      }));
+      const int status = endOfCrashing(point + ":" + std::to_string(pass), [&] { return work(); });
       EXPECT_TRUE(wasKilled(status) || (pass > 1 && succeeded(status))) << status;
       expectOldOrNew();
       // The next process can use what is left.
@@ -117,17 +115,10 @@ TEST_F(StoreCrashTest, KilledAtEveryCrashPoint) {
 }
 
 TEST_F(StoreCrashTest, KilledAtRandomInstantsWhileOthersStart) {
-  const char* text = std::getenv("HEARTH_TEST_LONG");
-  const int rounds = text != nullptr && std::string_view(text) == "1" ? 2000 : 200;
-  // The longest life of the victim, in microseconds. It is adapted to the duration of the victim's
-  // work, which depends on the machine's load.
-  double window = 20'000;
-  uint32_t state = 12345;
-  int killed = 0;
+  const int rounds = RandomKiller::rounds(200, 2000);
+  RandomKiller killer(12345);
   for (int round = 0; round < rounds; ++round) {
     SCOPED_TRACE(round);
-    state = state * 1664525 + 1013904223;
-    const double instant = window * (state >> 16) / 65536;
     const auto other = [&] {
       // Results are right, whatever the victim left. A collector may remove segments that were
       // found.
@@ -147,16 +138,11 @@ TEST_F(StoreCrashTest, KilledAtRandomInstantsWhileOthersStart) {
     };
     const pid_t others[] = {startChild(other), startChild(other)};
     // The victim is forked last, since forking takes longer than its work in some builds.
-    const pid_t victim = startChild([&] { return work(); });
-    ::usleep(static_cast<useconds_t>(instant));
-    ::kill(victim, SIGKILL);
-    const bool wasInTime = wasKilled(waitForChild(victim));
-    killed += wasInTime ? 1 : 0;
-    window *= wasInTime ? 1.05 : 0.85;
+    killer.kill(startChild([&] { return work(); }));
     for (const pid_t child : others) EXPECT_TRUE(succeeded(waitForChild(child)));
     expectOldOrNew();
   }
-  EXPECT_GT(killed, rounds / 4);
+  EXPECT_GT(killer.killed(), rounds / 4);
   expectNoLeak();
 }
 

@@ -12,16 +12,15 @@
 #include "base/descriptor.h"
 #include "base/fault.h"
 #include "cache/identity/content_hash.h"
-#include "cache/testing/store_test_util.h"
+#include "cache/testing/memory_store_test.h"
 
 namespace hearth::cache {
 namespace {
 
 namespace fs = std::filesystem;
 
-class StoreFaultTest : public StoreTest {
+class StoreFaultTest : public MemoryStoreTest {
  protected:
-  StoreFaultTest() : StoreTest(TempFolder::Place::kMemory) {}
   void SetUp() override { base::sys::clearFaults(); }
   void TearDown() override { base::sys::clearFaults(); }
 };

@@ -8,18 +8,16 @@
 #include <atomic>
 #include <set>
 
+#include "cache/testing/memory_store_test.h"
 #include "cache/testing/planted_files.h"
-#include "cache/testing/store_test_util.h"
 
 namespace hearth::cache {
 namespace {
 
 namespace fs = std::filesystem;
 
-class StoreHostileTest : public StoreTest {
+class StoreHostileTest : public MemoryStoreTest {
  protected:
-  StoreHostileTest() : StoreTest(TempFolder::Place::kMemory) {}
-
   // Creates a store with one segment and one plan, both under their final names, and closes it.
   void prepare(size_t size = 5000) {
     const auto store = open();

@@ -44,11 +44,7 @@ IdentityTable::~IdentityTable() {
 }
 
 void IdentityTable::close() {
-  // SQLite takes locks of the whole process, which a forked child must not find taken.
-  const base::ForkGate::Inside inside;
-  const base::FileSizeSignalOff signalOff;
-  if (database_ != nullptr) sqlite3_close(database_);
-  database_ = nullptr;
+  closeDatabase(database_);
   isReadyForWriting_ = false;
 }
 

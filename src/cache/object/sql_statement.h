@@ -7,12 +7,24 @@
 #include <memory>
 #include <string_view>
 
+#include "base/file_size_signal.h"
+#include "base/fork_gate.h"
+
 namespace hearth::cache {
 
 struct FinalizeStatement {
   void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 };
 using SqlStatement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
+
+// Closes a database that may be open.
+inline void closeDatabase(sqlite3*& database) {
+  // SQLite takes locks of the whole process, which a forked child must not find taken.
+  const base::ForkGate::Inside inside;
+  const base::FileSizeSignalOff signalOff;
+  if (database != nullptr) sqlite3_close(database);
+  database = nullptr;
+}
 
 // Null, with SQLite's code, when the statement cannot be prepared.
 inline SqlStatement prepareStatement(sqlite3* database, std::string_view text, int& code) {

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/plan/plan_file.h"
 
-#include <bit>
 #include <cstring>
 
+#include "cache/object/file_format.h"
 #include "cache/object/object_file.h"
 
 namespace hearth::cache {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "The format is little endian.");
-
 constexpr char kMagic[8] = {'H', 'R', 'T', 'H', 'P', 'L', 'N', '\n'};
 constexpr uint32_t kVersion = 1;
-constexpr size_t kDigestSize = sizeof(base::Sha256Digest);
 
 struct Head {
   char magic[8];

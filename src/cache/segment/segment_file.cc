@@ -2,7 +2,6 @@
 #include "cache/segment/segment_file.h"
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -10,17 +9,15 @@
 #include "base/fault.h"
 #include "base/format.h"
 #include "cache/identity/content_hash.h"
+#include "cache/object/file_format.h"
 #include "cache/object/object_file.h"
 
 namespace hearth::cache {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "The format is little endian.");
-
 constexpr char kMagic[8] = {'H', 'R', 'T', 'H', 'S', 'E', 'G', '\n'};
 constexpr uint32_t kVersion = 1;
 constexpr uint64_t kDigestAlignment = 64;
-constexpr size_t kDigestSize = sizeof(base::Sha256Digest);
 // A bound, since a file with holes can have any size. The tail of a file of a terabyte is 32 MiB.
 constexpr uint64_t kMaxSegmentFile = uint64_t{1} << 40;
 // The size of one write call: large, so that the page cache gets large folios.

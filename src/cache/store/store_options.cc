@@ -8,16 +8,13 @@
 #include <utility>
 
 #include "base/env.h"
+#include "cache/store/user_folder.h"
 
 namespace hearth::cache {
 namespace {
 
 std::string standardPath() {
-  if (const std::string cache = base::envFolder(base::Env::kCacheHome); !cache.empty())
-    return cache + "/hearth/store";
-  if (const std::string home = base::envFolder(base::Env::kHome); !home.empty())
-    return home + "/.cache/hearth/store";
-  return "";
+  return userFolder(base::Env::kCacheHome, ".cache", "hearth/store");
 }
 
 constexpr std::pair<std::string_view, StoreMode> kModes[] = {

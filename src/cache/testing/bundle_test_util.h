@@ -24,11 +24,8 @@ class BundleTest : public testing::Test {
   }
   static std::shared_ptr<BundleStore> open(const StoreOptions& options) {
     auto store = BundleStore::open(options);
-    if (!store) {
-      ADD_FAILURE() << store.error().message;
-      return nullptr;
-    }
-    return *store;
+    EXPECT_TRUE(store) << store.error().message;
+    return store.value_or(nullptr);
   }
   std::shared_ptr<BundleStore> open() const { return open(options()); }
 

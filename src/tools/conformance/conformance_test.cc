@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every case on every device of this build.
 #include "tools/conformance/conformance.h"
+#include "tools/conformance/testing/conformance_files.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 
 namespace hearth::conformance {
 namespace {
@@ -17,10 +17,7 @@ TEST_P(Conformance, AllCases) {
   const char* data = std::getenv("HEARTH_TEST_DATA");
   if (data == nullptr) GTEST_SKIP() << "HEARTH_TEST_DATA is not set.";
   RunOptions options;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(data) / "conformance"))
-    if (entry.path().extension() == ".nntv") options.files.push_back(entry.path().string());
-  std::sort(options.files.begin(), options.files.end());
+  options.files = conformanceFiles(data);
   ASSERT_FALSE(options.files.empty());
   for (const DeviceFactory& device : builtInDevices()) {
     if (device.name != GetParam()) continue;

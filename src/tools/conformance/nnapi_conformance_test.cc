@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <tuple>
 
 #include "tools/conformance/conformance.h"
 #include "tools/conformance/nnapi_device.h"
+#include "tools/conformance/testing/conformance_files.h"
 
 namespace hearth::conformance {
 namespace {
@@ -22,10 +22,7 @@ TEST_P(NnapiConformance, AllCases) {
   ::setenv("HEARTH_LOG", "off", 1);
   const auto& [name, mode] = GetParam();
   RunOptions options;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(data) / "conformance"))
-    if (entry.path().extension() == ".nntv") options.files.push_back(entry.path().string());
-  std::sort(options.files.begin(), options.files.end());
+  options.files = conformanceFiles(data);
   ASSERT_FALSE(options.files.empty());
   for (const DeviceFactory& device : nnapiDevices(mode)) {
     if (device.name != name) continue;

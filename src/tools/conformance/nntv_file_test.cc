@@ -72,6 +72,11 @@ Result<NntvFile> parse(const std::vector<uint8_t>& bytes) {
   return NntvFile::parse(memory::Pool::borrowed(bytes.data(), bytes.size()));
 }
 
+Result<Case> firstCaseOf(const std::vector<uint8_t>& bytes) {
+  HEARTH_ASSIGN(const NntvFile file, parse(bytes));
+  return file.readCase(0);
+}
+
 TEST(NntvFile, ReadsACase) {
   const std::vector<uint8_t> bytes = fileOfOneCase();
   const auto file = parse(bytes);
@@ -94,9 +99,7 @@ TEST(NntvFile, ReadsACase) {
 
 TEST(NntvFile, SignedVariantMovesValuesAndZeroPoints) {
   const std::vector<uint8_t> bytes = fileOfOneCase();
-  const auto file = parse(bytes);
-  ASSERT_TRUE(file);
-  const auto testCase = file->readCase(0);
+  const auto testCase = firstCaseOf(bytes);
   ASSERT_TRUE(testCase);
   EXPECT_EQ(variantsOf(*testCase), std::vector({Variant::kAsIs, Variant::kSigned}));
   const auto model = buildModel(*testCase, Variant::kSigned);
@@ -109,9 +112,7 @@ TEST(NntvFile, SignedVariantMovesValuesAndZeroPoints) {
 
 TEST(NntvFile, DynamicVariantForgetsOutputDimensionsOnly) {
   const std::vector<uint8_t> bytes = fileOfOneCase();
-  const auto file = parse(bytes);
-  ASSERT_TRUE(file);
-  const auto testCase = file->readCase(0);
+  const auto testCase = firstCaseOf(bytes);
   ASSERT_TRUE(testCase);
   const auto model = buildModel(*testCase, Variant::kDynamicOutputShape);
   ASSERT_TRUE(model);

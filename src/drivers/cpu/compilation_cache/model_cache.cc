@@ -32,8 +32,6 @@ constexpr uint64_t kLargeConstant = 4096;
 // Constants of this many bytes or more are left out if they are only needed packed.
 constexpr uint64_t kWorthAHole = 64;
 constexpr uint64_t kAlignment = 64;
-// This many scales of channels or more are a segment, which is cheaper to open than to hash.
-constexpr size_t kManyScales = 4096;
 
 uint64_t roundedUp(uint64_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
@@ -44,6 +42,9 @@ uint64_t roundedUp(uint64_t size) {
 bool canName(const cache::SegmentStore& store) {
   return store.planCapacity() == cache::PlanCapacity::kMany;
 }
+
+// This many scales of channels or more are a segment, which is cheaper to open than to hash.
+constexpr size_t kManyScales = 4096;
 
 Status checkFiles(const hal::Cache& cache) {
   if (cache.modelFiles.size() == kCacheFileCounts.model &&

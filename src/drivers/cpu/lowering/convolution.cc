@@ -223,25 +223,6 @@ class WindowedKernel final : public Kernel {
   uint8_t* gathered_ = nullptr;
 };
 
-bool typesFit(PlanBuilder* builder, const Convolution& g) {
-  const graph::Operand& input = builder->operand(g.input);
-  const graph::Operand& filter = builder->operand(g.filter);
-  const graph::Operand& output = builder->operand(g.output);
-  if (!builder->constants().isWeight(g.filter) || input.type != output.type) return false;
-  if (g.bias != UINT32_MAX && !builder->constants().isWeight(g.bias)) return false;
-  switch (input.type) {
-    case OperandType::kTensorFloat32:
-      return filter.type == OperandType::kTensorFloat32;
-    case OperandType::kTensorQuant8Asymm:
-      return filter.type == OperandType::kTensorQuant8Asymm;
-    case OperandType::kTensorQuant8AsymmSigned:
-      if (filter.type == OperandType::kTensorQuant8AsymmSigned) return filter.zeroPoint == 0;
-      return filter.type == OperandType::kTensorQuant8SymmPerChannel;
-    default:
-      return false;
-  }
-}
-
 Result<std::unique_ptr<Kernel>> createKernel(const std::shared_ptr<const Creation>& shared) {
   xnn_operator_t op = nullptr;
   const xnn_status status = createOperator(*shared, &op);
@@ -362,7 +343,7 @@ constexpr size_t kMostTableBytes = size_t{1} << 20;
 Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution) {
   Convolution g = convolution;
   const graph::Operand& input = builder->operand(g.input);
-  const bool isHybrid = !typesFit(builder, convolution);
+  const bool isHybrid = !typesFit(builder, g.input, g.filter, g.bias, g.output);
   KernelTraits traits;
   if (!g.isDepthwise && (isHybrid || input.type == OperandType::kTensorQuant8AsymmSigned)) {
     HEARTH_ASSIGN(traits, builder->traits());

@@ -5,6 +5,7 @@
 
 #include "drivers/cpu/kernels/f32_layer.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/kernels/xnn_setup.h"
 #include "drivers/cpu/lowering/avx2_layer.h"
 #include "drivers/cpu/lowering/block_fully_connected.h"
 #include "drivers/cpu/lowering/channel_parts.h"
@@ -92,19 +93,9 @@ xnn_status setupOperator(const Creation& c, xnn_operator_t op, std::span<void* c
   const void* in = at[c.source];
   void* out =
       static_cast<uint8_t*>(at[c.destination]) + c.channels.first * graph::elementSize(c.type);
-  switch (c.type) {
-    case OperandType::kTensorFloat32:
-      return xnn_setup_fully_connected_nc_f32(op, static_cast<const float*>(in),
-                                              static_cast<float*>(out));
-    case OperandType::kTensorQuant8Asymm:
-      return xnn_setup_fully_connected_nc_qu8(op, static_cast<const uint8_t*>(in),
-                                              static_cast<uint8_t*>(out));
-    default:
-      return c.isPerChannel ? xnn_setup_fully_connected_nc_qs8_qc8w(
-                                  op, static_cast<const int8_t*>(in), static_cast<int8_t*>(out))
-                            : xnn_setup_fully_connected_nc_qs8(op, static_cast<const int8_t*>(in),
-                                                               static_cast<int8_t*>(out));
-  }
+  return setupTyped(
+      c.type, op, in, out, xnn_setup_fully_connected_nc_f32, xnn_setup_fully_connected_nc_qu8,
+      c.isPerChannel ? xnn_setup_fully_connected_nc_qs8_qc8w : xnn_setup_fully_connected_nc_qs8);
 }
 
 Result<std::unique_ptr<Kernel>> makeKernel(std::shared_ptr<const Creation> creation) {
@@ -118,8 +109,7 @@ Result<std::unique_ptr<Kernel>> makeKernel(std::shared_ptr<const Creation> creat
   calls.setup = [creation](xnn_operator_t o, void*, std::span<void* const> at) {
     return setupOperator(*creation, o, at);
   };
-  calls.hint.columns = c.channels.count;
-  calls.hint.packedBytesPerColumn = c.weights->bytesOf(c.place).size() / c.channels.count;
+  calls.hint = hintOf(c, c.channels.count);
   return makeXnnKernel("fully_connected_nc", status, op, std::move(calls));
 }
 
@@ -140,25 +130,11 @@ Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
   return makeF32LayerKernel(layer, c.weights->bytesOf(c.place));
 }
 
-bool typesFit(PlanBuilder* builder, const FullyConnected& layer) {
-  const graph::Operand& input = builder->operand(layer.input);
+bool hasXnnpackTypes(PlanBuilder* builder, const FullyConnected& layer) {
   const graph::Operand& filter = builder->operand(layer.filter);
-  if (!builder->constants().isWeight(layer.filter) ||
-      input.type != builder->operand(layer.output).type)
-    return false;
-  if (layer.bias != UINT32_MAX && !builder->constants().isWeight(layer.bias)) return false;
-  switch (input.type) {
-    case OperandType::kTensorFloat32:
-      return filter.type == OperandType::kTensorFloat32;
-    case OperandType::kTensorQuant8Asymm:
-      return filter.type == OperandType::kTensorQuant8Asymm;
-    case OperandType::kTensorQuant8AsymmSigned:
-      if (filter.type == OperandType::kTensorQuant8AsymmSigned) return filter.zeroPoint == 0;
-      return filter.type == OperandType::kTensorQuant8SymmPerChannel &&
-             filter.perChannel.channelDim == 0;
-    default:
-      return false;
-  }
+  const bool isPerOutput =
+      filter.type != OperandType::kTensorQuant8SymmPerChannel || filter.perChannel.channelDim == 0;
+  return isPerOutput && typesFit(builder, layer.input, layer.filter, layer.bias, layer.output);
 }
 
 Convolution overPixels(const FullyConnected& layer) {
@@ -180,7 +156,7 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   if (layer.blockScales != UINT32_MAX) return addBlockFullyConnected(builder, layer);
   HEARTH_ASSIGN(const bool isHalf, addF16wLayer(builder, overPixels(layer), "FULLY_CONNECTED"));
   if (isHalf) return true;
-  if (!typesFit(builder, layer)) return addHybridFullyConnected(builder, layer);
+  if (!hasXnnpackTypes(builder, layer)) return addHybridFullyConnected(builder, layer);
   const graph::Operand& input = builder->operand(layer.input);
   const graph::Operand& filter = builder->operand(layer.filter);
   const graph::Operand& output = builder->operand(layer.output);

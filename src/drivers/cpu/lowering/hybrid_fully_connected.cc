@@ -57,8 +57,7 @@ Result<std::unique_ptr<Kernel>> makeKernel(std::shared_ptr<const Creation> creat
         static_cast<float*>(at[creation->destination]) + creation->channels.first,
         static_cast<const struct xnn_quantization_params*>(at[creation->source.parameters]));
   };
-  calls.hint.columns = c.channels.count;
-  calls.hint.packedBytesPerColumn = c.weights->bytesOf(c.place).size() / c.channels.count;
+  calls.hint = hintOf(c, c.channels.count);
   return makeXnnKernel("fully_connected_nc_qd8_f32_qc8w", status, op, std::move(calls));
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "drivers/cpu/plan/plan_builder.h"
 #include "graph/model.h"
 #include "ops/activation.h"
 
@@ -28,5 +29,10 @@ struct LayerArithmetic {
             ops::quantizedActivationRange(activation, output)};
   }
 };
+
+// Whether XNNPACK has a convolution or fully connected layer for the types of these operands, whose
+// filter and bias (UINT32_MAX: none) are weights.
+bool typesFit(PlanBuilder* builder, uint32_t input, uint32_t filter, uint32_t bias,
+              uint32_t output);
 
 }  // namespace hearth::cpu

@@ -2,6 +2,7 @@
 #include "drivers/cpu/lowering/pooling.h"
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/kernels/xnn_setup.h"
 #include "drivers/cpu/lowering/quantized_average_pool.h"
 
 namespace hearth::cpu {
@@ -69,19 +70,9 @@ xnn_status setupOperator(const Creation& c, xnn_operator_t op, void* workspace,
                          std::span<void* const> at) {
   const void* in = at[c.source];
   void* out = at[c.destination];
-  if (c.pool.isMaximum) {
-    switch (c.type) {
-      case OperandType::kTensorFloat32:
-        return xnn_setup_max_pooling2d_nhwc_f32(op, static_cast<const float*>(in),
-                                                static_cast<float*>(out));
-      case OperandType::kTensorQuant8Asymm:
-        return xnn_setup_max_pooling2d_nhwc_u8(op, static_cast<const uint8_t*>(in),
-                                               static_cast<uint8_t*>(out));
-      default:
-        return xnn_setup_max_pooling2d_nhwc_s8(op, static_cast<const int8_t*>(in),
-                                               static_cast<int8_t*>(out));
-    }
-  }
+  if (c.pool.isMaximum)
+    return setupTyped(c.type, op, in, out, xnn_setup_max_pooling2d_nhwc_f32,
+                      xnn_setup_max_pooling2d_nhwc_u8, xnn_setup_max_pooling2d_nhwc_s8);
   return xnn_setup_average_pooling2d_nhwc_f32(op, workspace, static_cast<const float*>(in),
                                               static_cast<float*>(out));
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/kernels/xnn_setup.h"
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/lowering/transpose_layer.h"
 #include "ops/quantization.h"
@@ -76,19 +77,8 @@ xnn_status reshapeOperator(const Creation& c, xnn_operator_t op, pthreadpool_t p
 }
 
 xnn_status setupOperator(const Creation& c, xnn_operator_t op, std::span<void* const> at) {
-  const void* in = at[c.source];
-  void* out = at[c.destination];
-  switch (c.type) {
-    case OperandType::kTensorFloat32:
-      return xnn_setup_deconvolution2d_nhwc_f32(op, static_cast<const float*>(in),
-                                                static_cast<float*>(out));
-    case OperandType::kTensorQuant8Asymm:
-      return xnn_setup_deconvolution2d_nhwc_qu8(op, static_cast<const uint8_t*>(in),
-                                                static_cast<uint8_t*>(out));
-    default:
-      return xnn_setup_deconvolution2d_nhwc_qs8_qc8w(op, static_cast<const int8_t*>(in),
-                                                     static_cast<int8_t*>(out));
-  }
+  return setupTyped(c.type, op, at[c.source], at[c.destination], xnn_setup_deconvolution2d_nhwc_f32,
+                    xnn_setup_deconvolution2d_nhwc_qu8, xnn_setup_deconvolution2d_nhwc_qs8_qc8w);
 }
 
 bool typesFit(const Creation& c) {

@@ -35,26 +35,25 @@ Result<T> rememberable(Result<T> found) {
   return found;
 }
 
+// The fact, which `find` determines the first time.
+template <typename T>
+const Result<T>& remembered(std::optional<Result<T>>& fact, Result<T> (*find)()) {
+  const std::lock_guard lock(host().mutex);
+  if (!fact) {
+    fact = rememberable(find());
+    host().isStored = false;
+  }
+  return *fact;
+}
+
 }  // namespace
 
 const Result<SelfTestResult>& selfTest() {
-  const std::lock_guard lock(host().mutex);
-  std::optional<Result<SelfTestResult>>& tested = host().tested;
-  if (!tested) {
-    tested = rememberable(runSelfTest());
-    host().isStored = false;
-  }
-  return *tested;
+  return remembered(host().tested, runSelfTest);
 }
 
 const Result<BuildIdentity>& buildIdentity() {
-  const std::lock_guard lock(host().mutex);
-  std::optional<Result<BuildIdentity>>& build = host().build;
-  if (!build) {
-    build = rememberable(findBuildIdentity());
-    host().isStored = false;
-  }
-  return *build;
+  return remembered(host().build, findBuildIdentity);
 }
 
 bool readsPackings(PackedPanels product, bool (*probe)()) {

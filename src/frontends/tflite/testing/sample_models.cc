@@ -628,25 +628,13 @@ ModelWriter controlFlow() {
   model.addTensor(TensorType::INT32, {1});
   model.addTensor(TensorType::BOOL, {1});
   model.addTensor(TensorType::INT32, {1});
-  schema::WhileOptionsT loop;
-  loop.cond_subgraph_index = 1;
-  loop.body_subgraph_index = 2;
-  model.addOperator(BuiltinOperator::WHILE, {0}, {1}, loop);
+  addWhile(&model);
   schema::IfOptionsT branch;
   branch.then_subgraph_index = 2;
   branch.else_subgraph_index = 3;
   model.addOperator(BuiltinOperator::IF, {2, 1}, {3}, branch);
   model.setArguments({0, 2}, {3});
-  model.addSubgraph("condition");
-  model.addTensor(TensorType::INT32, {1});
-  model.addTensor(TensorType::BOOL, {1});
-  model.addOperator(BuiltinOperator::LESS, {0, model.ints({10})}, {1});
-  model.setArguments({0}, {1});
-  model.addSubgraph("body");
-  model.addTensor(TensorType::INT32, {1});
-  model.addTensor(TensorType::INT32, {1});
-  model.addOperator(BuiltinOperator::ADD, {0, model.ints({1})}, {1});
-  model.setArguments({0}, {1});
+  addCountingLoop(&model);
   model.addSubgraph("identity");
   model.addTensor(TensorType::INT32, {1});
   model.setArguments({0}, {0});
@@ -654,6 +642,26 @@ ModelWriter controlFlow() {
 }
 
 }  // namespace
+
+void addWhile(ModelWriter* model) {
+  schema::WhileOptionsT options;
+  options.cond_subgraph_index = 1;
+  options.body_subgraph_index = 2;
+  model->addOperator(BuiltinOperator::WHILE, {0}, {1}, options);
+}
+
+void addCountingLoop(ModelWriter* model) {
+  model->addSubgraph("condition");
+  model->addTensor(TensorType::INT32, {1});
+  model->addTensor(TensorType::BOOL, {1});
+  model->addOperator(BuiltinOperator::LESS, {0, model->ints({10})}, {1});
+  model->setArguments({0}, {1});
+  model->addSubgraph("body");
+  model->addTensor(TensorType::INT32, {1});
+  model->addTensor(TensorType::INT32, {1});
+  model->addOperator(BuiltinOperator::ADD, {0, model->ints({1})}, {1});
+  model->setArguments({0}, {1});
+}
 
 std::vector<SampleModel> sampleModels() {
   return {{"conv_float", convolutions(TensorType::FLOAT32).write()},

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "frontends/tflite/testing/import_testing.h"
+#include "frontends/tflite/testing/sample_models.h"
 
 namespace hearth::tflite {
 namespace {
@@ -93,21 +94,9 @@ TEST(ControlFlowTranslators, While) {
   ModelWriter model;
   model.addTensor(TensorType::INT32, {1});
   model.addTensor(TensorType::INT32, {1});
-  schema::WhileOptionsT options;
-  options.cond_subgraph_index = 1;
-  options.body_subgraph_index = 2;
-  model.addOperator(BuiltinOperator::WHILE, {0}, {1}, options);
+  addWhile(&model);
   model.setArguments({0}, {1});
-  model.addSubgraph("condition");
-  model.addTensor(TensorType::INT32, {1});
-  model.addTensor(TensorType::BOOL, {1});
-  model.addOperator(BuiltinOperator::LESS, {0, model.ints({10})}, {1});
-  model.setArguments({0}, {1});
-  model.addSubgraph("body");
-  model.addTensor(TensorType::INT32, {1});
-  model.addTensor(TensorType::INT32, {1});
-  model.addOperator(BuiltinOperator::ADD, {0, model.ints({1})}, {1});
-  model.setArguments({0}, {1});
+  addCountingLoop(&model);
   const ImportedGraph imported = import(model);
   ASSERT_EQ(imported.model->subgraphs.size(), 3u);
   EXPECT_THAT(linesOf(*imported.model, 0), ElementsAre("WHILE #1 #2 t0 -> t1"));

@@ -9,6 +9,13 @@ namespace {
 
 using graph::OperandType;
 
+template <typename Options>
+Options withStrides() {
+  Options options;
+  options.stride_w = options.stride_h = 1;
+  return options;
+}
+
 TEST(ConvTranslators, Conv2dDilatedWithoutBias) {
   FloatModel model({{1, 8, 8, 4}, {2, 3, 3, 4}}, {{1, 4, 4, 2}});
   schema::Conv2DOptionsT options;
@@ -24,8 +31,7 @@ TEST(ConvTranslators, Conv2dDilatedWithoutBias) {
 
 TEST(ConvTranslators, GroupedConv2d) {
   FloatModel model({{1, 8, 8, 4}, {6, 3, 3, 2}, {6}}, {{1, 8, 8, 6}});
-  schema::Conv2DOptionsT options;
-  options.stride_w = options.stride_h = 1;
+  auto options = withStrides<schema::Conv2DOptionsT>();
   model.addOperator(BuiltinOperator::CONV_2D, {0, 1, 2}, {3}, options);
   EXPECT_THAT(translate(model), ElementsAre("GROUPED_CONV_2D t0 t1 t2 1 1 1 2 0 false -> t3"));
   options.dilation_w_factor = 2;
@@ -35,16 +41,14 @@ TEST(ConvTranslators, GroupedConv2d) {
 
 TEST(ConvTranslators, DepthMultiplierFromShapes) {
   FloatModel model({{1, 8, 8, 4}, {1, 3, 3, 12}, {12}}, {{1, 8, 8, 12}});
-  schema::DepthwiseConv2DOptionsT options;
-  options.stride_w = options.stride_h = 1;
+  auto options = withStrides<schema::DepthwiseConv2DOptionsT>();
   model.addOperator(BuiltinOperator::DEPTHWISE_CONV_2D, {0, 1, 2}, {3}, options);
   EXPECT_THAT(translate(model), ElementsAre("DEPTHWISE_CONV_2D t0 t1 t2 1 1 1 3 0 -> t3"));
 }
 
 TEST(ConvTranslators, FusedTanhIsAnOperation) {
   FloatModel model({{1, 8, 8, 4}, {2, 3, 3, 4}, {2}}, {{1, 8, 8, 2}});
-  schema::Conv2DOptionsT options;
-  options.stride_w = options.stride_h = 1;
+  auto options = withStrides<schema::Conv2DOptionsT>();
   options.fused_activation_function = schema::ActivationFunctionType::TANH;
   model.addOperator(BuiltinOperator::CONV_2D, {0, 1, 2}, {3}, options);
   EXPECT_THAT(translate(model), ElementsAre("CONV_2D t0 t1 t2 1 1 1 0 -> %", "TANH % -> t3"));

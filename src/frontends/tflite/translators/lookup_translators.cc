@@ -78,13 +78,6 @@ Status translateOneHot(OperatorView& view, OperationType type) {
   return view.emit(type, {indices, depth, on, off, axis});
 }
 
-Status translateScatterNd(OperatorView& view, OperationType type) {
-  HEARTH_ASSIGN(const uint32_t indices, view.input(0));
-  HEARTH_ASSIGN(const uint32_t updates, view.input(1));
-  HEARTH_ASSIGN(const uint32_t shape, view.intTensorInput(2));
-  return view.emit(type, {indices, updates, shape});
-}
-
 Status translateHashtableLookup(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t lookups, view.input(0));
   HEARTH_ASSIGN(const uint32_t keys, view.input(1));
@@ -117,7 +110,7 @@ std::span<const TranslatorEntry> lookupTranslators() {
       {BuiltinOperator::BUCKETIZE, translateBucketize, OperationType::kBucketize},
       {BuiltinOperator::UNIQUE, translateUnique, OperationType::kUnique},
       {BuiltinOperator::ONE_HOT, translateOneHot, OperationType::kOneHot},
-      {BuiltinOperator::SCATTER_ND, translateScatterNd, OperationType::kScatterNd},
+      {BuiltinOperator::SCATTER_ND, translateWithInts<3, 2>, OperationType::kScatterNd},
       {BuiltinOperator::SPARSE_TO_DENSE, translatePlain<4>, OperationType::kSparseToDense},
       {BuiltinOperator::WHERE, translateWhere, OperationType::kWhere},
       {BuiltinOperator::GATHER_ND, translatePlain<2>, OperationType::kGatherNd},

@@ -101,14 +101,21 @@ Status translateSvdf(OperatorView& view, OperationType type) {
   return view.emit(type, std::move(arguments), {state, output});
 }
 
-Status translateRnn(OperatorView& view, OperationType type) {
-  std::vector<uint32_t> arguments;
-  HEARTH_TRY(appendInputs(view, 0, 5, OperandType::kTensorFloat32, &arguments));
-  HEARTH_TRY(requireFloat(view, arguments));
-  HEARTH_ASSIGN(const int32_t code,
-                fuseCode(view.options<schema::RNNOptions>().fused_activation_function()));
+// The tensors of a float RNN, and the code of its activation.
+Status appendFloatRnn(OperatorView& view, size_t inputs, schema::ActivationFunctionType activation,
+                      std::vector<uint32_t>* arguments) {
+  HEARTH_TRY(appendInputs(view, 0, inputs, OperandType::kTensorFloat32, arguments));
+  HEARTH_TRY(requireFloat(view, *arguments));
+  HEARTH_ASSIGN(const int32_t code, fuseCode(activation));
   HEARTH_ASSIGN(const uint32_t fuse, view.scalar(code));
-  arguments.push_back(fuse);
+  arguments->push_back(fuse);
+  return {};
+}
+
+Status translateRnn(OperatorView& view, OperationType type) {
+  const auto& options = view.options<schema::RNNOptions>();
+  std::vector<uint32_t> arguments;
+  HEARTH_TRY(appendFloatRnn(view, 5, options.fused_activation_function(), &arguments));
   HEARTH_ASSIGN(const uint32_t state, view.nextValue(4));
   HEARTH_ASSIGN(const uint32_t output, view.output(0));
   return view.emit(type, std::move(arguments), {state, output});
@@ -117,12 +124,9 @@ Status translateRnn(OperatorView& view, OperationType type) {
 Status translateSequenceRnn(OperatorView& view, OperationType type) {
   const auto& options = view.options<schema::SequenceRNNOptions>();
   std::vector<uint32_t> arguments;
-  HEARTH_TRY(appendInputs(view, 0, 5, OperandType::kTensorFloat32, &arguments));
-  HEARTH_TRY(requireFloat(view, arguments));
-  HEARTH_ASSIGN(const int32_t code, fuseCode(options.fused_activation_function()));
-  HEARTH_ASSIGN(const uint32_t fuse, view.scalar(code));
+  HEARTH_TRY(appendFloatRnn(view, 5, options.fused_activation_function(), &arguments));
   HEARTH_ASSIGN(const uint32_t timeMajor, view.scalar(static_cast<int32_t>(options.time_major())));
-  arguments.insert(arguments.end(), {fuse, timeMajor});
+  arguments.push_back(timeMajor);
   HEARTH_ASSIGN(const uint32_t state, view.nextValue(4));
   HEARTH_ASSIGN(const uint32_t output, view.output(0));
   return view.emit(type, std::move(arguments), {output, state});
@@ -131,13 +135,10 @@ Status translateSequenceRnn(OperatorView& view, OperationType type) {
 Status translateBidirectionalRnn(OperatorView& view, OperationType type) {
   const auto& options = view.options<schema::BidirectionalSequenceRNNOptions>();
   std::vector<uint32_t> arguments;
-  HEARTH_TRY(appendInputs(view, 0, 12, OperandType::kTensorFloat32, &arguments));
-  HEARTH_TRY(requireFloat(view, arguments));
-  HEARTH_ASSIGN(const int32_t code, fuseCode(options.fused_activation_function()));
-  HEARTH_ASSIGN(const uint32_t fuse, view.scalar(code));
+  HEARTH_TRY(appendFloatRnn(view, 12, options.fused_activation_function(), &arguments));
   HEARTH_ASSIGN(const uint32_t timeMajor, view.scalar(options.time_major()));
   HEARTH_ASSIGN(const uint32_t merge, view.scalar(options.merge_outputs()));
-  arguments.insert(arguments.end(), {fuse, timeMajor, merge});
+  arguments.insert(arguments.end(), {timeMajor, merge});
   HEARTH_ASSIGN(const uint32_t forward, view.output(0));
   std::vector<uint32_t> outputs = {forward};
   if (!options.merge_outputs()) {

@@ -335,13 +335,6 @@ Status translateReverseSequence(OperatorView& view, OperationType type) {
   return view.emit(type, {input, lengths, sequence, batch});
 }
 
-Status translateDynamicUpdateSlice(OperatorView& view, OperationType type) {
-  HEARTH_ASSIGN(const uint32_t data, view.input(0));
-  HEARTH_ASSIGN(const uint32_t update, view.input(1));
-  HEARTH_ASSIGN(const uint32_t begin, view.intTensorInput(2));
-  return view.emit(type, {data, update, begin});
-}
-
 Status translatePadV2(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t paddings, view.intTensorInput(1));
@@ -415,7 +408,7 @@ std::span<const TranslatorEntry> shapeTranslators() {
        OperationType::kReverseSequence},
       {BuiltinOperator::SHAPE, translateShape, OperationType::kShape},
       {BuiltinOperator::BROADCAST_TO, translateWithInts<2>, OperationType::kBroadcastTo},
-      {BuiltinOperator::DYNAMIC_UPDATE_SLICE, translateDynamicUpdateSlice,
+      {BuiltinOperator::DYNAMIC_UPDATE_SLICE, translateWithInts<3, 2>,
        OperationType::kDynamicUpdateSlice},
       {BuiltinOperator::PAD, translateWithInts<2>, OperationType::kPad},
       {BuiltinOperator::PADV2, translatePadV2, OperationType::kPadV2},

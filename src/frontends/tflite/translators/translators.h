@@ -45,12 +45,16 @@ Status translatePlain(OperatorView& view, graph::OperationType type) {
   return view.emit(type, std::move(inputs));
 }
 
-// Translates an operation whose first input is data; the others are integers, each a TENSOR_INT32.
-template <size_t kInputs>
+// Translates an operation whose first inputs are data; the others are integers, each a
+// TENSOR_INT32.
+template <size_t kInputs, size_t kDataInputs = 1>
 Status translateWithInts(OperatorView& view, graph::OperationType type) {
-  HEARTH_ASSIGN(const uint32_t input, view.input(0));
-  std::vector<uint32_t> inputs = {input};
-  for (size_t i = 1; i < kInputs; ++i) {
+  std::vector<uint32_t> inputs;
+  for (size_t i = 0; i < kDataInputs; ++i) {
+    HEARTH_ASSIGN(const uint32_t input, view.input(i));
+    inputs.push_back(input);
+  }
+  for (size_t i = kDataInputs; i < kInputs; ++i) {
     HEARTH_ASSIGN(const uint32_t ints, view.intTensorInput(i));
     inputs.push_back(ints);
   }
