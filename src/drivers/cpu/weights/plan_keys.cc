@@ -33,11 +33,12 @@ PlanKeys::PlanKeys(const graph::Model& model, const hal::PrepareOptions& options
       graph_(keyOf<cache::PlanKey>("hearth-cpu graph", {structure_, options_}).bytes),
       threads_(threads) {}
 
-cache::PlanKey PlanKeys::plan(cache::PlanCapacity capacity,
-                              const base::Sha256Digest& content) const {
-  if (capacity == cache::PlanCapacity::kOne)
-    return keyOf<cache::PlanKey>("hearth-cpu bundle", {fingerprint_, content});
+cache::PlanKey PlanKeys::plan(const base::Sha256Digest& content) const {
   return keyOf<cache::PlanKey>("hearth-cpu plan", {graph_, fingerprint_, content});
+}
+
+cache::PlanKey PlanKeys::bundle(const base::Sha256Digest& content) const {
+  return keyOf<cache::PlanKey>("hearth-cpu bundle", {fingerprint_, content});
 }
 
 cache::PlanKey PlanKeys::record() const {

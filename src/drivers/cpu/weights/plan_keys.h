@@ -6,7 +6,6 @@
 
 #include "base/sha256.h"
 #include "cache/object/store_key.h"
-#include "cache/store/segment_store.h"
 #include "drivers/cpu/platform/build_identity.h"
 #include "drivers/cpu/weights/plan_record.h"
 #include "graph/model.h"
@@ -26,9 +25,10 @@ class PlanKeys {
   // Tells the signatures of a model apart; no content is in it.
   const base::Sha256Digest& graph() const { return graph_; }
 
-  // `content` is the digest of the model's pools. A store of one plan, which is a bundle, keeps all
-  // signatures of a model under one name.
-  cache::PlanKey plan(cache::PlanCapacity capacity, const base::Sha256Digest& content) const;
+  // `content` is the digest of the model's pools.
+  cache::PlanKey plan(const base::Sha256Digest& content) const;
+  // The same in a bundle, which keeps all signatures of a model under one name.
+  cache::PlanKey bundle(const base::Sha256Digest& content) const;
   // Of the list of builds, options and contents of which there were plans (PlanRecord).
   cache::PlanKey record() const;
   PlanOrigin origin(const base::Sha256Digest& content) const;

@@ -6,8 +6,6 @@
 namespace hearth::cpu {
 namespace {
 
-using cache::PlanCapacity;
-
 constexpr base::Sha256Digest kContent{1};
 
 // What PlanKeys are made from.
@@ -28,24 +26,23 @@ TEST(PlanKeysTest, EqualOriginsHaveEqualKeys) {
   EXPECT_EQ(one.keys().record(), same.keys().record());
   EXPECT_EQ(one.keys().buildLock(), same.keys().buildLock());
   EXPECT_EQ(one.keys().fact("tuning"), same.keys().fact("tuning"));
-  EXPECT_EQ(one.keys().plan(PlanCapacity::kMany, kContent),
-            same.keys().plan(PlanCapacity::kMany, kContent));
+  EXPECT_EQ(one.keys().plan(kContent), same.keys().plan(kContent));
 }
 
 TEST(PlanKeysTest, ThePlanDependsOnContentStructureOptionsAndBuild) {
   const Origin origin;
-  const cache::PlanKey plan = origin.keys().plan(PlanCapacity::kMany, kContent);
-  EXPECT_NE(origin.keys().plan(PlanCapacity::kMany, base::Sha256Digest{2}), plan);
+  const cache::PlanKey plan = origin.keys().plan(kContent);
+  EXPECT_NE(origin.keys().plan(base::Sha256Digest{2}), plan);
   Origin model = origin;
   model.model.constantBytes = {7};
   model.model.subgraphs[0].operands.resize(1);
-  EXPECT_NE(model.keys().plan(PlanCapacity::kMany, kContent), plan);
+  EXPECT_NE(model.keys().plan(kContent), plan);
   Origin options = origin;
   options.options.preference = hal::Preference::kSustainedSpeed;
-  EXPECT_NE(options.keys().plan(PlanCapacity::kMany, kContent), plan);
+  EXPECT_NE(options.keys().plan(kContent), plan);
   Origin build = origin;
   build.build.packing = {3};
-  EXPECT_NE(build.keys().plan(PlanCapacity::kMany, kContent), plan);
+  EXPECT_NE(build.keys().plan(kContent), plan);
 }
 
 TEST(PlanKeysTest, ABundleHasOnePlanForAllSignatures) {
@@ -53,8 +50,7 @@ TEST(PlanKeysTest, ABundleHasOnePlanForAllSignatures) {
   Origin signature = origin;
   signature.model.subgraphs[0].operands.resize(1);
   EXPECT_NE(signature.keys().graph(), origin.keys().graph());
-  EXPECT_EQ(signature.keys().plan(PlanCapacity::kOne, kContent),
-            origin.keys().plan(PlanCapacity::kOne, kContent));
+  EXPECT_EQ(signature.keys().bundle(kContent), origin.keys().bundle(kContent));
 }
 
 TEST(PlanKeysTest, OnlyFactsDependOnTheNumberOfThreads) {
@@ -64,8 +60,7 @@ TEST(PlanKeysTest, OnlyFactsDependOnTheNumberOfThreads) {
   EXPECT_NE(threads.keys().fact("tuning"), origin.keys().fact("tuning"));
   EXPECT_NE(origin.keys().fact("traits"), origin.keys().fact("tuning"));
   EXPECT_EQ(threads.keys().buildLock(), origin.keys().buildLock());
-  EXPECT_EQ(threads.keys().plan(PlanCapacity::kMany, kContent),
-            origin.keys().plan(PlanCapacity::kMany, kContent));
+  EXPECT_EQ(threads.keys().plan(kContent), origin.keys().plan(kContent));
 }
 
 TEST(PlanKeysTest, TheRecordBelongsToTheStructureAlone) {

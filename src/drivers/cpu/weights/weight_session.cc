@@ -10,7 +10,6 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/trace.h"
-#include "base/wall_clock.h"
 #include "drivers/cpu/platform/host_facts.h"
 #include "drivers/cpu/weights/found_packing.h"
 #include "drivers/cpu/weights/in_place_constants.h"
@@ -58,7 +57,7 @@ bool WeightSession::identify() {
     outcome_.setUncached(start_reason::kTooSmall);
     return false;
   }
-  if (store_->planCapacity() == cache::PlanCapacity::kNone) {
+  if (!ModelPlans::arePossibleIn(*store_)) {
     outcome_.setUncached(store_->writability());
     return false;
   }
@@ -68,6 +67,7 @@ bool WeightSession::identify() {
     return false;
   }
   keys_.emplace(*model_, options_, *build, threads_);
+  plans_ = ModelPlans::in(store_, *keys_);
   contents_.emplace(*model_, *store_, threads_);
   return true;
 }
@@ -150,12 +150,10 @@ bool WeightSession::findPlan() {
   std::optional<PlanRecord> known;
   if (!contents_->recall()) {
     // Hashing all of the model pays only if a model of this structure was packed before.
-    if (store_->planCapacity() == cache::PlanCapacity::kMany) {
-      known = findRecord();
-      if (known->empty()) {
-        outcome_.setCold(start_reason::kFirstOfModel);
-        return false;
-      }
+    known = plans_->record();
+    if (known && known->empty()) {
+      outcome_.setCold(start_reason::kFirstOfModel);
+      return false;
     }
     const Status hashed = contents_->hash();
     noteHashed();
@@ -164,14 +162,15 @@ bool WeightSession::findPlan() {
       return false;
     }
   }
-  const auto plan = store_->findPlan(planKey());
+  const auto plan = plans_->find(contents_->digest());
   if (plan) {
     // Kept even where segments are missing: otherwise the store could evict those that are there
     // to make room for the missing ones.
     plan_ = *plan;
     return presetFrom(*plan_);
   }
-  const PlanRecord record = known ? *std::move(known) : findRecord();
+  if (!known) known = plans_->record();
+  const PlanRecord record = known ? *std::move(known) : PlanRecord();
   std::string reason = record.difference(keys_->origin(contents_->digest()));
   if (plan.error().reason == cache::StoreReason::kOtherPlan) {
     reason = start_reason::kOtherInBundle;
@@ -182,12 +181,6 @@ bool WeightSession::findPlan() {
   }
   outcome_.setCold(std::move(reason));
   return false;
-}
-
-PlanRecord WeightSession::findRecord() {
-  if (store_->planCapacity() != cache::PlanCapacity::kMany) return {};
-  const auto found = store_->findPlan(keys_->record());
-  return found ? PlanRecord::parse((*found)->bytes()) : PlanRecord();
 }
 
 bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
@@ -238,10 +231,6 @@ void WeightSession::populate() {
 
 void WeightSession::noteHashed() {
   outcome_.setHashed(contents_->hashedBytes());
-}
-
-cache::PlanKey WeightSession::planKey() const {
-  return keys_->plan(store_->planCapacity(), contents_->digest());
 }
 
 void WeightSession::publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size,
@@ -299,7 +288,7 @@ void WeightSession::remember(std::string_view kind, std::vector<uint8_t> bytes) 
 }
 
 void WeightSession::onCorrupt(const std::function<void(const cache::SegmentKey&)>& handler) {
-  if (store_->planCapacity() == cache::PlanCapacity::kNone) return;
+  if (!ModelPlans::arePossibleIn(*store_)) return;
   std::shared_ptr<void> added = store_->addCorruptionHandler(
       [handler, weak = std::weak_ptr(store_)](const cache::SegmentKey& key) {
         // The repair is queued: packing takes long, and the store calls handlers one by one.
@@ -396,38 +385,15 @@ void WeightSession::tryToFinish() {
   if (draft.keys().empty()) return;
   // The disk is still full: the plan would lack the same places as the stored one.
   if (isPartly_ && !draft.plan().partly.empty() && hasNothingNew(draft.keys())) return;
-  cache::StoreResult<cache::PlanRef> plan = publishPlan(draft);
+  cache::StoreResult<cache::PlanRef> plan =
+      plans_->publish(draft, contents_->digest(), modelName());
   if (!plan) return outcome_.setUncached(plan.error());
   {
     const std::lock_guard lock(mutex_);
     plan_ = std::move(*plan);
     isKeptWhole_ = draft.plan().partly.empty();
   }
-  publishRecord();
-}
-
-cache::StoreResult<cache::PlanRef> WeightSession::publishPlan(const PlanDraft& draft) const {
-  const cache::PlanDescription description{modelName(), "hearth-cpu", base::wallClock(), ""};
-  if (store_->planCapacity() == cache::PlanCapacity::kOne) {
-    if (const auto present = store_->findPlan(planKey())) {
-      PlanDraft all = draft;
-      all.addOthers(**present);
-      auto plan = store_->publishPlan(planKey(), all.plan().encoded(), all.keys(), description);
-      if (plan && *plan != nullptr) return plan;
-      // Segments of the other signatures may be missing or wrong: the plan is written without them.
-    }
-  }
-  return store_->publishPlan(planKey(), draft.plan().encoded(), draft.keys(), description);
-}
-
-void WeightSession::publishRecord() {
-  if (store_->planCapacity() != cache::PlanCapacity::kMany) return;
-  PlanRecord record = findRecord();
-  if (!record.add(keys_->origin(contents_->digest()))) return;
-  if (const auto written =
-          store_->publishPlan(keys_->record(), record.encoded(), {},
-                              {modelName(), "hearth-cpu record", base::wallClock(), ""});
-      !written)
+  if (const auto written = plans_->addToRecord(contents_->digest(), modelName()); !written)
     outcome_.setUncached(written.error());
 }
 

@@ -17,10 +17,9 @@
 #include "base/mutex.h"
 #include "cache/store/segment_store.h"
 #include "drivers/cpu/weights/model_contents.h"
+#include "drivers/cpu/weights/model_plans.h"
 #include "drivers/cpu/weights/packed_weights.h"
-#include "drivers/cpu/weights/plan_draft.h"
 #include "drivers/cpu/weights/plan_keys.h"
-#include "drivers/cpu/weights/plan_record.h"
 #include "drivers/cpu/weights/start_outcome.h"
 #include "graph/model.h"
 #include "hal/device.h"
@@ -100,17 +99,13 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   void dropTicket();
   bool identify();
   bool findPlan();
-  PlanRecord findRecord();
   bool presetFrom(const cache::LoadedPlan& plan);
-  cache::PlanKey planKey() const;
   bool mendPlan();
   bool lacksPlaces() const;
   void publishPackings();
   void publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size,
                       bool isCopiedFirst = false);
   void finish();
-  cache::StoreResult<cache::PlanRef> publishPlan(const PlanDraft& draft) const;
-  void publishRecord();
   bool hasNothingNew(std::span<const cache::SegmentKey> keys) const;
   cache::StoreFailure hindrance() const;
   void noteHashed();
@@ -123,6 +118,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   const unsigned threads_;
 
   std::optional<PlanKeys> keys_;           // from load() on, unless that fails
+  std::unique_ptr<ModelPlans> plans_;      // from load() on, unless that fails
   std::optional<ModelContents> contents_;  // from load() on, unless that fails
   std::shared_ptr<cache::BuildTicket> ticket_;
   std::function<void()> populate_;

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/weights/model_plans.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "cache/open_store.h"
+#include "cache/testing/kind_of_store_test.h"
+
+namespace hearth::cpu {
+namespace {
+
+using cache::PlanCapacity;
+
+constexpr base::Sha256Digest kContent{1};
+constexpr base::Sha256Digest kOtherContent{2};
+constexpr base::Sha256Digest kThis{3};
+constexpr base::Sha256Digest kOther{4};
+
+class ModelPlansTest : public testing::Test {
+ protected:
+  ModelPlansTest() { model_.subgraphs.resize(1); }
+
+  std::shared_ptr<cache::SegmentStore> open(PlanCapacity kind) const {
+    return cache::openSegmentStore(cache::optionsOfKind(kind, folder_.path()));
+  }
+
+  // A plan of one graph with one segment.
+  static PlanDraft draftOf(cache::SegmentStore& store, const base::Sha256Digest& graph,
+                           uint64_t number) {
+    cache::SegmentRef segment;
+    const std::vector<uint8_t> bytes = cache::payload(number, 4096);
+    store.publishAsync({.key = cache::segmentKey(number),
+                        .payload = bytes,
+                        .done = [&](cache::StoreResult<cache::SegmentRef> given) {
+                          segment = given.value_or(nullptr);
+                        }});
+    store.flush();
+    EXPECT_NE(segment, nullptr);
+    return {graph, {{{0, 0}, {std::make_shared<PackedSegment>(segment), 0, 4096, 1}}}, true};
+  }
+
+  static std::vector<base::Sha256Digest> graphsOf(const cache::StoreResult<cache::PlanRef>& plan) {
+    if (!plan) return {};
+    const auto parsed = StoredPlan::parse((*plan)->bytes(), (*plan)->segments().size());
+    return parsed ? parsed->graphs : std::vector<base::Sha256Digest>();
+  }
+
+  const cache::TempFolder folder_{cache::TempFolder::Place::kMemory};
+  graph::Model model_;
+  const BuildIdentity build_;
+  const PlanKeys keys_{model_, {}, build_, 2};
+};
+
+TEST_F(ModelPlansTest, AStoreThatEndsWithTheProcessHasNone) {
+  const auto store = open(PlanCapacity::kNone);
+  EXPECT_FALSE(ModelPlans::arePossibleIn(*store));
+  EXPECT_EQ(ModelPlans::in(store, keys_), nullptr);
+}
+
+TEST_F(ModelPlansTest, AWeightStoreHasAPlanForEachContentAndARecord) {
+  const auto store = open(PlanCapacity::kMany);
+  ASSERT_TRUE(ModelPlans::arePossibleIn(*store));
+  const auto plans = ModelPlans::in(store, keys_);
+  ASSERT_TRUE(plans->record());
+  EXPECT_TRUE(plans->record()->empty());
+  EXPECT_FALSE(plans->find(kContent));
+
+  EXPECT_TRUE(plans->publish(draftOf(*store, kThis, 1), kContent, "model"));
+  EXPECT_TRUE(plans->addToRecord(kContent, "model"));
+  EXPECT_EQ(graphsOf(plans->find(kContent)), std::vector{kThis});
+  EXPECT_FALSE(plans->find(kOtherContent));
+  ASSERT_TRUE(plans->record());
+  EXPECT_EQ(plans->record()->difference(keys_.origin(kContent)), "");
+  EXPECT_NE(plans->record()->difference(keys_.origin(kOtherContent)), "");
+  // What is there already changes nothing.
+  EXPECT_TRUE(plans->addToRecord(kContent, "model"));
+
+  EXPECT_TRUE(plans->publish(draftOf(*store, kOther, 2), kContent, "model"));
+  EXPECT_EQ(graphsOf(plans->find(kContent)), std::vector{kOther});
+}
+
+TEST_F(ModelPlansTest, ABundleHasOnePlanForAllSignaturesAndNoRecord) {
+  const auto store = open(PlanCapacity::kOne);
+  ASSERT_TRUE(ModelPlans::arePossibleIn(*store));
+  const auto plans = ModelPlans::in(store, keys_);
+  EXPECT_FALSE(plans->record());
+  EXPECT_TRUE(plans->publish(draftOf(*store, kThis, 1), kContent, "model"));
+  EXPECT_TRUE(plans->addToRecord(kContent, "model"));
+  EXPECT_FALSE(plans->record());
+
+  EXPECT_TRUE(plans->publish(draftOf(*store, kOther, 2), kContent, "model"));
+  EXPECT_EQ(graphsOf(plans->find(kContent)), (std::vector{kOther, kThis}));
+  const auto other = plans->find(kOtherContent);
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().reason, cache::StoreReason::kOtherPlan);
+}
+
+}  // namespace
+}  // namespace hearth::cpu
