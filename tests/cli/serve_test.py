@@ -205,23 +205,20 @@ class ServeTest(CommandTest):
         self.waitFor(lambda: not self.spawned())
 
     @unittest.skipUnless(DATA, "HEARTH_TEST_DATA is not set.")
-    def testAnotherDeviceTakesOverFromADriverThatDiesAgainAndAgain(self):
+    def testAProgramHasItsResultThoughAllHostsOfTheDriverDie(self):
         model = (pathlib.Path(DATA) / "data" / "models" /
                  "mobilenet_v2_quantized_1x3x224x224.tflite")
         folders = [self.folder / "first", self.folder / "second"]
         command = ["run", model, "--random-input", "1", "--output-dir"]
         self.succeed(*command, folders[0], env=self.variables)
-        # Every host of this device dies while it prepares the model.
+        # Every host of this device dies when it publishes what it has packed, which is before or after
+        # it has computed. Another device takes over, or the next host does.
         dying = {**self.hosted(f"{CPU}=spawn"), "HEARTH_CRASH_AT": "segment.after_write",
                  "HEARTH_STORE": str(self.folder / "dying")}
         run = self.hearth(*command, folders[1], env=dying)
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertIn("started again", run.stderr)
         expected, actual = (np.load(folder / "output_0.npy") for folder in folders)
         self.assertEqual(int(np.argmax(actual)), int(np.argmax(expected)))
-        # Where the device is named, its end is an error.
-        self.refuse(1, *command, folders[1], "--device", CPU,
-                    env={**dying, "HEARTH_LOG": "off"})
 
     def testUnknownPlacesAreSaid(self):
         for hosts, text in ((f"{CPU}=nowhere", "which is not DEVICE=spawn"),
