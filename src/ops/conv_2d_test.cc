@@ -271,6 +271,26 @@ TEST(GroupedConv2dTest, EachGroupSeesItsChannels) {
   EXPECT_THAT(builder.result<float>(), ElementsAre(3.0f, 1.0f, 7.0f, 104.0f));
 }
 
+TEST(GroupedConv2dTest, PaddingAndStridesAreArgumentsOfTheirOwn) {
+  const auto rows = [](int32_t padding, int32_t strideWidth) {
+    OperationBuilder builder(OperationType::kGroupedConv2d);
+    builder.input({1, 1, 3, 2}, std::vector<float>{1, 10, 2, 20, 3, 30})
+        .input({2, 1, 2, 1}, std::vector<float>{1, 1, 1, 1})
+        .input({2}, std::vector<float>{0, 0})
+        .scalars({padding, strideWidth, 1, /*groups=*/2, 0})
+        .scalar(false)
+        .output();
+    EXPECT_TRUE(builder.run());
+    return builder.result<float>();
+  };
+  constexpr int32_t kSame = 1;
+  constexpr int32_t kValid = 2;
+  EXPECT_THAT(rows(kValid, 1), ElementsAre(3, 30, 5, 50));
+  EXPECT_THAT(rows(kValid, 2), ElementsAre(3, 30));
+  EXPECT_THAT(rows(kSame, 1), ElementsAre(3, 30, 5, 50, 3, 30));
+  EXPECT_THAT(rows(kSame, 2), ElementsAre(3, 30, 3, 30));
+}
+
 TEST(GroupedConv2dTest, GroupsMustDivideTheChannels) {
   for (const int32_t groups : {0, -1, 3, 4, INT32_MAX}) {
     OperationBuilder builder(OperationType::kGroupedConv2d);

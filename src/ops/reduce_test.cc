@@ -54,6 +54,13 @@ TEST(ReduceTest, RefusesAxesOutside) {
     EXPECT_FALSE(reduce(OperationType::kMean, {axis}, false).run());
 }
 
+TEST(ReduceTest, RefusesAxesThatAreNoList) {
+  OperationBuilder builder(OperationType::kReduceSum);
+  builder.input({2, 3}, std::vector<float>(6)).input({1, 1}, std::vector<int32_t>{0});
+  builder.scalar(false).output();
+  EXPECT_FALSE(builder.run());
+}
+
 TEST(ReduceTest, MeanOfQuantizedChangesScale) {
   OperationBuilder builder(OperationType::kMean);
   builder
