@@ -28,11 +28,8 @@
 
 namespace {
 
+using namespace hearth::ipc;
 using hearth::base::Descriptor;
-using hearth::ipc::MailboxClient;
-using hearth::ipc::MailboxPage;
-using hearth::ipc::MailboxServer;
-using hearth::ipc::MailboxWords;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 9;

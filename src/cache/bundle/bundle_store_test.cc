@@ -294,10 +294,7 @@ TEST_F(BundleStoreTest, FactsStayWithinTheirLimits) {
 }
 
 TEST_F(BundleStoreTest, ACheckIsDoneOnceForEachBootAndFile) {
-  StoreOptions first = options();
-  first.boot = parseBootId("01234567-89ab-cdef-0123-456789abcdef");
-  StoreOptions second = options();
-  second.boot = parseBootId("fedcba98-7654-3210-fedc-ba9876543210");
+  const auto [first, second] = optionsOfTwoBoots();
   ASSERT_EQ(build(*open(first)), 0);
   const auto checksOf = [](const StoreOptions& storeOptions) {
     const auto store = open(storeOptions);
@@ -313,10 +310,7 @@ TEST_F(BundleStoreTest, ACheckIsDoneOnceForEachBootAndFile) {
 }
 
 TEST_F(BundleStoreTest, LostWritesShowAfterTheNextBoot) {
-  StoreOptions first = options();
-  first.boot = parseBootId("01234567-89ab-cdef-0123-456789abcdef");
-  StoreOptions second = options();
-  second.boot = parseBootId("fedcba98-7654-3210-fedc-ba9876543210");
+  const auto [first, second] = optionsOfTwoBoots();
   ASSERT_EQ(build(*open(first)), 0);
   std::vector<uint8_t> bytes = readFile(path());
   // The third payload follows the head and two payloads.

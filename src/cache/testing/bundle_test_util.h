@@ -17,6 +17,13 @@ class BundleTest : public testing::Test {
   std::filesystem::path path() const { return folder_.path() / "model.bundle"; }
   std::filesystem::path building() const { return path().string() + ".building"; }
   StoreOptions options() const { return {.bundle = path().string()}; }
+  // Options of a process before a boot, and of one after it.
+  std::pair<StoreOptions, StoreOptions> optionsOfTwoBoots() const {
+    std::pair both(options(), options());
+    both.first.boot = parseBootId("01234567-89ab-cdef-0123-456789abcdef");
+    both.second.boot = parseBootId("fedcba98-7654-3210-fedc-ba9876543210");
+    return both;
+  }
   StoreOptions strict() const {
     StoreOptions result = options();
     result.mode = StoreMode::kStrict;

@@ -30,12 +30,10 @@ std::vector<T> ramp(size_t count, int step = 1) {
 
 graph::Operand ModelBuilder::make(OperandType type, graph::Dimensions dimensions, float scale,
                                   int32_t zeroPoint) {
-  graph::Operand operand;
-  operand.type = type;
-  operand.dimensions = std::move(dimensions);
-  operand.scale = scale;
-  operand.zeroPoint = zeroPoint;
-  return operand;
+  return {.type = type,
+          .dimensions = std::move(dimensions),
+          .scale = scale,
+          .zeroPoint = zeroPoint};
 }
 
 uint32_t ModelBuilder::add(graph::Operand operand) {
@@ -44,22 +42,23 @@ uint32_t ModelBuilder::add(graph::Operand operand) {
   return static_cast<uint32_t>(operands.size() - 1);
 }
 
+uint32_t ModelBuilder::addTo(std::vector<uint32_t>& list, graph::Operand operand,
+                             Lifetime lifetime) {
+  operand.lifetime = lifetime;
+  list.push_back(add(std::move(operand)));
+  return list.back();
+}
+
 uint32_t ModelBuilder::input(OperandType type, graph::Dimensions dimensions, float scale,
                              int32_t zeroPoint) {
-  graph::Operand operand = make(type, std::move(dimensions), scale, zeroPoint);
-  operand.lifetime = Lifetime::kSubgraphInput;
-  const uint32_t index = add(std::move(operand));
-  current().inputs.push_back(index);
-  return index;
+  return addTo(current().inputs, make(type, std::move(dimensions), scale, zeroPoint),
+               Lifetime::kSubgraphInput);
 }
 
 uint32_t ModelBuilder::output(OperandType type, graph::Dimensions dimensions, float scale,
                               int32_t zeroPoint) {
-  graph::Operand operand = make(type, std::move(dimensions), scale, zeroPoint);
-  operand.lifetime = Lifetime::kSubgraphOutput;
-  const uint32_t index = add(std::move(operand));
-  current().outputs.push_back(index);
-  return index;
+  return addTo(current().outputs, make(type, std::move(dimensions), scale, zeroPoint),
+               Lifetime::kSubgraphOutput);
 }
 
 uint32_t ModelBuilder::temporary(OperandType type, graph::Dimensions dimensions, float scale,

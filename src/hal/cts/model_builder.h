@@ -52,6 +52,8 @@ class ModelBuilder {
   static graph::Operand make(graph::OperandType type, graph::Dimensions dimensions, float scale,
                              int32_t zeroPoint);
   uint32_t add(graph::Operand operand);
+  // An input or output, which `list` names.
+  uint32_t addTo(std::vector<uint32_t>& list, graph::Operand operand, graph::Lifetime lifetime);
   uint32_t copiedConstant(graph::Operand operand, const void* data, size_t size);
   graph::Subgraph& current() { return model_.subgraphs[current_]; }
 

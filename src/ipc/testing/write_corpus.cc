@@ -21,22 +21,23 @@ std::vector<uint8_t> bytesOf(capnp::MessageBuilder& message) {
   return {bytes.begin(), bytes.end()};
 }
 
-template <typename Fill>
-std::vector<uint8_t> requestOf(Fill fill) {
+template <typename Root, typename Fill>
+std::vector<uint8_t> messageOf(Fill fill) {
   capnp::MallocMessageBuilder message;
-  auto request = message.initRoot<schema::Request>();
-  request.setCall(7);
-  fill(request);
+  auto root = message.initRoot<Root>();
+  root.setCall(7);
+  fill(root);
   return bytesOf(message);
 }
 
 template <typename Fill>
+std::vector<uint8_t> requestOf(Fill fill) {
+  return messageOf<schema::Request>(fill);
+}
+
+template <typename Fill>
 std::vector<uint8_t> replyOf(Fill fill) {
-  capnp::MallocMessageBuilder message;
-  auto reply = message.initRoot<schema::Reply>();
-  reply.setCall(7);
-  fill(reply);
-  return bytesOf(message);
+  return messageOf<schema::Reply>(fill);
 }
 
 void fillPreparation(schema::Preparation::Builder preparation) {

@@ -251,20 +251,26 @@ TEST_F(Avx2GemmTest, FormsFollowTheWeights) {
   }
 }
 
-TEST_F(Avx2GemmTest, OtherBytesAreRefused) {
-  const std::vector<uint8_t> values(40 * 70, 100);
-  const std::vector<int32_t> constants(40);
-  const std::vector<float> factors(40, 1.0f);
+// Weights that are all the same and need corrections, packed.
+std::vector<uint8_t> packedQuads(uint8_t value, size_t inputs, size_t columns) {
+  const std::vector<uint8_t> values(columns * inputs, value);
+  const std::vector<int32_t> constants(columns);
+  const std::vector<float> factors(columns, 1.0f);
   Avx2Weights weights;
   weights.values = values.data();
-  weights.inputs = 70;
-  weights.columns = 40;
+  weights.inputs = inputs;
+  weights.columns = columns;
   weights.constants = constants.data();
   weights.factors = factors.data();
   const Avx2Packer packer(weights, Avx2Form::kQuads);
   EXPECT_GT(packer.corrections(), 0u);
   std::vector<uint8_t> packed(packer.bytes());
   packer.pack(packed.data());
+  return packed;
+}
+
+TEST_F(Avx2GemmTest, OtherBytesAreRefused) {
+  const std::vector<uint8_t> packed = packedQuads(100, 70, 40);
   EXPECT_TRUE(Avx2Panels::read(packed, 70, 40));
   EXPECT_FALSE(Avx2Panels::read(packed, 69, 40));
   EXPECT_FALSE(Avx2Panels::read(packed, 70, 41));
@@ -288,18 +294,7 @@ TEST_F(Avx2GemmTest, OtherBytesAreRefused) {
 
 // A correction of a window that does not exist reads the last one.
 TEST_F(Avx2GemmTest, WindowsStayWithinTheRow) {
-  const std::vector<uint8_t> values(16 * 40, 127);
-  const std::vector<int32_t> constants(16);
-  const std::vector<float> factors(16, 1.0f);
-  Avx2Weights weights;
-  weights.values = values.data();
-  weights.inputs = 40;
-  weights.columns = 16;
-  weights.constants = constants.data();
-  weights.factors = factors.data();
-  const Avx2Packer packer(weights, Avx2Form::kQuads);
-  std::vector<uint8_t> packed(packer.bytes());
-  packer.pack(packed.data());
+  std::vector<uint8_t> packed = packedQuads(127, 40, 16);
   auto panels = Avx2Panels::read(packed, 40, 16);
   ASSERT_TRUE(panels);
   const Avx2Panel& panel = panels->panel(0);
