@@ -30,10 +30,8 @@ std::vector<T> ramp(size_t count, int step = 1) {
 
 graph::Operand ModelBuilder::make(OperandType type, graph::Dimensions dimensions, float scale,
                                   int32_t zeroPoint) {
-  return {.type = type,
-          .dimensions = std::move(dimensions),
-          .scale = scale,
-          .zeroPoint = zeroPoint};
+  return {
+      .type = type, .dimensions = std::move(dimensions), .scale = scale, .zeroPoint = zeroPoint};
 }
 
 uint32_t ModelBuilder::add(graph::Operand operand) {

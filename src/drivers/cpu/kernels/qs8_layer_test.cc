@@ -51,25 +51,13 @@ TEST_F(Int8LayerTest, ConvolutionsAreThoseOfXnnpack) {
 }
 
 TEST_F(Int8LayerTest, RowsAndColumns) {
-  for (const size_t rows : {1, 2, 3, 5, 6, 7, 11, 12, 13, 49, 100, 300})
-    for (const size_t columns : {1, 15, 16, 17, 33, 48, 64, 65, 80, 130}) {
-      Convolution g;
-      g.batch = rows;
-      g.groupInputChannels = 37;
-      g.groupOutputChannels = columns;
-      compare(g, static_cast<unsigned>(rows * 131 + columns));
-    }
+  forRowsAndColumns({1, 2, 3, 5, 6, 7, 11, 12, 13, 49, 100, 300},
+                    {1, 15, 16, 17, 33, 48, 64, 65, 80, 130},
+                    [&](const Convolution& g, unsigned seed) { compare(g, seed); });
 }
 
 TEST_F(Int8LayerTest, WindowsOfManyInputs) {
-  Convolution g;
-  g.inputHeight = g.inputWidth = 9;
-  g.groupInputChannels = 32;
-  g.groupOutputChannels = 19;
-  g.kernelHeight = g.kernelWidth = 33;
-  g.top = g.bottom = g.left = g.right = 16;
-  findOutputSize(&g);
-  compare(g, 7);
+  compare(windowsOfManyInputs(), 7);
 }
 
 TEST_F(Int8LayerTest, WeightsOfAnotherSizeAreRefused) {

@@ -113,27 +113,17 @@ class Avx2DepthwiseTest : public XnnpackComparisonTest {
 
 TEST_F(Avx2DepthwiseTest, ConvolutionsAreThoseOfXnnpack) {
   std::mt19937 random(1);
-  for (unsigned round = 0; round < 200; ++round) {
-    Convolution g = randomConvolution(&random, 1, 5, 3);
-    g.kernelHeight = g.kernelWidth = round % 3 == 0 ? 5 : 3;
+  forRandomDepthwise(&random, [&](const Convolution& g, unsigned seed) {
     const uint32_t channels = randomNumber(&random, 1, 100);
-    compare(g, channels, round);
-    compareUint8(g, channels, round);
-  }
+    compare(g, channels, seed);
+    compareUint8(g, channels, seed);
+  });
 }
 
 TEST_F(Avx2DepthwiseTest, WidthsAndChannels) {
-  for (const size_t width : {3, 4, 5, 7, 8, 14})
-    for (const size_t channels : {1, 8, 15, 16, 17, 31, 32, 33, 48, 144})
-      for (const uint32_t stride : {1, 2}) {
-        Convolution g;
-        g.inputHeight = 5;
-        g.inputWidth = width;
-        g.kernelHeight = g.kernelWidth = 3;
-        g.top = g.bottom = g.left = g.right = 1;
-        g.strideHeight = g.strideWidth = stride;
-        compare(g, channels, static_cast<unsigned>(width * 1000 + channels * 2 + stride));
-      }
+  forWidthsAndChannels(
+      {1, 8, 15, 16, 17, 31, 32, 33, 48, 144},
+      [&](const Convolution& g, size_t channels, unsigned seed) { compare(g, channels, seed); });
 }
 
 // All weights and inputs at their limits, where the sums are largest.

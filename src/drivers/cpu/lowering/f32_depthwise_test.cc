@@ -88,26 +88,17 @@ class FloatDepthwiseTest : public XnnpackComparisonTest {
 
 TEST_F(FloatDepthwiseTest, ConvolutionsAreThoseOfXnnpack) {
   std::mt19937 random(1);
-  for (unsigned round = 0; round < 200; ++round) {
-    Convolution g = randomConvolution(&random, 1, 5, 3);
-    g.kernelHeight = g.kernelWidth = round % 3 == 0 ? 5 : 3;
+  forRandomDepthwise(&random, [&](const Convolution& g, unsigned seed) {
     const size_t channels = randomNumber(&random, 2, 100);
-    compare(Sample(g, channels, round % 5 != 0, round % 4 == 0, round), round);
-  }
+    compare(Sample(g, channels, seed % 5 != 0, seed % 4 == 0, seed), seed);
+  });
 }
 
 TEST_F(FloatDepthwiseTest, WidthsAndChannels) {
-  for (const size_t width : {3, 4, 5, 7, 8, 14})
-    for (const size_t channels : {2, 7, 8, 15, 16, 17, 31, 32, 33, 96, 144})
-      for (const uint32_t stride : {1, 2}) {
-        Convolution g = windowOf(3);
-        g.inputHeight = 5;
-        g.inputWidth = width;
-        g.top = g.bottom = g.left = g.right = 1;
-        g.strideHeight = g.strideWidth = stride;
-        const auto seed = static_cast<unsigned>(width * 1000 + channels * 2 + stride);
-        compare(Sample(g, channels, true, false, seed), seed);
-      }
+  forWidthsAndChannels({2, 7, 8, 15, 16, 17, 31, 32, 33, 96, 144},
+                       [&](const Convolution& g, size_t channels, unsigned seed) {
+                         compare(Sample(g, channels, true, false, seed), seed);
+                       });
 }
 
 // Large enough for tasks of several lines.

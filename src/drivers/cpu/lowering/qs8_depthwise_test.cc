@@ -46,25 +46,15 @@ class DepthwiseLayerTest : public XnnpackComparisonTest {
 
 TEST_F(DepthwiseLayerTest, ConvolutionsAreThoseOfXnnpack) {
   std::mt19937 random(1);
-  for (unsigned round = 0; round < 200; ++round) {
-    Convolution g = randomConvolution(&random, 1, 5, 3);
-    g.kernelHeight = g.kernelWidth = round % 3 == 0 ? 5 : 3;
-    compare(g, randomNumber(&random, 1, 200), round);
-  }
+  forRandomDepthwise(&random, [&](const Convolution& g, unsigned seed) {
+    compare(g, randomNumber(&random, 1, 200), seed);
+  });
 }
 
 TEST_F(DepthwiseLayerTest, WidthsAndChannels) {
-  for (const size_t width : {3, 4, 5, 7, 8, 14})
-    for (const size_t channels : {1, 31, 32, 33, 63, 64, 65, 96, 97, 144})
-      for (const uint32_t stride : {1, 2}) {
-        Convolution g;
-        g.inputHeight = 5;
-        g.inputWidth = width;
-        g.kernelHeight = g.kernelWidth = 3;
-        g.top = g.bottom = g.left = g.right = 1;
-        g.strideHeight = g.strideWidth = stride;
-        compare(g, channels, static_cast<unsigned>(width * 1000 + channels * 2 + stride));
-      }
+  forWidthsAndChannels(
+      {1, 31, 32, 33, 63, 64, 65, 96, 97, 144},
+      [&](const Convolution& g, size_t channels, unsigned seed) { compare(g, channels, seed); });
 }
 
 // Large enough for tasks of several lines.

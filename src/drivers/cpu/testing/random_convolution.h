@@ -2,6 +2,7 @@
 // For tests: random geometries of convolutions.
 #pragma once
 
+#include <initializer_list>
 #include <random>
 
 #include "drivers/cpu/microkernels/convolution.h"
@@ -47,6 +48,60 @@ inline Convolution randomConvolution(std::mt19937* random, size_t mostChannels, 
   g.bottom = number(0, mostKernel - 1);
   g.left = number(0, mostKernel - 1);
   g.right = number(0, mostKernel - 1);
+  findOutputSize(&g);
+  return g;
+}
+
+// Calls compare(g, seed) for 200 depthwise convolutions with windows of 3x3 and 5x5; `random` is
+// that of the convolutions.
+template <typename Compare>
+void forRandomDepthwise(std::mt19937* random, Compare compare) {
+  for (unsigned round = 0; round < 200; ++round) {
+    Convolution g = randomConvolution(random, 1, 5, 3);
+    g.kernelHeight = g.kernelWidth = round % 3 == 0 ? 5 : 3;
+    compare(g, round);
+  }
+}
+
+// Calls compare(g, channels, seed) for padded 3x3 windows over images of several widths, with
+// strides of 1 and 2.
+template <typename Compare>
+void forWidthsAndChannels(std::initializer_list<size_t> allChannels, Compare compare) {
+  for (const size_t width : {3, 4, 5, 7, 8, 14})
+    for (const size_t channels : allChannels)
+      for (const uint32_t stride : {1, 2}) {
+        Convolution g;
+        g.inputHeight = 5;
+        g.inputWidth = width;
+        g.kernelHeight = g.kernelWidth = 3;
+        g.top = g.bottom = g.left = g.right = 1;
+        g.strideHeight = g.strideWidth = stride;
+        compare(g, channels, static_cast<unsigned>(width * 1000 + channels * 2 + stride));
+      }
+}
+
+// Calls compare(g, seed) for products of so many rows and columns.
+template <typename Compare>
+void forRowsAndColumns(std::initializer_list<size_t> allRows,
+                       std::initializer_list<size_t> allColumns, Compare compare) {
+  for (const size_t rows : allRows)
+    for (const size_t columns : allColumns) {
+      Convolution g;
+      g.batch = rows;
+      g.groupInputChannels = 37;
+      g.groupOutputChannels = columns;
+      compare(g, static_cast<unsigned>(rows * 131 + columns));
+    }
+}
+
+// A convolution whose windows have 33 * 33 * 32 elements.
+inline Convolution windowsOfManyInputs() {
+  Convolution g;
+  g.inputHeight = g.inputWidth = 9;
+  g.groupInputChannels = 32;
+  g.groupOutputChannels = 19;
+  g.kernelHeight = g.kernelWidth = 33;
+  g.top = g.bottom = g.left = g.right = 16;
   findOutputSize(&g);
   return g;
 }
