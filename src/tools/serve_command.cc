@@ -146,6 +146,8 @@ Status serveMany(const Served& served, const ServeOptions& options, int stop) {
 Outcome<void> serveCommand(const ServeOptions& options) {
   if (options.device.empty() && options.manifest.empty())
     return usage("Neither --device nor --manifest says which device is to be served.");
+  if (options.memory != 0 && options.sandbox == "off")
+    return usage("--memory is a limit of the sandbox, which is off.");
   // Before there is a thread.
   if (options.isDetached) {
     const pid_t child = ::fork();

@@ -253,6 +253,7 @@ class ServeTest(CommandTest):
         self.refuse(2, "serve", "--device", CPU, "--detach")
         self.refuse(2, "serve", "--device", CPU, "--sandbox", "maybe")
         self.refuse(2, "serve", "--device", CPU, "--memory", "much")
+        self.refuse(2, "serve", "--device", CPU, "--memory", "1G", "--sandbox", "off")
         self.assertIn("no service manager", self.refuse(1, "serve", "--device", CPU))
         self.assertIn("no driver of a device x", self.refuse(1, "serve", "--device", "x",
                                                              "--socket", self.path))
