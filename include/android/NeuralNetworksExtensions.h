@@ -17,7 +17,8 @@ int ANeuralNetworksDevice_getExtensionSupport(const ANeuralNetworksDevice* devic
                                               const char* extensionName,
                                               bool* isExtensionSupported);
 /* The operand type, for ANeuralNetworksOperandType, of a code of the extension. Any name is
-   accepted; addOperand refuses a type that no device knows. */
+   accepted; addOperand refuses a type that no device knows, or two devices differently. The scale
+   and the zero point of such an operand are 0, except in the extension hearth.tflite. */
 int ANeuralNetworksModel_getExtensionOperandType(ANeuralNetworksModel* model,
                                                  const char* extensionName,
                                                  uint16_t operandCodeWithinExtension,
@@ -28,8 +29,8 @@ int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel* model,
                                                    const char* extensionName,
                                                    uint16_t operationCodeWithinExtension,
                                                    ANeuralNetworksOperationType* type);
-/* Sets the parameters that the extension defines for an operand of its type; they are copied.
-   (null, 0) removes them. BAD_DATA for an operand of another type. */
+/* Sets the parameters that the extension defines for an operand of its type; they are copied, and
+   the driver checks them. BAD_DATA for an operand of another type, and for 0 bytes. */
 int ANeuralNetworksModel_setOperandExtensionData(ANeuralNetworksModel* model, int32_t index,
                                                  const void* data, size_t length);
 /* Attributes for the device. No device here knows an attribute, so both fail with BAD_DATA for

@@ -10,7 +10,7 @@
 
 #include "api/handles.h"
 #include "frontends/tflite/container/container.h"
-#include "hal/custom_operations.h"
+#include "hal/extension_operations.h"
 #include "hearth/hearth.hpp"
 #include "memory/pool.h"
 #include "ops/custom_operator.h"
@@ -87,7 +87,7 @@ void addDevices(const graph::Model& model, const runtime::DeviceManager& devices
     if (!support) {
       summary["problem"] = support.error().toString();
     } else {
-      hal::leaveOutCustomOperations(*device, model, &*support);
+      hal::leaveOutExtensionOperations(*device, model, &*support);
       size_t taken = 0;
       for (size_t i = 0; i < support->size() && i < operations.size(); ++i) {
         const hal::OperationSupport& answer = (*support)[i];

@@ -19,6 +19,12 @@ inline constexpr int32_t tfliteExtensionCode(int32_t number) {
   return (kTfliteExtensionPrefix << 16) | number;
 }
 
+// Whether an operand or operation code belongs to the extension of a driver, with a prefix of
+// Model::extensions. Such codes are in none of the enumerations and tables below.
+inline constexpr bool isDriverCode(int32_t code) {
+  return (code >> 16) > kTfliteExtensionPrefix;
+}
+
 enum class OperandType : int32_t {
   kFloat32 = 0,
   kInt32 = 1,
@@ -214,6 +220,13 @@ enum class OperationType : int32_t {
   kSparseToDense = tfliteExtensionCode(54),
 };
 
+inline constexpr bool isDriverCode(OperandType type) {
+  return isDriverCode(static_cast<int32_t>(type));
+}
+inline constexpr bool isDriverCode(OperationType type) {
+  return isDriverCode(static_cast<int32_t>(type));
+}
+
 struct OperandTypeInfo {
   OperandType type;
   const char* name;      // NNAPI's name without the ANEURALNETWORKS_ prefix
@@ -246,7 +259,8 @@ inline bool isScalar(OperandType type) {
 }
 // Whether the type has a scale (and a zero point).
 bool isQuantized(OperandType type);
-// Bytes of one element; 0 for unknown types, kModel and types of less than a byte.
+// Bytes of one element; 0 for unknown types, kModel and types of less than a byte. For types of
+// drivers ask elementSize() of the operand.
 size_t elementSize(OperandType type);
 
 }  // namespace hearth::graph

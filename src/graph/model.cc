@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/model.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 
 namespace hearth::graph {
@@ -11,6 +13,16 @@ const uint8_t* Model::constantData(const Operand& operand) const {
   if (operand.lifetime == Lifetime::kConstantReference)
     return pools[operand.location.pool]->data() + operand.location.offset;
   return nullptr;
+}
+
+const Extension* Model::findExtension(int32_t code) const {
+  const auto it = std::ranges::find(extensions, code >> 16, &Extension::prefix);
+  return it != extensions.end() ? &*it : nullptr;
+}
+
+const Extension* Model::findExtension(std::string_view extensionName) const {
+  const auto it = std::ranges::find(extensions, extensionName, &Extension::name);
+  return it != extensions.end() ? &*it : nullptr;
 }
 
 bool isFullySpecified(const Operand& operand) {
@@ -36,7 +48,7 @@ Result<uint64_t> elementCount(const Operand& operand) {
 Result<uint64_t> byteSize(const Operand& operand) {
   HEARTH_ASSIGN(const uint64_t count, elementCount(operand));
   if (operand.type == OperandType::kTensorInt4) return (count + 1) / 2;
-  const size_t element = elementSize(operand.type);
+  const size_t element = elementSize(operand);
   uint64_t bytes;
   if (__builtin_mul_overflow(count, static_cast<uint64_t>(element), &bytes) ||
       bytes > (uint64_t{1} << 62))

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -53,6 +54,11 @@ struct Operand {
   DataLocation location;
   uint32_t subgraphIndex = 0;
   bool isRankZeroTensor = false;
+  // Of a type of a driver's extension (Model::extensions), else 0 and empty: the bytes of an
+  // element, and what the extension defines for an operand, such as a scale, in a format of its
+  // own. A scalar of such a type is a rank-zero tensor.
+  uint32_t driverElementSize = 0;
+  std::vector<uint8_t> driverData;
   std::string name;  // for people only
 
   bool isConstant() const {
@@ -92,6 +98,17 @@ class ValidationMark {
   bool isSet_ = false;
 };
 
+// The codes of an extension that a driver brings: those with this prefix.
+struct Extension {
+  int32_t prefix = 0;  // above kTfliteExtensionPrefix, at most kMaxExtensionPrefix
+  std::string name;
+
+  friend bool operator==(const Extension&, const Extension&) = default;
+};
+
+// Prefixes are the upper half of a positive int32_t.
+inline constexpr int32_t kMaxExtensionPrefix = 0x7fff;
+
 // A model. Value type, except that the pools are shared. By convention immutable once it was given
 // to a runtime, and then safe to read from any thread.
 struct Model {
@@ -100,6 +117,9 @@ struct Model {
   std::vector<uint8_t> constantBytes;
   std::vector<memory::PoolRef> pools;
   bool relaxFloat32ToFloat16 = false;
+  // The extensions of drivers that the model uses; each prefix and each name once. Drivers find the
+  // prefix by the name: it is another in each process.
+  std::vector<Extension> extensions;
   ValidationMark mark;
 
   const Subgraph& main() const { return subgraphs.front(); }
@@ -107,7 +127,16 @@ struct Model {
 
   // The bytes of a constant operand, null for any other; only after validate() has passed.
   const uint8_t* constantData(const Operand& operand) const;
+
+  // The extension of a driver to which a code belongs, or that has the name; null if there is none.
+  const Extension* findExtension(int32_t code) const;
+  const Extension* findExtension(std::string_view extensionName) const;
 };
+
+// Bytes of one element of the operand; 0 for types of less than a byte and for kModel.
+inline size_t elementSize(const Operand& operand) {
+  return isDriverCode(operand.type) ? operand.driverElementSize : elementSize(operand.type);
+}
 
 // The number of elements: the product of the dimensions, 1 for scalars. kBadData when a dimension
 // is unknown, or when the product or its size in bytes exceeds 2^32 - 1 for NNAPI types (2^63

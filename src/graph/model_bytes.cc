@@ -84,6 +84,7 @@ class Reader {
   }
   void readScalesApart() { areApart_ = flag(); }
   bool isGood() const { return isGood_; }
+  bool hasBytes() const { return !rest_.empty(); }
   bool isAtEnd() const { return rest_.empty() && scales_.empty(); }
 
  private:
@@ -112,6 +113,7 @@ class Reader {
 constexpr size_t kLeastOperand = 32;
 constexpr size_t kLeastOperation = 20;
 constexpr size_t kLeastSubgraph = 32;
+constexpr size_t kLeastExtension = 12;
 
 Result<Operand> readOperand(Reader& reader) {
   Operand operand;
@@ -130,6 +132,10 @@ Result<Operand> readOperand(Reader& reader) {
   operand.location.length = reader.number<uint64_t>();
   operand.subgraphIndex = reader.number<uint32_t>();
   operand.isRankZeroTensor = reader.flag();
+  if (isDriverCode(operand.type)) {
+    operand.driverElementSize = reader.number<uint32_t>();
+    operand.driverData = reader.list<uint8_t>();
+  }
   return operand;
 }
 
@@ -155,6 +161,17 @@ Result<Subgraph> readSubgraph(Reader& reader) {
   return subgraph;
 }
 
+void readExtensions(Reader& reader, std::vector<Extension>* extensions) {
+  const size_t count = reader.count(kLeastExtension);
+  for (size_t i = 0; i < count && reader.isGood(); ++i) {
+    Extension extension;
+    extension.prefix = reader.number<int32_t>();
+    const auto name = reader.list<char>();
+    extension.name.assign(name.begin(), name.end());
+    extensions->push_back(std::move(extension));
+  }
+}
+
 }  // namespace
 
 std::vector<uint8_t> encodeModel(const Model& model, Scales scales) {
@@ -164,6 +181,7 @@ std::vector<uint8_t> encodeModel(const Model& model, Scales scales) {
   writer.number(static_cast<uint8_t>(model.relaxFloat32ToFloat16));
   writer.list(model.constantBytes);
   writeFields(writer, model.subgraphs);
+  writeFields(writer, model.extensions);
   return writer.take();
 }
 
@@ -191,6 +209,11 @@ Result<Model> decodeModel(std::span<const uint8_t> bytes, std::vector<memory::Po
   for (size_t i = 0; i < subgraphs && reader.isGood(); ++i) {
     HEARTH_ASSIGN(Subgraph subgraph, readSubgraph(reader));
     model.subgraphs.push_back(std::move(subgraph));
+  }
+  if (reader.isGood() && reader.hasBytes()) {
+    readExtensions(reader, &model.extensions);
+    if (model.extensions.empty())
+      return fail(ErrorCode::kBadData, "The bytes of a model end with an empty list.");
   }
   if (!reader.isGood() || !reader.isAtEnd())
     return fail(ErrorCode::kBadData, "The {} bytes of a model {}.", bytes.size(),

@@ -58,6 +58,53 @@ Model sample() {
   return model;
 }
 
+// The same with an operation of a driver's extension that reads a scalar and writes a tensor of its
+// types.
+Model sampleOfADriver() {
+  Model model = sample();
+  model.extensions = {{9, "com.example"}, {2, "com.example.other"}};
+  const auto code = [](int32_t number) {
+    return (9 << 16) | number;
+  };
+  Operand scalar;
+  scalar.type = static_cast<OperandType>(code(1));
+  scalar.driverElementSize = 4;
+  scalar.isRankZeroTensor = true;
+  scalar.lifetime = Lifetime::kConstantCopy;
+  scalar.location = {0, 4, 4};
+  Operand tensor;
+  tensor.type = static_cast<OperandType>(code(2));
+  tensor.driverElementSize = 16;
+  tensor.driverData = {1, 2, 3};
+  tensor.dimensions = {2, 0};
+  Subgraph& main = model.main();
+  const auto first = static_cast<uint32_t>(main.operands.size());
+  main.operands.push_back(scalar);
+  main.operands.push_back(tensor);
+  main.operations.push_back({static_cast<OperationType>(code(0)), {first, 4}, {first + 1}, "own"});
+  return model;
+}
+
+TEST(ModelBytes, ExtensionsOfDriversAreKept) {
+  const Model model = sampleOfADriver();
+  ASSERT_TRUE(validate(model)) << validate(model).error().toString();
+  const std::vector<uint8_t> bytes = encodeModel(model);
+  const auto decoded = decodeModel(bytes, model.pools);
+  ASSERT_TRUE(decoded) << decoded.error().toString();
+  EXPECT_EQ(structureDigest(*decoded), structureDigest(model));
+  EXPECT_EQ(encodeModel(*decoded), bytes);
+  EXPECT_EQ(decoded->extensions, model.extensions);
+  const Operand& tensor = decoded->main().operands.back();
+  EXPECT_EQ(tensor.driverElementSize, 16u);
+  EXPECT_EQ(tensor.driverData, (std::vector<uint8_t>{1, 2, 3}));
+  Model other = model;
+  other.main().operands.back().driverData = {1, 2};
+  EXPECT_NE(structureDigest(other), structureDigest(model));
+  other = model;
+  other.extensions[0].name = "com.example.2";
+  EXPECT_NE(structureDigest(other), structureDigest(model));
+}
+
 TEST(ModelBytes, DecodeToTheSameModel) {
   const Model model = sample();
   ASSERT_TRUE(validate(model)) << validate(model).error().toString();
@@ -96,17 +143,21 @@ TEST(ModelBytes, PoolsThatDoNotFitAreAnError) {
 }
 
 TEST(ModelBytes, CutBytesAreAnError) {
-  const Model model = sample();
-  std::vector<uint8_t> bytes = encodeModel(model);
-  for (size_t size = 0; size < bytes.size(); ++size)
-    EXPECT_FALSE(decodeModel(std::span(bytes).first(size), model.pools)) << size;
-  bytes.push_back(0);
-  EXPECT_FALSE(decodeModel(bytes, model.pools));
+  for (const Model& model : {sample(), sampleOfADriver()}) {
+    std::vector<uint8_t> bytes = encodeModel(model);
+    for (size_t size = 0; size < bytes.size(); ++size)
+      EXPECT_FALSE(decodeModel(std::span(bytes).first(size), model.pools)) << size;
+    bytes.push_back(0);
+    EXPECT_FALSE(decodeModel(bytes, model.pools));
+    // An empty list of extensions.
+    bytes.insert(bytes.end(), 7, 0);
+    EXPECT_FALSE(decodeModel(bytes, model.pools));
+  }
 }
 
 // Any bytes decode to a valid model or an error; sanitizers detect anything else.
 TEST(ModelBytes, ChangedBytesAreHarmless) {
-  const Model model = sample();
+  const Model model = sampleOfADriver();
   const std::vector<uint8_t> good = encodeModel(model);
   std::mt19937 random(1);
   for (int i = 0; i < 20'000; ++i) {
@@ -119,7 +170,7 @@ TEST(ModelBytes, ChangedBytesAreHarmless) {
 }
 
 TEST(ModelBytes, HugeCountsTakeNoMemory) {
-  const Model model = sample();
+  const Model model = sampleOfADriver();
   const std::vector<uint8_t> good = encodeModel(model);
   // Any 8 bytes may be a length.
   for (size_t at = 0; at + 8 <= good.size(); ++at) {

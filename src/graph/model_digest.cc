@@ -62,6 +62,7 @@ base::Sha256Digest structureDigest(const Model& model) {
   for (const memory::PoolRef& pool : model.pools)
     writer.number(static_cast<uint64_t>(pool->size()));
   writeFields(writer, model.subgraphs);
+  writeFields(writer, model.extensions);
   return writer.finish();
 }
 

@@ -25,6 +25,20 @@ void writeFields(Writer& writer, const Operand& operand) {
   writer.number(operand.location.length);
   writer.number(operand.subgraphIndex);
   writer.number(static_cast<uint8_t>(operand.isRankZeroTensor));
+  if (!isDriverCode(operand.type)) return;
+  writer.number(operand.driverElementSize);
+  writer.list(operand.driverData);
+}
+
+// Behind the subgraphs, and nothing for a model without extensions.
+template <typename Writer>
+void writeFields(Writer& writer, const std::vector<Extension>& extensions) {
+  if (extensions.empty()) return;
+  writer.number(static_cast<uint64_t>(extensions.size()));
+  for (const Extension& extension : extensions) {
+    writer.number(extension.prefix);
+    writer.list(std::vector<char>(extension.name.begin(), extension.name.end()));
+  }
 }
 
 template <typename Writer>

@@ -109,6 +109,56 @@ TEST(Model, QuantisationIsChecked) {
   EXPECT_FALSE(validate(model));
 }
 
+// An operation of a driver's extension copies its input, of a type of that extension.
+Model chainOfADriver() {
+  constexpr int32_t kPrefix = 5 << 16;
+  Model model;
+  model.extensions = {{5, "com.example"}};
+  Subgraph graph;
+  graph.operands = {tensor(Lifetime::kSubgraphInput), tensor(Lifetime::kSubgraphOutput)};
+  for (Operand& operand : graph.operands) {
+    operand.type = static_cast<OperandType>(kPrefix | 1);
+    operand.driverElementSize = 24;
+  }
+  graph.operations = {{static_cast<OperationType>(kPrefix | 2), {0}, {1}, ""}};
+  graph.inputs = {0};
+  graph.outputs = {1};
+  model.subgraphs.push_back(graph);
+  return model;
+}
+
+TEST(Model, TypesOfDriversNeedTheirExtensionAndSize) {
+  const Model good = chainOfADriver();
+  EXPECT_TRUE(validate(good));
+  EXPECT_EQ(byteSize(good.main().operands[0]).value(), 2u * 3 * 24);
+  EXPECT_EQ(good.findExtension(int32_t{5 << 16 | 77}), good.extensions.data());
+  EXPECT_EQ(good.findExtension("com.example"), good.extensions.data());
+  EXPECT_EQ(good.findExtension("com"), nullptr);
+  const auto isRefused = [&](auto change) {
+    Model model = good;
+    change(model);
+    return !validate(model);
+  };
+  EXPECT_TRUE(isRefused([](Model& m) { m.extensions.clear(); }));
+  EXPECT_TRUE(isRefused([](Model& m) { m.extensions[0].prefix = 6; }));
+  EXPECT_TRUE(isRefused([](Model& m) { m.extensions[0].name = ""; }));
+  for (const int32_t prefix : {5, 1, 0, -1, 0x8000})
+    EXPECT_TRUE(isRefused([&](Model& m) { m.extensions.push_back({prefix, "another"}); }));
+  EXPECT_TRUE(isRefused([](Model& m) { m.extensions.push_back({6, "com.example"}); }));
+  EXPECT_FALSE(isRefused([](Model& m) { m.extensions.push_back({6, "another"}); }));
+  EXPECT_TRUE(isRefused([](Model& m) { m.main().operands[1].driverElementSize = 0; }));
+  EXPECT_TRUE(isRefused([](Model& m) { m.main().operands[1].scale = 1; }));
+  EXPECT_TRUE(isRefused([](Model& m) { m.main().operands[1].zeroPoint = 1; }));
+  EXPECT_TRUE(isRefused([](Model& m) { m.main().operands[1].perChannel = {0, {0.5f, 0.5f}}; }));
+  EXPECT_TRUE(isRefused(
+      [](Model& m) { m.main().operations[0].type = static_cast<OperationType>(6 << 16); }));
+  // Only types of drivers have such data.
+  EXPECT_TRUE(isRefused([](Model& m) { m.main().operands[0].type = OperandType::kTensorFloat32; }));
+  Model plain = chain();
+  plain.main().operands[0].driverData = {1};
+  EXPECT_FALSE(validate(plain));
+}
+
 TEST(Model, ConstantsMustLieInTheirMemory) {
   Model model = chain();
   model.main().operands[0] = tensor(Lifetime::kConstantCopy);

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/format.h"
 #include "graph/float_range.h"
 #include "graph/model.h"
 #include "graph/nesting.h"
@@ -52,6 +54,39 @@ Status validatePerChannel(const Operand& operand) {
               bad - quantization.scales.begin(), describe(operand), *bad);
 }
 
+// A type or an operation of a driver needs its extension among the model's.
+Status validateDriverCode(const Model& model, int32_t code, const std::string& described) {
+  if (model.findExtension(code) != nullptr) return {};
+  return fail(ErrorCode::kBadData, "{} belongs to the extension of prefix {}, which is unknown.",
+              described, code >> 16);
+}
+
+Status validateDriverOperand(const Model& model, const Operand& operand) {
+  HEARTH_TRY(validateDriverCode(model, static_cast<int32_t>(operand.type), describe(operand)));
+  if (operand.driverElementSize == 0)
+    return fail(ErrorCode::kBadData, "The operand {} has elements of 0 bytes.", describe(operand));
+  if (operand.scale != 0.0f || operand.zeroPoint != 0 || !operand.perChannel.scales.empty())
+    return fail(ErrorCode::kBadData, "The operand {} has a scale or a zero point, its type none.",
+                describe(operand));
+  return {};
+}
+
+Status validateExtensions(const Model& model) {
+  for (size_t i = 0; i < model.extensions.size(); ++i) {
+    const Extension& extension = model.extensions[i];
+    if (extension.prefix <= kTfliteExtensionPrefix || extension.prefix > kMaxExtensionPrefix ||
+        extension.name.empty())
+      return fail(ErrorCode::kBadData, "The extension \"{}\" has the prefix {}.", extension.name,
+                  extension.prefix);
+    for (size_t k = 0; k < i; ++k)
+      if (model.extensions[k].prefix == extension.prefix ||
+          model.extensions[k].name == extension.name)
+        return fail(ErrorCode::kBadData, "The extension \"{}\" of prefix {} is there twice.",
+                    extension.name, extension.prefix);
+  }
+  return {};
+}
+
 Status validateQuantization(const Operand& operand) {
   HEARTH_TRY(validatePerChannel(operand));
   if (operand.type == OperandType::kTensorQuant8SymmPerChannel) return {};
@@ -94,14 +129,20 @@ Status validateConstant(const Model& model, const Operand& operand) {
 
 Status validateOperand(const Model& model, const Operand& operand) {
   const OperandTypeInfo* info = findOperandType(operand.type);
-  if (info == nullptr) return fail(ErrorCode::kBadData, "The {} is unknown.", nameOf(operand.type));
-  if (info->isScalar && !operand.dimensions.empty())
+  if (isDriverCode(operand.type))
+    HEARTH_TRY(validateDriverOperand(model, operand));
+  else if (info == nullptr)
+    return fail(ErrorCode::kBadData, "The {} is unknown.", nameOf(operand.type));
+  else if (operand.driverElementSize != 0 || !operand.driverData.empty())
+    return fail(ErrorCode::kBadData, "The operand {} has data of an extension, its type none.",
+                describe(operand));
+  if (isScalar(operand.type) && !operand.dimensions.empty())
     return fail(ErrorCode::kBadData, "The scalar {} has dimensions {}.", describe(operand),
                 describeDimensions(operand.dimensions));
   if (operand.isRankZeroTensor && !operand.dimensions.empty())
     return fail(ErrorCode::kBadData, "The rank-0 tensor {} has dimensions.", describe(operand));
   if (operand.lifetime == Lifetime::kNoValue) return {};
-  HEARTH_TRY(validateQuantization(operand));
+  if (!isDriverCode(operand.type)) HEARTH_TRY(validateQuantization(operand));
   if (operand.isConstant()) return validateConstant(model, operand);
   if ((operand.lifetime == Lifetime::kSubgraph) != (operand.type == OperandType::kModel))
     return fail(ErrorCode::kBadData, "The operand {} mixes up MODEL and a value.",
@@ -140,7 +181,7 @@ Status validateGraphArguments(const Subgraph& subgraph) {
   return {};
 }
 
-Status validateOperations(const Subgraph& subgraph) {
+Status validateOperations(const Model& model, const Subgraph& subgraph) {
   const size_t count = subgraph.operands.size();
   std::vector<bool> written(count, false);
   for (size_t i = 0; i < count; ++i) {
@@ -149,7 +190,10 @@ Status validateOperations(const Subgraph& subgraph) {
   }
   for (size_t i = 0; i < subgraph.operations.size(); ++i) {
     const Operation& operation = subgraph.operations[i];
-    if (findOperationType(operation.type) == nullptr)
+    if (isDriverCode(operation.type))
+      HEARTH_TRY(validateDriverCode(model, static_cast<int32_t>(operation.type),
+                                    base::formatText("Operation {}", i)));
+    else if (findOperationType(operation.type) == nullptr)
       return fail(ErrorCode::kBadData, "Operation {} is {}, which is unknown.", i,
                   nameOf(operation.type));
     for (uint32_t index : operation.inputs) {
@@ -228,13 +272,14 @@ Status checkNesting(const Model& model) {
 
 Status validate(const Model& model) {
   if (model.subgraphs.empty()) return fail(ErrorCode::kBadData, "The model has no graph.");
+  HEARTH_TRY(validateExtensions(model));
   for (size_t g = 0; g < model.subgraphs.size(); ++g) {
     const Subgraph& subgraph = model.subgraphs[g];
     for (size_t i = 0; i < subgraph.operands.size(); ++i)
       HEARTH_TRY_CONTEXT(validateOperand(model, subgraph.operands[i]),
                          "while validating operand {} of subgraph {}", i, g);
     HEARTH_TRY_CONTEXT(validateGraphArguments(subgraph), "while validating subgraph {}", g);
-    HEARTH_TRY_CONTEXT(validateOperations(subgraph), "while validating subgraph {}", g);
+    HEARTH_TRY_CONTEXT(validateOperations(model, subgraph), "while validating subgraph {}", g);
   }
   return checkNesting(model);
 }

@@ -22,7 +22,7 @@
 namespace hearth::hal {
 
 // Version of this interface; a driver library built for another one is not loaded.
-inline constexpr uint32_t kApiVersion = 3;
+inline constexpr uint32_t kApiVersion = 4;
 
 // Values are NNAPI's.
 enum class DeviceType : int32_t { kUnknown = 0, kOther = 1, kCpu = 2, kGpu = 3, kAccelerator = 4 };
@@ -48,6 +48,17 @@ struct CacheFileCounts {
 };
 
 using CacheToken = std::array<uint8_t, 32>;
+
+// An operand type of an extension that a device brings. The device may take data for an operand of
+// the type (Operand::driverData), which only it understands.
+struct ExtensionOperandType {
+  std::string extension;     // one of Device::supportedExtensions()
+  uint16_t number = 0;       // the code within the extension
+  uint32_t elementSize = 0;  // bytes of one element, or of the scalar; at least 1
+  bool isTensor = true;
+
+  friend bool operator==(const ExtensionOperandType&, const ExtensionOperandType&) = default;
+};
 
 // Open cache files, owned by the call that takes them; empty vectors = no caching. The files are
 // the client's, so anybody may write to them at any time.
@@ -212,7 +223,12 @@ class Device {
   virtual DeviceType type() const = 0;
   virtual int64_t featureLevel() const = 0;  // NNAPI's: 27..31, 1000006, 1000007
   virtual Capabilities capabilities() const = 0;
+  // The names of extensions. Two devices with an extension of the same name have the same types and
+  // operations in it.
   virtual std::vector<std::string> supportedExtensions() const { return {}; }
+  // The operand types of these extensions, each once; not those of hearth.tflite. A device that
+  // announces one wrongly is not registered.
+  virtual std::vector<ExtensionOperandType> extensionOperandTypes() const { return {}; }
   // How many files of each kind the driver wants for caching a compilation; none = it caches
   // nothing. Called once. A device that wants more than 32 of a kind, or returns an error, is not
   // registered.

@@ -50,6 +50,7 @@ Status checkArgument(const graph::Operand& operand, const Argument& argument, bo
   graph::Operand sized;
   sized.type = operand.type;
   sized.isRankZeroTensor = operand.isRankZeroTensor;
+  sized.driverElementSize = operand.driverElementSize;
   sized.dimensions = resolved->dimensions;
   sized.name = operand.name;
   if (!graph::isFullySpecified(sized)) {

@@ -181,6 +181,9 @@ Result<DeviceDescription> readDevice(schema::Device::Reader from) {
   HEARTH_ASSIGN(device.capabilities.ifPerformance, readPerformance(from.getIfPerformance()));
   HEARTH_ASSIGN(device.capabilities.whilePerformance, readPerformance(from.getWhilePerformance()));
   device.extensions = readTexts(from.getExtensions());
+  for (const schema::ExtensionType::Reader type : from.getExtensionTypes())
+    device.extensionTypes.push_back({readText(type.getExtension()), type.getNumber(),
+                                     type.getElementSize(), type.getIsTensor()});
   if (from.hasCacheFilesError())
     device.cacheFiles = std::unexpected(readError(from.getCacheFilesError()));
   else

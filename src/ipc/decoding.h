@@ -70,6 +70,7 @@ struct DeviceDescription {
   int64_t featureLevel = 0;
   hal::Capabilities capabilities;
   std::vector<std::string> extensions;
+  std::vector<hal::ExtensionOperandType> extensionTypes;
   Result<hal::CacheFileCounts> cacheFiles;
   int process = 0;        // of its host, which a client need not believe
   bool isShared = false;  // whether the host has other clients, too

@@ -195,6 +195,14 @@ void writeDevice(const hal::Device& device, schema::Device::Builder to) {
   writePerformance(capabilities.whilePerformance, to.initWhilePerformance());
   const std::vector<std::string> extensions = device.supportedExtensions();
   writeTexts(extensions, to.initExtensions(sizeOf(extensions)));
+  const std::vector<hal::ExtensionOperandType> types = device.extensionOperandTypes();
+  auto typeList = to.initExtensionTypes(sizeOf(types));
+  for (uint32_t t = 0; t < typeList.size(); ++t) {
+    typeList[t].setExtension(textOf(types[t].extension));
+    typeList[t].setNumber(types[t].number);
+    typeList[t].setElementSize(types[t].elementSize);
+    typeList[t].setIsTensor(types[t].isTensor);
+  }
   if (const auto counts = device.numberOfCacheFilesNeeded()) {
     to.setModelFiles(counts->model);
     to.setDataFiles(counts->data);

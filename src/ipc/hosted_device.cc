@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/caught.h"
-#include "hal/custom_operations.h"
+#include "hal/extension_operations.h"
 #include "ipc/hosted_buffer.h"
 #include "ipc/hosted_model.h"
 

@@ -45,6 +45,9 @@ class HostedDevice final : public hal::Device {
   int64_t featureLevel() const override { return link_->device().featureLevel; }
   hal::Capabilities capabilities() const override { return link_->device().capabilities; }
   std::vector<std::string> supportedExtensions() const override;
+  std::vector<hal::ExtensionOperandType> extensionOperandTypes() const override {
+    return link_->device().extensionTypes;
+  }
   Result<hal::CacheFileCounts> numberOfCacheFilesNeeded() const override {
     return link_->device().cacheFiles;
   }

@@ -75,6 +75,7 @@ TEST_P(HostedDeviceTest, SaysWhatTheDeviceSays) {
   EXPECT_EQ(capabilities.whilePerformance.powerUsage, 4.0f);
   // Operators of this process are not in the host.
   EXPECT_THAT(device_->supportedExtensions(), ElementsAre("com.example"));
+  EXPECT_EQ(device_->extensionOperandTypes(), FakeDevice().extensionOperandTypes());
   const auto counts = device_->numberOfCacheFilesNeeded();
   ASSERT_TRUE(counts);
   EXPECT_EQ(counts->model, 1u);

@@ -17,7 +17,9 @@ Status checkCompatible(const graph::Operand& given, const graph::Operand& wanted
   bool fits = given.type == wanted.type && given.scale == wanted.scale &&
               given.zeroPoint == wanted.zeroPoint &&
               given.perChannel.channelDim == wanted.perChannel.channelDim &&
-              given.perChannel.scales == wanted.perChannel.scales;
+              given.perChannel.scales == wanted.perChannel.scales &&
+              given.driverElementSize == wanted.driverElementSize &&
+              given.driverData == wanted.driverData;
   if (fits && !given.dimensions.empty() && !wanted.dimensions.empty()) {
     fits = given.dimensions.size() == wanted.dimensions.size();
     for (size_t i = 0; fits && i < given.dimensions.size(); ++i)

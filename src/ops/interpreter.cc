@@ -17,12 +17,12 @@ uint64_t byteSize(const graph::Operand& operand, const Dimensions& dimensions) {
   uint64_t count = 1;
   for (uint32_t dimension : dimensions) count *= dimension;
   if (operand.type == OperandType::kTensorInt4) return (count + 1) / 2;
-  return count * graph::elementSize(operand.type);
+  return count * graph::elementSize(operand);
 }
 
 // byteSize() of dimensions that have not been checked yet.
 Result<uint64_t> checkedByteSize(const graph::Operand& operand, const Dimensions& dimensions) {
-  uint64_t bytes = std::max<uint64_t>(graph::elementSize(operand.type), 1);
+  uint64_t bytes = std::max<uint64_t>(graph::elementSize(operand), 1);
   for (uint32_t dimension : dimensions)
     if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(dimension), &bytes) ||
         bytes > (uint64_t{1} << 62))

@@ -109,6 +109,8 @@ const OperationDefinition* findOperation(OperationType type);
 
 // validate() of each operation of each subgraph. kUnsupported for an operation without definition.
 Status validateOperations(const graph::Model& model);
+// The same, but without operations of drivers, which only their drivers can judge.
+Status validateOperationsExceptDrivers(const graph::Model& model);
 // The same, but only once for a graph::ValidatedModel.
 Status validateOperationsOnce(const graph::Model& model);
 

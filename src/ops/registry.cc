@@ -46,11 +46,14 @@ Status validateOperationsOnce(const graph::Model& model) {
   return {};
 }
 
-Status validateOperations(const graph::Model& model) {
+namespace {
+
+Status validateOperations(const graph::Model& model, bool exceptDrivers) {
   for (size_t g = 0; g < model.subgraphs.size(); ++g) {
     const graph::Subgraph& subgraph = model.subgraphs[g];
     for (size_t i = 0; i < subgraph.operations.size(); ++i) {
       const graph::Operation& operation = subgraph.operations[i];
+      if (exceptDrivers && graph::isDriverCode(operation.type)) continue;
       const OperationDefinition* definition = findOperation(operation.type);
       if (definition == nullptr)
         return fail(ErrorCode::kUnsupported,
@@ -61,6 +64,16 @@ Status validateOperations(const graph::Model& model) {
     }
   }
   return {};
+}
+
+}  // namespace
+
+Status validateOperations(const graph::Model& model) {
+  return validateOperations(model, false);
+}
+
+Status validateOperationsExceptDrivers(const graph::Model& model) {
+  return validateOperations(model, true);
 }
 
 }  // namespace hearth::ops

@@ -11,7 +11,7 @@
 
 #include "drivers/cpu/cpu_device.h"
 #include "drivers/reference/reference_device.h"
-#include "hal/custom_operations.h"
+#include "hal/extension_operations.h"
 #include "ops/custom_operator.h"
 #include "runtime/partitioned_model.h"
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device_manager.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -113,11 +116,35 @@ class WarmingThread {
   std::thread thread_;
 };
 
+Status checkExtensionTypes(const hal::Device& device) {
+  const std::vector<hal::ExtensionOperandType> types = device.extensionOperandTypes();
+  if (types.empty()) return {};
+  const std::vector<std::string> extensions = device.supportedExtensions();
+  std::set<std::pair<std::string_view, uint16_t>> known;
+  for (const hal::ExtensionOperandType& type : types) {
+    if (type.extension == graph::kTfliteExtensionName ||
+        std::ranges::find(extensions, type.extension) == extensions.end())
+      return fail(ErrorCode::kBadData, "it announces a type of the extension \"{}\".",
+                  type.extension);
+    if (type.elementSize == 0)
+      return fail(ErrorCode::kBadData, "the type {} of the extension \"{}\" has 0 bytes.",
+                  type.number, type.extension);
+    if (!known.emplace(type.extension, type.number).second)
+      return fail(ErrorCode::kBadData, "it announces the type {} of the extension \"{}\" twice.",
+                  type.number, type.extension);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::shared_ptr<hal::Device>> DeviceManager::registrable(
     std::vector<std::shared_ptr<hal::Device>> devices) {
   std::erase_if(devices, [](const std::shared_ptr<hal::Device>& device) {
+    if (const Status types = checkExtensionTypes(*device); !types) {
+      base::logWarn("The device {} is left out: {}", device->name(), types.error().toString());
+      return true;
+    }
     const auto counts = device->numberOfCacheFilesNeeded();
     if (!counts) {
       base::logWarn("The device {} is left out: {}", device->name(), counts.error().toString());

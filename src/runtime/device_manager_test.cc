@@ -139,10 +139,11 @@ TEST(DeviceManagerTest, TheErrorForAnUnknownDeviceNamesAllDevices) {
   EXPECT_THAT(DeviceManager({}).find("nnapi").error().message(), HasSubstr("none"));
 }
 
-// A device that answers with the given number of cache files, or with an error.
-class CachingDevice final : public hal::Device {
+// A device that answers with the given number of cache files, or with an error, and with the given
+// types of extensions.
+class AnsweringDevice final : public hal::Device {
  public:
-  CachingDevice(std::string name, Result<hal::CacheFileCounts> counts)
+  AnsweringDevice(std::string name, Result<hal::CacheFileCounts> counts)
       : name_(std::move(name)), counts_(std::move(counts)) {}
   std::string name() const override { return name_; }
   std::string version() const override { return "1"; }
@@ -158,6 +159,12 @@ class CachingDevice final : public hal::Device {
     return fail(ErrorCode::kUnsupported, "It prepares nothing.");
   }
   Result<hal::CacheFileCounts> numberOfCacheFilesNeeded() const override { return counts_; }
+  std::vector<std::string> supportedExtensions() const override {
+    return {"com.example", "hearth.tflite"};
+  }
+  std::vector<hal::ExtensionOperandType> extensionOperandTypes() const override { return types; }
+
+  std::vector<hal::ExtensionOperandType> types;
 
  private:
   const std::string name_;
@@ -166,7 +173,7 @@ class CachingDevice final : public hal::Device {
 
 TEST(DeviceManagerTest, DevicesWithTooManyCacheFilesAreLeftOut) {
   const auto device = [](const char* name, Result<hal::CacheFileCounts> counts) {
-    return std::make_shared<CachingDevice>(name, std::move(counts));
+    return std::make_shared<AnsweringDevice>(name, std::move(counts));
   };
   EXPECT_THAT(namesOf(DeviceManager::registrable(
                   {device("none", hal::CacheFileCounts{0, 0}),
@@ -176,6 +183,21 @@ TEST(DeviceManagerTest, DevicesWithTooManyCacheFilesAreLeftOut) {
                    device("silent", fail(ErrorCode::kUnavailableDevice, "It does not answer.")),
                    device("last", hal::CacheFileCounts{1, 1})})),
               ElementsAre("none", "most", "last"));
+}
+
+TEST(DeviceManagerTest, DevicesThatAnnounceTypesWronglyAreLeftOut) {
+  const auto device = [](const char* name, std::vector<hal::ExtensionOperandType> types) {
+    auto made = std::make_shared<AnsweringDevice>(name, hal::CacheFileCounts());
+    made->types = std::move(types);
+    return made;
+  };
+  EXPECT_THAT(namesOf(DeviceManager::registrable(
+                  {device("good", {{"com.example", 0, 1, true}, {"com.example", 1, 8, false}}),
+                   device("empty", {{"com.example", 0, 0, true}}),
+                   device("twice", {{"com.example", 7, 4, true}, {"com.example", 7, 4, true}}),
+                   device("of another extension", {{"com.example.other", 0, 4, true}}),
+                   device("of hearth.tflite", {{"hearth.tflite", 900, 4, true}})})),
+              ElementsAre("good"));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 
 #include "base/format.h"
 #include "base/log.h"
-#include "hal/custom_operations.h"
+#include "hal/extension_operations.h"
 #include "ops/control_flow.h"
 #include "ops/custom_operator.h"
 #include "runtime/device_manager.h"
@@ -93,7 +93,7 @@ class Answers {
   std::vector<hal::OperationSupport> ask(hal::Device& device) const {
     auto support = device.supportedOperations(model_);
     if (support && support->size() == model_.main().operations.size()) {
-      hal::leaveOutCustomOperations(device, model_, &*support);
+      hal::leaveOutExtensionOperations(device, model_, &*support);
       return std::move(*support);
     }
     base::logWarn("The device {} is left out: {}", device.name(),

@@ -22,6 +22,7 @@ class Cutter {
     model_->relaxFloat32ToFloat16 = whole_.relaxFloat32ToFloat16;
     model_->constantBytes = whole_.constantBytes;
     model_->pools = whole_.pools;
+    model_->extensions = whole_.extensions;
     // References between subgraphs keep their indices.
     model_->subgraphs.assign(whole_.subgraphs.begin(), whole_.subgraphs.end());
     model_->main() = graph::Subgraph();

@@ -24,7 +24,7 @@
 #include "drivers/cpu/weights/stored_host_facts.h"
 #include "graph/validated_model.h"
 #include "hal/cache_explainer.h"
-#include "hal/custom_operations.h"
+#include "hal/extension_operations.h"
 #include "hal/interpreted_model.h"
 #include "hal/operation_check.h"
 #include "hal/request_check.h"

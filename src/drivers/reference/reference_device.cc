@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph/validated_model.h"
-#include "hal/custom_operations.h"
+#include "hal/extension_operations.h"
 #include "hal/interpreted_model.h"
 #include "hal/operation_check.h"
 #include "hal/request_check.h"

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a device reports about itself and about models.
+#include <algorithm>
 #include <cmath>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "hal/cts/device_fixture.h"
 
@@ -30,12 +36,45 @@ TEST_P(HalDevice, PerformanceIsAPositiveNumber) {
     EXPECT_TRUE(std::isfinite(info.powerUsage) && info.powerUsage > 0.0f);
   };
   for (const auto& [type, info] : capabilities.operandPerformance) {
-    EXPECT_NE(graph::findOperandType(type), nullptr);
+    EXPECT_TRUE(graph::findOperandType(type) != nullptr || graph::isDriverCode(type));
     check(info);
   }
   check(capabilities.relaxedFloat32);
   check(capabilities.ifPerformance);
   check(capabilities.whilePerformance);
+}
+
+TEST_P(HalDevice, OperandTypesBelongToItsExtensions) {
+  const std::vector<std::string> extensions = device().supportedExtensions();
+  std::set<std::pair<std::string, uint16_t>> known;
+  for (const ExtensionOperandType& type : device().extensionOperandTypes()) {
+    EXPECT_TRUE(std::ranges::contains(extensions, type.extension)) << type.extension;
+    EXPECT_GT(type.elementSize, 0u);
+    EXPECT_TRUE(known.emplace(type.extension, type.number).second) << type.number;
+  }
+}
+
+TEST_P(HalDevice, SupportsNoOperationOfAnotherDriversExtension) {
+  graph::Model model;
+  model.extensions = {{2, "org.example.of-nobody"}, {3, "org.example.of-nobody-else"}};
+  const auto type = static_cast<graph::OperandType>(2 << 16);
+  ModelBuilder builder;
+  const uint32_t in = builder.input(graph::OperandType::kTensorFloat32, {2});
+  const uint32_t own = builder.temporary(type, {2});
+  const uint32_t out = builder.output(graph::OperandType::kTensorFloat32, {2});
+  builder.operation(static_cast<graph::OperationType>(3 << 16), {in}, {own});
+  builder.operation(graph::OperationType::kRelu, {own}, {out});
+  model.subgraphs = builder.model().subgraphs;
+  model.main().operands[own].driverElementSize = 3;
+  ASSERT_TRUE(graph::validate(model));
+  const auto supports = device().supportedOperations(model);
+  ASSERT_TRUE(supports) << supports.error().toString();
+  ASSERT_EQ(supports->size(), 2u);
+  for (const OperationSupport& support : *supports) {
+    EXPECT_FALSE(support.supported);
+    EXPECT_FALSE(support.reason.empty());
+  }
+  EXPECT_FALSE(device().prepareModel(std::make_shared<const graph::Model>(model), {}, {}));
 }
 
 TEST_P(HalDevice, AsksForAtMost32CacheFilesOfAKind) {

@@ -11,7 +11,7 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("hearth::ipc::schema");
 
 # To be raised with every change that the other side has to know of.
-const version :UInt32 = 2;
+const version :UInt32 = 3;
 
 struct Request {
   call @0 :UInt64;  # chosen by the client; the reply has it, too
@@ -91,6 +91,14 @@ struct Device {
   cacheFilesError @12 :Error;  # in place of the two numbers
   process @13 :Int32;
   isShared @14 :Bool;  # whether the host serves clients that do not trust each other
+  extensionTypes @15 :List(ExtensionType);
+}
+
+struct ExtensionType {
+  extension @0 :Text;
+  number @1 :UInt16;
+  elementSize @2 :UInt32;
+  isTensor @3 :Bool;
 }
 
 # Shared memory or a part of a file: one of the descriptors that come with the message.

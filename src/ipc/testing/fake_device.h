@@ -26,6 +26,9 @@ class FakeDevice final : public hal::Device, public std::enable_shared_from_this
   std::vector<std::string> supportedExtensions() const override {
     return {"com.example", "hearth.custom"};
   }
+  std::vector<hal::ExtensionOperandType> extensionOperandTypes() const override {
+    return {{"com.example", 3, 16, true}, {"com.example", 4, 2, false}};
+  }
   Result<hal::CacheFileCounts> numberOfCacheFilesNeeded() const override {
     return hal::CacheFileCounts{1, 2};
   }

@@ -126,6 +126,9 @@ int forEachVendorExtensionOperandTypeInformation(
                   return fail(ErrorCode::kUnexpectedNull, "The callback is null.");
                 HEARTH_ASSIGN(const std::string name, extensionOf(*device, index));
                 HEARTH_ASSIGN(const int32_t first, extensionType(name, 0));
+                for (const auto& type : device->device->extensionOperandTypes())
+                  if (type.extension == name)
+                    callback({type.elementSize, type.number, type.isTensor}, context);
                 for (const graph::OperandTypeInfo& info : graph::operandTypes()) {
                   const auto type = static_cast<int32_t>(info.type);
                   if ((type >> 16) != (first >> 16)) continue;

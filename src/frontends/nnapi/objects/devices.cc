@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/immortal.h"
-#include "hal/custom_operations.h"
+#include "hal/extension_operations.h"
 
 namespace hearth::nnapi {
 namespace {

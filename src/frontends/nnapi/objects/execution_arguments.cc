@@ -13,6 +13,7 @@ bool isKnown(const graph::Operand& operand, const graph::Dimensions& dimensions)
   graph::Operand sized;
   sized.type = operand.type;
   sized.isRankZeroTensor = operand.isRankZeroTensor;
+  sized.driverElementSize = operand.driverElementSize;
   sized.dimensions = dimensions;
   return graph::isFullySpecified(sized);
 }

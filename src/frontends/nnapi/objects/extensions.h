@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "hal/device.h"
 
 namespace hearth::nnapi {
 
@@ -23,6 +24,10 @@ Result<int32_t> extensionType(std::string_view name, uint16_t code);
 // The name as a C string that stays valid for the life of the process. Fails like extensionType().
 // Thread-safe.
 Result<const char*> lastingExtensionName(std::string_view name);
+
+// What the devices say of an operand type of a driver's extension. kBadData for a type that none of
+// them knows, and for one of an extension that two of them describe differently. Thread-safe.
+Result<hal::ExtensionOperandType> driverOperandType(int32_t type);
 
 // The name behind a type's prefix; nullopt for a prefix that no name has. Thread-safe.
 std::optional<std::string> extensionName(int32_t type);

@@ -50,6 +50,7 @@ Status Model::requireOpen() const {
 Status Model::addOperand(const ANeuralNetworksOperandType& type) {
   HEARTH_TRY(requireOpen());
   HEARTH_ASSIGN(graph::Operand operand, toOperand(type));
+  if (graph::isDriverCode(operand.type)) addExtensionOf(type.type);
   draft_->main().operands.push_back(std::move(operand));
   return {};
 }
@@ -61,6 +62,11 @@ Result<graph::Operand*> Model::operandForValue(int32_t index) {
     return fail(ErrorCode::kBadData, "There is no operand {}; the model has {}.", index,
                 operands.size());
   return &operands[static_cast<size_t>(index)];
+}
+
+void Model::addExtensionOf(int32_t code) {
+  if (draft_->findExtension(code) == nullptr)
+    draft_->extensions.push_back({code >> 16, extensionName(code).value_or("")});
 }
 
 uint32_t Model::poolIndex(const memory::PoolRef& pool) {
@@ -155,6 +161,8 @@ Status Model::setOperandValueFromModel(int32_t index, const Model& value) {
   const std::shared_ptr<const graph::Model>& source = value.graph();
   referenced_.push_back(source);
   hasUnknownOperation_ |= value.hasUnknownOperation();
+  for (const graph::Extension& extension : source->extensions)
+    addExtensionOf(extension.prefix << 16);
   // Looks the operand up again, because embedding may have moved it.
   const uint32_t subgraph = embedSubgraph(*source, 0);
   graph::Operand& target = draft_->main().operands[static_cast<size_t>(index)];
@@ -187,13 +195,21 @@ Status Model::setPerChannelQuantization(
   return {};
 }
 
-// The extension data of hearth.tflite's TENSOR_INT4 with a scale for each channel: the channel
-// dimension as uint32_t, then the scales as float.
+// The data of a driver's type are whatever the extension defines. Those of hearth.tflite's
+// TENSOR_INT4 are a scale for each channel: the channel dimension as uint32_t, then the scales as
+// float.
 Status Model::setExtensionData(int32_t index, const void* data, size_t length) {
   HEARTH_ASSIGN(graph::Operand * operand, operandForValue(index));
   if (!isExtensionType(static_cast<int32_t>(operand->type)))
     return fail(ErrorCode::kBadData, "The operand {} is {}, which is no extension's type.", index,
                 graph::describe(*operand));
+  if (graph::isDriverCode(operand->type)) {
+    if (length == 0)
+      return fail(ErrorCode::kBadData, "The extension data of operand {} have 0 bytes.", index);
+    const auto* const bytes = static_cast<const uint8_t*>(data);
+    operand->driverData.assign(bytes, bytes + length);
+    return {};
+  }
   if (operand->type != graph::OperandType::kTensorInt4)
     return fail(ErrorCode::kBadData, "{} takes no extension data.", graph::describe(*operand));
   uint32_t channelDim = 0;
@@ -228,7 +244,9 @@ Status Model::addOperation(int32_t type, std::span<const uint32_t> inputs,
     // A wrong operation is the client's bad data, whatever code `validate` returns.
     if (!valid) return fail(ErrorCode::kBadData, "{}", valid.error().toString());
     HEARTH_TRY(ops::checkNnapiLimits(draft_->main(), operation));
-  } else if (isExtensionType(type) && extensionName(type)) {
+  } else if (graph::isDriverCode(type) && extensionName(type)) {
+    addExtensionOf(type);
+  } else if ((type >> 16) == graph::kTfliteExtensionPrefix) {
     hasUnknownOperation_ = true;
   } else {
     return fail(ErrorCode::kBadData, "The {} is unknown.", graph::nameOf(operation.type));
@@ -369,7 +387,10 @@ Status Model::finishGraph() {
   }
   HEARTH_ASSIGN(std::shared_ptr<const graph::ValidatedModel> validated,
                 graph::ValidatedModel::of(std::move(*draft_)));
-  if (auto valid = ops::validateOperationsOnce(*validated); !valid)
+  const auto validateOperations = validated->extensions.empty()
+                                      ? ops::validateOperationsOnce
+                                      : ops::validateOperationsExceptDrivers;
+  if (auto valid = validateOperations(*validated); !valid)
     return fail(ErrorCode::kBadData, "{}", valid.error().toString());
   graph_ = std::move(validated);
   return {};

@@ -42,7 +42,7 @@ class Model {
   // The position of each operation in the run order, in the order in which they were added; nullopt
   // for an operation without outputs. Only when finished.
   const std::vector<std::optional<uint32_t>>& runPositions() const { return runPositions_; }
-  // Whether the model has an operation of an unknown extension, which no device can run.
+  // Whether the model has an unknown operation of hearth.tflite, which no device can run.
   bool hasUnknownOperation() const { return hasUnknownOperation_; }
 
  private:
@@ -50,6 +50,7 @@ class Model {
 
   Status requireOpen() const;
   Result<graph::Operand*> operandForValue(int32_t index);
+  void addExtensionOf(int32_t code);
   uint32_t poolIndex(const memory::PoolRef& pool);
   uint32_t embedSubgraph(const graph::Model& source, uint32_t index);
   Status finishGraph();

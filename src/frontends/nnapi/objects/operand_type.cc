@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <optional>
+#include <string>
 
 #include "frontends/nnapi/objects/extensions.h"
 
@@ -34,6 +35,9 @@ std::optional<ZeroPoints> quantizedZeroPoints(graph::OperandType type) {
 }
 
 Status checkQuantization(const graph::Operand& operand) {
+  if (graph::isDriverCode(operand.type) && (operand.scale != 0.0f || operand.zeroPoint != 0))
+    return fail(ErrorCode::kBadData, "{} has the scale {} and the zero point {}; both must be 0.",
+                graph::describe(operand), operand.scale, operand.zeroPoint);
   // Types of hearth.tflite may have whatever a .tflite file has; graph::validate() checks them.
   if (isExtensionType(static_cast<int32_t>(operand.type))) return {};
   if (!std::isfinite(operand.scale))
@@ -62,7 +66,7 @@ Status checkQuantization(const graph::Operand& operand) {
 
 // Checks the product of the known dimensions, so that no multiplication overflows later.
 Status checkSize(const graph::Operand& operand) {
-  uint64_t bytes = graph::elementSize(operand.type);
+  uint64_t bytes = graph::elementSize(operand);
   for (const uint32_t dimension : operand.dimensions) {
     if (dimension == 0) continue;
     bytes *= dimension;
@@ -73,19 +77,32 @@ Status checkSize(const graph::Operand& operand) {
   return {};
 }
 
+// Sets what only an operand of a driver's type has. Whether the type is that of scalars.
+Result<bool> setElementSize(graph::Operand* operand) {
+  if (graph::isDriverCode(operand->type)) {
+    HEARTH_ASSIGN(const hal::ExtensionOperandType type,
+                  driverOperandType(static_cast<int32_t>(operand->type)));
+    operand->driverElementSize = type.elementSize;
+    operand->isRankZeroTensor = !type.isTensor;
+    return !type.isTensor;
+  }
+  const graph::OperandTypeInfo* const info = graph::findOperandType(operand->type);
+  if (info == nullptr)
+    return fail(ErrorCode::kBadData, "The {} is unknown.", graph::nameOf(operand->type));
+  return info->isScalar;
+}
+
 }  // namespace
 
 Result<graph::Operand> toOperand(const ANeuralNetworksOperandType& type) {
   graph::Operand operand;
   operand.type = static_cast<graph::OperandType>(type.type);
-  const graph::OperandTypeInfo* info = graph::findOperandType(operand.type);
-  if (info == nullptr)
-    return fail(ErrorCode::kBadData, "The {} is unknown.", graph::nameOf(operand.type));
-  if (info->isScalar && type.dimensionCount != 0)
-    return fail(ErrorCode::kBadData, "The scalar {} has {} dimensions.", info->name,
-                type.dimensionCount);
+  HEARTH_ASSIGN(const bool isTypeScalar, setElementSize(&operand));
+  const std::string name = graph::nameOf(operand.type);
+  if (isTypeScalar && type.dimensionCount != 0)
+    return fail(ErrorCode::kBadData, "The scalar {} has {} dimensions.", name, type.dimensionCount);
   if ((type.dimensionCount == 0) != (type.dimensions == nullptr))
-    return fail(ErrorCode::kBadData, "{} has {} dimensions and {} pointer to them.", info->name,
+    return fail(ErrorCode::kBadData, "{} has {} dimensions and {} pointer to them.", name,
                 type.dimensionCount, type.dimensions == nullptr ? "no" : "a");
   if (type.dimensionCount != 0)
     operand.dimensions.assign(type.dimensions, type.dimensions + type.dimensionCount);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hal/custom_operations.h"
+#include "hal/extension_operations.h"
 
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ std::string answersOf(EagerDevice device, const std::vector<std::vector<Operatio
     for (const OperationType type : types) subgraph.operations.emplace_back().type = type;
   }
   auto support = device.supportedOperations(model);
-  leaveOutCustomOperations(device, model, &*support);
+  leaveOutExtensionOperations(device, model, &*support);
   std::string answers;
   for (const OperationSupport& one : *support) {
     answers += one.supported ? "+" : "-";
@@ -50,7 +50,7 @@ std::string answersOf(EagerDevice device, const std::vector<std::vector<Operatio
   return answers;
 }
 
-TEST(CustomOperationsTest, OnlyDevicesThatDeclareThemGetThem) {
+TEST(ExtensionOperationsTest, OnlyDevicesThatDeclareThemGetThem) {
   const std::vector<std::vector<OperationType>> plain = {
       {OperationType::kAdd, OperationType::kCustom, OperationType::kWhile}};
   EXPECT_EQ(answersOf(EagerDevice({"hearth.tflite"}), plain), "+-+");
@@ -60,6 +60,45 @@ TEST(CustomOperationsTest, OnlyDevicesThatDeclareThemGetThem) {
   EXPECT_EQ(answersOf(EagerDevice({"hearth.tflite"}), nested), "+--");
   EXPECT_EQ(answersOf(EagerDevice({"hearth.custom"}), nested), "+++");
   EXPECT_EQ(answersOf(EagerDevice({}), {{OperationType::kAdd, OperationType::kIf}}), "++");
+}
+
+// A model with ADD, an operation of the extension "com.example" and, if `isNested`, an IF with such
+// an operation inside; ADD has the operand type.
+std::string answersOf(const EagerDevice& device, graph::OperandType type, bool isNested) {
+  constexpr int32_t kPrefix = 7 << 16;
+  graph::Model model;
+  model.extensions = {{7, "com.example"}};
+  for (int i = 0; i < (isNested ? 2 : 1); ++i) {
+    graph::Subgraph& subgraph = model.subgraphs.emplace_back();
+    subgraph.operands.emplace_back().type = type;
+    subgraph.operations.push_back({OperationType::kAdd, {0}, {0}, ""});
+    if (i == 0 && isNested) subgraph.operations.push_back({OperationType::kIf, {}, {}, ""});
+    if (i == 1 || !isNested)
+      subgraph.operations.push_back({static_cast<OperationType>(kPrefix | 3), {}, {}, ""});
+  }
+  std::vector<OperationSupport> support(2, {true, "", ""});
+  leaveOutExtensionOperations(device, model, &support);
+  std::string answers;
+  for (const OperationSupport& one : support) {
+    answers += one.supported ? "+" : "-";
+    if (!one.supported) {
+      EXPECT_EQ(one.reason, "The device does not have the extension \"com.example\".");
+    }
+  }
+  return answers;
+}
+
+TEST(ExtensionOperationsTest, OnlyDevicesWithTheExtensionGetItsOperationsAndOperands) {
+  const auto floats = graph::OperandType::kTensorFloat32;
+  const auto own = static_cast<graph::OperandType>((7 << 16) | 3);
+  const EagerDevice with({"com.example"});
+  const EagerDevice without({"com.example.other", "hearth.tflite", "hearth.custom"});
+  for (const bool isNested : {false, true}) {
+    EXPECT_EQ(answersOf(with, floats, isNested), "++");
+    EXPECT_EQ(answersOf(with, own, isNested), "++");
+    EXPECT_EQ(answersOf(without, floats, isNested), "+-");
+    EXPECT_EQ(answersOf(without, own, isNested), "--");
+  }
 }
 
 }  // namespace
