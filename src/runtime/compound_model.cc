@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/compound_model.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
@@ -12,6 +13,7 @@ namespace hearth::runtime {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kFirstGrowingBytes = 4096;
 
 // Where an operand of the main subgraph lies during an execution.
 struct Place {
@@ -21,7 +23,24 @@ struct Place {
   // client omits it.
   std::optional<uint64_t> offset;
   uint64_t length = 0;
+  // Of unknown size, and read by a later step: each execution has memory for it that grows.
+  bool isGrowing = false;
 };
+
+// A tensor of unknown size between two steps, during an execution.
+struct GrowingTensor {
+  memory::PoolRef pool;
+  graph::Dimensions dimensions;  // of the last run
+  bool isSufficient = true;
+};
+
+// In bytes. A shape that a run computed is complete; a zero in it is a dimension of 0.
+uint64_t byteSizeOf(const graph::Operand& operand, const graph::Dimensions& dimensions) {
+  uint64_t elements = 1;
+  for (const uint32_t dimension : dimensions) elements *= dimension;
+  if (operand.type == graph::OperandType::kTensorInt4) return (elements + 1) / 2;
+  return elements * graph::elementSize(operand);
+}
 
 class CompoundModel final : public hal::PreparedModel,
                             public std::enable_shared_from_this<CompoundModel> {
@@ -86,10 +105,8 @@ class CompoundModel final : public hal::PreparedModel,
         Place& place = places_[index];
         if (operand.lifetime == graph::Lifetime::kSubgraphInput || place.offset) continue;
         if (!graph::isFullySpecified(operand)) {
-          if (place.isOutput) continue;
-          return fail(ErrorCode::kOpFailed,
-                      "The tensor {} of unknown size goes from one device to another.",
-                      graph::describe(operand));
+          place.isGrowing = true;
+          continue;
         }
         HEARTH_ASSIGN(place.length, graph::byteSize(operand));
         place.offset = sharedBytes_;
@@ -133,8 +150,10 @@ class CompoundExecution final : public hal::Execution {
       hal::ExecutionResult part = runStep(i, deadline);
       keepShapes(i, part);
       if (isTooSmall(part)) {
-        result.status = std::move(part.status);
+        const size_t spares = spare_.size();
+        Status tooSmall = std::move(part.status);
         part.status = makeRoom(i);
+        if (spare_.size() != spares) result.status = std::move(tooSmall);
         if (part.status) part = runStep(i, deadline);
         if (isTooSmall(part))
           part.status = fail(ErrorCode::kOpFailed, "The size of an output changes.");
@@ -163,19 +182,28 @@ class CompoundExecution final : public hal::Execution {
     for (auto& bound : bound_) bound.reset();
   }
 
-  // Allocates memory for the outputs of a step whose buffers are too small, so that later steps can
-  // run and tell their shapes, too.
+  // Allocates memory for the outputs of a step whose buffers are too small: for the client's, so
+  // that later steps can run and tell their shapes, too.
   Status makeRoom(size_t index) {
     for (const uint32_t output : model_->steps()[index].outputs) {
+      const auto growing = growing_.find(output);
+      if (growing != growing_.end() && !growing->second.isSufficient) {
+        HEARTH_ASSIGN(growing->second.pool, roomFor(output, growing->second.dimensions));
+        continue;
+      }
       const Place& place = model_->place(output);
       if (!place.argument || shapes_[*place.argument].isSufficient) continue;
-      graph::Operand sized = model_->main().operands[output];
-      sized.dimensions = shapes_[*place.argument].dimensions;
-      HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(sized));
-      HEARTH_ASSIGN(spare_[*place.argument], memory::Pool::anonymous(bytes));
+      HEARTH_ASSIGN(spare_[*place.argument], roomFor(output, shapes_[*place.argument].dimensions));
     }
     bound_[index].reset();
     return {};
+  }
+
+  Result<memory::PoolRef> roomFor(uint32_t operand, const graph::Dimensions& dimensions) const {
+    graph::Operand sized = model_->main().operands[operand];
+    sized.dimensions = dimensions;
+    HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(sized));
+    return memory::Pool::anonymous(bytes);
   }
 
   static void addTime(uint64_t part, uint64_t* sum) {
@@ -204,12 +232,10 @@ class CompoundExecution final : public hal::Execution {
     return bound_[index]->compute(deadline);
   }
 
-  // Whether an input of the step is an output of the model whose shape each run computes anew.
+  // Whether each run computes the shape of an input of the step anew.
   bool readsComputedShape(size_t index) const {
-    for (const uint32_t input : model_->steps()[index].inputs)
-      if (model_->place(input).isOutput && !graph::isFullySpecified(model_->main().operands[input]))
-        return true;
-    return false;
+    return std::ranges::any_of(model_->steps()[index].inputs,
+                               [&](uint32_t input) { return model_->place(input).isGrowing; });
   }
 
   hal::Argument sharedArgument(const Place& place) const {
@@ -221,33 +247,48 @@ class CompoundExecution final : public hal::Execution {
     return argument;
   }
 
-  Result<hal::Argument> inputArgument(uint32_t operand) const {
-    const Place& place = model_->place(operand);
-    if (!place.argument) return sharedArgument(place);
-    if (!place.isOutput) return request_.inputs[*place.argument];
-    hal::Argument argument = clientOutput(*place.argument);
-    if (argument.kind == hal::Argument::Kind::kNoValue) {
-      if (place.offset) return sharedArgument(place);
-      return fail(ErrorCode::kOpFailed,
-                  "The output {} is omitted, its size is unknown and a later step reads it.",
-                  *place.argument);
+  // Whether the tensor lies between steps only: it is no argument, or an output that the client
+  // omits.
+  bool isInternal(const Place& place) const {
+    return !place.argument || (place.isOutput && request_.outputs[*place.argument].kind ==
+                                                     hal::Argument::Kind::kNoValue);
+  }
+
+  Result<hal::Argument> inputArgument(uint32_t index) const {
+    const Place& place = model_->place(index);
+    if (isInternal(place) && place.offset) return sharedArgument(place);
+    if (place.argument && !place.isOutput) return request_.inputs[*place.argument];
+    const graph::Operand& operand = model_->main().operands[index];
+    hal::Argument argument;
+    graph::Dimensions dimensions;
+    if (isInternal(place)) {
+      const GrowingTensor& tensor = growing_.at(index);
+      argument.kind = hal::Argument::Kind::kPool;
+      argument.pool = tensor.pool;
+      dimensions = tensor.dimensions;
+    } else {
+      argument = clientOutput(*place.argument);
+      dimensions = shapes_[*place.argument].dimensions;
     }
-    graph::Operand sized = model_->main().operands[operand];
-    sized.dimensions = shapes_[*place.argument].dimensions;
-    if (!graph::isScalar(sized.type)) argument.dimensions = sized.dimensions;
-    // A shape that a run computed is complete; a zero in it is a dimension of 0.
-    uint64_t bytes = graph::elementSize(sized.type);
-    for (const uint32_t dimension : sized.dimensions) bytes *= dimension;
-    if (argument.kind != hal::Argument::Kind::kBuffer) argument.length = bytes;
+    if (argument.kind != hal::Argument::Kind::kBuffer)
+      argument.length = byteSizeOf(operand, dimensions);
+    if (!graph::isScalar(operand.type)) argument.dimensions = std::move(dimensions);
     return argument;
   }
 
-  hal::Argument outputArgument(uint32_t operand) const {
-    const Place& place = model_->place(operand);
-    if (!place.argument) return sharedArgument(place);
-    hal::Argument argument = clientOutput(*place.argument);
-    if (argument.kind == hal::Argument::Kind::kNoValue && place.offset)
-      return sharedArgument(place);
+  Result<hal::Argument> outputArgument(uint32_t index) {
+    const Place& place = model_->place(index);
+    if (!isInternal(place)) return clientOutput(*place.argument);
+    if (place.offset) return sharedArgument(place);
+    if (!place.isGrowing) return clientOutput(*place.argument);
+    memory::PoolRef& pool = growing_[index].pool;
+    if (pool == nullptr) {
+      HEARTH_ASSIGN(pool, memory::Pool::anonymous(kFirstGrowingBytes));
+    }
+    hal::Argument argument;
+    argument.kind = hal::Argument::Kind::kPool;
+    argument.pool = pool;
+    argument.length = pool->size();
     return argument;
   }
 
@@ -263,14 +304,17 @@ class CompoundExecution final : public hal::Execution {
     return argument;
   }
 
-  Result<hal::Request> bind(const CompoundStep& step) const {
+  Result<hal::Request> bind(const CompoundStep& step) {
     hal::Request request;
     request.loopTimeout = request_.loopTimeout;
     for (const uint32_t operand : step.inputs) {
       HEARTH_ASSIGN(hal::Argument argument, inputArgument(operand));
       request.inputs.push_back(std::move(argument));
     }
-    for (const uint32_t operand : step.outputs) request.outputs.push_back(outputArgument(operand));
+    for (const uint32_t operand : step.outputs) {
+      HEARTH_ASSIGN(hal::Argument argument, outputArgument(operand));
+      request.outputs.push_back(std::move(argument));
+    }
     return request;
   }
 
@@ -278,7 +322,12 @@ class CompoundExecution final : public hal::Execution {
     const std::vector<uint32_t>& outputs = model_->steps()[index].outputs;
     for (size_t i = 0; i < outputs.size() && i < part.outputShapes.size(); ++i) {
       const Place& place = model_->place(outputs[i]);
-      if (place.argument) shapes_[*place.argument] = part.outputShapes[i];
+      const hal::OutputShape& shape = part.outputShapes[i];
+      if (place.argument) shapes_[*place.argument] = shape;
+      if (const auto it = growing_.find(outputs[i]); it != growing_.end()) {
+        it->second.dimensions = shape.dimensions;
+        it->second.isSufficient = shape.isSufficient;
+      }
     }
   }
 
@@ -287,6 +336,7 @@ class CompoundExecution final : public hal::Execution {
   const memory::PoolRef shared_;
   std::vector<std::unique_ptr<hal::Execution>> bound_;  // by step
   std::vector<hal::OutputShape> shapes_;                // by output of the model
+  std::map<uint32_t, GrowingTensor> growing_;           // by operand; those without other memory
   std::map<uint32_t, memory::PoolRef> spare_;           // by output; during one computation
 };
 

@@ -20,8 +20,8 @@ struct CompoundStep {
 };
 
 // Joins the prepared parts of a model to one prepared model. Steps run one after the other; each
-// execution has one shared memory for the tensors between them. kOpFailed when a step passes on a
-// tensor of unknown size that is no output of the model.
+// execution has one shared memory for the tensors between them, and memory that grows for each of
+// unknown size: a step whose output does not fit runs again.
 Result<std::shared_ptr<hal::PreparedModel>> makeCompoundModel(
     std::shared_ptr<const graph::Model> whole, std::vector<CompoundStep> steps);
 

@@ -47,8 +47,8 @@ struct PartitioningOptions {
 };
 
 // Partitions the model among the devices and prepares the parts. The model has passed
-// graph::validate(). Errors: kUnsupported for an operation that no device takes, kOpFailed for a
-// tensor of unknown size between two parts, and whatever the drivers report. With a fallback it
+// graph::validate(). Errors: kUnsupported for an operation that no device takes, and whatever the
+// drivers report. With a fallback it
 // fails only with errors that another device cannot mend (kBadData, kUnexpectedNull, missed
 // deadlines, kOutOfMemory of CPUs), or when the fallback cannot prepare the model either.
 Result<PartitionedModel> preparePartitioned(

@@ -20,6 +20,8 @@ from command import DATA, HEARTH, ROOT, CommandTest
 
 MODEL = ROOT / "models" / "digits" / "digits.tflite"
 NNAPI_HELLO = pathlib.Path(HEARTH).parent / "nnapi_hello"
+FIBONACCI = pathlib.Path(HEARTH).parent / "fibonacci"
+EXAMPLE_DRIVERS = pathlib.Path(HEARTH).parents[1] / "share" / "hearth" / "example-drivers"
 CPU = "hearth-cpu"
 SPAWNED = f"{CPU}=spawn,nnapi-reference=spawn"
 PATIENCE = 120
@@ -94,7 +96,10 @@ class ServeTest(CommandTest):
         return errors
 
     def hello(self, env):
-        run = subprocess.run([NNAPI_HELLO], capture_output=True, text=True, check=False,
+        return self.outputOf([NNAPI_HELLO], env)
+
+    def outputOf(self, command, env):
+        run = subprocess.run(command, capture_output=True, text=True, check=False,
                              timeout=PATIENCE, env=env)
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertEqual(run.stderr, "")
@@ -121,6 +126,26 @@ class ServeTest(CommandTest):
         self.assertEqual(self.hello(self.hosted(SPAWNED)), expected)
         self.startHost("--device", CPU, "--socket", self.path, path=self.path)
         self.assertEqual(self.hello(self.hosted(f"{CPU}={self.path}")), expected)
+
+    def testAnExtensionOfADriverWorksWhereverTheDriverIs(self):
+        manifest = EXAMPLE_DRIVERS / "fibonacci.json"
+        env = {**self.variables, "HEARTH_DRIVER_PATH": str(EXAMPLE_DRIVERS)}
+        expected = "1 10\n1 10\n2 20\n3 30\n5 50\n8 80\n"
+        self.assertEqual(self.outputOf([FIBONACCI, "6"], env), expected)
+        spawned = {**env, "HEARTH_DRIVER_HOSTS": f"fibonacci=spawn,{SPAWNED}"}
+        self.assertEqual(self.outputOf([FIBONACCI, "6"], spawned), expected)
+        devices = {device["name"]: device for device in self.json("devices", env=spawned)["devices"]}
+        self.assertEqual(devices["fibonacci"]["host"]["kind"], "spawned")
+        self.assertEqual(devices["fibonacci"]["extensions"], "com.example.fibonacci")
+        self.startHost("--manifest", manifest, "--device", "fibonacci", "--socket", self.path,
+                       path=self.path)
+        shared = {**env, "HEARTH_DRIVER_HOSTS": f"fibonacci={self.path}"}
+        self.assertEqual(self.outputOf([FIBONACCI, "6"], shared), expected)
+        # Without the driver the program says what is missing.
+        run = subprocess.run([FIBONACCI], capture_output=True, text=True, check=False,
+                             timeout=PATIENCE, env=self.variables)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn('No device has the extension "com.example.fibonacci"', run.stderr)
 
     def testDevicesSayWhereTheyAre(self):
         self.startHost("--device", CPU, "--socket", self.path, path=self.path)

@@ -5,6 +5,7 @@
 #include <memory>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "android/NeuralNetworksExtensions.h"
 #include "frontends/nnapi/testing/fake_device_test.h"
@@ -264,7 +265,23 @@ TEST_F(DeviceBehaviour, B55_ADeviceThatFailsInTheMiddleIsReplaced) {
   EXPECT_CODE(OP_FAILED, ANeuralNetworksExecution_compute(execution.get()));
 }
 
-TEST_F(DeviceBehaviour, B55_UnknownSizesDoNotGoBetweenDevices) {
+// The result of addThenMulModel({0}) for inputs of this size, where each element is `value`.
+std::vector<float> addThenMul(const ndk::Execution& execution, uint32_t size, float value) {
+  const std::vector<float> input(size, value);
+  std::vector<float> result(size);
+  const ndk::Type sized = floats({size});
+  const ANeuralNetworksOperandType type = sized.get();
+  const size_t bytes = size * sizeof(float);
+  for (const int32_t index : {0, 1})
+    EXPECT_CODE(NO_ERROR, ANeuralNetworksExecution_setInput(execution.get(), index, &type,
+                                                            input.data(), bytes));
+  EXPECT_CODE(NO_ERROR, ANeuralNetworksExecution_setOutput(execution.get(), 0, nullptr,
+                                                           result.data(), bytes));
+  EXPECT_CODE(NO_ERROR, ANeuralNetworksExecution_compute(execution.get()));
+  return result;
+}
+
+TEST_F(DeviceBehaviour, B55_UnknownSizesGoBetweenDevices) {
   auto adds = std::make_shared<FakeDevice>(FakeDeviceOptions{
       .name = "adds", .operations = {graph::OperationType::kAdd}, .performance = {0.1f, 0.1f}});
   auto reference = std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "nnapi-reference"});
@@ -272,21 +289,68 @@ TEST_F(DeviceBehaviour, B55_UnknownSizesDoNotGoBetweenDevices) {
   const ndk::Model model = addThenMulModel({0});
   const auto devices = ndk::devices();
   ndk::Compilation listed(model, {devices[0], devices[1]});
-  EXPECT_CODE(OP_FAILED, ANeuralNetworksCompilation_finish(listed.get()));
-  // Without a list, the whole model goes to the reference.
-  adds->computations = 0;
+  listed.finish();
+  const ndk::Compilation unlisted = compileForAll(model);
+  for (const ndk::Compilation* compilation : {&std::as_const(listed), &unlisted}) {
+    ndk::Execution execution(*compilation);
+    ASSERT_CODE(NO_ERROR, ANeuralNetworksExecution_setReusable(execution.get(), true));
+    adds->computations = 0;
+    // The sums need more room than an execution begins with, then less, then more than ever.
+    for (const uint32_t size : {2u, 5000u, 7u, 6000u}) {
+      const auto value = static_cast<float>(size);
+      EXPECT_THAT(addThenMul(execution, size, value),
+                  testing::AllOf(testing::SizeIs(size), testing::Each(2 * value * value)));
+    }
+    EXPECT_GE(adds->computations, 4);
+  }
+}
+
+// The sum is an output, too, which a client may omit.
+TEST_F(DeviceBehaviour, B55_AnOmittedOutputOfUnknownSizeGoesBetweenDevices) {
+  setDevicesForTest({std::make_shared<FakeDevice>(FakeDeviceOptions{
+                         .name = "adds", .operations = {graph::OperationType::kAdd}}),
+                     std::make_shared<FakeDevice>(FakeDeviceOptions{
+                         .name = "muls", .operations = {graph::OperationType::kMul}})});
+  ndk::Model model;
+  const uint32_t x = model.operand(floats({0}));
+  const uint32_t sum = model.operand(floats({0}));
+  const uint32_t product = model.operand(floats({0}));
+  const uint32_t none = model.int32(ANEURALNETWORKS_FUSED_NONE);
+  model.operation(ANEURALNETWORKS_ADD, {x, x, none}, {sum});
+  model.operation(ANEURALNETWORKS_MUL, {sum, x, none}, {product});
+  model.finish({x}, {sum, product});
   const ndk::Compilation compilation = compileForAll(model);
-  const std::vector<float> a = {1, 2};
-  std::vector<float> result(2);
-  ndk::Execution execution(compilation);
   const ndk::Type two = floats({2});
   const ANeuralNetworksOperandType type = two.get();
-  for (const int32_t index : {0, 1})
+  const std::vector<float> input = {3, 4};
+  for (const bool isOmitted : {true, false}) {
+    std::vector<float> sums(2);
+    std::vector<float> products(2);
+    ndk::Execution execution(compilation);
     ASSERT_CODE(NO_ERROR,
-                ANeuralNetworksExecution_setInput(execution.get(), index, &type, a.data(), 8));
-  execution.output(0, result).compute();
-  EXPECT_THAT(result, testing::ElementsAre(2, 8));
-  EXPECT_EQ(adds->computations, 0);
+                ANeuralNetworksExecution_setInput(execution.get(), 0, &type, input.data(), 8));
+    ASSERT_CODE(NO_ERROR, ANeuralNetworksExecution_setOutput(execution.get(), 0, nullptr,
+                                                             isOmitted ? nullptr : sums.data(),
+                                                             isOmitted ? 0 : 8));
+    execution.output(1, products).compute();
+    EXPECT_THAT(products, testing::ElementsAre(18, 32));
+    EXPECT_EQ(sums[0], isOmitted ? 0 : 6);
+    EXPECT_EQ(sums[1], isOmitted ? 0 : 8);
+    // Both outputs tell their shapes when they do not fit, also the one that reads the other.
+    ndk::Execution small(compilation);
+    ASSERT_CODE(NO_ERROR,
+                ANeuralNetworksExecution_setInput(small.get(), 0, &type, input.data(), 8));
+    ASSERT_CODE(NO_ERROR,
+                ANeuralNetworksExecution_setOutput(
+                    small.get(), 0, nullptr, isOmitted ? nullptr : sums.data(), isOmitted ? 0 : 4));
+    ASSERT_CODE(NO_ERROR,
+                ANeuralNetworksExecution_setOutput(small.get(), 1, nullptr, products.data(), 4));
+    EXPECT_CODE(OUTPUT_INSUFFICIENT_SIZE, ANeuralNetworksExecution_compute(small.get()));
+    uint32_t length = 0;
+    EXPECT_CODE(OUTPUT_INSUFFICIENT_SIZE,
+                ANeuralNetworksExecution_getOutputOperandDimensions(small.get(), 1, &length));
+    EXPECT_EQ(length, 2u);
+  }
 }
 
 // out = condition ? in + 1 : in * 10, applied twice, with the same two branches.
