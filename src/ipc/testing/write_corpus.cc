@@ -102,6 +102,22 @@ class Folder {
   const std::filesystem::path path_;
 };
 
+// A RELU in an extension of a driver: its type, its operation and data of its operands.
+graph::Model extensionModel() {
+  graph::Model model;
+  model.extensions = {{2, "com.example"}};
+  hal::cts::ModelBuilder builder;
+  const auto type = static_cast<graph::OperandType>((2 << 16) | 3);
+  const uint32_t in = builder.input(type, {2});
+  builder.operation(static_cast<graph::OperationType>(2 << 16), {in}, {builder.output(type, {2})});
+  model.subgraphs = builder.model().subgraphs;
+  for (graph::Operand& operand : model.main().operands) {
+    operand.driverElementSize = 16;
+    operand.driverData = {1, 2, 3};
+  }
+  return model;
+}
+
 void writeRequests(const Folder& folder) {
   const auto release = [](schema::Release::Kind kind, uint64_t object) {
     return requestOf([&](auto request) {
@@ -134,6 +150,11 @@ void writeRequests(const Folder& folder) {
            requestOf([](auto request) { fillPreparation(request.initExplainStart()); }), prepare(),
            requestOf([](auto request) { request.initStartReport().setModel(1); }),
            requestOf([](auto request) { request.setFlush(); })}));
+  folder.write(
+      "extension.messages", joinMessages({requestOf([](auto request) {
+        Attachments none;
+        static_cast<void>(writeModel(extensionModel(), request.initSupportedOperations(), &none));
+      })}));
   const auto copy = [](schema::Copy::Builder to) {
     to.setBuffer(2);
     fillMemory(to.initMemory(), 0);
