@@ -13,7 +13,7 @@ turns from round to round. A start is the time from loading the delegate or open
 first result; `steady` is the median of the inferences after it. Memory is the sum of the
 proportional set sizes of four processes that have run the model at the same time.
 
-Virtual environment, generated models and shared models are those of bench/litert/compare.py.
+Virtual environment, generated models and shared models are those of bench/peers/compare.py.
 
 Exit code: 0 when all ran, 1 when not (the report says what failed), 2 for wrong arguments. A missed
 limit is shown in the report and does not change the exit code.
@@ -32,10 +32,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 import comparison  # noqa: E402
 from comparison import Failure, say  # noqa: E402
-from litert import models  # noqa: E402
-from litert.report import Spread, missing, toFirstResult  # noqa: E402
+from peers import models  # noqa: E402
+from peers.report import Spread, missing, toFirstResult  # noqa: E402
 
-PEER = ROOT / "bench" / "litert" / "peer.py"
+PEER = ROOT / "bench" / "peers" / "peer.py"
 DELEGATE, CACHED, INTERPRETER, HEARTH = "delegate", "compiled", "interpreter", "hearth"
 SIDES = (DELEGATE, CACHED, INTERPRETER, HEARTH)
 TITLES = {DELEGATE: "LiteRT with Hearth", CACHED: "CompiledModel with weight cache",

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench" / "weight-cache")]
 import comparison  # noqa: E402
 from comparison import Failure, say  # noqa: E402
-from litert import compare as litert  # noqa: E402
+from peers import compare as peers  # noqa: E402
 from nnapi import report  # noqa: E402
 from rows import ROWS  # noqa: E402
 
@@ -50,7 +50,7 @@ class Programs:
     """How to start each side; one folder holds everything that Hearth stores."""
 
     def __init__(self, hearth, python, threads, launcher, folder):
-        self._launched = litert.Programs(hearth, python, launcher)
+        self._launched = peers.Programs(hearth, python, launcher)
         self._threads = threads
         self._folder = folder
 
@@ -62,8 +62,8 @@ class Programs:
         return self._direct(model) if side == report.DIRECT else self._hearth(side, model)
 
     def _peer(self, model):
-        sample = litert.parseSample(self._launched.run(
-            [self._launched.python, litert.PEER, model.path, "--api", "compiled", "--only-start",
+        sample = peers.parseSample(self._launched.run(
+            [self._launched.python, peers.PEER, model.path, "--api", "compiled", "--only-start",
              "--threads", self._threads]))
         return {"from_file": number(sample, "start", "from_file_ms")}
 
@@ -76,7 +76,7 @@ class Programs:
                  self._launched.hearth, "bench", model.path, "--json", "--repeat", 0, *options]
         if model.signature:
             words += ["--signature", model.signature]
-        sample = litert.parseSample(self._launched.run(words))
+        sample = peers.parseSample(self._launched.run(words))
         start = sample.get("start") if isinstance(sample, dict) else None
         return sample, start if isinstance(start, dict) else {}
 
@@ -161,7 +161,7 @@ def main(words=None):
         if not models:
             say(f"compare.py: no row matches {' '.join(arguments.rows)}")
             return 2
-        python = arguments.python or litert.environmentPython(comparison.CACHE)
+        python = arguments.python or peers.environmentPython(comparison.CACHE)
         rows = []
         with tempfile.TemporaryDirectory(prefix="hearth-bench-", dir=arguments.folder) as folder:
             programs = Programs(arguments.hearth, python, arguments.threads,

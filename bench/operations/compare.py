@@ -30,7 +30,7 @@ import comparison  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
 from comparison import Failure, say  # noqa: E402
-from litert import compare as litert  # noqa: E402
+from peers import compare as peers  # noqa: E402
 from workloads import tflite_writer  # noqa: E402
 
 
@@ -68,9 +68,9 @@ def main(words=None):
         return code
     results = []
     try:
-        programs = litert.Programs(arguments.hearth,
-                                   arguments.python or litert.environmentPython(comparison.CACHE),
-                                   shlex.split(arguments.launcher))
+        programs = peers.Programs(arguments.hearth,
+                                  arguments.python or peers.environmentPython(comparison.CACHE),
+                                  shlex.split(arguments.launcher))
         with tempfile.TemporaryDirectory(prefix="hearth-bench-") as folder:
             # The packed weights of these networks are of no use to any other process.
             os.environ["HEARTH_STORE"] = str(Path(folder) / "store")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns measurements of single operators into a Markdown section."""
 
-from litert.report import HEARTH, INTERPRETER, Measured
+from peers.report import HEARTH, INTERPRETER, Measured
 
 SIDES = (INTERPRETER, HEARTH)
 # Largest accepted ratio of the steady times.

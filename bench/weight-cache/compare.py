@@ -31,7 +31,7 @@ import measurement  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
 from comparison import Failure, say  # noqa: E402
-from litert import compare as litert  # noqa: E402
+from peers import compare as peers  # noqa: E402
 
 DROPPED = "reusing, page cache dropped"
 # The time that steady inferences of a process may take where they are slow, and the least number of
@@ -114,7 +114,7 @@ def main(words=None):
         return code
     results = []
     try:
-        python = arguments.python or litert.environmentPython(comparison.CACHE)
+        python = arguments.python or peers.environmentPython(comparison.CACHE)
         with tempfile.TemporaryDirectory(prefix="hearth-bench-", dir=arguments.folder) as folder:
             programs = measurement.Programs(arguments.hearth, python, arguments.threads,
                                             Path(folder))

@@ -16,7 +16,7 @@ HEARTH, PEER = "hearth", "litert"
 SIDES = (HEARTH, PEER)
 NONE, BUILDING, REUSING = "no cache", "building", "reusing"
 STATES = (NONE, BUILDING, REUSING)
-PEER_PROGRAM = Path(__file__).resolve().parents[1] / "litert" / "peer.py"
+PEER_PROGRAM = Path(__file__).resolve().parents[1] / "peers" / "peer.py"
 TIMEOUT_S = 600
 
 

@@ -12,7 +12,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(Path(__file__).parent)]
 import stub_programs  # noqa: E402
-from litert import models  # noqa: E402
+from peers import models  # noqa: E402
 from workloads import networks, quantize, tflite_writer  # noqa: E402
 
 # All benchmarks have programs of this name.

@@ -90,7 +90,7 @@ def missing(sample):
 def markdown(rows, facts):
     """`facts` are (name, value) pairs about the run."""
     lines = ["# Hearth and LiteRT", "",
-             "Written by `bench/litert/compare.py`. All programs ran interleaved, each measurement "
+             "Written by `bench/peers/compare.py`. All programs ran interleaved, each measurement "
              "in a fresh process; a cell is the median over the rounds and its range, in "
              "milliseconds. A run's own value is the median of its inferences after the first.",
              "", *(f"- {name}: {value}" for name, value in facts)]

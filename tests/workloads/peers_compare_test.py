@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of bench/litert with stubs in place of both programs; LiteRT itself is not needed."""
+"""Tests of bench/peers with stubs in place of both programs; LiteRT itself is not needed."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "bench"), str(Path(__file__).parent)]
 import stub_programs  # noqa: E402
-from litert import compare, models, peer, report  # noqa: E402
+from peers import compare, models, peer, report  # noqa: E402
 from workloads import networks, quantize, tflite_reader, tflite_writer  # noqa: E402
 
 

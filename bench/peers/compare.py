@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 import comparison  # noqa: E402
 from comparison import Failure, say  # noqa: E402
-from litert import models, report  # noqa: E402
+from peers import models, report  # noqa: E402
 from workloads import tflite_reader  # noqa: E402
 
 WHEEL = comparison.PEER_WHEEL
