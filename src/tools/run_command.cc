@@ -2,6 +2,7 @@
 // `hearth run` and `hearth bench`.
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -34,6 +35,13 @@ constexpr double kTuningRunsMs = 30'000;
 
 double millisecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+// Processor time of all threads of this process so far.
+double processorMs() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
 }
 
 hearth_cache_policy cachePolicy(const std::string& mode) {
@@ -213,9 +221,11 @@ Outcome<void> Session::runFirst() {
 }
 
 void Session::runAgain(RunReport* report) {
+  const double processorStart = processorMs();
   const Clock::time_point start = Clock::now();
   execution_->run();
   report->steadyMs.push_back(millisecondsSince(start));
+  report->processorMs.push_back(processorMs() - processorStart);
 }
 
 // Runs the model until its kernels are chosen. The compilation keeps the choice when it ends.

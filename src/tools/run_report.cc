@@ -129,6 +129,7 @@ std::string toJson(const RunReport& report) {
                  {"p50", orNull(percentile(report.steadyMs, 50))},
                  {"p90", orNull(percentile(report.steadyMs, 90))},
                  {"p99", orNull(percentile(report.steadyMs, 99))},
+                 {"processor_p50", orNull(percentile(report.processorMs, 50))},
                  {"runs", report.steadyMs.size()}}},
                {"memory",
                 {{"start_peak_rss_kib", report.startPeakRssKib},

@@ -37,9 +37,10 @@ struct RunReport {
   double prepareMs = 0;
   StartReport start;
   double firstMs = 0;
-  double firstResultMs = 0;      // from the end of the preparation to the end of the first run
-  std::vector<double> steadyMs;  // one for each repeat
-  uint64_t startPeakRssKib = 0;  // read when the model was ready
+  double firstResultMs = 0;         // from the end of the preparation to the end of the first run
+  std::vector<double> steadyMs;     // one for each repeat
+  std::vector<double> processorMs;  // of all threads; one for each repeat
+  uint64_t startPeakRssKib = 0;     // read when the model was ready
   ProcessMemory memory;
   std::vector<Output> outputs;
   std::vector<Class> top;

@@ -40,6 +40,7 @@ TEST(RunReportTest, HasEveryKey) {
   EXPECT_EQ(json["inference_ms"]["first"], 3);
   EXPECT_EQ(json["inference_ms"]["first_result"], 4);
   EXPECT_TRUE(json["inference_ms"]["p50"].is_null());
+  EXPECT_TRUE(json["inference_ms"]["processor_p50"].is_null());
   EXPECT_EQ(json["memory"]["peak_rss_kib"], 1);
   EXPECT_EQ(json["memory"]["anonymous_rss_kib"], 2);
   EXPECT_EQ(json["memory"]["pss_kib"], 3);
@@ -58,9 +59,11 @@ TEST(RunReportTest, HasEveryKey) {
 TEST(RunReportTest, ReportsSteadyRuns) {
   RunReport made = report();
   made.steadyMs = {2, 1, 4, 3};
+  made.processorMs = {5, 8, 6, 7};
   const nlohmann::json json = nlohmann::json::parse(toJson(made));
   EXPECT_EQ(json["inference_ms"]["p50"], 2);
   EXPECT_EQ(json["inference_ms"]["p99"], 4);
+  EXPECT_EQ(json["inference_ms"]["processor_p50"], 6);
   EXPECT_THAT(toText(made, true), HasSubstr("(4 runs)"));
 }
 
