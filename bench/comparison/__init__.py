@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # The folder in which models and the peer's virtual environment are kept.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hearth"
 PEER_WHEEL = "ai-edge-litert==2.3.0"
+OPENVINO_WHEEL = "openvino==2026.4.1"
 
 
 class Failure(Exception):
@@ -26,16 +27,23 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def environmentPython(folder, *wheels):
-    """The interpreter of the virtual environment with these pinned wheels. Creates or repairs the
-    environment if necessary."""
+def installedPython(folder, *wheels):
+    """The interpreter of the virtual environment with these pinned wheels; None if there is none."""
     python = folder / "bin" / "python"
     versions = dict(wheel.split("==") for wheel in wheels)
     check = ("import importlib.metadata as m, numpy; "
              f"assert all(m.version(n) == v for n, v in {versions!r}.items())")
-    if python.exists() and subprocess.run([python, "-c", check],
-                                          capture_output=True).returncode == 0:
-        return python
+    isWhole = python.exists() and subprocess.run([python, "-c", check],
+                                                 capture_output=True).returncode == 0
+    return python if isWhole else None
+
+
+def environmentPython(folder, *wheels):
+    """The interpreter of the virtual environment with these pinned wheels. Creates or repairs the
+    environment if necessary."""
+    if found := installedPython(folder, *wheels):
+        return found
+    python = folder / "bin" / "python"
     names = ", ".join(wheels)
     say(f"installing {names} in {folder}")
     shutil.rmtree(folder, ignore_errors=True)
@@ -143,12 +151,13 @@ def takeTurns(orders, take, name):
     return failures
 
 
-def facts(**settings):
+def facts(peers=(PEER_WHEEL,), **settings):
     """(name, value) pairs about a run on this machine, followed by those that are given."""
     processor = next((line.partition(":")[2].strip()
                       for line in Path("/proc/cpuinfo").read_text().splitlines()
                       if line.startswith("model name")), platform.machine())
-    return [("processor", f"{processor}, {os.cpu_count()} cores visible"), ("peer", PEER_WHEEL),
+    return [("processor", f"{processor}, {os.cpu_count()} cores visible"),
+            ("peer" if len(peers) == 1 else "peers", ", ".join(peers)),
             ("date", datetime.date.today().isoformat()),
             *((name.replace("_", " "), value) for name, value in settings.items())]
 

@@ -18,6 +18,8 @@ from workloads.tflite_reader import TableView
 GENERATOR = Path(__file__).resolve().parents[1] / "workloads" / "generate.py"
 GENERATED = [("resnet50", "f32"), ("resnet50", "i8"), ("mobilenet_v2", "f32"),
              ("mobilenet_v2", "i8")]
+# Networks of half a gigabyte, which only a pattern other than * chooses.
+LARGE = [("text_encoder", "f32")]
 # Models with custom operations that LiteRT does not have.
 NOT_IN_LITERT = {"audio_preprocessor_int8"}
 # LiteRT refuses the file because of a field that has no meaning in it.
@@ -51,7 +53,7 @@ def collect(data, cache, wanted, say):
             result.append(Model(path.stem, copy, "copy with quantized_dimension repaired"))
         else:
             result.append(Model(path.stem, path))
-    for kind, quant in GENERATED:
+    for kind, quant in GENERATED + LARGE:
         name = f"{kind}_{quant}"
         if wanted(name):
             result.append(Model(name, generated(kind, quant, cache, say), "generated weights"))
@@ -68,7 +70,9 @@ def addData(parser):
 
 def choose(arguments, cache, say):
     """The models that the patterns `arguments.models` name; says so if there are none."""
-    wanted = lambda name: any(fnmatch.fnmatch(name, pattern) for pattern in arguments.models)
+    large = {f"{kind}_{quant}" for kind, quant in LARGE}
+    wanted = lambda name: any(fnmatch.fnmatch(name, pattern) for pattern in arguments.models
+                              if pattern != "*" or name not in large)
     chosen = collect(arguments.data, cache, wanted, say)
     if not chosen:
         say(f"compare.py: no model matches {' '.join(arguments.models)}")
@@ -86,7 +90,8 @@ def generated(kind, quant, cache, say):
         for outdated in cache.glob(f"{kind}_{quant}-*.tflite"):
             outdated.unlink()
         say(f"writing {path}")
-        subprocess.run([sys.executable, GENERATOR, kind, path, "--quant", quant], check=True,
+        option = "--form" if (kind, quant) in LARGE else "--quant"
+        subprocess.run([sys.executable, GENERATOR, kind, path, option, quant], check=True,
                        stdout=sys.stderr)
     return path
 

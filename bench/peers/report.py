@@ -3,8 +3,17 @@
 
 import statistics
 
-HEARTH, INTERPRETER, COMPILED = "hearth", "interpreter", "compiled"
-SIDES = (INTERPRETER, COMPILED, HEARTH)
+from peers.agreement import FLOAT32_LIMIT, RIGHT_SHARE
+
+HEARTH, INTERPRETER, COMPILED, OPENVINO = "hearth", "interpreter", "compiled", "openvino"
+# LiteRT's reference kernels, whose results the others are compared with. They are not measured.
+REFERENCE = "reference"
+SIDES = (INTERPRETER, COMPILED, OPENVINO, HEARTH)
+TITLES = {HEARTH: "Hearth", INTERPRETER: "LiteRT", COMPILED: "LiteRT, CompiledModel",
+          OPENVINO: "OpenVINO", REFERENCE: "LiteRT's reference kernels"}
+LITERT = (INTERPRETER, COMPILED)
+# The processor as it is, without instructions hidden.
+NATIVE = "native"
 # Below this time, the overhead of the caller's language is no longer small.
 RATIO_FROM_MS = 0.5
 
@@ -44,36 +53,71 @@ class Measured:
 
 
 class Row(Measured):
-    """One model."""
+    """One model with one instruction set. `agreements` are by side; `samples` has no key for a side
+    that was not asked for."""
 
-    def __init__(self, model, threads, samples, failures):
+    def __init__(self, model, threads, samples, failures, agreements=None, isa=NATIVE):
         super().__init__(threads, samples, failures)
         self.model = model
+        self.isa = isa
+        self.sides = [side for side in (HEARTH, *SIDES[:-1]) if side in samples]
+        self.agreements = agreements or {}
         self.start = {side: Spread([toFirstResult(sample) for sample in values])
                       for side, values in samples.items() if values}
+        self.processor = {side: Spread(times) for side, values in samples.items()
+                          if (times := [sample["inference_ms"]["processor_p50"]
+                                        for sample in values
+                                        if "processor_p50" in sample["inference_ms"]])}
+        self.kernels = {side: values[0]["kernels"] for side, values in samples.items()
+                        if values and "kernels" in values[0]}
 
-    def fasterPeer(self, spreads):
-        peers = [spreads[side] for side in (INTERPRETER, COMPILED) if side in spreads]
-        return min(peers, key=lambda spread: spread.median, default=None)
+    def fastest(self, sides):
+        """The one of these sides with the smallest steady median; None if none was measured."""
+        return min((side for side in sides if side in self.steady),
+                   key=lambda side: self.steady[side].median, default=None)
 
     @property
     def isComplete(self):
-        """Whether Hearth and at least one interface of LiteRT always succeeded."""
-        return HEARTH not in self.failures and not {INTERPRETER, COMPILED} <= set(self.failures)
+        """Whether Hearth and at least one interface of LiteRT that was asked for succeeded."""
+        return HEARTH not in self.failures and any(
+            side not in self.failures for side in LITERT if side in self.sides)
+
+    def timeRatio(self, side, peer):
+        """side / peer of the steady medians; None if the ratio would mean nothing."""
+        if any(one not in self.steady for one in (side, peer)):
+            return None
+        divisor = self.steady[peer].median
+        return self.steady[side].median / divisor if divisor >= RATIO_FROM_MS else None
+
+    def processorRatio(self, side, peer):
+        """The same of processor times."""
+        if any(one not in self.processor for one in (side, peer)):
+            return None
+        divisor = self.processor[peer].median
+        return self.processor[side].median / divisor if divisor >= RATIO_FROM_MS else None
 
     @property
     def ratio(self):
-        """hearth / LiteRT of the steady medians; None if the ratio would mean nothing."""
-        peer = self.fasterPeer(self.steady)
-        if peer is None or HEARTH not in self.steady or peer.median < RATIO_FROM_MS:
-            return None
-        return self.steady[HEARTH].median / peer.median
+        """hearth / the faster interface of LiteRT."""
+        return self.timeRatio(HEARTH, self.fastest(LITERT))
+
+    @property
+    def fastestRightPeer(self):
+        """The fastest peer whose results were not found wrong; None if there is none."""
+        return self.fastest([side for side in self.sides if side != HEARTH and
+                             not (side in self.agreements and self.agreements[side].isWrong)])
 
     def json(self):
-        return {"model": self.model.name, "threads": self.threads, "note": self.model.note,
-                "steady_ms": {side: spread.json() for side, spread in self.steady.items()},
-                "start_ms": {side: spread.json() for side, spread in self.start.items()},
-                "ratio": self.ratio, "limit": self.model.limit, "failures": self.failures}
+        spreads = lambda values: {side: spread.json() for side, spread in values.items()}
+        return {"model": self.model.name, "instructions": self.isa, "threads": self.threads,
+                "note": self.model.note, "steady_ms": spreads(self.steady),
+                "processor_ms": spreads(self.processor), "start_ms": spreads(self.start),
+                "agreement": {side: found.json() for side, found in self.agreements.items()},
+                "kernels": self.kernels, "ratio": self.ratio, "limit": self.model.limit,
+                "fastest_right_peer": self.fastestRightPeer,
+                "ratio_to_it": self.timeRatio(HEARTH, self.fastestRightPeer),
+                "processor_ratio_to_it": self.processorRatio(HEARTH, self.fastestRightPeer),
+                "failures": self.failures}
 
 
 def missing(sample):
@@ -89,34 +133,26 @@ def missing(sample):
 
 def markdown(rows, facts):
     """`facts` are (name, value) pairs about the run."""
-    lines = ["# Hearth and LiteRT", "",
-             "Written by `bench/peers/compare.py`. All programs ran interleaved, each measurement "
-             "in a fresh process; a cell is the median over the rounds and its range, in "
-             "milliseconds. A run's own value is the median of its inferences after the first.",
+    lines = ["# Hearth and its peers", "",
+             "Written by `bench/peers/compare.py`. All programs ran in turns, each measurement in a "
+             "fresh process; a cell is the median over the rounds and its range, in milliseconds. A "
+             "run's own value is the median of its inferences after the first; processor time is "
+             "that of all threads.",
              "", *(f"- {name}: {value}" for name, value in facts)]
-    for threads in sorted({row.threads for row in rows}):
-        chosen = [row for row in rows if row.threads == threads]
-        title = f"{threads} thread" + ("s" if threads > 1 else "")
-        lines += ["", f"## Steady inference, {title}", "",
-                  "The ratio is hearth / the faster side of LiteRT; none is given where that one "
-                  f"takes less than {RATIO_FROM_MS} ms.", "",
-                  "| model | hearth | Interpreter | CompiledModel | ratio | limit |",
-                  "|---|---|---|---|---|---|"]
-        lines += [f"| {row.model.name} | {_cell(row, row.steady, HEARTH)} | "
-                  f"{_cell(row, row.steady, INTERPRETER)} | {_cell(row, row.steady, COMPILED)} | "
-                  f"{_ratio(row)} |" for row in chosen]
-        lines += ["", f"## Opening the file to the first result, {title}", "",
-                  "| model | hearth | Interpreter | CompiledModel |", "|---|---|---|---|"]
-        lines += [f"| {row.model.name} | {_cell(row, row.start, HEARTH)} | "
-                  f"{_cell(row, row.start, INTERPRETER)} | {_cell(row, row.start, COMPILED)} |"
-                  for row in chosen]
+    groups = list(dict.fromkeys((row.isa, row.threads) for row in rows))
+    for isa, threads in groups:
+        chosen = [row for row in rows if (row.isa, row.threads) == (isa, threads)]
+        lines += ["", f"## {_title(isa, threads)}", "", *_summary(chosen), "", *_details(chosen),
+                  "", f"### Opening the file to the first result, {_title(isa, threads)}", "",
+                  *_starts(chosen)]
     failures = {}
     for row in rows:
         for side, sentence in row.failures.items():
-            failures.setdefault((side, sentence), []).append(f"{row.model.name} ({row.threads})")
+            failures.setdefault((side, sentence), []).append(
+                f"{row.model.name} ({_title(row.isa, row.threads)})")
     if failures:
-        lines += ["", "## Failed", "", "The number of threads is in parentheses.", "",
-                  *(f"- {side}: {sentence}: {', '.join(names)}"
+        lines += ["", "## Failed", "",
+                  *(f"- {TITLES[side]}: {sentence}: {', '.join(names)}"
                     for (side, sentence), names in failures.items())]
     notes = {row.model.name: row.model.note for row in rows if row.model.note}
     if notes:
@@ -124,14 +160,76 @@ def markdown(rows, facts):
     return "\n".join(lines) + "\n"
 
 
+def _title(isa, threads):
+    text = f"{threads} thread" + ("s" if threads > 1 else "")
+    return text if isa == NATIVE else f"{isa}, {text}"
+
+
+def _summary(rows):
+    """One line for each model."""
+    lines = ["The time of Hearth as a part of LiteRT's (of its faster interface), which has a limit, "
+             "and of that of the fastest peer with right results. No ratio is given where the peer "
+             f"takes less than {RATIO_FROM_MS} ms. Other programs change processor time less than "
+             "wall time.", "",
+             "| model | Hearth / LiteRT | limit | processor time | fastest right peer | "
+             "Hearth / it | processor time |",
+             "|---" * 7 + "|"]
+    for row in rows:
+        peer = row.fastestRightPeer
+        lines.append(f"| {row.model.name} | {_ratio(row)} | "
+                     f"{_number(row.processorRatio(HEARTH, row.fastest(LITERT)), 1)} | "
+                     f"{'–' if peer is None else TITLES[peer]} | "
+                     f"{_number(row.timeRatio(HEARTH, peer), 1)} | "
+                     f"{_number(row.processorRatio(HEARTH, peer), 1)} |")
+    return lines
+
+
+def _details(rows):
+    """One line for each runtime of each model."""
+    lines = ["Results are compared with those of LiteRT's reference kernels: the largest difference "
+             "in quantisation steps, or as a part of the largest value where they are float32 "
+             f"(bold above {FLOAT32_LIMIT}, which float32 arithmetic does not explain); and whether "
+             "the greatest element is the same for photographs and recordings, or for a map of "
+             f"classes {100 * RIGHT_SHARE:.0f} % of it. Near ties are those that LiteRT's own "
+             "kernels may decide otherwise, too: the reference's two values are no farther apart "
+             "than they are from the reference.", "",
+             "| model | runtime | wall time | processor time | / Hearth | / LiteRT | "
+             "largest difference | top 1 |", "|---" * 8 + "|"]
+    for row in rows:
+        for side in row.sides:
+            agreement = row.agreements.get(side)
+            lines.append(
+                f"| {row.model.name if side == row.sides[0] else ''} | {TITLES[side]} | "
+                f"{_cell(row, row.steady, side)} | {_cell(row, row.processor, side)} | "
+                f"{_number(row.timeRatio(side, HEARTH))} | "
+                f"{_number(row.timeRatio(side, row.fastest(LITERT)))} | "
+                f"{'–' if agreement is None else agreement.text()} | "
+                f"{'–' if agreement is None else agreement.rightText()} |")
+    return lines
+
+
+def _starts(rows):
+    sides = [side for side in (HEARTH, *SIDES[:-1]) if any(side in row.sides for row in rows)]
+    return [f"| model | {' | '.join(TITLES[side] for side in sides)} |",
+            f"|---{'|---' * len(sides)}|",
+            *(f"| {row.model.name} | "
+              f"{' | '.join(_cell(row, row.start, side) for side in sides)} |" for row in rows)]
+
+
 def _digits(milliseconds):
     return f"{milliseconds:.3g}" if milliseconds < 100 else f"{milliseconds:.0f}"
 
 
 def _cell(row, spreads, side):
-    if side in spreads:
-        return f"{spreads[side]}{' (some rounds failed)' if side in row.failures else ''}"
-    return "failed" if side in row.failures else "–"
+    if side in row.failures:
+        return f"{spreads[side]} (some rounds failed)" if side in spreads else "failed"
+    return str(spreads[side]) if side in spreads else "–"
+
+
+def _number(ratio, limit=None):
+    if ratio is None:
+        return "–"
+    return f"{ratio:.2f}" if limit is None or round(ratio, 2) <= limit else f"**{ratio:.2f}**"
 
 
 def _ratio(row):
