@@ -59,6 +59,14 @@ struct ClientMemories::Use {
     }
     return {};
   }
+  Status takePlaces(size_t more) {
+    if (more > mostCount || memories.fetch_add(more) > mostCount - more) {
+      if (more <= mostCount) memories -= more;
+      return fail(ErrorCode::kResourceExhaustedTransient,
+                  "A client wants more memories; {} at a time are the limit.", mostCount);
+    }
+    return {};
+  }
 };
 
 ClientMemories::ClientMemories(size_t mostMemories, uint64_t mostBytes)
@@ -71,11 +79,7 @@ Result<memory::PoolRef> ClientMemories::map(schema::Memory::Reader memory,
   if (size == 0) return memory::Pool::borrowed(this, 0);
   HEARTH_ASSIGN(const int fd, findDescriptor(memory.getDescriptor(), descriptors));
   HEARTH_TRY(checkKind(fd));
-  if (use_->memories.fetch_add(1) >= use_->mostCount) {
-    --use_->memories;
-    return fail(ErrorCode::kResourceExhaustedTransient,
-                "A client wants one memory more; {} at a time are the limit.", use_->mostCount);
-  }
+  HEARTH_TRY(use_->takePlaces(1));
   // Gives back what was taken, when the pool goes or cannot be made.
   struct Held {
     std::shared_ptr<Use> use;
@@ -108,6 +112,12 @@ Result<memory::PoolRef> ClientMemories::map(schema::Memory::Reader memory,
 Result<std::shared_ptr<void>> ClientMemories::reserve(uint64_t bytes) {
   HEARTH_TRY(use_->take(bytes));
   return std::shared_ptr<void>(nullptr, [use = use_, bytes](void*) { use->bytes -= bytes; });
+}
+
+Result<std::shared_ptr<void>> ClientMemories::hold(size_t memories) {
+  HEARTH_TRY(use_->takePlaces(memories));
+  return std::shared_ptr<void>(nullptr,
+                               [use = use_, memories](void*) { use->memories -= memories; });
 }
 
 size_t ClientMemories::count() const {

@@ -30,6 +30,10 @@ class ClientMemories {
   // exists. kResourceExhaustedTransient beyond the limit.
   Result<std::shared_ptr<void>> reserve(uint64_t bytes);
 
+  // Takes the place of memories that are mapped for others, too, as long as the result exists.
+  // kResourceExhaustedTransient beyond the limit.
+  Result<std::shared_ptr<void>> hold(size_t memories);
+
   // How many memories are mapped.
   size_t count() const;
 

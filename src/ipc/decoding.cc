@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kMostNesting = 16;
 // A well-formed message is read twice at most; the rest is for short ones.
-constexpr uint64_t kMostReads = 4;
+constexpr uint64_t kMostReads = 6;
 constexpr uint64_t kWordsForShort = 4096;
 
 std::vector<std::string> readTexts(capnp::List<capnp::Text>::Reader from) {

@@ -22,6 +22,7 @@
 #include "ipc/frame.h"
 #include "ipc/host_process.h"
 #include "ipc/served_client.h"
+#include "ipc/shared_models.h"
 
 namespace hearth::ipc {
 namespace {
@@ -52,7 +53,8 @@ void turnAway(int socket, const std::string& sentence) {
 Host::Host(std::shared_ptr<hal::Device> device, HostOptions options)
     : device_(std::move(device)),
       options_(options),
-      turns_(std::max(1u, std::thread::hardware_concurrency())) {}
+      turns_(std::max(1u, std::thread::hardware_concurrency())),
+      models_(options.isShared ? std::make_shared<SharedModels>() : nullptr) {}
 
 Host::~Host() {
   while (!end(std::chrono::seconds(1))) {
@@ -64,9 +66,9 @@ std::shared_ptr<ServedClient> Host::add(base::Descriptor socket) {
   // A client that does not read its replies is ended, instead of holding a thread.
   const timeval limit{.tv_sec = 10, .tv_usec = 0};
   static_cast<void>(::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit));
-  auto client =
-      std::make_shared<ServedClient>(device_, options_, std::move(socket), peer.pid, peer.uid,
-                                     state_, options_.isShared ? &turns_ : nullptr);
+  auto client = std::make_shared<ServedClient>(
+      device_, options_, std::move(socket), peer.pid, peer.uid, state_,
+      ServedClient::Common{options_.isShared ? &turns_ : nullptr, models_});
   if (!client->start()) return nullptr;
   clients_.push_back(client);
   return client;

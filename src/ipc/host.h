@@ -17,6 +17,7 @@
 namespace hearth::ipc {
 
 class ServedClient;
+class SharedModels;
 
 // What a host gives to each of its clients.
 struct HostOptions {
@@ -71,6 +72,7 @@ class Host {
   const std::shared_ptr<hal::Device> device_;
   const HostOptions options_;
   FairShare turns_;
+  const std::shared_ptr<SharedModels> models_;
   const std::shared_ptr<HostState> state_ = std::make_shared<HostState>();
   std::list<std::shared_ptr<ServedClient>> clients_;
 };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <thread>
 
@@ -24,7 +25,9 @@
 #include "ipc/session.h"
 #include "ipc/testing/comes_true.h"
 #include "ipc/testing/fake_device.h"
+#include "ipc/testing/listening_host.h"
 #include "ipc/testing/local_host.h"
+#include "ipc/testing/sealed_memory.h"
 #include "ipc/testing/session_calls.h"
 
 namespace hearth::ipc {
@@ -41,33 +44,15 @@ size_t openDescriptors() {
 // A host that listens on a socket.
 class HostTest : public testing::Test {
  protected:
-  void start(HostOptions options) {
-    options.isShared = true;
-    path_ = testing::TempDir() + "/hearth-host-" + std::to_string(::getpid());
-    auto listening = listenAt(path_);
-    ASSERT_TRUE(listening) << listening.error().toString();
-    listening_ = std::move(*listening);
-    stop_.reset(::eventfd(0, EFD_CLOEXEC));
-    thread_ = std::thread([this, options] {
-      Host host(fake_, options);
-      served_ = host.serveAll(listening_.get(), stop_.get());
-    });
-  }
-  void SetUp() override {
-    start({.clients = 8, .clientsOfUser = 6, .objects = 50, .memories = 20});
-  }
   void TearDown() override {
-    const uint64_t one = 1;
-    ASSERT_EQ(::write(stop_.get(), &one, sizeof one), static_cast<ssize_t>(sizeof one));
-    thread_.join();
-    EXPECT_TRUE(served_) << served_.error().toString();
-    ::unlink(path_.c_str());
+    host_.reset();
     EXPECT_EQ(fake_->prepared, 0);
     EXPECT_EQ(fake_->executions, 0);
   }
 
+  const std::string& path() const { return host_->path(); }
   base::Descriptor connect() {
-    auto socket = joinHost(path_);
+    auto socket = joinHost(path());
     EXPECT_TRUE(socket) << socket.error().toString();
     return socket ? std::move(*socket) : base::Descriptor();
   }
@@ -76,20 +61,30 @@ class HostTest : public testing::Test {
     EXPECT_TRUE(session) << session.error().toString();
     return session ? *session : nullptr;
   }
-  // A client that is served as ever, whatever others did.
-  void expectServed() {
-    auto device = HostedDevice::create("fake", [this] { return joinHost(path_); });
-    ASSERT_TRUE(device) << device.error().toString();
+  // A model of two floats, on a connection of its own.
+  std::shared_ptr<hal::PreparedModel> prepareAlone() {
+    auto device = HostedDevice::create("fake", host_->opener());
+    EXPECT_TRUE(device) << device.error().toString();
+    if (!device) return nullptr;
     auto prepared =
         (*device)->prepareModel(std::make_shared<const graph::Model>(addModel({2})), {}, {});
-    ASSERT_TRUE(prepared) << prepared.error().toString();
-    std::vector<float> a = {1, 2};
+    EXPECT_TRUE(prepared) << prepared.error().toString();
+    return prepared ? *prepared : nullptr;
+  }
+  static void expectSums(hal::PreparedModel& prepared, float number) {
+    std::vector<float> a = {number, number + 1};
     std::vector<float> out(2);
     const hal::ExecutionResult result = hal::cts::computeOnce(
-        **prepared,
+        prepared,
         {{hal::cts::argumentFor(a), hal::cts::argumentFor(a)}, {hal::cts::argumentFor(out)}});
     ASSERT_TRUE(result.status) << result.status.error().toString();
-    EXPECT_THAT(out, testing::ElementsAre(2, 4));
+    EXPECT_THAT(out, testing::ElementsAre(2 * number, 2 * (number + 1)));
+  }
+  // A client that is served as ever, whatever others did.
+  void expectServed() {
+    const auto prepared = prepareAlone();
+    ASSERT_NE(prepared, nullptr);
+    expectSums(*prepared, 1);
   }
   // Whether the host has closed the connection.
   static bool isEnded(int socket) {
@@ -106,25 +101,22 @@ class HostTest : public testing::Test {
     return sendFrame(socket, {words.begin(), words.size()}, outgoing.attachments.descriptors());
   }
   const std::shared_ptr<FakeDevice> fake_ = std::make_shared<FakeDevice>();
-  std::string path_;
-  base::Descriptor listening_;
-  base::Descriptor stop_;
-  std::thread thread_;
-  Status served_;
+  std::unique_ptr<ListeningHost> host_ = std::make_unique<ListeningHost>(
+      fake_, HostOptions{.clients = 8, .clientsOfUser = 6, .objects = 50, .memories = 20});
 };
 
 TEST_F(HostTest, ListensWhereNobodyElseDoes) {
-  const auto second = listenAt(path_);
+  const auto second = listenAt(path());
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code(), ErrorCode::kBadState);
   expectServed();
   // One that nobody listens on any more is replaced.
-  const std::string other = path_ + "-other";
+  const std::string other = path() + "-other";
   ASSERT_TRUE(listenAt(other));
   EXPECT_TRUE(listenAt(other));
   ::unlink(other.c_str());
   EXPECT_FALSE(listenAt(std::string(200, 'x')));
-  EXPECT_FALSE(joinHost(path_ + "-none"));
+  EXPECT_FALSE(joinHost(path() + "-none"));
 }
 
 TEST_F(HostTest, OtherVersionsAreToldSo) {
@@ -184,6 +176,105 @@ TEST_F(HostTest, NobodyHasWhatBelongsToAnother) {
   outgoing.request.initStartReport().setModel(model);
   EXPECT_TRUE(owner->call(outgoing));
   EXPECT_EQ(fake_->prepared, 1);
+}
+
+TEST_F(HostTest, ClientsOfTheSameModelHaveOneInCommon) {
+  std::vector<std::shared_ptr<hal::PreparedModel>> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(prepareAlone());
+    ASSERT_NE(clients.back(), nullptr);
+    EXPECT_EQ(fake_->prepared, 1);
+  }
+  // At once each gets its own results.
+  {
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < clients.size(); ++i)
+      threads.emplace_back([&, i] {
+        for (int k = 0; k < 50; ++k) expectSums(*clients[i], static_cast<float>(100 * i) + 1);
+      });
+  }
+  EXPECT_EQ(fake_->prepared, 1);
+  // The report of each is its own, too.
+  EXPECT_EQ(clients[0]->startReport().packedBytes.at("ADD"), 5u);
+  EXPECT_EQ(clients[0]->startReport().sharedBytes, 0u);
+  EXPECT_TRUE(clients[1]->startReport().packedBytes.empty());
+  EXPECT_EQ(clients[1]->startReport().sharedBytes, 5u);
+  // One that goes, the first as well, takes nothing from the others.
+  while (!clients.empty()) {
+    clients.erase(clients.begin());
+    for (const auto& client : clients) expectSums(*client, 7);
+    EXPECT_TRUE(clients.empty() || fake_->prepared == 1);
+  }
+  EXPECT_TRUE(comesTrue([&] { return fake_->prepared == 0; }));
+}
+
+TEST_F(HostTest, WhatMayDifferIsPreparedForEachClient) {
+  std::vector<std::shared_ptr<Session>> sessions = {greet(), greet()};
+  const base::Descriptor sealed = sealedMemory(kPage);
+  const base::Descriptor unsealed = pageOfMemory();
+  const auto prepareWith = [&](Session& session, const base::Descriptor* pool, int32_t priority,
+                               const base::Descriptor* cache) {
+    Outgoing outgoing;
+    auto request = outgoing.request.initPrepare();
+    graph::Model model = addModel({2});
+    if (pool != nullptr)
+      model.pools.push_back(
+          *memory::Pool::ofFile(pool->get(), 0, kPage, memory::Mapping::Access::kReadOnly));
+    EXPECT_TRUE(writeModel(model, request.initModel(), &outgoing.attachments));
+    request.setPreference(1);
+    request.setPriority(priority);
+    if (cache != nullptr) {
+      request.initCache().initModel(1).set(
+          0, static_cast<int32_t>(outgoing.attachments.add(cache->get())));
+      const hal::CacheToken token{};
+      request.getCache().setToken(kj::arrayPtr(token.data(), token.size()));
+    }
+    objectOf(session.call(outgoing));
+  };
+  // The models that exist once both clients have prepared one.
+  const auto made = [&](const base::Descriptor* pool, std::array<int32_t, 2> priorities,
+                        const base::Descriptor* cache) {
+    const int before = fake_->prepared;
+    for (size_t i = 0; i < 2; ++i) prepareWith(*sessions[i], pool, priorities[i], cache);
+    return fake_->prepared - before;
+  };
+  EXPECT_EQ(made(nullptr, {100, 100}, nullptr), 1);
+  EXPECT_EQ(made(&sealed, {100, 100}, nullptr), 1);
+  EXPECT_EQ(made(nullptr, {90, 110}, nullptr), 2);
+  // The owner may change these constants; those files are written.
+  EXPECT_EQ(made(&unsealed, {100, 100}, nullptr), 2);
+  EXPECT_EQ(made(nullptr, {100, 100}, &unsealed), 2);
+}
+
+// Else a client could hold what counts as another one's.
+TEST_F(HostTest, PoolsOfSharedModelsCountForEachClientThatHasThem) {
+  const base::Descriptor sealed = sealedMemory(kPage);
+  const auto prepareWithPools = [&](Session& session, int count) {
+    Outgoing outgoing;
+    graph::Model model = addModel({2});
+    for (int i = 0; i < count; ++i)
+      model.pools.push_back(
+          *memory::Pool::ofFile(sealed.get(), 0, kPage, memory::Mapping::Access::kReadOnly));
+    EXPECT_TRUE(
+        writeModel(model, outgoing.request.initPrepare().initModel(), &outgoing.attachments));
+    outgoing.request.getPrepare().setPreference(1);
+    outgoing.request.getPrepare().setPriority(100);
+    return session.call(outgoing);
+  };
+  const auto first = greet();
+  const auto second = greet();
+  const uint64_t model = objectOf(prepareWithPools(*first, 15));
+  objectOf(prepareWithPools(*second, 15));
+  EXPECT_EQ(fake_->prepared, 1);
+  for (const auto& session : {first, second})
+    EXPECT_EQ(errorOf(prepareWithPools(*session, 6)).code(),
+              ErrorCode::kResourceExhaustedTransient);
+  // Although the second one still has the model.
+  first->release(schema::Release::Kind::MODEL, model);
+  EXPECT_TRUE(comesTrue([&] {
+    return errorOf(prepareWithPools(*first, 20)).code() == ErrorCode::kBadData;
+  })) << "a model is the wrong kind of reply";
+  EXPECT_EQ(errorOf(prepareWithPools(*second, 6)).code(), ErrorCode::kResourceExhaustedTransient);
 }
 
 TEST_F(HostTest, WrongDescriptorsAreErrors) {

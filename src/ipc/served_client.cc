@@ -21,9 +21,11 @@
 #include "graph/model_bytes.h"
 #include "ipc/decoding.h"
 #include "ipc/encoding.h"
+#include "ipc/model_identity.h"
 #include "ipc/private_constants.h"
 #include "ipc/served_execution.h"
 #include "ipc/served_mailbox.h"
+#include "ipc/shared_models.h"
 
 namespace hearth::ipc {
 namespace {
@@ -87,7 +89,7 @@ struct ServedClient::Call {
 
 ServedClient::ServedClient(std::shared_ptr<hal::Device> device, HostOptions options,
                            base::Descriptor socket, pid_t process, uid_t user,
-                           std::shared_ptr<HostState> state, FairShare* turns)
+                           std::shared_ptr<HostState> state, Common common)
     : device_(std::move(device)),
       options_(options),
       socket_(std::move(socket)),
@@ -95,8 +97,9 @@ ServedClient::ServedClient(std::shared_ptr<hal::Device> device, HostOptions opti
       user_(user),
       state_(std::move(state)),
       memories_(options.memories, options.bytes),
-      takesTurns_(turns != nullptr) {
-  if (turns != nullptr) turns_ = turns->addClient(user);
+      takesTurns_(common.turns != nullptr),
+      sharedModels_(std::move(common.models)) {
+  if (takesTurns_) turns_ = common.turns->addClient(user);
   ++state_->clients;
 }
 
@@ -302,10 +305,11 @@ Object ServedClient::find(Call& call, const std::map<uint64_t, Object>& objects,
   return nullptr;
 }
 
-Result<graph::Model> ServedClient::readModel(Call& call, schema::Model::Reader from) {
+Result<graph::Model> ServedClient::readModel(Call& call, schema::Model::Reader from,
+                                             ClientMemories* memories) {
   std::vector<memory::PoolRef> pools;
   for (const schema::Memory::Reader memory : from.getPools()) {
-    HEARTH_ASSIGN(memory::PoolRef pool, memories_.map(memory, call.descriptors));
+    HEARTH_ASSIGN(memory::PoolRef pool, memories->map(memory, call.descriptors));
     pools.push_back(std::move(pool));
   }
   const capnp::Data::Reader bytes = from.getBytes();
@@ -331,11 +335,30 @@ Result<hal::PrepareOptions> ServedClient::readOptionsOf(Call& call,
 }
 
 Status ServedClient::support(Call& call, schema::Model::Reader from, bool isExplained) {
-  HEARTH_ASSIGN(const graph::Model model, readModel(call, from));
+  HEARTH_ASSIGN(const graph::Model model, readModel(call, from, &memories_));
   HEARTH_ASSIGN(const auto support, isExplained ? device_->explainOperations(model)
                                                 : device_->supportedOperations(model));
   writeSupport(support, call.reply);
   return {};
+}
+
+Result<std::shared_ptr<const ServedModel>> ServedClient::makeModel(
+    Call& call, schema::Preparation::Reader from, const hal::PrepareOptions& options,
+    hal::Cache cache, bool hasModel, ClientMemories* memories) {
+  auto made = std::make_shared<ServedModel>();
+  if (hasModel) {
+    HEARTH_ASSIGN(graph::Model model, readModel(call, from.getModel(), memories));
+    auto shared = std::make_shared<const graph::Model>(std::move(model));
+    made->outputs = outputsOf(*shared);
+    made->pools = shared->pools;
+    HEARTH_ASSIGN(made->prepared,
+                  device_->prepareModel(std::move(shared), options, std::move(cache)));
+  } else {
+    HEARTH_ASSIGN(made->prepared, device_->prepareModelFromCache(options, std::move(cache)));
+  }
+  if (made->prepared == nullptr)
+    return fail(ErrorCode::kOpFailed, "The driver gives no prepared model.");
+  return made;
 }
 
 Status ServedClient::prepare(Call& call, schema::Preparation::Reader from, bool hasModel) {
@@ -345,17 +368,25 @@ Status ServedClient::prepare(Call& call, schema::Preparation::Reader from, bool 
   auto entry = std::make_shared<Model>();
   entry->priority = options.priority;
   if (hasModel) {
-    HEARTH_ASSIGN(graph::Model model, readModel(call, from.getModel()));
     HEARTH_ASSIGN(entry->room, memories_.reserve(constantBytes(from.getModel())));
-    auto shared = std::make_shared<const graph::Model>(std::move(model));
-    entry->outputs = outputsOf(*shared);
-    HEARTH_ASSIGN(entry->prepared,
-                  device_->prepareModel(std::move(shared), options, std::move(cache)));
-  } else {
-    HEARTH_ASSIGN(entry->prepared, device_->prepareModelFromCache(options, std::move(cache)));
   }
-  if (entry->prepared == nullptr)
-    return fail(ErrorCode::kOpFailed, "The driver gives no prepared model.");
+  std::optional<ModelIdentity> identity;
+  if (sharedModels_ != nullptr && !hasModel)
+    identity = ModelIdentity::ofCache(from.getCache(), cache.token, options, call.descriptors);
+  // A preparation that writes the client's cache files is for this client.
+  if (sharedModels_ != nullptr && hasModel && cache.modelFiles.empty() && cache.dataFiles.empty())
+    identity = ModelIdentity::ofModel(from.getModel(), options, call.descriptors);
+  if (identity) {
+    HEARTH_ASSIGN(entry->places, memories_.hold(from.getModel().getPools().size()));
+    HEARTH_ASSIGN(auto taken, sharedModels_->take(*identity, options.deadline, [&] {
+      return makeModel(call, from, options, std::move(cache), hasModel, &sharedModels_->memories());
+    }));
+    entry->served = std::move(taken.model);
+    entry->isOwn = taken.isOwn;
+  } else {
+    HEARTH_ASSIGN(entry->served,
+                  makeModel(call, from, options, std::move(cache), hasModel, &memories_));
+  }
   HEARTH_ASSIGN(const uint64_t name, add(&models_, std::move(entry)));
   call.reply.setObject(name);
   return {};
@@ -363,7 +394,7 @@ Status ServedClient::prepare(Call& call, schema::Preparation::Reader from, bool 
 
 Status ServedClient::explainStart(Call& call, schema::Preparation::Reader from) {
   HEARTH_ASSIGN(const hal::PrepareOptions options, readOptionsOf(call, from));
-  HEARTH_ASSIGN(graph::Model model, readModel(call, from.getModel()));
+  HEARTH_ASSIGN(graph::Model model, readModel(call, from.getModel(), &memories_));
   HEARTH_ASSIGN(
       const hal::StartReport report,
       device_->explainStart(std::make_shared<const graph::Model>(std::move(model)), options));
@@ -374,8 +405,10 @@ Status ServedClient::explainStart(Call& call, schema::Preparation::Reader from) 
 Status ServedClient::report(Call& call, schema::ReportRequest::Reader from) {
   const auto model = find(call, models_, from.getModel());
   if (model == nullptr) return fail(ErrorCode::kBadData, "A client names a model that is not its.");
-  const hal::StartReport report =
-      from.getIsFinal() ? model->prepared->startReport() : model->prepared->startReportSoFar();
+  const hal::PreparedModel& prepared = *model->served->prepared;
+  hal::StartReport report =
+      from.getIsFinal() ? prepared.startReport() : prepared.startReportSoFar();
+  if (!model->isOwn) report = reportOfShared(std::move(report));
   writeReport(report, call.reply.initReport());
   return {};
 }
@@ -434,7 +467,7 @@ Status ServedClient::createExecution(Call& call, schema::ExecutionRequest::Reade
     memories.push_back(std::move(pool));
   }
   auto execution = std::make_shared<ServedExecution>(
-      model->outputs, ClientTurns{takesTurns_ ? &turns_ : nullptr, model->priority});
+      model->served->outputs, ClientTurns{takesTurns_ ? &turns_ : nullptr, model->priority});
   hal::Request request;
   request.loopTimeout = from.getLoopTimeout();
   const auto read = [&](capnp::List<schema::Argument>::Reader list, bool isInput,
@@ -449,7 +482,7 @@ Status ServedClient::createExecution(Call& call, schema::ExecutionRequest::Reade
   HEARTH_TRY(read(from.getInputs(), true, &request.inputs));
   HEARTH_TRY(read(from.getOutputs(), false, &request.outputs));
   if (options_.isShared) HEARTH_TRY(execution->copyArguments(&request, &memories_));
-  HEARTH_TRY(execution->bind(*model->prepared, std::move(request), std::move(memories)));
+  HEARTH_TRY(execution->bind(*model->served->prepared, std::move(request), std::move(memories)));
   HEARTH_ASSIGN(const uint64_t name, add(&executions_, std::move(execution)));
   call.reply.setObject(name);
   return {};
@@ -519,7 +552,8 @@ Status ServedClient::allocate(Call& call, schema::Allocation::Reader from) {
     const auto model = find(call, models_, role.getModel());
     if (model == nullptr)
       return fail(ErrorCode::kBadData, "A client names a model that is not its.");
-    roles.push_back({model->prepared, role.getIsInput(), role.getIndex(), role.getFrequency()});
+    roles.push_back(
+        {model->served->prepared, role.getIsInput(), role.getIndex(), role.getFrequency()});
     entry->roles.emplace(role.getModel(), role.getIsInput(), role.getIndex());
   }
   HEARTH_ASSIGN(entry->buffer, device_->allocate({readDimensions(from)}, roles));

@@ -25,15 +25,22 @@ namespace hearth::ipc {
 
 class ServedExecution;
 class ServedMailbox;
+class SharedModels;
+struct ServedModel;
 
 // One client of a host: its connection, the threads that work for it, and what it has. It names
 // objects by numbers that mean nothing on another connection. Thread-safe.
 class ServedClient final : public std::enable_shared_from_this<ServedClient> {
  public:
-  // Counts itself in `state` as long as it exists. `turns`: those that this client's executions
-  // take; null where they take none.
+  // What clients that do not trust each other have in common; all null for a client alone.
+  struct Common {
+    FairShare* turns = nullptr;  // that the executions take
+    std::shared_ptr<SharedModels> models;
+  };
+
+  // Counts itself in `state` as long as it exists.
   ServedClient(std::shared_ptr<hal::Device> device, HostOptions options, base::Descriptor socket,
-               pid_t process, uid_t user, std::shared_ptr<HostState> state, FairShare* turns);
+               pid_t process, uid_t user, std::shared_ptr<HostState> state, Common common);
   ~ServedClient();
 
   // Starts the first thread; false when none can be had.
@@ -57,10 +64,11 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
 
  private:
   struct Model {
-    std::shared_ptr<hal::PreparedModel> prepared;
-    std::vector<graph::Operand> outputs;  // of the main subgraph; none for a model from a cache
+    std::shared_ptr<const ServedModel> served;
+    bool isOwn = true;  // whether it was prepared for this client
     hal::Priority priority = hal::Priority::kMedium;
-    std::shared_ptr<void> room;  // for what the driver makes of the constants
+    std::shared_ptr<void> room;    // for what the driver makes of the constants
+    std::shared_ptr<void> places;  // of the pools that other clients use, too
   };
   struct Buffer;
   // A request that is being answered.
@@ -87,7 +95,12 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   Status copyFrom(Call& call, schema::Copy::Reader from);
   void release(schema::Release::Reader from);
 
-  Result<graph::Model> readModel(Call& call, schema::Model::Reader from);
+  Result<graph::Model> readModel(Call& call, schema::Model::Reader from, ClientMemories* memories);
+  // Lets the driver prepare what a request says, with pools in `memories`.
+  Result<std::shared_ptr<const ServedModel>> makeModel(Call& call, schema::Preparation::Reader from,
+                                                       const hal::PrepareOptions& options,
+                                                       hal::Cache cache, bool hasModel,
+                                                       ClientMemories* memories);
   Result<hal::PrepareOptions> readOptionsOf(Call& call, schema::Preparation::Reader from) const;
   Result<hal::Argument> readArgument(Call& call, schema::Argument::Reader from, uint64_t model,
                                      bool isInput, uint32_t index,
@@ -109,6 +122,7 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   ClientMemories memories_;
   FairShare::Client turns_;
   const bool takesTurns_;
+  const std::shared_ptr<SharedModels> sharedModels_;  // null where none are shared
   std::atomic<bool> isGreeted_ = false;
   std::atomic<bool> hasEnded_ = false;
 

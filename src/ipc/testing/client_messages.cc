@@ -14,6 +14,7 @@
 #include "driver.capnp.h"
 #include "ipc/frame.h"
 #include "ipc/served_client.h"
+#include "ipc/shared_models.h"
 #include "ipc/testing/fake_device.h"
 #include "ipc/testing/socket_pair.h"
 
@@ -59,7 +60,8 @@ void playClient(std::span<const uint8_t> messages) {
   const auto client = std::make_shared<ServedClient>(
       std::make_shared<FakeDevice>(),
       HostOptions{.isShared = true, .objects = 16, .memories = 16, .bytes = uint64_t{1} << 20},
-      std::move(pair.right), 0, 0, std::make_shared<HostState>(), nullptr);
+      std::move(pair.right), 0, 0, std::make_shared<HostState>(),
+      ServedClient::Common{.models = std::make_shared<SharedModels>()});
   {
     capnp::MallocMessageBuilder greeting;
     auto hello = greeting.initRoot<schema::Request>().initHello();
