@@ -3,6 +3,7 @@
 // partitioned between the two, and with the fast kernels of src/ops.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "hal/cts/guarded_memory.h"
 #include "hal/interpreted_model.h"
 #include "ops/half.h"
 #include "runtime/device_manager.h"
@@ -20,6 +22,7 @@ namespace hearth::runtime {
 namespace {
 
 using graph::OperandType;
+using hal::cts::GuardedMemory;
 using Tensors = std::vector<std::vector<uint8_t>>;
 
 // A device that supports only the chosen operations of one model.
@@ -55,21 +58,29 @@ class PickyDevice final : public hal::Device {
 
 Result<Tensors> run(const RandomGraph& graph, hal::PreparedModel& prepared) {
   hal::Request request;
-  const auto add = [](const std::vector<uint8_t>& bytes, std::vector<hal::Argument>* arguments) {
+  std::vector<GuardedMemory> memory;
+  // A kernel that goes beyond the end of an input or output ends the process.
+  const auto add = [&](size_t size, std::vector<hal::Argument>* arguments) {
+    memory.emplace_back(size, GuardedMemory::Place::kAtEnd);
     hal::Argument argument;
     argument.kind = hal::Argument::Kind::kPointer;
-    argument.pointer = const_cast<uint8_t*>(bytes.data());
-    argument.length = bytes.size();
+    argument.pointer = memory.back().data();
+    argument.length = size;
     arguments->push_back(argument);
+    return memory.back().data();
   };
-  Tensors outputs;
+  for (const std::vector<uint8_t>& input : graph.inputs)
+    std::ranges::copy(input, add(input.size(), &request.inputs));
   for (const std::vector<uint8_t>& output : graph.outputs)
-    outputs.emplace_back(output.size(), uint8_t{0xA5});
-  for (const std::vector<uint8_t>& input : graph.inputs) add(input, &request.inputs);
-  for (const std::vector<uint8_t>& output : outputs) add(output, &request.outputs);
+    std::fill_n(add(output.size(), &request.outputs), output.size(), uint8_t{0xA5});
   HEARTH_ASSIGN(const auto execution, prepared.createExecution(request));
   // The second run begins with the memory that the first one has written.
   for (int i = 0; i < 2; ++i) HEARTH_TRY(execution->compute({}).status);
+  Tensors outputs;
+  for (const hal::Argument& output : request.outputs) {
+    const auto* data = static_cast<const uint8_t*>(output.pointer);
+    outputs.emplace_back(data, data + output.length);
+  }
   return outputs;
 }
 

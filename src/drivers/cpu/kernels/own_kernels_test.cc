@@ -322,6 +322,7 @@ struct TransposeConvolutionCase {
   bool isSame;
   int32_t activation = 0;
   uint32_t cut = 0;  // how many outputs fewer in each direction, with SAME padding
+  int32_t int8FilterZero = 0;
 };
 
 class TransposeConvolutionTest : public testing::TestWithParam<TransposeConvolutionCase> {};
@@ -334,9 +335,10 @@ TEST_P(TransposeConvolutionTest, EqualsTheReference) {
   const uint32_t input = builder.input(c.type, c.input, isFloat ? 0.0f : 0.03f, zero);
   const Dimensions shape = {c.outputs, c.kernel, c.kernel, c.input[3]};
   const size_t weightCount = countOf(shape);
-  const uint32_t filter = isFloat ? builder.constant(kFloat, shape, randomFloats(weightCount, 2))
-                                  : builder.constant(c.type, shape, randomBytes(weightCount, 2),
-                                                     0.02f, c.type == kInt8 ? 0 : 125);
+  const uint32_t filter = isFloat
+                              ? builder.constant(kFloat, shape, randomFloats(weightCount, 2))
+                              : builder.constant(c.type, shape, randomBytes(weightCount, 2), 0.02f,
+                                                 c.type == kInt8 ? c.int8FilterZero : 125);
   const std::vector<int32_t> numbers(c.outputs, 300);
   const uint32_t bias =
       isFloat ? builder.constant(kFloat, {c.outputs}, randomFloats(c.outputs, 3))
@@ -378,6 +380,7 @@ INSTANTIATE_TEST_SUITE_P(
         TransposeConvolutionCase{{2, 6, 3, 20}, 9, 2, 2, OperandType::kTensorQuant8Asymm, false, 1},
         TransposeConvolutionCase{{1, 4, 5, 3}, 6, 3, 2, kInt8, true},
         TransposeConvolutionCase{{1, 7, 7, 80}, 10, 3, 1, kInt8, false},
+        TransposeConvolutionCase{{1, 7, 7, 80}, 10, 3, 1, kInt8, false, 0, 0, 1},
         TransposeConvolutionCase{{1, 1, 1, 4}, 5, 4, 4, kFloat, true, 0, 3},
         TransposeConvolutionCase{
             {2, 1, 1, 4}, 5, 4, 4, OperandType::kTensorQuant8Asymm, true, 0, 2},
@@ -494,6 +497,23 @@ INSTANTIATE_TEST_SUITE_P(
                     PoolCase{{3, 2, 2, 1}, 1, 1, 2, 2}, PoolCase{{1, 14, 15, 40}, 0, 1, 11, 0},
                     PoolCase{{1, 14, 15, 40}, 1, 1, 12, 0}, PoolCase{{2, 7, 7, 40}, 0, 1, 7, 0},
                     PoolCase{{1, 20, 20, 33}, 0, 1, 20, 0}));
+
+// XNNPACK goes through such a window several times, and reads its results in between.
+TEST(MaxPoolTest, OfAWindowOfManyPlacesStaysInItsOutput) {
+  for (const OperandType type : {kInt8, kUint8, kFloat}) {
+    const float scale = type == kFloat ? 0.0f : 0.1f;
+    ModelBuilder builder;
+    const Dimensions shape = {2, 5, 9, 8};
+    const uint32_t input = builder.input(type, shape, scale);
+    const uint32_t output = builder.output(type, {2, 1, 1, 8}, scale);
+    builder.operation(OperationType::kMaxPool2d,
+                      {input, builder.scalar(2), builder.scalar(1), builder.scalar(1),
+                       builder.scalar(9), builder.scalar(5), builder.scalar(0)},
+                      {output});
+    const Bytes values = type == kFloat ? floatsFor(shape, 1) : randomBytes(countOf(shape), 1);
+    EXPECT_EQ(differenceFromReference(builder.model(), {values}, "xnnpack", 0.0f), "");
+  }
+}
 
 TEST(MeanTest, SeveralGroupsOfAxesEqualTheReference) {
   for (const std::vector<int32_t>& axes :

@@ -100,6 +100,12 @@ Result<bool> addPooling(PlanBuilder* builder, const Pooling& pooling) {
   c.steps = ops::quantizedActivationRange(pooling.activation, output);
   c.source = builder->read(pooling.input);
   c.destination = builder->write(pooling.output);
+  // XNNPACK goes through windows of more than 9 places several times. It then loads the results so
+  // far from the output, in whole vectors that can end behind it.
+  constexpr uint32_t kPlacesAtOnce = 9;
+  constexpr uint64_t kVectorBytes = 64;
+  if (pooling.isMaximum && pooling.filterHeight * pooling.filterWidth > kPlacesAtOnce)
+    builder->reserveWriteSlack(c.destination, kVectorBytes);
   builder->add("xnnpack", {c.source}, {c.destination}).create =
       [c]() -> Result<std::unique_ptr<Kernel>> {
     xnn_operator_t op = nullptr;

@@ -10,9 +10,23 @@
 #include <vector>
 
 #include "drivers/cpu/testing/reference_comparison.h"
+#include "hal/cts/guarded_memory.h"
 
 namespace hearth::cpu {
 namespace {
+
+// Numbers before a page that cannot be read.
+class GuardedFloats {
+ public:
+  explicit GuardedFloats(const std::vector<float>& values)
+      : memory_(values.size() * sizeof(float), hal::cts::GuardedMemory::Place::kAtEnd) {
+    std::ranges::copy(values, data());
+  }
+  float* data() const { return reinterpret_cast<float*>(memory_.data()); }
+
+ private:
+  hal::cts::GuardedMemory memory_;
+};
 
 struct Shape {
   uint32_t rows, size, keys, valueSize;
@@ -59,14 +73,17 @@ TEST_P(AttentionBlockTest, EachLevelIsRight) {
     std::fill_n(keys.begin() + k * s.size, s.size, nan);
     std::fill_n(values.begin() + k * s.valueSize, s.valueSize, nan);
   }
+  const GuardedFloats guardedKeys(keys);
+  const GuardedFloats guardedValues(values);
   for (int level = 0; level <= static_cast<int>(attentionLevel()); ++level) {
     const auto which = static_cast<AttentionLevel>(level);
     std::vector<float> packed(paddedKeys(s.keys) * s.size, nan);
     if (s.isPacked)
-      packKeys(keys.data(), s.size, s.size, {s.firstPacked, s.range.end}, packed.data(), which);
+      packKeys(guardedKeys.data(), s.size, s.size, {s.firstPacked, s.range.end}, packed.data(),
+               which);
     std::vector<float> packedValues(packedValuesSize(s.keys, s.valueSize), nan);
     if (s.isPacked)
-      packValues(values.data(), s.valueSize, s.valueSize, {s.firstPacked, s.range.end},
+      packValues(guardedValues.data(), s.valueSize, s.valueSize, {s.firstPacked, s.range.end},
                  s.firstPacked, s.keys, packedValues.data(), which);
     std::vector<float> logits(kAttentionRows * logitsStride(s.keys));
     std::vector<float> outputs(size_t{s.rows} * s.valueSize, nan);
@@ -79,8 +96,8 @@ TEST_P(AttentionBlockTest, EachLevelIsRight) {
       block.outputs[r] = outputs.data() + row * s.valueSize;
     }
     block.range = s.range;
-    block.keys = keys.data();
-    block.values = values.data();
+    block.keys = guardedKeys.data();
+    block.values = guardedValues.data();
     block.keyStride = s.size;
     block.valueStride = s.valueSize;
     block.maskStride = 1;

@@ -16,6 +16,7 @@
 #include "drivers/cpu/plan/plan_builder.h"
 #include "drivers/cpu/platform/kernel_traits.h"
 #include "drivers/cpu/weights/packed_panels.h"
+#include "hal/cts/guarded_memory.h"
 #include "hal/interpreted_model.h"
 #include "ops/half.h"
 #include "ops/reference/kernels.h"
@@ -112,26 +113,32 @@ Bytes randomBytes(size_t count, unsigned seed) {
 Result<std::vector<Bytes>> runPrepared(const graph::Model& model,
                                        const std::shared_ptr<hal::PreparedModel>& prepared,
                                        const std::vector<Bytes>& inputs) {
-  std::vector<Bytes> outputs;
   hal::Request request;
-  const auto add = [](const Bytes& bytes, std::vector<hal::Argument>* arguments) {
+  std::vector<hal::cts::GuardedMemory> memory;
+  // A kernel that goes beyond the end of an input or output ends the process.
+  const auto add = [&](size_t size, std::vector<hal::Argument>* arguments) {
+    memory.emplace_back(size, hal::cts::GuardedMemory::Place::kAtEnd);
     hal::Argument argument;
     argument.kind = hal::Argument::Kind::kPointer;
-    argument.pointer = const_cast<uint8_t*>(bytes.data());
-    argument.length = bytes.size();
+    argument.pointer = memory.back().data();
+    argument.length = size;
     arguments->push_back(argument);
+    return memory.back().data();
   };
-  for (const Bytes& input : inputs) add(input, &request.inputs);
-  outputs.reserve(model.main().outputs.size());
+  for (const Bytes& input : inputs) std::ranges::copy(input, add(input.size(), &request.inputs));
   for (const uint32_t index : model.main().outputs) {
     HEARTH_ASSIGN(const uint64_t size, graph::byteSize(model.main().operands[index]));
     // A kernel that does not write all of its output leaves some of these bytes.
-    outputs.emplace_back(size, uint8_t{0xA5});
-    add(outputs.back(), &request.outputs);
+    std::fill_n(add(size, &request.outputs), size, uint8_t{0xA5});
   }
   HEARTH_ASSIGN(const auto execution, prepared->createExecution(request));
   const hal::ExecutionResult result = execution->compute({});
   HEARTH_TRY(result.status);
+  std::vector<Bytes> outputs;
+  for (const hal::Argument& output : request.outputs) {
+    const auto* data = static_cast<const uint8_t*>(output.pointer);
+    outputs.emplace_back(data, data + output.length);
+  }
   return outputs;
 }
 
