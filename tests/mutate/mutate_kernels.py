@@ -3,28 +3,33 @@
 """Plants small faults in the fast kernels, one at a time, and shows which the comparisons find.
 
 usage, inside ./dev shell: mutate_kernels.py [--count N] [--seed N] [--files GLOB...] [--folder DIR]
+                                             [--jobs N] [--report]
 
 Each fault is one token of one file: a constant, a bound, a sign, a product, a condition, a least or
 a greatest. The tree is copied to a folder (build/mutants), where the programs that compare kernels
 with the reference device are built with each fault in turn and run; a crash and a hang are findings,
 too. What was tried is in results.jsonl of that folder, where a run that is repeated goes on. The
 standard output is the table of docs/testing.md and a list of the faults that nobody found: each of
-them changes no result, or a test is missing. On two processors a fault that the first program finds
-takes 20 seconds, and one that nobody finds five minutes.
+them changes no result, or a test is missing. A fault that leaves the compiled code as it was is not
+counted. First all faults go through the quick programs, which find nearly all that is found; what is
+left goes through the slow ones. That takes five seconds of processor time for a fault that the first
+program finds, and a minute for one that nobody finds.
 """
 
 import argparse
 import collections
+import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
 import random
 import re
-import resource
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "isa"))
 
@@ -39,20 +44,25 @@ OPS = {"axis_rows.h", "batch_matmul.cc", "binary_arithmetic.cc", "broadcast_rows
        "dynamic_quantization.cc", "elementwise.h", "fully_connected.cc", "pool_2d.cc", "reduce.cc",
        "resize_bilinear.cc", "resize_nearest_neighbor.cc", "softmax.cc", "softmax_table.cc",
        "strided_copy.cc", "transpose.cc", "transpose_conv_2d.cc", "weight_rows.cc"}
-# Each without its tests that do not compare kernels; those that fail quickest come first.
-PROGRAMS = [("random_graph_test", "*"),
-            ("driver_cpu_test", "-*Session*:*Damaged*:*ModelCache*:*Lost*:*ChangedModel*:*Stored*:"
-                                "*Plan*:*CacheExplanation*:*Cached*:*Recorded*:*SeenKeys*"),
-            ("ops_test", "*"), ("nnapi_conformance_test", "*hearth_cpu*")]
-# Limits of each program. The slowest takes 80 seconds of processor time, which a busy machine does not
+# The programs that compare kernels, each without its tests that do not, at the level of instruction
+# sets at which they run (none: all that the processor has). The first pass has all that is quick. The
+# second one has lower levels, too: a kernel for AVX2 is not used where there is AVX-512, nor one for
+# VNNI where there is AMX. The modes of the conformance test differ in how a model is run, not in its
+# kernels.
+RANDOM = ("random_graph_test", "*")
+DRIVER = ("driver_cpu_test", "-*Session*:*Damaged*:*ModelCache*:*Lost*:*ChangedModel*:*Stored*:*Plan*:"
+                             "*CacheExplanation*:*Cached*:*Recorded*:*SeenKeys*")
+PASSES = (((*RANDOM, None), (*DRIVER, None), ("ops_test", "*", None)),
+          ((*DRIVER, "avx2"), (*DRIVER, "avx_vnni"), (*DRIVER, "avx512vnni"), (*RANDOM, "avx2"),
+           (*RANDOM, "avx512vnni"), ("nnapi_conformance_test", "*hearth_cpu_sync", None)))
+# Limits of each program. The slowest takes 10 seconds of processor time, which a busy machine does not
 # stretch; a program that waits for ever uses none, hence the limit on elapsed time.
-PROCESSOR_SECONDS = 600
+PROCESSOR_SECONDS = 200
 SECONDS = 3600
 MOST_MEMORY = 16 << 30
-# The programs run as the processor is, and then with less: a kernel for AVX2 is not used where there
-# is AVX-512, nor one for VNNI where there is AMX.
-LEVELS = ("avx512vnni", "avx2")
 NOT_COMPILED = "not compiled"
+SAME_CODE = "same object code"
+NOT_PLANTED = (NOT_COMPILED, SAME_CODE)
 
 Fault = collections.namedtuple("Fault", "file line kind old new offset")
 
@@ -125,20 +135,15 @@ def draw(files, root, count, seed):
             continue
         lines.add((fault.file, fault.line))
         drawn.append(fault)
-    # Some faults do not compile; others replace them.
-    return drawn[:count + count // 4]
-
-
-def limitProcess():
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS + 5))
+    # Some faults do not compile or leave the compiled code as it was; others replace them.
+    return drawn[:count + count // 2]
 
 
 class Tree:
-    """A copy of the source tree with its own build folder."""
+    """A copy of the source tree at `root` with its own build folder."""
 
-    def __init__(self, folder):
-        self.root = folder / "tree"
+    def __init__(self, root):
+        self.root = root
         listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT,
                                  check=True, capture_output=True, text=True).stdout
         for name in listing.splitlines():
@@ -149,28 +154,55 @@ class Tree:
             if not target.exists() or target.read_bytes() != source.read_bytes():
                 shutil.copy2(source, target)
         self.build = self.root / "build" / "release"
+        self.faultless = None
 
     def make(self, *targets):
         command = [str(self.root / "tools/dev/build.sh"), "release", *targets]
         return subprocess.run(command, check=False, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL).returncode == 0
 
-    def finding(self):
-        """The program that fails, and how; None when all pass.
+    def objects(self):
+        """A digest of the object files of the kernels."""
+        digest = hashlib.sha256()
+        for folder in ("src/drivers/cpu", "src/ops"):
+            for path in sorted((self.build / folder / "CMakeFiles").glob("hearth_*.dir/**/*.o")):
+                digest.update(path.read_bytes())
+        return digest.digest()
+
+    def check(self, number):
+        """What pass `number` finds although no fault is planted. Once before the others."""
+        self.faultless = None
+        finding = self.finding(number)
+        self.faultless = self.objects() if self.make(RANDOM[0]) else None
+        return finding
+
+    def findingWith(self, fault, number):
+        """What pass `number` finds with the fault planted."""
+        path = self.root / fault.file
+        source = path.read_text(encoding="utf-8")
+        path.write_text(planted(source, fault), encoding="utf-8")
+        try:
+            return self.finding(number)
+        finally:
+            path.write_text(source, encoding="utf-8")
+
+    def finding(self, number):
+        """The program of a pass that fails, and how; None when all pass.
 
         Most faults are found by the first program, so the others are built when it is their turn.
         """
-        for program, tests in PROGRAMS:
+        if not self.make(RANDOM[0]):
+            return NOT_COMPILED
+        if self.objects() == self.faultless:
+            return SAME_CODE
+        for program, tests, level in PASSES[number]:
+            if level is not None and not (with_isa.isPossible() and self.make("isa_mask")):
+                continue
             if not self.make(program):
                 return NOT_COMPILED
-            found = self.findingOf(program, tests, None)
+            found = self.findingOf(program, tests, level)
             if found is not None:
-                return found
-        for level in LEVELS if with_isa.isPossible() and self.make("isa_mask") else ():
-            for program, tests in PROGRAMS:
-                found = self.findingOf(program, tests, level)
-                if found is not None:
-                    return f"{found} at {level}"
+                return found if level is None else f"{found} at {level}"
         return None
 
     def findingOf(self, program, tests, level):
@@ -178,11 +210,12 @@ class Tree:
         if level is not None:
             environment = {**with_isa.environment(level),
                            "LD_AUDIT": str(self.build / "lib" / "libisa_mask.so")}
-        command = [str(self.build / "bin" / program), f"--gtest_filter={tests}",
+        command = ["prlimit", f"--as={MOST_MEMORY}", f"--cpu={PROCESSOR_SECONDS}",
+                   str(self.build / "bin" / program), f"--gtest_filter={tests}",
                    "--gtest_fail_fast", "--gtest_brief=1"]
         try:
             run = subprocess.run(command, cwd=self.root, check=False, timeout=SECONDS,
-                                 capture_output=True, env=environment, preexec_fn=limitProcess)
+                                 capture_output=True, env=environment)
         except subprocess.TimeoutExpired:
             return f"{program} hangs"
         if run.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
@@ -192,11 +225,65 @@ class Tree:
         return None
 
 
+class Campaign:
+    """What was tried, kept in a file. Safe for threads."""
+
+    def __init__(self, log, faults, count):
+        self.log = log
+        self.count = count
+        self.faults = faults
+        self.lock = threading.Lock()
+        self.results = {}
+        self.taken = set()
+        for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else ():
+            result = json.loads(line)
+            self.results[self.key(result)] = result
+
+    @staticmethod
+    def key(result):
+        return result["file"], result["offset"], result["new"]
+
+    def isOpen(self, key, number):
+        """Whether a fault has to go through pass `number`."""
+        result = self.results.get(key)
+        if result is None:
+            return number == 0
+        return result["finding"] is None and result["passes"] == number
+
+    def next(self, number):
+        """A fault that has to go through pass `number`; None when there is none left."""
+        with self.lock:
+            planned = sum(result["finding"] not in NOT_PLANTED for result in self.results.values())
+            if number == 0 and planned + len(self.taken) >= self.count:
+                return None
+            for fault in self.faults:
+                key = self.key(fault._asdict())
+                if key not in self.taken and self.isOpen(key, number):
+                    self.taken.add(key)
+                    return fault
+        return None
+
+    def add(self, fault, text, finding, number):
+        result = {**fault._asdict(), "finding": finding, "text": text, "passes": number + 1}
+        with self.lock, self.log.open("a", encoding="utf-8") as out:
+            self.taken.discard(self.key(result))
+            self.results[self.key(result)] = result
+            print(json.dumps(result), file=out)
+            print(f"{len(self.results)}, pass {number + 1}: {fault.file}:{fault.line} {fault.kind}: "
+                  f"{finding or 'NOT FOUND'}", file=sys.stderr, flush=True)
+
+    def work(self, tree, number):
+        """Takes faults through pass `number` until there are none left."""
+        while (fault := self.next(number)) is not None:
+            text = (tree.root / fault.file).read_text(encoding="utf-8").split("\n")[fault.line - 1]
+            self.add(fault, text.strip(), tree.findingWith(fault, number), number)
+
+
 def report(results):
     """The table of findings by folder and kind, and the faults that no program found."""
     rows = collections.defaultdict(collections.Counter)
     for result in results:
-        if result["finding"] == NOT_COMPILED:
+        if result["finding"] in NOT_PLANTED:
             continue
         for row in (str(pathlib.Path(result["file"]).parent), f"kind: {result['kind']}", "all"):
             rows[row]["planted"] += 1
@@ -206,8 +293,9 @@ def report(results):
         print(f"| {row} | {rows[row]['planted']} | {rows[row]['found']} |")
     for result in results:
         if result["finding"] is None:
+            left = "" if result["passes"] == len(PASSES) else " (slow programs not run yet)"
             print(f"{result['file']}:{result['line']}: `{result['old'].strip()}` as "
-                  f"`{result['new'].strip()}`: {result['text']}")
+                  f"`{result['new'].strip()}`: {result['text']}{left}")
 
 
 def main():
@@ -216,35 +304,22 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="which faults are drawn (1)")
     parser.add_argument("--files", nargs="+", default=KERNELS, help="globs from the root")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "mutants")
+    parser.add_argument("--jobs", type=int, default=1, help="faults to try at a time (1)")
+    parser.add_argument("--report", action="store_true", help="only show what was found so far")
     options = parser.parse_args()
-    tree = Tree(options.folder)
-    log = options.folder / "results.jsonl"
-    results = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-    done = {(result["file"], result["offset"], result["new"]) for result in results}
-    faults = draw(kernelFiles(tree.root, options.files), tree.root, options.count, options.seed)
-    broken = tree.finding()
-    if broken is not None:
-        print(f"Without a fault {broken} fails.")
-        return 1
-    with log.open("a", encoding="utf-8") as out:
-        for fault in faults:
-            if sum(result["finding"] != NOT_COMPILED for result in results) >= options.count:
-                break
-            if (fault.file, fault.offset, fault.new) in done:
-                continue
-            path = tree.root / fault.file
-            source = path.read_text(encoding="utf-8")
-            path.write_text(planted(source, fault), encoding="utf-8")
-            try:
-                finding = tree.finding()
-            finally:
-                path.write_text(source, encoding="utf-8")
-            text = source.split("\n")[fault.line - 1].strip()
-            results.append({**fault._asdict(), "finding": finding, "text": text})
-            print(json.dumps(results[-1]), file=out, flush=True)
-            print(f"{len(results)}: {fault.file}:{fault.line} {fault.kind}: "
-                  f"{finding or 'NOT FOUND'}", file=sys.stderr, flush=True)
-    report(results)
+    trees = [Tree(options.folder / f"tree{i or ''}") for i in range(options.jobs)]
+    root = trees[0].root
+    faults = draw(kernelFiles(root, options.files), root, options.count, options.seed)
+    campaign = Campaign(options.folder / "results.jsonl", faults, options.count)
+    for number in () if options.report else range(len(PASSES)):
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as threads:
+            broken = [found for found in threads.map(lambda tree: tree.check(number), trees)
+                      if found is not None]
+            if broken:
+                print(f"Without a fault {broken[0]} fails.")
+                return 1
+            list(threads.map(lambda tree: campaign.work(tree, number), trees))
+    report(list(campaign.results.values()))
     return 0
 
 

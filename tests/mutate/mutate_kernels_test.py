@@ -62,7 +62,7 @@ class MutateKernelsTest(unittest.TestCase):
     def testTheReportNamesWhatNobodyFound(self):
         def result(finding, line):
             return {"file": "src/ops/reduce.cc", "line": line, "kind": "sign", "old": " + ",
-                    "new": " - ", "offset": 7, "text": "a + b", "finding": finding}
+                    "new": " - ", "offset": 7, "text": "a + b", "finding": finding, "passes": 2}
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             mutate_kernels.report([result("ops_test", 3), result(None, 4),
