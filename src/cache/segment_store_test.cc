@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "cache/open_store.h"
 #include "cache/testing/crash_points.h"
 #include "cache/testing/kind_of_store_test.h"
+#include "cache/testing/shared_with_children.h"
 
 namespace hearth::cache {
 namespace {
@@ -144,9 +144,7 @@ TEST_P(KeptStoreTest, AReaderSurvivesThatOthersBuildAnew) {
     std::atomic<int> rounds;
     std::atomic<bool> stop;
   };
-  auto* const shared = static_cast<Shared*>(
-      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  new (shared) Shared{};
+  const SharedWithChildren<Shared> shared;
   const pid_t reader = startChild([&] {
     const auto store = open();
     const SegmentRef segments[] = {store->find(segmentKey(40)).segment,
@@ -179,7 +177,6 @@ TEST_P(KeptStoreTest, AReaderSurvivesThatOthersBuildAnew) {
   }
   shared->stop = true;
   EXPECT_EQ(hasEnded ? status : waitForChild(reader), 0);
-  ::munmap(shared, sizeof(Shared));
 }
 
 // The background check begins when a start is over; a process that ends before that checks a small
@@ -363,21 +360,14 @@ TEST_P(KeptStoreTest, ManyProcessesStartColdAtOnce) {
     SCOPED_TRACE(processes);
     removeFolder(folder_.path() / "store");
     fs::remove(folder_.path() / "bundle");
-    auto* const built = static_cast<std::atomic<int>*>(::mmap(nullptr, sizeof(std::atomic<int>),
-                                                              PROT_READ | PROT_WRITE,
-                                                              MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    new (built) std::atomic<int>(0);
-    std::vector<pid_t> children;
-    for (int i = 0; i < processes; ++i)
-      children.push_back(startChild([&] {
-        const std::optional<int> count = start(*open(), 11, numbers);
-        if (!count) return 1;
-        built->fetch_add(*count);
-        return 0;
-      }));
-    for (const pid_t child : children) EXPECT_EQ(waitForChild(child), 0);
+    const SharedWithChildren<std::atomic<int>> built;
+    inProcesses(processes, [&] {
+      const std::optional<int> count = start(*open(), 11, numbers);
+      if (!count) return 1;
+      built->fetch_add(*count);
+      return 0;
+    });
     EXPECT_EQ(built->load(), static_cast<int>(std::size(numbers)));
-    ::munmap(built, sizeof(std::atomic<int>));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "cache/testing/blob_cache_test_util.h"
 #include "cache/testing/crash_points.h"
+#include "cache/testing/faults.h"
 
 #ifdef HEARTH_TEST_HOOKS
 
@@ -22,27 +23,23 @@ class BlobCacheFaultTest : public BlobCacheTest {
 };
 
 TEST_F(BlobCacheFaultTest, EveryFailureToSaveHasAReasonAndKeepsTheOldFile) {
-  const std::pair<const char*, StoreReason> faults[] = {
-      {"pwrite:ENOSPC", StoreReason::kNoSpace}, {"pwrite:EDQUOT", StoreReason::kNoSpace},
-      {"pwrite:EIO", StoreReason::kIoError},    {"fsync:EIO", StoreReason::kIoError},
-      {"fsync:ENOSPC", StoreReason::kNoSpace},  {"rename:EIO", StoreReason::kIoError},
-      {"rename:ENOSPC", StoreReason::kNoSpace}, {"pread:EIO", StoreReason::kIoError},
-      {"open:EMFILE", StoreReason::kIoError},   {"open:EROFS:2", StoreReason::kReadOnly},
+  const FaultsByReason faults = {
+      {StoreReason::kNoSpace, {"pwrite:ENOSPC", "pwrite:EDQUOT", "fsync:ENOSPC", "rename:ENOSPC"}},
+      {StoreReason::kIoError,
+       {"pwrite:EIO", "fsync:EIO", "rename:EIO", "pread:EIO", "open:EMFILE"}},
+      {StoreReason::kReadOnly, {"open:EROFS:2"}},
   };
   const auto first = open();
   first->set(keyOf(1), valueOf(1));
   ASSERT_TRUE(first->save());
   uint64_t number = 1;
-  for (const auto& [fault, reason] : faults) {
-    SCOPED_TRACE(fault);
+  forEachFault(faults, [&](const char* fault, StoreReason reason) {
     const uint64_t saved = number++;
     const auto cache = open();
     cache->set(keyOf(number), valueOf(number));
     ASSERT_TRUE(cache->save());
     cache->set(keyOf(number + 100), valueOf(number + 100));
-    ASSERT_TRUE(base::sys::injectText(fault));
-    const StoreStatus failed = cache->save();
-    base::sys::clearFaults();
+    const StoreStatus failed = underFault(fault, [&] { return cache->save(); });
     ASSERT_FALSE(failed);
     EXPECT_EQ(failed.error().reason, reason) << failed.error().message;
     EXPECT_FALSE(failed.error().message.empty());
@@ -54,7 +51,7 @@ TEST_F(BlobCacheFaultTest, EveryFailureToSaveHasAReasonAndKeepsTheOldFile) {
     EXPECT_TRUE(has(*cache, number + 100));
     ASSERT_TRUE(cache->save());
     EXPECT_TRUE(has(*open(), number + 100));
-  }
+  });
 }
 
 TEST_F(BlobCacheFaultTest, AFileThatCannotBeReadOnceIsNoEmptyCache) {

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +17,8 @@
 #include "cache/open_store.h"
 #include "cache/store/store_facts.h"
 #include "cache/testing/bundle_test_util.h"
+#include "cache/testing/faults.h"
+#include "cache/testing/shared_with_children.h"
 
 namespace hearth::cache {
 namespace {
@@ -343,22 +344,19 @@ TEST_F(BundleStoreTest, ADeletedBundleIsBuiltAnew) {
 #ifdef HEARTH_TEST_HOOKS
 
 TEST_F(BundleStoreTest, EveryFailureToWriteHasAReasonAndLeavesNothing) {
-  const std::pair<const char*, StoreReason> faults[] = {
-      {"pwrite:ENOSPC", StoreReason::kNoSpace}, {"fallocate:EDQUOT", StoreReason::kNoSpace},
-      {"pwrite:EIO:3", StoreReason::kIoError},  {"rename:ENOSPC", StoreReason::kNoSpace},
-      {"rename:EROFS", StoreReason::kReadOnly}, {"ftruncate:EIO", StoreReason::kIoError},
+  const FaultsByReason faults = {
+      {StoreReason::kNoSpace, {"pwrite:ENOSPC", "fallocate:EDQUOT", "rename:ENOSPC"}},
+      {StoreReason::kIoError, {"pwrite:EIO:3", "ftruncate:EIO"}},
+      {StoreReason::kReadOnly, {"rename:EROFS"}},
   };
-  for (const auto& [fault, reason] : faults) {
-    SCOPED_TRACE(fault);
+  forEachFault(faults, [&](const char* fault, StoreReason reason) {
     {
       const auto store = open();
-      ASSERT_TRUE(base::sys::injectText(fault));
-      EXPECT_NE(build(*store), 0);
-      base::sys::clearFaults();
+      EXPECT_NE(underFault(fault, [&] { return build(*store); }), 0);
       EXPECT_EQ(store->writability().reason, reason);
     }
     EXPECT_TRUE(fs::is_empty(folder_.path()));
-  }
+  });
   // A failure to add facts has no other effect.
   ASSERT_EQ(build(*open()), 0);
   const Fact fact{"a fact", payload(1, 100)};
@@ -399,41 +397,37 @@ TEST_F(BundleStoreTest, AFileThatCannotBeSyncedIsDropped) {
 
 #endif  // HEARTH_TEST_HOOKS
 
-// Memory that forked children share with the test.
-struct Shared {
-  std::atomic<int> ready;
-  std::atomic<int> builders;
-  std::atomic<bool> go;
-};
-
 class BundleProcessTest : public BundleTest {
  protected:
-  BundleProcessTest()
-      : shared_(static_cast<Shared*>(::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                                            MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
-    new (shared_) Shared{};
+  struct Shared {
+    std::atomic<int> ready;
+    std::atomic<int> builders;
+  };
+
+  // A process that begins to build and never ends; returns when it has begun.
+  pid_t startBuilder(const StoreOptions& options, const SegmentKey& key) const {
+    const pid_t builder = startChild([&] {
+      const auto store = BundleStore::open(options);
+      const BuildTicket ticket = (*store)->acquire(key);
+      if (ticket.role() == BuildTicket::Role::kBuild) shared_->ready = 1;
+      ::pause();
+      return 0;
+    });
+    waitUntil(shared_->ready, 1);
+    return builder;
   }
-  ~BundleProcessTest() override { ::munmap(shared_, sizeof(Shared)); }
-  void waitUntil(int count) const {
-    while (shared_->ready.load() < count) ::usleep(200);
-  }
-  Shared* shared_;
+
+  SharedWithChildren<Shared> shared_;
 };
 
 TEST_F(BundleProcessTest, SixteenProcessesStartColdWithOneBuilder) {
-  constexpr int kProcesses = 16;
-  std::vector<pid_t> children;
-  for (int i = 0; i < kProcesses; ++i)
-    children.push_back(startChild([&] {
-      shared_->ready.fetch_add(1);
-      waitUntil(kProcesses);
-      const auto store = BundleStore::open(options());
-      if (!store) return 9;
-      const int result = build(**store);
-      if ((*store)->counters().segmentsWritten > 0) shared_->builders.fetch_add(1);
-      return result;
-    }));
-  for (const pid_t child : children) EXPECT_EQ(waitForChild(child), 0);
+  inProcesses(16, [&] {
+    const auto store = BundleStore::open(options());
+    if (!store) return 9;
+    const int result = build(**store);
+    if ((*store)->counters().segmentsWritten > 0) shared_->builders.fetch_add(1);
+    return result;
+  });
   EXPECT_EQ(shared_->builders.load(), 1);
   EXPECT_FALSE(fs::exists(building()));
   EXPECT_EQ(build(*open(strict())), 0);
@@ -467,14 +461,7 @@ TEST_F(BundleProcessTest, ThreadsShareOneBuilder) {
 }
 
 TEST_F(BundleProcessTest, AnotherProcessTakesOverFromABuilderThatDies) {
-  const pid_t builder = startChild([&] {
-    const auto store = BundleStore::open(options());
-    const BuildTicket ticket = (*store)->acquire(keys()[0]);
-    if (ticket.role() == BuildTicket::Role::kBuild) shared_->ready = 1;
-    ::pause();
-    return 0;
-  });
-  waitUntil(1);
+  const pid_t builder = startBuilder(options(), keys()[0]);
   // A process that has waited too long builds for itself, and does not wait for the same writer
   // again.
   const auto store = open();
@@ -500,14 +487,7 @@ TEST_F(BundleProcessTest, FactsDoNotWaitForBuildersAndAreWrittenWithTheNextPlan)
     return open(strict())->recall(key).has_value();
   };
   // Another process is building.
-  const pid_t builder = startChild([&] {
-    const auto other = BundleStore::open(strict());
-    const BuildTicket ticket = (*other)->acquire(segmentKey(500));
-    if (ticket.role() == BuildTicket::Role::kBuild) shared_->ready = 1;
-    ::pause();
-    return 0;
-  });
-  waitUntil(1);
+  const pid_t builder = startBuilder(strict(), segmentKey(500));
   remember("busy");
   EXPECT_FALSE(isKept("busy"));
   ::kill(builder, SIGKILL);

@@ -12,6 +12,7 @@
 #include "base/descriptor.h"
 #include "base/fault.h"
 #include "cache/identity/content_hash.h"
+#include "cache/testing/faults.h"
 #include "cache/testing/memory_store_test.h"
 
 namespace hearth::cache {
@@ -28,58 +29,55 @@ class StoreFaultTest : public MemoryStoreTest {
 #ifdef HEARTH_TEST_HOOKS
 
 TEST_F(StoreFaultTest, EveryFailureToWriteHasAReasonAndLeavesNothing) {
-  const std::pair<const char*, StoreReason> faults[] = {
-      {"pwrite:ENOSPC", StoreReason::kNoSpace},   {"pwrite:EDQUOT", StoreReason::kNoSpace},
-      {"pwrite:ENOSPC:2", StoreReason::kNoSpace}, {"fallocate:ENOSPC", StoreReason::kNoSpace},
-      {"pwrite:EIO", StoreReason::kIoError},      {"open:EMFILE:1:*", StoreReason::kIoError},
-      {"open:EROFS:4", StoreReason::kReadOnly},   {"rename:EIO", StoreReason::kIoError},
-      {"rename:ENOSPC", StoreReason::kNoSpace},   {"mkdir:EDQUOT", StoreReason::kNoSpace},
+  const FaultsByReason faults = {
+      {StoreReason::kNoSpace,
+       {"pwrite:ENOSPC", "pwrite:EDQUOT", "pwrite:ENOSPC:2", "fallocate:ENOSPC", "rename:ENOSPC",
+        "mkdir:EDQUOT"}},
+      {StoreReason::kIoError, {"pwrite:EIO", "open:EMFILE:1:*", "rename:EIO"}},
+      {StoreReason::kReadOnly, {"open:EROFS:4"}},
   };
   const auto store = open();
   uint64_t number = 0;
-  for (const auto& [fault, reason] : faults) {
-    SCOPED_TRACE(fault);
+  forEachFault(faults, [&](const char* fault, StoreReason reason) {
     const SegmentKey key = segmentKey(++number);
-    ASSERT_TRUE(base::sys::injectText(fault));
-    const auto failed = store->publish(key, payload(1, 2u << 20));
-    base::sys::clearFaults();
+    const auto failed =
+        underFault(fault, [&] { return store->publish(key, payload(1, 2u << 20)); });
     ASSERT_FALSE(failed);
     EXPECT_EQ(failed.error().reason, reason) << failed.error().message;
     EXPECT_FALSE(failed.error().message.empty());
     EXPECT_EQ(store->find(key).reason, StoreReason::kAbsent);
     EXPECT_TRUE(fs::is_empty(root() / "tmp"));
     EXPECT_TRUE(store->publish(key, payload(1, 2u << 20)));
-  }
+  });
 }
 
 TEST_F(StoreFaultTest, SegmentsThatAreCopiedFirstFailWithTheSameReasons) {
-  const std::pair<const char*, StoreReason> faults[] = {
-      {"pwrite:ENOSPC", StoreReason::kNoSpace},   {"pwrite:ENOSPC:2", StoreReason::kNoSpace},
-      {"pwrite:ENOSPC:4", StoreReason::kNoSpace}, {"fallocate:ENOSPC", StoreReason::kNoSpace},
-      {"pwrite:EIO", StoreReason::kIoError},      {"pread:EIO", StoreReason::kIoError},
-      {"open:EROFS", StoreReason::kReadOnly},     {"mkdir:EDQUOT", StoreReason::kNoSpace},
-      {"rename:EIO", StoreReason::kIoError},
+  const FaultsByReason faults = {
+      {StoreReason::kNoSpace,
+       {"pwrite:ENOSPC", "pwrite:ENOSPC:2", "pwrite:ENOSPC:4", "fallocate:ENOSPC", "mkdir:EDQUOT"}},
+      {StoreReason::kIoError, {"pwrite:EIO", "pread:EIO", "rename:EIO"}},
+      {StoreReason::kReadOnly, {"open:EROFS"}},
   };
   const auto store = open();
   // Three writes for the payload, one for the tail.
   const std::vector<uint8_t> bytes = payload(1, 20u << 20);
-  for (const auto& [fault, reason] : faults) {
-    SCOPED_TRACE(fault);
-    std::optional<StoreResult<SegmentRef>> result;
-    ASSERT_TRUE(base::sys::injectText(fault));
-    store->publishAsync({.payload = bytes,
-                         .copied = [](const memory::Mapping&) {},
-                         .done =
-                             [&](StoreResult<SegmentRef> segment) {
-                               result = segment;
-                             }});
-    store->flush();
-    base::sys::clearFaults();
+  forEachFault(faults, [&](const char* fault, StoreReason reason) {
+    const auto result = underFault(fault, [&] {
+      std::optional<StoreResult<SegmentRef>> published;
+      store->publishAsync({.payload = bytes,
+                           .copied = [](const memory::Mapping&) {},
+                           .done =
+                               [&](StoreResult<SegmentRef> segment) {
+                                 published = segment;
+                               }});
+      store->flush();
+      return published;
+    });
     ASSERT_TRUE(result && !*result);
     EXPECT_EQ(result->error().reason, reason) << result->error().message;
     EXPECT_TRUE(fs::is_empty(root() / "tmp"));
     EXPECT_FALSE(store->find(contentSegmentKey(bytes)));
-  }
+  });
 }
 
 TEST_F(StoreFaultTest, InterruptedAndShortCallsAreNoFailures) {

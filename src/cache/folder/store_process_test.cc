@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several processes and threads use one store.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <atomic>
 #include <thread>
 
 #include "base/fork_test_util.h"
-#include "cache/testing/store_test_util.h"
+#include "cache/testing/memory_store_test.h"
+#include "cache/testing/shared_with_children.h"
 
 namespace hearth::cache {
 namespace {
@@ -18,22 +18,13 @@ size_t sizeOf(int index) {
   return index % 6 == 0 ? (2u << 20) + 99 : 3000u + 100 * static_cast<size_t>(index);
 }
 
-// Memory that forked children share with the test.
-struct Shared {
-  std::atomic<int> builds[kSegments];
-  std::atomic<int> ready;
-  std::atomic<bool> go;
-};
-
-class StoreProcessTest : public StoreTest {
+class StoreProcessTest : public MemoryStoreTest {
  protected:
-  StoreProcessTest()
-      : StoreTest(TempFolder::Place::kMemory),
-        shared_(static_cast<Shared*>(::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                                            MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
-    new (shared_) Shared{};
-  }
-  ~StoreProcessTest() override { ::munmap(shared_, sizeof(Shared)); }
+  struct Shared {
+    std::atomic<int> builds[kSegments];
+    std::atomic<int> ready;
+    std::atomic<bool> go;
+  };
 
   // A cold start; returns 0 when all segments are right.
   int start(WeightStore& store) const {
@@ -54,24 +45,14 @@ class StoreProcessTest : public StoreTest {
     return 0;
   }
 
-  void waitForOthers(int count) const {
-    shared_->ready.fetch_add(1);
-    while (shared_->ready.load() < count) ::usleep(200);
-  }
-
-  Shared* shared_;
+  SharedWithChildren<Shared> shared_;
 };
 
 TEST_F(StoreProcessTest, SixteenProcessesStartColdWithOneBuilderForEachSegment) {
-  constexpr int kProcesses = 16;
-  std::vector<pid_t> children;
-  for (int i = 0; i < kProcesses; ++i)
-    children.push_back(startChild([&] {
-      waitForOthers(kProcesses);
-      const auto store = WeightStore::open(options());
-      return store ? start(**store) : 9;
-    }));
-  for (const pid_t child : children) EXPECT_TRUE(succeeded(waitForChild(child)));
+  inProcesses(16, [&] {
+    const auto store = WeightStore::open(options());
+    return store ? start(**store) : 9;
+  });
   for (const std::atomic<int>& builds : shared_->builds) EXPECT_EQ(builds.load(), 1);
   EXPECT_EQ(open()->inventory()->temporaries.size(), 0u);
 }
@@ -82,7 +63,7 @@ TEST_F(StoreProcessTest, ThreadsShareOneBuilderForEachSegment) {
   std::atomic<int> failures = 0;
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([&] {
-      waitForOthers(8);
+      waitForOthers(shared_->ready, 8);
       if (start(*store) != 0) ++failures;
     });
   for (std::thread& thread : threads) thread.join();
@@ -120,7 +101,7 @@ TEST_F(StoreProcessTest, AnotherProcessTakesOverFromABuilderThatDies) {
     ::pause();
     return 0;
   });
-  while (shared_->ready.load() == 0) ::usleep(200);
+  waitUntil(shared_->ready, 1);
   ASSERT_EQ(shared_->ready.load(), 1);
   // While the builder lives, no other process builds with a ticket; a process that has waited too
   // long builds for itself.
@@ -174,7 +155,7 @@ TEST_F(StoreProcessTest, AChildDoesNotKeepADeadParentsBuildAlive) {
       while (!shared_->go.load()) ::usleep(200);
       return 0;
     });
-    while (shared_->ready.load() == 0) ::usleep(200);
+    waitUntil(shared_->ready, 1);
     (void)child;
     ::kill(::getpid(), SIGKILL);
     return 1;
@@ -200,7 +181,7 @@ TEST_F(StoreProcessTest, APlanThatAnotherProcessHasLoadedStays) {
     while (!shared_->go.load()) ::usleep(200);
     return 0;
   });
-  while (shared_->ready.load() == 0) ::usleep(200);
+  waitUntil(shared_->ready, 1);
   const auto store = open();
   const auto report = store->prune({.maxBytes = 0});
   ASSERT_TRUE(report);

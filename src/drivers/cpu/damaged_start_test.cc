@@ -20,6 +20,7 @@
 #include "base/format.h"
 #include "cache/open_store.h"
 #include "cache/store/segment_store.h"
+#include "cache/testing/shared_with_children.h"
 #include "drivers/cpu/testing/held_page.h"
 #include "drivers/cpu/testing/weight_session_test_util.h"
 #include "drivers/cpu/weights/segment_prefetcher.h"
@@ -44,13 +45,9 @@ class DamagedStartTest : public WeightSessionTest {
 
   void SetUp() override {
     WeightSessionTest::SetUp();
-    shared_ = static_cast<Seen*>(
-        ::mmap(nullptr, sizeof(Seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    ASSERT_NE(shared_, MAP_FAILED);
     save(model_);
     expected_ = start(model_, off()).output;
   }
-  void TearDown() override { ::munmap(shared_, sizeof(Seen)); }
 
   cache::StoreOptions bundle() const {
     cache::StoreOptions result;
@@ -164,7 +161,7 @@ class DamagedStartTest : public WeightSessionTest {
 
   const TestModel model_{1};
   std::vector<float> expected_;
-  Seen* shared_ = nullptr;
+  cache::SharedWithChildren<Seen> shared_;
 };
 
 // A lost plan makes the next start cold. It packs right weights, but segments of the same names are
