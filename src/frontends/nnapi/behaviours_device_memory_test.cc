@@ -14,6 +14,16 @@ namespace {
 
 using ndk::Out;
 
+// Asks for a memory in the role of argument 0 that `addRole` adds, and returns the result code.
+int createFor(decltype(ANeuralNetworksMemoryDesc_addInputRole)* addRole,
+              const ndk::Compilation& compilation, ANeuralNetworksMemory** memory) {
+  ndk::MemoryDescHandle desc;
+  ndk::check(ANeuralNetworksMemoryDesc_create(Out(desc)), "MemoryDesc_create");
+  ndk::check(addRole(desc.get(), compilation.get(), 0, 1), "addRole");
+  ndk::check(ANeuralNetworksMemoryDesc_finish(desc.get()), "MemoryDesc_finish");
+  return ANeuralNetworksMemory_createFromDesc(desc.get(), memory);
+}
+
 TEST_F(MemoryBehaviour, B45_RolesOfDescriptors) {
   const ndk::Compilation compilation = compileForAll(addModel());
   const ndk::Compilation other = compileForAll(addModel({3}));
@@ -222,20 +232,10 @@ TEST_F(MemoryBehaviour, B49_EveryFailureTakesTheValue) {
   auto device =
       std::make_shared<FakeDevice>(FakeDeviceOptions{.name = "device", .allocates = true});
   setDevicesForTest({device});
-  ndk::Model model;
-  const uint32_t input = model.operand(floats({4}));
-  const uint32_t values = model.operand(floats({2}));
-  const uint32_t indices = model.operand(ints({0}));
-  model.operation(ANEURALNETWORKS_TOPK_V2, {input, model.int32(2)}, {values, indices});
-  model.finish({input}, {values, indices});
-  const ndk::Compilation compilation = compileForOne(model);
-  ndk::MemoryDescHandle desc;
-  ASSERT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_create(Out(desc)));
-  ASSERT_CODE(NO_ERROR,
-              ANeuralNetworksMemoryDesc_addOutputRole(desc.get(), compilation.get(), 0, 1));
-  ASSERT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_finish(desc.get()));
+  const ndk::Compilation compilation = compileForOne(topTwoModel(0));
   ndk::MemoryHandle memory;
-  ASSERT_CODE(NO_ERROR, ANeuralNetworksMemory_createFromDesc(desc.get(), Out(memory)));
+  ASSERT_CODE(NO_ERROR,
+              createFor(ANeuralNetworksMemoryDesc_addOutputRole, compilation, Out(memory)));
   const std::vector<float> numbers = {3, 9, 1, 7};
   const auto computeWith = [&](size_t indexCount) {
     ndk::Execution execution(compilation);
@@ -267,12 +267,8 @@ TEST_F(MemoryBehaviour, B49_DynamicOutputsRecordTheirDimensions) {
   const ndk::Compilation compilation = compileForOne(addModel({0}));
   const ndk::MemoryHandle memory = deviceMemory(compilation);
   ndk::Execution execution(compilation);
-  const ndk::Type three = floats({3});
-  const ANeuralNetworksOperandType type = three.get();
   const std::vector<float> values = {1, 2, 3};
-  for (const int32_t index : {0, 1})
-    ASSERT_CODE(NO_ERROR, ANeuralNetworksExecution_setInput(execution.get(), index, &type,
-                                                            values.data(), 12));
+  setBothInputs(execution, values);
   ASSERT_CODE(NO_ERROR, setOutput(execution, 0, memory, 0, 0));
   execution.compute();
   EXPECT_THAT(execution.outputDimensions(0), testing::ElementsAre(3));
@@ -282,13 +278,8 @@ TEST_F(MemoryBehaviour, B49_DynamicOutputsRecordTheirDimensions) {
 
   // If no device allocates unknown sizes, no memory is possible.
   device->options.allocatesUnknown = false;
-  ndk::MemoryDescHandle desc;
-  ASSERT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_create(Out(desc)));
-  ASSERT_CODE(NO_ERROR,
-              ANeuralNetworksMemoryDesc_addInputRole(desc.get(), compilation.get(), 0, 1));
-  ASSERT_CODE(NO_ERROR, ANeuralNetworksMemoryDesc_finish(desc.get()));
   ndk::MemoryHandle none;
-  EXPECT_CODE(OP_FAILED, ANeuralNetworksMemory_createFromDesc(desc.get(), Out(none)));
+  EXPECT_CODE(OP_FAILED, createFor(ANeuralNetworksMemoryDesc_addInputRole, compilation, Out(none)));
 }
 
 // Devices of the CPU have no memory of their own. What the runtime gives them instead grows.
@@ -302,18 +293,10 @@ TEST_F(MemoryBehaviour, B49_MemoryOfUnknownSizeGrowsWithItsValues) {
       ndk::Execution into(compilation);
       into.reusable();
       ASSERT_CODE(NO_ERROR, setOutput(into, 0, memory, 0, 0));
-      const auto setInputs = [](const ndk::Execution& execution, const std::vector<float>& values) {
-        const ndk::Type given = floats({static_cast<uint32_t>(values.size())});
-        const ANeuralNetworksOperandType type = given.get();
-        for (const int32_t index : {0, 1})
-          ndk::check(ANeuralNetworksExecution_setInput(execution.get(), index, &type, values.data(),
-                                                       values.size() * sizeof(float)),
-                     "setInput");
-      };
       for (const size_t count : {3, 5000, 2, 100'000}) {
         SCOPED_TRACE(count);
         const std::vector<float> values(count, 1.5f);
-        setInputs(into, values);
+        setBothInputs(into, values);
         into.compute();
         EXPECT_THAT(into.outputDimensions(0), testing::ElementsAre(count));
         EXPECT_EQ(copyOut(memory, count), std::vector<float>(count, 3.0f));
@@ -347,7 +330,7 @@ TEST_F(MemoryBehaviour, B49_MemoryOfUnknownSizeGrowsWithItsValues) {
       const ANeuralNetworksOperandType type = four.get();
       ndk::Execution execution(compilation);
       const std::vector<float> values = {1, 2, 3, 4};
-      setInputs(execution, values);
+      setBothInputs(execution, values);
       ASSERT_CODE(NO_ERROR, ANeuralNetworksExecution_setOutputFromMemory(execution.get(), 0, &type,
                                                                          typed.get(), 0, 0));
       ndk::check(ANeuralNetworksEvent_wait(execution.startAfter({}).get()), "Event_wait");
@@ -361,13 +344,8 @@ TEST_F(MemoryBehaviour, B49_MemoryGrowsWhileOthersReadIt) {
   const ndk::Compilation compilation = compileFor(addModel({0}), {ndk::devices()[0]});
   const ndk::MemoryHandle memory = deviceMemory(compilation);
   const auto computeInto = [&](const std::vector<float>& values) {
-    const ndk::Type given = floats({static_cast<uint32_t>(values.size())});
-    const ANeuralNetworksOperandType type = given.get();
     ndk::Execution execution(compilation);
-    for (const int32_t index : {0, 1})
-      ndk::check(ANeuralNetworksExecution_setInput(execution.get(), index, &type, values.data(),
-                                                   values.size() * sizeof(float)),
-                 "setInput");
+    setBothInputs(execution, values);
     ndk::check(setOutput(execution, 0, memory, 0, 0), "setOutputFromMemory");
     execution.compute();
   };

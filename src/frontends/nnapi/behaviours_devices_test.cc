@@ -631,18 +631,19 @@ TEST_F(DeviceBehaviour, B58_FeatureLevelsAndPreferredMemory) {
   uint32_t value = 0;
   EXPECT_CODE(BAD_STATE, ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(
                              unfinished.get(), 0, &value));
-  EXPECT_CODE(NO_ERROR, ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(
-                            compilation.get(), 1, &value));
-  EXPECT_TRUE(std::has_single_bit(value));
-  EXPECT_CODE(NO_ERROR, ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput(
-                            compilation.get(), 0, &value));
-  EXPECT_GE(value, 1u);
-  EXPECT_CODE(NO_ERROR, ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput(
-                            compilation.get(), 0, &value));
-  EXPECT_TRUE(std::has_single_bit(value));
-  EXPECT_CODE(NO_ERROR, ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(
-                            compilation.get(), 0, &value));
-  EXPECT_GE(value, 1u);
+  const auto preferred = [&](auto* get, uint32_t index) {
+    uint32_t bytes = 0;
+    EXPECT_CODE(NO_ERROR, get(compilation.get(), index, &bytes));
+    return bytes;
+  };
+  for (auto* const alignment : {ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput,
+                                ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput})
+    EXPECT_TRUE(std::has_single_bit(preferred(alignment, 0)));
+  for (auto* const padding : {ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput,
+                              ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput})
+    EXPECT_GE(preferred(padding, 0), 1u);
+  EXPECT_TRUE(std::has_single_bit(
+      preferred(ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput, 1)));
   EXPECT_CODE(BAD_DATA, ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(
                             compilation.get(), 2, &value));
   EXPECT_CODE(BAD_DATA, ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(

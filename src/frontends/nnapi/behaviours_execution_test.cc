@@ -297,14 +297,7 @@ TEST_F(ExecutionBehaviour, B31_OmittedArguments) {
     EXPECT_EQ(projected, project(device, {1, 1, 1}));
     EXPECT_NE(projected, (std::vector<int32_t>{-1, -1})) << "Nothing was computed.";
 
-    ndk::Model model;
-    const uint32_t input = model.operand(floats({4}));
-    const uint32_t values = model.operand(floats({2}));
-    const uint32_t indices = model.operand(ints({2}));
-    model.operation(ANEURALNETWORKS_TOPK_V2, {input, model.int32(2)}, {values, indices});
-    model.finish({input}, {values, indices});
-    ndk::Compilation compilation(model, {device});
-    compilation.finish();
+    const ndk::Compilation compilation = compileFor(topTwoModel(2), {device});
     ndk::Execution execution(compilation);
     const std::vector<float> numbers = {3, 9, 1, 7};
     std::vector<int32_t> largest(2);

@@ -100,11 +100,7 @@ TEST_F(ModeBehaviour, B35_FencedExecutionsFollowTheirDependencies) {
 
   const ndk::Compilation dynamic = compileForAll(addModel({0}));
   ndk::Execution unknown(dynamic);
-  const ndk::Type two = floats({2});
-  const ANeuralNetworksOperandType type = two.get();
-  for (const int32_t index : {0, 1})
-    ASSERT_CODE(NO_ERROR,
-                ANeuralNetworksExecution_setInput(unknown.get(), index, &type, a_.data(), 8));
+  setBothInputs(unknown, a_);
   unknown.output(0, sum_);
   EXPECT_CODE(BAD_DATA, ANeuralNetworksExecution_startComputeWithDependencies(
                             unknown.get(), nullptr, 0, 0, Out(event)));

@@ -45,6 +45,17 @@ inline ndk::Model addThenMulModel(const std::vector<uint32_t>& dimensions = {2})
   return model;
 }
 
+// The two largest of four values, and their indices in a vector of so many (0: unknown).
+inline ndk::Model topTwoModel(uint32_t indexCount) {
+  ndk::Model model;
+  const uint32_t input = model.operand(floats({4}));
+  const uint32_t values = model.operand(floats({2}));
+  const uint32_t indices = model.operand(ints({indexCount}));
+  model.operation(ANEURALNETWORKS_TOPK_V2, {input, model.int32(2)}, {values, indices});
+  model.finish({input}, {values, indices});
+  return model;
+}
+
 // A WHILE that computes n + 1 for ever.
 inline ndk::Model endlessModel() {
   const auto condition = [] {
@@ -93,6 +104,16 @@ inline ndk::Compilation compileForAll(const ndk::Model& model) {
   ndk::Compilation compilation(model);
   compilation.finish();
   return compilation;
+}
+
+// Sets both inputs of a model of unknown dimensions to a vector of these values.
+inline void setBothInputs(const ndk::Execution& execution, const std::vector<float>& values) {
+  const ndk::Type vector = floats({static_cast<uint32_t>(values.size())});
+  const ANeuralNetworksOperandType type = vector.get();
+  for (const int32_t index : {0, 1})
+    ndk::check(ANeuralNetworksExecution_setInput(execution.get(), index, &type, values.data(),
+                                                 values.size() * sizeof(float)),
+               "setInput");
 }
 
 // Turns the log off, because these tests cause failures on purpose.
