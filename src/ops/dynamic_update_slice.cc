@@ -53,17 +53,8 @@ Status execute(OperationContext& context) {
   if (output.data != data.data)
     copyStrided(1, {{static_cast<int64_t>(data.elementCount() * element), 1, 1}}, data.data,
                 output.data, context.threadPool);
-  const std::vector<int64_t> from = rowMajorStrides(update.dimensions);
-  const std::vector<int64_t> to = rowMajorStrides(output.dimensions);
-  std::vector<CopyDimension> loops;
-  int64_t start = 0;
-  for (size_t i = 0; i < to.size(); ++i) {
-    if (update.dimensions[i] == 0) return {};
-    loops.push_back({update.dimensions[i], from[i], to[i]});
-    start += begin[i] * to[i];
-  }
-  copyStrided(element, std::move(loops), update.data,
-              output.as<uint8_t>() + static_cast<size_t>(start) * element, context.threadPool);
+  copyBlock(element, update.dimensions, update.data, output.dimensions, begin, output.data,
+            context.threadPool);
   return {};
 }
 

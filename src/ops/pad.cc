@@ -146,17 +146,9 @@ Status execute(OperationContext& context) {
     return {};
   }
   fillElements(element, parameters.value.data(), output.data, output.elementCount());
-  const std::vector<int64_t> from = rowMajorStrides(input.dimensions);
-  const std::vector<int64_t> to = rowMajorStrides(parameters.dimensions);
-  std::vector<CopyDimension> loops;
-  int64_t start = 0;
-  for (size_t i = 0; i < to.size(); ++i) {
-    if (input.dimensions[i] == 0) return {};
-    loops.push_back({input.dimensions[i], from[i], to[i]});
-    start += parameters.before[i] * to[i];
-  }
-  copyStrided(element, std::move(loops), input.data,
-              output.as<uint8_t>() + static_cast<size_t>(start) * element, context.threadPool);
+  const std::vector<int64_t> begin(parameters.before.begin(), parameters.before.end());
+  copyBlock(element, input.dimensions, input.data, parameters.dimensions, begin, output.data,
+            context.threadPool);
   return {};
 }
 

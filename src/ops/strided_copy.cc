@@ -325,6 +325,23 @@ void copySlice(size_t elementSize, const graph::Dimensions& dimensions,
               target, pool);
 }
 
+void copyBlock(size_t elementSize, const graph::Dimensions& block, const void* source,
+               const graph::Dimensions& dimensions, std::span<const int64_t> begin, void* target,
+               threads::ThreadPool* pool) {
+  const std::vector<int64_t> from = rowMajorStrides(block);
+  const std::vector<int64_t> to = rowMajorStrides(dimensions);
+  std::vector<CopyDimension> loops;
+  int64_t start = 0;
+  for (size_t i = 0; i < block.size(); ++i) {
+    // An empty block may begin past the end, where nothing may be addressed.
+    if (block[i] == 0) return;
+    loops.push_back({block[i], from[i], to[i]});
+    start += begin[i] * to[i];
+  }
+  copyStrided(elementSize, std::move(loops), source,
+              static_cast<uint8_t*>(target) + static_cast<size_t>(start) * elementSize, pool);
+}
+
 std::vector<int64_t> rowMajorStrides(const graph::Dimensions& dimensions) {
   std::vector<int64_t> strides(dimensions.size(), 1);
   for (size_t i = dimensions.size(); i-- > 1;) strides[i - 1] = strides[i] * dimensions[i];

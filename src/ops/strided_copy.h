@@ -37,6 +37,12 @@ void copySlice(size_t elementSize, const graph::Dimensions& dimensions,
                std::span<const SliceRange> ranges, const void* source, void* target,
                threads::ThreadPool* pool = nullptr);
 
+// Copies a dense tensor of `block` dimensions into a row-major tensor of `dimensions`, where its
+// first element goes to the indices `begin`. All of it must fit.
+void copyBlock(size_t elementSize, const graph::Dimensions& block, const void* source,
+               const graph::Dimensions& dimensions, std::span<const int64_t> begin, void* target,
+               threads::ThreadPool* pool = nullptr);
+
 // Writes `count` copies of the element at `value`.
 void fillElements(size_t elementSize, const void* value, void* target, uint64_t count);
 

@@ -138,6 +138,21 @@ TEST(StridedCopyTest, TouchesNothingForEmptyLoops) {
       }
 }
 
+TEST(StridedCopyTest, PutsABlockIntoATensor) {
+  const std::vector<uint16_t> block = {1, 2, 3, 4};
+  std::vector<uint16_t> tensor(12);
+  const int64_t begin[] = {1, 2};
+  copyBlock(2, {2, 2}, block.data(), {3, 4}, begin, tensor.data());
+  EXPECT_EQ(tensor, (std::vector<uint16_t>{0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 3, 4}));
+  const uint16_t scalar = 9;
+  copyBlock(2, {}, &scalar, {}, {}, tensor.data());
+  EXPECT_EQ(tensor[0], 9);
+  // An empty block writes nothing, even where it begins past the end.
+  const int64_t end[] = {3, 4};
+  copyBlock(2, {0, 2}, nullptr, {3, 4}, end, tensor.data());
+  EXPECT_EQ(tensor, (std::vector<uint16_t>{9, 0, 0, 0, 0, 0, 1, 2, 0, 0, 3, 4}));
+}
+
 template <typename T>
 void expectFilled(T value) {
   // Counts around the size up to which each pass doubles the part that is filled.
