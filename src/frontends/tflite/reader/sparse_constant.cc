@@ -19,7 +19,8 @@ struct Level {
 };
 
 template <typename Vector>
-std::vector<uint64_t> widen(const Vector* vector) {
+std::vector<uint64_t> widen(const void* table) {
+  const auto* const vector = static_cast<const Vector*>(table);
   std::vector<uint64_t> values;
   if (vector == nullptr || vector->values() == nullptr) return values;
   // A negative number becomes one beyond any dimension.
@@ -27,27 +28,15 @@ std::vector<uint64_t> widen(const Vector* vector) {
   return values;
 }
 
-std::vector<uint64_t> segmentsOf(const schema::DimensionMetadata& metadata) {
-  switch (metadata.array_segments_type()) {
+// The numbers of a union, which holds `table`.
+std::vector<uint64_t> numbersOf(schema::SparseIndexVector type, const void* table) {
+  switch (type) {
     case schema::SparseIndexVector::Int32Vector:
-      return widen(metadata.array_segments_as_Int32Vector());
+      return widen<schema::Int32Vector>(table);
     case schema::SparseIndexVector::Uint16Vector:
-      return widen(metadata.array_segments_as_Uint16Vector());
+      return widen<schema::Uint16Vector>(table);
     case schema::SparseIndexVector::Uint8Vector:
-      return widen(metadata.array_segments_as_Uint8Vector());
-    default:
-      return {};
-  }
-}
-
-std::vector<uint64_t> indicesOf(const schema::DimensionMetadata& metadata) {
-  switch (metadata.array_indices_type()) {
-    case schema::SparseIndexVector::Int32Vector:
-      return widen(metadata.array_indices_as_Int32Vector());
-    case schema::SparseIndexVector::Uint16Vector:
-      return widen(metadata.array_indices_as_Uint16Vector());
-    case schema::SparseIndexVector::Uint8Vector:
-      return widen(metadata.array_indices_as_Uint8Vector());
+      return widen<schema::Uint8Vector>(table);
     default:
       return {};
   }
@@ -101,8 +90,8 @@ Result<std::vector<Level>> readLevels(const schema::SparsityParameters& sparsity
     }
     level.isSparse = source.format() == schema::DimensionType::SPARSE_CSR;
     if (level.isSparse) {
-      level.segments = segmentsOf(source);
-      level.indices = indicesOf(source);
+      level.segments = numbersOf(source.array_segments_type(), source.array_segments());
+      level.indices = numbersOf(source.array_indices_type(), source.array_indices());
     } else if (source.dense_size() < 0 ||
                static_cast<uint64_t>(source.dense_size()) != level.size) {
       return broken("the size of a stored dimension is not that of the tensor");
