@@ -166,13 +166,22 @@ struct Quantization {
   int32_t zeroPoint;
 };
 
+uint32_t inputOf(ModelBuilder& builder, const graph::Dimensions& dimensions,
+                 const Quantization& type) {
+  return builder.input(type.type, dimensions, type.scale, type.zeroPoint);
+}
+
+uint32_t outputOf(ModelBuilder& builder, const graph::Dimensions& dimensions,
+                  const Quantization& type) {
+  return builder.output(type.type, dimensions, type.scale, type.zeroPoint);
+}
+
 // A convolution of [1,5,7,3], depthwise if asked for, in one of three types.
 graph::Model quantizedConvolution(const Quantization& quantization, bool isDepthwise) {
   ModelBuilder builder;
   const bool isFloat = quantization.type == kFloat;
   const uint32_t channels = isDepthwise ? 3 : 5;
-  const uint32_t in =
-      builder.input(quantization.type, {1, 5, 7, 3}, quantization.scale, quantization.zeroPoint);
+  const uint32_t in = inputOf(builder, {1, 5, 7, 3}, quantization);
   const graph::Dimensions filterDimensions =
       isDepthwise ? graph::Dimensions{1, 3, 3, 3} : graph::Dimensions{5, 3, 3, 3};
   const size_t filterSize = isDepthwise ? 27 : 135;
@@ -198,8 +207,7 @@ graph::Model quantizedConvolution(const Quantization& quantization, bool isDepth
 graph::Model fullyConnected(const Quantization& quantization) {
   ModelBuilder builder;
   const bool isFloat = quantization.type == kFloat;
-  const uint32_t in =
-      builder.input(quantization.type, {3, 11}, quantization.scale, quantization.zeroPoint);
+  const uint32_t in = inputOf(builder, {3, 11}, quantization);
   const uint32_t weights = isFloat
                                ? builder.constant(kFloat, {7, 11}, ramp<float>(77, 5))
                                : builder.constant(quantization.type, {7, 11}, ramp<int8_t>(77, 5),
@@ -215,10 +223,8 @@ graph::Model fullyConnected(const Quantization& quantization) {
 
 graph::Model pooling(OperationType type, const Quantization& quantization) {
   ModelBuilder builder;
-  const uint32_t in =
-      builder.input(quantization.type, {1, 5, 7, 3}, quantization.scale, quantization.zeroPoint);
-  const uint32_t out =
-      builder.output(quantization.type, {1, 4, 6, 3}, quantization.scale, quantization.zeroPoint);
+  const uint32_t in = inputOf(builder, {1, 5, 7, 3}, quantization);
+  const uint32_t out = outputOf(builder, {1, 4, 6, 3}, quantization);
   const uint32_t one = builder.scalar(1);
   const uint32_t two = builder.scalar(2);
   builder.operation(
@@ -231,8 +237,7 @@ graph::Model pooling(OperationType type, const Quantization& quantization) {
 graph::Model unary(OperationType type, const Quantization& quantization,
                    const Quantization& outQuantization) {
   ModelBuilder builder;
-  const uint32_t in =
-      builder.input(quantization.type, {3, 7}, quantization.scale, quantization.zeroPoint);
+  const uint32_t in = inputOf(builder, {3, 7}, quantization);
   const uint32_t out = builder.output(outQuantization.type, {3, 7}, outQuantization.scale,
                                       outQuantization.zeroPoint);
   std::vector<uint32_t> inputs = {in};
@@ -243,11 +248,10 @@ graph::Model unary(OperationType type, const Quantization& quantization,
 
 graph::Model binary(OperationType type, const Quantization& quantization, bool isConstant) {
   ModelBuilder builder;
-  const uint32_t a =
-      builder.input(quantization.type, {3, 7}, quantization.scale, quantization.zeroPoint);
+  const uint32_t a = inputOf(builder, {3, 7}, quantization);
   uint32_t b;
   if (!isConstant)
-    b = builder.input(quantization.type, {1, 7}, quantization.scale, quantization.zeroPoint);
+    b = inputOf(builder, {1, 7}, quantization);
   else if (quantization.type == kFloat)
     b = builder.constant(kFloat, {7}, ramp<float>(7));
   else
@@ -261,35 +265,28 @@ graph::Model binary(OperationType type, const Quantization& quantization, bool i
 
 graph::Model concatenation(const Quantization& quantization) {
   ModelBuilder builder;
-  const uint32_t a =
-      builder.input(quantization.type, {3, 5}, quantization.scale, quantization.zeroPoint);
-  const uint32_t b =
-      builder.input(quantization.type, {3, 2}, quantization.scale, quantization.zeroPoint);
-  builder.operation(
-      OperationType::kConcatenation, {a, b, builder.scalar(1)},
-      {builder.output(quantization.type, {3, 7}, quantization.scale, quantization.zeroPoint)});
+  const uint32_t a = inputOf(builder, {3, 5}, quantization);
+  const uint32_t b = inputOf(builder, {3, 2}, quantization);
+  builder.operation(OperationType::kConcatenation, {a, b, builder.scalar(1)},
+                    {outputOf(builder, {3, 7}, quantization)});
   return builder.model();
 }
 
 graph::Model reshape(const Quantization& quantization) {
   ModelBuilder builder;
-  const uint32_t in =
-      builder.input(quantization.type, {3, 7}, quantization.scale, quantization.zeroPoint);
+  const uint32_t in = inputOf(builder, {3, 7}, quantization);
   const uint32_t shape =
       builder.constant(OperandType::kTensorInt32, {2}, std::vector<int32_t>{7, -1});
-  builder.operation(
-      OperationType::kReshape, {in, shape},
-      {builder.output(quantization.type, {7, 3}, quantization.scale, quantization.zeroPoint)});
+  builder.operation(OperationType::kReshape, {in, shape},
+                    {outputOf(builder, {7, 3}, quantization)});
   return builder.model();
 }
 
 graph::Model resize(const Quantization& quantization) {
   ModelBuilder builder;
-  const uint32_t in =
-      builder.input(quantization.type, {1, 3, 5, 3}, quantization.scale, quantization.zeroPoint);
+  const uint32_t in = inputOf(builder, {1, 3, 5, 3}, quantization);
   builder.operation(OperationType::kResizeBilinear, {in, builder.scalar(9), builder.scalar(7)},
-                    {builder.output(quantization.type, {1, 7, 9, 3}, quantization.scale,
-                                    quantization.zeroPoint)});
+                    {outputOf(builder, {1, 7, 9, 3}, quantization)});
   return builder.model();
 }
 
