@@ -171,6 +171,13 @@ class RuntimeTest : public testing::Test {
     EXPECT_TRUE(made);
     return *made;
   }
+  // An execution with input x and output y.
+  std::shared_ptr<Execution> executionOf(std::array<int32_t, 2>& x, std::array<int32_t, 2>& y) {
+    auto made = execution();
+    EXPECT_TRUE(made->setInput(0, argument(x)));
+    EXPECT_TRUE(made->setOutput(0, argument(y)));
+    return made;
+  }
   template <size_t n>
   static hal::Argument argument(std::array<int32_t, n>& values, graph::Dimensions dimensions = {}) {
     hal::Argument made;
@@ -298,11 +305,9 @@ TEST_F(RuntimeTest, RefusesStatesThatDoNotFit) {
 }
 
 TEST_F(RuntimeTest, KeepsAndResetsState) {
-  const auto run = execution();
   std::array<int32_t, 2> x = {1, 2};
   std::array<int32_t, 2> y = {};
-  ASSERT_TRUE(run->setInput(0, argument(x)));
-  ASSERT_TRUE(run->setOutput(0, argument(y)));
+  const auto run = executionOf(x, y);
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(run->compute({}));
     EXPECT_EQ(y[0], 11 + i);
@@ -378,11 +383,9 @@ TEST_F(RuntimeTest, UnknownShapesBecomeKnownInARun) {
 }
 
 TEST_F(RuntimeTest, RunsInTheBackground) {
-  const auto run = execution();
   std::array<int32_t, 2> x = {1, 2};
   std::array<int32_t, 2> y = {};
-  ASSERT_TRUE(run->setInput(0, argument(x)));
-  ASSERT_TRUE(run->setOutput(0, argument(y)));
+  const auto run = executionOf(x, y);
   first_.isGateOpen = false;
   Scheduler scheduler(2);
   const auto event = run->start({}, scheduler);
@@ -406,11 +409,9 @@ TEST_F(RuntimeTest, RunsInTheBackground) {
 }
 
 TEST_F(RuntimeTest, EventsCarryTheFailure) {
-  const auto run = execution();
   std::array<int32_t, 2> x = {};
   std::array<int32_t, 2> y = {};
-  ASSERT_TRUE(run->setInput(0, argument(x)));
-  ASSERT_TRUE(run->setOutput(0, argument(y)));
+  const auto run = executionOf(x, y);
   first_.failsNext = true;
   Scheduler scheduler(1);
   const auto event = run->start({}, scheduler);
