@@ -15,6 +15,7 @@
 #include "hal/cts/device_fixture.h"
 #include "hal/cts/model_builder.h"
 #include "ipc/testing/comes_true.h"
+#include "ipc/testing/computing_threads.h"
 #include "ipc/testing/fake_device.h"
 #include "ipc/testing/local_host.h"
 
@@ -248,39 +249,23 @@ TEST_P(HostedDeviceTest, ManyThreadsGetTheirOwnResults) {
 TEST_P(HostedDeviceTest, DeathsAmongManyThreadsGiveResultsOrDeadObjects) {
   const auto prepared = prepare();
   ASSERT_NE(prepared, nullptr);
-  constexpr int kThreads = 4;
-  std::vector<std::string> failures(kThreads);
-  std::atomic<bool> isOver = false;
-  std::atomic<bool> hasFailed = false;
-  std::atomic<int> results = 0;
-  {
-    std::vector<std::jthread> threads;
-    for (int t = 0; t < kThreads; ++t)
-      threads.emplace_back([&, t] {
-        std::vector<float> a(6, static_cast<float>(t));
-        std::vector<float> b(6, 1.0f);
-        while (!isOver && failures[t].empty()) {
-          std::vector<float> out(6);
-          const hal::ExecutionResult result =
-              computeOnce(*prepared, {{argumentFor(a), argumentFor(b)}, {argumentFor(out)}});
-          if (!result.status && result.status.error().code() != ErrorCode::kDeadObject)
-            failures[t] = result.status.error().toString();
-          else if (result.status && out != std::vector<float>(6, static_cast<float>(t + 1)))
-            failures[t] = "wrong result";
-          else if (result.status)
-            ++results;
-        }
-        if (!failures[t].empty()) hasFailed = true;
-      });
-    for (int death = 0; death < 30; ++death) {
-      // Not before something was computed again.
-      const int before = results;
-      EXPECT_TRUE(comesTrue([&] { return results > before || hasFailed; }));
-      host_.kill();
-    }
-    isOver = true;
+  ComputingThreads threads(4, [&](int thread) {
+    return [&prepared, thread]() -> Result<bool> {
+      std::vector<float> a(6, static_cast<float>(thread));
+      std::vector<float> b(6, 1.0f);
+      std::vector<float> out(6);
+      const hal::ExecutionResult result =
+          computeOnce(*prepared, {{argumentFor(a), argumentFor(b)}, {argumentFor(out)}});
+      return stepResult(result.status,
+                        out == std::vector<float>(6, static_cast<float>(thread + 1)));
+    };
+  });
+  for (int death = 0; death < 30; ++death) {
+    // Not before something was computed again.
+    EXPECT_TRUE(threads.waitForResult());
+    host_.kill();
   }
-  for (const std::string& failure : failures) EXPECT_EQ(failure, "");
+  EXPECT_THAT(threads.stop(), testing::IsEmpty());
   expectSum(computeOnce(*prepared, request()));
 }
 

@@ -120,19 +120,25 @@ TEST_F(MailboxTest, EachRequestGetsItsAnswer) {
   EXPECT_EQ(served, 1000);
 }
 
+// Forks a process that uses a mapping of its own of the page until it exits or is killed.
+template <typename Use>
+pid_t startUser(const MailboxPage& page, Use use) {
+  const pid_t user = ::fork();
+  EXPECT_GE(user, 0);
+  if (user != 0) return user;
+  use(mappedAgain(page));
+  for (;;) ::pause();
+}
+
 // Each end in a process of its own, over a descriptor of the page.
 TEST(Mailbox, JoinsTwoProcesses) {
   const MailboxPage page = MailboxPage::create().value();
-  const pid_t host = ::fork();
-  ASSERT_GE(host, 0);
-  if (host == 0) {
-    int served = 0;
-    {
-      MailboxServer server(mappedAgain(page));
-      served = serve(server);
-    }
+  const pid_t host = startUser(page, [](MailboxPage own) {
+    auto server = std::make_unique<MailboxServer>(std::move(own));
+    const int served = serve(*server);
+    server.reset();
     ::_exit(served == 500 ? 0 : 1);
-  }
+  });
   int right = 0;
   {
     MailboxClient client(mappedAgain(page));
@@ -146,17 +152,15 @@ TEST(Mailbox, JoinsTwoProcesses) {
 
 TEST(Mailbox, ADeadHostEndsTheCall) {
   const MailboxPage page = MailboxPage::create().value();
-  const pid_t host = ::fork();
-  ASSERT_GE(host, 0);
-  if (host == 0) {
-    MailboxServer server(mappedAgain(page));
+  const pid_t host = startUser(page, [](MailboxPage own) {
+    MailboxServer server(std::move(own));
     for (int i = 0; i < 3; ++i) {
       const Result<MailboxWords> request = server.receive();
       if (request) server.answer(answerTo(*request));
     }
     static_cast<void>(server.receive());
     ::_exit(0);  // tells nobody
-  }
+  });
   bool isReaped = false;
   MailboxClient client(mappedAgain(page), [&] {
     isReaped = isReaped || ::waitpid(host, nullptr, WNOHANG) == host;
@@ -172,12 +176,10 @@ TEST(Mailbox, ADeadHostEndsTheCall) {
 
 TEST(Mailbox, ADeadClientEndsTheWait) {
   const MailboxPage page = MailboxPage::create().value();
-  const pid_t process = ::fork();
-  ASSERT_GE(process, 0);
-  if (process == 0) {
-    MailboxClient client(mappedAgain(page));
+  const pid_t process = startUser(page, [](MailboxPage own) {
+    MailboxClient client(std::move(own));
     ::_exit(client.call(wordsOf(5)) ? 0 : 1);
-  }
+  });
   bool isReaped = false;
   MailboxServer server(mappedAgain(page), [&] {
     isReaped = isReaped || ::waitpid(process, nullptr, WNOHANG) == process;
@@ -226,13 +228,10 @@ TEST(Mailbox, AHostIsKilledAtAnyMoment) {
   int right = 0;
   for (int round = 0; round < killings(); ++round) {
     const MailboxPage page = MailboxPage::create().value();
-    const pid_t host = ::fork();
-    ASSERT_GE(host, 0);
-    if (host == 0) {
-      MailboxServer server(mappedAgain(page));
+    const pid_t host = startUser(page, [](MailboxPage own) {
+      MailboxServer server(std::move(own));
       serve(server);
-      ::_exit(0);
-    }
+    });
     MailboxClient client(mappedAgain(page));
     const Killer killer(host, killTime(round), [&] { client.close(); });
     for (uint64_t i = 0;; ++i) {
@@ -252,14 +251,10 @@ TEST(Mailbox, AClientIsKilledAtAnyMoment) {
   int right = 0;
   for (int round = 0; round < killings(); ++round) {
     const MailboxPage page = MailboxPage::create().value();
-    const pid_t process = ::fork();
-    ASSERT_GE(process, 0);
-    if (process == 0) {
-      MailboxClient client(mappedAgain(page));
+    const pid_t process = startUser(page, [](MailboxPage own) {
+      MailboxClient client(std::move(own));
       for (uint64_t i = 0; client.call(wordsOf(i)); ++i) continue;
-      // The parent kills it.
-      for (;;) ::pause();
-    }
+    });
     MailboxServer server(mappedAgain(page));
     const Killer killer(process, killTime(round), [&] { server.close(); });
     for (;;) {

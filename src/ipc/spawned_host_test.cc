@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -21,6 +20,7 @@
 #include "ipc/host_process.h"
 #include "ipc/hosted_device.h"
 #include "ipc/testing/comes_true.h"
+#include "ipc/testing/computing_threads.h"
 
 namespace hearth::ipc {
 namespace {
@@ -123,48 +123,36 @@ TEST_F(SpawnedHostTest, KillsAtRandomInstantsGiveResultsOrDeadObjects) {
   std::vector<float> expected(31 * 31 * 4);
   ASSERT_TRUE(computeOnce(**prepared, {{argumentFor(in)}, {argumentFor(expected)}}).status);
 
-  constexpr int kThreads = 3;
   const char* const isLong = std::getenv("HEARTH_TEST_LONG");
   const int kills = isLong != nullptr && std::string(isLong) == "1" ? 1000 : 25;
-  std::vector<std::string> failures(kThreads);
-  std::atomic<bool> isOver = false;
-  std::atomic<bool> hasFailed = false;
-  std::atomic<int> results = 0;
-  {
-    std::vector<std::jthread> threads;
-    for (int t = 0; t < kThreads; ++t)
-      threads.emplace_back([&, t] {
-        std::vector<float> own = in;
-        std::vector<float> out(expected.size());
-        auto execution = (*prepared)->createExecution({{argumentFor(own)}, {argumentFor(out)}});
-        while (!isOver && failures[t].empty()) {
-          if (!execution) {
-            execution = (*prepared)->createExecution({{argumentFor(own)}, {argumentFor(out)}});
-            continue;
-          }
-          std::fill(out.begin(), out.end(), -1.0f);
-          const hal::ExecutionResult result = (*execution)->compute({});
-          if (result.status && out != expected)
-            failures[t] = "wrong result";
-          else if (result.status)
-            ++results;
-          else if (result.status.error().code() != ErrorCode::kDeadObject)
-            failures[t] = result.status.error().toString();
-        }
-        if (!failures[t].empty()) hasFailed = true;
-      });
-    std::mt19937 random(7);
-    for (int i = 0; i < kills && !hasFailed; ++i) {
-      const int before = results;
-      EXPECT_TRUE(comesTrue([&] { return results > before || hasFailed; })) << i;
-      std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
-      for (const pid_t host : hosts()) ::kill(host, SIGKILL);
-    }
-    const int before = results;
-    EXPECT_TRUE(comesTrue([&] { return results > before || hasFailed; }));
-    isOver = true;
+  struct Own {
+    std::vector<float> in;
+    std::vector<float> out;
+    std::unique_ptr<hal::Execution> execution = nullptr;
+  };
+  ComputingThreads threads(3, [&](int) {
+    const auto own = std::make_shared<Own>(in, std::vector<float>(expected.size()));
+    return [&prepared, &expected, own]() -> Result<bool> {
+      if (own->execution == nullptr) {
+        auto created =
+            (*prepared)->createExecution({{argumentFor(own->in)}, {argumentFor(own->out)}});
+        // A host that is dead or starting cannot have one.
+        if (!created) return false;
+        own->execution = std::move(*created);
+      }
+      std::fill(own->out.begin(), own->out.end(), -1.0f);
+      const hal::ExecutionResult result = own->execution->compute({});
+      return stepResult(result.status, own->out == expected);
+    };
+  });
+  std::mt19937 random(7);
+  for (int i = 0; i < kills && !threads.hasFailed(); ++i) {
+    EXPECT_TRUE(threads.waitForResult()) << i;
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
+    for (const pid_t host : hosts()) ::kill(host, SIGKILL);
   }
-  for (const std::string& failure : failures) EXPECT_EQ(failure, "");
+  EXPECT_TRUE(threads.waitForResult());
+  EXPECT_THAT(threads.stop(), testing::IsEmpty());
   base::setLogLevelFromEnvironment();
 }
 
