@@ -2,7 +2,6 @@
 // The libraries during the life of a program: it loads and closes them, exits while threads use
 // them, and forks. Each program is a child process of the test, which itself never loads the
 // libraries.
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -17,6 +16,7 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -26,6 +26,7 @@
 #include "base/fork_test_util.h"
 #include "frontends/tflite/testing/model_writer.h"
 #include "hearth/hearth.h"
+#include "loaded_library.h"
 
 #ifdef __SANITIZE_ADDRESS__
 // These programs exit without freeing what they and their threads own; other tests look for leaks.
@@ -75,25 +76,14 @@ float rightOutput() {
   return value;
 }
 
-// The functions of a library that a program has opened.
-class Library {
+// A library that a program has opened, and what the programs here do with it.
+class Library : public LoadedLibrary {
  public:
-  explicit Library(const char* path) : handle_(::dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
-    if (handle_ == nullptr) ::_exit(100);
-    get("hearth_model_load_file", &load);
-    get("hearth_model_free", &freeModel);
-    get("hearth_compile", &compile);
-    get("hearth_compilation_free", &freeCompilation);
-    get("hearth_execution_create", &create);
-    get("hearth_execution_free", &freeExecution);
-    get("hearth_execution_set_input", &setInput);
-    get("hearth_execution_set_output", &setOutput);
-    get("hearth_execution_run", &run);
-    get("hearth_execution_start", &start);
-    get("hearth_event_wait", &wait);
-    get("hearth_event_free", &freeEvent);
+  // A program that cannot open it ends.
+  explicit Library(const char* path) try : LoadedLibrary(path) {
+  } catch (const std::exception&) {
+    ::_exit(100);
   }
-  void close() { ::dlclose(handle_); }
 
   hearth_compilation* compileFile(const char* path) const {
     hearth_model* model = nullptr;
@@ -141,28 +131,6 @@ class Library {
     freeCompilation(compilation);
     return result;
   }
-
-  decltype(&hearth_model_load_file) load;
-  decltype(&hearth_model_free) freeModel;
-  decltype(&hearth_compile) compile;
-  decltype(&hearth_compilation_free) freeCompilation;
-  decltype(&hearth_execution_create) create;
-  decltype(&hearth_execution_free) freeExecution;
-  decltype(&hearth_execution_set_input) setInput;
-  decltype(&hearth_execution_set_output) setOutput;
-  decltype(&hearth_execution_run) run;
-  decltype(&hearth_execution_start) start;
-  decltype(&hearth_event_wait) wait;
-  decltype(&hearth_event_free) freeEvent;
-
- private:
-  template <typename Function>
-  void get(const char* name, Function* function) {
-    *function = reinterpret_cast<Function>(::dlsym(handle_, name));
-    if (*function == nullptr) ::_exit(101);
-  }
-
-  void* handle_;
 };
 
 class ProcessTest : public testing::TestWithParam<const char*> {
@@ -334,12 +302,10 @@ TEST_P(ProcessTest, ExitKeepsWhatWasPacked) {
             "exit 0");
   EXPECT_EQ(endOf([&] {
               const auto& library = *new Library(GetParam());
-              const auto report = reinterpret_cast<decltype(&hearth_compilation_start_report)>(
-                  ::dlsym(::dlopen(GetParam(), RTLD_NOW), "hearth_compilation_start_report"));
               hearth_start_report start{};
               start.size = sizeof start;
               const hearth_compilation* const compilation = library.compileFile(model());
-              if (report(compilation, &start, nullptr) != HEARTH_OK) return 25;
+              if (library.startReport(compilation, &start, nullptr) != HEARTH_OK) return 25;
               return start.state == HEARTH_START_WARM ? 0 : 26;
             }),
             "exit 0");

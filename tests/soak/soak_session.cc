@@ -12,7 +12,6 @@
 // may use until it has found them. --expect writes the results of the named models: in NAME those
 // of all devices, in NAME.reference those of nnapi-reference, which stands in where a limit keeps
 // XNNPACK from starting.
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -32,12 +31,14 @@
 #include <iterator>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "hearth/hearth.h"
+#include "loaded_library.h"
 
 namespace {
 
@@ -76,33 +77,18 @@ struct Refusal {
   std::string sentence;
 };
 
-// The functions of libhearth.so, loaded through a handle of its own. The library stays loaded as
-// long as this object exists.
-class Library {
+// The library stays loaded as long as this object exists.
+class Library : public hearth::LoadedLibrary {
  public:
-  Library() {
-    handle_ = ::dlopen(options().library.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle_ == nullptr) throw Refusal{::dlerror()};
-    find(load, "hearth_model_load_file");
-    find(freeModel, "hearth_model_free");
-    find(compile, "hearth_compile");
-    find(freeCompilation, "hearth_compilation_free");
-    find(input, "hearth_compilation_input");
-    find(output, "hearth_compilation_output");
-    find(create, "hearth_execution_create");
-    find(freeExecution, "hearth_execution_free");
-    find(setInput, "hearth_execution_set_input");
-    find(setOutput, "hearth_execution_set_output");
-    find(run, "hearth_execution_run");
-    find(start, "hearth_execution_start");
-    find(wait, "hearth_event_wait");
-    find(freeEvent, "hearth_event_free");
-    find(message, "hearth_error_message");
-    find(freeError, "hearth_error_free");
+  Library() try : LoadedLibrary(options().library.c_str()) {
+  } catch (const std::runtime_error& error) {
+    throw Refusal{error.what()};
+  } catch (const std::logic_error& error) {
+    end(kFailure, error.what());
   }
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
-  ~Library() { ::dlclose(handle_); }
+  ~Library() { close(); }
 
   void check(hearth_status status, hearth_error* error, const char* what) const {
     if (status == HEARTH_OK) return;
@@ -111,32 +97,6 @@ class Library {
     freeError(error);
     throw refusal;
   }
-
-  decltype(&hearth_model_load_file) load;
-  decltype(&hearth_model_free) freeModel;
-  decltype(&hearth_compile) compile;
-  decltype(&hearth_compilation_free) freeCompilation;
-  decltype(&hearth_compilation_input) input;
-  decltype(&hearth_compilation_output) output;
-  decltype(&hearth_execution_create) create;
-  decltype(&hearth_execution_free) freeExecution;
-  decltype(&hearth_execution_set_input) setInput;
-  decltype(&hearth_execution_set_output) setOutput;
-  decltype(&hearth_execution_run) run;
-  decltype(&hearth_execution_start) start;
-  decltype(&hearth_event_wait) wait;
-  decltype(&hearth_event_free) freeEvent;
-  decltype(&hearth_error_message) message;
-  decltype(&hearth_error_free) freeError;
-
- private:
-  template <typename Function>
-  void find(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(::dlsym(handle_, name));
-    if (function == nullptr) end(kFailure, std::string("The library lacks ") + name + ".");
-  }
-
-  void* handle_;
 };
 
 // The options of a compilation.
