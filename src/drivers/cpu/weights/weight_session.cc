@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/weights/weight_session.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <set>
+#include <utility>
 
 #include "base/caught.h"
 #include "base/format.h"
@@ -13,6 +11,7 @@
 #include "drivers/cpu/platform/host_facts.h"
 #include "drivers/cpu/weights/found_packing.h"
 #include "drivers/cpu/weights/in_place_constants.h"
+#include "drivers/cpu/weights/model_name.h"
 #include "drivers/cpu/weights/plan_draft.h"
 #include "drivers/cpu/weights/segment_prefetcher.h"
 #include "drivers/cpu/weights/stored_host_facts.h"
@@ -43,7 +42,8 @@ WeightSession::WeightSession(std::shared_ptr<cache::SegmentStore> store,
       model_(std::move(model)),
       weights_(std::move(weights)),
       options_(options),
-      threads_(threads) {}
+      threads_(threads),
+      publisher_(store_, outcome_) {}
 
 uint64_t WeightSession::bytesWorthKeeping(const graph::Model& model) {
   const uint64_t bytes = constantBytes(model);
@@ -54,16 +54,16 @@ uint64_t WeightSession::bytesWorthKeeping(const graph::Model& model) {
 // outcome then says why.
 bool WeightSession::identify() {
   if (!isWorthKeeping(*model_)) {
-    outcome_.setUncached(start_reason::kTooSmall);
+    outcome_->setUncached(start_reason::kTooSmall);
     return false;
   }
   if (!ModelPlans::arePossibleIn(*store_)) {
-    outcome_.setUncached(store_->writability());
+    outcome_->setUncached(store_->writability());
     return false;
   }
   const Result<BuildIdentity>& build = buildIdentity();
   if (!build) {
-    outcome_.setUncached(cache::StoreReason::kOff, build.error().toString());
+    outcome_->setUncached(cache::StoreReason::kOff, build.error().toString());
     return false;
   }
   keys_.emplace(*model_, options_, *build, threads_);
@@ -77,7 +77,7 @@ hal::StartReport WeightSession::explain() {
   if (identify()) {
     findPlan();
   } else if (store_->writability().reason == cache::StoreReason::kGone && isWorthKeeping(*model_)) {
-    outcome_.setCold(start_reason::kNoStoreYet);
+    outcome_->setCold(start_reason::kNoStoreYet);
   }
   hal::StartReport report;
   describe(&report);
@@ -92,9 +92,9 @@ void WeightSession::guarded(Body body) noexcept {
 void WeightSession::giveUp(const Error& error) noexcept {
   hasGivenUp_ = true;
   dropTicket();
-  outcome_.setUncached(error.code() == ErrorCode::kOutOfMemory ? cache::StoreReason::kNoMemory
-                                                               : cache::StoreReason::kIoError,
-                       error.message());
+  outcome_->setUncached(error.code() == ErrorCode::kOutOfMemory ? cache::StoreReason::kNoMemory
+                                                                : cache::StoreReason::kIoError,
+                        error.message());
 }
 
 void WeightSession::dropTicket() {
@@ -110,9 +110,9 @@ void WeightSession::load(bool publishesLast) {
 void WeightSession::tryToLoad(bool publishesLast) {
   const base::TraceSpan span("start", "load packed weights");
   if (!identify() || findPlan()) return;
-  const std::string reason = outcome_.reason();
+  const std::string reason = outcome_->reason();
   const cache::StoreFailure readOnly = hindrance();
-  if (readOnly.reason != cache::StoreReason::kNone) return outcome_.setColdButUncached(readOnly);
+  if (readOnly.reason != cache::StoreReason::kNone) return outcome_->setColdButUncached(readOnly);
   // One process builds this model's plan, and the others wait for it.
   ticket_ = std::make_shared<cache::BuildTicket>(store_->acquire(keys_->buildLock()));
   if (findPlan()) {
@@ -123,9 +123,9 @@ void WeightSession::tryToLoad(bool publishesLast) {
   noteHashed();
   if (!prepared) {
     ticket_.reset();
-    return outcome_.setUncached(cache::StoreReason::kIoError, prepared.error().toString());
+    return outcome_->setUncached(cache::StoreReason::kIoError, prepared.error().toString());
   }
-  outcome_.setCold(
+  outcome_->setCold(
       reason);  // a corrupt object is removed when it is found: the second look misses it
   isKept_ = true;
   publishesLast_ = publishesLast;
@@ -133,7 +133,7 @@ void WeightSession::tryToLoad(bool publishesLast) {
   weights_->onPacked([weak = weak_from_this()](const std::shared_ptr<PackedSegment>& packed) {
     // The private memory is freed before the next weights are packed into more of it.
     if (const auto self = weak.lock(); self && !self->hasGivenUp_)
-      self->guarded([&] { self->publishSegment(packed, packed->size(), true); });
+      self->guarded([&] { self->publisher_.publish(packed, packed->size(), true); });
   });
 }
 
@@ -152,13 +152,13 @@ bool WeightSession::findPlan() {
     // Hashing all of the model pays only if a model of this structure was packed before.
     known = plans_->record();
     if (known && known->empty()) {
-      outcome_.setCold(start_reason::kFirstOfModel);
+      outcome_->setCold(start_reason::kFirstOfModel);
       return false;
     }
     const Status hashed = contents_->hash();
     noteHashed();
     if (!hashed) {
-      outcome_.setCold(hashed.error().toString());
+      outcome_->setCold(hashed.error().toString());
       return false;
     }
   }
@@ -179,22 +179,22 @@ bool WeightSession::findPlan() {
   } else if (reason.empty()) {
     reason = record.empty() ? start_reason::kFirstOfModel : start_reason::kEvicted;
   }
-  outcome_.setCold(std::move(reason));
+  outcome_->setCold(std::move(reason));
   return false;
 }
 
 bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
   Result<FoundPacking> found = findPacking(*store_, plan, keys_->graph());
   if (!found) {
-    outcome_.setCold(start_reason::kPlanCorrupt);
+    outcome_->setCold(start_reason::kPlanCorrupt);
     base::logWarn("{}", found.error().toString());
     return false;
   }
   if (!found->hasGraph) {
-    outcome_.setCold(start_reason::kFirstOfSignature);
+    outcome_->setCold(start_reason::kFirstOfSignature);
     return false;
   }
-  outcome_.setMapped(found->bytes());
+  outcome_->setMapped(found->bytes());
   if (!isOnlyAsked_) {
     // `done` refers to the store weakly: a store that is closed meanwhile must not be destroyed on
     // a prefetching thread.
@@ -208,14 +208,14 @@ bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
   for (const auto& [place, packed] : found->places) weights_->preset(place, packed);
   isPartly_ = found->missing == cache::StoreReason::kNone && !found->isWhole;
   if (found->missing == cache::StoreReason::kAbsent) {
-    outcome_.setCold(start_reason::kSegmentEvicted);
+    outcome_->setCold(start_reason::kSegmentEvicted);
   } else if (found->missing != cache::StoreReason::kNone) {
-    outcome_.setCold(base::formatText("segment {}", cache::storeReasonName(found->missing)));
+    outcome_->setCold(base::formatText("segment {}", cache::storeReasonName(found->missing)));
   } else if (isPartly_) {
-    outcome_.setCold(start_reason::kPlanPartly);
+    outcome_->setCold(start_reason::kPlanPartly);
   } else {
     isKeptWhole_ = true;
-    outcome_.setWarm();
+    outcome_->setWarm();
   }
   return isKeptWhole_;
 }
@@ -230,25 +230,7 @@ void WeightSession::populate() {
 }
 
 void WeightSession::noteHashed() {
-  outcome_.setHashed(contents_->hashedBytes());
-}
-
-void WeightSession::publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size,
-                                   bool isCopiedFirst) {
-  if (!packed->claimPublication()) return;
-  cache::PublishRequest request;
-  request.payload = {packed->data(), size};
-  request.owner = packed;
-  request.done = [packed, weak = weak_from_this()](cache::StoreResult<cache::SegmentRef> result) {
-    if (result) return packed->adopt(std::move(*result));
-    packed->giveUpPublication();
-    if (const auto self = weak.lock()) self->outcome_.setUncached(result.error());
-  };
-  if (isCopiedFirst)
-    request.copied = [packed](const memory::Mapping& copy) {
-      packed->adoptCopy(copy);
-    };
-  store_->publishAsync(std::move(request));
+  outcome_->setHashed(contents_->hashedBytes());
 }
 
 void WeightSession::publish() {
@@ -257,7 +239,7 @@ void WeightSession::publish() {
 
 void WeightSession::tryToPublish() {
   if (keys_) rememberHostFacts(store_);
-  outcome_.setRepacked(weights_->repackedBytes());
+  outcome_->setRepacked(weights_->repackedBytes());
   isAllPacked_ = true;
   if (hasGivenUp_ || (!isKept_ && !mendPlan())) return;
   publishPackings();
@@ -272,7 +254,9 @@ void WeightSession::publishAgain() {
 }
 
 void WeightSession::tryToPublishAgain() {
-  if (!keys_ || hindrance().reason != cache::StoreReason::kNone || !lacksPlaces()) return;
+  if (!keys_ || hindrance().reason != cache::StoreReason::kNone ||
+      !SegmentPublisher::hasUnpublished(*weights_))
+    return;
   publishPackings();
 }
 
@@ -287,42 +271,22 @@ void WeightSession::remember(std::string_view kind, std::vector<uint8_t> bytes) 
   store_->remember({&fact, 1});
 }
 
-void WeightSession::onCorrupt(const std::function<void(const cache::SegmentKey&)>& handler) {
-  if (!ModelPlans::arePossibleIn(*store_)) return;
-  std::shared_ptr<void> added = store_->addCorruptionHandler(
-      [handler, weak = std::weak_ptr(store_)](const cache::SegmentKey& key) {
-        // The repair is queued: packing takes long, and the store calls handlers one by one.
-        if (const auto store = weak.lock())
-          store->afterPublishing([handler, key] { handler(key); });
-      });
-  store_->expectRepairs();
-  {
-    const std::lock_guard lock(mutex_);
-    corruptionHandler_.swap(added);
-  }
-  // The check may have found segments wrong before the handler was added.
-  for (const auto& [place, packed] : weights_->places())
-    if (const cache::SegmentRef used = packed.segment->published(); used && used->isCorrupt())
-      store_->afterPublishing([handler, key = used->key()] { handler(key); });
+void WeightSession::onCorrupt(const CorruptionWatch::Handler& handler) {
+  auto watch = std::make_unique<CorruptionWatch>(store_, *weights_, handler);
+  const std::lock_guard lock(mutex_);
+  watch_.swap(watch);
 }
 
 void WeightSession::repaired(const std::vector<std::shared_ptr<PackedSegment>>& segments) {
   uint64_t bytes = 0;
   for (const auto& segment : segments) bytes += segment->size();
   base::logWarn("{} bytes of packed weights of {} were wrong; they are packed anew.", bytes,
-                modelName());
-  outcome_.addRepaired(bytes);
+                modelName(*model_));
+  outcome_->addRepaired(bytes);
   if (hindrance().reason != cache::StoreReason::kNone) return;
   guarded([&] {
-    for (const auto& segment : segments) publishSegment(segment, segment->size());
+    for (const auto& segment : segments) publisher_.publish(segment, segment->size());
     finishLater();
-  });
-}
-
-// Whether the store lacks the segment of a place, or has not written it yet.
-bool WeightSession::lacksPlaces() const {
-  return std::ranges::any_of(weights_->places(), [](const auto& place) {
-    return place.second.segment->published() == nullptr;
   });
 }
 
@@ -331,30 +295,22 @@ bool WeightSession::lacksPlaces() const {
 bool WeightSession::mendPlan() {
   if (!keys_ || !isWarm()) return false;
   const bool isWrong = weights_->droppedPresets() != 0;
-  if (!isWrong && !lacksPlaces()) return false;
+  if (!isWrong && !SegmentPublisher::hasUnpublished(*weights_)) return false;
   if (isWrong)
     base::logWarn("The plan of {} names packed weights of a wrong size and is not used for them.",
-                  modelName());
+                  modelName(*model_));
   const cache::StoreFailure readOnly = hindrance();
   // A start that only used what other models of this process packed remains warm.
   if (isWrong || !weights_->packedBytes().empty()) {
-    outcome_.setCold(isWrong ? start_reason::kPlanCorrupt : start_reason::kPlanPartly);
-    if (readOnly.reason != cache::StoreReason::kNone) outcome_.setColdButUncached(readOnly);
+    outcome_->setCold(isWrong ? start_reason::kPlanCorrupt : start_reason::kPlanPartly);
+    if (readOnly.reason != cache::StoreReason::kNone) outcome_->setColdButUncached(readOnly);
   }
   return readOnly.reason == cache::StoreReason::kNone;
 }
 
-// Publishes the packings that are not in the store, then the plan. This includes packings that
-// other models of this process made and did not keep.
+// Publishes the packings that are not in the store, then the plan.
 void WeightSession::publishPackings() {
-  std::set<std::shared_ptr<PackedSegment>> own;
-  for (const auto& [place, packed] : weights_->places())
-    if (packed.segment->published() == nullptr && packed.offset == 0 &&
-        packed.size == packed.segment->size())
-      own.insert(packed.segment);
-  for (const auto& packed : own) publishSegment(packed, packed->size());
-  for (const PackedWeights::Group& group : weights_->closeGroups())
-    publishSegment(group.segment, group.size);
+  publisher_.publishAll(*weights_);
   finishLater();
 }
 
@@ -375,26 +331,26 @@ void WeightSession::tryToFinish() {
   noteHashed();
   if (!confirmed && isKeptWhole_)
     return base::logInfo("What was packed of {} later than at its start is not kept. {}",
-                         modelName(), confirmed.error().message());
+                         modelName(*model_), confirmed.error().message());
   if (!confirmed)
-    return outcome_.setUncached(confirmed.error().code() == ErrorCode::kBadState
-                                    ? cache::StoreReason::kChanged
-                                    : cache::StoreReason::kIoError,
-                                confirmed.error().message());
+    return outcome_->setUncached(confirmed.error().code() == ErrorCode::kBadState
+                                     ? cache::StoreReason::kChanged
+                                     : cache::StoreReason::kIoError,
+                                 confirmed.error().message());
   const PlanDraft draft(keys_->graph(), weights_->places(), isAllPacked_);
   if (draft.keys().empty()) return;
   // The disk is still full: the plan would lack the same places as the stored one.
   if (isPartly_ && !draft.plan().partly.empty() && hasNothingNew(draft.keys())) return;
   cache::StoreResult<cache::PlanRef> plan =
-      plans_->publish(draft, contents_->digest(), modelName());
-  if (!plan) return outcome_.setUncached(plan.error());
+      plans_->publish(draft, contents_->digest(), modelName(*model_));
+  if (!plan) return outcome_->setUncached(plan.error());
   {
     const std::lock_guard lock(mutex_);
     plan_ = std::move(*plan);
     isKeptWhole_ = draft.plan().partly.empty();
   }
-  if (const auto written = plans_->addToRecord(contents_->digest(), modelName()); !written)
-    outcome_.setUncached(written.error());
+  if (const auto written = plans_->addToRecord(contents_->digest(), modelName(*model_)); !written)
+    outcome_->setUncached(written.error());
 }
 
 // Whether the plan that was found names all of these segments.
@@ -406,23 +362,9 @@ bool WeightSession::hasNothingNew(std::span<const cache::SegmentKey> keys) const
 }
 
 void WeightSession::describe(hal::StartReport* report) const {
-  outcome_.describe(report);
+  outcome_->describe(report);
   report->packedBytes = weights_->packedBytes();
   report->sharedBytes = weights_->sharedBytes();
-}
-
-// The name of the file behind the first pool that has one, without folders; else empty.
-std::string WeightSession::modelName() const {
-  for (const memory::PoolRef& pool : model_->pools) {
-    if (pool->fd() < 0) continue;
-    char path[4096];
-    const ssize_t length =
-        ::readlink(base::formatText("/proc/self/fd/{}", pool->fd()).c_str(), path, sizeof path);
-    if (length <= 0) continue;
-    const std::string_view whole(path, static_cast<size_t>(length));
-    return std::string(whole.substr(whole.rfind('/') + 1));
-  }
-  return "";
 }
 
 }  // namespace hearth::cpu

@@ -16,10 +16,12 @@
 
 #include "base/mutex.h"
 #include "cache/store/segment_store.h"
+#include "drivers/cpu/weights/corruption_watch.h"
 #include "drivers/cpu/weights/model_contents.h"
 #include "drivers/cpu/weights/model_plans.h"
 #include "drivers/cpu/weights/packed_weights.h"
 #include "drivers/cpu/weights/plan_keys.h"
+#include "drivers/cpu/weights/segment_publisher.h"
 #include "drivers/cpu/weights/start_outcome.h"
 #include "graph/model.h"
 #include "hal/device.h"
@@ -67,9 +69,8 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   // Keeps such bytes, where the store can be written; see cache::SegmentStore::remember().
   void remember(std::string_view kind, std::vector<uint8_t> bytes) const;
 
-  // Calls `handler` on a thread of the store when the background check finds a segment wrong that
-  // this model may use.
-  void onCorrupt(const std::function<void(const cache::SegmentKey&)>& handler);
+  // Calls `handler` from now on when a segment is found wrong that this model may use.
+  void onCorrupt(const CorruptionWatch::Handler& handler);
   // Publishes segments whose bytes have been repaired, and notes the repair in the report.
   void repaired(const std::vector<std::shared_ptr<PackedSegment>>& segments);
 
@@ -82,7 +83,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   void giveUp(const Error& error) noexcept;
 
   // Whether load() found everything.
-  bool isWarm() const { return outcome_.isWarm(); }
+  bool isWarm() const { return outcome_->isWarm(); }
 
   // Fills in state, reason, and the counts of bytes so far.
   void describe(hal::StartReport* report) const;
@@ -101,21 +102,20 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   bool findPlan();
   bool presetFrom(const cache::LoadedPlan& plan);
   bool mendPlan();
-  bool lacksPlaces() const;
   void publishPackings();
-  void publishSegment(const std::shared_ptr<PackedSegment>& packed, size_t size,
-                      bool isCopiedFirst = false);
   void finish();
   bool hasNothingNew(std::span<const cache::SegmentKey> keys) const;
   cache::StoreFailure hindrance() const;
   void noteHashed();
-  std::string modelName() const;
 
   const std::shared_ptr<cache::SegmentStore> store_;
   const std::shared_ptr<const graph::Model> model_;
   const std::shared_ptr<PackedWeights> weights_;
   const hal::PrepareOptions options_;
   const unsigned threads_;
+  // Shared with work that is queued in the store.
+  const std::shared_ptr<StartOutcome> outcome_ = std::make_shared<StartOutcome>();
+  const SegmentPublisher publisher_;
 
   std::optional<PlanKeys> keys_;           // from load() on, unless that fails
   std::unique_ptr<ModelPlans> plans_;      // from load() on, unless that fails
@@ -131,9 +131,8 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   std::atomic<bool> isAllPacked_ = false;
   std::atomic<bool> hasGivenUp_ = false;
 
-  StartOutcome outcome_;
   mutable base::Mutex mutex_;
-  std::shared_ptr<void> corruptionHandler_;
+  std::unique_ptr<CorruptionWatch> watch_;
 };
 
 }  // namespace hearth::cpu
