@@ -27,6 +27,10 @@ class Qs8Tasks {
     rowsPerTask_ = std::clamp(kScratchPerTask / std::max<size_t>(1, rowBytes), kQs8Rows, kMostRows);
     if (threads > 1) rowsPerTask_ = std::min(rowsPerTask_, rows / (threads * kTasksPerThread));
     rowsPerTask_ = std::max(kQs8Rows, rowsPerTask_ - rowsPerTask_ % kQs8Rows);
+    // Each task reads all weights, which takes long for a small rest of the rows.
+    const size_t rest = rows % rowsPerTask_;
+    if (threads <= 1 && rows > rowsPerTask_ && rest <= rowsPerTask_ / 4)
+      rowsPerTask_ += (rest + rows / rowsPerTask_ - 1) / (rows / rowsPerTask_);
     scratchPerThread_ = std::min(rows, rowsPerTask_) * rowBytes + slack;
     return threads * scratchPerThread_;
   }

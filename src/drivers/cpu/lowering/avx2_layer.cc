@@ -25,11 +25,12 @@ class Avx2LayerKernel final : public Qs8TaskKernel<Avx2Layer> {
         inputs_(windows_.windowBytes()),
         rowBytes_(avx2RowBytes(form_, inputs_)),
         flip_(layer.product.output == Avx2Output::kInt8 ? 0x80 : 0),
-        isDirect_(layer.geometry.isOverPixels()) {}
+        isDirect_(layer.geometry.isOverPixels()),
+        gathersInPlace_(form_ != Avx2Form::kWords) {}
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
     return tasks_.divide(threads::threadsOf(pool), windows_.windowCount(),
-                         rowBytes_ + (isDirect_ ? 0 : inputs_), kAvx2ReadSlack);
+                         rowBytes_ + (isDirect_ || gathersInPlace_ ? 0 : inputs_), kAvx2ReadSlack);
   }
 
  private:
@@ -38,12 +39,15 @@ class Avx2LayerKernel final : public Qs8TaskKernel<Avx2Layer> {
     const size_t count = last - first;
     const auto* const source = reinterpret_cast<const uint8_t*>(source_);
     const uint8_t* rows = source + first * inputs_;
+    size_t stride = inputs_;
     if (!isDirect_) {
-      uint8_t* const gathered = scratch + count * rowBytes_ + kAvx2ReadSlack;
-      windows_.gather(source, first, last, gathered);
+      uint8_t* const gathered =
+          gathersInPlace_ ? scratch : scratch + count * rowBytes_ + kAvx2ReadSlack;
+      stride = gathersInPlace_ ? rowBytes_ : inputs_;
+      windows_.gather(source, first, last, gathered, stride);
       rows = gathered;
     }
-    prepareAvx2Rows(form_, rows, inputs_, count, inputs_, flip_, scratch);
+    prepareAvx2Rows(form_, rows, stride, count, inputs_, flip_, scratch);
     multiplyAvx2(layer_.product, scratch, count, firstPanel, lastPanel,
                  reinterpret_cast<uint8_t*>(destination_) + layer_.outputOffset +
                      first * layer_.product.outputStride);
@@ -55,6 +59,7 @@ class Avx2LayerKernel final : public Qs8TaskKernel<Avx2Layer> {
   const size_t rowBytes_;
   const uint8_t flip_;
   const bool isDirect_;
+  const bool gathersInPlace_;  // where rows are prepared
 };
 
 // What packing reads, and the layer without its panels.

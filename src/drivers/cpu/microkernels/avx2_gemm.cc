@@ -184,38 +184,67 @@ HEARTH_AVX2 void addCorrections(Sums<kRows>& sums, const uint8_t* rows, size_t s
 // the conversion, which has no result for large numbers.
 template <bool kIsSigned>
 struct Bytes {
-  const Avx2Gemm& product;
-  uint8_t* output;  // of the first row and the panel's first column
+  Bytes(const Avx2Gemm& product, uint8_t* to)
+      : ceiling(static_cast<float>(product.highest - product.outputZero)),
+        zero(static_cast<int16_t>(product.outputZero)),
+        lowest(static_cast<char>(product.lowest)),
+        stride(product.outputStride),
+        output(to) {}
+
+  const float ceiling;
+  const int16_t zero;
+  const char lowest;
+  const size_t stride;
+  uint8_t* const output;  // of the first row and the panel's first column
 
   HEARTH_AVX2 static __m256i start(const uint8_t* constants) { return load(constants); }
 
-  HEARTH_AVX2 void write(size_t row, const __m256i (&sums)[2], const uint8_t* head,
+  template <size_t kRows>
+  HEARTH_AVX2 void write(size_t row, const Sums<kRows>& sums, const uint8_t* head,
                          size_t columns) const {
+    uint8_t* const at = output + row * stride;
+    // Two rows are narrowed together.
+#pragma GCC unroll 3
+    for (size_t r = 0; r + 1 < kRows; r += 2) {
+      const __m256i bytes = narrowed(words(sums[r], head), words(sums[r + 1], head));
+      store(at + r * stride, _mm256_castsi256_si128(bytes), columns);
+      store(at + (r + 1) * stride, _mm256_extracti128_si256(bytes, 1), columns);
+    }
+    if constexpr (kRows % 2 != 0) {
+      const __m256i last = words(sums[kRows - 1], head);
+      store(at + (kRows - 1) * stride, _mm256_castsi256_si128(narrowed(last, last)), columns);
+    }
+  }
+
+ private:
+  HEARTH_AVX2 __m256i words(const __m256i (&sums)[2], const uint8_t* head) const {
     const uint8_t* const factors = head + kAvx2Columns * sizeof(int32_t);
-    const __m256 ceiling = _mm256_set1_ps(static_cast<float>(product.highest - product.outputZero));
-    const __m256i zeroWords = _mm256_set1_epi16(static_cast<int16_t>(product.outputZero));
-    const __m128i lowest = _mm_set1_epi8(static_cast<char>(product.lowest));
     __m256i steps[2];
 #pragma GCC unroll 2
     for (size_t h = 0; h < 2; ++h)
       steps[h] = _mm256_cvtps_epi32(_mm256_min_ps(
           _mm256_mul_ps(_mm256_cvtepi32_ps(sums[h]), loadFloats(factors + h * kVectorBytes)),
-          ceiling));
-    // Narrowing puts 4 columns of each half next to each other.
-    const __m256i words = _mm256_permute4x64_epi64(
-        _mm256_adds_epi16(_mm256_packs_epi32(steps[0], steps[1]), zeroWords), 0xd8);
-    const __m128i low = _mm256_castsi256_si128(words);
-    const __m128i high = _mm256_extracti128_si256(words, 1);
-    const __m128i bytes = kIsSigned ? _mm_max_epi8(_mm_packs_epi16(low, high), lowest)
-                                    : _mm_max_epu8(_mm_packus_epi16(low, high), lowest);
-    uint8_t* const at = output + row * product.outputStride;
+          _mm256_set1_ps(ceiling)));
+    return _mm256_adds_epi16(_mm256_packs_epi32(steps[0], steps[1]), _mm256_set1_epi16(zero));
+  }
+
+  // The bytes of two rows. Narrowing puts 4 columns of each half and row next to each other.
+  HEARTH_AVX2 __m256i narrowed(__m256i first, __m256i second) const {
+    const __m256i least = _mm256_set1_epi8(lowest);
+    return _mm256_permutevar8x32_epi32(
+        kIsSigned ? _mm256_max_epi8(_mm256_packs_epi16(first, second), least)
+                  : _mm256_max_epu8(_mm256_packus_epi16(first, second), least),
+        _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+  }
+
+  HEARTH_AVX2 static void store(uint8_t* to, __m128i bytes, size_t columns) {
     if (columns >= kAvx2Columns) {
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(at), bytes);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
       return;
     }
     uint8_t last[kAvx2Columns];
     _mm_storeu_si128(reinterpret_cast<__m128i*>(last), bytes);
-    std::memcpy(at, last, columns);
+    std::memcpy(to, last, columns);
   }
 };
 
@@ -227,8 +256,16 @@ struct Floats {
 
   HEARTH_AVX2 static __m256i start(const uint8_t*) { return _mm256_setzero_si256(); }
 
-  HEARTH_AVX2 void write(size_t row, const __m256i (&sums)[2], const uint8_t* head,
+  template <size_t kRows>
+  HEARTH_AVX2 void write(size_t row, const Sums<kRows>& sums, const uint8_t* head,
                          size_t columns) const {
+#pragma GCC unroll 6
+    for (size_t r = 0; r < kRows; ++r) writeRow(row + r, sums[r], head, columns);
+  }
+
+ private:
+  HEARTH_AVX2 void writeRow(size_t row, const __m256i (&sums)[2], const uint8_t* head,
+                            size_t columns) const {
     const __m256i zeroPoint = _mm256_set1_epi32(parameters[row].zero_point + 128);
     const __m256 rowScale = _mm256_set1_ps(parameters[row].scale);
     float last[kAvx2Columns];
@@ -265,21 +302,50 @@ HEARTH_AVX2_FUNCTION void multiplyTile(const Avx2Panel& panel, size_t inputs, co
     addCorrections<kRows, 0>(sums, rows, stride, inputs, panel);
     addCorrections<kRows, 1>(sums, rows, stride, inputs, panel);
   }
-#pragma GCC unroll 6
-  for (size_t r = 0; r < kRows; ++r) output.write(firstRow + r, sums[r], panel.data, columns);
+  // A copy, so that what is written cannot change it.
+  const Output own = output;
+  own.template write<kRows>(firstRow, sums, panel.data, columns);
 }
+
+// Bytes that are fetched into the second-level cache beside the work of one tile each time.
+class Fetch {
+ public:
+  Fetch(const uint8_t* from, size_t bytes, size_t times)
+      : at_(from), end_(from + bytes), step_(bytes / std::max<size_t>(times, 1)) {}
+
+  HEARTH_AVX2 void next() {
+    const uint8_t* const to = at_ + std::min<size_t>(step_, static_cast<size_t>(end_ - at_));
+    for (; at_ < to; at_ += kAvx2LineBytes)
+      _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T1);
+  }
+
+ private:
+  const uint8_t* at_;
+  const uint8_t* const end_;
+  const size_t step_;
+};
 
 // Multiplies the rows from `row` on; `inputs` are padded.
 template <typename Form, size_t kRows, typename Output>
-void multiplyRows(const Avx2Panel& panel, size_t inputs, const uint8_t* rows, size_t row,
-                  size_t count, size_t columns, const Output& output) {
-  for (; row + kRows <= count; row += kRows)
+HEARTH_AVX2_FUNCTION void multiplyRows(const Avx2Panel& panel, size_t inputs, const uint8_t* rows,
+                                       size_t row, size_t count, size_t columns,
+                                       const Output& output, Fetch* fetch) {
+  for (; row + kRows <= count; row += kRows) {
+    fetch->next();
     multiplyTile<Form, kRows>(panel, inputs, rows, row, columns, output);
+  }
   if constexpr (kRows > 1) {
     // The rest goes to kernels of half as many rows, so that few kernels suffice.
     if (row < count)
-      multiplyRows<Form, kRows / 2>(panel, inputs, rows, row, count, columns, output);
+      multiplyRows<Form, kRows / 2>(panel, inputs, rows, row, count, columns, output, fetch);
   }
+}
+
+constexpr size_t kFewestRowsToFetch = 16;
+
+size_t bytesOf(const Avx2Panel& panel) {
+  const size_t corrections = size_t{panel.counts[0]} + panel.counts[1];
+  return static_cast<size_t>(panel.windows - panel.data) + corrections * sizeof(uint32_t);
 }
 
 // Calls outputOf(column) for what becomes of a panel's results.
@@ -289,8 +355,12 @@ void multiplyPanels(const Avx2Panels& weights, const uint8_t* rows, size_t count
   const size_t inputs = avx2PaddedInputs(weights.inputs());
   for (size_t p = firstPanel; p < lastPanel; ++p) {
     const size_t column = p * kAvx2Columns;
+    // The next panel. A few rows do not take long enough for it.
+    const bool fetches = p + 1 < lastPanel && count >= kFewestRowsToFetch;
+    const Avx2Panel& next = weights.panel(fetches ? p + 1 : p);
+    Fetch fetch(next.data, fetches ? bytesOf(next) : 0, count / Form::kMostRows);
     multiplyRows<Form, Form::kMostRows>(weights.panel(p), inputs, rows, 0, count,
-                                        weights.columns() - column, outputOf(column));
+                                        weights.columns() - column, outputOf(column), &fetch);
   }
 }
 
@@ -369,6 +439,10 @@ bool hasAvxVnni() {
 void prepareAvx2Rows(Avx2Form form, const uint8_t* rows, size_t stride, size_t count, size_t inputs,
                      uint8_t flip, uint8_t* prepared) {
   const size_t bytes = avx2RowBytes(form, inputs);
+  if (rows == prepared) {
+    if (flip != 0) prepareBytes(rows, count * bytes, flip, prepared);
+    return;
+  }
   // Rows without gaps are one long row.
   if (stride == inputs && inputs % kAvx2InputStep == 0) {
     inputs *= count;

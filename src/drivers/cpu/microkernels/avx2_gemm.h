@@ -53,7 +53,9 @@ struct Avx2HybridGemm {
 size_t avx2RowBytes(Avx2Form form, size_t inputs);
 
 // Prepares `count` rows of `inputs` bytes that lie `stride` bytes apart. `flip` is 0x80 for int8,
-// which makes inputs unsigned by adding 128, and 0 for uint8. `prepared` must not overlap `rows`.
+// which makes inputs unsigned by adding 128, and 0 for uint8. `prepared` must not overlap `rows`,
+// or be equal to it: in the forms of bytes, for rows that lie avx2RowBytes() apart. What is between
+// such rows may be anything.
 void prepareAvx2Rows(Avx2Form form, const uint8_t* rows, size_t stride, size_t count, size_t inputs,
                      uint8_t flip, uint8_t* prepared);
 

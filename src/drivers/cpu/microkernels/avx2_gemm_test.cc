@@ -335,5 +335,23 @@ TEST_F(Avx2GemmTest, RowsArePrepared) {
   }
 }
 
+TEST_F(Avx2GemmTest, RowsArePreparedInPlace) {
+  for (const size_t inputs : {1, 8, 27, 100}) {
+    const size_t padded = avx2RowBytes(Avx2Form::kQuads, inputs);
+    std::vector<uint8_t> rows(5 * padded + 1);
+    for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<uint8_t>(i * 37);
+    const std::vector<uint8_t> before = rows;
+    prepareAvx2Rows(Avx2Form::kQuads, rows.data(), padded, 5, inputs, 0x80, rows.data());
+    for (size_t r = 0; r < 5; ++r)
+      for (size_t i = 0; i < inputs; ++i)
+        EXPECT_EQ(rows[r * padded + i], before[r * padded + i] ^ 0x80);
+    EXPECT_EQ(rows.back(), before.back()) << "A byte behind the rows is written.";
+    // Without a flip nothing is to be done.
+    rows = before;
+    prepareAvx2Rows(Avx2Form::kDots, rows.data(), padded, 5, inputs, 0, rows.data());
+    EXPECT_EQ(rows, before);
+  }
+}
+
 }  // namespace
 }  // namespace hearth::cpu
