@@ -269,14 +269,9 @@ TEST_F(DeviceBehaviour, B55_ADeviceThatFailsInTheMiddleIsReplaced) {
 std::vector<float> addThenMul(const ndk::Execution& execution, uint32_t size, float value) {
   const std::vector<float> input(size, value);
   std::vector<float> result(size);
-  const ndk::Type sized = floats({size});
-  const ANeuralNetworksOperandType type = sized.get();
-  const size_t bytes = size * sizeof(float);
-  for (const int32_t index : {0, 1})
-    EXPECT_CODE(NO_ERROR, ANeuralNetworksExecution_setInput(execution.get(), index, &type,
-                                                            input.data(), bytes));
+  setBothInputs(execution, input);
   EXPECT_CODE(NO_ERROR, ANeuralNetworksExecution_setOutput(execution.get(), 0, nullptr,
-                                                           result.data(), bytes));
+                                                           result.data(), size * sizeof(float)));
   EXPECT_CODE(NO_ERROR, ANeuralNetworksExecution_compute(execution.get()));
   return result;
 }
