@@ -72,9 +72,12 @@ Result<std::vector<base::Sha256Digest>> blockDigests(int fd, uint64_t offset, ui
   return std::move(work.digests);
 }
 
-Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, unsigned threads) {
-  HEARTH_ASSIGN(const auto digests, blockDigests(fd, offset, size, threads));
-  return digestOf(size, digests);
+Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, unsigned threads,
+                                       std::vector<base::Sha256Digest>* blocks) {
+  HEARTH_ASSIGN(auto digests, blockDigests(fd, offset, size, threads));
+  const base::Sha256Digest digest = digestOf(size, digests);
+  if (blocks != nullptr) *blocks = std::move(digests);
+  return digest;
 }
 
 std::vector<base::Sha256Digest> blockDigests(std::span<const uint8_t> payload) {

@@ -17,8 +17,10 @@ inline constexpr uint64_t kHashBlock = uint64_t{1} << 20;
 // Digests `size` bytes of a file from `offset` on: SHA-256 over the size and the SHA-256 of each
 // MiB, so that several threads can share the work. This is not the plain SHA-256 of the bytes.
 // Reads without mapping, so that nothing becomes resident in this process. `threads` is an upper
-// limit; 0 = one for each CPU, up to 8. Errors: kBadData when the file is shorter, kIo.
-Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, unsigned threads);
+// limit; 0 = one for each CPU, up to 8. `blocks`, unless it is null, gets the SHA-256 of each MiB.
+// Errors: kBadData when the file is shorter, kIo.
+Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, unsigned threads,
+                                       std::vector<base::Sha256Digest>* blocks = nullptr);
 
 // The same digest of bytes in memory, on the calling thread.
 base::Sha256Digest hashContent(std::span<const uint8_t> bytes);

@@ -74,10 +74,11 @@ std::optional<base::Sha256Digest> recalledHash(const ContentSource& source, Cont
 }
 
 Result<base::Sha256Digest> rememberedHash(const ContentSource& source, unsigned threads,
-                                          ContentMemory* memory, std::atomic<uint64_t>& hashed) {
+                                          ContentMemory* memory, std::atomic<uint64_t>& hashed,
+                                          std::vector<base::Sha256Digest>* blocks) {
   if (const auto digest = recalledHash(source, memory)) return *digest;
   HEARTH_ASSIGN(const base::Sha256Digest digest,
-                hashContent(source.fd(), source.offset(), source.size(), threads));
+                hashContent(source.fd(), source.offset(), source.size(), threads, blocks));
   hashed.fetch_add(source.size(), std::memory_order_relaxed);
   if (memory != nullptr && source.isUnchanged() && source.file()->proof != ChangeProof::kSeal)
     memory->rememberContent(*source.file(), source.offset(), source.size(), digest,

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/result.h"
 #include "base/sha256.h"
@@ -81,8 +82,10 @@ std::optional<base::Sha256Digest> recalledHash(const ContentSource& source, Cont
 
 // The digest that hashContent would give. Taken from `memory` (may be null) if it is there;
 // otherwise the bytes are read, their number is added to `hashed`, and the digest is remembered if
-// the file has not changed since `source` was made. Errors as hashContent.
+// the file has not changed since `source` was made. `blocks` as in hashContent, left alone where
+// nothing is read. Errors as hashContent.
 Result<base::Sha256Digest> rememberedHash(const ContentSource& source, unsigned threads,
-                                          ContentMemory* memory, std::atomic<uint64_t>& hashed);
+                                          ContentMemory* memory, std::atomic<uint64_t>& hashed,
+                                          std::vector<base::Sha256Digest>* blocks = nullptr);
 
 }  // namespace hearth::cache

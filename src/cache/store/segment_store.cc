@@ -41,10 +41,10 @@ StoreResult<PlanRef> SegmentStore::publishPlan(const PlanKey& key, std::span<con
                    .bytes = {bytes.begin(), bytes.end()}});
 }
 
-Result<base::Sha256Digest> SegmentStore::contentHash(const ContentSource& source,
-                                                     unsigned threads) {
+Result<base::Sha256Digest> SegmentStore::contentHash(const ContentSource& source, unsigned threads,
+                                                     std::vector<base::Sha256Digest>* blocks) {
   const ContentDigests digests = contentDigests();
-  return rememberedHash(source, threads, digests.memory, digests.hashed);
+  return rememberedHash(source, threads, digests.memory, digests.hashed, blocks);
 }
 
 std::optional<base::Sha256Digest> SegmentStore::recalledContentHash(const ContentSource& source) {

@@ -173,9 +173,10 @@ class SegmentStore {
                                    const PlanDescription& description = {});
 
   // Returns the digest of a range of a file (hashContent), remembered under the file's identity.
-  // The bytes are read only if they may have changed. Errors: kBadData when the file is shorter,
-  // kIo.
-  Result<base::Sha256Digest> contentHash(const ContentSource& source, unsigned threads);
+  // The bytes are read only if they may have changed; then `blocks`, unless it is null, gets the
+  // digest of each MiB (blockDigests). Errors: kBadData when the file is shorter, kIo.
+  Result<base::Sha256Digest> contentHash(const ContentSource& source, unsigned threads,
+                                         std::vector<base::Sha256Digest>* blocks = nullptr);
   // The same for the file as it is now.
   Result<base::Sha256Digest> contentHash(int fd, uint64_t offset, uint64_t size) {
     return contentHash(ContentSource::of(fd, offset, size), 0);

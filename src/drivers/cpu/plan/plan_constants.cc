@@ -2,18 +2,29 @@
 #include "drivers/cpu/plan/plan_constants.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "drivers/cpu/platform/read_slack.h"
 #include "drivers/cpu/weights/model_contents.h"
 
 namespace hearth::cpu {
+namespace {
+
+// Packings of fewer bytes of constants are not looked for in other versions of a model: they hardly
+// ever become segments of their own.
+constexpr uint64_t kDescribedBytes = PackedWeights::kOwnSegment / 4;
+
+std::atomic<uint64_t> nextNumber = 0;
+
+}  // namespace
 
 PlanConstants::PlanConstants(const graph::Model& model, PackedWeights* weights)
     : model_(model),
       subgraph_(model.main()),
       weights_(weights),
-      converted_(subgraph_.operands.size()) {}
+      converted_(subgraph_.operands.size()),
+      number_(nextNumber.fetch_add(1, std::memory_order_relaxed)) {}
 
 void PlanConstants::setConverted(uint32_t operand, const ops::OperationContext& conversion) {
   converted_[operand] = std::make_shared<ConvertedConstant>(conversion);
@@ -78,9 +89,12 @@ std::shared_ptr<const base::Sha256Digest> PlanConstants::packingSource(
     graph::OperationType type, std::span<const uint32_t> operands,
     std::span<const uint64_t> parameters) {
   if (weights_ == nullptr || weights_->isSealed()) return nullptr;
-  base::Sha256 hash;
+  base::Sha256 name;
+  base::Sha256 attributes;
+  PackingSource content;
   const auto add = [&](const auto& value) {
-    hash.update(&value, sizeof value);
+    name.update(&value, sizeof value);
+    attributes.update(&value, sizeof value);
   };
   add(type);
   for (const uint64_t parameter : parameters) add(parameter);
@@ -94,17 +108,37 @@ std::shared_ptr<const base::Sha256Digest> PlanConstants::packingSource(
     if (known == operandSources_.end())
       known = operandSources_.emplace(index, operandSource(index)).first;
     if (!known->second) return nullptr;
-    hash.update(*known->second);
+    name.update(known->second->name);
+    attributes.update(known->second->content.attributes);
+    const std::vector<PackingSource::Range>& ranges = known->second->content.ranges;
+    content.ranges.insert(content.ranges.end(), ranges.begin(), ranges.end());
   }
-  return std::make_shared<const base::Sha256Digest>(hash.finish());
+  auto source = std::make_shared<const base::Sha256Digest>(name.finish());
+  uint64_t bytes = 0;
+  for (const PackingSource::Range& range : content.ranges) bytes += range.length;
+  if (bytes >= kDescribedBytes) {
+    content.attributes = attributes.finish();
+    weights_->describe(*source, std::move(content));
+  }
+  return source;
 }
 
-// Digest that names what an operand holds; none where the constant has no place that other models
-// can name.
-std::optional<base::Sha256Digest> PlanConstants::operandSource(uint32_t index) {
-  base::Sha256 hash;
+// None where the constant lies in memory without a file.
+std::optional<PlanConstants::OperandSource> PlanConstants::operandSource(uint32_t index) {
+  OperandSource source;
+  base::Sha256 name;
+  base::Sha256 attributes;
+  const auto addBytes = [&](const void* data, size_t size) {
+    name.update(data, size);
+    attributes.update(data, size);
+  };
   const auto add = [&](const auto& value) {
-    hash.update(&value, sizeof value);
+    addBytes(&value, sizeof value);
+  };
+  const auto finished = [&] {
+    source.name = name.finish();
+    source.content.attributes = attributes.finish();
+    return std::move(source);
   };
   const graph::Operand& operand = subgraph_.operands[index];
   add(operand.type);
@@ -112,34 +146,41 @@ std::optional<base::Sha256Digest> PlanConstants::operandSource(uint32_t index) {
   add(operand.zeroPoint);
   add(operand.perChannel.channelDim);
   add(operand.perChannel.scales.size());
-  if (!operand.perChannel.scales.empty()) hash.update(operand.perChannel.scales.digest());
+  if (!operand.perChannel.scales.empty()) add(operand.perChannel.scales.digest());
   const ConvertedConstantRef& converted = converted_[index];
   add(converted != nullptr);
   if (converted != nullptr) {
-    const auto inner = operandSource(converted->source());
+    auto inner = operandSource(converted->source());
     if (!inner) return std::nullopt;
-    hash.update(*inner);
-    return hash.finish();
+    name.update(inner->name);
+    attributes.update(inner->content.attributes);
+    source.content.ranges = std::move(inner->content.ranges);
+    return finished();
   }
-  if (!operand.isConstant()) return hash.finish();
+  if (!operand.isConstant()) return finished();
   for (const uint32_t dimension : operand.dimensions) add(dimension);
   add(operand.location.length);
   if (operand.lifetime == graph::Lifetime::kConstantCopy) {
-    hash.update(model_.constantData(operand), operand.location.length);
-    return hash.finish();
+    addBytes(model_.constantData(operand), operand.location.length);
+    return finished();
   }
   const memory::Pool& pool = *model_.pools[operand.location.pool];
   if (pool.fd() < 0) return std::nullopt;
   poolSources_.resize(model_.pools.size());
-  std::optional<cache::ContentSource>& source = poolSources_[operand.location.pool];
-  if (!source) source = sourceOf(pool);
+  std::optional<cache::ContentSource>& file = poolSources_[operand.location.pool];
+  if (!file) file = sourceOf(pool);
   // Other models use the packing under this name without comparing bytes, so the file's identity
-  // has to show every change.
-  if (!source->tellsChanges() || source->file()->proof == cache::ChangeProof::kSeal)
-    return std::nullopt;
-  hash.update(cache::contentKey(*source->file(), pool.offset() + operand.location.offset,
-                                operand.location.length));
-  return hash.finish();
+  // has to show every change. Otherwise it is a name that no other model has.
+  if (file->tellsChanges() && file->file()->proof != cache::ChangeProof::kSeal) {
+    name.update(cache::contentKey(*file->file(), pool.offset() + operand.location.offset,
+                                  operand.location.length));
+  } else {
+    name.update(&number_, sizeof number_);
+    name.update(&index, sizeof index);
+  }
+  source.content.ranges = {
+      {operand.location.pool, operand.location.offset, operand.location.length}};
+  return finished();
 }
 
 void PlanConstants::releaseAfterPacking(Node* node, uint32_t index) const {

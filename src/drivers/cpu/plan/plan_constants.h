@@ -52,8 +52,9 @@ class PlanConstants {
 
   // Names what an operation of this type packs, for PackedWeights::create(): by `parameters`, by
   // the types and quantisation of `operands` (UINT32_MAX: an omitted one), and by file and offset
-  // of those that are constants (by their bytes if the model holds a copy). Null when a constant
-  // has no place that other models can name, or when packing is forbidden.
+  // of those that are constants (by their bytes if the model holds a copy). No other model has a
+  // name of constants in a file that may change without a trace. Null when a constant lies in
+  // memory without a file, or when packing is forbidden.
   std::shared_ptr<const base::Sha256Digest> packingSource(graph::OperationType type,
                                                           std::span<const uint32_t> operands,
                                                           std::span<const uint64_t> parameters);
@@ -66,7 +67,12 @@ class PlanConstants {
   std::vector<std::unique_ptr<uint8_t[]>> takeCopies() { return std::move(copies_); }
 
  private:
-  std::optional<base::Sha256Digest> operandSource(uint32_t operand);
+  // What an operand adds to the name of a packing, and to what the packing is made from.
+  struct OperandSource {
+    base::Sha256Digest name{};
+    PackingSource content;
+  };
+  std::optional<OperandSource> operandSource(uint32_t operand);
   // Whether the kReadSlack bytes behind a constant are readable in place.
   bool hasReadableTail(const graph::Operand& operand) const;
   // Memory for this many bytes and kReadSlack more.
@@ -78,7 +84,8 @@ class PlanConstants {
   PackedWeights* const weights_;
   std::vector<ConvertedConstantRef> converted_;                   // by operand
   std::vector<std::optional<cache::ContentSource>> poolSources_;  // by pool, where needed
-  std::map<uint32_t, std::optional<base::Sha256Digest>> operandSources_;
+  std::map<uint32_t, std::optional<OperandSource>> operandSources_;
+  const uint64_t number_;  // another one for each object of the process
   std::vector<std::unique_ptr<uint8_t[]>> copies_;
 };
 

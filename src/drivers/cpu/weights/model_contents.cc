@@ -54,19 +54,22 @@ bool ModelContents::recall() {
   return true;
 }
 
-Result<base::Sha256Digest> ModelContents::read(const Pool& pool) {
+Result<base::Sha256Digest> ModelContents::read(const Pool& pool,
+                                               std::vector<base::Sha256Digest>* blocks) {
   if (!pool.source) return cache::hashContent({pool.memory->data(), pool.memory->size()});
   const uint64_t before = store_.counters().bytesHashed;
-  auto digest = store_.contentHash(*pool.source, threads_);
+  auto digest = store_.contentHash(*pool.source, threads_, blocks);
   const std::lock_guard lock(mutex_);
   hashedBytes_ += store_.counters().bytesHashed - before;
   return digest;
 }
 
 Status ModelContents::readInto(Pool& pool) {
-  HEARTH_ASSIGN(const base::Sha256Digest digest, read(pool));
+  std::vector<base::Sha256Digest> blocks;
+  HEARTH_ASSIGN(const base::Sha256Digest digest, read(pool, &blocks));
   const std::lock_guard lock(mutex_);
   pool.digest = digest;
+  pool.blocks = std::move(blocks);
   return {};
 }
 
@@ -104,6 +107,12 @@ Status ModelContents::confirm() {
                   "The model was changed after its weights began to be packed.");
   }
   return {};
+}
+
+std::vector<std::vector<base::Sha256Digest>> ModelContents::blocks() const {
+  std::vector<std::vector<base::Sha256Digest>> blocks;
+  for (const Pool& pool : pools_) blocks.push_back(pool.blocks);
+  return blocks;
 }
 
 base::Sha256Digest ModelContents::digest() const {

@@ -45,15 +45,19 @@ class ModelContents {
   // The digest of all pools together, once each one's is known.
   base::Sha256Digest digest() const;
   uint64_t hashedBytes() const { return hashedBytes_; }
+  // The digests of each MiB of each pool whose file this has read; empty for others.
+  std::vector<std::vector<base::Sha256Digest>> blocks() const;
 
  private:
   struct Pool {
     const memory::Pool* memory;
     std::optional<cache::ContentSource> source;  // only of pools with a descriptor
     std::optional<base::Sha256Digest> digest;
+    std::vector<base::Sha256Digest> blocks;
     bool tellsChanges() const;
   };
-  Result<base::Sha256Digest> read(const Pool& pool);
+  Result<base::Sha256Digest> read(const Pool& pool,
+                                  std::vector<base::Sha256Digest>* blocks = nullptr);
   Status readInto(Pool& pool);
 
   cache::SegmentStore& store_;

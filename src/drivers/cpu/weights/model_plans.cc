@@ -17,6 +17,8 @@ class PlansInWeightStore final : public ModelPlans {
     return found ? PlanRecord::parse((*found)->bytes()) : PlanRecord();
   }
 
+  bool keepsVersions() const override { return true; }
+
   cache::StoreResult<cache::PlanRef> publish(const PlanDraft& draft,
                                              const base::Sha256Digest& content,
                                              const std::string& model) const override {
@@ -44,6 +46,7 @@ class PlansInBundle final : public ModelPlans {
   using ModelPlans::ModelPlans;
 
   std::optional<PlanRecord> record() const override { return std::nullopt; }
+  bool keepsVersions() const override { return false; }
 
   cache::StoreResult<cache::PlanRef> publish(const PlanDraft& draft,
                                              const base::Sha256Digest& content,

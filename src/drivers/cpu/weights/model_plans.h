@@ -35,6 +35,9 @@ class ModelPlans {
   // packed.
   virtual std::optional<PlanRecord> record() const = 0;
 
+  // Whether what other versions of the model have packed stays in the store.
+  virtual bool keepsVersions() const = 0;
+
   // The plan for this content of the model's pools. Errors as SegmentStore::findPlan().
   cache::StoreResult<cache::PlanRef> find(const base::Sha256Digest& content) const;
 

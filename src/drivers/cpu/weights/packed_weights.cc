@@ -119,6 +119,47 @@ void PackedWeights::preset(WeightPlace place, PackedPlace packed) {
   places_[place] = std::move(packed);
 }
 
+void PackedWeights::describe(const base::Sha256Digest& source, PackingSource described) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<const PackingSource>& known = described_[source];
+  if (known == nullptr) known = std::make_shared<const PackingSource>(std::move(described));
+}
+
+std::shared_ptr<const PackingSource> PackedWeights::description(
+    const base::Sha256Digest& source) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = described_.find(source);
+  return it != described_.end() ? it->second : nullptr;
+}
+
+// Notes the source of the place, and gives the place what the finder has for it.
+void PackedWeights::take(WeightPlace place, const base::Sha256Digest* source) {
+  if (source == nullptr) return;
+  const std::shared_ptr<const PackingSource> described = description(*source);
+  if (described == nullptr) return;
+  {
+    const std::lock_guard lock(mutex_);
+    sources_[place] = described;
+  }
+  if (!finder_ || isPrivate_ || isPacked(place, source)) return;
+  std::optional<PackedPlace> found = finder_(*described);
+  if (!found) return;
+  const uint64_t size = found->size;
+  preset(place, *std::move(found));
+  const std::lock_guard lock(mutex_);
+  takenBytes_ += size;
+}
+
+uint64_t PackedWeights::takenBytes() const {
+  const std::lock_guard lock(mutex_);
+  return takenBytes_;
+}
+
+std::map<WeightPlace, std::shared_ptr<const PackingSource>> PackedWeights::sources() const {
+  const std::lock_guard lock(mutex_);
+  return sources_;
+}
+
 Result<const uint8_t*> PackedWeights::pack(WeightPlace place, const char* kind,
                                            const base::Sha256Digest* source, size_t size,
                                            const std::function<void(uint8_t*)>& fill) {
@@ -134,6 +175,7 @@ Result<std::span<const uint8_t>> PackedWeights::packMeasured(
     WeightPlace place, const char* kind, const base::Sha256Digest* source,
     const std::function<bool(std::span<const uint8_t>)>& fits,
     const std::function<size_t()>& measure, const std::function<void(uint8_t*)>& fill) {
+  take(place, source);
   const PlaceScope scope(place, kind, source, Packing::kAllowed);
   const auto known = findPlace(0);
   if (known) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 #include "base/sha256.h"
 #include "base/thread_local.h"
 #include "drivers/cpu/weights/packed_segment.h"
+#include "drivers/cpu/weights/packing_source.h"
 
 struct xnn_weights_cache_provider;
 struct xnn_weights_cache_look_up_key;
@@ -74,6 +76,19 @@ class PackedWeights {
   // where alignment, seed or size do not fit, the place is packed anew.
   void preset(WeightPlace place, PackedPlace packed);
 
+  // Notes what the packing that creation calls name by this digest is made from.
+  void describe(const base::Sha256Digest& source, PackingSource described);
+  // What describe() was told of a packing; null for others.
+  std::shared_ptr<const PackingSource> description(const base::Sha256Digest& source) const;
+
+  // From now on creation calls take what `find` returns for their source in place of packing, like
+  // presets. It is asked for places that have none, with sources that are described. Set it before
+  // the creation calls, which may call it from several threads at once.
+  using Finder = std::function<std::optional<PackedPlace>(const PackingSource& source)>;
+  void takeFrom(Finder find) { finder_ = std::move(find); }
+  // Bytes that creation calls have taken in this way.
+  uint64_t takenBytes() const;
+
   // Forbids packing: from now on creation calls fail where they would have to pack. For weights
   // whose sources cannot be read.
   void seal() { isSealed_ = true; }
@@ -87,6 +102,7 @@ class PackedWeights {
   // it reserves memory, so `make` is called once beforehand, with a provider that refuses it.
   template <typename Make>
   auto create(WeightPlace place, const char* kind, const base::Sha256Digest* source, Make make) {
+    take(place, source);
     if (!isProven(place)) {
       const PlaceScope scope(place, kind, nullptr, Packing::kMeasured);
       const auto status = make();
@@ -104,6 +120,7 @@ class PackedWeights {
   auto createConverted(WeightPlace place, const char* kind, const base::Sha256Digest* source,
                        Convert convert, Make make) {
     alignas(64) static const uint8_t nothing[64] = {};
+    take(place, source);
     if (isSealed_ || isPacked(place, source)) {
       const auto status = create(place, kind, source, [&] {
         forbidPacking();
@@ -156,6 +173,8 @@ class PackedWeights {
   uint64_t repairs() const;
   // Everything that is packed now.
   std::map<WeightPlace, PackedPlace> places() const;
+  // The places whose packings are described, with their sources.
+  std::map<WeightPlace, std::shared_ptr<const PackingSource>> sources() const;
   // The segments with the small packings made since the last call, and how many of their bytes are
   // used. Nothing is added to these segments any more.
   struct Group {
@@ -186,6 +205,7 @@ class PackedWeights {
   static void forbidPacking();
   static uint8_t* makeScratch(size_t size);
   static void dropScratch();
+  void take(WeightPlace place, const base::Sha256Digest* source);
   bool isProven(WeightPlace place) const;
   void proveSize(WeightPlace place);
 
@@ -205,9 +225,13 @@ class PackedWeights {
   const size_t groupBytes_;
   xnn_weights_cache_provider* provider_;
   std::function<void(const std::shared_ptr<PackedSegment>&)> onPacked_;
+  Finder finder_;
   bool isSealed_ = false;
   mutable base::Mutex mutex_;
   std::map<WeightPlace, PackedPlace> places_;
+  std::map<base::Sha256Digest, std::shared_ptr<const PackingSource>> described_;
+  std::map<WeightPlace, std::shared_ptr<const PackingSource>> sources_;
+  uint64_t takenBytes_ = 0;
   uint64_t sharedBytes_ = 0;
   uint64_t repackedBytes_ = 0;
   size_t droppedPresets_ = 0;

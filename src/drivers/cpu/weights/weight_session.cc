@@ -11,6 +11,7 @@
 #include "drivers/cpu/platform/host_facts.h"
 #include "drivers/cpu/weights/found_packing.h"
 #include "drivers/cpu/weights/in_place_constants.h"
+#include "drivers/cpu/weights/known_packings.h"
 #include "drivers/cpu/weights/model_name.h"
 #include "drivers/cpu/weights/plan_draft.h"
 #include "drivers/cpu/weights/segment_prefetcher.h"
@@ -25,6 +26,9 @@ namespace start_reason = hal::start_reason;
 // Below this many bytes of constants a start from the store takes longer than packing.
 constexpr uint64_t kWorthKeeping = uint64_t{64} << 10;
 
+// The fact of a model's structure that holds KnownPackings.
+constexpr std::string_view kPackingsFact = "packings";
+
 uint64_t constantBytes(const graph::Model& model) {
   uint64_t bytes = 0;
   for (const graph::Operand& operand : model.main().operands)
@@ -33,6 +37,11 @@ uint64_t constantBytes(const graph::Model& model) {
 }
 
 }  // namespace
+
+struct TakenSegments {
+  base::Mutex mutex;
+  std::vector<cache::SegmentRef> segments;
+};
 
 WeightSession::WeightSession(std::shared_ptr<cache::SegmentStore> store,
                              std::shared_ptr<const graph::Model> model,
@@ -127,6 +136,7 @@ void WeightSession::tryToLoad(bool publishesLast) {
   }
   outcome_->setCold(
       reason);  // a corrupt object is removed when it is found: the second look misses it
+  takeFromOtherVersion();
   isKept_ = true;
   publishesLast_ = publishesLast;
   if (publishesLast) return;
@@ -135,6 +145,49 @@ void WeightSession::tryToLoad(bool publishesLast) {
     if (const auto self = weak.lock(); self && !self->hasGivenUp_)
       self->guarded([&] { self->publisher_.publish(packed, packed->size(), true); });
   });
+}
+
+// Lets creation calls take what an earlier version of the model packed from the same constants.
+// That needs digests of the constants' bytes, which are there if the model had to be hashed, as
+// that of a structure that was packed before.
+void WeightSession::takeFromOtherVersion() {
+  if (!plans_->keepsVersions()) return;
+  KnownPackings known = KnownPackings::parse(recall(kPackingsFact));
+  if (known.empty()) return;
+  taken_ = std::make_shared<TakenSegments>();
+  weights_->takeFrom(
+      [store = store_, taken = taken_, known = std::move(known),
+       blocks = contents_->blocks()](const PackingSource& source) -> std::optional<PackedPlace> {
+        const auto content = source.content(blocks);
+        const KnownPackings::Entry* const entry = content ? known.find(*content) : nullptr;
+        if (entry == nullptr) return std::nullopt;
+        const cache::FoundSegment found = store->find(entry->segment);
+        if (!found) return std::nullopt;
+        {
+          const std::lock_guard lock(taken->mutex);
+          taken->segments.push_back(found.segment);
+        }
+        return PackedPlace{std::make_shared<PackedSegment>(found.segment), 0, found.segment->size(),
+                           entry->seed};
+      });
+}
+
+// Keeps the names of this version's large packings for the next one.
+void WeightSession::rememberPackings() const {
+  if (!plans_->keepsVersions()) return;
+  const std::vector<std::vector<base::Sha256Digest>> blocks = contents_->blocks();
+  const std::map<WeightPlace, PackedPlace> places = weights_->places();
+  KnownPackings known;
+  for (const auto& [place, source] : weights_->sources()) {
+    const auto packed = places.find(place);
+    if (packed == places.end()) continue;
+    const cache::SegmentRef segment = packed->second.segment->published();
+    if (segment == nullptr || packed->second.offset != 0 || packed->second.size != segment->size())
+      continue;
+    if (const auto content = source->content(blocks))
+      known.add(*content, {segment->key(), packed->second.seed});
+  }
+  if (!known.empty()) remember(kPackingsFact, known.encoded());
 }
 
 // Why nothing can be kept; kNone where it can. A full disk counts as writable: it may have room by
@@ -225,6 +278,11 @@ void WeightSession::populate() {
   {
     const std::lock_guard lock(mutex_);
     begin.swap(populate_);
+  }
+  if (!begin && taken_ != nullptr) {
+    const std::lock_guard lock(taken_->mutex);
+    if (!taken_->segments.empty())
+      begin = pageIn(std::exchange(taken_->segments, {}), [] {}, [] {});
   }
   if (begin) begin();
 }
@@ -351,6 +409,7 @@ void WeightSession::tryToFinish() {
   }
   if (const auto written = plans_->addToRecord(contents_->digest(), modelName(*model_)); !written)
     outcome_->setUncached(written.error());
+  rememberPackings();
 }
 
 // Whether the plan that was found names all of these segments.
@@ -363,6 +422,7 @@ bool WeightSession::hasNothingNew(std::span<const cache::SegmentKey> keys) const
 
 void WeightSession::describe(hal::StartReport* report) const {
   outcome_->describe(report);
+  report->mappedBytes += weights_->takenBytes();
   report->packedBytes = weights_->packedBytes();
   report->sharedBytes = weights_->sharedBytes();
 }

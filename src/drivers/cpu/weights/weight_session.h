@@ -28,6 +28,8 @@
 
 namespace hearth::cpu {
 
+struct TakenSegments;
+
 // The order of calls is load(), the creation of all kernels, publish(); thread-safe from then on.
 // No failure leaves this class: the packed weights are then not kept, and the start report says
 // why.
@@ -103,6 +105,8 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   bool presetFrom(const cache::LoadedPlan& plan);
   bool mendPlan();
   void publishPackings();
+  void takeFromOtherVersion();
+  void rememberPackings() const;
   void finish();
   bool hasNothingNew(std::span<const cache::SegmentKey> keys) const;
   cache::StoreFailure hindrance() const;
@@ -122,7 +126,8 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   std::optional<ModelContents> contents_;  // from load() on, unless that fails
   std::shared_ptr<cache::BuildTicket> ticket_;
   std::function<void()> populate_;
-  cache::PlanRef plan_;       // keeps its segments from eviction
+  std::shared_ptr<TakenSegments> taken_;  // what an earlier version of the model had packed
+  cache::PlanRef plan_;                   // keeps its segments from eviction
   bool isPartly_ = false;     // whether the plan that was found lacks places of this graph
   bool isKeptWhole_ = false;  // whether the store has a plan that lacks nothing
   bool isOnlyAsked_ = false;  // explain() was called

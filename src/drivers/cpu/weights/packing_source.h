@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/sha256.h"
+
+namespace hearth::cpu {
+
+// What a packing is made from: where its constants lie in the model's pools, and everything else as
+// a digest. Value type.
+struct PackingSource {
+  struct Range {
+    uint32_t pool = 0;
+    uint64_t offset = 0;
+    uint64_t length = 0;
+  };
+  base::Sha256Digest
+      attributes{};  // operation, parameters, quantisation, constants that are copied
+  std::vector<Range> ranges;
+
+  // A digest that two sources have in common only if the same is packed from the same bytes. Of the
+  // constants it knows the blocks that they lie in, so that nothing is hashed again, and a change
+  // beside a constant changes it, too. `blocks` has the digests of each MiB of each pool
+  // (cache::blockDigests), from the pool's beginning on; none when those of a pool are not there.
+  std::optional<base::Sha256Digest> content(
+      std::span<const std::vector<base::Sha256Digest>> blocks) const;
+};
+
+}  // namespace hearth::cpu
