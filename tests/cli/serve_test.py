@@ -340,7 +340,8 @@ class ServeTest(CommandTest):
             path = self.folder / f"{device}.sock"
             self.startHost("--device", device, "--socket", path, path=path)
             for hosts in (SPAWNED, f"{device}={path}"):
-                for version, least in (("V1_0", 250), ("V1_1", 370), ("V1_2", 3700), ("V1_3", 1700)):
+                for version, least in (("V1_0", 250), ("V1_1", 370), ("V1_2", 3700), ("V1_3", 1700),
+                                       ("V1_3_cts_only", 130)):
                     vectors = pathlib.Path(DATA) / "conformance" / f"{version}.nntv"
                     with self.subTest(hosts=hosts, version=version):
                         report = self.json("conformance", vectors, "--device", device,
