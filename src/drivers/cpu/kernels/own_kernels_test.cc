@@ -315,6 +315,79 @@ INSTANTIATE_TEST_SUITE_P(
                     HybridConvolutionCase{
                         {1, 8, 8, 6}, 10, 3, 1, 1, OperandType::kTensorInt4, 1, true}));
 
+// With a window of one place that steps by one, without padding, kernels take the pixels as they
+// lie. These windows differ from that in one number at most.
+struct NearlyOverPixels {
+  int32_t kernelHeight = 1, kernelWidth = 1, strideHeight = 1, strideWidth = 1;
+  int32_t left = 0, right = 0, top = 0, bottom = 0;
+};
+
+class NearlyOverPixelsTest : public testing::TestWithParam<NearlyOverPixels> {
+ protected:
+  // Compares a convolution of data of this type. `addFilter` adds a filter of the shape that it
+  // gets.
+  template <typename AddFilter>
+  static void compare(OperandType type, AddFilter addFilter) {
+    const NearlyOverPixels& w = GetParam();
+    constexpr uint32_t kInputs = 24;
+    constexpr uint32_t kOutputs = 40;
+    const bool isFloat = type == kFloat;
+    ModelBuilder builder;
+    const Dimensions shape = {2, 6, 7, kInputs};
+    const uint32_t input = builder.input(type, shape, isFloat ? 0.0f : 0.03f, isFloat ? 0 : 5);
+    const uint32_t filter =
+        addFilter(&builder, Dimensions{kOutputs, static_cast<uint32_t>(w.kernelHeight),
+                                       static_cast<uint32_t>(w.kernelWidth), kInputs});
+    const uint32_t bias = isFloat ? builder.constant(kFloat, {kOutputs}, randomFloats(kOutputs, 3))
+                                  : builder.constant(OperandType::kTensorInt32, {kOutputs},
+                                                     std::vector<int32_t>(kOutputs, 300), 0.0006f);
+    std::vector<uint32_t> inputs = {input, filter, bias};
+    for (const int32_t number :
+         {w.left, w.right, w.top, w.bottom, w.strideWidth, w.strideHeight, 0})
+      inputs.push_back(builder.scalar(number));
+    const auto sizeOf = [](int32_t size, int32_t kernel, int32_t stride) {
+      return static_cast<uint32_t>((size - kernel) / stride + 1);
+    };
+    const Dimensions result = {2, sizeOf(6 + w.top + w.bottom, w.kernelHeight, w.strideHeight),
+                               sizeOf(7 + w.left + w.right, w.kernelWidth, w.strideWidth),
+                               kOutputs};
+    builder.operation(OperationType::kConv2d, inputs,
+                      {builder.output(type, result, isFloat ? 0.0f : 0.3f, isFloat ? 0 : 5)});
+    const Bytes data = isFloat ? floatsFor(shape, 1) : randomBytes(countOf(shape), 1);
+    EXPECT_EQ(differenceFromReference(builder.model(), {data}, nullptr, 1e-5f), "");
+  }
+};
+
+TEST_P(NearlyOverPixelsTest, EqualsTheReference) {
+  compare(kFloat, [](ModelBuilder* builder, const Dimensions& shape) {
+    return builder->constant(kFloat, shape, randomFloats(countOf(shape), 2));
+  });
+  compare(kFloat, [](ModelBuilder* builder, const Dimensions& shape) {
+    std::vector<_Float16> values;
+    for (const float value : randomFloats(countOf(shape), 2))
+      values.push_back(static_cast<_Float16>(value));
+    const uint32_t half = builder->constant(OperandType::kTensorFloat16, shape, values);
+    const uint32_t filter = builder->temporary(kFloat, shape);
+    builder->operation(OperationType::kDequantize, {half}, {filter});
+    return filter;
+  });
+  // Hybrid, then int8 and uint8 throughout.
+  for (const OperandType type : {kFloat, kInt8, kUint8})
+    compare(type, [&](ModelBuilder* builder, const Dimensions& shape) {
+      return builder->constant(type == kFloat ? kInt8 : type, shape, randomBytes(countOf(shape), 2),
+                               0.02f, type == kUint8 ? 120 : 0);
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Windows, NearlyOverPixelsTest,
+                         testing::Values(NearlyOverPixels{}, NearlyOverPixels{2},
+                                         NearlyOverPixels{1, 2}, NearlyOverPixels{1, 1, 2},
+                                         NearlyOverPixels{1, 1, 1, 2},
+                                         NearlyOverPixels{1, 1, 1, 1, 1},
+                                         NearlyOverPixels{1, 1, 1, 1, 0, 1},
+                                         NearlyOverPixels{1, 1, 1, 1, 0, 0, 1},
+                                         NearlyOverPixels{1, 1, 1, 1, 0, 0, 0, 1}));
+
 struct TransposeConvolutionCase {
   Dimensions input;
   uint32_t outputs, kernel, stride;
