@@ -255,6 +255,11 @@ def callSequences():
         yield f"{seed}.calls", hashlib.shake_128(bytes([seed])).digest(1200)
 
 
+def delegateGraphs():
+    for seed in range(6):
+        yield f"{seed}.graph", hashlib.shake_128(b"graph" + bytes([seed])).digest(400)
+
+
 def main():
     for target, seeds in (("driver_manifest_fuzz", manifests),
                           ("mailbox_fuzz", mailboxes), ("nntv_fuzz", conformanceFiles),
@@ -262,7 +267,8 @@ def main():
                           ("blob_cache_fuzz", blobCaches),
                           ("stored_plan_fuzz", driverPlans), ("input_file_fuzz", inputFiles),
                           ("cached_model_fuzz", cachedModels),
-                          ("call_sequence_fuzz", callSequences)):
+                          ("call_sequence_fuzz", callSequences),
+                          ("delegate_graph_fuzz", delegateGraphs)):
         folder = FOLDER / target
         folder.mkdir(exist_ok=True)
         for name, content in seeds():

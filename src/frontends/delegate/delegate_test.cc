@@ -269,6 +269,7 @@ TEST_F(DelegateTest, TensorsThatDoNotExist) {
   runtime.addNode(BuiltinOperator::ABS, {99}, {output});
   runtime.addNode(BuiltinOperator::ABS, {-7}, {output});
   runtime.addNode(BuiltinOperator::ABS, {input}, {-1});
+  runtime.addNode(BuiltinOperator::ABS, {input}, {1 << 30});
   ASSERT_EQ(runtime.apply(delegate_), kTfLiteOk);
   EXPECT_THAT(runtime.partitions(), IsEmpty());
 }

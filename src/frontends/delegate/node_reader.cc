@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "frontends/delegate/builtin_params.h"
@@ -39,12 +40,19 @@ struct Parameters {
   }
 };
 
+// A value of an enumeration of files, which are numbers of 8 bits; others become one that none has.
+template <typename Enumeration>
+Enumeration enumeration(int64_t value) {
+  constexpr int64_t kLargest = std::numeric_limits<int8_t>::max();
+  return static_cast<Enumeration>(std::clamp<int64_t>(value, -1, kLargest));
+}
+
 ActivationFunctionType activation(int32_t value) {
-  return static_cast<ActivationFunctionType>(value);
+  return enumeration<ActivationFunctionType>(value);
 }
 
 schema::Padding padding(int32_t value) {
-  return static_cast<schema::Padding>(value - 1);
+  return enumeration<schema::Padding>(int64_t{value} - 1);
 }
 
 // The writer of a table that `write` makes.
@@ -107,7 +115,7 @@ Options readFullyConnected(const Parameters& parameters) {
   return options(BuiltinOptions::FullyConnectedOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateFullyConnectedOptions(
         builder, activation(p.activation),
-        static_cast<schema::FullyConnectedWeightsFormat>(p.weightsFormat), p.keepDimensions,
+        enumeration<schema::FullyConnectedWeightsFormat>(p.weightsFormat), p.keepDimensions,
         p.isAsymmetric);
   });
 }
@@ -189,14 +197,15 @@ Options readLshProjection(const Parameters& parameters) {
   const auto p = parameters.as<IntParams>();
   return options(BuiltinOptions::LSHProjectionOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateLSHProjectionOptions(builder,
-                                              static_cast<schema::LSHProjectionType>(p.value));
+                                              enumeration<schema::LSHProjectionType>(p.value));
   });
 }
 
 Options readMirrorPad(const Parameters& parameters) {
   const auto p = parameters.as<IntParams>();
   return options(BuiltinOptions::MirrorPadOptions, [p](FlatBufferBuilder& builder) {
-    return schema::CreateMirrorPadOptions(builder, static_cast<schema::MirrorPadMode>(p.value - 1));
+    return schema::CreateMirrorPadOptions(builder,
+                                          enumeration<schema::MirrorPadMode>(int64_t{p.value} - 1));
   });
 }
 
@@ -263,7 +272,7 @@ Options readLstm(const Parameters& parameters) {
   return options(BuiltinOptions::LSTMOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateLSTMOptions(builder, activation(p.activation), p.cellClip,
                                      p.projectionClip,
-                                     static_cast<schema::LSTMKernelType>(p.kernel), p.isAsymmetric);
+                                     enumeration<schema::LSTMKernelType>(p.kernel), p.isAsymmetric);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string_view>
 
 #include "frontends/delegate/builtin_params.h"
 #include "frontends/delegate/testing/fake_runtime.h"
@@ -154,6 +155,17 @@ TEST(NodeReader, Enumerations) {
   EXPECT_EQ(optionsOf<schema::LSTMOptions>(BuiltinOperator::LSTM, LstmParams{4, 1, 2, 1, false})
                 ->kernel_type,
             schema::LSTMKernelType::BASIC);
+  // No others, though the numbers of files have 8 bits.
+  const auto convOf = [](int32_t padding, int32_t activation) {
+    return optionsOf<schema::Conv2DOptions>(BuiltinOperator::CONV_2D,
+                                            ConvParams{padding, 1, 1, activation, 1, 1});
+  };
+  for (const int32_t wrong : {257, 1 << 30, -300}) {
+    EXPECT_EQ(schema::EnumNamePadding(convOf(wrong, 0)->padding), std::string_view());
+    EXPECT_EQ(
+        schema::EnumNameActivationFunctionType(convOf(1, wrong - 1)->fused_activation_function),
+        std::string_view());
+  }
 }
 
 TEST(NodeReader, IncompleteNodesStayWithTheRuntime) {

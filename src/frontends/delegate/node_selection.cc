@@ -85,7 +85,7 @@ Status NodeSelection::select() {
 }
 
 bool NodeSelection::isOpen(int32_t tensor) {
-  if (tensor < 0) return false;
+  if (reader_.tensor(tensor) == nullptr) return false;
   const std::optional<SourceTensor>& read = reader_.sourceTensor(tensor);
   return read && !read->isOpen.empty();
 }
