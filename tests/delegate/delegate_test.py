@@ -29,6 +29,8 @@ STORED = ROOT / "tests" / "compatibility" / "models"
 DIGITS = ROOT / "models" / "digits" / "digits.tflite"
 # LiteRT needs operators of its own for the first, and rejects the quantisation of the second.
 NOT_OF_LITERT = ("audio_preprocessor_int8", "person_detect")
+# Of an LSTM without an activation LiteRT gives what its scratch memory held before.
+UNDEFINED_WHEN_DAMAGED = ("lstm-operator-float32",)
 TAKEN = re.compile(r"Hearth runs (\d+) of (\d+) nodes")
 
 
@@ -277,17 +279,20 @@ class DelegateTest(unittest.TestCase):
             self.assertIn(sentence, answer["error"])
 
     def testDamagedModels(self):
-        models = [DIGITS, *(STORED / f"{name}.tflite" for name in (
-            "conv-3x3-same-int8-io", "lstm-operator-int8", "einsum-bqhd-bkhd-bhqk-int8",
-            "strided-slice-new-axis-float32", "if-of-layers-dynamic", "sparse-dense-sparse"))]
-        output, _ = self.run_("damaged_session.py", LIBRARY, 200, *models)
+        """LiteRT's own checks decide: what it runs alone it runs with the delegate, with the same
+        results."""
+        count = 3000 if os.environ.get("HEARTH_TEST_LONG") == "1" else 200
+        models = [DIGITS, *sorted(path for path in STORED.glob("*.tflite")
+                                  if path.stem not in UNDEFINED_WHEN_DAMAGED)]
+        self.assertGreater(len(models), 50)
+        output, _ = self.run_("damaged_session.py", LIBRARY, count, *models)
         results = json.loads(output.splitlines()[-1])
-        self.assertEqual(len(results), 200)
-        ran = [entry for entry in results if entry[1] == "ran"]
-        refused = [entry for entry in results if entry[1] == "refused"]
-        self.assertGreaterEqual(len(ran), 20)
-        self.assertGreaterEqual(len(refused), 20)
-        self.assertEqual([entry for entry in ran if entry[2] != "ran"], [])
+        self.assertEqual(len(results), count)
+        ran = [entry for entry in results if entry[1] == "ran" and entry[2] is not None]
+        refused = [entry for entry in results if entry[1] == "refused" and entry[2] is not None]
+        self.assertGreaterEqual(len(ran), 40)
+        self.assertGreaterEqual(len(refused), 40)
+        self.assertEqual([entry for entry in ran if entry[2:] != ["ran", None]], [])
         # Hearth supports operations that LiteRT refuses.
         self.assertEqual([entry for entry in refused if entry[2] not in ("ran", "refused")], [])
 
