@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hearth"
 PEER_WHEEL = "ai-edge-litert==2.3.0"
 OPENVINO_WHEEL = "openvino==2026.4.1"
+# The second one writes the models for the first.
+ONNX_WHEELS = ("onnxruntime==1.32.0", "onnx==1.23.2")
 
 
 class Failure(Exception):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares times and results of Hearth, LiteRT and OpenVINO on this machine, in one run.
+"""Compares times and results of Hearth, LiteRT, OpenVINO and ONNX Runtime on this machine, in one run.
 
     compare.py                                   all models, 1 and 2 threads, table on stdout
     compare.py --output peers.md --json figures.json
@@ -50,7 +50,9 @@ PROCESS_TIMEOUT_S = 300
 # The masking of instructions, for --isa.
 WITH_ISA = ROOT / "tests" / "isa" / "with_isa.py"
 # The environments of the peers that are no part of LiteRT's wheel.
-ENVIRONMENTS = {report.OPENVINO: ("openvino-venv", comparison.OPENVINO_WHEEL)}
+ENVIRONMENTS = {report.OPENVINO: ("openvino-venv", comparison.OPENVINO_WHEEL),
+                report.ONNXRUNTIME: ("onnxruntime-venv", *comparison.ONNX_WHEELS)}
+ONNX_EXPORT = Path(__file__).resolve().parent / "onnx_export.py"
 # Once a side's speed is known, its process runs no more than FEWEST inferences beyond this time.
 ROUND_MS, FEWEST = 1000, 5
 # Lines that a runtime writes to standard error around the one that says why it failed.
@@ -85,7 +87,25 @@ class Programs:
         return sample
 
     def peer(self, side, model):
+        """How the command line begins that runs a model by a peer."""
+        if side == report.ONNXRUNTIME:
+            model = self._onnx(model)
         return [self._others.get(side, self.python), PEER, model, "--api", side]
+
+    def _onnx(self, model):
+        """The ONNX form of a model, which is kept in the cache folder."""
+        model = Path(model)
+        facts = model.stat()
+        digest = hashlib.sha256(ONNX_EXPORT.read_bytes())
+        digest.update(f"{model.resolve()} {facts.st_size} {facts.st_mtime_ns}".encode())
+        folder = comparison.CACHE / "onnx"
+        path = folder / f"{model.stem}-{digest.hexdigest()[:12]}.onnx"
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            for outdated in folder.glob(f"{model.stem}-????????????.onnx"):
+                outdated.unlink()
+            self.run([self._others[report.ONNXRUNTIME], ONNX_EXPORT, model, path])
+        return path
 
     def results(self, side, model, threads, cases):
         """{case: [array for each output]} of a side."""
@@ -257,7 +277,7 @@ def parseArguments(words):
     parser.add_argument("--models", nargs="+", metavar="PATTERN",
                         help="names, with * and ?; default: all, with --check-logits resnet50_i8")
     parser.add_argument("--peers", nargs="+", choices=report.SIDES[:-1],
-                        default=[report.INTERPRETER, report.OPENVINO],
+                        default=[report.INTERPRETER, report.OPENVINO, report.ONNXRUNTIME],
                         help="default: %(default)s")
     parser.add_argument("--isa", nargs="+", default=[report.NATIVE], metavar="LEVEL",
                         help="native, or a level of tests/isa/with_isa.py; default: native")

@@ -63,6 +63,9 @@ def sideOf(arguments):
     if arguments.api == "openvino":
         from openvino_side import OpenVinoSide
         return OpenVinoSide(arguments.model, arguments.threads)
+    if arguments.api == "onnxruntime":
+        from onnxruntime_side import OnnxRuntimeSide
+        return OnnxRuntimeSide(arguments.model, arguments.threads)
     store = {"store": arguments.delegate_store} if arguments.delegate_store else {}
     return litert_side.InterpreterSide(arguments.model, arguments.threads,
                                        arguments.delegate and (arguments.delegate, store),
@@ -84,7 +87,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path)
     parser.add_argument("--api", default="interpreter",
-                        choices=["interpreter", "compiled", "reference", "openvino"])
+                        choices=["interpreter", "compiled", "reference", "openvino",
+                                 "onnxruntime"])
     parser.add_argument("--weight-cache", type=Path, help="with --api compiled")
     parser.add_argument("--delegate", metavar="LIBRARY", help="with --api interpreter")
     parser.add_argument("--delegate-store", metavar="FOLDER", help="the delegate's option `store`")

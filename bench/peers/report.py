@@ -5,12 +5,13 @@ import statistics
 
 from peers.agreement import FLOAT32_LIMIT, RIGHT_SHARE
 
-HEARTH, INTERPRETER, COMPILED, OPENVINO = "hearth", "interpreter", "compiled", "openvino"
+HEARTH, INTERPRETER, COMPILED = "hearth", "interpreter", "compiled"
+OPENVINO, ONNXRUNTIME = "openvino", "onnxruntime"
 # LiteRT's reference kernels, whose results the others are compared with. They are not measured.
 REFERENCE = "reference"
-SIDES = (INTERPRETER, COMPILED, OPENVINO, HEARTH)
+SIDES = (INTERPRETER, COMPILED, OPENVINO, ONNXRUNTIME, HEARTH)
 TITLES = {HEARTH: "Hearth", INTERPRETER: "LiteRT", COMPILED: "LiteRT, CompiledModel",
-          OPENVINO: "OpenVINO", REFERENCE: "LiteRT's reference kernels"}
+          OPENVINO: "OpenVINO", ONNXRUNTIME: "ONNX Runtime", REFERENCE: "LiteRT's reference kernels"}
 LITERT = (INTERPRETER, COMPILED)
 # The processor as it is, without instructions hidden.
 NATIVE = "native"

@@ -86,7 +86,9 @@ def readModel(path):
     data = np.memmap(path, np.uint8, "r").data
     model = TableView.root(data)
     buffers = model.tables(schema.MODEL_BUFFERS)
-    codes = [table.scalar(schema.OPERATOR_CODE_BUILTIN, "i", 0)
+    # Files of earlier converters have only the first of the two fields.
+    codes = [max(table.scalar(schema.OPERATOR_CODE_DEPRECATED, "b", 0),
+                 table.scalar(schema.OPERATOR_CODE_BUILTIN, "i", 0))
              for table in model.tables(schema.MODEL_OPERATOR_CODES)]
     tables = model.tables(schema.MODEL_SUBGRAPHS)
     graphs = [Graph(table.string(schema.SUBGRAPH_NAME)) for table in tables]

@@ -146,6 +146,18 @@ class NetworkTest(unittest.TestCase):
             self.assertEqual((a.kind, a.inputs, a.outputs), (b.kind, b.inputs, b.outputs))
             self.assertEqual(b.options, {key: a.options[key] for key in b.options})
 
+    def testCodesOfEarlierConvertersAreRead(self):
+        graph = networks.mobilenetV2(**SMALL_MOBILENET)
+        tflite_writer.write(graph, self.path)
+        data = bytearray(self.path.read_bytes())
+        for code in tflite_reader.TableView.root(data).tables(tflite_schema.MODEL_OPERATOR_CODES):
+            position = code.fieldPosition(tflite_schema.OPERATOR_CODE_BUILTIN)
+            if position is not None:
+                struct.pack_into("<i", data, position, 0)
+        self.path.write_bytes(data)
+        self.assertEqual([operator.kind for operator in tflite_reader.read(self.path).operators],
+                         [operator.kind for operator in graph.operators])
+
     def testSmallNetworksRun(self):
         # reference.run checks the shape of every intermediate result.
         for build, options in ((networks.resnet50, SMALL_RESNET),
