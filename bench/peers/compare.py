@@ -51,6 +51,7 @@ PROCESS_TIMEOUT_S = 300
 WITH_ISA = ROOT / "tests" / "isa" / "with_isa.py"
 # The environments of the peers that are no part of LiteRT's wheel.
 ENVIRONMENTS = {report.OPENVINO: ("openvino-venv", comparison.OPENVINO_WHEEL),
+                report.OPENVINO_FLOAT32: ("openvino-venv", comparison.OPENVINO_WHEEL),
                 report.ONNXRUNTIME: ("onnxruntime-venv", *comparison.ONNX_WHEELS)}
 ONNX_EXPORT = Path(__file__).resolve().parent / "onnx_export.py"
 # Once a side's speed is known, its process runs no more than FEWEST inferences beyond this time.
@@ -160,7 +161,7 @@ def parseSample(text):
 def measure(programs, model, threads, arguments, isa=report.NATIVE, references=None):
     """A row. `references` holds the results of the reference kernels; None: results are not compared.
     """
-    sides = [side for side in report.SIDES if side == report.HEARTH or side in arguments.peers]
+    sides = sidesFor(model, arguments.peers)
     samples = {side: [] for side in sides}
     shifts = [number % len(sides) for number in range(arguments.rounds)]
     name = f"{model.name}, {threads} thread(s)"
@@ -196,6 +197,13 @@ def compareResults(programs, model, threads, references, sides, agreements):
                                                  ours.difference if ours else 0)
 
     return comparison.takeTurns([sides], take, f"{model.name}, results")
+
+
+def sidesFor(model, peers):
+    graph = tflite_reader.read(model.path)
+    isFloat = graph.tensors[graph.outputs[0]].dtype == np.float32
+    return [side for side in report.SIDES if side == report.HEARTH or
+            (side in peers and (isFloat or side != report.OPENVINO_FLOAT32))]
 
 
 class References:
@@ -277,8 +285,10 @@ def parseArguments(words):
     parser.add_argument("--models", nargs="+", metavar="PATTERN",
                         help="names, with * and ?; default: all, with --check-logits resnet50_i8")
     parser.add_argument("--peers", nargs="+", choices=report.SIDES[:-1],
-                        default=[report.INTERPRETER, report.OPENVINO, report.ONNXRUNTIME],
-                        help="default: %(default)s")
+                        default=[report.INTERPRETER, report.OPENVINO, report.OPENVINO_FLOAT32,
+                                 report.ONNXRUNTIME],
+                        help="default: all but compiled; openvino-float32 is for float32 networks "
+                        "alone")
     parser.add_argument("--isa", nargs="+", default=[report.NATIVE], metavar="LEVEL",
                         help="native, or a level of tests/isa/with_isa.py; default: native")
     parser.add_argument("--times-only", action="store_true", help="results are not compared")
@@ -348,8 +358,8 @@ def checkAll(programs, chosen, arguments):
 
 
 def writeReports(rows, loads, arguments):
-    wheels = [WHEEL, *(wheel for side, (_, *wheels) in ENVIRONMENTS.items()
-                       if side in arguments.peers for wheel in wheels)]
+    wheels = dict.fromkeys([WHEEL, *(wheel for side, (_, *wheels) in ENVIRONMENTS.items()
+                                     if side in arguments.peers for wheel in wheels)])
     about = comparison.facts(
         wheels, rounds=arguments.rounds, inferences_per_round=arguments.repeat,
         load_average="{:.1f} at the start, {:.1f} at the end, with these programs".format(*loads))

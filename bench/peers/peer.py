@@ -60,9 +60,10 @@ def sideOf(arguments):
     if arguments.api == "compiled":
         return litert_side.CompiledModelSide(arguments.model, arguments.threads,
                                              arguments.weight_cache)
-    if arguments.api == "openvino":
+    if arguments.api in ("openvino", "openvino-float32"):
         from openvino_side import OpenVinoSide
-        return OpenVinoSide(arguments.model, arguments.threads)
+        return OpenVinoSide(arguments.model, arguments.threads,
+                            "f32" if arguments.api == "openvino-float32" else None)
     if arguments.api == "onnxruntime":
         from onnxruntime_side import OnnxRuntimeSide
         return OnnxRuntimeSide(arguments.model, arguments.threads)
@@ -88,7 +89,7 @@ def main():
     parser.add_argument("model", type=Path)
     parser.add_argument("--api", default="interpreter",
                         choices=["interpreter", "compiled", "reference", "openvino",
-                                 "onnxruntime"])
+                                 "openvino-float32", "onnxruntime"])
     parser.add_argument("--weight-cache", type=Path, help="with --api compiled")
     parser.add_argument("--delegate", metavar="LIBRARY", help="with --api interpreter")
     parser.add_argument("--delegate-store", metavar="FOLDER", help="the delegate's option `store`")

@@ -77,6 +77,9 @@ class ReportTest(unittest.TestCase):
                       "**wrong, 1 of 4** |", text)
         self.assertEqual(self.row(times, agreements={"openvino": agreed(6, right=3)})
                          .fastestRightPeer, "openvino")
+        lessExact = agreed(0.01, unit=agreement.RELATIVE)
+        self.assertEqual(self.row(times, agreements={"openvino": lessExact}).fastestRightPeer,
+                         "interpreter")
 
     def testInstructionSetsHaveSectionsOfTheirOwn(self):
         rows = [self.row({"hearth": [4.0], "interpreter": [8.0]}, isa=isa)
@@ -323,8 +326,10 @@ class InstalledPeersTest(stub_programs.StubTest):
             "--quick", "--threads", "1", "--json", figures, "--peers", "interpreter", *others])
         self.assertEqual(code, 0, text)
         rows = {row["model"]: row for row in json.loads(figures.read_text())["rows"]}
-        sides = {"hearth", "interpreter", *others}
-        for row in rows.values():
+        for name, row in rows.items():
+            sides = {"hearth", "interpreter", *others}
+            if name == "tiny_i8":
+                sides.discard("openvino-float32")
             self.assertEqual(row["failures"], {})
             for key in ("steady_ms", "processor_ms", "start_ms", "agreement"):
                 self.assertEqual(set(row[key]), sides, key)
@@ -332,8 +337,9 @@ class InstalledPeersTest(stub_programs.StubTest):
         agreements = rows["tiny_i8"]["agreement"]
         self.assertLessEqual(agreements["hearth"]["difference"],
                              agreements["interpreter"]["difference"] + 1)
-        for side in sides - {"openvino"}:  # which may compute in bfloat16
-            self.assertLess(rows["tiny_f32"]["agreement"][side]["difference"], 1e-5, side)
+        for side, found in rows["tiny_f32"]["agreement"].items():
+            if side != "openvino":  # which may compute in bfloat16
+                self.assertLess(found["difference"], 1e-5, side)
 
 
 class ModelsTest(unittest.TestCase):
