@@ -10,8 +10,9 @@ from comparison import Failure
 STEPS, RELATIVE, SHARE = "steps", "of the largest value", "of the elements"
 # A map of classes is right where this part of it is the reference's.
 RIGHT_SHARE = 0.99
-# What separates two float32 results of the same network is far below this part of the largest value.
-FLOAT32_LIMIT = 1e-3
+# Results are exact that are no farther from the reference than this many times LiteRT's own kernels
+# are, and then this distance more: steps, or parts.
+FACTOR, ALLOWANCE = 1.5, {STEPS: 1.5, RELATIVE: 1e-4, SHARE: 0.002}
 
 
 @dataclass
@@ -19,29 +20,32 @@ class Agreement:
     """The largest difference in all outputs of all cases, or for a map of classes in those of the
     real ones, since random numbers show nothing. On `right` of the `real` ones the first
     output has the reference's greatest element; on `wrong` it has another one, and not because
-    both are nearly equal."""
+    both are nearly equal. `own` is the difference of LiteRT's own kernels."""
     unit: str
     difference: float
     right: int
     real: int
     wrong: int
+    own: float = 0.0
 
     @property
     def isWrong(self):
         return self.wrong > 0
 
     @property
-    def isFloat32(self):
-        """False for float results that no float32 arithmetic explains."""
-        return self.unit != RELATIVE or self.difference <= FLOAT32_LIMIT
+    def isExact(self):
+        return (not self.isWrong and
+                self.difference <= FACTOR * self.own + ALLOWANCE[self.unit])
 
     def text(self):
         """The difference as a cell of a table."""
         if self.unit == STEPS:
-            return f"{self.difference:.0f} step{'s' * (self.difference != 1)}"
-        if self.unit == SHARE:
-            return f"{100 * self.difference:.2g} % of the elements"
-        return f"{self.difference:.1e}" if self.isFloat32 else f"**{self.difference:.1e}**"
+            text = f"{self.difference:.0f} step{'s' * (self.difference != 1)}"
+        elif self.unit == SHARE:
+            text = f"{100 * self.difference:.2g} % of the elements"
+        else:
+            text = f"{self.difference:.1e}"
+        return text if self.isExact else f"**{text}**"
 
     def rightText(self):
         """On how many real inputs the runtime is right, as a cell of a table."""
@@ -54,13 +58,13 @@ class Agreement:
 
     def json(self):
         return {"unit": self.unit, "difference": self.difference, "right": self.right,
-                "wrong": self.wrong, "real_inputs": self.real}
+                "wrong": self.wrong, "real_inputs": self.real, "exact": self.isExact}
 
 
-def agreementOf(reference, results, real, nearTie=0.0):
+def agreementOf(reference, results, real, own=0.0):
     """`reference` and `results` are {case: [array for each output]}; `real` names the cases that
-    are no random numbers. Two elements of the reference are nearly equal if they are no farther
-    from one another than `nearTie`, in the unit of the difference. Failure if the outputs have
+    are no random numbers. `own` is the difference of LiteRT's own kernels; two elements of the
+    reference that are no farther from one another are nearly equal. Failure if the outputs have
     other shapes or are missing."""
     unit = unitOf(next(iter(reference.values()))[0])
     largest = 0.0
@@ -77,7 +81,7 @@ def agreementOf(reference, results, real, nearTie=0.0):
     judged = [case for case in real if isRanking(reference[case][0])]
     gaps = [gapOf(results[case][0], reference[case][0]) for case in judged]
     return Agreement(unit, largest, right=gaps.count(0), real=len(judged),
-                     wrong=sum(gap > nearTie for gap in gaps))
+                     wrong=sum(gap > own for gap in gaps), own=own)
 
 
 def unitOf(array):

@@ -190,11 +190,12 @@ def compareResults(programs, model, threads, references, sides, agreements):
         return {report.REFERENCE: str(failure)}
 
     def take(side, _):
-        # What LiteRT's own kernels decide otherwise is undecided.
-        ours = agreements.get(report.INTERPRETER)
         results = programs.results(side, model.path, threads, cases)
+        own = agreements.get(report.INTERPRETER)
+        if side == report.INTERPRETER:
+            own = agreement.agreementOf(expected, results, [])
         agreements[side] = agreement.agreementOf(expected, results, cases.real,
-                                                 ours.difference if ours else 0)
+                                                 own.difference if own else 0)
 
     return comparison.takeTurns([sides], take, f"{model.name}, results")
 

@@ -3,7 +3,7 @@
 
 import statistics
 
-from peers.agreement import FLOAT32_LIMIT, RIGHT_SHARE
+from peers.agreement import ALLOWANCE, FACTOR, RELATIVE, RIGHT_SHARE, SHARE, STEPS
 
 HEARTH, INTERPRETER, COMPILED = "hearth", "interpreter", "compiled"
 # OpenVINO chooses bfloat16 for float32 networks on some processors, unless it is told not to.
@@ -105,12 +105,10 @@ class Row(Measured):
         return self.timeRatio(HEARTH, self.fastest(LITERT))
 
     @property
-    def fastestRightPeer(self):
-        """The fastest peer whose results were found neither wrong nor less exact than float32; None
-        if there is none."""
-        isRight = lambda found: found is None or (not found.isWrong and found.isFloat32)
-        return self.fastest([side for side in self.sides
-                             if side != HEARTH and isRight(self.agreements.get(side))])
+    def fastestExactPeer(self):
+        """The fastest peer whose results were not found to be inexact; None if there is none."""
+        return self.fastest([side for side in self.sides if side != HEARTH and
+                             (side not in self.agreements or self.agreements[side].isExact)])
 
     def json(self):
         spreads = lambda values: {side: spread.json() for side, spread in values.items()}
@@ -119,9 +117,9 @@ class Row(Measured):
                 "processor_ms": spreads(self.processor), "start_ms": spreads(self.start),
                 "agreement": {side: found.json() for side, found in self.agreements.items()},
                 "kernels": self.kernels, "ratio": self.ratio, "limit": self.model.limit,
-                "fastest_right_peer": self.fastestRightPeer,
-                "ratio_to_it": self.timeRatio(HEARTH, self.fastestRightPeer),
-                "processor_ratio_to_it": self.processorRatio(HEARTH, self.fastestRightPeer),
+                "fastest_exact_peer": self.fastestExactPeer,
+                "ratio_to_it": self.timeRatio(HEARTH, self.fastestExactPeer),
+                "processor_ratio_to_it": self.processorRatio(HEARTH, self.fastestExactPeer),
                 "failures": self.failures}
 
 
@@ -173,14 +171,14 @@ def _title(isa, threads):
 def _summary(rows):
     """One line for each model."""
     lines = ["The time of Hearth as a part of LiteRT's (of its faster interface), which has a limit, "
-             "and of that of the fastest peer with right results. No ratio is given where the peer "
+             "and of that of the fastest peer with exact results. No ratio is given where the peer "
              f"takes less than {RATIO_FROM_MS} ms. Other programs change processor time less than "
              "wall time.", "",
-             "| model | Hearth / LiteRT | limit | processor time | fastest right peer | "
+             "| model | Hearth / LiteRT | limit | processor time | fastest exact peer | "
              "Hearth / it | processor time |",
              "|---" * 7 + "|"]
     for row in rows:
-        peer = row.fastestRightPeer
+        peer = row.fastestExactPeer
         lines.append(f"| {row.model.name} | {_ratio(row)} | "
                      f"{_number(row.processorRatio(HEARTH, row.fastest(LITERT)), 1)} | "
                      f"{'–' if peer is None else TITLES[peer]} | "
@@ -192,12 +190,13 @@ def _summary(rows):
 def _details(rows):
     """One line for each runtime of each model."""
     lines = ["Results are compared with those of LiteRT's reference kernels: the largest difference "
-             "in quantisation steps, or as a part of the largest value where they are float32 "
-             f"(bold above {FLOAT32_LIMIT}, which float32 arithmetic does not explain); and whether "
-             "the greatest element is the same for photographs and recordings, or for a map of "
-             f"classes {100 * RIGHT_SHARE:.0f} % of it. Near ties are those that LiteRT's own "
-             "kernels may decide otherwise, too: the reference's two values are no farther apart "
-             "than they are from the reference.", "",
+             "in quantisation steps, or as a part of the largest value where they are float32; and "
+             "whether the greatest element is the same for photographs and recordings, or for a map "
+             f"of classes {100 * RIGHT_SHARE:.0f} % of it. Bold differences are inexact: more than "
+             f"{FACTOR} times that of LiteRT's own kernels and {ALLOWANCE[STEPS]} steps, "
+             f"{ALLOWANCE[RELATIVE]:g} of the largest value or {100 * ALLOWANCE[SHARE]:g} % of a map. "
+             "Near ties are those that LiteRT's own kernels may decide otherwise, too: the "
+             "reference's two values are no farther apart than these are from the reference.", "",
              "| model | runtime | wall time | processor time | / Hearth | / LiteRT | "
              "largest difference | top 1 |", "|---" * 8 + "|"]
     for row in rows:

@@ -30,8 +30,8 @@ def sample(p50, prepare=1.0, first=2.0, processor=None):
     return {"start": {"prepare_ms": prepare, "state": "cold"}, "inference_ms": inference}
 
 
-def agreed(difference=0.0, right=4, wrong=0, unit=agreement.STEPS):
-    return agreement.Agreement(unit, difference, right, 4, wrong)
+def agreed(difference=0.0, right=4, wrong=0, unit=agreement.STEPS, own=0.0):
+    return agreement.Agreement(unit, difference, right, 4, wrong, own)
 
 
 class ReportTest(unittest.TestCase):
@@ -67,19 +67,18 @@ class ReportTest(unittest.TestCase):
 
     def testAWrongAnswerIsNoFastestPeer(self):
         times = {"hearth": [4.0], "interpreter": [8.0], "openvino": [2.0]}
-        row = self.row(times, agreements={"hearth": agreed(), "interpreter": agreed(12),
-                                          "openvino": agreed(83, right=1, wrong=3)})
-        self.assertEqual(row.fastestRightPeer, "interpreter")
+        row = self.row(times, agreements={"hearth": agreed(), "interpreter": agreed(12, own=12),
+                                          "openvino": agreed(83, right=1, wrong=3, own=12)})
+        self.assertEqual(row.fastestExactPeer, "interpreter")
         text = report.markdown([row], [])
         self.assertIn("| model | 0.500 | 1.05 | 0.50 | LiteRT | 0.50 | 0.50 |", text)
         self.assertIn("| model | Hearth | 4 (4–4) | 8 (8–8) | 1.00 | 0.50 | 0 steps | 4 of 4 |", text)
-        self.assertIn("|  | OpenVINO | 2 (2–2) | 4 (4–4) | 0.50 | 0.25 | 83 steps | "
+        self.assertIn("|  | OpenVINO | 2 (2–2) | 4 (4–4) | 0.50 | 0.25 | **83 steps** | "
                       "**wrong, 1 of 4** |", text)
-        self.assertEqual(self.row(times, agreements={"openvino": agreed(6, right=3)})
-                         .fastestRightPeer, "openvino")
-        lessExact = agreed(0.01, unit=agreement.RELATIVE)
-        self.assertEqual(self.row(times, agreements={"openvino": lessExact}).fastestRightPeer,
-                         "interpreter")
+        self.assertEqual(self.row(times, agreements={"openvino": agreed(6, right=3, own=6)})
+                         .fastestExactPeer, "openvino")
+        self.assertEqual(self.row(times, agreements={"openvino": agreed(12, own=6)})
+                         .fastestExactPeer, "interpreter")
 
     def testInstructionSetsHaveSectionsOfTheirOwn(self):
         rows = [self.row({"hearth": [4.0], "interpreter": [8.0]}, isa=isa)
@@ -200,16 +199,16 @@ echo '{json.dumps(sample(5.0))}'""")
 
 
 class AgreementTest(unittest.TestCase):
-    def agreement(self, wanted, found, dtype=np.int8, nearTie=0.0):
+    def agreement(self, wanted, found, dtype=np.int8, own=0.0):
         arrays = lambda values: {"random": [np.array([[0, 9, 5]], dtype)],
                                  "cat": [np.array([values], dtype)]}
-        return agreement.agreementOf(arrays(wanted), arrays(found), ["cat"], nearTie)
+        return agreement.agreementOf(arrays(wanted), arrays(found), ["cat"], own)
 
     def testStepsOfTheFarthestElementCount(self):
         found = self.agreement([100, 50, -100], [90, 50, -120])
         self.assertEqual((found.unit, found.difference), (agreement.STEPS, 20))
         self.assertEqual((found.right, found.wrong, found.real), (1, 0, 1))
-        self.assertEqual((found.text(), found.rightText()), ("20 steps", "1 of 1"))
+        self.assertEqual((found.text(), found.rightText()), ("**20 steps**", "1 of 1"))
         # Not the difference of numbers of 8 bits.
         self.assertEqual(self.agreement([-128, 0, 127], [127, 0, 127]).difference, 255)
 
@@ -219,16 +218,24 @@ class AgreementTest(unittest.TestCase):
         self.assertEqual(found.rightText(), "**wrong, 0 of 1**")
 
     def testNearTiesAreNotWrong(self):
-        found = self.agreement([100, 94, 0], [93, 94, 0], nearTie=6)
+        found = self.agreement([100, 94, 0], [93, 94, 0], own=6)
         self.assertFalse(found.isWrong)
         self.assertEqual(found.rightText(), "0 of 1, near tie")
-        self.assertTrue(self.agreement([100, 93, 0], [92, 93, 0], nearTie=6).isWrong)
+        self.assertTrue(self.agreement([100, 93, 0], [92, 93, 0], own=6).isWrong)
         self.assertEqual(self.agreement([100, 100, 0], [99, 100, 0]).right, 1)
+
+    def testLiteRtsOwnDifferenceSaysWhatIsExact(self):
+        for difference, isExact in ((9, True), (10, False)):
+            found = self.agreement([100, 50, 0], [100, 50, difference], own=5)
+            self.assertEqual((found.isExact, found.isWrong), (isExact, False))
+            self.assertEqual(found.text(), f"{difference} steps" if isExact
+                             else f"**{difference} steps**")
 
     def testFloatsAreRelativeToTheLargest(self):
         found = self.agreement([1, -8, 4], [1, -8, 4.002], np.float32)
         self.assertAlmostEqual(found.difference, 0.00025, places=6)
-        self.assertTrue(found.isFloat32)
+        self.assertFalse(found.isExact)
+        self.assertTrue(self.agreement([1, -8, 4], [1, -8, 4.0001], np.float32).isExact)
         found = self.agreement([1, -8, 4], [1, -8, 4.1], np.float32)
         self.assertEqual(found.text(), "**1.2e-02**")
         self.assertEqual(self.agreement([1, 2, 3], [1, np.nan, 3], np.float32).difference, np.inf)
@@ -240,7 +247,7 @@ class AgreementTest(unittest.TestCase):
             pixels[:differing] = 7
             found = agreement.agreementOf(wanted, {"bird": [pixels.reshape(1, 20, 10)]}, ["bird"])
             self.assertEqual((found.difference, found.wrong), (differing / 200, wrong))
-            self.assertEqual(found.text(), f"{differing / 2:.2g} % of the elements")
+            self.assertEqual(found.text(), f"**{differing / 2:.2g} % of the elements**")
 
     def testOtherShapesAreRefused(self):
         with self.assertRaisesRegex(Failure, "the outputs have the shapes"):
