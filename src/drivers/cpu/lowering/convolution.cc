@@ -18,6 +18,7 @@
 #include "drivers/cpu/lowering/layer_arithmetic.h"
 #include "drivers/cpu/lowering/qs8_depthwise.h"
 #include "drivers/cpu/lowering/qu8_convolution.h"
+#include "drivers/cpu/lowering/winograd_layer.h"
 #include "drivers/cpu/microkernels/im2col.h"
 #include "drivers/cpu/weights/layer_packing.h"
 #include "drivers/cpu/weights/packed_panels.h"
@@ -366,6 +367,8 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
   HEARTH_ASSIGN(const bool isHalf, addF16wLayer(builder, g, "CONV_2D"));
   if (isHalf) return true;
+  HEARTH_ASSIGN(const bool isAfterWinograd, addWinogradLayer(builder, g));
+  if (isAfterWinograd) return true;
   HEARTH_ASSIGN(const bool isOnAvx2, addAvx2Layer(builder, g, "CONV_2D"));
   if (isOnAvx2) return true;
   const WeightPlace place{builder->currentOperation(), 0};

@@ -9,6 +9,7 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
+#include "drivers/cpu/microkernels/avx2_narrowing.h"
 #include "drivers/cpu/microkernels/avx2_vectors.h"
 #endif
 
@@ -180,71 +181,31 @@ HEARTH_AVX2 void addCorrections(Sums<kRows>& sums, const uint8_t* rows, size_t s
   }
 }
 
-// Results as bytes. XNNPACK rounds and clamps in this way, too. The upper bound is applied before
-// the conversion, which has no result for large numbers.
 template <bool kIsSigned>
 struct Bytes {
-  Bytes(const Avx2Gemm& product, uint8_t* to)
-      : ceiling(static_cast<float>(product.highest - product.outputZero)),
-        zero(static_cast<int16_t>(product.outputZero)),
-        lowest(static_cast<char>(product.lowest)),
-        stride(product.outputStride),
-        output(to) {}
-
-  const float ceiling;
-  const int16_t zero;
-  const char lowest;
-  const size_t stride;
-  uint8_t* const output;  // of the first row and the panel's first column
+  Avx2Narrowing<kIsSigned> narrowing;
+  size_t stride;
+  uint8_t* output;  // of the first row and the panel's first column
 
   HEARTH_AVX2 static __m256i start(const uint8_t* constants) { return load(constants); }
 
   template <size_t kRows>
   HEARTH_AVX2 void write(size_t row, const Sums<kRows>& sums, const uint8_t* head,
                          size_t columns) const {
+    const uint8_t* const factors = head + kAvx2Columns * sizeof(int32_t);
     uint8_t* const at = output + row * stride;
-    // Two rows are narrowed together.
 #pragma GCC unroll 3
     for (size_t r = 0; r + 1 < kRows; r += 2) {
-      const __m256i bytes = narrowed(words(sums[r], head), words(sums[r + 1], head));
-      store(at + r * stride, _mm256_castsi256_si128(bytes), columns);
-      store(at + (r + 1) * stride, _mm256_extracti128_si256(bytes, 1), columns);
+      const __m256i bytes =
+          narrowing.bytes(narrowing.words(sums[r], factors), narrowing.words(sums[r + 1], factors));
+      narrowing.store(at + r * stride, _mm256_castsi256_si128(bytes), columns);
+      narrowing.store(at + (r + 1) * stride, _mm256_extracti128_si256(bytes, 1), columns);
     }
     if constexpr (kRows % 2 != 0) {
-      const __m256i last = words(sums[kRows - 1], head);
-      store(at + (kRows - 1) * stride, _mm256_castsi256_si128(narrowed(last, last)), columns);
+      const __m256i last = narrowing.words(sums[kRows - 1], factors);
+      narrowing.store(at + (kRows - 1) * stride,
+                      _mm256_castsi256_si128(narrowing.bytes(last, last)), columns);
     }
-  }
-
- private:
-  HEARTH_AVX2 __m256i words(const __m256i (&sums)[2], const uint8_t* head) const {
-    const uint8_t* const factors = head + kAvx2Columns * sizeof(int32_t);
-    __m256i steps[2];
-#pragma GCC unroll 2
-    for (size_t h = 0; h < 2; ++h)
-      steps[h] = _mm256_cvtps_epi32(_mm256_min_ps(
-          _mm256_mul_ps(_mm256_cvtepi32_ps(sums[h]), loadFloats(factors + h * kVectorBytes)),
-          _mm256_set1_ps(ceiling)));
-    return _mm256_adds_epi16(_mm256_packs_epi32(steps[0], steps[1]), _mm256_set1_epi16(zero));
-  }
-
-  // The bytes of two rows. Narrowing puts 4 columns of each half and row next to each other.
-  HEARTH_AVX2 __m256i narrowed(__m256i first, __m256i second) const {
-    const __m256i least = _mm256_set1_epi8(lowest);
-    return _mm256_permutevar8x32_epi32(
-        kIsSigned ? _mm256_max_epi8(_mm256_packs_epi16(first, second), least)
-                  : _mm256_max_epu8(_mm256_packus_epi16(first, second), least),
-        _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-  }
-
-  HEARTH_AVX2 static void store(uint8_t* to, __m128i bytes, size_t columns) {
-    if (columns >= kAvx2Columns) {
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
-      return;
-    }
-    uint8_t last[kAvx2Columns];
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(last), bytes);
-    std::memcpy(to, last, columns);
   }
 };
 
@@ -464,14 +425,16 @@ void prepareAvx2Rows(Avx2Form form, const uint8_t* rows, size_t stride, size_t c
 
 void multiplyAvx2(const Avx2Gemm& product, const uint8_t* prepared, size_t count, size_t firstPanel,
                   size_t lastPanel, uint8_t* output) {
-  const auto multiply = [&](const auto& outputOf) {
+  const auto multiply = [&]<bool kIsSigned>(Avx2Narrowing<kIsSigned> narrowing) {
     multiplyAny(product.weights, product.hasDotInstruction, prepared, count, firstPanel, lastPanel,
-                outputOf);
+                [&](size_t column) {
+                  return Bytes<kIsSigned>{narrowing, product.outputStride, output + column};
+                });
   };
   if (product.output == Avx2Output::kInt8)
-    multiply([&](size_t column) { return Bytes<true>{product, output + column}; });
+    multiply(Avx2Narrowing<true>(product.outputZero, product.lowest, product.highest));
   else
-    multiply([&](size_t column) { return Bytes<false>{product, output + column}; });
+    multiply(Avx2Narrowing<false>(product.outputZero, product.lowest, product.highest));
 }
 
 void multiplyAvx2Hybrid(const Avx2HybridGemm& product, const uint8_t* prepared,

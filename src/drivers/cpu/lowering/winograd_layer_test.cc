@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our layer after Winograd gives the very bytes of XNNPACK's.
+#include "drivers/cpu/lowering/winograd_layer.h"
+
+#include "drivers/cpu/testing/qs8_convolution_sample.h"
+#include "drivers/cpu/testing/random_convolution.h"
+#include "drivers/cpu/testing/xnnpack_comparison.h"
+
+namespace hearth::cpu {
+namespace {
+
+Convolution geometryOf(size_t batch, size_t height, size_t width, size_t channels, size_t columns) {
+  Convolution g;
+  g.kernelHeight = g.kernelWidth = 3;
+  g.batch = batch;
+  g.inputHeight = height;
+  g.inputWidth = width;
+  g.groupInputChannels = channels;
+  g.groupOutputChannels = columns;
+  return g;
+}
+
+class WinogradLayerTest : public XnnpackComparisonTest {
+ protected:
+  void SetUp() override {
+    if (!hasAvx2Winograd(kWinogradChannels)) GTEST_SKIP() << "This CPU has no AVX2.";
+    XnnpackComparisonTest::SetUp();
+  }
+
+  void compare(Convolution g, unsigned seed) {
+    findOutputSize(&g);
+    Int8ConvolutionSample sample(g, seed % 2 == 0, seed);
+    PackedWeights forXnnpack(true);
+    const std::vector<int8_t> expected = sample.onXnnpack(&forXnnpack);
+    WinogradLayer layer;
+    sample.describeTo(&layer);
+    Avx2Winograd& product = layer.product;
+    product.channels = g.groupInputChannels;
+    product.columns = g.groupOutputChannels;
+    std::vector<float> factors;
+    for (size_t i = 0; i < product.columns; ++i)
+      factors.push_back(sample.inputScale * sample.scales[i] / sample.outputScale);
+    std::vector<uint8_t> packed(avx2WinogradBytes(product));
+    packAvx2Winograd(product, reinterpret_cast<const uint8_t*>(sample.filter.data()), 0,
+                     sample.bias.data(), factors.data(), packed.data());
+    product.packed = packed.data();
+    const auto kernel = makeWinogradLayerKernel(layer);
+    expectOnOneThreadAndOnThree(expected, seed, [&](threads::ThreadPool* pool) {
+      return sample.onKernel(kernel.get(), pool);
+    });
+  }
+};
+
+TEST_F(WinogradLayerTest, ImagesAndPaddings) {
+  std::mt19937 random(1);
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    Convolution g = geometryOf(randomNumber(&random, 1, 2), randomNumber(&random, 3, 15),
+                               randomNumber(&random, 3, 15), 16, randomNumber(&random, 1, 40));
+    g.top = randomNumber(&random, 0, 2);
+    g.bottom = randomNumber(&random, 0, 2);
+    g.left = randomNumber(&random, 0, 2);
+    g.right = randomNumber(&random, 0, 2);
+    compare(g, seed);
+  }
+}
+
+TEST_F(WinogradLayerTest, ChannelsAndColumns) {
+  unsigned seed = 0;
+  for (const size_t channels : {16, 48, 64, 512})
+    for (const size_t columns : {1, 16, 33, 64}) {
+      Convolution g = geometryOf(1, 14, 14, channels, columns);
+      g.top = g.bottom = g.left = g.right = 1;
+      compare(g, seed++);
+    }
+}
+
+// More tiles than a task has.
+TEST_F(WinogradLayerTest, LargeImages) {
+  compare(geometryOf(1, 60, 61, 32, 32), 1);
+  compare(geometryOf(3, 20, 20, 128, 64), 2);
+}
+
+}  // namespace
+}  // namespace hearth::cpu
