@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/result.h"
 #include "frontends/delegate/partition_source.h"
 #include "memory/pool.h"
@@ -30,6 +31,10 @@ std::vector<FileMapping> parseMappings(std::string_view text);
 // files, whose contents the store remembers. Used by one thread.
 class MappedFiles {
  public:
+  // `asksKernel`: asks for single mappings where the kernel answers (Linux 6.11 or later), rather
+  // than for the list of all.
+  explicit MappedFiles(bool asksKernel = true) : asksKernel_(asksKernel) {}
+
   // The place in a file of bytes that the process has mapped; nothing for other memory.
   std::optional<ConstantPlace> find(const void* data, size_t size);
 
@@ -43,12 +48,17 @@ class MappedFiles {
     memory::PoolRef pool;  // null: not the file that is mapped
   };
 
-  void readMappings();
-  const FileMapping* mappingOf(const void* data, size_t size) const;
-  memory::PoolRef poolOf(const FileMapping& mapping);
+  // The mapping at an address now; one without a path is other memory. Without the kernel's answer,
+  // reads all mappings into `mappings_`.
+  std::optional<FileMapping> lookUp(uintptr_t address);
+  const FileMapping* known(uintptr_t address) const;
+  const FileMapping* mappingOf(const void* data, size_t size);
+  // By value, since the list of mappings is read again.
+  memory::PoolRef poolOf(FileMapping mapping);
 
-  bool isRead_ = false;
-  std::vector<FileMapping> mappings_;  // sorted
+  bool asksKernel_;
+  base::Descriptor maps_;  // while the kernel is asked
+  std::vector<FileMapping> mappings_;
   std::vector<File> files_;
   std::vector<std::string> paths_;
 };

@@ -37,7 +37,8 @@ TEST(ParseMappings, KeepsFilesThatNobodyCanWriteThrough) {
   EXPECT_EQ(found[0].path, "/models/my model.tflite");
 }
 
-class MappedFilesTest : public testing::Test {
+// With and without answers of the kernel about single mappings.
+class MappedFilesTest : public testing::TestWithParam<bool> {
  protected:
   static constexpr size_t kSize = 3 * 4096;
 
@@ -69,9 +70,9 @@ class MappedFilesTest : public testing::Test {
   void* data_ = nullptr;
 };
 
-TEST_F(MappedFilesTest, FindsThePlaceInTheFile) {
+TEST_P(MappedFilesTest, FindsThePlaceInTheFile) {
   const char* const data = map(PROT_READ, MAP_SHARED);
-  MappedFiles files;
+  MappedFiles files(GetParam());
   const auto found = files.find(data + 5000, 7);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->offset, 5000u);
@@ -85,37 +86,41 @@ TEST_F(MappedFilesTest, FindsThePlaceInTheFile) {
   EXPECT_THAT(files.paths(), testing::ElementsAre(path().string()));
 }
 
-TEST_F(MappedFilesTest, OtherMemoryIsNoFile) {
+TEST_P(MappedFilesTest, OtherMemoryIsNoFile) {
   const std::string heap(10000, 'x');
-  MappedFiles files;
+  MappedFiles files(GetParam());
   EXPECT_FALSE(files.find(heap.data(), heap.size()));
+  EXPECT_FALSE(files.find(heap.data() + 1, 1));
+  EXPECT_FALSE(files.find(nullptr, 1));
   const char* const data = map(PROT_READ | PROT_WRITE, MAP_PRIVATE);
-  MappedFiles afterwards;
+  MappedFiles afterwards(GetParam());
   EXPECT_FALSE(afterwards.find(data, 10));
   EXPECT_THAT(afterwards.paths(), IsEmpty());
 }
 
-TEST_F(MappedFilesTest, BytesBeyondTheFileAreNotFound) {
+TEST_P(MappedFilesTest, BytesBeyondTheFileAreNotFound) {
   const char* const data = map(PROT_READ, MAP_SHARED);
   std::filesystem::resize_file(path(), 4096);
-  MappedFiles files;
+  MappedFiles files(GetParam());
   EXPECT_TRUE(files.find(data, 4096));
   EXPECT_FALSE(files.find(data + 4096, 10));
   EXPECT_FALSE(files.find(data, kSize + 1));
 }
 
-TEST_F(MappedFilesTest, AFileThatWasReplacedOrRemovedIsNotTheOneThatIsMapped) {
+TEST_P(MappedFilesTest, AFileThatWasReplacedOrRemovedIsNotTheOneThatIsMapped) {
   const char* const data = map(PROT_READ, MAP_SHARED);
-  MappedFiles before;
+  MappedFiles before(GetParam());
   ASSERT_TRUE(before.find(data, 10));
   write(folder_ / "new");
   std::filesystem::rename(folder_ / "new", path());
-  MappedFiles files;
+  MappedFiles files(GetParam());
   EXPECT_FALSE(files.find(data, 10));
   std::filesystem::remove(path());
-  MappedFiles afterwards;
+  MappedFiles afterwards(GetParam());
   EXPECT_FALSE(afterwards.find(data, 10));
 }
+
+INSTANTIATE_TEST_SUITE_P(Ways, MappedFilesTest, testing::Bool());
 
 }  // namespace
 }  // namespace hearth::delegate

@@ -45,9 +45,22 @@ Offset<schema::SparsityParameters> writeSparsity(FlatBufferBuilder& builder,
                                                 &dimensions);
 }
 
+// About as many bytes as the tables of a partition take. The builder would copy all of them
+// whenever it grows, into pages that are new.
+size_t expectedSize(const PartitionSource& source) {
+  constexpr size_t kEach = 320;
+  size_t size = kEach * (source.tensors.size() + source.nodes.size() + 1);
+  for (const auto& [index, tensor] : source.tensors) {
+    size += tensor.name.size() + tensor.zeroPoints.size() * sizeof(int64_t);
+    if (tensor.scales != nullptr) size += tensor.scales->size() * sizeof(float);
+  }
+  return std::min(size, kMostTableBytes);
+}
+
 class Writer {
  public:
-  Writer(const PartitionSource& source, ShapeTrust trust) : source_(source), trust_(trust) {}
+  Writer(const PartitionSource& source, ShapeTrust trust)
+      : source_(source), trust_(trust), builder_(expectedSize(source)) {}
 
   Result<WrittenTables> write() {
     for (const auto& [index, tensor] : source_.tensors) {
