@@ -13,13 +13,16 @@ turns from round to round. A start is the time from loading the delegate or open
 first result; `steady` is the median of the inferences after it. Memory is the sum of the
 proportional set sizes of four processes that have run the model at the same time.
 
-Virtual environment, generated models and shared models are those of bench/peers/compare.py.
+Virtual environment, generated models and shared models are those of bench/peers/compare.py; a language
+model of Gemma's shape with 4 layers, of which the first signature runs, is that of bench/weight-cache.
+The report ends with what a run of a tiny model costs in Python beside `hearth bench`.
 
 Exit code: 0 when all ran, 1 when not (the report says what failed), 2 for wrong arguments. A missed
 limit is shown in the report and does not change the exit code.
 """
 
 import argparse
+import fnmatch
 import json
 import os
 import statistics
@@ -29,13 +32,17 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench" / "weight-cache")]
 import comparison  # noqa: E402
 from comparison import Failure, say  # noqa: E402
 from peers import models  # noqa: E402
 from peers.report import Spread, missing, toFirstResult  # noqa: E402
+from rows import ROWS  # noqa: E402
 
 PEER = ROOT / "bench" / "peers" / "peer.py"
+PYTHON_RUN = Path(__file__).parent / "python_run.py"
+DIGITS = ROOT / "models" / "digits" / "digits.tflite"
+LANGUAGE_MODEL = "gemma_4_layers_i8"
 DELEGATE, CACHED, INTERPRETER, HEARTH = "delegate", "compiled", "interpreter", "hearth"
 SIDES = (DELEGATE, CACHED, INTERPRETER, HEARTH)
 TITLES = {DELEGATE: "LiteRT with Hearth", CACHED: "CompiledModel with weight cache",
@@ -45,6 +52,9 @@ PROCESSES = 4
 # Largest accepted ratios: of starts to LiteRT with its weight cache, of steady times to hearth's,
 # and of memory to that of the Interpreter, which the program would use without the delegate.
 START_LIMIT, STEADY_LIMIT, MEMORY_LIMIT = 0.6, 1.03, 0.6
+# Microseconds by which a run from Python may be longer.
+PYTHON_LIMIT = 6
+PYTHON_RUNS = 5000
 # Below this time, the overhead of Python is no longer small.
 RATIO_FROM_MS = 0.5
 
@@ -158,6 +168,56 @@ def ratio(spreads, peer):
     return spreads[DELEGATE].median / spreads[peer].median if known else None
 
 
+class PythonRow:
+    """Milliseconds of a run of a tiny model, by how it is run."""
+
+    TITLES = {"hearth": "hearth bench", "new": "Python", "given": "Python, with `outputs`"}
+
+    def __init__(self, samples, failure=None):
+        self.failure = failure
+        self.times = {name: Spread([sample[name] for sample in samples])
+                      for name in self.TITLES if samples}
+
+    @property
+    def overhead(self):
+        """Microseconds of Python."""
+        return {name: 1000 * (self.times[name].median - self.times["hearth"].median)
+                for name in ("new", "given") if self.times}
+
+    def json(self):
+        return {"model": DIGITS.stem, "python_run_ms": {name: spread.json() for name, spread
+                                                        in self.times.items()},
+                "python_overhead_us": self.overhead, "failure": self.failure}
+
+
+def measurePython(arguments):
+    samples = []
+    try:
+        for _ in range(arguments.rounds):
+            sample = pythonOutput([arguments.hearth, "bench", DIGITS, "--json", "--threads", 1,
+                                   "--random-input", 1, "--repeat", PYTHON_RUNS], {"HEARTH_STORE_MODE": "off"})
+            times = pythonOutput([sys.executable, PYTHON_RUN, DIGITS, PYTHON_RUNS],
+                                 {"HEARTH_STORE_MODE": "off", "PYTHONPATH": str(arguments.package)})
+            samples.append({"hearth": sample["inference_ms"]["p50"], "new": times["new"],
+                            "given": times["given"]})
+    except (Failure, KeyError) as failure:
+        say(f"Python: {failure}")
+        return PythonRow([], str(failure))
+    return PythonRow(samples)
+
+
+def pythonOutput(words, variables):
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False,
+                          timeout=PROCESS_TIMEOUT_S, env={**os.environ, **variables})
+    if done.returncode != 0:
+        last = ([line for line in done.stderr.splitlines() if line] or ["no message"])[-1]
+        raise Failure(f"{words[0]} ended with {done.returncode}: {last}")
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        raise Failure(f"the output is no JSON: {done.stdout[:80]!r}") from None
+
+
 def measure(programs, model, arguments):
     samples = {side: [] for side in SIDES}
     shifts = [number % len(SIDES) for number in range(arguments.rounds)]
@@ -196,7 +256,7 @@ def table(title, about, head, rows):
             f"|---|{'---|' * len(head)}", *rows]
 
 
-def markdown(rows, facts):
+def markdown(rows, facts, python=None):
     titles = [TITLES[side] for side in SIDES]
     lines = ["# LiteRT with Hearth's delegate", "",
              "Written by `bench/doors/compare.py`. All programs ran interleaved, each measurement in "
@@ -222,8 +282,17 @@ def markdown(rows, facts):
                    [*(TITLES[side] for side in sides), "ratio"],
                    [f"| {row.model.name} | {' | '.join(size(row, side) for side in sides)} | "
                     f"{ratioCell(row.memoryRatio, MEMORY_LIMIT)} |" for row in rows])
+    if python is not None and python.times:
+        micro = lambda value: f"{value:.1f}" if value <= PYTHON_LIMIT else f"**{value:.1f}**"
+        lines += table("A run from Python", "Microseconds of a run of `models/digits`; the overhead's "
+                       f"limit is {PYTHON_LIMIT}.", [*PythonRow.TITLES.values(), "overhead"],
+                       [f"| {DIGITS.stem} | "
+                        f"{' | '.join(f'{1000 * python.times[name].median:.1f}' for name in PythonRow.TITLES)}"
+                        f" | {' and '.join(map(micro, python.overhead.values()))} |"])
     failed = [f"- {row.model.name}, {TITLES[side]}: {sentence}"
               for row in rows for side, sentence in row.failures.items()]
+    if python is not None and python.failure:
+        failed.append(f"- a run from Python: {python.failure}")
     if failed:
         lines += ["", "## Failed", "", *failed]
     return "\n".join(lines) + "\n"
@@ -241,14 +310,28 @@ def parseArguments(words):
     comparison.addPrograms(parser)
     parser.add_argument("--delegate", type=Path, help="default: that of the release build",
                         default=ROOT / "build" / "release" / "lib" / "libhearth_delegate.so")
+    parser.add_argument("--package", type=Path, help="folder with the Python package; default: that of "
+                        "the release build", default=ROOT / "build" / "release" / "python")
     comparison.addReports(parser)
     return comparison.parse(parser, words)
+
+
+def chooseModels(arguments):
+    """The models that the patterns name; says so if there are none."""
+    cache = comparison.CACHE / "workloads"
+    wanted = lambda name: any(fnmatch.fnmatch(name, pattern) for pattern in arguments.models)
+    chosen = models.collect(arguments.data, cache, wanted, say)
+    chosen += [models.Model(row.name, row.path(cache, say), "generated weights")
+               for row in ROWS if row.name == LANGUAGE_MODEL and wanted(row.name)]
+    if not chosen:
+        say(f"compare.py: no model matches {' '.join(arguments.models)}")
+    return chosen
 
 
 def main(words=None):
     arguments = parseArguments(words)
     try:
-        chosen = models.choose(arguments, comparison.CACHE / "workloads", say)
+        chosen = chooseModels(arguments)
         if not chosen:
             return 2
         python = arguments.python or comparison.environmentPython(comparison.CACHE / "litert-venv",
@@ -261,12 +344,13 @@ def main(words=None):
                 rows.append(measure(programs, model, arguments))
         about = comparison.facts(threads=arguments.threads, rounds=arguments.rounds,
                                  inferences_per_round=arguments.repeat)
-        comparison.writeText(arguments.output, markdown(rows, about))
-        comparison.writeJson(arguments.json, about, rows)
+        fromPython = measurePython(arguments)
+        comparison.writeText(arguments.output, markdown(rows, about, fromPython))
+        comparison.writeJson(arguments.json, about, [*rows, fromPython])
     except (Failure, OSError, subprocess.CalledProcessError) as error:
         say(f"compare.py: {error}")
         return 1
-    return 0 if not any(row.failures for row in rows) else 1
+    return 0 if not fromPython.failure and not any(row.failures for row in rows) else 1
 
 
 if __name__ == "__main__":

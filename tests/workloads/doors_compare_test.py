@@ -21,6 +21,28 @@ compare = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(compare)
 
 
+# In place of the Python package.
+PACKAGE = """
+import numpy
+
+class Tensor:
+    name = "x"
+    def empty(self):
+        return numpy.zeros(4)
+
+class Model:
+    inputs = outputs = [Tensor()]
+    def __init__(self, path):
+        self.path = path
+    def compile(self, threads):
+        return self
+    def create_execution(self):
+        return self
+    def run(self, inputs, outputs=None):
+        return inputs
+"""
+
+
 def sample(p50, prepare=1.0, first=2.0):
     return {"start": {"prepare_ms": prepare}, "inference_ms": {"first": first, "p50": p50}}
 
@@ -50,6 +72,15 @@ class RowTest(unittest.TestCase):
                       compare.markdown([row], []))
 
 
+    def testARunFromPythonHasALimit(self):
+        python = compare.PythonRow([{"hearth": 0.020, "new": 0.0275, "given": 0.022}])
+        text = compare.markdown([], [], python)
+        self.assertIn("| digits | 20.0 | 27.5 | 22.0 | **7.5** and 2.0 |", text)
+        failed = compare.PythonRow([], "no result")
+        self.assertIn("- a run from Python: no result", compare.markdown([], [], failed))
+        self.assertEqual(failed.json()["python_overhead_us"], {})
+
+
 class CompareTest(stub_programs.StubTest):
     def setUp(self):
         super().setUp()
@@ -60,14 +91,20 @@ class CompareTest(stub_programs.StubTest):
         tflite_writer.write(graph, data / "small.tflite")
 
     def compare(self, hearth, python, *words):
+        package = self.folder / "package"
+        (package / "hearth").mkdir(parents=True, exist_ok=True)
+        (package / "hearth" / "__init__.py").write_text(PACKAGE)
         return self.captured(compare.main, [
             "--hearth", hearth, "--python", python, "--data", self.folder / "data", "--delegate",
-            "/the/delegate.so", "--models", "small", *words])
+            "/the/delegate.so", "--package", package, "--models", "small", *words])
 
     def testRunsAllSides(self):
         figures = self.folder / "figures.json"
         hearth = self.program("hearth", f"""
-[ "$1 $3 $4 $5" = "bench --json --threads 2" ] && [ -n "$HEARTH_STORE" ] || exit 2
+case "$1 $3 $4 $5 ${{HEARTH_STORE:+store}} $HEARTH_STORE_MODE" in
+  "bench --json --threads 2 store "*|"bench --json --threads 1 "*" off") ;;
+  *) exit 2;;
+esac
 echo '{json.dumps(sample(3.0, 1.0))}'""")
         peer = self.program("python", f"""
 case "$*" in
@@ -80,7 +117,9 @@ case "$*" in *--wait) cat > /dev/null;; esac""")
         code, text = self.compare(hearth, peer, "--quick", "--threads", "2", "--json", figures)
         self.assertEqual(code, 0, text)
         self.assertIn("| small | 4 (4–4) | 10 (10–10) | 20 (20–20) | 3 (3–3) | 0.40 |", text)
-        [row] = json.loads(figures.read_text())["rows"]
+        self.assertIn("| digits | 3000.0 | ", text)
+        row, fromPython = json.loads(figures.read_text())["rows"]
+        self.assertEqual(set(fromPython["python_overhead_us"]), {"new", "given"})
         self.assertEqual((row["start_ratio"], row["steady_ratio"]), (0.4, 1.0))
         self.assertEqual(set(row["memory_kib"]), {"delegate", "compiled", "interpreter"})
 
@@ -97,6 +136,8 @@ case "$*" in *--wait) cat > /dev/null;; esac""")
                 self.assertIn("| small | failed | failed | failed | 3 (3–3) | – |", output)
         code, output = self.compare(hearth, self.folder / "nowhere", "--quick")
         self.assertEqual(code, 1)
+        code, output = self.compare(self.program("broken", "exit 3"), self.folder / "nowhere", "--quick")
+        self.assertIn("- a run from Python: ", output)
         self.assertIn("cannot be started: No such file or directory", output)
 
 
