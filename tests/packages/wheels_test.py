@@ -2,6 +2,8 @@
 """The wheel in fresh systems of Debian 12 and of this Debian, with Python only. Skipped where the archive of
 Debian or that of Python does not answer, and where no such system can be made or entered."""
 
+import base64
+import hashlib
 import json
 import os
 import pathlib
@@ -11,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
@@ -43,6 +46,30 @@ def setUpModule():
     if made.returncode != 0:
         raise AssertionError(f"The wheel is not made: {made.stdout[-2000:]}{made.stderr}")
     wheel, = (folder / "dist").iterdir()
+
+
+def nextVersion(wheel, folder):
+    """The same wheel with the number of the next version."""
+    version = wheel.name.split("-")[1]
+    after = f"{version}.post1"
+    renamed = lambda name: name.replace(f"hearth-{version}.dist-info/", f"hearth-{after}.dist-info/")
+    result = folder / wheel.name.replace(f"-{version}-", f"-{after}-")
+    with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(result, "w", zipfile.ZIP_STORED) as new:
+        lines = []
+        for item in old.infolist():
+            content = old.read(item)
+            item.filename = renamed(item.filename)
+            if item.filename.endswith(".dist-info/RECORD"):
+                record = item
+                continue
+            if item.filename.endswith(".dist-info/METADATA"):
+                content = content.replace(f"\nVersion: {version}\n".encode(),
+                                          f"\nVersion: {after}\n".encode())
+            new.writestr(item, content)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+            lines.append(f"{item.filename},sha256={digest},{len(content)}\n")
+        new.writestr(record, "".join([*lines, f"{record.filename},,\n"]))
+    return result
 
 
 class WheelTest(unittest.TestCase):
@@ -152,6 +179,33 @@ class InstalledWheel:
             states.append([json.loads(line)["start"]["state"] for line in lines])
         self.assertEqual(states[0][0], "cold")
         self.assertEqual(states[1], ["warm", "warm"])
+
+    @unittest.skipUnless(DATA, "HEARTH_TEST_DATA is not set.")
+    def testUpgradeKeepsTheStore(self):
+        def install(path):
+            self.succeed(PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade",
+                         "--force-reinstall", f"/src/{path.name}")
+            return self.succeed(PYTHON, "-c", "import importlib.metadata as m; print(m.version('hearth'))")
+
+        def start():
+            """The state of a start by the command, and those of the two doors of the example."""
+            shown = self.succeed(PYTHON, "-m", "hearth", "bench", "mobilenet.tflite", "--repeat", "0",
+                                 "--json", HEARTH_STORE="/home/user/kept")
+            self.classify("mobilenet.tflite", "cat.bmp", HEARTH_STORE="/home/user/kept",
+                          HEARTH_REPORT="/home/user/kept.json")
+            path = self.root.path("/home/user/kept.json")
+            lines = path.read_text(encoding="utf-8").splitlines()
+            path.unlink()
+            return [json.loads(shown)["start"]["state"],
+                    *(json.loads(line)["start"]["state"] for line in lines)]
+
+        new = nextVersion(wheel, self.root.path("/src"))
+        self.addCleanup(install, wheel)
+        before = install(wheel)
+        start()
+        self.assertEqual(start(), ["warm"] * 3)
+        self.assertNotEqual(install(new), before)
+        self.assertEqual(start(), ["warm"] * 3)
 
     def testTheCommandIsThere(self):
         for command in (["/home/user/venv/bin/hearth"], [PYTHON, "-m", "hearth"]):
