@@ -3,7 +3,7 @@
 """Compares times and results of Hearth, LiteRT, OpenVINO and ONNX Runtime on this machine, in one run.
 
     compare.py                                   all models, 1 and 2 threads, table on stdout
-    compare.py --output peers.md --json figures.json
+    compare.py --output peers.md --json figures.json --plot peers.svg
     compare.py --quick --models 'resnet50*' --threads 1 --peers interpreter compiled
     compare.py --isa native avx_vnni avx2        as on processors without newer instructions, too
     compare.py --check-logits                    Hearth's and LiteRT's results alone
@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 import comparison  # noqa: E402
 from comparison import Failure, say  # noqa: E402
-from peers import agreement, models, report  # noqa: E402
+from peers import agreement, chart, models, report  # noqa: E402
 from peers import cases as peerCases  # noqa: E402
 from workloads import tflite_reader  # noqa: E402
 
@@ -300,6 +300,7 @@ def parseArguments(words):
     comparison.addPrograms(parser)
     comparison.addLauncher(parser)
     comparison.addReports(parser)
+    parser.add_argument("--plot", type=Path, help="SVG file for a chart")
     parser.add_argument("--check-logits", action="store_true",
                         help="compare the results of both programs for one random input")
     arguments = parser.parse_args(words)
@@ -366,6 +367,8 @@ def writeReports(rows, loads, arguments):
         load_average="{:.1f} at the start, {:.1f} at the end, with these programs".format(*loads))
     comparison.writeText(arguments.output, report.markdown(rows, about))
     comparison.writeJson(arguments.json, about, rows)
+    if arguments.plot is not None:
+        arguments.plot.write_text(chart.plot([row.json() for row in rows]))
 
 
 if __name__ == "__main__":

@@ -145,14 +145,14 @@ def markdown(rows, facts):
     groups = list(dict.fromkeys((row.isa, row.threads) for row in rows))
     for isa, threads in groups:
         chosen = [row for row in rows if (row.isa, row.threads) == (isa, threads)]
-        lines += ["", f"## {_title(isa, threads)}", "", *_summary(chosen), "", *_details(chosen),
-                  "", f"### Opening the file to the first result, {_title(isa, threads)}", "",
+        lines += ["", f"## {sectionTitle(isa, threads)}", "", *_summary(chosen), "", *_details(chosen),
+                  "", f"### Opening the file to the first result, {sectionTitle(isa, threads)}", "",
                   *_starts(chosen)]
     failures = {}
     for row in rows:
         for side, sentence in row.failures.items():
             failures.setdefault((side, sentence), []).append(
-                f"{row.model.name} ({_title(row.isa, row.threads)})")
+                f"{row.model.name} ({sectionTitle(row.isa, row.threads)})")
     if failures:
         lines += ["", "## Failed", "",
                   *(f"- {TITLES[side]}: {sentence}: {', '.join(names)}"
@@ -163,7 +163,8 @@ def markdown(rows, facts):
     return "\n".join(lines) + "\n"
 
 
-def _title(isa, threads):
+def sectionTitle(isa, threads):
+    """What rows of one instruction set and number of threads have in common."""
     text = f"{threads} thread" + ("s" if threads > 1 else "")
     return text if isa == NATIVE else f"{isa}, {text}"
 

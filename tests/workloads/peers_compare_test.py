@@ -10,6 +10,7 @@ import tempfile
 import unittest
 import unittest.mock
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 from PIL import Image
@@ -18,9 +19,12 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "bench"), str(Path(__f
 import comparison  # noqa: E402
 import stub_programs  # noqa: E402
 from comparison import Failure  # noqa: E402
-from peers import agreement, cases, compare, models, peer, report  # noqa: E402
+from peers import agreement, cases, chart, compare, models, peer, report  # noqa: E402
 from workloads import networks, quantize, tflite_reader, tflite_writer  # noqa: E402
 from workloads.graph import Graph, Quantization  # noqa: E402
+
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def sample(p50, prepare=1.0, first=2.0, processor=None):
@@ -86,6 +90,23 @@ class ReportTest(unittest.TestCase):
         text = report.markdown(rows, [])
         self.assertIn("\n## 1 thread\n", text)
         self.assertIn("\n## avx2, 1 thread\n", text)
+
+    def testTheChartShowsInexactResultsUnfilled(self):
+        times = {"hearth": [4.0], "interpreter": [8.0], "openvino": [2.0], "onnxruntime": [64.0]}
+        row = self.row(times, agreements={"hearth": agreed(), "onnxruntime": agreed(50),
+                                          "openvino": agreed(83, right=1, wrong=3)})
+        failed = self.row({"hearth": [], "interpreter": [8.0]}, "failed", {"hearth": "no"})
+        drawn = chart.plot([row.json(), failed.json()])
+        texts = [text.text for text in ElementTree.fromstring(drawn).iter(f"{SVG}text")]
+        self.assertEqual(texts[1:], ["1 thread", "model", "Hearth 1.00", "LiteRT 2.00",
+                                     "OpenVINO 0.50, wrong", "ONNX Runtime 16.00, not exact"])
+        bars = [(bar.get("fill") != "none", float(bar.get("width")))
+                for bar in ElementTree.fromstring(drawn).iter(f"{SVG}rect") if bar.get("x")]
+        self.assertEqual([isFilled for isFilled, _ in bars], [True, True, False, False])
+        [hearth, peer, faster, cut] = [width for _, width in bars]
+        self.assertAlmostEqual(peer, 2 * hearth, delta=0.2)
+        self.assertAlmostEqual(faster, hearth / 2, delta=0.2)
+        self.assertAlmostEqual(cut, chart.LARGEST * hearth, delta=0.4)
 
     def testMissingKeysAreNamed(self):
         self.assertIsNone(report.missing(sample(1.0)))
