@@ -2,15 +2,12 @@
 #include "drivers/cpu/lowering/winograd_layer.h"
 
 #include <array>
-#include <utility>
 #include <vector>
 
 #include "drivers/cpu/kernels/qs8_tasks.h"
-#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/byte_layer.h"
 #include "drivers/cpu/microkernels/avx2_gemm.h"
 #include "drivers/cpu/microkernels/vnni_gemm.h"
-#include "drivers/cpu/weights/layer_packing.h"
-#include "ops/quantization.h"
 
 namespace hearth::cpu {
 namespace {
@@ -89,27 +86,6 @@ class WinogradLayerKernel final : public Qs8TaskKernel<WinogradLayer> {
   const size_t transformedBytes_;  // of a tile
 };
 
-// What packing reads, and the layer.
-struct Creation : LayerPacking {
-  WinogradLayer layer;
-  const uint8_t* filter = nullptr;
-  int32_t filterZero = 0;
-  const uint8_t* bias = nullptr;
-  std::vector<float> factors;
-};
-
-Result<std::unique_ptr<Kernel>> makeKernel(const Creation& c) {
-  WinogradLayer layer = c.layer;
-  HEARTH_ASSIGN(layer.product.packed,
-                c.weights->pack(c.place, "CONV_2D", c.packed.get(),
-                                avx2WinogradBytes(layer.product), [&](uint8_t* data) {
-                                  packAvx2Winograd(layer.product, c.filter, c.filterZero,
-                                                   reinterpret_cast<const int32_t*>(c.bias),
-                                                   c.factors.data(), data);
-                                }));
-  return makeWinogradLayerKernel(layer);
-}
-
 // Whether this product is faster than Avx2Gemm.
 bool isFaster(const Convolution& g) {
   // Its weights take three times as much memory, and few tiles do not make up for reading them.
@@ -127,50 +103,27 @@ std::unique_ptr<Kernel> makeWinogradLayerKernel(const WinogradLayer& layer) {
 }
 
 Result<bool> addWinogradLayer(PlanBuilder* builder, const Convolution& g) {
-  const graph::Operand& input = builder->operand(g.input);
-  const graph::Operand& filter = builder->operand(g.filter);
-  const graph::Operand& output = builder->operand(g.output);
-  const bool isSigned = input.type == OperandType::kTensorQuant8AsymmSigned;
-  if ((!isSigned && input.type != OperandType::kTensorQuant8Asymm) || g.isDepthwise ||
-      g.groups != 1 || g.kernelHeight != 3 || g.kernelWidth != 3 || g.strideHeight != 1 ||
-      g.strideWidth != 1 || g.dilationHeight != 1 || g.dilationWidth != 1 ||
-      !hasAvx2Winograd(g.groupInputChannels) || !isFaster(g) ||
-      builder->constants().converted(g.filter) != nullptr)
+  const OperandType type = builder->operand(g.input).type;
+  const bool isSigned = type == OperandType::kTensorQuant8AsymmSigned;
+  if ((!isSigned && type != OperandType::kTensorQuant8Asymm) || g.isDepthwise || g.groups != 1 ||
+      g.kernelHeight != 3 || g.kernelWidth != 3 || g.strideHeight != 1 || g.strideWidth != 1 ||
+      g.dilationHeight != 1 || g.dilationWidth != 1 || !hasAvx2Winograd(g.groupInputChannels) ||
+      !isFaster(g) || builder->constants().converted(g.filter) != nullptr)
     return false;
-  auto creation = std::make_shared<Creation>();
-  Creation& c = *creation;
-  c.layer.geometry = g;
-  Avx2Winograd& product = c.layer.product;
-  product.channels = g.groupInputChannels;
-  product.columns = g.groupOutputChannels;
-  product.isSigned = isSigned;
-  c.layer.inputZero = input.zeroPoint;
-  product.outputZero = output.zeroPoint;
-  const ops::QuantizedRange range = ops::quantizedActivationRange(g.activation, output);
-  product.lowest = range.lowest;
-  product.highest = range.highest;
-  const std::shared_ptr<const float> scales = scalesFrom(filter, product.columns);
-  // Computed in XNNPACK's order, so that results are equal to XNNPACK's.
-  for (size_t i = 0; i < product.columns; ++i)
-    c.factors.push_back(input.scale * scales.get()[i] / output.scale);
-  c.place = {builder->currentOperation(), 0};
-  c.filter = builder->constants().weightData(g.filter, c.place);
-  c.filterZero = isSigned ? 0 : filter.zeroPoint;
-  if (g.bias != UINT32_MAX) {
-    HEARTH_ASSIGN(c.bias, builder->constants().biasData(g.bias, c.place));
-  }
-  const uint32_t operands[] = {g.input, g.filter, g.bias, g.output};
+  WinogradLayer layer;
+  layer.geometry = g;
+  layer.product.channels = g.groupInputChannels;
+  layer.product.columns = g.groupOutputChannels;
+  layer.product.isSigned = isSigned;
   // The first number tells this packing from those of other kernels.
-  const uint64_t parameters[] = {kWinogradPoints, product.channels, product.columns};
-  c.packed = builder->packingSource(operands, parameters);
-  c.weights = builder->weights();
-  c.layer.source = builder->read(g.input);
-  c.layer.destination = builder->write(g.output);
-  Node& node = builder->add("own", {c.layer.source}, {c.layer.destination});
-  builder->constants().releaseAfterPacking(&node, g.filter);
-  node.create = [creation] {
-    return makeKernel(*creation);
-  };
+  const uint64_t numbers[] = {kWinogradPoints, g.groupInputChannels, g.groupOutputChannels};
+  HEARTH_TRY(addByteLayer(
+      builder, layer, numbers, "CONV_2D", avx2WinogradBytes,
+      [](const ByteLayer<WinogradLayer>& c, uint8_t* bytes) {
+        packAvx2Winograd(c.layer.product, c.filter, c.filterZero, c.bias,
+                         c.factors(c.layer.product.columns).data(), bytes);
+      },
+      makeWinogradLayerKernel));
   return true;
 }
 
