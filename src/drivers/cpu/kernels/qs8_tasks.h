@@ -19,12 +19,15 @@ class Qs8Tasks {
   // All rows of a task are multiplied with this many panels before the next panels. Tasks with
   // about so many panels or more share a gathered input.
   static constexpr size_t kPanelsPerBlock = 2;
+  static constexpr size_t kScratchPerTask = size_t{256} << 10;
 
   // Divides `rows` of `rowBytes` and returns the size of the workspace. `slack`: room for reading
-  // past the last row, whose last group of inputs may be incomplete.
-  size_t divide(size_t threads, size_t rows, size_t rowBytes, size_t slack = kQs8Group) {
+  // past the last row, whose last group of inputs may be incomplete. `scratchPerTask` limits the
+  // rows of a task.
+  size_t divide(size_t threads, size_t rows, size_t rowBytes, size_t slack = kQs8Group,
+                size_t scratchPerTask = kScratchPerTask) {
     rows_ = rows;
-    rowsPerTask_ = std::clamp(kScratchPerTask / std::max<size_t>(1, rowBytes), kQs8Rows, kMostRows);
+    rowsPerTask_ = std::clamp(scratchPerTask / std::max<size_t>(1, rowBytes), kQs8Rows, kMostRows);
     if (threads > 1) rowsPerTask_ = std::min(rowsPerTask_, rows / (threads * kTasksPerThread));
     rowsPerTask_ = std::max(kQs8Rows, rowsPerTask_ - rowsPerTask_ % kQs8Rows);
     // Each task reads all weights, which takes long for a small rest of the rows.
@@ -56,7 +59,6 @@ class Qs8Tasks {
  private:
   // Limits the rows of one task, so that they stay in the second-level cache beside the weights.
   static constexpr size_t kMostRows = 8 * kQs8Rows;
-  static constexpr size_t kScratchPerTask = size_t{256} << 10;
   // Fewer tasks than this for a thread balance badly when threads run unevenly.
   static constexpr size_t kTasksPerThread = 4;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/lowering/winograd_layer.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -33,10 +34,19 @@ class WinogradLayerKernel final : public Qs8TaskKernel<WinogradLayer> {
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
     return tasks_.divide(threads::threadsOf(pool), layer_.geometry.batch * lines_ * tilesPerLine_,
-                         transformedBytes_ + kOutputs * sizeof(uint8_t*), avx2WinogradScratch());
+                         transformedBytes_ + kOutputs * sizeof(uint8_t*), avx2WinogradScratch(),
+                         scratchPerTask());
   }
 
  private:
+  // Each task reads all weights, which may be larger than the second-level cache, and should have
+  // its tiles there.
+  size_t scratchPerTask() const {
+    constexpr size_t kLeast = size_t{100} << 10;
+    constexpr size_t kMost = size_t{512} << 10;
+    return std::clamp(avx2WinogradBytes(layer_.product) / 2, kLeast, kMost);
+  }
+
   using Inputs = std::array<const uint8_t*, kWinogradPoints>;
 
   void compute(size_t first, size_t last, size_t firstPanel, size_t lastPanel,

@@ -134,6 +134,9 @@ HEARTH_AVX2_FUNCTION void transformTile(size_t channels, int32_t inputZero,
   }
 }
 
+// How many bytes ahead of their use weights are fetched.
+constexpr size_t kAhead = 2048;
+
 // The sums of kTiles tiles at one point. `to` has those of a tile every kVectorBytes.
 template <size_t kTiles>
 HEARTH_AVX2_FUNCTION void multiplyPoint(const int16_t* tiles, size_t channels,
@@ -142,6 +145,8 @@ HEARTH_AVX2_FUNCTION void multiplyPoint(const int16_t* tiles, size_t channels,
 #pragma GCC unroll 6
   for (size_t t = 0; t < kTiles; ++t) sums[t][0] = sums[t][1] = _mm256_setzero_si256();
   for (size_t c = 0; c < channels; c += kPair, weights += kVectorBytes) {
+    // The weights of the next point follow, and those of the next panel.
+    _mm_prefetch(reinterpret_cast<const char*>(weights + kAhead), _MM_HINT_T0);
     const __m256i halves[2] = {load(weights), load(weights + sizeof(__m256i))};
 #pragma GCC unroll 6
     for (size_t t = 0; t < kTiles; ++t) {
