@@ -9,6 +9,7 @@ usage: damaged_session.py LIBRARY COUNT MODEL...
 Every other copy has damaged bytes, the others have other values in some fields.
 """
 
+import ctypes
 import json
 import os
 import pathlib
@@ -37,6 +38,9 @@ BYTES = 6 << 30
 ALONE, PLAIN, DELEGATE = range(3)
 # Where LiteRT crashes now and then, the delegate is not to blame.
 MORE_TRIES = 4
+# glibc's M_PERTURB, and bytes with which it then fills what is allocated.
+PERTURB = -6
+FILLINGS = (0x11, 0xEE)
 # Sums of larger numbers overflow or not, by the order in which they are added.
 LARGEST = 1e30
 
@@ -80,13 +84,14 @@ class Runner:
         self._library = library
         self._path = pathlib.Path(folder) / "outputs"
 
-    def run(self, content, side):
+    def run(self, content, side, filling=0):
         """How a process that runs the model ends, and the outputs if it has run."""
         child = os.fork()
         if child == 0:
             code = RAN
             try:
                 signal.alarm(SECONDS)
+                ctypes.CDLL(None).mallopt(PERTURB, filling)
                 resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
                 outputs = runModel(content, sideOptions(side, self._library))
                 self._path.write_bytes(pickle.dumps(outputs))
@@ -118,7 +123,16 @@ class Runner:
         if expected is None or found is None:
             return alone, end, None
         plain = self.run(content, PLAIN)[1]
-        return alone, end, difference(found, [expected] if plain is None else [expected, plain])
+        why = difference(found, [expected] if plain is None else [expected, plain])
+        return alone, end, why if why is None or self.isDefined(content, expected) else None
+
+    def isDefined(self, content, expected):
+        """Whether LiteRT's results do not depend on what its memory held before."""
+        for filling in FILLINGS:
+            again = self.run(content, ALONE, filling)[1]
+            if again is None or difference(again, [expected]) is not None:
+                return False
+        return True
 
 
 def isComparable(peers):

@@ -161,6 +161,30 @@ class DelegateTest(unittest.TestCase):
         self.assertGreaterEqual(len(models), 8)
         self.checkAgainstCommand(models)
 
+    @unittest.skipUnless(DATA, "HEARTH_TEST_DATA is not set.")
+    def testModelsThatLiteRTRefusesAreRefusedInItsWords(self):
+        inputs = self.folder / "inputs.npz"
+        np.savez(inputs, **{"0/in/0": np.zeros(1), "0/in/audio_frame": np.zeros(1)})
+        jobs = []
+        for name in NOT_OF_LITERT:
+            model = pathlib.Path(DATA) / "data" / "models" / f"{name}.tflite"
+            jobs += [{**self.job(model, inputs), "library": None}, self.job(model, inputs)]
+        answers, _ = self.session(jobs)
+        for name, alone, beside in zip(NOT_OF_LITERT, answers[::2], answers[1::2]):
+            with self.subTest(name):
+                self.assertTrue(alone["error"])
+                self.assertEqual(beside["error"], alone["error"])
+
+    def testResultsOfGeneratedNetworksAreThoseOfTheCommand(self):
+        isLong = os.environ.get("HEARTH_TEST_LONG") == "1"
+        models = []
+        for kind in ("mobilenet_v2", "resnet50") if isLong else ("mobilenet_v2",):
+            for quant in ("f32", "i8"):
+                models.append(self.folder / f"{kind}_{quant}.tflite")
+                subprocess.run([sys.executable, ROOT / "bench" / "workloads" / "generate.py", kind,
+                                models[-1], "--quant", quant], check=True, capture_output=True)
+        self.checkAgainstCommand(models)
+
     def testStoredModelsAgreeWithLiteRT(self):
         """Also with inputs of several shapes, with variables, loops and branches, and from
         memory."""
