@@ -369,7 +369,8 @@ size_t PackedWeights::insert(uint32_t seed, void* data, size_t size) {
     if (known != places_.end() && known->second.size == size) {
       if (reservation != reservations_.end()) reservations_.erase(reservation);
       dropScratch();
-      repackedBytes_ += size;
+      // Convolutions that found their weights insert them again, as a null pointer.
+      if (data != nullptr) repackedBytes_ += size;
       return reinterpret_cast<size_t>(known->second.data());
     }
     PackedPlace packed;
