@@ -11,10 +11,13 @@
 
 namespace hearth::hal {
 
+// The code of a verdict that is none: what became of the files cannot be told.
+inline constexpr char kCacheNotTold[] = "not-told";
+
 // What prepareModelFromCache would do.
 struct CacheVerdict {
   bool isHit = false;
-  std::string code;    // a word for programs: "hit", or why not
+  std::string code;    // a word for programs: "hit", why not, or kCacheNotTold
   std::string reason;  // a sentence why not; empty for a hit
   // Whether the files hold the model that was asked about, which no compilation checks; nothing
   // when that is not known. Weights are not compared.

@@ -225,6 +225,32 @@ Result<hal::StartReport> readReport(schema::StartReport::Reader from) {
   return report;
 }
 
+Result<hal::CacheVerdict> readVerdict(schema::CacheVerdict::Reader from) {
+  using SameModel = schema::CacheVerdict::SameModel;
+  hal::CacheVerdict verdict{from.getIsHit(), readText(from.getCode()), readText(from.getReason()),
+                            std::nullopt};
+  switch (from.getIsSameModel()) {
+    case SameModel::UNKNOWN:
+      break;
+    case SameModel::NO:
+    case SameModel::YES:
+      verdict.isSameModel = from.getIsSameModel() == SameModel::YES;
+      break;
+    default:
+      return fail(ErrorCode::kBadData, "A verdict on cache files says {} of their model.",
+                  static_cast<unsigned>(from.getIsSameModel()));
+  }
+  return verdict;
+}
+
+Result<base::Sha256Digest> readDigest(capnp::Data::Reader from) {
+  base::Sha256Digest digest;
+  if (from.size() != digest.size())
+    return fail(ErrorCode::kBadData, "A digest has {} bytes, not {}.", from.size(), digest.size());
+  std::copy(from.begin(), from.end(), digest.begin());
+  return digest;
+}
+
 hal::ExecutionResult readResult(schema::ExecutionResult::Reader from) {
   hal::ExecutionResult result;
   if (from.hasError()) result.status = std::unexpected(readError(from.getError()));

@@ -14,8 +14,10 @@
 #include "base/deadline.h"
 #include "base/descriptor.h"
 #include "base/result.h"
+#include "base/sha256.h"
 #include "driver.capnp.h"
 #include "graph/model.h"
+#include "hal/cache_explainer.h"
 #include "hal/device.h"
 
 namespace hearth::ipc {
@@ -79,6 +81,8 @@ struct DeviceDescription {
 Result<DeviceDescription> readDevice(schema::Device::Reader from);
 std::vector<hal::OperationSupport> readSupport(capnp::List<schema::Support>::Reader from);
 Result<hal::StartReport> readReport(schema::StartReport::Reader from);
+Result<hal::CacheVerdict> readVerdict(schema::CacheVerdict::Reader from);
+Result<base::Sha256Digest> readDigest(capnp::Data::Reader from);
 hal::ExecutionResult readResult(schema::ExecutionResult::Reader from);
 
 template <typename Reader>

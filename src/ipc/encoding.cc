@@ -246,6 +246,14 @@ void writeReport(const hal::StartReport& report, schema::StartReport::Builder to
   to.setCacheProblem(textOf(report.cacheProblem));
 }
 
+void writeVerdict(const hal::CacheVerdict& verdict, schema::CacheVerdict::Builder to) {
+  using SameModel = schema::CacheVerdict::SameModel;
+  to.setIsHit(verdict.isHit);
+  to.setCode(textOf(verdict.code));
+  to.setReason(textOf(verdict.reason));
+  if (verdict.isSameModel) to.setIsSameModel(*verdict.isSameModel ? SameModel::YES : SameModel::NO);
+}
+
 void writeResult(const hal::ExecutionResult& result, schema::ExecutionResult::Builder to) {
   if (!result.status) writeError(result.status.error(), to.initError());
   auto shapes = to.initOutputShapes(sizeOf(result.outputShapes));

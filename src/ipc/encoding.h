@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "driver.capnp.h"
 #include "graph/model.h"
+#include "hal/cache_explainer.h"
 #include "hal/device.h"
 #include "memory/pool.h"
 
@@ -49,6 +50,7 @@ void writeCache(const hal::Cache& cache, schema::CacheFiles::Builder to, Attachm
 void writeDevice(const hal::Device& device, schema::Device::Builder to);
 void writeSupport(const std::vector<hal::OperationSupport>& support, schema::Reply::Builder to);
 void writeReport(const hal::StartReport& report, schema::StartReport::Builder to);
+void writeVerdict(const hal::CacheVerdict& verdict, schema::CacheVerdict::Builder to);
 void writeResult(const hal::ExecutionResult& result, schema::ExecutionResult::Builder to);
 
 // For the fields `dimensions` of several messages.

@@ -156,6 +156,33 @@ Result<hal::StartReport> HostedDevice::explainStart(std::shared_ptr<const graph:
                    [](auto from) { return readReport(from.getReport()); });
 }
 
+Result<base::Sha256Digest> HostedDevice::cacheBuild() const {
+  HEARTH_ASSIGN(const Frame reply, link_->callTwice([](Outgoing& outgoing) -> Status {
+    outgoing.request.setCacheBuild();
+    return {};
+  }));
+  return readReply(reply, schema::Reply::DIGEST,
+                   [](auto from) { return readDigest(from.getDigest()); });
+}
+
+hal::CacheVerdict HostedDevice::explainCache(const graph::Model& model,
+                                             const hal::PrepareOptions& options,
+                                             const hal::Cache& cache) {
+  auto verdict = base::caught([&]() -> Result<hal::CacheVerdict> {
+    HEARTH_ASSIGN(const auto link, linkFor(options));
+    HEARTH_ASSIGN(const Frame reply, link->callTwice([&](Outgoing& outgoing) {
+      auto preparation = outgoing.request.initExplainCache();
+      writeOptions(options, preparation);
+      writeCache(cache, preparation.initCache(), &outgoing.attachments);
+      return writeModel(model, preparation.initModel(), &outgoing.attachments);
+    }));
+    return readReply(reply, schema::Reply::VERDICT,
+                     [](auto from) { return readVerdict(from.getVerdict()); });
+  });
+  if (verdict) return *std::move(verdict);
+  return {false, hal::kCacheNotTold, verdict.error().toString(), std::nullopt};
+}
+
 void HostedDevice::flush() {
   base::logged("Flushing a driver's host", [&] {
     std::vector<std::shared_ptr<HostLink>> links = {link_};

@@ -8,6 +8,7 @@
 
 #include "base/mutex.h"
 #include "base/result.h"
+#include "hal/cache_explainer.h"
 #include "hal/device.h"
 #include "ipc/host_link.h"
 #include "ipc/turn.h"
@@ -21,7 +22,7 @@ namespace hearth::ipc {
 // A host in a sandbox may use no files but those that it was started with. Models whose driver
 // options name files or folders (values that begin with '/', or several of them between colons) are
 // therefore prepared in a host of their own, which ends with the last of them.
-class HostedDevice final : public hal::Device {
+class HostedDevice final : public hal::Device, public hal::CacheExplainer {
  public:
   // Connects to the host of the device `name`. `make` opens hosts that may use more files; where it
   // is empty, all models are prepared in the one host. Errors as HostLink::create().
@@ -62,6 +63,10 @@ class HostedDevice final : public hal::Device {
                                         const hal::PrepareOptions& options) override;
   Result<std::shared_ptr<hal::PreparedModel>> prepareModelFromCache(
       const hal::PrepareOptions& options, hal::Cache cache) override;
+  Result<base::Sha256Digest> cacheBuild() const override;
+  // kCacheNotTold where the driver does not tell, or the host does not answer.
+  hal::CacheVerdict explainCache(const graph::Model& model, const hal::PrepareOptions& options,
+                                 const hal::Cache& cache) override;
   void flush() override;
   Result<std::unique_ptr<hal::Buffer>> allocate(const hal::BufferDescription& description,
                                                 const std::vector<hal::BufferRole>& roles) override;

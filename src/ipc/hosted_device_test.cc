@@ -151,6 +151,59 @@ TEST_P(HostedDeviceTest, CarriesOptionsFilesAndReports) {
   EXPECT_EQ(report.cacheProblem, "No file was written.");
 }
 
+// A device that tells about cache files, and whose files have a token that is another one behind a
+// host.
+class ExplainingDevice final : public FakeDevice, public hal::CacheExplainer {
+ public:
+  Result<base::Sha256Digest> cacheBuild() const override { return base::Sha256Digest{1, 2, 3}; }
+  hal::CacheVerdict explainCache(const graph::Model& model, const hal::PrepareOptions& options,
+                                 const hal::Cache& cache) override {
+    const auto prepared = prepareModel(std::make_shared<const graph::Model>(model), options, {});
+    EXPECT_TRUE(prepared);
+    lastToken = cache.token;
+    for (const base::Descriptor& file : cache.modelFiles) lastFiles.push_back(file.valid());
+    return verdict;
+  }
+
+  hal::CacheVerdict verdict;
+};
+
+TEST(HostedCacheExplainer, AsksTheDriverOfTheHost) {
+  const auto explaining = std::make_shared<ExplainingDevice>();
+  LocalHost host(explaining, {.isShared = true});
+  const auto device = HostedDevice::create("fake", host.opener());
+  ASSERT_TRUE(device) << device.error().toString();
+  EXPECT_EQ((*device)->cacheBuild(), (base::Sha256Digest{1, 2, 3}));
+  hal::Cache cache;
+  cache.token = {7};
+  cache.modelFiles.emplace_back(::memfd_create("cache", MFD_CLOEXEC));
+  for (const hal::CacheVerdict& verdict :
+       {hal::CacheVerdict{true, "hit", "", true}, hal::CacheVerdict{true, "hit", "", false},
+        hal::CacheVerdict{false, "unusable", "It is cut off.", std::nullopt}}) {
+    explaining->verdict = verdict;
+    const hal::CacheVerdict told =
+        (*device)->explainCache(addModel({2}), {.threads = 3, .isTuned = true}, cache);
+    EXPECT_EQ(told.isHit, verdict.isHit);
+    EXPECT_EQ(told.code, verdict.code);
+    EXPECT_EQ(told.reason, verdict.reason);
+    EXPECT_EQ(told.isSameModel, verdict.isSameModel);
+    EXPECT_TRUE(explaining->lastOptions.isTuned);
+    EXPECT_THAT(explaining->lastFiles, ElementsAre(true));
+    // Whose files they are depends on the user.
+    EXPECT_NE(explaining->lastToken, cache.token);
+  }
+}
+
+TEST_P(HostedDeviceTest, TellsNothingOfCacheFilesWhereTheDriverDoesNot) {
+  const hal::CacheVerdict told = device_->explainCache(*model_, {}, {});
+  EXPECT_FALSE(told.isHit);
+  EXPECT_EQ(told.code, hal::kCacheNotTold);
+  EXPECT_THAT(told.reason, HasSubstr("does not tell"));
+  const auto build = device_->cacheBuild();
+  ASSERT_FALSE(build);
+  EXPECT_EQ(build.error().code(), ErrorCode::kOpFailed);
+}
+
 TEST_P(HostedDeviceTest, ComputesAndCountsWhatItCopies) {
   const auto prepared = prepare();
   ASSERT_NE(prepared, nullptr);

@@ -20,6 +20,10 @@ void readAll(const Frame& frame) {
                   [](auto reply) -> Result<uint64_t> { return reply.getObject(); });
   (void)readReply(frame, schema::Reply::REPORT,
                   [](auto reply) { return readReport(reply.getReport()); });
+  (void)readReply(frame, schema::Reply::VERDICT,
+                  [](auto reply) { return readVerdict(reply.getVerdict()); });
+  (void)readReply(frame, schema::Reply::DIGEST,
+                  [](auto reply) { return readDigest(reply.getDigest()); });
   (void)readReply(frame, schema::Reply::RESULT, [](auto reply) -> Result<hal::ExecutionResult> {
     return readResult(reply.getResult());
   });

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/sha256.h"
 #include "graph/model_bytes.h"
+#include "hal/cache_explainer.h"
 #include "ipc/decoding.h"
 #include "ipc/encoding.h"
 #include "ipc/model_identity.h"
@@ -36,6 +37,12 @@ hal::CacheToken tokenOf(uid_t user, const hal::CacheToken& token) {
   hash.update(&user, sizeof user);
   hash.update(token);
   return hash.finish();
+}
+
+Result<hal::CacheExplainer*> explainerOf(hal::Device& device) {
+  if (auto* const explainer = dynamic_cast<hal::CacheExplainer*>(&device)) return explainer;
+  return fail(ErrorCode::kOpFailed, "The driver of {} does not tell what it makes of its files.",
+              device.name());
 }
 
 std::vector<graph::Operand> outputsOf(const graph::Model& model) {
@@ -258,6 +265,10 @@ Status ServedClient::dispatch(Call& call) {
       return openMailbox(call, request.getOpenMailbox());
     case schema::Request::FETCH_RESULT:
       return fetchResult(call, request.getFetchResult());
+    case schema::Request::EXPLAIN_CACHE:
+      return explainCache(call, request.getExplainCache());
+    case schema::Request::CACHE_BUILD:
+      return cacheBuild(call);
     case schema::Request::STATE: {
       auto to = call.reply.initState();
       to.setClients(state_->clients);
@@ -399,6 +410,23 @@ Status ServedClient::explainStart(Call& call, schema::Preparation::Reader from) 
       const hal::StartReport report,
       device_->explainStart(std::make_shared<const graph::Model>(std::move(model)), options));
   writeReport(report, call.reply.initReport());
+  return {};
+}
+
+Status ServedClient::explainCache(Call& call, schema::Preparation::Reader from) {
+  HEARTH_ASSIGN(const hal::PrepareOptions options, readOptionsOf(call, from));
+  HEARTH_ASSIGN(hal::Cache cache, readCache(from.getCache(), call.descriptors));
+  if (options_.isShared) cache.token = tokenOf(user_, cache.token);
+  HEARTH_ASSIGN(const graph::Model model, readModel(call, from.getModel(), &memories_));
+  HEARTH_ASSIGN(hal::CacheExplainer* const explainer, explainerOf(*device_));
+  writeVerdict(explainer->explainCache(model, options, cache), call.reply.initVerdict());
+  return {};
+}
+
+Status ServedClient::cacheBuild(Call& call) {
+  HEARTH_ASSIGN(const hal::CacheExplainer* const explainer, explainerOf(*device_));
+  HEARTH_ASSIGN(const base::Sha256Digest build, explainer->cacheBuild());
+  call.reply.setDigest(kj::arrayPtr(build.data(), build.size()));
   return {};
 }
 

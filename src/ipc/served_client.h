@@ -85,6 +85,8 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   Status support(Call& call, schema::Model::Reader model, bool isExplained);
   Status prepare(Call& call, schema::Preparation::Reader from, bool hasModel);
   Status explainStart(Call& call, schema::Preparation::Reader from);
+  Status explainCache(Call& call, schema::Preparation::Reader from);
+  Status cacheBuild(Call& call);
   Status report(Call& call, schema::ReportRequest::Reader from);
   Status createExecution(Call& call, schema::ExecutionRequest::Reader from);
   Status compute(Call& call, schema::Computation::Reader from);

@@ -56,15 +56,20 @@ class Explainer {
                                                  part->files.size(), present));
     const auto cache = openCache(request_, key, counts, false);
     if (!cache) return miss("unreadable", cache.error().toString());
-    auto* const explainer = dynamic_cast<hal::CacheExplainer*>(&device);
-    if (explainer == nullptr) {
+    hal::CacheVerdict verdict;
+    if (auto* const explainer = dynamic_cast<hal::CacheExplainer*>(&device)) {
+      verdict = explainer->explainCache(model, options, *cache);
+    } else {
+      verdict.code = hal::kCacheNotTold;
+      verdict.reason = base::formatText(
+          "The driver of {} does not tell what it makes of its files.", part->device);
+    }
+    if (verdict.code == hal::kCacheNotTold) {
       part->state = CacheExplanation::State::kUnknown;
-      part->code = "not-told";
-      part->reason = base::formatText("The driver of {} does not tell what it makes of its files.",
-                                      part->device);
+      part->code = std::move(verdict.code);
+      part->reason = std::move(verdict.reason);
       return;
     }
-    hal::CacheVerdict verdict = explainer->explainCache(model, options, *cache);
     if (!verdict.isHit) return miss(std::move(verdict.code), std::move(verdict.reason));
     part->state = CacheExplanation::State::kHit;
     part->code = std::move(verdict.code);

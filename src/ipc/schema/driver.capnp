@@ -35,6 +35,8 @@ struct Request {
     # The result of an execution's last computation, when the answer in the mailbox did not say all.
     fetchResult @17 :UInt64;
     state @18 :Void;
+    explainCache @19 :Preparation;  # of files that prepareFromCache would take
+    cacheBuild @20 :Void;  # answered with a digest
   }
 }
 
@@ -50,6 +52,8 @@ struct Reply {
     report @6 :StartReport;
     result @7 :ExecutionResult;
     state @8 :HostState;
+    verdict @9 :CacheVerdict;
+    digest @10 :Data;
   }
 }
 
@@ -252,6 +256,18 @@ struct Copy {
   buffer @0 :UInt64;
   memory @1 :Memory;
   dimensions @2 :List(UInt32);  # of what copyFrom brings
+}
+
+struct CacheVerdict {
+  enum SameModel {
+    unknown @0;
+    no @1;
+    yes @2;
+  }
+  isHit @0 :Bool;
+  code @1 :Text;
+  reason @2 :Text;
+  isSameModel @3 :SameModel;
 }
 
 struct Release {

@@ -16,7 +16,7 @@ namespace hearth::ipc {
 
 // A device that adds two tensors of floats, has memory of its own, and computes when a test lets
 // it.
-class FakeDevice final : public hal::Device, public std::enable_shared_from_this<FakeDevice> {
+class FakeDevice : public hal::Device, public std::enable_shared_from_this<FakeDevice> {
  public:
   std::string name() const override { return "fake"; }
   std::string version() const override { return "1.5"; }

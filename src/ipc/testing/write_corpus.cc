@@ -185,6 +185,27 @@ void writeRequests(const Folder& folder) {
                })}));
 }
 
+void writeExplanations(const Folder& requests, const Folder& replies) {
+  requests.write("explanation.messages",
+                 joinMessages({requestOf([](auto request) { request.setCacheBuild(); }),
+                               requestOf([](auto request) {
+                                 auto preparation = request.initExplainCache();
+                                 fillPreparation(preparation);
+                                 auto cache = preparation.initCache();
+                                 cache.initModel(1).set(0, 0);
+                                 cache.initData(1).set(0, 1);
+                                 const hal::CacheToken token{1, 2, 3};
+                                 cache.setToken(kj::arrayPtr(token.data(), token.size()));
+                               })}));
+  replies.write("verdict.reply", replyOf([](auto reply) {
+                  writeVerdict({false, "unusable", "It is cut off.", false}, reply.initVerdict());
+                }));
+  replies.write("digest.reply", replyOf([](auto reply) {
+                  const base::Sha256Digest digest{1, 2, 3};
+                  reply.setDigest(kj::arrayPtr(digest.data(), digest.size()));
+                }));
+}
+
 void writeReplies(const Folder& folder) {
   const auto fake = std::make_shared<FakeDevice>();
   folder.write("error.reply", replyOf([](auto reply) {
@@ -231,5 +252,7 @@ int main(int argc, char** argv) {
   const std::filesystem::path folder = argv[1];
   hearth::ipc::writeRequests(hearth::ipc::Folder(folder / "served_client_fuzz"));
   hearth::ipc::writeReplies(hearth::ipc::Folder(folder / "reply_fuzz"));
+  hearth::ipc::writeExplanations(hearth::ipc::Folder(folder / "served_client_fuzz"),
+                                 hearth::ipc::Folder(folder / "reply_fuzz"));
   return 0;
 }
