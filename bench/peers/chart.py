@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steady times of all runtimes as bars beside Hearth's, for people who would rather look."""
+"""The times of all runtimes as bars beside Hearth's, for people who would rather look. With one thread
+they are processor times, which other programs change less."""
 
 from peers.report import HEARTH, INTERPRETER, TITLES, sectionTitle
 
@@ -19,17 +20,17 @@ def plot(rows):
         parts.append(f'<text x="10" y="{y}" font-size="13">{sectionTitle(isa, threads)}</text>')
         y += 8
         for row in rows:
-            if (row["instructions"], row["threads"]) == (isa, threads) and (
-                    HEARTH in row["steady_ms"]):
-                added, y = _bars(row, y)
+            times = row["processor_ms"] if threads == 1 else row["steady_ms"]
+            if (row["instructions"], row["threads"]) == (isa, threads) and HEARTH in times:
+                added, y = _bars(row, times, y)
                 parts += added
     height = y + 10
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
         'font-family="sans-serif" font-size="11">',
         f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
-        '<text x="10" y="18" font-size="13">Time of an inference; Hearth is 1. Bars that are not '
-        'filled: results are not exact</text>',
+        '<text x="10" y="18" font-size="13">Time of an inference; Hearth\'s is 1. A bar that is not '
+        'filled: the results are not exact</text>',
         f'<line x1="{_x(1):.0f}" y1="34" x2="{_x(1):.0f}" y2="{height}" stroke="#adb5bd"/>',
         *parts, "</svg>"]) + "\n"
 
@@ -38,11 +39,11 @@ def _x(ratio):
     return LEFT + min(ratio, LARGEST) / LARGEST * (WIDTH - LEFT - RIGHT)
 
 
-def _bars(row, y):
+def _bars(row, times, y):
     """The parts of one model, and where the next one begins."""
     parts = [f'<text x="10" y="{y + BAR - 1}" font-weight="bold">{row["model"]}</text>']
-    ours = row["steady_ms"][HEARTH]["median"]
-    for side, spread in sorted(row["steady_ms"].items(), key=lambda item: item[0] != HEARTH):
+    ours = times[HEARTH]["median"]
+    for side, spread in sorted(times.items(), key=lambda item: item[0] != HEARTH):
         ratio = spread["median"] / ours
         colour = COLOURS.get(side, OTHER_COLOUR)
         agreement = row["agreement"].get(side)
