@@ -90,8 +90,9 @@ def generated(kind, quant, cache, say):
         for outdated in cache.glob(f"{kind}_{quant}-*.tflite"):
             outdated.unlink()
         say(f"writing {path}")
-        option = "--form" if (kind, quant) in LARGE else "--quant"
-        subprocess.run([sys.executable, GENERATOR, kind, path, option, quant], check=True,
+        # OpenVINO reads no constants behind the FlatBuffer.
+        options = (["--inline", "--form", quant] if (kind, quant) in LARGE else ["--quant", quant])
+        subprocess.run([sys.executable, GENERATOR, kind, path, *options], check=True,
                        stdout=sys.stderr)
     return path
 

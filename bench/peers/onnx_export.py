@@ -433,6 +433,17 @@ class Exporter:
         self._define(operator, self._node("Gather", [self._weights(table), self._stored(rows)],
                                           axis=0))
 
+    def _write_BATCH_MATMUL(self, operator):
+        values = []
+        for index, isTransposed in zip(operator.inputs, (operator.options["adj_x"],
+                                                         operator.options["adj_y"])):
+            values.append(self._real(index))
+            if isTransposed:
+                order = list(range(len(self._shape(index))))
+                order[-2:] = order[:-3:-1]
+                values[-1] = self._node("Transpose", [values[-1]], perm=order)
+        self._define(operator, self._node("MatMul", values))
+
     def _write_STABLEHLO_COMPOSITE(self, operator):
         if operator.options["composite"] != "odml.scaled_dot_product_attention":
             raise Unsupported("onnx_export.py does not write the composite operator "
