@@ -57,6 +57,15 @@ ndk::Model productModel() {
   return model;
 }
 
+// The code of a computation of so many numbers, on any device.
+int computeCode(const ndk::Model& model, int64_t count, std::vector<int64_t>* numbers) {
+  const ndk::Compilation compilation = compileForAll(model);
+  const std::vector<int64_t> asked = {count};
+  ndk::Execution execution(compilation);
+  execution.input(0, asked).output(0, *numbers);
+  return ANeuralNetworksExecution_compute(execution.get());
+}
+
 class FibonacciTest : public FakeDeviceTest {
  protected:
   void SetUp() override {
@@ -69,10 +78,8 @@ class FibonacciTest : public FakeDeviceTest {
 };
 
 TEST_F(FibonacciTest, ComputesInTypesOfItsOwn) {
-  const ndk::Model model = quantizedModel(0.5, 100);
-  const ndk::Compilation compilation = compileForAll(model);
   std::vector<int64_t> numbers(6);
-  ndk::Execution(compilation).input(0, std::vector<int64_t>{6}).output(0, numbers).compute();
+  EXPECT_CODE(NO_ERROR, computeCode(quantizedModel(0.5, 100), 6, &numbers));
   EXPECT_THAT(numbers, ElementsAre(102, 102, 104, 106, 110, 116));
 }
 
@@ -107,37 +114,16 @@ TEST_F(FibonacciTest, ANumberOfUnknownSizeGoesToAnotherDevice) {
 }
 
 TEST_F(FibonacciTest, WhatDoesNotFitIsAnError) {
-  for (const int64_t count : {int64_t{0}, int64_t{-1}, int64_t{93}, INT64_MIN, INT64_MAX}) {
-    const ndk::Model model = quantizedModel(1, 0);
-    const ndk::Compilation compilation = compileForAll(model);
-    std::vector<int64_t> numbers(92);
-    const std::vector<int64_t> asked = {count};
-    ndk::Execution execution(compilation);
-    execution.input(0, asked).output(0, numbers);
-    EXPECT_CODE(OP_FAILED, ANeuralNetworksExecution_compute(execution.get())) << count;
-  }
+  std::vector<int64_t> numbers(92);
+  for (const int64_t count : {int64_t{0}, int64_t{-1}, int64_t{93}, INT64_MIN, INT64_MAX})
+    EXPECT_CODE(OP_FAILED, computeCode(quantizedModel(1, 0), count, &numbers)) << count;
   // The last number that there is needs 63 bits; in steps of a half it needs 64.
-  for (const double scale : {1.0, 0.5}) {
-    const ndk::Model model = quantizedModel(scale, 0);
-    const ndk::Compilation compilation = compileForAll(model);
-    std::vector<int64_t> numbers(92);
-    const std::vector<int64_t> asked = {92};
-    ndk::Execution execution(compilation);
-    execution.input(0, asked).output(0, numbers);
-    const int code = ANeuralNetworksExecution_compute(execution.get());
-    EXPECT_EQ(code, scale == 1.0 ? ANEURALNETWORKS_NO_ERROR : ANEURALNETWORKS_OP_FAILED);
-    if (scale == 1.0) {
-      EXPECT_EQ(numbers[91], 7540113804746346496);  // rounded, from 7540113804746346429
-    }
-  }
+  EXPECT_CODE(OP_FAILED, computeCode(quantizedModel(0.5, 0), 92, &numbers));
+  EXPECT_CODE(NO_ERROR, computeCode(quantizedModel(1, 0), 92, &numbers));
+  EXPECT_EQ(numbers[91], 7540113804746346496);  // rounded, from 7540113804746346429
   // A fixed length that is not the one that is asked for.
-  const ndk::Model model = quantizedModel(1, 0, 3);
-  const ndk::Compilation compilation = compileForAll(model);
-  std::vector<int64_t> numbers(3);
-  const std::vector<int64_t> asked = {4};
-  ndk::Execution execution(compilation);
-  execution.input(0, asked).output(0, numbers);
-  EXPECT_CODE(OP_FAILED, ANeuralNetworksExecution_compute(execution.get()));
+  numbers.resize(3);
+  EXPECT_CODE(OP_FAILED, computeCode(quantizedModel(1, 0, 3), 4, &numbers));
 }
 
 TEST_F(FibonacciTest, TheDriverJudgesItsOperationsAndData) {

@@ -85,16 +85,24 @@ Model sampleOfADriver() {
   return model;
 }
 
-TEST(ModelBytes, ExtensionsOfDriversAreKept) {
-  const Model model = sampleOfADriver();
-  ASSERT_TRUE(validate(model)) << validate(model).error().toString();
+// The model after it was encoded and decoded, which must change nothing.
+Model decodedAgain(const Model& model) {
+  EXPECT_TRUE(validate(model)) << validate(model).error().toString();
   const std::vector<uint8_t> bytes = encodeModel(model);
-  const auto decoded = decodeModel(bytes, model.pools);
-  ASSERT_TRUE(decoded) << decoded.error().toString();
+  auto decoded = decodeModel(bytes, model.pools);
+  EXPECT_TRUE(decoded) << decoded.error().toString();
+  if (!decoded) return {};
   EXPECT_EQ(structureDigest(*decoded), structureDigest(model));
   EXPECT_EQ(encodeModel(*decoded), bytes);
-  EXPECT_EQ(decoded->extensions, model.extensions);
-  const Operand& tensor = decoded->main().operands.back();
+  return *std::move(decoded);
+}
+
+TEST(ModelBytes, ExtensionsOfDriversAreKept) {
+  const Model model = sampleOfADriver();
+  const Model decoded = decodedAgain(model);
+  EXPECT_EQ(decoded.extensions, model.extensions);
+  ASSERT_FALSE(decoded.subgraphs.empty());
+  const Operand& tensor = decoded.main().operands.back();
   EXPECT_EQ(tensor.driverElementSize, 16u);
   EXPECT_EQ(tensor.driverData, (std::vector<uint8_t>{1, 2, 3}));
   Model other = model;
@@ -106,15 +114,10 @@ TEST(ModelBytes, ExtensionsOfDriversAreKept) {
 }
 
 TEST(ModelBytes, DecodeToTheSameModel) {
-  const Model model = sample();
-  ASSERT_TRUE(validate(model)) << validate(model).error().toString();
-  const std::vector<uint8_t> bytes = encodeModel(model);
-  const auto decoded = decodeModel(bytes, model.pools);
-  ASSERT_TRUE(decoded) << decoded.error().toString();
-  EXPECT_EQ(structureDigest(*decoded), structureDigest(model));
-  EXPECT_EQ(encodeModel(*decoded), bytes);
+  const Model decoded = decodedAgain(sample());
+  ASSERT_FALSE(decoded.subgraphs.empty());
   // Names are for people only and are not kept.
-  EXPECT_EQ(decoded->main().operands[4].name, "");
+  EXPECT_EQ(decoded.main().operands[4].name, "");
 }
 
 TEST(ModelBytes, ScalesMayBeApart) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 
 #include "hal/device.h"
 
@@ -19,5 +20,14 @@ inline constexpr char kDriverCreateSymbol[] = "hearth_driver_create";
 // byte, into `message` of `messageSize` bytes. Must not throw. Called once in each process, from
 // any thread.
 using DriverCreateFunction = Device* (*)(uint32_t apiVersion, char* message, size_t messageSize);
+
+// For hearth_driver_create: whether the library is built for this version of the interface.
+// Otherwise writes the sentence that says so.
+inline bool isBuiltFor(uint32_t apiVersion, char* message, size_t messageSize) {
+  if (apiVersion == kApiVersion) return true;
+  std::snprintf(message, messageSize, "It is built for version %u of the driver interface.",
+                kApiVersion);
+  return false;
+}
 
 }  // namespace hearth::hal

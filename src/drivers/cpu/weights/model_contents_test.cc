@@ -19,15 +19,13 @@
 #include "cache/testing/store_test_util.h"
 #include "drivers/cpu/cpu_device.h"
 #include "drivers/cpu/platform/host_facts.h"
+#include "drivers/cpu/testing/layer_chain.h"
 #include "drivers/cpu/testing/run_once.h"
 #include "memory/constant_pool.h"
 
 namespace hearth::cpu {
 namespace {
 
-using graph::Lifetime;
-using graph::OperandType;
-using graph::OperationType;
 using State = hal::StartReport::State;
 using ::testing::Each;
 using ::testing::FloatNear;
@@ -45,32 +43,6 @@ std::vector<uint8_t> constants(float value) {
   std::vector<uint8_t> bytes(kBytes);
   std::memcpy(bytes.data(), numbers.data(), kBytes);
   return bytes;
-}
-
-std::shared_ptr<const graph::Model> layerOver(memory::PoolRef pool) {
-  auto model = std::make_shared<graph::Model>();
-  graph::Subgraph graph;
-  const auto tensor = [&](graph::Dimensions dimensions, Lifetime lifetime,
-                          graph::DataLocation location = {}) {
-    graph::Operand operand;
-    operand.dimensions = std::move(dimensions);
-    operand.lifetime = lifetime;
-    operand.location = location;
-    graph.operands.push_back(operand);
-  };
-  tensor({1, kInputs}, Lifetime::kSubgraphInput);
-  tensor({kOutputs, kInputs}, Lifetime::kConstantReference, {0, 0, kWeightBytes});
-  tensor({kOutputs}, Lifetime::kConstantReference, {0, kWeightBytes, kBytes - kWeightBytes});
-  tensor({}, Lifetime::kConstantCopy, {0, 0, sizeof(int32_t)});
-  graph.operands.back().type = OperandType::kInt32;
-  tensor({1, kOutputs}, Lifetime::kSubgraphOutput);
-  model->constantBytes.resize(64);
-  graph.operations = {{OperationType::kFullyConnected, {0, 1, 2, 3}, {4}, ""}};
-  graph.inputs = {0};
-  graph.outputs = {4};
-  model->subgraphs.push_back(std::move(graph));
-  model->pools = {std::move(pool)};
-  return model;
 }
 
 struct Kind {
@@ -106,7 +78,8 @@ class ChangedModelTest : public cache::StoreTest, public testing::WithParamInter
     options.threads = 2;
     options.driverOptions = storeOptions().toTexts();
     options.preparation = preparation_;
-    auto prepared = device_->prepareModel(layerOver(pool), options, hal::Cache());
+    auto prepared =
+        device_->prepareModel(layerChainOver(pool, {kInputs, kOutputs}), options, hal::Cache());
     EXPECT_TRUE(prepared) << prepared.error().toString();
     return prepared.value_or(nullptr);
   }

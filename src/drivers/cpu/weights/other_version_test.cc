@@ -12,12 +12,12 @@
 #include "cache/testing/store_test_util.h"
 #include "drivers/cpu/cpu_device.h"
 #include "drivers/cpu/platform/host_facts.h"
+#include "drivers/cpu/testing/layer_chain.h"
 #include "drivers/cpu/testing/run_once.h"
 
 namespace hearth::cpu {
 namespace {
 
-using graph::Lifetime;
 using State = hal::StartReport::State;
 using ::testing::Each;
 using ::testing::FloatNear;
@@ -36,41 +36,6 @@ std::vector<uint8_t> constants(const std::vector<float>& factors) {
     std::memcpy(bytes.data() + i * kLayerBytes, weights.data(), kWeightBytes);
   }
   return bytes;
-}
-
-std::shared_ptr<const graph::Model> layersOver(memory::PoolRef pool) {
-  auto model = std::make_shared<graph::Model>();
-  graph::Subgraph graph;
-  const auto tensor = [&](graph::Dimensions dimensions, Lifetime lifetime,
-                          graph::DataLocation location = {}) {
-    graph::Operand operand;
-    operand.dimensions = std::move(dimensions);
-    operand.lifetime = lifetime;
-    operand.location = location;
-    graph.operands.push_back(operand);
-    return static_cast<uint32_t>(graph.operands.size() - 1);
-  };
-  model->constantBytes.resize(64);
-  const uint32_t activation = tensor({}, Lifetime::kConstantCopy, {0, 0, sizeof(int32_t)});
-  graph.operands[activation].type = graph::OperandType::kInt32;
-  uint32_t value = tensor({1, kWidth}, Lifetime::kSubgraphInput);
-  graph.inputs = {value};
-  for (size_t i = 0; i < kLayers; ++i) {
-    const uint64_t at = i * kLayerBytes;
-    const uint32_t weights =
-        tensor({kWidth, kWidth}, Lifetime::kConstantReference, {0, at, kWeightBytes});
-    const uint32_t bias = tensor({kWidth}, Lifetime::kConstantReference,
-                                 {0, at + kWeightBytes, kWidth * sizeof(float)});
-    const uint32_t next =
-        tensor({1, kWidth}, i + 1 == kLayers ? Lifetime::kSubgraphOutput : Lifetime::kTemporary);
-    graph.operations.push_back(
-        {graph::OperationType::kFullyConnected, {value, weights, bias, activation}, {next}, ""});
-    value = next;
-  }
-  graph.outputs = {value};
-  model->subgraphs.push_back(std::move(graph));
-  model->pools = {std::move(pool)};
-  return model;
 }
 
 class OtherVersionTest : public cache::StoreTest {
@@ -98,8 +63,9 @@ class OtherVersionTest : public cache::StoreTest {
     options.driverOptions = storeOptions().toTexts();
     hal::StartReport report;
     {
-      const auto prepared = device_->prepareModel(layersOver(memory::Pool::openFile(path).value()),
-                                                  options, hal::Cache());
+      const auto prepared = device_->prepareModel(
+          layerChainOver(memory::Pool::openFile(path).value(), {kWidth, kWidth, kWidth, kWidth}),
+          options, hal::Cache());
       EXPECT_TRUE(prepared) << prepared.error().toString();
       if (!prepared) return {};
       EXPECT_THAT(runOnce(**prepared, std::vector<float>(kWidth, 1.0f), kWidth),
