@@ -21,6 +21,15 @@ from command import DATA, HEARTH, ROOT, CommandTest
 MODEL = ROOT / "models" / "digits" / "digits.tflite"
 NNAPI_HELLO = pathlib.Path(HEARTH).parent / "nnapi_hello"
 FIBONACCI = pathlib.Path(HEARTH).parent / "fibonacci"
+# Programs whose tests hold for devices of any place, and those that cannot apply behind a shared host:
+# arguments behind pointers are copied, operators of a program are not known, and a client's options do
+# not name the store.
+ANYWHERE = {
+    "nnapi_behaviours_test": ["MemoryBehaviour.B43_ArgumentsReachTheKernels*"],
+    "random_graph_test": [],
+    "api_test": ["CustomOperatorTest.*", "CustomStarts.*", "ContractTest.MemoryIsUsedInPlace*",
+                 "ContractTest.FlushWritesWhatWasPacked"],
+}
 EXAMPLE_DRIVERS = pathlib.Path(HEARTH).parents[1] / "share" / "hearth" / "example-drivers"
 CPU = "hearth-cpu"
 SPAWNED = f"{CPU}=spawn,nnapi-reference=spawn"
@@ -335,6 +344,20 @@ class ServeTest(CommandTest):
         self.assertEqual(self.hello(env), self.hello(self.variables))
 
     @unittest.skipUnless(DATA, "HEARTH_TEST_DATA is not set.")
+    def testAllInterfacesBehaveTheSameBehindSharedHosts(self):
+        places = []
+        for device in (CPU, "nnapi-reference"):
+            path = self.folder / f"{device}.sock"
+            self.startHost("--device", device, "--socket", path, path=path)
+            places.append(f"{device}={path}")
+        for program, excluded in ANYWHERE.items():
+            with self.subTest(program=program):
+                run = subprocess.run([pathlib.Path(HEARTH).parent / program,
+                                      f"--gtest_filter=*-{':'.join(excluded)}"],
+                                     capture_output=True, text=True, check=False, timeout=600,
+                                     env=self.hosted(",".join(places)))
+                self.assertEqual(run.returncode, 0, run.stdout[-4000:])
+
     def testNnapisVectorsPassBehindHosts(self):
         for device in (CPU, "nnapi-reference"):
             path = self.folder / f"{device}.sock"
