@@ -15,6 +15,13 @@ namespace {
 
 constexpr uint64_t kPatience = 1'000'000'000;  // nanoseconds
 
+// A host may have the model of another client at hand, and would not look at the deadline.
+Status checkDeadline(const hal::PrepareOptions& options) {
+  if (!options.deadline.hasPassed()) return {};
+  return fail(ErrorCode::kMissedDeadlinePersistent,
+              "The deadline has passed before the preparation.");
+}
+
 auto supportOf(const Frame& reply) {
   return readReply(reply, schema::Reply::SUPPORT,
                    [](auto from) -> Result<std::vector<hal::OperationSupport>> {
@@ -133,12 +140,14 @@ Result<std::shared_ptr<hal::PreparedModel>> HostedDevice::prepareModel(
     std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
     hal::Cache cache) {
   if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
+  HEARTH_TRY(checkDeadline(options));
   HEARTH_ASSIGN(auto link, linkFor(options));
   return HostedModel::prepare(std::move(link), {std::move(model), options, std::move(cache)});
 }
 
 Result<std::shared_ptr<hal::PreparedModel>> HostedDevice::prepareModelFromCache(
     const hal::PrepareOptions& options, hal::Cache cache) {
+  HEARTH_TRY(checkDeadline(options));
   HEARTH_ASSIGN(auto link, linkFor(options));
   return HostedModel::prepare(std::move(link), {nullptr, options, std::move(cache)});
 }

@@ -34,10 +34,6 @@ SharedModels::SharedModels() : memories_(SIZE_MAX, UINT64_MAX) {}
 
 Result<SharedModels::Taken> SharedModels::take(const ModelIdentity& identity,
                                                const base::Deadline& deadline, const Make& make) {
-  // As a driver does, whether or not the model is there.
-  if (deadline.hasPassed())
-    return fail(ErrorCode::kMissedDeadlinePersistent,
-                "The deadline has passed before the preparation.");
   std::unique_lock lock(mutex_);
   std::erase_if(places_, [](const auto& entry) {
     return !entry.second.isInWork && entry.second.model.expired();

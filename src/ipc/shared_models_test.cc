@@ -77,14 +77,6 @@ TEST_F(SharedModelsTest, AModelThatCannotBeMadeIsTriedAgain) {
   EXPECT_TRUE(take(1)->isOwn);
 }
 
-TEST_F(SharedModelsTest, APassedDeadlineIsMissedThoughTheModelIsThere) {
-  const auto first = take(1);
-  const auto late =
-      models_.take(identity(1), base::Deadline(base::Deadline::Clock::now()), failing());
-  ASSERT_FALSE(late);
-  EXPECT_EQ(late.error().code(), ErrorCode::kMissedDeadlinePersistent);
-}
-
 TEST_F(SharedModelsTest, OneMakesWhatManyWantAtOnce) {
   std::vector<Served> taken(4);
   {
