@@ -211,6 +211,8 @@ TEST_F(BundleStoreTest, ContentHashesAreRememberedInTheFile) {
   EXPECT_EQ(fs::last_write_time(path()), written);
   writeFile(model, payload(8, 300'000));
   EXPECT_NE(store->contentHash(file->get(), 0, 300'000).value(), first);
+  EXPECT_FALSE(store->contentTags(ContentSource::of(file->get(), 0, 300'000), 1).value())
+      << "A bundle is passed on, so it has no key.";
 }
 
 TEST_F(BundleStoreTest, FactsAreKeptBesideThePlan) {

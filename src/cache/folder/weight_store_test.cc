@@ -290,5 +290,39 @@ TEST_F(StoreTest, ContentHashFollowsTheFile) {
   EXPECT_EQ(store->contentHash(file->get(), 3 << 20, 1).error().code(), ErrorCode::kBadData);
 }
 
+TEST_F(StoreTest, AContentIsKnownByItsTagsWhateverTheFile) {
+  std::vector<uint8_t> bytes = payload(1, 3 << 20);
+  const auto source = [&](const base::Descriptor& file) {
+    return ContentSource::of(file.get(), 0, bytes.size());
+  };
+  const auto fileOf = [&](const char* name) {
+    writeFile(folder_.path() / name, bytes);
+    return base::Descriptor::open(folder_.path() / name, O_RDONLY).value();
+  };
+  const base::Descriptor first = fileOf("first");
+  EXPECT_FALSE(open()->contentTags(source(first), 1).value()) << "Nothing has a name yet.";
+  const base::Sha256Digest digest = open()->contentHash(first.get(), 0, bytes.size()).value();
+  // A new process, and a copy.
+  const auto store = open();
+  const base::Descriptor copy = fileOf("copy");
+  const std::optional<ContentTags> tags = store->contentTags(source(copy), 2).value();
+  ASSERT_TRUE(tags);
+  EXPECT_EQ(store->namedContentHash(source(copy), *tags), digest);
+  EXPECT_EQ(store->counters().bytesHashed, bytes.size());
+  bytes[2'000'000] ^= 1;
+  const base::Descriptor other = fileOf("changed");
+  const auto changed = store->contentTags(source(other), 2).value();
+  ASSERT_TRUE(changed);
+  EXPECT_FALSE(store->namedContentHash(source(other), *changed));
+  EXPECT_EQ(changed->blocks.front(), tags->blocks.front());
+  // Another store has another key.
+  StoreOptions elsewhere = options();
+  elsewhere.path = folder_.path() / "other";
+  (void)open(elsewhere)->contentHash(copy.get(), 0, bytes.size());
+  const auto foreign = open(elsewhere)->contentTags(source(copy), 1).value();
+  ASSERT_TRUE(foreign);
+  EXPECT_NE(foreign->blocks, tags->blocks);
+}
+
 }  // namespace
 }  // namespace hearth::cache

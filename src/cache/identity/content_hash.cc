@@ -16,33 +16,66 @@ namespace hearth::cache {
 namespace {
 
 constexpr uint64_t kBlock = kHashBlock;
+static_assert(kBlock % kTagBlock == 0);
+// Tags are made of as many bytes at once as stay in the processor's cache until then.
+constexpr uint64_t kTagRead = 4 * kTagBlock;
 // For fewer bytes a thread costs more than it saves.
 constexpr uint64_t kBytesPerThread = uint64_t{16} << 20;
+constexpr uint64_t kTaggedBytesPerThread = uint64_t{4} << 20;
 
+size_t blocksIn(uint64_t size, uint64_t block) {
+  return static_cast<size_t>((size + block - 1) / block);
+}
+
+// Threads that read a range of a file and make digests, tags, or both, of the same bytes.
 struct Work {
   int fd;
   uint64_t offset;
   uint64_t size;
-  std::vector<base::Sha256Digest> digests;
+  std::vector<base::Sha256Digest> digests;  // empty: not wanted
+  const base::Gmac::Key* key = nullptr;     // null: no tags are wanted
+  std::vector<base::Gmac::Tag> tags;
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   std::optional<StoreFailure> failure;  // the first one
 
   void run() {
-    std::vector<uint8_t> buffer(static_cast<size_t>(std::min(kBlock, size)));
-    for (;;) {
+    const uint64_t part = digests.empty() ? kTagRead : kBlock;
+    std::vector<uint8_t> buffer(static_cast<size_t>(std::min(part, size)));
+    std::optional<base::Gmac> gmac;
+    if (key != nullptr) gmac.emplace(*key);
+    for (const size_t parts = blocksIn(size, part);;) {
       const size_t index = next.fetch_add(1, std::memory_order_relaxed);
-      if (index >= digests.size()) return;
-      const uint64_t start = index * kBlock;
-      const auto length = static_cast<size_t>(std::min(kBlock, size - start));
+      if (index >= parts) return;
+      const uint64_t start = index * part;
+      const auto length = static_cast<size_t>(std::min(part, size - start));
       if (StoreStatus read = readAt(fd, buffer.data(), length, offset + start); !read) {
         const std::lock_guard lock(mutex);
         if (!failure) failure = std::move(read.error());
-        next = digests.size();
+        next = parts;
         return;
       }
-      digests[index] = base::Sha256::of(std::span(buffer).first(length));
+      const auto bytes = std::span(buffer).first(length);
+      if (!digests.empty()) digests[index] = base::Sha256::of(bytes);
+      if (!gmac) continue;
+      for (size_t at = 0; at < length; at += kTagBlock)
+        tags[(start + at) / kTagBlock] =
+            gmac->of(bytes.subspan(at, std::min<size_t>(kTagBlock, length - at)));
     }
+  }
+
+  Status runOn(unsigned threads) {
+    if (key != nullptr) tags.resize(blocksIn(size, kTagBlock));
+    if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
+    const uint64_t share = digests.empty() ? kTaggedBytesPerThread : kBytesPerThread;
+    const auto useful = static_cast<unsigned>(std::min<uint64_t>(threads, size / share));
+    base::HelperThreads helpers("hearth-hash", std::max(useful, 1u) - 1, [this] { run(); });
+    run();
+    helpers.join();
+    if (!failure) return {};
+    const bool isShort = failure->reason == StoreReason::kCorrupt;
+    return fail(isShort ? ErrorCode::kBadData : ErrorCode::kIo, "Hashing {} bytes at {} fails. {}",
+                size, offset, failure->message);
   }
 };
 
@@ -58,26 +91,28 @@ base::Sha256Digest digestOf(uint64_t size, std::span<const base::Sha256Digest> b
 Result<std::vector<base::Sha256Digest>> blockDigests(int fd, uint64_t offset, uint64_t size,
                                                      unsigned threads) {
   Work work{.fd = fd, .offset = offset, .size = size};
-  work.digests.resize(static_cast<size_t>((size + kBlock - 1) / kBlock));
-  if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
-  const auto useful = static_cast<unsigned>(std::min<uint64_t>(threads, size / kBytesPerThread));
-  base::HelperThreads helpers("hearth-hash", std::max(useful, 1u) - 1, [&work] { work.run(); });
-  work.run();
-  helpers.join();
-  if (work.failure) {
-    const bool isShort = work.failure->reason == StoreReason::kCorrupt;
-    return fail(isShort ? ErrorCode::kBadData : ErrorCode::kIo, "Hashing {} bytes at {} fails. {}",
-                size, offset, work.failure->message);
-  }
+  work.digests.resize(blocksIn(size, kBlock));
+  HEARTH_TRY(work.runOn(threads));
   return std::move(work.digests);
 }
 
 Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, unsigned threads,
-                                       std::vector<base::Sha256Digest>* blocks) {
-  HEARTH_ASSIGN(auto digests, blockDigests(fd, offset, size, threads));
-  const base::Sha256Digest digest = digestOf(size, digests);
-  if (blocks != nullptr) *blocks = std::move(digests);
-  return digest;
+                                       const std::optional<base::Gmac::Key>& key,
+                                       ContentTags* tags) {
+  Work work{.fd = fd, .offset = offset, .size = size};
+  work.digests.resize(blocksIn(size, kBlock));
+  if (key && tags != nullptr) work.key = &*key;
+  HEARTH_TRY(work.runOn(threads));
+  if (work.key != nullptr) *tags = {size, std::move(work.tags)};
+  return digestOf(size, work.digests);
+}
+
+Result<ContentTags> tagContent(int fd, uint64_t offset, uint64_t size, unsigned threads,
+                               const base::Gmac::Key& key) {
+  Work work{.fd = fd, .offset = offset, .size = size};
+  work.key = &key;
+  HEARTH_TRY(work.runOn(threads));
+  return ContentTags{size, std::move(work.tags)};
 }
 
 std::vector<base::Sha256Digest> blockDigests(std::span<const uint8_t> payload) {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/result.h"
 #include "base/sha256.h"
+#include "cache/identity/content_tags.h"
 #include "cache/object/store_key.h"
 
 namespace hearth::cache {
@@ -17,10 +19,15 @@ inline constexpr uint64_t kHashBlock = uint64_t{1} << 20;
 // Digests `size` bytes of a file from `offset` on: SHA-256 over the size and the SHA-256 of each
 // MiB, so that several threads can share the work. This is not the plain SHA-256 of the bytes.
 // Reads without mapping, so that nothing becomes resident in this process. `threads` is an upper
-// limit; 0 = one for each CPU, up to 8. `blocks`, unless it is null, gets the SHA-256 of each MiB.
-// Errors: kBadData when the file is shorter, kIo.
+// limit; 0 = one for each CPU, up to 8. With a key, `tags` gets the tags of the very bytes that
+// were digested. Errors: kBadData when the file is shorter, kIo.
 Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, unsigned threads,
-                                       std::vector<base::Sha256Digest>* blocks = nullptr);
+                                       const std::optional<base::Gmac::Key>& key = std::nullopt,
+                                       ContentTags* tags = nullptr);
+
+// The tags of the same bytes, for a fraction of the time. `threads` and errors as hashContent.
+Result<ContentTags> tagContent(int fd, uint64_t offset, uint64_t size, unsigned threads,
+                               const base::Gmac::Key& key);
 
 // The same digest of bytes in memory, on the calling thread.
 base::Sha256Digest hashContent(std::span<const uint8_t> bytes);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "base/wall_clock.h"
 #include "cache/identity/content_hash.h"
@@ -67,6 +68,12 @@ bool ContentSource::isUnchanged() const {
   return now && *now == *file_;
 }
 
+void rememberHash(const ContentSource& source, const base::Sha256Digest& digest,
+                  ContentMemory& memory) {
+  if (source.isUnchanged() && source.file()->proof != ChangeProof::kSeal)
+    memory.rememberContent(*source.file(), source.offset(), source.size(), digest, source.seenAt());
+}
+
 std::optional<base::Sha256Digest> recalledHash(const ContentSource& source, ContentMemory* memory) {
   if (memory == nullptr || source.file() == nullptr || source.file()->proof == ChangeProof::kSeal)
     return std::nullopt;
@@ -75,14 +82,16 @@ std::optional<base::Sha256Digest> recalledHash(const ContentSource& source, Cont
 
 Result<base::Sha256Digest> rememberedHash(const ContentSource& source, unsigned threads,
                                           ContentMemory* memory, std::atomic<uint64_t>& hashed,
-                                          std::vector<base::Sha256Digest>* blocks) {
+                                          std::optional<ContentTags>* tags) {
   if (const auto digest = recalledHash(source, memory)) return *digest;
+  const auto key = memory != nullptr ? memory->makeTagKey() : std::nullopt;
+  ContentTags made;
   HEARTH_ASSIGN(const base::Sha256Digest digest,
-                hashContent(source.fd(), source.offset(), source.size(), threads, blocks));
+                hashContent(source.fd(), source.offset(), source.size(), threads, key, &made));
   hashed.fetch_add(source.size(), std::memory_order_relaxed);
-  if (memory != nullptr && source.isUnchanged() && source.file()->proof != ChangeProof::kSeal)
-    memory->rememberContent(*source.file(), source.offset(), source.size(), digest,
-                            source.seenAt());
+  if (key) memory->nameContent(made.name(), digest);
+  if (key && tags != nullptr) *tags = std::move(made);
+  if (memory != nullptr) rememberHash(source, digest, *memory);
   return digest;
 }
 

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "base/result.h"
 #include "base/sha256.h"
+#include "cache/identity/content_tags.h"
 #include "cache/object/file_facts.h"
 #include "cache/object/object_file.h"
 
@@ -46,6 +46,16 @@ class ContentMemory {
                                                     uint64_t size) = 0;
   virtual void rememberContent(const FileIdentity& file, uint64_t offset, uint64_t size,
                                const base::Sha256Digest& digest, int64_t readAt) = 0;
+
+  // The key with which contents are tagged, or none where contents have no names. One that makes
+  // names for the first time has a key after makeTagKey() only.
+  virtual std::optional<base::Gmac::Key> tagKey() { return std::nullopt; }
+  virtual std::optional<base::Gmac::Key> makeTagKey() { return std::nullopt; }
+  // The digest of the content with that name (ContentTags::name()), wherever it was read before.
+  virtual std::optional<base::Sha256Digest> namedContent(const base::Sha256Digest&) {
+    return std::nullopt;
+  }
+  virtual void nameContent(const base::Sha256Digest&, const base::Sha256Digest&) {}
 };
 
 // A range of a file that is going to be read, and the identity of the file before: whoever packs
@@ -77,15 +87,20 @@ class ContentSource {
   int64_t seenAt_ = 0;
 };
 
+// Lets `memory` remember the digest of what was read of the range, if the file has not changed
+// since `source` was made and its identity proves something.
+void rememberHash(const ContentSource& source, const base::Sha256Digest& digest,
+                  ContentMemory& memory);
+
 // The digest that `memory` (may be null) remembers, without reading the range.
 std::optional<base::Sha256Digest> recalledHash(const ContentSource& source, ContentMemory* memory);
 
 // The digest that hashContent would give. Taken from `memory` (may be null) if it is there;
 // otherwise the bytes are read, their number is added to `hashed`, and the digest is remembered if
-// the file has not changed since `source` was made. `blocks` as in hashContent, left alone where
-// nothing is read. Errors as hashContent.
+// the file has not changed since `source` was made. What is read gets a name, and `tags` (may be
+// null) gets its tags, where contents have names. Errors as hashContent.
 Result<base::Sha256Digest> rememberedHash(const ContentSource& source, unsigned threads,
                                           ContentMemory* memory, std::atomic<uint64_t>& hashed,
-                                          std::vector<base::Sha256Digest>* blocks = nullptr);
+                                          std::optional<ContentTags>* tags = nullptr);
 
 }  // namespace hearth::cache

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,6 +33,11 @@ base::Sha256Digest partKey(const base::Sha256Digest& check) {
   hash.update("checked blocks", 14);
   addToKey(hash, check);
   return hash.finish();
+}
+
+base::Sha256Digest tagKeyPlace() {
+  constexpr std::string_view kName = "tag key";
+  return base::Sha256::of({reinterpret_cast<const uint8_t*>(kName.data()), kName.size()});
 }
 
 }  // namespace
@@ -150,15 +156,19 @@ std::optional<IdentityEntry> IdentityTable::read(const base::Sha256Digest& key) 
   return entry;
 }
 
-void IdentityTable::write(const base::Sha256Digest& key, const IdentityEntry& entry) {
+void IdentityTable::write(const base::Sha256Digest& key, const IdentityEntry& entry,
+                          IfThere ifThere) {
   if (!writable_) return;
   const base::FileSizeSignalOff signalOff;
   const std::lock_guard lock(mutex_);
   if (!open(true)) return;
   int code = 0;
   {
-    const SqlStatement statement =
-        prepareStatement(database_, "INSERT OR REPLACE INTO entry1 VALUES(?, ?, ?, ?)", code);
+    const SqlStatement statement = prepareStatement(
+        database_,
+        ifThere == IfThere::kReplace ? "INSERT OR REPLACE INTO entry1 VALUES(?, ?, ?, ?)"
+                                     : "INSERT OR IGNORE INTO entry1 VALUES(?, ?, ?, ?)",
+        code);
     if (code == SQLITE_OK) {
       const base::Sha256Digest check = checksumOf(key, entry);
       const auto bind = [&](int column, const base::Sha256Digest& value) {
@@ -192,6 +202,44 @@ void IdentityTable::rememberContent(const FileIdentity& file, uint64_t offset, u
   const base::Sha256Digest key = contentKey(file, offset, size);
   write(key, {digest, readAt});
   if (writable_) keepLatestEntry(folder_, key, {digest, readAt});
+}
+
+// Whether the database is this user's and nobody else can read it.
+bool IdentityTable::isPrivate() const {
+  struct stat status;
+  return ::fstatat(folder_, kFile, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
+         status.st_uid == ::geteuid() && (status.st_mode & 077) == 0;
+}
+
+std::optional<base::Gmac::Key> IdentityTable::tagKey() {
+  const std::lock_guard lock(keyMutex_);
+  if (tagKey_ || !writable_ || !isPrivate()) return tagKey_;
+  if (const std::optional<IdentityEntry> entry = read(tagKeyPlace())) {
+    tagKey_.emplace();
+    std::copy_n(entry->digest.begin(), tagKey_->size(), tagKey_->begin());
+  }
+  return tagKey_;
+}
+
+std::optional<base::Gmac::Key> IdentityTable::makeTagKey() {
+  if (auto key = tagKey()) return key;
+  IdentityEntry entry{{}, base::wallClock()};
+  if (!writable_ || ::getrandom(entry.digest.data(), sizeof(base::Gmac::Key), 0) !=
+                        ssize_t{sizeof(base::Gmac::Key)})
+    return std::nullopt;
+  // Another process may have been quicker; its key counts.
+  write(tagKeyPlace(), entry, IfThere::kKeep);
+  return tagKey();
+}
+
+std::optional<base::Sha256Digest> IdentityTable::namedContent(const base::Sha256Digest& name) {
+  const std::optional<IdentityEntry> entry = read(name);
+  if (!entry) return std::nullopt;
+  return entry->digest;
+}
+
+void IdentityTable::nameContent(const base::Sha256Digest& name, const base::Sha256Digest& digest) {
+  write(name, {digest, base::wallClock()});
 }
 
 base::Sha256Digest IdentityTable::checkedKey(const SegmentKey& key, const FileGeneration& file,

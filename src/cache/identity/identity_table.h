@@ -19,11 +19,11 @@ struct sqlite3;
 
 namespace hearth::cache {
 
-// What the store remembers about files in identity.sqlite: digests of their content, and which
-// segment files were checked during this boot. Each entry has a checksum, so a damaged file merely
-// forgets; a file that SQLite cannot read is deleted and created anew. No function reports an
-// error. content() looks among the latest entries first, so that most starts open no database.
-// Thread-safe; not usable in a forked child, which makes a new object.
+// What the store remembers about files in identity.sqlite: digests of their content, by file and by
+// name, and which segment files were checked during this boot. Each entry has a checksum, so a
+// damaged file merely forgets; a file that SQLite cannot read is deleted and created anew. No
+// function reports an error. content() looks among the latest entries first, so that most starts
+// open no database. Thread-safe; not usable in a forked child, which makes a new object.
 class IdentityTable : public ContentMemory {
  public:
   // `folder` is the store's root, `path` its path. The first look-up opens the file.
@@ -36,6 +36,13 @@ class IdentityTable : public ContentMemory {
                                             uint64_t size) override;
   void rememberContent(const FileIdentity& file, uint64_t offset, uint64_t size,
                        const base::Sha256Digest& digest, int64_t readAt) override;
+
+  // Only in a file of this user's that nobody else can read: whoever has the key can make contents
+  // of one name.
+  std::optional<base::Gmac::Key> tagKey() override;
+  std::optional<base::Gmac::Key> makeTagKey() override;
+  std::optional<base::Sha256Digest> namedContent(const base::Sha256Digest& name) override;
+  void nameContent(const base::Sha256Digest& name, const base::Sha256Digest& digest) override;
 
   bool isChecked(const SegmentKey& key, const FileGeneration& file, const BootId& boot);
   void rememberChecked(const SegmentKey& key, const FileGeneration& file, const BootId& boot);
@@ -57,7 +64,10 @@ class IdentityTable : public ContentMemory {
   // True when the file was unusable and has been removed.
   bool discardIfBroken(int code);
   std::optional<IdentityEntry> read(const base::Sha256Digest& key);
-  void write(const base::Sha256Digest& key, const IdentityEntry& entry);
+  enum class IfThere { kReplace, kKeep };
+  void write(const base::Sha256Digest& key, const IdentityEntry& entry,
+             IfThere ifThere = IfThere::kReplace);
+  bool isPrivate() const;
 
   const int folder_;
   const std::string path_;
@@ -66,6 +76,8 @@ class IdentityTable : public ContentMemory {
   sqlite3* database_ = nullptr;
   bool isReadyForWriting_ = false;
   bool failed_ = false;  // do not try again
+  base::Mutex keyMutex_;
+  std::optional<base::Gmac::Key> tagKey_;
 };
 
 }  // namespace hearth::cache

@@ -61,6 +61,45 @@ TEST_F(IdentityTableTest, RemembersAcrossObjects) {
   EXPECT_FALSE(table().content(identity(), 1, 99));
 }
 
+TEST_F(IdentityTableTest, AContentHasItsDigestByItsName) {
+  const base::Sha256Digest name = segmentKey(3).bytes;
+  EXPECT_FALSE(table().namedContent(name));
+  table().nameContent(name, digest_);
+  EXPECT_EQ(table().namedContent(name), digest_);
+  EXPECT_EQ(table(false).namedContent(name), digest_);
+  EXPECT_FALSE(table().namedContent(digest_));
+}
+
+TEST_F(IdentityTableTest, TheTagKeyIsMadeOnce) {
+  EXPECT_FALSE(table().tagKey());
+  EXPECT_FALSE(table(false).makeTagKey());
+  IdentityTable early = table();
+  EXPECT_FALSE(early.tagKey());
+  const auto key = table().makeTagKey();
+  ASSERT_TRUE(key);
+  EXPECT_NE(*key, base::Gmac::Key{});
+  EXPECT_EQ(table().makeTagKey(), key);
+  EXPECT_EQ(table().tagKey(), key);
+  EXPECT_EQ(early.makeTagKey(), key) << "The first process counts.";
+  fs::remove(database());
+  const auto other = table().makeTagKey();
+  ASSERT_TRUE(other);
+  EXPECT_NE(*other, *key);
+}
+
+// Whoever has the key could make another content of a known name.
+TEST_F(IdentityTableTest, AKeyThatOthersCanReadIsNotUsed) {
+  ASSERT_TRUE(table().makeTagKey());
+  for (const fs::perms perms : {fs::perms::group_read, fs::perms::others_read}) {
+    fs::permissions(database(), fs::perms::owner_read | fs::perms::owner_write | perms);
+    EXPECT_FALSE(table().tagKey());
+    EXPECT_FALSE(table().makeTagKey());
+  }
+  fs::permissions(database(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_TRUE(table().tagKey());
+  EXPECT_FALSE(table(false).tagKey()) << "A store that is only read may be everybody's.";
+}
+
 TEST_F(IdentityTableTest, TheLatestEntriesNeedNoDatabase) {
   table().rememberContent(identity(), 0, 100, digest_, kChanged + 10 * kSecond);
   loseLatest();

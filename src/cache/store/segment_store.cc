@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "cache/identity/content_hash.h"
+
 namespace hearth::cache {
 
 BuildTicket SegmentStore::acquire(const SegmentKey& key, std::chrono::nanoseconds patience) {
@@ -42,13 +44,33 @@ StoreResult<PlanRef> SegmentStore::publishPlan(const PlanKey& key, std::span<con
 }
 
 Result<base::Sha256Digest> SegmentStore::contentHash(const ContentSource& source, unsigned threads,
-                                                     std::vector<base::Sha256Digest>* blocks) {
+                                                     std::optional<ContentTags>* tags) {
   const ContentDigests digests = contentDigests();
-  return rememberedHash(source, threads, digests.memory, digests.hashed, blocks);
+  return rememberedHash(source, threads, digests.memory, digests.hashed, tags);
 }
 
 std::optional<base::Sha256Digest> SegmentStore::recalledContentHash(const ContentSource& source) {
   return recalledHash(source, contentDigests().memory);
+}
+
+Result<std::optional<ContentTags>> SegmentStore::contentTags(const ContentSource& source,
+                                                             unsigned threads) {
+  const ContentDigests digests = contentDigests();
+  const auto key = digests.memory != nullptr ? digests.memory->tagKey() : std::nullopt;
+  if (!key) return std::nullopt;
+  HEARTH_ASSIGN(ContentTags tags,
+                tagContent(source.fd(), source.offset(), source.size(), threads, *key));
+  digests.hashed.fetch_add(source.size(), std::memory_order_relaxed);
+  return tags;
+}
+
+std::optional<base::Sha256Digest> SegmentStore::namedContentHash(const ContentSource& source,
+                                                                 const ContentTags& tags) {
+  ContentMemory* const memory = contentDigests().memory;
+  if (memory == nullptr) return std::nullopt;
+  const auto digest = memory->namedContent(tags.name());
+  if (digest) rememberHash(source, *digest, *memory);
+  return digest;
 }
 
 }  // namespace hearth::cache

@@ -173,10 +173,10 @@ class SegmentStore {
                                    const PlanDescription& description = {});
 
   // Returns the digest of a range of a file (hashContent), remembered under the file's identity.
-  // The bytes are read only if they may have changed; then `blocks`, unless it is null, gets the
-  // digest of each MiB (blockDigests). Errors: kBadData when the file is shorter, kIo.
+  // The bytes are read only if they may have changed; then `tags`, unless it is null, gets their
+  // tags, if the store can keep names. Errors: kBadData when the file is shorter, kIo.
   Result<base::Sha256Digest> contentHash(const ContentSource& source, unsigned threads,
-                                         std::vector<base::Sha256Digest>* blocks = nullptr);
+                                         std::optional<ContentTags>* tags = nullptr);
   // The same for the file as it is now.
   Result<base::Sha256Digest> contentHash(int fd, uint64_t offset, uint64_t size) {
     return contentHash(ContentSource::of(fd, offset, size), 0);
@@ -184,6 +184,14 @@ class SegmentStore {
 
   // The same if it is remembered; nothing is read. For ranges that may not be worth hashing.
   std::optional<base::Sha256Digest> recalledContentHash(const ContentSource& source);
+
+  // Reads a range of a file and makes its tags, in a fraction of contentHash's time. None where the
+  // store keeps no names of contents, or has none yet. Errors as contentHash.
+  Result<std::optional<ContentTags>> contentTags(const ContentSource& source, unsigned threads);
+  // The contentHash of the content with these tags, which were read from `source`, if it was
+  // computed before, of whatever file.
+  std::optional<base::Sha256Digest> namedContentHash(const ContentSource& source,
+                                                     const ContentTags& tags);
 
   // Returns the fact that this or an earlier process stored under `key`. A fact may be forgotten at
   // any time, but is never altered.

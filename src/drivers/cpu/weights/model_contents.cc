@@ -54,68 +54,97 @@ bool ModelContents::recall() {
   return true;
 }
 
-Result<base::Sha256Digest> ModelContents::read(const Pool& pool,
-                                               std::vector<base::Sha256Digest>* blocks) {
-  if (!pool.source) return cache::hashContent({pool.memory->data(), pool.memory->size()});
+Status ModelContents::hash(Pool& pool) {
   const uint64_t before = store_.counters().bytesHashed;
-  auto digest = store_.contentHash(*pool.source, threads_, blocks);
+  std::optional<cache::ContentTags> tags;
+  base::Sha256Digest digest;
+  if (pool.source) {
+    HEARTH_ASSIGN(digest, store_.contentHash(*pool.source, threads_, &tags));
+  } else {
+    digest = cache::hashContent({pool.memory->data(), pool.memory->size()});
+  }
   const std::lock_guard lock(mutex_);
-  hashedBytes_ += store_.counters().bytesHashed - before;
-  return digest;
-}
-
-Status ModelContents::readInto(Pool& pool) {
-  std::vector<base::Sha256Digest> blocks;
-  HEARTH_ASSIGN(const base::Sha256Digest digest, read(pool, &blocks));
-  const std::lock_guard lock(mutex_);
+  if (pool.source) hashedBytes_ += store_.counters().bytesHashed - before;
   pool.digest = digest;
-  pool.blocks = std::move(blocks);
+  pool.tags = std::move(tags);
   return {};
 }
 
-Status ModelContents::hash() {
-  if (std::ranges::all_of(pools_, [](const Pool& pool) { return pool.digest.has_value(); }))
-    return {};
-  const base::TraceSpan span("start", "hash the model");
+Status ModelContents::tag(Pool& pool) {
+  HEARTH_ASSIGN(auto tags, store_.contentTags(*pool.source, threads_));
+  const std::lock_guard lock(mutex_);
+  if (tags) hashedBytes_ += pool.source->size();
+  pool.tags = std::move(tags);
+  return {};
+}
+
+Status ModelContents::look() {
+  const base::TraceSpan span("start", "look at the model's bytes");
   for (Pool& pool : pools_) {
-    if (!pool.digest) HEARTH_TRY(readInto(pool));
+    if (pool.digest) continue;
+    if (pool.source && !pool.tags) HEARTH_TRY(tag(pool));
+    if (!pool.tags) {
+      HEARTH_TRY(hash(pool));
+    } else if (const auto digest = store_.namedContentHash(*pool.source, *pool.tags)) {
+      const std::lock_guard lock(mutex_);
+      pool.digest = digest;
+    }
   }
   return {};
 }
 
 Status ModelContents::prepareToPack() {
   for (Pool& pool : pools_) {
-    if (!pool.digest && !pool.tellsChanges()) HEARTH_TRY(readInto(pool));
+    if (pool.digest || pool.tags || pool.tellsChanges()) continue;
+    if (pool.source) HEARTH_TRY(tag(pool));
+    if (!pool.tags) HEARTH_TRY(hash(pool));
   }
   return {};
 }
 
+Result<bool> ModelContents::isSame(Pool& pool) {
+  if (pool.tellsChanges()) {
+    if (!pool.digest) HEARTH_TRY(hash(pool));
+    return pool.source->isUnchanged();
+  }
+  Pool now = pool;
+  if (now.source) now.source = sourceOf(*now.memory);
+  if (pool.digest && pool.tags) {
+    HEARTH_TRY(tag(now));
+    if (now.tags) return now.tags == pool.tags;
+  }
+  HEARTH_TRY(hash(now));
+  if (pool.digest) return now.digest == pool.digest;
+  // The new tags are of the very bytes that were hashed.
+  if (now.tags != pool.tags) return false;
+  const std::lock_guard lock(mutex_);
+  pool.digest = now.digest;
+  return true;
+}
+
 Status ModelContents::confirm() {
-  HEARTH_TRY(hash());
-  for (const Pool& pool : pools_) {
-    bool isSame = false;
-    if (pool.tellsChanges()) {
-      isSame = pool.source->isUnchanged();
-    } else {
-      Pool now = pool;
-      if (now.source) now.source = sourceOf(*now.memory);
-      HEARTH_ASSIGN(const base::Sha256Digest digest, read(now));
-      isSame = digest == pool.digest;
-    }
-    if (!isSame)
+  const base::TraceSpan span("start", "confirm that the model is the same");
+  for (Pool& pool : pools_) {
+    HEARTH_ASSIGN(const bool same, isSame(pool));
+    if (!same)
       return fail(ErrorCode::kBadState,
                   "The model was changed after its weights began to be packed.");
   }
   return {};
 }
 
-std::vector<std::vector<base::Sha256Digest>> ModelContents::blocks() const {
-  std::vector<std::vector<base::Sha256Digest>> blocks;
-  for (const Pool& pool : pools_) blocks.push_back(pool.blocks);
-  return blocks;
+std::vector<cache::ContentTags> ModelContents::tags() const {
+  std::vector<cache::ContentTags> tags;
+  for (const Pool& pool : pools_) tags.push_back(pool.tags.value_or(cache::ContentTags()));
+  return tags;
+}
+
+bool ModelContents::isKnown() const {
+  return std::ranges::all_of(pools_, [](const Pool& pool) { return pool.digest.has_value(); });
 }
 
 base::Sha256Digest ModelContents::digest() const {
+  if (!isKnown()) return {};
   base::Sha256 hash;
   for (const Pool& pool : pools_) hash.update(*pool.digest);
   return hash.finish();

@@ -33,36 +33,43 @@ class ModelContents {
   // Finds the digests that the store remembers, and hashes small memory pools. True when all
   // digests are known then.
   bool recall();
-  // Reads and hashes the pools whose digests are not known. Errors of reading.
-  Status hash();
-  // Call it before packing that is to be kept: hashes the pools that could change without a trace.
-  // Errors as hash().
+  // Reads the pools whose digests are not known, and finds the digests of contents that the store
+  // has seen, in whatever file. Hashes pools that have no tags. Errors of reading.
+  Status look();
+  // Call it before packing that is to be kept: reads the pools that could change without a trace.
+  // Errors as look().
   Status prepareToPack();
   // Call it after the packing. On success all digests are known, and no pool has changed since
   // before the packing. kBadState: the model changed, and nothing that was packed may be kept.
   Status confirm();
 
-  // The digest of all pools together, once each one's is known.
+  // Whether the digests of all pools are known.
+  bool isKnown() const;
+  // The digest of all pools together; zeros unless isKnown().
   base::Sha256Digest digest() const;
   uint64_t hashedBytes() const { return hashedBytes_; }
-  // The digests of each MiB of each pool whose file this has read; empty for others.
-  std::vector<std::vector<base::Sha256Digest>> blocks() const;
+  // The tags of each pool whose file this has read; empty for others.
+  std::vector<cache::ContentTags> tags() const;
 
  private:
   struct Pool {
     const memory::Pool* memory;
     std::optional<cache::ContentSource> source;  // only of pools with a descriptor
     std::optional<base::Sha256Digest> digest;
-    std::vector<base::Sha256Digest> blocks;
+    std::optional<cache::ContentTags> tags;
     bool tellsChanges() const;
   };
-  Result<base::Sha256Digest> read(const Pool& pool,
-                                  std::vector<base::Sha256Digest>* blocks = nullptr);
-  Status readInto(Pool& pool);
+  // Reads the pool as it is now, into `digest` or `tags`.
+  Status hash(Pool& pool);
+  Status tag(Pool& pool);
+  // Whether the pool has the bytes that it had when it was read before the packing. Also gets a
+  // digest that is not known.
+  Result<bool> isSame(Pool& pool);
 
   cache::SegmentStore& store_;
   const unsigned threads_;
-  base::Mutex mutex_;  // held while members change, so that a forked child finds them consistent
+  mutable base::Mutex
+      mutex_;  // held while members change, so that a forked child finds them consistent
   std::vector<Pool> pools_;
   uint64_t hashedBytes_ = 0;
 };

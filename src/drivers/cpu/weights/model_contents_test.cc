@@ -316,6 +316,23 @@ TEST_P(ChangedModelTest, SealedMemoryIsHashedOnceAndKept) {
   EXPECT_EQ(expectStart(pool(), 1).state, State::kWarm);
 }
 
+// Files without a past: the store has seen their bytes, but not them.
+TEST_P(ChangedModelTest, ACopyIsWarmAndAnotherVersionIsNot) {
+  write(1);
+  expectStart(file(), 1);
+  for (const auto& [value, isSeen] :
+       {std::pair(1.0f, true), {2.0f, false}, {1.0f, true}, {2.0f, true}}) {
+    std::filesystem::remove(path());
+    write(value);
+    const hal::StartReport report = expectStart(file(), value);
+    if (!GetParam().isBundle) {
+      EXPECT_EQ(report.state, isSeen ? State::kWarm : State::kCold) << report.reason;
+      EXPECT_EQ(report.reason, isSeen ? "" : "model changed");
+      EXPECT_GE(report.hashedBytes, kBytes);
+    }
+  }
+}
+
 TEST_P(ChangedModelTest, WhatChangedIsReported) {
   if (GetParam().isBundle) GTEST_SKIP() << "The same words.";
   write(1);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/sha256.h"
+#include "cache/identity/content_tags.h"
 
 namespace hearth::cpu {
 
@@ -23,11 +24,10 @@ struct PackingSource {
   std::vector<Range> ranges;
 
   // A digest that two sources have in common only if the same is packed from the same bytes. Of the
-  // constants it knows the blocks that they lie in, so that nothing is hashed again, and a change
-  // beside a constant changes it, too. `blocks` has the digests of each MiB of each pool
-  // (cache::blockDigests), from the pool's beginning on; none when those of a pool are not there.
-  std::optional<base::Sha256Digest> content(
-      std::span<const std::vector<base::Sha256Digest>> blocks) const;
+  // constants it knows the blocks that they lie in, so that nothing is read again, and a change
+  // right beside a constant changes it, too. `tags` has those of each pool; none when those of a
+  // pool are not there.
+  std::optional<base::Sha256Digest> content(std::span<const cache::ContentTags> tags) const;
 };
 
 }  // namespace hearth::cpu

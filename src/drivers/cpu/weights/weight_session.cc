@@ -148,8 +148,8 @@ void WeightSession::tryToLoad(bool publishesLast) {
 }
 
 // Lets creation calls take what an earlier version of the model packed from the same constants.
-// That needs digests of the constants' bytes, which are there if the model had to be hashed, as
-// that of a structure that was packed before.
+// That needs tags of the constants' bytes, which are there if the model had to be read, as that of
+// a structure that was packed before.
 void WeightSession::takeFromOtherVersion() {
   if (!plans_->keepsVersions()) return;
   KnownPackings known = KnownPackings::parse(recall(kPackingsFact));
@@ -157,8 +157,8 @@ void WeightSession::takeFromOtherVersion() {
   taken_ = std::make_shared<TakenSegments>();
   weights_->takeFrom(
       [store = store_, taken = taken_, known = std::move(known),
-       blocks = contents_->blocks()](const PackingSource& source) -> std::optional<PackedPlace> {
-        const auto content = source.content(blocks);
+       tags = contents_->tags()](const PackingSource& source) -> std::optional<PackedPlace> {
+        const auto content = source.content(tags);
         const KnownPackings::Entry* const entry = content ? known.find(*content) : nullptr;
         if (entry == nullptr) return std::nullopt;
         const cache::FoundSegment found = store->find(entry->segment);
@@ -175,7 +175,7 @@ void WeightSession::takeFromOtherVersion() {
 // Keeps the names of this version's large packings for the next one.
 void WeightSession::rememberPackings() const {
   if (!plans_->keepsVersions()) return;
-  const std::vector<std::vector<base::Sha256Digest>> blocks = contents_->blocks();
+  const std::vector<cache::ContentTags> tags = contents_->tags();
   const std::map<WeightPlace, PackedPlace> places = weights_->places();
   KnownPackings known;
   for (const auto& [place, source] : weights_->sources()) {
@@ -184,7 +184,7 @@ void WeightSession::rememberPackings() const {
     const cache::SegmentRef segment = packed->second.segment->published();
     if (segment == nullptr || packed->second.offset != 0 || packed->second.size != segment->size())
       continue;
-    if (const auto content = source->content(blocks))
+    if (const auto content = source->content(tags))
       known.add(*content, {segment->key(), packed->second.seed});
   }
   if (!known.empty()) remember(kPackingsFact, known.encoded());
@@ -202,20 +202,22 @@ cache::StoreFailure WeightSession::hindrance() const {
 bool WeightSession::findPlan() {
   std::optional<PlanRecord> known;
   if (!contents_->recall()) {
-    // Hashing all of the model pays only if a model of this structure was packed before.
+    // Reading all of the model pays only if a model of this structure was packed before.
     known = plans_->record();
     if (known && known->empty()) {
       outcome_->setCold(start_reason::kFirstOfModel);
       return false;
     }
-    const Status hashed = contents_->hash();
+    const Status read = contents_->look();
     noteHashed();
-    if (!hashed) {
-      outcome_->setCold(hashed.error().toString());
+    if (!read) {
+      outcome_->setCold(read.error().toString());
       return false;
     }
   }
-  const auto plan = plans_->find(contents_->digest());
+  cache::StoreResult<cache::PlanRef> plan =
+      cache::storeFail(cache::StoreReason::kAbsent, "The store has never seen these constants.");
+  if (contents_->isKnown()) plan = plans_->find(contents_->digest());
   if (plan) {
     // Kept even where segments are missing: otherwise the store could evict those that are there
     // to make room for the missing ones.

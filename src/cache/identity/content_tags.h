@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/gmac.h"
+#include "base/sha256.h"
+
+namespace hearth::cache {
+
+// The bytes that have a tag of their own.
+inline constexpr uint64_t kTagBlock = uint64_t{64} << 10;
+
+// Tags (base/gmac.h) of a file's content under the key of a store. They show in a fraction of
+// SHA-256's time whether the store has seen the content, or parts of it, before. They mean nothing
+// outside the store, whose key nobody but its user can read. hashContent() and tagContent() make
+// them. Value type.
+struct ContentTags {
+  uint64_t size = 0;                    // of the content, in bytes
+  std::vector<base::Gmac::Tag> blocks;  // of each kTagBlock bytes
+  bool operator==(const ContentTags&) const = default;
+
+  // The name under which a store keeps the content's digest.
+  base::Sha256Digest name() const;
+};
+
+}  // namespace hearth::cache
